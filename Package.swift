@@ -1,0 +1,25 @@
+// swift-tools-version: 6.2
+
+import PackageDescription
+
+// Targets stand bottom-up: a target may depend only on what is above it in this list.
+let settings: [SwiftSetting] = [
+  .swiftLanguageMode(.v6),
+  .enableUpcomingFeature("ExistentialAny"),
+  .enableUpcomingFeature("MemberImportVisibility"),
+]
+
+let package = Package(
+  name: "sluice",
+  products: [
+    .library(name: "PortableCombine", targets: ["PortableCombine"])
+  ],
+  targets: [
+    // Our Combine, and the name under which a program imports it.
+    .target(name: "ReactiveCore", swiftSettings: settings),
+    .target(name: "PortableCombine", dependencies: ["ReactiveCore"], swiftSettings: settings),
+
+    // Tests: a folder per module, and what they share.
+    .testTarget(name: "ReactiveCoreTests", dependencies: ["ReactiveCore"], swiftSettings: settings),
+  ]
+)

@@ -1,0 +1,6 @@
+// Apple's Combine where it exists, ours elsewhere, under one name.
+#if canImport(Combine)
+  @_exported import Combine
+#else
+  @_exported import ReactiveCore
+#endif

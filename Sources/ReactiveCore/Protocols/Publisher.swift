@@ -1,0 +1,35 @@
+/// A type that delivers a sequence of values over time to the subscribers that ask for them.
+///
+/// A publisher does nothing until someone subscribes. Each subscriber gets, in this order: one subscription, at most as
+/// many values as it has requested, and at most one completion, after which it gets nothing.
+public protocol Publisher<Output, Failure> {
+  /// The kind of values delivered.
+  associatedtype Output
+  /// The kind of error a stream may end with; `Never` if it cannot fail.
+  associatedtype Failure: Error
+
+  /// Attaches a subscriber. Implemented by publishers; called through ``subscribe(_:)-(S)``.
+  func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure
+}
+
+extension Publisher {
+  /// Attaches a subscriber, which will be told of its subscription, on the calling thread unless the publisher says otherwise.
+  // Always inlined: a function that every layer of a pipeline goes through, with ever longer types, looks to the compiler like one that it
+  // would specialise without end; from the third layer on it would give up, and values would take some fifty times as long.
+  @inlinable
+  @inline(__always)
+  public func subscribe<S: Subscriber>(_ subscriber: S) where S.Input == Output, S.Failure == Failure {
+    receive(subscriber: subscriber)
+  }
+
+  /// Attaches a subject, which passes on what it gets to its own subscribers.
+  ///
+  /// - Returns: What detaches the subject again, when cancelled or released. The subject's subscribers are not told.
+  @inlinable
+  public func subscribe<S: Subject>(_ subject: S) -> AnyCancellable
+  where S.Output == Output, S.Failure == Failure {
+    let subscriber = SubjectSubscriber(subject)
+    subscribe(subscriber)
+    return AnyCancellable(subscriber)
+  }
+}

@@ -1,0 +1,45 @@
+/// A publisher whose type is hidden.
+///
+/// Hiding the type of an `AnyPublisher` again adds no layer. What is upstream sees an ``AnySubscriber`` with the identity and
+/// the description of the subscriber within.
+public struct AnyPublisher<Output, Failure: Error>: Publisher, CustomStringConvertible,
+  CustomPlaygroundDisplayConvertible
+{
+  // Compiled where the publisher's type is known, with one type of subscriber, so that everything upstream of the boundary is
+  // as fast as if there were none.
+  @usableFromInline let attach: (AnySubscriber<Output, Failure>) -> Void
+
+  /// Hides the type of a publisher.
+  @inlinable
+  public init<P: Publisher>(_ publisher: P) where P.Output == Output, P.Failure == Failure {
+    if P.self == AnyPublisher<Output, Failure>.self {
+      self = unsafeBitCast(publisher, to: AnyPublisher<Output, Failure>.self)
+    } else {
+      attach = { publisher.receive(subscriber: $0) }
+    }
+  }
+
+  @inlinable
+  @inline(__always)
+  public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
+    attach(AnySubscriber(subscriber))
+  }
+
+  /// `AnyPublisher`.
+  public var description: String { "AnyPublisher" }
+
+  /// The description.
+  public var playgroundDescription: Any { description }
+}
+
+// A publisher describes a stream and is not changed by subscribing. What its functions capture the type system cannot see
+// here any more; a program that hides a publisher that must stay on one thread must keep it there itself.
+extension AnyPublisher: @unchecked Sendable where Output: Sendable {}
+
+extension Publisher {
+  /// Hides the type of this publisher.
+  @inlinable
+  public func eraseToAnyPublisher() -> AnyPublisher<Output, Failure> {
+    AnyPublisher(self)
+  }
+}

@@ -1,0 +1,143 @@
+extension Publishers {
+  /// Connects a connectable publisher for its first subscriber and disconnects it when the last one has cancelled.
+  public class Autoconnect<Upstream: ConnectablePublisher>: Publisher {
+    public typealias Output = Upstream.Output
+    public typealias Failure = Upstream.Failure
+
+    /// The publisher that is connected.
+    public final let upstream: Upstream
+
+    @usableFromInline let lock = Lock()
+    @usableFromInline var subscriberCount = 0  // guarded by the lock
+    @usableFromInline var connection: (any Cancellable)?  // guarded by the lock
+    @usableFromInline var generation = 0  // guarded by the lock; counts connections
+
+    /// Connects a publisher as needed.
+    @inlinable
+    public init(upstream: Upstream) {
+      self.upstream = upstream
+    }
+
+    @inlinable
+    public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
+      var connecting: Int?
+      lock.withLock {
+        subscriberCount += 1
+        if subscriberCount == 1 {
+          generation += 1
+          connecting = generation
+        }
+      }
+      upstream.subscribe(AutoconnectSubscriber(downstream: subscriber) { [self] in leave() })
+      if let connecting {
+        connect(connecting)
+      }
+    }
+
+    @usableFromInline
+    func connect(_ generation: Int) {
+      let connection = upstream.connect()
+      // All may have left meanwhile, and others come, who have connected themselves.
+      let isWanted = lock.withLock {
+        guard subscriberCount > 0, self.generation == generation else { return false }
+        self.connection = connection
+        return true
+      }
+      if !isWanted {
+        connection.cancel()
+      }
+    }
+
+    @usableFromInline
+    func leave() {
+      var connection: (any Cancellable)?
+      lock.withLock {
+        subscriberCount -= 1
+        if subscriberCount == 0 {
+          swap(&connection, &self.connection)
+        }
+      }
+      connection?.cancel()
+    }
+  }
+}
+
+/// Passes everything on; notices the cancellation.
+@usableFromInline
+struct AutoconnectSubscriber<Input, Failure, Downstream: Subscriber>: Subscriber, CustomStringConvertible,
+  CustomReflectable, CustomPlaygroundDisplayConvertible
+where Downstream.Input == Input, Downstream.Failure == Failure {
+  @usableFromInline let downstream: Downstream
+  @usableFromInline let leave: () -> Void
+  @usableFromInline let combineIdentifier = CombineIdentifier()
+
+  @inlinable
+  init(downstream: Downstream, leave: @escaping () -> Void) {
+    self.downstream = downstream
+    self.leave = leave
+  }
+
+  @inlinable
+  func receive(subscription: any Subscription) {
+    downstream.receive(subscription: AutoconnectSubscription(subscription, leave: leave))
+  }
+
+  @inlinable
+  func receive(_ input: Input) -> Subscribers.Demand {
+    downstream.receive(input)
+  }
+
+  @inlinable
+  func receive(completion: Subscribers.Completion<Failure>) {
+    downstream.receive(completion: completion)
+  }
+
+  @usableFromInline var description: String { "Autoconnect" }
+
+  @usableFromInline var customMirror: Mirror { Mirror(self, children: EmptyCollection()) }
+
+  @usableFromInline var playgroundDescription: Any { description }
+}
+
+/// The upstream subscription, plus what is to happen on cancellation.
+@usableFromInline
+final class AutoconnectSubscription: Subscription, CustomStringConvertible, CustomReflectable,
+  CustomPlaygroundDisplayConvertible
+{
+  @usableFromInline let upstream: any Subscription
+  @usableFromInline let lock = Lock()
+  @usableFromInline var leave: (() -> Void)?  // guarded by the lock
+
+  @inlinable
+  init(_ upstream: any Subscription, leave: @escaping () -> Void) {
+    self.upstream = upstream
+    self.leave = leave
+  }
+
+  @inlinable
+  func request(_ demand: Subscribers.Demand) {
+    upstream.request(demand)
+  }
+
+  @inlinable
+  func cancel() {
+    var leave: (() -> Void)?
+    lock.withLock { swap(&leave, &self.leave) }
+    leave?()
+    upstream.cancel()
+  }
+
+  @usableFromInline var description: String { String(describing: upstream) }
+
+  @usableFromInline var customMirror: Mirror { Mirror(reflecting: upstream) }
+
+  @usableFromInline var playgroundDescription: Any { description }
+}
+
+extension ConnectablePublisher {
+  /// Connects for the first subscriber and disconnects when the last one has cancelled.
+  @inlinable
+  public func autoconnect() -> Publishers.Autoconnect<Self> {
+    Publishers.Autoconnect(upstream: self)
+  }
+}

@@ -1,0 +1,283 @@
+extension Publishers {
+  /// When a buffer asks upstream for values.
+  public enum PrefetchStrategy: Equatable, Hashable, Sendable {
+    /// Asks for as many as fit, and for one more for each that is delivered.
+    case keepFull
+    /// Asks for everything at once; what does not fit is dealt with as the ``BufferingStrategy`` says.
+    case byRequest
+  }
+
+  /// What a buffer does with a value that does not fit.
+  public enum BufferingStrategy<Failure: Error> {
+    /// Forgets the value.
+    case dropNewest
+    /// Forgets the oldest value in the buffer, and keeps this one.
+    case dropOldest
+    /// Cancels upstream and fails, once what is in the buffer has been delivered.
+    case customError(() -> Failure)
+  }
+
+  /// Keeps values that downstream has not asked for yet.
+  public struct Buffer<Upstream: Publisher>: Publisher {
+    public typealias Output = Upstream.Output
+    public typealias Failure = Upstream.Failure
+
+    /// Where the values come from.
+    public let upstream: Upstream
+    /// How many values are kept.
+    public let size: Int
+    /// When upstream is asked for values.
+    public let prefetch: Publishers.PrefetchStrategy
+    /// What becomes of a value that does not fit.
+    public let whenFull: Publishers.BufferingStrategy<Failure>
+
+    /// Buffers the values of a publisher.
+    @inlinable
+    public init(
+      upstream: Upstream, size: Int, prefetch: Publishers.PrefetchStrategy,
+      whenFull: Publishers.BufferingStrategy<Failure>
+    ) {
+      self.upstream = upstream
+      self.size = size
+      self.prefetch = prefetch
+      self.whenFull = whenFull
+    }
+
+    @inlinable
+    public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
+      upstream.subscribe(
+        BufferSubscriber(size: size, prefetch: prefetch, whenFull: whenFull, downstream: subscriber))
+    }
+  }
+}
+
+@usableFromInline
+final class BufferSubscriber<Input, Failure, Downstream: Subscriber>: Subscriber, Subscription,
+  CustomStringConvertible,
+  CustomReflectable, CustomPlaygroundDisplayConvertible
+where Downstream.Input == Input, Downstream.Failure == Failure {
+  /// What became of a value.
+  @usableFromInline
+  enum Outcome {
+    case taken
+    case overflow
+    case ignored
+  }
+
+  @usableFromInline let size: Int
+  @usableFromInline let prefetch: Publishers.PrefetchStrategy
+  @usableFromInline let whenFull: Publishers.BufferingStrategy<Failure>
+
+  @usableFromInline let lock = Lock()
+  // Guarded by the lock.
+  @usableFromInline var downstream: Downstream?
+  @usableFromInline var upstream: (any Subscription)?
+  @usableFromInline var isConnected = false
+  @usableFromInline var isOpen = false  // downstream knows its subscription
+  @usableFromInline var isDelivering = false
+  @usableFromInline var values = RingBuffer<Input>()
+  @usableFromInline var demand = Subscribers.Demand.none
+  @usableFromInline var terminal: Subscribers.Completion<Failure>?
+  @usableFromInline var isFailing = false
+
+  @inlinable
+  init(
+    size: Int, prefetch: Publishers.PrefetchStrategy, whenFull: Publishers.BufferingStrategy<Failure>,
+    downstream: Downstream
+  ) {
+    self.size = size
+    self.prefetch = prefetch
+    self.whenFull = whenFull
+    self.downstream = downstream
+  }
+
+  @inlinable
+  func receive(subscription: any Subscription) {
+    var accepted: Downstream?
+    lock.withLock {
+      if !isConnected {
+        isConnected = true
+        upstream = subscription
+        accepted = downstream
+      }
+    }
+    guard let accepted else { return subscription.cancel() }
+    switch prefetch {
+    case .keepFull: if size > 0 { subscription.request(.max(size)) }
+    case .byRequest: subscription.request(.unlimited)
+    }
+    accepted.receive(subscription: self)
+    lock.withLock { isOpen = true }
+    replenish(drain())
+  }
+
+  @inlinable
+  func receive(_ input: Input) -> Subscribers.Demand {
+    var dropped: Input?
+    let outcome: Outcome = lock.withLock {
+      if downstream == nil || !isConnected || isFailing { return .ignored }
+      if case .failure = terminal { return .ignored }
+      // Values that are paid for are on their way; only the others take up room.
+      let paid = min(values.count, demand.max ?? values.count)
+      if values.count - paid >= size {
+        switch whenFull {
+        case .dropNewest:
+          return .taken
+        case .dropOldest:
+          if size == 0 { return .taken }
+          dropped = values.remove(at: paid)
+        case .customError:
+          isFailing = true
+          return .overflow
+        }
+      }
+      values.append(input)
+      return .taken
+    }
+    withExtendedLifetime(dropped) {}
+    switch outcome {
+    case .ignored:
+      return .none
+    case .overflow:
+      failOnOverflow()
+      return .none
+    case .taken:
+      let count = drain()
+      return prefetch == .keepFull ? .max(count) : .none
+    }
+  }
+
+  @inlinable
+  func failOnOverflow() {
+    guard case .customError(let makeError) = whenFull else { return }
+    let error = makeError()
+    var upstream: (any Subscription)?
+    lock.withLock {
+      terminal = .failure(error)
+      swap(&upstream, &self.upstream)
+    }
+    upstream?.cancel()
+  }
+
+  @inlinable
+  func receive(completion: Subscribers.Completion<Failure>) {
+    var upstream: (any Subscription)?
+    let isFirst = lock.withLock {
+      guard isConnected, downstream != nil, terminal == nil, !isFailing else { return false }
+      terminal = completion
+      swap(&upstream, &self.upstream)
+      return true
+    }
+    if isFirst {
+      _ = drain()
+    }
+  }
+
+  @inlinable
+  func request(_ demand: Subscribers.Demand) {
+    lock.withLock { self.demand += demand }
+    replenish(drain())
+  }
+
+  /// Asks upstream for as many values as were delivered.
+  @inlinable
+  func replenish(_ count: Int) {
+    guard prefetch == .keepFull, count > 0 else { return }
+    var upstream: (any Subscription)?
+    lock.withLock { upstream = self.upstream }
+    upstream?.request(.max(count))
+  }
+
+  /// Delivers what is in the buffer and asked for, then the completion if it is its turn.
+  ///
+  /// - Returns: How many values were delivered; 0 if another caller is delivering, who then delivers for this one as well.
+  @inlinable
+  func drain() -> Int {
+    var count = 0
+    let isOurs = lock.withLock {
+      guard isOpen, !isDelivering else { return false }
+      isDelivering = true
+      return true
+    }
+    guard isOurs else { return 0 }
+    var more = Subscribers.Demand.none
+    while true {
+      var value: Input?
+      var completion: Subscribers.Completion<Failure>?
+      var downstream: Downstream?
+      lock.withLock {
+        demand += more
+        if demand > .none, !values.isEmpty, self.downstream != nil {
+          demand -= 1
+          value = values.popFirst()
+          downstream = self.downstream
+          return
+        }
+        isDelivering = false
+        switch terminal {
+        case .finished where demand > .none, .failure:
+          completion = terminal
+          swap(&downstream, &self.downstream)
+        default: break
+        }
+      }
+      guard let downstream else { return count }
+      if let completion {
+        downstream.receive(completion: completion)
+        cancel()
+        return count
+      }
+      if let value {
+        more = downstream.receive(value)
+        count += 1
+      }
+    }
+  }
+
+  @inlinable
+  func cancel() {
+    var upstream: (any Subscription)?
+    var downstream: Downstream?
+    var values = RingBuffer<Input>()
+    lock.withLock {
+      isConnected = true
+      swap(&upstream, &self.upstream)
+      swap(&downstream, &self.downstream)
+      swap(&values, &self.values)
+    }
+    upstream?.cancel()
+  }
+
+  @usableFromInline var description: String { "Buffer" }
+
+  @usableFromInline var customMirror: Mirror {
+    let (values, upstream, demand, terminal) = lock.withLock {
+      (self.values.elements, self.upstream, self.demand, self.terminal)
+    }
+    return Mirror(
+      self,
+      children: [
+        ("values", values), ("state", upstream as Any), ("downstreamDemand", demand),
+        ("terminal", terminal as Any),
+      ])
+  }
+
+  @usableFromInline var playgroundDescription: Any { description }
+}
+
+extension Publisher {
+  /// Keeps values that downstream has not asked for yet.
+  ///
+  /// A finish from upstream waits until everything in the buffer has been delivered and downstream asks for more.
+  ///
+  /// - Parameters:
+  ///   - size: How many values are kept.
+  ///   - prefetch: When upstream is asked for values.
+  ///   - whenFull: What becomes of a value that does not fit.
+  @inlinable
+  public func buffer(
+    size: Int, prefetch: Publishers.PrefetchStrategy, whenFull: Publishers.BufferingStrategy<Failure>
+  ) -> Publishers.Buffer<Self> {
+    Publishers.Buffer(upstream: self, size: size, prefetch: prefetch, whenFull: whenFull)
+  }
+}

@@ -1,0 +1,68 @@
+extension Publishers {
+  /// Passes on what a function makes of each value, unless that is nil.
+  public struct CompactMap<Upstream: Publisher, Output>: Publisher {
+    public typealias Failure = Upstream.Failure
+
+    /// Where the values come from.
+    public let upstream: Upstream
+    /// Turns a value into another, or nil.
+    public let transform: (Upstream.Output) -> Output?
+
+    /// Transforms the values of a publisher.
+    @inlinable
+    public init(upstream: Upstream, transform: @escaping (Upstream.Output) -> Output?) {
+      self.upstream = upstream
+      self.transform = transform
+    }
+
+    @inlinable
+    @inline(__always)
+    public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
+      upstream.receive(
+        subscriber:
+          StageSubscriber(
+            CompactMapStage<Upstream.Output, Output, Failure>(transform: transform), downstream: subscriber))
+    }
+
+    /// Transforms further.
+    @inlinable
+    public func compactMap<T>(_ transform: @escaping (Output) -> T?) -> Publishers.CompactMap<Upstream, T> {
+      let first = self.transform
+      return Publishers.CompactMap<Upstream, T>(upstream: upstream) { first($0).flatMap(transform) }
+    }
+
+    /// Transforms further.
+    @inlinable
+    public func map<T>(_ transform: @escaping (Output) -> T) -> Publishers.CompactMap<Upstream, T> {
+      let first = self.transform
+      return Publishers.CompactMap<Upstream, T>(upstream: upstream) { first($0).map(transform) }
+    }
+  }
+}
+
+@usableFromInline
+struct CompactMapStage<Input, Output, Failure: Error>: Stage {
+  @usableFromInline typealias UpstreamFailure = Failure
+
+  @usableFromInline let transform: (Input) -> Output?
+
+  @inlinable
+  init(transform: @escaping (Input) -> Output?) {
+    self.transform = transform
+  }
+
+  @inlinable static var name: StaticString { "CompactMap" }
+
+  @inlinable
+  func receive(_ input: Input) -> Verdict<Output, Failure> {
+    if let output = transform(input) { .pass(output) } else { .drop }
+  }
+}
+
+extension Publisher {
+  /// Passes on what a function makes of each value, unless that is nil; asks for one more value in place of each nil.
+  @inlinable
+  public func compactMap<T>(_ transform: @escaping (Output) -> T?) -> Publishers.CompactMap<Self, T> {
+    Publishers.CompactMap(upstream: self, transform: transform)
+  }
+}

@@ -1,0 +1,84 @@
+extension Publishers {
+  /// Delivers the one value that is before all others in some order, when upstream finishes.
+  public struct Comparison<Upstream: Publisher>: Publisher {
+    public typealias Output = Upstream.Output
+    public typealias Failure = Upstream.Failure
+
+    /// Where the values come from.
+    public let upstream: Upstream
+    /// Says whether the second of two values is to take the place of the first.
+    public let areInIncreasingOrder: (Upstream.Output, Upstream.Output) -> Bool
+
+    /// Builds the publisher from its parts.
+    @inlinable
+    public init(
+      upstream: Upstream, areInIncreasingOrder: @escaping (Upstream.Output, Upstream.Output) -> Bool
+    ) {
+      self.upstream = upstream
+      self.areInIncreasingOrder = areInIncreasingOrder
+    }
+
+    @inlinable
+    @inline(__always)
+    public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
+      upstream.receive(
+        subscriber: ReductionSubscriber(
+          ComparisonReduction<Output, Failure>(areInIncreasingOrder), downstream: subscriber))
+    }
+  }
+}
+
+@usableFromInline
+struct ComparisonReduction<Input, Failure: Error>: Reduction {
+  @usableFromInline typealias Output = Input
+  @usableFromInline typealias UpstreamFailure = Failure
+
+  @usableFromInline var result: Input?
+  @usableFromInline let isInOrder: (Input, Input) -> Bool
+
+  @inlinable
+  init(_ isInOrder: @escaping (Input, Input) -> Bool) {
+    self.isInOrder = isInOrder
+  }
+
+  @inlinable static var name: StaticString { "Comparison" }
+
+  @inlinable
+  mutating func receive(_ input: Input) -> ReductionStep {
+    if let best = result, !isInOrder(best, input) { return .more }
+    result = input
+    return .more
+  }
+}
+
+extension Publisher where Output: Comparable {
+  /// Delivers the greatest value when upstream finishes; the first of those that are equal.
+  @inlinable
+  public func max() -> Publishers.Comparison<Self> {
+    max(by: <)
+  }
+
+  /// Delivers the least value when upstream finishes; the first of those that are equal.
+  @inlinable
+  public func min() -> Publishers.Comparison<Self> {
+    min(by: <)
+  }
+}
+
+extension Publisher {
+  /// Delivers the greatest value when upstream finishes; the first of those that are equal.
+  @inlinable
+  public func max(
+    by areInIncreasingOrder: @escaping (Output, Output) -> Bool
+  ) -> Publishers.Comparison<Self> {
+    Publishers.Comparison(upstream: self, areInIncreasingOrder: areInIncreasingOrder)
+  }
+
+  /// Delivers the least value when upstream finishes; the first of those that are equal.
+  @inlinable
+  public func min(
+    by areInIncreasingOrder: @escaping (Output, Output) -> Bool
+  ) -> Publishers.Comparison<Self> {
+    Publishers.Comparison(upstream: self) { areInIncreasingOrder($1, $0) }
+  }
+}

@@ -1,0 +1,61 @@
+extension Publishers {
+  /// Delivers whether some value is equal to a given one: true as soon as one is.
+  public struct Contains<Upstream: Publisher>: Publisher where Upstream.Output: Equatable {
+    public typealias Output = Bool
+    public typealias Failure = Upstream.Failure
+
+    /// Where the values come from.
+    public let upstream: Upstream
+    /// The value looked for.
+    public let output: Upstream.Output
+
+    /// Builds the publisher from its parts.
+    @inlinable
+    public init(upstream: Upstream, output: Upstream.Output) {
+      self.upstream = upstream
+      self.output = output
+    }
+
+    @inlinable
+    @inline(__always)
+    public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
+      upstream.receive(
+        subscriber: ReductionSubscriber(
+          ContainsReduction<Upstream.Output, Failure>(output), downstream: subscriber))
+    }
+  }
+}
+
+extension Publishers.Contains: Equatable where Upstream: Equatable {}
+
+@usableFromInline
+struct ContainsReduction<Input: Equatable, Failure: Error>: Reduction {
+  @usableFromInline typealias UpstreamFailure = Failure
+
+  @usableFromInline var isFound = false
+  @usableFromInline let output: Input
+
+  @inlinable
+  init(_ output: Input) {
+    self.output = output
+  }
+
+  @inlinable var result: Bool? { isFound }
+
+  @inlinable static var name: StaticString { "Contains" }
+
+  @inlinable
+  mutating func receive(_ input: Input) -> ReductionStep {
+    guard input == output else { return .more }
+    isFound = true
+    return .done
+  }
+}
+
+extension Publisher where Output: Equatable {
+  /// Delivers whether some value is equal to a given one: true as soon as one is, and cancels upstream then.
+  @inlinable
+  public func contains(_ output: Output) -> Publishers.Contains<Self> {
+    Publishers.Contains(upstream: self, output: output)
+  }
+}

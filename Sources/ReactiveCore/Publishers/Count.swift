@@ -1,0 +1,53 @@
+extension Publishers {
+  /// Delivers the number of values when upstream finishes.
+  public struct Count<Upstream: Publisher>: Publisher {
+    public typealias Output = Int
+    public typealias Failure = Upstream.Failure
+
+    /// Where the values come from.
+    public let upstream: Upstream
+
+    /// Builds the publisher from its parts.
+    @inlinable
+    public init(upstream: Upstream) {
+      self.upstream = upstream
+    }
+
+    @inlinable
+    @inline(__always)
+    public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
+      upstream.receive(
+        subscriber: ReductionSubscriber(CountReduction<Upstream.Output, Failure>(), downstream: subscriber))
+    }
+  }
+}
+
+extension Publishers.Count: Equatable where Upstream: Equatable {}
+
+@usableFromInline
+struct CountReduction<Input, Failure: Error>: Reduction {
+  @usableFromInline typealias UpstreamFailure = Failure
+
+  @usableFromInline var count = 0
+
+  @inlinable
+  init() {}
+
+  @inlinable var result: Int? { count }
+
+  @inlinable static var name: StaticString { "Count" }
+
+  @inlinable
+  mutating func receive(_ input: Input) -> ReductionStep {
+    count += 1
+    return .more
+  }
+}
+
+extension Publisher {
+  /// Delivers the number of values when upstream finishes. Asks upstream for everything.
+  @inlinable
+  public func count() -> Publishers.Count<Self> {
+    Publishers.Count(upstream: self)
+  }
+}

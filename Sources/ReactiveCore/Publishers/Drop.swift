@@ -1,0 +1,112 @@
+extension Publishers {
+  /// Drops the first values.
+  public struct Drop<Upstream: Publisher>: Publisher {
+    public typealias Output = Upstream.Output
+    public typealias Failure = Upstream.Failure
+
+    /// Where the values come from.
+    public let upstream: Upstream
+    /// How many are dropped.
+    public let count: Int
+
+    /// Drops the first values of a publisher.
+    ///
+    /// - Parameters:
+    ///   - upstream: Where the values come from.
+    ///   - count: How many are dropped; not negative.
+    @inlinable
+    public init(upstream: Upstream, count: Int) {
+      self.upstream = upstream
+      self.count = count
+    }
+
+    @inlinable
+    @inline(__always)
+    public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
+      upstream.receive(subscriber: DropSubscriber<Output, Failure, S>(count, downstream: subscriber))
+    }
+  }
+}
+
+extension Publishers.Drop: Equatable where Upstream: Equatable {}
+
+/// Asks upstream for the values to be dropped by itself, before downstream knows of its subscription.
+@usableFromInline
+final class DropSubscriber<Input, Failure, Downstream: Subscriber>: Subscriber, CustomStringConvertible,
+  CustomReflectable, CustomPlaygroundDisplayConvertible
+where Downstream.Input == Input, Downstream.Failure == Failure {
+  @usableFromInline let downstream: Downstream
+  @usableFromInline let link: UpstreamLink<Downstream>
+  @usableFromInline @exclusivity(unchecked) var remaining: Int  // used by one value at a time
+
+  private let lock = Lock()
+  private var isAnnounced = false  // guarded by the lock: downstream knows its subscription
+  private var early: Subscribers.Completion<Failure>?  // guarded by the lock: came before that
+
+  @usableFromInline
+  init(_ count: Int, downstream: Downstream) {
+    precondition(count >= 0, "count must not be negative")
+    remaining = count
+    self.downstream = downstream
+    link = UpstreamLink("Drop", downstream: downstream)
+  }
+
+  @usableFromInline
+  func receive(subscription: any Subscription) {
+    guard link.connect(subscription) else { return }
+    if remaining > 0 {
+      subscription.request(.max(remaining))
+    }
+    downstream.receive(subscription: link)
+    let early: Subscribers.Completion<Failure>? = lock.withLock {
+      isAnnounced = true
+      return self.early
+    }
+    if let early {
+      complete(early)
+    }
+  }
+
+  @inlinable
+  func receive(_ input: Input) -> Subscribers.Demand {
+    guard link.isOpen else { return .none }
+    if remaining > 0 {
+      remaining -= 1
+      return .none
+    }
+    return downstream.receive(input)
+  }
+
+  @usableFromInline
+  func receive(completion: Subscribers.Completion<Failure>) {
+    let isReady = lock.withLock {
+      if !isAnnounced, early == nil { early = completion }
+      return isAnnounced
+    }
+    if isReady {
+      complete(completion)
+    }
+  }
+
+  private func complete(_ completion: Subscribers.Completion<Failure>) {
+    if link.complete() {
+      downstream.receive(completion: completion)
+    }
+  }
+
+  @usableFromInline var description: String { "Drop" }
+
+  @usableFromInline var customMirror: Mirror { Mirror(self, children: EmptyCollection()) }
+
+  @usableFromInline var playgroundDescription: Any { description }
+}
+
+extension Publisher {
+  /// Drops the first values. Asks upstream for them by itself.
+  ///
+  /// - Parameter count: How many are dropped; not negative.
+  @inlinable
+  public func dropFirst(_ count: Int = 1) -> Publishers.Drop<Self> {
+    Publishers.Drop(upstream: self, count: count)
+  }
+}

@@ -1,0 +1,68 @@
+extension Publishers {
+  /// Passes on the values that satisfy a predicate.
+  public struct Filter<Upstream: Publisher>: Publisher {
+    public typealias Output = Upstream.Output
+    public typealias Failure = Upstream.Failure
+
+    /// Where the values come from.
+    public let upstream: Upstream
+    /// Says whether to pass a value on.
+    public let isIncluded: (Upstream.Output) -> Bool
+
+    /// Filters the values of a publisher.
+    @inlinable
+    public init(upstream: Upstream, isIncluded: @escaping (Upstream.Output) -> Bool) {
+      self.upstream = upstream
+      self.isIncluded = isIncluded
+    }
+
+    @inlinable
+    @inline(__always)
+    public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
+      upstream.receive(
+        subscriber: StageSubscriber(FilterStage(isIncluded: isIncluded), downstream: subscriber))
+    }
+
+    /// Passes on the values that satisfy this predicate as well.
+    @inlinable
+    public func filter(_ isIncluded: @escaping (Output) -> Bool) -> Publishers.Filter<Upstream> {
+      let first = self.isIncluded
+      return Publishers.Filter(upstream: upstream) { first($0) && isIncluded($0) }
+    }
+
+    /// Passes on the values that satisfy this predicate as well, which may throw.
+    @inlinable
+    public func tryFilter(_ isIncluded: @escaping (Output) throws -> Bool) -> Publishers.TryFilter<Upstream> {
+      let first = self.isIncluded
+      return Publishers.TryFilter(upstream: upstream) { try first($0) && isIncluded($0) }
+    }
+  }
+}
+
+@usableFromInline
+struct FilterStage<Input, Failure: Error>: Stage {
+  @usableFromInline typealias Output = Input
+  @usableFromInline typealias UpstreamFailure = Failure
+
+  @usableFromInline let isIncluded: (Input) -> Bool
+
+  @inlinable
+  init(isIncluded: @escaping (Input) -> Bool) {
+    self.isIncluded = isIncluded
+  }
+
+  @inlinable static var name: StaticString { "Filter" }
+
+  @inlinable
+  func receive(_ input: Input) -> Verdict<Input, Failure> {
+    isIncluded(input) ? .pass(input) : .drop
+  }
+}
+
+extension Publisher {
+  /// Passes on the values that satisfy a predicate; asks for one more in place of each that does not.
+  @inlinable
+  public func filter(_ isIncluded: @escaping (Output) -> Bool) -> Publishers.Filter<Self> {
+    Publishers.Filter(upstream: self, isIncluded: isIncluded)
+  }
+}

@@ -1,0 +1,52 @@
+extension Publishers {
+  /// Delivers the first value, if there is one, and cancels upstream then.
+  public struct First<Upstream: Publisher>: Publisher {
+    public typealias Output = Upstream.Output
+    public typealias Failure = Upstream.Failure
+
+    /// Where the values come from.
+    public let upstream: Upstream
+
+    /// Builds the publisher from its parts.
+    @inlinable
+    public init(upstream: Upstream) {
+      self.upstream = upstream
+    }
+
+    @inlinable
+    @inline(__always)
+    public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
+      upstream.receive(
+        subscriber: ReductionSubscriber(FirstReduction<Output, Failure>(), downstream: subscriber))
+    }
+  }
+}
+
+extension Publishers.First: Equatable where Upstream: Equatable {}
+
+@usableFromInline
+struct FirstReduction<Input, Failure: Error>: Reduction {
+  @usableFromInline typealias Output = Input
+  @usableFromInline typealias UpstreamFailure = Failure
+
+  @usableFromInline var result: Input?
+
+  @inlinable
+  init() {}
+
+  @inlinable static var name: StaticString { "First" }
+
+  @inlinable
+  mutating func receive(_ input: Input) -> ReductionStep {
+    result = input
+    return .done
+  }
+}
+
+extension Publisher {
+  /// Delivers the first value, if there is one, and cancels upstream then.
+  @inlinable
+  public func first() -> Publishers.First<Self> {
+    Publishers.First(upstream: self)
+  }
+}

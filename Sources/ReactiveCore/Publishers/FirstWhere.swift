@@ -1,0 +1,60 @@
+extension Publishers {
+  /// Delivers the first value that satisfies a predicate, if there is one.
+  public struct FirstWhere<Upstream: Publisher>: Publisher {
+    public typealias Output = Upstream.Output
+    public typealias Failure = Upstream.Failure
+
+    /// Where the values come from.
+    public let upstream: Upstream
+    /// What is asked of each value.
+    public let predicate: (Output) -> Bool
+
+    /// Builds the publisher from its parts.
+    @inlinable
+    public init(upstream: Upstream, predicate: @escaping (Output) -> Bool) {
+      self.upstream = upstream
+      self.predicate = predicate
+    }
+
+    @inlinable
+    @inline(__always)
+    public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
+      upstream.receive(
+        subscriber: ReductionSubscriber(
+          FirstWhereReduction<Output, Failure>(predicate), downstream: subscriber))
+    }
+  }
+}
+
+@usableFromInline
+struct FirstWhereReduction<Input, Failure: Error>: Reduction {
+  @usableFromInline typealias Output = Input
+  @usableFromInline typealias UpstreamFailure = Failure
+
+  @usableFromInline var result: Input?
+  @usableFromInline let predicate: (Input) -> Bool
+
+  @inlinable
+  init(_ predicate: @escaping (Input) -> Bool) {
+    self.predicate = predicate
+  }
+
+  @inlinable static var name: StaticString { "TryFirst" }
+
+  @inlinable
+  mutating func receive(_ input: Input) -> ReductionStep {
+    guard predicate(input) else { return .more }
+    result = input
+    return .done
+  }
+}
+
+extension Publisher {
+  /// Delivers the first value that satisfies a predicate, if there is one.
+  @inlinable
+  public func first(
+    where predicate: @escaping (Output) -> Bool
+  ) -> Publishers.FirstWhere<Self> {
+    Publishers.FirstWhere(upstream: self, predicate: predicate)
+  }
+}

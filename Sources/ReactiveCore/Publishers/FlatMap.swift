@@ -1,0 +1,379 @@
+extension Publishers {
+  /// Makes a publisher of each value and passes on what all of them deliver.
+  public struct FlatMap<NewPublisher: Publisher, Upstream: Publisher>: Publisher
+  where NewPublisher.Failure == Upstream.Failure {
+    public typealias Output = NewPublisher.Output
+    public typealias Failure = Upstream.Failure
+
+    /// Where the values come from.
+    public let upstream: Upstream
+    /// How many publishers may be under way at a time.
+    public let maxPublishers: Subscribers.Demand
+    /// Makes a publisher of a value.
+    public let transform: (Upstream.Output) -> NewPublisher
+
+    /// Builds the publisher from its parts.
+    @inlinable
+    public init(
+      upstream: Upstream, maxPublishers: Subscribers.Demand,
+      transform: @escaping (Upstream.Output) -> NewPublisher
+    ) {
+      self.upstream = upstream
+      self.maxPublishers = maxPublishers
+      self.transform = transform
+    }
+
+    @inlinable
+    @inline(__always)
+    public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
+      let inner = FlatMapSubscriber<Upstream.Output, Failure, NewPublisher, S>(
+        maxPublishers: maxPublishers, transform: transform, downstream: subscriber)
+      subscriber.receive(subscription: inner)
+      upstream.receive(subscriber: inner)
+    }
+  }
+}
+
+/// Merges the streams of the publishers that are under way.
+///
+/// Each child is asked for one value at a time, unless downstream has asked for everything. A value that comes while there is no
+/// demand, or while another is being delivered, waits in a queue; whoever is delivering works it off. So downstream gets one
+/// value at a time and the stack does not grow.
+@usableFromInline
+final class FlatMapSubscriber<Input, Failure, Child: Publisher, Downstream: Subscriber>: Subscriber,
+  Subscription, CustomStringConvertible, CustomReflectable, CustomPlaygroundDisplayConvertible
+where Child.Failure == Failure, Downstream.Input == Child.Output, Downstream.Failure == Failure {
+  @usableFromInline typealias Output = Child.Output
+
+  /// Where a child's subscription is kept. The number tells children apart that use the same place one after the other.
+  @usableFromInline
+  struct Place {
+    @usableFromInline var number = 0
+    @usableFromInline var subscription: (any Subscription)?
+    @usableFromInline var hasUnlimitedDemand = false
+
+    @inlinable
+    init() {}
+  }
+
+  /// A child's place and number.
+  @usableFromInline
+  struct Key {
+    @usableFromInline let index: Int
+    @usableFromInline let number: Int
+
+    @inlinable
+    init(index: Int, number: Int) {
+      self.index = index
+      self.number = number
+    }
+  }
+
+  @usableFromInline let maxPublishers: Subscribers.Demand
+  @usableFromInline let transform: (Input) -> Child
+
+  @usableFromInline let lock = Lock()
+  // Guarded by the lock.
+  @usableFromInline @exclusivity(unchecked) var downstream: Downstream?
+  @usableFromInline @exclusivity(unchecked) var outer: (any Subscription)?
+  @usableFromInline @exclusivity(unchecked) var isConnected = false
+  @usableFromInline @exclusivity(unchecked) var isOuterDone = false
+  @usableFromInline @exclusivity(unchecked) var demand = Subscribers.Demand.none
+  @usableFromInline @exclusivity(unchecked) var places: [Place] = []
+  @usableFromInline @exclusivity(unchecked) var vacant: [Int] = []
+  @usableFromInline @exclusivity(unchecked) var activeCount = 0
+  @usableFromInline @exclusivity(unchecked) var queue = RingBuffer<(value: Output, key: Key)>()
+  @usableFromInline @exclusivity(unchecked) var isDelivering = false
+
+  @inlinable
+  init(maxPublishers: Subscribers.Demand, transform: @escaping (Input) -> Child, downstream: Downstream) {
+    self.maxPublishers = maxPublishers
+    self.transform = transform
+    self.downstream = downstream
+  }
+
+  // The outer stream.
+
+  @inlinable
+  func receive(subscription: any Subscription) {
+    let isAccepted = lock.withLock {
+      guard !isConnected, downstream != nil else { return false }
+      isConnected = true
+      outer = subscription
+      return true
+    }
+    if isAccepted {
+      subscription.request(maxPublishers)
+    } else {
+      subscription.cancel()
+    }
+  }
+
+  @inlinable
+  func receive(_ input: Input) -> Subscribers.Demand {
+    let isOpen = lock.withLock { downstream != nil && !isOuterDone }
+    guard isOpen else { return .none }
+    let child = transform(input)
+    var key: Key?
+    lock.withLock {
+      guard downstream != nil else { return }
+      activeCount += 1
+      let index = vacant.popLast() ?? places.count
+      if index == places.count { places.append(Place()) }
+      key = Key(index: index, number: places[index].number)
+    }
+    if let key {
+      child.receive(subscriber: FlatMapChildSubscriber(parent: self, key: key))
+    }
+    return .none
+  }
+
+  @inlinable
+  func receive(completion: Subscribers.Completion<Failure>) {
+    switch completion {
+    case .finished:
+      var outer: (any Subscription)?
+      lock.withLock {
+        isOuterDone = true
+        swap(&outer, &self.outer)
+      }
+      finishIfDone()
+    case .failure:
+      end(with: completion, cancellingOuter: false)
+    }
+  }
+
+  // The children.
+
+  @inlinable
+  func receive(subscription: any Subscription, from key: Key) {
+    var request: Subscribers.Demand?
+    lock.withLock {
+      guard downstream != nil, places[key.index].number == key.number,
+        places[key.index].subscription == nil
+      else { return }
+      places[key.index].subscription = subscription
+      places[key.index].hasUnlimitedDemand = demand == .unlimited
+      request = demand == .unlimited ? .unlimited : .max(1)
+    }
+    if let request {
+      subscription.request(request)
+    } else {
+      subscription.cancel()
+    }
+  }
+
+  @inlinable
+  func receive(_ value: Output, from key: Key) -> Subscribers.Demand {
+    var target: Downstream?
+    var isCounted = true
+    lock.withLock {
+      guard let downstream, places[key.index].number == key.number else { return }
+      if demand == .none || isDelivering || !queue.isEmpty {
+        queue.append((value, key))
+        return
+      }
+      demand -= 1
+      isCounted = !places[key.index].hasUnlimitedDemand
+      isDelivering = true
+      target = downstream
+    }
+    guard let target else { return .none }
+    let more = target.receive(value)
+    drain(adding: more)
+    return isCounted ? .max(1) : .none
+  }
+
+  @inlinable
+  func receive(completion: Subscribers.Completion<Failure>, from key: Key) {
+    var subscription: (any Subscription)?
+    var outer: (any Subscription)?
+    let isCurrent = lock.withLock {
+      guard downstream != nil, places[key.index].number == key.number else { return false }
+      places[key.index].number += 1
+      swap(&subscription, &places[key.index].subscription)
+      vacant.append(key.index)
+      activeCount -= 1
+      outer = self.outer
+      return true
+    }
+    guard isCurrent else { return }
+    switch completion {
+    case .failure:
+      end(with: completion, cancellingOuter: true)
+    case .finished:
+      if !finishIfDone(), maxPublishers != .unlimited {
+        outer?.request(.max(1))
+      }
+    }
+  }
+
+  // Delivering.
+
+  /// Delivers what waits and is asked for, then stops delivering. Called by the one that delivers.
+  @inlinable
+  func drain(adding more: Subscribers.Demand) {
+    var more = more
+    while true {
+      var next: (value: Output, key: Key)?
+      var target: Downstream?
+      var child: (any Subscription)?
+      lock.withLock {
+        demand += more
+        if demand > .none, downstream != nil, let item = queue.popFirst() {
+          demand -= 1
+          next = item
+          target = downstream
+          let place = places[item.key.index]
+          if place.number == item.key.number, !place.hasUnlimitedDemand { child = place.subscription }
+        } else {
+          isDelivering = false
+        }
+      }
+      guard let next, let target else { break }
+      more = target.receive(next.value)
+      child?.request(.max(1))
+    }
+    finishIfDone()
+  }
+
+  @inlinable
+  func request(_ demand: Subscribers.Demand) {
+    demand.assertNonZero()
+    var unbounded: [any Subscription] = []
+    let mustDrain = lock.withLock {
+      guard downstream != nil else { return false }
+      self.demand += demand
+      if self.demand == .unlimited {
+        for index in places.indices where !places[index].hasUnlimitedDemand {
+          if let subscription = places[index].subscription {
+            places[index].hasUnlimitedDemand = true
+            unbounded.append(subscription)
+          }
+        }
+      }
+      defer { isDelivering = true }
+      return !isDelivering
+    }
+    if mustDrain {
+      drain(adding: .none)
+    }
+    for subscription in unbounded {
+      subscription.request(.unlimited)
+    }
+  }
+
+  /// Finishes if upstream and all children have, and nothing waits.
+  @inlinable
+  @discardableResult
+  func finishIfDone() -> Bool {
+    var target: Downstream?
+    lock.withLock {
+      if isOuterDone, activeCount == 0, queue.isEmpty, !isDelivering {
+        swap(&target, &downstream)
+      }
+    }
+    target?.receive(completion: .finished)
+    return target != nil
+  }
+
+  // Ending.
+
+  @inlinable
+  func end(with completion: Subscribers.Completion<Failure>, cancellingOuter: Bool) {
+    let (target, outer, children) = take()
+    guard let target else { return }
+    if cancellingOuter { outer?.cancel() }
+    for place in children { place.subscription?.cancel() }
+    target.receive(completion: completion)
+  }
+
+  @inlinable
+  func cancel() {
+    let (_, outer, children) = take()
+    for place in children { place.subscription?.cancel() }
+    outer?.cancel()
+  }
+
+  /// Ends it and returns what was held, to be released outside the lock.
+  @inlinable
+  func take() -> (Downstream?, (any Subscription)?, [Place]) {
+    var target: Downstream?
+    var outer: (any Subscription)?
+    var children: [Place] = []
+    var queue = RingBuffer<(value: Output, key: Key)>()
+    lock.withLock {
+      swap(&target, &downstream)
+      swap(&outer, &self.outer)
+      swap(&children, &places)
+      swap(&queue, &self.queue)
+    }
+    return (target, outer, children)
+  }
+
+  @usableFromInline var description: String { "FlatMap" }
+
+  @usableFromInline var customMirror: Mirror { Mirror(self, children: EmptyCollection()) }
+
+  @usableFromInline var playgroundDescription: Any { description }
+}
+
+/// What a child delivers to.
+@usableFromInline
+struct FlatMapChildSubscriber<OuterInput, Input, Failure, Child: Publisher, Downstream: Subscriber>:
+  Subscriber,
+  CustomStringConvertible, CustomReflectable, CustomPlaygroundDisplayConvertible
+where
+  Child.Output == Input, Child.Failure == Failure, Downstream.Input == Input, Downstream.Failure == Failure
+{
+  @usableFromInline typealias Parent = FlatMapSubscriber<OuterInput, Failure, Child, Downstream>
+
+  @usableFromInline let parent: Parent
+  @usableFromInline let key: Parent.Key
+  @usableFromInline let combineIdentifier = CombineIdentifier()
+
+  @inlinable
+  init(parent: Parent, key: Parent.Key) {
+    self.parent = parent
+    self.key = key
+  }
+
+  @inlinable
+  func receive(subscription: any Subscription) {
+    parent.receive(subscription: subscription, from: key)
+  }
+
+  @inlinable
+  func receive(_ input: Input) -> Subscribers.Demand {
+    parent.receive(input, from: key)
+  }
+
+  @inlinable
+  func receive(completion: Subscribers.Completion<Failure>) {
+    parent.receive(completion: completion, from: key)
+  }
+
+  @usableFromInline var description: String { "FlatMap" }
+
+  @usableFromInline var customMirror: Mirror {
+    Mirror(self, children: [("parentSubscription", parent.combineIdentifier)])
+  }
+
+  @usableFromInline var playgroundDescription: Any { description }
+}
+
+extension Publisher {
+  /// Makes a publisher of each value and passes on what all of them deliver, in the order in which it comes.
+  ///
+  /// Finishes when upstream and all of them have finished; fails, and cancels the others and upstream, when one fails.
+  ///
+  /// - Parameters:
+  ///   - maxPublishers: How many may be under way at a time; upstream is asked for as many values, and for one more when one finishes.
+  ///   - transform: Makes a publisher of a value.
+  @inlinable
+  public func flatMap<P: Publisher>(
+    maxPublishers: Subscribers.Demand = .unlimited, _ transform: @escaping (Output) -> P
+  ) -> Publishers.FlatMap<P, Self> where P.Failure == Failure {
+    Publishers.FlatMap(upstream: self, maxPublishers: maxPublishers, transform: transform)
+  }
+}

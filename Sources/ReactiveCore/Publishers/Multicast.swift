@@ -1,0 +1,120 @@
+extension Publishers {
+  /// Delivers one stream to many subscribers by way of a subject, once connected.
+  public final class Multicast<Upstream: Publisher, SubjectType: Subject>: ConnectablePublisher
+  where Upstream.Output == SubjectType.Output, Upstream.Failure == SubjectType.Failure {
+    public typealias Output = Upstream.Output
+    public typealias Failure = Upstream.Failure
+
+    /// Where the values come from.
+    public let upstream: Upstream
+    /// Makes the subject, when it is first needed.
+    public let createSubject: () -> SubjectType
+
+    @usableFromInline let lock = Lock()
+    @usableFromInline var subject: SubjectType?  // guarded by the lock
+
+    /// Shares the stream of a publisher through a subject.
+    @inlinable
+    public init(upstream: Upstream, createSubject: @escaping () -> SubjectType) {
+      self.upstream = upstream
+      self.createSubject = createSubject
+    }
+
+    @usableFromInline
+    func existingSubject() -> SubjectType? {
+      var subject: SubjectType?
+      lock.withLock { subject = self.subject }
+      return subject
+    }
+
+    @usableFromInline var sharedSubject: SubjectType {
+      if let subject = existingSubject() { return subject }
+      // Made outside the lock; if two threads make one, the first stays.
+      let candidate = createSubject()
+      var subject = candidate
+      lock.withLock {
+        if let existing = self.subject {
+          subject = existing
+        } else {
+          self.subject = candidate
+        }
+      }
+      return subject
+    }
+
+    @inlinable
+    @inline(__always)
+    public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
+      sharedSubject.subscribe(MulticastSubscriber(downstream: subscriber))
+    }
+
+    public func connect() -> any Cancellable {
+      upstream.subscribe(sharedSubject)
+    }
+  }
+}
+
+/// Passes on what the subject sends; what downstream asks for on receiving a value is requested from the subject.
+@usableFromInline
+final class MulticastSubscriber<Input, Failure, Downstream: Subscriber>: Subscriber, CustomStringConvertible,
+  CustomReflectable, CustomPlaygroundDisplayConvertible
+where Downstream.Input == Input, Downstream.Failure == Failure {
+  @usableFromInline let downstream: Downstream
+  @usableFromInline let link: UpstreamLink<Downstream>
+
+  @inlinable
+  init(downstream: Downstream) {
+    self.downstream = downstream
+    link = UpstreamLink("Multicast", downstream: downstream)
+  }
+
+  @inlinable
+  func receive(subscription: any Subscription) {
+    if link.connect(subscription) {
+      downstream.receive(subscription: link)
+    }
+  }
+
+  @inlinable
+  func receive(_ input: Input) -> Subscribers.Demand {
+    guard link.isOpen else { return .none }
+    let more = downstream.receive(input)
+    if more != .none {
+      link.request(more)
+    }
+    return .none
+  }
+
+  @inlinable
+  func receive(completion: Subscribers.Completion<Failure>) {
+    if link.complete() {
+      downstream.receive(completion: completion)
+    }
+  }
+
+  @usableFromInline var description: String { "Multicast" }
+
+  @usableFromInline var customMirror: Mirror { Mirror(self, children: EmptyCollection()) }
+
+  @usableFromInline var playgroundDescription: Any { description }
+}
+
+extension Publisher {
+  /// Delivers one stream to many subscribers by way of a subject, which is made when it is first needed.
+  ///
+  /// Nothing is delivered before ``ConnectablePublisher/connect()`` is called.
+  @inlinable
+  public func multicast<S: Subject>(_ createSubject: @escaping () -> S) -> Publishers.Multicast<Self, S>
+  where S.Output == Output, S.Failure == Failure {
+    Publishers.Multicast(upstream: self, createSubject: createSubject)
+  }
+
+  /// Delivers one stream to many subscribers by way of a subject.
+  ///
+  /// Nothing is delivered before ``ConnectablePublisher/connect()`` is called.
+  @inlinable
+  public func multicast<S: Subject>(subject: S) -> Publishers.Multicast<Self, S>
+  where S.Output == Output, S.Failure == Failure {
+    multicast { subject }
+  }
+}

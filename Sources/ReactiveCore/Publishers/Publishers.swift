@@ -1,0 +1,2 @@
+/// The types of this module that act as publishers.
+public enum Publishers {}

@@ -1,0 +1,220 @@
+extension Publishers {
+  /// Delivers to downstream on a scheduler.
+  public struct ReceiveOn<Upstream: Publisher, Context: Scheduler>: Publisher {
+    public typealias Output = Upstream.Output
+    public typealias Failure = Upstream.Failure
+
+    /// Where the values come from.
+    public let upstream: Upstream
+    /// Where downstream is called.
+    public let scheduler: Context
+    /// How it is called.
+    public let options: Context.SchedulerOptions?
+
+    /// Moves the deliveries of a publisher to a scheduler.
+    @inlinable
+    public init(upstream: Upstream, scheduler: Context, options: Context.SchedulerOptions?) {
+      self.upstream = upstream
+      self.scheduler = scheduler
+      self.options = options
+    }
+
+    @inlinable
+    public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
+      upstream.subscribe(
+        ReceiveOnSubscriber<Context, Output, Failure, S>(
+          scheduler: scheduler, options: options, downstream: subscriber))
+    }
+  }
+}
+
+/// Queues what comes from upstream and hands it over on the scheduler.
+///
+/// What waits when a hop begins is handed over in that hop; what comes after, in the next one. So many values cost one hop, and
+/// none keeps the scheduler for long.
+@usableFromInline
+final class ReceiveOnSubscriber<Context: Scheduler, Input, Failure, Downstream: Subscriber>: Subscriber,
+  Subscription,
+  CustomStringConvertible, CustomReflectable, CustomPlaygroundDisplayConvertible
+where Downstream.Input == Input, Downstream.Failure == Failure {
+  @usableFromInline
+  enum Event {
+    case subscription
+    case value(Input)
+    case completion(Subscribers.Completion<Failure>)
+  }
+
+  @usableFromInline let scheduler: Context
+  @usableFromInline let options: Context.SchedulerOptions?
+
+  @usableFromInline let lock = Lock()
+  // Guarded by the lock.
+  @usableFromInline var downstream: Downstream?
+  @usableFromInline var upstream: (any Subscription)?
+  @usableFromInline var isConnected = false
+  @usableFromInline var waiting: [Event] = []
+  @usableFromInline var isScheduled = false  // a hop is under way or will come
+  @usableFromInline var isHopping = false
+  @usableFromInline var isHopDue = false  // a scheduled hop has come while another is under way
+  @usableFromInline var spare: [Event] = []  // belongs to the hop
+
+  @inlinable
+  init(scheduler: Context, options: Context.SchedulerOptions?, downstream: Downstream) {
+    self.scheduler = scheduler
+    self.options = options
+    self.downstream = downstream
+  }
+
+  @inlinable
+  func receive(subscription: any Subscription) {
+    let isAccepted = lock.withLock {
+      guard !isConnected else { return false }
+      isConnected = true
+      upstream = subscription
+      return true
+    }
+    if isAccepted {
+      enqueue(.subscription, isLast: false)
+    } else {
+      subscription.cancel()
+    }
+  }
+
+  @inlinable
+  func receive(_ input: Input) -> Subscribers.Demand {
+    enqueue(.value(input), isLast: false)
+    return .none
+  }
+
+  @inlinable
+  func receive(completion: Subscribers.Completion<Failure>) {
+    enqueue(.completion(completion), isLast: true)
+  }
+
+  @inlinable
+  func enqueue(_ event: Event, isLast: Bool) {
+    var upstream: (any Subscription)?
+    let mustSchedule = lock.withLock {
+      guard self.upstream != nil else { return false }
+      if isLast { swap(&upstream, &self.upstream) }
+      waiting.append(event)
+      defer { isScheduled = true }
+      return !isScheduled
+    }
+    if mustSchedule {
+      schedule()
+    }
+  }
+
+  @inlinable
+  func schedule() {
+    scheduler.schedule(options: options) { self.hop() }
+  }
+
+  @inlinable
+  func hop() {
+    let isOurs = lock.withLock {
+      if isHopping { isHopDue = true }
+      defer { isHopping = true }
+      return !isHopping
+    }
+    guard isOurs else { return }
+    while true {
+      var batch = spare
+      spare = []
+      lock.withLock { swap(&batch, &waiting) }
+      for event in batch {
+        deliver(event)
+      }
+      batch.removeAll(keepingCapacity: true)
+      spare = batch
+      let isDone = lock.withLock {
+        guard waiting.isEmpty else { return false }
+        isScheduled = false
+        isHopping = false
+        return true
+      }
+      if isDone { return }
+      // A scheduler that runs the next hop within `schedule` only marks it as due, and it is done here, not on top.
+      schedule()
+      let isNextDue = lock.withLock {
+        defer { isHopDue = false }
+        isHopping = isHopDue
+        return isHopDue
+      }
+      if !isNextDue { return }
+    }
+  }
+
+  @inlinable
+  func deliver(_ event: Event) {
+    var downstream: Downstream?
+    lock.withLock { downstream = self.downstream }
+    guard let downstream else { return }
+    switch event {
+    case .subscription:
+      downstream.receive(subscription: self)
+    case .value(let value):
+      let more = downstream.receive(value)
+      if more != .none {
+        currentUpstream?.request(more)
+      }
+    case .completion(let completion):
+      _ = take()
+      downstream.receive(completion: completion)
+    }
+  }
+
+  @inlinable var currentUpstream: (any Subscription)? {
+    var upstream: (any Subscription)?
+    lock.withLock { upstream = self.upstream }
+    return upstream
+  }
+
+  @inlinable
+  func request(_ demand: Subscribers.Demand) {
+    currentUpstream?.request(demand)
+  }
+
+  @inlinable
+  func cancel() {
+    take().upstream?.cancel()
+  }
+
+  @inlinable
+  func take() -> (upstream: (any Subscription)?, downstream: Downstream?, waiting: [Event]) {
+    var upstream: (any Subscription)?
+    var downstream: Downstream?
+    var waiting: [Event] = []
+    lock.withLock {
+      isConnected = true
+      swap(&upstream, &self.upstream)
+      swap(&downstream, &self.downstream)
+      swap(&waiting, &self.waiting)
+    }
+    return (upstream, downstream, waiting)
+  }
+
+  @usableFromInline var description: String { "ReceiveOn" }
+
+  @usableFromInline var customMirror: Mirror { Mirror(self, children: EmptyCollection()) }
+
+  @usableFromInline var playgroundDescription: Any { description }
+}
+
+extension Publisher {
+  /// Delivers subscription, values and completion to downstream on a scheduler.
+  ///
+  /// Requests and cancellation pass upstream on the thread they come from. Values that wait when downstream cancels are not
+  /// delivered any more.
+  ///
+  /// - Parameters:
+  ///   - scheduler: Where downstream is called. It may run functions concurrently; downstream gets one value at a time all the same.
+  ///   - options: How it is called.
+  @inlinable
+  public func receive<S: Scheduler>(
+    on scheduler: S, options: S.SchedulerOptions? = nil
+  ) -> Publishers.ReceiveOn<Self, S> {
+    Publishers.ReceiveOn(upstream: self, scheduler: scheduler, options: options)
+  }
+}

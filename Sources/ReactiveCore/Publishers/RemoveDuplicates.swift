@@ -1,0 +1,70 @@
+extension Publishers {
+  /// Passes on the values that differ from the one before.
+  public struct RemoveDuplicates<Upstream: Publisher>: Publisher {
+    public typealias Output = Upstream.Output
+    public typealias Failure = Upstream.Failure
+
+    /// Where the values come from.
+    public let upstream: Upstream
+    /// Says whether the second of two values repeats the first.
+    public let predicate: (Output, Output) -> Bool
+
+    /// Builds the publisher from its parts.
+    @inlinable
+    public init(upstream: Upstream, predicate: @escaping (Output, Output) -> Bool) {
+      self.upstream = upstream
+      self.predicate = predicate
+    }
+
+    @inlinable
+    @inline(__always)
+    public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
+      upstream.receive(
+        subscriber: StageSubscriber(RemoveDuplicatesStage<Output, Failure>(predicate), downstream: subscriber)
+      )
+    }
+  }
+}
+
+@usableFromInline
+struct RemoveDuplicatesStage<Input, Failure: Error>: Stage {
+  @usableFromInline typealias Output = Input
+  @usableFromInline typealias UpstreamFailure = Failure
+
+  @usableFromInline var last: Input?
+  @usableFromInline let isDuplicate: (Input, Input) -> Bool
+
+  @inlinable
+  init(_ isDuplicate: @escaping (Input, Input) -> Bool) {
+    self.isDuplicate = isDuplicate
+  }
+
+  @inlinable static var name: StaticString { "RemoveDuplicates" }
+
+  @inlinable
+  mutating func receive(_ input: Input) -> Verdict<Input, Failure> {
+    if let last, isDuplicate(last, input) { return .drop }
+    last = input
+    return .pass(input)
+  }
+}
+
+extension Publisher where Output: Equatable {
+  /// Passes on the values that are not equal to the one before; asks for one more in place of each that is.
+  @inlinable
+  public func removeDuplicates() -> Publishers.RemoveDuplicates<Self> {
+    removeDuplicates(by: ==)
+  }
+}
+
+extension Publisher {
+  /// Passes on the values that do not repeat the last one passed on.
+  ///
+  /// - Parameter predicate: Says whether the second of two values repeats the first.
+  @inlinable
+  public func removeDuplicates(
+    by predicate: @escaping (Output, Output) -> Bool
+  ) -> Publishers.RemoveDuplicates<Self> {
+    Publishers.RemoveDuplicates(upstream: self, predicate: predicate)
+  }
+}

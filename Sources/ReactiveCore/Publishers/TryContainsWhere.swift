@@ -1,0 +1,71 @@
+extension Publishers {
+  /// Delivers whether some value satisfies a predicate: true as soon as one does, and fails if the function throws.
+  public struct TryContainsWhere<Upstream: Publisher>: Publisher {
+    public typealias Output = Bool
+    public typealias Failure = any Error
+
+    /// Where the values come from.
+    public let upstream: Upstream
+    /// What is asked of each value.
+    public let predicate: (Upstream.Output) throws -> Bool
+
+    /// Builds the publisher from its parts.
+    @inlinable
+    public init(upstream: Upstream, predicate: @escaping (Upstream.Output) throws -> Bool) {
+      self.upstream = upstream
+      self.predicate = predicate
+    }
+
+    @inlinable
+    @inline(__always)
+    public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == any Error {
+      upstream.receive(
+        subscriber: ReductionSubscriber(
+          TryContainsWhereReduction<Upstream.Output, Upstream.Failure>(predicate), downstream: subscriber))
+    }
+  }
+}
+
+@usableFromInline
+struct TryContainsWhereReduction<Input, UpstreamFailure: Error>: Reduction {
+  @usableFromInline typealias Failure = any Error
+
+  @usableFromInline var isSo = false
+  @usableFromInline let predicate: (Input) throws -> Bool
+
+  @inlinable
+  init(_ predicate: @escaping (Input) throws -> Bool) {
+    self.predicate = predicate
+  }
+
+  @inlinable var result: Bool? { isSo }
+
+  @inlinable static var name: StaticString { "TryContainsWhere" }
+
+  @inlinable
+  mutating func receive(_ input: Input) -> ReductionStep {
+    do {
+      guard try predicate(input) else { return .more }
+      isSo = true
+      return .done
+    } catch {
+      return .fail(error)
+    }
+  }
+
+  @inlinable
+  func convert(_ failure: UpstreamFailure) -> any Error { failure }
+
+  @inlinable
+  func convert(thrown error: any Error) -> any Error { error }
+}
+
+extension Publisher {
+  /// Delivers whether some value satisfies a predicate: true as soon as one does, and cancels upstream then, and fails if the function throws.
+  @inlinable
+  public func tryContains(
+    where predicate: @escaping (Output) throws -> Bool
+  ) -> Publishers.TryContainsWhere<Self> {
+    Publishers.TryContainsWhere(upstream: self, predicate: predicate)
+  }
+}

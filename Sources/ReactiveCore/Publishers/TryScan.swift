@@ -1,0 +1,76 @@
+extension Publishers {
+  /// Passes on the running result of a function over the values so far, and fails if the function throws.
+  public struct TryScan<Upstream: Publisher, Output>: Publisher {
+    public typealias Failure = any Error
+
+    /// Where the values come from.
+    public let upstream: Upstream
+    /// What the first value is combined with.
+    public let initialResult: Output
+    /// Combines the result so far with a value.
+    public let nextPartialResult: (Output, Upstream.Output) throws -> Output
+
+    /// Builds the publisher from its parts.
+    @inlinable
+    public init(
+      upstream: Upstream, initialResult: Output,
+      nextPartialResult: @escaping (Output, Upstream.Output) throws -> Output
+    ) {
+      self.upstream = upstream
+      self.initialResult = initialResult
+      self.nextPartialResult = nextPartialResult
+    }
+
+    @inlinable
+    @inline(__always)
+    public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == any Error {
+      upstream.receive(
+        subscriber: StageSubscriber(
+          TryScanStage<Upstream.Output, Output, Upstream.Failure>(initialResult, nextPartialResult),
+          downstream: subscriber))
+    }
+  }
+}
+
+@usableFromInline
+struct TryScanStage<Input, Output, UpstreamFailure: Error>: Stage {
+  @usableFromInline typealias Failure = any Error
+
+  @usableFromInline var result: Output
+  @usableFromInline let combine: (Output, Input) throws -> Output
+
+  @inlinable
+  init(_ initial: Output, _ combine: @escaping (Output, Input) throws -> Output) {
+    result = initial
+    self.combine = combine
+  }
+
+  @inlinable static var name: StaticString { "TryScan" }
+
+  @inlinable
+  mutating func receive(_ input: Input) -> Verdict<Output, any Error> {
+    do {
+      result = try combine(result, input)
+      return .pass(result)
+    } catch {
+      return .fail(error)
+    }
+  }
+
+  @inlinable
+  func convert(_ failure: UpstreamFailure) -> any Error { failure }
+}
+
+extension Publisher {
+  /// Passes on the running result of a function over the values so far, and fails if the function throws.
+  ///
+  /// - Parameters:
+  ///   - initialResult: What the first value is combined with; not passed on itself.
+  ///   - nextPartialResult: Combines the result so far with a value.
+  @inlinable
+  public func tryScan<T>(
+    _ initialResult: T, _ nextPartialResult: @escaping (T, Output) throws -> T
+  ) -> Publishers.TryScan<Self, T> {
+    Publishers.TryScan(upstream: self, initialResult: initialResult, nextPartialResult: nextPartialResult)
+  }
+}

@@ -1,0 +1,252 @@
+import Synchronization
+
+/// One subscription to a current value subject.
+///
+/// Two parties may have a value for the subscriber: whoever is inside the subject's roster, and whoever requests while the
+/// subscriber has not got the current value. The first of them delivers; what the other brings meanwhile is kept for it.
+/// Once the subscriber has asked for everything and has got a first value, only the roster delivers, without a lock.
+@usableFromInline
+final class CurrentValueConduit<Output, Failure: Error>: Subscription, RosterMember, CustomStringConvertible,
+  CustomReflectable, CustomPlaygroundDisplayConvertible
+{
+  @usableFromInline typealias Parent = CurrentValueSubject<Output, Failure>
+
+  @usableFromInline var slot = -1  // belongs to the roster
+
+  /// Used by the party that delivers, until retired.
+  @usableFromInline let downstream: Unmanaged<AnySubscriberBase<Output, Failure>>
+
+  /// Whether only the roster delivers. Written under the lock.
+  @usableFromInline let isSettled = Atomic<Bool>(false)
+
+  /// The number of the last value delivered; written by the party that delivers, read by the next.
+  @usableFromInline @exclusivity(unchecked) var lastVersion: UInt64?
+
+  private let lock = Lock()
+  // Guarded by the lock.
+  private var subject: Parent?
+  private var demand = Subscribers.Demand.none
+  private var isStale = true  // the current value is not delivered
+  private var isDelivering = false
+  private var waiting: [(value: Output, version: UInt64)] = []  // paid for, come while delivering
+  private var completion: Subscribers.Completion<Failure>?
+  private var isCompletionDelivered = false
+  private var isOpen = false
+  private var isRetired = false
+  private var mayRelease = false
+
+  init(subject: Parent, downstream: AnySubscriber<Output, Failure>) {
+    self.subject = subject
+    self.downstream = .passRetained(downstream.box)
+  }
+
+  deinit {
+    if !isRetired {
+      downstream.release()
+    }
+  }
+
+  /// Delivers the value if one is asked for. Called inside the roster.
+  @inlinable
+  @inline(__always)
+  func offer(_ value: Output, version: UInt64) {
+    if isSettled.load(ordering: .acquiring) {
+      if let lastVersion, version <= lastVersion { return }
+      _ = downstream._withUnsafeGuaranteedRef { $0.deliver($0, value) }
+    } else {
+      offerCounting(value, version: version)
+    }
+  }
+
+  @usableFromInline
+  func offerCounting(_ value: Output, version: UInt64) {
+    let isOurs = lock.withLock {
+      if subject == nil { return false }
+      if let lastVersion, version <= lastVersion { return false }
+      guard demand > .none else {
+        isStale = true
+        return false
+      }
+      demand -= 1
+      if isDelivering {
+        waiting.append((value, version))
+        return false
+      }
+      isStale = false
+      isDelivering = true
+      return true
+    }
+    if isOurs {
+      deliver(value, version: version)
+    }
+  }
+
+  @usableFromInline
+  func request(_ demand: Subscribers.Demand) {
+    demand.assertNonZero()
+    let subject: Parent? = lock.withLock {
+      guard let subject = self.subject else { return nil }
+      self.demand += demand
+      if isDelivering || !isStale {
+        lockedSettle()
+        return nil
+      }
+      self.demand -= 1
+      isStale = false
+      isDelivering = true
+      return subject
+    }
+    if let subject {
+      let (value, version) = subject.snapshot()
+      deliver(value, version: version)
+    }
+  }
+
+  /// Delivers a value that is paid for, then what has come meanwhile.
+  private func deliver(_ value: Output, version: UInt64) {
+    var next: (value: Output, version: UInt64)? = (value, version)
+    while let (value, version) = next {
+      let isWanted = lock.withLock {
+        if let lastVersion, version <= lastVersion {
+          demand += 1
+          return false
+        }
+        lastVersion = version
+        return subject != nil
+      }
+      let more = isWanted ? downstream._withUnsafeGuaranteedRef { $0.deliver($0, value) } : .none
+      next = turn(more)
+    }
+  }
+
+  /// Says what to deliver after a value; when nothing is left, the party stops delivering.
+  private func turn(_ more: Subscribers.Demand) -> (value: Output, version: UInt64)? {
+    var isLatestWanted = false
+    var next: (value: Output, version: UInt64)?
+    var subject: Parent?
+    var isReleasable = false
+    var completion: Subscribers.Completion<Failure>?
+    lock.withLock {
+      demand += more
+      subject = self.subject
+      if subject != nil, !waiting.isEmpty {
+        next = waiting.removeFirst()
+      } else if subject != nil, isStale, demand > .none {
+        demand -= 1
+        isStale = false
+        isLatestWanted = true
+      } else {
+        isDelivering = false
+        completion = lockedTakeCompletion()
+        lockedSettle()
+        isReleasable = lockedReleasable()
+      }
+    }
+    if isLatestWanted { return subject?.snapshot() }
+    if let completion {
+      deliver(completion)
+    } else if isReleasable {
+      downstream.release()
+    }
+    return next
+  }
+
+  private func lockedSettle() {
+    let settled = subject != nil && demand == .unlimited && !isStale && !isDelivering && completion == nil
+    if settled != isSettled.load(ordering: .relaxed) {
+      isSettled.store(settled, ordering: .releasing)
+    }
+  }
+
+  /// Delivers the completion, after the subscription and the values that are being delivered. Called inside the roster.
+  func finish(_ completion: Subscribers.Completion<Failure>) {
+    let ready: Subscribers.Completion<Failure>? = lock.withLock {
+      self.completion = completion
+      return lockedTakeCompletion()
+    }
+    if let ready {
+      deliver(ready)
+    }
+  }
+
+  /// Called once the subscriber knows its subscription.
+  func open() {
+    let ready: Subscribers.Completion<Failure>? = lock.withLock {
+      isOpen = true
+      return lockedTakeCompletion()
+    }
+    if let ready {
+      deliver(ready)
+    }
+  }
+
+  private func lockedTakeCompletion() -> Subscribers.Completion<Failure>? {
+    guard isOpen, !isDelivering, subject != nil, !isCompletionDelivered, let completion else { return nil }
+    isCompletionDelivered = true
+    isDelivering = true
+    return completion
+  }
+
+  private func deliver(_ completion: Subscribers.Completion<Failure>) {
+    downstream._withUnsafeGuaranteedRef { $0.receive(completion: completion) }
+    var subject: Parent?
+    let isReleasable = lock.withLock {
+      swap(&subject, &self.subject)
+      isDelivering = false
+      return lockedReleasable()
+    }
+    if isReleasable {
+      downstream.release()
+    }
+  }
+
+  @usableFromInline
+  func cancel() {
+    var subject: Parent?
+    var waiting: [(value: Output, version: UInt64)] = []
+    lock.withLock {
+      swap(&subject, &self.subject)
+      swap(&waiting, &self.waiting)
+      isSettled.store(false, ordering: .releasing)
+    }
+    subject?.roster.remove(self)
+  }
+
+  @usableFromInline
+  func retire() {
+    let isReleasable = lock.withLock {
+      mayRelease = true
+      return lockedReleasable()
+    }
+    if isReleasable {
+      downstream.release()
+    }
+  }
+
+  /// The subscriber is let go of when the roster is done with it and nobody is delivering or about to.
+  private func lockedReleasable() -> Bool {
+    guard mayRelease, !isDelivering, !isRetired, subject == nil || completion == nil else { return false }
+    isRetired = true
+    return true
+  }
+
+  @usableFromInline var description: String { "CurrentValueSubject" }
+
+  @usableFromInline var customMirror: Mirror {
+    let (subject, downstream, demand): (Parent?, AnySubscriber<Output, Failure>?, Subscribers.Demand) =
+      lock.withLock {
+        (
+          self.subject, isRetired ? nil : AnySubscriber(box: self.downstream.takeUnretainedValue()),
+          self.demand
+        )
+      }
+    return Mirror(
+      self,
+      children: [
+        ("parent", subject as Any), ("downstream", downstream as Any), ("demand", demand),
+        ("subject", subject as Any),
+      ])
+  }
+
+  @usableFromInline var playgroundDescription: Any { description }
+}

@@ -1,0 +1,125 @@
+import Synchronization
+
+/// A subject that keeps the latest value and gives it to each new subscriber.
+///
+/// A subscriber that has asked for values gets the current one at once, then each that follows. One that has asked for fewer
+/// than were sent misses those in between and gets the latest when it asks again. The functions may be called from any
+/// thread. Each subscriber gets its values one at a time, in the order in which they were sent. A value sent while another
+/// is being delivered is delivered right after it by whoever is delivering, so `send` may return before that has happened;
+/// ``value`` has changed by then in any case.
+public final class CurrentValueSubject<Output, Failure: Error>: Subject {
+  @usableFromInline typealias Conduit = CurrentValueConduit<Output, Failure>
+
+  @usableFromInline
+  enum Signal {
+    case value(Output, version: UInt64)
+    case completion(Subscribers.Completion<Failure>)
+  }
+
+  @usableFromInline let roster = Roster<Conduit, Signal>()
+
+  // Guarded by the roster's lock.
+  @usableFromInline @exclusivity(unchecked) var current: Output
+  @usableFromInline @exclusivity(unchecked) var version: UInt64 = 0
+  @usableFromInline @exclusivity(unchecked) var isClosed = false
+  private var completion: Subscribers.Completion<Failure>?
+  private var sources: [any Subscription] = []
+
+  /// A subject with a first value.
+  @inlinable
+  public init(_ value: Output) {
+    current = value
+  }
+
+  deinit {
+    for source in sources {
+      source.cancel()
+    }
+  }
+
+  /// The latest value. Setting it is sending it; after completion that has no effect.
+  @inlinable
+  public var value: Output {
+    get { roster.lock.withLock { current } }
+    set { send(newValue) }
+  }
+
+  public func send(subscription: any Subscription) {
+    roster.lock.withLock { sources.append(subscription) }
+    subscription.request(.unlimited)
+  }
+
+  @inlinable
+  public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
+    attach(AnySubscriber(subscriber))
+  }
+
+  @usableFromInline
+  func attach(_ subscriber: AnySubscriber<Output, Failure>) {
+    let conduit = Conduit(subject: self, downstream: subscriber)
+    let completion: Subscribers.Completion<Failure>? = roster.lock.withLock {
+      if !isClosed { roster.lockedAdd(conduit) }
+      return self.completion
+    }
+    if let completion {
+      subscriber.receive(subscription: Subscriptions.empty)
+      subscriber.receive(completion: completion)
+    } else {
+      subscriber.receive(subscription: conduit)
+      conduit.open()
+    }
+  }
+
+  @inlinable
+  public func send(_ value: Output) {
+    // The old value is released outside the lock: its deinit may run anything.
+    var value = value
+    let newValue = value
+    var version: UInt64 = 0
+    let isInside = roster.lock.withLock {
+      if isClosed { return false }
+      self.version &+= 1
+      version = self.version
+      swap(&value, &current)
+      return roster.lockedEnter(orNote: .value(newValue, version: version))
+    }
+    if isInside {
+      roster.tellAll { $0.offer(newValue, version: version) }
+      roster.leave { tell($0) }
+    }
+  }
+
+  public func send(completion: Subscribers.Completion<Failure>) {
+    let isInside = roster.lock.withLock {
+      if isClosed { return false }
+      isClosed = true
+      self.completion = completion
+      return roster.lockedEnter(orNote: .completion(completion))
+    }
+    if isInside {
+      tell(.completion(completion))
+      roster.leave { tell($0) }
+    }
+  }
+
+  @usableFromInline
+  func tell(_ signal: Signal) {
+    switch signal {
+    case .value(let value, let version):
+      roster.tellAll { $0.offer(value, version: version) }
+    case .completion(let completion):
+      roster.tellAll { $0.finish(completion) }
+      roster.removeAll()
+      var sources: [any Subscription] = []
+      roster.lock.withLock { swap(&sources, &self.sources) }
+    }
+  }
+
+  /// The latest value and its number.
+  func snapshot() -> (value: Output, version: UInt64) {
+    roster.lock.withLock { (current, version) }
+  }
+}
+
+// The roster says how the state is guarded. Values cross threads, hence the condition.
+extension CurrentValueSubject: @unchecked Sendable where Output: Sendable {}

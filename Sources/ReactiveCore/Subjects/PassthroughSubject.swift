@@ -1,0 +1,275 @@
+import Synchronization
+
+/// A subject that passes on what it is sent to the subscribers it has at that moment.
+///
+/// A value goes to those subscribers that have asked for more than they got; the others miss it. The functions may be
+/// called from any thread. Each subscriber gets its values one at a time, in the order in which they were sent, all
+/// subscribers in the same order. A value sent while another is being delivered, by another thread or by a subscriber, is
+/// delivered right after it by whoever is delivering, so `send` may return before that has happened.
+public final class PassthroughSubject<Output, Failure: Error>: Subject {
+  @usableFromInline typealias Conduit = PassthroughConduit<Output, Failure>
+
+  @usableFromInline let roster = Roster<Conduit, SubjectSignal<Output, Failure>>()
+
+  // Guarded by the roster's lock.
+  @usableFromInline @exclusivity(unchecked) var isClosed = false
+  private var completion: Subscribers.Completion<Failure>?
+  private var sources: [any Subscription] = []
+  private var hasDemand = false
+
+  /// A subject without subscribers.
+  public init() {}
+
+  deinit {
+    for source in sources {
+      source.cancel()
+    }
+  }
+
+  public func send(subscription: any Subscription) {
+    let hasDemand = roster.lock.withLock {
+      sources.append(subscription)
+      return self.hasDemand
+    }
+    if hasDemand {
+      subscription.request(.unlimited)
+    }
+  }
+
+  @inlinable
+  public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
+    attach(AnySubscriber(subscriber))
+  }
+
+  @usableFromInline
+  func attach(_ subscriber: AnySubscriber<Output, Failure>) {
+    let conduit = Conduit(subject: self, downstream: subscriber)
+    let completion: Subscribers.Completion<Failure>? = roster.lock.withLock {
+      if !isClosed { roster.lockedAdd(conduit) }
+      return self.completion
+    }
+    if let completion {
+      subscriber.receive(subscription: Subscriptions.empty)
+      subscriber.receive(completion: completion)
+    } else {
+      subscriber.receive(subscription: conduit)
+      conduit.open()
+    }
+  }
+
+  @inlinable
+  public func send(_ value: Output) {
+    let isInside = roster.lock.withLock {
+      !isClosed && roster.lockedEnter(orNote: .value(value))
+    }
+    if isInside {
+      roster.tellAll { $0.offer(value) }
+      roster.leave { tell($0) }
+    }
+  }
+
+  public func send(completion: Subscribers.Completion<Failure>) {
+    let isInside = roster.lock.withLock {
+      if isClosed { return false }
+      isClosed = true
+      self.completion = completion
+      return roster.lockedEnter(orNote: .completion(completion))
+    }
+    if isInside {
+      tell(.completion(completion))
+      roster.leave { tell($0) }
+    }
+  }
+
+  @usableFromInline
+  func tell(_ signal: SubjectSignal<Output, Failure>) {
+    switch signal {
+    case .value(let value):
+      roster.tellAll { $0.offer(value) }
+    case .completion(let completion):
+      roster.tellAll { $0.finish(completion) }
+      roster.removeAll()
+      var sources: [any Subscription] = []
+      roster.lock.withLock { swap(&sources, &self.sources) }
+    }
+  }
+
+  /// Called when a subscriber asks for values: from the first time on, the sources are asked for everything.
+  func acknowledgeDemand() {
+    let sources: [any Subscription] = roster.lock.withLock {
+      if hasDemand { return [] }
+      hasDemand = true
+      return self.sources
+    }
+    for source in sources {
+      source.request(.unlimited)
+    }
+  }
+}
+
+// The roster says how the state is guarded. Values cross threads, hence the condition.
+extension PassthroughSubject: @unchecked Sendable where Output: Sendable {}
+
+/// What a subject tells its subscribers.
+@usableFromInline
+enum SubjectSignal<Output, Failure: Error> {
+  case value(Output)
+  case completion(Subscribers.Completion<Failure>)
+}
+
+/// One subscription to a passthrough subject.
+@usableFromInline
+final class PassthroughConduit<Output, Failure: Error>: Subscription, RosterMember, CustomStringConvertible,
+  CustomReflectable, CustomPlaygroundDisplayConvertible
+{
+  @usableFromInline typealias Parent = PassthroughSubject<Output, Failure>
+
+  @usableFromInline var slot = -1  // belongs to the roster
+
+  /// Used by the caller inside the roster, until retired.
+  @usableFromInline let downstream: Unmanaged<AnySubscriberBase<Output, Failure>>
+
+  /// What is asked for and not yet delivered; `closed` after cancellation or completion.
+  @usableFromInline let demand = Atomic<UInt>(0)
+
+  private let lock = Lock()
+  private var subject: Parent?  // guarded by the lock
+  private var isRetired = false  // guarded by the lock
+  private var isOpen = false  // guarded by the lock
+  private var pendingCompletion: Subscribers.Completion<Failure>?  // guarded by the lock
+
+  @inlinable static var closed: UInt { .max }
+
+  init(subject: Parent, downstream: AnySubscriber<Output, Failure>) {
+    self.subject = subject
+    self.downstream = .passRetained(downstream.box)
+  }
+
+  deinit {
+    if !isRetired {
+      downstream.release()
+    }
+  }
+
+  /// Delivers the value if one is asked for. Called inside the roster.
+  @inlinable
+  @inline(__always)
+  func offer(_ value: Output) {
+    if demand.load(ordering: .acquiring) == Subscribers.Demand.unlimited.rawValue {
+      _ = downstream._withUnsafeGuaranteedRef { $0.deliver($0, value) }
+    } else {
+      offerCounting(value)
+    }
+  }
+
+  @inlinable
+  func offerCounting(_ value: Output) {
+    var current = demand.load(ordering: .acquiring)
+    while true {
+      if current == 0 || current == Self.closed { return }
+      if current == Subscribers.Demand.unlimited.rawValue { break }
+      let (isOurs, actual) = demand.weakCompareExchange(
+        expected: current, desired: current - 1, ordering: .acquiringAndReleasing)
+      if isOurs { break }
+      current = actual
+    }
+    let more = downstream._withUnsafeGuaranteedRef { $0.deliver($0, value) }
+    if more != .none {
+      add(more)
+    }
+  }
+
+  /// Delivers the completion, after the subscription if that is still being delivered. Called inside the roster.
+  func finish(_ completion: Subscribers.Completion<Failure>) {
+    let isReady = lock.withLock {
+      if !isOpen { pendingCompletion = completion }
+      return isOpen
+    }
+    if isReady {
+      deliver(completion)
+    }
+  }
+
+  /// Called once the subscriber knows its subscription.
+  func open() {
+    let completion = lock.withLock {
+      isOpen = true
+      return pendingCompletion
+    }
+    if let completion {
+      deliver(completion)
+      retire()
+    }
+  }
+
+  private func deliver(_ completion: Subscribers.Completion<Failure>) {
+    if demand.exchange(Self.closed, ordering: .acquiringAndReleasing) != Self.closed {
+      downstream._withUnsafeGuaranteedRef { $0.receive(completion: completion) }
+      _ = takeSubject()
+    }
+  }
+
+  @usableFromInline
+  func retire() {
+    let isOurs = lock.withLock {
+      // Whoever opens retires, if the completion came before.
+      if isRetired || (!isOpen && pendingCompletion != nil) { return false }
+      isRetired = true
+      return true
+    }
+    if isOurs {
+      downstream.release()
+    }
+  }
+
+  @usableFromInline
+  func request(_ demand: Subscribers.Demand) {
+    demand.assertNonZero()
+    guard let subject = lock.withLock({ subject }) else { return }
+    add(demand)
+    subject.acknowledgeDemand()
+  }
+
+  @usableFromInline
+  func cancel() {
+    if demand.exchange(Self.closed, ordering: .acquiringAndReleasing) != Self.closed {
+      takeSubject()?.roster.remove(self)
+    }
+  }
+
+  @usableFromInline
+  func add(_ more: Subscribers.Demand) {
+    var current = demand.load(ordering: .relaxed)
+    while current != Self.closed {
+      let sum = Subscribers.Demand(rawValue: current) + more
+      let (isOurs, actual) = demand.weakCompareExchange(
+        expected: current, desired: sum.rawValue, ordering: .acquiringAndReleasing)
+      if isOurs { return }
+      current = actual
+    }
+  }
+
+  private func takeSubject() -> Parent? {
+    var taken: Parent?
+    lock.withLock { swap(&taken, &subject) }
+    return taken
+  }
+
+  @usableFromInline var description: String { "PassthroughSubject" }
+
+  @usableFromInline var customMirror: Mirror {
+    let (subject, downstream): (Parent?, AnySubscriber<Output, Failure>?) = lock.withLock {
+      (self.subject, isRetired ? nil : AnySubscriber(box: self.downstream.takeUnretainedValue()))
+    }
+    let demand = demand.load(ordering: .relaxed)
+    return Mirror(
+      self,
+      children: [
+        ("parent", subject as Any), ("downstream", downstream as Any),
+        ("demand", Subscribers.Demand(rawValue: demand == Self.closed ? 0 : demand)),
+        ("subject", subject as Any),
+      ])
+  }
+
+  @usableFromInline var playgroundDescription: Any { description }
+}

@@ -1,0 +1,86 @@
+/// Feeds a subject from a publisher.
+///
+/// The subject gets this object as its subscription and so decides what is requested from the publisher.
+@usableFromInline
+final class SubjectSubscriber<S: Subject>: Subscriber, Subscription, CustomStringConvertible,
+  CustomReflectable, CustomPlaygroundDisplayConvertible
+{
+  @usableFromInline let lock = Lock()
+  @usableFromInline @exclusivity(unchecked) var subject: S?  // guarded by the lock
+  @usableFromInline @exclusivity(unchecked) var upstream: (any Subscription)?  // guarded by the lock
+  @usableFromInline @exclusivity(unchecked) var isAttached = false  // to upstream; guarded by the lock
+
+  @inlinable
+  init(_ subject: S) {
+    self.subject = subject
+  }
+
+  @inlinable
+  func receive(subscription: any Subscription) {
+    var accepted: S?
+    lock.withLock {
+      if upstream == nil, subject != nil {
+        upstream = subscription
+        isAttached = true
+        accepted = subject
+      }
+    }
+    if let accepted {
+      accepted.send(subscription: self)
+    } else {
+      subscription.cancel()
+    }
+  }
+
+  @inlinable
+  func receive(_ input: S.Output) -> Subscribers.Demand {
+    let subject = lock.withLock { isAttached ? self.subject : nil }
+    subject?.send(input)
+    return .none
+  }
+
+  @inlinable
+  func receive(completion: Subscribers.Completion<S.Failure>) {
+    let (subject, upstream) = end()
+    if upstream != nil {
+      subject?.send(completion: completion)
+    }
+  }
+
+  @inlinable
+  func request(_ demand: Subscribers.Demand) {
+    lock.withLock { upstream }?.request(demand)
+  }
+
+  @inlinable
+  func cancel() {
+    end().upstream?.cancel()
+  }
+
+  /// Ends it and returns what was held, to be released outside the lock.
+  @inlinable
+  func end() -> (subject: S?, upstream: (any Subscription)?) {
+    lock.withLock {
+      defer {
+        subject = nil
+        upstream = nil
+        isAttached = false
+      }
+      return (subject, upstream)
+    }
+  }
+
+  @usableFromInline var description: String { "Subject" }
+
+  @usableFromInline var customMirror: Mirror {
+    let (subject, upstream): (S?, (any Subscription)?) = lock.withLock { (self.subject, self.upstream) }
+    return Mirror(
+      self,
+      children: [
+        ("downstreamSubject", subject as Any), ("upstreamSubscription", upstream as Any),
+        ("subject", subject as Any),
+      ])
+  }
+
+  @usableFromInline var playgroundDescription: Any { description }
+}

@@ -1,0 +1,82 @@
+import Synchronization
+
+/// Who delivers, how much is asked for, and whether it is over, in one word.
+///
+/// A source that has its values ready delivers them from within `request`. A request that comes meanwhile, from the subscriber
+/// or from another thread, is added up here for the caller that is delivering. So the stack does not grow with the
+/// stream and the subscriber gets one value at a time. After the end, whoever was delivering, or else whoever ended it, owns
+/// what the source holds and releases it.
+@usableFromInline
+struct DemandWord: ~Copyable {
+  /// Bit 63: ended. Bit 62: someone is delivering. The rest: demand, all ones for unlimited.
+  @usableFromInline let word = Atomic<UInt64>(0)
+
+  @inlinable static var ended: UInt64 { 1 << 63 }
+  @inlinable static var running: UInt64 { 1 << 62 }
+  @inlinable static var unlimited: UInt64 { (1 << 62) - 1 }
+
+  @inlinable
+  init() {}
+
+  /// The demand as counted here.
+  @inlinable
+  static func count(_ demand: Subscribers.Demand) -> UInt64 {
+    Swift.min(UInt64(demand.rawValue), unlimited)
+  }
+
+  /// The sum of two counts.
+  @inlinable
+  static func sum(_ lhs: UInt64, _ rhs: UInt64) -> UInt64 {
+    Swift.min(lhs + rhs, unlimited)
+  }
+
+  @inlinable var isEnded: Bool { word.load(ordering: .acquiring) & Self.ended != 0 }
+
+  /// Adds demand.
+  ///
+  /// - Returns: Whether the caller must deliver.
+  @inlinable
+  func request(_ demand: Subscribers.Demand) -> Bool {
+    let more = Self.count(demand)
+    if more == 0 { return false }
+    var current = word.load(ordering: .relaxed)
+    while true {
+      if current & Self.ended != 0 { return false }
+      let sum = Self.sum(current & Self.unlimited, more)
+      let (isOurs, actual) = word.weakCompareExchange(
+        expected: current, desired: sum | Self.running, ordering: .acquiringAndReleasing)
+      if isOurs { return current & Self.running == 0 }
+      current = actual
+    }
+  }
+
+  /// Takes what is asked for. Called by the caller that delivers.
+  ///
+  /// - Returns: The count, or nil if the stream has ended.
+  @inlinable
+  func take() -> UInt64? {
+    let current = word.bitwiseAnd(~Self.unlimited, ordering: .acquiringAndReleasing).oldValue
+    return current & Self.ended == 0 ? current & Self.unlimited : nil
+  }
+
+  /// Stops delivering, unless more was asked for or the stream has ended.
+  @inlinable
+  func pause() -> Bool {
+    word.compareExchange(expected: Self.running, desired: 0, ordering: .acquiringAndReleasing).exchanged
+  }
+
+  /// Ends the stream.
+  ///
+  /// - Returns: Whether nobody is delivering and it was not over before, so that the caller owns what is to be released.
+  @inlinable
+  func end() -> Bool {
+    let old = word.bitwiseOr(Self.ended, ordering: .acquiringAndReleasing).oldValue
+    return old & (Self.ended | Self.running) == 0
+  }
+
+  /// What is asked for, for mirrors.
+  var demand: Subscribers.Demand {
+    let count = word.load(ordering: .relaxed) & Self.unlimited
+    return count == Self.unlimited ? .unlimited : .max(Int(count))
+  }
+}

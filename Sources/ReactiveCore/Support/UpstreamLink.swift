@@ -1,0 +1,115 @@
+import Synchronization
+
+/// The upstream half of an operator that passes requests on as they come.
+///
+/// It is what the operator hands downstream as subscription. The operator's subscriber, which upstream holds, reads from it
+/// whether the stream is still open, without a lock. Upstream is let go of at the end, whichever side it came from, so a
+/// subscriber that keeps its subscription keeps nothing else alive.
+///
+///     downstream ──► link ──► upstream's subscription
+///         ▲                          │
+///         └──── operator ◄───────────┘
+@usableFromInline
+final class UpstreamLink<Downstream>: Subscription, CustomStringConvertible, CustomReflectable,
+  CustomPlaygroundDisplayConvertible
+{
+  @usableFromInline
+  enum Phase {
+    @inlinable static var awaiting: UInt8 { 0 }
+    @inlinable static var open: UInt8 { 1 }
+    @inlinable static var ended: UInt8 { 2 }
+  }
+
+  @usableFromInline let phase = Atomic<UInt8>(Phase.awaiting)  // written under the lock
+  private let lock = Lock()
+  private var upstream: (any Subscription)?  // guarded by the lock
+  private var downstream: Downstream?  // guarded by the lock; for the mirror alone
+  private let name: StaticString
+
+  @usableFromInline
+  init(_ name: StaticString, downstream: Downstream) {
+    self.name = name
+    self.downstream = downstream
+  }
+
+  /// Takes the subscription, unless there was one or the stream has ended, in which case it is cancelled.
+  @usableFromInline
+  func connect(_ subscription: any Subscription) -> Bool {
+    let isAccepted = lock.withLock {
+      guard phase.load(ordering: .relaxed) == Phase.awaiting else { return false }
+      upstream = subscription
+      phase.store(Phase.open, ordering: .releasing)
+      return true
+    }
+    if !isAccepted {
+      subscription.cancel()
+    }
+    return isAccepted
+  }
+
+  /// Whether a value may be passed on. Stops the program if there is no subscription yet.
+  @inlinable
+  @inline(__always)
+  var isOpen: Bool {
+    let phase = phase.load(ordering: .acquiring)
+    if phase == Phase.awaiting {
+      violation("Received value before receiving subscription")
+    }
+    return phase == Phase.open
+  }
+
+  /// Ends the stream because upstream has completed.
+  ///
+  /// - Returns: Whether it was open, so that downstream must be told.
+  @usableFromInline
+  func complete() -> Bool {
+    if phase.load(ordering: .acquiring) == Phase.awaiting {
+      violation("Received completion before receiving subscription")
+    }
+    return end() != nil
+  }
+
+  /// Ends the stream because the operator has decided so, and cancels upstream.
+  ///
+  /// - Returns: Whether it was open, so that downstream must be told.
+  @usableFromInline
+  func stop() -> Bool {
+    guard let upstream = end() else { return false }
+    upstream.cancel()
+    return true
+  }
+
+  private func end() -> (any Subscription)? {
+    var upstream: (any Subscription)?
+    var downstream: Downstream?
+    lock.withLock {
+      phase.store(Phase.ended, ordering: .releasing)
+      swap(&upstream, &self.upstream)
+      swap(&downstream, &self.downstream)
+    }
+    return upstream
+  }
+
+  @usableFromInline
+  func request(_ demand: Subscribers.Demand) {
+    demand.assertNonZero()
+    if phase.load(ordering: .acquiring) == Phase.awaiting {
+      violation("Received request before sending subscription")
+    }
+    lock.withLock { upstream }?.request(demand)
+  }
+
+  @usableFromInline
+  func cancel() {
+    end()?.cancel()
+  }
+
+  @usableFromInline var description: String { name.description }
+
+  @usableFromInline var customMirror: Mirror {
+    let downstream = lock.withLock { self.downstream }
+    return Mirror(self, children: [("downstream", downstream as Any)])
+  }
+
+  @usableFromInline var playgroundDescription: Any { description }
+}

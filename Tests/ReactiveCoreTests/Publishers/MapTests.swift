@@ -1,0 +1,61 @@
+import ReactiveCore
+import Testing
+
+@Suite struct MapTests {
+  @Test func transformsEachValueAndReturnsTheDemandOfDownstream() {
+    let rig = Rig(demand: .max(1), perValue: .max(3)) { $0.map { "\($0)" } }
+    #expect(rig.take() == [.subscription("Manual"), .requested(.max(1))])
+    #expect(rig.source.send(1) == .max(3))
+    #expect(rig.source.send(2) == .max(3))
+    rig.source.send(completion: .failure(Oops(number: 1)))
+    #expect(rig.take() == [.value("1"), .value("2"), .failed(Oops(number: 1))])
+  }
+
+  @Test func isTransparent() {
+    let rig = Rig(demand: nil) { $0.map { $0 } }
+    #expect(rig.source.subscriber?.description == "Map")
+    rig.subscription.cancel()
+    rig.source.send(1)
+    rig.source.send(completion: .finished)
+    rig.source.sendSubscription()
+    // It holds no state: what a source sends after the end is for the subscriber to ignore.
+    #expect(
+      rig.take() == [.subscription("Manual"), .cancelled, .value(1), .finished, .subscription("Manual")])
+  }
+
+  @Test func mapsOfMapsAreOne() {
+    let publisher = Just(1).eraseToAnyPublisher().map { $0 + 1 }.map { "\($0)" }
+    #expect(type(of: publisher) == Publishers.Map<AnyPublisher<Int, Never>, String>.self)
+    var values: [String] = []
+    _ = publisher.sink { values.append($0) }
+    #expect(values == ["2"])
+  }
+}
+
+@Suite struct TryMapTests {
+  @Test func isOrderly() {
+    expectOrderlyStream(named: "TryMap") { $0.tryMap { $0 } }
+  }
+
+  @Test func failsWithWhatIsThrownAndCancels() {
+    let rig = Rig { $0.tryMap { if $0 == 2 { throw Oops(number: $0) } else { return $0 * 10 } } }
+    rig.source.send(1)
+    #expect(rig.source.send(2) == .none)
+    rig.source.send(3)
+    rig.source.send(completion: .finished)
+    #expect(
+      rig.take() == [
+        .subscription("TryMap"), .requested(.unlimited), .value(10), .cancelled, .failed(Oops(number: 2)),
+      ])
+  }
+
+  @Test func combinesWithMap() {
+    let publisher = Just(1).eraseToAnyPublisher().map { $0 + 1 }.tryMap { $0 + 1 }.map { $0 + 1 }.tryMap {
+      "\($0)"
+    }
+    #expect(type(of: publisher) == Publishers.TryMap<AnyPublisher<Int, Never>, String>.self)
+    var values: [String] = []
+    _ = publisher.sink(receiveCompletion: { _ in }) { values.append($0) }
+    #expect(values == ["4"])
+  }
+}

@@ -1,0 +1,60 @@
+import ReactiveCore
+import Testing
+
+/// What every operator does that takes everything upstream has and delivers at most one value: checked alike for all of them.
+///
+/// - Parameters:
+///   - name: The description of the subscription.
+///   - values: What is sent; must not settle the result before upstream finishes.
+///   - result: What is delivered for them; nil for nothing.
+func expectReduction<Operator: Publisher>(
+  named name: String, of values: [Int], delivers result: Operator.Output?,
+  sourceLocation: SourceLocation = #_sourceLocation,
+  _ makeOperator: (ManualPublisher<Int, Oops>) -> Operator
+) where Operator.Output: Hashable {
+  expectEverythingReleased(sending: values, sourceLocation: sourceLocation, makeOperator)
+
+  let start: [Happening] = [.subscription(name), .requested(.unlimited)]
+  let end: [Happening] = (result.map { [.value(AnyHashable($0))] } ?? []) + [.finished]
+  func check(_ title: Comment, _ events: [Happening], _ expected: [Happening]) {
+    #expect(events == expected, title, sourceLocation: sourceLocation)
+  }
+  do {
+    let rig = Rig<Int, Oops, Operator>(demand: .max(1), perValue: .max(3), makeOperator)
+    check("everything is asked for", rig.take(), start)
+    for value in values { #expect(rig.source.send(value) == .none, sourceLocation: sourceLocation) }
+    check("nothing is delivered before the end", rig.take(), [])
+    rig.source.send(completion: .finished)
+    check("the result is delivered at the end", rig.take(), end)
+    rig.source.send(completion: .finished)
+    rig.subscription.request(.max(1))
+    rig.subscription.cancel()
+    check("then all is silent", rig.take(), [])
+  }
+  do {
+    let rig = Rig<Int, Oops, Operator>(demand: nil, makeOperator)
+    for value in values { rig.source.send(value) }
+    rig.source.send(completion: .finished)
+    check("the result waits for demand", rig.take(), start + (result == nil ? [.finished] : []))
+    rig.subscription.request(.max(1))
+    check("and is delivered then", rig.take(), result == nil ? [] : end)
+  }
+  do {
+    let rig = Rig<Int, Oops, Operator>(demand: nil, makeOperator)
+    for value in values { rig.source.send(value) }
+    rig.source.send(completion: .failure(Oops(number: 6)))
+    rig.subscription.request(.max(1))
+    check("a failure needs no demand", rig.take(), start + [.failed(Oops(number: 6))])
+  }
+  do {
+    let rig = Rig<Int, Oops, Operator>(demand: .unlimited, makeOperator)
+    rig.source.sendSubscription()
+    rig.subscription.cancel()
+    rig.subscription.cancel()
+    for value in values { rig.source.send(value) }
+    rig.source.send(completion: .finished)
+    check(
+      "a second subscription is cancelled, and cancellation passes", rig.take(),
+      start + [.cancelled, .cancelled])
+  }
+}

@@ -1,0 +1,68 @@
+import ReactiveCore
+import Testing
+
+/// An operator between a source and a subscriber that record into one history.
+final class Rig<Input, Failure: Error, Operator: Publisher> where Operator.Output: Hashable {
+  typealias Source = ManualPublisher<Input, Failure>
+
+  let history: History
+  let source: Source
+  let subscriber: TrackingSubscriber<Operator.Output, Operator.Failure>
+
+  /// Subscribes at once.
+  init(
+    source: Source, demand: Subscribers.Demand? = .unlimited, perValue: Subscribers.Demand = .none,
+    _ makeOperator: (Source) -> Operator
+  ) {
+    self.source = source
+    history = source.history
+    subscriber = TrackingSubscriber(demand, perValue: perValue, history: history)
+    makeOperator(source).subscribe(subscriber)
+  }
+
+  var subscription: any Subscription { subscriber.subscription! }
+
+  func take() -> [Happening] { history.take() }
+}
+
+extension Rig where Input == Int, Failure == Oops {
+  /// With a source of numbers that may fail.
+  convenience init(
+    demand: Subscribers.Demand? = .unlimited, perValue: Subscribers.Demand = .none,
+    subscribesAtOnce: Bool = true, _ makeOperator: (Source) -> Operator
+  ) {
+    let source = Source()
+    source.subscribesAtOnce = subscribesAtOnce
+    self.init(source: source, demand: demand, perValue: perValue, makeOperator)
+  }
+}
+
+enum End: CaseIterable {
+  case finish
+  case failure
+  case cancel
+}
+
+/// Checks that a finished, a failed and a cancelled pipeline all let go of everything, although the subscriber keeps its subscription.
+func expectEverythingReleased<Operator: Publisher>(
+  sending values: [Int] = [1], demand: Subscribers.Demand? = .unlimited,
+  sourceLocation: SourceLocation = #_sourceLocation,
+  _ makeOperator: (ManualPublisher<Int, Oops>) -> Operator
+) where Operator.Output: Hashable {
+  for end in End.allCases {
+    var released = 0
+    do {
+      let rig = Rig<Int, Oops, Operator>(demand: demand, makeOperator)
+      rig.subscriber.onDeinit = { released += 1 }
+      rig.source.onDeinit = { released += 1 }
+      for value in values { rig.source.send(value) }
+      switch end {
+      case .finish: rig.source.send(completion: .finished)
+      case .failure: rig.source.send(completion: .failure(Oops()))
+      case .cancel: rig.subscription.cancel()
+      }
+      rig.source.forget()
+    }
+    #expect(released == 2, "after \(end)", sourceLocation: sourceLocation)
+  }
+}

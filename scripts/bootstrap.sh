@@ -1,0 +1,51 @@
+#!/usr/bin/env bash
+# Installs what Debian must provide for building, testing and the demonstration, as far as it is missing; and looks for Swift.
+# Needs root or sudo for that only. Calling it again does nothing.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+say() { echo "bootstrap: $*" >&2; }
+fail() { say "$*"; exit 1; }
+
+# What the toolchain links with, and the word list that the tests and the demonstration publish.
+packages=(binutils git libc6-dev libgcc-12-dev libstdc++-12-dev tzdata wamerican)
+
+missing=()
+if command -v dpkg-query >/dev/null; then
+  # The compiler's own number differs from one Debian to the next.
+  gcc=$(apt-cache depends gcc 2>/dev/null | sed -n 's/.*Depends: gcc-\([0-9]*\)$/\1/p')
+  for package in "${packages[@]}"; do
+    package=${package/-12-dev/-${gcc:-12}-dev}
+    if [ "$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null)" != installed ]; then
+      missing+=("$package")
+    fi
+  done
+elif [ ! -e /usr/share/dict/words ]; then
+  fail "this isn't Debian: install a word list at /usr/share/dict/words and what Swift needs by your system's own means"
+fi
+
+if [ ${#missing[@]} -gt 0 ]; then
+  as_root=()
+  if [ "$(id -u)" -ne 0 ]; then
+    command -v sudo >/dev/null || fail "install these as root, then try again: apt-get install ${missing[*]}"
+    as_root=(sudo)
+  fi
+  say "installing ${missing[*]}"
+  export DEBIAN_FRONTEND=noninteractive
+  "${as_root[@]}" apt-get update -qq </dev/null
+  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
+    apt-get install -y -qq --no-install-recommends "${missing[@]}" </dev/null >/dev/null
+fi
+
+if ! command -v swift >/dev/null; then
+  for directory in /opt/swift/usr/bin "$HOME/.local/share/swiftly/bin" /usr/lib/swift/bin; do
+    [ -x "$directory/swift" ] && fail "Swift is at $directory; put it into PATH: export PATH=$directory:\$PATH"
+  done
+  fail "Swift 6.2 or newer is needed and isn't in PATH: see https://www.swift.org/install/linux/"
+fi
+version=$(swift --version 2>/dev/null) || fail "swift --version fails: does the toolchain lack libraries? $(swift --version 2>&1 || true)"
+version=$(sed -n 's/.*Swift version \([0-9]*\)\.\([0-9]*\).*/\1 \2/p' <<<"$version")
+read -r major minor <<<"${version:-0 0}"
+if [ "$major" -lt 6 ] || { [ "$major" -eq 6 ] && [ "$minor" -lt 2 ]; }; then
+  fail "Swift 6.2 or newer is needed, this is ${version/ /.}: see https://www.swift.org/install/linux/"
+fi
