@@ -19,7 +19,15 @@ let package = Package(
     .target(name: "ReactiveCore", swiftSettings: settings),
     .target(name: "PortableCombine", dependencies: ["ReactiveCore"], swiftSettings: settings),
 
+    // The protocol, the log, the event loops.
+    .target(name: "SluiceWire", swiftSettings: settings),
+
     // Tests: a folder per module, and what they share.
+    .target(
+      name: "TestSupport", dependencies: ["SluiceWire"], path: "Tests/TestSupport",
+      swiftSettings: settings),
     .testTarget(name: "ReactiveCoreTests", dependencies: ["ReactiveCore"], swiftSettings: settings),
+    .testTarget(
+      name: "SluiceWireTests", dependencies: ["SluiceWire", "TestSupport"], swiftSettings: settings),
   ]
 )

@@ -1,0 +1,101 @@
+/// Walks the records of a batch in place, keeping count of their times.
+///
+/// Checks what a receiver must: a batch of a peer that lies ends the walk with an error, never with a read outside it. Valid only
+/// as long as the memory it was made from.
+public struct BatchIterator {
+  /// A record in place.
+  public struct Record {
+    /// Milliseconds since 1970.
+    public let time: Int64
+    /// The payload of a plain record, the whole body of an attributed one, for ``RecordAttributes``.
+    public let body: UnsafeRawBufferPointer
+    public let isAttributed: Bool
+
+    @inlinable
+    init(time: Int64, body: UnsafeRawBufferPointer, isAttributed: Bool) {
+      self.time = time
+      self.body = body
+      self.isAttributed = isAttributed
+    }
+  }
+
+  @usableFromInline var lastTime: Int64
+  @usableFromInline var position: UnsafeRawPointer
+  @usableFromInline let end: UnsafeRawPointer
+  /// Records that may still come.
+  @usableFromInline var missing: Int
+  @usableFromInline let count: UInt32?
+
+  /// - Parameters:
+  ///   - batch: what to walk, which must stay as it is for as long as this is used.
+  ///   - count: how many records the frame announced, for the walk to check; nil where nobody did.
+  ///   - time: that of the last mark before this batch on the same stream.
+  @inlinable
+  public init(_ batch: UnsafeRawBufferPointer, count: UInt32? = nil, time: Int64) {
+    lastTime = time
+    // Of an empty buffer any address serves: it is never read.
+    position = batch.baseAddress ?? UnsafeRawPointer(bitPattern: 1)!
+    end = position + batch.count
+    missing = count.map { Int($0) } ?? .max
+    self.count = count
+  }
+
+  /// The time of the last mark, for the batch that follows on the same stream.
+  @inlinable
+  public var time: Int64 { lastTime }
+
+  /// The next record, or nil at the end of the batch.
+  ///
+  /// - Throws: ``ErrorCode/malformedBatch`` for an item that is cut short or of an unknown kind, a record more than announced, or, at
+  ///   the end, fewer. The records before were in order.
+  @inlinable
+  public mutating func next() throws(WireError) -> Record? {
+    while end - position >= RecordLayout.wordSize {
+      let word = RecordLayout.word(at: position)
+      let length = RecordLayout.length(word)
+      let body = position + RecordLayout.wordSize
+      guard length <= end - body else { throw cutShort(length, available: end - body) }
+      position = body + length
+      guard RecordLayout.isRecord(word) else {
+        try mark(word, body)
+        continue
+      }
+      guard missing > 0 else { throw miscounted("more") }
+      missing &-= 1
+      return Record(
+        time: lastTime, body: UnsafeRawBufferPointer(start: body, count: length),
+        isAttributed: RecordLayout.kind(word) == .attributed)
+    }
+    try checkEnd()
+    return nil
+  }
+
+  @usableFromInline
+  mutating func mark(_ word: UInt32, _ body: UnsafeRawPointer) throws(WireError) {
+    guard RecordLayout.kind(word) == .timeMark else {
+      throw WireError(.malformedBatch, "an item has kind 3, which isn't defined")
+    }
+    guard RecordLayout.length(word) == 8 else {
+      throw WireError(.malformedBatch, "a time mark has \(RecordLayout.length(word)) bytes instead of 8")
+    }
+    lastTime = Int64(littleEndian: body.loadUnaligned(as: Int64.self))
+  }
+
+  @usableFromInline
+  func checkEnd() throws(WireError) {
+    guard position == end else {
+      throw WireError(.malformedBatch, "\(end - position) bytes are left where an item needs at least 4")
+    }
+    if count != nil, missing > 0 { throw miscounted("fewer") }
+  }
+
+  @usableFromInline
+  func cutShort(_ length: Int, available: Int) -> WireError {
+    WireError(.malformedBatch, "an item announces \(length) bytes where \(available) are left")
+  }
+
+  @usableFromInline
+  func miscounted(_ how: String) -> WireError {
+    WireError(.malformedBatch, "the batch announces \(count ?? 0) records and has \(how)")
+  }
+}

@@ -1,0 +1,147 @@
+/// Cuts a stream of bytes into frames, wherever the transport happened to cut it.
+///
+/// Frames that lie whole in a chunk are handed out in place, without a copy. Only a frame that straddles two chunks is put
+/// together in memory of the decoder's own, which grows with what has really arrived, never with what a header announces, and is
+/// given back with the frame: a decoder between frames holds nothing.
+public struct FrameDecoder: ~Copyable {
+  /// The longest body that is taken, in bytes. A change counts from the next chunk on.
+  public var maximumFrame: Int
+
+  /// How many bytes of the last chunk were taken up: all, unless the caller stopped early.
+  public private(set) var takenBytes = 0
+
+  /// Set until the first frame has come.
+  private var opening: Side?
+  private var partial: UnsafeMutableRawPointer?
+  private var partialCount = 0
+  private var partialCapacity = 0
+
+  /// - Parameters:
+  ///   - maximumFrame: the longest body that is taken, in bytes.
+  ///   - side: where this is the start of a connection, the side that reads it. A first frame with which no connection to that side
+  ///     opens, by its type, is refused as soon as its header is there, before its length is believed.
+  public init(maximumFrame: Int, openingAt side: Side? = nil) {
+    self.maximumFrame = maximumFrame
+    opening = side
+  }
+
+  deinit {
+    partial?.deallocate()
+  }
+
+  /// So that bytes that come one by one don't each ask for memory.
+  private static let smallestCapacity = 64
+
+  /// Bytes of a frame that isn't complete yet; not 0 at the end of a stream means that it was cut off.
+  public var pendingBytes: Int { partialCount }
+
+  /// Hands out every frame that `chunk` completes.
+  ///
+  /// `body` gets the header and the frame's body, valid during the call only, and returns false to stop after this frame:
+  /// ``takenBytes`` says where that was. The rest is for the caller to pass in again, or to drop with the connection.
+  ///
+  /// - Throws: ``ErrorCode/frameTooLarge`` for a frame beyond the limit, as soon as its header is there; ``ErrorCode/notSluice`` for
+  ///   a peer that speaks something else; whatever `body` throws. The decoder isn't usable after that.
+  public mutating func decode(
+    _ chunk: UnsafeRawBufferPointer,
+    _ body: (FrameHeader, UnsafeRawBufferPointer) throws(WireError) -> Bool
+  ) throws(WireError) {
+    takenBytes = chunk.count
+    guard let start = chunk.baseAddress else { return }
+    var position = start
+    let end = position + chunk.count
+    if partialCount > 0 {
+      guard try completePartial(&position, end, body) else {
+        takenBytes = position - start
+        return
+      }
+    }
+    while end - position >= FrameHeader.size {
+      let header = FrameHeader(at: position)
+      try check(header, at: position)
+      let length = Int(header.length)
+      guard end - position - FrameHeader.size >= length else { break }
+      let frame = UnsafeRawBufferPointer(start: position + FrameHeader.size, count: length)
+      position += FrameHeader.size + length
+      opening = nil
+      guard try body(header, frame) else {
+        takenBytes = position - start
+        return
+      }
+    }
+    if position < end { keep(position, end - position) }
+  }
+
+  /// Feeds the frame that an earlier chunk began. Returns false when the chunk is used up, or `body` stopped.
+  private mutating func completePartial(
+    _ position: inout UnsafeRawPointer, _ end: UnsafeRawPointer,
+    _ body: (FrameHeader, UnsafeRawBufferPointer) throws(WireError) -> Bool
+  ) throws(WireError) -> Bool {
+    if partialCount < FrameHeader.size {
+      let taken = min(FrameHeader.size - partialCount, end - position)
+      keep(position, taken)
+      position += taken
+      guard partialCount == FrameHeader.size else { return false }
+    }
+    let header = FrameHeader(at: partial!)
+    try check(header, at: partial!)
+    let whole = FrameHeader.size + Int(header.length)
+    let taken = min(whole - partialCount, end - position)
+    keep(position, taken)
+    position += taken
+    guard partialCount == whole else { return false }
+    let memory = partial!
+    partial = nil
+    partialCount = 0
+    partialCapacity = 0
+    opening = nil
+    defer { memory.deallocate() }
+    return try body(
+      header, UnsafeRawBufferPointer(start: memory + FrameHeader.size, count: whole - FrameHeader.size))
+  }
+
+  @inline(__always)
+  private func check(_ header: FrameHeader, at bytes: UnsafeRawPointer) throws(WireError) {
+    if opening != nil || header.length > maximumFrame { try checkClosely(header, at: bytes) }
+  }
+
+  @inline(never)
+  private func checkClosely(_ header: FrameHeader, at bytes: UnsafeRawPointer) throws(WireError) {
+    if let opening, !opening.opens(with: header.type) {
+      throw WireError(.notSluice, "the peer doesn't speak the Sluice protocol: it began with \(shown(bytes))")
+    }
+    guard header.length <= maximumFrame else {
+      throw WireError(
+        .frameTooLarge,
+        "a \(header.type) frame of \(header.length) bytes is longer than the limit of \(maximumFrame)")
+    }
+  }
+
+  /// The header's bytes, for people: text as it is.
+  private func shown(_ header: UnsafeRawPointer) -> String {
+    let text = UnsafeRawBufferPointer(start: header, count: FrameHeader.size).reduce(into: "") { text, byte in
+      text +=
+        (0x20..<0x7F).contains(byte)
+        ? String(Unicode.Scalar(byte)) : "\\x" + (byte < 16 ? "0" : "") + String(byte, radix: 16)
+    }
+    return "\"\(text)\""
+  }
+
+  private mutating func keep(_ bytes: UnsafeRawPointer, _ count: Int) {
+    guard count > 0 else { return }
+    let needed = partialCount + count
+    if needed > partialCapacity {
+      let capacity = max(
+        needed, Self.smallestCapacity, min(partialCapacity * 2, FrameHeader.size + maximumFrame))
+      let grown = UnsafeMutableRawPointer.allocate(byteCount: capacity, alignment: 16)
+      if let partial {
+        grown.copyMemory(from: partial, byteCount: partialCount)
+        partial.deallocate()
+      }
+      partial = grown
+      partialCapacity = capacity
+    }
+    (partial! + partialCount).copyMemory(from: bytes, byteCount: count)
+    partialCount = needed
+  }
+}

@@ -1,0 +1,91 @@
+/// A numeric error code of the protocol.
+///
+/// The number is the interface: messages may be reworded, codes keep their meaning. Codes below 100 are about the
+/// connection; the others are about one stream, or answer one request, and leave the connection as it is. In an ERROR that came it is the
+/// stream's number that tells what is over.
+public struct ErrorCode: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
+  public var rawValue: UInt32
+
+  public init(rawValue: UInt32) {
+    self.rawValue = rawValue
+  }
+
+  init(_ rawValue: UInt32) {
+    self.rawValue = rawValue
+  }
+
+  // Connection
+  /// The first bytes aren't this protocol's.
+  public static let notSluice = ErrorCode(1)
+  /// No protocol version in common.
+  public static let versionMismatch = ErrorCode(2)
+  /// A frame, or a part of it, contradicts the specification.
+  public static let malformedFrame = ErrorCode(3)
+  /// A frame is longer than the limit announced in the handshake.
+  public static let frameTooLarge = ErrorCode(4)
+  /// A frame type or flag that must be understood isn't.
+  public static let unsupportedFrame = ErrorCode(5)
+  /// A frame that isn't allowed in this state, before the handshake for instance.
+  public static let unexpectedFrame = ErrorCode(6)
+  /// The peer was silent for longer than the keepalive deadline.
+  public static let keepaliveTimeout = ErrorCode(7)
+  /// The broker is stopping. Also told on the streams that it doesn't open any more.
+  public static let shuttingDown = ErrorCode(8)
+  /// The broker has as many connections as it may.
+  public static let tooManyConnections = ErrorCode(9)
+  /// The handshake wasn't finished in time.
+  public static let handshakeTimeout = ErrorCode(10)
+
+  /// A stream number that is out of the announced range, in use, not open for the frame, or 0 where it mustn't be. Ends the
+  /// connection, since the two sides no longer agree on what its numbers mean.
+  public static let invalidStream = ErrorCode(11)
+
+  // Stream and request
+  /// The topic's name isn't one.
+  public static let invalidTopic = ErrorCode(101)
+  /// No such topic.
+  public static let unknownTopic = ErrorCode(102)
+  /// The topic has completed or failed; nothing can be published to it.
+  public static let topicEnded = ErrorCode(103)
+  /// The topic was deleted.
+  public static let topicDeleted = ErrorCode(104)
+  /// The topic exists with other settings.
+  public static let topicExists = ErrorCode(105)
+  /// A record is longer than the limit announced in the handshake.
+  public static let recordTooLarge = ErrorCode(106)
+  /// A batch contradicts its own lengths, or counts.
+  public static let malformedBatch = ErrorCode(107)
+  /// More records were published than had been granted.
+  public static let demandExceeded = ErrorCode(108)
+  /// A grant of nothing.
+  public static let invalidDemand = ErrorCode(109)
+  /// The subscription asked to fail rather than to miss records, and records were dropped.
+  public static let lagged = ErrorCode(110)
+  /// The topic is in another life than the one that the subscriber knows.
+  public static let epochChanged = ErrorCode(111)
+  /// A setting is unknown or out of range.
+  public static let invalidSetting = ErrorCode(112)
+  /// A limit of the broker on topics, streams or memory was reached.
+  public static let limitReached = ErrorCode(113)
+  /// The broker can't do this.
+  public static let unsupported = ErrorCode(114)
+  /// A producer ended the topic with a failure and named no code of its own.
+  public static let producerFailure = ErrorCode(200)
+
+  /// Whether an error with this code, thrown while a frame is decoded, ends the connection, or else only the frame's stream.
+  public var endsConnection: Bool { rawValue < 100 }
+
+  public var description: String {
+    Self.names[rawValue] ?? "error \(rawValue)"
+  }
+
+  private static let names: [UInt32: String] = [
+    1: "not-sluice", 2: "version-mismatch", 3: "malformed-frame", 4: "frame-too-large",
+    5: "unsupported-frame", 6: "unexpected-frame", 7: "keepalive-timeout", 8: "shutting-down",
+    9: "too-many-connections", 10: "handshake-timeout", 11: "invalid-stream",
+    101: "invalid-topic", 102: "unknown-topic", 103: "topic-ended",
+    104: "topic-deleted", 105: "topic-exists", 106: "record-too-large", 107: "malformed-batch",
+    108: "demand-exceeded", 109: "invalid-demand", 110: "lagged", 111: "epoch-changed",
+    112: "invalid-setting", 113: "limit-reached", 114: "unsupported", 200: "producer-failure",
+  ]
+}

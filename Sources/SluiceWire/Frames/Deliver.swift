@@ -1,0 +1,48 @@
+/// The fixed front of a DELIVER body; a batch (see ``RecordLayout``) fills the rest of the frame.
+///
+/// Not a ``Frame``: the broker writes the 24 bytes of header and front beside a slice of its log, and neither side ever holds
+/// the whole as a value.
+///
+/// ```
+/// u64 first offset · u32 count · batch
+/// ```
+public struct DeliverHeader: Hashable, Sendable {
+  /// Of the front, without the frame's header.
+  public static let size = 12
+
+  /// Of the first record; the others follow without a gap.
+  public var firstOffset: UInt64
+  /// Records in the batch, time marks not counted; at least 1.
+  public var count: UInt32
+
+  @inlinable
+  public init(firstOffset: UInt64, count: UInt32) {
+    self.firstOffset = firstOffset
+    self.count = count
+  }
+
+  /// Writes the frame's header and the front, 24 bytes, for a batch of `batchLength` bytes.
+  @inlinable
+  public func write(at bytes: UnsafeMutableRawPointer, stream: UInt32, batchLength: Int) {
+    FrameHeader(length: UInt32(Self.size + batchLength), type: .deliver, stream: stream).write(at: bytes)
+    bytes.storeBytes(of: firstOffset.littleEndian, toByteOffset: FrameHeader.size, as: UInt64.self)
+    bytes.storeBytes(of: count.littleEndian, toByteOffset: FrameHeader.size + 8, as: UInt32.self)
+  }
+
+  /// Reads the front of a body and gives the batch behind it.
+  ///
+  /// What it gives has at least one record, and its last offset can be told in a `UInt64`; whether the batch has so many records,
+  /// ``BatchIterator`` finds out.
+  @inlinable
+  public static func decode(
+    _ body: UnsafeRawBufferPointer
+  ) throws(WireError) -> (header: DeliverHeader, batch: UnsafeRawBufferPointer) {
+    var reader = ByteReader(body)
+    let firstOffset: UInt64 = try reader.integer("DELIVER first offset")
+    let count: UInt32 = try reader.integer("DELIVER count")
+    guard count > 0, !firstOffset.addingReportingOverflow(UInt64(count)).overflow else {
+      throw WireError(.malformedFrame, "DELIVER announces \(count) records from offset \(firstOffset)")
+    }
+    return (DeliverHeader(firstOffset: firstOffset, count: count), reader.remaining)
+  }
+}

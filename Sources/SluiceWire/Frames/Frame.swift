@@ -1,0 +1,149 @@
+/// The kinds of frame.
+///
+/// Types from `0x80` on may be ignored by a peer that doesn't know them; an unknown type below ends the connection
+/// with ``ErrorCode/unsupportedFrame``. That is how the protocol grows.
+public struct FrameType: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
+  public var rawValue: UInt8
+
+  @inlinable
+  public init(rawValue: UInt8) {
+    self.rawValue = rawValue
+  }
+
+  @inlinable public static var hello: FrameType { FrameType(rawValue: 0x01) }
+  @inlinable public static var welcome: FrameType { FrameType(rawValue: 0x02) }
+  @inlinable public static var ping: FrameType { FrameType(rawValue: 0x03) }
+  @inlinable public static var pong: FrameType { FrameType(rawValue: 0x04) }
+  @inlinable public static var goAway: FrameType { FrameType(rawValue: 0x05) }
+  @inlinable public static var error: FrameType { FrameType(rawValue: 0x06) }
+
+  @inlinable public static var subscribe: FrameType { FrameType(rawValue: 0x10) }
+  @inlinable public static var subscribed: FrameType { FrameType(rawValue: 0x11) }
+  @inlinable public static var demand: FrameType { FrameType(rawValue: 0x12) }
+  @inlinable public static var deliver: FrameType { FrameType(rawValue: 0x13) }
+  @inlinable public static var live: FrameType { FrameType(rawValue: 0x14) }
+  @inlinable public static var lag: FrameType { FrameType(rawValue: 0x15) }
+  @inlinable public static var cancel: FrameType { FrameType(rawValue: 0x16) }
+  @inlinable public static var cancelled: FrameType { FrameType(rawValue: 0x17) }
+  @inlinable public static var complete: FrameType { FrameType(rawValue: 0x18) }
+
+  @inlinable public static var publishOpen: FrameType { FrameType(rawValue: 0x20) }
+  @inlinable public static var publishOpened: FrameType { FrameType(rawValue: 0x21) }
+  @inlinable public static var publish: FrameType { FrameType(rawValue: 0x22) }
+  @inlinable public static var ack: FrameType { FrameType(rawValue: 0x23) }
+
+  @inlinable public static var topicCreate: FrameType { FrameType(rawValue: 0x30) }
+  @inlinable public static var topicShow: FrameType { FrameType(rawValue: 0x31) }
+  @inlinable public static var topicInfo: FrameType { FrameType(rawValue: 0x32) }
+  @inlinable public static var topicList: FrameType { FrameType(rawValue: 0x33) }
+  @inlinable public static var topics: FrameType { FrameType(rawValue: 0x34) }
+  @inlinable public static var topicDelete: FrameType { FrameType(rawValue: 0x35) }
+  @inlinable public static var done: FrameType { FrameType(rawValue: 0x36) }
+
+  /// True for a type that a receiver may skip without knowing it.
+  public var isIgnorable: Bool { rawValue >= 0x80 }
+
+  public var description: String {
+    Self.names[rawValue] ?? "frame type 0x" + String(rawValue, radix: 16)
+  }
+
+  private static let names: [UInt8: String] = [
+    0x01: "HELLO", 0x02: "WELCOME", 0x03: "PING", 0x04: "PONG", 0x05: "GOAWAY", 0x06: "ERROR",
+    0x10: "SUBSCRIBE", 0x11: "SUBSCRIBED", 0x12: "DEMAND", 0x13: "DELIVER", 0x14: "LIVE", 0x15: "LAG",
+    0x16: "CANCEL", 0x17: "CANCELLED", 0x18: "COMPLETE",
+    0x20: "PUBLISH_OPEN", 0x21: "PUBLISH_OPENED", 0x22: "PUBLISH", 0x23: "ACK",
+    0x30: "TOPIC_CREATE", 0x31: "TOPIC_SHOW", 0x32: "TOPIC_INFO", 0x33: "TOPIC_LIST", 0x34: "TOPICS",
+    0x35: "TOPIC_DELETE", 0x36: "DONE",
+  ]
+}
+
+/// The twelve bytes in front of every frame.
+///
+/// ```
+///  0               4       5       6               8              12
+///  +---------------+-------+-------+---------------+---------------+
+///  | length  u32   | type  | flags | reserved u16  | stream  u32   |
+///  +---------------+-------+-------+---------------+---------------+
+/// ```
+public struct FrameHeader: Hashable, Sendable {
+  public static let size = 12
+
+  /// Of the body: the bytes after this header.
+  public var length: UInt32
+  public var type: FrameType
+  /// The low four bits must be understood, and none is defined yet; the high four may be ignored.
+  public var flags: UInt8
+  /// 0 is the connection itself.
+  public var stream: UInt32
+
+  @inlinable
+  public init(length: UInt32, type: FrameType, flags: UInt8 = 0, stream: UInt32) {
+    self.length = length
+    self.type = type
+    self.flags = flags
+    self.stream = stream
+  }
+
+  /// Reads the first twelve bytes at `bytes`.
+  @inlinable
+  public init(at bytes: UnsafeRawPointer) {
+    length = UInt32(littleEndian: bytes.loadUnaligned(as: UInt32.self))
+    type = FrameType(rawValue: bytes.load(fromByteOffset: 4, as: UInt8.self))
+    flags = bytes.load(fromByteOffset: 5, as: UInt8.self)
+    stream = UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: 8, as: UInt32.self))
+  }
+
+  /// Writes twelve bytes at `bytes`.
+  @inlinable
+  public func write(at bytes: UnsafeMutableRawPointer) {
+    bytes.storeBytes(of: length.littleEndian, as: UInt32.self)
+    bytes.storeBytes(of: type.rawValue, toByteOffset: 4, as: UInt8.self)
+    bytes.storeBytes(of: flags, toByteOffset: 5, as: UInt8.self)
+    bytes.storeBytes(of: 0, toByteOffset: 6, as: UInt16.self)
+    bytes.storeBytes(of: stream.littleEndian, toByteOffset: 8, as: UInt32.self)
+  }
+}
+
+/// A frame as a value. Each has its own file, with its layout.
+///
+/// A decoder ignores bytes after the fields that it knows, so that fields can be added at the end; only the batch frames
+/// (``DeliverHeader``, ``PublishHeader``), which end in records, can't grow in this way.
+public protocol Frame: Hashable, Sendable {
+  static var type: FrameType { get }
+
+  /// Appends the body.
+  func encodeBody(into writer: inout ByteWriter)
+
+  /// Reads the body.
+  init(body reader: inout ByteReader) throws(WireError)
+}
+
+extension Frame {
+  /// Appends header and body to `output`.
+  public func encode(stream: UInt32, into output: inout [UInt8]) {
+    var writer = ByteWriter(output)
+    output = []
+    let start = writer.bytes.count
+    writer.bytes.append(contentsOf: repeatElement(0, count: FrameHeader.size))
+    encodeBody(into: &writer)
+    let length = UInt32(writer.bytes.count - start - FrameHeader.size)
+    writer.bytes.withUnsafeMutableBytes {
+      FrameHeader(length: length, type: Self.type, stream: stream).write(at: $0.baseAddress! + start)
+    }
+    output = writer.bytes
+  }
+
+  /// The whole frame, header and body.
+  public func encoded(stream: UInt32) -> [UInt8] {
+    var bytes: [UInt8] = []
+    encode(stream: stream, into: &bytes)
+    return bytes
+  }
+
+  /// Decodes a body that stands whole in memory.
+  @inlinable
+  public init(body: UnsafeRawBufferPointer) throws(WireError) {
+    var reader = ByteReader(body)
+    try self.init(body: &reader)
+  }
+}

@@ -1,0 +1,58 @@
+/// HELLO: the client's first frame, on stream 0.
+///
+/// ```
+/// u32 magic "SLCE" · u16 lowest version · u16 highest version · u64 features · u32 max frame · u32 keepalive ms · string name
+/// ```
+public struct Hello: Frame {
+  public static let type = FrameType.hello
+  /// The bytes `S L C E`.
+  public static let magic: UInt32 = 0x4543_4C53
+
+  /// The protocol versions that the client speaks, both included.
+  public var versions: ClosedRange<UInt16>
+  /// What the client can do beyond the version; no bit is defined in version 1.
+  public var features: UInt64
+  /// The longest frame body, in bytes, that the client takes; at least ``Limits/smallestFrame``.
+  public var maximumFrame: UInt32
+  /// The silence, in milliseconds, after which the client would be given up; 0 leaves it to the broker.
+  public var keepalive: UInt32
+  /// What the client calls itself, for people who look at the broker; may be empty.
+  public var name: String
+
+  public init(
+    versions: ClosedRange<UInt16> = 1...1, features: UInt64 = 0, maximumFrame: UInt32, keepalive: UInt32,
+    name: String
+  ) {
+    self.versions = versions
+    self.features = features
+    self.maximumFrame = maximumFrame
+    self.keepalive = keepalive
+    self.name = name
+  }
+
+  public func encodeBody(into writer: inout ByteWriter) {
+    writer.integer(Self.magic)
+    writer.integer(versions.lowerBound)
+    writer.integer(versions.upperBound)
+    writer.integer(features)
+    writer.integer(maximumFrame)
+    writer.integer(keepalive)
+    writer.string(name, limit: Limits.name)
+  }
+
+  public init(body reader: inout ByteReader) throws(WireError) {
+    guard try reader.integer("HELLO magic", as: UInt32.self) == Self.magic else {
+      throw WireError(.notSluice, "the peer doesn't speak the Sluice protocol")
+    }
+    let lowest: UInt16 = try reader.integer("HELLO lowest version")
+    let highest: UInt16 = try reader.integer("HELLO highest version")
+    guard lowest <= highest else {
+      throw WireError(.malformedFrame, "HELLO names version \(lowest) as lowest and \(highest) as highest")
+    }
+    versions = lowest...highest
+    features = try reader.integer("HELLO features")
+    maximumFrame = try reader.integer("HELLO maximum frame")
+    keepalive = try reader.integer("HELLO keepalive")
+    name = try reader.string("HELLO name")
+  }
+}

@@ -1,0 +1,44 @@
+/// The rules for topic names: tokens of printable characters, separated by dots.
+///
+/// 1 to 255 bytes of UTF-8; no token is empty; no white space, control characters, `*`, `>`; names that start with `$` are the
+/// broker's own. Names that are canonically equivalent as Unicode text are the same name, as for any `String`.
+public enum TopicName {
+  /// In bytes of UTF-8.
+  public static let maximumLength = 255
+
+  /// - Throws: ``ErrorCode/invalidTopic`` with what is wrong and where.
+  public static func validate(_ name: String) throws(WireError) {
+    func invalid(_ why: String) -> WireError {
+      // The name may be anything, and the message goes to terminals and logs.
+      let shown = name.unicodeScalars.prefix(64).reduce(into: "") { text, scalar in
+        text += isVisible(scalar) ? String(scalar) : scalar.escaped(asASCII: true)
+      }
+      return WireError(.invalidTopic, "\"\(shown)\" isn't a topic name: \(why)")
+    }
+    guard !name.isEmpty else { throw WireError(.invalidTopic, "a topic name can't be empty") }
+    guard name.utf8.count <= maximumLength else {
+      throw invalid("it has \(name.utf8.count) bytes; the limit is \(maximumLength)")
+    }
+    guard name.utf8.first != UInt8(ascii: "$") else { throw invalid("names that start with $ are reserved") }
+    var tokenIsEmpty = true
+    for (index, scalar) in name.unicodeScalars.enumerated() {
+      switch scalar {
+      case ".":
+        if tokenIsEmpty { throw invalid("the token before the dot at character \(index + 1) is empty") }
+        tokenIsEmpty = true
+      case "*", ">":
+        throw invalid("\(scalar) at character \(index + 1) is for patterns")
+      default:
+        guard isVisible(scalar) else {
+          throw invalid("white space or a control character at character \(index + 1)")
+        }
+        tokenIsEmpty = false
+      }
+    }
+    if tokenIsEmpty { throw invalid("the last token is empty") }
+  }
+
+  private static func isVisible(_ scalar: Unicode.Scalar) -> Bool {
+    !scalar.properties.isWhitespace && scalar.properties.generalCategory != .control
+  }
+}

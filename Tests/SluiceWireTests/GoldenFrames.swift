@@ -1,0 +1,150 @@
+import SluiceWire
+import TestSupport
+
+/// A frame as a value and as the bytes of its body, written by hand from the specification.
+struct GoldenFrame: Sendable, CustomStringConvertible {
+  let name: String
+  let type: UInt8
+  let body: [UInt8]
+  let frame: any Frame
+
+  init(_ name: String, _ type: UInt8, _ frame: any Frame, _ body: String) {
+    self.name = name
+    self.type = type
+    self.frame = frame
+    self.body = [UInt8](hex: body)
+  }
+
+  var description: String { name }
+
+  /// The whole frame on this stream.
+  func bytes(stream: UInt8) -> [UInt8] {
+    let length = body.count
+    return [UInt8(length & 0xFF), UInt8(length >> 8), 0, 0, type, 0, 0, 0, stream, 0, 0, 0] + body
+  }
+}
+
+/// Every frame with a value of its own, with its ordinary and its extreme values. Fields are apart by white space.
+let goldenFrames: [GoldenFrame] = [
+  GoldenFrame(
+    "HELLO", 0x01,
+    Hello(
+      versions: 1...2, features: 0x8000_0000_0000_0001, maximumFrame: 0x0010_0000, keepalive: 30_000,
+      name: "probe"),
+    "534c4345 0100 0200 0100000000000080 00001000 30750000 0500 70726f6265"),
+  GoldenFrame(
+    "HELLO without a name", 0x01, Hello(maximumFrame: .max, keepalive: 0, name: ""),
+    "534c4345 0100 0100 0000000000000000 ffffffff 00000000 0000"),
+  GoldenFrame(
+    "WELCOME", 0x02,
+    Welcome(
+      version: 1, features: 1, maximumFrame: 0x0020_0000, maximumRecord: 0x0010_0000, maximumStreams: 8192,
+      keepalive: 5000, broker: 0x0102_0304_0506_0708, software: "sluiced é"),
+    """
+    534c4345 0100 0000 0100000000000000 00002000 00001000 00200000 88130000 0807060504030201
+    0a00 736c7569636564 20 c3a9
+    """),
+  GoldenFrame("PING", 0x03, Ping(token: 0x1122_3344_5566_7788), "8877665544332211"),
+  GoldenFrame("PONG", 0x04, Pong(token: .max), "ffffffffffffffff"),
+  GoldenFrame("GOAWAY", 0x05, GoAway(code: .shuttingDown, message: "bye"), "08000000 0300 627965"),
+  GoldenFrame("ERROR", 0x06, Fault(code: .unknownTopic, message: "no"), "66000000 0200 6e6f"),
+  GoldenFrame(
+    "ERROR of an unknown code", 0x06, Fault(code: ErrorCode(rawValue: .max), message: ""), "ffffffff 0000"),
+
+  GoldenFrame(
+    "SUBSCRIBE from replay", 0x10, Subscribe(topic: "a.b", grantedThrough: 0),
+    "0300 612e62 00 00 0000 0000000000000000 0000000000000000 0000000000000000"),
+  GoldenFrame(
+    "SUBSCRIBE from the earliest", 0x10,
+    Subscribe(topic: "a", start: .earliest, lag: .fail, grantedThrough: 7),
+    "0100 61 01 01 0000 0000000000000000 0000000000000000 0700000000000000"),
+  GoldenFrame(
+    "SUBSCRIBE to the new", 0x10, Subscribe(topic: "a", start: .new, grantedThrough: .max),
+    "0100 61 02 00 0000 0000000000000000 0000000000000000 ffffffffffffffff"),
+  GoldenFrame(
+    "SUBSCRIBE from the last", 0x10, Subscribe(topic: "a", start: .last(258), grantedThrough: 1),
+    "0100 61 03 00 0000 0201000000000000 0000000000000000 0100000000000000"),
+  GoldenFrame(
+    "SUBSCRIBE from an offset", 0x10,
+    Subscribe(topic: "a", start: .offset(.max - 1), epoch: 0x0A0B_0C0D_0E0F_1011, grantedThrough: 1),
+    "0100 61 04 00 0000 feffffffffffffff 11100f0e0d0c0b0a 0100000000000000"),
+  GoldenFrame(
+    "SUBSCRIBE from a time before 1970", 0x10, Subscribe(topic: "a", start: .time(-2), grantedThrough: 1),
+    "0100 61 05 00 0000 feffffffffffffff 0000000000000000 0100000000000000"),
+  GoldenFrame(
+    "SUBSCRIBED", 0x11, Subscribed(epoch: 1, nextOffset: 2, liveOffset: 0x0300),
+    "0100000000000000 0200000000000000 0003000000000000"),
+  GoldenFrame("DEMAND", 0x12, Demand(grantedThrough: 0x0102), "0201000000000000"),
+  GoldenFrame("DEMAND without limit", 0x12, Demand(grantedThrough: Credit.unlimited), "ffffffffffffffff"),
+  GoldenFrame("LIVE", 0x14, Live(nextOffset: 9), "0900000000000000"),
+  GoldenFrame("LAG", 0x15, Lag(missed: 3, nextOffset: 12), "0300000000000000 0c00000000000000"),
+  GoldenFrame("CANCEL", 0x16, Cancel(), ""),
+  GoldenFrame("CANCELLED", 0x17, Cancelled(), ""),
+  GoldenFrame("COMPLETE, finished", 0x18, Complete(.finished), "00 000000 00000000 0000"),
+  GoldenFrame(
+    "COMPLETE, failed", 0x18, Complete(.failure(code: .producerFailure, message: "disk")),
+    "01 000000 c8000000 0400 6469736b"),
+
+  GoldenFrame(
+    "PUBLISH_OPEN without acknowledgement", 0x20, PublishOpen(topic: "t", acknowledgement: .none),
+    "0100 74 00 000000"),
+  GoldenFrame(
+    "PUBLISH_OPEN, received", 0x20, PublishOpen(topic: "t", acknowledgement: .received), "0100 74 01 000000"),
+  GoldenFrame(
+    "PUBLISH_OPEN, durable", 0x20, PublishOpen(topic: "t", acknowledgement: .durable), "0100 74 02 000000"),
+  GoldenFrame(
+    "PUBLISH_OPENED", 0x21, PublishOpened(epoch: 5, grantedThrough: 65_536),
+    "0500000000000000 0000010000000000"),
+  GoldenFrame("ACK", 0x23, Ack(through: 10, lastOffset: 11), "0a00000000000000 0b00000000000000"),
+
+  GoldenFrame(
+    "TOPIC_CREATE with defaults", 0x30, TopicCreate(topic: "t", settings: TopicSettings()), "0100 74 00"),
+  GoldenFrame(
+    "TOPIC_CREATE with settings", 0x30,
+    TopicCreate(
+      topic: "t",
+      settings: TopicSettings(replayRecords: 5, replayBytes: TopicSettings.unlimited, replayAge: 0)),
+    "0100 74 03 01 0500000000000000 02 ffffffffffffffff 03 0000000000000000"),
+  GoldenFrame("TOPIC_SHOW", 0x31, TopicShow(topic: "t.u"), "0300 742e75"),
+  GoldenFrame(
+    "TOPIC_INFO", 0x32,
+    TopicInfo(
+      summary: TopicSummary(
+        topic: "t", epoch: 1, firstOffset: 2, nextOffset: 3, bytes: 4, ending: nil, subscriptions: 1,
+        publications: 1),
+      settings: TopicSettings(replayBytes: 6),
+      subscriptions: [
+        TopicInfo.Subscription(
+          connection: 7, client: "c", stream: 8, state: .live, nextOffset: 9, granted: .max, sent: 10)
+      ],
+      publications: [
+        TopicInfo.Publication(connection: 11, client: "", stream: 12, granted: 13, received: 14)
+      ]),
+    """
+    0100 74 0100000000000000 0200000000000000 0300000000000000 0400000000000000
+    00 00000000 0000 01000000 01000000
+    01 02 0600000000000000
+    01000000 0700000000000000 0100 63 08000000 01 0900000000000000 ffffffffffffffff 0a00000000000000
+    01000000 0b00000000000000 0000 0c000000 0d00000000000000 0e00000000000000
+    """),
+  GoldenFrame("TOPIC_LIST", 0x33, TopicList(after: "a", limit: 64), "0100 61 40000000"),
+  GoldenFrame("TOPICS, none", 0x34, Topics(topics: [], more: false), "00 00000000"),
+  GoldenFrame(
+    "TOPICS", 0x34,
+    Topics(
+      topics: [
+        TopicSummary(
+          topic: "x", epoch: 0, firstOffset: 0, nextOffset: 0, bytes: 0, ending: .finished, subscriptions: 2,
+          publications: 3),
+        TopicSummary(
+          topic: "y", epoch: .max, firstOffset: 0, nextOffset: 1, bytes: 0,
+          ending: .failure(code: ErrorCode(rawValue: 1000), message: "m"), subscriptions: 0, publications: 0),
+      ], more: true),
+    """
+    01 02000000
+    0100 78 0000000000000000 0000000000000000 0000000000000000 0000000000000000 01 00000000 0000 02000000 03000000
+    0100 79 ffffffffffffffff 0000000000000000 0100000000000000 0000000000000000 02 e8030000 0100 6d 00000000 00000000
+    """),
+  GoldenFrame("TOPIC_DELETE", 0x35, TopicDelete(topic: "t"), "0100 74"),
+  GoldenFrame("DONE", 0x36, Done(), ""),
+]

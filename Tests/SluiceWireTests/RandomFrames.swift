@@ -1,0 +1,116 @@
+import SluiceWire
+import TestSupport
+
+/// Frames of every type with values at random, extremes more often than chance would have it.
+struct RandomFrames {
+  var random: SeededRandom
+
+  mutating func next() -> any Frame {
+    let makers: [(inout RandomFrames) -> any Frame] = [
+      { $0.hello() }, { $0.welcome() },
+      { Ping(token: $0.integer()) }, { Pong(token: $0.integer()) },
+      { GoAway(code: $0.code(), message: $0.text(1024)) },
+      { Fault(code: $0.code(), message: $0.text(1024)) },
+      { $0.subscribe() },
+      { Subscribed(epoch: $0.integer(), nextOffset: $0.integer(), liveOffset: $0.integer()) },
+      { Demand(grantedThrough: $0.integer()) }, { Live(nextOffset: $0.integer()) },
+      { Lag(missed: $0.integer(), nextOffset: $0.integer()) },
+      { _ in Cancel() }, { _ in Cancelled() }, { _ in Done() },
+      { Complete($0.ending()) },
+      {
+        PublishOpen(
+          topic: $0.text(300),
+          acknowledgement: [.none, .received, .durable].randomElement(using: &$0.random)!)
+      },
+      { PublishOpened(epoch: $0.integer(), grantedThrough: $0.integer()) },
+      { Ack(through: $0.integer(), lastOffset: $0.integer()) },
+      { TopicCreate(topic: $0.text(300), settings: $0.settings()) },
+      { TopicShow(topic: $0.text(300)) }, { TopicDelete(topic: $0.text(300)) },
+      { TopicList(after: $0.text(300), limit: $0.integer()) },
+      { frames in
+        Topics(topics: frames.list { $0.summary() }, more: .random(using: &frames.random))
+      },
+      { $0.info() },
+    ]
+    return makers.randomElement(using: &random)!(&self)
+  }
+
+  mutating func integer<I: FixedWidthInteger & UnsignedInteger>() -> I {
+    switch Int.random(in: 0..<4, using: &random) {
+    case 0: [0, 1, .max, .max - 1, .max / 2, .max / 2 + 1].randomElement(using: &random)!
+    case 1: .random(in: 0...255, using: &random)
+    default: .random(in: 0 ... .max, using: &random)
+    }
+  }
+
+  /// Text of at most `limit` bytes.
+  mutating func text(_ limit: Int) -> String {
+    let alphabet: [Unicode.Scalar] = ["a", ".", "\0", "é", "界", "🙂", "\u{301}", "\n"]
+    let length = Int.random(in: 0...[0, 5, limit / 4].randomElement(using: &random)!, using: &random)
+    return (0..<length).reduce(into: "") { text, _ in
+      text.unicodeScalars.append(alphabet.randomElement(using: &random)!)
+    }
+  }
+
+  private mutating func list<T>(_ make: (inout RandomFrames) -> T) -> [T] {
+    (0..<Int.random(in: 0...3, using: &random)).map { _ in make(&self) }
+  }
+
+  private mutating func code() -> ErrorCode { ErrorCode(rawValue: integer()) }
+
+  private mutating func hello() -> Hello {
+    let versions: [UInt16] = [integer(), integer()].sorted()
+    return Hello(
+      versions: versions[0]...versions[1], features: integer(), maximumFrame: integer(), keepalive: integer(),
+      name: text(255))
+  }
+
+  private mutating func welcome() -> Welcome {
+    Welcome(
+      version: integer(), features: integer(), maximumFrame: integer(), maximumRecord: integer(),
+      maximumStreams: integer(), keepalive: integer(), broker: integer(), software: text(255))
+  }
+
+  private mutating func subscribe() -> Subscribe {
+    let starts: [Subscribe.Start] = [
+      .replay, .earliest, .new, .last(integer()), .offset(integer()), .time(Int64(bitPattern: integer())),
+    ]
+    return Subscribe(
+      topic: text(300), start: starts.randomElement(using: &random)!,
+      lag: .random(using: &random) ? .skip : .fail,
+      epoch: integer(), grantedThrough: integer())
+  }
+
+  private mutating func ending() -> Complete.Ending {
+    .random(using: &random) ? .finished : .failure(code: code(), message: text(1024))
+  }
+
+  private mutating func settings() -> TopicSettings {
+    TopicSettings(
+      replayRecords: .random(using: &random) ? integer() : nil,
+      replayBytes: .random(using: &random) ? integer() : nil,
+      replayAge: .random(using: &random) ? integer() : nil)
+  }
+
+  private mutating func summary() -> TopicSummary {
+    TopicSummary(
+      topic: text(300), epoch: integer(), firstOffset: integer(), nextOffset: integer(), bytes: integer(),
+      ending: .random(using: &random) ? nil : ending(), subscriptions: integer(), publications: integer())
+  }
+
+  private mutating func info() -> TopicInfo {
+    TopicInfo(
+      summary: summary(), settings: settings(),
+      subscriptions: list {
+        TopicInfo.Subscription(
+          connection: $0.integer(), client: $0.text(255), stream: $0.integer(),
+          state: .init(rawValue: $0.integer()), nextOffset: $0.integer(), granted: $0.integer(),
+          sent: $0.integer())
+      },
+      publications: list {
+        TopicInfo.Publication(
+          connection: $0.integer(), client: $0.text(255), stream: $0.integer(), granted: $0.integer(),
+          received: $0.integer())
+      })
+  }
+}

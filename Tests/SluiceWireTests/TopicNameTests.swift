@@ -1,0 +1,58 @@
+import SluiceWire
+import Testing
+
+@Suite("Topic names")
+struct TopicNameTests {
+  @Test(
+    "tokens of printable characters between dots are names",
+    arguments: [
+      "a", "orders.eu.new", "0", "a-b_c/d:e", "Straße.größe", "数据.流", "🙂", "a$b", "a.$b", "x<y", "\"quoted\"",
+      "\\",
+      String(repeating: "x", count: 255), String(repeating: "é", count: 127),
+      "a" + String(repeating: ".a", count: 127),
+    ])
+  func valid(_ name: String) throws {
+    try TopicName.validate(name)
+  }
+
+  @Test(
+    "what isn't a name is refused, with what is wrong and where",
+    arguments: [
+      ("", "a topic name can't be empty"),
+      (".", "\".\" isn't a topic name: the token before the dot at character 1 is empty"),
+      (".a", "\".a\" isn't a topic name: the token before the dot at character 1 is empty"),
+      ("a..b", "\"a..b\" isn't a topic name: the token before the dot at character 3 is empty"),
+      ("a.", "\"a.\" isn't a topic name: the last token is empty"),
+      ("a.*", "\"a.*\" isn't a topic name: * at character 3 is for patterns"),
+      (">", "\">\" isn't a topic name: > at character 1 is for patterns"),
+      ("a b", "\"a b\" isn't a topic name: white space or a control character at character 2"),
+      ("a\tb", "\"a\\tb\" isn't a topic name: white space or a control character at character 2"),
+      ("a\n", "\"a\\n\" isn't a topic name: white space or a control character at character 2"),
+      ("\u{0}", "\"\\0\" isn't a topic name: white space or a control character at character 1"),
+      ("é\u{1B}[2J", "\"é\\u{1B}[2J\" isn't a topic name: white space or a control character at character 2"),
+      ("a\u{7F}", "\"a\\u{7F}\" isn't a topic name: white space or a control character at character 2"),
+      ("a\u{9B}", "\"a\\u{009B}\" isn't a topic name: white space or a control character at character 2"),
+      ("a\u{A0}", "\"a\\u{00A0}\" isn't a topic name: white space or a control character at character 2"),
+      ("a\u{2028}", "\"a\\u{2028}\" isn't a topic name: white space or a control character at character 2"),
+      ("$sys", "\"$sys\" isn't a topic name: names that start with $ are reserved"),
+    ])
+  func invalid(_ name: String, _ message: String) {
+    #expect(throws: WireError(.invalidTopic, message)) { try TopicName.validate(name) }
+  }
+
+  @Test("a name has 255 bytes of UTF-8 at the most, and the message isn't as long as the name")
+  func tooLong() {
+    let start = "\"" + String(repeating: "x", count: 64) + "\""
+    #expect(
+      throws: WireError(.invalidTopic, "\(start) isn't a topic name: it has 256 bytes; the limit is 255")
+    ) {
+      try TopicName.validate(String(repeating: "x", count: 256))
+    }
+    #expect(throws: WireError.self) { try TopicName.validate(String(repeating: "é", count: 128)) }
+    // One character of very many scalars.
+    let error = #expect(throws: WireError.self) {
+      try TopicName.validate("a" + String(repeating: "\u{301}", count: 30_000))
+    }
+    #expect((error?.message.utf8.count ?? 0) < 300)
+  }
+}

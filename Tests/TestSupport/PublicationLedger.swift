@@ -1,0 +1,45 @@
+import SluiceWire
+
+/// The account of one publication: what it may send, has sent, and what was acknowledged.
+public struct PublicationLedger {
+  public let topic: String
+  public private(set) var epoch: UInt64?
+  public private(set) var granted: UInt64 = 0
+  public private(set) var acknowledged: UInt64 = 0
+  /// The offset of the last record that was acknowledged.
+  public private(set) var lastOffset: UInt64?
+  /// Records sent so far.
+  public var sent: UInt64 = 0
+  /// How the stream ended, if it has.
+  public private(set) var end: SubscriptionLedger.Event?
+
+  init(topic: String) {
+    self.topic = topic
+  }
+
+  mutating func account(_ frame: ReceivedFrame) throws {
+    try require(end == nil, "\(frame) after the end of the publication, which was \(end!)")
+    switch frame.type {
+    case .publishOpened:
+      let opened = try frame.decode(PublishOpened.self)
+      epoch = opened.epoch
+      granted = opened.grantedThrough
+    case .demand:
+      let total = try frame.decode(Demand.self).grantedThrough
+      try require(total > granted, "the broker granted \(total) after \(granted)")
+      granted = total
+    case .ack:
+      let ack = try frame.decode(Ack.self)
+      try require(
+        ack.through > acknowledged && ack.through <= sent,
+        "ACK through \(ack.through) after \(acknowledged), with \(sent) records sent")
+      try require(lastOffset == nil || ack.lastOffset > lastOffset!, "ACK goes back to \(ack.lastOffset)")
+      acknowledged = ack.through
+      lastOffset = ack.lastOffset
+    case .complete: end = .complete(try frame.decode(Complete.self).ending)
+    case .error: end = .fault(try frame.decode(Fault.self).code)
+    case .cancelled: end = .cancelled
+    default: throw TestFailure("\(frame), which doesn't belong on a publication")
+    }
+  }
+}

@@ -1,0 +1,180 @@
+import SluiceWire
+
+/// Subscribing, publishing and asking, as most tests do it.
+extension RawClient {
+  // MARK: Subscriptions
+
+  /// SUBSCRIBE, without waiting for the answer.
+  public func sendSubscribe(
+    _ topic: String, stream: UInt32, from start: Subscribe.Start = .replay,
+    lag: Subscribe.LagPolicy = .skip, epoch: UInt64 = 0, granted: UInt64 = Credit.unlimited
+  ) throws {
+    subscriptions[stream] = SubscriptionLedger(stream: stream, granted: granted)
+    try send(
+      Subscribe(topic: topic, start: start, lag: lag, epoch: epoch, grantedThrough: granted), stream: stream)
+  }
+
+  /// SUBSCRIBE and SUBSCRIBED.
+  @discardableResult
+  public func subscribe(
+    _ topic: String, stream: UInt32, from start: Subscribe.Start = .replay,
+    lag: Subscribe.LagPolicy = .skip, epoch: UInt64 = 0, granted: UInt64 = Credit.unlimited
+  ) throws -> Subscribed {
+    try sendSubscribe(topic, stream: stream, from: start, lag: lag, epoch: epoch, granted: granted)
+    try receive(until: "SUBSCRIBED on stream \(stream)") {
+      subscriptions[stream]!.epoch != nil || subscriptions[stream]!.isOver
+    }
+    guard case .subscribed(let next, let live)? = subscriptions[stream]!.events.first,
+      let epoch = subscriptions[stream]!.epoch
+    else { throw TestFailure("SUBSCRIBE \(topic) was answered by \(subscriptions[stream]!.events)") }
+    return Subscribed(epoch: epoch, nextOffset: next, liveOffset: live)
+  }
+
+  /// DEMAND with a total, entered before it is sent.
+  public func demand(_ total: UInt64, stream: UInt32) throws {
+    subscriptions[stream]!.grant(through: total)
+    try send(Demand(grantedThrough: total), stream: stream)
+  }
+
+  /// Receives until the subscription has had so many records in all.
+  public func receiveRecords(
+    _ count: UInt64, stream: UInt32, within seconds: Double = Deadline.patience
+  ) throws {
+    try receive(
+      until: "\(count) records on stream \(stream); there are \(events(stream))", within: seconds
+    ) {
+      let ledger = subscriptions[stream]!
+      try require(
+        !ledger.isOver || ledger.delivered >= count,
+        "stream \(stream) ended after \(ledger.delivered) records: \(ledger.events.last!)")
+      return ledger.delivered >= count
+    }
+  }
+
+  /// Receives until the stream has ended.
+  public func receiveEnd(stream: UInt32, within seconds: Double = Deadline.patience) throws {
+    try receive(until: "the end of stream \(stream); there are \(events(stream))", within: seconds) {
+      subscriptions[stream]!.isOver
+    }
+  }
+
+  public func events(_ stream: UInt32) -> [SubscriptionLedger.Event] {
+    subscriptions[stream]?.events ?? []
+  }
+
+  /// CANCEL, and all that comes until CANCELLED.
+  public func cancel(stream: UInt32) throws {
+    try send(Cancel(), stream: stream)
+    _ = try receive("CANCELLED on stream \(stream)") { $0.stream == stream && $0.type == .cancelled }
+  }
+
+  // MARK: Publications
+
+  /// PUBLISH_OPEN and PUBLISH_OPENED.
+  public func openPublication(
+    _ topic: String, stream: UInt32, acknowledgement: PublishOpen.Acknowledgement = .received
+  ) throws {
+    publications[stream] = PublicationLedger(topic: topic)
+    try send(PublishOpen(topic: topic, acknowledgement: acknowledgement), stream: stream)
+    try receive(until: "PUBLISH_OPENED on stream \(stream)") {
+      if let end = publications[stream]!.end { throw TestFailure("\(topic) can't be published to: \(end)") }
+      return publications[stream]!.epoch != nil
+    }
+  }
+
+  /// Publishes a batch as it is, once the broker has granted as much.
+  public func publish(_ batch: BatchBuilder, stream: UInt32) throws {
+    let count = UInt64(batch.count)
+    try receive(until: "a grant on stream \(stream)") {
+      if let end = publications[stream]!.end { throw TestFailure("the publication has ended: \(end)") }
+      return publications[stream]!.sent + count <= publications[stream]!.granted
+    }
+    try send(raw: Self.publishFrame(batch, from: publications[stream]!.sent, stream: stream))
+    publications[stream]!.sent += count
+  }
+
+  /// Publishes payloads as one batch.
+  public func publish(_ payloads: [[UInt8]], stream: UInt32) throws {
+    var batch = BatchBuilder()
+    for payload in payloads { payload.withUnsafeBytes { batch.append($0) } }
+    try publish(batch, stream: stream)
+  }
+
+  public func publish(_ payloads: [String], stream: UInt32) throws {
+    try publish(payloads.map { [UInt8]($0.utf8) }, stream: stream)
+  }
+
+  /// Waits until all that was published is acknowledged.
+  public func receiveAcknowledgements(stream: UInt32, within seconds: Double = Deadline.patience) throws {
+    try receive(until: "the last ACK on stream \(stream)", within: seconds) {
+      let ledger = publications[stream]!
+      if let end = ledger.end, ledger.acknowledged < ledger.sent {
+        throw TestFailure("the publication has ended with \(ledger.acknowledged) acknowledged: \(end)")
+      }
+      return ledger.acknowledged == ledger.sent
+    }
+  }
+
+  /// Opens a publication, publishes, waits for the acknowledgement, and closes it again.
+  public func publishAll(_ payloads: [String], to topic: String, stream: UInt32 = 1000) throws {
+    try openPublication(topic, stream: stream)
+    if !payloads.isEmpty { try publish(payloads, stream: stream) }
+    try receiveAcknowledgements(stream: stream)
+    try cancel(stream: stream)
+  }
+
+  /// COMPLETE on a publication, and all that comes until its answer.
+  public func complete(_ ending: Complete.Ending = .finished, stream: UInt32) throws {
+    try send(Complete(ending), stream: stream)
+    try receive(until: "the answer to COMPLETE") { publications[stream]!.end != nil }
+    try require(publications[stream]!.end == .cancelled, "COMPLETE led to \(publications[stream]!.end!)")
+  }
+
+  /// Makes a topic end, by a publication for that.
+  public func end(_ topic: String, _ ending: Complete.Ending = .finished, stream: UInt32 = 1000) throws {
+    try openPublication(topic, stream: stream)
+    try complete(ending, stream: stream)
+  }
+
+  public static func publishFrame(
+    _ batch: BatchBuilder, from sequence: UInt64, stream: UInt32
+  ) -> [UInt8] {
+    var front = [UInt8](repeating: 0, count: FrameHeader.size + PublishHeader.size)
+    front.withUnsafeMutableBytes {
+      PublishHeader(firstSequence: sequence, count: batch.count)
+        .write(at: $0.baseAddress!, stream: stream, batchLength: batch.bytes.count)
+    }
+    return front + batch.bytes
+  }
+
+  // MARK: Requests
+
+  /// TOPIC_SHOW.
+  public func show(_ topic: String, stream: UInt32 = 1001) throws -> TopicInfo {
+    try send(TopicShow(topic: topic), stream: stream)
+    return try answer(TopicInfo.self, stream: stream)
+  }
+
+  @discardableResult
+  public func create(
+    _ topic: String, _ settings: TopicSettings = TopicSettings(), stream: UInt32 = 1001
+  ) throws -> TopicInfo {
+    try send(TopicCreate(topic: topic, settings: settings), stream: stream)
+    return try answer(TopicInfo.self, stream: stream)
+  }
+
+  public func list(after: String = "", limit: UInt32, stream: UInt32 = 1001) throws -> Topics {
+    try send(TopicList(after: after, limit: limit), stream: stream)
+    return try answer(Topics.self, stream: stream)
+  }
+
+  public func delete(_ topic: String, stream: UInt32 = 1001) throws {
+    try send(TopicDelete(topic: topic), stream: stream)
+    _ = try answer(Done.self, stream: stream)
+  }
+
+  /// The next frame on this stream; those of other streams are accounted for.
+  private func answer<F: Frame>(_ type: F.Type, stream: UInt32) throws -> F {
+    try receive("\(F.type) on stream \(stream)") { $0.stream == stream }.decode(F.self)
+  }
+}

@@ -1,0 +1,23 @@
+import SluiceWire
+
+/// A frame that came from the broker.
+public struct ReceivedFrame: Sendable, CustomStringConvertible {
+  public var header: FrameHeader
+  public var body: [UInt8]
+
+  public var type: FrameType { header.type }
+  public var stream: UInt32 { header.stream }
+
+  /// - Throws: ``TestFailure`` when it is of another type, `WireError` when it can't be decoded.
+  public func decode<F: Frame>(_ type: F.Type) throws -> F {
+    guard header.type == F.type else { throw TestFailure("expected \(F.type), got \(self)") }
+    return try body.withUnsafeBytes { bytes throws(WireError) in try F(body: bytes) }
+  }
+
+  public var description: String {
+    if type == .error, let fault = try? decode(Fault.self) {
+      return "ERROR \(fault.code) on stream \(stream): \(fault.message)"
+    }
+    return "\(type) of \(body.count) bytes on stream \(stream)"
+  }
+}
