@@ -21,6 +21,7 @@ let package = Package(
 
     // The protocol, the log, the event loops.
     .target(name: "SluiceWire", swiftSettings: settings),
+    .target(name: "SluiceLog", dependencies: ["SluiceWire"], swiftSettings: settings),
 
     // Tests: a folder per module, and what they share.
     .target(
@@ -29,5 +30,8 @@ let package = Package(
     .testTarget(name: "ReactiveCoreTests", dependencies: ["ReactiveCore"], swiftSettings: settings),
     .testTarget(
       name: "SluiceWireTests", dependencies: ["SluiceWire", "TestSupport"], swiftSettings: settings),
+    .testTarget(
+      name: "SluiceLogTests", dependencies: ["SluiceLog", "SluiceWire", "TestSupport"],
+      swiftSettings: settings),
   ]
 )

@@ -1,0 +1,48 @@
+/// A run of records of a log, as bytes that can be sent as they are: items, time marks among them.
+///
+/// It begins with a record or the time mark of one and ends with a record. The segment keeps the bytes in place: they are
+/// valid, and constant, for as long as it is held, on any thread.
+public struct LogSlice {
+  /// Holds the memory of `bytes`.
+  public let segment: Segment
+
+  /// The items.
+  public let bytes: UnsafeRawBufferPointer
+
+  /// The offset of the first record.
+  public let firstOffset: UInt64
+
+  /// How many records there are, at least 1; time marks are not counted.
+  public let count: Int
+}
+
+/// What a log has for a reader.
+public enum NextResult {
+  /// The next records. The cursor stands behind them.
+  case slice(LogSlice)
+
+  /// Nothing: the cursor is at the head, or no record was asked for.
+  case caughtUp
+
+  /// The records at the cursor are gone. The cursor stands at the oldest record that there is, or at the head, so many
+  /// records further on.
+  case lagged(missed: UInt64)
+}
+
+/// What a log holds, at one moment.
+public struct LogStatistics: Hashable, Sendable {
+  /// The offset that the next record will get.
+  public var head: UInt64
+
+  /// The offset of the first record that retention keeps; the head when it keeps none.
+  public var firstOffset: UInt64
+
+  /// Bytes of the records that retention keeps, each counted with its length word.
+  public var bytes: Int
+
+  /// Bytes of memory held, which is at least as much: whole segments, and the grace for readers under way.
+  public var memoryBytes: Int
+
+  /// The records that retention keeps.
+  public var records: UInt64 { head - firstOffset }
+}

@@ -1,0 +1,62 @@
+import Synchronization
+
+/// A run of consecutive records of one topic, in one block of memory, that only ever grows at its end.
+///
+/// ```
+///        0          12                        committed bytes        capacity
+/// memory | time mark | records and time marks |  not yet written     |
+/// index  (record, position, ...) at about every 4 KiB, at the starts of batches
+/// ```
+///
+/// Bytes before the committed position never change, so they are read without a lock, by any thread, for as long as the
+/// reader holds the segment. The memory returns to the pool when the last reference goes.
+///
+/// Unchecked: `memory` beyond the committed position and `index` beyond `indexCount` are written only under the lock of
+/// the log that owns the segment, and published by the release of those two atomics; everything else is constant.
+public final class Segment: @unchecked Sendable {
+  /// The offset of the first record. No two segments of a log ever have the same.
+  public let baseOffset: UInt64
+
+  /// The size of the memory, in bytes.
+  let capacity: Int
+
+  let memory: UnsafeMutableRawPointer
+  let index: UnsafeMutablePointer<IndexEntry>
+  let indexCount = Atomic<Int>(0)
+
+  /// Records in the upper half, bytes in the lower, so that one load gives a consistent pair.
+  private let committed = Atomic<UInt64>(0)
+  private let retired = Atomic<Bool>(false)
+  private let pool: SegmentPool
+
+  init(baseOffset: UInt64, capacity: Int, pool: SegmentPool) {
+    self.baseOffset = baseOffset
+    self.capacity = capacity
+    self.pool = pool
+    memory = pool.allocate(capacity)
+    index = .allocate(capacity: capacity / IndexEntry.spacing + 1)
+  }
+
+  deinit {
+    index.deallocate()
+    pool.deallocate(memory, bytes: capacity)
+  }
+
+  /// True once the log has dropped the segment. Whoever caches a segment lets go of it then; slices already taken stay
+  /// valid for as long as they hold it.
+  public var isRetired: Bool { retired.load(ordering: .relaxed) }
+
+  func retire() { retired.store(true, ordering: .relaxed) }
+
+  /// What may be read: always the end of a record.
+  var end: (records: Int, position: Int) {
+    let pair = committed.load(ordering: .acquiring)
+    return (Int(truncatingIfNeeded: pair >> 32), Int(truncatingIfNeeded: pair & 0xffff_ffff))
+  }
+
+  /// Publishes everything written before. Under the log's lock.
+  func commit(records: Int, position: Int) {
+    committed.store(
+      UInt64(truncatingIfNeeded: records) << 32 | UInt64(truncatingIfNeeded: position), ordering: .releasing)
+  }
+}

@@ -1,0 +1,81 @@
+import Synchronization
+
+/// The records of one topic, in memory, in the order that every subscriber sees.
+///
+/// The bytes are kept as they came and are read as they are sent: batches of items are appended with one copy, and
+/// readers take slices of the same memory. Any number of threads may append and read; appends are ordered by a
+/// lock that is held for one copy, and readers take it only to begin and to go from one segment to the next.
+///
+/// **Time.** Each record has the time of its append, in milliseconds since 1970, told by time marks among the items: at
+/// the start of each segment and wherever it changes. Times never go back: one that is below the last counts as the last.
+///
+/// **Retention.** Limits say what those who come late can get, and they get exactly that. Records beyond the limits can
+/// still be read by those who are under way: memory is dropped by whole segments, and only when `graceBytes` newer bytes
+/// have been appended. A reader that falls behind even further is told how much it missed.
+public final class TopicLog: Sendable {
+  /// What late subscribers can get.
+  public let retention: Retention
+
+  /// Bytes of a full segment.
+  public let segmentBytes: Int
+
+  /// Bytes of the newest records that readers under way can count on, whatever the limits.
+  public let graceBytes: Int
+
+  let pool: SegmentPool
+  let headOffset: Atomic<UInt64>
+  let state: Mutex<State>
+
+  /// What appends change. Protected by the log's lock.
+  struct State {
+    var segments = SegmentQueue()
+    var head: UInt64
+
+    /// Bytes of records, and of memory, in all segments.
+    var recordBytes = 0
+    var memoryBytes = 0
+
+    /// The time of the newest record, below which no other gets.
+    var recordTime: Int64 = .min
+
+    /// The latest time told, by an append or otherwise: ages are measured at it.
+    var latestTime: Int64 = .min
+
+    /// The sizes of the first segment, and of the next unless a batch asks for more.
+    let firstCapacity: Int
+    var nextCapacity: Int
+
+    /// The oldest record in memory; the head when there is none.
+    var oldest: UInt64 { segments.first?.baseOffset ?? head }
+  }
+
+  /// An empty log; it takes memory with the first append.
+  ///
+  /// - Parameters:
+  ///   - retention: what late subscribers can get.
+  ///   - segmentBytes: the size of a full segment, kept within 64 bytes and 1 GiB; the pool's block size if nil, and
+  ///     better not otherwise. Segments begin at 16 KiB and double up to it; one may be larger to hold a single record.
+  ///   - graceBytes: how many bytes of the newest records readers under way can count on, beyond what retention keeps.
+  ///   - pool: where the memory comes from.
+  ///   - firstOffset: the offset of the first record.
+  public init(
+    retention: Retention, segmentBytes: Int? = nil, graceBytes: Int = 1 << 20, pool: SegmentPool,
+    firstOffset: UInt64 = 0
+  ) {
+    self.retention = retention
+    self.segmentBytes = min(max(segmentBytes ?? pool.blockBytes, 64), 1 << 30)
+    self.graceBytes = max(graceBytes, 0)
+    self.pool = pool
+    headOffset = Atomic(firstOffset)
+    let firstCapacity = min(self.segmentBytes, Self.firstSegmentBytes)
+    state = Mutex(State(head: firstOffset, firstCapacity: firstCapacity, nextCapacity: firstCapacity))
+  }
+
+  /// Small topics are many: they begin small.
+  static let firstSegmentBytes = 16 << 10
+
+  /// The offset that the next record will get. Without a lock.
+  ///
+  /// Never behind a cursor, but for one that was asked for beyond it.
+  public var head: UInt64 { headOffset.load(ordering: .acquiring) }
+}

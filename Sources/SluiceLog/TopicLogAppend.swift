@@ -1,0 +1,133 @@
+import SluiceWire
+import Synchronization
+
+extension TopicLog {
+  /// Appends a batch, and drops what retention no longer keeps. From any thread.
+  ///
+  /// One copy; the lengths are walked only when the batch has to be split between two segments. Readers may see the
+  /// first part of such a batch before the rest.
+  ///
+  /// - Parameters:
+  ///   - batch: items, checked to be whole, records only. An empty batch does nothing.
+  ///   - count: how many records these are.
+  ///   - milliseconds: the time since 1970.
+  /// - Returns: the offset of the batch's first record.
+  @discardableResult
+  public func append(_ batch: UnsafeRawBufferPointer, count: Int, at milliseconds: Int64) -> UInt64 {
+    guard count > 0, !batch.isEmpty else { return head }
+    var dropped: [Segment] = []
+    let first = state.withLock { state in
+      let first = state.head
+      state.recordTime = max(state.recordTime, milliseconds)
+      state.latestTime = max(state.latestTime, milliseconds)
+      write(batch, count: count, to: &state)
+      // The newest segment stays, and whatever holds this batch.
+      while state.segments.count > 1, state.isFirstSegmentOutdated(retention, graceBytes: graceBytes),
+        state.segments[0].endOffset <= first
+      {
+        dropped.append(state.dropFirstSegment())
+      }
+      return first
+    }
+    // Here, without the lock, the dropped segments' memory goes back.
+    withExtendedLifetime(dropped) {}
+    return first
+  }
+
+  private func write(_ batch: UnsafeRawBufferPointer, count: Int, to state: inout State) {
+    var rest = batch
+    var count = count
+    while true {
+      if !state.segments.isEmpty {
+        let room = state.room
+        if rest.count <= room {
+          put(rest, count: count, into: &state)
+          return
+        }
+        let part = Self.prefix(of: rest, fitting: room)
+        if part.count > 0 {
+          put(UnsafeRawBufferPointer(rebasing: rest[..<part.bytes]), count: part.count, into: &state)
+          rest = UnsafeRawBufferPointer(rebasing: rest[part.bytes...])
+          count -= part.count
+        }
+      }
+      openSegment(for: rest, in: &state)
+    }
+  }
+
+  /// The records at the start of `batch` that fit into so many bytes.
+  private static func prefix(of batch: UnsafeRawBufferPointer, fitting room: Int) -> (bytes: Int, count: Int)
+  {
+    guard let base = batch.baseAddress else { return (0, 0) }
+    var bytes = 0
+    var count = 0
+    while bytes < batch.count {
+      let next = bytes + RecordLayout.itemSize(RecordLayout.word(at: base + bytes))
+      if next > room { break }
+      bytes = next
+      count += 1
+    }
+    return (bytes, count)
+  }
+
+  /// Begins a segment that holds at least the first record of `batch`, and all of it if it can.
+  private func openSegment(for batch: UnsafeRawBufferPointer, in state: inout State) {
+    var capacity = state.nextCapacity
+    while capacity < segmentBytes, capacity < RecordLayout.timeMarkSize + batch.count {
+      capacity = min(capacity * 2, segmentBytes)
+    }
+    state.nextCapacity = min(capacity * 2, segmentBytes)
+    let first = RecordLayout.itemSize(RecordLayout.word(at: batch.baseAddress.unsafelyUnwrapped))
+    capacity = max(capacity, RecordLayout.timeMarkSize + first)
+    state.memoryBytes += capacity
+    state.segments.append(
+      SegmentSummary(segment: Segment(baseOffset: state.head, capacity: capacity, pool: pool)))
+  }
+
+  /// Copies records for which there is room to the end of the newest segment, and makes them readable.
+  private func put(_ records: UnsafeRawBufferPointer, count: Int, into state: inout State) {
+    let time = state.recordTime
+    state.head &+= UInt64(truncatingIfNeeded: count)
+    state.recordBytes += records.count
+    state.segments.last.put(records, count: count, time: time) {
+      // The head goes first, so that no reader gets ahead of it.
+      headOffset.store(state.head, ordering: .releasing)
+    }
+  }
+}
+
+extension TopicLog.State {
+  /// Bytes of records that fit into the newest segment, a time mark left room for if one is needed.
+  fileprivate var room: Int {
+    let last = segments.last
+    return last.segment.capacity - last.position
+      - (last.needsMark(recordTime) ? RecordLayout.timeMarkSize : 0)
+  }
+}
+
+extension SegmentSummary {
+  fileprivate func needsMark(_ time: Int64) -> Bool {
+    position == 0 || time != lastTime
+  }
+
+  fileprivate mutating func put(
+    _ bytes: UnsafeRawBufferPointer, count: Int, time: Int64, beforeCommit: () -> Void
+  ) {
+    if indexedPosition.map({ position - $0 >= IndexEntry.spacing }) ?? true {
+      segment.addIndexEntry(Place(record: records, position: position, recordBytes: recordBytes, time: time))
+      indexedPosition = position
+    }
+    if needsMark(time) {
+      RecordLayout.writeTimeMark(time, at: segment.memory + position)
+      position += RecordLayout.timeMarkSize
+      lastTime = time
+    }
+    (segment.memory + position).copyMemory(
+      from: bytes.baseAddress.unsafelyUnwrapped, byteCount: bytes.count)
+    position += bytes.count
+    recordBytes += bytes.count
+    records += count
+    beforeCommit()
+    segment.commit(records: records, position: position)
+  }
+}

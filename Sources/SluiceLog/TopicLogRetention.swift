@@ -1,0 +1,67 @@
+import Synchronization
+
+extension TopicLog {
+  /// Drops what retention no longer keeps at this time. From any thread.
+  ///
+  /// Appending does so too, so that this is needed only where ages are limited, or to give up the grace of a topic that
+  /// rests: unlike `append` it may drop the newest segment as well.
+  ///
+  /// - Parameters:
+  ///   - milliseconds: the time since 1970; one below the latest told counts as that.
+  ///   - graceBytes: the bytes of the newest records to keep for readers under way, if not the log's own; 0 when it is known
+  ///     that nobody is behind. A reader that is behind after all will be told that it lagged.
+  public func trim(now milliseconds: Int64, graceBytes: Int? = nil) {
+    let graceBytes = graceBytes ?? self.graceBytes
+    var dropped: [Segment] = []
+    state.withLock { state in
+      state.latestTime = max(state.latestTime, milliseconds)
+      while state.isFirstSegmentOutdated(retention, graceBytes: graceBytes) {
+        dropped.append(state.dropFirstSegment())
+      }
+    }
+    // Here, without the lock, the memory goes back.
+    withExtendedLifetime(dropped) {}
+  }
+
+  /// Drops all records. Readers that had not reached the head are told that they lagged; the offsets go on from the head.
+  /// From any thread.
+  public func removeAll() {
+    var dropped: [Segment] = []
+    state.withLock { state in
+      while !state.segments.isEmpty { dropped.append(state.dropFirstSegment()) }
+    }
+    withExtendedLifetime(dropped) {}
+  }
+}
+
+extension Retention {
+  /// The time of the oldest record that the age limit keeps; nil without one.
+  func cutoff(at now: Int64) -> Int64? {
+    guard let ageMilliseconds else { return nil }
+    let (cutoff, overflow) = now.subtractingReportingOverflow(max(ageMilliseconds, 0))
+    return overflow ? .min : cutoff
+  }
+}
+
+extension TopicLog.State {
+  /// Whether no record of the oldest segment is kept, neither by retention nor by grace. False without segments.
+  func isFirstSegmentOutdated(_ retention: Retention, graceBytes: Int) -> Bool {
+    guard let first = segments.first else { return false }
+    let newerBytes = recordBytes - first.recordBytes
+    if newerBytes < graceBytes { return false }
+    if let limit = retention.records, head - first.endOffset >= limit { return true }
+    if let limit = retention.bytes, UInt64(newerBytes) >= limit { return true }
+    if let cutoff = retention.cutoff(at: latestTime), first.lastTime < cutoff { return true }
+    return false
+  }
+
+  /// Takes the oldest segment out; the caller lets go of it after the lock.
+  mutating func dropFirstSegment() -> Segment {
+    let first = segments.removeFirst()
+    first.segment.retire()
+    recordBytes -= first.recordBytes
+    memoryBytes -= first.segment.capacity
+    if segments.isEmpty { nextCapacity = firstCapacity }
+    return first.segment
+  }
+}

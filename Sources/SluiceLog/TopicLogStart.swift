@@ -1,0 +1,114 @@
+import Synchronization
+
+extension TopicLog {
+  /// A cursor for a new reader. From any thread.
+  ///
+  /// - Parameters:
+  ///   - position: where to begin; each case says what happens out of range.
+  ///   - now: the time, in milliseconds since 1970, at which ages are measured; nil, or one that is earlier: the latest
+  ///     that the log was told.
+  ///   - resuming: true for a reader that was under way before and only lost its connection: it may begin at any record
+  ///     still in memory, where one who comes late is held to what retention keeps.
+  /// - Returns: the cursor, and how many of the records asked for are gone: 0 but for `.offset`.
+  public func cursor(
+    at position: StartPosition, now: Int64? = nil, resuming: Bool = false
+  ) -> (cursor: LogCursor, missed: UInt64) {
+    // The search runs on a copy, outside the lock: the segments in it stay, and their records don't change.
+    let state = state.withLock { $0 }
+    if case .new = position { return (state.cursor(at: state.head), 0) }
+    let first = resuming ? state.oldest : state.firstKept(by: retention, now: now)
+    switch position {
+    case .replay, .earliest:
+      return (state.cursor(at: first), 0)
+    case .new:
+      return (state.cursor(at: state.head), 0)
+    case .last(let count):
+      return (state.cursor(at: state.head - min(count, state.head - first)), 0)
+    case .offset(let offset):
+      let start = max(offset, first)
+      return (state.cursor(at: start), start - offset)
+    case .time(let time):
+      return (state.cursor(at: max(state.firstOffset(atOrAfter: time), first)), 0)
+    }
+  }
+
+  /// The offset of the first record that retention keeps, as of the latest time that the log was told.
+  ///
+  /// Takes the lock, and up to a batch's walk: for starts and for display.
+  public var firstOffset: UInt64 {
+    state.withLock { $0 }.firstKept(by: retention, now: nil)
+  }
+
+  /// What the log holds. Ages are measured at `now`, as in ``cursor(at:now:resuming:)``.
+  public func statistics(now: Int64? = nil) -> LogStatistics {
+    let state = state.withLock { $0 }
+    let first = state.firstKept(by: retention, now: now)
+    return LogStatistics(
+      head: state.head, firstOffset: first, bytes: state.recordBytes - state.recordBytes(before: first),
+      memoryBytes: state.memoryBytes)
+  }
+}
+
+extension TopicLog.State {
+  /// The first record that all limits keep; the head when there is none.
+  fileprivate func firstKept(by retention: Retention, now: Int64?) -> UInt64 {
+    var first = oldest
+    if let limit = retention.records {
+      first = max(first, head - min(limit, head - first))
+    }
+    if let limit = retention.bytes, UInt64(recordBytes) > limit {
+      first = max(first, firstOffset(afterBytes: recordBytes - Int(limit)))
+    }
+    if let cutoff = retention.cutoff(at: max(now ?? .min, latestTime)) {
+      first = max(first, firstOffset(atOrAfter: cutoff))
+    }
+    return first
+  }
+
+  /// The first record that has at least so many bytes of records before it; the head when there is none.
+  private func firstOffset(afterBytes bytes: Int) -> UInt64 {
+    var bytes = bytes
+    // Not a search: what is beyond the limit is at most the grace and a segment.
+    for position in 0..<segments.count {
+      let summary = segments[position]
+      if bytes < summary.recordBytes {
+        return summary.baseOffset + UInt64(summary.segment.firstPlace { $0.recordBytes >= bytes }.record)
+      }
+      bytes -= summary.recordBytes
+    }
+    return head
+  }
+
+  /// The first record with this time or a later one; the head when there is none.
+  fileprivate func firstOffset(atOrAfter time: Int64) -> UInt64 {
+    let position = segments.firstPosition { $0.lastTime >= time }
+    guard position < segments.count else { return head }
+    let segment = segments[position].segment
+    return segment.baseOffset + UInt64(segment.firstPlace { $0.time >= time }.record)
+  }
+
+  /// Bytes of the records in memory that stand before this offset.
+  fileprivate func recordBytes(before offset: UInt64) -> Int {
+    var bytes = 0
+    for position in 0..<segments.count {
+      let summary = segments[position]
+      if offset < summary.endOffset {
+        guard offset > summary.baseOffset else { break }
+        let record = Int(offset - summary.baseOffset)
+        return bytes + summary.segment.firstPlace { $0.record >= record }.recordBytes
+      }
+      bytes += summary.recordBytes
+    }
+    return bytes
+  }
+
+  /// A cursor ahead of the record with this offset, which must be in memory, the head, or beyond.
+  fileprivate func cursor(at offset: UInt64) -> LogCursor {
+    if let summary = segments.segment(holding: offset) { return summary.segment.cursor(at: offset) }
+    guard offset == head, !segments.isEmpty else { return LogCursor(unplacedAt: offset) }
+    let last = segments.last
+    return LogCursor(
+      nextOffset: head, pendingTimeMark: last.lastTime, segmentBase: last.baseOffset,
+      position: last.position)
+  }
+}
