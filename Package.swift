@@ -15,6 +15,9 @@ let package = Package(
     .library(name: "PortableCombine", targets: ["PortableCombine"])
   ],
   targets: [
+    // epoll, eventfd, signalfd: not in the toolchain's Glibc overlay.
+    .systemLibrary(name: "CLinux"),
+
     // Our Combine, and the name under which a program imports it.
     .target(name: "ReactiveCore", swiftSettings: settings),
     .target(name: "PortableCombine", dependencies: ["ReactiveCore"], swiftSettings: settings),
@@ -22,6 +25,7 @@ let package = Package(
     // The protocol, the log, the event loops.
     .target(name: "SluiceWire", swiftSettings: settings),
     .target(name: "SluiceLog", dependencies: ["SluiceWire"], swiftSettings: settings),
+    .target(name: "SluiceIO", dependencies: ["CLinux"], swiftSettings: settings),
 
     // Tests: a folder per module, and what they share.
     .target(
@@ -33,5 +37,7 @@ let package = Package(
     .testTarget(
       name: "SluiceLogTests", dependencies: ["SluiceLog", "SluiceWire", "TestSupport"],
       swiftSettings: settings),
+    .testTarget(
+      name: "SluiceIOTests", dependencies: ["SluiceIO", "TestSupport"], swiftSettings: settings),
   ]
 )

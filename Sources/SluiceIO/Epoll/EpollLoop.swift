@@ -1,0 +1,371 @@
+import CLinux
+import Glibc
+import Synchronization
+
+/// An event loop on `epoll`, with a thread of its own or on one that it is given.
+///
+/// A turn is: events of streams, due timers, jobs, signals, turn participants. The loop sleeps between turns only when
+/// nothing of that is waiting, and only then do other threads make a system call to wake it.
+///
+/// Timers are due to the millisecond: they never fire early, and at most about one late on an idle loop.
+///
+/// A loop lives until it is stopped: its thread keeps it. Unchecked: everything but the constants and atomics is used by
+/// the loop's thread only, or before it starts.
+public final class EpollLoop: EventLoop, @unchecked Sendable {
+  public let name: String
+
+  private let poll: Int32
+  private let wakeUp: Int32
+
+  // From any thread.
+  private let ownerThread = Atomic<UInt>(0)
+  private let isSleeping = Atomic<Bool>(false)
+  private let stopRequested = Atomic<Bool>(false)
+  private let terminated = Atomic<Bool>(false)
+  private let busy = Atomic<UInt64>(0)
+  private let load = Atomic<Int>(0)
+  private let jobs = JobQueue()
+  private let remoteSignals = SignalStack()
+  let thread = LoopThread()
+
+  // On the loop only.
+  public private(set) var now: MonotonicTime
+  private var wallClockRead: Int64?
+  private var timers = TimerHeap()
+  private var sources = RegistrationTable()
+  private var participants: [any TurnParticipant] = []
+  private var localSignals: [EpollSignal] = []
+  private var runningSignals: [EpollSignal] = []
+  private var runningJobs: [JobQueue.Job] = []
+  private var settling: [Registration] = []
+  private var moreToDo = false
+  private let events = UnsafeMutableBufferPointer<epoll_event>.allocate(capacity: 256)
+
+  /// Data of the wake-up descriptor's events; no registration has this value, since places are counted from 0 up.
+  private static let wakeUpData = UInt64.max
+
+  /// A batch of jobs or signals keeps its memory for the next turn unless a burst made it larger than this.
+  private static let keptCapacity = 4_096
+
+  /// What `ownerThread` is when the loop has ended. No thread has it: it would be an address.
+  private static let noThread: UInt = 1
+
+  /// How long a stopped loop goes on sending what closed streams had been given.
+  static let closingTime = Duration.seconds(1)
+
+  /// Makes a loop that doesn't run yet: call `run()` on the thread that shall be the loop's. See also `start(name:)`.
+  ///
+  /// - Throws: when the system has no more descriptors.
+  public init(name: String) throws(IOError) {
+    self.name = name
+    now = Self.clock()
+    poll = epoll_create1(Int32(EPOLL_CLOEXEC))
+    guard poll >= 0 else { throw IOError(action: "create an event loop", code: errno) }
+    wakeUp = eventfd(0, Int32(EFD_CLOEXEC | EFD_NONBLOCK))
+    guard wakeUp >= 0 else {
+      let code = errno
+      _ = Glibc.close(poll)
+      throw IOError(action: "create an event loop's wake-up", code: code)
+    }
+    // Edge-triggered: each write counts as news, so that the counter never has to be read back.
+    var event = epoll_event(
+      events: EpollEvents([.readable, .edgeTriggered]).rawValue, data: epoll_data_t(u64: Self.wakeUpData))
+    guard epoll_ctl(poll, EPOLL_CTL_ADD, wakeUp, &event) == 0 else {
+      let code = errno
+      _ = Glibc.close(poll)
+      _ = Glibc.close(wakeUp)
+      throw IOError(action: "create an event loop's wake-up", code: code)
+    }
+  }
+
+  deinit {
+    _ = Glibc.close(poll)
+    _ = Glibc.close(wakeUp)
+    events.deallocate()
+  }
+
+  // MARK: For any thread
+
+  public var isCurrent: Bool {
+    ownerThread.load(ordering: .relaxed) == UInt(pthread_self())
+  }
+
+  /// True on the loop, and anywhere once it has ended: what it owned is still let go of then, by whoever holds it.
+  var isAccessible: Bool { isCurrent || hasEnded }
+
+  var hasEnded: Bool { terminated.load(ordering: .sequentiallyConsistent) }
+
+  /// The time that the loop has spent working rather than waiting for something to do, since it began to run. From any thread;
+  /// as of the start of the present turn.
+  public var busyTime: Duration {
+    .nanoseconds(Int64(clamping: busy.load(ordering: .relaxed)))
+  }
+
+  /// The number of open streams that belong to this loop. From any thread.
+  public var streamCount: Int { load.load(ordering: .relaxed) }
+
+  public func execute(_ job: @escaping @Sendable () -> Void) {
+    if jobs.append(job) { wake() }
+  }
+
+  public func makeSignal(_ handler: @escaping () -> Void) -> any LoopSignal {
+    EpollSignal(loop: self, handler: handler)
+  }
+
+  /// Ends the loop after its present turn. From any thread; returns at once. See `join()`.
+  ///
+  /// Jobs and timers that haven't run are dropped. Streams are closed: their handlers hear nothing more, and what was
+  /// written to them is still sent if that takes less than a second.
+  public func stop() {
+    stopRequested.store(true, ordering: .sequentiallyConsistent)
+    wake()
+  }
+
+  /// Makes the loop look at what was just added for it. Costs a system call only if it sleeps.
+  private func wake() {
+    guard isSleeping.load(ordering: .sequentiallyConsistent),
+      isSleeping.exchange(false, ordering: .sequentiallyConsistent)
+    else { return }
+    _ = eventfd_write(wakeUp, 1)
+  }
+
+  func deliver(_ signal: EpollSignal) {
+    remoteSignals.push(signal)
+    if hasEnded {
+      dropRemoteSignals()
+    } else {
+      wake()
+    }
+  }
+
+  func addLoad(_ count: Int) {
+    load.wrappingAdd(count, ordering: .relaxed)
+  }
+
+  static func clock() -> MonotonicTime {
+    var time = timespec()
+    clock_gettime(CLOCK_MONOTONIC, &time)
+    return MonotonicTime(nanoseconds: UInt64(time.tv_sec) &* 1_000_000_000 &+ UInt64(time.tv_nsec))
+  }
+
+  // MARK: On the loop
+
+  public var wallClock: Int64 {
+    if let read = wallClockRead { return read }
+    var time = timespec()
+    clock_gettime(CLOCK_REALTIME, &time)
+    let read = Int64(time.tv_sec) * 1_000 + Int64(time.tv_nsec) / 1_000_000
+    wallClockRead = read
+    return read
+  }
+
+  public func schedule(at deadline: MonotonicTime, _ job: @escaping () -> Void) -> TimerToken {
+    assert(isAccessible, "timers are scheduled on their loop")
+    return timers.schedule(at: deadline, job)
+  }
+
+  public func cancel(_ timer: TimerToken) {
+    assert(isAccessible, "timers are cancelled on their loop")
+    // Bound to a name, so that the job is released when `timers` isn't being changed any more.
+    let job = timers.cancel(timer)
+    _ = consume job
+  }
+
+  public func addTurnParticipant(_ participant: any TurnParticipant) {
+    assert(isCurrent, "turn participants are added on their loop")
+    participants.append(participant)
+  }
+
+  func deliverLocally(_ signal: EpollSignal) {
+    localSignals.append(signal)
+  }
+
+  /// Watches `source` for `interest`, and keeps it, until `deregister`.
+  func register(_ source: EventSource, for interest: EpollEvents) throws(IOError) {
+    assert(isCurrent, "sources are registered on their loop")
+    let registration = sources.insert(source)
+    var event = epoll_event(events: interest.rawValue, data: epoll_data_t(u64: registration.rawValue))
+    guard epoll_ctl(poll, EPOLL_CTL_ADD, source.descriptor, &event) == 0 else {
+      let code = errno
+      let removed = sources.remove(registration)
+      _ = consume removed
+      throw IOError(action: "watch a connection", code: code)
+    }
+    source.registration = registration
+  }
+
+  func changeInterest(of source: EventSource, to interest: EpollEvents) {
+    guard let registration = source.registration else { return }
+    var event = epoll_event(events: interest.rawValue, data: epoll_data_t(u64: registration.rawValue))
+    let result = epoll_ctl(poll, EPOLL_CTL_MOD, source.descriptor, &event)
+    precondition(result == 0, "a registered descriptor was closed behind the loop's back")
+  }
+
+  /// Ends the watch, if any. Before the descriptor is closed.
+  func deregister(_ source: EventSource) {
+    guard source.registration != nil else { return }
+    var event = epoll_event()
+    _ = epoll_ctl(poll, EPOLL_CTL_DEL, source.descriptor, &event)
+    dropRegistration(source)
+  }
+
+  /// Forgets a source whose descriptor is closed already, and with it the kernel's watch.
+  func dropRegistration(_ source: EventSource) {
+    guard let registration = source.registration else { return }
+    source.registration = nil
+    let removed = sources.remove(registration)
+    _ = consume removed
+  }
+
+  /// Calls the source's `turnSettled()` at the end of this turn.
+  func settle(_ source: EventSource) {
+    if let registration = source.registration { settling.append(registration) }
+  }
+
+  func source(for registration: Registration) -> EventSource? { sources[registration] }
+
+  // MARK: Turns
+
+  /// Makes the calling thread the loop's and runs turns until the loop is stopped. Once only.
+  public func run() {
+    let previous = ownerThread.exchange(UInt(pthread_self()), ordering: .acquiringAndReleasing)
+    precondition(previous == 0, "a loop runs once")
+    now = Self.clock()
+    while !stopRequested.load(ordering: .acquiring) {
+      let ready = waitForEvents()
+      dispatch(ready)
+      runTimers()
+      runJobs()
+      runSignals()
+      endTurn()
+    }
+    finish()
+  }
+
+  /// Returns the number of events that wait in `events`. Begins a new turn.
+  private func waitForEvents() -> Int {
+    let turnStart = now
+    var timeout: Int32 = 0
+    if !moreToDo && localSignals.isEmpty {
+      let time = Self.clock()
+      timeout = restingTime(from: time)
+      if timeout != 0 {
+        isSleeping.store(true, ordering: .sequentiallyConsistent)
+        if jobs.hasJobs || !remoteSignals.isEmpty || stopRequested.load(ordering: .sequentiallyConsistent) {
+          timeout = 0
+        } else {
+          addBusyTime(from: turnStart, to: time)
+        }
+      }
+    }
+    let count = epoll_wait(poll, events.baseAddress, Int32(events.count), timeout)
+    if timeout != 0 {
+      now = Self.clock()
+      isSleeping.store(false, ordering: .relaxed)
+    } else {
+      if isSleeping.load(ordering: .relaxed) { isSleeping.store(false, ordering: .relaxed) }
+      now = Self.clock()
+      addBusyTime(from: turnStart, to: now)
+    }
+    wallClockRead = nil
+    return Int(max(count, 0))
+  }
+
+  private func addBusyTime(from start: MonotonicTime, to end: MonotonicTime) {
+    // Only this thread writes it, so it needs no atomic addition.
+    let sum = busy.load(ordering: .relaxed) &+ (end.nanoseconds &- start.nanoseconds)
+    busy.store(sum, ordering: .relaxed)
+  }
+
+  /// Milliseconds until the next timer, rounded up; -1 when there is none.
+  private func restingTime(from time: MonotonicTime) -> Int32 {
+    guard let next = timers.nextDeadline else { return -1 }
+    guard next > time.nanoseconds else { return 0 }
+    let milliseconds = (next - time.nanoseconds - 1) / 1_000_000 + 1
+    return Int32(clamping: milliseconds)
+  }
+
+  private func dispatch(_ count: Int) {
+    for index in 0..<count {
+      let event = events[index]
+      guard event.data.u64 != Self.wakeUpData,
+        let source = sources[Registration(rawValue: event.data.u64)]
+      else { continue }
+      source.ready(EpollEvents(rawValue: event.events))
+    }
+  }
+
+  private func runTimers() {
+    guard let next = timers.nextDeadline, next <= now.nanoseconds else { return }
+    let mark = timers.mark
+    while let job = timers.popDue(at: now, before: mark) { job() }
+  }
+
+  private func runJobs() {
+    jobs.take(into: &runningJobs)
+    if runningJobs.isEmpty { return }
+    for index in runningJobs.indices { runningJobs[index]() }
+    // Taken out first: releasing a job may call the loop.
+    var done = exchange(&runningJobs, for: [])
+    done.removeAll(keepingCapacity: done.capacity <= Self.keptCapacity)
+    runningJobs = done
+  }
+
+  private func runSignals() {
+    swap(&localSignals, &runningSignals)
+    remoteSignals.take(into: &runningSignals)
+    if runningSignals.isEmpty { return }
+    for index in runningSignals.indices { runningSignals[index].run() }
+    var done = exchange(&runningSignals, for: [])
+    done.removeAll(keepingCapacity: done.capacity <= Self.keptCapacity)
+    runningSignals = done
+  }
+
+  private func endTurn() {
+    moreToDo = false
+    for index in participants.indices where participants[index].turnEnded() { moreToDo = true }
+    if settling.isEmpty { return }
+    for registration in settling { sources[registration]?.turnSettled() }
+    settling.removeAll(keepingCapacity: true)
+  }
+
+  // MARK: The end
+
+  private func finish() {
+    releaseWork()
+    for source in sources.all { source.loopStopped() }
+    let deadline = Self.clock() + Self.closingTime
+    while sources.count > 0 {
+      let time = Self.clock()
+      guard time < deadline else { break }
+      let milliseconds = ((deadline - time).clampedNanoseconds - 1) / 1_000_000 + 1
+      let count = epoll_wait(poll, events.baseAddress, Int32(events.count), Int32(clamping: milliseconds))
+      dispatch(Int(max(count, 0)))
+    }
+    for source in sources.all { source.closeDescriptor() }
+    releaseWork()
+    terminated.store(true, ordering: .sequentiallyConsistent)
+    // The system may give the thread's identity to another one.
+    ownerThread.store(Self.noThread, ordering: .relaxed)
+    dropRemoteSignals()
+  }
+
+  /// Lets go of everything that was waiting to be called. What is released may add more; that never runs.
+  private func releaseWork() {
+    _ = jobs.close()
+    let droppedTimers = timers.removeAll()
+    let droppedParticipants = exchange(&participants, for: [])
+    let droppedSignals = exchange(&localSignals, for: [])
+    _ = (droppedTimers, droppedParticipants, droppedSignals)
+  }
+
+  private func dropRemoteSignals() {
+    var dropped: [EpollSignal] = []
+    remoteSignals.take(into: &dropped)
+  }
+}
+
+private func exchange<Value>(_ place: inout Value, for new: consuming Value) -> Value {
+  swap(&place, &new)
+  return new
+}

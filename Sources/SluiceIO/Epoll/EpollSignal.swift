@@ -1,0 +1,75 @@
+import Synchronization
+
+/// A signal of an `EpollLoop`.
+///
+/// A flag says whether it has been fired and not handled; whoever sets it puts the signal itself on the loop's list. So
+/// firing allocates nothing, and firing again before the loop came round costs one atomic exchange.
+///
+/// Unchecked: `handler` is called on the loop only; `next` belongs to whoever set the flag until the signal is on the
+/// list, and to the list from then on.
+final class EpollSignal: LoopSignal, @unchecked Sendable {
+  private let loop: EpollLoop
+  private let handler: () -> Void
+  private let fired = Atomic<Bool>(false)
+  fileprivate var next: Unmanaged<EpollSignal>?
+
+  init(loop: EpollLoop, handler: @escaping () -> Void) {
+    self.loop = loop
+    self.handler = handler
+  }
+
+  func fire() {
+    if loop.isCurrent {
+      // On the loop's own thread plain loads suffice: nobody but this thread clears the flag.
+      if fired.load(ordering: .relaxed) { return }
+      if fired.exchange(true, ordering: .acquiringAndReleasing) { return }
+      loop.deliverLocally(self)
+    } else {
+      // An exchange even when the flag is set: its release makes what was written before visible to the handler.
+      if fired.exchange(true, ordering: .acquiringAndReleasing) { return }
+      loop.deliver(self)
+    }
+  }
+
+  /// On the loop. Whatever is fired from here on runs the handler again.
+  func run() {
+    _ = fired.exchange(false, ordering: .acquiringAndReleasing)
+    handler()
+  }
+}
+
+/// Signals fired by other threads, waiting for their loop: a stack that is pushed to one by one and taken whole, which
+/// is why it needs neither a lock nor protection from reuse of its nodes.
+struct SignalStack: ~Copyable {
+  private let top = Atomic<Unmanaged<EpollSignal>?>(nil)
+
+  var isEmpty: Bool { top.load(ordering: .sequentiallyConsistent) == nil }
+
+  /// From any thread. The stack keeps the signal until it is taken.
+  func push(_ signal: EpollSignal) {
+    let node = Unmanaged.passRetained(signal)
+    var expected = top.load(ordering: .relaxed)
+    while true {
+      signal.next = expected
+      let (exchanged, found) = top.weakCompareExchange(
+        expected: expected, desired: node, successOrdering: .sequentiallyConsistent,
+        failureOrdering: .relaxed)
+      if exchanged { return }
+      expected = found
+    }
+  }
+
+  /// Appends what was pushed to `batch`, oldest first. One taker at a time.
+  func take(into batch: inout [EpollSignal]) {
+    guard top.load(ordering: .relaxed) != nil else { return }
+    let start = batch.count
+    var node = top.exchange(nil, ordering: .acquiring)
+    while let current = node {
+      let signal = current.takeRetainedValue()
+      node = signal.next
+      signal.next = nil
+      batch.append(signal)
+    }
+    batch[start...].reverse()
+  }
+}

@@ -1,0 +1,120 @@
+import CLinux
+import Glibc
+
+/// A socket address as the system calls take it.
+struct RawAddress {
+  private var storage = sockaddr_storage()
+  private var length: socklen_t
+
+  var family: Int32 { Int32(storage.ss_family) }
+
+  /// A copy of what a system call or `getaddrinfo` gave.
+  init(copying address: UnsafePointer<sockaddr>, length: socklen_t) {
+    self.length = min(length, socklen_t(MemoryLayout<sockaddr_storage>.size))
+    let count = Int(self.length)
+    withUnsafeMutableBytes(of: &storage) {
+      $0.copyMemory(from: UnsafeRawBufferPointer(start: address, count: count))
+    }
+  }
+
+  /// Nil when the path is too long.
+  init?(unixPath path: String) {
+    var address = sockaddr_un()
+    let capacity = MemoryLayout.size(ofValue: address.sun_path)
+    guard path.utf8.count < capacity else { return nil }
+    address.sun_family = sa_family_t(AF_UNIX)
+    withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
+    length = socklen_t(MemoryLayout<sockaddr_un>.size)
+    withUnsafeMutableBytes(of: &storage) { bytes in
+      withUnsafeBytes(of: &address) { bytes.copyMemory(from: $0) }
+    }
+  }
+
+  /// Nil when the host isn't a plain numeric address.
+  init?(numericHost host: String, port: UInt16) {
+    var four = sockaddr_in()
+    if inet_pton(AF_INET, host, &four.sin_addr) == 1 {
+      four.sin_family = sa_family_t(AF_INET)
+      four.sin_port = port.bigEndian
+      self.init(value: &four)
+      return
+    }
+    var six = sockaddr_in6()
+    if inet_pton(AF_INET6, host, &six.sin6_addr) == 1 {
+      six.sin6_family = sa_family_t(AF_INET6)
+      six.sin6_port = port.bigEndian
+      self.init(value: &six)
+      return
+    }
+    return nil
+  }
+
+  private init<Address>(value: inout Address) {
+    length = socklen_t(MemoryLayout<Address>.size)
+    withUnsafeMutableBytes(of: &storage) { bytes in
+      withUnsafeBytes(of: &value) { bytes.copyMemory(from: $0) }
+    }
+  }
+
+  /// The port, of an address that has one.
+  var port: UInt16 {
+    get {
+      withUnsafeBytes(of: storage) { bytes in
+        UInt16(bigEndian: bytes.loadUnaligned(fromByteOffset: 2, as: UInt16.self))
+      }
+    }
+    set {
+      guard family == AF_INET || family == AF_INET6 else { return }
+      withUnsafeMutableBytes(of: &storage) { bytes in
+        bytes.storeBytes(of: newValue.bigEndian, toByteOffset: 2, as: UInt16.self)
+      }
+    }
+  }
+
+  func withPointer<Result>(_ body: (UnsafePointer<sockaddr>, socklen_t) -> Result) -> Result {
+    withUnsafeBytes(of: storage) { bytes in
+      body(bytes.baseAddress!.assumingMemoryBound(to: sockaddr.self), length)
+    }
+  }
+
+  /// Has a system call such as `accept` or `getsockname` fill in an address. Nil when the call's result is negative.
+  static func filled(by call: (UnsafeMutablePointer<sockaddr>, UnsafeMutablePointer<socklen_t>) -> Int32)
+    -> (result: Int32, address: RawAddress)
+  {
+    var storage = sockaddr_storage()
+    var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
+    return withUnsafeMutableBytes(of: &storage) { bytes in
+      let pointer = bytes.baseAddress!.assumingMemoryBound(to: sockaddr.self)
+      let result = call(pointer, &length)
+      return (result, RawAddress(copying: pointer, length: length))
+    }
+  }
+
+  /// The numeric address and port; nil for a Unix socket's, which the other side of a connection often lacks.
+  var socketAddress: SocketAddress? {
+    withUnsafeBytes(of: storage) { bytes in
+      withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(INET6_ADDRSTRLEN)) { text in
+        let base = bytes.baseAddress!
+        switch family {
+        case AF_INET:
+          let offset = MemoryLayout<sockaddr_in>.offset(of: \.sin_addr)!
+          inet_ntop(AF_INET, base + offset, text.baseAddress, socklen_t(text.count))
+        case AF_INET6:
+          let offset = MemoryLayout<sockaddr_in6>.offset(of: \.sin6_addr)!
+          // An IPv4 peer of a socket that takes both kinds: ::ffff:a.b.c.d.
+          let mapped =
+            (0..<10).allSatisfy { bytes[offset + $0] == 0 } && bytes[offset + 10] == 0xff
+            && bytes[offset + 11] == 0xff
+          if mapped {
+            inet_ntop(AF_INET, base + offset + 12, text.baseAddress, socklen_t(text.count))
+          } else {
+            inet_ntop(AF_INET6, base + offset, text.baseAddress, socklen_t(text.count))
+          }
+        default:
+          return nil
+        }
+        return .host(String(cString: text.baseAddress!), port: port)
+      }
+    }
+  }
+}

@@ -1,0 +1,137 @@
+import Glibc
+
+/// The machine's sockets: TCP over IPv4 and IPv6, and Unix sockets. Its loops are `EpollLoop`s.
+public final class SocketNetwork: Network {
+  /// Which loop of a listener's group gets a new connection.
+  public let placement: ConnectionPlacement
+
+  /// Connections that may wait to be accepted; the system's own limit may be lower.
+  private static let backlog: Int32 = 4_096
+
+  public init(placement: ConnectionPlacement = .leastLoaded) {
+    self.placement = placement
+  }
+
+  /// Accepts connections at `address`. See `Network`.
+  ///
+  /// A name is looked up on the calling thread, which may take long, and all its addresses are listened at. A Unix
+  /// socket's file that nobody answers at is replaced; the file is removed when the listener is closed or its loop ends.
+  public func listen(
+    at address: SocketAddress, group: LoopGroup,
+    accepted: @escaping @Sendable (any ByteStream, any EventLoop) -> Void
+  ) throws -> any Listener {
+    let loops = group.loops.map { Self.own($0) }
+    let connections = AcceptedConnections(loops: loops, placement: placement, handler: accepted)
+    switch address {
+    case .unix(let path):
+      let (descriptor, file) = try Self.bindUnix(path)
+      let source = AcceptSource(
+        loop: loops[0], descriptor: descriptor, address: address, socketFile: file, accepted: connections)
+      return SocketListener(address: address, sources: [source])
+    case .host(let host, let port):
+      let (descriptors, port) = try Self.bindHost(host, port: port)
+      let bound = SocketAddress.host(host, port: port)
+      let sources = descriptors.map { descriptor in
+        AcceptSource(
+          loop: loops[0], descriptor: descriptor, address: bound, socketFile: nil, accepted: connections)
+      }
+      return SocketListener(address: bound, sources: sources)
+    }
+  }
+
+  /// Opens a connection. See `Network`. A name is looked up on a thread of its own; its addresses are tried in order.
+  public func connect(
+    to address: SocketAddress, on loop: any EventLoop,
+    completion: @escaping (Result<any ByteStream, IOError>) -> Void
+  ) -> any ConnectionAttempt {
+    let attempt = SocketConnect(loop: Self.own(loop), target: address, completion: completion)
+    attempt.begin()
+    return attempt
+  }
+
+  private static func own(_ loop: any EventLoop) -> EpollLoop {
+    guard let loop = loop as? EpollLoop else { preconditionFailure("sockets need an EpollLoop") }
+    return loop
+  }
+
+  // MARK: Binding
+
+  private static func bindUnix(_ path: String) throws(IOError) -> (Int32, UnixSocketFile?) {
+    let action = "listen at unix:\(path)"
+    guard let address = RawAddress(unixPath: path) else { throw IOError(action: action, code: ENAMETOOLONG) }
+    let descriptor = Socket.open(AF_UNIX)
+    guard descriptor >= 0 else { throw IOError(action: action, code: errno) }
+    var result = Socket.bind(descriptor, to: address)
+    if result != 0, errno == EADDRINUSE {
+      if UnixSocketFile.removeStale(at: path) {
+        result = Socket.bind(descriptor, to: address)
+      } else {
+        errno = EADDRINUSE
+      }
+    }
+    guard result == 0, Glibc.listen(descriptor, backlog) == 0 else {
+      let code = errno
+      _ = Glibc.close(descriptor)
+      throw IOError(action: action, code: code)
+    }
+    return (descriptor, UnixSocketFile(path: path))
+  }
+
+  /// Binds every address of `host` to one port. Returns the listening descriptors and the port.
+  private static func bindHost(_ host: String, port: UInt16) throws(IOError) -> ([Int32], UInt16) {
+    let action = "listen at \(SocketAddress.host(host, port: port))"
+    let addresses = try resolved(host, port: port, action: action)
+    var attempts = 1
+    while true {
+      do throws(IOError) {
+        return try bindAll(addresses, port: port, action: action)
+      } catch {
+        // A free port that the first address got may be taken at the second.
+        guard port == 0, error.code == EADDRINUSE, attempts < 10 else { throw error }
+        attempts += 1
+      }
+    }
+  }
+
+  private static func bindAll(
+    _ addresses: [RawAddress], port: UInt16, action: String
+  ) throws(IOError) -> ([Int32], UInt16) {
+    var descriptors: [Int32] = []
+    var port = port
+    var failure = IOError(action: action, code: EADDRNOTAVAIL)
+    for var address in addresses {
+      address.port = port
+      let (descriptor, code) = bindOne(address)
+      if code == 0 {
+        descriptors.append(descriptor)
+        port = Socket.localAddress(descriptor)?.port ?? port
+      } else {
+        failure.code = code
+        // A machine without IPv6 may still give its names such an address. Anything else is for the caller to know.
+        if code == EADDRNOTAVAIL || code == EAFNOSUPPORT { continue }
+        for descriptor in descriptors { _ = Glibc.close(descriptor) }
+        throw failure
+      }
+    }
+    if descriptors.isEmpty { throw failure }
+    return (descriptors, port)
+  }
+
+  private static func resolved(_ host: String, port: UInt16, action: String) throws(IOError) -> [RawAddress] {
+    if let addresses = NameResolution.numeric(host, port: port) { return addresses }
+    return try NameResolution.blocking(host, port: port, action: action).get()
+  }
+
+  private static func bindOne(_ address: RawAddress) -> (descriptor: Int32, code: Int32) {
+    let descriptor = Socket.open(address.family)
+    guard descriptor >= 0 else { return (-1, errno) }
+    // Otherwise a broker that was just stopped keeps the next one from its port for a minute.
+    Socket.set(descriptor, level: SOL_SOCKET, option: SO_REUSEADDR, to: 1)
+    guard Socket.bind(descriptor, to: address) == 0, Glibc.listen(descriptor, backlog) == 0 else {
+      let code = errno
+      _ = Glibc.close(descriptor)
+      return (-1, code)
+    }
+    return (descriptor, 0)
+  }
+}

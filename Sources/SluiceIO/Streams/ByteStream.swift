@@ -1,0 +1,75 @@
+import Glibc
+
+/// A connection's bytes, in both directions, without blocking: a socket, a simulated one, or a layer over either.
+///
+/// A stream belongs to one loop and is used on it only. Its results are per batch of bytes, so that calling it through the
+/// protocol costs nothing per record.
+///
+/// The end of a connection is reported once: by `end` from a read when the peer is done, by `failed` from a read or a write, or by
+/// the handler's `streamFailed`. After a failure the handler has been released.
+public protocol ByteStream: AnyObject {
+  /// Where the other side is, for messages and logs.
+  var peer: SocketAddress { get }
+
+  /// Starts handing out events to `handler`, which the stream keeps until it is closed or fails. Once.
+  func start(_ handler: any ByteStreamHandler)
+
+  /// Reads what is there, at most `buffer.count` bytes.
+  ///
+  /// After a write failed, what had arrived before can still be read, up to the `close()`.
+  func read(into buffer: UnsafeMutableRawBufferPointer) -> ReadResult
+
+  /// Writes as much of `vectors` as the transport takes now.
+  ///
+  /// After a write that came short the handler's `streamWritable()` is called once there is room again; writability is
+  /// watched only then.
+  func write(_ vectors: UnsafeBufferPointer<iovec>) -> WriteResult
+
+  /// While true, `streamReadable()` isn't called: back-pressure towards the peer. The end of the stream isn't noticed
+  /// meanwhile, but a reset is.
+  var readsPaused: Bool { get set }
+
+  /// Closes: what was written is still sent, nothing more is called, the handler is released. Calling it again does nothing.
+  ///
+  /// What the peer still sends is thrown away for a while, rather than answered with a reset, which would cost it
+  /// what it has not read yet. A peer that no longer answers at all is better left with `abort()`.
+  func close()
+
+  /// Closes at once with a reset; what wasn't sent yet is lost. Over a Unix socket, which knows no resets, the peer may see
+  /// an end instead.
+  func abort()
+}
+
+/// Whoever reads and writes a stream. Called on the stream's loop only.
+public protocol ByteStreamHandler: AnyObject {
+  /// There are bytes, or the end of the stream: `read(into:)` tells. Called once per turn as long as there are; not
+  /// after the end has been read.
+  func streamReadable()
+
+  /// There is room again after a write that came short.
+  func streamWritable()
+
+  /// The connection is gone: reset by the peer, or failed. Nothing is called after this. Not called after `close()` or `abort()`,
+  /// nor when a read or write has said so. Bytes that arrived before the failure are handed out first, unless reads are paused.
+  func streamFailed(_ error: IOError)
+}
+
+/// What reading gave.
+public enum ReadResult: Equatable, Sendable {
+  /// That many bytes, at least one.
+  case bytes(Int)
+  /// Nothing now; `streamReadable()` will be called.
+  case wouldBlock
+  /// The peer sends no more. It may still read.
+  case end
+  /// The connection is gone.
+  case failed(IOError)
+}
+
+/// What writing gave.
+public enum WriteResult: Equatable, Sendable {
+  /// That many bytes were taken, from 0 to all. Fewer than all: `streamWritable()` will be called.
+  case wrote(Int)
+  /// The connection is gone.
+  case failed(IOError)
+}

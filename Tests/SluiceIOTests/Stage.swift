@@ -1,0 +1,135 @@
+import Glibc
+import SluiceIO
+import Synchronization
+import Testing
+
+/// Where a contract test plays: loops and a network of one kind.
+protocol Stage: AnyObject {
+  var network: any Network { get }
+  /// Two of them.
+  var loops: [any EventLoop] { get }
+  /// More bytes than a connection takes without a reader.
+  var plenty: Int { get }
+  /// An address to listen at that nobody else uses.
+  func freshAddress() -> SocketAddress
+  /// Lets things happen until `condition` holds. Returns false if it doesn't come to that.
+  func wait(until condition: () -> Bool) -> Bool
+  /// Lets things happen for a while in which a forbidden event would show.
+  func settle()
+  /// Stops the loops.
+  func end()
+}
+
+extension Stage {
+  /// Runs `body` on `loop` and waits for its result.
+  func run<Result: Sendable>(on loop: any EventLoop, _ body: @escaping @Sendable () -> Result) -> Result {
+    let result = Shared<Result?>(nil)
+    loop.execute {
+      let value = body()
+      result.set(value)
+    }
+    let done = wait { result.value != nil }
+    precondition(done, "a job never ran")
+    return result.value!
+  }
+}
+
+/// A value that test and loops share.
+final class Shared<Value: Sendable>: Sendable {
+  private let mutex: Mutex<Value>
+
+  init(_ value: Value) { mutex = Mutex(value) }
+
+  var value: Value { mutex.withLock { $0 } }
+
+  func set(_ value: Value) { mutex.withLock { $0 = value } }
+
+  func change(_ body: @Sendable (inout Value) -> Void) { mutex.withLock { body(&$0) } }
+}
+
+/// The kinds of stage; each contract test runs on all of them.
+enum Venue: CustomTestStringConvertible, Sendable {
+  case tcp
+  case unixSocket
+  case simulated(seed: UInt64)
+
+  static let all: [Venue] = [.tcp, .unixSocket] + (1...12).map { .simulated(seed: $0) }
+
+  var testDescription: String { "\(self)" }
+
+  /// Unix sockets have no reset: who aborts looks to the peer like who closes.
+  var hasResets: Bool {
+    if case .unixSocket = self { false } else { true }
+  }
+
+  func use(_ body: (any Stage) throws -> Void) throws {
+    let stage = try makeStage()
+    defer { stage.end() }
+    try body(stage)
+  }
+
+  private func makeStage() throws -> any Stage {
+    switch self {
+    case .tcp: try SocketStage { .host("127.0.0.1", port: 0) }
+    case .unixSocket: try SocketStage { .unix(SocketStage.freshPath()) }
+    case .simulated(let seed): SimulatedStage(seed: seed)
+    }
+  }
+}
+
+/// Real loops, each with its thread, and real sockets.
+final class SocketStage: Stage {
+  let network: any Network = SocketNetwork()
+  let group: LoopGroup
+  private let address: () -> SocketAddress
+
+  /// Long enough for a busy machine; a test that succeeds never waits for it.
+  private static let patience = 20.0
+
+  init(address: @escaping () -> SocketAddress) throws {
+    group = try LoopGroup.threads(count: 2)
+    self.address = address
+  }
+
+  let plenty = 16_000_000
+  var loops: [any EventLoop] { group.loops }
+
+  func freshAddress() -> SocketAddress { address() }
+
+  private static let paths = Atomic<Int>(0)
+
+  static func freshPath() -> String {
+    "/tmp/sluice-io-\(getpid())-\(paths.wrappingAdd(1, ordering: .relaxed).newValue).socket"
+  }
+
+  func wait(until condition: () -> Bool) -> Bool {
+    var waited = 0.0
+    while !condition() {
+      if waited > Self.patience { return false }
+      usleep(500)
+      waited += 0.0005
+    }
+    return true
+  }
+
+  func settle() { usleep(30_000) }
+
+  func end() { group.stopThreads() }
+}
+
+/// A simulated world, all in the test's thread.
+final class SimulatedStage: Stage {
+  let world: SimulatedWorld
+
+  init(seed: UInt64) {
+    world = SimulatedWorld(seed: seed, loops: 2)
+  }
+
+  let plenty = 300_000
+  var network: any Network { world.network }
+  var loops: [any EventLoop] { world.loops }
+  func freshAddress() -> SocketAddress { .host("broker", port: 0) }
+  func wait(until condition: () -> Bool) -> Bool { world.run(until: condition) }
+  func settle() { world.run(for: .milliseconds(50)) }
+  func end() {}
+}
