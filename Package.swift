@@ -12,7 +12,8 @@ let settings: [SwiftSetting] = [
 let package = Package(
   name: "sluice",
   products: [
-    .library(name: "PortableCombine", targets: ["PortableCombine"])
+    .library(name: "PortableCombine", targets: ["PortableCombine"]),
+    .library(name: "SluiceBroker", targets: ["SluiceBroker"]),
   ],
   targets: [
     // epoll, eventfd, signalfd: not in the toolchain's Glibc overlay.
@@ -27,6 +28,11 @@ let package = Package(
     .target(name: "SluiceLog", dependencies: ["SluiceWire"], swiftSettings: settings),
     .target(name: "SluiceIO", dependencies: ["CLinux"], swiftSettings: settings),
 
+    // The broker and the client, as libraries.
+    .target(
+      name: "SluiceBroker", dependencies: ["SluiceWire", "SluiceLog", "SluiceIO"],
+      swiftSettings: settings),
+
     // Tests: a folder per module, and what they share.
     .target(
       name: "TestSupport", dependencies: ["SluiceWire"], path: "Tests/TestSupport",
@@ -39,5 +45,9 @@ let package = Package(
       swiftSettings: settings),
     .testTarget(
       name: "SluiceIOTests", dependencies: ["SluiceIO", "TestSupport"], swiftSettings: settings),
+    .testTarget(
+      name: "SluiceBrokerTests",
+      dependencies: ["SluiceBroker", "SluiceWire", "SluiceLog", "SluiceIO", "TestSupport"],
+      swiftSettings: settings),
   ]
 )

@@ -1,0 +1,247 @@
+import Glibc
+import SluiceIO
+import SluiceWire
+import Synchronization
+
+/// A message broker: topics as shared, replaying publishers over a network.
+///
+/// ```swift
+/// let broker = try Broker(BrokerConfiguration())
+/// try await broker.run()
+/// ```
+///
+/// May be used from any thread.
+public final class Broker: Sendable {
+  private enum Phase {
+    case idle
+    case running
+    case stopping
+    case stopped
+  }
+
+  private struct State {
+    var phase = Phase.idle
+    var listeners: [any Listener] = []
+    var observers: [@Sendable () -> Void] = []
+    /// Loops that have stopped publishing.
+    var quiet = 0
+    var isClosing = false
+    /// Loops that have closed their connections.
+    var closed = 0
+    /// How long an orderly stop may take; nil when there is nothing to wait for.
+    var deadline: MonotonicTime?
+    /// Somebody has run out of patience.
+    var isUrgent = false
+  }
+
+  /// So many connections share a loop before the next one is used: as long as there are few, a record that goes from one to another
+  /// needs no other thread to wake up, which costs more than all that is done with it.
+  private static let connectionsTogether = 16
+
+  let core: BrokerCore
+  let contexts: [LoopContext]
+  private let network: any Network
+  private let group: LoopGroup
+  /// True when the loops end with the broker.
+  private let ownsLoops: Bool
+  private let state = Mutex(State())
+
+  /// A broker on this machine's sockets, with event loops of its own.
+  ///
+  /// - Throws: ``ConfigurationError``; `IOError` when the loops can't be made.
+  public convenience init(_ configuration: BrokerConfiguration) throws {
+    try configuration.validate()
+    let group = try LoopGroup.threads(count: configuration.loops ?? LoopGroup.availableCores, name: "broker")
+    try self.init(
+      configuration, network: SocketNetwork(placement: .filling(upTo: Self.connectionsTogether)),
+      group: group, ownsLoops: true)
+  }
+
+  /// A broker on loops and a network that somebody else owns; they may be shared, or simulated.
+  ///
+  /// - Throws: ``ConfigurationError``.
+  public convenience init(
+    _ configuration: BrokerConfiguration, network: any Network, group: LoopGroup
+  ) throws {
+    try self.init(configuration, network: network, group: group, ownsLoops: false)
+  }
+
+  private init(
+    _ configuration: BrokerConfiguration, network: any Network, group: LoopGroup,
+    ownsLoops: Bool
+  ) throws {
+    try configuration.validate()
+    core = BrokerCore(configuration: configuration)
+    self.network = network
+    self.group = group
+    self.ownsLoops = ownsLoops
+    contexts = group.loops.enumerated().map { [core] in
+      LoopContext(loop: $1, core: core, isFirst: $0 == 0)
+    }
+  }
+
+  /// Binds every address of the configuration and accepts connections. Returns at once; the loops do the work.
+  ///
+  /// - Returns: the addresses in fact bound, in the order of the configuration.
+  /// - Throws: `IOError` for the first address that can't be bound; nothing is left half-started then.
+  /// - Precondition: the broker hasn't been started before.
+  @discardableResult
+  public func start() throws -> [SocketAddress] {
+    state.withLock { state in
+      precondition(state.phase == .idle, "a broker is started once")
+      state.phase = .running
+    }
+    for context in contexts { context.start() }
+    let byLoop = Dictionary(
+      uniqueKeysWithValues: contexts.map { (ObjectIdentifier($0.loop), $0) })
+    var listeners: [any Listener] = []
+    do {
+      for address in core.configuration.listen {
+        listeners.append(
+          try network.listen(at: address, group: group) { [core] stream, loop in
+            guard let context = byLoop[ObjectIdentifier(loop)] else { return stream.abort() }
+            guard let id = core.admit() else { return Self.turnAway(stream) }
+            _ = Connection(id: id, stream: stream, context: context)
+          })
+      }
+    } catch {
+      for listener in listeners { listener.close() }
+      stopped()
+      throw error
+    }
+    state.withLock { $0.listeners = listeners }
+    return listeners.map(\.address)
+  }
+
+  /// Starts, unless that was done, and returns when the broker has stopped.
+  ///
+  /// Cancelling the task that waits here stops the broker in an orderly way, like ``shutdown()``.
+  ///
+  /// - Throws: as ``start()``.
+  public func run() async throws {
+    if state.withLock({ $0.phase == .idle }) { try start() }
+    await withTaskCancellationHandler {
+      await withCheckedContinuation { continuation in
+        whenStopped { continuation.resume() }
+      }
+    } onCancel: {
+      shutdown()
+    }
+    if ownsLoops { group.stopThreads() }
+  }
+
+  /// Calls `body` once, when the broker has stopped; at once if it has already. It may be called on any of the broker's loops, and must
+  /// not wait there.
+  public func whenStopped(_ body: @escaping @Sendable () -> Void) {
+    let isStopped = state.withLock { state in
+      if state.phase != .stopped { state.observers.append(body) }
+      return state.phase == .stopped
+    }
+    if isStopped { body() }
+  }
+
+  /// Stops in an orderly way: no more connections, nothing more is published; subscribers get what is granted, then everybody is
+  /// told and disconnected. Returns at once; ``run()`` returns when it is done, after the configuration's drain time at
+  /// the latest. A second call stops at once.
+  public func shutdown() {
+    let (listeners, phase) = state.withLock { state in
+      let phase = state.phase
+      if phase == .running { state.phase = .stopping }
+      return (state.listeners, phase)
+    }
+    guard phase == .running else { return phase == .stopping ? stop() : () }
+    for listener in listeners { listener.close() }
+    core.stage.store(.quiescing, ordering: .sequentiallyConsistent)
+    for context in contexts {
+      context.loop.execute { [self] in
+        context.quiesce()
+        loopBecameQuiet()
+      }
+    }
+  }
+
+  /// Stops at once: connections are closed as they are.
+  public func stop() {
+    let listeners = state.withLock { state in
+      guard state.phase != .stopped else { return [] as [any Listener] }
+      state.phase = .stopping
+      state.isUrgent = true
+      return state.listeners
+    }
+    for listener in listeners { listener.close() }
+    closeAll()
+  }
+
+  // MARK: Stopping
+
+  /// When the last loop has stopped publishing, topics are final, and connections may be closed as they have got everything.
+  private func loopBecameQuiet() {
+    let allQuiet = state.withLock { state in
+      state.quiet += 1
+      return state.quiet == contexts.count
+    }
+    guard allQuiet else { return }
+    let first = contexts[0].loop
+    first.execute { [self] in
+      let deadline = first.now + core.configuration.drainTime
+      state.withLock { $0.deadline = deadline }
+      core.becameEmpty.withLock { $0 = { [weak self] in self?.closeAll() } }
+      core.stage.store(.draining, ordering: .sequentiallyConsistent)
+      if core.connections.load(ordering: .acquiring) == 0 { return closeAll() }
+      _ = first.schedule(at: deadline) { [weak self] in self?.closeAll() }
+    }
+  }
+
+  /// Closes what is left on every loop; when the last one has, the broker has stopped.
+  private func closeAll() {
+    let begins = state.withLock { state in
+      defer { state.isClosing = true }
+      return !state.isClosing
+    }
+    guard begins else { return }
+    for context in contexts {
+      context.loop.execute { [self] in
+        context.stop()
+        let allClosed = state.withLock { state in
+          state.closed += 1
+          return state.closed == contexts.count
+        }
+        if allClosed { contexts[0].loop.execute { [self] in waitForPeers() } }
+      }
+    }
+  }
+
+  /// The connections are closed, but the system may still have bytes that their peers are about to read. If the process ended now, the
+  /// next word of such a peer would be answered by a reset, and they would be lost. So their ends are waited for.
+  private func waitForPeers() {
+    let first = contexts[0].loop
+    let deadline = state.withLock { $0.isUrgent ? nil : $0.deadline }
+    let isDone = !group.loops.contains { ($0 as? EpollLoop).map { $0.streamCount > 0 } ?? false }
+    guard ownsLoops, !isDone, let deadline, first.now < deadline else { return stopped() }
+    _ = first.schedule(after: .milliseconds(5)) { [self] in waitForPeers() }
+  }
+
+  private func stopped() {
+    let observers = state.withLock { state in
+      guard state.phase != .stopped else { return [] as [@Sendable () -> Void] }
+      state.phase = .stopped
+      defer { state.observers = [] }
+      return state.observers
+    }
+    // This runs on one of the loops, so whoever waits in `run()` waits for their threads too.
+    if ownsLoops { for case let loop as EpollLoop in group.loops { loop.stop() } }
+    for observer in observers { observer() }
+  }
+
+  /// One connection too many: says so and closes.
+  private static func turnAway(_ stream: any ByteStream) {
+    let fault = Fault(
+      code: .tooManyConnections, message: "the broker has as many connections as it may; try again later")
+    fault.encoded(stream: 0).withUnsafeBytes { bytes in
+      var vector = iovec(
+        iov_base: UnsafeMutableRawPointer(mutating: bytes.baseAddress!), iov_len: bytes.count)
+      withUnsafePointer(to: &vector) { _ = stream.write(UnsafeBufferPointer(start: $0, count: 1)) }
+    }
+    stream.close()
+  }
+}

@@ -1,0 +1,76 @@
+import SluiceLog
+import SluiceWire
+import Synchronization
+
+/// What all loops of one broker share: settings, topics, counts. It knows neither loops nor connections.
+final class BrokerCore: Sendable {
+  /// How far an orderly stop has come.
+  enum Stage: UInt8, AtomicRepresentable {
+    case serving
+    /// Loop by loop, publishing stops.
+    case quiescing
+    /// No loop appends any more: every topic's head is final, and a subscriber that has it has everything.
+    case draining
+  }
+
+  let configuration: BrokerConfiguration
+  let registry: TopicRegistry
+  let rules: SessionRules
+  let stage = Atomic(Stage.serving)
+  let connections = Atomic<Int>(0)
+
+  private let lastConnection = Atomic<UInt64>(0)
+  /// The shortest deadline that any client asked for, in milliseconds: sweeps come often enough for it.
+  private let shortestKeepalive: Atomic<UInt32>
+  /// Called, on some loop, whenever the last connection has gone.
+  let becameEmpty = Mutex<(@Sendable () -> Void)?>(nil)
+
+  init(configuration: BrokerConfiguration) {
+    self.configuration = configuration
+    let limits = configuration.limits
+    let identity = configuration.identity ?? UInt64.random(in: 1...UInt64.max)
+    registry = TopicRegistry(configuration: configuration, identity: identity)
+    rules = SessionRules(
+      handshake: ServerHandshake(
+        offer: Welcome(
+          maximumFrame: UInt32(limits.frame), maximumRecord: UInt32(limits.record),
+          maximumStreams: limits.streams, keepalive: limits.keepalive, broker: identity,
+          software: configuration.software)),
+      maximumRecord: limits.record, maximumStreams: limits.streams, producerWindow: limits.producerWindow)
+    shortestKeepalive = Atomic(limits.keepalive == 0 ? .max : limits.keepalive)
+  }
+
+  /// A number for a new connection, or nil when there are as many as may be.
+  func admit() -> UInt64? {
+    guard connections.add(1, ordering: .relaxed).newValue <= configuration.limits.connections else {
+      connections.subtract(1, ordering: .relaxed)
+      return nil
+    }
+    return lastConnection.add(1, ordering: .relaxed).newValue
+  }
+
+  /// A connection that was admitted is gone.
+  func release() {
+    guard connections.subtract(1, ordering: .acquiringAndReleasing).newValue == 0 else { return }
+    becameEmpty.withLock { $0 }?()
+  }
+
+  func agreed(keepalive: UInt32) {
+    if keepalive > 0 { shortestKeepalive.min(keepalive, ordering: .relaxed) }
+  }
+
+  /// How long a loop may go without looking after its connections.
+  var sweepInterval: Duration {
+    if stage.load(ordering: .relaxed) != .serving { return .milliseconds(25) }
+    return .milliseconds(min(max(Int64(shortestKeepalive.load(ordering: .relaxed)) / 4, 25), 1000))
+  }
+
+  /// Drops what has become too old.
+  func trim(now milliseconds: Int64) {
+    for topic in registry.all where topic.settings.replayAge != TopicSettings.unlimited {
+      // The grace is for those who are reading.
+      let isRead = topic.subscriptions.load(ordering: .relaxed) > 0
+      topic.log.trim(now: milliseconds, graceBytes: isRead ? nil : 0)
+    }
+  }
+}

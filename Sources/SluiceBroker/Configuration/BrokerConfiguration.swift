@@ -1,0 +1,99 @@
+import SluiceIO
+import SluiceWire
+
+/// What a broker is told when it starts. Every limit has a default and can be set.
+public struct BrokerConfiguration: Sendable {
+  /// Where to accept connections. Port 0 takes any free one. Default: `127.0.0.1:7420`.
+  public var listen: [SocketAddress] = [.host("127.0.0.1", port: 7420)]
+
+  /// Event loops, each a thread; nil for one per core. Only for a broker that makes its own loops.
+  public var loops: Int?
+
+  /// What a topic that is created by its first use keeps for late subscribers. Default: 64 MiB of records, however many that are.
+  public var topicDefaults = TopicSettings(
+    replayRecords: TopicSettings.unlimited, replayBytes: 64 << 20, replayAge: TopicSettings.unlimited)
+
+  public var limits = BrokerLimits()
+
+  /// How long an orderly stop waits for subscribers that were granted records, before it closes on them. Default: 5 s.
+  public var drainTime: Duration = .seconds(5)
+
+  /// What the broker calls itself in WELCOME.
+  public var software = "sluiced"
+
+  /// The identity in WELCOME, from which epochs derive too; nil for a random one. Simulations set it.
+  public var identity: UInt64?
+
+  public init() {}
+}
+
+/// Bounds on what peers can make the broker do.
+public struct BrokerLimits: Sendable {
+  /// Connections at a time. Default: 16,384.
+  public var connections = 16_384
+
+  /// The longest record, in bytes of its body (payload, key and headers). 1 to 256 MiB. Default: 1 MiB.
+  public var record = 1 << 20
+
+  /// The longest frame, in bytes of its body; at least ``record`` + 1 KiB. Default: 2 MiB.
+  public var frame = 2 << 20
+
+  /// Streams (subscriptions, publications and requests) at a time on one connection. Default: 8,192.
+  public var streams: UInt32 = 8_192
+
+  /// Topics at a time. Default: 100,000.
+  public var topics = 100_000
+
+  /// How many records a producer may send ahead of the broker's grant. 2 to 2^32. Default: 65,536.
+  public var producerWindow: UInt64 = 65_536
+
+  /// The silence after which a peer is given up, in milliseconds; 0 for never; a client may ask for less. Default: 30 s.
+  public var keepalive: UInt32 = 30_000
+
+  /// How long a connection may take for its handshake. Default: 10 s.
+  public var handshake: Duration = .seconds(10)
+
+  /// Bytes that are gathered for one connection before it is another one's turn; what a connection that doesn't read can hold
+  /// back of the log's memory. A socket that is filled in one go moves half as much again as one that is filled in four. Default: 1 MiB.
+  public var gather = 1 << 20
+
+  /// Answers that wait for a client to read them, in bytes; beyond it nothing more is read from that client. Default: 256 KiB.
+  public var answers = 256 << 10
+
+  /// Memory of retired segments that is kept for new ones, in bytes. Default: 64 MiB.
+  public var pooledMemory = 64 << 20
+
+  public init() {}
+}
+
+/// A configuration that can't be run, and why.
+public struct ConfigurationError: Error, Hashable, Sendable, CustomStringConvertible {
+  public var description: String
+}
+
+extension BrokerConfiguration {
+  /// - Throws: ``ConfigurationError`` that names the first setting out of its range.
+  public func validate() throws(ConfigurationError) {
+    func check(_ holds: Bool, _ message: @autoclosure () -> String) throws(ConfigurationError) {
+      if !holds { throw ConfigurationError(description: message()) }
+    }
+    try check(!listen.isEmpty, "listen: at least one address is needed")
+    if let loops { try check((1...1024).contains(loops), "loops: \(loops) isn't in 1...1024") }
+    try check(limits.connections >= 1, "limits.connections: must be at least 1")
+    try check(
+      (1...(256 << 20)).contains(limits.record), "limits.record: \(limits.record) isn't in 1...268435456")
+    let leastFrame = max(limits.record + 1024, Limits.smallestFrame)
+    try check(
+      (leastFrame...(512 << 20)).contains(limits.frame),
+      "limits.frame: \(limits.frame) isn't in \(leastFrame)...536870912 (the record limit and 1 KiB more, or 64 KiB)"
+    )
+    try check(
+      (1...1_048_576).contains(limits.streams), "limits.streams: \(limits.streams) isn't in 1...1048576")
+    try check(limits.topics >= 1, "limits.topics: must be at least 1")
+    try check(
+      (2...(1 << 32)).contains(limits.producerWindow),
+      "limits.producerWindow: \(limits.producerWindow) isn't in 2...4294967296")
+    try check(limits.gather >= 4096, "limits.gather: must be at least 4096 bytes")
+    try check(limits.answers >= 4096, "limits.answers: must be at least 4096 bytes")
+  }
+}

@@ -1,0 +1,363 @@
+import SluiceIO
+import SluiceLog
+import SluiceWire
+import Synchronization
+
+/// One peer: bytes in, frames, the session's actions; frames and records out.
+///
+/// The shell around ``Session``, which decides, and ``Subscription``, which produces. Belongs to its loop; what it does for
+/// topics is in `Connection+Streams`.
+// @unchecked: belongs to `context.loop`. Others get at it only through jobs on that loop.
+final class Connection: ByteStreamHandler, @unchecked Sendable {
+  private enum Phase {
+    case open
+    /// What was answered so far is still written, then the connection closes; at that time in any case.
+    case finishing(until: MonotonicTime)
+    case closed
+  }
+
+  /// An open stream's object.
+  enum Handle {
+    case none
+    case subscription(Subscription)
+    case publication(Publication)
+  }
+
+  /// After one connection has written so much, it is the next one's turn.
+  private static let turnBudget = 1 << 20
+  /// With several subscriptions ready, each is served in portions of this.
+  private static let portion = 64 << 10
+  private static let lingerTime = Duration.seconds(1)
+  /// While draining, a subscriber that could ask for more is waited for as long as it did something this recently.
+  private static let drainPatience = Duration.milliseconds(500)
+
+  let id: UInt64
+  unowned let context: LoopContext
+  private(set) var clientName = ""
+  /// The longest batch that fits a frame of the client's.
+  private(set) var largestBatch = Limits.smallestFrame - DeliverHeader.size - RecordLayout.timeMarkSize
+  /// Its place in the context's list, and whether it stands among those to be flushed, first or last.
+  var index = 0
+  var isReady = false
+  var isDue = false
+
+  var session = Session()
+  /// By stream number less one.
+  private var handles: [Handle] = []
+
+  private let stream: any ByteStream
+  private var decoder = FrameDecoder(maximumFrame: Limits.handshakeFrame, openingAt: .broker)
+  private var keepalive: Keepalive
+  private let handshakeDeadline: MonotonicTime
+  private var phase = Phase.open
+  private var isDraining = false
+
+  /// What was read behind the frame whose answer was one too many.
+  private var unread: ArraySlice<UInt8> = []
+  /// Encoded frames that haven't been written yet.
+  private var answers: [UInt8] = []
+  private var pending = PendingOutput()
+  private var readySubscriptions = ReadyQueue<Subscription>()
+  /// Publications with acknowledgements or grants to be told.
+  private var duePublications: [Publication] = []
+
+  private var core: BrokerCore { context.core }
+
+  /// Bytes of answers, and of all kinds taken up for a write that came short, that wait for the peer to read.
+  var waitingBytes: (answers: Int, pending: Int) { (answers.count, pending.byteCount) }
+
+  init(id: UInt64, stream: any ByteStream, context: LoopContext) {
+    self.id = id
+    self.stream = stream
+    self.context = context
+    let limits = context.core.configuration.limits
+    keepalive = Keepalive(milliseconds: limits.keepalive, now: context.loop.now.nanoseconds)
+    handshakeDeadline = context.loop.now + limits.handshake
+    context.add(self)
+    stream.start(self)
+  }
+
+  // MARK: Bytes in
+
+  func streamReadable() {
+    let result = stream.read(into: context.readBuffer)
+    guard case .bytes(let count) = result else {
+      if result != .wouldBlock { close() }
+      return
+    }
+    guard case .open = phase else { return }
+    keepalive.heard(at: context.loop.now.nanoseconds)
+    let bytes = UnsafeRawBufferPointer(rebasing: context.readBuffer[..<count])
+    let taken = takeUp(bytes)
+    if taken < count { unread = ArraySlice(bytes[taken...]) }
+  }
+
+  /// Takes up the frames in `bytes`, until the answers to them are more than may wait. Reading stops there.
+  ///
+  /// - Returns: how many bytes were taken up; the rest is for later.
+  private func takeUp(_ bytes: UnsafeRawBufferPointer) -> Int {
+    let limit = core.configuration.limits.answers
+    do {
+      try decoder.decode(bytes) { header, body throws(WireError) in
+        guard try header.admission(at: .broker) == .take else { return true }
+        perform(try session.receive(header, body, core.rules))
+        guard case .open = phase else { return false }
+        return answers.count <= limit
+      }
+    } catch {
+      fail(error)
+    }
+    guard case .open = phase else { return bytes.count }
+    // A client sends nothing behind its HELLO before it has the WELCOME.
+    if session.phase != .handshake { decoder.maximumFrame = core.configuration.limits.frame }
+    if answers.count > limit { stream.readsPaused = true }
+    return decoder.takenBytes
+  }
+
+  /// The answers that were too many are written: goes on with what was read before, then with reading.
+  private func resumeReading() {
+    let taken = unread.withUnsafeBytes { takeUp($0) }
+    unread = unread.dropFirst(taken)
+    if unread.isEmpty { unread = [] }
+    if answers.count <= core.configuration.limits.answers { stream.readsPaused = false }
+  }
+
+  func streamWritable() {
+    context.makeReady(self)
+  }
+
+  func streamFailed(_ error: IOError) {
+    close()
+  }
+
+  /// The handshake is over.
+  func opened(_ agreement: ServerHandshake.Agreement) {
+    clientName = agreement.clientName
+    largestBatch = agreement.clientMaximumFrame - DeliverHeader.size - RecordLayout.timeMarkSize
+    keepalive = Keepalive(milliseconds: agreement.welcome.keepalive, now: context.loop.now.nanoseconds)
+    core.agreed(keepalive: agreement.welcome.keepalive)
+    send(agreement.welcome, stream: 0)
+    if core.stage.load(ordering: .acquiring) != .serving { drain() }
+  }
+
+  // MARK: Streams
+
+  func handle(_ stream: UInt32) -> Handle {
+    let index = Int(stream) - 1
+    return handles.indices.contains(index) ? handles[index] : .none
+  }
+
+  func setHandle(_ stream: UInt32, _ handle: Handle) {
+    let index = Int(stream) - 1
+    while handles.count <= index { handles.append(.none) }
+    handles[index] = handle
+  }
+
+  /// Lets go of what a stream has, if it has anything.
+  func releaseStream(_ stream: UInt32) {
+    switch handle(stream) {
+    case .none: return
+    case .subscription(let subscription):
+      subscription.tap.remove(subscription)
+      subscription.place = .ended
+    case .publication(let publication):
+      publication.tap.remove(publication)
+    }
+    setHandle(stream, .none)
+  }
+
+  // MARK: Frames out
+
+  /// Puts a frame behind those that wait to be written.
+  func send(_ frame: some Frame, stream: UInt32) {
+    frame.encode(stream: stream, into: &answers)
+    context.makeReady(self)
+  }
+
+  /// The subscription has demand or news: it will be served at the end of this turn.
+  func makeReady(_ subscription: Subscription) {
+    guard case .none = subscription.place else { return }
+    subscription.place = .ready
+    readySubscriptions.append(subscription)
+    context.makeReady(self)
+  }
+
+  /// The publication has something to be told at the end of this turn.
+  func makeDue(_ publication: Publication) {
+    guard !publication.isDue else { return }
+    publication.isDue = true
+    duePublications.append(publication)
+    context.makeDue(self)
+  }
+
+  /// Writes what there is to write, as far as the transport takes it and it is this connection's turn. Called at the end of a turn.
+  func flush() {
+    if case .closed = phase { return }
+    if !pending.isEmpty {
+      switch pending.write(to: stream) {
+      case .failure(let error): return streamFailed(error)
+      // Records found room again, so the peer has read some: a PING may take long to get to it behind all that it hasn't read yet.
+      // Without records it isn't behind anything, and only an answer to it counts.
+      case .success(let count):
+        if count > 0, pending.carriesRecords { keepalive.heard(at: context.loop.now.nanoseconds) }
+      }
+      guard pending.isEmpty else { return }
+    }
+    settlePublications()
+    let gather = context.gather
+    var budget = Self.turnBudget
+    while budget > 0 {
+      gather.append(&answers)
+      serveSubscriptions(gather)
+      guard !gather.isEmpty else { break }
+      budget -= gather.bytes
+      switch gather.write(to: stream) {
+      case .success(let rest): pending = rest
+      case .failure(let error): return streamFailed(error)
+      }
+      // The answers are under way. The records still to come, of which there may be no end, don't keep the peer from being heard.
+      if stream.readsPaused, case .open = phase { resumeReading() }
+      guard pending.isEmpty else { return }
+    }
+    if !readySubscriptions.isEmpty { return context.makeReady(self) }
+    if case .finishing = phase { return close() }
+  }
+
+  private func serveSubscriptions(_ gather: Gather) {
+    let limit = core.configuration.limits.gather
+    while gather.bytes < limit, gather.hasRoom, let subscription = readySubscriptions.popFirst() {
+      guard case .ready = subscription.place else { continue }
+      subscription.place = .none
+      let room = limit - gather.bytes
+      let bytes = readySubscriptions.isEmpty ? room : min(room, Self.portion)
+      switch subscription.produce(into: gather, bytes: bytes) {
+      case .more:
+        subscription.place = .ready
+        readySubscriptions.append(subscription)
+      case .waiting:
+        subscription.tap.wait(subscription)
+      case .starved:
+        break
+      case .ended:
+        session.ended(subscription.stream)
+        releaseStream(subscription.stream)
+      }
+    }
+  }
+
+  /// One ACK and one DEMAND per publication and turn, however many batches came.
+  private func settlePublications() {
+    guard !duePublications.isEmpty else { return }
+    for publication in duePublications {
+      publication.isDue = false
+      // Only if the stream is still this publication's.
+      if case .publication(let current) = handle(publication.stream), current === publication {
+        settle(publication)
+      }
+    }
+    duePublications.removeAll(keepingCapacity: duePublications.capacity <= 16)
+  }
+
+  /// Tells a producer what is in the log, and what more it may send.
+  func settle(_ publication: Publication) {
+    if let ack = publication.takeAck() { ack.encode(stream: publication.stream, into: &answers) }
+    if let granted = session.replenish(publication.stream, core.rules) {
+      Demand(grantedThrough: granted).encode(stream: publication.stream, into: &answers)
+    }
+  }
+
+  // MARK: The end
+
+  /// Tells the peer what it did wrong, and closes.
+  func fail(_ error: WireError) {
+    send(Fault(error), stream: 0)
+    finish()
+  }
+
+  /// Sends what was answered so far, and nothing more.
+  private func finish() {
+    guard case .open = phase else { return }
+    phase = .finishing(until: context.loop.now + Self.lingerTime)
+    releaseStreams()
+    stream.readsPaused = true
+    context.makeReady(self)
+  }
+
+  /// Closes at once. The peer's subscriptions and publications are gone with it.
+  ///
+  /// - Parameter abruptly: true to reset the line rather than to wait for the peer's half to be closed too.
+  func close(abruptly: Bool = false) {
+    if case .closed = phase { return }
+    phase = .closed
+    releaseStreams()
+    pending = PendingOutput()
+    if abruptly { stream.abort() } else { stream.close() }
+    context.remove(self)
+    core.release()
+  }
+
+  private func releaseStreams() {
+    for stream in session.openStreams { releaseStream(stream) }
+    // Requests that are under way have nobody any more who waits for them.
+    session = Session()
+    handles = []
+    duePublications = []
+    readySubscriptions = ReadyQueue()
+  }
+
+  /// The broker is stopping: says so. What is granted is still delivered; see ``sweep()``.
+  func drain() {
+    guard !isDraining, case .open = phase else { return }
+    isDraining = true
+    guard session.phase != .handshake else { return finish() }
+    session.drain()
+    send(
+      GoAway(code: .shuttingDown, message: "the broker is stopping; connect to another or try again later"),
+      stream: 0)
+  }
+
+  /// Whether every subscription has what it may have of topics that no longer grow.
+  private var isDrained: Bool {
+    guard pending.isEmpty, answers.isEmpty else { return false }
+    let silence = Duration.nanoseconds(keepalive.silence(at: context.loop.now.nanoseconds))
+    let patient = silence < Self.drainPatience
+    for case .subscription(let subscription) in handles {
+      if subscription.isOwed || (patient && subscription.isBehind) { return false }
+    }
+    return true
+  }
+
+  // MARK: What time brings
+
+  /// Called now and then: pings a silent peer, gives up a dead one.
+  func sweep() {
+    let now = context.loop.now
+    switch phase {
+    case .closed: return
+    case .finishing(let deadline): return now >= deadline ? close() : ()
+    case .open: break
+    }
+    if session.phase == .handshake {
+      if now >= handshakeDeadline {
+        fail(WireError(.handshakeTimeout, "no HELLO came within \(core.configuration.limits.handshake)"))
+      }
+      return
+    }
+    switch keepalive.check(at: now.nanoseconds) {
+    case .sleep: break
+    case .ping: send(Ping(token: id), stream: 0)
+    case .expired: return giveUp()
+    }
+    pending.releaseRetiredSegments()
+    if isDraining, core.stage.load(ordering: .acquiring) == .draining, isDrained { finish() }
+  }
+
+  /// The peer is dead, as far as one can know: says so, for the case that only its side of the line is, and frees everything.
+  private func giveUp() {
+    let deadline = (keepalive.deadline ?? 0) / 1_000_000
+    fail(WireError(.keepaliveTimeout, "nothing was heard from the client for \(deadline) ms"))
+    flush()
+    // Nobody is there to close the other half.
+    close(abruptly: true)
+  }
+}

@@ -1,0 +1,142 @@
+import SluiceIO
+import SluiceLog
+import SluiceWire
+import Synchronization
+
+/// What the broker keeps per event loop: the connections there, what became ready in this turn, and the memory that they use in turn.
+///
+/// At the end of each turn everything that became ready is delivered at once.
+// @unchecked: `enqueue(_:)` is for any thread, under the lock of `remoteWakes`; everything else belongs to `loop`.
+final class LoopContext: TurnParticipant, @unchecked Sendable {
+  /// A connection is read in chunks of at most this, so that none keeps the others waiting.
+  private static let readSize = 512 << 10
+
+  let loop: any EventLoop
+  let core: BrokerCore
+  private let isFirst: Bool
+  let gather = Gather()
+  let readBuffer = UnsafeMutableRawBufferPointer.allocate(byteCount: readSize, alignment: 4096)
+
+  private(set) var connections: [Connection] = []
+  private var ready = ReadyQueue<Connection>()
+  /// Those that have only acknowledgements to write: records first, they are what somebody waits for.
+  private var due = ReadyQueue<Connection>()
+  private var wakes: [TopicTap] = []
+  private let remoteWakes = Mutex<[TopicTap]>([])
+  private var signal: (any LoopSignal)?
+  private var sweepTimer: TimerToken?
+
+  /// - Parameter isFirst: true for one of a broker's loops, which does what must be done once.
+  init(loop: any EventLoop, core: BrokerCore, isFirst: Bool) {
+    self.loop = loop
+    self.core = core
+    self.isFirst = isFirst
+  }
+
+  deinit {
+    readBuffer.deallocate()
+  }
+
+  /// Before anything else. From any thread.
+  func start() {
+    signal = loop.makeSignal { [unowned self] in
+      let taps = remoteWakes.withLock { taps in
+        let taken = taps
+        taps.removeAll(keepingCapacity: true)
+        return taken
+      }
+      wakes.append(contentsOf: taps)
+    }
+    loop.execute { [self] in
+      loop.addTurnParticipant(self)
+      scheduleSweep()
+    }
+  }
+
+  /// A topic has more for those who are attached here. From any thread.
+  func enqueue(_ tap: TopicTap) {
+    if loop.isCurrent {
+      wakes.append(tap)
+    } else {
+      remoteWakes.withLock { $0.append(tap) }
+      signal?.fire()
+    }
+  }
+
+  // MARK: Connections
+
+  func add(_ connection: Connection) {
+    connection.index = connections.count
+    connections.append(connection)
+  }
+
+  func remove(_ connection: Connection) {
+    let last = connections.removeLast()
+    if last !== connection {
+      connections[connection.index] = last
+      last.index = connection.index
+    }
+  }
+
+  /// `connection` has something to write: it will be its turn at the end of this one.
+  func makeReady(_ connection: Connection) {
+    guard !connection.isReady else { return }
+    connection.isReady = true
+    ready.append(connection)
+  }
+
+  /// `connection` has acknowledgements to write: it will be its turn after those with records.
+  func makeDue(_ connection: Connection) {
+    guard !connection.isReady, !connection.isDue else { return }
+    connection.isDue = true
+    due.append(connection)
+  }
+
+  // MARK: The end of a turn
+
+  func turnEnded() -> Bool {
+    // By index: a tap that is woken may wake another.
+    var next = 0
+    while next < wakes.count {
+      wakes[next].woken()
+      next += 1
+    }
+    wakes.removeAll(keepingCapacity: true)
+    // Those that want another go get it in the next turn, after events were looked at.
+    for _ in 0..<ready.count {
+      guard let connection = ready.popFirst() else { break }
+      connection.isReady = false
+      connection.flush()
+    }
+    while let connection = due.popFirst() {
+      connection.isDue = false
+      connection.flush()
+    }
+    return !ready.isEmpty || !wakes.isEmpty
+  }
+
+  // MARK: What time brings
+
+  /// Looks after all connections now and then: cheaper, with 10,000 idle ones, than a timer for each.
+  private func scheduleSweep() {
+    sweepTimer = loop.schedule(after: core.sweepInterval) { [unowned self] in
+      for connection in connections.reversed() { connection.sweep() }
+      if isFirst { core.trim(now: loop.wallClock) }
+      scheduleSweep()
+    }
+  }
+
+  /// Stops publishing here, for an orderly stop, and lets sweeps follow one another quickly from now on.
+  func quiesce() {
+    for connection in connections { connection.drain() }
+    if let sweepTimer { loop.cancel(sweepTimer) }
+    scheduleSweep()
+  }
+
+  /// Closes every connection at once.
+  func stop() {
+    if let sweepTimer { loop.cancel(sweepTimer) }
+    sweepTimer = nil
+    for connection in connections.reversed() { connection.close() }
+  }
+}

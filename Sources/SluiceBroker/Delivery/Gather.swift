@@ -1,0 +1,142 @@
+import Glibc
+import SluiceIO
+import SluiceLog
+import SluiceWire
+
+/// The frames of one write: headers and small frames in a block of memory, records as slices of the log, in order.
+///
+/// One per loop, used by its connections in turn: filled, written, and emptied. What a short write leaves over is taken out as
+/// ``PendingOutput`` and stays with the connection.
+final class Gather {
+  /// Below the kernel's IOV_MAX.
+  private static let maximumVectors = 512
+  private static let blockSize = 64 << 10
+  /// What must be free for another round of a subscription: a marker, a DELIVER header with a time mark, an end.
+  private static let roomForRound = 512
+  private static let inBlock: Int32 = -1
+
+  private let vectors = UnsafeMutablePointer<iovec>.allocate(capacity: maximumVectors)
+  /// Of each vector: the index of what holds its bytes, or `inBlock`.
+  private let holders = UnsafeMutablePointer<Int32>.allocate(capacity: maximumVectors)
+  private var held: [HeldBytes] = []
+  private var count = 0
+  private let block = UnsafeMutableRawPointer.allocate(byteCount: blockSize, alignment: 16)
+  private var blockUsed = 0
+  /// What was gathered since the last write.
+  private(set) var bytes = 0
+
+  init() {
+    held.reserveCapacity(Self.maximumVectors)
+  }
+
+  deinit {
+    vectors.deallocate()
+    holders.deallocate()
+    block.deallocate()
+  }
+
+  var isEmpty: Bool { count == 0 }
+
+  /// Whether another DELIVER fits, with the frames that may come before and after it.
+  var hasRoom: Bool {
+    count + 8 <= Self.maximumVectors && blockUsed + Self.roomForRound <= Self.blockSize
+  }
+
+  /// Adds frames that are encoded already, and empties `frames`.
+  func append(_ frames: inout [UInt8]) {
+    guard !frames.isEmpty else { return }
+    frames.withUnsafeBytes { append($0) }
+    // A long answer's memory isn't kept for the next short one.
+    frames.removeAll(keepingCapacity: frames.capacity <= 1024)
+  }
+
+  func append(_ frame: some Frame, stream: UInt32) {
+    frame.encoded(stream: stream).withUnsafeBytes { append($0) }
+  }
+
+  /// Adds a DELIVER with the records of `slice`, behind a time mark if there is one to be told.
+  func append(_ slice: LogSlice, mark: Int64?, stream: UInt32) {
+    let header = block + blockUsed
+    let markLength = mark == nil ? 0 : RecordLayout.timeMarkSize
+    DeliverHeader(firstOffset: slice.firstOffset, count: UInt32(slice.count))
+      .write(at: header, stream: stream, batchLength: markLength + slice.bytes.count)
+    if let mark {
+      RecordLayout.writeTimeMark(mark, at: header + FrameHeader.size + DeliverHeader.size)
+    }
+    pushBlock(FrameHeader.size + DeliverHeader.size + markLength)
+    push(.segment(slice.segment, slice.bytes))
+  }
+
+  /// Writes what was gathered to `stream`, and empties the gather.
+  ///
+  /// - Returns: what the transport didn't take, which must be written before anything else; or the failure.
+  func write(to stream: any ByteStream) -> Result<PendingOutput, IOError> {
+    defer {
+      count = 0
+      blockUsed = 0
+      bytes = 0
+      held.removeAll(keepingCapacity: true)
+    }
+    switch stream.write(UnsafeBufferPointer(start: vectors, count: count)) {
+    case .wrote(let written):
+      return .success(written == bytes ? PendingOutput() : rest(from: written))
+    case .failed(let error):
+      return .failure(error)
+    }
+  }
+
+  // MARK: -
+
+  private func append(_ encoded: UnsafeRawBufferPointer) {
+    if encoded.count <= Self.roomForRound / 4 || encoded.count <= Self.blockSize / 2 - blockUsed {
+      (block + blockUsed).copyMemory(from: encoded.baseAddress!, byteCount: encoded.count)
+      pushBlock(encoded.count)
+    } else {
+      push(HeldBytes(copying: encoded))
+    }
+  }
+
+  /// The next `length` bytes of the block, which were written already.
+  private func pushBlock(_ length: Int) {
+    if count > 0, holders[count - 1] == Self.inBlock {
+      // The block is filled from front to back, so they lie behind the vector before.
+      vectors[count - 1].iov_len += length
+    } else {
+      vectors[count] = iovec(iov_base: block + blockUsed, iov_len: length)
+      holders[count] = Self.inBlock
+      count += 1
+    }
+    blockUsed += length
+    bytes += length
+  }
+
+  private func push(_ chunk: HeldBytes) {
+    vectors[count] = iovec(
+      iov_base: UnsafeMutableRawPointer(mutating: chunk.bytes.baseAddress!), iov_len: chunk.bytes.count)
+    holders[count] = Int32(held.count)
+    held.append(chunk)
+    count += 1
+    bytes += chunk.bytes.count
+  }
+
+  private func rest(from written: Int) -> PendingOutput {
+    var pending = PendingOutput()
+    var skip = written
+    for index in 0..<count {
+      let length = vectors[index].iov_len
+      guard skip < length else {
+        skip -= length
+        continue
+      }
+      if holders[index] >= 0 {
+        pending.append(held[Int(holders[index])].dropFirst(skip))
+      } else {
+        pending.append(
+          HeldBytes(
+            copying: UnsafeRawBufferPointer(start: vectors[index].iov_base + skip, count: length - skip)))
+      }
+      skip = 0
+    }
+    return pending
+  }
+}

@@ -1,0 +1,114 @@
+import Glibc
+import SluiceIO
+import SluiceLog
+
+/// Bytes that stay where they are as long as somebody holds their owner.
+enum HeldBytes {
+  /// A part of the log.
+  case segment(Segment, UnsafeRawBufferPointer)
+  /// A copy.
+  case own(OwnedBytes, UnsafeRawBufferPointer)
+
+  /// A copy of `bytes`.
+  init(copying bytes: UnsafeRawBufferPointer) {
+    let copy = OwnedBytes(bytes)
+    self = .own(copy, UnsafeRawBufferPointer(copy.bytes))
+  }
+
+  var bytes: UnsafeRawBufferPointer {
+    switch self {
+    case .segment(_, let bytes), .own(_, let bytes): bytes
+    }
+  }
+
+  /// The same without the first `count` bytes.
+  func dropFirst(_ count: Int) -> HeldBytes {
+    let rest = UnsafeRawBufferPointer(rebasing: bytes.dropFirst(count))
+    switch self {
+    case .segment(let segment, _): return .segment(segment, rest)
+    case .own(let owner, _): return .own(owner, rest)
+    }
+  }
+}
+
+/// A block of memory of its own.
+final class OwnedBytes {
+  let bytes: UnsafeMutableRawBufferPointer
+
+  init(_ source: UnsafeRawBufferPointer) {
+    bytes = .allocate(byteCount: source.count, alignment: 1)
+    bytes.copyMemory(from: source)
+  }
+
+  deinit {
+    bytes.deallocate()
+  }
+}
+
+/// What a connection couldn't write yet: bytes of its own, and parts of the log's segments, which it keeps alive.
+///
+/// Bounded: nothing new is gathered for a connection before this is gone, so there is never more than one gather's worth.
+struct PendingOutput {
+  private static let vectorsAtOnce = 64
+
+  private var chunks: [HeldBytes] = []
+
+  /// Whether there were parts of the log among what was left over, and not just answers.
+  private(set) var carriesRecords = false
+
+  var isEmpty: Bool { chunks.isEmpty }
+
+  var byteCount: Int { chunks.reduce(0) { $0 + $1.bytes.count } }
+
+  mutating func append(_ chunk: HeldBytes) {
+    if case .segment = chunk { carriesRecords = true }
+    chunks.append(chunk)
+  }
+
+  /// Writes as much as the transport takes.
+  ///
+  /// - Returns: how many bytes that were.
+  mutating func write(to stream: any ByteStream) -> Result<Int, IOError> {
+    var total = 0
+    while !chunks.isEmpty {
+      let offered = chunks.prefix(Self.vectorsAtOnce)
+      let result = withUnsafeTemporaryAllocation(of: iovec.self, capacity: offered.count) { vectors in
+        for (index, chunk) in offered.enumerated() {
+          vectors[index] = iovec(
+            iov_base: UnsafeMutableRawPointer(mutating: chunk.bytes.baseAddress!), iov_len: chunk.bytes.count)
+        }
+        return stream.write(UnsafeBufferPointer(vectors))
+      }
+      switch result {
+      case .failed(let error): return .failure(error)
+      case .wrote(let count):
+        total += count
+        guard drop(count) >= offered.count else { return .success(total) }
+      }
+    }
+    return .success(total)
+  }
+
+  /// Copies what lies in segments that the log has dropped, so that a connection that doesn't read holds back no more memory than
+  /// it has bytes to get.
+  mutating func releaseRetiredSegments() {
+    for index in chunks.indices {
+      if case .segment(let segment, let bytes) = chunks[index], segment.isRetired {
+        chunks[index] = HeldBytes(copying: bytes)
+      }
+    }
+  }
+
+  /// Forgets the first `count` bytes. Returns how many chunks went with them.
+  private mutating func drop(_ count: Int) -> Int {
+    var left = count
+    var gone = 0
+    while gone < chunks.count, left >= chunks[gone].bytes.count {
+      left -= chunks[gone].bytes.count
+      gone += 1
+    }
+    if left > 0 { chunks[gone] = chunks[gone].dropFirst(left) }
+    chunks.removeFirst(gone)
+    return gone
+  }
+}

@@ -1,0 +1,28 @@
+/// First in, first out, over one array: taking from the front moves an index, and the array starts over when it runs empty.
+struct ReadyQueue<Element> {
+  private var elements: [Element] = []
+  private var head = 0
+
+  var isEmpty: Bool { head == elements.count }
+  var count: Int { elements.count - head }
+
+  mutating func append(_ element: Element) {
+    // What was taken is dropped before the array would grow for it.
+    if head > 0, elements.count == elements.capacity {
+      elements.removeFirst(head)
+      head = 0
+    }
+    elements.append(element)
+  }
+
+  mutating func popFirst() -> Element? {
+    guard head < elements.count else { return nil }
+    let element = elements[head]
+    head += 1
+    if head == elements.count {
+      elements.removeAll(keepingCapacity: elements.capacity <= 64)
+      head = 0
+    }
+    return element
+  }
+}

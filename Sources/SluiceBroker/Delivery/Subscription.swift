@@ -1,0 +1,132 @@
+import SluiceLog
+import SluiceWire
+
+/// One consumer's cursor into a topic, and its demand. Belongs to its connection's loop.
+final class Subscription {
+  /// Where a subscription is kept while nothing is done for it.
+  enum Place {
+    /// Nowhere: it has no demand, or was just taken up.
+    case none
+    /// Among its connection's ready ones.
+    case ready
+    /// In its tap's list, for the head to move.
+    case waiting(index: Int)
+    /// Cancelled, completed or failed.
+    case ended
+  }
+
+  /// What is left to do after a turn of `produce(into:bytes:)`.
+  enum Outcome {
+    /// There is more to send.
+    case more
+    /// Everything is sent; it waits for the topic.
+    case waiting
+    /// There are records, and no demand for them.
+    case starved
+    /// The last frame of the stream was produced.
+    case ended
+  }
+
+  let stream: UInt32
+  let topic: Topic
+  let tap: TopicTap
+  unowned let connection: Connection
+  private let lagPolicy: Subscribe.LagPolicy
+  /// Where replay ends and live begins.
+  private let liveOffset: UInt64
+  private(set) var isLive = false
+  private(set) var cursor: LogCursor
+  private(set) var credit: Credit
+  var place = Place.none
+  /// Its place in the tap's list of all.
+  var index = 0
+
+  init(
+    stream: UInt32, tap: TopicTap, connection: Connection, cursor: LogCursor, liveOffset: UInt64,
+    lag: Subscribe.LagPolicy, granted: UInt64
+  ) {
+    self.stream = stream
+    topic = tap.topic
+    self.tap = tap
+    self.connection = connection
+    self.cursor = cursor
+    self.liveOffset = liveOffset
+    lagPolicy = lag
+    credit = Credit(granted: granted)
+  }
+
+  func raise(to granted: UInt64) -> Bool {
+    credit.raise(to: granted)
+  }
+
+  /// Whether the subscription is owed records that it hasn't been sent: granted, and there.
+  var isOwed: Bool {
+    credit.available > 0 && cursor.nextOffset < topic.log.head
+  }
+
+  /// Whether there are records that it hasn't been sent, granted or not.
+  var isBehind: Bool {
+    cursor.nextOffset < topic.log.head
+  }
+
+  /// Puts the next frames of this subscription into `gather`, about `bytes` of them at the most.
+  func produce(into gather: Gather, bytes: Int) -> Outcome {
+    let log = topic.log
+    var budget = bytes
+    while true {
+      // Before the head is read: when this says that the topic is over, the head that is read next is final.
+      let isOver = topic.condition != .open
+      if !isLive, cursor.nextOffset >= liveOffset {
+        isLive = true
+        gather.append(Live(nextOffset: cursor.nextOffset), stream: stream)
+      }
+      var wanted = credit.available
+      if wanted == 0 {
+        if cursor.nextOffset < log.head { return .starved }
+        return isOver ? complete(gather) : .waiting
+      }
+      guard budget > 0, gather.hasRoom else { return .more }
+      // The marker stands exactly between the two.
+      if !isLive { wanted = min(wanted, liveOffset - cursor.nextOffset) }
+      let largest = connection.largestBatch
+      switch log.next(&cursor, records: wanted, bytes: min(budget, largest), hint: tap.newestSegment) {
+      case .slice(let slice):
+        tap.saw(slice.segment)
+        let mark = cursor.pendingTimeMark.take()
+        guard slice.bytes.count <= largest else {
+          gather.append(
+            Fault(
+              code: .recordTooLarge,
+              message:
+                "the record at offset \(slice.firstOffset) of \(topic.name) is longer than the client's frames may be"
+            ),
+            stream: stream)
+          return .ended
+        }
+        gather.append(slice, mark: mark, stream: stream)
+        _ = credit.spend(UInt64(slice.count))
+        budget -= slice.bytes.count
+      case .caughtUp:
+        return isOver ? complete(gather) : .waiting
+      case .lagged(let missed):
+        guard lagPolicy == .skip else {
+          gather.append(
+            Fault(
+              code: .lagged,
+              message:
+                "\(missed) records of \(topic.name) were dropped before they were asked for; subscribe again"),
+            stream: stream)
+          return .ended
+        }
+        gather.append(Lag(missed: missed, nextOffset: cursor.nextOffset), stream: stream)
+      }
+    }
+  }
+
+  private func complete(_ gather: Gather) -> Outcome {
+    // A deleted topic has no ending; the connection hears of that by itself.
+    guard let ending = topic.ending else { return .waiting }
+    gather.append(Complete(ending), stream: stream)
+    return .ended
+  }
+}

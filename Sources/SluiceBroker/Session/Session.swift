@@ -1,0 +1,285 @@
+import SluiceWire
+
+/// What every session of a broker has in common.
+struct SessionRules: Sendable {
+  var handshake: ServerHandshake
+  var maximumRecord: Int
+  var maximumStreams: UInt32
+  /// How far a producer may run ahead, in records.
+  var producerWindow: UInt64
+}
+
+/// One connection's side of the protocol: a frame in, an action out.
+///
+/// A value without I/O and without a clock. It knows which streams are open and what was granted on them; it doesn't know topics,
+/// sockets or memory. An error that it throws ends the connection; an error of a stream is an action.
+struct Session {
+  enum Phase: Hashable {
+    /// Nothing but HELLO is taken.
+    case handshake
+    case open
+    /// The broker is stopping: what is open goes on, but nothing new is published or opened.
+    case draining
+  }
+
+  private enum Stream {
+    /// Never used, or given back by the client.
+    case free
+    /// Ended by the broker; the client may not have heard yet, so what it still sends is dropped.
+    case ended
+    case subscription(grantedThrough: UInt64)
+    case publication(Credit)
+    /// A request that wasn't answered yet; the number tells it from an earlier one on the same stream.
+    case request(UInt64)
+  }
+
+  private(set) var phase = Phase.handshake
+  private var streams: [Stream] = []
+  private var requests: UInt64 = 0
+
+  /// Takes one frame.
+  ///
+  /// - Throws: an error of the connection, which must be told to the peer and closed.
+  mutating func receive(
+    _ header: FrameHeader, _ body: UnsafeRawBufferPointer, _ rules: SessionRules
+  ) throws(WireError) -> SessionAction {
+    if phase == .handshake {
+      let agreement = try rules.handshake.receive(header, body)
+      phase = .open
+      return .welcome(agreement)
+    }
+    switch header.type {
+    case .publish: return try publish(header.stream, body, rules)
+    case .demand: return try demand(header.stream, Demand(body: body))
+    case .subscribe:
+      return try open(header.stream, rules) { stream throws(WireError) in
+        let frame = try Subscribe(body: body)
+        return (.subscription(grantedThrough: frame.grantedThrough), .subscribe(stream: stream, frame))
+      }
+    case .publishOpen:
+      return try open(header.stream, rules) { stream throws(WireError) in
+        let frame = try PublishOpen(body: body)
+        let credit = Credit(granted: rules.producerWindow)
+        return (.publication(credit), .openPublication(stream: stream, frame))
+      }
+    case .complete: return try complete(header.stream, Complete(body: body))
+    case .cancel: return try cancel(header.stream)
+    case .ping: return .pong(token: try Ping(body: body).token)
+    case .pong: return .none
+    case .topicCreate:
+      return try request(header.stream, rules) { stream throws(WireError) in
+        .createTopic(stream: stream, try TopicCreate(body: body))
+      }
+    case .topicShow:
+      return try request(header.stream, rules) { stream throws(WireError) in
+        .showTopic(stream: stream, topic: try TopicShow(body: body).topic)
+      }
+    case .topicList:
+      return try request(header.stream, rules) { stream throws(WireError) in
+        let page = try TopicList(body: body)
+        return .listTopics(stream: stream, after: page.after, limit: page.limit)
+      }
+    case .topicDelete:
+      return try request(header.stream, rules) { stream throws(WireError) in
+        .deleteTopic(stream: stream, topic: try TopicDelete(body: body).topic)
+      }
+    case .error where header.stream == 0:
+      // The client says why it is about to close.
+      return .none
+    default:
+      throw WireError(.unexpectedFrame, "a client doesn't send \(header.type) on stream \(header.stream)")
+    }
+  }
+
+  /// From now on nothing new is published or opened.
+  mutating func drain() {
+    if phase == .open { phase = .draining }
+  }
+
+  /// The broker has ended a stream on its own: completed, failed, or refused.
+  mutating func ended(_ stream: UInt32) {
+    self[stream] = .ended
+  }
+
+  /// The request on a stream that waits for its answer, if there is one.
+  func request(on stream: UInt32) -> UInt64? {
+    if case .request(let number) = self[stream] { number } else { nil }
+  }
+
+  /// Whether an answer to `request` is still wanted. Its stream is free then.
+  mutating func answers(_ request: UInt64?, on stream: UInt32) -> Bool {
+    guard let request, request == self.request(on: stream) else { return false }
+    self[stream] = .free
+    return true
+  }
+
+  /// What a publication is to be granted now, in all, if it is time to say so: half the window has been used up.
+  mutating func replenish(_ stream: UInt32, _ rules: SessionRules) -> UInt64? {
+    guard phase == .open, case .publication(var credit) = self[stream],
+      credit.available <= rules.producerWindow / 2, credit.raise(to: credit.spent &+ rules.producerWindow)
+    else { return nil }
+    self[stream] = .publication(credit)
+    return credit.granted
+  }
+
+  /// Demand given to a publication, and records received on it.
+  func publication(_ stream: UInt32) -> Credit? {
+    if case .publication(let credit) = self[stream] { credit } else { nil }
+  }
+
+  /// Streams that are open, in ascending order: for closing a connection.
+  var openStreams: [UInt32] {
+    streams.indices.compactMap {
+      switch streams[$0] {
+      case .free, .ended, .request: nil
+      case .subscription, .publication: UInt32($0 + 1)
+      }
+    }
+  }
+}
+
+// MARK: - One frame each
+
+extension Session {
+  private mutating func publish(
+    _ stream: UInt32, _ body: UnsafeRawBufferPointer, _ rules: SessionRules
+  ) throws(WireError) -> SessionAction {
+    let (header, batch) = try PublishHeader.decode(body)
+    guard case .publication(var credit) = self[stream] else { return try misplaced(stream, .publish) }
+    if phase == .draining { return .none }
+    guard header.firstSequence == credit.spent else {
+      return fault(
+        stream,
+        .malformedBatch,
+        "PUBLISH counts from \(header.firstSequence) where \(credit.spent) records had been published")
+    }
+    guard credit.spend(UInt64(header.count)) else {
+      return fault(
+        stream, .demandExceeded,
+        "\(header.count) records were published where \(credit.available) more had been granted; wait for DEMAND"
+      )
+    }
+    do {
+      try RecordLayout.validate(batch, count: header.count, maximumRecord: rules.maximumRecord)
+    } catch {
+      return fault(stream, error.code, error.message)
+    }
+    self[stream] = .publication(credit)
+    return .append(stream: stream, count: header.count, batch: batch)
+  }
+
+  private mutating func demand(
+    _ stream: UInt32, _ demand: Demand
+  ) throws(WireError) -> SessionAction {
+    guard case .subscription(let granted) = self[stream] else { return try misplaced(stream, .demand) }
+    guard demand.grantedThrough > 0 else {
+      return fault(
+        stream, .invalidDemand, "DEMAND grants nothing; it must name the total of records, at least 1")
+    }
+    guard demand.grantedThrough > granted else { return .none }
+    self[stream] = .subscription(grantedThrough: demand.grantedThrough)
+    return .demand(stream: stream, grantedThrough: demand.grantedThrough)
+  }
+
+  /// Opens a stream for what `decode` finds in the frame.
+  private mutating func open(
+    _ stream: UInt32, _ rules: SessionRules,
+    _ decode: (UInt32) throws(WireError) -> (Stream, SessionAction)
+  ) throws(WireError) -> SessionAction {
+    if let refusal = try refusal(stream, rules) { return refusal }
+    do {
+      let (state, action) = try decode(stream)
+      self[stream] = state
+      return action
+    } catch {
+      // A newer client asks for what this broker doesn't know; that is no reason to part.
+      if error.code.endsConnection { throw error }
+      return fault(stream, error.code, error.message)
+    }
+  }
+
+  private mutating func request(
+    _ stream: UInt32, _ rules: SessionRules, _ decode: (UInt32) throws(WireError) -> SessionAction
+  ) throws(WireError) -> SessionAction {
+    let number = requests + 1
+    let action = try open(stream, rules) { stream throws(WireError) in
+      (.request(number), try decode(stream))
+    }
+    requests = number
+    return action
+  }
+
+  private mutating func complete(
+    _ stream: UInt32, _ complete: Complete
+  ) throws(WireError) -> SessionAction {
+    guard case .publication = self[stream] else { return try misplaced(stream, .complete) }
+    if phase == .draining { return .none }
+    if case .failure(_, let message) = complete.ending, message.utf8.count > Limits.message {
+      return fault(
+        stream, .limitReached,
+        "the failure's message has \(message.utf8.count) bytes; the limit is \(Limits.message)")
+    }
+    self[stream] = .free
+    return .complete(stream: stream, complete.ending)
+  }
+
+  private mutating func cancel(_ stream: UInt32) throws(WireError) -> SessionAction {
+    guard stream != 0, stream <= UInt32(streams.count) else {
+      throw WireError(.invalidStream, "CANCEL on stream \(stream), which was never opened")
+    }
+    defer { self[stream] = .free }
+    switch self[stream] {
+    case .free, .ended, .request: return .confirmCancel(stream: stream)
+    case .subscription, .publication: return .cancel(stream: stream)
+    }
+  }
+}
+
+// MARK: - The stream table
+
+extension Session {
+  /// Makes room for a stream that the client wants to open; says why it can't be.
+  private mutating func refusal(
+    _ stream: UInt32, _ rules: SessionRules
+  ) throws(WireError) -> SessionAction? {
+    guard stream != 0, stream <= rules.maximumStreams else {
+      throw WireError(
+        .invalidStream, "stream \(stream) isn't in 1...\(rules.maximumStreams), which WELCOME announced")
+    }
+    switch self[stream] {
+    case .free, .ended: break
+    case .subscription, .publication, .request:
+      throw WireError(.invalidStream, "stream \(stream) is in use already")
+    }
+    while streams.count < Int(stream) { streams.append(.free) }
+    guard phase == .open else {
+      return fault(stream, .shuttingDown, "the broker is stopping; connect to another or try again later")
+    }
+    return nil
+  }
+
+  /// A frame for a stream that isn't what the frame needs: dropped when the stream ended while it was under way, otherwise the two sides
+  /// don't agree on what is open.
+  private func misplaced(
+    _ stream: UInt32, _ type: FrameType
+  ) throws(WireError) -> SessionAction {
+    if case .ended = self[stream] { return .none }
+    throw WireError(.invalidStream, "\(type) on stream \(stream), which isn't open for it")
+  }
+
+  private mutating func fault(_ stream: UInt32, _ code: ErrorCode, _ message: String) -> SessionAction {
+    self[stream] = .ended
+    return .fault(stream: stream, Fault(code: code, message: message))
+  }
+
+  private subscript(stream: UInt32) -> Stream {
+    get {
+      let index = Int(stream) - 1
+      return streams.indices.contains(index) ? streams[index] : .free
+    }
+    set {
+      let index = Int(stream) - 1
+      if streams.indices.contains(index) { streams[index] = newValue }
+    }
+  }
+}

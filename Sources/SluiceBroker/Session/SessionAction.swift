@@ -1,0 +1,36 @@
+import SluiceWire
+
+/// What a frame asks of the broker, once the session has found it in order.
+enum SessionAction {
+  /// Nothing.
+  case none
+
+  // Records: these are the ones that come often.
+  /// Append a checked batch to the topic of a publication.
+  case append(stream: UInt32, count: UInt32, batch: UnsafeRawBufferPointer)
+  /// A subscription may be sent more.
+  case demand(stream: UInt32, grantedThrough: UInt64)
+
+  // Streams
+  /// The handshake is over: send WELCOME.
+  indirect case welcome(ServerHandshake.Agreement)
+  indirect case subscribe(stream: UInt32, Subscribe)
+  indirect case openPublication(stream: UInt32, PublishOpen)
+  /// End the topic of a publication, then answer CANCELLED.
+  indirect case complete(stream: UInt32, Complete.Ending)
+  /// Drop a subscription or publication, then answer CANCELLED.
+  case cancel(stream: UInt32)
+  /// CANCEL for a stream that had ended before it came: answer CANCELLED.
+  case confirmCancel(stream: UInt32)
+  /// The stream is over because of what its peer did: drop what belongs to it and send ERROR.
+  indirect case fault(stream: UInt32, Fault)
+
+  // Requests
+  indirect case createTopic(stream: UInt32, TopicCreate)
+  case showTopic(stream: UInt32, topic: String)
+  case listTopics(stream: UInt32, after: String, limit: UInt32)
+  case deleteTopic(stream: UInt32, topic: String)
+
+  // The connection
+  case pong(token: UInt64)
+}

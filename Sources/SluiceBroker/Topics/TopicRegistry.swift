@@ -1,0 +1,111 @@
+import SluiceLog
+import SluiceWire
+import Synchronization
+
+/// The broker's topics by name. Asked once per stream or request, never per record. From any loop.
+final class TopicRegistry: Sendable {
+  private struct State {
+    var topics: [String: Topic] = [:]
+    var lives: UInt64 = 0
+  }
+
+  let pool: SegmentPool
+  private let defaults: TopicSettings
+  private let limit: Int
+  private let identity: UInt64
+  private let state = Mutex(State())
+
+  /// - Parameter identity: the broker's; epochs are made from it and a counter, so that none comes twice in a
+  ///   broker's life and, as far as chance allows, in two.
+  init(configuration: BrokerConfiguration, identity: UInt64) {
+    pool = SegmentPool(maximumPooledBytes: configuration.limits.pooledMemory)
+    defaults = configuration.topicDefaults
+    limit = configuration.limits.topics
+    self.identity = identity
+  }
+
+  func find(_ name: String) -> Topic? {
+    state.withLock { $0.topics[name] }
+  }
+
+  /// The topic of that name, which must be there.
+  func known(_ name: String) throws(WireError) -> Topic {
+    if let topic = find(name) { return topic }
+    // A name that isn't one is described with care, and not repeated as it is.
+    try TopicName.validate(name)
+    throw WireError(.unknownTopic, "there is no topic \(name)")
+  }
+
+  /// The topic of that name, made with the defaults if there is none.
+  func use(_ name: String) throws(WireError) -> Topic {
+    if let topic = find(name) { return topic }
+    try TopicName.validate(name)
+    return try make(name, TopicSettings(), mustMatch: false)
+  }
+
+  /// Makes a topic with settings of its own, or finds it there with the same.
+  func create(_ name: String, _ settings: TopicSettings) throws(WireError) -> Topic {
+    try TopicName.validate(name)
+    return try make(name, settings, mustMatch: true)
+  }
+
+  func delete(_ name: String) throws(WireError) {
+    let topic = try known(name)
+    let isRemoved = state.withLock { state in
+      guard state.topics[name] === topic else { return false }
+      state.topics[name] = nil
+      return true
+    }
+    // Somebody else may have been quicker; it is gone either way.
+    if isRemoved { topic.delete() }
+  }
+
+  /// A page of topics in byte order of their names, and whether there are more.
+  func list(after: String, limit: Int) -> (page: [TopicSummary], more: Bool) {
+    let found = state.withLock { state in
+      state.topics.values.filter { after.isEmpty || Self.precedes(after, $0.name) }
+    }.sorted { Self.precedes($0.name, $1.name) }
+    return (found.prefix(limit).map(\.summary), found.count > limit)
+  }
+
+  /// Every topic, in no order.
+  var all: [Topic] { state.withLock { Array($0.topics.values) } }
+
+  private func make(
+    _ name: String, _ settings: TopicSettings, mustMatch: Bool
+  ) throws(WireError) -> Topic {
+    let complete = settings.completed(by: defaults)
+    let result: Result<Topic, WireError> = state.withLock { state in
+      if let topic = state.topics[name] {
+        guard !mustMatch || topic.settings == complete else {
+          return .failure(
+            WireError(
+              .topicExists, "topic \(name) exists with other settings; delete it first to change them"))
+        }
+        return .success(topic)
+      }
+      guard state.topics.count < limit else {
+        return .failure(WireError(.limitReached, "the broker has \(limit) topics, which is its limit"))
+      }
+      state.lives += 1
+      let topic = Topic(name: name, epoch: epoch(state.lives), settings: complete, pool: pool)
+      state.topics[name] = topic
+      return .success(topic)
+    }
+    return try result.get()
+  }
+
+  /// Never 0, which on the wire means any epoch.
+  private func epoch(_ life: UInt64) -> UInt64 {
+    // SplitMix64's finalizer: distinct lives stay distinct, and look unlike each other.
+    var mixed = identity &+ life &* 0x9E37_79B9_7F4A_7C15
+    mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+    mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+    mixed ^= mixed >> 31
+    return mixed == 0 ? 1 : mixed
+  }
+
+  private static func precedes(_ left: String, _ right: String) -> Bool {
+    left.utf8.lexicographicallyPrecedes(right.utf8)
+  }
+}

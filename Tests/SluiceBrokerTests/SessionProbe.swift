@@ -1,0 +1,118 @@
+import SluiceWire
+
+@testable import SluiceBroker
+
+/// A session under test: frames go in as values, and what comes out can be compared.
+struct SessionProbe {
+  /// What the session made of a frame.
+  enum Outcome: Equatable {
+    case nothing
+    case append(stream: UInt32, count: UInt32, batch: [UInt8])
+    case demand(stream: UInt32, grantedThrough: UInt64)
+    case welcome(client: String)
+    case subscribe(stream: UInt32, topic: String)
+    case openPublication(stream: UInt32, topic: String)
+    case complete(stream: UInt32, Complete.Ending)
+    case cancel(stream: UInt32)
+    case confirmCancel(stream: UInt32)
+    case createTopic(stream: UInt32, topic: String)
+    case showTopic(stream: UInt32, topic: String)
+    case listTopics(stream: UInt32, after: String, limit: UInt32)
+    case deleteTopic(stream: UInt32, topic: String)
+    case pong(token: UInt64)
+    /// Ends the stream.
+    case fault(stream: UInt32, ErrorCode)
+    /// Ends the connection.
+    case connectionError(ErrorCode)
+  }
+
+  static let rules = SessionRules(
+    handshake: ServerHandshake(
+      offer: Welcome(
+        maximumFrame: 1 << 20, maximumRecord: 1000, maximumStreams: 8, keepalive: 1000, broker: 1,
+        software: "test")),
+    maximumRecord: 1000, maximumStreams: 8, producerWindow: 10)
+
+  var session = Session()
+
+  /// A session after its handshake.
+  static func open() -> SessionProbe {
+    var probe = SessionProbe()
+    _ = probe.receive(Hello(maximumFrame: 1 << 20, keepalive: 0, name: "client"), stream: 0)
+    return probe
+  }
+
+  mutating func receive(_ frame: some Frame, stream: UInt32) -> Outcome {
+    receive(raw: frame.encoded(stream: stream))
+  }
+
+  /// A PUBLISH of plain records with these payload sizes.
+  mutating func publish(
+    _ sizes: [Int], from sequence: UInt64, count: UInt32? = nil, stream: UInt32
+  ) -> Outcome {
+    receive(raw: Self.publishFrame(Self.batch(sizes), from: sequence, count: count, stream: stream))
+  }
+
+  mutating func receive(raw frame: [UInt8]) -> Outcome {
+    frame.withUnsafeBytes { bytes in
+      let header = FrameHeader(at: bytes.baseAddress!)
+      let body = UnsafeRawBufferPointer(rebasing: bytes[FrameHeader.size...])
+      do throws(WireError) {
+        return Outcome(try session.receive(header, body, Self.rules))
+      } catch {
+        return .connectionError(error.code)
+      }
+    }
+  }
+
+  mutating func answers(_ request: UInt64?, on stream: UInt32) -> Bool {
+    session.answers(request, on: stream)
+  }
+
+  /// What the publication would be granted now.
+  mutating func replenish(_ stream: UInt32) -> UInt64? {
+    session.replenish(stream, Self.rules)
+  }
+
+  static func batch(_ sizes: [Int]) -> BatchBuilder {
+    var batch = BatchBuilder()
+    for size in sizes { [UInt8](repeating: 0x61, count: size).withUnsafeBytes { batch.append($0) } }
+    return batch
+  }
+
+  static func publishFrame(
+    _ batch: BatchBuilder, from sequence: UInt64, count: UInt32? = nil, stream: UInt32
+  ) -> [UInt8] {
+    var front = [UInt8](repeating: 0, count: FrameHeader.size + PublishHeader.size)
+    front.withUnsafeMutableBytes {
+      PublishHeader(firstSequence: sequence, count: count ?? batch.count)
+        .write(at: $0.baseAddress!, stream: stream, batchLength: batch.bytes.count)
+    }
+    return front + batch.bytes
+  }
+}
+
+extension SessionProbe.Outcome {
+  init(_ action: SessionAction) {
+    self =
+      switch action {
+      case .none: .nothing
+      case .append(let stream, let count, let batch):
+        .append(stream: stream, count: count, batch: [UInt8](batch))
+      case .demand(let stream, let granted): .demand(stream: stream, grantedThrough: granted)
+      case .welcome(let agreement): .welcome(client: agreement.clientName)
+      case .subscribe(let stream, let frame): .subscribe(stream: stream, topic: frame.topic)
+      case .openPublication(let stream, let frame): .openPublication(stream: stream, topic: frame.topic)
+      case .complete(let stream, let ending): .complete(stream: stream, ending)
+      case .cancel(let stream): .cancel(stream: stream)
+      case .confirmCancel(let stream): .confirmCancel(stream: stream)
+      case .fault(let stream, let fault): .fault(stream: stream, fault.code)
+      case .createTopic(let stream, let frame): .createTopic(stream: stream, topic: frame.topic)
+      case .showTopic(let stream, let topic): .showTopic(stream: stream, topic: topic)
+      case .listTopics(let stream, let after, let limit):
+        .listTopics(stream: stream, after: after, limit: limit)
+      case .deleteTopic(let stream, let topic): .deleteTopic(stream: stream, topic: topic)
+      case .pong(let token): .pong(token: token)
+      }
+  }
+}

@@ -1,0 +1,174 @@
+import SluiceLog
+import SluiceWire
+import TestSupport
+import Testing
+
+@testable import SluiceBroker
+
+struct TopicRegistryTests {
+  private func registry(topics: Int = 100, identity: UInt64 = 1) -> TopicRegistry {
+    var configuration = BrokerConfiguration()
+    configuration.limits.topics = topics
+    configuration.topicDefaults = TopicSettings(replayRecords: 10, replayBytes: 1000, replayAge: nil)
+    return TopicRegistry(configuration: configuration, identity: identity)
+  }
+
+  @Test func aTopicIsMadeByItsFirstUse() throws {
+    let registry = registry()
+    #expect(registry.find("t") == nil)
+    let topic = try registry.use("t")
+    #expect(try registry.use("t") === topic)
+    #expect(registry.find("t") === topic)
+    #expect(
+      topic.settings
+        == TopicSettings(replayRecords: 10, replayBytes: 1000, replayAge: TopicSettings.unlimited))
+  }
+
+  @Test func whatASettingLeavesOpenIsTheDefault() throws {
+    let topic = try registry().create("t", TopicSettings(replayBytes: 5, replayAge: 9))
+    #expect(topic.settings == TopicSettings(replayRecords: 10, replayBytes: 5, replayAge: 9))
+    #expect(topic.log.retention == Retention(records: 10, bytes: 5, ageMilliseconds: 9))
+  }
+
+  @Test func creatingAgainNeedsTheSameSettings() throws {
+    let registry = registry()
+    let topic = try registry.create("t", TopicSettings(replayRecords: 5))
+    #expect(try registry.create("t", TopicSettings(replayRecords: 5)) === topic)
+    #expect(try registry.use("t") === topic)
+    #expect(code { try registry.create("t", TopicSettings()) } == .topicExists)
+  }
+
+  @Test func namesAreChecked() throws {
+    let registry = registry()
+    for name in ["", "a b", "a.*", ".a"] {
+      #expect(code { try registry.use(name) } == .invalidTopic)
+      #expect(code { try registry.create(name, TopicSettings()) } == .invalidTopic)
+      #expect(code { try registry.known(name) } == .invalidTopic)
+    }
+    #expect(code { try registry.known("t") } == .unknownTopic)
+    #expect(code { try registry.delete("t") } == .unknownTopic)
+  }
+
+  @Test func aDeletedTopicIsOverAndItsSuccessorIsAnother() throws {
+    let registry = registry()
+    let topic = try registry.use("t")
+    publish(topic, 3)
+    try registry.delete("t")
+    #expect(topic.condition == .deleted)
+    #expect(topic.refusal?.code == .topicDeleted)
+    #expect(topic.log.statistics().records == 0)
+    let next = try registry.use("t")
+    #expect(next !== topic)
+    #expect(next.epoch != topic.epoch)
+    #expect(next.log.head == 0)
+  }
+
+  @Test func epochsDontComeTwiceAndAreNeverAny() throws {
+    var epochs: Set<UInt64> = []
+    for identity in UInt64(0)..<20 {
+      let registry = registry(identity: identity)
+      for _ in 0..<50 {
+        #expect(epochs.insert(try registry.use("t").epoch).inserted)
+        try registry.delete("t")
+      }
+    }
+    #expect(!epochs.contains(0))
+  }
+
+  @Test func thereAreAsManyTopicsAsMayBe() throws {
+    let registry = registry(topics: 2)
+    _ = try registry.use("a")
+    _ = try registry.use("b")
+    #expect(code { try registry.use("c") } == .limitReached)
+    _ = try registry.use("a")
+    try registry.delete("b")
+    _ = try registry.use("c")
+  }
+
+  @Test func pagesFollowOneAnotherInByteOrder() throws {
+    let registry = registry()
+    let names = ["b", "a.b", "Z", "ä", "a", "a-b", "aa"]
+    for name in names { _ = try registry.use(name) }
+    let sorted = ["Z", "a", "a-b", "a.b", "aa", "b", "ä"]
+    for limit in 1...8 {
+      var all: [String] = []
+      var more = true
+      while more {
+        let page = registry.list(after: all.last ?? "", limit: limit)
+        #expect(page.page.count <= limit)
+        all += page.page.map(\.topic)
+        more = page.more
+      }
+      #expect(all == sorted, "\(limit) at a time")
+    }
+    #expect(registry.list(after: "a.z", limit: 1).page.map(\.topic) == ["aa"])
+    #expect(registry.list(after: "", limit: 0).more)
+  }
+
+  @Test func threadsThatUseTheSameNameGetTheSameTopic() throws {
+    let registry = registry()
+    let found = Shared<[String: Set<UInt64>]>([:])
+    try concurrently(
+      (0..<4).map { _ in
+        {
+          for number in 0..<50 {
+            let epoch = try registry.use("t.\(number)").epoch
+            found.update { _ = $0["t.\(number)", default: []].insert(epoch) }
+          }
+        }
+      })
+    #expect(found.value.count == 50)
+    #expect(found.value.values.allSatisfy { $0.count == 1 })
+  }
+
+  // MARK: A topic's life
+
+  @Test func aTopicEndsOnceAndTakesNothingAfterwards() throws {
+    let topic = try registry().use("t")
+    #expect(topic.condition == .open)
+    #expect(topic.refusal == nil)
+    publish(topic, 2)
+    #expect(topic.end(.failure(code: .producerFailure, message: "broken")) == nil)
+    #expect(topic.condition == .ended)
+    #expect(topic.end(.finished)?.code == .topicEnded)
+    #expect(topic.ending == .failure(code: .producerFailure, message: "broken"))
+    guard case .refused(let fault) = publish(topic, 1) else {
+      Issue.record("an ended topic took a record")
+      return
+    }
+    #expect(fault.code == .topicEnded)
+    #expect(fault.message.contains("broken"))
+    #expect(topic.log.head == 2)
+    let summary = topic.summary
+    #expect(summary.nextOffset == 2)
+    #expect(summary.ending == topic.ending)
+  }
+
+  @Test func offsetsCountUpOverBatches() throws {
+    let topic = try registry().use("t")
+    for (count, last) in [(1, 0), (5, 5), (2, 7)] as [(Int, UInt64)] {
+      guard case .appended(let offset) = publish(topic, count) else {
+        Issue.record("an open topic refused a record")
+        return
+      }
+      #expect(offset == last)
+    }
+  }
+
+  @discardableResult
+  private func publish(_ topic: Topic, _ count: Int) -> Topic.AppendResult {
+    SessionProbe.batch([Int](repeating: 4, count: count)).bytes.withUnsafeBytes {
+      topic.append($0, count: UInt32(count), at: 1)
+    }
+  }
+
+  /// The code of the error that `body` ends with.
+  private func code(_ body: () throws -> some Any) -> ErrorCode? {
+    do {
+      _ = try body()
+      return nil
+    } catch {
+      return (error as? WireError)?.code
+    }
+  }
+}
