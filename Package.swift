@@ -13,6 +13,7 @@ let package = Package(
   name: "sluice",
   products: [
     .library(name: "PortableCombine", targets: ["PortableCombine"]),
+    .library(name: "SluiceClient", targets: ["SluiceClient"]),
     .library(name: "SluiceBroker", targets: ["SluiceBroker"]),
   ],
   targets: [
@@ -32,6 +33,9 @@ let package = Package(
     .target(
       name: "SluiceBroker", dependencies: ["SluiceWire", "SluiceLog", "SluiceIO"],
       swiftSettings: settings),
+    .target(
+      name: "SluiceClient", dependencies: ["PortableCombine", "SluiceWire", "SluiceIO"],
+      swiftSettings: settings),
 
     // Tests: a folder per module, and what they share.
     .target(
@@ -48,6 +52,12 @@ let package = Package(
     .testTarget(
       name: "SluiceBrokerTests",
       dependencies: ["SluiceBroker", "SluiceWire", "SluiceLog", "SluiceIO", "TestSupport"],
+      swiftSettings: settings),
+    .testTarget(
+      name: "SluiceClientTests",
+      dependencies: [
+        "SluiceClient", "SluiceBroker", "PortableCombine", "SluiceIO", "SluiceWire", "TestSupport",
+      ],
       swiftSettings: settings),
   ]
 )

@@ -1,0 +1,139 @@
+import SluiceWire
+
+@_exported import struct SluiceWire.TopicInfo
+@_exported import struct SluiceWire.TopicSettings
+@_exported import struct SluiceWire.TopicSummary
+
+// Questions to the broker, each with a callback and an `async` form. Callbacks are called on the client's loop, once.
+extension Client {
+  /// All topics, in byte order of their names.
+  ///
+  /// - Throws: why the connection is over; ``ClientError/Code/cancelled``.
+  public func topics() async throws(ClientError) -> [TopicSummary] {
+    let reply = Reply<[TopicSummary]>()
+    topics(completion: reply.complete)
+    return try await reply.value()
+  }
+
+  public func topics(completion: @escaping @Sendable (Result<[TopicSummary], ClientError>) -> Void) {
+    topics(behind: [], completion)
+  }
+
+  /// Asks page by page. Topics that come and go meanwhile may be there or not.
+  private func topics(
+    behind topics: [TopicSummary],
+    _ completion: @escaping @Sendable (Result<[TopicSummary], ClientError>) -> Void
+  ) {
+    ask(.topics(TopicList(after: topics.last?.topic ?? "", limit: Self.pageSize))) { [weak self] result in
+      let page: Topics
+      switch result {
+      case .success(.topics(let topics)): page = topics
+      case .success: return completion(.failure(.oddAnswer))
+      case .failure(let error): return completion(.failure(error))
+      }
+      let all = topics + page.topics
+      guard page.more, !page.topics.isEmpty else { return completion(.success(all)) }
+      guard let self else { return completion(.failure(.closedHere)) }
+      self.topics(behind: all, completion)
+    }
+  }
+
+  private static var pageSize: UInt32 { 1_000 }
+
+  /// What a topic is and who is attached to it.
+  ///
+  /// - Throws: ``ClientError/Code/unknownTopic``; why the connection is over; ``ClientError/Code/cancelled``.
+  public func topic(show name: String) async throws(ClientError) -> TopicInfo {
+    let reply = Reply<TopicInfo>()
+    topic(show: name, completion: reply.complete)
+    return try await reply.value()
+  }
+
+  public func topic(
+    show name: String, completion: @escaping @Sendable (Result<TopicInfo, ClientError>) -> Void
+  ) {
+    askForInfo(.show(TopicShow(topic: name)), completion)
+  }
+
+  /// Creates a topic with settings of its own; those that are nil are the broker's defaults. A topic that exists with the same
+  /// settings is left as it is.
+  ///
+  /// - Throws: ``ClientError/Code/topicExists`` when it has others; ``ClientError/Code/invalidSetting``,
+  ///   ``ClientError/Code/invalidTopic``; why the connection is over; ``ClientError/Code/cancelled``.
+  @discardableResult
+  public func createTopic(
+    _ name: String, settings: TopicSettings = TopicSettings()
+  ) async throws(ClientError) -> TopicInfo {
+    let reply = Reply<TopicInfo>()
+    createTopic(name, settings: settings, completion: reply.complete)
+    return try await reply.value()
+  }
+
+  public func createTopic(
+    _ name: String, settings: TopicSettings = TopicSettings(),
+    completion: @escaping @Sendable (Result<TopicInfo, ClientError>) -> Void
+  ) {
+    askForInfo(.create(TopicCreate(topic: name, settings: settings)), completion)
+  }
+
+  /// Deletes a topic and its records. Its subscribers and producers end with ``ClientError/Code/topicDeleted``.
+  ///
+  /// - Throws: ``ClientError/Code/unknownTopic``; why the connection is over; ``ClientError/Code/cancelled``.
+  public func deleteTopic(_ name: String) async throws(ClientError) {
+    let reply = Reply<Void>()
+    deleteTopic(name, completion: reply.complete)
+    try await reply.value()
+  }
+
+  public func deleteTopic(
+    _ name: String, completion: @escaping @Sendable (Result<Void, ClientError>) -> Void
+  ) {
+    ask(.delete(TopicDelete(topic: name))) { completion($0.map { _ in }) }
+  }
+
+  /// How long a question to the broker and its answer take.
+  ///
+  /// - Throws: why the connection is over; ``ClientError/Code/cancelled``.
+  public func ping() async throws(ClientError) -> Duration {
+    let reply = Reply<Duration>()
+    ping(completion: reply.complete)
+    return try await reply.value()
+  }
+
+  public func ping(completion: @escaping @Sendable (Result<Duration, ClientError>) -> Void) {
+    ask(.ping) { result in
+      completion(
+        result.flatMap { answer in
+          guard case .pong(let time) = answer else { return .failure(.oddAnswer) }
+          return .success(time)
+        })
+    }
+  }
+
+  // MARK: How
+
+  private func askForInfo(
+    _ question: Request.Question, _ completion: @escaping @Sendable (Result<TopicInfo, ClientError>) -> Void
+  ) {
+    ask(question) { result in
+      completion(
+        result.flatMap { answer in
+          guard case .info(let info) = answer else { return .failure(.oddAnswer) }
+          return .success(info)
+        })
+    }
+  }
+
+  private func ask(
+    _ question: Request.Question,
+    _ completion: @escaping @Sendable (Result<Request.Answer, ClientError>) -> Void
+  ) {
+    core.post(.request(Request(question: question, completion: completion)))
+  }
+}
+
+extension ClientError {
+  fileprivate static let oddAnswer = ClientError(
+    .protocolViolation,
+    "the broker answered a request with something else; are client and broker of compatible versions?")
+}

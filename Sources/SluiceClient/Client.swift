@@ -1,0 +1,154 @@
+import PortableCombine
+import SluiceIO
+import SluiceWire
+
+/// A connection to a broker, for any number of subscriptions, publications and requests.
+///
+/// ```swift
+/// let client = try await Client.connect(to: "127.0.0.1:7420")
+/// let subject = client.subject("greetings")
+/// try await subject.publish("hello")
+/// let cancellable = client.topic("greetings").sink { print($0) } receiveValue: { print($0.string) }
+/// ```
+///
+/// Everything that a client does happens on one event loop: a thread that the library shares between all clients, unless another is
+/// given. Subscribers are called there.
+///
+/// A client lives as long as somebody holds it. When it is released, as with ``close()``, the connection is closed, and everything on it ends
+/// with ``ClientError/Code/closed``. Topics and subjects made by it don't keep it.
+public final class Client: Sendable {
+  /// What the broker said of itself.
+  public let broker: BrokerDescription
+  let core: ClientCore
+
+  init(_ core: ClientCore, _ welcome: Welcome) {
+    self.core = core
+    broker = BrokerDescription(welcome)
+  }
+
+  deinit {
+    core.post(.close(.closedHere))
+  }
+
+  // MARK: Connecting
+
+  /// Connects to a broker, on the machine's network and the library's own loop.
+  ///
+  /// - Parameter address: `HOST:PORT`, `[V6]:PORT` or `unix:PATH`.
+  /// - Throws: one of the codes for connections; ``ClientError/Code/cancelled`` when the task is cancelled.
+  public static func connect(
+    to address: String, options: ClientOptions = ClientOptions()
+  ) async throws(ClientError) -> Client {
+    let target: SocketAddress
+    do throws(SocketAddressError) {
+      target = try SocketAddress(parsing: address)
+    } catch {
+      throw ClientError(.invalidAddress, "\(error)")
+    }
+    let loop: EpollLoop
+    do {
+      loop = try SharedLoop.loop.get()
+    } catch {
+      throw ClientError(.connectFailed, "the client's event loop can't be made: \(error)")
+    }
+    return try await connect(to: target, options: options, network: SharedLoop.network, loop: loop)
+  }
+
+  /// Connects to a broker on somebody's network and loop, which may be shared, or simulated. From any thread.
+  ///
+  /// The loop must run for as long as the client is used.
+  ///
+  /// - Throws: one of the codes for connections; ``ClientError/Code/cancelled`` when the task is cancelled.
+  public static func connect(
+    to address: SocketAddress, options: ClientOptions = ClientOptions(), network: any Network,
+    loop: any EventLoop
+  ) async throws(ClientError) -> Client {
+    let reply = Reply<Client>()
+    let core = ClientCore(address: address, options: options, network: network, loop: loop)
+    connect(core, reply.complete)
+    return try await reply.value(onCancel: { core.post(.close(.waitCancelled)) })
+  }
+
+  /// Connects to a broker on somebody's network and loop. From any thread; the completion is called on the loop, once.
+  public static func connect(
+    to address: SocketAddress, options: ClientOptions = ClientOptions(), network: any Network,
+    loop: any EventLoop, completion: @escaping @Sendable (Result<Client, ClientError>) -> Void
+  ) {
+    connect(ClientCore(address: address, options: options, network: network, loop: loop), completion)
+  }
+
+  private static func connect(
+    _ core: ClientCore, _ completion: @escaping @Sendable (Result<Client, ClientError>) -> Void
+  ) {
+    core.connect { [core] result in completion(result.map { Client(core, $0) }) }
+  }
+
+  /// Closes the connection. What was published is given to the transport as far as that takes it; use ``TopicSubject/flush()`` before to be sure.
+  /// Subscribers, and whoever waits for an answer, are told ``ClientError/Code/closed``.
+  ///
+  /// From any thread; returns at once. Calling it again does nothing.
+  public func close() {
+    core.post(.close(.closedHere))
+  }
+
+  /// Why the connection is over; nil while it stands.
+  public var failure: ClientError? { core.failure }
+
+  // MARK: Topics
+
+  /// A topic to subscribe to. Nothing is sent before somebody subscribes; a topic that doesn't exist is created then.
+  ///
+  /// - Parameters:
+  ///   - name: tokens separated by dots: `orders.eu.new`. What is wrong with it is told to the subscriber.
+  ///   - start: where subscriptions begin.
+  ///   - lag: what happens when records are dropped that the subscriber hasn't asked for yet.
+  ///   - prefetch: how far the client asks ahead.
+  public func topic(
+    _ name: String, from start: RemoteTopic.Start = .replay, lag: RemoteTopic.Lag = .skip,
+    prefetch: RemoteTopic.Prefetch = .byRequest
+  ) -> RemoteTopic {
+    RemoteTopic(name, core, from: start, lag: lag, prefetch: prefetch)
+  }
+
+  /// A topic to publish to. The publication is opened at once; a topic that doesn't exist is created.
+  ///
+  /// - Parameters:
+  ///   - name: tokens separated by dots: `orders.eu.new`. What is wrong with it is told to whoever publishes.
+  ///   - acknowledgement: when the broker acknowledges a record.
+  ///   - buffer: how much may wait for the broker's grant.
+  ///   - whenFull: what ``TopicSubject/send(_:)`` does when as much waits.
+  public func subject(
+    _ name: String, acknowledgement: TopicSubject.Acknowledgement = .received,
+    buffer: TopicSubject.Buffer = TopicSubject.Buffer(), whenFull: TopicSubject.WhenFull = .fail
+  ) -> TopicSubject {
+    TopicSubject(
+      Publication(
+        topic: name, acknowledgement: PublishOpen.Acknowledgement(acknowledgement),
+        maximumRecord: broker.maximumRecord, buffer: buffer, whenFull: whenFull, core: core))
+  }
+}
+
+/// What a broker says of itself, and what was agreed on with it.
+public struct BrokerDescription: Hashable, Sendable {
+  /// Its software and version.
+  public let software: String
+  /// Its identity, new with each start.
+  public let identity: UInt64
+  /// The longest record that it takes, in bytes of payload, key and headers.
+  public let maximumRecord: Int
+  /// The longest frame that it takes, in bytes.
+  public let maximumFrame: Int
+  /// Subscriptions, publications and requests under way that one connection can have.
+  public let maximumStreams: Int
+  /// The silence after which either side gives the other up; nil for never.
+  public let keepalive: Duration?
+
+  init(_ welcome: Welcome) {
+    software = welcome.software
+    identity = welcome.broker
+    maximumRecord = Int(welcome.maximumRecord)
+    maximumFrame = Int(welcome.maximumFrame)
+    maximumStreams = Int(welcome.maximumStreams)
+    keepalive = welcome.keepalive == 0 ? nil : .milliseconds(Int(welcome.keepalive))
+  }
+}

@@ -1,0 +1,277 @@
+import PortableCombine
+import SluiceIO
+import SluiceWire
+
+// What a connection does for subscribers, producers and requests.
+
+// MARK: - Frames in
+
+extension Connection {
+  /// - Throws: when a batch isn't what it says.
+  func perform(_ action: ClientAction) throws(WireError) {
+    switch action {
+    case .none, .cancelled: break
+
+    case .deliver(let stream, let header, let batch):
+      guard case .subscription(let bridge) = handle(stream) else { return }
+      try bridge.receive(header, batch, reusing: &lastBuffer)
+      noteDue(bridge)
+    case .subscribed: break
+    case .live(let stream, let frame):
+      if case .subscription(let bridge) = handle(stream) { mark(bridge, .live(nextOffset: frame.nextOffset)) }
+    case .lagged(let stream, let frame):
+      if case .subscription(let bridge) = handle(stream) {
+        mark(bridge, .lagged(missed: frame.missed, nextOffset: frame.nextOffset))
+      }
+
+    case .publicationOpened(let stream), .granted(let stream):
+      if case .publication(let publication) = handle(stream) { noteDue(publication) }
+    case .acknowledged(let stream, let frame):
+      if case .publication(let publication) = handle(stream), publication.acknowledged(frame) {
+        noteDue(publication)
+      }
+    case .completed(let stream):
+      if case .publication(let publication) = takeHandle(stream) { publication.completed() }
+
+    case .ended(let stream, let ending): ended(stream, ending)
+    case .refused(let stream, let fault): refused(stream, fault)
+
+    case .topicInfo(let stream, let frame): answer(stream, .info(frame))
+    case .topics(let stream, let frame): answer(stream, .topics(frame))
+    case .done(let stream): answer(stream, .done)
+
+    case .opened(let welcome): opened(welcome)
+    case .answerPing(let token): send(Pong(token: token), stream: 0)
+    case .pong(let token):
+      if let ping = pings.removeValue(forKey: token) {
+        ping.request.completion(.success(.pong(loop.now - ping.sent)))
+      }
+    case .goAway(let frame): leaving(frame)
+    case .failed(let fault): failed(fault)
+    }
+  }
+
+  private func mark(_ bridge: DemandBridge, _ mark: RemoteTopic.Mark) {
+    bridge.receive(mark)
+    noteDue(bridge)
+  }
+
+  private func ended(_ stream: UInt32, _ ending: Complete.Ending) {
+    switch takeHandle(stream) {
+    case .subscription(let bridge):
+      switch ending {
+      case .finished: bridge.receive(completion: .finished)
+      case .failure(let code, let message):
+        bridge.receive(
+          completion: .failure(ClientError(failureOf: bridge.topic.name, code: code, message: message)))
+      }
+    case .publication(let publication): publication.topicEnded(ending)
+    case .none, .request: break
+    }
+  }
+
+  private func refused(_ stream: UInt32, _ fault: Fault) {
+    switch takeHandle(stream) {
+    case .subscription(let bridge):
+      bridge.receive(completion: .failure(ClientError(fault, topic: bridge.topic.name)))
+    case .publication(let publication):
+      publication.end(.failure(ClientError(fault, topic: publication.topic)))
+    case .request(let request): request.completion(.failure(ClientError(fault, topic: request.topic)))
+    case .none: break
+    }
+  }
+
+  private func answer(_ stream: UInt32, _ answer: Request.Answer) {
+    if case .request(let request) = takeHandle(stream) { request.completion(.success(answer)) }
+  }
+}
+
+// MARK: - Commands
+
+extension Connection {
+  func perform(_ command: Command) {
+    switch command {
+    case .open(let bridge): open(bridge)
+    case .demand(let bridge):
+      bridge.demandNoted()
+      bridge.drain()
+      noteDue(bridge)
+    case .cancel(let bridge):
+      if bridge.phase == .open { cancel(bridge.stream) }
+      bridge.forget()
+    case .openPublication(let publication): open(publication)
+    case .advance(let publication): noteDue(publication)
+    case .request(let request): perform(request)
+    case .close(let error): core.close(error)
+    }
+  }
+
+  private func open(_ bridge: DemandBridge) {
+    if bridge.isCancelled { return }
+    if let error = refusal(bridge.topic.name) { return bridge.fail(error) }
+    bridge.demandNoted()
+    let granted = bridge.nextGrant()
+    guard let stream = session.openSubscription(granted: granted) else { return bridge.fail(tooManyStreams) }
+    setHandle(stream, .subscription(bridge))
+    bridge.opened(on: stream)
+    let topic = bridge.topic
+    send(
+      Subscribe(
+        topic: topic.name, start: Subscribe.Start(topic.start), lag: topic.lag == .skip ? .skip : .fail,
+        grantedThrough: granted),
+      stream: stream)
+  }
+
+  private func open(_ publication: Publication) {
+    if let error = refusal(publication.topic) { return publication.end(.failure(error)) }
+    guard let stream = session.openPublication() else { return publication.end(.failure(tooManyStreams)) }
+    setHandle(stream, .publication(publication))
+    publication.opened(on: stream)
+    send(
+      PublishOpen(topic: publication.topic, acknowledgement: publication.acknowledgement), stream: stream)
+  }
+
+  private func perform(_ request: Request) {
+    if case .ping = request.question {
+      let token = session.makeToken()
+      pings[token] = (loop.now, request)
+      return send(Ping(token: token), stream: 0)
+    }
+    if let error = refusal(request.topic) { return request.completion(.failure(error)) }
+    guard let stream = session.openRequest() else { return request.completion(.failure(tooManyStreams)) }
+    setHandle(stream, .request(request))
+    switch request.question {
+    case .topics(let frame): send(frame, stream: stream)
+    case .show(let frame): send(frame, stream: stream)
+    case .create(let frame): send(frame, stream: stream)
+    case .delete(let frame): send(frame, stream: stream)
+    case .ping: break
+    }
+  }
+
+  /// Why nothing can be opened on `topic`, if so.
+  private func refusal(_ topic: String?) -> ClientError? {
+    if let departure { return departure }
+    guard let topic else { return nil }
+    do {
+      try TopicName.validate(topic)
+      return nil
+    } catch {
+      return ClientError(error, topic: topic)
+    }
+  }
+
+  private var tooManyStreams: ClientError {
+    ClientError(
+      .limitReached,
+      "this connection has \(welcome?.maximumStreams ?? 0) subscriptions, publications and requests, which is as many as "
+        + "the broker takes; end some, or connect once more")
+  }
+
+  private func cancel(_ stream: UInt32) {
+    _ = takeHandle(stream)
+    if session.cancel(stream) { send(Cancel(), stream: stream) }
+  }
+}
+
+// MARK: - Frames out
+
+extension Connection {
+  private func noteDue(_ bridge: DemandBridge) {
+    guard !bridge.isDue, bridge.phase == .open else { return }
+    bridge.isDue = true
+    dueSubscriptions.append(bridge)
+    core.flushSoon()
+  }
+
+  /// One DEMAND per subscription and turn, however many values asked for more.
+  func sendGrants() {
+    // A broker that doesn't read gets no grants: what it has not been told can be said later, all in one.
+    guard !dueSubscriptions.isEmpty, output.count < Self.outputLimit else { return }
+    for bridge in dueSubscriptions {
+      bridge.isDue = false
+      guard bridge.phase == .open, !bridge.isCancelled else { continue }
+      let granted = bridge.nextGrant()
+      if session.grant(bridge.stream, through: granted) {
+        output.append(Demand(grantedThrough: granted), stream: bridge.stream)
+      }
+    }
+    dueSubscriptions.removeAll(keepingCapacity: dueSubscriptions.capacity <= 64)
+  }
+
+  private func noteDue(_ publication: Publication) {
+    guard !publication.isDue, publication.isOpen else { return }
+    publication.isDue = true
+    duePublications.append(publication)
+    core.flushSoon()
+  }
+
+  /// Takes what is granted from the publications that have something, in turn, until enough waits for the transport.
+  func servePublications() {
+    var next = 0
+    while next < duePublications.count, output.count < Self.outputLimit {
+      let publication = duePublications[next]
+      next += 1
+      publication.isDue = false
+      if serve(publication) { noteDue(publication) }
+    }
+    duePublications.removeFirst(next)
+  }
+
+  /// Returns true when there is more to send that is granted.
+  private func serve(_ publication: Publication) -> Bool {
+    guard publication.isOpen else { return false }
+    let stream = publication.stream
+    let available = session.available(stream)
+    if available > 0 { publish(from: publication, atMost: available) }
+    publication.fill(granted: session.available(stream))
+    switch publication.outlook {
+    case .more: return session.available(stream) > 0
+    case .idle: break
+    case .complete(let ending):
+      if session.completePublication(stream) {
+        publication.completionSent()
+        output.append(Complete(ending), stream: stream)
+      }
+    case .release:
+      cancel(stream)
+      publication.end(.failure(.closedHere))
+    }
+    return false
+  }
+
+  /// Puts one PUBLISH together, straight in the output.
+  private func publish(from publication: Publication, atMost available: UInt64) {
+    let stream = publication.stream
+    let largest = Int(welcome?.maximumFrame ?? 0) - PublishHeader.size
+    var calls: Publication.Calls = []
+    output.append { bytes in
+      let start = bytes.count
+      bytes.append(contentsOf: repeatElement(0, count: FrameHeader.size + PublishHeader.size))
+      let count = publication.take(
+        records: UInt32(clamping: available), bytes: min(largest, Publication.batchSize), into: &bytes,
+        calls: &calls)
+      guard count > 0 else { return bytes.removeLast(bytes.count - start) }
+      let header = PublishHeader(firstSequence: session.publish(stream, count: count), count: count)
+      let length = bytes.count - start - FrameHeader.size - PublishHeader.size
+      bytes.withUnsafeMutableBytes {
+        header.write(at: $0.baseAddress! + start, stream: stream, batchLength: length)
+      }
+    }
+    Publication.run(calls)
+  }
+}
+
+extension Subscribe.Start {
+  init(_ start: RemoteTopic.Start) {
+    self =
+      switch start {
+      case .replay: .replay
+      case .earliest: .earliest
+      case .new: .new
+      case .last(let count): .last(count)
+      case .offset(let offset): .offset(offset)
+      case .time(let time): .time(time)
+      }
+  }
+}

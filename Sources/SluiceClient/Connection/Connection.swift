@@ -1,0 +1,286 @@
+import PortableCombine
+import SluiceIO
+import SluiceWire
+
+/// One connection to a broker: bytes in, frames, the session's actions; commands in, frames out.
+///
+/// The shell around ``ClientSession``, which decides. Kept by its stream until that is closed. On the loop only. What it does for
+/// subscribers and producers is in `Connection+Streams`.
+final class Connection: ByteStreamHandler {
+  typealias HandshakeCompletion = (Result<Welcome, ClientError>) -> Void
+
+  /// Whom a stream belongs to.
+  enum Handle {
+    case none
+    case subscription(DemandBridge)
+    case publication(Publication)
+    case request(Request)
+  }
+
+  /// Reading starts with the first size; a buffer that was filled grows up to the second.
+  private static let readSizes = (least: 16 << 10, most: 512 << 10)
+  /// With so much waiting for the transport, nothing more is taken from publications.
+  static let outputLimit = 256 << 10
+
+  let core: ClientCore
+  private let stream: any ByteStream
+  private var handshakeCompletion: HandshakeCompletion?
+  private var isClosed = false
+
+  var session = ClientSession()
+  private var decoder = FrameDecoder(maximumFrame: Limits.handshakeFrame, openingAt: .client)
+  private var readBuffer: UnsafeMutableRawBufferPointer
+  /// Of records that nobody keeps.
+  var lastBuffer: RecordBuffer?
+  var output = OutputBuffer()
+
+  /// By stream number less one.
+  private var handles: [Handle] = []
+  /// Subscriptions that have perhaps more to grant.
+  var dueSubscriptions: [DemandBridge] = []
+  /// Publications that have perhaps something to send.
+  var duePublications: [Publication] = []
+  /// By token.
+  var pings: [UInt64: (sent: MonotonicTime, request: Request)] = [:]
+
+  /// What the broker agreed to; known after the handshake.
+  private(set) var welcome: Welcome?
+  /// Why the broker is about to close.
+  private(set) var departure: ClientError?
+  private var watchTimer: TimerToken?
+
+  /// Says HELLO. `completion` is called once, with the broker's answer or with why there is none.
+  init(stream: any ByteStream, core: ClientCore, completion: @escaping HandshakeCompletion) {
+    self.stream = stream
+    self.core = core
+    handshakeCompletion = completion
+    readBuffer = .allocate(byteCount: Self.readSizes.least, alignment: 16)
+    let options = core.options
+    output.append(
+      Hello(
+        versions: Limits.versions,
+        maximumFrame: UInt32(clamping: max(options.maximumFrame, Limits.smallestFrame)),
+        keepalive: options.keepaliveMilliseconds,
+        name: options.cutName),
+      stream: 0)
+    stream.start(self)
+    flush()
+  }
+
+  deinit {
+    readBuffer.deallocate()
+  }
+
+  var loop: any EventLoop { core.loop }
+
+  // MARK: Bytes in
+
+  func streamReadable() {
+    switch stream.read(into: readBuffer) {
+    case .wouldBlock: return
+    case .end: return lost()
+    case .failed(let error): return lost(error)
+    case .bytes(let count): take(count)
+    }
+  }
+
+  private func take(_ count: Int) {
+    let now = loop.now.nanoseconds
+    session.heard(at: now)
+    do {
+      try decoder.decode(UnsafeRawBufferPointer(rebasing: readBuffer[..<count])) {
+        header, body throws(WireError) in
+        try perform(try session.receive(header, body, at: now))
+        return !isClosed
+      }
+    } catch {
+      broken(error)
+    }
+    if isClosed { return }
+    // Not changed while the decoder is at work. Nothing long comes in one read with WELCOME, since nothing was asked for.
+    if session.phase != .handshake {
+      decoder.maximumFrame = max(core.options.maximumFrame, Limits.smallestFrame)
+    }
+    if count == readBuffer.count, count < Self.readSizes.most { growReadBuffer() }
+  }
+
+  private func growReadBuffer() {
+    let size = min(readBuffer.count * 4, Self.readSizes.most)
+    readBuffer.deallocate()
+    readBuffer = .allocate(byteCount: size, alignment: 16)
+  }
+
+  // MARK: Bytes out
+
+  func streamWritable() {
+    // Not by way of the core, which doesn't know this connection before the handshake is over.
+    flush()
+  }
+
+  /// Puts a frame behind those that wait; it is written at the end of this turn.
+  func send(_ frame: some Frame, stream: UInt32) {
+    output.append(frame, stream: stream)
+    core.flushSoon()
+  }
+
+  /// Sends grants, and what was published, as far as the transport takes it. Called at the end of a turn.
+  func flush() {
+    if isClosed { return }
+    sendGrants()
+    servePublications()
+    if let error = output.write(to: stream) { return lost(error) }
+    // A transport that is full will say when it isn't; otherwise it is the others' turn first.
+    if output.count == 0, !duePublications.isEmpty { core.flushSoon() }
+  }
+
+  // MARK: Streams
+
+  func handle(_ stream: UInt32) -> Handle {
+    let index = Int(stream) - 1
+    return handles.indices.contains(index) ? handles[index] : .none
+  }
+
+  func setHandle(_ stream: UInt32, _ handle: Handle) {
+    let index = Int(stream) - 1
+    while handles.count <= index { handles.append(.none) }
+    handles[index] = handle
+  }
+
+  /// What the stream belonged to; it belongs to nobody now.
+  func takeHandle(_ stream: UInt32) -> Handle {
+    let taken = handle(stream)
+    if case .none = taken { return .none }
+    handles[Int(stream) - 1] = .none
+    return taken
+  }
+
+  // MARK: The connection itself
+
+  func opened(_ welcome: Welcome) {
+    self.welcome = welcome
+    watch()
+    let completion = handshakeCompletion
+    handshakeCompletion = nil
+    completion?(.success(welcome))
+  }
+
+  func leaving(_ frame: GoAway) {
+    departure = ClientError(Fault(code: frame.code, message: frame.message))
+  }
+
+  private func watch() {
+    watchTimer = nil
+    if isClosed { return }
+    let time: UInt64
+    switch session.watch(at: loop.now.nanoseconds) {
+    case .sleep(let until): time = until
+    case .ping(let token, let next):
+      send(Ping(token: token), stream: 0)
+      time = next
+    case .expired:
+      let silence = Duration.milliseconds(Int(welcome?.keepalive ?? 0))
+      // In case that only the broker's side of the line is dead.
+      tell(WireError(.keepaliveTimeout, "nothing was heard from the broker for \(silence)"))
+      return core.close(
+        ClientError(
+          .keepaliveTimeout,
+          "nothing was heard from the broker at \(core.address) for \(silence); it hangs, or the network is gone"
+        ))
+    }
+    guard time != .max else { return }
+    watchTimer = loop.schedule(at: MonotonicTime(nanoseconds: time)) { [weak self] in self?.watch() }
+  }
+
+  // MARK: The end
+
+  func streamFailed(_ error: IOError) {
+    lost(error)
+  }
+
+  /// The broker says why it closes.
+  func failed(_ fault: Fault) {
+    end(ClientError(fault))
+  }
+
+  /// The broker broke the protocol: tells it, and closes.
+  private func broken(_ error: WireError) {
+    let isHandshake = session.phase == .handshake
+    tell(error)
+    switch error.code {
+    case .versionMismatch: end(ClientError(Fault(error)))
+    case _ where isHandshake:
+      end(ClientError(.notSluice, "\(core.address) answers, but not as a Sluice broker; check the address"))
+    default: end(.violation(error, by: core.address))
+    }
+  }
+
+  /// Sends the broker a last word.
+  private func tell(_ error: WireError) {
+    output.append(Fault(error), stream: 0)
+    _ = output.write(to: stream)
+  }
+
+  /// The bytes have come to an end.
+  private func lost(_ error: IOError? = nil) {
+    if let departure { return end(departure) }
+    guard session.phase != .handshake else {
+      let how = error.map { "\($0)" } ?? "it closed the connection"
+      return end(
+        ClientError(
+          .notSluice, "\(core.address) didn't finish the handshake (\(how)); is it a Sluice broker?"))
+    }
+    let how = error.map { "\($0)" } ?? "the broker at \(core.address) closed it"
+    end(
+      ClientError(
+        .cutOff,
+        "the connection was cut off\(decoder.pendingBytes > 0 ? " within a frame" : ""): \(how); connect again"
+      ))
+  }
+
+  private func end(_ error: ClientError) {
+    guard let completion = handshakeCompletion else { return core.close(error) }
+    abort()
+    completion(.failure(error))
+  }
+
+  /// Closes without a word to anybody.
+  func abort() {
+    isClosed = true
+    handshakeCompletion = nil
+    stream.close()
+  }
+
+  /// Closes and tells everybody why. Called by the core, once.
+  func close(_ error: ClientError) {
+    guard !isClosed else { return }
+    if error.code == .closed {
+      // What was sent before is still given to the transport.
+      servePublications()
+      _ = output.write(to: stream)
+    }
+    isClosed = true
+    stream.close()
+    if let watchTimer { loop.cancel(watchTimer) }
+    let handles = exchange(&handles, for: [])
+    let pings = exchange(&pings, for: [:])
+    dueSubscriptions = []
+    duePublications = []
+    lastBuffer = nil
+    output.removeAll()
+    for handle in handles {
+      switch handle {
+      case .none: break
+      case .subscription(let bridge):
+        if error.code == .closed { bridge.fail(error) } else { bridge.receive(completion: .failure(error)) }
+      case .publication(let publication): publication.end(.failure(error))
+      case .request(let request): request.completion(.failure(error))
+      }
+    }
+    for ping in pings.values { ping.request.completion(.failure(error)) }
+  }
+}
+
+func exchange<Value>(_ place: inout Value, for new: consuming Value) -> Value {
+  swap(&place, &new)
+  return new
+}

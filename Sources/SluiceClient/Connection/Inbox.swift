@@ -1,0 +1,38 @@
+import Synchronization
+
+/// What other threads, and subscribers on the loop, want of the loop, in order.
+///
+/// Nothing is done where it is asked for: so it makes no difference from which thread and from within which call that happens.
+enum Command {
+  // Subscriptions
+  case open(DemandBridge)
+  /// More was requested.
+  case demand(DemandBridge)
+  case cancel(DemandBridge)
+
+  // Publications
+  case openPublication(Publication)
+  /// There is something new to send, or to do at its end.
+  case advance(Publication)
+
+  // The client
+  case request(Request)
+  case close(ClientError)
+}
+
+struct Inbox: ~Copyable {
+  private let commands = Mutex<[Command]>([])
+
+  /// Returns true when the loop must be woken for it.
+  func append(_ command: Command) -> Bool {
+    commands.withLock {
+      $0.append(command)
+      return $0.count == 1
+    }
+  }
+
+  /// Exchanges what has come for `batch`, which is empty.
+  func take(into batch: inout [Command]) {
+    commands.withLock { swap(&$0, &batch) }
+  }
+}

@@ -1,0 +1,134 @@
+import PortableCombine
+import SluiceWire
+
+// What a publication does on the client's loop: gives records to the connection, asks upstreams for more, ends.
+extension Publication {
+  func opened(on stream: UInt32) {
+    self.stream = stream
+    isOpen = true
+  }
+
+  /// Asks the upstreams for what they may send: what is granted and not yet used, as far as there is room for it.
+  func fill(granted: UInt64) {
+    let requests: [(any Subscription, Int)] = lock.locked {
+      guard case .active = phase, !upstreams.isEmpty else { return [] }
+      let limits = queue.limits
+      var target = min(limits.records, Int(clamping: granted)) - queue.count
+      target = min(target, (limits.bytes - queue.byteCount) / queue.averageSize)
+      // More than fills a few frames only goes through memory that has left the caches before it is sent.
+      target = min(target, max(4 * Self.batchSize / queue.averageSize, 64))
+      // How large their records are is known from the first few on.
+      if queue.accepted < 16 { target = min(target, 16) }
+      // One in any case, however long it may be.
+      if queue.isEmpty, granted > 0 { target = max(target, 1) }
+      // In halves, so that not every record costs a request.
+      guard target > 0, promised * 2 <= target else { return [] }
+      let wanted = target - promised
+      promised = target
+      let share = wanted / upstreams.count
+      let rest = wanted % upstreams.count
+      return upstreams.enumerated().map { ($1, share + ($0 < rest ? 1 : 0)) }
+    }
+    for (upstream, count) in requests where count > 0 { upstream.request(.max(count)) }
+  }
+
+  /// Moves records to `output`: at most `records`, about `bytes` bytes.
+  func take(records: UInt32, bytes: Int, into output: inout [UInt8], calls: inout Calls) -> UInt32 {
+    let (count, newCalls) = lock.locked { queue.take(records: records, bytes: bytes, into: &output) }
+    calls = newCalls
+    return count
+  }
+
+  /// What is to be done next.
+  var outlook: Outlook {
+    lock.locked {
+      guard queue.isEmpty else { return .more }
+      switch phase {
+      case .active, .over:
+        isScheduled = false
+        return .idle
+      case .completing(let ending): return isCompletionSent ? .idle : .complete(Complete.Ending(ending))
+      case .releasing:
+        // Whoever waits for an acknowledgement still gets it.
+        return queue.isAcknowledged ? .release : .idle
+      }
+    }
+  }
+
+  func completionSent() {
+    isCompletionSent = true
+  }
+
+  /// Returns true when there may be something to do about it.
+  func acknowledged(_ frame: Ack) -> Bool {
+    let (calls, isReleasing): (Calls, Bool) = lock.locked {
+      let calls = queue.acknowledge(through: frame.through, lastOffset: frame.lastOffset)
+      if case .releasing = phase { return (calls, true) } else { return (calls, false) }
+    }
+    Self.run(calls)
+    return isReleasing
+  }
+
+  /// The broker has confirmed the end that this producer gave the topic.
+  func completed() {
+    var ending = Ending.finished
+    lock.locked {
+      if case .completing(let own) = phase { ending = own }
+    }
+    end(ending, isConfirmed: true)
+  }
+
+  /// Another producer has ended the topic.
+  func topicEnded(_ ending: Complete.Ending) {
+    let how =
+      switch ending {
+      case .finished: "was finished"
+      case .failure(_, let message): "was failed (\(message))"
+      }
+    let code: UInt32? = if case .failure(let code, _) = ending { code.rawValue } else { nil }
+    end(
+      .failure(
+        ClientError(
+          .topicEnded, "topic \(topic) \(how) by another producer; publish to another", topic: topic,
+          brokerCode: code)))
+  }
+
+  /// Ends it, and tells everybody who waits.
+  ///
+  /// - Parameter isConfirmed: the broker has everything, whatever the ending is.
+  func end(_ ending: Ending, isConfirmed: Bool = false) {
+    isOpen = false
+    var calls: Calls = []
+    var cancelled: [any Subscription] = []
+    let last: Ending? = lock.locked {
+      var last = ending
+      switch phase {
+      case .over: return nil
+      // The reason is the first one.
+      case .releasing(let error): last = .failure(error)
+      case .active, .completing: break
+      }
+      phase = .over(last)
+      let outcome = isConfirmed ? Self.outcome(.finished) : Self.outcome(ending)
+      calls = queue.removeAll(outcome) + completions.map { ($0, outcome) }
+      completions = []
+      cancelled = exchange(&upstreams, for: [])
+      return last
+    }
+    guard let last else { return }
+    for upstream in cancelled { upstream.cancel() }
+    Self.run(calls)
+    echo.send(completion: last)
+  }
+}
+
+extension Complete.Ending {
+  init(_ completion: Subscribers.Completion<ClientError>) {
+    switch completion {
+    case .finished: self = .finished
+    case .failure(let error):
+      self = .failure(
+        code: error.brokerCode.map { ErrorCode(rawValue: $0) } ?? .producerFailure, message: error.message)
+    }
+  }
+}

@@ -1,0 +1,308 @@
+import PortableCombine
+import SluiceWire
+import Synchronization
+
+/// One producer's attachment to a topic: accepts records on any thread, and gives them to the connection as they are granted.
+///
+/// ```
+///   send, publish ──► queue (lock) ──► take, on the loop ──► PUBLISH
+///   upstream ◄── request(n) ◄── fill, on the loop ◄── DEMAND
+/// ```
+// @unchecked: `lock` guards what is marked so; what is marked so is used on the loop only; the rest is constant.
+final class Publication: @unchecked Sendable {
+  typealias Ending = Subscribers.Completion<ClientError>
+  typealias Calls = PublishQueue.Calls
+
+  enum Phase {
+    case active
+    /// The topic is to end when everything accepted is sent; nothing more is accepted.
+    case completing(Ending)
+    /// The publication is to be given up when everything accepted is sent; nothing more is accepted.
+    case releasing(ClientError)
+    case over(Ending)
+  }
+
+  /// What is left to do on the stream when everything granted was taken.
+  enum Outlook {
+    /// More records wait.
+    case more
+    case idle
+    case complete(Complete.Ending)
+    case release
+  }
+
+  /// About the size of a PUBLISH, in bytes, when there is more than that to send.
+  static let batchSize = 64 << 10
+
+  let topic: String
+  let acknowledgement: PublishOpen.Acknowledgement
+  let maximumRecord: Int
+  let whenFull: TopicSubject.WhenFull
+  let core: ClientCore
+  /// What this publication's own subscribers hear.
+  let echo = PassthroughSubject<Message, ClientError>()
+  let hasListeners = Atomic<Bool>(false)
+
+  // Guarded by the lock, which makes the runtime's own check of exclusive access superfluous: it is what costs most in a send.
+  let lock = Guard()
+  @exclusivity(unchecked) var queue: PublishQueue
+  @exclusivity(unchecked) var phase = Phase.active
+  /// The loop knows that there is something to do, or will look anyway.
+  @exclusivity(unchecked) var isScheduled = false
+  @exclusivity(unchecked) var upstreams: [any Subscription] = []
+  /// Requested from upstreams, and not come yet.
+  @exclusivity(unchecked) var promised = 0
+  @exclusivity(unchecked) var completions: [PublishQueue.Completion] = []
+
+  // On the loop only.
+  var stream: UInt32 = 0
+  var isOpen = false
+  var isCompletionSent = false
+  /// True while it stands among those that have perhaps something to send.
+  var isDue = false
+
+  init(
+    topic: String, acknowledgement: PublishOpen.Acknowledgement, maximumRecord: Int,
+    buffer: TopicSubject.Buffer, whenFull: TopicSubject.WhenFull, core: ClientCore
+  ) {
+    self.topic = topic
+    self.acknowledgement = acknowledgement
+    self.maximumRecord = maximumRecord
+    self.whenFull = whenFull
+    self.core = core
+    queue = PublishQueue(limits: buffer, isUnacknowledged: acknowledgement == .none)
+  }
+
+  // MARK: - Records in, from any thread
+
+  /// Accepts a message, or does what ``whenFull`` says.
+  func send(_ message: Message) {
+    let length: Int
+    do { length = try message.bodyLength() } catch { return giveUp(error) }
+    if send(length, { message.append(to: &$0) }), hasListeners.load(ordering: .relaxed) { echo.send(message) }
+  }
+
+  func send(copying payload: UnsafeRawBufferPointer) {
+    let isAccepted = send(payload.count) { Message.append(payload, to: &$0) }
+    if isAccepted, hasListeners.load(ordering: .relaxed) { echo.send(Message([UInt8](payload))) }
+  }
+
+  /// Returns true when the record was accepted.
+  @inline(__always)
+  private func send(_ length: Int, _ append: (inout [UInt8]) -> Void) -> Bool {
+    if length > maximumRecord {
+      giveUp(tooLarge(length))
+      return false
+    }
+    var calls: Calls = []
+    var error: ClientError?
+    var isAccepted = false
+    let mustWake = lock.locked {
+      guard case .active = phase else { return false }
+      // What upstream was promised is taken in any case: there was room for it when it was asked for.
+      if promised > 0 {
+        promised -= 1
+      } else if queue.isFull {
+        switch whenFull {
+        case .fail:
+          error = bufferFull
+          return false
+        case .dropNewest:
+          queue.countDropped()
+          return false
+        case .dropOldest:
+          if queue.count > 0 { calls = queue.dropOldest() }
+        }
+      }
+      queue.accept(append)
+      isAccepted = true
+      return schedule()
+    }
+    if mustWake { core.post(.advance(self)) }
+    if let error { giveUp(error) }
+    if !calls.isEmpty { Self.run(calls) }
+    return isAccepted
+  }
+
+  /// Accepts a record unless there is no room. Returns false when there is none.
+  func enqueue(copying payload: UnsafeRawBufferPointer) throws(ClientError) -> Bool {
+    if payload.count > maximumRecord { throw tooLarge(payload.count) }
+    var error: ClientError?
+    var isAccepted = false
+    let mustWake = lock.locked {
+      guard case .active = phase else {
+        error = inactivity
+        return false
+      }
+      if queue.isFull { return false }
+      queue.accept { Message.append(payload, to: &$0) }
+      isAccepted = true
+      return schedule()
+    }
+    if let error { throw error }
+    if mustWake { core.post(.advance(self)) }
+    if isAccepted, hasListeners.load(ordering: .relaxed) { echo.send(Message([UInt8](payload))) }
+    return isAccepted
+  }
+
+  /// Accepts a message when there is room.
+  ///
+  /// - Parameter completion: told when it is accepted, or if so wished acknowledged; or why not.
+  /// - Returns: a number to give up waiting for room with, if that is waited for.
+  func enqueue(
+    _ message: Message, awaitsAcknowledgement: Bool, _ completion: @escaping PublishQueue.Completion
+  ) -> UInt64? {
+    do throws(ClientError) {
+      let length = try message.bodyLength()
+      if length > maximumRecord { throw tooLarge(length) }
+    } catch {
+      completion(.failure(error))
+      return nil
+    }
+    var error: ClientError?
+    var applicant: UInt64?
+    var isAccepted = false
+    let mustWake = lock.locked {
+      error = inactivity
+      guard error == nil else { return false }
+      if queue.isFull {
+        applicant = queue.apply(message, awaitsAcknowledgement: awaitsAcknowledgement, completion)
+      } else {
+        queue.accept { message.append(to: &$0) }
+        if awaitsAcknowledgement { queue.awaitLast(completion) } else { isAccepted = true }
+      }
+      return schedule()
+    }
+    if mustWake { core.post(.advance(self)) }
+    if let error {
+      completion(.failure(error))
+      return nil
+    }
+    if isAccepted { completion(.success(TopicSubject.Receipt(sequence: 0, offset: nil))) }
+    if hasListeners.load(ordering: .relaxed) { echo.send(message) }
+    return applicant
+  }
+
+  func withdraw(_ applicant: UInt64) {
+    Self.run(lock.locked { queue.withdraw(applicant) })
+  }
+
+  /// Tells `completion` when all that was accepted so far is acknowledged.
+  func flush(_ completion: @escaping PublishQueue.Completion) {
+    let calls: Calls = lock.locked {
+      if case .over(let ending) = phase { return [(completion, Self.outcome(ending))] }
+      return queue.awaitAll(completion)
+    }
+    Self.run(calls)
+  }
+
+  /// Ends the topic after what was accepted; tells `completion` when that is confirmed.
+  func complete(_ ending: Ending, _ completion: PublishQueue.Completion?) {
+    var calls: Calls = []
+    var cancelled: [any Subscription] = []
+    let mustWake = lock.locked {
+      switch phase {
+      case .active:
+        phase = .completing(ending)
+        cancelled = exchange(&upstreams, for: [])
+        if let completion { completions.append(completion) }
+        return schedule()
+      case .completing:
+        if let completion { completions.append(completion) }
+      case .releasing(let error):
+        if let completion { calls = [(completion, .failure(error))] }
+      case .over(let ending):
+        if let completion { calls = [(completion, Self.outcome(ending))] }
+      }
+      return false
+    }
+    if mustWake { core.post(.advance(self)) }
+    for upstream in cancelled { upstream.cancel() }
+    Self.run(calls)
+  }
+
+  /// Gives the publication up; what was accepted is still sent. The topic goes on.
+  func giveUp(_ error: ClientError) {
+    var cancelled: [any Subscription] = []
+    let mustWake = lock.locked {
+      guard case .active = phase else { return false }
+      phase = .releasing(error)
+      cancelled = exchange(&upstreams, for: [])
+      return schedule()
+    }
+    if mustWake { core.post(.advance(self)) }
+    for upstream in cancelled { upstream.cancel() }
+  }
+
+  func attach(_ upstream: any Subscription) {
+    let (isAccepted, mustWake) = lock.locked {
+      guard case .active = phase else { return (false, false) }
+      upstreams.append(upstream)
+      // What another one was promised may never come: it may have been cancelled.
+      promised = 0
+      return (true, schedule())
+    }
+    if mustWake { core.post(.advance(self)) }
+    if !isAccepted { upstream.cancel() }
+  }
+
+  func attach<S: Subscriber>(_ subscriber: S) where S.Input == Message, S.Failure == ClientError {
+    hasListeners.store(true, ordering: .relaxed)
+    echo.subscribe(subscriber)
+  }
+
+  /// Why it is over, if it failed.
+  var failure: ClientError? {
+    lock.locked { if case .over(.failure(let error)) = phase { error } else { nil } }
+  }
+
+  var counts: (accepted: UInt64, acknowledged: UInt64, dropped: UInt64) {
+    lock.locked { (queue.accepted, queue.acknowledged, queue.dropped) }
+  }
+
+  // MARK: Under the lock
+
+  /// Returns true when the loop must be told.
+  func schedule() -> Bool {
+    if isScheduled { return false }
+    isScheduled = true
+    return true
+  }
+
+  /// Why nothing can be accepted any more, if so.
+  private var inactivity: ClientError? {
+    switch phase {
+    case .active: nil
+    case .completing:
+      ClientError(.topicEnded, "topic \(topic) was ended here; publish to another", topic: topic)
+    case .releasing(let error), .over(.failure(let error)): error
+    case .over(.finished):
+      ClientError(.topicEnded, "topic \(topic) was ended here; publish to another", topic: topic)
+    }
+  }
+
+  private func tooLarge(_ length: Int) -> ClientError {
+    ClientError(
+      .recordTooLarge,
+      "a record has \(length) bytes; this broker's limit is \(maximumRecord): split it, or raise the broker's limit",
+      topic: topic)
+  }
+
+  private var bufferFull: ClientError {
+    ClientError(
+      .bufferFull,
+      "\(queue.count) records wait for topic \(topic), which is as many as may: publish slower, use publish(_:) which waits, "
+        + "or let the subject drop", topic: topic)
+  }
+
+  static func outcome(_ ending: Ending) -> PublishQueue.Outcome {
+    switch ending {
+    case .finished: .success(TopicSubject.Receipt(sequence: 0, offset: nil))
+    case .failure(let error): .failure(error)
+    }
+  }
+
+  static func run(_ calls: Calls) {
+    for (completion, outcome) in calls { completion(outcome) }
+  }
+}

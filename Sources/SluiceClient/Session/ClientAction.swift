@@ -1,0 +1,46 @@
+import SluiceWire
+
+/// What a frame of the broker's means for the client, once the session has found it in order.
+enum ClientAction {
+  /// Nothing, or nothing any more.
+  case none
+
+  // Records: this is the one that comes often.
+  /// A batch for a subscription, within its grant.
+  case deliver(stream: UInt32, DeliverHeader, batch: UnsafeRawBufferPointer)
+
+  // Subscriptions
+  case subscribed(stream: UInt32, Subscribed)
+  case live(stream: UInt32, Live)
+  case lagged(stream: UInt32, Lag)
+
+  // Publications
+  case publicationOpened(stream: UInt32)
+  /// More may be published.
+  case granted(stream: UInt32)
+  case acknowledged(stream: UInt32, Ack)
+  /// The end of the topic that this publication asked for is in the log.
+  case completed(stream: UInt32)
+
+  // Ends. The stream's number is free with them.
+  /// A subscription's or publication's topic is over.
+  case ended(stream: UInt32, Complete.Ending)
+  /// A subscription, a publication or a request was refused, or broken off.
+  case refused(stream: UInt32, Fault)
+  /// A cancelled stream is gone.
+  case cancelled
+
+  // Requests
+  case topicInfo(stream: UInt32, TopicInfo)
+  case topics(stream: UInt32, Topics)
+  case done(stream: UInt32)
+
+  // The connection
+  case opened(Welcome)
+  /// The broker wants a sign of life: answer with this token.
+  case answerPing(token: UInt64)
+  case pong(token: UInt64)
+  case goAway(GoAway)
+  /// Why the broker is about to close.
+  case failed(Fault)
+}

@@ -1,0 +1,86 @@
+import SluiceWire
+
+// Publications: records out, demand and acknowledgements in.
+extension ClientSession {
+  /// Opens a publication. Nothing is granted to it yet.
+  ///
+  /// - Returns: the stream's number; nil when the broker takes no more streams.
+  mutating func openPublication() -> UInt32? {
+    open(.publication(Outbound()))
+  }
+
+  /// How many records may be published now; ``Credit/unlimited`` when there is no limit.
+  func available(_ stream: UInt32) -> UInt64 {
+    guard case .publication(let outbound) = self[stream], outbound.isOpen, !outbound.isCompleting else {
+      return 0
+    }
+    return outbound.credit.available
+  }
+
+  /// Spends credit for `count` records. Returns the sequence of the first.
+  ///
+  /// - Precondition: as many are available.
+  mutating func publish(_ stream: UInt32, count: UInt32) -> UInt64 {
+    guard case .publication(var outbound) = self[stream] else {
+      preconditionFailure("published on a stream that isn't a publication")
+    }
+    let first = outbound.credit.spent
+    let isGranted = outbound.credit.spend(UInt64(count))
+    precondition(isGranted, "published beyond the grant")
+    self[stream] = .publication(outbound)
+    return first
+  }
+
+  /// COMPLETE is to be sent on a publication. False when it can't be, since the stream is over.
+  mutating func completePublication(_ stream: UInt32) -> Bool {
+    guard case .publication(var outbound) = self[stream], outbound.isOpen, !outbound.isCompleting else {
+      return false
+    }
+    outbound.isCompleting = true
+    self[stream] = .publication(outbound)
+    return true
+  }
+
+  mutating func publishOpened(
+    _ stream: UInt32, _ frame: PublishOpened
+  ) throws(WireError) -> ClientAction {
+    switch self[stream] {
+    case .publication(var outbound) where !outbound.isOpen:
+      outbound.isOpen = true
+      _ = outbound.credit.raise(to: frame.grantedThrough)
+      self[stream] = .publication(outbound)
+      return .publicationOpened(stream: stream)
+    case .cancelling: return .none
+    default: throw misplaced(.publishOpened, stream)
+    }
+  }
+
+  mutating func demand(_ stream: UInt32, _ frame: Demand) throws(WireError) -> ClientAction {
+    guard var outbound = try publication(stream, .demand) else { return .none }
+    guard outbound.credit.raise(to: frame.grantedThrough) else { return .none }
+    self[stream] = .publication(outbound)
+    return .granted(stream: stream)
+  }
+
+  mutating func ack(_ stream: UInt32, _ frame: Ack) throws(WireError) -> ClientAction {
+    guard var outbound = try publication(stream, .ack) else { return .none }
+    guard frame.through <= outbound.credit.spent else {
+      throw WireError(
+        .malformedFrame,
+        "ACK counts \(frame.through) records on stream \(stream), where \(outbound.credit.spent) were published"
+      )
+    }
+    guard frame.through > outbound.acknowledged else { return .none }
+    outbound.acknowledged = frame.through
+    self[stream] = .publication(outbound)
+    return .acknowledged(stream: stream, frame)
+  }
+
+  private func publication(_ stream: UInt32, _ type: FrameType) throws(WireError) -> Outbound? {
+    switch self[stream] {
+    case .publication(let outbound) where outbound.isOpen: return outbound
+    case .cancelling: return nil
+    default: throw misplaced(type, stream)
+    }
+  }
+}

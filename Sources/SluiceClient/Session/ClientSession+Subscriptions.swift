@@ -1,0 +1,86 @@
+import SluiceWire
+
+// Subscriptions: demand out, records in.
+extension ClientSession {
+  /// Opens a subscription with the demand that it begins with.
+  ///
+  /// - Returns: the stream's number; nil when the broker takes no more streams.
+  mutating func openSubscription(granted: UInt64) -> UInt32? {
+    open(.subscription(Inbound(credit: Credit(granted: granted))))
+  }
+
+  /// Raises a subscription's demand. Returns true when DEMAND is to be sent.
+  mutating func grant(_ stream: UInt32, through: UInt64) -> Bool {
+    guard case .subscription(var inbound) = self[stream], inbound.credit.raise(to: through) else {
+      return false
+    }
+    self[stream] = .subscription(inbound)
+    return true
+  }
+
+  mutating func deliver(
+    _ stream: UInt32, _ body: UnsafeRawBufferPointer
+  ) throws(WireError) -> ClientAction {
+    let (header, batch) = try DeliverHeader.decode(body)
+    guard var inbound = try subscription(stream, .deliver) else { return .none }
+    guard header.count > 0 else { throw WireError(.malformedBatch, "a DELIVER announces no records") }
+    guard inbound.credit.spend(UInt64(header.count)) else {
+      throw WireError(
+        .demandExceeded,
+        "\(header.count) records came on stream \(stream), where \(inbound.credit.available) more were asked for"
+      )
+    }
+    guard header.firstOffset == inbound.nextOffset else {
+      throw WireError(
+        .malformedBatch,
+        "offset \(header.firstOffset) came on stream \(stream) where \(inbound.nextOffset) was next")
+    }
+    inbound.nextOffset += UInt64(header.count)
+    self[stream] = .subscription(inbound)
+    return .deliver(stream: stream, header, batch: batch)
+  }
+
+  mutating func subscribed(
+    _ stream: UInt32, _ frame: Subscribed
+  ) throws(WireError) -> ClientAction {
+    switch self[stream] {
+    case .subscription(var inbound) where !inbound.isOpen:
+      inbound.isOpen = true
+      inbound.nextOffset = frame.nextOffset
+      self[stream] = .subscription(inbound)
+      return .subscribed(stream: stream, frame)
+    case .cancelling: return .none
+    default: throw misplaced(.subscribed, stream)
+    }
+  }
+
+  mutating func live(_ stream: UInt32, _ frame: Live) throws(WireError) -> ClientAction {
+    guard var inbound = try subscription(stream, .live) else { return .none }
+    guard !inbound.isLive else { throw WireError(.unexpectedFrame, "LIVE came twice on stream \(stream)") }
+    inbound.isLive = true
+    self[stream] = .subscription(inbound)
+    return .live(stream: stream, frame)
+  }
+
+  mutating func lag(_ stream: UInt32, _ frame: Lag) throws(WireError) -> ClientAction {
+    guard var inbound = try subscription(stream, .lag) else { return .none }
+    guard frame.nextOffset >= inbound.nextOffset else {
+      throw WireError(
+        .malformedFrame,
+        "LAG goes back to offset \(frame.nextOffset) on stream \(stream), where \(inbound.nextOffset) was next"
+      )
+    }
+    inbound.nextOffset = frame.nextOffset
+    self[stream] = .subscription(inbound)
+    return .lagged(stream: stream, frame)
+  }
+
+  /// The open subscription on `stream`; nil when it was cancelled meanwhile.
+  private func subscription(_ stream: UInt32, _ type: FrameType) throws(WireError) -> Inbound? {
+    switch self[stream] {
+    case .subscription(let inbound) where inbound.isOpen: return inbound
+    case .cancelling: return nil
+    default: throw misplaced(type, stream)
+    }
+  }
+}

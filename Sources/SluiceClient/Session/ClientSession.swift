@@ -1,0 +1,250 @@
+import SluiceWire
+
+/// The client's side of the protocol: a frame in, an action out.
+///
+/// A value without I/O and without a clock. It knows which streams are open, in which state, and what was granted on them in
+/// either direction; it doesn't know subscribers, sockets or memory. Whatever it throws is the broker's mistake and ends the
+/// connection.
+///
+/// A stream's number is free again with its last frame: CANCELLED where CANCEL was sent, otherwise COMPLETE, ERROR, or a
+/// request's answer. Whatever comes between CANCEL and CANCELLED is dropped here.
+struct ClientSession {
+  enum Phase: Hashable {
+    /// Waiting for WELCOME.
+    case handshake
+    case open
+    /// The broker is about to close: what is open goes on, nothing new is opened.
+    case leaving
+  }
+
+  enum Stream {
+    case free
+    case subscription(Inbound)
+    case publication(Outbound)
+    case request
+    /// CANCEL was sent.
+    case cancelling
+  }
+
+  /// A subscription.
+  struct Inbound {
+    var credit: Credit
+    var isOpen = false
+    var isLive = false
+    /// The only offset that the next batch may start with.
+    var nextOffset: UInt64 = 0
+  }
+
+  /// A publication.
+  struct Outbound {
+    var credit = Credit()
+    var acknowledged: UInt64 = 0
+    var isOpen = false
+    /// COMPLETE was sent.
+    var isCompleting = false
+  }
+
+  private(set) var phase = Phase.handshake
+  private var streams: [Stream] = []
+  private var numbers = StreamNumbers()
+  private var keepalive = Keepalive(milliseconds: 0, now: 0)
+  private var lastToken: UInt64 = 0
+
+  // MARK: Frames in
+
+  /// Takes one frame.
+  ///
+  /// - Throws: what the broker did wrong. The connection must be closed then.
+  mutating func receive(
+    _ header: FrameHeader, _ body: UnsafeRawBufferPointer, at now: UInt64
+  ) throws(WireError) -> ClientAction {
+    if phase == .handshake { return try handshake(header, body, now) }
+    guard try header.admission(at: .client) == .take else { return .none }
+    let stream = header.stream
+    switch header.type {
+    case .deliver: return try deliver(stream, body)
+    case .subscribed: return try subscribed(stream, Subscribed(body: body))
+    case .live: return try live(stream, Live(body: body))
+    case .lag: return try lag(stream, Lag(body: body))
+    case .publishOpened: return try publishOpened(stream, PublishOpened(body: body))
+    case .demand: return try demand(stream, Demand(body: body))
+    case .ack: return try ack(stream, Ack(body: body))
+    case .complete: return try complete(stream, Complete(body: body))
+    case .cancelled: return try cancelled(stream)
+    case .error: return try error(stream, Fault(body: body))
+    case .topicInfo: return try answer(header, .topicInfo(stream: stream, TopicInfo(body: body)))
+    case .topics: return try answer(header, .topics(stream: stream, Topics(body: body)))
+    case .done: return try answer(header, .done(stream: stream))
+    case .ping: return .answerPing(token: try Ping(body: body).token)
+    case .pong: return .pong(token: try Pong(body: body).token)
+    case .goAway:
+      phase = .leaving
+      return .goAway(try GoAway(body: body))
+    default: throw WireError(.unexpectedFrame, "\(header.type) came after the handshake")
+    }
+  }
+
+  private mutating func handshake(
+    _ header: FrameHeader, _ body: UnsafeRawBufferPointer, _ now: UInt64
+  ) throws(WireError) -> ClientAction {
+    switch header.type {
+    case .error where header.stream == 0:
+      return .failed(try Fault(body: body))
+    case .welcome:
+      _ = try header.admission(at: .client)
+      let welcome = try Welcome(body: body)
+      guard Limits.versions.contains(welcome.version) else {
+        throw WireError(
+          .versionMismatch,
+          "the broker chose version \(welcome.version) of the protocol; this client speaks "
+            + "\(Limits.versions.lowerBound) to \(Limits.versions.upperBound)")
+      }
+      guard welcome.maximumFrame >= Limits.smallestFrame else {
+        throw WireError(
+          .malformedFrame,
+          "WELCOME limits frames to \(welcome.maximumFrame) bytes; at least \(Limits.smallestFrame) must be taken"
+        )
+      }
+      numbers.limit = welcome.maximumStreams
+      keepalive = Keepalive(milliseconds: welcome.keepalive, now: now)
+      phase = .open
+      return .opened(welcome)
+    default:
+      throw WireError(
+        .notSluice, "the first frame must be WELCOME: the peer doesn't speak the Sluice protocol")
+    }
+  }
+}
+
+// MARK: - Requests
+
+extension ClientSession {
+  /// Opens a stream for one request and its answer.
+  ///
+  /// - Returns: the stream's number; nil when the broker takes no more streams.
+  mutating func openRequest() -> UInt32? {
+    open(.request)
+  }
+
+  private mutating func answer(
+    _ header: FrameHeader, _ action: ClientAction
+  ) throws(WireError) -> ClientAction {
+    guard case .request = self[header.stream] else { throw misplaced(header.type, header.stream) }
+    free(header.stream)
+    return action
+  }
+}
+
+// MARK: - Ends
+
+extension ClientSession {
+  /// Gives up a subscription or publication. Returns true when CANCEL is to be sent.
+  mutating func cancel(_ stream: UInt32) -> Bool {
+    switch self[stream] {
+    case .subscription, .publication:
+      self[stream] = .cancelling
+      return true
+    case .free, .request, .cancelling:
+      return false
+    }
+  }
+
+  private mutating func complete(_ stream: UInt32, _ frame: Complete) throws(WireError) -> ClientAction {
+    switch self[stream] {
+    case .subscription(let inbound) where inbound.isOpen: break
+    case .publication(let outbound) where outbound.isOpen: break
+    case .cancelling: return .none
+    default: throw misplaced(.complete, stream)
+    }
+    free(stream)
+    return .ended(stream: stream, frame.ending)
+  }
+
+  private mutating func cancelled(_ stream: UInt32) throws(WireError) -> ClientAction {
+    switch self[stream] {
+    case .cancelling:
+      free(stream)
+      return .cancelled
+    case .publication(let outbound) where outbound.isCompleting:
+      free(stream)
+      return .completed(stream: stream)
+    default: throw misplaced(.cancelled, stream)
+    }
+  }
+
+  private mutating func error(_ stream: UInt32, _ fault: Fault) throws(WireError) -> ClientAction {
+    if stream == 0 { return .failed(fault) }
+    switch self[stream] {
+    case .subscription, .publication, .request:
+      free(stream)
+      return .refused(stream: stream, fault)
+    case .cancelling: return .none
+    case .free: throw misplaced(.error, stream)
+    }
+  }
+}
+
+// MARK: - Signs of life
+
+extension ClientSession {
+  enum Watch: Hashable {
+    /// Look again at that time; `.max` is never.
+    case sleep(until: UInt64)
+    /// Send PING with this token, and look again at that time.
+    case ping(token: UInt64, next: UInt64)
+    /// The broker is gone.
+    case expired
+  }
+
+  /// Bytes came.
+  mutating func heard(at now: UInt64) {
+    keepalive.heard(at: now)
+  }
+
+  /// What to do about the broker's silence.
+  mutating func watch(at now: UInt64) -> Watch {
+    switch keepalive.check(at: now) {
+    case .sleep(let time): .sleep(until: time)
+    case .ping(let next): .ping(token: makeToken(), next: next)
+    case .expired: .expired
+    }
+  }
+
+  /// A token for a PING that no other one of this connection has.
+  mutating func makeToken() -> UInt64 {
+    lastToken += 1
+    return lastToken
+  }
+}
+
+// MARK: - The stream table
+
+extension ClientSession {
+  mutating func open(_ stream: Stream) -> UInt32? {
+    assert(phase == .open, "streams are opened on an open connection")
+    guard let number = numbers.take() else { return nil }
+    if streams.count < Int(number) { streams.append(.free) }
+    self[number] = stream
+    return number
+  }
+
+  mutating func free(_ stream: UInt32) {
+    self[stream] = .free
+    numbers.giveBack(stream)
+  }
+
+  func misplaced(_ type: FrameType, _ stream: UInt32) -> WireError {
+    if case .free = self[stream] {
+      return WireError(.invalidStream, "\(type) came on stream \(stream), which isn't open")
+    }
+    return WireError(.unexpectedFrame, "\(type) came on stream \(stream), where it doesn't belong")
+  }
+
+  subscript(stream: UInt32) -> Stream {
+    get {
+      let index = Int(stream) - 1
+      return streams.indices.contains(index) ? streams[index] : .free
+    }
+    set { streams[Int(stream) - 1] = newValue }
+  }
+}

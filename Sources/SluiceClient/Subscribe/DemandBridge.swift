@@ -1,0 +1,233 @@
+import PortableCombine
+import SluiceWire
+import Synchronization
+
+/// Between one subscriber and one remote subscription: demand becomes credit, DELIVER becomes values.
+///
+/// ```
+///  subscriber ── request(n), cancel() ──►  total, flags  ── at the end of a turn ──►  DEMAND, CANCEL
+///      ▲                                                                                   │
+///      └──────── receive(_:) on the loop ◄── batch ◄── backlog (prefetch only) ◄── DELIVER ◄┘
+/// ```
+///
+/// Requests and cancellation may come from any thread, also from within a delivery; they only leave a note and wake the loop, where
+/// everything else happens. So deliveries never nest, and no lock is held while the subscriber runs.
+// @unchecked: `receiver` is guarded by `lock`; what is marked so is used on the loop only; the rest is atomic or constant.
+@usableFromInline
+final class DemandBridge: Subscription, CustomStringConvertible, @unchecked Sendable {
+  enum Phase {
+    /// Not known to the loop yet.
+    case idle
+    /// On a stream.
+    case open
+    /// The stream is over; what it brought may still wait for demand.
+    case drained
+    /// Nothing more will be said to the subscriber.
+    case over
+  }
+
+  private enum Item {
+    case records(DeliveredBatch)
+    case mark(RemoteTopic.Mark)
+    /// The end. Needs no demand, but waits for what is before it.
+    case completion(Subscribers.Completion<ClientError>)
+  }
+
+  let topic: RemoteTopic
+  private var core: ClientCore { topic.core }
+
+  // From any thread.
+  private let requested = RequestedTotal()
+  /// Cancelled or completed: nothing more is delivered.
+  @usableFromInline let isOver = Atomic<Bool>(false)
+  /// The loop knows that there is something to look at. True until it has opened the stream, which it does with all that was requested.
+  private let isNoted = Atomic<Bool>(true)
+  private let lock = Guard()
+  private var receiver: Receiver?
+
+  // On the loop only.
+  private(set) var phase = Phase.idle
+  private(set) var stream: UInt32 = 0
+  /// What was received and not asked for yet. Empty unless the client prefetches, or marks used up demand.
+  private var backlog = Queue<Item>()
+  /// Values handed over: records, and marks where they are wanted.
+  private var delivered: UInt64 = 0
+  private var marks: UInt64 = 0
+  private var granted: UInt64 = 0
+  /// Of the stream's last time mark.
+  private var time: Int64 = 0
+  /// True while it stands among those whose grants are due.
+  var isDue = false
+
+  @usableFromInline
+  init(_ topic: RemoteTopic, _ receiver: Receiver) {
+    self.topic = topic
+    self.receiver = receiver
+  }
+
+  // MARK: From any thread
+
+  /// The subscriber knows its subscription: opens the stream, unless it was cancelled at once.
+  @usableFromInline
+  func start() {
+    if !isCancelled { core.post(.open(self)) }
+  }
+
+  @usableFromInline
+  func request(_ demand: Subscribers.Demand) {
+    precondition(demand > 0, "request(_:) must ask for at least one value")
+    if isCancelled { return }
+    requested.add(demand)
+    if !isNoted.exchange(true, ordering: .acquiringAndReleasing) { core.post(.demand(self)) }
+  }
+
+  @usableFromInline
+  func cancel() {
+    guard !isOver.exchange(true, ordering: .acquiringAndReleasing) else { return }
+    // Bound to a name: what it holds is the caller's, and is released after the lock.
+    let receiver = takeReceiver()
+    core.post(.cancel(self))
+    _ = consume receiver
+  }
+
+  /// Asked for every value, so it must not cost a call.
+  @inlinable
+  var isCancelled: Bool {
+    @inline(__always) get { isOver.load(ordering: .acquiring) }
+  }
+
+  @usableFromInline var description: String { "RemoteTopic(\(topic.name))" }
+
+  private func takeReceiver() -> Receiver? {
+    lock.locked {
+      defer { receiver = nil }
+      return receiver
+    }
+  }
+
+  private func currentReceiver() -> Receiver? {
+    lock.locked { receiver }
+  }
+
+  // MARK: On the loop: demand
+
+  /// Takes note of all that was requested so far.
+  func demandNoted() {
+    // An exchange like that in `request`: whichever comes second knows what happened before the first.
+    _ = isNoted.exchange(false, ordering: .acquiringAndReleasing)
+  }
+
+  /// How many records the broker may have sent in all, to be told it now.
+  ///
+  /// Marks are the client's own affair: the broker doesn't count them, so what they took of the demand is kept back here.
+  func nextGrant() -> UInt64 {
+    let requested = requested.value
+    if requested == RequestedTotal.unlimited { return Credit.unlimited }
+    granted = max(granted, requested > marks ? requested - marks : 0)
+    if case .keepFull(let count) = topic.prefetch {
+      let full = delivered - marks + UInt64(max(count, 0))
+      // In halves, so that not every record costs a grant.
+      if full >= granted + UInt64(max(count / 2, 1)) { granted = full }
+    }
+    return granted
+  }
+
+  /// Values that may be handed over now.
+  private var owed: Int {
+    let requested = requested.value
+    if requested == RequestedTotal.unlimited { return .max }
+    return Int(requested - delivered)
+  }
+
+  // MARK: On the loop: the stream
+
+  func opened(on stream: UInt32) {
+    self.stream = stream
+    phase = .open
+  }
+
+  /// The stream's number isn't this subscription's any more.
+  private func left() {
+    phase = .drained
+    stream = 0
+  }
+
+  /// Cancelled by its subscriber: nothing is left to do but to forget.
+  func forget() {
+    if phase == .drained { core.remove(lingering: self) }
+    phase = .over
+    backlog.removeAll()
+  }
+
+  /// Hands a batch over, as far as there is demand.
+  ///
+  /// - Throws: when the batch isn't what it says; nothing of it was handed over then.
+  func receive(
+    _ header: DeliverHeader, _ batch: UnsafeRawBufferPointer, reusing last: inout RecordBuffer?
+  ) throws(WireError) {
+    let lastTime = try DeliveredBatch.check(batch, count: header.count)
+    defer { time = lastTime ?? time }
+    if isCancelled { return }
+    let buffer = RecordBuffer.copy(batch, topic: topic.name, reusing: &last)
+    var records = DeliveredBatch(
+      buffer, count: Int(header.count), firstOffset: header.firstOffset, time: time)
+    if backlog.isEmpty { deliver(&records) }
+    guard records.count > 0, !isCancelled else { return }
+    backlog.append(.records(records))
+    // The first of them may have brought demand for the others.
+    drain()
+  }
+
+  func receive(_ mark: RemoteTopic.Mark) {
+    guard !isCancelled, currentReceiver()?.mark != nil else { return }
+    backlog.append(.mark(mark))
+    drain()
+  }
+
+  func receive(completion: Subscribers.Completion<ClientError>) {
+    left()
+    if isCancelled { return forget() }
+    backlog.append(.completion(completion))
+    drain()
+    if phase == .drained { core.add(lingering: self) }
+  }
+
+  /// Ends it at once, whatever it still has: the client is closed.
+  func fail(_ error: ClientError) {
+    backlog.removeAll()
+    receive(completion: .failure(error))
+  }
+
+  /// Hands over what waits, as far as there is demand.
+  func drain() {
+    while let item = backlog.first, !isCancelled {
+      switch item {
+      case .records(var records):
+        guard owed > 0 else { return }
+        deliver(&records)
+        if records.count > 0 { backlog.first = .records(records) } else { backlog.removeFirst() }
+      case .mark(let mark):
+        guard owed > 0, let receive = currentReceiver()?.mark else { return }
+        backlog.removeFirst()
+        delivered += 1
+        marks += 1
+        requested.add(receive(mark))
+      case .completion(let completion):
+        return complete(completion)
+      }
+    }
+  }
+
+  private func deliver(_ records: inout DeliveredBatch) {
+    guard let receiver = currentReceiver() else { return }
+    let before = records.count
+    requested.add(receiver.records(&records, owed, self))
+    delivered += UInt64(before - records.count)
+  }
+
+  private func complete(_ completion: Subscribers.Completion<ClientError>) {
+    forget()
+    guard !isOver.exchange(true, ordering: .acquiringAndReleasing) else { return }
+    takeReceiver()?.completion(completion)
+  }
+}

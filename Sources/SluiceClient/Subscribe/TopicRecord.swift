@@ -1,0 +1,100 @@
+import SluiceWire
+
+/// One published value as a subscriber gets it: its place in the topic, its time, and its bytes as a slice of the delivered batch.
+///
+/// Passing it on costs one reference; nothing is copied or decoded before it is asked for.
+///
+/// ```swift
+/// let words = client.topic("words").sink { completion in
+///   print(completion)
+/// } receiveValue: { record in
+///   print(record.offset, record.string)
+/// }
+/// ```
+public struct TopicRecord: Sendable {
+  /// What keeps the record's bytes.
+  public let buffer: RecordBuffer
+  /// The position in the topic, from 0.
+  public let offset: UInt64
+  /// When the broker took it over, in milliseconds since 1970.
+  public let time: Int64
+  /// Where in the buffer the payload is.
+  @usableFromInline let payloadStart: UInt32
+  @usableFromInline let payloadCount: UInt32
+  /// Bytes in front of the payload that hold key and headers; 0 for a record without.
+  @usableFromInline let attributesCount: UInt32
+
+  @inlinable
+  init(
+    buffer: RecordBuffer, offset: UInt64, time: Int64, payloadStart: UInt32, payloadCount: UInt32,
+    attributesCount: UInt32
+  ) {
+    self.buffer = buffer
+    self.offset = offset
+    self.time = time
+    self.payloadStart = payloadStart
+    self.payloadCount = payloadCount
+    self.attributesCount = attributesCount
+  }
+
+  /// The topic's name.
+  public var topic: String { buffer.topic }
+
+  /// The length of the payload in bytes.
+  @inlinable
+  public var count: Int { Int(payloadCount) }
+
+  /// Calls `body` with the payload where it lies. The bytes are valid during the call only.
+  @inlinable
+  public func withUnsafeBytes<Result, Failure: Error>(
+    _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    try withExtendedLifetime(buffer) { () throws(Failure) -> Result in
+      try body(UnsafeRawBufferPointer(start: buffer.base + Int(payloadStart), count: Int(payloadCount)))
+    }
+  }
+
+  /// A copy of the payload.
+  public var payload: [UInt8] { withUnsafeBytes { [UInt8]($0) } }
+
+  /// The payload as text; bytes that aren't UTF-8 become U+FFFD.
+  public var string: String { withUnsafeBytes { String(decoding: $0, as: UTF8.self) } }
+
+  /// A copy of the key; nil when the producer gave none, which is not the same as an empty one.
+  public var key: [UInt8]? {
+    withAttributes { attributes in attributes.key.map { [UInt8]($0) } } ?? nil
+  }
+
+  /// The key as text, see ``string``.
+  public var keyString: String? {
+    withAttributes { attributes in attributes.key.map { String(decoding: $0, as: UTF8.self) } } ?? nil
+  }
+
+  /// The headers in the producer's order, decoded now.
+  public var headers: [Message.Header] {
+    withAttributes { attributes in
+      var headers: [Message.Header] = []
+      headers.reserveCapacity(attributes.headerCount)
+      attributes.forEachHeader { name, value in
+        headers.append(Message.Header(String(decoding: name, as: UTF8.self), [UInt8](value)))
+      }
+      return headers
+    } ?? []
+  }
+
+  /// Nil for a record without attributes. They were checked when the batch came.
+  private func withAttributes<Result>(_ body: (RecordAttributes) -> Result) -> Result? {
+    guard attributesCount > 0 else { return nil }
+    return withExtendedLifetime(buffer) {
+      let bytes = UnsafeRawBufferPointer(
+        start: buffer.base + Int(payloadStart) - Int(attributesCount),
+        count: Int(attributesCount) + Int(payloadCount))
+      return (try? RecordAttributes(bytes)).map(body)
+    }
+  }
+}
+
+extension TopicRecord: CustomStringConvertible {
+  /// "orders.eu 17: 128 bytes"
+  public var description: String { "\(topic) \(offset): \(count) bytes" }
+}

@@ -1,0 +1,48 @@
+/// First in, first out, without moving what stays.
+struct Queue<Element> {
+  private var elements: [Element?] = []
+  private var head = 0
+
+  var count: Int { elements.count - head }
+
+  var isEmpty: Bool { head == elements.count }
+
+  var first: Element? {
+    get { isEmpty ? nil : elements[head] }
+    set { elements[head] = newValue }
+  }
+
+  mutating func append(_ element: Element) {
+    elements.append(element)
+  }
+
+  mutating func removeFirst() {
+    _ = popFirst()
+  }
+
+  mutating func popFirst() -> Element? {
+    guard !isEmpty else { return nil }
+    let element = elements[head]
+    elements[head] = nil
+    head += 1
+    if head == elements.count {
+      elements.removeAll(keepingCapacity: elements.capacity <= 256)
+      head = 0
+    } else if head >= 64, head * 2 >= elements.count {
+      elements.removeFirst(head)
+      head = 0
+    }
+    return element
+  }
+
+  /// Takes the first that `matches`, from wherever it stands.
+  mutating func removeFirst(where matches: (Element) -> Bool) -> Element? {
+    guard let index = elements[head...].firstIndex(where: { $0.map(matches) ?? false }) else { return nil }
+    return elements.remove(at: index)
+  }
+
+  mutating func removeAll() {
+    elements = []
+    head = 0
+  }
+}

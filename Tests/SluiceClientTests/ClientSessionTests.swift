@@ -1,0 +1,330 @@
+import SluiceWire
+import Testing
+
+@testable import SluiceClient
+
+/// Frames in, actions out.
+@Suite struct ClientSessionTests {
+  private final class Script {
+    var session = ClientSession()
+    private var copies: [UnsafeMutableRawBufferPointer] = []
+
+    deinit {
+      for copy in copies { copy.deallocate() }
+    }
+
+    /// What a frame, given as bytes, leads to.
+    func receive(_ bytes: [UInt8], at now: UInt64 = 0) throws(WireError) -> ClientAction {
+      let result: Result<ClientAction, WireError> = bytes.withUnsafeBytes { all in
+        let body = UnsafeRawBufferPointer(rebasing: all[FrameHeader.size...])
+        do throws(WireError) {
+          let action = try session.receive(FrameHeader(at: all.baseAddress!), body, at: now)
+          guard case .deliver(let stream, let header, let batch) = action else { return .success(action) }
+          // The frame's bytes go, the copy stays for the comparison.
+          let copy = UnsafeMutableRawBufferPointer.allocate(byteCount: batch.count, alignment: 1)
+          copy.copyMemory(from: batch)
+          copies.append(copy)
+          return .success(.deliver(stream: stream, header, batch: UnsafeRawBufferPointer(copy)))
+        } catch {
+          return .failure(error)
+        }
+      }
+      return try result.get()
+    }
+
+    func receive(_ frame: some Frame, _ stream: UInt32) throws(WireError) -> ClientAction {
+      try receive(frame.encoded(stream: stream))
+    }
+
+    /// The code of the error that a frame leads to.
+    func violation(_ bytes: [UInt8]) -> ErrorCode? {
+      do throws(WireError) {
+        _ = try receive(bytes)
+        return nil
+      } catch {
+        return error.code
+      }
+    }
+
+    func violation(_ frame: some Frame, _ stream: UInt32) -> ErrorCode? {
+      violation(frame.encoded(stream: stream))
+    }
+
+    func openSubscription(granted: UInt64) -> UInt32? { session.openSubscription(granted: granted) }
+    func openPublication() -> UInt32? { session.openPublication() }
+    func openRequest() -> UInt32? { session.openRequest() }
+    func grant(_ stream: UInt32, through: UInt64) -> Bool { session.grant(stream, through: through) }
+    func available(_ stream: UInt32) -> UInt64 { session.available(stream) }
+    func publish(_ stream: UInt32, count: UInt32) -> UInt64 { session.publish(stream, count: count) }
+    func completePublication(_ stream: UInt32) -> Bool { session.completePublication(stream) }
+    func cancel(_ stream: UInt32) -> Bool { session.cancel(stream) }
+    func heard(at now: UInt64) { session.heard(at: now) }
+    func watch(at now: UInt64) -> ClientSession.Watch { session.watch(at: now) }
+
+    static func open(_ welcome: Welcome = .test()) throws -> Script {
+      let script = Script()
+      _ = try script.receive(welcome, 0)
+      return script
+    }
+
+    /// With an open subscription on stream 1.
+    static func subscribed(granted: UInt64, from offset: UInt64 = 0) throws -> Script {
+      let script = try open()
+      _ = try #require(script.openSubscription(granted: granted))
+      _ = try script.receive(Subscribed(epoch: 1, nextOffset: offset, liveOffset: offset), 1)
+      return script
+    }
+
+    /// With an open publication on stream 1.
+    static func publishing(granted: UInt64) throws -> Script {
+      let script = try open()
+      _ = try #require(script.openPublication())
+      _ = try script.receive(PublishOpened(epoch: 1, grantedThrough: granted), 1)
+      return script
+    }
+  }
+
+  // MARK: Handshake
+
+  @Test func welcomeOpensTheSession() throws {
+    let script = Script()
+    let welcome = Welcome.test()
+    #expect(try script.receive(welcome, 0) == .opened(welcome))
+    #expect(script.session.phase == .open)
+  }
+
+  @Test func aRefusalDuringTheHandshakeIsHandedOn() throws {
+    let script = Script()
+    let fault = Fault(code: .tooManyConnections, message: "full")
+    #expect(try script.receive(fault, 0) == .failed(fault))
+  }
+
+  @Test func anotherFirstFrameMeansAnotherProtocol() {
+    let script = Script()
+    #expect(script.violation(Ping(token: 1), 0) == .notSluice)
+    #expect(script.violation(Welcome.test(version: 2), 0) == .versionMismatch)
+    #expect(script.violation(Welcome.test(maximumFrame: 1), 0) == .malformedFrame)
+    #expect(script.session.phase == .handshake)
+  }
+
+  @Test func unknownFramesAreSkippedOrRefusedByTheirType() throws {
+    let script = try Script.open()
+    let header = FrameHeader(length: 0, type: FrameType(rawValue: 0x90), stream: 9)
+    var bytes = [UInt8](repeating: 0, count: FrameHeader.size)
+    bytes.withUnsafeMutableBytes { header.write(at: $0.baseAddress!) }
+    #expect(try script.receive(bytes) == .none)
+    bytes[4] = 0x70
+    #expect(script.violation(bytes) == .unsupportedFrame)
+    #expect(script.violation(Cancel(), 1) == .unexpectedFrame)
+  }
+
+  // MARK: Stream numbers
+
+  @Test func streamNumbersAreDenseAndLimited() throws {
+    let script = try Script.open()
+    #expect(script.openSubscription(granted: 0) == 1)
+    #expect(script.openPublication() == 2)
+    #expect(script.openRequest() == 3)
+    #expect(script.openRequest() == nil)
+  }
+
+  @Test func aNumberIsFreeWithTheLastFrameOnly() throws {
+    let script = try Script.subscribed(granted: 1)
+    #expect(script.cancel(1))
+    #expect(!script.cancel(1))
+    #expect(script.openSubscription(granted: 0) == 2)
+    #expect(try script.receive(Cancelled(), 1) == .cancelled)
+    #expect(script.openSubscription(granted: 0) == 1)
+    #expect(
+      try script.receive(Fault(code: .unknownTopic, message: ""), 2)
+        == .refused(stream: 2, Fault(code: .unknownTopic, message: "")))
+    #expect(script.openRequest() == 2)
+    #expect(try script.receive(Done(), 2) == .done(stream: 2))
+    #expect(script.openRequest() == 2)
+  }
+
+  @Test func whatComesBetweenCancelAndCancelledIsDropped() throws {
+    let script = try Script.subscribed(granted: 1)
+    #expect(script.cancel(1))
+    #expect(try script.receive(deliver(stream: 1, firstOffset: 0, ["a", "b"])) == .none)
+    #expect(try script.receive(Live(nextOffset: 0), 1) == .none)
+    #expect(try script.receive(Lag(missed: 1, nextOffset: 1), 1) == .none)
+    #expect(try script.receive(Complete(.finished), 1) == .none)
+    #expect(try script.receive(Fault(code: .topicDeleted, message: ""), 1) == .none)
+    #expect(try script.receive(Cancelled(), 1) == .cancelled)
+    #expect(script.violation(Cancelled(), 1) == .invalidStream)
+  }
+
+  @Test func aSubscriptionCancelledBeforeItStandsIsDroppedToo() throws {
+    let script = try Script.open()
+    _ = script.openSubscription(granted: 1)
+    #expect(script.cancel(1))
+    #expect(try script.receive(Subscribed(epoch: 1, nextOffset: 0, liveOffset: 0), 1) == .none)
+    #expect(try script.receive(Cancelled(), 1) == .cancelled)
+  }
+
+  // MARK: Subscriptions
+
+  @Test func aBatchWithinTheGrantIsHandedOn() throws {
+    let script = try Script.subscribed(granted: 3, from: 10)
+    let action = try script.receive(deliver(stream: 1, firstOffset: 10, ["a", "b"]))
+    let records = batch(["a", "b"])
+    let isAsSent = records.withUnsafeBytes {
+      action == .deliver(stream: 1, DeliverHeader(firstOffset: 10, count: 2), batch: $0)
+    }
+    #expect(isAsSent)
+    #expect(script.violation(deliver(stream: 1, firstOffset: 12, ["c", "d"])) == .demandExceeded)
+  }
+
+  @Test func grantsOnlyGrow() throws {
+    let script = try Script.subscribed(granted: 1)
+    #expect(!script.grant(1, through: 1))
+    #expect(script.grant(1, through: 2))
+    #expect(!script.grant(1, through: 1))
+    #expect(script.grant(1, through: Credit.unlimited))
+    #expect(!script.grant(1, through: 5))
+    #expect(!script.grant(2, through: 5))
+  }
+
+  @Test func offsetsLeaveNoGapButWhereALagIs() throws {
+    let script = try Script.subscribed(granted: 10)
+    #expect(script.violation(deliver(stream: 1, firstOffset: 1, ["b"])) == .malformedBatch)
+    _ = try script.receive(deliver(stream: 1, firstOffset: 0, ["a"]))
+    let lag = Lag(missed: 4, nextOffset: 5)
+    #expect(try script.receive(lag, 1) == .lagged(stream: 1, lag))
+    #expect(script.violation(deliver(stream: 1, firstOffset: 1, ["b"])) == .malformedBatch)
+    _ = try script.receive(deliver(stream: 1, firstOffset: 5, ["f"]))
+    #expect(script.violation(Lag(missed: 1, nextOffset: 2), 1) == .malformedFrame)
+  }
+
+  @Test func liveComesOnce() throws {
+    let script = try Script.subscribed(granted: 1)
+    #expect(try script.receive(Live(nextOffset: 0), 1) == .live(stream: 1, Live(nextOffset: 0)))
+    #expect(script.violation(Live(nextOffset: 0), 1) == .unexpectedFrame)
+  }
+
+  @Test func nothingPrecedesSubscribed() throws {
+    let script = try Script.open()
+    _ = script.openSubscription(granted: 5)
+    #expect(script.violation(deliver(stream: 1, firstOffset: 0, ["a"])) == .unexpectedFrame)
+    #expect(script.violation(Live(nextOffset: 0), 1) == .unexpectedFrame)
+    #expect(script.violation(Complete(.finished), 1) == .unexpectedFrame)
+    _ = try script.receive(Subscribed(epoch: 1, nextOffset: 0, liveOffset: 0), 1)
+    #expect(script.violation(Subscribed(epoch: 1, nextOffset: 0, liveOffset: 0), 1) == .unexpectedFrame)
+  }
+
+  @Test func unknownStreamsAreViolations() throws {
+    let script = try Script.open()
+    #expect(script.violation(deliver(stream: 3, firstOffset: 0, ["a"])) == .invalidStream)
+    #expect(script.violation(Ack(through: 1, lastOffset: 0), 1) == .invalidStream)
+    #expect(script.violation(Fault(code: .unknownTopic, message: ""), 4_000_000_000) == .invalidStream)
+    #expect(script.violation(Done(), 1) == .invalidStream)
+  }
+
+  @Test func aTerminalEventEndsTheStream() throws {
+    let script = try Script.subscribed(granted: 5)
+    let ending = Complete.Ending.failure(code: .producerFailure, message: "broken")
+    #expect(try script.receive(Complete(ending), 1) == .ended(stream: 1, ending))
+    #expect(script.violation(deliver(stream: 1, firstOffset: 0, ["a"])) == .invalidStream)
+    #expect(!script.cancel(1))
+  }
+
+  // MARK: Publications
+
+  @Test func nothingIsGrantedBeforeThePublicationStands() throws {
+    let script = try Script.open()
+    _ = script.openPublication()
+    #expect(script.available(1) == 0)
+    #expect(
+      try script.receive(PublishOpened(epoch: 1, grantedThrough: 4), 1) == .publicationOpened(stream: 1))
+    #expect(script.available(1) == 4)
+  }
+
+  @Test func publishingSpendsTheGrant() throws {
+    let script = try Script.publishing(granted: 4)
+    #expect(script.publish(1, count: 3) == 0)
+    #expect(script.publish(1, count: 1) == 3)
+    #expect(script.available(1) == 0)
+    #expect(try script.receive(Demand(grantedThrough: 3), 1) == .none)
+    #expect(try script.receive(Demand(grantedThrough: 6), 1) == .granted(stream: 1))
+    #expect(script.available(1) == 2)
+    #expect(try script.receive(Demand(grantedThrough: Credit.unlimited), 1) == .granted(stream: 1))
+    #expect(script.available(1) == Credit.unlimited)
+  }
+
+  @Test func acknowledgementsCountWhatWasPublished() throws {
+    let script = try Script.publishing(granted: 10)
+    _ = script.publish(1, count: 5)
+    let ack = Ack(through: 3, lastOffset: 8)
+    #expect(try script.receive(ack, 1) == .acknowledged(stream: 1, ack))
+    #expect(try script.receive(ack, 1) == .none)
+    #expect(script.violation(Ack(through: 6, lastOffset: 9), 1) == .malformedFrame)
+  }
+
+  @Test func completingIsConfirmedByCancelled() throws {
+    let script = try Script.publishing(granted: 10)
+    _ = script.publish(1, count: 1)
+    #expect(script.violation(Cancelled(), 1) == .unexpectedFrame)
+    #expect(script.completePublication(1))
+    #expect(!script.completePublication(1))
+    #expect(script.available(1) == 0)
+    let ack = Ack(through: 1, lastOffset: 0)
+    #expect(try script.receive(ack, 1) == .acknowledged(stream: 1, ack))
+    #expect(try script.receive(Cancelled(), 1) == .completed(stream: 1))
+    #expect(script.openRequest() == 1)
+  }
+
+  @Test func anotherProducersEndCrossesOurs() throws {
+    let script = try Script.publishing(granted: 10)
+    #expect(script.completePublication(1))
+    #expect(try script.receive(Complete(.finished), 1) == .ended(stream: 1, .finished))
+    #expect(script.violation(Cancelled(), 1) == .invalidStream)
+  }
+
+  @Test func framesOfTheWrongKindOfStreamAreViolations() throws {
+    let script = try Script.publishing(granted: 10)
+    #expect(script.violation(deliver(stream: 1, firstOffset: 0, ["a"])) == .unexpectedFrame)
+    #expect(script.violation(Subscribed(epoch: 1, nextOffset: 0, liveOffset: 0), 1) == .unexpectedFrame)
+    #expect(script.violation(Done(), 1) == .unexpectedFrame)
+    let other = try Script.subscribed(granted: 1)
+    #expect(other.violation(Ack(through: 0, lastOffset: 0), 1) == .unexpectedFrame)
+    #expect(other.violation(Demand(grantedThrough: 9), 1) == .unexpectedFrame)
+    #expect(other.violation(PublishOpened(epoch: 1, grantedThrough: 4), 1) == .unexpectedFrame)
+  }
+
+  // MARK: Signs of life
+
+  @Test func aSilentBrokerIsPingedThenGivenUp() throws {
+    let script = try Script.open(.test(keepalive: 1_000))
+    let millisecond: UInt64 = 1_000_000
+    #expect(script.watch(at: 0) == .sleep(until: 500 * millisecond))
+    #expect(script.watch(at: 500 * millisecond) == .ping(token: 1, next: 1_000 * millisecond))
+    #expect(try script.receive(Pong(token: 1), 0) == .pong(token: 1))
+    script.heard(at: 600 * millisecond)
+    #expect(script.watch(at: 1_000 * millisecond) == .sleep(until: 1_100 * millisecond))
+    #expect(script.watch(at: 1_100 * millisecond) == .ping(token: 2, next: 1_600 * millisecond))
+    #expect(script.watch(at: 1_600 * millisecond) == .expired)
+  }
+
+  @Test func withoutADeadlineNothingIsWatched() throws {
+    let script = try Script.open(.test(keepalive: 0))
+    #expect(script.watch(at: 1 << 60) == .sleep(until: .max))
+  }
+
+  @Test func pingsAreAnswered() throws {
+    let script = try Script.open()
+    #expect(try script.receive(Ping(token: 77), 0) == .answerPing(token: 77))
+  }
+
+  @Test func aDepartureIsToldAndRemembered() throws {
+    let script = try Script.subscribed(granted: 1)
+    let frame = GoAway(code: .shuttingDown, message: "bye")
+    #expect(try script.receive(frame, 0) == .goAway(frame))
+    #expect(script.session.phase == .leaving)
+    // What is granted is still delivered.
+    guard case .deliver = try script.receive(deliver(stream: 1, firstOffset: 0, ["a"])) else {
+      Issue.record("not delivered")
+      return
+    }
+  }
+}

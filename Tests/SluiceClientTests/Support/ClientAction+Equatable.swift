@@ -1,0 +1,32 @@
+import SluiceWire
+
+@testable import SluiceClient
+
+extension ClientAction: Equatable {
+  /// Batches are compared by their bytes.
+  public static func == (left: ClientAction, right: ClientAction) -> Bool {
+    switch (left, right) {
+    case (.none, .none), (.cancelled, .cancelled): true
+    case (.deliver(let a, let b, let c), .deliver(let x, let y, let z)):
+      a == x && b == y && c.elementsEqual(z)
+    case (.subscribed(let a, let b), .subscribed(let x, let y)): a == x && b == y
+    case (.live(let a, let b), .live(let x, let y)): a == x && b == y
+    case (.lagged(let a, let b), .lagged(let x, let y)): a == x && b == y
+    case (.publicationOpened(let a), .publicationOpened(let x)): a == x
+    case (.granted(let a), .granted(let x)): a == x
+    case (.acknowledged(let a, let b), .acknowledged(let x, let y)): a == x && b == y
+    case (.completed(let a), .completed(let x)): a == x
+    case (.ended(let a, let b), .ended(let x, let y)): a == x && b == y
+    case (.refused(let a, let b), .refused(let x, let y)): a == x && b == y
+    case (.topicInfo(let a, let b), .topicInfo(let x, let y)): a == x && b == y
+    case (.topics(let a, let b), .topics(let x, let y)): a == x && b == y
+    case (.done(let a), .done(let x)): a == x
+    case (.opened(let a), .opened(let x)): a == x
+    case (.answerPing(let a), .answerPing(let x)): a == x
+    case (.pong(let a), .pong(let x)): a == x
+    case (.goAway(let a), .goAway(let x)): a == x
+    case (.failed(let a), .failed(let x)): a == x
+    default: false
+    }
+  }
+}

@@ -1,0 +1,100 @@
+import PortableCombine
+import SluiceClient
+import SluiceIO
+import Testing
+
+/// A subscriber that asks in one of many ways, and checks each call against the rules.
+///
+/// On one thread, of a simulated world.
+final class DemandingSubscriber<Input>: Subscriber, @unchecked Sendable {
+  typealias Failure = ClientError
+
+  /// How it asks for more.
+  enum Manner: CaseIterable {
+    /// Once, without limit.
+    case unlimited
+    /// So many at first, and one more for each value.
+    case oneForOne
+    /// A burst when the last one is used up, from within the value.
+    case bursts
+    /// The same through the subscription instead of the returned demand.
+    case reentrant
+    /// Now and then from outside, whatever came.
+    case fromOutside
+  }
+
+  let manner: Manner
+  let window: Int
+  private(set) var received: [Input] = []
+  private(set) var completion: Subscribers.Completion<ClientError>?
+  private(set) var subscription: (any Subscription)?
+  private(set) var isCancelled = false
+  /// Cancels itself on the value with this number.
+  var cancelsAt: Int?
+  private var requested = Subscribers.Demand.none
+  private var isWithinValue = false
+
+  init(_ manner: Manner, window: Int) {
+    self.manner = manner
+    self.window = window
+  }
+
+  func receive(subscription: any Subscription) {
+    expect(self.subscription == nil, "one subscription")
+    self.subscription = subscription
+    request(manner == .unlimited ? .unlimited : .max(window))
+  }
+
+  func receive(_ input: Input) -> Subscribers.Demand {
+    expect(!isWithinValue, "values don't overlap")
+    expect(!isCancelled, "nothing after cancel()")
+    expect(completion == nil, "nothing after the end")
+    expect(requested > received.count, "no more than was asked for")
+    isWithinValue = true
+    defer { isWithinValue = false }
+    received.append(input)
+    if received.count == cancelsAt {
+      cancel()
+      return .none
+    }
+    switch manner {
+    case .unlimited, .fromOutside: return .none
+    case .oneForOne: return note(.max(1))
+    case .bursts: return requested == received.count ? note(.max(window)) : .none
+    case .reentrant:
+      if requested == received.count { request(.max(window)) }
+      return .none
+    }
+  }
+
+  func receive(completion: Subscribers.Completion<ClientError>) {
+    expect(!isCancelled, "nothing after cancel()")
+    expect(self.completion == nil, "one end")
+    self.completion = completion
+  }
+
+  func cancel() {
+    isCancelled = true
+    subscription?.cancel()
+  }
+
+  /// As from a timer of the subscriber's.
+  func poke(_ count: Int) {
+    if manner == .fromOutside, !isCancelled { request(.max(count)) }
+  }
+
+  /// `#expect` is too slow to stand by every value.
+  private func expect(_ holds: Bool, _ rule: Comment) {
+    if !holds { Issue.record(rule) }
+  }
+
+  private func request(_ demand: Subscribers.Demand) {
+    _ = note(demand)
+    subscription?.request(demand)
+  }
+
+  private func note(_ demand: Subscribers.Demand) -> Subscribers.Demand {
+    requested += demand
+    return demand
+  }
+}

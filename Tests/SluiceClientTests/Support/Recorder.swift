@@ -1,0 +1,88 @@
+import PortableCombine
+import SluiceClient
+
+/// What a subscriber hears, in order.
+enum Heard: Equatable, CustomStringConvertible {
+  case subscription
+  case value(String)
+  case live
+  case lagged(UInt64)
+  case finished
+  case failure(ClientError.Code)
+
+  init(_ value: Any) {
+    switch value {
+    case let record as TopicRecord: self = .value(record.string)
+    case let message as Message: self = .value(message.string)
+    case let event as RemoteTopic.Event:
+      switch event {
+      case .record(let record): self = .value(record.string)
+      case .live: self = .live
+      case .lagged(let missed, _): self = .lagged(missed)
+      }
+    default: self = .value("\(value)")
+    }
+  }
+
+  var description: String {
+    switch self {
+    case .subscription: "subscription"
+    case .value(let text): text
+    case .live: "live"
+    case .lagged(let missed): "lagged \(missed)"
+    case .finished: "finished"
+    case .failure(let code): "failure \(code)"
+    }
+  }
+}
+
+/// A subscriber that writes down what it hears, and does as it is told.
+///
+/// Used on one thread at a time.
+final class Recorder<Input>: Subscriber, @unchecked Sendable {
+  typealias Failure = ClientError
+
+  var history: [Heard] = []
+  var subscription: (any Subscription)?
+  let initial: Subscribers.Demand
+  /// What each value is answered with; may use the subscription.
+  var answer: (Recorder, Input) -> Subscribers.Demand
+
+  init(
+    initial: Subscribers.Demand = .unlimited,
+    _ answer: @escaping (Recorder, Input) -> Subscribers.Demand = { _, _ in .none }
+  ) {
+    self.initial = initial
+    self.answer = answer
+  }
+
+  var values: [String] {
+    history.compactMap { if case .value(let text) = $0 { text } else { nil } }
+  }
+
+  var completion: Heard? {
+    switch history.last {
+    case .finished, .failure: history.last
+    default: nil
+    }
+  }
+
+  func receive(subscription: any Subscription) {
+    history.append(.subscription)
+    self.subscription = subscription
+    if initial > 0 { subscription.request(initial) }
+  }
+
+  func receive(_ input: Input) -> Subscribers.Demand {
+    history.append(Heard(input))
+    return answer(self, input)
+  }
+
+  func receive(completion: Subscribers.Completion<ClientError>) {
+    switch completion {
+    case .finished: history.append(.finished)
+    case .failure(let error): history.append(.failure(error.code))
+    }
+    subscription = nil
+  }
+}

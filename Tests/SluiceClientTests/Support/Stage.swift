@@ -1,0 +1,84 @@
+import SluiceBroker
+import SluiceIO
+import Testing
+
+@testable import SluiceClient
+
+/// A broker and clients in one thread, on a simulated network: each on a loop of its own.
+final class Stage {
+  let world: SimulatedWorld
+  let broker: Broker
+  let address = SocketAddress.host("broker", port: 7420)
+  let brokerLoop: SimulatedLoop
+
+  init(
+    seed: UInt64 = 1, conditions: SimulatedConditions = .calm,
+    _ configure: (inout BrokerConfiguration) -> Void = { _ in }
+  ) throws {
+    world = SimulatedWorld(seed: seed, loops: 0, conditions: conditions)
+    brokerLoop = world.makeLoop(name: "broker")
+    var configuration = BrokerConfiguration()
+    configuration.listen = [address]
+    configure(&configuration)
+    broker = try Broker(configuration, network: world.network, group: LoopGroup([brokerLoop]))
+    try broker.start()
+  }
+
+  /// A client on a loop of its own.
+  func client(_ name: String = "test", _ configure: (inout ClientOptions) -> Void = { _ in }) throws -> Client
+  {
+    let loop = world.makeLoop(name: name)
+    var options = ClientOptions()
+    options.name = name
+    configure(&options)
+    return try wait {
+      Client.connect(to: address, options: options, network: world.network, loop: loop, completion: $0)
+    }
+  }
+
+  /// Starts something, and lets the world go on until its completion is called.
+  func wait<Value: Sendable>(
+    _ start: (@escaping @Sendable (Result<Value, ClientError>) -> Void) -> Void
+  ) throws -> Value {
+    let box = Box<Result<Value, ClientError>?>(nil)
+    start { box.value = $0 }
+    guard world.run(until: { box.value != nil }), let result = box.value else { throw StageError.noAnswer }
+    return try result.get()
+  }
+
+  /// The error that something fails with.
+  func failure<Value: Sendable>(
+    _ start: (@escaping @Sendable (Result<Value, ClientError>) -> Void) -> Void
+  ) throws -> ClientError? {
+    do {
+      _ = try wait(start)
+      return nil
+    } catch let error as ClientError {
+      return error
+    }
+  }
+
+  func publish(_ messages: [Message], to topic: String, with client: Client) throws {
+    let subject = client.subject(topic)
+    for message in messages { subject.send(message) }
+    try wait(subject.flush(completion:))
+  }
+
+  /// How many subscriptions the broker has on a topic; nil when it has no such topic.
+  func subscriptions(_ topic: String, _ client: Client) throws -> Int? {
+    try? Int(wait { client.topic(show: topic, completion: $0) }.summary.subscriptions)
+  }
+}
+
+enum StageError: Error {
+  case noAnswer
+}
+
+/// A variable that closures of one thread share.
+final class Box<Value>: @unchecked Sendable {
+  var value: Value
+
+  init(_ value: Value) {
+    self.value = value
+  }
+}
