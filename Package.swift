@@ -59,5 +59,12 @@ let package = Package(
         "SluiceClient", "SluiceBroker", "PortableCombine", "SluiceIO", "SluiceWire", "TestSupport",
       ],
       swiftSettings: settings),
+    .testTarget(
+      name: "SimulationTests",
+      dependencies: [
+        "SluiceBroker", "SluiceClient", "SluiceIO", "SluiceLog", "SluiceWire", "PortableCombine",
+        "TestSupport",
+      ],
+      swiftSettings: settings),
   ]
 )

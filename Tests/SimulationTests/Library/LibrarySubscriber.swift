@@ -1,0 +1,327 @@
+import PortableCombine
+import SluiceClient
+import SluiceIO
+import SluiceWire
+
+/// A Combine subscriber of a remote topic, that asks as its plan says and checks all it hears.
+final class LibrarySubscriber: Subscriber {
+  private let plan: SubscriberPlan
+  private let left: Int
+  private unowned let peer: LibraryPeer
+  /// Hears of what is between records.
+  private let hearsMarks: Bool
+  private let start: RemoteTopic.Start
+  private var subscription: (any Subscription)?
+
+  /// `UInt64.max`: unlimited.
+  private var requested: UInt64 = 0
+  private var received: UInt64 = 0
+  private var isInside = false
+  private var isOver = false
+  private var isCancelled = false
+  private var isLive = false
+  private var next: UInt64?
+  private var time: Int64 = .min
+  private var life: TopicLife?
+  /// Records without a name that came before any with one.
+  private var early: [TopicRecord] = []
+  private var isThinking = false
+  private var hasLastRequest = false
+
+  init(_ plan: SubscriberPlan, left: Int, peer: LibraryPeer, client: Client) {
+    self.plan = plan
+    self.left = left
+    self.peer = peer
+    hearsMarks = peer.random.oneIn(2)
+    start = RemoteTopic.Start(plan.start)
+    peer.note("subscribes to \(plan.topic) from \(start)\(hearsMarks ? " with marks" : "")")
+    let prefetch =
+      peer.random.oneIn(3) ? RemoteTopic.Prefetch.keepFull(peer.random.next(in: 1...30)) : .byRequest
+    let topic = client.topic(
+      plan.topic, from: start, lag: plan.lag == .fail ? .fail : .skip, prefetch: prefetch)
+    if hearsMarks {
+      topic.events.subscribe(self)
+    } else {
+      topic.map { RemoteTopic.Event.record($0) }.subscribe(self)
+    }
+  }
+
+  private var oracle: Oracle { peer.oracle }
+
+  private func check(_ holds: Bool, _ what: @autoclosure () -> String) {
+    if !holds { oracle.fail(peer.number, "\(title): \(what())") }
+  }
+
+  private var title: String { "library subscription to \(plan.topic) (\(start))" }
+
+  // MARK: Subscriber
+
+  func receive(subscription: any Subscription) {
+    check(self.subscription == nil, "a second subscription")
+    self.subscription = subscription
+    ask(first: true)
+    if plan.demand != .unlimited { think() }
+    if plan.cancelOneIn > 0, peer.random.oneIn(plan.cancelOneIn) {
+      later(within: .milliseconds(500)) { $0.cancel() }
+    }
+  }
+
+  func receive(_ event: RemoteTopic.Event) -> Subscribers.Demand {
+    hear("a value")
+    isInside = true
+    defer { isInside = false }
+    received += 1
+    check(received <= requested, "\(received) values where \(requested) were requested")
+    switch event {
+    case .record(let record): receive(record)
+    case .live(let offset):
+      check(!isLive, "live twice")
+      if let next { check(next == offset, "live at \(offset) instead of \(next)") }
+      isLive = true
+      next = offset
+    case .lagged(let missed, let offset):
+      check(missed > 0 && plan.lag == .skip, "lagged by \(missed)")
+      if let next { check(next + missed == offset, "lagged by \(missed) from \(next) to \(offset)") }
+      checkGone(upTo: offset)
+      next = offset
+    }
+    return answer()
+  }
+
+  private func receive(_ record: TopicRecord) {
+    oracle.chronicle.mix(record.offset)
+    peer.note("hears \(plan.topic)@\(record.offset)")
+    check(record.topic == plan.topic, "a record of \(record.topic)")
+    if let next, record.offset != next {
+      check(
+        !hearsMarks && record.offset > next && plan.lag == .skip,
+        "record \(record.offset) instead of \(next)")
+      checkGone(upTo: record.offset)
+    }
+    next = record.offset + 1
+    check(record.time >= time, "a record older than the one before")
+    time = record.time
+    early.append(record)
+    if life == nil { life = findLife(record) }
+    guard let life else { return }
+    for record in early { compare(record, in: life) }
+    early = []
+  }
+
+  /// The life of the topic, from who published the record.
+  private func findLife(_ record: TopicRecord) -> TopicLife? {
+    let payload = record.payload
+    guard payload.count >= PublicationLedger.nameSize else { return nil }
+    let number = payload.withUnsafeBytes { UInt32(littleEndian: $0.loadUnaligned(as: UInt32.self)) }
+    guard let publication = oracle.publication(number) else {
+      check(false, "record \(record.offset) names publication \(number), which doesn't exist")
+      return nil
+    }
+    // A publication of the library's doesn't know the epoch either; the topic's present life will do where it has only had one.
+    if publication.life == nil, let epoch = oracle.onlyEpoch(of: plan.topic) {
+      publication.found(in: oracle.life(of: plan.topic, epoch: epoch, who: peer.number))
+    }
+    return publication.life
+  }
+
+  /// Puts the record together as it must have travelled, and compares it with what was sent.
+  private func compare(_ record: TopicRecord, in life: TopicLife) {
+    var builder = BatchBuilder()
+    let headers = record.headers.map { (Array($0.name.utf8), $0.value) }
+    record.withUnsafeBytes { payload in
+      if let key = record.key {
+        key.withUnsafeBytes { try? builder.append(key: $0, headers: headers, payload: payload) }
+      } else {
+        try? builder.append(key: nil, headers: headers, payload: payload)
+      }
+    }
+    builder.bytes.withUnsafeBytes { bytes in
+      var records = BatchIterator(bytes, count: 1, time: record.time)
+      if let body = try? records.next() { life.observe(body, at: record.offset, who: peer.number) }
+    }
+  }
+
+  private func checkGone(upTo offset: UInt64) {
+    guard let oldest = life?.oldest else { return }
+    check(offset <= oldest, "records before \(offset) were skipped, while the log has all from \(oldest)")
+  }
+
+  func receive(completion: Subscribers.Completion<ClientError>) {
+    hear("the end")
+    peer.note("hears the end of \(plan.topic): \(completion)")
+    isOver = true
+    subscription = nil
+    var again = 0
+    switch completion {
+    case .finished: check(oracle.mayHaveEnded(plan.topic, with: .finished), "finished by nobody")
+    case .failure(let error):
+      switch error.code {
+      case .topicFailed:
+        check(
+          oracle.mayHaveEnded(
+            plan.topic,
+            with: .failure(code: ErrorCode(rawValue: error.brokerCode ?? 0), message: error.message)),
+          "failed by nobody: \(error)")
+      case .topicDeleted:
+        check(oracle.deletedTopics.contains(plan.topic), "deleted by nobody")
+        again = 1
+      case .lagged:
+        check(plan.lag == .fail, "lagged, where it asked to skip")
+        again = 1
+      case .closed, .shuttingDown, .cutOff, .keepaliveTimeout: break
+      default: check(false, "ended with \(error.code): \(error)")
+      }
+    }
+    if again > 0, !peer.isSettling { peer.subscribe(plan, left: left, within: .milliseconds(100)) }
+    peer.over(self)
+  }
+
+  /// Common to all that is heard.
+  private func hear(_ what: String) {
+    check(subscription != nil || isOver || isCancelled, "\(what) before the subscription")
+    check(!isOver, "\(what) after the end")
+    check(!isCancelled, "\(what) after cancel()")
+    check(!isInside, "\(what) within another")
+    check(peer.loop.isCurrent, "\(what) on another thread")
+  }
+
+  // MARK: Demand
+
+  private func request(_ count: Int?) {
+    if peer.isGone { return }
+    guard let subscription, !isOver, !isCancelled else { return }
+    add(count)
+    peer.note("requests \(count.map(String.init) ?? "unlimited") of \(plan.topic)")
+    subscription.request(count.map { .max($0) } ?? .unlimited)
+  }
+
+  private func add(_ count: Int?) {
+    if let count, requested != .max { requested += UInt64(count) } else { requested = .max }
+  }
+
+  private func ask(first: Bool = false) {
+    switch plan.demand {
+    case .unlimited:
+      if !first || peer.random.oneIn(2) {
+        request(nil)
+      } else {
+        later(within: .milliseconds(50)) { $0.request(nil) }
+      }
+    case .one: if !first || peer.random.oneIn(2) { request(1) }
+    case .bursts(let most): request(peer.random.next(in: 1...most))
+    }
+  }
+
+  /// What is returned for a value: all, some or none of the demand that is due now.
+  private func answer() -> Subscribers.Demand {
+    guard !hasLastRequest, requested != .max else { return .none }
+    if plan.cancelOneIn > 0, !peer.isSettling, peer.random.oneIn(plan.cancelOneIn * 20) {
+      cancel()
+      return .none
+    }
+    switch plan.demand {
+    case .unlimited: return .none
+    case .one where peer.random.oneIn(4): think()
+    case .one:
+      add(1)
+      return .max(1)
+    case .bursts(let most):
+      if peer.random.oneIn(3) {
+        // From within.
+        request(peer.random.next(in: 1...most))
+      } else if requested - received <= UInt64(most) / 2 {
+        think()
+      }
+    }
+    return .none
+  }
+
+  private func think() {
+    guard !isThinking else { return }
+    isThinking = true
+    later(within: plan.thinking) {
+      $0.isThinking = false
+      if !$0.hasLastRequest, $0.requested != .max { $0.ask() }
+    }
+  }
+
+  private func later(within delay: Duration, _ body: @escaping (LibrarySubscriber) -> Void) {
+    let delay = peer.isSettling ? .milliseconds(1) : peer.random.next(in: .zero...delay)
+    _ = peer.loop.schedule(after: delay) { [weak self] in
+      guard let self, !isOver, !isCancelled else { return }
+      body(self)
+    }
+  }
+
+  /// From another thread.
+  func meddle() {
+    guard !isOver, !isCancelled, subscription != nil else { return }
+    if plan.cancelOneIn > 0, !peer.isSettling, peer.random.oneIn(plan.cancelOneIn * 10) { return cancel() }
+    if !hasLastRequest, plan.demand != .unlimited, requested != .max { request(peer.random.next(in: 1...3)) }
+  }
+
+  private func cancel() {
+    guard !isOver, !isCancelled, let subscription else { return }
+    peer.note("cancels \(plan.topic)")
+    isCancelled = true
+    subscription.cancel()
+    if peer.random.oneIn(3) {
+      // Nobody minds a second time, or a late wish.
+      subscription.cancel()
+      subscription.request(.max(1))
+    }
+    self.subscription = nil
+    if peer.random.oneIn(2), !peer.isSettling, peer.loop.isCurrent {
+      peer.subscribe(plan, left: left, within: .milliseconds(100))
+    }
+    peer.over(self)
+  }
+
+  /// The client is closed, or about to be: all that is still to come is the end.
+  func disconnected() {
+    hasLastRequest = true
+  }
+
+  // MARK: Settling
+
+  func settle() {
+    later(within: .zero) { subscriber in
+      subscriber.hasLastRequest = true
+      switch subscriber.peer.random.next(below: 8) {
+      case 0: break
+      case 1...2: subscriber.request(subscriber.peer.random.next(in: 1...40))
+      default: subscriber.request(nil)
+      }
+    }
+  }
+
+  var unsettled: String? {
+    guard !isOver, !isCancelled else { return nil }
+    let state =
+      "\(title): next \(next.map(String.init) ?? "?"), \(received) of \(requested) received\(hasLastRequest ? "" : ", more to request")"
+    guard hasLastRequest else { return state }
+    if received == requested { return nil }
+    // What it would have to get can't be told before it has heard anything; but with marks that comes by itself.
+    guard let next else { return hearsMarks ? state : nil }
+    guard let epoch = oracle.onlyEpoch(of: plan.topic) ?? life?.epoch,
+      let life = oracle.lives.first(where: { $0.epoch == epoch }),
+      let head = life.head
+    else { return nil }
+    if next < head || hearsMarks && !isLive { return "\(state), head \(head)" }
+    return life.ending == nil ? nil : "\(state), and it has ended"
+  }
+}
+
+extension RemoteTopic.Start {
+  init(_ start: Subscribe.Start) {
+    self =
+      switch start {
+      case .replay: .replay
+      case .earliest: .earliest
+      case .new: .new
+      case .last(let count): .last(count)
+      case .offset(let offset): .offset(offset)
+      case .time(let time): .time(time)
+      }
+  }
+}

@@ -1,0 +1,128 @@
+import SluiceLog
+import SluiceWire
+import Synchronization
+
+@testable import SluiceBroker
+
+/// Looks into the broker: whether what it keeps is bounded, and gone when nobody needs it.
+final class BrokerInspector {
+  private struct Weak {
+    weak var connection: Connection?
+  }
+
+  private var broker: Broker { oracle.broker }
+  private unowned let oracle: Oracle
+  private var seen: [Weak] = []
+  private var lastSeen: UInt64 = 0
+
+  /// More than the longest single answer, and all that may come unasked in one turn.
+  private static let slack = 160 << 10
+
+  init(_ oracle: Oracle) {
+    self.oracle = oracle
+  }
+
+  /// Connections are counted from 1 again.
+  func restarted() {
+    lastSeen = 0
+  }
+
+  var connections: [Connection] { broker.contexts.flatMap(\.connections) }
+
+  /// What the broker has of a client: subscriptions and publications.
+  func attachments(of client: String) -> (subscriptions: Int, publications: Int) {
+    let taps = broker.core.registry.all.flatMap(\.taps)
+    return (
+      taps.flatMap(\.subscriptions).count { $0.connection.clientName == client },
+      taps.flatMap(\.publications).count { $0.connection.clientName == client }
+    )
+  }
+
+  func hasConnection(named name: String) -> Bool {
+    connections.contains { $0.clientName == name }
+  }
+
+  /// Takes note of new connections.
+  func look() {
+    for connection in connections where connection.id > lastSeen { seen.append(Weak(connection: connection)) }
+    lastSeen = max(lastSeen, connections.map(\.id).max() ?? 0)
+  }
+
+  /// What must hold at any time.
+  func checkBounds() {
+    let limits = broker.core.configuration.limits
+    for connection in connections {
+      let (answers, pending) = connection.waitingBytes
+      oracle.check(
+        answers <= limits.answers + Self.slack, 0,
+        "\(answers) bytes of answers wait for \(connection.clientName)")
+      oracle.check(
+        pending <= max(limits.gather, limits.answers) + limits.record + Self.slack, 0,
+        "\(pending) bytes wait for \(connection.clientName)")
+    }
+    let counted = broker.core.connections.load(ordering: .relaxed)
+    oracle.check(
+      counted == connections.count, 0, "\(connections.count) connections are counted as \(counted)")
+    for topic in broker.core.registry.all { check(topic) }
+  }
+
+  private func check(_ topic: Topic) {
+    let taps = topic.taps
+    let subscriptions = taps.reduce(0) { $0 + $1.subscriptions.count }
+    let publications = taps.reduce(0) { $0 + $1.publications.count }
+    oracle.check(
+      topic.subscriptions.load(ordering: .relaxed) == subscriptions, 0,
+      "\(topic.name) counts its \(subscriptions) subscriptions as \(topic.subscriptions.load(ordering: .relaxed))"
+    )
+    oracle.check(
+      topic.publications.load(ordering: .relaxed) == publications, 0,
+      "\(topic.name) counts its \(publications) publications as \(topic.publications.load(ordering: .relaxed))"
+    )
+    for tap in taps {
+      oracle.check(
+        !tap.subscriptions.isEmpty || !tap.publications.isEmpty, 0,
+        "\(topic.name) keeps a tap that nobody uses")
+      for (index, subscription) in tap.subscriptions.enumerated() {
+        oracle.check(
+          subscription.index == index && subscription.tap === tap, 0, "\(topic.name) misplaced a subscription"
+        )
+        oracle.check(
+          tap.loop.connections.contains { $0 === subscription.connection }, 0,
+          "\(topic.name) has a subscription of a connection that is gone")
+      }
+      for (index, publication) in tap.publications.enumerated() {
+        oracle.check(
+          publication.index == index && publication.tap === tap, 0, "\(topic.name) misplaced a publication")
+      }
+    }
+  }
+
+  /// What must hold when everybody has left.
+  func checkEmpty() {
+    look()
+    oracle.check(
+      connections.isEmpty, 0,
+      "everybody has left, but there are still \(connections.map { "\($0.clientName) (\($0.id))" })")
+    checkBounds()
+    for connection in seen.compactMap(\.connection) {
+      oracle.fail(0, "something keeps the connection of \(connection.clientName) in memory")
+    }
+    let registry = broker.core.registry
+    for topic in registry.all {
+      oracle.check(topic.taps.isEmpty, 0, "\(topic.name) has taps though everybody has left")
+    }
+    let kept = registry.all.reduce(0) { $0 + $1.log.statistics().memoryBytes }
+    oracle.check(
+      registry.pool.bytesInUse == kept, 0,
+      "\(registry.pool.bytesInUse) bytes of segments are in use where the logs have \(kept)")
+  }
+
+  /// Deletes what is left, and sees that its memory is given back.
+  func checkMemoryReturns() {
+    let registry = broker.core.registry
+    for name in registry.all.map(\.name).sorted() { try? registry.delete(name) }
+    oracle.check(
+      registry.pool.bytesInUse == 0, 0,
+      "\(registry.pool.bytesInUse) bytes of segments are in use without a topic")
+  }
+}

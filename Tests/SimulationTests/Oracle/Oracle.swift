@@ -1,0 +1,111 @@
+import SluiceIO
+import SluiceLog
+import SluiceWire
+
+@testable import SluiceBroker
+
+/// Knows what was sent, and judges what is received.
+///
+/// It follows the protocol's promises, not the broker's code; where a promise depends on what the broker had in memory, such as
+/// whether records that were skipped really were gone, it looks there.
+final class Oracle {
+  let chronicle: Chronicle
+  let wallClock: () -> Int64
+  private(set) var broker: Broker
+
+  private(set) var failures: [String] = []
+  /// Every life of every topic that anybody heard of, in that order.
+  private(set) var lives: [TopicLife] = []
+  private(set) var publications: [PublicationLedger] = []
+  var subscriptions: [SubscriptionLedger] = []
+
+  /// From here on the broker may refuse new streams, and closes connections.
+  var brokerIsStopping = false
+  /// It was stopped at once, or closed connections because the time for an orderly stop was up.
+  var brokerRanOutOfTime = false
+  /// Topics that somebody asked to delete.
+  var deletedTopics: Set<String> = []
+  /// A loop stood still for so long that healthy peers may look dead.
+  var excusesTimeouts = false
+
+  private var hasRestarted = false
+  /// Endings that producers asked for.
+  private var askedEndings: [(topic: String, ending: Complete.Ending)] = []
+
+  private static let mostFailures = 20
+
+  init(broker: Broker, chronicle: Chronicle, wallClock: @escaping () -> Int64) {
+    self.broker = broker
+    self.chronicle = chronicle
+    self.wallClock = wallClock
+  }
+
+  func fail(_ who: Int, _ what: String) {
+    chronicle.note(who, "WRONG: \(what)")
+    guard failures.count < Self.mostFailures else { return }
+    failures.append(who == 0 ? what : "peer \(who): \(what)")
+  }
+
+  func check(_ holds: Bool, _ who: Int, _ what: @autoclosure () -> String) {
+    if !holds { fail(who, what()) }
+  }
+
+  /// Another broker has taken the place of one that crashed, and knows nothing of it.
+  func restarted(_ broker: Broker) {
+    self.broker = broker
+    hasRestarted = true
+    for life in lives { life.topic = nil }
+  }
+
+  // MARK: Topics
+
+  /// The topic of that name as it is in the broker now.
+  func present(_ name: String) -> Topic? { broker.core.registry.find(name) }
+
+  func head(of topic: String) -> UInt64? { present(topic)?.log.head }
+
+  /// Whether the topic, as it is in the broker now, goes on.
+  func isOpen(_ topic: String) -> Bool { present(topic).map { $0.condition == .open } ?? false }
+
+  /// The life with this epoch, which somebody was told now.
+  func life(of topic: String, epoch: UInt64, who: Int) -> TopicLife {
+    if let life = lives.first(where: { $0.epoch == epoch }) {
+      check(life.name == topic, who, "epoch \(epoch) is told of \(topic) and of \(life.name)")
+      return life
+    }
+    check(epoch != 0, who, "\(topic) has epoch 0")
+    let present = present(topic)
+    let life = TopicLife(
+      name: topic, epoch: epoch, topic: present?.epoch == epoch ? present : nil, oracle: self)
+    lives.append(life)
+    return life
+  }
+
+  /// The epoch of a topic that is in its first life for certain.
+  func onlyEpoch(of topic: String) -> UInt64? {
+    deletedTopics.contains(topic) || hasRestarted ? nil : present(topic)?.epoch
+  }
+
+  func asked(toEnd topic: String, _ ending: Complete.Ending) {
+    askedEndings.append((topic, ending))
+  }
+
+  /// Whether somebody asked for this end.
+  func mayHaveEnded(_ topic: String, with ending: Complete.Ending) -> Bool {
+    askedEndings.contains { $0.topic == topic && $0.ending == ending }
+  }
+
+  // MARK: Publications
+
+  func makePublication(topic: String, acknowledges: Bool, who: Int) -> PublicationLedger {
+    let publication = PublicationLedger(
+      number: UInt32(publications.count + 1), topic: topic, acknowledges: acknowledges, peer: who,
+      oracle: self)
+    publications.append(publication)
+    return publication
+  }
+
+  func publication(_ number: UInt32) -> PublicationLedger? {
+    number >= 1 && number <= publications.count ? publications[Int(number) - 1] : nil
+  }
+}

@@ -1,0 +1,195 @@
+import Glibc
+import SluiceWire
+
+/// What one producer sent on one publication, and what it was told of it.
+final class PublicationLedger {
+  /// A batch that was sent.
+  struct Batch {
+    var firstSequence: Int
+    var count: Int
+    /// Its items, and where each one starts.
+    var bytes: [UInt8]
+    var starts: [Int]
+    /// When it was sent, by the wall clock.
+    var wallClock: Int64
+    /// The offset of its first record, once known.
+    var base: UInt64?
+  }
+
+  /// Every payload that is long enough begins with its publication and its sequence.
+  static let nameSize = 8
+
+  let number: UInt32
+  let topic: String
+  let acknowledges: Bool
+  let peer: Int
+  private unowned let oracle: Oracle
+
+  private(set) var life: TopicLife?
+  private(set) var batches: [Batch] = []
+  /// Records sent, granted and acknowledged.
+  private(set) var sent = 0
+  private(set) var granted: UInt64 = 0
+  private(set) var acknowledged = 0
+  private var lastAcknowledgedOffset: UInt64?
+  /// Everything sent is in the log, whether it was acknowledged or not: the broker has answered something later.
+  private(set) var isCertain = false
+  private(set) var isOver = false
+  /// Sent by the client library, which keeps epochs to itself.
+  var isOfLibrary = false
+
+  init(number: UInt32, topic: String, acknowledges: Bool, peer: Int, oracle: Oracle) {
+    self.number = number
+    self.topic = topic
+    self.acknowledges = acknowledges
+    self.peer = peer
+    self.oracle = oracle
+  }
+
+  // MARK: What the producer does
+
+  /// A batch goes out.
+  func send(_ bytes: [UInt8], starts: [Int]) {
+    batches.append(
+      Batch(
+        firstSequence: sent, count: starts.count, bytes: bytes, starts: starts, wallClock: oracle.wallClock())
+    )
+    sent += starts.count
+  }
+
+  // MARK: What the producer is told
+
+  func opened(_ frame: PublishOpened) {
+    oracle.check(life == nil && !isOver, peer, "PUBLISH_OPENED came twice for publication \(number)")
+    oracle.check(frame.grantedThrough > 0, peer, "publication \(number) begins without demand")
+    granted = frame.grantedThrough
+    life = oracle.life(of: topic, epoch: frame.epoch, who: peer)
+  }
+
+  /// It shows in which life of its topic its records are.
+  func found(in life: TopicLife) {
+    if self.life == nil { self.life = life }
+  }
+
+  /// The library says that all was acknowledged.
+  func acknowledgedAll() {
+    acknowledged = sent
+  }
+
+  func demanded(_ frame: Demand) {
+    oracle.check(life != nil && !isOver, peer, "DEMAND for publication \(number), which isn't open")
+    oracle.check(
+      frame.grantedThrough > granted, peer,
+      "publication \(number) was granted \(frame.grantedThrough) after \(granted)")
+    granted = max(granted, frame.grantedThrough)
+  }
+
+  func acknowledged(_ ack: Ack) {
+    guard let life, !isOver else {
+      return oracle.fail(peer, "ACK for publication \(number), which isn't open")
+    }
+    oracle.check(acknowledges, peer, "publication \(number) didn't ask for acknowledgements")
+    guard ack.through > acknowledged, ack.through <= sent else {
+      return oracle.fail(
+        peer,
+        "publication \(number) is acknowledged through \(ack.through), after \(acknowledged), of \(sent) sent"
+      )
+    }
+    if let lastAcknowledgedOffset {
+      oracle.check(
+        ack.lastOffset - lastAcknowledgedOffset >= ack.through - UInt64(acknowledged), peer,
+        "publication \(number) is acknowledged through \(ack.through)@\(ack.lastOffset) after \(acknowledged)@\(lastAcknowledgedOffset)"
+      )
+    }
+    if let head = life.head {
+      oracle.check(
+        ack.lastOffset < head, peer,
+        "publication \(number) is acknowledged at \(ack.lastOffset), but the head is \(head)")
+    }
+    acknowledged = Int(ack.through)
+    lastAcknowledgedOffset = ack.lastOffset
+    life.place(number, acknowledged - 1, at: ack.lastOffset, who: peer)
+  }
+
+  /// The broker has confirmed something that was asked of it after all that was sent.
+  func confirmed() {
+    isCertain = true
+  }
+
+  /// The stream has ended.
+  func ended() {
+    isOver = true
+  }
+
+  // MARK: Records
+
+  private func batchIndex(of sequence: Int) -> Int {
+    var low = 0
+    var high = batches.count - 1
+    while low < high {
+      let middle = (low + high + 1) / 2
+      if batches[middle].firstSequence <= sequence { low = middle } else { high = middle - 1 }
+    }
+    return low
+  }
+
+  func wallClock(of sequence: Int) -> Int64? {
+    sequence < sent ? batches[batchIndex(of: sequence)].wallClock : nil
+  }
+
+  /// Whether the body of a record is what was sent.
+  func matches(_ sequence: Int, _ body: UnsafeRawBufferPointer, isAttributed: Bool?) -> Bool {
+    let batch = batches[batchIndex(of: sequence)]
+    let start = batch.starts[sequence - batch.firstSequence]
+    return batch.bytes.withUnsafeBytes { bytes in
+      let word = RecordLayout.word(at: bytes.baseAddress! + start)
+      if let isAttributed, isAttributed != (RecordLayout.kind(word) == .attributed) { return false }
+      guard RecordLayout.length(word) == body.count else { return false }
+      let expected = bytes[(start + RecordLayout.wordSize)...].prefix(body.count)
+      return body.elementsEqualBytes(UnsafeRawBufferPointer(rebasing: expected))
+    }
+  }
+
+  /// Learns the offset of one record.
+  ///
+  /// - Returns: the place of its batch, when that wasn't known before and is possible.
+  func place(_ sequence: Int, at offset: UInt64, who: Int) -> (base: UInt64, firstSequence: Int, count: Int)?
+  {
+    let index = batchIndex(of: sequence)
+    let batch = batches[index]
+    let position = UInt64(sequence - batch.firstSequence)
+    guard offset >= position else {
+      oracle.fail(who, "record \(sequence) of publication \(number) is at \(offset), the middle of its batch")
+      return nil
+    }
+    let base = offset - position
+    if let known = batch.base {
+      oracle.check(
+        known == base, who,
+        "record \(sequence) of publication \(number) is at \(offset) and at \(known + position)")
+      return nil
+    }
+    // Ahead of it and behind it, its own producer's batches keep their order.
+    if let before = batches[..<index].last(where: { $0.base != nil }) {
+      let room = UInt64(batch.firstSequence - before.firstSequence)
+      oracle.check(
+        base >= before.base! + room, who,
+        "record \(sequence) of publication \(number) is at \(offset), ahead of what was sent before")
+    }
+    if let after = batches[(index + 1)...].first(where: { $0.base != nil }) {
+      let room = UInt64(after.firstSequence - batch.firstSequence)
+      oracle.check(
+        base + room <= after.base!, who,
+        "record \(sequence) of publication \(number) is at \(offset), behind what was sent after")
+    }
+    batches[index].base = base
+    return (base, batch.firstSequence, batch.count)
+  }
+}
+
+extension UnsafeRawBufferPointer {
+  /// Comparing bytes one by one takes too long where nothing is optimised.
+  func elementsEqualBytes(_ other: UnsafeRawBufferPointer) -> Bool {
+    count == other.count && (isEmpty || memcmp(baseAddress!, other.baseAddress!, count) == 0)
+  }
+}

@@ -1,0 +1,258 @@
+import SluiceLog
+import SluiceWire
+
+@testable import SluiceBroker
+
+/// One subscription, from SUBSCRIBE to its last frame: what it asked for, and whether what it got is that.
+final class SubscriptionLedger {
+  let request: Subscribe
+  let peer: Int
+  private unowned let oracle: Oracle
+
+  private(set) var life: TopicLife?
+  /// The offset that must come next.
+  private(set) var next: UInt64 = 0
+  private(set) var liveOffset: UInt64 = 0
+  private(set) var isLive = false
+  /// The most that was granted in any DEMAND sent.
+  private(set) var granted: UInt64
+  private(set) var delivered: UInt64 = 0
+  private(set) var missed: UInt64 = 0
+  private var time: Int64 = .min
+
+  enum End {
+    case completed
+    case failed(ErrorCode)
+    case cancelled
+    case cutOff
+  }
+
+  private(set) var end: End?
+  private(set) var isCancelling = false
+
+  /// SUBSCRIBED was the last frame, and a LAG must follow it.
+  private var initialLag: UInt64 = 0
+
+  /// What the broker had when SUBSCRIBE was sent; its answer is from between then and when it comes.
+  private var before: (epoch: UInt64, head: UInt64, oldest: UInt64, kept: UInt64)?
+
+  init(_ request: Subscribe, peer: Int, oracle: Oracle) {
+    self.request = request
+    self.peer = peer
+    self.oracle = oracle
+    granted = request.grantedThrough
+    if let topic = oracle.present(request.topic) {
+      before = (topic.epoch, topic.log.head, topic.oldest, topic.kept(at: oracle.wallClock()))
+    }
+  }
+
+  /// Nothing more can be expected than what has come: all that is there, or all that was asked for.
+  var isSatisfied: Bool {
+    guard end == nil else { return true }
+    guard let life, let topic = life.topic, !isCancelling, initialLag == 0 else { return false }
+    if next >= liveOffset, !isLive { return false }
+    // A completion needs no demand.
+    return next >= topic.log.head ? topic.condition == .open : delivered == granted && life.isPresent
+  }
+
+  var state: String {
+    let head = life?.head.map(String.init) ?? "?"
+    return
+      "\(title): next \(next), live \(liveOffset)\(isLive ? "" : " not yet"), head \(head), \(delivered) of \(granted) delivered\(isCancelling ? ", cancelling" : "")"
+  }
+
+  private var title: String { "subscription to \(request.topic) (\(request.start))" }
+
+  private func check(_ holds: Bool, _ what: @autoclosure () -> String) {
+    if !holds { fail(what()) }
+  }
+
+  private func fail(_ what: String) {
+    oracle.fail(peer, "\(title), next \(next): \(what)")
+  }
+
+  /// Common to all frames of an open subscription.
+  private func stands(_ what: String) -> Bool {
+    guard life != nil else {
+      fail("\(what) before SUBSCRIBED")
+      return false
+    }
+    if let end {
+      fail("\(what) after its end, \(end)")
+      return false
+    }
+    if initialLag > 0 {
+      fail("\(what) where a LAG of \(initialLag) had to follow SUBSCRIBED")
+      initialLag = 0
+    }
+    return true
+  }
+
+  // MARK: What the subscriber does
+
+  func grants(_ through: UInt64) {
+    granted = max(granted, through)
+  }
+
+  func cancels() {
+    isCancelling = true
+  }
+
+  // MARK: What it receives
+
+  func subscribed(_ frame: Subscribed) {
+    check(life == nil && end == nil, "SUBSCRIBED came twice")
+    let life = oracle.life(of: request.topic, epoch: frame.epoch, who: peer)
+    self.life = life
+    next = frame.nextOffset
+    liveOffset = frame.liveOffset
+    check(
+      request.epoch == 0 || request.epoch == frame.epoch,
+      "epoch \(frame.epoch) where \(request.epoch) was meant")
+    check(next <= liveOffset, "SUBSCRIBED at \(next), live at \(liveOffset)")
+    checkStart(life)
+  }
+
+  private func checkStart(_ life: TopicLife) {
+    let before = before?.epoch == life.epoch ? before : nil
+    let isResuming = request.epoch != 0
+    let firstBefore = (isResuming ? before?.oldest : before?.kept) ?? 0
+    let firstAfter = (isResuming ? life.oldest : life.firstKept) ?? .max
+    let headBefore = before?.head ?? 0
+    let headAfter = life.head ?? .max
+    func inside(_ offset: UInt64, _ low: UInt64, _ high: UInt64) {
+      check(low <= offset && offset <= high, "starts at \(offset), which isn't in \(low)...\(high)")
+    }
+    if case .offset(let offset) = request.start {
+      inside(next, max(offset, firstBefore), max(offset, firstAfter))
+      inside(liveOffset, max(headBefore, next), max(headAfter, next))
+      if next > offset {
+        check(request.lag == .skip, "starts with a lag, where it asked to fail")
+        initialLag = next - offset
+      }
+      return
+    }
+    inside(liveOffset, headBefore, headAfter)
+    switch request.start {
+    case .new: check(next == liveOffset, "starts before what is new")
+    case .last(let count):
+      inside(
+        next, max(firstBefore, liveOffset - min(liveOffset, count)),
+        max(firstAfter, liveOffset - min(liveOffset, count)))
+    case .replay, .earliest:
+      inside(next, firstBefore, min(firstAfter, liveOffset))
+      if let settings = life.topic?.settings, settings.replayAge == TopicSettings.unlimited, !isResuming,
+        settings.replayBytes == TopicSettings.unlimited, let limit = settings.replayRecords
+      {
+        check(next == liveOffset - min(limit, liveOffset), "starts where \(limit) records are kept")
+      }
+    case .time: inside(next, min(firstBefore, liveOffset), liveOffset)
+    case .offset: break
+    }
+  }
+
+  func deliver(_ header: DeliverHeader, _ batch: UnsafeRawBufferPointer) {
+    guard stands("DELIVER"), let life else { return }
+    let count = UInt64(header.count)
+    check(header.firstOffset == next, "DELIVER of \(count) from \(header.firstOffset)")
+    check(
+      delivered + count <= granted,
+      "\(delivered + count) records were delivered where \(granted) were granted")
+    if isLive {
+      check(header.firstOffset >= liveOffset, "a replayed record after LIVE")
+    } else {
+      check(header.firstOffset < liveOffset, "a record from \(liveOffset) on, before LIVE")
+      check(header.firstOffset + count <= liveOffset, "a batch of \(count) across LIVE at \(liveOffset)")
+    }
+    var records = BatchIterator(batch, count: header.count, time: time)
+    var offset = header.firstOffset
+    do {
+      while let record = try records.next() {
+        check(record.time != .min, "record \(offset) has no time")
+        check(record.time >= time, "record \(offset) is older than the one before")
+        time = record.time
+        life.observe(record, at: offset, who: peer)
+        offset += 1
+      }
+    } catch {
+      fail("a malformed batch: \(error)")
+    }
+    delivered += count
+    next = header.firstOffset + count
+  }
+
+  func live(_ frame: Live) {
+    guard stands("LIVE") else { return }
+    check(!isLive, "LIVE came twice")
+    check(next >= liveOffset, "LIVE before \(liveOffset)")
+    check(frame.nextOffset == next, "LIVE names \(frame.nextOffset)")
+    isLive = true
+  }
+
+  func lag(_ frame: Lag) {
+    if initialLag > 0 {
+      check(
+        frame.missed == initialLag && frame.nextOffset == next,
+        "LAG of \(frame.missed) to \(frame.nextOffset) where \(initialLag) were missed from the start")
+      initialLag = 0
+    } else {
+      guard stands("LAG") else { return }
+      check(frame.missed > 0, "LAG of nothing")
+      check(frame.nextOffset == next + frame.missed, "LAG of \(frame.missed) to \(frame.nextOffset)")
+      check(request.lag == .skip, "LAG where it asked to fail")
+      if let oldest = life?.oldest {
+        check(frame.nextOffset <= oldest, "LAG to \(frame.nextOffset), while the log has all from \(oldest)")
+      }
+      next = frame.nextOffset
+    }
+    missed += frame.missed
+  }
+
+  func completed(_ frame: Complete) {
+    guard stands("COMPLETE"), let life else { return }
+    check(isLive, "COMPLETE before LIVE")
+    let isBeyond =
+      if case .offset(let offset) = request.start { offset == next && delivered == 0 } else { false }
+    life.told(frame.ending, at: next, isBeyond: isBeyond, who: peer)
+    end = .completed
+  }
+
+  func failed(_ fault: Fault) {
+    check(end == nil, "ERROR after its end")
+    switch fault.code {
+    case .topicDeleted:
+      check(oracle.deletedTopics.contains(request.topic), "a deleted topic, which nobody deleted")
+      if let life { check(!life.isPresent, "topic-deleted, while the topic is there") }
+    case .lagged:
+      check(request.lag == .fail, "ERROR lagged, where it asked to skip")
+      if let oldest = life?.oldest {
+        check(next < oldest, "ERROR lagged, while the log has all from \(oldest)")
+      }
+    case .epochChanged:
+      check(life == nil && request.epoch != 0, "ERROR epoch-changed, out of season")
+      check(oracle.present(request.topic)?.epoch != request.epoch, "epoch-changed, while it is the same")
+    case .shuttingDown:
+      check(life == nil && oracle.brokerIsStopping, "ERROR shutting-down, out of season")
+    default: fail("ERROR \(fault.code): \(fault.message)")
+    }
+    end = .failed(fault.code)
+  }
+
+  func cancelled() {
+    check(isCancelling, "CANCELLED without CANCEL")
+    end = .cancelled
+  }
+
+  /// The connection is gone.
+  func cutOff() {
+    if end == nil { end = .cutOff }
+  }
+}
+
+extension Topic {
+  /// The oldest record in memory.
+  var oldest: UInt64 { log.cursor(at: .earliest, resuming: true).cursor.nextOffset }
+
+  /// The oldest record that a late subscriber gets at this time.
+  func kept(at wallClock: Int64) -> UInt64 { log.statistics(now: wallClock).firstOffset }
+}

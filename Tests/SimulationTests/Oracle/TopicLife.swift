@@ -1,0 +1,194 @@
+import SluiceLog
+import SluiceWire
+
+@testable import SluiceBroker
+
+/// One life of a topic, as it shows in what everybody was sent and told: which record has which offset, and how it ended.
+final class TopicLife {
+  let name: String
+  let epoch: UInt64
+  /// Nil when nobody has it any more: it was deleted, or lost with its broker.
+  weak var topic: Topic?
+  private unowned let oracle: Oracle
+
+  /// What is known of an offset.
+  private struct Slot {
+    /// 0: not known.
+    var publication: UInt32 = 0
+    var sequence = 0
+    var time: Int64?
+  }
+
+  private var slots: [Slot] = []
+  /// Records without a name in their payload whose place in a batch isn't known yet.
+  private var nameless: [UInt64: [UInt8]] = [:]
+
+  /// The ending that a subscriber or the ending's producer was told of.
+  private(set) var ending: Complete.Ending?
+  /// The head at which somebody was told that the topic had ended.
+  private(set) var endOffset: UInt64?
+
+  init(name: String, epoch: UInt64, topic: Topic?, oracle: Oracle) {
+    self.name = name
+    self.epoch = epoch
+    self.topic = topic
+    self.oracle = oracle
+  }
+
+  /// Whether the broker still has this life.
+  var isPresent: Bool { oracle.present(name)?.epoch == epoch }
+
+  var head: UInt64? { topic?.log.head }
+
+  /// The oldest record in memory: nobody can be sent one before it.
+  var oldest: UInt64? { topic?.oldest }
+
+  /// The oldest record that a late subscriber gets.
+  var firstKept: UInt64? { topic?.kept(at: oracle.wallClock()) }
+
+  // MARK: Records
+
+  /// Somebody received a record.
+  func observe(_ record: BatchIterator.Record, at offset: UInt64, who: Int) {
+    reach(offset)
+    let index = Int(offset)
+    if let time = slots[index].time {
+      oracle.check(
+        time == record.time, who, "\(name)@\(offset) has time \(record.time), for others it had \(time)")
+    } else {
+      slots[index].time = record.time
+    }
+    if slots[index].publication == 0 {
+      guard let name = Self.name(in: record) else {
+        nameless[offset] = Array(record.body)
+        return
+      }
+      place(name.publication, name.sequence, at: offset, who: who)
+      guard slots[index].publication != 0 else { return }
+    }
+    compare(record.body, isAttributed: record.isAttributed, at: offset, who: who)
+  }
+
+  private func compare(_ body: UnsafeRawBufferPointer, isAttributed: Bool?, at offset: UInt64, who: Int) {
+    let slot = slots[Int(offset)]
+    guard let publication = oracle.publication(slot.publication) else { return }
+    if !publication.matches(slot.sequence, body, isAttributed: isAttributed) {
+      oracle.fail(
+        who,
+        "\(name)@\(offset) should be record \(slot.sequence) of publication \(slot.publication); its \(body.count) bytes aren't"
+      )
+    }
+    guard let time = slot.time, let sent = publication.wallClock(of: slot.sequence) else { return }
+    oracle.check(
+      sent <= time && time <= oracle.wallClock(), who,
+      "\(name)@\(offset) has time \(time), was sent at \(sent), and now it is \(oracle.wallClock())")
+  }
+
+  /// Somebody learned that a publication's record stands at this offset; so the rest of its batch stands around it.
+  func place(_ number: UInt32, _ sequence: Int, at offset: UInt64, who: Int) {
+    if let publication = oracle.publication(number), publication.isOfLibrary, publication.topic == name {
+      publication.found(in: self)
+    }
+    guard let publication = oracle.publication(number), publication.life === self, sequence < publication.sent
+    else {
+      return oracle.fail(
+        who, "\(name)@\(offset) names record \(sequence) of publication \(number), which nobody sent here")
+    }
+    guard let batch = publication.place(sequence, at: offset, who: who) else { return }
+    reach(batch.base + UInt64(batch.count) - 1)
+    for position in 0..<batch.count {
+      let offset = batch.base + UInt64(position)
+      let index = Int(offset)
+      guard slots[index].publication == 0 else {
+        oracle.fail(
+          who,
+          "\(name)@\(offset) is record \(batch.firstSequence + position) of publication \(number) and record \(slots[index].sequence) of publication \(slots[index].publication)"
+        )
+        continue
+      }
+      slots[index].publication = number
+      slots[index].sequence = batch.firstSequence + position
+      if let body = nameless.removeValue(forKey: offset) {
+        body.withUnsafeBytes { compare($0, isAttributed: nil, at: offset, who: who) }
+      }
+    }
+  }
+
+  private func reach(_ offset: UInt64) {
+    while slots.count <= offset { slots.append(Slot()) }
+    if let endOffset, offset >= endOffset {
+      oracle.fail(0, "\(name)@\(offset) comes after the topic's end at \(endOffset)")
+    }
+  }
+
+  private static func name(in record: BatchIterator.Record) -> (publication: UInt32, sequence: Int)? {
+    var payload = record.body
+    if record.isAttributed, let attributes = try? RecordAttributes(record.body) {
+      payload = attributes.payload
+    }
+    guard payload.count >= PublicationLedger.nameSize else { return nil }
+    return (
+      UInt32(littleEndian: payload.loadUnaligned(as: UInt32.self)),
+      Int(UInt32(littleEndian: payload.loadUnaligned(fromByteOffset: 4, as: UInt32.self)))
+    )
+  }
+
+  // MARK: The end
+
+  /// Somebody was told how the topic ended; and at which offset, if it was a subscriber.
+  ///
+  /// - Parameter isBeyond: it had asked for an offset that the topic didn't reach.
+  func told(_ told: Complete.Ending, at offset: UInt64?, isBeyond: Bool = false, who: Int) {
+    oracle.check(
+      oracle.mayHaveEnded(name, with: told), who, "\(name) ended with \(told), which nobody asked for")
+    if let ending {
+      oracle.check(ending == told, who, "\(name) ended with \(told), for others with \(ending)")
+    }
+    ending = told
+    guard let offset else { return }
+    if let endOffset {
+      oracle.check(
+        offset == endOffset || isBeyond && offset > endOffset, who,
+        "\(name) ended at \(offset), for others at \(endOffset)")
+    } else if !isBeyond {
+      oracle.check(slots.count <= offset, who, "\(name) ended at \(offset), but has \(slots.count) records")
+      endOffset = offset
+    }
+  }
+
+  /// What must hold when nothing happens any more. Reads the log itself, as a last subscriber.
+  func audit() {
+    guard let log = topic?.log else { return }
+    if let endOffset {
+      oracle.check(log.head == endOffset, 0, "\(name) ended at \(endOffset), but its head is \(log.head)")
+    }
+    oracle.check(
+      slots.count <= log.head, 0, "\(name) gave out offset \(slots.count - 1), its head is \(log.head)")
+    var (cursor, _) = log.cursor(at: .earliest, resuming: true)
+    var time = cursor.pendingTimeMark ?? .min
+    while case .slice(let slice) = log.next(&cursor, bytes: .max) {
+      var records = BatchIterator(slice.bytes, count: UInt32(slice.count), time: time)
+      var offset = slice.firstOffset
+      do {
+        while let record = try records.next() {
+          observe(record, at: offset, who: 0)
+          offset += 1
+        }
+      } catch {
+        oracle.fail(0, "the log of \(name) is malformed: \(error)")
+      }
+      time = records.time
+    }
+    oracle.check(
+      cursor.nextOffset == log.head, 0, "\(name) can be read to \(cursor.nextOffset), its head is \(log.head)"
+    )
+    // Of the library's, some may have published here without anybody having seen it.
+    let publications = oracle.publications.filter { $0.life === self || $0.life == nil && $0.topic == name }
+    let (sent, acknowledged) = publications.reduce((0, 0)) {
+      ($0.0 + $1.sent, $0.1 + ($1.life == nil ? 0 : $1.acknowledged))
+    }
+    oracle.check(
+      log.head >= acknowledged && log.head <= sent, 0,
+      "\(name) has \(log.head) records; \(sent) were sent, \(acknowledged) acknowledged")
+  }
+}

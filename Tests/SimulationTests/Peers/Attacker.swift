@@ -1,0 +1,176 @@
+import Glibc
+import SluiceIO
+import SluiceWire
+
+/// A client that does something wrong on purpose, and checks that it gets what it deserves, and nothing worse.
+final class Attacker: ByteStreamHandler {
+  let attack: Attack
+  let number: Int
+  let topic: String
+  let loop: SimulatedLoop
+  private unowned let simulation: Simulation
+  private(set) var stream: (any ByteStream)?
+  private var decoder = FrameDecoder(maximumFrame: 1 << 24, openingAt: .client)
+  private var outbox: [UInt8] = []
+  private var welcome: Welcome?
+  private var answers = 0
+  private var hasExpectedError = false
+  private var isProbing = false
+  private(set) var isDone = false
+  /// What it gets may be the network's doing.
+  var isDisturbed = false
+
+  private static let probe: UInt64 = 0xF00D
+
+  init(_ attack: Attack, number: Int, topic: String, loop: SimulatedLoop, simulation: Simulation) {
+    self.attack = attack
+    self.number = number
+    self.topic = topic
+    self.loop = loop
+    self.simulation = simulation
+  }
+
+  private var oracle: Oracle { simulation.oracle }
+
+  private func note(_ what: @autoclosure () -> String) {
+    oracle.chronicle.note(number, what())
+  }
+
+  /// On the loop.
+  func connect() {
+    note("attacks: \(attack.kind)")
+    _ = simulation.world.network.connect(to: simulation.address, on: loop) { [weak self] result in
+      guard let self, !isDone else { return }
+      switch result {
+      case .success(let stream):
+        self.stream = stream
+        stream.start(self)
+        if attack.beginsWithHandshake { send(attack.hello().encoded(stream: 0)) } else { strike() }
+      case .failure: isDone = true
+      }
+    }
+  }
+
+  private func strike() {
+    if attack.doesNotRead {
+      stream?.readsPaused = true
+      _ = loop.schedule(after: .milliseconds(200)) { [weak self] in self?.stream?.readsPaused = false }
+    }
+    send(attack.bytes(welcome, topic: topic))
+    guard case .harmless = attack.expectation else { return }
+    probe()
+  }
+
+  /// Sees whether the connection still lives.
+  private func probe() {
+    isProbing = true
+    send(Ping(token: Self.probe).encoded(stream: 0))
+  }
+
+  private func send(_ bytes: [UInt8]) {
+    outbox += bytes
+    streamWritable()
+  }
+
+  // MARK: Bytes
+
+  func streamWritable() {
+    guard !outbox.isEmpty, let stream else { return }
+    let result = outbox.withUnsafeMutableBytes { bytes in
+      var vector = iovec(iov_base: bytes.baseAddress!, iov_len: bytes.count)
+      return withUnsafePointer(to: &vector) { stream.write(UnsafeBufferPointer(start: $0, count: 1)) }
+    }
+    if case .wrote(let count) = result { outbox.removeFirst(count) }
+  }
+
+  func streamReadable() {
+    guard let stream else { return }
+    var buffer = [UInt8](repeating: 0, count: 8_192)
+    buffer.withUnsafeMutableBytes { buffer in
+      switch stream.read(into: buffer) {
+      case .wouldBlock: break
+      case .end, .failed: over()
+      case .bytes(let count):
+        do {
+          try decoder.decode(UnsafeRawBufferPointer(rebasing: buffer[..<count])) {
+            header, body throws(WireError) in
+            try receive(header, body)
+            return !isDone
+          }
+        } catch {
+          oracle.fail(number, "\(attack.kind): the broker broke the protocol: \(error)")
+          leave()
+        }
+      }
+    }
+  }
+
+  func streamFailed(_ error: IOError) { over() }
+
+  private func receive(_ header: FrameHeader, _ body: UnsafeRawBufferPointer) throws(WireError) {
+    oracle.chronicle.mix(UInt64(header.type.rawValue))
+    note("\(attack.kind) gets \(SimulatedPeer.describe(header, body))")
+    switch header.type {
+    case .welcome:
+      welcome = try Welcome(body: body)
+      strike()
+    case .pong:
+      guard try Pong(body: body).token == Self.probe else { answers += 1; return }
+      survived()
+    case .ping where attack.kind != .halfFrame:
+      send(Pong(token: try Ping(body: body).token).encoded(stream: 0))
+    case .topics, .subscribed: answers += 1
+    case .error: judge(try Fault(body: body), header.stream)
+    default: break
+    }
+  }
+
+  private func judge(_ fault: Fault, _ stream: UInt32) {
+    if [.shuttingDown, .topicEnded, .topicDeleted].contains(fault.code) {
+      // Somebody else was faster.
+      hasExpectedError = true
+      if stream != 0, !isProbing { probe() }
+      return
+    }
+    switch attack.expectation {
+    case .refused(let codes) where stream == 0 && codes.contains(fault.code): hasExpectedError = true
+    case .streamEnds(let codes) where stream == 1 && codes.contains(fault.code):
+      oracle.check(!hasExpectedError, number, "\(attack.kind): the same error twice")
+      hasExpectedError = true
+      probe()
+    default:
+      if fault.code == .keepaliveTimeout, isDisturbed || oracle.excusesTimeouts { break }
+      oracle.fail(number, "\(attack.kind) on \(stream) is answered with \(fault.code): \(fault.message)")
+    }
+  }
+
+  /// The connection still lives.
+  private func survived() {
+    if attack.doesNotRead, !oracle.brokerIsStopping, !hasExpectedError {
+      oracle.check(
+        answers == Attack.floodSize, number,
+        "\(attack.kind): \(answers) answers to \(Attack.floodSize) questions")
+    }
+    leave()
+  }
+
+  /// The broker has ended the connection.
+  private func over() {
+    guard !isDone else { return }
+    if !isDisturbed, !oracle.brokerIsStopping, !oracle.excusesTimeouts {
+      if case .refused = attack.expectation {
+        oracle.check(hasExpectedError, number, "\(attack.kind): the connection ended without a word")
+      } else {
+        oracle.fail(number, "\(attack.kind): the connection ended")
+      }
+    }
+    leave()
+  }
+
+  func leave() {
+    isDone = true
+    let stream = stream
+    self.stream = nil
+    stream?.close()
+  }
+}

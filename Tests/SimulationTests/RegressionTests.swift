@@ -1,0 +1,73 @@
+import SluiceClient
+import SluiceIO
+import SluiceWire
+import Testing
+
+@testable import SluiceBroker
+
+/// What seeds once found, told without chance. Each failed when it was written.
+@Suite struct RegressionTests {
+  @Test func aStreamRefusedByAStoppingBrokerEndsOnce() throws {
+    let small = try SmallWorld()
+    let client = small.connect()
+    // Keeps the connection open while the broker drains: it has a record and no demand for it.
+    client.send(Subscribe(topic: "a", grantedThrough: 0), stream: 1)
+    client.send(PublishOpen(topic: "a", acknowledgement: .none), stream: 2)
+    client.publish([[1]], from: 0, stream: 2)
+    small.settle(.milliseconds(20))
+    small.broker.shutdown()
+    small.settle(.milliseconds(1))
+    client.send(Subscribe(topic: "a", grantedThrough: 0), stream: 9)
+    client.send(Demand(grantedThrough: 5), stream: 9)
+    small.settle(.milliseconds(20))
+    #expect(client.frames(on: 9).map(\.header.type) == [.error])
+  }
+
+  @Test func questionsWhoseAnswersNobodyReadsDoNotFillTheMemory() throws {
+    let small = try SmallWorld { $0.limits.answers = 20_000 }
+    let client = small.connect()
+    for number in 0..<40 {
+      let name = "topic-\(number)-" + String(repeating: "x", count: 200)
+      client.send(TopicCreate(topic: name, settings: TopicSettings()), stream: 1)
+      small.settle(.milliseconds(5))
+    }
+    client.forget()
+    client.isPaused = true
+    let questions = 300
+    // In one write, so that the broker reads them all at once.
+    client.send((0..<questions).flatMap { _ in TopicList(after: "", limit: 40).encoded(stream: 1) })
+    var most = 0
+    for _ in 0..<200 {
+      small.settle(.milliseconds(1))
+      let waiting = small.broker.contexts[0].connections.map(\.waitingBytes).map { $0.answers + $0.pending }
+      most = max(most, waiting.max() ?? 0)
+    }
+    #expect(most > 10_000)
+    #expect(most < 20_000 + 65_536)
+    client.isPaused = false
+    let isAnswered = small.world.run(limit: .seconds(20)) { client.frames.count == questions }
+    #expect(isAnswered)
+    #expect(Set(client.types) == [.topics])
+  }
+
+  @Test func aHelloThatTheTransportTakesInPiecesArrives() throws {
+    var conditions = SimulatedConditions.calm
+    conditions.bufferSize = 10
+    let small = try SmallWorld(conditions: conditions)
+    let outcome = Shared<Result<Client, ClientError>?>(nil)
+    Client.connect(to: small.address, network: small.world.network, loop: small.loop) { outcome.set($0) }
+    small.settle(.seconds(1))
+    #expect(throws: Never.self) { try outcome.value?.get() }
+    #expect(outcome.value != nil)
+  }
+
+  @Test func aStrangerIsToldThatThisIsNotItsProtocol() throws {
+    let small = try SmallWorld()
+    let client = small.connect(raw: true)
+    client.send(Array("GET / HTTP/1.1\r\n\r\n".utf8))
+    small.settle()
+    #expect(client.types == [.error])
+    #expect(try client.frames.first?.decoded(Fault.self).code == .notSluice)
+    #expect(client.hasEnded)
+  }
+}

@@ -1,0 +1,45 @@
+import SluiceBroker
+import SluiceIO
+import SluiceWire
+
+/// A story made from a seed: who takes part, how the network is, and what goes wrong when.
+struct Scenario: Sendable {
+  enum Ending: Sendable {
+    /// Everything settles, then everybody leaves.
+    case settled
+    /// The broker is asked to stop in the middle of it.
+    case shutdown(Duration)
+    /// It is asked twice.
+    case stop(Duration)
+  }
+
+  var seed: UInt64
+  var conditions = SimulatedConditions()
+  var brokerLoops = 1
+  var peerLoops = 1
+  var limits = BrokerLimits()
+  var topicDefaults = TopicSettings(
+    replayRecords: TopicSettings.unlimited, replayBytes: TopicSettings.unlimited,
+    replayAge: TopicSettings.unlimited)
+  var drainTime: Duration = .seconds(5)
+  var topics: [TopicPlan] = []
+  var peers: [PeerPlan] = []
+  var disturbances: [Disturbance] = []
+  var length: Duration = .seconds(1)
+  var ending = Ending.settled
+
+  /// The broker's deadline for silent peers, in milliseconds.
+  var keepalive: UInt32 { limits.keepalive }
+
+  /// The longest record that the broker takes, in bytes.
+  var longestRecord: Int { limits.record }
+
+  var configuration: BrokerConfiguration {
+    var configuration = BrokerConfiguration()
+    configuration.limits = limits
+    configuration.topicDefaults = topicDefaults
+    configuration.drainTime = drainTime
+    configuration.identity = seed | 1 << 63
+    return configuration
+  }
+}

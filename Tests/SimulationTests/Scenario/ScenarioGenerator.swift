@@ -1,0 +1,210 @@
+import SluiceBroker
+import SluiceIO
+import SluiceWire
+
+extension Scenario {
+  /// The story of that seed.
+  static func random(_ seed: UInt64) -> Scenario {
+    var generator = ScenarioGenerator(seed: seed)
+    return generator.make()
+  }
+}
+
+/// Draws everything that a scenario consists of.
+private struct ScenarioGenerator {
+  let seed: UInt64
+  var random: SeededRandom
+  /// Large records, so that logs drop what somebody hasn't read yet.
+  var isBulky = false
+  /// Nothing but delays: whatever isn't told then is a fault of the broker.
+  var isPeaceful = false
+
+  init(seed: UInt64) {
+    self.seed = seed
+    random = SeededRandom(seed: seed &* 0xd134_2543_de82_ef95 &+ 1)
+  }
+
+  mutating func make() -> Scenario {
+    isBulky = random.oneIn(5)
+    isPeaceful = random.oneIn(3)
+    var scenario = Scenario(seed: seed)
+    scenario.brokerLoops = random.next(in: 1...4)
+    scenario.peerLoops = random.next(in: 1...3)
+    scenario.length = random.next(in: .milliseconds(200) ... .milliseconds(2_000))
+    scenario.conditions = conditions()
+    scenario.limits = limits()
+    scenario.drainTime = random.next(in: .milliseconds(500) ... .seconds(5))
+    if random.oneIn(2) { scenario.topicDefaults = settings(complete: true) }
+    scenario.topics = (0..<random.next(in: 1...3)).map { number in
+      TopicPlan(
+        name: ["orders", "prices.eu", "log"][number],
+        settings: random.oneIn(2) ? settings(complete: false) : nil)
+    }
+    scenario.peers = (0..<random.next(in: 2...6)).map { _ in peer(in: scenario) }
+    // Somebody has to say something.
+    if scenario.peers.allSatisfy(\.producers.isEmpty) {
+      scenario.peers[0].producers = [producer(on: scenario.topics[0].name)]
+    }
+    scenario.disturbances = disturbances(in: scenario)
+    switch random.next(below: 4) {
+    case 0: scenario.ending = .shutdown(random.next(in: .zero...scenario.length))
+    case 1 where random.oneIn(4): scenario.ending = .stop(random.next(in: .zero...scenario.length))
+    default: break
+    }
+    return scenario
+  }
+
+  // MARK: The surroundings
+
+  private mutating func conditions() -> SimulatedConditions {
+    var conditions = SimulatedConditions()
+    conditions.latency = .microseconds(10)...random.next(in: .microseconds(50) ... .milliseconds(5))
+    conditions.bufferSize = isBulky ? random.next(in: 8_192...262_144) : random.next(in: 200...65_536)
+    conditions.wakeDelay = .zero...random.next(in: .zero ... .microseconds(500))
+    conditions.timerLateness = random.next(in: .zero ... .milliseconds(2))
+    conditions.lateEventOneIn = random.next(in: 0...8)
+    if conditions.lateEventOneIn == 1 { conditions.lateEventOneIn = 2 }
+    conditions.shortWriteOneIn = random.next(in: 0...8)
+    conditions.partialReadOneIn = random.next(in: 0...8)
+    conditions.splitOneIn = random.next(in: 0...8)
+    if random.oneIn(4) { conditions.refusedOneIn = 8 }
+    if random.oneIn(4) {
+      conditions.bytesPerSecond = isBulky ? 20_000_000 : random.next(in: 200_000...5_000_000)
+    }
+    return conditions
+  }
+
+  private mutating func limits() -> BrokerLimits {
+    var limits = BrokerLimits()
+    limits.record = isBulky ? 100_000 : random.next(in: 300...60_000)
+    limits.frame = max(limits.record + 1_024, 65_536) + random.next(in: 0...65_536)
+    limits.keepalive = UInt32(random.next(in: 400...3_000))
+    limits.producerWindow = UInt64(random.oneIn(3) ? random.next(in: 2...20) : random.next(in: 20...2_000))
+    limits.gather = random.oneIn(2) ? 4_096 : random.next(in: 4_096...300_000)
+    limits.answers = random.oneIn(2) ? 4_096 : random.next(in: 4_096...300_000)
+    limits.streams = 200
+    limits.handshake = .milliseconds(500)
+    return limits
+  }
+
+  private mutating func settings(complete: Bool) -> TopicSettings {
+    func some(_ value: Int) -> UInt64? {
+      value < 0 ? (complete ? TopicSettings.unlimited : nil) : UInt64(value)
+    }
+    var settings = TopicSettings()
+    settings.replayRecords = some(random.oneIn(2) ? -1 : random.next(in: 0...(random.oneIn(2) ? 20 : 500)))
+    settings.replayBytes = some(random.oneIn(2) ? -1 : random.next(in: 0...(isBulky ? 500_000 : 20_000)))
+    settings.replayAge = some(random.oneIn(3) ? random.next(in: 0...1_000) : -1)
+    return settings
+  }
+
+  // MARK: Peers
+
+  private mutating func peer(in scenario: Scenario) -> PeerPlan {
+    var peer = PeerPlan()
+    peer.usesLibrary = random.oneIn(3)
+    peer.loop = random.next(in: 0...scenario.peerLoops - 1)
+    peer.connectsAfter = random.oneIn(3) ? random.next(in: .zero...scenario.length) : .zero
+    peer.maximumFrame = UInt32(max(scenario.limits.record + 1_024, 65_536) + random.next(in: 0...100_000))
+    peer.keepalive = UInt32(random.next(in: 400...4_000))
+    if random.oneIn(3) {
+      peer.readSize = random.oneIn(2) ? 64 << 10 : random.next(in: 100...4_000)
+      peer.pauseOneIn = random.next(in: 2...10)
+      peer.pauses = .zero...random.next(in: .milliseconds(1) ... .milliseconds(40))
+    } else {
+      peer.heartbeats = random.oneIn(2)
+    }
+    peer.reconnects = !random.oneIn(4)
+    peer.farewell = Departure.allCases[random.next(in: 0...3)]
+    for topic in scenario.topics {
+      if random.oneIn(3) { peer.producers.append(producer(on: topic.name)) }
+      for _ in 0..<random.next(in: 0...2) { peer.subscribers.append(subscriber(on: topic.name)) }
+    }
+    return peer
+  }
+
+  private mutating func producer(on topic: String) -> ProducerPlan {
+    var producer = ProducerPlan(topic: topic)
+    producer.acknowledges = !random.oneIn(4)
+    producer.batch = 1...(random.oneIn(3) ? 1 : random.next(in: 1...50))
+    producer.burst = 1...random.next(in: 1...100)
+    producer.pauses = .zero...random.next(in: .zero ... .milliseconds(20))
+    producer.records = random.next(in: 1...(random.oneIn(3) ? 400 : 100))
+    producer.sizes = 0...(random.oneIn(2) ? 40 : 1_500)
+    if isBulky {
+      producer.records = random.next(in: 40...160)
+      producer.sizes = 0...48_000
+      producer.batch = 1...4
+    }
+    switch random.next(below: 10) {
+    case 0: producer.finale = .complete
+    case 1: producer.finale = .fail
+    case 2...3: producer.finale = .cancel
+    default: break
+    }
+    producer.continues = !random.oneIn(4)
+    return producer
+  }
+
+  private mutating func subscriber(on topic: String) -> SubscriberPlan {
+    var subscriber = SubscriberPlan(topic: topic)
+    switch random.next(below: 8) {
+    case 0: subscriber.start = .earliest
+    case 1: subscriber.start = .new
+    case 2: subscriber.start = .last(random.next(below: 100))
+    case 3: subscriber.start = .offset(random.next(below: 100))
+    default: break
+    }
+    subscriber.lag = random.oneIn(3) ? .fail : .skip
+    switch random.next(below: 4) {
+    case 0...1: subscriber.demand = .unlimited
+    case 2: subscriber.demand = .one
+    default: subscriber.demand = .bursts(random.next(in: 1...(random.oneIn(2) ? 8 : 200)))
+    }
+    subscriber.thinking = random.oneIn(2) ? .zero : random.next(in: .zero ... .milliseconds(100))
+    subscriber.repeatsGrants = random.oneIn(3)
+    subscriber.cancelOneIn = random.oneIn(3) ? random.next(in: 1...5) : 0
+    subscriber.subscriptions = random.next(in: 1...4)
+    subscriber.resumes = !random.oneIn(3)
+    return subscriber
+  }
+
+  // MARK: What goes wrong
+
+  private mutating func disturbances(in scenario: Scenario) -> [Disturbance] {
+    var all: [Disturbance] = []
+    for _ in 0..<random.next(in: 0...8) {
+      let time = random.next(in: .zero...scenario.length)
+      if let kind = random.oneIn(3) || isPeaceful ? request(in: scenario) : trouble(in: scenario) {
+        all.append(Disturbance(time: time, kind: kind))
+      }
+    }
+    return all.sorted { $0.time < $1.time }
+  }
+
+  private mutating func request(in scenario: Scenario) -> Disturbance.Kind? {
+    let topic = scenario.topics[random.next(in: 0...scenario.topics.count - 1)].name
+    switch random.next(below: 8) {
+    case 0...2: return .show(topic: topic)
+    case 3: return .list
+    case 4: return .create(topic: topic)
+    case 5: return .delete(topic: topic)
+    default: return .attack(Attack.random(&random))
+    }
+  }
+
+  private mutating func trouble(in scenario: Scenario) -> Disturbance.Kind {
+    let peer = random.next(in: 0...scenario.peers.count - 1)
+    switch random.next(below: 8) {
+    case 6: return .kill(peer: peer)
+    case 7 where random.oneIn(2): return .crash(random.next(in: .milliseconds(1) ... .seconds(1)))
+    case 0: return .hangUp(peer: peer, Departure.allCases[random.next(in: 0...3)])
+    case 1...2: return .cut(peer: peer, random.next(in: .milliseconds(1) ... .seconds(5)))
+    case 3: return .reset(peer: peer)
+    case 4: return .partition(random.next(in: .milliseconds(1) ... .seconds(3)))
+    default:
+      let loops = scenario.brokerLoops + scenario.peerLoops
+      return .stall(loop: random.next(in: 0...loops - 1), random.next(in: .milliseconds(1) ... .seconds(1)))
+    }
+  }
+}
