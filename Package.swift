@@ -15,6 +15,8 @@ let package = Package(
     .library(name: "PortableCombine", targets: ["PortableCombine"]),
     .library(name: "SluiceClient", targets: ["SluiceClient"]),
     .library(name: "SluiceBroker", targets: ["SluiceBroker"]),
+    .executable(name: "sluiced", targets: ["SluiceDaemon"]),
+    .executable(name: "sluice", targets: ["SluiceTool"]),
   ],
   targets: [
     // epoll, eventfd, signalfd: not in the toolchain's Glibc overlay.
@@ -35,6 +37,17 @@ let package = Package(
       swiftSettings: settings),
     .target(
       name: "SluiceClient", dependencies: ["PortableCombine", "SluiceWire", "SluiceIO"],
+      swiftSettings: settings),
+
+    // The programs, and what their command lines have in common.
+    .target(name: "SluiceCommand", dependencies: ["SluiceIO"], swiftSettings: settings),
+    .executableTarget(
+      name: "SluiceDaemon",
+      dependencies: ["SluiceCommand", "SluiceBroker", "SluiceIO", "SluiceWire", "CLinux"],
+      swiftSettings: settings),
+    .executableTarget(
+      name: "SluiceTool",
+      dependencies: ["SluiceCommand", "SluiceClient", "PortableCombine", "SluiceIO", "SluiceWire"],
       swiftSettings: settings),
 
     // Tests: a folder per module, and what they share.
@@ -60,9 +73,22 @@ let package = Package(
       ],
       swiftSettings: settings),
     .testTarget(
+      name: "SluiceCommandTests",
+      dependencies: [
+        "SluiceCommand", "SluiceDaemon", "SluiceTool", "SluiceBroker", "SluiceIO", "SluiceWire",
+      ],
+      swiftSettings: settings),
+    .testTarget(
       name: "SimulationTests",
       dependencies: [
         "SluiceBroker", "SluiceClient", "SluiceIO", "SluiceLog", "SluiceWire", "PortableCombine",
+        "TestSupport",
+      ],
+      swiftSettings: settings),
+    .testTarget(
+      name: "IntegrationTests",
+      dependencies: [
+        "SluiceDaemon", "SluiceTool", "SluiceClient", "PortableCombine", "SluiceWire", "CLinux",
         "TestSupport",
       ],
       swiftSettings: settings),

@@ -1,0 +1,124 @@
+/// Reads arguments as GNU programs do: `--name value`, `--name=value`, options and operands in any order, `--` before
+/// operands that begin with a dash.
+public struct ArgumentParser {
+  private let page: CommandPage
+  private let options: [String: CommandOption]
+
+  /// - Parameter shared: options that the command takes as well, because all of its program do.
+  public init(_ page: CommandPage, shared: [CommandOption] = []) {
+    self.page = page
+    options = Dictionary(
+      (page.options + shared).map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
+  }
+
+  /// Reads `arguments`, without the program's name.
+  ///
+  /// - Parameter environment: where options that weren't given are looked up.
+  /// - Throws: ``UsageError``.
+  public func parse(
+    _ arguments: some Sequence<String>, environment: (String) -> String? = { _ in nil }
+  ) throws(UsageError) -> ParsedArguments {
+    var parsed = try scan(arguments, stopsAtOperand: false).parsed
+    guard !parsed.wantsHelp else { return parsed }
+    try addEnvironment(environment, to: &parsed)
+    try check(parsed.operands)
+    return parsed
+  }
+
+  /// Reads options up to the first operand.
+  ///
+  /// - Returns: what was read, and the operand with everything after it.
+  /// - Throws: ``UsageError``.
+  public func parseHead(
+    _ arguments: some Sequence<String>
+  ) throws(UsageError) -> (parsed: ParsedArguments, rest: [String]) {
+    try scan(arguments, stopsAtOperand: true)
+  }
+
+  private func scan(
+    _ arguments: some Sequence<String>, stopsAtOperand: Bool
+  ) throws(UsageError) -> (parsed: ParsedArguments, rest: [String]) {
+    var parsed = ParsedArguments()
+    var left = Array(arguments)[...]
+    while let argument = left.popFirst() {
+      if argument == "--" {
+        if stopsAtOperand { return (parsed, Array(left)) }
+        parsed.operands += left
+        break
+      }
+      // A dash alone is an operand: by custom, standard input.
+      guard argument.hasPrefix("-"), argument != "-" else {
+        if stopsAtOperand { return (parsed, [argument] + left) }
+        parsed.operands.append(argument)
+        continue
+      }
+      if argument == "--help" || argument == "-h" {
+        parsed.wantsHelp = true
+        return (parsed, [])
+      }
+      try read(argument, &left, into: &parsed)
+    }
+    return (parsed, [])
+  }
+
+  private func read(
+    _ argument: String, _ left: inout ArraySlice<String>, into parsed: inout ParsedArguments
+  ) throws(UsageError) {
+    let parts = argument.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+    let name = String(parts[0].dropFirst(2))
+    guard argument.hasPrefix("--"), let option = options[name] else {
+      throw unknown(String(parts[0]))
+    }
+    if let reason = option.unavailable { throw UsageError(reason) }
+    var value = parts.count > 1 ? String(parts[1]) : nil
+    if option.value == nil {
+      guard value == nil else { throw UsageError("--\(name) takes no value") }
+      value = ""
+    } else if value == nil {
+      value = left.popFirst()
+    }
+    guard let value else {
+      throw UsageError("--\(name) needs a value: --\(name) \(option.value ?? "")")
+    }
+    if option.isRepeatable {
+      parsed.values[name, default: []].append(value)
+    } else {
+      parsed.values[name] = [value]
+    }
+  }
+
+  private func addEnvironment(
+    _ environment: (String) -> String?, to parsed: inout ParsedArguments
+  ) throws(UsageError) {
+    for (name, option) in options.sorted(by: { $0.key < $1.key }) where parsed.values[name] == nil {
+      guard let variable = option.environment, let text = environment(variable), !text.isEmpty else {
+        continue
+      }
+      if let reason = option.unavailable { throw UsageError("\(variable): \(reason)") }
+      parsed.origins[name] = variable
+      parsed.values[name] =
+        option.isRepeatable ? text.split { $0 == "," || $0 == " " }.map(String.init) : [text]
+    }
+  }
+
+  private func check(_ operands: [String]) throws(UsageError) {
+    let needed = page.operands.filter { $0.arity == .required }
+    guard operands.count >= needed.count else {
+      throw UsageError("\(page.word) needs \(needed[operands.count].name)")
+    }
+    if page.operands.last?.arity == .repeated { return }
+    guard operands.count <= page.operands.count else {
+      throw UsageError("'\(operands[page.operands.count])' is one argument too many")
+    }
+  }
+
+  private func unknown(_ argument: String) -> UsageError {
+    let available = options.values.filter { $0.unavailable == nil }.map(\.name).sorted() + ["help"]
+    let word = String(argument.drop { $0 == "-" })
+    if let nearest = Spelling.nearest(to: word, in: available) {
+      return UsageError("there is no option \(argument); did you mean --\(nearest)?")
+    }
+    let hint = page.operands.isEmpty ? "" : "; an argument that begins with a dash goes behind --"
+    return UsageError("there is no option \(argument)\(hint)")
+  }
+}

@@ -1,0 +1,49 @@
+/// An option of a command, as it is parsed and as it is explained: there is one place for both.
+public struct CommandOption: Sendable {
+  /// Without dashes: `listen` for `--listen`.
+  public var name: String
+  /// What stands for the value in the help, `ADDR`; nil for an option without one.
+  public var value: String?
+  /// What it does, in a sentence or two; wrapped by the help.
+  public var help: String
+  /// Given several times, all count; otherwise the last one does.
+  public var isRepeatable: Bool
+  /// The environment variable that sets the same.
+  public var environment: String?
+  /// What holds when it isn't given, as it would be written.
+  public var standard: String?
+  /// Why it can't be used, for an option that is known but isn't there: it is refused with this, and left out of the help.
+  public var unavailable: String?
+
+  public init(
+    _ name: String, value: String? = nil, help: String, isRepeatable: Bool = false,
+    environment: String? = nil, standard: String? = nil, unavailable: String? = nil
+  ) {
+    self.name = name
+    self.value = value
+    self.help = help
+    self.isRepeatable = isRepeatable
+    self.environment = environment
+    self.standard = standard
+    self.unavailable = unavailable
+  }
+}
+
+/// An argument of a command that isn't an option.
+public struct Operand: Sendable {
+  public enum Arity: Sendable {
+    case required
+    case optional
+    /// Any number of them, none included. Only as the last operand.
+    case repeated
+  }
+
+  /// What stands for it in the help: `TOPIC`.
+  public var name: String
+  public var arity: Arity
+
+  public init(_ name: String, _ arity: Arity = .required) {
+    self.name = name
+    self.arity = arity
+  }
+}

@@ -1,0 +1,31 @@
+import Glibc
+
+/// Writes to a file descriptor, whole, or says why not.
+public enum Descriptor {
+  /// Writes all of `bytes`, waiting as long as it takes.
+  ///
+  /// - Returns: 0, or the system's error number; `EPIPE` when nobody reads any more. What was written before may be part of `bytes`.
+  public static func writeAll(_ bytes: UnsafeRawBufferPointer, to descriptor: Int32) -> Int32 {
+    var rest = bytes
+    while !rest.isEmpty {
+      let count = Glibc.write(descriptor, rest.baseAddress, rest.count)
+      if count >= 0 {
+        rest = UnsafeRawBufferPointer(rebasing: rest[count...])
+      } else if errno == EAGAIN {
+        // Somebody else has made the pipe or terminal that we share with them non-blocking.
+        var waiting = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+        _ = poll(&waiting, 1, -1)
+      } else if errno != EINTR {
+        return errno
+      }
+    }
+    return 0
+  }
+
+  /// Writes `text` whole. Returns as ``writeAll(_:to:)``.
+  @discardableResult
+  public static func write(_ text: String, to descriptor: Int32) -> Int32 {
+    var text = text
+    return text.withUTF8 { writeAll(UnsafeRawBufferPointer($0), to: descriptor) }
+  }
+}

@@ -1,0 +1,79 @@
+import SluiceIO
+
+/// Readers of the values that options take, for `ParsedArguments.value(_:_:)`.
+public enum Values {
+  /// A whole number in `range`. `1k` is 1,000, `2M` 2,000,000; `_` may separate digits.
+  public static func count(in range: ClosedRange<UInt64> = 0...UInt64.max) -> (String) throws(ValueError) ->
+    UInt64
+  {
+    { text throws(ValueError) in
+      var digits = text.filter { $0 != "_" }[...]
+      var factor: UInt64 = 1
+      switch digits.last {
+      case "k", "K": factor = 1_000
+      case "M": factor = 1_000_000
+      case "G": factor = 1_000_000_000
+      default: break
+      }
+      if factor > 1 { digits.removeLast() }
+      guard digits.first?.isNumber == true, let number = UInt64(digits) else {
+        throw ValueError("'\(text)' isn't a whole number")
+      }
+      let (product, overflow) = number.multipliedReportingOverflow(by: factor)
+      guard !overflow, range.contains(product) else { throw outOfRange(text, range) }
+      return product
+    }
+  }
+
+  /// A count or `unlimited`, which is `UInt64.max`.
+  public static func countOrUnlimited(
+    in range: ClosedRange<UInt64> = 0...UInt64.max
+  ) -> (String) throws(ValueError) -> UInt64 {
+    { text throws(ValueError) in
+      if text == "unlimited" { return UInt64.max }
+      guard text.first?.isNumber == true else {
+        throw ValueError("'\(text)' is neither a whole number nor 'unlimited'")
+      }
+      return try count(in: range)(text)
+    }
+  }
+
+  /// One of a few words.
+  ///
+  /// - Parameter meanings: the words and what they stand for, in the order in which a message names them.
+  public static func choice<Value>(_ meanings: KeyValuePairs<String, Value>) -> (String) throws(ValueError) ->
+    Value
+  {
+    { text throws(ValueError) in
+      if let found = meanings.first(where: { $0.key == text }) { return found.value }
+      let words = meanings.map(\.key)
+      if let nearest = Spelling.nearest(to: text, in: words) {
+        throw ValueError("there is no '\(text)'; did you mean '\(nearest)'?")
+      }
+      let all = words.dropLast().joined(separator: ", ") + " or " + (words.last ?? "")
+      throw ValueError("there is no '\(text)'; it can be \(all)")
+    }
+  }
+
+  /// `HOST:PORT`, `[V6]:PORT` or `unix:PATH`.
+  public static func address(_ text: String) throws(ValueError) -> SocketAddress {
+    if text.hasPrefix("tls://") {
+      throw ValueError(
+        "'\(text)': there is no TLS in this version; use a loopback address, HOST:PORT or unix:PATH")
+    }
+    do {
+      return try SocketAddress(parsing: text)
+    } catch {
+      throw ValueError(error.description)
+    }
+  }
+
+  private static func outOfRange(_ text: String, _ range: ClosedRange<UInt64>) -> ValueError {
+    if range.upperBound == .max {
+      return range.lowerBound == 0
+        ? ValueError("\(text) is too large")
+        : ValueError("\(text) is too small; it must be at least \(range.lowerBound)")
+    }
+    return ValueError("\(text) isn't between \(range.lowerBound) and \(range.upperBound)")
+  }
+}

@@ -1,0 +1,137 @@
+import Glibc
+import SluiceBroker
+import SluiceCommand
+import SluiceIO
+import Synchronization
+
+/// The broker as a process: what is printed, what is logged, and what signals do.
+final class Daemon: Sendable {
+  private let settings: BrokerConfiguration
+  private let logger: Logger
+  private let broker: Broker
+  /// Runs on the main thread, and delivers signals.
+  private let loop: EpollLoop
+  private let stops = Atomic(0)
+
+  /// - Throws: `UsageError` when the system can't give what the settings ask for.
+  init(_ settings: DaemonSettings) throws(UsageError) {
+    self.settings = settings.broker
+    logger = Logger(level: settings.logLevel, format: settings.logFormat)
+    do {
+      loop = try EpollLoop(name: "signals")
+      broker = try Broker(settings.broker)
+    } catch {
+      throw UsageError("cannot start: \(error)")
+    }
+  }
+
+  /// Listens, says so, and serves until a signal ends it. Blocks the calling thread.
+  ///
+  /// - Throws: `UsageError` when an address can't be bound; nothing has been printed then.
+  func run() throws(UsageError) {
+    let descriptors = Descriptors.raiseLimit()
+    let addresses: [SocketAddress]
+    do {
+      addresses = try broker.start()
+    } catch {
+      throw UsageError(Self.explained(error))
+    }
+    let signals = try listenForSignals()
+    for address in addresses {
+      Descriptor.write("sluiced listening on \(address)\n", to: STDOUT_FILENO)
+      logger.log(.info, "listening", ["address": .text(address.description)])
+      warn(ifOpen: address)
+    }
+    Descriptor.write("sluiced ready\n", to: STDOUT_FILENO)
+    logger.log(
+      .info, "ready",
+      [
+        "version": .text(Version.text), "pid": .number(Int64(getpid())),
+        "loops": .number(Int64(settings.loops ?? LoopGroup.availableCores)),
+        "descriptors": .number(Int64(descriptors)),
+      ])
+    broker.whenStopped { [loop] in loop.stop() }
+    loop.run()
+    withExtendedLifetime(signals) {}
+    logger.log(.info, "stopped")
+  }
+
+  // MARK: Signals
+
+  private func listenForSignals() throws(UsageError) -> ProcessSignals {
+    do {
+      return try ProcessSignals.deliver([.terminate, .interrupt, .hangUp], to: loop) { [self] signal in
+        received(signal)
+      }
+    } catch {
+      throw UsageError("cannot start: \(error)")
+    }
+  }
+
+  private func received(_ signal: ProcessSignal) {
+    let name = Self.name(of: signal)
+    guard signal != .hangUp else {
+      return logger.log(.warning, "there is no configuration file to reread", ["signal": .text(name)])
+    }
+    switch stops.add(1, ordering: .relaxed).newValue {
+    case 1:
+      logger.log(
+        .info, "stopping",
+        ["signal": .text(name), "drain": .text(TimeSpan.exact(settings.drainTime))])
+      broker.shutdown()
+    case 2:
+      logger.log(.warning, "stopping at once", ["signal": .text(name)])
+      broker.stop()
+    default:
+      // Asked three times: whatever keeps it from ending isn't worth waiting for.
+      _exit(ExitCode.failure.rawValue)
+    }
+  }
+
+  private static func name(of signal: ProcessSignal) -> String {
+    switch signal {
+    case .hangUp: "SIGHUP"
+    case .interrupt: "SIGINT"
+    case .terminate: "SIGTERM"
+    }
+  }
+
+  // MARK: What people should know
+
+  /// A variable that looks like one of ours but isn't may be a typing error. It may as well be somebody else's, so it
+  /// doesn't keep the daemon from starting.
+  func warnAboutEnvironment(_ page: CommandPage) {
+    let known = page.options.compactMap(\.environment)
+    for name in Environment.names(withPrefix: "SLUICED_") where !known.contains(name) {
+      guard let nearest = Spelling.nearest(to: name, in: known) else { continue }
+      logger.log(
+        .warning, "this environment variable means nothing here",
+        ["name": .text(name), "nearest": .text(nearest)])
+    }
+  }
+
+  private func warn(ifOpen address: SocketAddress) {
+    guard case .host(let host, _) = address, !Self.isLoopback(host) else { return }
+    logger.log(
+      .warning,
+      "whoever reaches this address can read and write every topic: there is neither TLS nor authentication",
+      ["address": .text(address.description)])
+  }
+
+  private static func isLoopback(_ host: String) -> Bool {
+    host == "localhost" || host == "::1" || host.hasPrefix("127.")
+  }
+
+  private static func explained(_ error: any Error) -> String {
+    guard let error = error as? IOError else { return "cannot start: \(error)" }
+    let advice =
+      switch error.code {
+      case EADDRINUSE: "; stop the program that has it, or choose another address with --listen"
+      case EACCES, EPERM: "; choose a port from 1024 on, or a path that this user may write, with --listen"
+      case ENOENT, ENOTDIR: "; choose a path in a directory that exists with --listen"
+      case EADDRNOTAVAIL: "; this machine has no such address: choose another with --listen"
+      default: ""
+      }
+    return "cannot \(error)\(advice)"
+  }
+}

@@ -1,0 +1,166 @@
+import SluiceBroker
+import SluiceCommand
+import SluiceIO
+import SluiceWire
+
+/// Everything that the daemon is told when it starts.
+struct DaemonSettings {
+  var broker = BrokerConfiguration()
+  var logLevel = LogLevel.info
+  var logFormat = LogFormat.text
+
+  /// The settings, in the order of the help.
+  static func all() -> [Setting] { listeners() + topics() + limits() + logs() + unavailable() }
+
+  /// - Throws: `UsageError` for a value that can't be read, or that the broker can't work with.
+  init(_ arguments: ParsedArguments) throws(UsageError) {
+    self.init()
+    let settings = Self.all()
+    for setting in settings { try setting.apply(arguments, &self) }
+    if arguments.has("max-record"), !arguments.has("max-frame") {
+      let needed = broker.limits.record.addingReportingOverflow(64 << 10)
+      broker.limits.frame = max(broker.limits.frame, needed.overflow ? .max : needed.partialValue)
+    }
+    do {
+      try broker.validate()
+    } catch {
+      throw Self.renamed(error.description, by: settings)
+    }
+  }
+
+  init() {}
+
+  /// The broker speaks of its configuration; whoever started the daemon thinks of options.
+  private static func renamed(_ message: String, by settings: [Setting]) -> UsageError {
+    for setting in settings {
+      guard let path = setting.path, message.hasPrefix("\(path):") else { continue }
+      return UsageError("--\(setting.option.name)\(message.dropFirst(path.count))")
+    }
+    return UsageError(message)
+  }
+
+  // MARK: The settings
+
+  private static func listeners() -> [Setting] {
+    let standard = DaemonSettings().broker.listen.map(\.description).joined(separator: ",")
+    let listen = CommandOption(
+      "listen", value: "ADDR",
+      help: "Accept connections there: HOST:PORT, [V6]:PORT or unix:PATH; port 0 takes a free one.",
+      isRepeatable: true, standard: standard)
+    let loops = CommandOption(
+      "loops", value: "N", help: "Event loops, each a thread.", standard: "one per core")
+    return [
+      Setting(listen, path: "listen") { arguments, settings throws(UsageError) in
+        let addresses = try arguments.values("listen", Values.address)
+        if !addresses.isEmpty { settings.broker.listen = addresses }
+      },
+      Setting(loops, path: "loops") { arguments, settings throws(UsageError) in
+        if let count = try arguments.value("loops", Values.count(in: 1...1024)) {
+          settings.broker.loops = Int(count)
+        }
+      },
+    ]
+  }
+
+  private static func topics() -> [Setting] {
+    [
+      .replay(
+        "replay-records", "N", \.broker.topicDefaults.replayRecords,
+        "Records that a new topic keeps for late subscribers, or 'everything'.",
+        read: Values.count(), write: { String($0) }),
+      .replay(
+        "replay-bytes", "SIZE", \.broker.topicDefaults.replayBytes,
+        "Bytes that a new topic keeps for late subscribers, or 'everything'.",
+        read: ByteSize.parse, write: ByteSize.exact),
+      .replay(
+        "replay-age", "TIME", \.broker.topicDefaults.replayAge,
+        "Age up to which a new topic keeps records for late subscribers, or 'everything'.",
+        read: { text throws(ValueError) in UInt64(try milliseconds(text)) },
+        write: { TimeSpan.exact(.milliseconds(Int64(clamping: $0))) }),
+    ]
+  }
+
+  private static func limits() -> [Setting] {
+    [
+      .count(
+        "max-connections", \.broker.limits.connections, path: "limits.connections", "Connections at a time."),
+      .size(
+        "max-record", \.broker.limits.record, path: "limits.record",
+        "The longest record: payload, key and headers together."),
+      .size(
+        "max-frame", \.broker.limits.frame, path: "limits.frame",
+        "The longest frame; follows --max-record when that needs more."),
+      .count(
+        "max-streams", \.broker.limits.streams, path: "limits.streams",
+        "Subscriptions, publications and requests at a time on one connection."),
+      .count("max-topics", \.broker.limits.topics, path: "limits.topics", "Topics at a time."),
+      .count(
+        "producer-window", \.broker.limits.producerWindow, path: "limits.producerWindow",
+        "Records that a producer may send ahead of what the broker has taken in."),
+      Setting(
+        "keepalive", "TIME", \.broker.limits.keepalive, path: "limits.keepalive",
+        "The silence after which a peer is given up; 0 for never. A client may ask for less.",
+        read: { text throws(ValueError) in
+          guard let time = UInt32(exactly: try milliseconds(text)) else {
+            throw ValueError("'\(text)' is too long; 49 days is the most")
+          }
+          return time
+        },
+        write: { TimeSpan.exact(.milliseconds(Int64($0))) }),
+      .duration(
+        "handshake", \.broker.limits.handshake, "How long a new connection may take to introduce itself."),
+      .size(
+        "gather", \.broker.limits.gather, path: "limits.gather",
+        "Bytes gathered for one connection before it is another one's turn."),
+      .size(
+        "answers", \.broker.limits.answers, path: "limits.answers",
+        "Bytes of answers that may wait for a client to read them, before nothing more is read from it."),
+      .size(
+        "pooled-memory", \.broker.limits.pooledMemory, path: "limits.pooledMemory",
+        "Freed memory of topics that is kept for new records."),
+      .duration(
+        "drain", \.broker.drainTime,
+        "How long an orderly stop waits for subscribers to take what they were granted."),
+    ]
+  }
+
+  private static func logs() -> [Setting] {
+    [
+      Setting(
+        "log-level", "LEVEL", \.logLevel, "What is logged on standard error: debug, info, warning or error.",
+        read: Values.choice(["debug": .debug, "info": .info, "warning": .warning, "error": .error]),
+        write: { $0.name }),
+      Setting(
+        "log-format", "FORMAT", \.logFormat, "How: text or json, one object a line.",
+        read: Values.choice(["text": .text, "json": .json]), write: { $0.rawValue }),
+      Setting(
+        CommandOption(
+          "admin", value: "off", help: "There is no admin listener in this version.", standard: "off")
+      ) { arguments, _ throws(UsageError) in
+        if let text = arguments.text("admin"), text != "off" {
+          throw UsageError(
+            "--admin: there is no admin listener in this version; leave it out, or say --admin off")
+        }
+      },
+    ]
+  }
+
+  /// What is announced for later is refused for what it is, rather than as a typing error.
+  private static func unavailable() -> [Setting] {
+    let byOptions = "sluiced is configured by options and environment variables (see sluiced --help)"
+    return [
+      ("config", "FILE", "--config: there is no configuration file in this version; \(byOptions)"),
+      (
+        "check-config", "FILE", "--check-config: there is no configuration file in this version; \(byOptions)"
+      ),
+      ("data", "DIR", "--data: topics are kept in memory only in this version; leave it out"),
+    ].map { name, value, reason in
+      Setting(CommandOption(name, value: value, help: "", unavailable: reason)) { _, _ in }
+    }
+  }
+
+  private static func milliseconds(_ text: String) throws(ValueError) -> Int64 {
+    let (seconds, attoseconds) = try TimeSpan.parse(text).components
+    return seconds * 1000 + attoseconds / 1_000_000_000_000_000
+  }
+}

@@ -1,0 +1,183 @@
+import Glibc
+import PortableCombine
+import SluiceClient
+import SluiceCommand
+import SluiceIO
+import Synchronization
+
+/// One `sluice bench` at work, on a thread of its own that waits for the others.
+struct Benchmark {
+  enum Failure: Error {
+    case client(ClientError)
+    case said(String)
+    case interrupted
+  }
+
+  private let command: BenchCommand
+  private let server: SocketAddress
+  private let topic: String
+  private let isStopped = Shared(Atomic(false))
+
+  /// Publishers go no further ahead of the slowest subscriber than so many bytes: less than a topic keeps, so that nothing is lost.
+  private static let windowBytes = 16 << 20
+
+  init(_ command: BenchCommand, _ server: SocketAddress) {
+    self.command = command
+    self.server = server
+    topic = "bench.\(getpid()).\(UInt64(MonotonicClock.now) % 1_000_000_007)"
+  }
+
+  /// Makes `run()` come to an end, the topic deleted. From any thread.
+  func interrupt() {
+    isStopped.value.store(true, ordering: .relaxed)
+  }
+
+  private var isInterrupted: Bool { isStopped.value.load(ordering: .relaxed) }
+
+  func run() -> Result<BenchReport, Failure> {
+    do throws(Failure) {
+      return .success(try measure())
+    } catch {
+      return .failure(error)
+    }
+  }
+
+  private func measure() throws(Failure) -> BenchReport {
+    let network = SocketNetwork()
+    let receiving = try loops(min(command.subscribers, max(1, LoopGroup.availableCores - 1)), "receive")
+    let sending = try loops(1, "send")
+    defer { for loop in receiving + sending { loop.stop() } }
+
+    let control = try connect(network, sending[0])
+    try attempt { () throws(ClientError) in
+      _ = try Waiting.answer { control.createTopic(topic, completion: $0) }
+    }
+    defer { _ = try? Waiting.answer { control.deleteTopic(topic, completion: $0) } }
+
+    var subscribers: [BenchSubscriber] = []
+    for index in 0..<command.subscribers {
+      let client = try connect(network, receiving[index % receiving.count])
+      let subscriber = BenchSubscriber(client, demand: command.demand)
+      client.topic(topic).subscribe(subscriber)
+      subscribers.append(subscriber)
+    }
+    var publishers: [BenchPublisher] = []
+    for index in 0..<command.publishers {
+      let client = try connect(network, sending[index % sending.count])
+      publishers.append(BenchPublisher(client, topic: topic, size: command.size))
+    }
+    var report = BenchReport(
+      server: "\(server) (\(control.broker.software))", size: command.size, publishers: command.publishers,
+      subscribers: command.subscribers)
+    report.throughput = try throughput(publishers, subscribers)
+    if command.latencyTime > .zero { report.latency = try latency(publishers[0], subscribers) }
+    return report
+  }
+
+  // MARK: Throughput
+
+  private func throughput(
+    _ publishers: [BenchPublisher], _ subscribers: [BenchSubscriber]
+  ) throws(Failure) -> BenchReport.Throughput {
+    let window = UInt64(max(Self.windowBytes / command.size, 64))
+    let shares = publishers.indices.map { index in
+      command.records / UInt64(publishers.count)
+        + (UInt64(index) < command.records % UInt64(publishers.count) ? 1 : 0)
+    }
+    let begin = MonotonicClock.now
+    let done = Semaphore()
+    let sent = Shared(Atomic<UInt64>(0))
+    for (publisher, share) in zip(publishers, shares) {
+      Threads.start {
+        publisher.publish(share) {
+          let total = sent.value.add(1, ordering: .relaxed).newValue
+          // Looked at now and then: asking a thousand subscribers for each record would be most of the work.
+          guard total % 256 == 0 else { return true }
+          while total > window / 2 + (subscribers.map(\.received).min() ?? 0) {
+            if isInterrupted || subscribers.contains(where: { $0.isOver }) { return false }
+            usleep(20)
+          }
+          return true
+        }
+        done.signal()
+      }
+    }
+    for _ in publishers { done.wait() }
+    for publisher in publishers { try attempt { () throws(ClientError) in try publisher.flush() } }
+    let published = MonotonicClock.now
+    try wait(for: subscribers, count: command.records)
+    let delivered = MonotonicClock.now
+    return BenchReport.Throughput(
+      records: command.records, publishing: Double(published - begin) / 1e9,
+      delivering: Double(delivered - begin) / 1e9)
+  }
+
+  /// Waits until each subscriber has that many records.
+  private func wait(for subscribers: [BenchSubscriber], count: UInt64) throws(Failure) {
+    for subscriber in subscribers {
+      while subscriber.received < count {
+        if isInterrupted { throw .interrupted }
+        if subscriber.isOver { break }
+        usleep(100)
+      }
+      if let failure = subscriber.failure { throw .client(failure) }
+      guard subscriber.received >= count, subscriber.gaps == 0 else {
+        throw .said(
+          "a subscriber missed \(subscriber.gaps) records: the topic keeps too little for this load")
+      }
+    }
+  }
+
+  // MARK: Latency
+
+  private func latency(
+    _ publisher: BenchPublisher, _ subscribers: [BenchSubscriber]
+  ) throws(Failure) -> BenchReport.Latency {
+    let (seconds, attoseconds) = command.latencyTime.components
+    let time = Double(seconds) + Double(attoseconds) / 1e18
+    let count = max(UInt64(command.rate * time), 1)
+    for subscriber in subscribers { subscriber.measuresLatency = true }
+    var pace = Pace(rate: command.rate)
+    let begin = MonotonicClock.now
+    publisher.publish(count) {
+      pace.wait()
+      return !isInterrupted
+    }
+    let published = MonotonicClock.now
+    try attempt { () throws(ClientError) in try publisher.flush() }
+    try wait(for: subscribers, count: command.records + count)
+    var histogram = LatencyHistogram()
+    for subscriber in subscribers { histogram.merge(subscriber.histogram) }
+    return BenchReport.Latency(
+      rate: Double(count) / (Double(published - begin) / 1e9), seconds: Double(published - begin) / 1e9,
+      histogram: histogram)
+  }
+
+  // MARK: Means
+
+  private func loops(_ count: Int, _ name: String) throws(Failure) -> [EpollLoop] {
+    var loops: [EpollLoop] = []
+    do {
+      for index in 0..<count { loops.append(try EpollLoop.start(name: "\(name)-\(index)")) }
+    } catch {
+      throw .said("cannot start: \(error)")
+    }
+    return loops
+  }
+
+  private func connect(_ network: SocketNetwork, _ loop: EpollLoop) throws(Failure) -> Client {
+    do throws(ClientError) {
+      return try Waiting.answer { Client.connect(to: server, network: network, loop: loop, completion: $0) }
+    } catch {
+      throw .client(error)
+    }
+  }
+
+  private func attempt(_ body: () throws(ClientError) -> Void) throws(Failure) {
+    do {
+      try body()
+    } catch {
+      throw .client(error)
+    }
+  }
+}

@@ -1,0 +1,13 @@
+import SluiceClient
+
+/// What can be printed of a record.
+struct RecordParts {
+  var topic: String
+  var offset: UInt64
+  /// Milliseconds since 1970.
+  var time: Int64
+  var key: [UInt8]?
+  var headers: [Message.Header]
+  /// Valid as long as the record is.
+  var payload: UnsafeRawBufferPointer
+}

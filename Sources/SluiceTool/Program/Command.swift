@@ -1,0 +1,82 @@
+import SluiceCommand
+import SluiceIO
+
+/// One of the program's commands, with its arguments read.
+protocol Command {
+  static var page: CommandPage { get }
+
+  /// - Throws: `UsageError` for arguments that can't be used.
+  init(_ arguments: ParsedArguments) throws(UsageError)
+
+  /// Begins. Called on the loop of `run`, which goes on until the command calls `run.finish`.
+  func start(_ run: Run)
+}
+
+/// A command that is only the first word of others: `sluice topic`.
+protocol CommandGroup: Command {
+  static var members: [any Command.Type] { get }
+}
+
+extension CommandGroup {
+  init(_ arguments: ParsedArguments) throws(UsageError) {
+    throw UsageError("\(Self.page.name) needs a command")
+  }
+
+  func start(_ run: Run) {}
+}
+
+/// The commands, and what all of them take.
+enum Commands {
+  static var all: [any Command.Type] {
+    [PubCommand.self, SubCommand.self, TopicCommand.self, PingCommand.self, BenchCommand.self]
+  }
+
+  static let shared = [
+    CommandOption(
+      "server", value: "ADDR", help: "The broker: HOST:PORT, [V6]:PORT or unix:PATH.",
+      environment: "SLUICE_SERVER",
+      standard: "127.0.0.1:7420"),
+    CommandOption("help", help: "Explain the command."),
+  ]
+
+  static func page() -> CommandPage {
+    CommandPage(
+      "sluice", summary: "publishes to and subscribes to topics of a Sluice broker",
+      options: [shared[0], CommandOption("version", help: "Print the version."), shared[1]],
+      details: [
+        "Every command explains itself: sluice COMMAND --help. Start a broker with sluiced.",
+        """
+        Exit codes: 0 done, the topic has finished; 1 failed, as said on standard error; 2 wrong usage; \
+        3 the topic ended with a failure; 130 ended by Ctrl-C, 143 by SIGTERM.
+        """,
+      ],
+      examples: [
+        .init(
+          "Publish each line of a file as a record, and end the topic.",
+          "sluice pub words --complete < /usr/share/dict/words"),
+        .init("Print every record of a topic, from the first that is kept to its end.", "sluice sub words"),
+        .init("See who is attached to a topic, and how far they are.", "sluice topic show words"),
+      ],
+      commands: all.map { $0.page })
+  }
+
+  static func find(
+    _ word: String, in kinds: [any Command.Type], of name: String
+  ) throws(UsageError) -> any Command.Type {
+    if let kind = kinds.first(where: { $0.page.word == word }) { return kind }
+    let words = kinds.map { $0.page.word }
+    if let nearest = Spelling.nearest(to: word, in: words) {
+      throw UsageError("there is no command '\(word)'; did you mean \(name) \(nearest)?")
+    }
+    throw UsageError("there is no command '\(word)'; it can be \(words.joined(separator: ", "))")
+  }
+
+  /// Options stand before the environment, and those behind the command before those in front of it.
+  static func server(_ head: ParsedArguments, _ parsed: ParsedArguments) throws(UsageError) -> SocketAddress {
+    if let address = try parsed.value("server", Values.address) { return address }
+    if let address = try head.value("server", Values.address) { return address }
+    let environment = try ArgumentParser(CommandPage("sluice", summary: ""), shared: shared)
+      .parse([], environment: Environment.value)
+    return try environment.value("server", Values.address) ?? .host("127.0.0.1", port: 7420)
+  }
+}

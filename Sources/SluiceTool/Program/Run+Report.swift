@@ -1,0 +1,18 @@
+import Glibc
+import SluiceClient
+import SluiceCommand
+
+extension Run {
+  /// Ends the run with what a request brought: prints `text` of it, or says why there is nothing.
+  func report<Value>(_ result: Result<Value, ClientError>, _ text: (Value) -> String) {
+    switch result {
+    case .success(let value):
+      let code = Descriptor.write(text(value), to: STDOUT_FILENO)
+      guard code == 0 || code == EPIPE else {
+        return finish(.failure, "cannot write to standard output: \(String(cString: strerror(code)))")
+      }
+      finish(.success)
+    case .failure(let error): fail(error)
+    }
+  }
+}

@@ -1,0 +1,100 @@
+import Glibc
+import SluiceClient
+import SluiceCommand
+import SluiceIO
+
+/// One run of the program: the loop on the main thread, on which signals, the client and the command live, and how it ends.
+// Unchecked: everything but the constants is used on the loop only.
+final class Run: @unchecked Sendable {
+  let loop: EpollLoop
+  let network = SocketNetwork()
+  let server: SocketAddress
+
+  /// What Ctrl-C does. Has to come to `finish` in the end; nil for at once.
+  var interrupted: (() -> Void)?
+
+  private var clients: [Client] = []
+  private var signals: ProcessSignals?
+  private var wasInterrupted: ExitCode?
+  private var result: ExitCode?
+
+  /// - Throws: `UsageError` when the system has no descriptors left.
+  init(server: SocketAddress) throws(UsageError) {
+    self.server = server
+    do {
+      loop = try EpollLoop(name: "sluice")
+    } catch {
+      throw UsageError("cannot start: \(error)")
+    }
+  }
+
+  /// Runs a command to its end.
+  func perform(_ command: any Command) throws(UsageError) -> ExitCode {
+    do {
+      signals = try ProcessSignals.deliver([.interrupt, .terminate], to: loop) { [self] in received($0) }
+    } catch {
+      throw UsageError("cannot start: \(error)")
+    }
+    nonisolated(unsafe) let command = command  // Handed over to the loop, which is this thread's.
+    loop.execute { [self] in command.start(self) }
+    loop.run()
+    return result ?? .failure
+  }
+
+  // MARK: On the loop
+
+  /// Connects to the broker, and goes on with `body`; ends the run when that fails.
+  func connect(_ body: @escaping (Client) -> Void) {
+    connect(timeout: .seconds(10), body)
+  }
+
+  func connect(timeout: Duration, _ body: @escaping (Client) -> Void) {
+    var options = ClientOptions()
+    options.name = "sluice[\(getpid())]"
+    options.connectTimeout = timeout
+    nonisolated(unsafe) let body = body  // Called on the loop, from which it came.
+    Client.connect(to: server, options: options, network: network, loop: loop) { [self] result in
+      if self.result != nil { return }
+      switch result {
+      case .success(let client):
+        clients.append(client)
+        body(client)
+      case .failure(let error):
+        fail(error)
+      }
+    }
+  }
+
+  /// Ends the run. The first call counts.
+  func finish(_ code: ExitCode, _ complaint: String? = nil) {
+    guard result == nil else { return }
+    // Which signal it was, only this knows.
+    result = code == .success || code == .interrupted ? wasInterrupted ?? code : code
+    if let complaint { Complaint.write(complaint, by: "sluice") }
+    for client in clients { client.close() }
+    // One turn later, so that what closing has to say is said.
+    loop.execute { [loop] in loop.stop() }
+  }
+
+  /// Ends the run with what a client's error means.
+  func fail(_ error: ClientError) {
+    switch error.code {
+    case .topicFailed: finish(.topicFailed, "the topic failed: \(error)")
+    case .invalidTopic, .invalidAddress: finish(.usage, "\(error)")
+    default: finish(.failure, "\(error)")
+    }
+  }
+
+  /// Says something on standard error, and goes on.
+  func note(_ message: String) {
+    Complaint.write(message, by: "sluice")
+  }
+
+  private func received(_ signal: ProcessSignal) {
+    let code: ExitCode = signal == .interrupt ? .interrupted : .terminated
+    // Asked twice: whatever there is to be done in good order takes too long.
+    guard wasInterrupted == nil else { _exit(code.rawValue) }
+    wasInterrupted = code
+    if let interrupted { interrupted() } else { finish(code) }
+  }
+}

@@ -1,0 +1,135 @@
+import SluiceClient
+import SluiceCommand
+import SluiceWire
+
+/// `sluice pub`
+struct PubCommand: Command {
+  /// Where records come from.
+  enum Source: Equatable {
+    case messages([String])
+    case standardInput
+    case file(String)
+  }
+
+  enum Report {
+    case summary
+    case progress
+    case nothing
+  }
+
+  let topic: String
+  let source: Source
+  let framing: Framing
+  let key: String?
+  let headers: [Message.Header]
+  /// Records a second; nil for as fast as the broker grants.
+  let rate: Double?
+  let acknowledgement: TopicSubject.Acknowledgement
+  /// How the topic is ended behind the last record, if it is.
+  let ending: Ending?
+  let report: Report
+
+  enum Ending: Equatable {
+    case finished
+    case failure(String)
+  }
+
+  static let page = CommandPage(
+    "sluice pub", summary: "publish records to a topic",
+    operands: [Operand("TOPIC"), Operand("MESSAGE", .repeated)],
+    options: [
+      CommandOption("file", value: "FILE", help: "Read records from FILE instead of standard input."),
+      CommandOption(
+        "delimiter", value: "WHAT",
+        help: "What ends a record of the input: newline, nul, or none, so that the whole input is one.",
+        standard: "newline"),
+      CommandOption(
+        "frames", help: "The input has the length of each record in front of it: 4 bytes, little-endian."),
+      CommandOption("key", value: "KEY", help: "Publish every record with this key."),
+      CommandOption(
+        "header", value: "NAME=VALUE", help: "Publish every record with this header.", isRepeatable: true),
+      CommandOption("rate", value: "N", help: "At most N records a second."),
+      CommandOption(
+        "ack", value: "WHEN",
+        help:
+          "When a record counts as published: none, as soon as it is sent; received, when it stands in the "
+          + "topic's log; durable, when it is on disk.", standard: "received"),
+      CommandOption("complete", help: "Finish the topic behind the last record."),
+      CommandOption("fail", value: "MESSAGE", help: "End the topic with a failure behind the last record."),
+      CommandOption("progress", help: "Say every second how far it is."),
+      CommandOption("quiet", help: "Leave the summary out."),
+    ],
+    details: [
+      """
+      Publishes each MESSAGE as a record; without any, each line of standard input, without its line break. \
+      The last line may lack one. Bytes are published as they are.
+      """,
+      """
+      Nothing is read that the broker hasn't room for: it grants how many records may be sent, and what waits for that is \
+      bounded. Ends with 0 only when every record is acknowledged.
+      """,
+    ],
+    examples: [
+      .init("A record.", "sluice pub greetings hello"),
+      .init(
+        "A line, a record; then the topic is finished.", "sluice pub words --complete < /usr/share/dict/words"
+      ),
+      .init(
+        "Follow a log, with the host's name in each record.",
+        "tail -F app.log | sluice pub logs.app --header host=$(hostname)"),
+      .init("A whole file as one record.", "sluice pub images.cat --delimiter none --key cat < cat.jpg"),
+      .init(
+        "Copy a topic, whatever its records contain.",
+        "sluice sub a --until-live --frames | sluice pub b --frames"),
+    ])
+
+  init(_ arguments: ParsedArguments) throws(UsageError) {
+    topic = try TopicOperand.read(arguments.operands[0])
+    try arguments.allowOne(of: "frames", "delimiter")
+    try arguments.allowOne(of: "complete", "fail")
+    try arguments.allowOne(of: "progress", "quiet")
+    let messages = Array(arguments.operands.dropFirst())
+    if let file = arguments.text("file") {
+      guard messages.isEmpty else { throw UsageError("give either --file or messages, not both") }
+      source = .file(file)
+    } else {
+      source = messages.isEmpty ? .standardInput : .messages(messages)
+    }
+    let delimiter = try arguments.value(
+      "delimiter",
+      Values.choice([
+        "newline": Framing.delimited(UInt8(ascii: "\n")), "nul": .delimited(0), "none": .whole,
+      ]))
+    framing = arguments.has("frames") ? .lengthPrefixed : delimiter ?? .delimited(UInt8(ascii: "\n"))
+    if case .messages = source, arguments.has("frames") || delimiter != nil {
+      throw UsageError(
+        "--\(arguments.has("frames") ? "frames" : "delimiter") is about input, and messages are given")
+    }
+    key = arguments.text("key")
+    headers = try arguments.values("header", Self.header)
+    rate = try arguments.value("rate", Values.count(in: 1...1_000_000_000)).map { Double($0) }
+    acknowledgement =
+      try arguments.value("ack", Values.choice(["none": .none, "received": .received, "durable": .durable]))
+      ?? .received
+    ending = arguments.text("fail").map { .failure($0) } ?? (arguments.has("complete") ? .finished : nil)
+    report = arguments.has("quiet") ? .nothing : arguments.has("progress") ? .progress : .summary
+  }
+
+  private static func header(_ text: String) throws(ValueError) -> Message.Header {
+    guard let equals = text.firstIndex(of: "="), equals > text.startIndex else {
+      throw ValueError("'\(text)' isn't a header; write NAME=VALUE")
+    }
+    return Message.Header(String(text[..<equals]), String(text[text.index(after: equals)...]))
+  }
+
+  func start(_ run: Run) {
+    // Before anything is opened at the broker: a file that isn't there must leave no topic behind.
+    let input: Input
+    do throws(InputError) {
+      input = try Input(source)
+    } catch {
+      return run.finish(.failure, error.description)
+    }
+    run.connect { client in Publishing(self, input, run, client).start() }
+  }
+}

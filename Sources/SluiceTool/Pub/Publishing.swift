@@ -1,0 +1,198 @@
+import Glibc
+import PortableCombine
+import SluiceClient
+import SluiceCommand
+import SluiceIO
+import Synchronization
+
+/// One `sluice pub` at work: a thread reads and hands records to the subject, the loop waits for their acknowledgement.
+///
+/// The subject's buffer is the only thing between input and broker; when it is full, the thread waits, and nothing is read.
+// Unchecked: constants, atomics, and what is marked as the loop's.
+final class Publishing: @unchecked Sendable {
+  private let command: PubCommand
+  private let input: Input
+  private let run: Run
+  private let client: Client
+  private let subject: TopicSubject
+
+  /// When the first record was there; 0 before.
+  private let started = Atomic<UInt64>(0)
+  /// Payload bytes handed to the subject.
+  private let bytes = Atomic<UInt64>(0)
+  private let isStopped = Atomic(false)
+
+  // The loop's.
+  private var isFlushing = false
+
+  /// What may wait for the broker's grant.
+  private static let buffer = TopicSubject.Buffer(records: 65_536, bytes: 4 << 20)
+  /// After Ctrl-C, what was sent has so long to be acknowledged.
+  private static let patience = Duration.seconds(2)
+  private static let watchInterval = Duration.milliseconds(100)
+  private static let progressInterval = Duration.seconds(1)
+
+  init(_ command: PubCommand, _ input: Input, _ run: Run, _ client: Client) {
+    self.command = command
+    self.input = input
+    self.run = run
+    self.client = client
+    subject = client.subject(
+      command.topic, acknowledgement: command.acknowledgement, buffer: Self.buffer)
+  }
+
+  // MARK: On the loop
+
+  func start() {
+    run.interrupted = { [self] in interrupted() }
+    watchConnection()
+    if case .progress = command.report { reportProgress() }
+    Threads.start { [self] in
+      let result = pump()
+      run.loop.execute { [self] in inputEnded(result) }
+    }
+  }
+
+  private func inputEnded(_ result: Result<Void, PumpError>) {
+    guard !isFlushing else { return }
+    isFlushing = true
+    switch result {
+    case .success: end()
+    case .failure(.client(let error)): broken(error)
+    case .failure(.input(let error)):
+      // What was read before is still published, but the topic isn't ended: it isn't whole.
+      subject.flush { [self] in flushed($0, complaint: error.description) }
+    }
+  }
+
+  private func end() {
+    switch command.ending {
+    case nil: subject.flush { [self] in flushed($0, complaint: nil) }
+    case .finished: subject.complete(.finished) { [self] in flushed($0, complaint: nil) }
+    case .failure(let message):
+      subject.complete(.failure(.topicFailure(message))) { [self] in flushed($0, complaint: nil) }
+    }
+  }
+
+  private func flushed(_ result: Result<Void, ClientError>, complaint: String?) {
+    switch result {
+    case .success:
+      if let complaint {
+        return run.finish(
+          .failure,
+          "\(complaint); \(Magnitude.grouped(subject.acceptedCount)) records before it are published")
+      }
+      if case .nothing = command.report {} else { run.note(summary) }
+      run.finish(.success)
+    case .failure(let error): broken(error)
+    }
+  }
+
+  private func broken(_ error: ClientError) {
+    let accepted = subject.acceptedCount
+    let missing = accepted - min(accepted, subject.acknowledgedCount)
+    let loss =
+      missing == 0 || command.acknowledgement == .none
+      ? "" : " (\(Magnitude.grouped(missing)) of \(Magnitude.grouped(accepted)) records aren't acknowledged)"
+    run.finish(error.code == .invalidTopic ? .usage : .failure, "\(error)\(loss)")
+  }
+
+  private func interrupted() {
+    isStopped.store(true, ordering: .relaxed)
+    guard !isFlushing else { return run.finish(.interrupted) }
+    isFlushing = true
+    subject.flush { [self] in flushed($0, complaint: nil) }
+    _ = run.loop.schedule(after: Self.patience) { [self] in
+      run.finish(.interrupted, "stopped before everything was acknowledged: \(summary)")
+    }
+  }
+
+  /// While the thread waits for input, nobody else would notice that the broker is gone.
+  private func watchConnection() {
+    _ = run.loop.schedule(after: Self.watchInterval) { [weak self] in
+      guard let self else { return }
+      if let error = client.failure, !isFlushing {
+        isFlushing = true
+        broken(error)
+      } else {
+        watchConnection()
+      }
+    }
+  }
+
+  // MARK: Figures
+
+  private var summary: String {
+    let count =
+      command.acknowledgement == .none ? subject.acceptedCount : subject.acknowledgedCount
+    let begin = started.load(ordering: .relaxed)
+    let time = begin == 0 ? 0 : MonotonicClock.now - begin
+    let rate = Double(count) / (Double(max(time, 1000)) / 1e9)
+    return "published \(Magnitude.grouped(count)) record\(count == 1 ? "" : "s"), "
+      + "\(ByteSize.rounded(bytes.load(ordering: .relaxed))), in \(TimeSpan.rounded(.nanoseconds(Int64(clamping: time)))) (\(Magnitude.rounded(rate))/s)"
+  }
+
+  private func reportProgress() {
+    _ = run.loop.schedule(after: Self.progressInterval) { [weak self] in
+      guard let self, !isFlushing else { return }
+      let waiting = subject.acceptedCount - min(subject.acceptedCount, subject.acknowledgedCount)
+      run.note("\(summary); \(Magnitude.grouped(waiting)) not acknowledged yet")
+      reportProgress()
+    }
+  }
+
+  // MARK: On the reading thread
+
+  private enum PumpError: Error {
+    case input(InputError)
+    case client(ClientError)
+  }
+
+  /// Hands every record to the subject.
+  private func pump() -> Result<Void, PumpError> {
+    var pace = command.rate.map(Pace.init(rate:))
+    var failure: ClientError?
+    let offer: (UnsafeRawBufferPointer) -> Bool = { [self] payload in
+      if started.load(ordering: .relaxed) == 0 { started.store(MonotonicClock.now, ordering: .relaxed) }
+      pace?.wait()
+      if isStopped.load(ordering: .relaxed) { return false }
+      do throws(ClientError) {
+        try publish(payload)
+        bytes.add(UInt64(payload.count), ordering: .relaxed)
+        return true
+      } catch {
+        failure = error
+        return false
+      }
+    }
+    do throws(InputError) {
+      try forEachRecord(offer)
+    } catch {
+      if failure == nil { return .failure(.input(error)) }
+    }
+    return failure.map { .failure(.client($0)) } ?? .success(())
+  }
+
+  private func forEachRecord(_ body: (UnsafeRawBufferPointer) -> Bool) throws(InputError) {
+    switch input {
+    case .messages(let messages):
+      for var message in messages {
+        let goesOn = message.withUTF8 { body(UnsafeRawBufferPointer($0)) }
+        guard goesOn else { return }
+      }
+    case .descriptor(let descriptor):
+      var reader = RecordReader(descriptor, limit: client.broker.maximumRecord)
+      try reader.forEach(command.framing) { record throws(InputError) in body(record) }
+    }
+  }
+
+  /// Waits until the subject has room for the record.
+  private func publish(_ payload: UnsafeRawBufferPointer) throws(ClientError) {
+    if command.key == nil, command.headers.isEmpty {
+      if try subject.enqueue(copying: payload) { return }
+    }
+    let message = Message(
+      [UInt8](payload), key: command.key.map { [UInt8]($0.utf8) }, headers: command.headers)
+    try Waiting.answer { subject.enqueue(message, completion: $0) }
+  }
+}

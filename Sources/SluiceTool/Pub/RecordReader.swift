@@ -1,0 +1,157 @@
+import Glibc
+import SluiceCommand
+
+/// Reads records from a descriptor in large blocks, and hands each out where it lies.
+///
+/// Memory: a block, or a record if that is longer, and never more than the longest record allowed.
+struct RecordReader: ~Copyable {
+  /// Told a record; returns false to read no further. The bytes are valid during the call only.
+  typealias Body = (UnsafeRawBufferPointer) throws(InputError) -> Bool
+
+  private static let block = 256 << 10
+
+  private let descriptor: Int32
+  private let limit: Int
+  private var buffer: UnsafeMutableRawBufferPointer
+  /// What was read and not handed out yet.
+  private var filled: Range<Int> = 0..<0
+  /// Of the record that comes next, from 1.
+  private var number = 1
+  /// Where in the input the buffer begins.
+  private var base = 0
+
+  /// - Parameters:
+  ///   - descriptor: read by blocking calls; stays open.
+  ///   - limit: the longest record, in bytes.
+  init(_ descriptor: Int32, limit: Int) {
+    self.descriptor = descriptor
+    self.limit = limit
+    buffer = .allocate(byteCount: Self.block, alignment: 16)
+  }
+
+  deinit {
+    buffer.deallocate()
+  }
+
+  /// Hands out every record up to the end of the input, or until `body` has had enough.
+  ///
+  /// - Throws: `InputError`, after all records before the place where it happened were handed out.
+  mutating func forEach(_ framing: Framing, _ body: Body) throws(InputError) {
+    switch framing {
+    case .delimited(let delimiter): try readDelimited(delimiter, body)
+    case .whole: try readWhole(body)
+    case .lengthPrefixed: try readFrames(body)
+    }
+  }
+
+  private mutating func readDelimited(_ delimiter: UInt8, _ body: Body) throws(InputError) {
+    // What was searched already isn't searched again, however often a long record needs more.
+    var searched = 0
+    while true {
+      while let found = position(of: delimiter, in: filled.lowerBound + searched..<filled.upperBound) {
+        guard found - filled.lowerBound <= limit else { throw tooLong(delimiter) }
+        let record = filled.lowerBound..<found
+        filled = found + 1..<filled.upperBound
+        searched = 0
+        guard try handOut(record, body) else { return }
+      }
+      searched = filled.count
+      guard searched <= limit else { throw tooLong(delimiter) }
+      guard try fill() > 0 else { break }
+    }
+    if !filled.isEmpty { _ = try handOut(filled, body) }
+  }
+
+  private mutating func readWhole(_ body: Body) throws(InputError) {
+    repeat {
+      guard filled.count <= limit else { throw .tooLong("the input", limit: limit) }
+    } while try fill() > 0
+    _ = try handOut(filled, body)
+  }
+
+  private mutating func readFrames(_ body: Body) throws(InputError) {
+    while true {
+      while filled.count < 4 {
+        if try fill() > 0 { continue }
+        guard filled.isEmpty else { throw truncated("has \(filled.count) of the 4 bytes of its length") }
+        return
+      }
+      let length = Int(
+        UInt32(littleEndian: buffer.loadUnaligned(fromByteOffset: filled.lowerBound, as: UInt32.self)))
+      guard length <= limit else {
+        throw InputError(
+          description:
+            "record \(number), at byte \(base + filled.lowerBound), announces \(length) bytes; the broker takes "
+            + "\(ByteSize.exact(UInt64(limit))). Has the input really a length before each record?")
+      }
+      while filled.count < 4 + length {
+        if try fill() == 0 { throw truncated("has \(filled.count - 4) of \(length) bytes") }
+      }
+      let record = filled.lowerBound + 4..<filled.lowerBound + 4 + length
+      filled = record.upperBound..<filled.upperBound
+      guard try handOut(record, body) else { return }
+    }
+  }
+
+  private mutating func handOut(_ range: Range<Int>, _ body: Body) throws(InputError) -> Bool {
+    defer { number += 1 }
+    return try body(UnsafeRawBufferPointer(rebasing: buffer[range]))
+  }
+
+  private func position(of byte: UInt8, in range: Range<Int>) -> Int? {
+    guard !range.isEmpty, let start = buffer.baseAddress,
+      let found = memchr(start + range.lowerBound, Int32(byte), range.count)
+    else { return nil }
+    return found - start
+  }
+
+  /// Reads what there is, waiting for some. Returns how much that was; 0 at the end of the input.
+  private mutating func fill() throws(InputError) -> Int {
+    makeRoom()
+    while true {
+      let count = read(descriptor, buffer.baseAddress! + filled.upperBound, buffer.count - filled.upperBound)
+      if count >= 0 {
+        filled = filled.lowerBound..<filled.upperBound + count
+        return count
+      }
+      switch errno {
+      case EINTR: continue
+      case EAGAIN:
+        // Somebody else has made the pipe or terminal that we share with them non-blocking.
+        var waiting = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+        _ = poll(&waiting, 1, -1)
+      default: throw InputError(description: "cannot read the input: \(String(cString: strerror(errno)))")
+      }
+    }
+  }
+
+  private mutating func makeRoom() {
+    if filled.isEmpty {
+      base += filled.lowerBound
+      filled = 0..<0
+    }
+    guard filled.upperBound == buffer.count else { return }
+    base += filled.lowerBound
+    // Moved to the front as long as that makes good room; otherwise the record is long, and the buffer grows with it.
+    let isWorthwhile = filled.lowerBound >= buffer.count / 2
+    let target =
+      isWorthwhile
+      ? buffer : .allocate(byteCount: min(buffer.count * 2, max(limit + 5, buffer.count + 1)), alignment: 16)
+    if let source = buffer.baseAddress, let destination = target.baseAddress {
+      memmove(destination, source + filled.lowerBound, filled.count)
+    }
+    if !isWorthwhile {
+      buffer.deallocate()
+      buffer = target
+    }
+    filled = 0..<filled.count
+  }
+
+  private func tooLong(_ delimiter: UInt8) -> InputError {
+    .tooLong(delimiter == UInt8(ascii: "\n") ? "line \(number)" : "record \(number)", limit: limit)
+  }
+
+  private func truncated(_ how: String) -> InputError {
+    InputError(description: "the input ends within record \(number), which \(how)")
+  }
+}

@@ -1,0 +1,143 @@
+import Glibc
+import SluiceClient
+import SluiceCommand
+
+/// `sluice sub`
+struct SubCommand: Command {
+  enum Printing {
+    case standardOutput(OutputFormat)
+    case command(String)
+  }
+
+  let topic: String
+  let start: RemoteTopic.Start
+  let lag: RemoteTopic.Lag
+  let prefetch: RemoteTopic.Prefetch
+  let printing: Printing
+  let demand: DemandRule
+  /// Ends after so many records.
+  let count: UInt64?
+  /// Ends after so much time.
+  let time: Duration?
+  let endsWithReplay: Bool
+
+  static let page = CommandPage(
+    "sluice sub", summary: "print a topic's records", operands: [Operand("TOPIC")],
+    options: [
+      CommandOption(
+        "from", value: "START",
+        help:
+          "Where to begin: replay, at what the topic keeps; new, at the next record; earliest; last:N, so many records "
+          + "before the end; offset:K; time:2026-02-03T04:05:06Z; time:-10m, so long ago.", standard: "replay"
+      ),
+      CommandOption(
+        "demand", value: "N",
+        help:
+          "Request N records at a time, and more when they are printed; or 'unlimited'. Without it, as many are "
+          + "requested as keep the output busy."),
+      CommandOption("count", value: "N", help: "End after N records."),
+      CommandOption("for", value: "TIME", help: "End after this time: 30s, 5m."),
+      CommandOption("until-live", help: "End where replay ends and new records would follow."),
+      CommandOption("raw", help: "Print payloads with nothing between them."),
+      CommandOption(
+        "frames", help: "Print the length of each payload in front of it: 4 bytes, little-endian."),
+      CommandOption("json", help: "Print an object a line: offset, topic, time, key, headers, payload."),
+      CommandOption(
+        "format", value: "TEXT",
+        help:
+          "Print a line made from TEXT, in which {offset} {payload} {key} {topic} {time} {size} {headers} "
+          + "{header:NAME} stand for parts of the record, and \\t for a tab."),
+      CommandOption(
+        "exec", value: "COMMAND",
+        help:
+          "Run a shell command for each record, one after the other, with the payload on its standard input and "
+          + "SLUICE_TOPIC, SLUICE_OFFSET, SLUICE_TIME and SLUICE_KEY in its environment; the first that fails is the last."
+      ),
+      CommandOption(
+        "lag", value: "WHAT",
+        help: "When the topic drops records before they were requested: skip, go on and say how many; fail.",
+        standard: "skip"),
+      CommandOption(
+        "prefetch", value: "N", help: "Let the client ask N records ahead of what is requested.",
+        standard: "0"),
+    ],
+    details: [
+      """
+      Prints each payload on a line of standard output until the topic ends. A payload that has line breaks in it comes out as \
+      several lines: --frames, --raw and --json keep records apart, or bytes exact.
+      """,
+      """
+      Prints what comes at once, and requests more only when that is printed: a reader that stops holds up this subscriber and \
+      nobody else. Only with --demand unlimited must it not stop for longer than the broker's keepalive.
+      """,
+    ],
+    examples: [
+      .init("Everything that is kept, then what comes.", "sluice sub words"),
+      .init(
+        "The last ten records, with their offsets, and no more.",
+        "sluice sub words --from last:10 --until-live --format '{offset} {payload}'"),
+      .init(
+        "New records as JSON, for another program.", "sluice sub orders.eu --from new --json | jq .payload"),
+      .init("A worker that takes one record at a time.", "sluice sub jobs --exec ./work.sh"),
+    ])
+
+  init(_ arguments: ParsedArguments) throws(UsageError) {
+    topic = try TopicOperand.read(arguments.operands[0])
+    try arguments.allowOne(of: "raw", "frames", "json", "format", "exec")
+    start = try arguments.value("from", Self.start) ?? .replay
+    lag = try arguments.value("lag", Values.choice(["skip": .skip, "fail": .fail])) ?? .skip
+    let ahead = try arguments.value("prefetch", Values.count(in: 0...1_000_000)) ?? 0
+    prefetch = ahead == 0 ? .byRequest : .keepFull(Int(ahead))
+    count = try arguments.value("count", Values.count(in: 1...UInt64(Int.max)))
+    time = try arguments.value("for", TimeSpan.parse)
+    endsWithReplay = arguments.has("until-live")
+    if let command = arguments.text("exec") {
+      printing = .command(command)
+    } else if let template = try arguments.value(
+      "format", { text throws(ValueError) in try RecordTemplate(parsing: text) })
+    {
+      printing = .standardOutput(.template(template))
+    } else {
+      printing = .standardOutput(
+        arguments.has("raw")
+          ? .raw : arguments.has("frames") ? .frames : arguments.has("json") ? .json(RecordJSON()) : .lines)
+    }
+    let requested = try arguments.value("demand", Values.countOrUnlimited(in: 1...UInt64.max))
+    switch (requested, printing) {
+    case (UInt64.max?, _): demand = .unlimited
+    case (let count?, _): demand = .rounds(of: Int(clamping: count))
+    case (nil, .command): demand = .rounds(of: 1)
+    case (nil, .standardOutput): demand = .window
+    }
+  }
+
+  /// `replay`, `last:10`, `time:-10m` and the like.
+  static func start(_ text: String) throws(ValueError) -> RemoteTopic.Start {
+    let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
+    switch (parts[0], parts.count > 1 ? parts[1] : nil) {
+    case ("replay", nil): return .replay
+    case ("new", nil): return .new
+    case ("earliest", nil): return .earliest
+    case ("last", let count?): return .last(try Values.count()(count))
+    case ("offset", let offset?): return .offset(try Values.count()(offset))
+    case ("time", let time?) where time.hasPrefix("-"):
+      let (seconds, attoseconds) = try TimeSpan.parse(String(time.dropFirst())).components
+      return .time(now - seconds * 1000 - attoseconds / 1_000_000_000_000_000)
+    case ("time", let time?): return .time(try WallTime.parse(time))
+    default:
+      throw ValueError(
+        "'\(text)' isn't a start; it can be replay, new, earliest, last:N, offset:K, time:2026-02-03T04:05:06Z or time:-10m"
+      )
+    }
+  }
+
+  private static var now: Int64 {
+    var time = timespec()
+    clock_gettime(CLOCK_REALTIME, &time)
+    return Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000
+  }
+
+  func start(_ run: Run) {
+    run.connect { client in Subscribing(self, run, client).begin() }
+  }
+}

@@ -1,0 +1,171 @@
+import PortableCombine
+import SluiceClient
+import SluiceCommand
+import SluiceIO
+
+/// One `sluice sub` at work: takes records from the client on the loop, gives them to a sink once per turn, and requests more as they are
+/// printed.
+// Unchecked: used on the loop only.
+final class Subscribing: Subscriber, TurnParticipant, @unchecked Sendable {
+  typealias Input = RemoteTopic.Event
+  typealias Failure = ClientError
+
+  private let command: SubCommand
+  private let run: Run
+  private let client: Client
+  private let sink: any RecordSink
+  private var ledger: DemandLedger
+  private var subscription: (any Subscription)?
+  private var isUnlimited = false
+  /// How to end when everything that has come is printed.
+  private var ending: (() -> Void)?
+
+  private static let pipeWatch = Duration.milliseconds(500)
+
+  init(_ command: SubCommand, _ run: Run, _ client: Client) {
+    self.command = command
+    self.run = run
+    self.client = client
+    ledger = DemandLedger(command.demand, limit: command.count)
+    switch command.printing {
+    case .standardOutput(let format): sink = StandardOutput(format, loop: run.loop)
+    case .command(let text): sink = CommandRunner(text, loop: run.loop)
+    }
+  }
+
+  func begin() {
+    sink.progress = { [unowned self] in progressed($0) }
+    run.loop.addTurnParticipant(self)
+    run.interrupted = { [self] in abandon(.interrupted, nil) }
+    if let time = command.time {
+      _ = run.loop.schedule(after: time) { [self] in end { [run] in run.finish(.success) } }
+    }
+    watchPipe()
+    client.topic(command.topic, from: command.start, lag: command.lag, prefetch: command.prefetch).events
+      .subscribe(self)
+  }
+
+  // MARK: Subscriber
+
+  func receive(subscription: any Subscription) {
+    self.subscription = subscription
+    request()
+  }
+
+  func receive(_ event: RemoteTopic.Event) -> Subscribers.Demand {
+    switch event {
+    case .record(let record):
+      ledger.receive()
+      sink.take(record)
+      guard ledger.isSatisfied else { return .none }
+      return satisfied()
+    case .live:
+      if command.endsWithReplay { end { [run] in run.finish(.success) } }
+    case .lagged(let missed, let next):
+      run.note(
+        "\(missed) record\(missed == 1 ? " was" : "s were") dropped before they were requested; going on at offset \(next)"
+      )
+    }
+    // What isn't a record counts as well.
+    return isUnlimited ? .none : .max(1)
+  }
+
+  func receive(completion: Subscribers.Completion<ClientError>) {
+    subscription = nil
+    end { [run] in
+      switch completion {
+      case .finished: run.finish(.success)
+      case .failure(let error): run.fail(error)
+      }
+    }
+  }
+
+  /// Prints at once what was requested: nothing comes behind it in this turn. Small requests are answered without going round the
+  /// loop that way.
+  private func satisfied() -> Subscribers.Demand {
+    if ledger.isComplete {
+      end { [run] in run.finish(.success) }
+      return .none
+    }
+    flush()
+    guard ending == nil, let count = ledger.next(), count > 0 else { return .none }
+    return .max(count)
+  }
+
+  // MARK: Printing
+
+  func turnEnded() -> Bool {
+    let before = ledger.printed
+    flush()
+    if ledger.printed > before { request() }
+    concludeIfPrinted()
+    return false
+  }
+
+  private func flush() {
+    ledger.print(sink.flush())
+    if let failure = sink.failure { failed(failure) }
+  }
+
+  private func progressed(_ result: Result<Printed, SinkFailure>) {
+    switch result {
+    case .success(let amount):
+      ledger.print(amount)
+      request()
+    case .failure(let failure):
+      failed(failure)
+    }
+  }
+
+  private func request() {
+    guard ending == nil, let subscription else { return }
+    guard let count = ledger.next() else {
+      if !isUnlimited {
+        isUnlimited = true
+        subscription.request(.unlimited)
+      }
+      return
+    }
+    if count > 0 { subscription.request(.max(count)) }
+  }
+
+  // MARK: The end
+
+  /// Takes no more, and comes to `conclusion` when everything that has come is printed. The first call counts.
+  private func end(_ conclusion: @escaping () -> Void) {
+    guard ending == nil else { return }
+    ending = conclusion
+    subscription?.cancel()
+    subscription = nil
+    // For the turn's end, at which it is looked whether that is the case already.
+    run.loop.execute {}
+  }
+
+  private func concludeIfPrinted() {
+    guard ledger.allPrinted, let ending else { return }
+    ending()
+  }
+
+  private func failed(_ failure: SinkFailure) {
+    switch failure {
+    case .closedPipe: abandon(.success, nil)
+    case .failed(let message): abandon(.failure, message)
+    }
+  }
+
+  /// Ends without what waits to be printed; but what has begun to be printed is printed whole.
+  private func abandon(_ code: ExitCode, _ complaint: String?) {
+    subscription?.cancel()
+    subscription = nil
+    ending = {}
+    sink.abandon { [run] in run.finish(code, complaint) }
+  }
+
+  /// As long as no record comes, nobody would notice that the reader of the output is gone.
+  private func watchPipe() {
+    guard let output = sink as? StandardOutput else { return }
+    _ = run.loop.schedule(after: Self.pipeWatch) { [weak self] in
+      if output.isClosed { self?.failed(.closedPipe) } else { self?.watchPipe() }
+    }
+  }
+}

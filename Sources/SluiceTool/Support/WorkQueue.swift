@@ -1,0 +1,103 @@
+import Glibc
+import Synchronization
+
+/// Work for a thread of its own, in order, with a bound on how much may wait.
+///
+/// The thread is started with the first work.
+final class WorkQueue<Item: Sendable>: Sendable {
+  private struct State {
+    var items: [(item: Item, weight: Int)] = []
+    var weight = 0
+    var isWorking = false
+    var isStarted = false
+    /// Somebody waits in `add` for room.
+    var isAwaited = false
+    var isClosed = false
+    /// Waits for the work that was under way when the queue was closed.
+    var closed: (@Sendable () -> Void)?
+  }
+
+  private let limit: Int
+  private let work: @Sendable (Item) -> Void
+  private let state = Mutex(State())
+  private let hasWork = Semaphore()
+  private let hasRoom = Semaphore()
+
+  /// - Parameters:
+  ///   - limit: how much may wait, in the unit of `add`.
+  ///   - work: called on the queue's thread, once for each item, in order.
+  init(limit: Int, work: @escaping @Sendable (Item) -> Void) {
+    self.limit = limit
+    self.work = work
+  }
+
+  /// Leaves work for the thread; if more than the limit waits already, waits first, until `isImpatient`. From one thread only.
+  func add(_ item: Item, weight: Int, isImpatient: () -> Bool) {
+    while true {
+      let mustWait = state.withLock { state in
+        guard state.weight > limit, !state.isClosed else { return false }
+        state.isAwaited = true
+        return true
+      }
+      guard mustWait, !isImpatient() else { break }
+      hasRoom.wait(milliseconds: 200)
+    }
+    let mustStart = state.withLock { state in
+      guard !state.isClosed else { return false }
+      state.items.append((item, weight))
+      state.weight += weight
+      defer { state.isStarted = true }
+      return !state.isStarted
+    }
+    if mustStart { Threads.start { self.run() } }
+    hasWork.signal()
+  }
+
+  /// True when nothing waits and nothing is being worked on.
+  var isIdle: Bool { state.withLock { $0.items.isEmpty && !$0.isWorking } }
+
+  /// Drops what waits, and what comes. Calls `closed` when nothing is being worked on any more, on some thread or at once.
+  func close(_ closed: @escaping @Sendable () -> Void) {
+    let isIdle = state.withLock { state in
+      state.isClosed = true
+      state.items = []
+      state.weight = 0
+      if state.isWorking { state.closed = closed }
+      return !state.isWorking
+    }
+    if isIdle { closed() }
+  }
+
+  private func run() {
+    while true {
+      hasWork.wait()
+      // Reversed, to let go of each as soon as it is done.
+      var batch = state.withLock { state in
+        defer { state.items = [] }
+        state.isWorking = !state.items.isEmpty
+        return Array(state.items.reversed())
+      }
+      while let (item, weight) = batch.popLast() {
+        if state.withLock({ $0.isClosed }) { break }
+        work(item)
+        done(weight)
+      }
+      let closed = state.withLock { state in
+        state.isWorking = false
+        defer { state.closed = nil }
+        return state.closed
+      }
+      closed?()
+    }
+  }
+
+  private func done(_ weight: Int) {
+    let isAwaited = state.withLock { state in
+      state.weight = max(0, state.weight - weight)
+      guard state.isAwaited, state.weight <= limit else { return false }
+      state.isAwaited = false
+      return true
+    }
+    if isAwaited { hasRoom.signal() }
+  }
+}

@@ -1,0 +1,197 @@
+import PortableCombine
+import SluiceClient
+import SluiceCommand
+import SluiceWire
+
+/// `sluice topic`
+struct TopicCommand: CommandGroup {
+  static var members: [any Command.Type] {
+    [
+      TopicListCommand.self, TopicShowCommand.self, TopicCreateCommand.self, TopicCompleteCommand.self,
+      TopicFailCommand.self, TopicDeleteCommand.self,
+    ]
+  }
+
+  static let page = CommandPage(
+    "sluice topic", summary: "list, inspect, create, end and delete topics",
+    operands: [Operand("COMMAND")],
+    examples: [
+      .init("All topics.", "sluice topic list"),
+      .init("Who is attached to one, and how far they are.", "sluice topic show orders.eu"),
+      .init("A topic that keeps its last 100 records.", "sluice topic create prices --replay-records 100"),
+    ], commands: members.map { $0.page })
+
+  static let json = CommandOption("json", help: "Print an object a line.")
+}
+
+/// `sluice topic list`
+struct TopicListCommand: Command {
+  let asJSON: Bool
+
+  static let page = CommandPage(
+    "sluice topic list", summary: "list all topics", options: [TopicCommand.json],
+    examples: [
+      .init(
+        "The topics that nobody listens to.",
+        "sluice topic list --json | jq 'select(.subscribers == 0).topic'")
+    ])
+
+  init(_ arguments: ParsedArguments) throws(UsageError) {
+    asJSON = arguments.has("json")
+  }
+
+  func start(_ run: Run) {
+    run.connect { client in
+      client.topics { result in
+        run.report(result) { topics in
+          asJSON ? topics.map { TopicJSON.line($0) }.joined() : TopicTable.list(topics)
+        }
+      }
+    }
+  }
+}
+
+/// `sluice topic show`
+struct TopicShowCommand: Command {
+  let topic: String
+  let asJSON: Bool
+
+  static let page = CommandPage(
+    "sluice topic show", summary: "show a topic's state and who is attached", operands: [Operand("TOPIC")],
+    options: [TopicCommand.json],
+    details: ["Of subscribers and producers the first hundred are listed; the counts are of all."],
+    examples: [.init("Who is attached, and how far they are.", "sluice topic show orders.eu")])
+
+  init(_ arguments: ParsedArguments) throws(UsageError) {
+    topic = try TopicOperand.read(arguments.operands[0])
+    asJSON = arguments.has("json")
+  }
+
+  func start(_ run: Run) {
+    run.connect { client in
+      client.topic(show: topic) { result in
+        run.report(result) { asJSON ? TopicJSON.line($0) : TopicTable.show($0) }
+      }
+    }
+  }
+}
+
+/// `sluice topic create`
+struct TopicCreateCommand: Command {
+  let topic: String
+  let settings: TopicSettings
+  let asJSON: Bool
+
+  static let page = CommandPage(
+    "sluice topic create", summary: "create a topic with settings of its own", operands: [Operand("TOPIC")],
+    options: [
+      CommandOption(
+        "replay-records", value: "N", help: "Records that it keeps for late subscribers, or 'everything'."),
+      CommandOption(
+        "replay-bytes", value: "SIZE", help: "Bytes that it keeps for late subscribers, or 'everything'."),
+      CommandOption(
+        "replay-age", value: "TIME",
+        help: "Age up to which it keeps records for late subscribers, or 'everything'."),
+      TopicCommand.json,
+    ],
+    details: [
+      """
+      What isn't given is as the broker's defaults say. A topic that exists with the same settings is left as it is; with others it \
+      is an error. Topics are also created by their first use.
+      """
+    ],
+    examples: [
+      .init(
+        "The last hundred records, none older than an hour.",
+        "sluice topic create prices --replay-records 100 --replay-age 1h")
+    ])
+
+  init(_ arguments: ParsedArguments) throws(UsageError) {
+    topic = try TopicOperand.read(arguments.operands[0])
+    settings = TopicSettings(
+      replayRecords: try arguments.value("replay-records", Self.orEverything(Values.count())),
+      replayBytes: try arguments.value("replay-bytes", Self.orEverything(ByteSize.parse)),
+      replayAge: try arguments.value("replay-age", Self.orEverything(Self.milliseconds)))
+    asJSON = arguments.has("json")
+  }
+
+  private static func orEverything(
+    _ read: @escaping (String) throws(ValueError) -> UInt64
+  ) -> (String) throws(ValueError) -> UInt64 {
+    { text throws(ValueError) in text == "everything" ? TopicSettings.unlimited : try read(text) }
+  }
+
+  private static func milliseconds(_ text: String) throws(ValueError) -> UInt64 {
+    let (seconds, attoseconds) = try TimeSpan.parse(text).components
+    return UInt64(seconds * 1000 + attoseconds / 1_000_000_000_000_000)
+  }
+
+  func start(_ run: Run) {
+    run.connect { client in
+      client.createTopic(topic, settings: settings) { result in
+        run.report(result) { asJSON ? TopicJSON.line($0) : TopicTable.show($0) }
+      }
+    }
+  }
+}
+
+/// `sluice topic complete`
+struct TopicCompleteCommand: Command {
+  let topic: String
+
+  static let page = CommandPage(
+    "sluice topic complete", summary: "finish a topic",
+    operands: [Operand("TOPIC")],
+    details: ["Subscribers are told when they have every record before the end."],
+    examples: [.init("That was the last order.", "sluice topic complete orders.eu")])
+
+  init(_ arguments: ParsedArguments) throws(UsageError) {
+    topic = try TopicOperand.read(arguments.operands[0])
+  }
+
+  func start(_ run: Run) {
+    TopicEnding.end(topic, with: .finished, run)
+  }
+}
+
+/// `sluice topic fail`
+struct TopicFailCommand: Command {
+  let topic: String
+  let message: String
+
+  static let page = CommandPage(
+    "sluice topic fail",
+    summary: "end a topic with a failure",
+    operands: [Operand("TOPIC"), Operand("MESSAGE")],
+    details: ["Subscribers are told the message when they have every record before the end."],
+    examples: [.init("Give up.", "sluice topic fail orders.eu 'the warehouse is closed'")])
+
+  init(_ arguments: ParsedArguments) throws(UsageError) {
+    topic = try TopicOperand.read(arguments.operands[0])
+    message = arguments.operands[1]
+  }
+
+  func start(_ run: Run) {
+    TopicEnding.end(topic, with: .failure(.topicFailure(message)), run)
+  }
+}
+
+/// `sluice topic delete`
+struct TopicDeleteCommand: Command {
+  let topic: String
+
+  static let page = CommandPage(
+    "sluice topic delete", summary: "delete a topic and its records", operands: [Operand("TOPIC")],
+    details: ["Its subscribers and producers are told, and end."],
+    examples: [.init("Start over.", "sluice topic delete orders.eu")])
+
+  init(_ arguments: ParsedArguments) throws(UsageError) {
+    topic = try TopicOperand.read(arguments.operands[0])
+  }
+
+  func start(_ run: Run) {
+    run.connect { client in
+      client.deleteTopic(topic) { result in run.report(result) { "" } }
+    }
+  }
+}

@@ -1,0 +1,60 @@
+import SluiceCommand
+import SluiceWire
+
+/// Topics as objects of JSON, one a line. What has no limit is null.
+enum TopicJSON {
+  static func line(_ summary: TopicSummary) -> String { object(summary).text + "\n" }
+
+  static func line(_ info: TopicInfo) -> String {
+    var object = object(info.summary)
+    object.add("replay_records", limit(info.settings.replayRecords))
+    object.add("replay_bytes", limit(info.settings.replayBytes))
+    object.add("replay_age_ms", limit(info.settings.replayAge))
+    object.add("subscriptions", info.subscriptions.map { Self.object($0, info.summary) })
+    object.add("publications", info.publications.map(Self.object))
+    return object.text + "\n"
+  }
+
+  private static func object(_ summary: TopicSummary) -> JSONObject {
+    var object = JSONObject()
+    object.add("topic", summary.topic)
+    object.add("state", TopicTable.state(summary))
+    if case .failure(let code, let message) = summary.ending {
+      object.add("failure_code", UInt64(code.rawValue))
+      object.add("failure", message)
+    }
+    // A text: the number may be larger than the ones that JSON's readers keep exact.
+    object.add("epoch", TopicTable.hexadecimal(summary.epoch))
+    object.add("first_offset", summary.firstOffset)
+    object.add("next_offset", summary.nextOffset)
+    object.add("bytes", summary.bytes)
+    object.add("subscribers", UInt64(summary.subscriptions))
+    object.add("producers", UInt64(summary.publications))
+    return object
+  }
+
+  private static func object(_ subscription: TopicInfo.Subscription, _ summary: TopicSummary) -> JSONObject {
+    var object = JSONObject()
+    object.add("client", subscription.client)
+    object.add("connection", subscription.connection)
+    object.add("state", TopicTable.subscriptionState(subscription))
+    object.add("next_offset", subscription.nextOffset)
+    object.add("behind", TopicTable.behind(subscription, summary))
+    object.add("sent", subscription.sent)
+    object.add("granted", limit(subscription.granted))
+    return object
+  }
+
+  private static func object(_ publication: TopicInfo.Publication) -> JSONObject {
+    var object = JSONObject()
+    object.add("client", publication.client)
+    object.add("connection", publication.connection)
+    object.add("received", publication.received)
+    object.add("granted", limit(publication.granted))
+    return object
+  }
+
+  private static func limit(_ value: UInt64?) -> UInt64? {
+    value == TopicSettings.unlimited ? nil : value
+  }
+}

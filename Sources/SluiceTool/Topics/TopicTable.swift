@@ -1,0 +1,109 @@
+import SluiceCommand
+import SluiceWire
+
+/// Topics for people.
+enum TopicTable {
+  static func list(_ topics: [TopicSummary]) -> String {
+    guard !topics.isEmpty else { return "" }
+    return TextTable.render(
+      [["TOPIC", "STATE", "RECORDS", "FROM", "BYTES", "SUBSCRIBERS", "PRODUCERS"]]
+        + topics.map { topic in
+          [
+            topic.topic, state(topic), "\(topic.nextOffset - topic.firstOffset)", "\(topic.firstOffset)",
+            ByteSize.rounded(topic.bytes), "\(topic.subscriptions)", "\(topic.publications)",
+          ]
+        }, leftColumns: 2)
+  }
+
+  static func show(_ info: TopicInfo) -> String {
+    let summary = info.summary
+    let kept = summary.nextOffset - summary.firstOffset
+    var rows = [
+      ["topic", summary.topic], ["state", state(summary)], ["epoch", hexadecimal(summary.epoch)],
+      [
+        "records",
+        kept == 0
+          ? "none kept, \(summary.nextOffset) published"
+          : "\(kept) kept, offsets \(summary.firstOffset) to \(summary.nextOffset - 1)",
+      ],
+      ["memory", ByteSize.rounded(summary.bytes)],
+      ["keeps", keeps(info.settings)],
+      ["subscribers", "\(summary.subscriptions)"], ["producers", "\(summary.publications)"],
+    ]
+    if case .failure(_, let message) = summary.ending {
+      rows.insert(["failure", message], at: 2)
+    }
+    var text = TextTable.render(rows, leftColumns: 2)
+    if !info.subscriptions.isEmpty {
+      text += "\n" + subscriptions(info)
+    }
+    if !info.publications.isEmpty {
+      text += "\n" + publications(info)
+    }
+    return text
+  }
+
+  static func state(_ summary: TopicSummary) -> String {
+    switch summary.ending {
+    case nil: "open"
+    case .finished: "finished"
+    case .failure: "failed"
+    }
+  }
+
+  static func subscriptionState(_ subscription: TopicInfo.Subscription) -> String {
+    switch subscription.state {
+    case .replaying: "replaying"
+    case .live: "live"
+    default: "state \(subscription.state.rawValue)"
+    }
+  }
+
+  static func limit(_ value: UInt64, _ write: (UInt64) -> String) -> String {
+    value == TopicSettings.unlimited ? "unlimited" : write(value)
+  }
+
+  static func hexadecimal(_ number: UInt64) -> String {
+    let digits = String(number, radix: 16)
+    return String(repeating: "0", count: 16 - digits.count) + digits
+  }
+
+  private static func keeps(_ settings: TopicSettings) -> String {
+    let parts = [
+      settings.replayRecords.flatMap { $0 == TopicSettings.unlimited ? nil : "\($0) records" },
+      settings.replayBytes.flatMap { $0 == TopicSettings.unlimited ? nil : ByteSize.exact($0) },
+      settings.replayAge.flatMap {
+        $0 == TopicSettings.unlimited ? nil : TimeSpan.exact(.milliseconds(Int64(clamping: $0)))
+      },
+    ].compactMap { $0 }
+    return parts.isEmpty ? "everything" : "at most " + parts.joined(separator: ", ")
+  }
+
+  private static func subscriptions(_ info: TopicInfo) -> String {
+    TextTable.render(
+      [["SUBSCRIBER", "CONNECTION", "STATE", "NEXT", "BEHIND", "SENT", "GRANTED", "OPEN"]]
+        + info.subscriptions.map { subscription in
+          [
+            subscription.client, "\(subscription.connection)", subscriptionState(subscription),
+            "\(subscription.nextOffset)", "\(behind(subscription, info.summary))", "\(subscription.sent)",
+            limit(subscription.granted) { "\($0)" },
+            limit(subscription.granted) { "\($0 - min($0, subscription.sent))" },
+          ]
+        }, leftColumns: 3)
+  }
+
+  static func behind(_ subscription: TopicInfo.Subscription, _ summary: TopicSummary) -> UInt64 {
+    summary.nextOffset - min(summary.nextOffset, subscription.nextOffset)
+  }
+
+  private static func publications(_ info: TopicInfo) -> String {
+    TextTable.render(
+      [["PRODUCER", "CONNECTION", "RECEIVED", "GRANTED"]]
+        + info.publications.map { publication in
+          [
+            publication.client, "\(publication.connection)", "\(publication.received)",
+            limit(publication.granted) { "\($0)" },
+          ]
+        }, leftColumns: 1)
+  }
+}

@@ -1,0 +1,188 @@
+import Glibc
+import SluiceWire
+import TestSupport
+import Testing
+
+/// However a subscriber leaves, the broker's subscription goes with it.
+@Suite(.onItsOwnThread) struct CancelTests {
+  // MARK: By its own will
+
+  @Test func cancelFreesTheSubscriptionByTheTimeItIsConfirmed() throws {
+    let broker = try BrokerProcess()
+    let client = try broker.client()
+    let observer = try broker.client("observer")
+    for granted in [0, 5, UInt64.max] {
+      try client.subscribe("t", stream: 1, granted: granted)
+      #expect(try observer.show("t").summary.subscriptions == 1)
+      try client.cancel(stream: 1)
+      #expect(client.events(1).last == .cancelled)
+      #expect(try observer.show("t").summary.subscriptions == 0)
+      #expect(try observer.show("t").subscriptions.isEmpty)
+    }
+    try client.openPublication("t", stream: 2)
+    #expect(try observer.show("t").summary.publications == 1)
+    try client.cancel(stream: 2)
+    #expect(try observer.show("t").summary.publications == 0)
+  }
+
+  @Test func nothingComesAfterTheConfirmation() throws {
+    let broker = try BrokerProcess()
+    let client = try broker.client()
+    let producer = try broker.client("producer")
+    try producer.openPublication("t", stream: 1)
+    for round in 0..<50 {
+      try client.subscribe("t", stream: 1, from: .new)
+      for _ in 0..<5 { try producer.publish(["\(round)", "\(round)"], stream: 1) }
+      // Records are under way in both directions; the account fails at any frame behind CANCELLED.
+      try client.cancel(stream: 1)
+      try client.roundTrip()
+    }
+    #expect(try client.show("t").summary.subscriptions == 0)
+  }
+
+  @Test func whatWasAcknowledgedStaysWhenAPublicationIsCancelled() throws {
+    let client = try BrokerProcess().client()
+    try client.openPublication("t", stream: 1)
+    try client.publish(["a", "b"], stream: 1)
+    try client.send(Cancel(), stream: 1)
+    try client.receive(until: "CANCELLED") { client.publications[1]!.end == .cancelled }
+    try client.subscribe("t", stream: 1)
+    try client.receiveRecords(2, stream: 1)
+    #expect(client.subscriptions[1]!.texts == ["a", "b"])
+    #expect(try client.show("t").summary.ending == nil)
+  }
+
+  // MARK: With its connection
+
+  enum Leaving: CaseIterable {
+    case close, reset, halfClose
+  }
+
+  @Test(arguments: Leaving.allCases)
+  func aConnectionThatEndsFreesAllThatItHad(how: Leaving) throws {
+    let broker = try BrokerProcess()
+    let observer = try broker.client("observer")
+    let client = try broker.client()
+    for stream in UInt32(1)...20 { try client.subscribe("t", stream: stream, granted: UInt64(stream)) }
+    try client.openPublication("t", stream: 21)
+    try observer.publishAll((0..<50).map { "\($0)" }, to: "t")
+    #expect(try observer.show("t").summary.subscriptions == 20)
+    switch how {
+    case .close: client.socket.close()
+    case .reset: client.socket.reset()
+    case .halfClose: client.socket.endOutput()
+    }
+    try eventually("all is freed") {
+      let info = try observer.show("t")
+      return info.summary.subscriptions == 0 && info.summary.publications == 0
+    }
+  }
+
+  @Test func aClientThatIsKilledIsNoticedAtOnce() throws {
+    // Without a keepalive: the system tells.
+    let broker = try BrokerProcess("--keepalive", "0")
+    try broker.client().create("t")
+    let process = try SilentProcess(of: broker, topic: "t")
+    try eventually("it has subscribed") { try broker.show("t").summary.subscriptions == 1 }
+    process.process.signal(SIGKILL)
+    try eventually("it is freed") { try broker.show("t").summary.subscriptions == 0 }
+  }
+
+  // MARK: Without a word
+
+  @Test func aClientThatFallsSilentIsGivenUp() throws {
+    let broker = try BrokerProcess("--keepalive", "600ms")
+    let silent = try broker.client("silent")
+    try silent.subscribe("t", stream: 1)
+    try silent.openPublication("t", stream: 2)
+    silent.answersPings = false
+
+    // It is asked first, and told in the end, should it be listening after all.
+    try silent.expectFault(.keepaliveTimeout, stream: 0)
+    #expect(silent.pings == 1)
+    #expect(throws: RawSocket.Closed.self) { try silent.receive() }
+    let info = try broker.show("t")
+    #expect(info.summary.subscriptions == 0)
+    #expect(info.summary.publications == 0)
+  }
+
+  @Test func aClientMayAskForAShorterDeadline() throws {
+    let broker = try BrokerProcess("--keepalive", "1h")
+    let silent = try broker.client("silent", keepalive: 300)
+    #expect(silent.welcome!.keepalive == 300)
+    silent.answersPings = false
+    try silent.expectFault(.keepaliveTimeout, stream: 0)
+    #expect(throws: RawSocket.Closed.self) { try silent.receive() }
+  }
+
+  @Test func whoAnswersIsKept() throws {
+    let broker = try BrokerProcess("--keepalive", "200ms")
+    let client = try broker.client()
+    try client.subscribe("t", stream: 1)
+    try eventually("ten PINGs") {
+      _ = try client.receiveIfAny(within: 0.05)
+      return client.pings >= 10
+    }
+    #expect(try client.show("t").summary.subscriptions == 1)
+  }
+
+  @Test func whoReadsSlowlyIsKept() throws {
+    let broker = try BrokerProcess("--keepalive", "700ms")
+    let slow = try broker.client("slow", receiveBuffer: 256 << 10)
+    try slow.sendSubscribe("t", stream: 1)
+    slow.subscriptions[1]!.keepsPayloads = false
+    let producer = try broker.client("producer")
+    try producer.openPublication("t", stream: 1)
+    for _ in 0..<64 {
+      try producer.publish([[UInt8]](repeating: [UInt8](repeating: 1, count: 16384), count: 10), stream: 1)
+    }
+    try producer.receiveAcknowledgements(stream: 1)
+    producer.close()
+    // A PING would come behind megabytes of records, long after its time. That these are taken is the sign of life.
+    try eventually("all has come", within: 60) {
+      pause(0.03)
+      try slow.pump(reads: 1)
+      try slow.settle()
+      try require(!slow.hasEnded, "the slow reader was given up after \(slow.events(1))")
+      return slow.subscriptions[1]!.delivered == 640
+    }
+    try slow.roundTrip()
+  }
+
+  @Test func aSubscriberThatDoesntReadIsGivenUpAndTheOthersAreNotDelayed() throws {
+    let broker = try BrokerProcess("--keepalive", "1s", "--replay-bytes", "1MiB")
+    let stuck = try broker.client("stuck", receiveBuffer: 8192)
+    try stuck.sendSubscribe("t", stream: 1)
+    let client = try broker.client("reader")
+    try client.subscribe("t", stream: 1)
+    client.subscriptions[1]!.keepsPayloads = false
+    try meanwhile {
+      let producer = try broker.client("producer")
+      try producer.openPublication("t", stream: 1)
+      let payloads = [[UInt8]](repeating: [UInt8](repeating: 1, count: 16384), count: 8)
+      for _ in 0..<256 { try producer.publish(payloads, stream: 1) }
+      try producer.receiveAcknowledgements(stream: 1)
+    } _: {
+      // In a hurry it may lag, but it gets to the end.
+      try client.receive(until: "the last record") { client.subscriptions[1]!.nextOffset == 2048 }
+    }
+    try eventually("it is freed") { try client.show("t").summary.subscriptions == 1 }
+  }
+
+  @Test(.enabled(if: PulledCable.isPossible, "needs to be root, and network namespaces"))
+  func aCableThatIsPulledIsNoticedByTheDeadline() throws {
+    let cable = try PulledCable()
+    let broker = try BrokerProcess("--keepalive", "800ms", "--listen", "\(cable.near):0")
+    try broker.client().create("t")
+    let address = broker.addresses[1]
+    let process = try SilentProcess(
+      connectingTo: address, topic: "t", through: cable.command, keepalive: 800)
+    try eventually("it has subscribed; \(process.process.messages)") {
+      try broker.show("t").summary.subscriptions == 1
+    }
+    try cable.pull()
+    // Records that can't be sent any more are no sign of life.
+    try broker.client().publishAll((0..<100).map { "\($0)" }, to: "t")
+    try eventually("it is freed") { try broker.show("t").summary.subscriptions == 0 }
+  }
+}

@@ -1,0 +1,180 @@
+import Glibc
+import SluiceWire
+import TestSupport
+import Testing
+
+/// SIGTERM: everybody is told, everything acknowledged is delivered to those who asked for it, and the broker exits with 0.
+@Suite(.onItsOwnThread) struct ShutdownTests {
+  @Test(arguments: [SIGTERM, SIGINT])
+  func everyClientIsToldAndTheBrokerExits(signal: Int32) throws {
+    let broker = try BrokerProcess()
+    let idle = try broker.client("idle")
+    let client = try broker.client()
+    try client.publishAll(["a", "b"], to: "t")
+    try client.subscribe("t", stream: 1, granted: 1)
+    try client.subscribe("u", stream: 2, granted: 0)
+    try client.receiveRecords(1, stream: 1)
+    // Admitted, or still in the system's queue.
+    let stranger = try broker.connect()
+
+    broker.process.signal(signal)
+    for client in [idle, client] {
+      let goAway = try client.receive("GOAWAY") { $0.type == .goAway }.decode(GoAway.self)
+      #expect(goAway.code == .shuttingDown)
+      #expect(!goAway.message.isEmpty)
+      try client.expectClosed()
+    }
+    #expect(throws: RawSocket.Closed.self) { try stranger.receive() }
+    #expect(try broker.process.waitForExit() == .code(0))
+    #expect(throws: RawSocket.Closed.self) { try RawSocket(broker.address) }
+  }
+
+  @Test func nothingNewIsOpenedAndNothingMoreIsPublishedMeanwhile() throws {
+    let broker = try BrokerProcess("--drain", "60s")
+    let client = try broker.client()
+    try client.openPublication("t", stream: 1)
+    try client.publish(["a", "b"], stream: 1)
+    try client.receiveAcknowledgements(stream: 1)
+    // Something that the broker waits for: a subscription that could still ask, and does, now and then.
+    try client.subscribe("t", stream: 2, granted: 1)
+    try client.receiveRecords(1, stream: 2)
+    broker.process.signal(SIGTERM)
+    _ = try client.receive("GOAWAY") { $0.type == .goAway }
+
+    try client.publish(["c"], stream: 1)
+    try client.send(Subscribe(topic: "t", grantedThrough: 1), stream: 3)
+    try client.expectFault(.shuttingDown, stream: 3)
+    try client.send(Cancel(), stream: 3)
+    _ = try client.expect(Cancelled.self, stream: 3)
+    try client.send(PublishOpen(topic: "t", acknowledgement: .none), stream: 4)
+    try client.expectFault(.shuttingDown, stream: 4)
+    #expect(client.publications[1]!.acknowledged == 2)
+
+    try client.demand(2, stream: 2)
+    try client.receiveRecords(2, stream: 2)
+    #expect(client.subscriptions[2]!.texts == ["a", "b"])
+    _ = try client.expect(Live.self, stream: 2)
+    try client.expectClosed()
+    #expect(try broker.process.waitForExit() == .code(0))
+  }
+
+  @Test func whoNeverReadsIsNotWaitedForLongerThanTheDrainTime() throws {
+    let broker = try BrokerProcess("--drain", "300ms")
+    let stuck = try broker.client("stuck", receiveBuffer: 8192)
+    try stuck.sendSubscribe("t", stream: 1)
+    let producer = try broker.client("producer")
+    try producer.openPublication("t", stream: 1)
+    for _ in 0..<200 { try producer.publish([[UInt8](repeating: 1, count: 60_000)], stream: 1) }
+    try producer.receiveAcknowledgements(stream: 1)
+    #expect(try broker.terminate() == .code(0))
+  }
+
+  @Test func aSecondSignalStopsItAtOnce() throws {
+    let broker = try BrokerProcess("--drain", "1h", "--keepalive", "0")
+    let stuck = try broker.client("stuck", receiveBuffer: 8192)
+    try stuck.sendSubscribe("t", stream: 1)
+    let producer = try broker.client("producer")
+    try producer.openPublication("t", stream: 1)
+    for _ in 0..<200 { try producer.publish([[UInt8](repeating: 1, count: 60_000)], stream: 1) }
+    try producer.receiveAcknowledgements(stream: 1)
+
+    broker.process.signal(SIGTERM)
+    try producer.receive(until: "GOAWAY") { producer.goAway != nil }
+    pause(0.3)
+    try broker.requireRunning()
+    broker.process.signal(SIGTERM)
+    #expect(try broker.process.waitForExit() == .code(0))
+  }
+
+  @Test func whatWasWrittenReachesASlowReaderThatStillTalks() throws {
+    let broker = try BrokerProcess("--drain", "20s")
+    let slow = try broker.client("slow", receiveBuffer: 16384)
+    try slow.subscribe("t", stream: 1, granted: 64)
+    let producer = try broker.client("producer")
+    try producer.openPublication("t", stream: 1)
+    let record = [UInt8](repeating: 1, count: 16384)
+    for _ in 0..<4 { try producer.publish([[UInt8]](repeating: record, count: 16), stream: 1) }
+    try producer.receiveAcknowledgements(stream: 1)
+    broker.process.signal(SIGTERM)
+    try producer.receive(until: "GOAWAY") { producer.goAway != nil }
+
+    // All of it may be with the system by now, and the broker gone. What the client sends then must not destroy it.
+    slow.subscriptions[1]!.keepsPayloads = false
+    for round in UInt64(0)..<20 {
+      pause(0.05)
+      try slow.enqueue(raw: Ping(token: round).encoded(stream: 0))
+    }
+    try slow.receiveRecords(64, stream: 1)
+    try slow.receive(until: "GOAWAY") { slow.goAway != nil }
+    #expect(try broker.process.waitForExit() == .code(0))
+  }
+
+  @Test func nothingAcknowledgedIsLostToThoseWhoWereOwedIt() throws {
+    let broker = try BrokerProcess("--loops", "2", "--drain", "60s", "--replay-bytes", "1GiB")
+    try broker.client().create("t")
+    let between = try (0..<12).map { try broker.client("idle \($0)") }
+    let acknowledged = Shared<[UInt64]>([])
+    let delivered = Shared<[UInt64]>([])
+    let running = Shared(0)
+
+    let producers = (0..<3).map { number in
+      return { @Sendable in
+        let client = try broker.client("producer \(number)")
+        try client.openPublication("t", stream: 1)
+        running.update { $0 += 1 }
+        let payloads = [[UInt8]](repeating: [UInt8](repeating: UInt8(number), count: 200), count: 100)
+        do {
+          while client.goAway == nil {
+            let ledger = client.publications[1]!
+            if ledger.granted - ledger.sent >= 100 {
+              try client.publish(payloads, stream: 1)
+            } else {
+              _ = try client.receive()
+            }
+          }
+          while true { _ = try client.receive() }
+        } catch is RawSocket.Closed {
+          try client.settle()
+        }
+        try require(client.goAway?.code == .shuttingDown, "producer \(number) wasn't told")
+        // With several producers the offset says more than the count.
+        acknowledged.update { $0.append((client.publications[1]!.lastOffset).map { $0 + 1 } ?? 0) }
+      }
+    }
+    let subscribers = (0..<6).map { number in
+      return { @Sendable in
+        let client = try broker.client("subscriber \(number)")
+        try client.subscribe("t", stream: 1, granted: number < 2 ? .max : 1000)
+        client.subscriptions[1]!.keepsPayloads = false
+        running.update { $0 += 1 }
+        do {
+          while true {
+            _ = try client.receive()
+            let ledger = client.subscriptions[1]!
+            // Two are unlimited; of the others, which grant a window ahead, two are slow.
+            if number >= 2, ledger.granted - ledger.delivered < 500 {
+              if number >= 4 { pause(0.002) }
+              try client.demand(ledger.delivered + 1000, stream: 1)
+            }
+          }
+        } catch is RawSocket.Closed {
+          try client.settle()
+        }
+        try require(client.goAway?.code == .shuttingDown, "subscriber \(number) wasn't told")
+        delivered.update { $0.append(client.subscriptions[1]!.nextOffset!) }
+      }
+    }
+    let stopper = { @Sendable in
+      try eventually("all are there") { running.value == 9 }
+      pause(0.5)
+      broker.process.signal(SIGTERM)
+    }
+    try concurrently(producers + subscribers + [stopper])
+    #expect(try broker.process.waitForExit() == .code(0))
+
+    let owed = acknowledged.value.max()!
+    #expect(owed > 0)
+    #expect(delivered.value.min()! >= owed)
+    withExtendedLifetime(between) {}
+  }
+}

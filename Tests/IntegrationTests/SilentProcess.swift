@@ -1,0 +1,26 @@
+import SluiceWire
+import TestSupport
+
+/// A process that connects, subscribes without limit, and only reads from then on: a shell with its TCP device, so that there is no
+/// client library that could be kind.
+struct SilentProcess {
+  let process: ChildProcess
+
+  init(of broker: BrokerProcess, topic: String) throws {
+    try self.init(connectingTo: broker.address, topic: topic)
+  }
+
+  /// - Parameter through: a command that runs the shell somewhere else.
+  init(
+    connectingTo address: String, topic: String, through command: [String] = [], keepalive: UInt32 = 0
+  ) throws {
+    let colon = address.lastIndex(of: ":")!
+    let target = "/dev/tcp/\(address[..<colon])/\(address[address.index(after: colon)...])"
+    let bytes =
+      Hello(maximumFrame: 1 << 20, keepalive: keepalive, name: "silent").encoded(stream: 0)
+      + Subscribe(topic: topic, grantedThrough: Credit.unlimited).encoded(stream: 1)
+    let script = "exec 3<>\(target); head -c \(bytes.count) >&3; exec cat <&3 >/dev/null"
+    let words = command + ["/bin/bash", "-c", script]
+    process = try ChildProcess(words[0], Array(words.dropFirst()), input: .bytes(bytes))
+  }
+}

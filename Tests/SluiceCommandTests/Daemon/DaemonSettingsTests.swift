@@ -1,0 +1,134 @@
+import SluiceBroker
+import SluiceCommand
+import SluiceIO
+import SluiceWire
+import Testing
+
+@testable import SluiceDaemon
+
+@Suite("The daemon's settings")
+struct DaemonSettingsTests {
+  private func settings(_ arguments: [String], environment: [String: String] = [:]) throws(UsageError)
+    -> DaemonSettings
+  {
+    try DaemonSettings(
+      ArgumentParser(DaemonPage.page()).parse(arguments, environment: { environment[$0] }))
+  }
+
+  @Test("Told nothing, the daemon runs the broker's own defaults")
+  func defaults() throws {
+    let configuration = try settings([]).broker
+    #expect(configuration.listen == [.host("127.0.0.1", port: 7420)])
+    #expect(configuration.topicDefaults == BrokerConfiguration().topicDefaults)
+    #expect(configuration.limits.frame == BrokerLimits().frame)
+  }
+
+  @Test("Every default in the help reads back as itself")
+  func defaultsRoundTrip() throws {
+    for option in DaemonPage.page().options where option.unavailable == nil {
+      guard let standard = option.standard, option.name != "loops" else { continue }
+      let configuration = try settings(["--\(option.name)", standard]).broker
+      let untouched = BrokerConfiguration()
+      #expect(configuration.listen == untouched.listen)
+      #expect(configuration.topicDefaults == untouched.topicDefaults)
+      #expect(configuration.drainTime == untouched.drainTime)
+      #expect(Self.numbers(configuration.limits) == Self.numbers(untouched.limits), "\(option.name)")
+    }
+  }
+
+  private static func numbers(_ limits: BrokerLimits) -> [UInt64] {
+    [
+      limits.connections, limits.record, limits.frame, limits.topics, limits.gather, limits.answers,
+      limits.pooledMemory,
+    ].map { UInt64($0) } + [
+      UInt64(limits.streams), limits.producerWindow, UInt64(limits.keepalive),
+      UInt64(limits.handshake.components.seconds),
+    ]
+  }
+
+  @Test("Options reach the configuration")
+  func options() throws {
+    let settings = try settings([
+      "--listen", "127.0.0.1:0", "--listen=unix:/tmp/x", "--loops", "3", "--replay-records", "10k",
+      "--replay-bytes", "everything", "--replay-age", "24h", "--max-connections", "7", "--max-streams", "9",
+      "--max-topics", "11", "--producer-window", "100", "--keepalive", "2s", "--handshake", "1s", "--gather",
+      "64KiB",
+      "--answers", "32KiB", "--pooled-memory", "1MiB", "--drain", "250ms", "--log-level", "debug",
+      "--log-format",
+      "json", "--admin", "off",
+    ])
+    let configuration = settings.broker
+    #expect(configuration.listen == [.host("127.0.0.1", port: 0), .unix("/tmp/x")])
+    #expect(configuration.loops == 3)
+    #expect(
+      configuration.topicDefaults
+        == TopicSettings(
+          replayRecords: 10_000, replayBytes: TopicSettings.unlimited, replayAge: 86_400_000))
+    let expected: [UInt64] = [7, 1_048_576, 2_097_152, 11, 65_536, 32_768, 1_048_576, 9, 100, 2000, 1]
+    #expect(Self.numbers(configuration.limits) == expected)
+    #expect(configuration.drainTime == .milliseconds(250))
+    #expect(settings.logLevel == .debug)
+    #expect(settings.logFormat == .json)
+  }
+
+  @Test("The environment sets the same, and an option overrides it")
+  func environment() throws {
+    let environment = ["SLUICED_LISTEN": "127.0.0.1:1,127.0.0.1:2", "SLUICED_MAX_TOPICS": "5"]
+    let fromEnvironment = try settings([], environment: environment).broker
+    #expect(fromEnvironment.listen == [.host("127.0.0.1", port: 1), .host("127.0.0.1", port: 2)])
+    #expect(fromEnvironment.limits.topics == 5)
+    let overridden = try settings(["--listen", "[::1]:3", "--max-topics", "6"], environment: environment)
+      .broker
+    #expect(overridden.listen == [.host("::1", port: 3)])
+    #expect(overridden.limits.topics == 6)
+  }
+
+  @Test("A larger record limit takes the frame limit along, unless that is given")
+  func frameFollows() throws {
+    func frame(_ arguments: String...) throws(UsageError) -> Int {
+      try settings(arguments).broker.limits.frame
+    }
+    #expect(try frame("--max-record", "16MiB") == 16_842_752)
+    #expect(try frame("--max-record", "1KiB") == 2_097_152)
+    #expect(try frame("--max-record", "16MiB", "--max-frame", "32MiB") == 33_554_432)
+  }
+
+  @Test(
+    "What can't be is refused under the name that was used",
+    arguments: [
+      (["--max-record", "0"], "--max-record: 0 isn't in 1...268435456"),
+      (["--max-record", "4MiB", "--max-frame", "1MiB"], "--max-frame: 1048576 isn't in"),
+      (["--loops", "0"], "--loops: 0 isn't between 1 and 1024"),
+      (["--producer-window", "1"], "--producer-window: 1 isn't in 2...4294967296"),
+      (["--keepalive", "50d"], "--keepalive: '50d' is too long"),
+      (["--listen", "nowhere"], "--listen: 'nowhere' is not an address"),
+      (["--admin", "127.0.0.1:7421"], "--admin: there is no admin listener in this version"),
+      (["--config", "f"], "--config: there is no configuration file in this version"),
+      (["--check-config", "f"], "--check-config: there is no configuration file in this version"),
+      (["--data", "d"], "--data: topics are kept in memory only in this version"),
+      (["--log-level", "wrning"], "--log-level: there is no 'wrning'; did you mean 'warning'?"),
+      (["--relay-age", "1h"], "there is no option --relay-age; did you mean --replay-age?"),
+    ])
+  func refusals(arguments: [String], beginning: String) {
+    do {
+      _ = try settings(arguments)
+      Issue.record("taken")
+    } catch {
+      #expect(error.description.hasPrefix(beginning))
+    }
+  }
+
+  @Test("An event is one line, as text and as JSON")
+  func logLines() {
+    let line = LogLine(
+      time: 0, level: .info, message: "ready",
+      fields: ["pid": .number(7), "name": .text("a \"b\"\nc"), "plain": .text("x=1")])
+    #expect(
+      line.rendered(as: .text)
+        == "1970-01-01T00:00:00.000Z info    ready pid=7 name=\"a \\\"b\\\"\\nc\" plain=x=1\n")
+    #expect(
+      line.rendered(as: .json)
+        == "{\"time\":\"1970-01-01T00:00:00.000Z\",\"level\":\"info\",\"message\":\"ready\",\"pid\":7,\"name\":\"a \\\"b\\\"\\nc\",\"plain\":\"x=1\"}\n"
+    )
+  }
+}

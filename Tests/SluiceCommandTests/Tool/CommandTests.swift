@@ -1,0 +1,163 @@
+import SluiceClient
+import SluiceCommand
+import SluiceIO
+import Testing
+
+@testable import SluiceTool
+
+@Suite("The commands' arguments")
+struct CommandTests {
+  private func command(_ arguments: String...) throws(UsageError) -> any Command {
+    var name = ""
+    guard case .run(let command, _) = try CommandLineChoice.read(arguments, naming: &name) else {
+      throw UsageError("prints")
+    }
+    return command
+  }
+
+  private func text(_ arguments: [String]) throws -> String {
+    var name = ""
+    guard case .print(let text) = try CommandLineChoice.read(arguments, naming: &name) else { return "" }
+    return text
+  }
+
+  @Test("pub takes messages, a file or standard input, in records of several kinds")
+  func pub() throws {
+    let plain = try #require(try command("pub", "t") as? PubCommand)
+    #expect(plain.source == .standardInput)
+    #expect(plain.framing == .delimited(10))
+    #expect(plain.acknowledgement == .received)
+    #expect(plain.ending == nil)
+    let full = try #require(
+      try command(
+        "pub", "t", "a", "b", "--key", "k", "--header", "n=v=w", "--header", "m=", "--rate", "2k", "--ack",
+        "none",
+        "--fail", "over", "--quiet") as? PubCommand)
+    #expect(full.source == .messages(["a", "b"]))
+    #expect(full.key == "k")
+    #expect(full.headers == [.init("n", "v=w"), .init("m", "")])
+    #expect(full.rate == 2000)
+    #expect(full.acknowledgement == .none)
+    #expect(full.ending == .failure("over"))
+    let framed = try #require(try command("pub", "t", "--frames", "--file", "f", "--complete") as? PubCommand)
+    #expect(framed.framing == .lengthPrefixed)
+    #expect(framed.source == .file("f"))
+    #expect(framed.ending == .finished)
+    #expect((try command("pub", "t", "--delimiter", "nul") as? PubCommand)?.framing == .delimited(0))
+    #expect((try command("pub", "t", "--delimiter", "none") as? PubCommand)?.framing == .whole)
+  }
+
+  @Test("sub requests by window for people, one at a time for commands, and what is asked for otherwise")
+  func demand() throws {
+    func demand(_ options: String...) throws -> DemandRule? {
+      let arguments = ["sub", "t"] + options
+      var name = ""
+      guard case .run(let command, _) = try CommandLineChoice.read(arguments, naming: &name) else {
+        return nil
+      }
+      return (command as? SubCommand)?.demand
+    }
+    #expect(try demand() == .window)
+    #expect(try demand("--exec", "true") == .rounds(of: 1))
+    #expect(try demand("--exec", "true", "--demand", "5") == .rounds(of: 5))
+    #expect(try demand("--demand", "1") == .rounds(of: 1))
+    #expect(try demand("--demand", "unlimited") == .unlimited)
+  }
+
+  @Test(
+    "Starts",
+    arguments: [
+      ("replay", RemoteTopic.Start.replay), ("new", .new), ("earliest", .earliest), ("last:10", .last(10)),
+      ("offset:0", .offset(0)),
+      ("time:2026-02-03T04:05:06Z", .time(1_770_091_506_000)),
+    ])
+  func starts(text: String, start: RemoteTopic.Start) throws {
+    #expect(try SubCommand.start(text) == start)
+  }
+
+  @Test("A start so long ago is that long before now")
+  func startAgo() throws {
+    guard case .time(let hour) = try SubCommand.start("time:-1h"),
+      case .time(let day) = try SubCommand.start("time:-1d")
+    else {
+      Issue.record("not a time")
+      return
+    }
+    // Both were read within the same hour.
+    #expect((82_800_000 - 3_600_000...82_800_000 + 3_600_000).contains(hour - day))
+  }
+
+  @Test(
+    "What isn't a start is refused",
+    arguments: ["", "last", "last:", "last:x", "new:1", "offset:-1", "time:", "time:-", "time:now", "Replay"])
+  func notStarts(text: String) {
+    #expect(throws: ValueError.self) { try SubCommand.start(text) }
+  }
+
+  @Test(
+    "Wrong usage is explained in one line",
+    arguments: [
+      ([], "what shall it do?"), (["pbu"], "there is no command 'pbu'; did you mean sluice pub?"),
+      (["--sever", "x", "ping"], "there is no option --sever; did you mean --server?"),
+      (["pub"], "pub needs TOPIC"), (["sub", "a.*"], "\"a.*\" isn't a topic name"),
+      (["sub", ""], "a topic name can't be empty"),
+      (["sub", "t", "u"], "'u' is one argument too many"),
+      (["sub", "t", "--raw", "--json"], "--raw and --json exclude each other"),
+      (["sub", "t", "--demand", "0"], "--demand: 0 is too small; it must be at least 1"),
+      (["sub", "t", "--count", "0"], "--count: 0 isn't between 1 and"),
+      (["pub", "t", "a", "--file", "f"], "give either --file or messages"),
+      (["pub", "t", "a", "--frames"], "--frames is about input"),
+      (["pub", "t", "--header", "=v"], "--header: '=v' isn't a header"),
+      (["pub", "t", "--complete", "--fail", "m"], "--complete and --fail exclude"),
+      (["topic"], "sluice topic what?"),
+      (["topic", "shw", "t"], "there is no command 'shw'; did you mean sluice topic show?"),
+      (["topic", "fail", "t"], "fail needs MESSAGE"),
+      (["--server", "x", "ping"], "--server: 'x' is not an address"),
+      (["bench", "--size", "4"], "--size: 4 isn't between 8B and 256MiB"),
+      (["pub", "t", "--tls-ca", "f"], "there is no option --tls-ca"),
+    ])
+  func complaints(arguments: [String], beginning: String) {
+    var name = ""
+    do {
+      _ = try CommandLineChoice.read(arguments, naming: &name)
+      Issue.record("taken")
+    } catch {
+      #expect(error.description.hasPrefix(beginning))
+      #expect(!error.description.contains("\n"))
+    }
+  }
+
+  @Test("The server can be named in front of the command and behind it; the last one counts")
+  func server() throws {
+    func server(_ arguments: String...) throws -> SocketAddress? {
+      var name = ""
+      guard case .run(_, let server) = try CommandLineChoice.read(arguments, naming: &name) else {
+        return nil
+      }
+      return server
+    }
+    #expect(try server("--server", "h:1", "ping") == .host("h", port: 1))
+    #expect(try server("ping", "--server", "h:2") == .host("h", port: 2))
+    #expect(try server("--server", "h:1", "ping", "--server=h:2") == .host("h", port: 2))
+    #expect(try server("--server", "h:1", "topic", "--server", "h:3", "list") == .host("h", port: 3))
+  }
+
+  @Test("Every command explains itself with an example that it would take")
+  func help() throws {
+    var pages = Commands.all.map { $0.page }
+    pages += TopicCommand.members.map { $0.page }
+    for page in pages {
+      let words = page.name.split(separator: " ").dropFirst().map(String.init)
+      let help = try text(words + ["--help"])
+      #expect(help.hasPrefix("\(page.name): \(page.summary)"))
+      #expect(
+        help.split(separator: "\n").filter { !$0.hasPrefix("  sluice") && !$0.contains("|") }.allSatisfy {
+          $0.count <= 88
+        })
+      #expect(!page.examples.isEmpty)
+      #expect(try text(["help"] + words.prefix(1)).contains("Usage: sluice \(words[0])"))
+    }
+    #expect(try text(["--help"]).contains("Exit codes"))
+    #expect(try text(["--version"]) == "sluice \(Version.text)\n")
+  }
+}
