@@ -17,6 +17,7 @@ let package = Package(
     .library(name: "SluiceBroker", targets: ["SluiceBroker"]),
     .executable(name: "sluiced", targets: ["SluiceDaemon"]),
     .executable(name: "sluice", targets: ["SluiceTool"]),
+    .executable(name: "sluice-bench", targets: ["SluiceBench"]),
   ],
   targets: [
     // epoll, eventfd, signalfd: not in the toolchain's Glibc overlay.
@@ -48,6 +49,10 @@ let package = Package(
     .executableTarget(
       name: "SluiceTool",
       dependencies: ["SluiceCommand", "SluiceClient", "PortableCombine", "SluiceIO", "SluiceWire"],
+      swiftSettings: settings),
+    .executableTarget(
+      name: "SluiceBench",
+      dependencies: ["CLinux", "SluiceWire", "SluiceLog", "SluiceClient", "PortableCombine"],
       swiftSettings: settings),
 
     // Tests: a folder per module, and what they share.

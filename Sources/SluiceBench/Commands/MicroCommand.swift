@@ -1,0 +1,61 @@
+import Foundation
+
+/// `sluice-bench codec | log | core | client`: what single parts cost.
+enum MicroCommand {
+  static let usage = """
+    sluice-bench codec | log | core | client [options]
+        --runs N (default 5)   --seconds S (CPU time of a run where it can be chosen; default 0.1)
+        --filter TEXT (only cases whose table or name has it in it)   --json   --json-file FILE
+      client, which measures the client library against a broker:
+        --port N [--server-pid PID] | --launch 'COMMAND with {port}'
+        --size BYTES (16 and more; default 128)   --records R (of a run; default 2,000,000)
+    """
+
+  static func run(_ part: String, _ words: [String]) throws {
+    var arguments = Arguments(words)
+    let runs = try arguments.integer("runs", in: 1...1000) ?? 5
+    let seconds = try arguments.seconds("seconds") ?? 0.1
+    let filter = try arguments.text("filter")
+    let json = arguments.flag("json")
+    let jsonFile = try arguments.text("json-file")
+
+    var server: LaunchedServer?
+    defer { server?.stop() }
+    var cases: [MicroCase]
+    switch part {
+    case "codec":
+      try arguments.finish()
+      cases = CodecBench.cases()
+    case "log":
+      try arguments.finish()
+      cases = LogBench.cases()
+    case "core":
+      try arguments.finish()
+      cases = CoreBench.cases()
+    default:
+      let launch = try arguments.text("launch")
+      var settings = try ClientBenchSettings(&arguments)
+      try arguments.finish()
+      guard launch != nil || settings.port != 0 else { throw UsageError("--port or --launch is needed") }
+      server = try launch.map { try LaunchedServer(command: $0) }
+      if let server {
+        settings.port = server.port
+        settings.server = server.process
+      }
+      cases = ClientBench.cases(settings)
+    }
+    if let filter { cases.removeAll { !$0.table.contains(filter) && !$0.name.contains(filter) } }
+    guard !cases.isEmpty else { throw UsageError("no case has \(filter ?? "") in it") }
+
+    let report = try MicroReport(cases, runs: runs, seconds: seconds)
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    let line = try encoder.encode(report)
+    print(json ? String(decoding: line, as: UTF8.self) : report.rendered())
+    if let jsonFile {
+      guard FileManager.default.createFile(atPath: jsonFile, contents: line) else {
+        throw BenchError("cannot write \(jsonFile)")
+      }
+    }
+  }
+}

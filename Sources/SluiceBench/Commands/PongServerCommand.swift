@@ -1,0 +1,47 @@
+import CLinux
+import Glibc
+
+/// `sluice-bench pong-server`: answers each request of so many bytes with so many bytes, one connection after the other.
+enum PongServerCommand {
+  static let usage = """
+    sluice-bench pong-server --port N --request BYTES --answer BYTES [--poll]   (for the round trips of `client`)
+    """
+
+  static func run(_ words: [String]) throws -> Never {
+    var arguments = Arguments(words)
+    let port = try arguments.integer("port", in: 0...65_535) ?? 0
+    let request = try arguments.integer("request", in: 1...65_536) ?? 20
+    let answer = try arguments.integer("answer", in: 1...65_536) ?? 156
+    let polls = arguments.flag("poll")
+    try arguments.finish()
+    let listener = try Socket.listen(port: UInt16(port))
+    while true {
+      guard let socket = listener.accept() else { continue }
+      defer { socket.close() }
+      if polls {
+        try serve(socket, request, answer, Poller())
+      } else {
+        _ = fcntl(socket.descriptor, F_SETFL, fcntl(socket.descriptor, F_GETFL) & ~O_NONBLOCK)
+        try serve(socket, request, answer, nil)
+      }
+    }
+  }
+
+  /// Until the peer closes.
+  private static func serve(_ socket: Socket, _ request: Int, _ answer: Int, _ poller: Poller?) throws {
+    poller?.add(socket.descriptor, interest: Poller.readable, number: 0)
+    let buffer = PinnedBuffer(count: 65_536)
+    var received = 0
+    while true {
+      if let poller { _ = poller.wait(milliseconds: -1) }
+      let count = recv(socket.descriptor, buffer.base, buffer.count, 0)
+      if count < 0, errno == EAGAIN || errno == EINTR { continue }
+      guard count > 0 else { return }
+      received += count
+      while received >= request {
+        received -= request
+        guard send(socket.descriptor, buffer.base, answer, Int32(MSG_NOSIGNAL)) == answer else { return }
+      }
+    }
+  }
+}

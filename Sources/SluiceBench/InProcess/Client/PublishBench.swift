@@ -1,0 +1,103 @@
+import Dispatch
+import Glibc
+import PortableCombine
+import SluiceClient
+
+/// Records out of a program, through a `TopicSubject`.
+enum PublishBench {
+  static func cases(_ settings: ClientBenchSettings) -> [MicroCase] {
+    let size = Format.bytes(Double(settings.size))
+    let table = "client, publishing records of \(size)"
+    let message = Message([UInt8](repeating: 0x61, count: settings.size))
+    return [
+      MicroCase(table, "enqueue(copying:)") { _ in
+        try measure(settings, settings.records) { subject, records in
+          try message.payload.withUnsafeBytes { payload in
+            for _ in 0..<records {
+              // Full: lets the others work.
+              while try !subject.enqueue(copying: payload) { usleep(100) }
+            }
+          }
+        }
+      },
+      MicroCase(table, "a publisher, subscribed by the subject") { _ in
+        try measure(settings, settings.records) { subject, records in
+          let done = DispatchSemaphore(value: 0)
+          let cancellable = (0..<records).publisher
+            .map { _ in message }
+            .setFailureType(to: ClientError.self)
+            .subscribe(Unending(subject) { done.signal() })
+          done.wait()
+          cancellable.cancel()
+        }
+      },
+      MicroCase(table, "await enqueue(_:)") { _ in
+        try measure(settings, settings.records / 10) { subject, records in
+          try Blocking.run { for _ in 0..<records { try await subject.enqueue(message) } }
+        }
+      },
+      MicroCase(table, "await publish(_:), one by one") { _ in
+        try measure(settings, min(settings.records, 10_000)) { subject, records in
+          try Blocking.run { for _ in 0..<records { try await subject.publish(message) } }
+        }
+      },
+    ]
+  }
+
+  /// Publishes, and waits until the broker has acknowledged all of it.
+  private static func measure(
+    _ settings: ClientBenchSettings, _ records: Int, _ publish: (TopicSubject, Int) throws -> Void
+  ) throws -> [Reading] {
+    let driver = SluiceDriver(settings.target(topic: "bench-publish", keepsAll: false))
+    try driver.prepare()
+    defer { try? driver.cleanUp() }
+    return try SubscribeBench.withClient(settings) { client in
+      let subject = client.subject("bench-publish")
+      _ = try Blocking.run { try await subject.publish("ready") }
+      let brokerBefore = settings.server?.cpuSeconds()
+      let start = (process: processCPUSeconds(), thread: Stopwatch.threadCPU(), time: monotonicNanoseconds())
+      try publish(subject, records)
+      try Blocking.run { try await subject.flush() }
+      let time = Double(monotonicNanoseconds() - start.time)
+      let cost = (processCPUSeconds() - start.process) * 1e9 / Double(records)
+      let caller = Double(Stopwatch.threadCPU() - start.thread) / Double(records)
+      guard subject.acknowledgedCount == records + 1 else {
+        throw BenchError("\(subject.acknowledgedCount) of \(records + 1) records were acknowledged")
+      }
+      return [
+        Reading(.client, cost), Reading(.perCore, 1e9 / cost),
+        Reading(.wall, Double(records) / time * 1e9), Reading(.caller, caller),
+      ] + SubscribeBench.brokerReadings(brokerBefore, settings.server?.cpuSeconds(), records)
+    }
+  }
+}
+
+/// A subject in front of another that keeps the end from it: a topic isn't to end with one run's records.
+private final class Unending: Subject {
+  typealias Output = Message
+  typealias Failure = ClientError
+
+  private let subject: TopicSubject
+  private let ended: () -> Void
+
+  init(_ subject: TopicSubject, ended: @escaping () -> Void) {
+    self.subject = subject
+    self.ended = ended
+  }
+
+  func send(_ value: Message) {
+    subject.send(value)
+  }
+
+  func send(completion: Subscribers.Completion<ClientError>) {
+    ended()
+  }
+
+  func send(subscription: any Subscription) {
+    subject.send(subscription: subscription)
+  }
+
+  func receive<S: Subscriber>(subscriber: S) where S.Input == Message, S.Failure == ClientError {
+    subject.receive(subscriber: subscriber)
+  }
+}

@@ -1,0 +1,69 @@
+import Dispatch
+import SluiceClient
+import Synchronization
+
+/// Takes a subscriber's records: checks each, and reads the clocks of the thread that delivers at the first and the last.
+// @unchecked: used by the client's loop until `done` is signalled, then by whoever waited for that; the rest is atomic.
+final class RecordMeter: @unchecked Sendable {
+  private let total: Int
+  private var received = 0
+  private var wrong = 0
+  private var start: (cpu: UInt64, time: UInt64) = (0, 0)
+  private var end: (cpu: UInt64, time: UInt64) = (0, 0)
+  private let progress = Atomic<Int>(0)
+  private let done = DispatchSemaphore(value: 0)
+
+  /// - Parameter total: the records after which it is over.
+  init(total: Int) {
+    self.total = total
+  }
+
+  /// Payloads begin with their number, as `BatchTemplate` writes them.
+  @inline(__always)
+  func take(_ record: TopicRecord) {
+    if received == 0 { start = (Stopwatch.threadCPU(), monotonicNanoseconds()) }
+    let number = record.withUnsafeBytes { UInt64(littleEndian: $0.loadUnaligned(as: UInt64.self)) }
+    if number != UInt64(received) || record.offset != number { wrong += 1 }
+    received += 1
+    if received & 255 == 0 { progress.store(received, ordering: .relaxed) }
+    if received == total { finish() }
+  }
+
+  /// The stream ended; too early if anything is missing.
+  func ended() {
+    if received < total { done.signal() }
+  }
+
+  @inline(never)
+  private func finish() {
+    end = (Stopwatch.threadCPU(), monotonicNanoseconds())
+    progress.store(received, ordering: .relaxed)
+    done.signal()
+  }
+
+  /// How many records have come, about. From any thread.
+  var count: Int { progress.load(ordering: .relaxed) }
+
+  var isDone: Bool { count == total }
+
+  /// Waits until all is there.
+  func wait(seconds: Double = 60) throws {
+    guard done.wait(timeout: .now() + seconds) == .success else {
+      throw BenchError("\(count) of \(total) records arrived in \(Format.digits(seconds)) seconds")
+    }
+    guard received == total else {
+      throw BenchError("the stream ended after \(received) of \(total) records")
+    }
+    guard wrong == 0 else { throw BenchError("\(wrong) of \(total) records are out of order") }
+  }
+
+  /// From the first record to the last.
+  var readings: [Reading] {
+    let records = Double(total)
+    let cost = Double(end.cpu - start.cpu) / records
+    return [
+      Reading(.client, cost), Reading(.perCore, 1e9 / cost),
+      Reading(.wall, records / Double(end.time - start.time) * 1e9),
+    ]
+  }
+}

@@ -1,0 +1,167 @@
+import CLinux
+import Glibc
+import PortableCombine
+import SluiceClient
+import SluiceWire
+
+/// Demand 1: every record is asked for by itself. Beside it, what a program that only plays ping-pong with messages of the same sizes gets.
+enum RoundTripBench {
+  private static let trips = 20_000
+  /// DEMAND: the frame's header and a number.
+  static let request = FrameHeader.size + 8
+
+  /// DELIVER with one record.
+  static func answer(_ size: Int) -> Int {
+    FrameHeader.size + DeliverHeader.size + RecordLayout.wordSize + size
+  }
+
+  static func cases(_ settings: ClientBenchSettings, _ stock: StockedTopic) -> [MicroCase] {
+    let trips = min(trips, settings.records)
+    let answer = answer(settings.size)
+    let table = "round trips, \(request) B there, \(answer) B back"
+    return [
+      MicroCase(table, "bare TCP, blocking") { _ in
+        try bare(trips, answer, polls: false)
+      },
+      MicroCase(table, "bare TCP, epoll on both sides") { _ in
+        try bare(trips, answer, polls: true)
+      },
+      MicroCase(table, "broker, --demand 1, blocking raw client") { _ in
+        try stock.stock()
+        return try raw(settings, trips, polls: false)
+      },
+      MicroCase(table, "broker, --demand 1, epoll raw client") { _ in
+        try stock.stock()
+        return try raw(settings, trips, polls: true)
+      },
+      MicroCase(table, "broker, --demand 1, client library") { _ in
+        try stock.stock()
+        return try library(settings, trips)
+      },
+    ]
+  }
+
+  // MARK: Bare
+
+  private static func bare(_ trips: Int, _ answer: Int, polls: Bool) throws -> [Reading] {
+    var command = "{self} pong-server --port {port} --request \(request) --answer \(answer)"
+    if polls { command += " --poll" }
+    let server = try LaunchedServer(command: command)
+    defer { server.stop() }
+    let exchange = try Exchange(Socket.connect(port: server.port), polls: polls)
+    defer { exchange.close() }
+    let message = [UInt8](repeating: 0, count: request)
+    return try measure(trips, server.process) {
+      try exchange.send(message)
+      try exchange.receive(answer)
+    }
+  }
+
+  // MARK: The broker, without the library
+
+  private static func raw(_ settings: ClientBenchSettings, _ trips: Int, polls: Bool) throws -> [Reading] {
+    var connection = try SluiceHandshake(settings.target(topic: StockedTopic.name, keepsAll: true))
+    try connection.request(
+      Subscribe(topic: StockedTopic.name, start: .earliest, lag: .fail, grantedThrough: 0),
+      answer: .subscribed)
+    let exchange = try Exchange(connection.handshake.socket, polls: polls)
+    defer { exchange.close() }
+    var granted: UInt64 = 0
+    let answer = answer(settings.size)
+    return try measure(trips, settings.server) {
+      granted += 1
+      try exchange.send(Demand(grantedThrough: granted).encoded(stream: 1))
+      // Some have a time mark before them.
+      try exchange.receive(answer, or: answer + RecordLayout.timeMarkSize)
+    }
+  }
+
+  private static func measure(
+    _ trips: Int, _ server: ServerProcess?, _ trip: () throws -> Void
+  ) throws -> [Reading] {
+    let before = server?.cpuSeconds()
+    let start = (cpu: Stopwatch.threadCPU(), time: monotonicNanoseconds())
+    for _ in 0..<trips { try trip() }
+    let time = Double(monotonicNanoseconds() - start.time)
+    let cost = Double(Stopwatch.threadCPU() - start.cpu)
+    return readings(trips, time: time, client: cost, before, server?.cpuSeconds())
+  }
+
+  private static func readings(
+    _ trips: Int, time: Double, client: Double, _ before: Double?, _ after: Double?
+  ) -> [Reading] {
+    let count = Double(trips)
+    var readings = [
+      Reading(Column("µs/trip"), time / count / 1e3), Reading(Column("trips/s", .count), count / time * 1e9),
+      Reading(Column("client CPU µs"), client / count / 1e3),
+    ]
+    if let before, let after {
+      readings.append(Reading(Column("server CPU µs"), (after - before) / count * 1e6))
+    }
+    return readings
+  }
+
+  // MARK: The broker, with the library
+
+  private static func library(_ settings: ClientBenchSettings, _ trips: Int) throws -> [Reading] {
+    try SubscribeBench.withClient(settings) { client in
+      let meter = RecordMeter(total: trips)
+      let before = settings.server?.cpuSeconds()
+      let start = (process: processCPUSeconds(), time: monotonicNanoseconds())
+      let subscriber = AnySubscriber<TopicRecord, ClientError>(
+        receiveSubscription: { $0.request(.max(1)) },
+        receiveValue: { record in
+          meter.take(record)
+          return record.offset + 1 < UInt64(trips) ? .max(1) : .none
+        },
+        receiveCompletion: { _ in meter.ended() })
+      client.topic(StockedTopic.name, from: .earliest).subscribe(subscriber)
+      try meter.wait()
+      let time = Double(monotonicNanoseconds() - start.time)
+      let cost = (processCPUSeconds() - start.process) * 1e9
+      return readings(trips, time: time, client: cost, before, settings.server?.cpuSeconds())
+    }
+  }
+}
+
+/// Messages of known length over one socket, awaited in a blocking read or in an epoll set.
+private final class Exchange {
+  private let socket: Socket
+  private let poller: Poller?
+  private let buffer = PinnedBuffer(count: 1 << 20)
+
+  init(_ socket: Socket, polls: Bool) throws {
+    self.socket = socket
+    guard polls else {
+      poller = nil
+      return
+    }
+    socket.makeNonblocking()
+    let poller = try Poller()
+    poller.add(socket.descriptor, interest: Poller.readable, number: 0)
+    self.poller = poller
+  }
+
+  func close() {
+    socket.close()
+  }
+
+  func send(_ bytes: [UInt8]) throws {
+    let count = Glibc.send(socket.descriptor, bytes, bytes.count, Int32(MSG_NOSIGNAL))
+    guard count == bytes.count else { throw BenchError("sending a request: \(errorText())") }
+  }
+
+  /// Receives one message, which has one of two lengths.
+  func receive(_ length: Int, or other: Int? = nil) throws {
+    var received = 0
+    while received < length || (received > length && received != other) {
+      if let poller { _ = poller.wait(milliseconds: 10_000) }
+      let count = recv(socket.descriptor, buffer.base + received, buffer.count - received, 0)
+      guard count > 0 else { throw BenchError("waiting for an answer: \(errorText())") }
+      received += count
+      guard received <= other ?? length else {
+        throw BenchError("\(received) bytes came where \(length) were expected")
+      }
+    }
+  }
+}

@@ -1,0 +1,170 @@
+import PortableCombine
+import SluiceClient
+
+/// Records into subscribers: replayed from a topic that was filled before, and live.
+enum SubscribeBench {
+  /// Makes a topic's records go to a meter; keeps the subscription as long as what it returns.
+  typealias Attach = (RemoteTopic, RecordMeter) -> AnyCancellable
+
+  static func cases(_ settings: ClientBenchSettings, _ stock: StockedTopic) -> [MicroCase] {
+    let size = Format.bytes(Double(settings.size))
+    let replay = "client, replay of \(Format.count(Double(settings.records))) records of \(size)"
+    let live = "client, live, \(Format.count(Double(settings.records))) records of \(size)"
+    let ways: [(String, Attach)] = [
+      ("unlimited demand", { attach($0, $1, .unlimited, each: .none) }),
+      (".max(1) returned a value", { attach($0, $1, .max(16_384), each: .max(1)) }),
+      ("sink", sink), ("map, filter, AnyPublisher, sink", pipeline),
+    ]
+    var cases = ways.map { name, attach in
+      MicroCase(replay, name) { _ in
+        try stock.stock()
+        return try self.replay(settings, attach)
+      }
+    }
+    cases.append(
+      MicroCase(replay, "raw socket and codec, for comparison") { _ in
+        try stock.stock()
+        return try rawReplay(settings)
+      })
+    cases += ways.prefix(3).map { name, attach in
+      MicroCase(live, name) { _ in try self.live(settings, attach) }
+    }
+    return cases
+  }
+
+  // MARK: Subscribers
+
+  private static func attach(
+    _ topic: RemoteTopic, _ meter: RecordMeter, _ first: Subscribers.Demand, each: Subscribers.Demand
+  ) -> AnyCancellable {
+    let subscriber = MeteredSubscriber(meter, first, each: each)
+    topic.subscribe(subscriber)
+    return AnyCancellable { subscriber.cancel() }
+  }
+
+  private static func sink(_ topic: RemoteTopic, _ meter: RecordMeter) -> AnyCancellable {
+    topic.sink(receiveCompletion: { _ in meter.ended() }, receiveValue: { meter.take($0) })
+  }
+
+  private static func pipeline(_ topic: RemoteTopic, _ meter: RecordMeter) -> AnyCancellable {
+    topic
+      .map { (record: $0, length: $0.count) }
+      .filter { $0.length > 0 }
+      .map(\.record)
+      .eraseToAnyPublisher()
+      .sink(receiveCompletion: { _ in meter.ended() }, receiveValue: { meter.take($0) })
+  }
+
+  // MARK: Runs
+
+  private static func replay(_ settings: ClientBenchSettings, _ attach: Attach) throws -> [Reading] {
+    try withClient(settings) { client in
+      let meter = RecordMeter(total: settings.records)
+      let before = settings.server?.cpuSeconds()
+      let cancellable = attach(client.topic(StockedTopic.name, from: .earliest), meter)
+      try meter.wait()
+      let after = settings.server?.cpuSeconds()
+      cancellable.cancel()
+      return meter.readings + brokerReadings(before, after, settings.records)
+    }
+  }
+
+  private static func live(_ settings: ClientBenchSettings, _ attach: Attach) throws -> [Reading] {
+    let target = settings.target(topic: "bench-live", keepsAll: false)
+    let driver = SluiceDriver(target)
+    try driver.prepare()
+    defer { try? driver.cleanUp() }
+    let loop = try LoadLoop<SluiceDriver, CountingSink>(driver, target, publishers: 1)
+    return try withClient(settings) { client in
+      let meter = RecordMeter(total: settings.records)
+      let cancellable = attach(client.topic(target.topic, from: .earliest, lag: .fail), meter)
+      try loop.openPublishers()
+      defer { loop.closeAll() }
+      let before = settings.server?.cpuSeconds()
+      var watch = ProgressWatch(patience: 10)
+      while !meter.isDone, watch.goesOn(UInt64(meter.count), now: monotonicNanoseconds()) {
+        // Whole batches, and never more ahead of the subscriber than the window.
+        let ahead = (meter.count + settings.window) / target.batch * target.batch
+        try loop.turn(window: .max / 2, limit: UInt64(min(ahead, settings.records)), milliseconds: 1)
+      }
+      try meter.wait(seconds: 1)
+      let after = settings.server?.cpuSeconds()
+      cancellable.cancel()
+      return meter.readings + brokerReadings(before, after, settings.records)
+    }
+  }
+
+  /// The same replay into the load's own subscriber: what the kernel and the checking cost by themselves.
+  private static func rawReplay(_ settings: ClientBenchSettings) throws -> [Reading] {
+    let target = settings.target(topic: StockedTopic.name, keepsAll: true)
+    let driver = SluiceDriver(target)
+    let loop = try LoadLoop<SluiceDriver, CountingSink>(driver, target, publishers: 1)
+    let before = settings.server?.cpuSeconds()
+    try loop.openSubscriber()
+    defer { loop.closeAll() }
+    let start = (cpu: Stopwatch.threadCPU(), time: monotonicNanoseconds())
+    var watch = ProgressWatch(patience: 10)
+    while loop.delivered < settings.records, watch.goesOn(loop.delivered, now: monotonicNanoseconds()) {
+      try loop.handleEvents(milliseconds: 100)
+    }
+    let records = Double(settings.records)
+    let cost = Double(Stopwatch.threadCPU() - start.cpu) / records
+    let time = Double(monotonicNanoseconds() - start.time)
+    let after = settings.server?.cpuSeconds()
+    guard loop.delivered == settings.records else { throw BenchError("the raw replay stood still") }
+    return [
+      Reading(.client, cost), Reading(.perCore, 1e9 / cost), Reading(.wall, records / time * 1e9),
+    ] + brokerReadings(before, after, settings.records)
+  }
+
+  // MARK: Support
+
+  static func withClient<Result>(
+    _ settings: ClientBenchSettings, _ body: (Client) throws -> Result
+  ) throws -> Result {
+    let client = try Blocking.run { try await Client.connect(to: settings.address) }
+    defer { client.close() }
+    return try body(client)
+  }
+
+  static func brokerReadings(_ before: Double?, _ after: Double?, _ records: Int) -> [Reading] {
+    guard let before, let after else { return [] }
+    return [Reading(.broker, (after - before) / Double(records) * 1e9)]
+  }
+}
+
+/// Requests `first` at the start, and `each` with every value.
+// @unchecked: `subscription` is set before the first value and constant then; a subscription is safe from any thread.
+private final class MeteredSubscriber: Subscriber, @unchecked Sendable {
+  typealias Input = TopicRecord
+  typealias Failure = ClientError
+
+  private let meter: RecordMeter
+  private let first: Subscribers.Demand
+  private let each: Subscribers.Demand
+  private var subscription: (any Subscription)?
+
+  init(_ meter: RecordMeter, _ first: Subscribers.Demand, each: Subscribers.Demand) {
+    self.meter = meter
+    self.first = first
+    self.each = each
+  }
+
+  func receive(subscription: any Subscription) {
+    self.subscription = subscription
+    subscription.request(first)
+  }
+
+  func receive(_ input: TopicRecord) -> Subscribers.Demand {
+    meter.take(input)
+    return each
+  }
+
+  func receive(completion: Subscribers.Completion<ClientError>) {
+    meter.ended()
+  }
+
+  func cancel() {
+    subscription?.cancel()
+  }
+}

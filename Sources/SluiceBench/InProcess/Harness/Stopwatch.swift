@@ -1,0 +1,41 @@
+import CLinux
+import Glibc
+import Synchronization
+
+/// CPU time of the calling thread: on a machine that has other work too it says what something costs, where the wall clock
+/// says how long it had to wait.
+enum Stopwatch {
+  /// CPU time of this thread in nanoseconds.
+  static func threadCPU() -> UInt64 {
+    cpu(CLOCK_THREAD_CPUTIME_ID)
+  }
+
+  /// CPU time of a clock, see `pthread_getcpuclockid`.
+  static func cpu(_ clock: clockid_t) -> UInt64 {
+    var time = timespec()
+    clock_gettime(clock, &time)
+    return UInt64(time.tv_sec) &* 1_000_000_000 &+ UInt64(time.tv_nsec)
+  }
+
+  /// Nanoseconds of CPU time that one call of `body` takes, measured for about `seconds`.
+  static func nanoseconds(for seconds: Double, _ body: () throws -> Void) rethrows -> Double {
+    let wanted = seconds * 1e9
+    var calls = 1
+    while true {
+      let start = threadCPU()
+      for _ in 0..<calls { try body() }
+      let spent = Double(threadCPU() - start)
+      if spent >= wanted / 2 { return spent / Double(calls) }
+      let factor = spent > 0 ? min(wanted / spent, 100) : 100
+      calls = max(calls + 1, Int(Double(calls) * factor))
+    }
+  }
+}
+
+private let lastKept = Atomic<Int>(0)
+
+/// Makes the compiler believe that a value is needed.
+@inline(never)
+func keep(_ value: Int) {
+  lastKept.store(value, ordering: .relaxed)
+}

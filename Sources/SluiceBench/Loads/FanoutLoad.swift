@@ -1,0 +1,73 @@
+/// Publishers and subscribers on one topic, as fast as all the subscribers can follow; also with some that never read.
+enum FanoutLoad {
+  static func run<Driver: LoadDriver>(_: Driver.Type, _ options: LoadOptions) throws -> LoadReport {
+    let driver = try Driver(options.target)
+    try driver.prepare()
+    let loop = try LoadLoop<Driver, CountingSink>(driver, options.target, publishers: options.publishers)
+    for index in 0..<options.subscribers { try loop.openSubscriber(reads: index >= options.stalled) }
+    try loop.openPublishers()
+    var report = LoadReport(options)
+    if options.stalled > 0 { report.serverBytesBefore = options.server?.residentBytes() }
+
+    var watch = ProgressWatch(patience: options.patience)
+    do {
+      if let records = options.records {
+        try run(loop, records: records, options, &watch, &report)
+      } else {
+        try runForSeconds(loop, options, &watch, &report)
+      }
+      report.verify(loop)
+    } catch let error as BenchError {
+      report.verify(loop)
+      report.fault = error.description
+    }
+    if options.stalled > 0 {
+      report.serverBytesAfter = options.server?.residentBytes()
+      report.longestPause = watch.longestPause
+    }
+    loop.closeAll()
+    try driver.cleanUp()
+    return report
+  }
+
+  /// A given number of records, measured from the first sent to the last received.
+  private static func run<Driver: LoadDriver>(
+    _ loop: LoadLoop<Driver, CountingSink>, records: Int, _ options: LoadOptions,
+    _ watch: inout ProgressWatch,
+    _ report: inout LoadReport
+  ) throws {
+    let limit = UInt64(max(records / options.publishers, 1))
+    let owed = limit * UInt64(options.publishers * (options.subscribers - options.stalled))
+    let start = Moment(delivered: 0, server: options.server)
+    watch.restart()
+    while loop.delivered < owed, watch.goesOn(loop.delivered, now: monotonicNanoseconds()) {
+      try loop.turn(window: options.windowPerPublisher, limit: limit)
+    }
+    report.measure(from: start, to: Moment(delivered: loop.delivered, server: options.server))
+  }
+
+  /// A given time, after a warm-up; then what is under way is waited for, so that loss would be seen.
+  private static func runForSeconds<Driver: LoadDriver>(
+    _ loop: LoadLoop<Driver, CountingSink>, _ options: LoadOptions, _ watch: inout ProgressWatch,
+    _ report: inout LoadReport
+  ) throws {
+    func runFor(_ seconds: Double) throws {
+      let end = monotonicNanoseconds() + UInt64(seconds * 1e9)
+      while true {
+        let now = monotonicNanoseconds()
+        guard now < end, watch.goesOn(loop.delivered, now: now) else { return }
+        try loop.turn(window: options.windowPerPublisher, limit: .max)
+      }
+    }
+    watch.restart()
+    try runFor(options.warmup)
+    let start = Moment(delivered: loop.delivered, server: options.server)
+    try runFor(options.seconds)
+    report.measure(from: start, to: Moment(delivered: loop.delivered, server: options.server))
+
+    let owed = loop.published * UInt64(options.subscribers - options.stalled)
+    while loop.delivered < owed, watch.goesOn(loop.delivered, now: monotonicNanoseconds()) {
+      try loop.turn(window: 0, limit: 0)
+    }
+  }
+}

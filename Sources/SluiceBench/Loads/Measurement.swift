@@ -1,0 +1,69 @@
+/// A moment of a run: what had been delivered and what it had cost.
+struct Moment {
+  let time: UInt64
+  let delivered: UInt64
+  let serverCPU: Double?
+  let loadCPU: Double
+
+  init(delivered: UInt64, server: ServerProcess?) {
+    time = monotonicNanoseconds()
+    self.delivered = delivered
+    serverCPU = server?.cpuSeconds()
+    loadCPU = processCPUSeconds()
+  }
+}
+
+/// Watches that a run goes on: nothing delivered for `patience` seconds means that it is over.
+struct ProgressWatch {
+  private let patience: UInt64
+  private var last: UInt64 = 0
+  private var since = monotonicNanoseconds()
+  private(set) var longestPause: Double = 0
+
+  init(patience: Double) {
+    self.patience = UInt64(patience * 1e9)
+  }
+
+  /// Notes how far the run has come; false when it has stood still for too long.
+  mutating func goesOn(_ delivered: UInt64, now: UInt64) -> Bool {
+    if delivered == last { return now &- since < patience }
+    longestPause = max(longestPause, Double(now &- since) / 1e9)
+    last = delivered
+    since = now
+    return true
+  }
+
+  mutating func restart() {
+    since = monotonicNanoseconds()
+  }
+}
+
+extension LoadReport {
+  /// Rates and costs between two moments.
+  mutating func measure(from start: Moment, to end: Moment) {
+    seconds = Double(end.time - start.time) / 1e9
+    let count = Double(end.delivered - start.delivered)
+    deliveredPerSecond = count / seconds
+    bytesPerSecond = deliveredPerSecond * Double(size)
+    loadCPUs = (end.loadCPU - start.loadCPU) / seconds
+    if let before = start.serverCPU, let after = end.serverCPU {
+      serverCPUs = (after - before) / seconds
+      serverMicrosecondsPerRecord = count > 0 ? (after - before) / count * 1e6 : nil
+    }
+  }
+
+  /// Counts what every subscriber that reads has received; a fault where it is not all, once and in order.
+  mutating func verify<Driver: LoadDriver, Sink: CheckingSink>(_ loop: LoadLoop<Driver, Sink>) {
+    published = loop.published
+    let readers = loop.subscribers.filter(\.reads)
+    delivered = loop.delivered
+    outOfOrder = readers.reduce(0) { $0 + $1.sink.check.outOfOrder }
+    let owed = published * UInt64(readers.count)
+    lost = owed > delivered ? owed - delivered : 0
+    if outOfOrder > 0 {
+      fault = "\(outOfOrder) records out of order"
+    } else if delivered != owed {
+      fault = "\(delivered) of \(owed) records arrived"
+    }
+  }
+}

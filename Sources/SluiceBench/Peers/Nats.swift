@@ -1,0 +1,98 @@
+/// NATS core: `PUB subject size` and `MSG subject sid size`, at most once, no confirmations.
+struct NatsDriver: LoadDriver {
+  private let target: LoadTarget
+
+  init(_ target: LoadTarget) {
+    self.target = target
+  }
+
+  func openPublisher(_ index: Int) throws -> Opened<NatsPublisher> {
+    Opened(try greet(), NatsPublisher(target, index))
+  }
+
+  func openSubscriber() throws -> Opened<NatsSubscriber> {
+    var handshake = try greet()
+    try handshake.send("SUB \(target.topic) 1\r\nPING\r\n")
+    try Self.expectPong(&handshake)
+    return Opened(handshake, NatsSubscriber(target))
+  }
+
+  private func greet() throws -> Handshake {
+    var handshake = try Handshake(target)
+    let info = try handshake.readLine()
+    guard info.hasPrefix("INFO ") else { throw BenchError("not a NATS server: \(info.prefix(80))") }
+    try handshake.send("CONNECT {\"verbose\":false,\"pedantic\":false,\"echo\":false}\r\nPING\r\n")
+    try Self.expectPong(&handshake)
+    return handshake
+  }
+
+  private static func expectPong(_ handshake: inout Handshake) throws {
+    let line = try handshake.readLine()
+    guard line == "PONG" else { throw BenchError("NATS said \(line)") }
+  }
+}
+
+struct NatsPublisher: PublisherCodec {
+  var replies = Replies()
+  private let template: BatchTemplate
+  private let index: Int
+
+  init(_ target: LoadTarget, _ index: Int) {
+    self.index = index
+    template = BatchTemplate(
+      prefix: Array("PUB \(target.topic) \(target.size)\r\n".utf8), payloadSize: target.size,
+      suffix: [13, 10],
+      capacity: target.batch)
+  }
+
+  mutating func encode(first: UInt64, count: Int, stamp: UInt64) -> UnsafeRawBufferPointer {
+    template.fill(publisher: index, first: first, count: count, stamp: stamp)
+  }
+
+  mutating func receive(_ bytes: UnsafeRawBufferPointer) throws -> Int {
+    try NatsControl.take(bytes, from: 0, replies: &replies)
+  }
+}
+
+struct NatsSubscriber: SubscriberCodec {
+  var replies = Replies()
+  private let records: FixedRecords
+
+  init(_ target: LoadTarget) {
+    records = FixedRecords(
+      prefix: Array("MSG \(target.topic) 1 \(target.size)\r\n".utf8), payloadSize: target.size, suffixSize: 2)
+  }
+
+  mutating func receive<Sink: RecordSink>(_ bytes: UnsafeRawBufferPointer, into sink: inout Sink) throws
+    -> Int
+  {
+    var position = 0
+    while true {
+      records.take(bytes, from: &position, into: &sink)
+      if position == bytes.count || records.mayBegin(bytes, at: position) { return position }
+      let next = try NatsControl.take(bytes, from: position, replies: &replies)
+      if next == position { return position }
+      position = next
+    }
+  }
+}
+
+/// What a NATS server says besides messages.
+private enum NatsControl {
+  /// Takes whole control lines from `position` on until something else stands there; returns where.
+  static func take(_ bytes: UnsafeRawBufferPointer, from position: Int, replies: inout Replies) throws -> Int
+  {
+    var position = position
+    while position < bytes.count, let length = TextLine.length(bytes, at: position) {
+      switch bytes[position] {
+      case UInt8(ascii: "P"):
+        if bytes[position + 1] == UInt8(ascii: "I") { replies.append(Array("PONG\r\n".utf8)) }
+      case UInt8(ascii: "I"), UInt8(ascii: "+"): break
+      case UInt8(ascii: "M"): return position
+      default: throw BenchError("NATS said \(TextLine.text(bytes, at: position, length: length))")
+      }
+      position += length
+    }
+    return position
+  }
+}

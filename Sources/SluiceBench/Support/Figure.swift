@@ -1,0 +1,77 @@
+/// A figure that servers are compared by.
+enum Figure: String, Codable, CaseIterable {
+  case rate
+  case bandwidth
+  case cpu
+  case p50
+  case p99
+  case p999
+  case memory
+
+  var title: String {
+    switch self {
+    case .rate: "records/s"
+    case .bandwidth: "bytes/s"
+    case .cpu: "server µs/record"
+    case .p50: "p50 µs"
+    case .p99: "p99 µs"
+    case .p999: "p99.9 µs"
+    case .memory: "per connection"
+    }
+  }
+
+  func value(_ result: ServerResult) -> Double? {
+    switch self {
+    case .rate: result.deliveredPerSecond
+    case .bandwidth: result.bytesPerSecond
+    case .cpu: result.serverMicrosecondsPerRecord
+    case .p50: result.p50
+    case .p99: result.p99
+    case .p999: result.p999
+    case .memory: result.bytesPerConnection
+    }
+  }
+
+  func text(_ value: Double) -> String {
+    switch self {
+    case .rate: Format.count(value)
+    case .bandwidth, .memory: Format.bytes(value)
+    case .cpu, .p50, .p99, .p999: Format.digits(value)
+    }
+  }
+
+  /// Whether a ratio says something that another figure's does not, in a workload with these results.
+  func isCompared(_ results: [ServerResult]) -> Bool {
+    switch self {
+    case .bandwidth: false
+    // At a given rate the rate is the same for all.
+    case .rate: !results.contains { $0.p50 != nil }
+    default: true
+    }
+  }
+
+  var isBetterWhenSmaller: Bool {
+    self != .rate && self != .bandwidth
+  }
+}
+
+/// Sluice beside the best peer, or beside the copying limit.
+struct Comparison: Codable {
+  var figure: Figure
+  var reference: String
+  var ratio: Double
+
+  static func all(_ figure: Figure, _ results: [ServerResult]) -> [Comparison] {
+    guard figure.isCompared(results), let sluice = results.first(where: { $0.driver == "sluice" }),
+      let own = figure.value(sluice)
+    else { return [] }
+    let peers = results.filter { $0.driver != "sluice" && $0.driver != "copy" }
+    let values = peers.compactMap { peer in figure.value(peer).map { (peer.driver, $0) } }
+    let best = values.min { figure.isBetterWhenSmaller ? $0.1 < $1.1 : $0.1 > $1.1 }
+    let copy = results.first { $0.driver == "copy" }.flatMap(figure.value)
+    return [best, copy.map { ("copy", $0) }].compactMap { reference in
+      guard let (name, value) = reference, value > 0 else { return nil }
+      return Comparison(figure: figure, reference: name, ratio: own / value)
+    }
+  }
+}

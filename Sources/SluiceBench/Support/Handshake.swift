@@ -1,0 +1,58 @@
+import CLinux
+import Glibc
+
+/// The blocking exchange that opens a connection, before the loop takes the socket over.
+///
+/// Every wait ends after ten seconds with an error. What was read beyond the exchange stays in `leftover`.
+struct Handshake {
+  let socket: Socket
+  private(set) var leftover: [UInt8] = []
+
+  init(_ target: LoadTarget) throws {
+    socket = try Socket.connect(port: target.port, receiveBuffer: target.receiveBuffer)
+    socket.setTimeout(seconds: 10)
+  }
+
+  func send(_ text: String) throws {
+    try send(Array(text.utf8))
+  }
+
+  func send(_ bytes: [UInt8]) throws {
+    var sent = 0
+    while sent < bytes.count {
+      let count = bytes.withUnsafeBytes {
+        Glibc.send(socket.descriptor, $0.baseAddress! + sent, $0.count - sent, Int32(MSG_NOSIGNAL))
+      }
+      guard count > 0 else { throw BenchError("handshake: cannot send: \(errorText())") }
+      sent += count
+    }
+  }
+
+  /// Exactly `count` bytes.
+  mutating func read(_ count: Int) throws -> [UInt8] {
+    while leftover.count < count { try fill() }
+    defer { leftover.removeFirst(count) }
+    return Array(leftover.prefix(count))
+  }
+
+  /// Up to the next CR LF, without it.
+  mutating func readLine() throws -> String {
+    while true {
+      if let end = leftover.firstIndex(of: 10) {
+        let line = leftover.prefix(end).filter { $0 != 13 }
+        leftover.removeFirst(end + 1)
+        return String(decoding: line, as: UTF8.self)
+      }
+      try fill()
+    }
+  }
+
+  private mutating func fill() throws {
+    var chunk = [UInt8](repeating: 0, count: 65_536)
+    let count = chunk.withUnsafeMutableBytes { recv(socket.descriptor, $0.baseAddress!, $0.count, 0) }
+    guard count > 0 else {
+      throw BenchError("handshake: \(count == 0 ? "the server closed the connection" : errorText())")
+    }
+    leftover += chunk.prefix(count)
+  }
+}

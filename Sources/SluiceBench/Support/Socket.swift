@@ -1,0 +1,105 @@
+import CLinux
+import Glibc
+
+/// A connected TCP socket on loopback. A plain number underneath: whoever opens it closes it.
+struct Socket {
+  let descriptor: Int32
+
+  /// Connects to 127.0.0.1 with TCP_NODELAY. The socket blocks until `makeNonblocking()`.
+  ///
+  /// - Parameter receiveBuffer: bytes that the kernel may hold for the reader; nil: as it likes.
+  /// - Throws: BenchError naming the port, when nobody listens there.
+  static func connect(port: UInt16, receiveBuffer: Int? = nil) throws -> Socket {
+    let descriptor = Glibc.socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+    guard descriptor >= 0 else { throw BenchError("socket: \(errorText())") }
+    let socket = Socket(descriptor: descriptor)
+    if let receiveBuffer { socket.set(SOL_SOCKET, SO_RCVBUF, Int32(receiveBuffer)) }
+    var address = loopback(port: port)
+    let result = withUnsafePointer(to: &address) {
+      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        Glibc.connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+      }
+    }
+    guard result == 0 else {
+      let reason = errorText()
+      socket.close()
+      throw BenchError("no connection to 127.0.0.1:\(port): \(reason)")
+    }
+    socket.set(Int32(IPPROTO_TCP), TCP_NODELAY, 1)
+    return socket
+  }
+
+  /// Listens on 127.0.0.1; port 0 picks a free one, see `localPort`.
+  static func listen(port: UInt16) throws -> Socket {
+    let descriptor = Glibc.socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+    guard descriptor >= 0 else { throw BenchError("socket: \(errorText())") }
+    let socket = Socket(descriptor: descriptor)
+    socket.set(SOL_SOCKET, SO_REUSEADDR, 1)
+    var address = loopback(port: port)
+    let result = withUnsafePointer(to: &address) {
+      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        Glibc.bind(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+      }
+    }
+    guard result == 0, Glibc.listen(descriptor, 4096) == 0 else {
+      let reason = errorText()
+      socket.close()
+      throw BenchError("cannot listen on 127.0.0.1:\(port): \(reason)")
+    }
+    return socket
+  }
+
+  /// The next waiting connection, nonblocking and with TCP_NODELAY; nil when none waits.
+  func accept() -> Socket? {
+    let accepted = Glibc.accept(descriptor, nil, nil)
+    guard accepted >= 0 else { return nil }
+    let socket = Socket(descriptor: accepted)
+    socket.makeNonblocking()
+    socket.set(Int32(IPPROTO_TCP), TCP_NODELAY, 1)
+    return socket
+  }
+
+  /// The port that this socket is bound to.
+  var localPort: UInt16 {
+    var address = sockaddr_in()
+    var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+    withUnsafeMutablePointer(to: &address) {
+      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { _ = getsockname(descriptor, $0, &length) }
+    }
+    return UInt16(bigEndian: address.sin_port)
+  }
+
+  func makeNonblocking() {
+    _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) | O_NONBLOCK)
+  }
+
+  /// Blocking calls give up after `seconds` with EAGAIN.
+  func setTimeout(seconds: Int) {
+    var time = timeval(tv_sec: seconds, tv_usec: 0)
+    let size = socklen_t(MemoryLayout<timeval>.size)
+    setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &time, size)
+    setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &time, size)
+  }
+
+  func set(_ level: Int32, _ option: Int32, _ value: Int32) {
+    var value = value
+    setsockopt(descriptor, level, option, &value, socklen_t(MemoryLayout<Int32>.size))
+  }
+
+  func close() {
+    Glibc.close(descriptor)
+  }
+
+  private static func loopback(port: UInt16) -> sockaddr_in {
+    var address = sockaddr_in()
+    address.sin_family = sa_family_t(AF_INET)
+    address.sin_port = port.bigEndian
+    address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
+    return address
+  }
+}
+
+/// The text of `errno`.
+func errorText() -> String {
+  String(cString: strerror(errno))
+}
