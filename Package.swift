@@ -23,9 +23,11 @@ let package = Package(
     // epoll, eventfd, signalfd: not in the toolchain's Glibc overlay.
     .systemLibrary(name: "CLinux"),
 
-    // Our Combine, and the name under which a program imports it.
+    // Our Combine, its parts that need Dispatch and Foundation, and the name under which a program imports both.
     .target(name: "ReactiveCore", swiftSettings: settings),
-    .target(name: "PortableCombine", dependencies: ["ReactiveCore"], swiftSettings: settings),
+    .target(name: "ReactiveFoundation", dependencies: ["ReactiveCore"], swiftSettings: settings),
+    .target(
+      name: "PortableCombine", dependencies: ["ReactiveCore", "ReactiveFoundation"], swiftSettings: settings),
 
     // The protocol, the log, the event loops.
     .target(name: "SluiceWire", swiftSettings: settings),
@@ -37,7 +39,7 @@ let package = Package(
       name: "SluiceBroker", dependencies: ["SluiceWire", "SluiceLog", "SluiceIO"],
       swiftSettings: settings),
     .target(
-      name: "SluiceClient", dependencies: ["PortableCombine", "SluiceWire", "SluiceIO"],
+      name: "SluiceClient", dependencies: ["ReactiveCore", "SluiceWire", "SluiceIO"],
       swiftSettings: settings),
 
     // The programs, and what their command lines have in common.
@@ -48,18 +50,30 @@ let package = Package(
       swiftSettings: settings),
     .executableTarget(
       name: "SluiceTool",
-      dependencies: ["SluiceCommand", "SluiceClient", "PortableCombine", "SluiceIO", "SluiceWire"],
+      dependencies: ["SluiceCommand", "SluiceClient", "ReactiveCore", "SluiceIO", "SluiceWire"],
       swiftSettings: settings),
     .executableTarget(
       name: "SluiceBench",
-      dependencies: ["CLinux", "SluiceWire", "SluiceLog", "SluiceClient", "PortableCombine"],
+      dependencies: ["CLinux", "SluiceWire", "SluiceLog", "SluiceClient", "ReactiveCore"],
       swiftSettings: settings),
 
     // Tests: a folder per module, and what they share.
     .target(
       name: "TestSupport", dependencies: ["SluiceWire"], path: "Tests/TestSupport",
       swiftSettings: settings),
-    .testTarget(name: "ReactiveCoreTests", dependencies: ["ReactiveCore"], swiftSettings: settings),
+    .target(
+      name: "ReactiveTestSupport", dependencies: ["ReactiveCore"], path: "Tests/ReactiveTestSupport",
+      swiftSettings: settings),
+    .testTarget(
+      name: "ReactiveCoreTests", dependencies: ["ReactiveCore", "ReactiveTestSupport"],
+      swiftSettings: settings),
+    .testTarget(
+      name: "ReactiveFoundationTests",
+      dependencies: ["ReactiveFoundation", "ReactiveCore", "ReactiveTestSupport"], swiftSettings: settings),
+    .testTarget(
+      name: "PortableCombineTests",
+      dependencies: ["PortableCombine", "ReactiveCore", "ReactiveFoundation", "ReactiveTestSupport"],
+      swiftSettings: settings),
     .testTarget(
       name: "SluiceWireTests", dependencies: ["SluiceWire", "TestSupport"], swiftSettings: settings),
     .testTarget(
@@ -74,7 +88,7 @@ let package = Package(
     .testTarget(
       name: "SluiceClientTests",
       dependencies: [
-        "SluiceClient", "SluiceBroker", "PortableCombine", "SluiceIO", "SluiceWire", "TestSupport",
+        "SluiceClient", "SluiceBroker", "ReactiveCore", "SluiceIO", "SluiceWire", "TestSupport",
       ],
       swiftSettings: settings),
     .testTarget(
@@ -86,14 +100,14 @@ let package = Package(
     .testTarget(
       name: "SimulationTests",
       dependencies: [
-        "SluiceBroker", "SluiceClient", "SluiceIO", "SluiceLog", "SluiceWire", "PortableCombine",
+        "SluiceBroker", "SluiceClient", "SluiceIO", "SluiceLog", "SluiceWire", "ReactiveCore",
         "TestSupport",
       ],
       swiftSettings: settings),
     .testTarget(
       name: "IntegrationTests",
       dependencies: [
-        "SluiceDaemon", "SluiceTool", "SluiceClient", "PortableCombine", "SluiceWire", "CLinux",
+        "SluiceDaemon", "SluiceTool", "SluiceClient", "ReactiveCore", "SluiceWire", "CLinux",
         "TestSupport",
       ],
       swiftSettings: settings),

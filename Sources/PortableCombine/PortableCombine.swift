@@ -3,4 +3,5 @@
   @_exported import Combine
 #else
   @_exported import ReactiveCore
+  @_exported import ReactiveFoundation
 #endif

@@ -1,4 +1,4 @@
-import PortableCombine
+import ReactiveCore
 import SluiceClient
 import SluiceWire
 import TestSupport

@@ -1,4 +1,4 @@
-import PortableCombine
+import ReactiveCore
 import SluiceBroker
 import SluiceIO
 import SluiceWire

@@ -1,4 +1,4 @@
-import PortableCombine
+import ReactiveCore
 import SluiceIO
 import SluiceWire
 import Synchronization

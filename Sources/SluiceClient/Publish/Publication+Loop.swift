@@ -1,4 +1,4 @@
-import PortableCombine
+import ReactiveCore
 import SluiceWire
 
 // What a publication does on the client's loop: gives records to the connection, asks upstreams for more, ends.

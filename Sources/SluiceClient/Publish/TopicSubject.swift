@@ -1,4 +1,4 @@
-import PortableCombine
+import ReactiveCore
 import SluiceWire
 
 /// A topic of a broker as a subject: what is sent to it is published.

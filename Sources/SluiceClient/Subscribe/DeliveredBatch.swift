@@ -1,4 +1,4 @@
-import PortableCombine
+import ReactiveCore
 import SluiceWire
 
 /// The records of a DELIVER that haven't been handed to their subscriber yet.

@@ -1,4 +1,4 @@
-import PortableCombine
+import ReactiveCore
 
 /// A subscriber as the loop calls it: once per batch, whatever its type.
 ///

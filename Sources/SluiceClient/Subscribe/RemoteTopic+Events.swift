@@ -1,4 +1,4 @@
-import PortableCombine
+import ReactiveCore
 
 extension RemoteTopic {
   /// What happens in a topic, as one subscription sees it.

@@ -1,4 +1,4 @@
-import PortableCombine
+import ReactiveCore
 
 /// A topic of a broker as a publisher: what it keeps for late subscribers, then what is published, at the subscriber's pace.
 ///

@@ -1,4 +1,4 @@
-import PortableCombine
+import ReactiveCore
 import Synchronization
 
 /// All that a subscriber has asked for since it subscribed: a sum that only grows, from any thread.

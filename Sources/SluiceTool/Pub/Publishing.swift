@@ -1,5 +1,5 @@
 import Glibc
-import PortableCombine
+import ReactiveCore
 import SluiceClient
 import SluiceCommand
 import SluiceIO

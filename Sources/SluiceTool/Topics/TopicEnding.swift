@@ -1,4 +1,4 @@
-import PortableCombine
+import ReactiveCore
 import SluiceClient
 
 /// Ends a topic without publishing to it.

@@ -1,4 +1,5 @@
 import ReactiveCore
+import ReactiveTestSupport
 import Testing
 
 @Suite struct RemoveDuplicatesTests {

@@ -1,5 +1,6 @@
 import Foundation
 import ReactiveCore
+import ReactiveTestSupport
 import Testing
 
 @Suite struct CompletionTests {

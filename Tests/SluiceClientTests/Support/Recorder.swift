@@ -1,4 +1,4 @@
-import PortableCombine
+import ReactiveCore
 import SluiceClient
 
 /// What a subscriber hears, in order.

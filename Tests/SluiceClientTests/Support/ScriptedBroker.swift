@@ -1,5 +1,5 @@
 import Glibc
-import PortableCombine
+import ReactiveCore
 import SluiceIO
 import SluiceWire
 import Testing

@@ -1,6 +1,6 @@
 import Dispatch
 import Glibc
-import PortableCombine
+import ReactiveCore
 import SluiceClient
 
 /// Records out of a program, through a `TopicSubject`.

@@ -1,6 +1,6 @@
 import CLinux
 import Glibc
-import PortableCombine
+import ReactiveCore
 import SluiceClient
 import SluiceWire
 

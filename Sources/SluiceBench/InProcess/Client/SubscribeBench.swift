@@ -1,4 +1,4 @@
-import PortableCombine
+import ReactiveCore
 import SluiceClient
 
 /// Records into subscribers: replayed from a topic that was filled before, and live.

@@ -1,4 +1,4 @@
-import PortableCombine
+import ReactiveCore
 
 /// What a value costs on its way through the Combine core.
 enum CoreBench {

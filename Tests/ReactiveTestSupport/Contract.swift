@@ -6,7 +6,7 @@ import Testing
 /// - Parameters:
 ///   - name: The description of the subscription.
 ///   - values: Values sent that must pass.
-func expectOrderlyStream<Operator: Publisher>(
+package func expectOrderlyStream<Operator: Publisher>(
   named name: String, sending values: [Int] = [1], sourceLocation: SourceLocation = #_sourceLocation,
   _ makeOperator: (ManualPublisher<Int, Oops>) -> Operator
 ) where Operator.Output: Hashable {

@@ -7,7 +7,7 @@ import Testing
 ///   - name: The description of the subscription.
 ///   - values: What is sent; must not settle the result before upstream finishes.
 ///   - result: What is delivered for them; nil for nothing.
-func expectReduction<Operator: Publisher>(
+package func expectReduction<Operator: Publisher>(
   named name: String, of values: [Int], delivers result: Operator.Output?,
   sourceLocation: SourceLocation = #_sourceLocation,
   _ makeOperator: (ManualPublisher<Int, Oops>) -> Operator

@@ -2,15 +2,15 @@ import ReactiveCore
 import Testing
 
 /// An operator between a source and a subscriber that record into one history.
-final class Rig<Input, Failure: Error, Operator: Publisher> where Operator.Output: Hashable {
-  typealias Source = ManualPublisher<Input, Failure>
+package final class Rig<Input, Failure: Error, Operator: Publisher> where Operator.Output: Hashable {
+  package typealias Source = ManualPublisher<Input, Failure>
 
-  let history: History
-  let source: Source
-  let subscriber: TrackingSubscriber<Operator.Output, Operator.Failure>
+  package let history: History
+  package let source: Source
+  package let subscriber: TrackingSubscriber<Operator.Output, Operator.Failure>
 
   /// Subscribes at once.
-  init(
+  package init(
     source: Source, demand: Subscribers.Demand? = .unlimited, perValue: Subscribers.Demand = .none,
     _ makeOperator: (Source) -> Operator
   ) {
@@ -20,14 +20,14 @@ final class Rig<Input, Failure: Error, Operator: Publisher> where Operator.Outpu
     makeOperator(source).subscribe(subscriber)
   }
 
-  var subscription: any Subscription { subscriber.subscription! }
+  package var subscription: any Subscription { subscriber.subscription! }
 
-  func take() -> [Happening] { history.take() }
+  package func take() -> [Happening] { history.take() }
 }
 
 extension Rig where Input == Int, Failure == Oops {
   /// With a source of numbers that may fail.
-  convenience init(
+  package convenience init(
     demand: Subscribers.Demand? = .unlimited, perValue: Subscribers.Demand = .none,
     subscribesAtOnce: Bool = true, _ makeOperator: (Source) -> Operator
   ) {
@@ -37,14 +37,14 @@ extension Rig where Input == Int, Failure == Oops {
   }
 }
 
-enum End: CaseIterable {
+package enum End: CaseIterable {
   case finish
   case failure
   case cancel
 }
 
 /// Checks that a finished, a failed and a cancelled pipeline all let go of everything, although the subscriber keeps its subscription.
-func expectEverythingReleased<Operator: Publisher>(
+package func expectEverythingReleased<Operator: Publisher>(
   sending values: [Int] = [1], demand: Subscribers.Demand? = .unlimited,
   sourceLocation: SourceLocation = #_sourceLocation,
   _ makeOperator: (ManualPublisher<Int, Oops>) -> Operator

@@ -1,12 +1,16 @@
 import ReactiveCore
 
 /// The error that tests fail with.
-struct Oops: Error, Equatable {
-  var number = 0
+package struct Oops: Error, Equatable {
+  package var number: Int
+
+  package init(number: Int = 0) {
+    self.number = number
+  }
 }
 
 /// Something that happened at one of the two ends of a pipeline under test.
-enum Happening: Equatable, CustomStringConvertible {
+package enum Happening: Equatable, CustomStringConvertible {
   // Downstream.
   case subscription(String)
   case value(AnyHashable)
@@ -16,7 +20,7 @@ enum Happening: Equatable, CustomStringConvertible {
   case requested(Subscribers.Demand)
   case cancelled
 
-  var description: String {
+  package var description: String {
     switch self {
     case .subscription(let name): "subscription(\(name))"
     case .value(let value): "value(\(value))"
@@ -29,11 +33,13 @@ enum Happening: Equatable, CustomStringConvertible {
 }
 
 /// What happened, in order.
-final class History {
-  var events: [Happening] = []
+package final class History {
+  package var events: [Happening] = []
+
+  package init() {}
 
   /// What happened since the last call.
-  func take() -> [Happening] {
+  package func take() -> [Happening] {
     defer { events = [] }
     return events
   }

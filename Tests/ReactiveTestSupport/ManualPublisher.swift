@@ -3,17 +3,17 @@ import ReactiveCore
 /// A source that does what the test says, whether or not it is allowed to, and records what it is asked.
 ///
 /// It does not check demand and does not stop after completion or cancellation: that is how operators are tested for it.
-final class ManualPublisher<Output, Failure: Error>: Publisher {
-  let history: History
-  var onRequest: (Subscribers.Demand) -> Void = { _ in }
-  var onCancel: () -> Void = {}
-  var onDeinit: () -> Void = {}
+package final class ManualPublisher<Output, Failure: Error>: Publisher {
+  package let history: History
+  package var onRequest: (Subscribers.Demand) -> Void = { _ in }
+  package var onCancel: () -> Void = {}
+  package var onDeinit: () -> Void = {}
 
   /// Whether to send a subscription as soon as someone subscribes.
-  var subscribesAtOnce = true
-  private(set) var subscriber: AnySubscriber<Output, Failure>?
+  package var subscribesAtOnce = true
+  package private(set) var subscriber: AnySubscriber<Output, Failure>?
 
-  init(history: History = History()) {
+  package init(history: History = History()) {
     self.history = history
   }
 
@@ -21,14 +21,14 @@ final class ManualPublisher<Output, Failure: Error>: Publisher {
     onDeinit()
   }
 
-  func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
+  package func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
     self.subscriber = AnySubscriber(subscriber)
     if subscribesAtOnce {
       sendSubscription()
     }
   }
 
-  func sendSubscription() {
+  package func sendSubscription() {
     subscriber?.receive(
       subscription: ManualSubscription(
         onRequest: { [history, weak self] in
@@ -42,39 +42,39 @@ final class ManualPublisher<Output, Failure: Error>: Publisher {
   }
 
   @discardableResult
-  func send(_ value: Output) -> Subscribers.Demand {
+  package func send(_ value: Output) -> Subscribers.Demand {
     subscriber?.receive(value) ?? .none
   }
 
-  func send(completion: Subscribers.Completion<Failure>) {
+  package func send(completion: Subscribers.Completion<Failure>) {
     subscriber?.receive(completion: completion)
   }
 
   /// Lets go of the subscriber, as a source does after its end.
-  func forget() {
+  package func forget() {
     subscriber = nil
   }
 }
 
 /// A subscription made of functions.
-final class ManualSubscription: Subscription, CustomStringConvertible {
+package final class ManualSubscription: Subscription, CustomStringConvertible {
   private let onRequest: (Subscribers.Demand) -> Void
   private let onCancel: () -> Void
 
-  init(
+  package init(
     onRequest: @escaping (Subscribers.Demand) -> Void = { _ in }, onCancel: @escaping () -> Void = {}
   ) {
     self.onRequest = onRequest
     self.onCancel = onCancel
   }
 
-  func request(_ demand: Subscribers.Demand) {
+  package func request(_ demand: Subscribers.Demand) {
     onRequest(demand)
   }
 
-  func cancel() {
+  package func cancel() {
     onCancel()
   }
 
-  var description: String { "Manual" }
+  package var description: String { "Manual" }
 }

@@ -1,0 +1,101 @@
+import ReactiveCore
+
+/// Runs functions when the test says so, in the order of their times; time passes only then.
+package final class ManualScheduler: Scheduler {
+  package typealias SchedulerOptions = Never
+
+  package struct SchedulerTimeType: Strideable, Hashable {
+    package struct Stride: SchedulerTimeIntervalConvertible, SignedNumeric, Comparable,
+      ExpressibleByFloatLiteral
+    {
+      package var magnitude: Int
+
+      package init(_ nanoseconds: Int) { magnitude = nanoseconds }
+      package init(integerLiteral value: Int) { self.init(value) }
+      package init(floatLiteral value: Double) { self.init(Int(value)) }
+      package init?<T: BinaryInteger>(exactly source: T) { self.init(Int(source)) }
+      package static func < (lhs: Stride, rhs: Stride) -> Bool { lhs.magnitude < rhs.magnitude }
+      package static func + (lhs: Stride, rhs: Stride) -> Stride { Stride(lhs.magnitude + rhs.magnitude) }
+      package static func - (lhs: Stride, rhs: Stride) -> Stride { Stride(lhs.magnitude - rhs.magnitude) }
+      package static func * (lhs: Stride, rhs: Stride) -> Stride { Stride(lhs.magnitude * rhs.magnitude) }
+      package static func *= (lhs: inout Stride, rhs: Stride) { lhs = lhs * rhs }
+      package static func seconds(_ s: Int) -> Stride { Stride(s * 1_000_000_000) }
+      package static func seconds(_ s: Double) -> Stride { Stride(Int(s * 1_000_000_000)) }
+      package static func milliseconds(_ ms: Int) -> Stride { Stride(ms * 1_000_000) }
+      package static func microseconds(_ us: Int) -> Stride { Stride(us * 1_000) }
+      package static func nanoseconds(_ ns: Int) -> Stride { Stride(ns) }
+    }
+
+    package var nanoseconds: Int
+
+    package func distance(to other: SchedulerTimeType) -> Stride { Stride(other.nanoseconds - nanoseconds) }
+    package func advanced(by n: Stride) -> SchedulerTimeType {
+      SchedulerTimeType(nanoseconds: nanoseconds + n.magnitude)
+    }
+  }
+
+  package private(set) var now = SchedulerTimeType(nanoseconds: 0)
+  package var minimumTolerance: SchedulerTimeType.Stride { 1 }
+
+  private var agenda: [(time: SchedulerTimeType, number: Int, action: () -> Void)] = []
+  private var lastNumber = 0
+
+  package init() {}
+
+  /// How many functions wait.
+  package var pending: Int { agenda.count }
+
+  private func add(_ time: SchedulerTimeType, _ action: @escaping () -> Void) -> Int {
+    lastNumber += 1
+    agenda.append((time, lastNumber, action))
+    agenda.sort { ($0.time, $0.number) < ($1.time, $1.number) }
+    return lastNumber
+  }
+
+  package func schedule(options: Never?, _ action: @escaping () -> Void) {
+    _ = add(now, action)
+  }
+
+  package func schedule(
+    after date: SchedulerTimeType, tolerance: SchedulerTimeType.Stride, options: Never?,
+    _ action: @escaping () -> Void
+  ) {
+    _ = add(date, action)
+  }
+
+  package func schedule(
+    after date: SchedulerTimeType, interval: SchedulerTimeType.Stride, tolerance: SchedulerTimeType.Stride,
+    options: Never?, _ action: @escaping () -> Void
+  ) -> any Cancellable {
+    var number = 0
+    func again(_ time: SchedulerTimeType) {
+      number = add(time) {
+        action()
+        if number != -1 { again(time.advanced(by: interval)) }
+      }
+    }
+    again(date)
+    return AnyCancellable { [unowned self] in
+      agenda.removeAll { $0.number == number }
+      number = -1
+    }
+  }
+
+  /// Lets time pass and runs what falls due.
+  package func advance(by duration: SchedulerTimeType.Stride = 0) {
+    let end = now.advanced(by: duration)
+    while let next = agenda.first, next.time <= end {
+      agenda.removeFirst()
+      now = Swift.max(now, next.time)
+      next.action()
+    }
+    now = end
+  }
+
+  /// Runs the functions that wait now, but not those that they schedule.
+  package func runWaiting() {
+    let due = agenda
+    agenda = []
+    for item in due { item.action() }
+  }
+}
