@@ -66,7 +66,8 @@ public final class Broker: Sendable {
     try self.init(configuration, network: network, group: group, ownsLoops: false)
   }
 
-  private init(
+  /// - Parameter ownsLoops: whether `group` has threads that end with the broker.
+  init(
     _ configuration: BrokerConfiguration, network: any Network, group: LoopGroup,
     ownsLoops: Bool
   ) throws {

@@ -90,68 +90,31 @@ import Testing
 
   // MARK: Without a word
 
+  /// In milliseconds: what a test does before its client falls silent must take less, however slow the machine is. That those who
+  /// speak are kept is for the simulation, in which time passes only as it should.
+  private static let deadline: UInt32 = 6_000
+
   @Test func aClientThatFallsSilentIsGivenUp() throws {
-    let broker = try BrokerProcess("--keepalive", "600ms")
-    let silent = try broker.client("silent")
+    let broker = try BrokerProcess("--keepalive", "1h")
+    // It asks for a shorter deadline than the broker's, which must be long enough for all that it does before it falls silent.
+    let silent = try broker.client("silent", keepalive: Self.deadline)
+    #expect(silent.welcome!.keepalive == Self.deadline)
     try silent.subscribe("t", stream: 1)
     try silent.openPublication("t", stream: 2)
     silent.answersPings = false
 
     // It is asked first, and told in the end, should it be listening after all.
     try silent.expectFault(.keepaliveTimeout, stream: 0)
-    #expect(silent.pings == 1)
+    #expect(silent.pings > 0)
     #expect(throws: RawSocket.Closed.self) { try silent.receive() }
     let info = try broker.show("t")
     #expect(info.summary.subscriptions == 0)
     #expect(info.summary.publications == 0)
   }
 
-  @Test func aClientMayAskForAShorterDeadline() throws {
-    let broker = try BrokerProcess("--keepalive", "1h")
-    let silent = try broker.client("silent", keepalive: 300)
-    #expect(silent.welcome!.keepalive == 300)
-    silent.answersPings = false
-    try silent.expectFault(.keepaliveTimeout, stream: 0)
-    #expect(throws: RawSocket.Closed.self) { try silent.receive() }
-  }
-
-  @Test func whoAnswersIsKept() throws {
-    let broker = try BrokerProcess("--keepalive", "200ms")
-    let client = try broker.client()
-    try client.subscribe("t", stream: 1)
-    try eventually("ten PINGs") {
-      _ = try client.receiveIfAny(within: 0.05)
-      return client.pings >= 10
-    }
-    #expect(try client.show("t").summary.subscriptions == 1)
-  }
-
-  @Test func whoReadsSlowlyIsKept() throws {
-    let broker = try BrokerProcess("--keepalive", "700ms")
-    let slow = try broker.client("slow", receiveBuffer: 256 << 10)
-    try slow.sendSubscribe("t", stream: 1)
-    slow.subscriptions[1]!.keepsPayloads = false
-    let producer = try broker.client("producer")
-    try producer.openPublication("t", stream: 1)
-    for _ in 0..<64 {
-      try producer.publish([[UInt8]](repeating: [UInt8](repeating: 1, count: 16384), count: 10), stream: 1)
-    }
-    try producer.receiveAcknowledgements(stream: 1)
-    producer.close()
-    // A PING would come behind megabytes of records, long after its time. That these are taken is the sign of life.
-    try eventually("all has come", within: 60) {
-      pause(0.03)
-      try slow.pump(reads: 1)
-      try slow.settle()
-      try require(!slow.hasEnded, "the slow reader was given up after \(slow.events(1))")
-      return slow.subscriptions[1]!.delivered == 640
-    }
-    try slow.roundTrip()
-  }
-
   @Test func aSubscriberThatDoesntReadIsGivenUpAndTheOthersAreNotDelayed() throws {
-    let broker = try BrokerProcess("--keepalive", "1s", "--replay-bytes", "1MiB")
-    let stuck = try broker.client("stuck", receiveBuffer: 8192)
+    let broker = try BrokerProcess("--keepalive", "1h", "--replay-bytes", "1MiB")
+    let stuck = try broker.client("stuck", keepalive: Self.deadline, receiveBuffer: 8192)
     try stuck.sendSubscribe("t", stream: 1)
     let client = try broker.client("reader")
     try client.subscribe("t", stream: 1)
@@ -171,12 +134,12 @@ import Testing
 
   @Test(.enabled(if: PulledCable.isPossible, "needs to be root, and network namespaces"))
   func aCableThatIsPulledIsNoticedByTheDeadline() throws {
-    let cable = try PulledCable()
-    let broker = try BrokerProcess("--keepalive", "800ms", "--listen", "\(cable.near):0")
+    let cable = try PulledCable.laid()
+    let broker = try BrokerProcess("--keepalive", "1h", "--listen", "\(cable.near):0")
     try broker.client().create("t")
     let address = broker.addresses[1]
     let process = try SilentProcess(
-      connectingTo: address, topic: "t", through: cable.command, keepalive: 800)
+      connectingTo: address, topic: "t", through: cable.command, keepalive: Self.deadline)
     try eventually("it has subscribed; \(process.process.messages)") {
       try broker.show("t").summary.subscriptions == 1
     }

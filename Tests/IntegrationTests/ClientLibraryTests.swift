@@ -14,7 +14,7 @@ import Testing
   func aSubscriptionThatIsLetGoOfIsGoneFromTheBroker(how: LettingGo) async throws {
     let broker = try BrokerProcess()
     try broker.client().publishAll(["a", "b", "c"], to: "t")
-    var client: Client? = try await Client.connect(to: broker.address)
+    var client: Client? = try await connect(to: broker)
     let received = Shared<[String]>([])
     var cancellable: AnyCancellable? = client!.topic("t").sink(
       receiveCompletion: { _ in },
@@ -37,7 +37,7 @@ import Testing
   @Test func demandGoesFromTheSubscriberToTheBroker() async throws {
     let broker = try BrokerProcess()
     try broker.client().publishAll((0..<100).map { "\($0)" }, to: "t")
-    let client = try await Client.connect(to: broker.address)
+    let client = try await connect(to: broker)
     let subscriber = Requesting()
     client.topic("t").subscribe(subscriber)
     subscriber.request(7)
@@ -51,6 +51,14 @@ import Testing
     #expect(try broker.show("t").subscriptions[0].granted == 12)
     client.close()
   }
+}
+
+/// In no hurry, like the broker.
+private func connect(to broker: BrokerProcess) async throws -> Client {
+  var options = ClientOptions()
+  options.keepalive = .zero
+  options.connectTimeout = .seconds(600)
+  return try await Client.connect(to: broker.address, options: options)
 }
 
 /// A subscriber that wants what it is told to want.

@@ -77,13 +77,15 @@ private final class Crowd {
 
   /// Reads until `isDone` holds for each.
   func receive(
-    within seconds: Double = 60, _ isDone: (RawClient) throws -> Bool
+    within seconds: Double = 300, _ isDone: (RawClient) throws -> Bool
   ) throws {
     let deadline = Deadline(in: seconds)
     var left = clients
     while !left.isEmpty {
       var entries = left.map { pollfd(fd: $0.socket.descriptor, events: Int16(POLLIN), revents: 0) }
-      guard poll(&entries, nfds_t(entries.count), deadline.milliseconds) > 0, !deadline.isOver else {
+      let count = poll(&entries, nfds_t(entries.count), deadline.milliseconds)
+      if count < 0 && errno == EINTR { continue }
+      guard count > 0, !deadline.isOver else {
         throw TestFailure("\(left.count) of \(clients.count) clients didn't get what they should")
       }
       for (entry, client) in zip(entries, left) where entry.revents != 0 {

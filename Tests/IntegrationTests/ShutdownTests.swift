@@ -29,35 +29,6 @@ import Testing
     #expect(throws: RawSocket.Closed.self) { try RawSocket(broker.address) }
   }
 
-  @Test func nothingNewIsOpenedAndNothingMoreIsPublishedMeanwhile() throws {
-    let broker = try BrokerProcess("--drain", "60s")
-    let client = try broker.client()
-    try client.openPublication("t", stream: 1)
-    try client.publish(["a", "b"], stream: 1)
-    try client.receiveAcknowledgements(stream: 1)
-    // Something that the broker waits for: a subscription that could still ask, and does, now and then.
-    try client.subscribe("t", stream: 2, granted: 1)
-    try client.receiveRecords(1, stream: 2)
-    broker.process.signal(SIGTERM)
-    _ = try client.receive("GOAWAY") { $0.type == .goAway }
-
-    try client.publish(["c"], stream: 1)
-    try client.send(Subscribe(topic: "t", grantedThrough: 1), stream: 3)
-    try client.expectFault(.shuttingDown, stream: 3)
-    try client.send(Cancel(), stream: 3)
-    _ = try client.expect(Cancelled.self, stream: 3)
-    try client.send(PublishOpen(topic: "t", acknowledgement: .none), stream: 4)
-    try client.expectFault(.shuttingDown, stream: 4)
-    #expect(client.publications[1]!.acknowledged == 2)
-
-    try client.demand(2, stream: 2)
-    try client.receiveRecords(2, stream: 2)
-    #expect(client.subscriptions[2]!.texts == ["a", "b"])
-    _ = try client.expect(Live.self, stream: 2)
-    try client.expectClosed()
-    #expect(try broker.process.waitForExit() == .code(0))
-  }
-
   @Test func whoNeverReadsIsNotWaitedForLongerThanTheDrainTime() throws {
     let broker = try BrokerProcess("--drain", "300ms")
     let stuck = try broker.client("stuck", receiveBuffer: 8192)
@@ -86,31 +57,8 @@ import Testing
     #expect(try broker.process.waitForExit() == .code(0))
   }
 
-  @Test func whatWasWrittenReachesASlowReaderThatStillTalks() throws {
-    let broker = try BrokerProcess("--drain", "20s")
-    let slow = try broker.client("slow", receiveBuffer: 16384)
-    try slow.subscribe("t", stream: 1, granted: 64)
-    let producer = try broker.client("producer")
-    try producer.openPublication("t", stream: 1)
-    let record = [UInt8](repeating: 1, count: 16384)
-    for _ in 0..<4 { try producer.publish([[UInt8]](repeating: record, count: 16), stream: 1) }
-    try producer.receiveAcknowledgements(stream: 1)
-    broker.process.signal(SIGTERM)
-    try producer.receive(until: "GOAWAY") { producer.goAway != nil }
-
-    // All of it may be with the system by now, and the broker gone. What the client sends then must not destroy it.
-    slow.subscriptions[1]!.keepsPayloads = false
-    for round in UInt64(0)..<20 {
-      pause(0.05)
-      try slow.enqueue(raw: Ping(token: round).encoded(stream: 0))
-    }
-    try slow.receiveRecords(64, stream: 1)
-    try slow.receive(until: "GOAWAY") { slow.goAway != nil }
-    #expect(try broker.process.waitForExit() == .code(0))
-  }
-
   @Test func nothingAcknowledgedIsLostToThoseWhoWereOwedIt() throws {
-    let broker = try BrokerProcess("--loops", "2", "--drain", "60s", "--replay-bytes", "1GiB")
+    let broker = try BrokerProcess("--loops", "2", "--drain", "10m", "--replay-bytes", "1GiB")
     try broker.client().create("t")
     let between = try (0..<12).map { try broker.client("idle \($0)") }
     let acknowledged = Shared<[UInt64]>([])
@@ -126,7 +74,7 @@ import Testing
         do {
           while client.goAway == nil {
             let ledger = client.publications[1]!
-            if ledger.granted - ledger.sent >= 100 {
+            if ledger.granted - ledger.sent >= 100, ledger.sent < 1_000_000 {
               try client.publish(payloads, stream: 1)
             } else {
               _ = try client.receive()
@@ -146,6 +94,7 @@ import Testing
         let client = try broker.client("subscriber \(number)")
         try client.subscribe("t", stream: 1, granted: number < 2 ? .max : 1000)
         client.subscriptions[1]!.keepsPayloads = false
+        var grants: Set<UInt64> = [1000]
         running.update { $0 += 1 }
         do {
           while true {
@@ -154,6 +103,7 @@ import Testing
             // Two are unlimited; of the others, which grant a window ahead, two are slow.
             if number >= 2, ledger.granted - ledger.delivered < 500 {
               if number >= 4 { pause(0.002) }
+              grants.insert(ledger.delivered + 1000)
               try client.demand(ledger.delivered + 1000, stream: 1)
             }
           }
@@ -161,7 +111,11 @@ import Testing
           try client.settle()
         }
         try require(client.goAway?.code == .shuttingDown, "subscriber \(number) wasn't told")
-        delivered.update { $0.append(client.subscriptions[1]!.nextOffset!) }
+        // Who hasn't granted more for a while isn't waited for, but has had all of the last grant that came in time.
+        let ledger = client.subscriptions[1]!
+        if number < 2 || !grants.contains(ledger.delivered) {
+          delivered.update { $0.append(ledger.nextOffset!) }
+        }
       }
     }
     let stopper = { @Sendable in

@@ -140,14 +140,14 @@ import Testing
   }
 
   @Test func recordsThatAreTooOldAreNotReplayed() throws {
+    // That younger ones are is for the simulation: here a record may be of any age when it is asked for.
     let broker = try BrokerProcess("--replay-age", "300ms")
     let client = try broker.client()
     try client.publishAll(["old", "older"], to: "t")
-    pause(0.5)
-    try client.publishAll(["young"], to: "t")
-    try client.subscribe("t", stream: 1)
-    try client.receiveRecords(1, stream: 1)
-    #expect(client.subscriptions[1]!.texts == ["young"])
-    #expect(client.events(1).prefix(2) == [.subscribed(next: 2, live: 3), .records(2..<3)])
+    try eventually("nothing is replayed") {
+      let start = try client.subscribe("t", stream: 1).nextOffset
+      try client.cancel(stream: 1)
+      return start == 2
+    }
   }
 }

@@ -169,7 +169,10 @@ import Testing
       let client = try broker.client("producer")
       try client.openPublication("t", stream: 1)
       let line = String(repeating: "x", count: 99)
-      while !stop.isRaised { try client.publish([String](repeating: line, count: 100), stream: 1) }
+      // No more than the topic keeps: a subscriber that is held up would lose some, and say so.
+      for _ in 0..<5_000 where !stop.isRaised {
+        try client.publish([String](repeating: line, count: 100), stream: 1)
+      }
     } _: {
       defer { stop.raise() }
       try subscriber.standardOutput.wait(bytes: 100_000)
@@ -191,8 +194,8 @@ import Testing
     try eventually("two records") { try broker.show("t").summary.nextOffset == 2 }
     publisher.signal(SIGINT)
     #expect(try publisher.waitForExit() == .code(130))
+    try eventually("it is freed") { try broker.show("t").summary.publications == 0 }
     let info = try broker.show("t")
-    #expect(info.summary.publications == 0)
     #expect(info.summary.ending == nil)
     #expect(info.summary.nextOffset == 2)
   }
@@ -211,14 +214,12 @@ import Testing
   }
 
   @Test func whenItIsKilledOrStopped() throws {
-    let broker = try BrokerProcess("--keepalive", "1s")
+    // Long enough for a slow machine not to have the same effect as SIGSTOP.
+    let broker = try BrokerProcess("--keepalive", "10s")
     try broker.client().create("t")
     let killed = try broker.sluice("sub", "t")
     let stopped = try broker.sluice("sub", "t")
     try broker.waitForSubscriptions(2, on: "t")
-    // They are well, and answer, for longer than the deadline.
-    pause(1.5)
-    #expect(try broker.show("t").summary.subscriptions == 2)
     killed.signal(SIGKILL)
     try broker.waitForSubscriptions(1, on: "t")
     stopped.signal(SIGSTOP)
@@ -243,7 +244,7 @@ import Testing
       #expect(process.standardError.text == "", "\(options)")
     }
     try broker.waitForSubscriptions(0, on: "t")
-    let ping = try broker.sluice("ping", "--count", "2")
+    let ping = try broker.sluice("ping", "--count", "2", "--timeout", "2m")
     #expect(try ping.waitForExit() == .code(0))
     #expect(!ping.standardOutput.text.isEmpty)
   }

@@ -20,11 +20,24 @@ import Testing
       var configuration = BrokerConfiguration()
       configuration.listen = [.host("127.0.0.1", port: 0)]
       configuration.loops = 1
+      // This process may be held up for a while.
+      configuration.limits.keepalive = 0
+      configuration.limits.handshake = .seconds(600)
       configuration.topicDefaults = TopicSettings(
         replayRecords: .max, replayBytes: .max, replayAge: .max)
       broker = try Broker(configuration)
       address = "\(try broker.start()[0])"
-      client = try await Client.connect(to: address)
+      client = try await Self.connect(to: address)
+    }
+
+    /// Another client of it.
+    func connect() async throws -> Client { try await Self.connect(to: address) }
+
+    private static func connect(to address: String) async throws -> Client {
+      var options = ClientOptions()
+      options.keepalive = .zero
+      options.connectTimeout = .seconds(600)
+      return try await Client.connect(to: address, options: options)
     }
 
     deinit {
@@ -154,7 +167,7 @@ import Testing
     let setting = try await Setting()
     try await setting.publish(1_000, to: "t")
     for _ in 0..<10 {
-      let client = try await Client.connect(to: setting.address)
+      let client = try await setting.connect()
       let counters = (0..<3).map { _ in Counter(perValue: .max(1)) }
       for counter in counters {
         client.topic("t").subscribe(counter)

@@ -22,7 +22,7 @@ import Testing
       if number % 20_000 == 0 { usleep(200) }
     }
     var waited = 0
-    while seen.load(ordering: .acquiring) != count, waited < 20_000 {
+    while seen.load(ordering: .acquiring) != count, waited < 120_000 {
       usleep(1_000)
       waited += 1
     }
@@ -44,7 +44,7 @@ import Testing
     }
     pass(0)
     var waited = 0
-    while handled.value != rounds, waited < 20_000 {
+    while handled.value != rounds, waited < 120_000 {
       usleep(1_000)
       waited += 1
     }

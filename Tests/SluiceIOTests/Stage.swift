@@ -1,6 +1,7 @@
 import Glibc
 import SluiceIO
 import Synchronization
+import TestSupport
 import Testing
 
 /// Where a contract test plays: loops and a network of one kind.
@@ -70,7 +71,7 @@ enum Venue: CustomTestStringConvertible, Sendable {
 
   private func makeStage() throws -> any Stage {
     switch self {
-    case .tcp: try SocketStage { .host("127.0.0.1", port: 0) }
+    case .tcp: try SocketStage { .host(Loopback.freshHost(), port: 0) }
     case .unixSocket: try SocketStage { .unix(SocketStage.freshPath()) }
     case .simulated(let seed): SimulatedStage(seed: seed)
     }
@@ -84,11 +85,15 @@ final class SocketStage: Stage {
   private let address: () -> SocketAddress
 
   /// Long enough for a busy machine; a test that succeeds never waits for it.
-  private static let patience = 20.0
+  private static let patience = 120.0
 
   init(address: @escaping () -> SocketAddress) throws {
     group = try LoopGroup.threads(count: 2)
     self.address = address
+    for case let loop as EpollLoop in group.loops {
+      // A stream that gave up a peer because this process was held up would look like a broken contract.
+      loop.execute { loop.peerPatience = .seconds(600) }
+    }
   }
 
   let plenty = 16_000_000

@@ -12,10 +12,17 @@ public final class BrokerProcess: Sendable {
   public let addresses: [String]
 
   /// Starts it with these options more, and waits until it says that it is ready.
+  ///
+  /// Unless the options say otherwise it is in no hurry: nobody is given up because the machine is.
   public init(_ options: String...) throws {
     try raiseDescriptorLimit()
+    var patience: [String] = []
+    for option in ["--keepalive", "--handshake", "--drain"] where !options.contains(option) {
+      patience += [option, "15m"]
+    }
     process = try ChildProcess(
-      BuiltProduct.path("sluiced"), ["--listen", "127.0.0.1:0", "--admin", "off"] + options)
+      BuiltProduct.path("sluiced"),
+      ["--listen", "\(Loopback.freshHost()):0", "--admin", "off"] + patience + options)
     let listening = "sluiced listening on "
     do {
       _ = try process.standardOutput.line(startingWith: "sluiced ready")

@@ -96,6 +96,7 @@ public final class ChildProcess: Sendable {
       let count = bytes.withUnsafeBytes {
         Glibc.write(descriptor, $0.baseAddress! + written, bytes.count - written)
       }
+      if count < 0 && errno == EINTR { continue }
       guard count > 0 else { throw TestFailure("write to \(name): error \(errno)") }
       written += count
     }

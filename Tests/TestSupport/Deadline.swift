@@ -11,7 +11,7 @@ public struct Deadline: Sendable {
   }
 
   /// What a single wait is given unless it says otherwise: long, because a busy machine is no failure.
-  public static let patience = 30.0
+  public static let patience = 120.0
 
   public var isOver: Bool { Self.now >= nanoseconds }
 

@@ -25,7 +25,8 @@ public final class FakeServer: Sendable {
     self.listener = listener
     var target = sockaddr_in()
     target.sin_family = sa_family_t(AF_INET)
-    target.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+    let host = Loopback.freshHost()
+    inet_pton(AF_INET, host, &target.sin_addr)
     var length = socklen_t(MemoryLayout<sockaddr_in>.size)
     let isBound = withUnsafeMutablePointer(to: &target) {
       $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
@@ -34,7 +35,7 @@ public final class FakeServer: Sendable {
       }
     }
     guard isBound else { throw TestFailure("a server for the test: error \(errno)") }
-    address = "127.0.0.1:\(UInt16(bigEndian: target.sin_port))"
+    address = "\(host):\(UInt16(bigEndian: target.sin_port))"
     let isStopped = isStopped
     thread.withLock {
       $0 = BackgroundThread {
@@ -80,7 +81,7 @@ public final class FakeServer: Sendable {
     }
   }
 
-  /// An address at which nobody listens.
+  /// An address at which nobody listens, nor will: it isn't handed out again.
   public static func nobody() throws -> String {
     let server = try FakeServer { _ in .finish([]) }
     return server.address

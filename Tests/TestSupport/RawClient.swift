@@ -30,7 +30,7 @@ public final class RawClient {
   private var ending: RawSocket.Closed?
   private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 16)
   /// However the waits add up, a client isn't used any longer than this.
-  private let lifetime = Deadline(in: 240)
+  private let lifetime = Deadline(in: 900)
 
   /// Connects, and says nothing yet.
   public init(_ address: String, receiveBuffer: Int? = nil) throws {
@@ -216,6 +216,16 @@ public final class RawClient {
     } catch let closed as RawSocket.Closed {
       try require(closed.code == nil, "the connection was reset instead of closed: error \(closed.code!)")
     }
+  }
+
+  /// The end of the connection, in whichever way it is told.
+  ///
+  /// For those that may have sent something after the broker had closed: it waits for its peers for two seconds, and answers them with
+  /// a reset from then on.
+  public func expectEnd(within seconds: Double = Deadline.patience) throws {
+    do {
+      throw TestFailure("expected the end of the connection, got \(try receive(within: seconds))")
+    } catch is RawSocket.Closed {}
   }
 
   /// Receives until `condition` holds.

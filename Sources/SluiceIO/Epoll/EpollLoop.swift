@@ -39,6 +39,8 @@ public final class EpollLoop: EventLoop, @unchecked Sendable {
   private var runningJobs: [JobQueue.Job] = []
   private var settling: [Registration] = []
   private var moreToDo = false
+  /// How long a closed stream waits for the peer's end, and as long again whenever the peer has taken something meanwhile.
+  package var peerPatience = Duration.seconds(2)
   private let events = UnsafeMutableBufferPointer<epoll_event>.allocate(capacity: 256)
 
   /// Data of the wake-up descriptor's events; no registration has this value, since places are counted from 0 up.

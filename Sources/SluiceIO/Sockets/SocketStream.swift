@@ -31,9 +31,6 @@ final class SocketStream: EventSource, ByteStream {
   /// The most vectors that the system takes in one call.
   private static let vectorLimit = 1_024
 
-  /// How long a closed stream waits for the peer's end, and as long again whenever the peer has taken something meanwhile.
-  private static let closingTime = Duration.seconds(2)
-
   /// On the loop. Takes over `descriptor`, which must be connected and non-blocking.
   init(loop: EpollLoop, descriptor: Int32, peer: SocketAddress) {
     self.peer = peer
@@ -198,7 +195,7 @@ final class SocketStream: EventSource, ByteStream {
   private func waitForPeer(unconfirmed: Int) {
     let loop = loop
     let registration = registration!
-    _ = loop.schedule(after: Self.closingTime) {
+    _ = loop.schedule(after: loop.peerPatience) {
       guard let stream = loop.source(for: registration) as? SocketStream else { return }
       let left = Socket.unconfirmedCount(stream.descriptor)
       if left > 0, left < unconfirmed { stream.waitForPeer(unconfirmed: left) } else { stream.finish() }
