@@ -206,7 +206,7 @@ import Testing
     let tool = try BuiltProduct.path("sluice")
     let pipe = try ChildProcess(
       "/bin/bash", ["-c", "\(tool) sub t | head -n 3; echo ${PIPESTATUS[0]}"],
-      environment: ["SLUICE_SERVER": broker.address])
+      environment: ChildProcess.environment(server: broker.address))
     #expect(try pipe.waitForExit() == .code(0))
     #expect(pipe.standardOutput.text == "0\n1\n2\n0\n")
     #expect(pipe.standardError.text == "")

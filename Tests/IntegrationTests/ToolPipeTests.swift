@@ -109,7 +109,7 @@ import Testing
     let pipe = try ChildProcess(
       "/bin/bash",
       ["-o", "pipefail", "-c", "\(tool) sub a --until-live --frames | \(tool) pub b --frames --quiet"],
-      environment: ["SLUICE_SERVER": broker.address])
+      environment: ChildProcess.environment(server: broker.address))
     #expect(try pipe.waitForExit() == .code(0), "\(pipe.messages)")
     try client.subscribe("b", stream: 2)
     try client.receiveRecords(500, stream: 2)

@@ -21,7 +21,12 @@ extension ChildProcess {
     _ arguments: [String], server: String, input: Input = .nothing, output: Output = .captured
   ) throws -> ChildProcess {
     try ChildProcess(
-      BuiltProduct.path("sluice"), arguments, environment: ["SLUICE_SERVER": server], input: input,
+      BuiltProduct.path("sluice"), arguments, environment: environment(server: server), input: input,
       output: output)
+  }
+
+  /// Where the tool finds the broker, and that it is in no hurry.
+  public static func environment(server: String) -> [String: String] {
+    ["SLUICE_SERVER": server, "SLUICE_KEEPALIVE": "15m"]
   }
 }

@@ -12,6 +12,11 @@ struct LoopThread: ~Copyable {
     handle.withLock { $0 = thread }
   }
 
+  deinit {
+    // Nobody waited for it: the system may forget it when it ends.
+    handle.withLock { if let thread = $0 { pthread_detach(thread) } }
+  }
+
   /// Waits for the thread's end. Whoever calls while another is waiting waits too.
   func join() {
     handle.withLock { handle in

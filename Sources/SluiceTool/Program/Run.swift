@@ -13,18 +13,30 @@ final class Run: @unchecked Sendable {
   /// What Ctrl-C does. Has to come to `finish` in the end; nil for at once.
   var interrupted: (() -> Void)?
 
+  /// The silence after which the broker is given up; nil for the client's own default.
+  private let keepalive: Duration?
   private var clients: [Client] = []
   private var signals: ProcessSignals?
   private var wasInterrupted: ExitCode?
   private var result: ExitCode?
 
-  /// - Throws: `UsageError` when the system has no descriptors left.
+  /// - Throws: `UsageError` when the environment asks for what can't be, or the system has no descriptors left.
   init(server: SocketAddress) throws(UsageError) {
     self.server = server
+    keepalive = try Self.wantedKeepalive()
     do {
       loop = try EpollLoop(name: "sluice")
     } catch {
       throw UsageError("cannot start: \(error)")
+    }
+  }
+
+  private static func wantedKeepalive() throws(UsageError) -> Duration? {
+    guard let text = Environment.value("SLUICE_KEEPALIVE"), !text.isEmpty else { return nil }
+    do {
+      return try TimeSpan.parse(text)
+    } catch {
+      throw UsageError("SLUICE_KEEPALIVE: \(error)")
     }
   }
 
@@ -52,6 +64,10 @@ final class Run: @unchecked Sendable {
     var options = ClientOptions()
     options.name = "sluice[\(getpid())]"
     options.connectTimeout = timeout
+    if let keepalive {
+      options.keepalive = keepalive
+      options.connectTimeout = max(timeout, keepalive)
+    }
     nonisolated(unsafe) let body = body  // Called on the loop, from which it came.
     Client.connect(to: server, options: options, network: network, loop: loop) { [self] result in
       if self.result != nil { return }
