@@ -23,6 +23,9 @@ let package = Package(
     // epoll, eventfd, signalfd: not in the toolchain's Glibc overlay.
     .systemLibrary(name: "CLinux"),
 
+    // Counts the benchmark's allocations; replaces malloc in the program that links it.
+    .target(name: "CAllocationCount"),
+
     // Our Combine, its parts that need Dispatch and Foundation, and the name under which a program imports both.
     .target(name: "ReactiveCore", swiftSettings: settings),
     .target(name: "ReactiveFoundation", dependencies: ["ReactiveCore"], swiftSettings: settings),
@@ -54,7 +57,9 @@ let package = Package(
       swiftSettings: settings),
     .executableTarget(
       name: "SluiceBench",
-      dependencies: ["CLinux", "SluiceWire", "SluiceLog", "SluiceClient", "ReactiveCore"],
+      dependencies: [
+        "CLinux", "CAllocationCount", "SluiceWire", "SluiceLog", "SluiceClient", "ReactiveCore",
+      ],
       swiftSettings: settings),
 
     // Tests: a folder per module, and what they share.

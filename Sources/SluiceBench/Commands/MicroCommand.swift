@@ -1,9 +1,9 @@
 import Foundation
 
-/// `sluice-bench codec | log | core | client`: what single parts cost.
+/// `sluice-bench codec | log | combine | client`: what single parts cost.
 enum MicroCommand {
   static let usage = """
-    sluice-bench codec | log | core | client [options]
+    sluice-bench codec | log | combine | client [options]
         --runs N (default 5)   --seconds S (CPU time of a run where it can be chosen; default 0.1)
         --filter TEXT (only cases whose table or name has it in it)   --json   --json-file FILE
       client, which measures the client library against a broker:
@@ -29,9 +29,9 @@ enum MicroCommand {
     case "log":
       try arguments.finish()
       cases = LogBench.cases()
-    case "core":
+    case "combine":
       try arguments.finish()
-      cases = CoreBench.cases()
+      cases = CombineBench.cases()
     default:
       let launch = try arguments.text("launch")
       var settings = try ClientBenchSettings(&arguments)

@@ -1,0 +1,199 @@
+import ReactiveCore
+
+/// What a value costs on its way through the Combine core.
+enum CombineBench {
+  static func cases() -> [MicroCase] {
+    let groups = [
+      ("from a sequence", sequences), ("from a subject", subjects), ("operators that hold values", holders),
+      ("subscribing", subscribing),
+    ]
+    return groups.flatMap { title, scenarios in
+      scenarios.map { scenario in
+        MicroCase("combine: \(title)", scenario.name) { scenario.run($0) }
+      }
+    }
+  }
+
+  /// How many values a round of the cheaper scenarios delivers.
+  static let count = 10_000
+}
+
+// Sequences.
+extension CombineBench {
+  private static var sequences: [CombineScenario] {
+    [
+      CombineScenario("a plain loop that maps and filters", target: nil, values: count) {
+        {
+          var sum = 0
+          for number in 0..<count {
+            let product = number &* 3
+            if product & 1 == 0 { sum &+= product }
+            keep(sum)
+          }
+        }
+      },
+      CombineScenario("sequence → map → filter → sink", target: 15, values: count) {
+        {
+          var sum = 0
+          let cancellable = (0..<count).publisher
+            .map { $0 &* 3 }
+            .filter { $0 & 1 == 0 }
+            .sink { sum &+= $0 }
+          keep(sum)
+          cancellable.cancel()
+        }
+      },
+      CombineScenario("the same, erased five times", target: 30, values: count) {
+        {
+          var sum = 0
+          let cancellable = (0..<count).publisher
+            .eraseToAnyPublisher()
+            .map { $0 &* 3 }
+            .eraseToAnyPublisher()
+            .eraseToAnyPublisher()
+            .filter { $0 & 1 == 0 }
+            .eraseToAnyPublisher()
+            .eraseToAnyPublisher()
+            .sink { sum &+= $0 }
+          keep(sum)
+          cancellable.cancel()
+        }
+      },
+      CombineScenario("sequence → subscriber, .max(1) a value", target: 25, values: count) {
+        {
+          let subscriber = StepSubscriber()
+          (0..<count).publisher.subscribe(subscriber)
+          keep(subscriber.sum)
+        }
+      },
+    ]
+  }
+}
+
+// Subjects.
+extension CombineBench {
+  private static var subjects: [CombineScenario] {
+    [
+      sending("PassthroughSubject → 1 sink", target: 25, to: 1) {
+        let subject = PassthroughSubject<Int, Never>()
+        return (subject, subject)
+      },
+      sending("PassthroughSubject → 100 sinks, a delivery", target: 10, to: 100) {
+        let subject = PassthroughSubject<Int, Never>()
+        return (subject, subject)
+      },
+      CombineScenario("PassthroughSubject → subscriber, .max(1) a value", target: 25, values: 1) {
+        let subject = PassthroughSubject<Int, Never>()
+        let subscriber = StepSubscriber()
+        subject.subscribe(subscriber)
+        return {
+          subject.send(1)
+          keep(subscriber.sum)
+        }
+      },
+      sending("CurrentValueSubject → 1 sink", target: 30, to: 1) {
+        let subject = CurrentValueSubject<Int, Never>(0)
+        return (subject, subject)
+      },
+      sending("CurrentValueSubject → 100 sinks, a delivery", target: nil, to: 100) {
+        let subject = CurrentValueSubject<Int, Never>(0)
+        return (subject, subject)
+      },
+      sending("PassthroughSubject → share() → 10 sinks, a delivery", target: 15, to: 10) {
+        let subject = PassthroughSubject<Int, Never>()
+        return (subject, subject.share())
+      },
+    ]
+  }
+
+  /// A scenario that sends values to a subject which, by way of the publisher, has so many sinks.
+  private static func sending<S: Subject, P: Publisher>(
+    _ name: String, target: Double?, to sinks: Int, _ make: @escaping () -> (S, P)
+  ) -> CombineScenario where S.Output == Int, P.Output == Int, P.Failure == Never {
+    CombineScenario(name, target: target, values: sinks) {
+      let (subject, publisher) = make()
+      let total = Total()
+      let cancellables = (0..<sinks).map { _ in publisher.sink { total.sum &+= $0 } }
+      return {
+        subject.send(1)
+        withExtendedLifetime(cancellables) { keep(total.sum) }
+      }
+    }
+  }
+}
+
+// Operators that hold on to values or to other publishers.
+extension CombineBench {
+  private static var holders: [CombineScenario] {
+    [
+      CombineScenario("sequence → flatMap(Just) → sink", target: 80, values: count) {
+        {
+          let total = Total()
+          let cancellable = (0..<count).publisher.flatMap { Just($0) }.sink { total.sum &+= $0 }
+          keep(total.sum)
+          cancellable.cancel()
+        }
+      },
+      CombineScenario("sequence → buffer(1000) → sink", target: 50, values: count) {
+        {
+          let total = Total()
+          let cancellable = (0..<count).publisher
+            .buffer(size: 1000, prefetch: .keepFull, whenFull: .dropNewest)
+            .sink { total.sum &+= $0 }
+          keep(total.sum)
+          cancellable.cancel()
+        }
+      },
+      CombineScenario("sequence → buffer(1000) → subscriber, .max(1) a value", target: 50, values: count) {
+        {
+          let subscriber = StepSubscriber()
+          (0..<count).publisher
+            .buffer(size: 1000, prefetch: .keepFull, whenFull: .dropNewest)
+            .subscribe(subscriber)
+          keep(subscriber.sum)
+        }
+      },
+    ]
+  }
+}
+
+// Coming and going.
+extension CombineBench {
+  private static var subscribing: [CombineScenario] {
+    [
+      CombineScenario("sink and cancel, at a subject with 10,000 sinks", target: 1000, values: 1) {
+        let subject = PassthroughSubject<Int, Never>()
+        let total = Total()
+        let cancellables = (0..<10_000).map { _ in subject.sink { total.sum &+= $0 } }
+        return {
+          subject.sink { total.sum &+= $0 }.cancel()
+          withExtendedLifetime(cancellables) {}
+        }
+      }
+    ]
+  }
+}
+
+/// What the sinks of a scenario add up.
+private final class Total {
+  @exclusivity(unchecked) var sum = 0  // one thread at a time
+}
+
+/// Asks for one value, and with each for one more.
+private final class StepSubscriber: Subscriber {
+  typealias Input = Int
+  typealias Failure = Never
+
+  private(set) var sum = 0
+
+  func receive(subscription: any Subscription) {
+    subscription.request(.max(1))
+  }
+
+  func receive(_ input: Int) -> Subscribers.Demand {
+    sum &+= input
+    return .max(1)
+  }
+
+  func receive(completion: Subscribers.Completion<Never>) {}
+}
