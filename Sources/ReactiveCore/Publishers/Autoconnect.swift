@@ -7,10 +7,11 @@ extension Publishers {
     /// The publisher that is connected.
     public final let upstream: Upstream
 
-    @usableFromInline let lock = Lock()
-    @usableFromInline var subscriberCount = 0  // guarded by the lock
-    @usableFromInline var connection: (any Cancellable)?  // guarded by the lock
-    @usableFromInline var generation = 0  // guarded by the lock; counts connections
+    @usableFromInline final let lock = Lock()
+    // Guarded by the lock.
+    @usableFromInline @exclusivity(unchecked) final var subscriberCount = 0
+    @usableFromInline @exclusivity(unchecked) final var connection: (any Cancellable)?
+    @usableFromInline @exclusivity(unchecked) final var generation = 0  // counts connections
 
     /// Connects a publisher as needed.
     @inlinable
@@ -19,7 +20,7 @@ extension Publishers {
     }
 
     @inlinable
-    public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
+    public final func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
       var connecting: Int?
       lock.withLock {
         subscriberCount += 1
@@ -34,8 +35,8 @@ extension Publishers {
       }
     }
 
-    @usableFromInline
-    func connect(_ generation: Int) {
+    @inlinable
+    final func connect(_ generation: Int) {
       let connection = upstream.connect()
       // All may have left meanwhile, and others come, who have connected themselves.
       let isWanted = lock.withLock {
@@ -49,7 +50,7 @@ extension Publishers {
     }
 
     @usableFromInline
-    func leave() {
+    final func leave() {
       var connection: (any Cancellable)?
       lock.withLock {
         subscriberCount -= 1
@@ -106,7 +107,7 @@ final class AutoconnectSubscription: Subscription, CustomStringConvertible, Cust
 {
   @usableFromInline let upstream: any Subscription
   @usableFromInline let lock = Lock()
-  @usableFromInline var leave: (() -> Void)?  // guarded by the lock
+  @usableFromInline @exclusivity(unchecked) var leave: (() -> Void)?  // guarded by the lock
 
   @inlinable
   init(_ upstream: any Subscription, leave: @escaping () -> Void) {

@@ -70,15 +70,15 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
 
   @usableFromInline let lock = Lock()
   // Guarded by the lock.
-  @usableFromInline var downstream: Downstream?
-  @usableFromInline var upstream: (any Subscription)?
-  @usableFromInline var isConnected = false
-  @usableFromInline var isOpen = false  // downstream knows its subscription
-  @usableFromInline var isDelivering = false
-  @usableFromInline var values = RingBuffer<Input>()
-  @usableFromInline var demand = Subscribers.Demand.none
-  @usableFromInline var terminal: Subscribers.Completion<Failure>?
-  @usableFromInline var isFailing = false
+  @usableFromInline @exclusivity(unchecked) var downstream: Downstream?
+  @usableFromInline @exclusivity(unchecked) var upstream: (any Subscription)?
+  @usableFromInline @exclusivity(unchecked) var isConnected = false
+  @usableFromInline @exclusivity(unchecked) var isOpen = false  // downstream knows its subscription
+  @usableFromInline @exclusivity(unchecked) var isDelivering = false
+  @usableFromInline @exclusivity(unchecked) var values = RingBuffer<Input>()
+  @usableFromInline @exclusivity(unchecked) var demand = Subscribers.Demand.none
+  @usableFromInline @exclusivity(unchecked) var terminal: Subscribers.Completion<Failure>?
+  @usableFromInline @exclusivity(unchecked) var isFailing = false
 
   @inlinable
   init(

@@ -1,3 +1,5 @@
+import Synchronization
+
 extension Publishers {
   /// Makes a publisher of each value and passes on what all of them deliver.
   public struct FlatMap<NewPublisher: Publisher, Upstream: Publisher>: Publisher
@@ -45,32 +47,14 @@ final class FlatMapSubscriber<Input, Failure, Child: Publisher, Downstream: Subs
 where Child.Failure == Failure, Downstream.Input == Child.Output, Downstream.Failure == Failure {
   @usableFromInline typealias Output = Child.Output
 
-  /// Where a child's subscription is kept. The number tells children apart that use the same place one after the other.
-  @usableFromInline
-  struct Place {
-    @usableFromInline var number = 0
-    @usableFromInline var subscription: (any Subscription)?
-    @usableFromInline var hasUnlimitedDemand = false
-
-    @inlinable
-    init() {}
-  }
-
-  /// A child's place and number.
-  @usableFromInline
-  struct Key {
-    @usableFromInline let index: Int
-    @usableFromInline let number: Int
-
-    @inlinable
-    init(index: Int, number: Int) {
-      self.index = index
-      self.number = number
-    }
-  }
+  @usableFromInline typealias Place = FlatMapPlace
+  @usableFromInline typealias Key = FlatMapKey
 
   @usableFromInline let maxPublishers: Subscribers.Demand
   @usableFromInline let transform: (Input) -> Child
+
+  /// Whether values from the outer stream are wanted. Written under the lock.
+  @usableFromInline let isOpen = Atomic<Bool>(true)
 
   @usableFromInline let lock = Lock()
   // Guarded by the lock.
@@ -111,8 +95,7 @@ where Child.Failure == Failure, Downstream.Input == Child.Output, Downstream.Fai
 
   @inlinable
   func receive(_ input: Input) -> Subscribers.Demand {
-    let isOpen = lock.withLock { downstream != nil && !isOuterDone }
-    guard isOpen else { return .none }
+    guard isOpen.load(ordering: .acquiring) else { return .none }
     let child = transform(input)
     var key: Key?
     lock.withLock {
@@ -133,11 +116,14 @@ where Child.Failure == Failure, Downstream.Input == Child.Output, Downstream.Fai
     switch completion {
     case .finished:
       var outer: (any Subscription)?
+      var target: Downstream?
       lock.withLock {
         isOuterDone = true
+        isOpen.store(false, ordering: .releasing)
         swap(&outer, &self.outer)
+        target = lockedTakeIfDone()
       }
-      finishIfDone()
+      target?.receive(completion: .finished)
     case .failure:
       end(with: completion, cancellingOuter: false)
     }
@@ -147,16 +133,16 @@ where Child.Failure == Failure, Downstream.Input == Child.Output, Downstream.Fai
 
   @inlinable
   func receive(subscription: any Subscription, from key: Key) {
-    var request: Subscribers.Demand?
+    var request = Subscribers.Demand.none
     lock.withLock {
-      guard downstream != nil, places[key.index].number == key.number,
-        places[key.index].subscription == nil
+      guard downstream != nil, places[key.index].number == key.number, !places[key.index].isTaken
       else { return }
-      places[key.index].subscription = subscription
-      places[key.index].hasUnlimitedDemand = demand == .unlimited
       request = demand == .unlimited ? .unlimited : .max(1)
+      places[key.index].isTaken = true
+      places[key.index].hasUnlimitedDemand = demand == .unlimited
+      places[key.index].subscription = subscription
     }
-    if let request {
+    if request != .none {
       subscription.request(request)
     } else {
       subscription.cancel()
@@ -186,26 +172,34 @@ where Child.Failure == Failure, Downstream.Input == Child.Output, Downstream.Fai
 
   @inlinable
   func receive(completion: Subscribers.Completion<Failure>, from key: Key) {
-    var subscription: (any Subscription)?
-    var outer: (any Subscription)?
+    var subscription: any Subscription = Subscriptions.empty
+    var target: Downstream?
     let isCurrent = lock.withLock {
       guard downstream != nil, places[key.index].number == key.number else { return false }
       places[key.index].number += 1
+      places[key.index].isTaken = false
       swap(&subscription, &places[key.index].subscription)
       vacant.append(key.index)
       activeCount -= 1
-      outer = self.outer
+      if case .finished = completion {
+        target = lockedTakeIfDone()
+      }
       return true
     }
     guard isCurrent else { return }
-    switch completion {
-    case .failure:
+    if case .failure = completion {
       end(with: completion, cancellingOuter: true)
-    case .finished:
-      if !finishIfDone(), maxPublishers != .unlimited {
-        outer?.request(.max(1))
-      }
+    } else if let target {
+      target.receive(completion: .finished)
+    } else if maxPublishers != .unlimited {
+      requestAnother()
     }
+  }
+
+  @usableFromInline
+  func requestAnother() {
+    let outer: (any Subscription)? = lock.withLock { self.outer }
+    outer?.request(.max(1))
   }
 
   // Delivering.
@@ -213,28 +207,60 @@ where Child.Failure == Failure, Downstream.Input == Child.Output, Downstream.Fai
   /// Delivers what waits and is asked for, then stops delivering. Called by the one that delivers.
   @inlinable
   func drain(adding more: Subscribers.Demand) {
-    var more = more
+    var target: Downstream?
+    let isDone = lock.withLock {
+      demand += more
+      guard demand == .none || queue.isEmpty || downstream == nil else { return false }
+      isDelivering = false
+      target = lockedTakeIfDone()
+      return true
+    }
+    if !isDone {
+      drainQueue()
+    } else if let target {
+      target.receive(completion: .finished)
+    }
+  }
+
+  @inlinable
+  func drainQueue() {
+    var more = Subscribers.Demand.none
     while true {
       var next: (value: Output, key: Key)?
       var target: Downstream?
-      var child: (any Subscription)?
+      var isCounted = false
       lock.withLock {
         demand += more
         if demand > .none, downstream != nil, let item = queue.popFirst() {
           demand -= 1
           next = item
           target = downstream
-          let place = places[item.key.index]
-          if place.number == item.key.number, !place.hasUnlimitedDemand { child = place.subscription }
+          let index = item.key.index
+          isCounted =
+            places[index].number == item.key.number && places[index].isTaken
+            && !places[index].hasUnlimitedDemand
         } else {
           isDelivering = false
+          target = lockedTakeIfDone()
         }
       }
-      guard let next, let target else { break }
+      guard let target else { return }
+      guard let next else { return target.receive(completion: .finished) }
       more = target.receive(next.value)
-      child?.request(.max(1))
+      if isCounted { requestAnother(from: next.key) }
     }
-    finishIfDone()
+  }
+
+  /// Asks a child for one more value, unless it has ended.
+  @usableFromInline
+  func requestAnother(from key: Key) {
+    var child: any Subscription = Subscriptions.empty
+    lock.withLock {
+      if key.index < places.count, places[key.index].number == key.number {
+        child = places[key.index].subscription
+      }
+    }
+    child.request(.max(1))
   }
 
   @inlinable
@@ -245,11 +271,9 @@ where Child.Failure == Failure, Downstream.Input == Child.Output, Downstream.Fai
       guard downstream != nil else { return false }
       self.demand += demand
       if self.demand == .unlimited {
-        for index in places.indices where !places[index].hasUnlimitedDemand {
-          if let subscription = places[index].subscription {
-            places[index].hasUnlimitedDemand = true
-            unbounded.append(subscription)
-          }
+        for index in places.indices where places[index].isTaken && !places[index].hasUnlimitedDemand {
+          places[index].hasUnlimitedDemand = true
+          unbounded.append(places[index].subscription)
         }
       }
       defer { isDelivering = true }
@@ -263,18 +287,11 @@ where Child.Failure == Failure, Downstream.Input == Child.Output, Downstream.Fai
     }
   }
 
-  /// Finishes if upstream and all children have, and nothing waits.
+  /// Takes downstream out, to be finished, if upstream and all children have finished and nothing waits. Called with the lock held.
   @inlinable
-  @discardableResult
-  func finishIfDone() -> Bool {
-    var target: Downstream?
-    lock.withLock {
-      if isOuterDone, activeCount == 0, queue.isEmpty, !isDelivering {
-        swap(&target, &downstream)
-      }
-    }
-    target?.receive(completion: .finished)
-    return target != nil
+  func lockedTakeIfDone() -> Downstream? {
+    guard isOuterDone, activeCount == 0, queue.isEmpty, !isDelivering else { return nil }
+    return downstream.take()
   }
 
   // Ending.
@@ -284,14 +301,14 @@ where Child.Failure == Failure, Downstream.Input == Child.Output, Downstream.Fai
     let (target, outer, children) = take()
     guard let target else { return }
     if cancellingOuter { outer?.cancel() }
-    for place in children { place.subscription?.cancel() }
+    for place in children where place.isTaken { place.subscription.cancel() }
     target.receive(completion: completion)
   }
 
   @inlinable
   func cancel() {
     let (_, outer, children) = take()
-    for place in children { place.subscription?.cancel() }
+    for place in children where place.isTaken { place.subscription.cancel() }
     outer?.cancel()
   }
 
@@ -303,6 +320,7 @@ where Child.Failure == Failure, Downstream.Input == Child.Output, Downstream.Fai
     var children: [Place] = []
     var queue = RingBuffer<(value: Output, key: Key)>()
     lock.withLock {
+      isOpen.store(false, ordering: .releasing)
       swap(&target, &downstream)
       swap(&outer, &self.outer)
       swap(&children, &places)
@@ -318,6 +336,33 @@ where Child.Failure == Failure, Downstream.Input == Child.Output, Downstream.Fai
   @usableFromInline var playgroundDescription: Any { description }
 }
 
+/// Where a child's subscription is kept. The number tells children apart that use the same place one after the other.
+///
+/// The subscription isn't an optional: the runtime takes tens of nanoseconds to copy and destroy an optional existential.
+@usableFromInline
+struct FlatMapPlace {
+  @usableFromInline var number = 0
+  @usableFromInline var isTaken = false  // by a child that has its subscription
+  @usableFromInline var hasUnlimitedDemand = false
+  @usableFromInline var subscription: any Subscription = Subscriptions.empty  // the empty one unless taken
+
+  @inlinable
+  init() {}
+}
+
+/// A child's place and number.
+@usableFromInline
+struct FlatMapKey {
+  @usableFromInline let index: Int
+  @usableFromInline let number: Int
+
+  @inlinable
+  init(index: Int, number: Int) {
+    self.index = index
+    self.number = number
+  }
+}
+
 /// What a child delivers to.
 @usableFromInline
 struct FlatMapChildSubscriber<OuterInput, Input, Failure, Child: Publisher, Downstream: Subscriber>:
@@ -329,11 +374,11 @@ where
   @usableFromInline typealias Parent = FlatMapSubscriber<OuterInput, Failure, Child, Downstream>
 
   @usableFromInline let parent: Parent
-  @usableFromInline let key: Parent.Key
+  @usableFromInline let key: FlatMapKey
   @usableFromInline let combineIdentifier = CombineIdentifier()
 
   @inlinable
-  init(parent: Parent, key: Parent.Key) {
+  init(parent: Parent, key: FlatMapKey) {
     self.parent = parent
     self.key = key
   }

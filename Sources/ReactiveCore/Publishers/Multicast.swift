@@ -11,7 +11,7 @@ extension Publishers {
     public let createSubject: () -> SubjectType
 
     @usableFromInline let lock = Lock()
-    @usableFromInline var subject: SubjectType?  // guarded by the lock
+    @usableFromInline @exclusivity(unchecked) var subject: SubjectType?  // guarded by the lock
 
     /// Shares the stream of a publisher through a subject.
     @inlinable
@@ -20,14 +20,14 @@ extension Publishers {
       self.createSubject = createSubject
     }
 
-    @usableFromInline
+    @inlinable
     func existingSubject() -> SubjectType? {
       var subject: SubjectType?
       lock.withLock { subject = self.subject }
       return subject
     }
 
-    @usableFromInline var sharedSubject: SubjectType {
+    @inlinable var sharedSubject: SubjectType {
       if let subject = existingSubject() { return subject }
       // Made outside the lock; if two threads make one, the first stays.
       let candidate = createSubject()
@@ -48,6 +48,7 @@ extension Publishers {
       sharedSubject.subscribe(MulticastSubscriber(downstream: subscriber))
     }
 
+    @inlinable
     public func connect() -> any Cancellable {
       upstream.subscribe(sharedSubject)
     }

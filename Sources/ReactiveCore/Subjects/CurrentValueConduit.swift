@@ -6,12 +6,10 @@ import Synchronization
 /// subscriber has not got the current value. The first of them delivers; what the other brings meanwhile is kept for it.
 /// Once the subscriber has asked for everything and has got a first value, only the roster delivers, without a lock.
 @usableFromInline
-final class CurrentValueConduit<Output, Failure: Error>: Subscription, RosterMember, CustomStringConvertible,
+final class CurrentValueConduit<Output, Failure: Error>: RosterMember, Subscription, CustomStringConvertible,
   CustomReflectable, CustomPlaygroundDisplayConvertible
 {
   @usableFromInline typealias Parent = CurrentValueSubject<Output, Failure>
-
-  @usableFromInline var slot = -1  // belongs to the roster
 
   /// Used by the party that delivers, until retired.
   @usableFromInline let downstream: Unmanaged<AnySubscriberBase<Output, Failure>>
@@ -213,7 +211,7 @@ final class CurrentValueConduit<Output, Failure: Error>: Subscription, RosterMem
   }
 
   @usableFromInline
-  func retire() {
+  override func retire() {
     let isReleasable = lock.withLock {
       mayRelease = true
       return lockedReleasable()

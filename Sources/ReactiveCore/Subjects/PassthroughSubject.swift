@@ -13,9 +13,9 @@ public final class PassthroughSubject<Output, Failure: Error>: Subject {
 
   // Guarded by the roster's lock.
   @usableFromInline @exclusivity(unchecked) var isClosed = false
-  private var completion: Subscribers.Completion<Failure>?
-  private var sources: [any Subscription] = []
-  private var hasDemand = false
+  @exclusivity(unchecked) private var completion: Subscribers.Completion<Failure>?
+  @exclusivity(unchecked) private var sources: [any Subscription] = []
+  @exclusivity(unchecked) private var hasDemand = false
 
   /// A subject without subscribers.
   public init() {}
@@ -38,23 +38,30 @@ public final class PassthroughSubject<Output, Failure: Error>: Subject {
 
   @inlinable
   public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
-    attach(AnySubscriber(subscriber))
-  }
-
-  @usableFromInline
-  func attach(_ subscriber: AnySubscriber<Output, Failure>) {
+    let subscriber = AnySubscriber(subscriber)
     let conduit = Conduit(subject: self, downstream: subscriber)
-    let completion: Subscribers.Completion<Failure>? = roster.lock.withLock {
-      if !isClosed { roster.lockedAdd(conduit) }
-      return self.completion
-    }
-    if let completion {
-      subscriber.receive(subscription: Subscriptions.empty)
-      subscriber.receive(completion: completion)
-    } else {
+    if admit(conduit) {
       subscriber.receive(subscription: conduit)
       conduit.open()
+    } else {
+      subscriber.receive(subscription: Subscriptions.empty)
+      subscriber.receive(completion: end)
     }
+  }
+
+  /// Adds a conduit, unless the subject has completed.
+  @usableFromInline
+  func admit(_ conduit: Conduit) -> Bool {
+    roster.lock.withLock {
+      if isClosed { return false }
+      roster.lockedAdd(conduit)
+      return true
+    }
+  }
+
+  /// The completion of a subject that has completed.
+  @usableFromInline var end: Subscribers.Completion<Failure> {
+    roster.lock.withLock { completion.unsafelyUnwrapped }
   }
 
   @inlinable
@@ -119,12 +126,10 @@ enum SubjectSignal<Output, Failure: Error> {
 
 /// One subscription to a passthrough subject.
 @usableFromInline
-final class PassthroughConduit<Output, Failure: Error>: Subscription, RosterMember, CustomStringConvertible,
+final class PassthroughConduit<Output, Failure: Error>: RosterMember, Subscription, CustomStringConvertible,
   CustomReflectable, CustomPlaygroundDisplayConvertible
 {
   @usableFromInline typealias Parent = PassthroughSubject<Output, Failure>
-
-  @usableFromInline var slot = -1  // belongs to the roster
 
   /// Used by the caller inside the roster, until retired.
   @usableFromInline let downstream: Unmanaged<AnySubscriberBase<Output, Failure>>
@@ -132,14 +137,16 @@ final class PassthroughConduit<Output, Failure: Error>: Subscription, RosterMemb
   /// What is asked for and not yet delivered; `closed` after cancellation or completion.
   @usableFromInline let demand = Atomic<UInt>(0)
 
-  private let lock = Lock()
-  private var subject: Parent?  // guarded by the lock
-  private var isRetired = false  // guarded by the lock
-  private var isOpen = false  // guarded by the lock
-  private var pendingCompletion: Subscribers.Completion<Failure>?  // guarded by the lock
+  @usableFromInline let lock = Lock()
+  // Guarded by the lock.
+  @usableFromInline @exclusivity(unchecked) var subject: Parent?
+  @usableFromInline @exclusivity(unchecked) var isRetired = false
+  @usableFromInline @exclusivity(unchecked) var isOpen = false
+  @usableFromInline @exclusivity(unchecked) var isCompletionDue = false  // once it is open
 
   @inlinable static var closed: UInt { .max }
 
+  @inlinable
   init(subject: Parent, downstream: AnySubscriber<Output, Failure>) {
     self.subject = subject
     self.downstream = .passRetained(downstream.box)
@@ -182,7 +189,7 @@ final class PassthroughConduit<Output, Failure: Error>: Subscription, RosterMemb
   /// Delivers the completion, after the subscription if that is still being delivered. Called inside the roster.
   func finish(_ completion: Subscribers.Completion<Failure>) {
     let isReady = lock.withLock {
-      if !isOpen { pendingCompletion = completion }
+      if !isOpen { isCompletionDue = true }
       return isOpen
     }
     if isReady {
@@ -191,15 +198,23 @@ final class PassthroughConduit<Output, Failure: Error>: Subscription, RosterMemb
   }
 
   /// Called once the subscriber knows its subscription.
+  @usableFromInline
   func open() {
-    let completion = lock.withLock {
+    let isDue = lock.withLock {
       isOpen = true
-      return pendingCompletion
+      return isCompletionDue
     }
-    if let completion {
-      deliver(completion)
-      retire()
+    if isDue {
+      finishLate()
     }
+  }
+
+  @inline(never)
+  private func finishLate() {
+    if let subject = lock.withLock({ subject }) {
+      deliver(subject.end)
+    }
+    retire()
   }
 
   private func deliver(_ completion: Subscribers.Completion<Failure>) {
@@ -210,10 +225,10 @@ final class PassthroughConduit<Output, Failure: Error>: Subscription, RosterMemb
   }
 
   @usableFromInline
-  func retire() {
+  override func retire() {
     let isOurs = lock.withLock {
       // Whoever opens retires, if the completion came before.
-      if isRetired || (!isOpen && pendingCompletion != nil) { return false }
+      if isRetired || (!isOpen && isCompletionDue) { return false }
       isRetired = true
       return true
     }
@@ -250,9 +265,10 @@ final class PassthroughConduit<Output, Failure: Error>: Subscription, RosterMemb
   }
 
   private func takeSubject() -> Parent? {
-    var taken: Parent?
-    lock.withLock { swap(&taken, &subject) }
-    return taken
+    lock.withLock {
+      defer { subject = nil }
+      return subject
+    }
   }
 
   @usableFromInline var description: String { "PassthroughSubject" }

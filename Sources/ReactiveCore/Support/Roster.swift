@@ -7,14 +7,12 @@ import Synchronization
 /// in the same order, one thing at a time, on a stack that does not grow when a subject feeds itself, and no lock is held
 /// while a member runs.
 ///
-/// Members are kept in the order they came. Leaving is O(1): the slot is emptied, and slots are closed up when half of
-/// them are empty.
 @usableFromInline
 final class Roster<Member: RosterMember, Signal> {
   @usableFromInline
   enum Note {
-    case add(Member)
-    case remove(Member)
+    case add(RosterMember)
+    case remove(RosterMember)
     case signal(Signal)
   }
 
@@ -25,57 +23,67 @@ final class Roster<Member: RosterMember, Signal> {
   @usableFromInline @exclusivity(unchecked) var notes: [Note] = []
 
   // Belong to the caller inside; when nobody is inside, to the holder of the lock.
-  @usableFromInline @exclusivity(unchecked) var slots = UnsafeMutablePointer<Unmanaged<Member>?>.allocate(
-    capacity: 1)
-  @usableFromInline @exclusivity(unchecked) var count = 0
-  private var capacity = 1
-  private var vacancies = 0
-  private var spareNotes: [Note] = []
+  @usableFromInline @exclusivity(unchecked) var members = RosterSlots()
+  @exclusivity(unchecked) private var spareNotes: [Note] = []
 
   @usableFromInline
   init() {}
 
   deinit {
-    for index in 0..<count {
-      slots[index]?.release()
-    }
-    slots.deallocate()
+    members.deallocate()
   }
 }
 
 /// What a subject keeps for each of its subscribers.
+///
+/// A class that isn't generic, so that coming and going need no look-up of types at run time.
 @usableFromInline
-protocol RosterMember: AnyObject {
+class RosterMember {
   /// Where the roster keeps the member; -1 if nowhere. Belongs to the roster.
-  var slot: Int { get set }
+  @exclusivity(unchecked) fileprivate final var slot = -1
+
+  @usableFromInline
+  init() {}
 
   /// Lets go of the subscriber. Called once, when nothing more will be told.
-  func retire()
+  @usableFromInline
+  func retire() {}
 }
 
 // Coming and going. Each may be called at any time, from any thread.
 extension Roster {
   /// Adds a member, to be told what is sent from now on. Called with the lock held.
-  func lockedAdd(_ member: Member) {
+  func lockedAdd(_ member: RosterMember) {
     if isInside {
-      notes.append(.add(member))
+      lockedNote(.add(member))
     } else {
-      place(member)
+      members.place(member)
     }
   }
 
   /// Removes a member and retires it.
-  func remove(_ member: Member) {
+  func remove(_ member: RosterMember) {
     let isRemoved = lock.withLock {
       if isInside {
-        notes.append(.remove(member))
+        lockedNote(.remove(member))
         return false
       }
-      return vacate(member)
+      return members.vacate(member)
     }
     if isRemoved {
       dismiss(member)
     }
+  }
+
+  @inline(never)
+  private func lockedNote(_ note: Note) {
+    notes.append(note)
+  }
+
+  /// Retires a member and gives up the reference its slot had.
+  private func dismiss(_ member: RosterMember) {
+    member.retire()
+    Unmanaged.passUnretained(member).release()
   }
 }
 
@@ -99,10 +107,10 @@ extension Roster {
   @inlinable
   @inline(__always)
   func tellAll(_ body: (Member) -> Void) {
-    let slots = slots
-    for index in 0..<count {
+    let slots = members.slots
+    for index in 0..<members.count {
       if let member = slots[index] {
-        member._withUnsafeGuaranteedRef { body($0) }
+        member._withUnsafeGuaranteedRef { body(unsafeDowncast($0, to: Member.self)) }
       }
     }
   }
@@ -137,8 +145,8 @@ extension Roster {
       if isOut { return }
       for note in current {
         switch note {
-        case .add(let member): place(member)
-        case .remove(let member): if vacate(member) { dismiss(member) }
+        case .add(let member): members.place(member)
+        case .remove(let member): if members.vacate(member) { dismiss(member) }
         case .signal(let signal): tell(signal)
         }
       }
@@ -149,22 +157,36 @@ extension Roster {
 
   /// Removes and retires all members. Called inside.
   func removeAll() {
-    for index in 0..<count {
-      if let member = slots[index]?.takeUnretainedValue() {
-        member.slot = -1
-        dismiss(member)
-      }
+    let leaving = members.takeAll()
+    for member in leaving {
+      dismiss(member)
     }
-    count = 0
-    vacancies = 0
   }
 }
 
-// The slots.
-extension Roster {
-  private func place(_ member: Member) {
+/// The places of a roster's members, in the order they came.
+///
+/// Leaving is O(1): the slot is emptied, and slots are closed up when half of them are empty. An occupied slot has a reference
+/// to its member.
+@usableFromInline
+struct RosterSlots {
+  @usableFromInline var slots = UnsafeMutablePointer<Unmanaged<RosterMember>?>.allocate(capacity: 1)
+  @usableFromInline var count = 0
+  private var capacity = 1
+  private var vacancies = 0
+
+  init() {}
+
+  func deallocate() {
+    for index in 0..<count {
+      slots[index]?.release()
+    }
+    slots.deallocate()
+  }
+
+  mutating func place(_ member: RosterMember) {
     if count == capacity {
-      let larger = UnsafeMutablePointer<Unmanaged<Member>?>.allocate(capacity: capacity * 2)
+      let larger = UnsafeMutablePointer<Unmanaged<RosterMember>?>.allocate(capacity: capacity * 2)
       larger.moveInitialize(from: slots, count: count)
       slots.deallocate()
       slots = larger
@@ -176,7 +198,9 @@ extension Roster {
   }
 
   /// Empties the member's slot, keeping the reference the slot had.
-  private func vacate(_ member: Member) -> Bool {
+  ///
+  /// - Returns: Whether it had a slot.
+  mutating func vacate(_ member: RosterMember) -> Bool {
     guard member.slot >= 0 else { return false }
     slots[member.slot] = nil
     if member.slot == count - 1 {
@@ -194,7 +218,21 @@ extension Roster {
     return true
   }
 
-  private func closeUp() {
+  /// Empties all slots, keeping the references they had.
+  mutating func takeAll() -> [RosterMember] {
+    var taken: [RosterMember] = []
+    taken.reserveCapacity(count - vacancies)
+    for index in 0..<count {
+      guard let member = slots[index]?.takeUnretainedValue() else { continue }
+      member.slot = -1
+      taken.append(member)
+    }
+    count = 0
+    vacancies = 0
+    return taken
+  }
+
+  private mutating func closeUp() {
     var next = 0
     for index in 0..<count {
       guard let member = slots[index] else { continue }
@@ -204,11 +242,5 @@ extension Roster {
     }
     count = next
     vacancies = 0
-  }
-
-  /// Retires a member and gives up the reference its slot had.
-  private func dismiss(_ member: Member) {
-    member.retire()
-    Unmanaged.passUnretained(member).release()
   }
 }

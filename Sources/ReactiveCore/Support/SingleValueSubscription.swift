@@ -1,38 +1,49 @@
-/// Delivers one value when it is asked for, then finishes: the subscription of `Just` and its relatives.
-@usableFromInline
-final class SingleValueSubscription<Downstream: Subscriber>: Subscription, CustomStringConvertible,
-  CustomReflectable, CustomPlaygroundDisplayConvertible
-{
-  private let lock = Lock()
-  private var downstream: Downstream?  // guarded by the lock
-  private let value: Downstream.Input
-  private let name: StaticString
+import Synchronization
 
-  @usableFromInline
-  init(_ name: StaticString, _ value: Downstream.Input, downstream: Downstream) {
+/// Delivers one value when it is asked for, then finishes: the subscription of `Just` and its relatives.
+///
+/// `Held` is an optional of the subscriber's type. It is a parameter in its place so that nothing has to look up the type of
+/// a field at run time, not even to release it, which would take longer than all the rest.
+@usableFromInline
+final class SingleValueSubscription<Value, Held>: Subscription, CustomStringConvertible, CustomReflectable,
+  CustomPlaygroundDisplayConvertible
+{
+  /// Set by the first request or cancellation, whose caller then owns `downstream`.
+  @usableFromInline let isTaken = Atomic<Bool>(false)
+
+  /// Lets go of downstream, after delivering to it if the flag is set. Compiled where the types are known; captures nothing.
+  @usableFromInline let finish: (SingleValueSubscription, _ delivers: Bool) -> Void
+
+  @usableFromInline let name: StaticString
+  @usableFromInline let value: Value
+  @usableFromInline @exclusivity(unchecked) var downstream: Held  // belongs to whoever sets `isTaken`
+
+  @inlinable
+  init<Downstream: Subscriber>(_ name: StaticString, _ value: Value, downstream: Downstream)
+  where Held == Downstream?, Downstream.Input == Value {
     self.name = name
     self.value = value
     self.downstream = downstream
-  }
-
-  @usableFromInline
-  func request(_ demand: Subscribers.Demand) {
-    demand.assertNonZero()
-    if let downstream = take() {
-      _ = downstream.receive(value)
+    finish = { subscription, delivers in
+      guard let downstream = subscription.downstream.take(), delivers else { return }
+      _ = downstream.receive(subscription.value)
       downstream.receive(completion: .finished)
     }
   }
 
   @usableFromInline
-  func cancel() {
-    _ = take()
+  func request(_ demand: Subscribers.Demand) {
+    demand.assertNonZero()
+    if !isTaken.exchange(true, ordering: .acquiringAndReleasing) {
+      finish(self, true)
+    }
   }
 
-  private func take() -> Downstream? {
-    var taken: Downstream?
-    lock.withLock { swap(&taken, &downstream) }
-    return taken
+  @usableFromInline
+  func cancel() {
+    if !isTaken.exchange(true, ordering: .acquiringAndReleasing) {
+      finish(self, false)
+    }
   }
 
   @usableFromInline var description: String { name.description }
