@@ -47,9 +47,6 @@ final class FlatMapSubscriber<Input, Failure, Child: Publisher, Downstream: Subs
 where Child.Failure == Failure, Downstream.Input == Child.Output, Downstream.Failure == Failure {
   @usableFromInline typealias Output = Child.Output
 
-  @usableFromInline typealias Place = FlatMapPlace
-  @usableFromInline typealias Key = FlatMapKey
-
   @usableFromInline let maxPublishers: Subscribers.Demand
   @usableFromInline let transform: (Input) -> Child
 
@@ -63,10 +60,8 @@ where Child.Failure == Failure, Downstream.Input == Child.Output, Downstream.Fai
   @usableFromInline @exclusivity(unchecked) var isConnected = false
   @usableFromInline @exclusivity(unchecked) var isOuterDone = false
   @usableFromInline @exclusivity(unchecked) var demand = Subscribers.Demand.none
-  @usableFromInline @exclusivity(unchecked) var places: [Place] = []
-  @usableFromInline @exclusivity(unchecked) var vacant: [Int] = []
-  @usableFromInline @exclusivity(unchecked) var activeCount = 0
-  @usableFromInline @exclusivity(unchecked) var queue = RingBuffer<(value: Output, key: Key)>()
+  @usableFromInline @exclusivity(unchecked) var children = ChildTable()
+  @usableFromInline @exclusivity(unchecked) var queue = RingBuffer<(value: Output, key: ChildKey)>()
   @usableFromInline @exclusivity(unchecked) var isDelivering = false
 
   @inlinable
@@ -97,13 +92,8 @@ where Child.Failure == Failure, Downstream.Input == Child.Output, Downstream.Fai
   func receive(_ input: Input) -> Subscribers.Demand {
     guard isOpen.load(ordering: .acquiring) else { return .none }
     let child = transform(input)
-    var key: Key?
-    lock.withLock {
-      guard downstream != nil else { return }
-      activeCount += 1
-      let index = vacant.popLast() ?? places.count
-      if index == places.count { places.append(Place()) }
-      key = Key(index: index, number: places[index].number)
+    let key: ChildKey? = lock.withLock {
+      downstream != nil ? children.add() : nil
     }
     if let key {
       child.receive(subscriber: FlatMapChildSubscriber(parent: self, key: key))
@@ -132,15 +122,13 @@ where Child.Failure == Failure, Downstream.Input == Child.Output, Downstream.Fai
   // The children.
 
   @inlinable
-  func receive(subscription: any Subscription, from key: Key) {
+  func receive(subscription: any Subscription, from key: ChildKey) {
     var request = Subscribers.Demand.none
     lock.withLock {
-      guard downstream != nil, places[key.index].number == key.number, !places[key.index].isTaken
+      guard downstream != nil,
+        children.accept(subscription, for: key, isUnlimited: demand == .unlimited)
       else { return }
       request = demand == .unlimited ? .unlimited : .max(1)
-      places[key.index].isTaken = true
-      places[key.index].hasUnlimitedDemand = demand == .unlimited
-      places[key.index].subscription = subscription
     }
     if request != .none {
       subscription.request(request)
@@ -150,17 +138,17 @@ where Child.Failure == Failure, Downstream.Input == Child.Output, Downstream.Fai
   }
 
   @inlinable
-  func receive(_ value: Output, from key: Key) -> Subscribers.Demand {
+  func receive(_ value: Output, from key: ChildKey) -> Subscribers.Demand {
     var target: Downstream?
     var isCounted = true
     lock.withLock {
-      guard let downstream, places[key.index].number == key.number else { return }
+      guard let downstream, children.contains(key) else { return }
       if demand == .none || isDelivering || !queue.isEmpty {
         queue.append((value, key))
         return
       }
       demand -= 1
-      isCounted = !places[key.index].hasUnlimitedDemand
+      isCounted = !children.hasUnlimitedDemand(key)
       isDelivering = true
       target = downstream
     }
@@ -171,28 +159,31 @@ where Child.Failure == Failure, Downstream.Input == Child.Output, Downstream.Fai
   }
 
   @inlinable
-  func receive(completion: Subscribers.Completion<Failure>, from key: Key) {
-    var subscription: any Subscription = Subscriptions.empty
-    var target: Downstream?
-    let isCurrent = lock.withLock {
-      guard downstream != nil, places[key.index].number == key.number else { return false }
-      places[key.index].number += 1
-      places[key.index].isTaken = false
-      swap(&subscription, &places[key.index].subscription)
-      vacant.append(key.index)
-      activeCount -= 1
-      if case .finished = completion {
-        target = lockedTakeIfDone()
+  func receive(completion: Subscribers.Completion<Failure>, from key: ChildKey) {
+    // The subscription is let go of outside the lock.
+    withUnsafeTemporaryAllocation(of: (any Subscription).self, capacity: 1) { memory in
+      let subscription = memory.baseAddress.unsafelyUnwrapped
+      var target: Downstream?
+      var isReleasable = false
+      let isCurrent = lock.withLock {
+        guard downstream != nil, children.contains(key) else { return false }
+        isReleasable = children.remove(key, to: subscription)
+        if case .finished = completion {
+          target = lockedTakeIfDone()
+        }
+        return true
       }
-      return true
-    }
-    guard isCurrent else { return }
-    if case .failure = completion {
-      end(with: completion, cancellingOuter: true)
-    } else if let target {
-      target.receive(completion: .finished)
-    } else if maxPublishers != .unlimited {
-      requestAnother()
+      guard isCurrent else { return }
+      if case .failure = completion {
+        end(with: completion, cancellingOuter: true)
+      } else if let target {
+        target.receive(completion: .finished)
+      } else if maxPublishers != .unlimited {
+        requestAnother()
+      }
+      if isReleasable {
+        subscription.deinitialize(count: 1)
+      }
     }
   }
 
@@ -226,7 +217,7 @@ where Child.Failure == Failure, Downstream.Input == Child.Output, Downstream.Fai
   func drainQueue() {
     var more = Subscribers.Demand.none
     while true {
-      var next: (value: Output, key: Key)?
+      var next: (value: Output, key: ChildKey)?
       var target: Downstream?
       var isCounted = false
       lock.withLock {
@@ -235,10 +226,7 @@ where Child.Failure == Failure, Downstream.Input == Child.Output, Downstream.Fai
           demand -= 1
           next = item
           target = downstream
-          let index = item.key.index
-          isCounted =
-            places[index].number == item.key.number && places[index].isTaken
-            && !places[index].hasUnlimitedDemand
+          isCounted = children.contains(item.key) && !children.hasUnlimitedDemand(item.key)
         } else {
           isDelivering = false
           target = lockedTakeIfDone()
@@ -253,14 +241,9 @@ where Child.Failure == Failure, Downstream.Input == Child.Output, Downstream.Fai
 
   /// Asks a child for one more value, unless it has ended.
   @usableFromInline
-  func requestAnother(from key: Key) {
-    var child: any Subscription = Subscriptions.empty
-    lock.withLock {
-      if key.index < places.count, places[key.index].number == key.number {
-        child = places[key.index].subscription
-      }
-    }
-    child.request(.max(1))
+  func requestAnother(from key: ChildKey) {
+    let child = lock.withLock { children.countedSubscription(key) }
+    child?.request(.max(1))
   }
 
   @inlinable
@@ -271,10 +254,7 @@ where Child.Failure == Failure, Downstream.Input == Child.Output, Downstream.Fai
       guard downstream != nil else { return false }
       self.demand += demand
       if self.demand == .unlimited {
-        for index in places.indices where places[index].isTaken && !places[index].hasUnlimitedDemand {
-          places[index].hasUnlimitedDemand = true
-          unbounded.append(places[index].subscription)
-        }
+        unbounded = children.makeUnlimited()
       }
       defer { isDelivering = true }
       return !isDelivering
@@ -290,7 +270,7 @@ where Child.Failure == Failure, Downstream.Input == Child.Output, Downstream.Fai
   /// Takes downstream out, to be finished, if upstream and all children have finished and nothing waits. Called with the lock held.
   @inlinable
   func lockedTakeIfDone() -> Downstream? {
-    guard isOuterDone, activeCount == 0, queue.isEmpty, !isDelivering else { return nil }
+    guard isOuterDone, children.count == 0, queue.isEmpty, !isDelivering else { return nil }
     return downstream.take()
   }
 
@@ -301,29 +281,29 @@ where Child.Failure == Failure, Downstream.Input == Child.Output, Downstream.Fai
     let (target, outer, children) = take()
     guard let target else { return }
     if cancellingOuter { outer?.cancel() }
-    for place in children where place.isTaken { place.subscription.cancel() }
+    for child in children { child.cancel() }
     target.receive(completion: completion)
   }
 
   @inlinable
   func cancel() {
     let (_, outer, children) = take()
-    for place in children where place.isTaken { place.subscription.cancel() }
+    for child in children { child.cancel() }
     outer?.cancel()
   }
 
   /// Ends it and returns what was held, to be released outside the lock.
   @inlinable
-  func take() -> (Downstream?, (any Subscription)?, [Place]) {
+  func take() -> (Downstream?, (any Subscription)?, [any Subscription]) {
     var target: Downstream?
     var outer: (any Subscription)?
-    var children: [Place] = []
-    var queue = RingBuffer<(value: Output, key: Key)>()
+    var children: [any Subscription] = []
+    var queue = RingBuffer<(value: Output, key: ChildKey)>()
     lock.withLock {
       isOpen.store(false, ordering: .releasing)
       swap(&target, &downstream)
       swap(&outer, &self.outer)
-      swap(&children, &places)
+      children = self.children.removeAll()
       swap(&queue, &self.queue)
     }
     return (target, outer, children)
@@ -334,33 +314,6 @@ where Child.Failure == Failure, Downstream.Input == Child.Output, Downstream.Fai
   @usableFromInline var customMirror: Mirror { Mirror(self, children: EmptyCollection()) }
 
   @usableFromInline var playgroundDescription: Any { description }
-}
-
-/// Where a child's subscription is kept. The number tells children apart that use the same place one after the other.
-///
-/// The subscription isn't an optional: the runtime takes tens of nanoseconds to copy and destroy an optional existential.
-@usableFromInline
-struct FlatMapPlace {
-  @usableFromInline var number = 0
-  @usableFromInline var isTaken = false  // by a child that has its subscription
-  @usableFromInline var hasUnlimitedDemand = false
-  @usableFromInline var subscription: any Subscription = Subscriptions.empty  // the empty one unless taken
-
-  @inlinable
-  init() {}
-}
-
-/// A child's place and number.
-@usableFromInline
-struct FlatMapKey {
-  @usableFromInline let index: Int
-  @usableFromInline let number: Int
-
-  @inlinable
-  init(index: Int, number: Int) {
-    self.index = index
-    self.number = number
-  }
 }
 
 /// What a child delivers to.
@@ -374,11 +327,11 @@ where
   @usableFromInline typealias Parent = FlatMapSubscriber<OuterInput, Failure, Child, Downstream>
 
   @usableFromInline let parent: Parent
-  @usableFromInline let key: FlatMapKey
+  @usableFromInline let key: ChildKey
   @usableFromInline let combineIdentifier = CombineIdentifier()
 
   @inlinable
-  init(parent: Parent, key: FlatMapKey) {
+  init(parent: Parent, key: ChildKey) {
     self.parent = parent
     self.key = key
   }
