@@ -21,32 +21,9 @@ extension Publishers {
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
       upstream.receive(
         subscriber: ReductionSubscriber(
-          AllSatisfyReduction<Upstream.Output, Failure>(predicate), downstream: subscriber))
+          "AllSatisfy", QuestionReduction<Upstream.Output, Passing<Failure>>(decidedBy: false, predicate),
+          downstream: subscriber))
     }
-  }
-}
-
-@usableFromInline
-struct AllSatisfyReduction<Input, Failure: Error>: Reduction {
-  @usableFromInline typealias UpstreamFailure = Failure
-
-  @usableFromInline var isSo = true
-  @usableFromInline let predicate: (Input) -> Bool
-
-  @inlinable
-  init(_ predicate: @escaping (Input) -> Bool) {
-    self.predicate = predicate
-  }
-
-  @inlinable var result: Bool? { isSo }
-
-  @inlinable static var name: StaticString { "AllSatisfy" }
-
-  @inlinable
-  mutating func receive(_ input: Input) -> ReductionStep {
-    guard !predicate(input) else { return .more }
-    isSo = false
-    return .done
   }
 }
 

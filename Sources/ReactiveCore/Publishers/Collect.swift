@@ -17,8 +17,8 @@ extension Publishers {
     @inline(__always)
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
       upstream.receive(
-        subscriber:
-          ReductionSubscriber(CollectReduction<Upstream.Output, Failure>(), downstream: subscriber))
+        subscriber: ReductionSubscriber(
+          "Collect", CollectReduction<Upstream.Output, Passing<Failure>>(), downstream: subscriber))
     }
   }
 }
@@ -26,15 +26,11 @@ extension Publishers {
 extension Publishers.Collect: Equatable where Upstream: Equatable {}
 
 @usableFromInline
-struct CollectReduction<Input, Failure: Error>: Reduction {
-  @usableFromInline typealias UpstreamFailure = Failure
-
+struct CollectReduction<Input, Errors: ErrorRule>: Reduction {
   @usableFromInline var values: [Input] = []
 
   @inlinable
   init() {}
-
-  @inlinable static var name: StaticString { "Collect" }
 
   @inlinable var result: [Input]? { values }
 

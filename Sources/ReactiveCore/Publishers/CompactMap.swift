@@ -19,9 +19,9 @@ extension Publishers {
     @inline(__always)
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
       upstream.receive(
-        subscriber:
-          StageSubscriber(
-            CompactMapStage<Upstream.Output, Output, Failure>(transform: transform), downstream: subscriber))
+        subscriber: StageSubscriber(
+          "CompactMap", CompactMapStage<Upstream.Output, Output, Passing<Failure>>(transform),
+          downstream: subscriber))
     }
 
     /// Transforms further.
@@ -41,21 +41,17 @@ extension Publishers {
 }
 
 @usableFromInline
-struct CompactMapStage<Input, Output, Failure: Error>: Stage {
-  @usableFromInline typealias UpstreamFailure = Failure
-
-  @usableFromInline let transform: (Input) -> Output?
+struct CompactMapStage<Input, Output, Errors: ErrorRule>: Stage {
+  @usableFromInline let transform: (Input) throws -> Output?
 
   @inlinable
-  init(transform: @escaping (Input) -> Output?) {
+  init(_ transform: @escaping (Input) throws -> Output?) {
     self.transform = transform
   }
 
-  @inlinable static var name: StaticString { "CompactMap" }
-
   @inlinable
-  func receive(_ input: Input) -> Verdict<Output, Failure> {
-    if let output = transform(input) { .pass(output) } else { .drop }
+  func receive(_ input: Input) throws -> Verdict<Output> {
+    if let output = try transform(input) { .pass(output) } else { .drop }
   }
 }
 

@@ -23,29 +23,25 @@ extension Publishers {
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
       upstream.receive(
         subscriber: ReductionSubscriber(
-          ComparisonReduction<Output, Failure>(areInIncreasingOrder), downstream: subscriber))
+          "Comparison", ComparisonReduction<Output, Passing<Failure>>(areInIncreasingOrder),
+          downstream: subscriber))
     }
   }
 }
 
 @usableFromInline
-struct ComparisonReduction<Input, Failure: Error>: Reduction {
-  @usableFromInline typealias Output = Input
-  @usableFromInline typealias UpstreamFailure = Failure
-
+struct ComparisonReduction<Input, Errors: ErrorRule>: Reduction {
   @usableFromInline var result: Input?
-  @usableFromInline let isInOrder: (Input, Input) -> Bool
+  @usableFromInline let isInOrder: (Input, Input) throws -> Bool
 
   @inlinable
-  init(_ isInOrder: @escaping (Input, Input) -> Bool) {
+  init(_ isInOrder: @escaping (Input, Input) throws -> Bool) {
     self.isInOrder = isInOrder
   }
 
-  @inlinable static var name: StaticString { "Comparison" }
-
   @inlinable
-  mutating func receive(_ input: Input) -> ReductionStep {
-    if let best = result, !isInOrder(best, input) { return .more }
+  mutating func receive(_ input: Input) throws -> ReductionStep {
+    if let best = result, try !isInOrder(best, input) { return .more }
     result = input
     return .more
   }

@@ -19,38 +19,16 @@ extension Publishers {
     @inlinable
     @inline(__always)
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
+      let output = output
       upstream.receive(
         subscriber: ReductionSubscriber(
-          ContainsReduction<Upstream.Output, Failure>(output), downstream: subscriber))
+          "Contains", QuestionReduction<Upstream.Output, Passing<Failure>>(decidedBy: true) { $0 == output },
+          downstream: subscriber))
     }
   }
 }
 
 extension Publishers.Contains: Equatable where Upstream: Equatable {}
-
-@usableFromInline
-struct ContainsReduction<Input: Equatable, Failure: Error>: Reduction {
-  @usableFromInline typealias UpstreamFailure = Failure
-
-  @usableFromInline var isFound = false
-  @usableFromInline let output: Input
-
-  @inlinable
-  init(_ output: Input) {
-    self.output = output
-  }
-
-  @inlinable var result: Bool? { isFound }
-
-  @inlinable static var name: StaticString { "Contains" }
-
-  @inlinable
-  mutating func receive(_ input: Input) -> ReductionStep {
-    guard input == output else { return .more }
-    isFound = true
-    return .done
-  }
-}
 
 extension Publisher where Output: Equatable {
   /// Delivers whether some value is equal to a given one: true as soon as one is, and cancels upstream then.

@@ -21,32 +21,9 @@ extension Publishers {
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
       upstream.receive(
         subscriber: ReductionSubscriber(
-          ContainsWhereReduction<Upstream.Output, Failure>(predicate), downstream: subscriber))
+          "ContainsWhere", QuestionReduction<Upstream.Output, Passing<Failure>>(decidedBy: true, predicate),
+          downstream: subscriber))
     }
-  }
-}
-
-@usableFromInline
-struct ContainsWhereReduction<Input, Failure: Error>: Reduction {
-  @usableFromInline typealias UpstreamFailure = Failure
-
-  @usableFromInline var isSo = false
-  @usableFromInline let predicate: (Input) -> Bool
-
-  @inlinable
-  init(_ predicate: @escaping (Input) -> Bool) {
-    self.predicate = predicate
-  }
-
-  @inlinable var result: Bool? { isSo }
-
-  @inlinable static var name: StaticString { "ContainsWhere" }
-
-  @inlinable
-  mutating func receive(_ input: Input) -> ReductionStep {
-    guard predicate(input) else { return .more }
-    isSo = true
-    return .done
   }
 }
 

@@ -17,7 +17,8 @@ extension Publishers {
     @inline(__always)
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
       upstream.receive(
-        subscriber: ReductionSubscriber(CountReduction<Upstream.Output, Failure>(), downstream: subscriber))
+        subscriber: ReductionSubscriber(
+          "Count", CountReduction<Upstream.Output, Passing<Failure>>(), downstream: subscriber))
     }
   }
 }
@@ -25,17 +26,13 @@ extension Publishers {
 extension Publishers.Count: Equatable where Upstream: Equatable {}
 
 @usableFromInline
-struct CountReduction<Input, Failure: Error>: Reduction {
-  @usableFromInline typealias UpstreamFailure = Failure
-
+struct CountReduction<Input, Errors: ErrorRule>: Reduction {
   @usableFromInline var count = 0
 
   @inlinable
   init() {}
 
   @inlinable var result: Int? { count }
-
-  @inlinable static var name: StaticString { "Count" }
 
   @inlinable
   mutating func receive(_ input: Input) -> ReductionStep {

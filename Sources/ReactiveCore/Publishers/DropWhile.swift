@@ -20,30 +20,26 @@ extension Publishers {
     @inline(__always)
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
       upstream.receive(
-        subscriber: StageSubscriber(DropWhileStage<Output, Failure>(predicate), downstream: subscriber))
+        subscriber: StageSubscriber(
+          "DropWhile", DropWhileStage<Output, Passing<Failure>>(predicate), downstream: subscriber))
     }
   }
 }
 
 @usableFromInline
-struct DropWhileStage<Input, Failure: Error>: Stage {
-  @usableFromInline typealias Output = Input
-  @usableFromInline typealias UpstreamFailure = Failure
-
+struct DropWhileStage<Input, Errors: ErrorRule>: Stage {
   @usableFromInline var isDropping = true
-  @usableFromInline let predicate: (Input) -> Bool
+  @usableFromInline let predicate: (Input) throws -> Bool
 
   @inlinable
-  init(_ predicate: @escaping (Input) -> Bool) {
+  init(_ predicate: @escaping (Input) throws -> Bool) {
     self.predicate = predicate
   }
 
-  @inlinable static var name: StaticString { "DropWhile" }
-
   @inlinable
-  mutating func receive(_ input: Input) -> Verdict<Input, Failure> {
+  mutating func receive(_ input: Input) throws -> Verdict<Input> {
     if isDropping {
-      if predicate(input) { return .drop }
+      if try predicate(input) { return .drop }
       isDropping = false
     }
     return .pass(input)

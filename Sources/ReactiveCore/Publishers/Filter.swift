@@ -20,7 +20,8 @@ extension Publishers {
     @inline(__always)
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
       upstream.receive(
-        subscriber: StageSubscriber(FilterStage(isIncluded: isIncluded), downstream: subscriber))
+        subscriber: StageSubscriber(
+          "Filter", FilterStage<Output, Passing<Failure>>(isIncluded), downstream: subscriber))
     }
 
     /// Passes on the values that satisfy this predicate as well.
@@ -40,22 +41,17 @@ extension Publishers {
 }
 
 @usableFromInline
-struct FilterStage<Input, Failure: Error>: Stage {
-  @usableFromInline typealias Output = Input
-  @usableFromInline typealias UpstreamFailure = Failure
-
-  @usableFromInline let isIncluded: (Input) -> Bool
+struct FilterStage<Input, Errors: ErrorRule>: Stage {
+  @usableFromInline let isIncluded: (Input) throws -> Bool
 
   @inlinable
-  init(isIncluded: @escaping (Input) -> Bool) {
+  init(_ isIncluded: @escaping (Input) throws -> Bool) {
     self.isIncluded = isIncluded
   }
 
-  @inlinable static var name: StaticString { "Filter" }
-
   @inlinable
-  func receive(_ input: Input) -> Verdict<Input, Failure> {
-    isIncluded(input) ? .pass(input) : .drop
+  func receive(_ input: Input) throws -> Verdict<Input> {
+    try isIncluded(input) ? .pass(input) : .drop
   }
 }
 

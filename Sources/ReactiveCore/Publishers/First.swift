@@ -17,31 +17,13 @@ extension Publishers {
     @inline(__always)
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
       upstream.receive(
-        subscriber: ReductionSubscriber(FirstReduction<Output, Failure>(), downstream: subscriber))
+        subscriber: ReductionSubscriber(
+          "First", EdgeReduction<Output, Passing<Failure>>(.done), downstream: subscriber))
     }
   }
 }
 
 extension Publishers.First: Equatable where Upstream: Equatable {}
-
-@usableFromInline
-struct FirstReduction<Input, Failure: Error>: Reduction {
-  @usableFromInline typealias Output = Input
-  @usableFromInline typealias UpstreamFailure = Failure
-
-  @usableFromInline var result: Input?
-
-  @inlinable
-  init() {}
-
-  @inlinable static var name: StaticString { "First" }
-
-  @inlinable
-  mutating func receive(_ input: Input) -> ReductionStep {
-    result = input
-    return .done
-  }
-}
 
 extension Publisher {
   /// Delivers the first value, if there is one, and cancels upstream then.

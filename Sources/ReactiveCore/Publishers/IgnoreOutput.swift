@@ -18,7 +18,7 @@ extension Publishers {
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
       upstream.receive(
         subscriber: ReductionSubscriber(
-          IgnoreOutputReduction<Upstream.Output, Failure>(), downstream: subscriber))
+          "IgnoreOutput", IgnoreOutputReduction<Upstream.Output, Passing<Failure>>(), downstream: subscriber))
     }
   }
 }
@@ -26,16 +26,13 @@ extension Publishers {
 extension Publishers.IgnoreOutput: Equatable where Upstream: Equatable {}
 
 @usableFromInline
-struct IgnoreOutputReduction<Input, Failure: Error>: Reduction {
+struct IgnoreOutputReduction<Input, Errors: ErrorRule>: Reduction {
   @usableFromInline typealias Output = Never
-  @usableFromInline typealias UpstreamFailure = Failure
 
   @inlinable
   init() {}
 
   @inlinable var result: Never? { nil }
-
-  @inlinable static var name: StaticString { "IgnoreOutput" }
 
   @inlinable
   func receive(_ input: Input) -> ReductionStep {

@@ -17,31 +17,13 @@ extension Publishers {
     @inline(__always)
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
       upstream.receive(
-        subscriber: ReductionSubscriber(LastReduction<Output, Failure>(), downstream: subscriber))
+        subscriber: ReductionSubscriber(
+          "Last", EdgeReduction<Output, Passing<Failure>>(.more), downstream: subscriber))
     }
   }
 }
 
 extension Publishers.Last: Equatable where Upstream: Equatable {}
-
-@usableFromInline
-struct LastReduction<Input, Failure: Error>: Reduction {
-  @usableFromInline typealias Output = Input
-  @usableFromInline typealias UpstreamFailure = Failure
-
-  @usableFromInline var result: Input?
-
-  @inlinable
-  init() {}
-
-  @inlinable static var name: StaticString { "Last" }
-
-  @inlinable
-  mutating func receive(_ input: Input) -> ReductionStep {
-    result = input
-    return .more
-  }
-}
 
 extension Publisher {
   /// Delivers the last value, if there is one, when upstream finishes.

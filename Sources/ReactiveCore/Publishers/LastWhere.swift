@@ -21,31 +21,8 @@ extension Publishers {
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
       upstream.receive(
         subscriber: ReductionSubscriber(
-          LastWhereReduction<Output, Failure>(predicate), downstream: subscriber))
+          "LastWhere", SearchReduction<Output, Passing<Failure>>(.more, predicate), downstream: subscriber))
     }
-  }
-}
-
-@usableFromInline
-struct LastWhereReduction<Input, Failure: Error>: Reduction {
-  @usableFromInline typealias Output = Input
-  @usableFromInline typealias UpstreamFailure = Failure
-
-  @usableFromInline var result: Input?
-  @usableFromInline let predicate: (Input) -> Bool
-
-  @inlinable
-  init(_ predicate: @escaping (Input) -> Bool) {
-    self.predicate = predicate
-  }
-
-  @inlinable static var name: StaticString { "LastWhere" }
-
-  @inlinable
-  mutating func receive(_ input: Input) -> ReductionStep {
-    guard predicate(input) else { return .more }
-    result = input
-    return .more
   }
 }
 

@@ -26,7 +26,8 @@ extension Publishers {
     @inline(__always)
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
       upstream.receive(
-        subscriber: StageSubscriber(OutputStage<Output, Failure>(range), downstream: subscriber))
+        subscriber: StageSubscriber(
+          "Output", OutputStage<Output, Passing<Failure>>(range), downstream: subscriber))
     }
   }
 }
@@ -34,10 +35,7 @@ extension Publishers {
 extension Publishers.Output: Equatable where Upstream: Equatable {}
 
 @usableFromInline
-struct OutputStage<Input, Failure: Error>: Stage {
-  @usableFromInline typealias Output = Input
-  @usableFromInline typealias UpstreamFailure = Failure
-
+struct OutputStage<Input, Errors: ErrorRule>: Stage {
   @usableFromInline var toSkip: Int
   @usableFromInline var toPass: Int
 
@@ -47,10 +45,8 @@ struct OutputStage<Input, Failure: Error>: Stage {
     toPass = range.count
   }
 
-  @inlinable static var name: StaticString { "Output" }
-
   @inlinable
-  mutating func receive(_ input: Input) -> Verdict<Input, Failure> {
+  mutating func receive(_ input: Input) -> Verdict<Input> {
     if toSkip > 0 {
       toSkip -= 1
       return .drop

@@ -20,28 +20,24 @@ extension Publishers {
     @inline(__always)
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
       upstream.receive(
-        subscriber: StageSubscriber(PrefixWhileStage<Output, Failure>(predicate), downstream: subscriber))
+        subscriber: StageSubscriber(
+          "PrefixWhile", PrefixWhileStage<Output, Passing<Failure>>(predicate), downstream: subscriber))
     }
   }
 }
 
 @usableFromInline
-struct PrefixWhileStage<Input, Failure: Error>: Stage {
-  @usableFromInline typealias Output = Input
-  @usableFromInline typealias UpstreamFailure = Failure
-
-  @usableFromInline let predicate: (Input) -> Bool
+struct PrefixWhileStage<Input, Errors: ErrorRule>: Stage {
+  @usableFromInline let predicate: (Input) throws -> Bool
 
   @inlinable
-  init(_ predicate: @escaping (Input) -> Bool) {
+  init(_ predicate: @escaping (Input) throws -> Bool) {
     self.predicate = predicate
   }
 
-  @inlinable static var name: StaticString { "PrefixWhile" }
-
   @inlinable
-  func receive(_ input: Input) -> Verdict<Input, Failure> {
-    predicate(input) ? .pass(input) : .finish
+  func receive(_ input: Input) throws -> Verdict<Input> {
+    try predicate(input) ? .pass(input) : .finish
   }
 }
 

@@ -25,32 +25,28 @@ extension Publishers {
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
       upstream.receive(
         subscriber: ReductionSubscriber(
-          ReduceReduction<Upstream.Output, Output, Failure>(initial, nextPartialResult),
+          "Reduce", ReduceReduction<Upstream.Output, Output, Passing<Failure>>(initial, nextPartialResult),
           downstream: subscriber))
     }
   }
 }
 
 @usableFromInline
-struct ReduceReduction<Input, Output, Failure: Error>: Reduction {
-  @usableFromInline typealias UpstreamFailure = Failure
-
+struct ReduceReduction<Input, Output, Errors: ErrorRule>: Reduction {
   @usableFromInline var value: Output
-  @usableFromInline let combine: (Output, Input) -> Output
+  @usableFromInline let combine: (Output, Input) throws -> Output
 
   @inlinable
-  init(_ initial: Output, _ combine: @escaping (Output, Input) -> Output) {
+  init(_ initial: Output, _ combine: @escaping (Output, Input) throws -> Output) {
     value = initial
     self.combine = combine
   }
 
   @inlinable var result: Output? { value }
 
-  @inlinable static var name: StaticString { "Reduce" }
-
   @inlinable
-  mutating func receive(_ input: Input) -> ReductionStep {
-    value = combine(value, input)
+  mutating func receive(_ input: Input) throws -> ReductionStep {
+    value = try combine(value, input)
     return .more
   }
 }

@@ -20,30 +20,26 @@ extension Publishers {
     @inline(__always)
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
       upstream.receive(
-        subscriber: StageSubscriber(RemoveDuplicatesStage<Output, Failure>(predicate), downstream: subscriber)
-      )
+        subscriber: StageSubscriber(
+          "RemoveDuplicates", RemoveDuplicatesStage<Output, Passing<Failure>>(predicate),
+          downstream: subscriber))
     }
   }
 }
 
 @usableFromInline
-struct RemoveDuplicatesStage<Input, Failure: Error>: Stage {
-  @usableFromInline typealias Output = Input
-  @usableFromInline typealias UpstreamFailure = Failure
-
+struct RemoveDuplicatesStage<Input, Errors: ErrorRule>: Stage {
   @usableFromInline var last: Input?
-  @usableFromInline let isDuplicate: (Input, Input) -> Bool
+  @usableFromInline let isDuplicate: (Input, Input) throws -> Bool
 
   @inlinable
-  init(_ isDuplicate: @escaping (Input, Input) -> Bool) {
+  init(_ isDuplicate: @escaping (Input, Input) throws -> Bool) {
     self.isDuplicate = isDuplicate
   }
 
-  @inlinable static var name: StaticString { "RemoveDuplicates" }
-
   @inlinable
-  mutating func receive(_ input: Input) -> Verdict<Input, Failure> {
-    if let last, isDuplicate(last, input) { return .drop }
+  mutating func receive(_ input: Input) throws -> Verdict<Input> {
+    if let last, try isDuplicate(last, input) { return .drop }
     last = input
     return .pass(input)
   }

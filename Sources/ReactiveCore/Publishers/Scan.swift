@@ -26,30 +26,26 @@ extension Publishers {
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
       upstream.receive(
         subscriber: StageSubscriber(
-          ScanStage<Upstream.Output, Output, Failure>(initialResult, nextPartialResult),
+          "Scan", ScanStage<Upstream.Output, Output, Passing<Failure>>(initialResult, nextPartialResult),
           downstream: subscriber))
     }
   }
 }
 
 @usableFromInline
-struct ScanStage<Input, Output, Failure: Error>: Stage {
-  @usableFromInline typealias UpstreamFailure = Failure
-
+struct ScanStage<Input, Output, Errors: ErrorRule>: Stage {
   @usableFromInline var result: Output
-  @usableFromInline let combine: (Output, Input) -> Output
+  @usableFromInline let combine: (Output, Input) throws -> Output
 
   @inlinable
-  init(_ initial: Output, _ combine: @escaping (Output, Input) -> Output) {
+  init(_ initial: Output, _ combine: @escaping (Output, Input) throws -> Output) {
     result = initial
     self.combine = combine
   }
 
-  @inlinable static var name: StaticString { "Scan" }
-
   @inlinable
-  mutating func receive(_ input: Input) -> Verdict<Output, Failure> {
-    result = combine(result, input)
+  mutating func receive(_ input: Input) throws -> Verdict<Output> {
+    result = try combine(result, input)
     return .pass(result)
   }
 }

@@ -19,10 +19,9 @@ extension Publishers {
     @inline(__always)
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == any Error {
       upstream.receive(
-        subscriber:
-          StageSubscriber(
-            TryCompactMapStage<Upstream.Output, Output, Upstream.Failure>(transform: transform),
-            downstream: subscriber))
+        subscriber: StageSubscriber(
+          "TryCompactMap", CompactMapStage<Upstream.Output, Output, Trying<Upstream.Failure>>(transform),
+          downstream: subscriber))
     }
 
     /// Transforms further.
@@ -34,32 +33,6 @@ extension Publishers {
       return Publishers.TryCompactMap<Upstream, T>(upstream: upstream) { try first($0).flatMap(transform) }
     }
   }
-}
-
-@usableFromInline
-struct TryCompactMapStage<Input, Output, UpstreamFailure: Error>: Stage {
-  @usableFromInline typealias Failure = any Error
-
-  @usableFromInline let transform: (Input) throws -> Output?
-
-  @inlinable
-  init(transform: @escaping (Input) throws -> Output?) {
-    self.transform = transform
-  }
-
-  @inlinable static var name: StaticString { "TryCompactMap" }
-
-  @inlinable
-  func receive(_ input: Input) -> Verdict<Output, any Error> {
-    do {
-      return if let output = try transform(input) { .pass(output) } else { .drop }
-    } catch {
-      return .fail(error)
-    }
-  }
-
-  @inlinable
-  func convert(_ failure: UpstreamFailure) -> any Error { failure }
 }
 
 extension Publisher {

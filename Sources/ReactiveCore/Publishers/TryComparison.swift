@@ -23,42 +23,10 @@ extension Publishers {
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == any Error {
       upstream.receive(
         subscriber: ReductionSubscriber(
-          TryComparisonReduction<Output, Upstream.Failure>(areInIncreasingOrder), downstream: subscriber))
+          "TryComparison", ComparisonReduction<Output, Trying<Upstream.Failure>>(areInIncreasingOrder),
+          downstream: subscriber))
     }
   }
-}
-
-@usableFromInline
-struct TryComparisonReduction<Input, UpstreamFailure: Error>: Reduction {
-  @usableFromInline typealias Output = Input
-  @usableFromInline typealias Failure = any Error
-
-  @usableFromInline var result: Input?
-  @usableFromInline let isInOrder: (Input, Input) throws -> Bool
-
-  @inlinable
-  init(_ isInOrder: @escaping (Input, Input) throws -> Bool) {
-    self.isInOrder = isInOrder
-  }
-
-  @inlinable static var name: StaticString { "TryComparison" }
-
-  @inlinable
-  mutating func receive(_ input: Input) -> ReductionStep {
-    do {
-      if let best = result, try !isInOrder(best, input) { return .more }
-      result = input
-      return .more
-    } catch {
-      return .fail(error)
-    }
-  }
-
-  @inlinable
-  func convert(_ failure: UpstreamFailure) -> any Error { failure }
-
-  @inlinable
-  func convert(thrown error: any Error) -> any Error { error }
 }
 
 extension Publisher {

@@ -21,43 +21,11 @@ extension Publishers {
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == any Error {
       upstream.receive(
         subscriber: ReductionSubscriber(
-          TryContainsWhereReduction<Upstream.Output, Upstream.Failure>(predicate), downstream: subscriber))
+          "TryContainsWhere",
+          QuestionReduction<Upstream.Output, Trying<Upstream.Failure>>(decidedBy: true, predicate),
+          downstream: subscriber))
     }
   }
-}
-
-@usableFromInline
-struct TryContainsWhereReduction<Input, UpstreamFailure: Error>: Reduction {
-  @usableFromInline typealias Failure = any Error
-
-  @usableFromInline var isSo = false
-  @usableFromInline let predicate: (Input) throws -> Bool
-
-  @inlinable
-  init(_ predicate: @escaping (Input) throws -> Bool) {
-    self.predicate = predicate
-  }
-
-  @inlinable var result: Bool? { isSo }
-
-  @inlinable static var name: StaticString { "TryContainsWhere" }
-
-  @inlinable
-  mutating func receive(_ input: Input) -> ReductionStep {
-    do {
-      guard try predicate(input) else { return .more }
-      isSo = true
-      return .done
-    } catch {
-      return .fail(error)
-    }
-  }
-
-  @inlinable
-  func convert(_ failure: UpstreamFailure) -> any Error { failure }
-
-  @inlinable
-  func convert(thrown error: any Error) -> any Error { error }
 }
 
 extension Publisher {

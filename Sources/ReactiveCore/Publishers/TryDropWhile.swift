@@ -21,41 +21,10 @@ extension Publishers {
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == any Error {
       upstream.receive(
         subscriber: StageSubscriber(
-          TryDropWhileStage<Output, Upstream.Failure>(predicate), downstream: subscriber))
+          "TryDropWhile", DropWhileStage<Output, Trying<Upstream.Failure>>(predicate), downstream: subscriber)
+      )
     }
   }
-}
-
-@usableFromInline
-struct TryDropWhileStage<Input, UpstreamFailure: Error>: Stage {
-  @usableFromInline typealias Output = Input
-  @usableFromInline typealias Failure = any Error
-
-  @usableFromInline var isDropping = true
-  @usableFromInline let predicate: (Input) throws -> Bool
-
-  @inlinable
-  init(_ predicate: @escaping (Input) throws -> Bool) {
-    self.predicate = predicate
-  }
-
-  @inlinable static var name: StaticString { "TryDropWhile" }
-
-  @inlinable
-  mutating func receive(_ input: Input) -> Verdict<Input, any Error> {
-    do {
-      if isDropping {
-        if try predicate(input) { return .drop }
-        isDropping = false
-      }
-      return .pass(input)
-    } catch {
-      return .fail(error)
-    }
-  }
-
-  @inlinable
-  func convert(_ failure: UpstreamFailure) -> any Error { failure }
 }
 
 extension Publisher {

@@ -20,9 +20,8 @@ extension Publishers {
     @inline(__always)
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == any Error {
       upstream.receive(
-        subscriber:
-          StageSubscriber(
-            TryFilterStage<Output, Upstream.Failure>(isIncluded: isIncluded), downstream: subscriber))
+        subscriber: StageSubscriber(
+          "TryFilter", FilterStage<Output, Trying<Upstream.Failure>>(isIncluded), downstream: subscriber))
     }
 
     /// Passes on the values that satisfy this predicate as well.
@@ -38,33 +37,6 @@ extension Publishers {
       return Publishers.TryFilter(upstream: upstream) { try first($0) && isIncluded($0) }
     }
   }
-}
-
-@usableFromInline
-struct TryFilterStage<Input, UpstreamFailure: Error>: Stage {
-  @usableFromInline typealias Output = Input
-  @usableFromInline typealias Failure = any Error
-
-  @usableFromInline let isIncluded: (Input) throws -> Bool
-
-  @inlinable
-  init(isIncluded: @escaping (Input) throws -> Bool) {
-    self.isIncluded = isIncluded
-  }
-
-  @inlinable static var name: StaticString { "TryFilter" }
-
-  @inlinable
-  func receive(_ input: Input) -> Verdict<Input, any Error> {
-    do {
-      return try isIncluded(input) ? .pass(input) : .drop
-    } catch {
-      return .fail(error)
-    }
-  }
-
-  @inlinable
-  func convert(_ failure: UpstreamFailure) -> any Error { failure }
 }
 
 extension Publisher {

@@ -21,42 +21,10 @@ extension Publishers {
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == any Error {
       upstream.receive(
         subscriber: ReductionSubscriber(
-          TryFirstWhereReduction<Output, Upstream.Failure>(predicate), downstream: subscriber))
+          "TryFirstWhere", SearchReduction<Output, Trying<Upstream.Failure>>(.done, predicate),
+          downstream: subscriber))
     }
   }
-}
-
-@usableFromInline
-struct TryFirstWhereReduction<Input, UpstreamFailure: Error>: Reduction {
-  @usableFromInline typealias Output = Input
-  @usableFromInline typealias Failure = any Error
-
-  @usableFromInline var result: Input?
-  @usableFromInline let predicate: (Input) throws -> Bool
-
-  @inlinable
-  init(_ predicate: @escaping (Input) throws -> Bool) {
-    self.predicate = predicate
-  }
-
-  @inlinable static var name: StaticString { "TryFirstWhere" }
-
-  @inlinable
-  mutating func receive(_ input: Input) -> ReductionStep {
-    do {
-      guard try predicate(input) else { return .more }
-      result = input
-      return .done
-    } catch {
-      return .fail(error)
-    }
-  }
-
-  @inlinable
-  func convert(_ failure: UpstreamFailure) -> any Error { failure }
-
-  @inlinable
-  func convert(thrown error: any Error) -> any Error { error }
 }
 
 extension Publisher {

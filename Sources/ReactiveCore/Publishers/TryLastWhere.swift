@@ -21,42 +21,10 @@ extension Publishers {
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == any Error {
       upstream.receive(
         subscriber: ReductionSubscriber(
-          TryLastWhereReduction<Output, Upstream.Failure>(predicate), downstream: subscriber))
+          "TryLastWhere", SearchReduction<Output, Trying<Upstream.Failure>>(.more, predicate),
+          downstream: subscriber))
     }
   }
-}
-
-@usableFromInline
-struct TryLastWhereReduction<Input, UpstreamFailure: Error>: Reduction {
-  @usableFromInline typealias Output = Input
-  @usableFromInline typealias Failure = any Error
-
-  @usableFromInline var result: Input?
-  @usableFromInline let predicate: (Input) throws -> Bool
-
-  @inlinable
-  init(_ predicate: @escaping (Input) throws -> Bool) {
-    self.predicate = predicate
-  }
-
-  @inlinable static var name: StaticString { "TryLastWhere" }
-
-  @inlinable
-  mutating func receive(_ input: Input) -> ReductionStep {
-    do {
-      guard try predicate(input) else { return .more }
-      result = input
-      return .more
-    } catch {
-      return .fail(error)
-    }
-  }
-
-  @inlinable
-  func convert(_ failure: UpstreamFailure) -> any Error { failure }
-
-  @inlinable
-  func convert(thrown error: any Error) -> any Error { error }
 }
 
 extension Publisher {

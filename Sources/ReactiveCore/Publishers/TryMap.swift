@@ -19,11 +19,9 @@ extension Publishers {
     @inline(__always)
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == any Error {
       upstream.receive(
-        subscriber:
-          StageSubscriber(
-            TryMapStage<Upstream.Output, Output, Upstream.Failure>(transform: transform),
-            downstream: subscriber
-          ))
+        subscriber: StageSubscriber(
+          "TryMap", TryMapStage<Upstream.Output, Output, Upstream.Failure>(transform), downstream: subscriber)
+      )
     }
 
     /// Transforms further.
@@ -43,28 +41,19 @@ extension Publishers {
 
 @usableFromInline
 struct TryMapStage<Input, Output, UpstreamFailure: Error>: Stage {
-  @usableFromInline typealias Failure = any Error
+  @usableFromInline typealias Errors = Trying<UpstreamFailure>
 
   @usableFromInline let transform: (Input) throws -> Output
 
   @inlinable
-  init(transform: @escaping (Input) throws -> Output) {
+  init(_ transform: @escaping (Input) throws -> Output) {
     self.transform = transform
   }
 
-  @inlinable static var name: StaticString { "TryMap" }
-
   @inlinable
-  func receive(_ input: Input) -> Verdict<Output, any Error> {
-    do {
-      return .pass(try transform(input))
-    } catch {
-      return .fail(error)
-    }
+  func receive(_ input: Input) throws -> Verdict<Output> {
+    .pass(try transform(input))
   }
-
-  @inlinable
-  func convert(_ failure: UpstreamFailure) -> any Error { failure }
 }
 
 extension Publisher {

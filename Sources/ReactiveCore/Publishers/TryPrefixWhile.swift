@@ -21,36 +21,10 @@ extension Publishers {
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == any Error {
       upstream.receive(
         subscriber: StageSubscriber(
-          TryPrefixWhileStage<Output, Upstream.Failure>(predicate), downstream: subscriber))
+          "TryPrefixWhile", PrefixWhileStage<Output, Trying<Upstream.Failure>>(predicate),
+          downstream: subscriber))
     }
   }
-}
-
-@usableFromInline
-struct TryPrefixWhileStage<Input, UpstreamFailure: Error>: Stage {
-  @usableFromInline typealias Output = Input
-  @usableFromInline typealias Failure = any Error
-
-  @usableFromInline let predicate: (Input) throws -> Bool
-
-  @inlinable
-  init(_ predicate: @escaping (Input) throws -> Bool) {
-    self.predicate = predicate
-  }
-
-  @inlinable static var name: StaticString { "TryPrefixWhile" }
-
-  @inlinable
-  func receive(_ input: Input) -> Verdict<Input, any Error> {
-    do {
-      return try predicate(input) ? .pass(input) : .finish
-    } catch {
-      return .fail(error)
-    }
-  }
-
-  @inlinable
-  func convert(_ failure: UpstreamFailure) -> any Error { failure }
 }
 
 extension Publisher {

@@ -26,44 +26,11 @@ extension Publishers {
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == any Error {
       upstream.receive(
         subscriber: ReductionSubscriber(
-          TryReduceReduction<Upstream.Output, Output, Upstream.Failure>(initial, nextPartialResult),
+          "TryReduce",
+          ReduceReduction<Upstream.Output, Output, Trying<Upstream.Failure>>(initial, nextPartialResult),
           downstream: subscriber))
     }
   }
-}
-
-@usableFromInline
-struct TryReduceReduction<Input, Output, UpstreamFailure: Error>: Reduction {
-  @usableFromInline typealias Failure = any Error
-
-  @usableFromInline var value: Output
-  @usableFromInline let combine: (Output, Input) throws -> Output
-
-  @inlinable
-  init(_ initial: Output, _ combine: @escaping (Output, Input) throws -> Output) {
-    value = initial
-    self.combine = combine
-  }
-
-  @inlinable var result: Output? { value }
-
-  @inlinable static var name: StaticString { "TryReduce" }
-
-  @inlinable
-  mutating func receive(_ input: Input) -> ReductionStep {
-    do {
-      value = try combine(value, input)
-      return .more
-    } catch {
-      return .fail(error)
-    }
-  }
-
-  @inlinable
-  func convert(_ failure: UpstreamFailure) -> any Error { failure }
-
-  @inlinable
-  func convert(thrown error: any Error) -> any Error { error }
 }
 
 extension Publisher {

@@ -21,39 +21,10 @@ extension Publishers {
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == any Error {
       upstream.receive(
         subscriber: StageSubscriber(
-          TryRemoveDuplicatesStage<Output, Upstream.Failure>(predicate), downstream: subscriber))
+          "TryRemoveDuplicates", RemoveDuplicatesStage<Output, Trying<Upstream.Failure>>(predicate),
+          downstream: subscriber))
     }
   }
-}
-
-@usableFromInline
-struct TryRemoveDuplicatesStage<Input, UpstreamFailure: Error>: Stage {
-  @usableFromInline typealias Output = Input
-  @usableFromInline typealias Failure = any Error
-
-  @usableFromInline var last: Input?
-  @usableFromInline let isDuplicate: (Input, Input) throws -> Bool
-
-  @inlinable
-  init(_ isDuplicate: @escaping (Input, Input) throws -> Bool) {
-    self.isDuplicate = isDuplicate
-  }
-
-  @inlinable static var name: StaticString { "TryRemoveDuplicates" }
-
-  @inlinable
-  mutating func receive(_ input: Input) -> Verdict<Input, any Error> {
-    do {
-      if let last, try isDuplicate(last, input) { return .drop }
-      last = input
-      return .pass(input)
-    } catch {
-      return .fail(error)
-    }
-  }
-
-  @inlinable
-  func convert(_ failure: UpstreamFailure) -> any Error { failure }
 }
 
 extension Publisher {

@@ -26,39 +26,11 @@ extension Publishers {
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == any Error {
       upstream.receive(
         subscriber: StageSubscriber(
-          TryScanStage<Upstream.Output, Output, Upstream.Failure>(initialResult, nextPartialResult),
+          "TryScan",
+          ScanStage<Upstream.Output, Output, Trying<Upstream.Failure>>(initialResult, nextPartialResult),
           downstream: subscriber))
     }
   }
-}
-
-@usableFromInline
-struct TryScanStage<Input, Output, UpstreamFailure: Error>: Stage {
-  @usableFromInline typealias Failure = any Error
-
-  @usableFromInline var result: Output
-  @usableFromInline let combine: (Output, Input) throws -> Output
-
-  @inlinable
-  init(_ initial: Output, _ combine: @escaping (Output, Input) throws -> Output) {
-    result = initial
-    self.combine = combine
-  }
-
-  @inlinable static var name: StaticString { "TryScan" }
-
-  @inlinable
-  mutating func receive(_ input: Input) -> Verdict<Output, any Error> {
-    do {
-      result = try combine(result, input)
-      return .pass(result)
-    } catch {
-      return .fail(error)
-    }
-  }
-
-  @inlinable
-  func convert(_ failure: UpstreamFailure) -> any Error { failure }
 }
 
 extension Publisher {

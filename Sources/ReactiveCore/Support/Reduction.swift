@@ -7,8 +7,6 @@ enum ReductionStep {
   case more
   /// Knows its result.
   case done
-  /// Fails.
-  case fail(any Error)
 }
 
 /// The part in which operators of the reduce family differ.
@@ -16,36 +14,16 @@ enum ReductionStep {
 /// These are the operators that take everything upstream has and deliver at most one value: at the end, or as soon as they know
 /// it, but not before it is asked for.
 @usableFromInline
-protocol Reduction<Input, Output, UpstreamFailure, Failure> {
+protocol Reduction<Input, Output, Errors> {
   associatedtype Input
   associatedtype Output
-  associatedtype UpstreamFailure: Error
-  associatedtype Failure: Error
-
-  /// The operator's name in descriptions.
-  static var name: StaticString { get }
+  associatedtype Errors: ErrorRule
 
   /// What is delivered at the end; nil for nothing.
   var result: Output? { get }
 
-  /// Takes one value. Calls never overlap.
-  mutating func receive(_ input: Input) -> ReductionStep
-
-  /// The error that downstream gets for one from upstream.
-  func convert(_ failure: UpstreamFailure) -> Failure
-
-  /// The error that downstream gets for one from `receive`, which only `try` operators return.
-  func convert(thrown error: any Error) -> Failure
-}
-
-extension Reduction where UpstreamFailure == Failure {
-  @inlinable
-  func convert(_ failure: Failure) -> Failure { failure }
-
-  @inlinable
-  func convert(thrown error: any Error) -> Failure {
-    violation("An operator that cannot throw has thrown")
-  }
+  /// Takes one value. Calls never overlap. If it throws, upstream is cancelled and downstream gets the error.
+  mutating func receive(_ input: Input) throws -> ReductionStep
 }
 
 /// The subscriber, and the subscription, of an operator of the reduce family.
@@ -54,8 +32,8 @@ final class ReductionSubscriber<R: Reduction, Input, Failure, Downstream: Subscr
   Subscription,
   CustomStringConvertible, CustomReflectable, CustomPlaygroundDisplayConvertible
 where
-  R.Input == Input, R.UpstreamFailure == Failure, Downstream.Input == R.Output,
-  Downstream.Failure == R.Failure
+  R.Input == Input, R.Errors.Upstream == Failure, Downstream.Input == R.Output,
+  Downstream.Failure == R.Errors.Downstream
 {
   /// Whether upstream may still deliver. Written under the lock.
   @usableFromInline let isOpen = Atomic<Bool>(false)
@@ -63,6 +41,7 @@ where
   /// Used by one value at a time; after the last, under the lock.
   @usableFromInline @exclusivity(unchecked) var reduction: R
 
+  private let name: StaticString
   private let lock = Lock()
   // Guarded by the lock.
   private var downstream: Downstream?
@@ -71,8 +50,10 @@ where
   private var isRequested = false
   private var isComplete = false
 
+  /// - Parameter name: The operator's name in descriptions.
   @usableFromInline
-  init(_ reduction: R, downstream: Downstream) {
+  init(_ name: StaticString, _ reduction: R, downstream: Downstream) {
+    self.name = name
     self.reduction = reduction
     self.downstream = downstream
   }
@@ -98,10 +79,13 @@ where
   @inlinable
   func receive(_ input: Input) -> Subscribers.Demand {
     guard isOpen.load(ordering: .acquiring) else { return .none }
-    switch reduction.receive(input) {
-    case .more: break
-    case .done: finish(cancelling: true)
-    case .fail(let error): fail(reduction.convert(thrown: error), cancelling: true)
+    do {
+      switch try reduction.receive(input) {
+      case .more: break
+      case .done: finish(cancelling: true)
+      }
+    } catch {
+      fail(R.Errors.convert(thrown: error), cancelling: true)
     }
     return .none
   }
@@ -112,7 +96,7 @@ where
     case .finished:
       finish(cancelling: false)
     case .failure(let error):
-      fail(reduction.convert(error), cancelling: false)
+      fail(R.Errors.convert(error), cancelling: false)
     }
   }
 
@@ -141,7 +125,7 @@ where
   }
 
   @usableFromInline
-  func fail(_ error: R.Failure, cancelling: Bool) {
+  func fail(_ error: R.Errors.Downstream, cancelling: Bool) {
     var upstream: (any Subscription)?
     var downstream: Downstream?
     lock.withLock {
@@ -193,7 +177,7 @@ where
     upstream?.cancel()
   }
 
-  @usableFromInline var description: String { R.name.description }
+  @usableFromInline var description: String { name.description }
 
   @usableFromInline var customMirror: Mirror {
     let (downstream, upstream): (Downstream?, (any Subscription)?) =
@@ -202,7 +186,7 @@ where
     return Mirror(
       self,
       children: [
-        ("downstream", downstream as Any), ("result", result as Any), ("initial", R.name),
+        ("downstream", downstream as Any), ("result", result as Any), ("initial", name),
         ("status", upstream as Any),
       ])
   }

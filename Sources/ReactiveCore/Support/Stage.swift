@@ -1,6 +1,6 @@
 /// What an operator of the filter family makes of one value.
 @usableFromInline
-enum Verdict<Output, Failure: Error> {
+enum Verdict<Output> {
   /// Passes a value on.
   case pass(Output)
   /// Passes nothing on and asks upstream for one more value in place of this one.
@@ -9,33 +9,19 @@ enum Verdict<Output, Failure: Error> {
   case last(Output)
   /// Cancels upstream and finishes.
   case finish
-  /// Cancels upstream and fails.
-  case fail(Failure)
 }
 
-/// The part in which operators of the filter family differ: what becomes of one value, and of an error.
+/// The part in which operators of the filter family differ: what becomes of one value.
 ///
 /// These are the operators that turn each value into at most one, and pass requests on unchanged.
 @usableFromInline
-protocol Stage<Input, Output, UpstreamFailure, Failure> {
+protocol Stage<Input, Output, Errors> {
   associatedtype Input
   associatedtype Output
-  associatedtype UpstreamFailure: Error
-  associatedtype Failure: Error
+  associatedtype Errors: ErrorRule
 
-  /// The operator's name in descriptions.
-  static var name: StaticString { get }
-
-  /// Decides on one value. Calls never overlap.
-  mutating func receive(_ input: Input) -> Verdict<Output, Failure>
-
-  /// The error that downstream gets for one from upstream.
-  func convert(_ failure: UpstreamFailure) -> Failure
-}
-
-extension Stage where UpstreamFailure == Failure {
-  @inlinable
-  func convert(_ failure: Failure) -> Failure { failure }
+  /// Decides on one value. Calls never overlap. If it throws, upstream is cancelled and downstream gets the error.
+  mutating func receive(_ input: Input) throws -> Verdict<Output>
 }
 
 /// The subscriber of an operator of the filter family.
@@ -47,18 +33,19 @@ final class StageSubscriber<S: Stage, Input, Failure, Downstream: Subscriber>: S
   CustomStringConvertible,
   CustomReflectable, CustomPlaygroundDisplayConvertible
 where
-  S.Input == Input, S.UpstreamFailure == Failure, Downstream.Input == S.Output,
-  Downstream.Failure == S.Failure
+  S.Input == Input, S.Errors.Upstream == Failure, Downstream.Input == S.Output,
+  Downstream.Failure == S.Errors.Downstream
 {
   @usableFromInline let downstream: Downstream
   @usableFromInline let link: UpstreamLink<Downstream>
   @usableFromInline @exclusivity(unchecked) var stage: S  // used by one value at a time
 
+  /// - Parameter name: The operator's name in descriptions.
   @inlinable
-  init(_ stage: S, downstream: Downstream) {
+  init(_ name: StaticString, _ stage: S, downstream: Downstream) {
     self.stage = stage
     self.downstream = downstream
-    link = UpstreamLink(S.name, downstream: downstream)
+    link = UpstreamLink(name, downstream: downstream)
   }
 
   @inlinable
@@ -71,26 +58,27 @@ where
   @inlinable
   func receive(_ input: Input) -> Subscribers.Demand {
     guard link.isOpen else { return .none }
-    switch stage.receive(input) {
-    case .pass(let output):
-      return downstream.receive(output)
-    case .drop:
-      return .max(1)
-    case .last(let output):
-      let more = downstream.receive(output)
-      end(.finished)
-      return more
-    case .finish:
-      end(.finished)
-      return .none
-    case .fail(let error):
-      end(.failure(error))
-      return .none
+    do {
+      switch try stage.receive(input) {
+      case .pass(let output):
+        return downstream.receive(output)
+      case .drop:
+        return .max(1)
+      case .last(let output):
+        let more = downstream.receive(output)
+        end(.finished)
+        return more
+      case .finish:
+        end(.finished)
+      }
+    } catch {
+      end(.failure(S.Errors.convert(thrown: error)))
     }
+    return .none
   }
 
   @usableFromInline
-  func end(_ completion: Subscribers.Completion<S.Failure>) {
+  func end(_ completion: Subscribers.Completion<S.Errors.Downstream>) {
     if link.stop() {
       downstream.receive(completion: completion)
     }
@@ -101,11 +89,11 @@ where
     guard link.complete() else { return }
     switch completion {
     case .finished: downstream.receive(completion: .finished)
-    case .failure(let error): downstream.receive(completion: .failure(stage.convert(error)))
+    case .failure(let error): downstream.receive(completion: .failure(S.Errors.convert(error)))
     }
   }
 
-  @usableFromInline var description: String { S.name.description }
+  @usableFromInline var description: String { link.description }
 
   @usableFromInline var customMirror: Mirror { Mirror(self, children: [("downstream", downstream)]) }
 
