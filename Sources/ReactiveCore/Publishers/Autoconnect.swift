@@ -128,6 +128,8 @@ final class AutoconnectSubscription: Subscription, CustomStringConvertible, Cust
     upstream.cancel()
   }
 
+  @usableFromInline var combineIdentifier: CombineIdentifier { upstream.combineIdentifier }
+
   @usableFromInline var description: String { String(describing: upstream) }
 
   @usableFromInline var customMirror: Mirror { Mirror(reflecting: upstream) }

@@ -23,14 +23,16 @@ extension Publishers {
     @inlinable
     @inline(__always)
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
-      upstream.receive(subscriber: DropSubscriber<Output, Failure, S>(count, downstream: subscriber))
+      let inner = DropSubscriber<Output, Failure, S>(count, downstream: subscriber)
+      subscriber.receive(subscription: inner.link)
+      upstream.receive(subscriber: inner)
     }
   }
 }
 
 extension Publishers.Drop: Equatable where Upstream: Equatable {}
 
-/// Asks upstream for the values to be dropped by itself, before downstream knows of its subscription.
+/// Known downstream before upstream: what is requested in between is asked for together with the values to be dropped.
 @usableFromInline
 final class DropSubscriber<Input, Failure, Downstream: Subscriber>: Subscriber, CustomStringConvertible,
   CustomReflectable, CustomPlaygroundDisplayConvertible
@@ -39,32 +41,17 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
   @usableFromInline let link: UpstreamLink<Downstream>
   @usableFromInline @exclusivity(unchecked) var remaining: Int  // used by one value at a time
 
-  private let lock = Lock()
-  private var isAnnounced = false  // guarded by the lock: downstream knows its subscription
-  private var early: Subscribers.Completion<Failure>?  // guarded by the lock: came before that
-
   @usableFromInline
   init(_ count: Int, downstream: Downstream) {
     precondition(count >= 0, "count must not be negative")
     remaining = count
     self.downstream = downstream
-    link = UpstreamLink("Drop", downstream: downstream)
+    link = UpstreamLink("Drop", downstream: downstream, isStrict: false)
   }
 
   @usableFromInline
   func receive(subscription: any Subscription) {
-    guard link.connect(subscription) else { return }
-    if remaining > 0 {
-      subscription.request(.max(remaining))
-    }
-    downstream.receive(subscription: link)
-    let early: Subscribers.Completion<Failure>? = lock.withLock {
-      isAnnounced = true
-      return self.early
-    }
-    if let early {
-      complete(early)
-    }
+    _ = link.connect(subscription, requesting: .max(remaining))
   }
 
   @inlinable
@@ -79,16 +66,6 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
 
   @usableFromInline
   func receive(completion: Subscribers.Completion<Failure>) {
-    let isReady = lock.withLock {
-      if !isAnnounced, early == nil { early = completion }
-      return isAnnounced
-    }
-    if isReady {
-      complete(completion)
-    }
-  }
-
-  private func complete(_ completion: Subscribers.Completion<Failure>) {
     if link.complete() {
       downstream.receive(completion: completion)
     }

@@ -31,6 +31,8 @@ struct DropWhileStage<Input, Errors: ErrorRule>: Stage {
   @usableFromInline var isDropping = true
   @usableFromInline let predicate: (Input) throws -> Bool
 
+  @inlinable static var isStrict: Bool { false }
+
   @inlinable
   init(_ predicate: @escaping (Input) throws -> Bool) {
     self.predicate = predicate

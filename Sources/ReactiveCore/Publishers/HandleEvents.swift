@@ -37,14 +37,11 @@ extension Publishers {
 
     @inlinable
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
-      let inner = HandleEventsSubscriber(self, downstream: subscriber)
-      subscriber.receive(subscription: inner)
-      upstream.subscribe(inner)
+      upstream.subscribe(HandleEventsSubscriber(self, downstream: subscriber))
     }
   }
 }
 
-/// Known downstream before upstream: what is requested in between is passed on once there is someone to pass it to.
 @usableFromInline
 final class HandleEventsSubscriber<Upstream: Publisher, Input, Failure, Downstream: Subscriber>: Subscriber,
   Subscription,
@@ -55,13 +52,13 @@ where
 {
   @usableFromInline
   enum State {
-    case awaiting(Subscribers.Demand)
+    case awaiting
     case open(any Subscription)
     case ended
   }
 
   @usableFromInline let lock = Lock()
-  @usableFromInline var state = State.awaiting(.none)  // guarded by the lock
+  @usableFromInline var state = State.awaiting  // guarded by the lock
   @usableFromInline var events: Publishers.HandleEvents<Upstream>?  // guarded by the lock
   @usableFromInline var downstream: Downstream?  // guarded by the lock
 
@@ -74,17 +71,15 @@ where
   @inlinable
   func receive(subscription: any Subscription) {
     lock.withLock { events }?.receiveSubscription?(subscription)
-    var pending = Subscribers.Demand.none
-    let isAccepted = lock.withLock {
-      guard case .awaiting(let demand) = state else { return false }
+    let accepted: Downstream? = lock.withLock {
+      guard case .awaiting = state else { return nil }
       state = .open(subscription)
-      pending = demand
-      return true
+      return downstream
     }
-    if !isAccepted {
+    if let accepted {
+      accepted.receive(subscription: self)
+    } else {
       subscription.cancel()
-    } else if pending != .none {
-      subscription.request(pending)
     }
   }
 
@@ -113,11 +108,7 @@ where
     lock.withLock { events }?.receiveRequest?(demand)
     var upstream: (any Subscription)?
     lock.withLock {
-      switch state {
-      case .awaiting(let pending): state = .awaiting(pending + demand)
-      case .open(let subscription): upstream = subscription
-      case .ended: break
-      }
+      if case .open(let subscription) = state { upstream = subscription }
     }
     upstream?.request(demand)
   }

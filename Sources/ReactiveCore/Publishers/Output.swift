@@ -39,6 +39,8 @@ struct OutputStage<Input, Errors: ErrorRule>: Stage {
   @usableFromInline var toSkip: Int
   @usableFromInline var toPass: Int
 
+  @inlinable static var isStrict: Bool { false }
+
   @inlinable
   init(_ range: CountableRange<Int>) {
     toSkip = range.lowerBound

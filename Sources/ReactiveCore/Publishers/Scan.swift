@@ -25,29 +25,54 @@ extension Publishers {
     @inline(__always)
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
       upstream.receive(
-        subscriber: StageSubscriber(
-          "Scan", ScanStage<Upstream.Output, Output, Passing<Failure>>(initialResult, nextPartialResult),
-          downstream: subscriber))
+        subscriber: ScanSubscriber<Upstream.Output, Failure, S>(
+          initialResult, nextPartialResult, downstream: subscriber))
     }
   }
 }
 
+/// Leaves the subscription as it is, like that of `Map`.
 @usableFromInline
-struct ScanStage<Input, Output, Errors: ErrorRule>: Stage {
-  @usableFromInline var result: Output
-  @usableFromInline let combine: (Output, Input) throws -> Output
+final class ScanSubscriber<Input, Failure, Downstream: Subscriber>: Subscriber, CustomStringConvertible,
+  CustomReflectable, CustomPlaygroundDisplayConvertible
+where Downstream.Failure == Failure {
+  @usableFromInline let downstream: Downstream
+  @usableFromInline let combine: (Downstream.Input, Input) -> Downstream.Input
+  @usableFromInline @exclusivity(unchecked) var result: Downstream.Input  // used by one value at a time
 
   @inlinable
-  init(_ initial: Output, _ combine: @escaping (Output, Input) throws -> Output) {
+  init(
+    _ initial: Downstream.Input, _ combine: @escaping (Downstream.Input, Input) -> Downstream.Input,
+    downstream: Downstream
+  ) {
     result = initial
     self.combine = combine
+    self.downstream = downstream
   }
 
   @inlinable
-  mutating func receive(_ input: Input) throws -> Verdict<Output> {
-    result = try combine(result, input)
-    return .pass(result)
+  func receive(subscription: any Subscription) {
+    downstream.receive(subscription: subscription)
   }
+
+  @inlinable
+  func receive(_ input: Input) -> Subscribers.Demand {
+    result = combine(result, input)
+    return downstream.receive(result)
+  }
+
+  @inlinable
+  func receive(completion: Subscribers.Completion<Failure>) {
+    downstream.receive(completion: completion)
+  }
+
+  @usableFromInline var description: String { "Scan" }
+
+  @usableFromInline var customMirror: Mirror {
+    Mirror(self, children: [("downstream", downstream as Any), ("result", result as Any)])
+  }
+
+  @usableFromInline var playgroundDescription: Any { description }
 }
 
 extension Publisher {

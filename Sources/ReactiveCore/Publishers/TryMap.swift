@@ -45,6 +45,8 @@ struct TryMapStage<Input, Output, UpstreamFailure: Error>: Stage {
 
   @usableFromInline let transform: (Input) throws -> Output
 
+  @inlinable static var isStrict: Bool { false }
+
   @inlinable
   init(_ transform: @escaping (Input) throws -> Output) {
     self.transform = transform

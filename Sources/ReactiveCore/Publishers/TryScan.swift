@@ -27,9 +27,31 @@ extension Publishers {
       upstream.receive(
         subscriber: StageSubscriber(
           "TryScan",
-          ScanStage<Upstream.Output, Output, Trying<Upstream.Failure>>(initialResult, nextPartialResult),
+          TryScanStage<Upstream.Output, Output, Upstream.Failure>(initialResult, nextPartialResult),
           downstream: subscriber))
     }
+  }
+}
+
+@usableFromInline
+struct TryScanStage<Input, Output, UpstreamFailure: Error>: Stage {
+  @usableFromInline typealias Errors = Trying<UpstreamFailure>
+
+  @usableFromInline var result: Output
+  @usableFromInline let combine: (Output, Input) throws -> Output
+
+  @inlinable static var isStrict: Bool { false }
+
+  @inlinable
+  init(_ initial: Output, _ combine: @escaping (Output, Input) throws -> Output) {
+    result = initial
+    self.combine = combine
+  }
+
+  @inlinable
+  mutating func receive(_ input: Input) throws -> Verdict<Output> {
+    result = try combine(result, input)
+    return .pass(result)
   }
 }
 

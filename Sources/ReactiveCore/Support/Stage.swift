@@ -20,8 +20,15 @@ protocol Stage<Input, Output, Errors> {
   associatedtype Output
   associatedtype Errors: ErrorRule
 
+  /// Whether calls that come before the subscription stop the program, and the mirror shows downstream.
+  static var isStrict: Bool { get }
+
   /// Decides on one value. Calls never overlap. If it throws, upstream is cancelled and downstream gets the error.
   mutating func receive(_ input: Input) throws -> Verdict<Output>
+}
+
+extension Stage {
+  @inlinable static var isStrict: Bool { true }
 }
 
 /// The subscriber of an operator of the filter family.
@@ -45,7 +52,7 @@ where
   init(_ name: StaticString, _ stage: S, downstream: Downstream) {
     self.stage = stage
     self.downstream = downstream
-    link = UpstreamLink(name, downstream: downstream)
+    link = UpstreamLink(name, downstream: downstream, isStrict: S.isStrict)
   }
 
   @inlinable
@@ -95,7 +102,9 @@ where
 
   @usableFromInline var description: String { link.description }
 
-  @usableFromInline var customMirror: Mirror { Mirror(self, children: [("downstream", downstream)]) }
+  @usableFromInline var customMirror: Mirror {
+    Mirror(self, children: S.isStrict ? [("downstream", downstream)] : [])
+  }
 
   @usableFromInline var playgroundDescription: Any { description }
 }

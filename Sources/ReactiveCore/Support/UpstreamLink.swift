@@ -23,36 +23,52 @@ final class UpstreamLink<Downstream>: Subscription, CustomStringConvertible, Cus
   @usableFromInline let phase = Atomic<UInt8>(Phase.awaiting)  // written under the lock
   private let lock = Lock()
   private var upstream: (any Subscription)?  // guarded by the lock
+  private var pending = Subscribers.Demand.none  // guarded by the lock: asked for while there was nobody to ask
   private var downstream: Downstream?  // guarded by the lock; for the mirror alone
   private let name: StaticString
+  @usableFromInline let isStrict: Bool
 
+  /// A link that waits for its subscription.
+  ///
+  /// - Parameters:
+  ///   - name: The description.
+  ///   - downstream: What the mirror shows.
+  ///   - isStrict: Whether the program is stopped by what comes before the subscription. Otherwise values and completions are
+  ///     ignored and requests are kept for later, and the mirror is empty: Combine's operators are of either kind.
   @usableFromInline
-  init(_ name: StaticString, downstream: Downstream) {
+  init(_ name: StaticString, downstream: Downstream, isStrict: Bool = true) {
     self.name = name
-    self.downstream = downstream
+    self.downstream = isStrict ? downstream : nil
+    self.isStrict = isStrict
   }
 
   /// Takes the subscription, unless there was one or the stream has ended, in which case it is cancelled.
+  ///
+  /// - Parameter demand: What the operator asks for itself, on top of what was asked for already.
   @usableFromInline
-  func connect(_ subscription: any Subscription) -> Bool {
+  func connect(_ subscription: any Subscription, requesting demand: Subscribers.Demand = .none) -> Bool {
+    var demand = demand
     let isAccepted = lock.withLock {
       guard phase.load(ordering: .relaxed) == Phase.awaiting else { return false }
       upstream = subscription
+      demand += pending
       phase.store(Phase.open, ordering: .releasing)
       return true
     }
     if !isAccepted {
       subscription.cancel()
+    } else if demand != .none {
+      subscription.request(demand)
     }
     return isAccepted
   }
 
-  /// Whether a value may be passed on. Stops the program if there is no subscription yet.
+  /// Whether a value may be passed on.
   @inlinable
   @inline(__always)
   var isOpen: Bool {
     let phase = phase.load(ordering: .acquiring)
-    if phase == Phase.awaiting {
+    if phase == Phase.awaiting, isStrict {
       violation("Received value before receiving subscription")
     }
     return phase == Phase.open
@@ -64,7 +80,8 @@ final class UpstreamLink<Downstream>: Subscription, CustomStringConvertible, Cus
   @usableFromInline
   func complete() -> Bool {
     if phase.load(ordering: .acquiring) == Phase.awaiting {
-      violation("Received completion before receiving subscription")
+      if isStrict { violation("Received completion before receiving subscription") }
+      return false
     }
     return end() != nil
   }
@@ -93,10 +110,14 @@ final class UpstreamLink<Downstream>: Subscription, CustomStringConvertible, Cus
   @usableFromInline
   func request(_ demand: Subscribers.Demand) {
     demand.assertNonZero()
-    if phase.load(ordering: .acquiring) == Phase.awaiting {
+    if isStrict, phase.load(ordering: .acquiring) == Phase.awaiting {
       violation("Received request before sending subscription")
     }
-    lock.withLock { upstream }?.request(demand)
+    let upstream = lock.withLock {
+      if phase.load(ordering: .relaxed) == Phase.awaiting { pending += demand }
+      return self.upstream
+    }
+    upstream?.request(demand)
   }
 
   @usableFromInline
@@ -107,6 +128,7 @@ final class UpstreamLink<Downstream>: Subscription, CustomStringConvertible, Cus
   @usableFromInline var description: String { name.description }
 
   @usableFromInline var customMirror: Mirror {
+    guard isStrict else { return Mirror(self, children: EmptyCollection()) }
     let downstream = lock.withLock { self.downstream }
     return Mirror(self, children: [("downstream", downstream as Any)])
   }

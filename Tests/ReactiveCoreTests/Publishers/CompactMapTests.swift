@@ -5,12 +5,13 @@ import Testing
 @Suite struct CompactMapTests {
   @Test func isOrderly() {
     expectOrderlyStream(named: "CompactMap") { $0.compactMap { $0 } }
+    expectStreamWithstandsReentrancy(named: "CompactMap") { $0.compactMap { $0 } }
   }
 
   @Test func passesWhatIsNotNilAndAsksAgainForTheRest() {
-    let rig = Rig(demand: .max(1)) { $0.compactMap { $0 > 1 ? "\($0)" : nil } }
+    let rig = Rig(demand: .max(1), perValue: .max(2)) { $0.compactMap { $0 > 1 ? "\($0)" : nil } }
     #expect(rig.source.send(1) == .max(1))
-    #expect(rig.source.send(2) == .none)
+    #expect(rig.source.send(2) == .max(2))
     #expect(rig.take() == [.subscription("CompactMap"), .requested(.max(1)), .value("2")])
   }
 
@@ -22,35 +23,19 @@ import Testing
     _ = publisher.sink { values.append($0) }
     #expect(values == ["13"])
   }
-}
 
-@Suite struct TryCompactMapTests {
-  @Test func isOrderly() {
-    expectOrderlyStream(named: "TryCompactMap") { $0.tryCompactMap { $0 } }
+  @Test func showsDownstream() {
+    let rig = Rig { $0.compactMap { $0 } }
+    #expect(Mirror(reflecting: rig.subscription).children.map(\.label) == ["downstream"])
+    #expect(rig.source.subscriber?.customMirror.children.map(\.label) == ["downstream"])
+    #expect(rig.source.subscriber?.description == "CompactMap")
+    #expect(rig.source.subscriber?.playgroundDescription as? String == "CompactMap")
   }
 
-  @Test func passesDropsAndFails() {
-    let rig = Rig {
-      $0.tryCompactMap { if $0 > 2 { throw Oops(number: $0) } else { return $0 == 2 ? 20 : nil } }
+  @Test func stopsTheProgramOnAValueBeforeTheSubscription() async {
+    await #expect(processExitsWith: .failure) {
+      let rig = Rig(subscribesAtOnce: false) { $0.compactMap { $0 } }
+      rig.source.send(1)
     }
-    #expect(rig.source.send(1) == .max(1))
-    #expect(rig.source.send(2) == .none)
-    rig.source.send(3)
-    #expect(
-      rig.take() == [
-        .subscription("TryCompactMap"), .requested(.unlimited), .value(20), .cancelled,
-        .failed(Oops(number: 3)),
-      ])
-  }
-
-  @Test func combinesWithItself() {
-    let publisher = [1, 2].publisher.eraseToAnyPublisher()
-      .tryCompactMap { (value: Int) -> Int? in value }.compactMap { (value: Int) -> Int? in
-        value > 1 ? value : nil
-      }
-    #expect(type(of: publisher) == Publishers.TryCompactMap<AnyPublisher<Int, Never>, Int>.self)
-    var values: [Int] = []
-    _ = publisher.sink(receiveCompletion: { _ in }) { values.append($0) }
-    #expect(values == [2])
   }
 }

@@ -14,6 +14,11 @@ import Testing
     #expect(rig.take() == [.finished])
   }
 
+  @Test func isOrderly() {
+    expectOrderlyStream(named: "Filter") { $0.filter { _ in true } }
+    expectStreamWithstandsReentrancy(named: "Filter") { $0.filter { _ in true } }
+  }
+
   @Test func returnsTheDemandOfDownstream() {
     let rig = Rig(demand: .max(1), perValue: .max(5)) { $0.filter { _ in true } }
     #expect(rig.source.send(1) == .max(5))
@@ -72,5 +77,13 @@ import Testing
       let rig = Rig(subscribesAtOnce: false) { $0.filter { _ in true } }
       rig.source.send(1)
     }
+  }
+
+  @Test func showsDownstream() {
+    let rig = Rig { $0.filter { _ in true } }
+    #expect(Mirror(reflecting: rig.subscription).children.map(\.label) == ["downstream"])
+    #expect(rig.source.subscriber?.customMirror.children.map(\.label) == ["downstream"])
+    #expect(rig.source.subscriber?.description == "Filter")
+    #expect(rig.source.subscriber?.playgroundDescription as? String == "Filter")
   }
 }

@@ -15,7 +15,7 @@ import Testing
     }
     rig.subscriber.onValue = { log.append("downstream \($0)") }
     #expect(rig.take() == [.subscription("HandleEvents"), .requested(.max(1))])
-    #expect(log == ["request max(1)", "subscription Manual"])
+    #expect(log == ["subscription Manual", "request max(1)"])
     log = []
     #expect(rig.source.send(7) == .max(2))
     #expect(log == ["output 7", "downstream 7", "request max(2)"])
@@ -38,13 +38,32 @@ import Testing
     #expect(rig.take() == [.subscription("HandleEvents"), .requested(.unlimited), .cancelled])
   }
 
-  @Test func requestsWaitForTheUpstreamSubscription() {
-    let rig = Rig(demand: .max(2), subscribesAtOnce: false) { $0.handleEvents() }
-    rig.subscription.request(.max(3))
-    #expect(rig.take() == [.subscription("HandleEvents")])
+  @Test func announcesItselfWhenUpstreamHasSubscribed() {
+    var count = 0
+    let rig = Rig(demand: .max(2), subscribesAtOnce: false) { source in
+      source.handleEvents(receiveSubscription: { _ in count += 1 })
+    }
+    #expect(rig.take() == [])
     rig.source.sendSubscription()
+    #expect(rig.take() == [.subscription("HandleEvents"), .requested(.max(2))])
     rig.source.sendSubscription()
-    #expect(rig.take() == [.requested(.max(5)), .cancelled])
+    #expect(rig.take() == [.cancelled])
+    #expect(count == 2)
+  }
+
+  @Test func isOrderly() {
+    expectOrderlyStream(named: "HandleEvents") { $0.handleEvents() }
+    expectStreamWithstandsReentrancy(named: "HandleEvents") { $0.handleEvents() }
+  }
+
+  @Test func reportsNoMoreRequestsAfterTheEnd() {
+    var log: [String] = []
+    let rig = Rig(demand: .max(1)) { source in
+      source.handleEvents(receiveCancel: { log.append("cancel") }, receiveRequest: { log.append("\($0)") })
+    }
+    rig.subscription.cancel()
+    rig.subscription.request(.max(2))
+    #expect(log == ["max(1)", "cancel"])
   }
 
   @Test func releasesEverything() {

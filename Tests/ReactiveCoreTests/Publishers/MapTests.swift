@@ -32,31 +32,3 @@ import Testing
     #expect(values == ["2"])
   }
 }
-
-@Suite struct TryMapTests {
-  @Test func isOrderly() {
-    expectOrderlyStream(named: "TryMap") { $0.tryMap { $0 } }
-  }
-
-  @Test func failsWithWhatIsThrownAndCancels() {
-    let rig = Rig { $0.tryMap { if $0 == 2 { throw Oops(number: $0) } else { return $0 * 10 } } }
-    rig.source.send(1)
-    #expect(rig.source.send(2) == .none)
-    rig.source.send(3)
-    rig.source.send(completion: .finished)
-    #expect(
-      rig.take() == [
-        .subscription("TryMap"), .requested(.unlimited), .value(10), .cancelled, .failed(Oops(number: 2)),
-      ])
-  }
-
-  @Test func combinesWithMap() {
-    let publisher = Just(1).eraseToAnyPublisher().map { $0 + 1 }.tryMap { $0 + 1 }.map { $0 + 1 }.tryMap {
-      "\($0)"
-    }
-    #expect(type(of: publisher) == Publishers.TryMap<AnyPublisher<Int, Never>, String>.self)
-    var values: [String] = []
-    _ = publisher.sink(receiveCompletion: { _ in }) { values.append($0) }
-    #expect(values == ["4"])
-  }
-}

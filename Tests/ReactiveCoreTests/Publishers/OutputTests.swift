@@ -3,8 +3,19 @@ import ReactiveTestSupport
 import Testing
 
 @Suite struct OutputTests {
+  @Test func ignoresWhatComesBeforeTheSubscription() {
+    let rig = Rig(subscribesAtOnce: false) { $0.prefix(2) }
+    #expect(rig.source.send(1) == .none)
+    rig.source.send(completion: .finished)
+    #expect(rig.take() == [])
+    rig.source.sendSubscription()
+    #expect(rig.take() == [.subscription("Output"), .requested(.unlimited)])
+    #expect(Mirror(reflecting: rig.subscription).children.isEmpty)
+  }
+
   @Test func isOrderly() {
     expectOrderlyStream(named: "Output") { $0.prefix(5) }
+    expectStreamWithstandsReentrancy(named: "Output") { $0.prefix(5) }
   }
 
   @Test func finishesWithTheLastValueAndCancels() {

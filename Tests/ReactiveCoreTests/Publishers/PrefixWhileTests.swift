@@ -5,7 +5,7 @@ import Testing
 @Suite struct PrefixWhileTests {
   @Test func isOrderly() {
     expectOrderlyStream(named: "PrefixWhile") { $0.prefix { _ in true } }
-    expectOrderlyStream(named: "TryPrefixWhile") { $0.tryPrefix { _ in true } }
+    expectStreamWithstandsReentrancy(named: "PrefixWhile") { $0.prefix { _ in true } }
   }
 
   @Test func finishesAtTheFirstValueThatDoesNotSatisfyThePredicate() {
@@ -17,14 +17,18 @@ import Testing
       rig.take() == [.subscription("PrefixWhile"), .requested(.unlimited), .value(1), .cancelled, .finished])
   }
 
-  @Test func failsWithWhatIsThrown() {
-    let rig = Rig { $0.tryPrefix { if $0 > 1 { throw Oops(number: $0) } else { return true } } }
-    rig.source.send(1)
-    rig.source.send(2)
-    #expect(
-      rig.take() == [
-        .subscription("TryPrefixWhile"), .requested(.unlimited), .value(1), .cancelled,
-        .failed(Oops(number: 2)),
-      ])
+  @Test func showsDownstream() {
+    let rig = Rig { $0.prefix { _ in true } }
+    #expect(Mirror(reflecting: rig.subscription).children.map(\.label) == ["downstream"])
+    #expect(rig.source.subscriber?.customMirror.children.map(\.label) == ["downstream"])
+    #expect(rig.source.subscriber?.description == "PrefixWhile")
+    #expect(rig.source.subscriber?.playgroundDescription as? String == "PrefixWhile")
+  }
+
+  @Test func stopsTheProgramOnAValueBeforeTheSubscription() async {
+    await #expect(processExitsWith: .failure) {
+      let rig = Rig(subscribesAtOnce: false) { $0.prefix { _ in true } }
+      rig.source.send(1)
+    }
   }
 }

@@ -4,8 +4,18 @@ import Testing
 
 @Suite struct RemoveDuplicatesTests {
   @Test func isOrderly() {
+    expectOrderlyStream(named: "RemoveDuplicates") { $0.removeDuplicates { _, _ in false } }
+    expectStreamWithstandsReentrancy(named: "RemoveDuplicates") { $0.removeDuplicates { _, _ in false } }
+  }
+
+  @Test func dropsWhatEqualsTheValueBefore() {
     expectOrderlyStream(named: "RemoveDuplicates") { $0.removeDuplicates() }
-    expectOrderlyStream(named: "TryRemoveDuplicates") { $0.tryRemoveDuplicates { $0 == $1 } }
+    let rig = Rig(demand: .max(9)) { $0.removeDuplicates() }
+    for value in [1, 1, 2, 2, 1] { rig.source.send(value) }
+    #expect(
+      rig.take() == [
+        .subscription("RemoveDuplicates"), .requested(.max(9)), .value(1), .value(2), .value(1),
+      ])
   }
 
   @Test func comparesWithTheLastValuePassedOn() {
@@ -16,13 +26,18 @@ import Testing
     #expect(rig.take() == [.subscription("RemoveDuplicates"), .requested(.max(9)), .value(1), .value(3)])
   }
 
-  @Test func failsWithWhatIsThrown() {
-    let rig = Rig { $0.tryRemoveDuplicates { if $1 > 2 { throw Oops(number: $1) } else { return $0 == $1 } } }
-    for value in [1, 1, 2, 3] { rig.source.send(value) }
-    #expect(
-      rig.take() == [
-        .subscription("TryRemoveDuplicates"), .requested(.unlimited), .value(1), .value(2), .cancelled,
-        .failed(Oops(number: 3)),
-      ])
+  @Test func showsDownstream() {
+    let rig = Rig { $0.removeDuplicates() }
+    #expect(Mirror(reflecting: rig.subscription).children.map(\.label) == ["downstream"])
+    #expect(rig.source.subscriber?.customMirror.children.map(\.label) == ["downstream"])
+    #expect(rig.source.subscriber?.description == "RemoveDuplicates")
+    #expect(rig.source.subscriber?.playgroundDescription as? String == "RemoveDuplicates")
+  }
+
+  @Test func stopsTheProgramOnAValueBeforeTheSubscription() async {
+    await #expect(processExitsWith: .failure) {
+      let rig = Rig(subscribesAtOnce: false) { $0.removeDuplicates() }
+      rig.source.send(1)
+    }
   }
 }

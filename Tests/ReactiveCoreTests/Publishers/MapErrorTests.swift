@@ -2,19 +2,6 @@ import ReactiveCore
 import ReactiveTestSupport
 import Testing
 
-@Suite struct SetFailureTypeTests {
-  @Test func passesEverythingOn() {
-    let source = ManualPublisher<Int, Never>()
-    let rig = Rig(source: source, demand: .max(1), perValue: .max(2)) { $0.setFailureType(to: Oops.self) }
-    #expect(source.send(1) == .max(2))
-    source.send(completion: .finished)
-    #expect(rig.take() == [.subscription("Manual"), .requested(.max(1)), .value(1), .finished])
-    #expect(source.subscriber?.description == "SetFailureType")
-    let twice = Just(1).setFailureType(to: CancellationError.self).setFailureType(to: Oops.self)
-    #expect(type(of: twice) == Publishers.SetFailureType<Just<Int>, Oops>.self)
-  }
-}
-
 @Suite struct MapErrorTests {
   @Test func transformsTheErrorAndNothingElse() {
     let rig = Rig(demand: .max(1), perValue: .max(2)) { $0.mapError { Oops(number: $0.number + 1) } }

@@ -1,0 +1,52 @@
+import ReactiveCore
+import ReactiveTestSupport
+import Testing
+
+@Suite struct AutoconnectTests {
+  @Test func connectsForTheFirstAndDisconnectsAfterTheLast() {
+    let source = ManualPublisher<Int, Oops>()
+    let shared = source.multicast(subject: PassthroughSubject()).autoconnect()
+    let first = TrackingSubscriber<Int, Oops>(.unlimited)
+    let second = TrackingSubscriber<Int, Oops>(.unlimited)
+    shared.subscribe(first)
+    shared.subscribe(second)
+    #expect(source.history.take() == [.requested(.unlimited)])
+    #expect(first.history.take() == [.subscription("Multicast")])
+    first.subscription?.cancel()
+    first.subscription?.cancel()
+    #expect(source.history.take() == [])
+    second.subscription?.cancel()
+    #expect(source.history.take() == [.cancelled])
+    shared.subscribe(first)
+    #expect(source.history.take() == [.requested(.unlimited)])
+  }
+
+  @Test func disconnectsIfTheFirstCancelsWhileConnecting() {
+    let source = ManualPublisher<Int, Oops>()
+    let shared = source.multicast(subject: PassthroughSubject()).autoconnect()
+    let subscriber = TrackingSubscriber<Int, Oops>(.unlimited)
+    source.onRequest = { _ in subscriber.subscription?.cancel() }
+    shared.subscribe(subscriber)
+    #expect(source.history.take() == [.requested(.unlimited), .cancelled])
+  }
+
+  @Test func theSubscriptionPassesForThatOfTheSource() {
+    var identifiers: [CombineIdentifier] = []
+    let subscriber = TrackingSubscriber<Int, Oops>()
+    subscriber.onSubscription = { identifiers.append($0.combineIdentifier) }
+    let plain = Plain()
+    plain.autoconnect().subscribe(subscriber)
+    #expect(identifiers == [plain.subscription.combineIdentifier])
+  }
+
+  /// A connectable publisher whose subscription the test knows.
+  final class Plain: ConnectablePublisher {
+    typealias Output = Int
+    typealias Failure = Oops
+    let subscription = ManualSubscription()
+    func receive<S: Subscriber>(subscriber: S) where S.Input == Int, S.Failure == Oops {
+      subscriber.receive(subscription: subscription)
+    }
+    func connect() -> any Cancellable { AnyCancellable {} }
+  }
+}

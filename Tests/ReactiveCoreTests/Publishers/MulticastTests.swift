@@ -1,0 +1,62 @@
+import ReactiveCore
+import ReactiveTestSupport
+import Testing
+
+@Suite struct MulticastTests {
+  @Test func deliversOnceConnected() {
+    let source = ManualPublisher<Int, Oops>()
+    let multicast = source.multicast(subject: PassthroughSubject())
+    let first = TrackingSubscriber<Int, Oops>(.unlimited)
+    let second = TrackingSubscriber<Int, Oops>(.max(1))
+    multicast.subscribe(first)
+    multicast.subscribe(second)
+    #expect(source.history.take() == [])
+    let connection = multicast.connect()
+    #expect(source.history.take() == [.requested(.unlimited)])
+    source.send(1)
+    source.send(2)
+    #expect(first.history.take() == [.subscription("Multicast"), .value(1), .value(2)])
+    #expect(second.history.take() == [.subscription("Multicast"), .value(1)])
+    connection.cancel()
+    source.send(3)
+    #expect(first.history.take() == [])
+    #expect(source.history.take() == [.cancelled])
+  }
+
+  @Test func requestsWhatIsReturnedForAValue() {
+    let subject = ManualSubject()
+    let multicast = PassthroughSubject<Int, Oops>().multicast(subject: subject)
+    let subscriber = TrackingSubscriber<Int, Oops>(.max(1), perValue: .max(4))
+    multicast.subscribe(subscriber)
+    #expect(subject.source.send(1) == .none)
+    #expect(subject.source.history.take() == [.requested(.max(1)), .requested(.max(4))])
+    subscriber.subscription?.cancel()
+    subject.source.send(2)
+    #expect(subject.source.history.take() == [.cancelled])
+  }
+
+  @Test func makesItsSubjectOnceWhenItIsNeeded() {
+    var count = 0
+    let multicast = PassthroughSubject<Int, Never>().multicast {
+      count += 1
+      return PassthroughSubject<Int, Never>()
+    }
+    #expect(count == 0)
+    let subscriptions = (0..<3).map { _ in multicast.sink { _ in } }
+    #expect(count == 1)
+    withExtendedLifetime(subscriptions) {}
+  }
+
+  /// A subject that is fed and asked by the test.
+  final class ManualSubject: Subject {
+    typealias Output = Int
+    typealias Failure = Oops
+    let source = ManualPublisher<Int, Oops>()
+    func send(_ value: Int) { source.send(value) }
+    func send(completion: Subscribers.Completion<Oops>) { source.send(completion: completion) }
+    func send(subscription: any Subscription) { subscription.request(.unlimited) }
+    func receive<S: Subscriber>(subscriber: S) where S.Input == Int, S.Failure == Oops {
+      source.subscribe(subscriber)
+    }
+  }
+}

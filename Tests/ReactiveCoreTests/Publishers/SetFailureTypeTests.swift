@@ -1,0 +1,16 @@
+import ReactiveCore
+import ReactiveTestSupport
+import Testing
+
+@Suite struct SetFailureTypeTests {
+  @Test func passesEverythingOn() {
+    let source = ManualPublisher<Int, Never>()
+    let rig = Rig(source: source, demand: .max(1), perValue: .max(2)) { $0.setFailureType(to: Oops.self) }
+    #expect(source.send(1) == .max(2))
+    source.send(completion: .finished)
+    #expect(rig.take() == [.subscription("Manual"), .requested(.max(1)), .value(1), .finished])
+    #expect(source.subscriber?.description == "SetFailureType")
+    let twice = Just(1).setFailureType(to: CancellationError.self).setFailureType(to: Oops.self)
+    #expect(type(of: twice) == Publishers.SetFailureType<Just<Int>, Oops>.self)
+  }
+}
