@@ -66,3 +66,34 @@ package func expectEverythingReleased<Operator: Publisher>(
     #expect(released == 2, "after \(end)", sourceLocation: sourceLocation)
   }
 }
+
+/// Something whose life a test observes.
+private final class Token {}
+
+/// Checks that a finished, a failed and a cancelled pipeline let go of what the operator's closure has captured, although the
+/// subscriber keeps its subscription.
+package func expectClosureReleased<Operator: Publisher>(
+  sending values: [Int] = [1], sourceLocation: SourceLocation = #_sourceLocation,
+  _ makeOperator: (ManualPublisher<Int, Oops>, AnyObject) -> Operator
+) where Operator.Output: Hashable {
+  for end in End.allCases {
+    for demand in [nil, Subscribers.Demand.unlimited] {
+      weak var observed: Token?
+      let rig: Rig<Int, Oops, Operator>
+      do {
+        let token = Token()
+        observed = token
+        rig = Rig(source: ManualPublisher(), demand: demand) { makeOperator($0, token) }
+      }
+      for value in values { rig.source.send(value) }
+      #expect(observed != nil, "before the \(end)", sourceLocation: sourceLocation)
+      switch end {
+      case .finish: rig.source.send(completion: .finished)
+      case .failure: rig.source.send(completion: .failure(Oops()))
+      case .cancel: rig.subscription.cancel()
+      }
+      rig.source.forget()
+      #expect(observed == nil, "after the \(end), demand \(demand as Any)", sourceLocation: sourceLocation)
+    }
+  }
+}
