@@ -49,4 +49,25 @@ import Testing
     }
     func connect() -> any Cancellable { AnyCancellable {} }
   }
+
+  @Test func passesEverythingOn() {
+    for end in [End.finish, .failure] {
+      let source = ManualPublisher<Int, Oops>()
+      let shared = source.multicast(subject: PassthroughSubject()).autoconnect()
+      let subscriber = TrackingSubscriber<Int, Oops>(.max(1), perValue: .max(1))
+      shared.subscribe(subscriber)
+      source.send(1)
+      source.send(2)
+      source.send(completion: end == .finish ? .finished : .failure(Oops(number: 7)))
+      #expect(
+        subscriber.history.events == [
+          .subscription("Multicast"), .value(1), .value(2),
+          end == .finish ? .finished : .failed(Oops(number: 7)),
+        ])
+    }
+  }
+
+  @Test func releasesEverything() {
+    expectEverythingReleased { $0.multicast(subject: PassthroughSubject()).autoconnect() }
+  }
 }

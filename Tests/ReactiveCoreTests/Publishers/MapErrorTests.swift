@@ -17,4 +17,17 @@ import Testing
     rig.source.send(completion: .finished)
     #expect(rig.take() == [.subscription("Manual"), .requested(.unlimited), .finished])
   }
+
+  @Test func cancellationReachesTheSource() {
+    let rig = Rig(demand: nil) { $0.mapError { $0 } }
+    rig.subscription.cancel()
+    #expect(rig.take() == [.subscription("Manual"), .cancelled])
+  }
+
+  @Test func releasesEverything() {
+    expectEverythingReleased { $0.mapError { $0 } }
+    expectClosureReleased { source, token in
+      source.mapError { error in withExtendedLifetime(token) { error } }
+    }
+  }
 }

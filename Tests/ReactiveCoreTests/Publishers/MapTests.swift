@@ -31,4 +31,30 @@ import Testing
     _ = publisher.sink { values.append($0) }
     #expect(values == ["2"])
   }
+
+  @Test func releasesEverything() {
+    expectEverythingReleased { $0.map { $0 } }
+    expectClosureReleased { source, token in
+      source.map { value in withExtendedLifetime(token) { value } }
+    }
+  }
+
+  @Test func cancellingAndRequestingWithinAValueReachTheSource() {
+    let rig = Rig(demand: .max(1)) { $0.map { $0 * 2 } }
+    rig.subscriber.onValue = { [unowned rig] _ in
+      rig.subscription.request(.max(3))
+      rig.subscription.cancel()
+    }
+    rig.source.send(1)
+    #expect(
+      rig.take() == [
+        .subscription("Manual"), .requested(.max(1)), .value(2), .requested(.max(3)), .cancelled,
+      ])
+  }
+
+  @Test func aSourceMayFinishWithinTheRequest() {
+    let subscriber = TrackingSubscriber<Int, Never>(.max(1))
+    Just(1).eraseToAnyPublisher().map { $0 + 1 }.subscribe(subscriber)
+    #expect(subscriber.history.events == [.subscription("Just"), .value(2), .finished])
+  }
 }

@@ -59,4 +59,67 @@ import Testing
       source.subscribe(subscriber)
     }
   }
+
+  @Test func completionsReachAllAndThoseWhoComeLater() {
+    for end in [End.finish, .failure] {
+      let source = ManualPublisher<Int, Oops>()
+      let multicast = source.multicast { PassthroughSubject<Int, Oops>() }
+      let early = TrackingSubscriber<Int, Oops>(.unlimited)
+      multicast.subscribe(early)
+      let connection = multicast.connect()
+      source.send(1)
+      source.send(completion: end == .finish ? .finished : .failure(Oops(number: 1)))
+      let late = TrackingSubscriber<Int, Oops>(.unlimited)
+      multicast.subscribe(late)
+      let last = end == .finish ? Happening.finished : .failed(Oops(number: 1))
+      #expect(early.history.events == [.subscription("Multicast"), .value(1), last])
+      #expect(late.history.events == [.subscription("Multicast"), last])
+      connection.cancel()
+    }
+  }
+
+  @Test func connectingTwiceSubscribesTwice() {
+    let upstream = PassthroughSubject<Int, Never>()
+    let multicast = upstream.multicast(subject: PassthroughSubject())
+    var values: [Int] = []
+    let subscription = multicast.sink { values.append($0) }
+    let connections = [multicast.connect(), multicast.connect()]
+    upstream.send(1)
+    #expect(values == [1, 1])
+    withExtendedLifetime((subscription, connections)) {}
+  }
+
+  @Test func releasesItsSubscribers() {
+    for end in End.allCases {
+      var isReleased = false
+      let source = ManualPublisher<Int, Oops>()
+      let multicast = source.multicast(subject: PassthroughSubject())
+      let connection = multicast.connect()
+      do {
+        let subscriber = TrackingSubscriber<Int, Oops>(.unlimited)
+        subscriber.onDeinit = { isReleased = true }
+        multicast.subscribe(subscriber)
+        switch end {
+        case .finish: source.send(completion: .finished)
+        case .failure: source.send(completion: .failure(Oops()))
+        case .cancel: subscriber.subscription?.cancel()
+        }
+      }
+      #expect(isReleased, "after \(end)")
+      withExtendedLifetime((multicast, connection)) {}
+    }
+  }
+
+  @Test func cancellingWithinAValueStopsTheRest() {
+    let source = ManualPublisher<Int, Oops>()
+    let multicast = source.multicast(subject: PassthroughSubject())
+    let subscriber = TrackingSubscriber<Int, Oops>(.unlimited)
+    subscriber.onValue = { [unowned subscriber] _ in subscriber.subscription?.cancel() }
+    multicast.subscribe(subscriber)
+    let connection = multicast.connect()
+    source.send(1)
+    source.send(2)
+    #expect(subscriber.history.events == [.subscription("Multicast"), .value(1)])
+    connection.cancel()
+  }
 }

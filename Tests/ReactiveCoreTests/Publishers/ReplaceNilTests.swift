@@ -20,4 +20,16 @@ import Testing
     let publisher = Just<Int??>(nil).eraseToAnyPublisher().replaceNil(with: Int?.none)
     #expect(type(of: publisher) == Publishers.Map<AnyPublisher<Int??, Never>, Int?>.self)
   }
+
+  @Test func cancellationAndFinishPass() {
+    let source = ManualPublisher<Int?, Oops>()
+    let rig = Rig(source: source, demand: nil) { $0.replaceNil(with: 0) }
+    rig.subscription.cancel()
+    source.send(completion: .finished)
+    #expect(rig.take() == [.subscription("Manual"), .cancelled, .finished])
+  }
+
+  @Test func releasesEverything() {
+    expectEverythingReleased { $0.map { $0 as Int? }.replaceNil(with: 0) }
+  }
 }

@@ -13,4 +13,22 @@ import Testing
     let twice = Just(1).setFailureType(to: CancellationError.self).setFailureType(to: Oops.self)
     #expect(type(of: twice) == Publishers.SetFailureType<Just<Int>, Oops>.self)
   }
+
+  @Test func cancellationReachesTheSource() {
+    let rig = Rig(source: ManualPublisher<Int, Never>(), demand: nil) { $0.setFailureType(to: Oops.self) }
+    rig.subscription.cancel()
+    #expect(rig.take() == [.subscription("Manual"), .cancelled])
+  }
+
+  @Test func releasesEverything() {
+    var released = 0
+    for end in [End.finish, .cancel] {
+      let source = ManualPublisher<Int, Never>()
+      let rig = Rig(source: source) { $0.setFailureType(to: Oops.self) }
+      rig.subscriber.onDeinit = { released += 1 }
+      if end == .finish { source.send(completion: .finished) } else { rig.subscription.cancel() }
+      source.forget()
+    }
+    #expect(released == 2)
+  }
 }

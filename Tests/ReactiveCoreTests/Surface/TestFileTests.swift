@@ -1,0 +1,50 @@
+import Testing
+
+/// Every public operator and type has a test file that is named for it.
+@Suite struct TestFileTests {
+  /// Source files whose tests stand elsewhere, and why.
+  static let elsewhere: [String: (test: String?, why: String)] = [
+    "Publishers": (nil, "a namespace, without anything of its own"),
+    "Subscribers": (nil, "a namespace, without anything of its own"),
+    "Scheduler": ("ImmediateSchedulerTests", "a protocol and what it does for all schedulers"),
+    "Subscriptions": ("EmptyTests", "one subscription that does nothing"),
+  ]
+
+  /// The public source files that have no test file.
+  static func untested(in tree: PackageTree) -> [String] {
+    let tests = tree.tests
+    return tree.publicSources.filter { source in
+      if let place = elsewhere[source] {
+        return place.test.map { tests[$0] == nil } ?? false
+      }
+      return tests[source + "Tests"] == nil
+    }
+  }
+
+  @Test func everyPublicFileHasATestFile() throws {
+    let tree = try PackageTree.ours()
+    #expect(tree.publicSources.count > 60)
+    #expect(Self.untested(in: tree) == [])
+  }
+
+  @Test func noExceptionIsLeftOver() throws {
+    let tree = try PackageTree.ours()
+    let sources = Set(tree.publicSources)
+    #expect(Self.elsewhere.keys.filter { !sources.contains($0) }.sorted() == [])
+    #expect(Self.elsewhere.keys.filter { tree.tests[$0 + "Tests"] != nil }.sorted() == [])
+  }
+
+  @Test func aMissingTestFileIsNoticed() {
+    let publisher = "extension Publisher {\n  @inlinable\n  public func twist() -> Int { 1 }\n}\n"
+    var tree = PackageTree(files: ["Sources/ReactiveCore/Publishers/Twist.swift": publisher])
+    #expect(Self.untested(in: tree) == ["Twist"])
+    tree.files["Tests/ReactiveCoreTests/Publishers/TwistTests.swift"] = "@Suite struct TwistTests {}\n"
+    #expect(Self.untested(in: tree) == ["Twist"])
+    tree.files["Tests/ReactiveCoreTests/Publishers/TwistTests.swift"] = "  @Test func twists() {}\n"
+    #expect(Self.untested(in: tree) == [])
+    tree.files["Sources/ReactiveCore/Publishers/Twister.swift"] = "final class Twister {}\n"
+    #expect(Self.untested(in: tree) == [])
+    tree.files["Sources/PortableCombine/A+B.swift"] = "public final class C {}\n"
+    #expect(Self.untested(in: tree) == ["AB"])
+  }
+}
