@@ -23,7 +23,7 @@ final class UpstreamLink<Downstream>: Subscription, CustomStringConvertible, Cus
   @usableFromInline let phase = Atomic<UInt8>(Phase.awaiting)  // written under the lock
   private let lock = Lock()
   private var upstream: (any Subscription)?  // guarded by the lock
-  private var pending = Subscribers.Demand.none  // guarded by the lock: asked for while there was nobody to ask
+  private var pending = Subscribers.Demand.none  // guarded by the lock: asked for before there is upstream
   private var downstream: Downstream?  // guarded by the lock; for the mirror alone
   private let name: StaticString
   @usableFromInline let isStrict: Bool
