@@ -68,7 +68,7 @@ package func expectEverythingReleased<Operator: Publisher>(
 }
 
 /// Something whose life a test observes.
-private final class Token {}
+private final class Captive {}
 
 /// Checks that a finished, a failed and a cancelled pipeline let go of what the operator's closure has captured, although the
 /// subscriber keeps its subscription.
@@ -78,10 +78,10 @@ package func expectClosureReleased<Operator: Publisher>(
 ) where Operator.Output: Hashable {
   for end in End.allCases {
     for demand in [nil, Subscribers.Demand.unlimited] {
-      weak var observed: Token?
+      weak var observed: Captive?
       let rig: Rig<Int, Oops, Operator>
       do {
-        let token = Token()
+        let token = Captive()
         observed = token
         rig = Rig(source: ManualPublisher(), demand: demand) { makeOperator($0, token) }
       }
