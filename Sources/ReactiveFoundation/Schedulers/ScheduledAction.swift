@@ -1,0 +1,37 @@
+import ReactiveCore
+import Synchronization
+
+/// A function that a timer will run, until it is cancelled.
+///
+/// Timers may keep their handlers for some time after they have been cancelled. They hold this, which is
+/// emptied at once.
+final class ScheduledAction: Cancellable, @unchecked Sendable {
+  // Sendable because the lock guards the function, which is run by one thread at a time: that of the scheduler.
+
+  private let lock = Mutex<Void>(())
+  private var action: (() -> Void)?
+
+  init(_ action: @escaping () -> Void) {
+    self.action = action
+  }
+
+  /// Runs the function, unless it has been cancelled.
+  func run() {
+    lock.withLock { _ in action }?()
+  }
+
+  /// Runs the function, unless it has been cancelled, and lets go of it.
+  func runLast() {
+    take()?()
+  }
+
+  func cancel() {
+    _ = take()
+  }
+
+  private func take() -> (() -> Void)? {
+    var taken: (() -> Void)?
+    lock.withLock { _ in swap(&taken, &action) }
+    return taken
+  }
+}
