@@ -2,11 +2,23 @@ import ReactiveCore
 
 /// Runs functions when the test says so, in the order of their times; time passes only then.
 package final class ManualScheduler: Scheduler {
-  package typealias SchedulerOptions = Never
+  package enum SchedulerOptions: Hashable {
+    case special
+  }
+
+  /// What the scheduler was asked for.
+  package enum Call: Equatable {
+    case soon(SchedulerOptions?)
+    case once(
+      after: SchedulerTimeType.Stride, tolerance: SchedulerTimeType.Stride, options: SchedulerOptions?)
+    case repeatedly(
+      after: SchedulerTimeType.Stride, interval: SchedulerTimeType.Stride,
+      tolerance: SchedulerTimeType.Stride, options: SchedulerOptions?)
+  }
 
   package struct SchedulerTimeType: Strideable, Hashable {
     package struct Stride: SchedulerTimeIntervalConvertible, SignedNumeric, Comparable,
-      ExpressibleByFloatLiteral
+      ExpressibleByFloatLiteral, Hashable
     {
       package var magnitude: Int
 
@@ -28,6 +40,8 @@ package final class ManualScheduler: Scheduler {
 
     package var nanoseconds: Int
 
+    package init(nanoseconds: Int) { self.nanoseconds = nanoseconds }
+
     package func distance(to other: SchedulerTimeType) -> Stride { Stride(other.nanoseconds - nanoseconds) }
     package func advanced(by n: Stride) -> SchedulerTimeType {
       SchedulerTimeType(nanoseconds: nanoseconds + n.magnitude)
@@ -37,6 +51,7 @@ package final class ManualScheduler: Scheduler {
   package private(set) var now = SchedulerTimeType(nanoseconds: 0)
   package var minimumTolerance: SchedulerTimeType.Stride { 1 }
 
+  private var calls: [Call] = []
   private var agenda: [(time: SchedulerTimeType, number: Int, action: () -> Void)] = []
   private var lastNumber = 0
 
@@ -45,6 +60,12 @@ package final class ManualScheduler: Scheduler {
   /// How many functions wait.
   package var pending: Int { agenda.count }
 
+  /// What the scheduler was asked for since the last call.
+  package func takeCalls() -> [Call] {
+    defer { calls = [] }
+    return calls
+  }
+
   private func add(_ time: SchedulerTimeType, _ action: @escaping () -> Void) -> Int {
     lastNumber += 1
     agenda.append((time, lastNumber, action))
@@ -52,21 +73,26 @@ package final class ManualScheduler: Scheduler {
     return lastNumber
   }
 
-  package func schedule(options: Never?, _ action: @escaping () -> Void) {
+  package func schedule(options: SchedulerOptions?, _ action: @escaping () -> Void) {
+    calls.append(.soon(options))
     _ = add(now, action)
   }
 
   package func schedule(
-    after date: SchedulerTimeType, tolerance: SchedulerTimeType.Stride, options: Never?,
+    after date: SchedulerTimeType, tolerance: SchedulerTimeType.Stride, options: SchedulerOptions?,
     _ action: @escaping () -> Void
   ) {
+    calls.append(.once(after: now.distance(to: date), tolerance: tolerance, options: options))
     _ = add(date, action)
   }
 
   package func schedule(
     after date: SchedulerTimeType, interval: SchedulerTimeType.Stride, tolerance: SchedulerTimeType.Stride,
-    options: Never?, _ action: @escaping () -> Void
+    options: SchedulerOptions?, _ action: @escaping () -> Void
   ) -> any Cancellable {
+    calls.append(
+      .repeatedly(
+        after: now.distance(to: date), interval: interval, tolerance: tolerance, options: options))
     var number = 0
     func again(_ time: SchedulerTimeType) {
       number = add(time) {

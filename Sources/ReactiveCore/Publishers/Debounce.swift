@@ -1,0 +1,172 @@
+extension Publishers {
+  /// Delivers a value once upstream has been quiet for some time.
+  public struct Debounce<Upstream: Publisher, Context: Scheduler>: Publisher {
+    public typealias Output = Upstream.Output
+    public typealias Failure = Upstream.Failure
+
+    /// Where the values come from.
+    public let upstream: Upstream
+    /// How long upstream must be quiet.
+    public let dueTime: Context.SchedulerTimeType.Stride
+    /// Where downstream is called, and whose time it is.
+    public let scheduler: Context
+    /// How values are delivered.
+    public let options: Context.SchedulerOptions?
+
+    /// Delivers a value of a publisher once it has been quiet for some time.
+    public init(
+      upstream: Upstream, dueTime: Context.SchedulerTimeType.Stride, scheduler: Context,
+      options: Context.SchedulerOptions?
+    ) {
+      self.upstream = upstream
+      self.dueTime = dueTime
+      self.scheduler = scheduler
+      self.options = options
+    }
+
+    public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
+      upstream.subscribe(
+        DebounceSubscriber(dueTime: dueTime, scheduler: scheduler, options: options, downstream: subscriber))
+    }
+  }
+}
+
+private final class DebounceSubscriber<Context: Scheduler, Input, Failure, Downstream: Subscriber>:
+  Subscriber,
+  Subscription, CustomStringConvertible, CustomReflectable, CustomPlaygroundDisplayConvertible
+where Downstream.Input == Input, Downstream.Failure == Failure {
+  private let dueTime: Context.SchedulerTimeType.Stride
+  private let scheduler: Context
+  private let options: Context.SchedulerOptions?
+  private let delivery: TimedDelivery<Input, Failure, Downstream>
+
+  // Guarded by the delivery's lock.
+  private var current: Input?
+  private var timer = RestartedTimer()
+
+  init(
+    dueTime: Context.SchedulerTimeType.Stride, scheduler: Context, options: Context.SchedulerOptions?,
+    downstream: Downstream
+  ) {
+    self.dueTime = dueTime
+    self.scheduler = scheduler
+    self.options = options
+    delivery = TimedDelivery(downstream: downstream)
+  }
+
+  func receive(subscription: any Subscription) {
+    guard delivery.connect(subscription) else { return }
+    delivery.open(with: self, onDemand: request)
+    delivery.requestUpstream(.unlimited)
+  }
+
+  func receive(_ input: Input) -> Subscribers.Demand {
+    var previous: Input?
+    let generation: UInt64? = delivery.lock.withLock {
+      guard delivery.phase == .open else { return nil }
+      previous = current.take()
+      current = input
+      return timer.restart()
+    }
+    withExtendedLifetime(previous) {}
+    if let generation { startTimer(generation) }
+    return .none
+  }
+
+  private func startTimer(_ generation: UInt64) {
+    var timer: (any Cancellable)? = scheduler.schedule(
+      after: scheduler.now.advanced(by: dueTime), interval: dueTime, tolerance: scheduler.minimumTolerance,
+      options: options
+    ) {
+      self.fall(due: generation)
+    }
+    // The timer may have fired already, or all may be over.
+    delivery.lock.withLock { self.timer.keep(&timer, as: generation) }
+    timer?.cancel()
+  }
+
+  private func fall(due generation: UInt64) {
+    var timer: (any Cancellable)?
+    var dropped: Input?
+    let isAskedFor = delivery.lock.withLock {
+      guard self.timer.isCurrent(generation), delivery.phase == .open else { return false }
+      timer = self.timer.stop()
+      guard delivery.demand > .none, let value = current else {
+        swap(&dropped, &current)
+        return false
+      }
+      delivery.demand -= 1
+      delivery.lockedPut(value)
+      current = nil
+      return true
+    }
+    withExtendedLifetime(dropped) {}
+    timer?.cancel()
+    if isAskedFor {
+      delivery.deliver(onDemand: request)
+    }
+  }
+
+  func receive(completion: Subscribers.Completion<Failure>) {
+    var timer: (any Cancellable)?
+    var dropped: Input?
+    let isOpen = delivery.complete(completion) {
+      timer = self.timer.stop()
+      swap(&dropped, &current)
+    }
+    timer?.cancel()
+    if isOpen {
+      scheduler.schedule { self.delivery.deliver(onDemand: self.request) }
+    }
+  }
+
+  func request(_ demand: Subscribers.Demand) {
+    delivery.lock.withLock {
+      if delivery.phase == .open { delivery.demand += demand }
+    }
+  }
+
+  func cancel() {
+    var timer: (any Cancellable)?
+    var dropped: Input?
+    delivery.cancel {
+      timer = self.timer.stop()
+      swap(&dropped, &current)
+    }
+    timer?.cancel()
+  }
+
+  var description: String { "Debounce" }
+
+  var customMirror: Mirror {
+    var (downstream, current): (Downstream?, Input?)
+    let demand = delivery.lock.withLock {
+      (downstream, current) = (delivery.downstream, self.current)
+      return delivery.demand
+    }
+    return Mirror(
+      self,
+      children: [
+        ("downstream", downstream as Any), ("downstreamDemand", demand), ("currentValue", current as Any),
+      ])
+  }
+
+  var playgroundDescription: Any { description }
+}
+
+extension Publisher {
+  /// Delivers a value once upstream has been quiet for some time, and forgets those that are followed by another before.
+  ///
+  /// Asks upstream for everything. A value that falls due while downstream has asked for nothing is forgotten too. When upstream
+  /// ends, the value that waits is forgotten, and the completion is delivered on the scheduler without delay.
+  ///
+  /// - Parameters:
+  ///   - dueTime: How long upstream must be quiet.
+  ///   - scheduler: Where downstream is called. It may run functions concurrently; downstream gets one value at a time all the same.
+  ///   - options: How values are delivered.
+  public func debounce<S: Scheduler>(
+    for dueTime: S.SchedulerTimeType.Stride, scheduler: S, options: S.SchedulerOptions? = nil
+  ) -> Publishers.Debounce<Self, S> {
+    Publishers.Debounce(upstream: self, dueTime: dueTime, scheduler: scheduler, options: options)
+  }
+}

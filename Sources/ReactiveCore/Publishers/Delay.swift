@@ -1,0 +1,125 @@
+extension Publishers {
+  /// Delivers everything some time later.
+  public struct Delay<Upstream: Publisher, Context: Scheduler>: Publisher {
+    public typealias Output = Upstream.Output
+    public typealias Failure = Upstream.Failure
+
+    /// Where the values come from.
+    public let upstream: Upstream
+    /// How much later.
+    public let interval: Context.SchedulerTimeType.Stride
+    /// By how much more a delivery may be late.
+    public let tolerance: Context.SchedulerTimeType.Stride
+    /// Where downstream is called, and whose time it is.
+    public let scheduler: Context
+    /// How downstream is called.
+    public let options: Context.SchedulerOptions?
+
+    /// Delivers everything from a publisher some time later.
+    public init(
+      upstream: Upstream, interval: Context.SchedulerTimeType.Stride,
+      tolerance: Context.SchedulerTimeType.Stride, scheduler: Context,
+      options: Context.SchedulerOptions? = nil
+    ) {
+      self.upstream = upstream
+      self.interval = interval
+      self.tolerance = tolerance
+      self.scheduler = scheduler
+      self.options = options
+    }
+
+    public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
+      upstream.subscribe(
+        DelaySubscriber(
+          interval: interval, tolerance: tolerance, scheduler: scheduler, options: options,
+          downstream: subscriber))
+    }
+  }
+}
+
+/// Each value gets a function on the scheduler of its own, but that delivers the first value in the queue: all wait equally long,
+/// so that one is due in any case, and the order holds although timers may fire out of order.
+private final class DelaySubscriber<Context: Scheduler, Input, Failure, Downstream: Subscriber>: Subscriber,
+  Subscription, CustomStringConvertible, CustomReflectable, CustomPlaygroundDisplayConvertible
+where Downstream.Input == Input, Downstream.Failure == Failure {
+  private let interval: Context.SchedulerTimeType.Stride
+  private let tolerance: Context.SchedulerTimeType.Stride
+  private let scheduler: Context
+  private let options: Context.SchedulerOptions?
+  private let delivery: TimedDelivery<Input, Failure, Downstream>
+
+  init(
+    interval: Context.SchedulerTimeType.Stride, tolerance: Context.SchedulerTimeType.Stride,
+    scheduler: Context, options: Context.SchedulerOptions?, downstream: Downstream
+  ) {
+    self.interval = interval
+    self.tolerance = tolerance
+    self.scheduler = scheduler
+    self.options = options
+    delivery = TimedDelivery(downstream: downstream)
+  }
+
+  func receive(subscription: any Subscription) {
+    guard delivery.connect(subscription) else { return }
+    scheduler.schedule(options: options) {
+      self.delivery.open(with: self, onDemand: self.delivery.requestUpstream)
+    }
+  }
+
+  func receive(_ input: Input) -> Subscribers.Demand {
+    let isOpen = delivery.lock.withLock {
+      guard delivery.phase == .open else { return false }
+      delivery.lockedPut(input)
+      return true
+    }
+    if isOpen { schedule() }
+    return .none
+  }
+
+  func receive(completion: Subscribers.Completion<Failure>) {
+    if delivery.complete(completion) { schedule() }
+  }
+
+  private func schedule() {
+    scheduler.schedule(
+      after: scheduler.now.advanced(by: interval), tolerance: tolerance, options: options
+    ) {
+      self.delivery.deliver(onDemand: self.delivery.requestUpstream)
+    }
+  }
+
+  func request(_ demand: Subscribers.Demand) {
+    delivery.requestUpstream(demand)
+  }
+
+  func cancel() {
+    delivery.cancel()
+  }
+
+  var description: String { "Delay" }
+
+  var customMirror: Mirror { Mirror(self, children: EmptyCollection()) }
+
+  var playgroundDescription: Any { description }
+}
+
+extension Publisher {
+  /// Delivers values and completion some time later, in order.
+  ///
+  /// The subscription is delivered on the scheduler too, without delay. Requests and cancellation pass upstream on the thread they
+  /// come from. What waits when downstream cancels is let go of at once.
+  ///
+  /// - Parameters:
+  ///   - interval: How much later. Nothing is delivered earlier than that.
+  ///   - tolerance: By how much more a delivery may be late; the scheduler's least tolerance if nil.
+  ///   - scheduler: Where downstream is called. It may run functions concurrently; downstream gets one value at a time all the same.
+  ///   - options: How downstream is called.
+  public func delay<S: Scheduler>(
+    for interval: S.SchedulerTimeType.Stride, tolerance: S.SchedulerTimeType.Stride? = nil, scheduler: S,
+    options: S.SchedulerOptions? = nil
+  ) -> Publishers.Delay<Self, S> {
+    Publishers.Delay(
+      upstream: self, interval: interval, tolerance: tolerance ?? scheduler.minimumTolerance,
+      scheduler: scheduler, options: options)
+  }
+}

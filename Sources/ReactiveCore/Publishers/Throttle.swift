@@ -1,0 +1,152 @@
+extension Publishers {
+  /// Delivers at most one value in each stretch of time.
+  public struct Throttle<Upstream: Publisher, Context: Scheduler>: Publisher {
+    public typealias Output = Upstream.Output
+    public typealias Failure = Upstream.Failure
+
+    /// Where the values come from.
+    public let upstream: Upstream
+    /// The least time between two deliveries.
+    public let interval: Context.SchedulerTimeType.Stride
+    /// Where downstream is called, and whose time it is.
+    public let scheduler: Context
+    /// Whether the last value that comes in the meantime is delivered, or the first.
+    public let latest: Bool
+
+    /// Delivers at most one value of a publisher in each stretch of time.
+    public init(
+      upstream: Upstream, interval: Context.SchedulerTimeType.Stride, scheduler: Context, latest: Bool
+    ) {
+      self.upstream = upstream
+      self.interval = interval
+      self.scheduler = scheduler
+      self.latest = latest
+    }
+
+    public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
+      upstream.subscribe(
+        ThrottleSubscriber(interval: interval, scheduler: scheduler, latest: latest, downstream: subscriber))
+    }
+  }
+}
+
+private final class ThrottleSubscriber<Context: Scheduler, Input, Failure, Downstream: Subscriber>:
+  Subscriber,
+  Subscription, CustomStringConvertible, CustomReflectable, CustomPlaygroundDisplayConvertible
+where Downstream.Input == Input, Downstream.Failure == Failure {
+  private let interval: Context.SchedulerTimeType.Stride
+  private let scheduler: Context
+  private let latest: Bool
+  private let delivery: TimedDelivery<Input, Failure, Downstream>
+
+  // Guarded by the delivery's lock.
+  private var pending: Input?  // paid for, and a function on the scheduler will deliver it
+  private var lastDelivery: Context.SchedulerTimeType?
+
+  init(
+    interval: Context.SchedulerTimeType.Stride, scheduler: Context, latest: Bool, downstream: Downstream
+  ) {
+    self.interval = interval
+    self.scheduler = scheduler
+    self.latest = latest
+    delivery = TimedDelivery(downstream: downstream)
+  }
+
+  func receive(subscription: any Subscription) {
+    guard delivery.connect(subscription) else { return }
+    subscription.request(.unlimited)
+    delivery.open(with: self, onDemand: request)
+  }
+
+  func receive(_ input: Input) -> Subscribers.Demand {
+    guard delivery.isOpen else { return .none }
+    let now = scheduler.now
+    var dropped: Input?
+    var earliest = now
+    let mustSchedule = delivery.lock.withLock {
+      guard delivery.phase == .open else { return false }
+      if pending != nil {
+        if latest {
+          dropped = pending.take()
+          pending = input
+        }
+        return false
+      }
+      guard delivery.demand > .none else { return false }
+      delivery.demand -= 1
+      pending = input
+      if let lastDelivery { earliest = Swift.max(now, lastDelivery.advanced(by: interval)) }
+      return true
+    }
+    withExtendedLifetime(dropped) {}
+    if mustSchedule {
+      if earliest == now {
+        scheduler.schedule { self.deliver() }
+      } else {
+        scheduler.schedule(after: earliest) { self.deliver() }
+      }
+    }
+    return .none
+  }
+
+  func receive(completion: Subscribers.Completion<Failure>) {
+    var isPending = false
+    let isOpen = delivery.complete(completion) { isPending = pending != nil }
+    if isOpen, !isPending {
+      scheduler.schedule { self.deliver() }
+    }
+  }
+
+  private func deliver() {
+    let now = scheduler.now
+    let count: Int = delivery.lock.withLock {
+      guard delivery.phase != .ended else { return 0 }
+      var count = delivery.phase == .completing ? 1 : 0
+      if let value = pending {
+        pending = nil
+        lastDelivery = now
+        delivery.lockedPut(value)
+        count += 1
+      }
+      return count
+    }
+    if count > 0 {
+      delivery.deliver(count, onDemand: request)
+    }
+  }
+
+  func request(_ demand: Subscribers.Demand) {
+    delivery.lock.withLock {
+      if delivery.phase == .open { delivery.demand += demand }
+    }
+  }
+
+  func cancel() {
+    var dropped: Input?
+    delivery.cancel { swap(&dropped, &pending) }
+  }
+
+  var description: String { "Throttle" }
+
+  var customMirror: Mirror { Mirror(self, children: EmptyCollection()) }
+
+  var playgroundDescription: Any { description }
+}
+
+extension Publisher {
+  /// Delivers at most one value in each stretch of time, and forgets the others.
+  ///
+  /// Asks upstream for everything. The first value is delivered without delay; a later one as soon as the interval since the last
+  /// delivery is over. Values that come while downstream has asked for nothing are forgotten. When upstream ends, a value that
+  /// waits is delivered in its time, and the completion after it.
+  ///
+  /// - Parameters:
+  ///   - interval: The least time between two deliveries.
+  ///   - scheduler: Where downstream is called. It may run functions concurrently; downstream gets one value at a time all the same.
+  ///   - latest: Whether the last value that comes while one waits takes its place; otherwise the first is delivered.
+  public func throttle<S: Scheduler>(
+    for interval: S.SchedulerTimeType.Stride, scheduler: S, latest: Bool
+  ) -> Publishers.Throttle<Self, S> {
+    Publishers.Throttle(upstream: self, interval: interval, scheduler: scheduler, latest: latest)
+  }
+}

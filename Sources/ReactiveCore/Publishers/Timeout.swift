@@ -1,0 +1,183 @@
+extension Publishers {
+  /// Ends the stream when upstream has been quiet for too long.
+  public struct Timeout<Upstream: Publisher, Context: Scheduler>: Publisher {
+    public typealias Output = Upstream.Output
+    public typealias Failure = Upstream.Failure
+
+    /// Where the values come from.
+    public let upstream: Upstream
+    /// How long upstream may be quiet.
+    public let interval: Context.SchedulerTimeType.Stride
+    /// Where downstream is called, and whose time it is.
+    public let scheduler: Context
+    /// How downstream is called.
+    public let options: Context.SchedulerOptions?
+    /// What to fail with; nil to finish.
+    public let customError: (() -> Failure)?
+
+    /// Ends the stream of a publisher when it has been quiet for too long.
+    public init(
+      upstream: Upstream, interval: Context.SchedulerTimeType.Stride, scheduler: Context,
+      options: Context.SchedulerOptions?, customError: (() -> Failure)?
+    ) {
+      self.upstream = upstream
+      self.interval = interval
+      self.scheduler = scheduler
+      self.options = options
+      self.customError = customError
+    }
+
+    public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
+      upstream.subscribe(
+        TimeoutSubscriber(
+          interval: interval, scheduler: scheduler, options: options, customError: customError,
+          downstream: subscriber))
+    }
+  }
+}
+
+private final class TimeoutSubscriber<Context: Scheduler, Input, Failure, Downstream: Subscriber>: Subscriber,
+  Subscription, CustomStringConvertible, CustomReflectable, CustomPlaygroundDisplayConvertible
+where Downstream.Input == Input, Downstream.Failure == Failure {
+  private let interval: Context.SchedulerTimeType.Stride
+  private let scheduler: Context
+  private let options: Context.SchedulerOptions?
+  private let delivery: TimedDelivery<Input, Failure, Downstream>
+
+  // Guarded by the delivery's lock.
+  private var customError: (() -> Failure)?
+  private var timer = RestartedTimer()
+  private var isRequested = false
+
+  init(
+    interval: Context.SchedulerTimeType.Stride, scheduler: Context, options: Context.SchedulerOptions?,
+    customError: (() -> Failure)?, downstream: Downstream
+  ) {
+    self.interval = interval
+    self.scheduler = scheduler
+    self.options = options
+    self.customError = customError
+    delivery = TimedDelivery(downstream: downstream)
+  }
+
+  func receive(subscription: any Subscription) {
+    guard delivery.connect(subscription) else { return }
+    startTimer()
+    delivery.open(with: self, onDemand: delivery.requestUpstream)
+  }
+
+  private func startTimer() {
+    let generation: UInt64? = delivery.lock.withLock {
+      delivery.phase == .open ? self.timer.restart() : nil
+    }
+    guard let generation else { return }
+    var timer: (any Cancellable)? = scheduler.schedule(
+      after: scheduler.now.advanced(by: interval), interval: interval, tolerance: scheduler.minimumTolerance,
+      options: options
+    ) {
+      self.timeOut(generation)
+    }
+    // The timer may have fired already, or all may be over.
+    delivery.lock.withLock { self.timer.keep(&timer, as: generation) }
+    timer?.cancel()
+  }
+
+  /// Cancels upstream and tells downstream, after the values that it has yet to get.
+  private func timeOut(_ generation: UInt64) {
+    var timer: (any Cancellable)?
+    var makeError: (() -> Failure)?
+    var upstream: (any Subscription)?
+    let isOurs = delivery.lock.withLock {
+      guard self.timer.isCurrent(generation), delivery.phase == .open else { return false }
+      timer = self.timer.stop()
+      makeError = customError.take()
+      upstream = delivery.lockedClose()
+      return true
+    }
+    guard isOurs else { return }
+    timer?.cancel()
+    upstream?.cancel()
+    let completion = makeError.map { Subscribers.Completion.failure($0()) } ?? .finished
+    delivery.lock.withLock {
+      if delivery.phase == .completing { delivery.lockedPut(completion) }
+    }
+    delivery.deliver(nil, onDemand: delivery.requestUpstream)
+  }
+
+  func receive(_ input: Input) -> Subscribers.Demand {
+    guard delivery.isOpen else { return .none }
+    startTimer()
+    let isOpen = delivery.lock.withLock {
+      guard delivery.phase == .open else { return false }
+      delivery.lockedPut(input)
+      return true
+    }
+    if isOpen { schedule() }
+    return .none
+  }
+
+  func receive(completion: Subscribers.Completion<Failure>) {
+    var timer: (any Cancellable)?
+    var makeError: (() -> Failure)?
+    let isOpen = delivery.complete(completion) {
+      timer = self.timer.stop()
+      swap(&makeError, &customError)
+    }
+    timer?.cancel()
+    if isOpen { schedule() }
+  }
+
+  private func schedule() {
+    scheduler.schedule(options: options) {
+      self.delivery.deliver(onDemand: self.delivery.requestUpstream)
+    }
+  }
+
+  func request(_ demand: Subscribers.Demand) {
+    let isFirst = delivery.lock.withLock {
+      guard delivery.phase == .open, !isRequested else { return false }
+      isRequested = true
+      return true
+    }
+    // Upstream is not to blame for the time in which nothing was asked for.
+    if isFirst { startTimer() }
+    delivery.requestUpstream(demand)
+  }
+
+  func cancel() {
+    var timer: (any Cancellable)?
+    var makeError: (() -> Failure)?
+    delivery.cancel {
+      timer = self.timer.stop()
+      swap(&makeError, &customError)
+    }
+    timer?.cancel()
+  }
+
+  var description: String { "Timeout" }
+
+  var customMirror: Mirror { Mirror(self, children: EmptyCollection()) }
+
+  var playgroundDescription: Any { description }
+}
+
+extension Publisher {
+  /// Ends the stream when upstream has been quiet for too long.
+  ///
+  /// The time starts with the subscription, anew with the first request, and anew with each value. Values and completion are
+  /// delivered on the scheduler. When time is up, upstream is cancelled, and downstream is told after the values that it has
+  /// yet to get.
+  ///
+  /// - Parameters:
+  ///   - interval: How long upstream may be quiet.
+  ///   - scheduler: Where downstream is called. It may run functions concurrently; downstream gets one value at a time all the same.
+  ///   - options: How downstream is called.
+  ///   - customError: What to fail with when time is up; called then, on the scheduler. The stream finishes if nil.
+  public func timeout<S: Scheduler>(
+    _ interval: S.SchedulerTimeType.Stride, scheduler: S, options: S.SchedulerOptions? = nil,
+    customError: (() -> Failure)? = nil
+  ) -> Publishers.Timeout<Self, S> {
+    Publishers.Timeout(
+      upstream: self, interval: interval, scheduler: scheduler, options: options, customError: customError)
+  }
+}

@@ -1,0 +1,47 @@
+import ReactiveCore
+import Testing
+
+/// A value whose release can be seen.
+package final class Token: Hashable {
+  package init() {}
+
+  package static func == (lhs: Token, rhs: Token) -> Bool { lhs === rhs }
+
+  package func hash(into hasher: inout Hasher) {
+    hasher.combine(ObjectIdentifier(self))
+  }
+}
+
+/// Checks that an operator lets go of values and subscriber as soon as all is over, although the scheduler keeps functions that it
+/// was given and the subscriber its subscription.
+package func expectSchedulerKeepsNothing<Operator: Publisher>(
+  sourceLocation: SourceLocation = #_sourceLocation,
+  _ makeOperator: (ManualPublisher<Token, Oops>, ManualScheduler) -> Operator
+) where Operator.Output: Hashable {
+  for end in End.allCases {
+    let scheduler = ManualScheduler()
+    weak var token: Token?
+    weak var subscriber: TrackingSubscriber<Operator.Output, Operator.Failure>?
+    var subscription: (any Subscription)?
+    do {
+      let rig = Rig<Token, Oops, Operator>(source: ManualPublisher()) { makeOperator($0, scheduler) }
+      subscriber = rig.subscriber
+      scheduler.advance()
+      subscription = rig.subscription
+      let value = Token()
+      token = value
+      rig.source.send(value)
+      switch end {
+      case .cancel: rig.subscription.cancel()
+      case .finish: rig.source.send(completion: .finished)
+      case .failure: rig.source.send(completion: .failure(Oops()))
+      }
+      rig.source.forget()
+      if end != .cancel { scheduler.advance(by: .seconds(1_000)) }
+      _ = rig.take()
+    }
+    #expect(token == nil, "the value, after \(end)", sourceLocation: sourceLocation)
+    #expect(subscriber == nil, "the subscriber, after \(end)", sourceLocation: sourceLocation)
+    withExtendedLifetime((scheduler, subscription)) {}
+  }
+}
