@@ -1,0 +1,131 @@
+extension Publishers {
+  /// Subscribes to upstream, requests and cancels on a scheduler.
+  public struct SubscribeOn<Upstream: Publisher, Context: Scheduler>: Publisher {
+    public typealias Output = Upstream.Output
+    public typealias Failure = Upstream.Failure
+
+    /// Where the values come from.
+    public let upstream: Upstream
+    /// Where upstream is called.
+    public let scheduler: Context
+    /// How upstream is called.
+    public let options: Context.SchedulerOptions?
+
+    /// Moves the calls to a publisher to a scheduler.
+    @inlinable
+    public init(upstream: Upstream, scheduler: Context, options: Context.SchedulerOptions?) {
+      self.upstream = upstream
+      self.scheduler = scheduler
+      self.options = options
+    }
+
+    @inlinable
+    public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
+      let subscriber = SubscribeOnSubscriber<Context, Output, Failure, S>(
+        scheduler: scheduler, options: options, downstream: subscriber)
+      scheduler.schedule(options: options) { [upstream] in
+        upstream.subscribe(subscriber)
+      }
+    }
+  }
+}
+
+@usableFromInline
+final class SubscribeOnSubscriber<Context: Scheduler, Input, Failure, Downstream: Subscriber>: Subscriber,
+  Subscription, CustomStringConvertible, CustomReflectable, CustomPlaygroundDisplayConvertible
+where Downstream.Input == Input, Downstream.Failure == Failure {
+  private let scheduler: Context
+  private let options: Context.SchedulerOptions?
+  @usableFromInline let lock = Lock()
+
+  // Guarded by the lock.
+  @usableFromInline var downstream: Downstream?
+  @usableFromInline var upstream: (any Subscription)?
+  @usableFromInline var isConnected = false
+
+  @usableFromInline
+  init(scheduler: Context, options: Context.SchedulerOptions?, downstream: Downstream) {
+    self.scheduler = scheduler
+    self.options = options
+    self.downstream = downstream
+  }
+
+  @usableFromInline
+  func receive(subscription: any Subscription) {
+    var accepted: Downstream?
+    lock.withLock {
+      guard !isConnected else { return }
+      isConnected = true
+      upstream = subscription
+      accepted = downstream
+    }
+    if let accepted {
+      accepted.receive(subscription: self)
+    } else {
+      subscription.cancel()
+    }
+  }
+
+  @inlinable
+  func receive(_ input: Input) -> Subscribers.Demand {
+    var downstream: Downstream?
+    lock.withLock { downstream = isConnected ? self.downstream : nil }
+    return downstream?.receive(input) ?? .none
+  }
+
+  @usableFromInline
+  func receive(completion: Subscribers.Completion<Failure>) {
+    take().downstream?.receive(completion: completion)
+  }
+
+  @usableFromInline
+  func request(_ demand: Subscribers.Demand) {
+    var upstream: (any Subscription)?
+    lock.withLock { upstream = self.upstream }
+    guard let upstream else { return }
+    // Weak, for if nobody else holds this, nobody can deliver to it.
+    scheduler.schedule(options: options) { [weak self] in
+      if self != nil { upstream.request(demand) }
+    }
+  }
+
+  @usableFromInline
+  func cancel() {
+    guard let upstream = take().upstream else { return }
+    scheduler.schedule(options: options) { upstream.cancel() }
+  }
+
+  private func take() -> (upstream: (any Subscription)?, downstream: Downstream?) {
+    var upstream: (any Subscription)?
+    var downstream: Downstream?
+    lock.withLock {
+      guard isConnected else { return }
+      swap(&upstream, &self.upstream)
+      swap(&downstream, &self.downstream)
+    }
+    return (upstream, downstream)
+  }
+
+  @usableFromInline var description: String { "SubscribeOn" }
+
+  @usableFromInline var customMirror: Mirror { Mirror(self, children: EmptyCollection()) }
+
+  @usableFromInline var playgroundDescription: Any { description }
+}
+
+extension Publisher {
+  /// Subscribes to upstream, requests from it and cancels it on a scheduler.
+  ///
+  /// Deliveries come on whichever thread upstream makes them. Once downstream has cancelled it gets nothing more, though upstream
+  /// learns of it later.
+  ///
+  /// - Parameters:
+  ///   - scheduler: Where upstream is called.
+  ///   - options: How it is called.
+  @inlinable
+  public func subscribe<S: Scheduler>(
+    on scheduler: S, options: S.SchedulerOptions? = nil
+  ) -> Publishers.SubscribeOn<Self, S> {
+    Publishers.SubscribeOn(upstream: self, scheduler: scheduler, options: options)
+  }
+}
