@@ -37,6 +37,21 @@ struct RingBuffer<Element> {
     return element
   }
 
+  /// Puts an element in the place of the first that fits. O(n).
+  ///
+  /// - Returns: The element that was there; nil, and nothing is changed, if none fits.
+  @inlinable
+  mutating func replace(with element: Element, where fits: (Element) -> Bool) -> Element? {
+    for index in 0..<count {
+      let slot = wrapped(head + index)
+      if let old = slots[slot], fits(old) {
+        slots[slot] = element
+        return old
+      }
+    }
+    return nil
+  }
+
   /// The elements, first to last.
   @inlinable var elements: [Element] {
     (0..<count).compactMap { slots[wrapped(head + $0)] }

@@ -1,0 +1,307 @@
+import Synchronization
+
+/// Merges the streams of a fixed number of upstreams: the subscription of all the `Merge` publishers.
+///
+/// Each upstream is asked for one value at a time, unless downstream has asked for everything. A value that comes while there is no
+/// demand, or while another is being delivered, waits in a queue. What goes wrong in one upstream ends the others.
+@usableFromInline
+final class MergeCoordinator<Input, Failure, Downstream: Subscriber>: Subscription, CustomStringConvertible,
+  CustomReflectable, CustomPlaygroundDisplayConvertible
+where Downstream.Input == Input, Downstream.Failure == Failure {
+  /// What is known of one upstream.
+  @usableFromInline
+  struct Source {
+    var subscription: (any Subscription)?
+    var isConnected = false
+    var hasUnlimitedDemand = false
+    var isWaiting = false  // a value of its limited demand is in the queue
+
+    init() {}
+  }
+
+  @usableFromInline let gate = Gate()
+  /// Whether values need not be counted: everything is asked for. Set inside the gate, when nothing waits.
+  @usableFromInline let isUnlimited = Atomic<Bool>(false)
+
+  /// Belongs to whoever is inside the gate.
+  @usableFromInline @exclusivity(unchecked) var downstream: Downstream?
+
+  private let lock = Lock()
+  // Guarded by the lock.
+  private var sources: ContiguousArray<Source>
+  private var remaining: Int
+  private var demand = Subscribers.Demand.none
+  private var queue = RingBuffer<(value: Input, index: Int)>()
+  private var terminal: Subscribers.Completion<Failure>?
+  private var isOver = false
+
+  /// - Parameter count: How many upstreams there are.
+  @usableFromInline
+  init(downstream: Downstream, count: Int) {
+    self.downstream = downstream
+    sources = ContiguousArray(repeating: Source(), count: count)
+    remaining = count
+  }
+
+  /// What an upstream delivers to.
+  @inlinable
+  func side(_ index: Int, _ downstream: Downstream) -> MergeSide<Input, Failure, Downstream> {
+    MergeSide(coordinator: self, index: index, downstream: downstream)
+  }
+
+  // From the upstreams.
+
+  @usableFromInline
+  func connect(_ subscription: any Subscription, from index: Int) -> Bool {
+    var request: Subscribers.Demand?
+    lock.withLock {
+      guard !isOver, terminal == nil, !sources[index].isConnected else { return }
+      sources[index].isConnected = true
+      sources[index].subscription = subscription
+      sources[index].hasUnlimitedDemand = demand == .unlimited
+      request = demand == .unlimited ? .unlimited : .max(1)
+    }
+    if let request {
+      subscription.request(request)
+      return true
+    }
+    subscription.cancel()
+    return false
+  }
+
+  @usableFromInline
+  func receiveCounting(_ input: Input, from index: Int) -> Subscribers.Demand {
+    var isInside = false
+    var isCounted = false
+    var replaced: Input?
+    lock.withLock {
+      guard !isOver, terminal == nil else { return }
+      isCounted = !sources[index].hasUnlimitedDemand
+      if demand > .none, queue.isEmpty, gate.enter() {
+        demand -= 1
+        isInside = true
+      } else if isCounted, sources[index].isWaiting {
+        // More than was asked for: the latest counts.
+        replaced = queue.replace(with: (input, index)) { $0.index == index }?.value
+      } else {
+        sources[index].isWaiting = isCounted
+        queue.append((input, index))
+      }
+    }
+    withExtendedLifetime(replaced) {}
+    guard isInside else {
+      if gate.knock() { workOff() }
+      return .none
+    }
+    add(downstream.unsafelyUnwrapped.receive(input))
+    if !gate.leave() {
+      workOff()
+    }
+    return isCounted ? .max(1) : .none
+  }
+
+  @usableFromInline
+  func complete(_ completion: Subscribers.Completion<Failure>, from index: Int) {
+    var cancelled = ContiguousArray<Source>()
+    var finished: (any Subscription)?
+    let isLast = lock.withLock {
+      guard !isOver, terminal == nil else { return false }
+      switch completion {
+      case .finished:
+        swap(&finished, &sources[index].subscription)
+        remaining -= 1
+        if remaining > 0 { return false }
+      case .failure:
+        cancelled = sources
+        for index in sources.indices { sources[index].subscription = nil }
+      }
+      terminal = completion
+      return true
+    }
+    for source in cancelled {
+      source.subscription?.cancel()
+    }
+    if isLast, gate.knock() {
+      workOff()
+    }
+  }
+
+  // Inside the gate.
+
+  private func add(_ more: Subscribers.Demand) {
+    if more > .none {
+      lock.withLock { demand += more }
+    }
+  }
+
+  /// Delivers what waits and is asked for, then the end if it has come, then leaves.
+  @usableFromInline
+  func workOff() {
+    repeat {
+      guard gate.answer() else { return downstream = nil }
+      while let (value, index) = takeNext() {
+        add(downstream.unsafelyUnwrapped.receive(value))
+        guard !gate.isEnded else { return downstream = nil }
+        askAgain(index)
+      }
+      if let completion = takeEnd() {
+        return finish(completion)
+      }
+    } while !gate.leave()
+  }
+
+  private func takeNext() -> (value: Input, index: Int)? {
+    lock.withLock {
+      guard demand > .none, let next = queue.popFirst() else {
+        isUnlimited.store(demand == .unlimited && queue.isEmpty, ordering: .releasing)
+        return nil
+      }
+      demand -= 1
+      sources[next.index].isWaiting = false
+      return next
+    }
+  }
+
+  /// Asks the upstream whose value has been delivered for another.
+  private func askAgain(_ index: Int) {
+    let subscription: (any Subscription)? = lock.withLock {
+      isOver || sources[index].hasUnlimitedDemand ? nil : sources[index].subscription
+    }
+    subscription?.request(.max(1))
+  }
+
+  private func takeEnd() -> Subscribers.Completion<Failure>? {
+    lock.withLock {
+      // What is in the queue has not been asked for. A failure does not wait until it is.
+      guard let terminal else { return nil }
+      if case .finished = terminal, !queue.isEmpty { return nil }
+      return terminal
+    }
+  }
+
+  private func finish(_ completion: Subscribers.Completion<Failure>) {
+    let target = downstream
+    downstream = nil
+    if case .insider = gate.end() {
+      _ = takeSources()
+      target?.receive(completion: completion)
+    }
+  }
+
+  // From downstream.
+
+  @usableFromInline
+  func start() {
+    let isEmpty = lock.withLock {
+      if remaining > 0 || isOver { return false }
+      terminal = .finished
+      return true
+    }
+    if isEmpty, gate.knock() {
+      workOff()
+    }
+  }
+
+  @usableFromInline
+  func request(_ demand: Subscribers.Demand) {
+    var unbounded: [any Subscription] = []
+    lock.withLock {
+      guard !isOver else { return }
+      self.demand += demand
+      guard self.demand == .unlimited else { return }
+      for index in sources.indices where !sources[index].hasUnlimitedDemand {
+        sources[index].hasUnlimitedDemand = true
+        if let subscription = sources[index].subscription { unbounded.append(subscription) }
+      }
+    }
+    if gate.knock() {
+      workOff()
+    }
+    for subscription in unbounded {
+      subscription.request(.unlimited)
+    }
+  }
+
+  @usableFromInline
+  func cancel() {
+    let custody = gate.end()
+    for source in takeSources() {
+      source.subscription?.cancel()
+    }
+    if case .caller = custody {
+      downstream = nil
+    }
+  }
+
+  /// Lets go of everything and returns the upstreams.
+  private func takeSources() -> ContiguousArray<Source> {
+    var sources = ContiguousArray<Source>()
+    var queue = RingBuffer<(value: Input, index: Int)>()
+    lock.withLock {
+      isOver = true
+      swap(&queue, &self.queue)
+      swap(&sources, &self.sources)
+    }
+    return sources
+  }
+
+  @usableFromInline var description: String { "Merge" }
+
+  @usableFromInline var customMirror: Mirror { Mirror(self, children: EmptyCollection()) }
+
+  @usableFromInline var playgroundDescription: Any { description }
+}
+
+/// The subscriber of one upstream.
+@usableFromInline
+final class MergeSide<Input, Failure, Downstream: Subscriber>: Subscriber, CustomStringConvertible,
+  CustomReflectable,
+  CustomPlaygroundDisplayConvertible
+where Downstream.Input == Input, Downstream.Failure == Failure {
+  @usableFromInline let coordinator: MergeCoordinator<Input, Failure, Downstream>
+  @usableFromInline let index: Int
+  @usableFromInline let downstream: Downstream
+  /// Whether values may come. Used by upstream, which makes one call at a time.
+  @usableFromInline @exclusivity(unchecked) var isOpen = true
+
+  @inlinable
+  init(coordinator: MergeCoordinator<Input, Failure, Downstream>, index: Int, downstream: Downstream) {
+    self.coordinator = coordinator
+    self.index = index
+    self.downstream = downstream
+  }
+
+  @inlinable
+  func receive(subscription: any Subscription) {
+    _ = coordinator.connect(subscription, from: index)
+  }
+
+  @inlinable
+  func receive(_ input: Input) -> Subscribers.Demand {
+    guard isOpen else { return .none }
+    guard coordinator.isUnlimited.load(ordering: .acquiring), coordinator.gate.enter() else {
+      return coordinator.receiveCounting(input, from: index)
+    }
+    _ = downstream.receive(input)
+    if !coordinator.gate.leave() {
+      coordinator.workOff()
+    }
+    return .none
+  }
+
+  @inlinable
+  func receive(completion: Subscribers.Completion<Failure>) {
+    if isOpen {
+      isOpen = false
+      coordinator.complete(completion, from: index)
+    }
+  }
+
+  @usableFromInline var description: String { "Merge" }
+
+  @usableFromInline var customMirror: Mirror {
+    Mirror(self, children: [("parentSubscription", coordinator.combineIdentifier)])
+  }
+
+  @usableFromInline var playgroundDescription: Any { description }
+}
