@@ -1,0 +1,271 @@
+/// The latest values of up to four upstreams.
+@usableFromInline
+struct LatestValues<A, B, C, D> {
+  @usableFromInline var a: A?
+  @usableFromInline var b: B?
+  @usableFromInline var c: C?
+  @usableFromInline var d: D?
+  /// A bit for each value there is.
+  @usableFromInline var present: UInt8 = 0
+
+  @inlinable
+  init() {}
+
+  @inlinable
+  mutating func store(_ entry: OneOfFour<A, B, C, D>) {
+    switch entry {
+    case .a(let value):
+      a = value
+      present |= 1
+    case .b(let value):
+      b = value
+      present |= 2
+    case .c(let value):
+      c = value
+      present |= 4
+    case .d(let value):
+      d = value
+      present |= 8
+    }
+  }
+}
+
+/// Combines each value with the latest of the other upstreams: the subscription of all the `CombineLatest` publishers.
+///
+/// A request goes to all upstreams. A value that comes while nothing is asked for replaces the latest and delivers nothing. One that
+/// comes while another is being delivered is dealt with after that. What downstream asks for when it gets a value is asked of
+/// all others by request, and of the upstream the value came from by what is returned to it.
+@usableFromInline
+final class CombineLatestCoordinator<A, B, C, D, Failure, Downstream: Subscriber>: CombiningCoordinator,
+  CustomStringConvertible, CustomReflectable, CustomPlaygroundDisplayConvertible
+where Downstream.Failure == Failure {
+  @usableFromInline typealias Entry = OneOfFour<A, B, C, D>
+  @usableFromInline typealias Values = LatestValues<A, B, C, D>
+
+  @inlinable static var name: StaticString { "CombineLatest" }
+
+  @usableFromInline let combine: (Values) -> Downstream.Input
+  /// A bit for each upstream.
+  @usableFromInline let all: UInt8
+
+  @usableFromInline let demand = DemandCount()
+  @usableFromInline let gate = Gate()
+  // Belong to whoever is inside the gate.
+  @usableFromInline @exclusivity(unchecked) var downstream: Downstream?
+  @usableFromInline @exclusivity(unchecked) var values = Values()
+
+  private let lock = Lock()
+  // Guarded by the lock.
+  private var queue = RingBuffer<(entry: Entry, index: Int)>()
+  private var subscriptions: ContiguousArray<(any Subscription)?>
+  private var connected: UInt8 = 0
+  private var remaining: Int
+  private var terminal: Subscribers.Completion<Failure>?
+  private var isKnown = false  // downstream has its subscription
+  private var isOver = false
+
+  /// - Parameters:
+  ///   - count: How many upstreams there are.
+  ///   - combine: Combines the values that are used, all of which are there.
+  @usableFromInline
+  init(downstream: Downstream, count: Int, combine: @escaping (Values) -> Downstream.Input) {
+    self.downstream = downstream
+    self.combine = combine
+    all = (1 << count) - 1
+    remaining = count
+    subscriptions = ContiguousArray(repeating: nil, count: count)
+  }
+
+  @inlinable
+  func side<Input>(
+    _ index: Int, _ wrap: @escaping (Input) -> Entry
+  ) -> CombiningSide<Input, Failure, CombineLatestCoordinator> {
+    CombiningSide(self, index: index, wrap: wrap)
+  }
+
+  /// Gives downstream its subscription, when all upstreams have been subscribed to.
+  @usableFromInline
+  func start(_ downstream: Downstream) {
+    downstream.receive(subscription: self)
+    let isEnding = lock.withLock {
+      isKnown = true
+      return terminal != nil
+    }
+    if isEnding, gate.knock() {
+      _ = workOff(sender: nil)
+    }
+  }
+
+  // From the upstreams.
+
+  @usableFromInline
+  func connect(_ subscription: any Subscription, from index: Int) {
+    let isAccepted = lock.withLock {
+      let bit: UInt8 = 1 << UInt8(index)
+      guard !isOver, terminal == nil, connected & bit == 0 else { return false }
+      connected |= bit
+      subscriptions[index] = subscription
+      return true
+    }
+    if !isAccepted {
+      subscription.cancel()
+    }
+  }
+
+  @inlinable
+  func receive(_ entry: Entry, from index: Int) -> Subscribers.Demand {
+    guard gate.enter() else { return wait(entry, from: index) }
+    var more = deliver(entry)
+    if !gate.leave() {
+      more += workOff(sender: index)
+    }
+    if more > .none {
+      pass(more, except: index)
+    }
+    return more
+  }
+
+  /// Leaves a value for the one inside the gate.
+  @usableFromInline
+  func wait(_ entry: Entry, from index: Int) -> Subscribers.Demand {
+    let isOpen = lock.withLock {
+      guard !isOver, terminal == nil else { return false }
+      queue.append((entry, index))
+      return true
+    }
+    guard isOpen, gate.knock() else { return .none }
+    let more = workOff(sender: index)
+    if more > .none {
+      pass(more, except: index)
+    }
+    return more
+  }
+
+  @usableFromInline
+  func complete(_ completion: Subscribers.Completion<Failure>, from index: Int) {
+    var released: (any Subscription)?
+    var cancelled = ContiguousArray<(any Subscription)?>()
+    let isEnding = lock.withLock {
+      guard !isOver, terminal == nil else { return false }
+      swap(&released, &subscriptions[index])
+      remaining -= 1
+      if case .failure = completion {
+        swap(&cancelled, &subscriptions)
+      } else if remaining > 0 {
+        return false
+      }
+      terminal = completion
+      return isKnown
+    }
+    for subscription in cancelled {
+      subscription?.cancel()
+    }
+    if isEnding, gate.knock() {
+      _ = workOff(sender: nil)
+    }
+  }
+
+  // Inside the gate.
+
+  /// - Returns: How many more values downstream wants.
+  @inlinable
+  func deliver(_ entry: Entry) -> Subscribers.Demand {
+    values.store(entry)
+    guard values.present == all, demand.take() else { return .none }
+    let more = downstream.unsafelyUnwrapped.receive(combine(values))
+    demand.add(more)
+    return more
+  }
+
+  /// Deals with the values that wait, then with the end if it has come, then leaves.
+  ///
+  /// - Returns: How many more values downstream wants. They have not been asked for.
+  @usableFromInline
+  func workOff(sender: Int?) -> Subscribers.Demand {
+    var more = Subscribers.Demand.none
+    repeat {
+      while true {
+        guard gate.answer() else {
+          release()
+          return .none
+        }
+        guard let next = lock.withLock({ queue.popFirst() }) else { break }
+        more += deliver(next.entry)
+      }
+      if let terminal = lock.withLock({ isKnown && queue.isEmpty ? terminal : nil }) {
+        finish(terminal)
+        return .none
+      }
+    } while !gate.leave()
+    if sender == nil, more > .none {
+      pass(more, except: nil)
+    }
+    return more
+  }
+
+  private func finish(_ completion: Subscribers.Completion<Failure>) {
+    let target = downstream
+    release()
+    if case .insider = gate.end() {
+      _ = takeAll()
+      target?.receive(completion: completion)
+    }
+  }
+
+  private func release() {
+    downstream = nil
+    values = Values()
+  }
+
+  @usableFromInline
+  func pass(_ demand: Subscribers.Demand, except sender: Int?) {
+    let subscriptions = lock.withLock { self.subscriptions }
+    for (index, subscription) in subscriptions.enumerated() where index != sender {
+      subscription?.request(demand)
+    }
+  }
+
+  // From downstream.
+
+  @usableFromInline
+  func request(_ demand: Subscribers.Demand) {
+    demand.assertNonZero()
+    self.demand.add(demand)
+    pass(demand, except: nil)
+  }
+
+  @usableFromInline
+  func cancel() {
+    let custody = gate.end()
+    for subscription in takeAll() {
+      subscription?.cancel()
+    }
+    if case .caller = custody {
+      release()
+    }
+  }
+
+  /// Lets go of everything and returns the subscriptions.
+  private func takeAll() -> ContiguousArray<(any Subscription)?> {
+    var subscriptions = ContiguousArray<(any Subscription)?>()
+    var queue = RingBuffer<(entry: Entry, index: Int)>()
+    lock.withLock {
+      isOver = true
+      swap(&queue, &self.queue)
+      swap(&subscriptions, &self.subscriptions)
+    }
+    return subscriptions
+  }
+
+  @usableFromInline var description: String { "CombineLatest" }
+
+  @usableFromInline var customMirror: Mirror {
+    let subscriptions = lock.withLock { self.subscriptions }
+    let children: [Mirror.Child] = [
+      ("upstreamSubscriptions", Array(subscriptions)), ("demand", demand.value),
+    ]
+    return Mirror(self, children: children)
+  }
+
+  @usableFromInline var playgroundDescription: Any { description }
+}

@@ -1,0 +1,288 @@
+/// The values of up to four upstreams that wait for their counterparts.
+@usableFromInline
+struct ZipQueues<A, B, C, D> {
+  @usableFromInline var a = RingBuffer<A>()
+  @usableFromInline var b = RingBuffer<B>()
+  @usableFromInline var c = RingBuffer<C>()
+  @usableFromInline var d = RingBuffer<D>()
+  /// A bit for each queue that is not empty.
+  @usableFromInline var filled: UInt8 = 0
+
+  @inlinable
+  init() {}
+
+  @inlinable
+  mutating func append(_ entry: OneOfFour<A, B, C, D>) {
+    switch entry {
+    case .a(let value):
+      a.append(value)
+      filled |= 1
+    case .b(let value):
+      b.append(value)
+      filled |= 2
+    case .c(let value):
+      c.append(value)
+      filled |= 4
+    case .d(let value):
+      d.append(value)
+      filled |= 8
+    }
+  }
+
+  @inlinable mutating func takeA() -> A { Self.take(&a, &filled, 1) }
+  @inlinable mutating func takeB() -> B { Self.take(&b, &filled, 2) }
+  @inlinable mutating func takeC() -> C { Self.take(&c, &filled, 4) }
+  @inlinable mutating func takeD() -> D { Self.take(&d, &filled, 8) }
+
+  @inlinable
+  static func take<Value>(_ queue: inout RingBuffer<Value>, _ filled: inout UInt8, _ bit: UInt8) -> Value {
+    let value = queue.popFirst()
+    if queue.isEmpty { filled &= ~bit }
+    return value.unsafelyUnwrapped
+  }
+}
+
+/// Combines the first values of all upstreams, then the second, and so on: the subscription of all the `Zip` publishers.
+///
+/// A request goes to all upstreams. What downstream asks for while it is getting a value is asked of all
+/// others by request, and of the upstream whose value completed the combination by what is returned to it. Requests are made
+/// outside the gate, so that upstreams that deliver at once get their values through.
+@usableFromInline
+final class ZipCoordinator<A, B, C, D, Failure, Downstream: Subscriber>: CombiningCoordinator,
+  CustomStringConvertible,
+  CustomReflectable, CustomPlaygroundDisplayConvertible
+where Downstream.Failure == Failure {
+  @usableFromInline typealias Entry = OneOfFour<A, B, C, D>
+  @usableFromInline typealias Queues = ZipQueues<A, B, C, D>
+  @usableFromInline typealias Output = Downstream.Input
+
+  @inlinable static var name: StaticString { "Zip" }
+
+  @usableFromInline let take: (inout Queues) -> Output
+  /// A bit for each upstream.
+  @usableFromInline let all: UInt8
+
+  /// Closed until downstream has its subscription.
+  @usableFromInline let gate = Gate(isBusy: true)
+  /// Belongs to whoever is inside the gate.
+  @usableFromInline @exclusivity(unchecked) var downstream: Downstream?
+
+  @usableFromInline let lock = Lock()
+  // Guarded by the lock.
+  @usableFromInline @exclusivity(unchecked) var queues = Queues()
+  @usableFromInline @exclusivity(unchecked) var subscriptions: ContiguousArray<(any Subscription)?>
+  @usableFromInline @exclusivity(unchecked) var connected: UInt8 = 0
+  @usableFromInline @exclusivity(unchecked) var finished: UInt8 = 0
+  @usableFromInline @exclusivity(unchecked) var terminal: Subscribers.Completion<Failure>?
+  @usableFromInline @exclusivity(unchecked) var isOver = false
+  /// What is asked for while downstream is getting something, to be passed on after that.
+  @usableFromInline @exclusivity(unchecked) var pending = Subscribers.Demand.none
+  @usableFromInline @exclusivity(unchecked) var isTelling = true
+
+  /// - Parameters:
+  ///   - count: How many upstreams there are.
+  ///   - take: Takes the first value of each queue that is used.
+  @inlinable
+  init(downstream: Downstream, count: Int, take: @escaping (inout Queues) -> Output) {
+    self.downstream = downstream
+    self.take = take
+    all = (1 << count) - 1
+    subscriptions = ContiguousArray(repeating: nil, count: count)
+  }
+
+  @inlinable
+  func side<Input>(
+    _ index: Int, _ wrap: @escaping (Input) -> Entry
+  ) -> CombiningSide<Input, Failure, ZipCoordinator> {
+    CombiningSide(self, index: index, wrap: wrap)
+  }
+
+  // From the upstreams.
+
+  @usableFromInline
+  func connect(_ subscription: any Subscription, from index: Int) {
+    var isAccepted = false
+    let isReady = lock.withLock {
+      let bit: UInt8 = 1 << UInt8(index)
+      guard !isOver, connected & bit == 0 else { return false }
+      isAccepted = true
+      connected |= bit
+      subscriptions[index] = subscription
+      return connected == all
+    }
+    if !isAccepted { return subscription.cancel() }
+    if isReady {
+      downstream?.receive(subscription: self)
+      var asked = Subscribers.Demand.none
+      lock.withLock {
+        swap(&asked, &pending)
+        isTelling = false
+      }
+      _ = run(nil, adding: asked, sender: nil)
+    }
+  }
+
+  @inlinable
+  func receive(_ entry: Entry, from index: Int) -> Subscribers.Demand {
+    var output: Output?
+    let isReady = lock.withLock {
+      guard !isOver, terminal == nil else { return false }
+      queues.append(entry)
+      guard queues.filled == all else { return false }
+      if gate.enter() { output = lockedTake() }
+      return true
+    }
+    guard isReady else { return .none }
+    if let output {
+      return run(output, adding: .none, sender: index)
+    }
+    return gate.knock() ? run(nil, adding: .none, sender: index) : .none
+  }
+
+  @usableFromInline
+  func complete(_ completion: Subscribers.Completion<Failure>, from index: Int) {
+    var released: (any Subscription)?
+    let isEnding = lock.withLock {
+      guard !isOver, terminal == nil else { return false }
+      if case .finished = completion {
+        let bit: UInt8 = 1 << UInt8(index)
+        finished |= bit
+        swap(&released, &subscriptions[index])
+        if queues.filled & bit != 0 { return false }
+      }
+      terminal = completion
+      return true
+    }
+    if isEnding, gate.knock() {
+      _ = run(nil, adding: .none, sender: nil)
+    }
+  }
+
+  // Inside the gate.
+
+  /// Takes the next combination, if there is one. Called with the lock held.
+  @inlinable
+  func lockedTake() -> Output? {
+    guard queues.filled == all else { return nil }
+    let output = take(&queues)
+    if finished & ~queues.filled != 0, terminal == nil {
+      terminal = .finished
+    }
+    isTelling = true
+    return output
+  }
+
+  /// Takes the next combination, or finds that there will be none. Called with the lock held.
+  @inlinable
+  func lockedLook(_ isEnding: inout Bool) -> Output? {
+    let next = lockedTake()
+    isEnding = next == nil && terminal != nil
+    return next
+  }
+
+  /// Delivers a combination, or looks for one, and what has come meanwhile, leaves, and passes on what was asked for.
+  ///
+  /// - Parameter sender: The upstream whose value is being received, if any.
+  /// - Returns: How many more values are wanted from the sender.
+  @inlinable
+  func run(
+    _ first: Output?, adding asked: Subscribers.Demand, sender: Int?
+  ) -> Subscribers.Demand {
+    var isEnding = false
+    var next = first ?? lock.withLock { lockedLook(&isEnding) }
+    var asked = asked
+    while true {
+      while let output = next {
+        let more = downstream.unsafelyUnwrapped.receive(output)
+        next = lock.withLock {
+          asked += more + pending
+          pending = .none
+          isTelling = false
+          return lockedLook(&isEnding)
+        }
+      }
+      if isEnding {
+        finish()
+        return .none
+      }
+      if gate.leave() { break }
+      guard gate.answer() else {
+        downstream = nil
+        return .none
+      }
+      next = lock.withLock { lockedLook(&isEnding) }
+    }
+    if asked > .none {
+      pass(asked, except: sender)
+    }
+    return asked
+  }
+
+  @usableFromInline
+  func pass(_ demand: Subscribers.Demand, except sender: Int?) {
+    let subscriptions = lock.withLock { self.subscriptions }
+    for (index, subscription) in subscriptions.enumerated() where index != sender {
+      subscription?.request(demand)
+    }
+  }
+
+  @usableFromInline
+  func finish() {
+    let target = downstream
+    downstream = nil
+    guard case .insider = gate.end() else { return }
+    let completion = lock.withLock { terminal }
+    for subscription in takeAll() {
+      subscription?.cancel()
+    }
+    if let completion {
+      target?.receive(completion: completion)
+    }
+  }
+
+  // From downstream.
+
+  @usableFromInline
+  func request(_ demand: Subscribers.Demand) {
+    demand.assertNonZero()
+    let subscriptions: ContiguousArray<(any Subscription)?> = lock.withLock {
+      if isTelling {
+        pending += demand
+        return []
+      }
+      return self.subscriptions
+    }
+    for subscription in subscriptions {
+      subscription?.request(demand)
+    }
+  }
+
+  @usableFromInline
+  func cancel() {
+    let custody = gate.end()
+    for subscription in takeAll() {
+      subscription?.cancel()
+    }
+    if case .caller = custody {
+      downstream = nil
+    }
+  }
+
+  /// Lets go of everything and returns the subscriptions.
+  private func takeAll() -> ContiguousArray<(any Subscription)?> {
+    var subscriptions = ContiguousArray<(any Subscription)?>()
+    var queues = Queues()
+    lock.withLock {
+      isOver = true
+      swap(&queues, &self.queues)
+      swap(&subscriptions, &self.subscriptions)
+    }
+    return subscriptions
+  }
+
+  @usableFromInline var description: String { "Zip" }
+
+  @usableFromInline var customMirror: Mirror { Mirror(self, children: EmptyCollection()) }
+
+  @usableFromInline var playgroundDescription: Any { description }
+}

@@ -1,0 +1,73 @@
+/// A value of one of up to four upstreams. Places that are not used have the type `Never`.
+@usableFromInline
+enum OneOfFour<A, B, C, D> {
+  case a(A)
+  case b(B)
+  case c(C)
+  case d(D)
+}
+
+/// What makes values out of those of two, three or four upstreams, and is the subscription that downstream gets.
+@usableFromInline
+protocol CombiningCoordinator<Entry, Failure>: Subscription {
+  associatedtype Entry
+  associatedtype Failure: Error
+
+  /// The operator's name in descriptions.
+  static var name: StaticString { get }
+
+  /// Takes an upstream's subscription, or cancels it if there has been one.
+  func connect(_ subscription: any Subscription, from index: Int)
+
+  /// Takes a value; returns how many more are wanted from the same upstream.
+  func receive(_ entry: Entry, from index: Int) -> Subscribers.Demand
+
+  /// Takes an upstream's end.
+  func complete(_ completion: Subscribers.Completion<Failure>, from index: Int)
+}
+
+/// The subscriber of one of the upstreams that are combined.
+@usableFromInline
+final class CombiningSide<Input, Failure, Coordinator: CombiningCoordinator>: Subscriber,
+  CustomStringConvertible, CustomReflectable, CustomPlaygroundDisplayConvertible
+where Coordinator.Failure == Failure {
+  @usableFromInline let coordinator: Coordinator
+  @usableFromInline let index: Int
+  /// Says which of the upstreams a value is from.
+  @usableFromInline let wrap: (Input) -> Coordinator.Entry
+  /// Whether values may come. Used by upstream, which makes one call at a time.
+  @usableFromInline @exclusivity(unchecked) var isOpen = true
+
+  @inlinable
+  init(_ coordinator: Coordinator, index: Int, wrap: @escaping (Input) -> Coordinator.Entry) {
+    self.coordinator = coordinator
+    self.index = index
+    self.wrap = wrap
+  }
+
+  @inlinable
+  func receive(subscription: any Subscription) {
+    coordinator.connect(subscription, from: index)
+  }
+
+  @inlinable
+  func receive(_ input: Input) -> Subscribers.Demand {
+    isOpen ? coordinator.receive(wrap(input), from: index) : .none
+  }
+
+  @inlinable
+  func receive(completion: Subscribers.Completion<Failure>) {
+    if isOpen {
+      isOpen = false
+      coordinator.complete(completion, from: index)
+    }
+  }
+
+  @usableFromInline var description: String { Coordinator.name.description }
+
+  @usableFromInline var customMirror: Mirror {
+    Mirror(self, children: [("parentSubscription", coordinator.combineIdentifier)])
+  }
+
+  @usableFromInline var playgroundDescription: Any { description }
+}
