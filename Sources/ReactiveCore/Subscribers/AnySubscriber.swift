@@ -92,6 +92,9 @@ class AnySubscriberBase<Input, Failure: Error> {
   @usableFromInline
   func receive(completion: Subscribers.Completion<Failure>) {}
 
+  /// The subscriber within, if it is an object.
+  @usableFromInline var object: AnyObject? { nil }
+
   @usableFromInline var combineIdentifier: CombineIdentifier { CombineIdentifier(self) }
 
   @usableFromInline var description: String { "AnySubscriber" }
@@ -122,6 +125,10 @@ final class AnySubscriberBox<S: Subscriber>: AnySubscriberBase<S.Input, S.Failur
   @usableFromInline
   override func receive(completion: Subscribers.Completion<S.Failure>) {
     subscriber.receive(completion: completion)
+  }
+
+  @usableFromInline override var object: AnyObject? {
+    S.self is AnyObject.Type ? subscriber as AnyObject : nil
   }
 
   @usableFromInline override var combineIdentifier: CombineIdentifier { subscriber.combineIdentifier }
