@@ -1,0 +1,147 @@
+import Synchronization
+
+extension Publishers {
+  /// Drops values until another publisher delivers one.
+  public struct DropUntilOutput<Upstream: Publisher, Other: Publisher>: Publisher
+  where Upstream.Failure == Other.Failure {
+    public typealias Output = Upstream.Output
+    public typealias Failure = Upstream.Failure
+
+    /// Where the values come from.
+    public let upstream: Upstream
+    /// The publisher whose first value opens the way.
+    public let other: Other
+
+    /// Builds the publisher from its parts.
+    @inlinable
+    public init(upstream: Upstream, other: Other) {
+      self.upstream = upstream
+      self.other = other
+    }
+
+    @inlinable
+    @inline(__always)
+    public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
+      let inner = DropUntilSubscriber<Output, Failure, S>(downstream: subscriber)
+      subscriber.receive(subscription: inner.link)
+      other.subscribe(DropUntilTrigger<Other.Output, Output, Failure, S>(parent: inner))
+      upstream.receive(subscriber: inner)
+    }
+  }
+}
+
+extension Publishers.DropUntilOutput: Equatable where Upstream: Equatable, Other: Equatable {}
+
+extension Publishers.DropUntilOutput: Sendable where Upstream: Sendable, Other: Sendable {}
+
+/// Known downstream before upstream, and to the other publisher before upstream as well.
+@usableFromInline
+final class DropUntilSubscriber<Input, Failure, Downstream: Subscriber>: Subscriber, CustomStringConvertible,
+  CustomReflectable, CustomPlaygroundDisplayConvertible
+where Downstream.Input == Input, Downstream.Failure == Failure {
+  @usableFromInline let downstream: Downstream
+  @usableFromInline let link: SuccessionLink<Downstream>
+  @usableFromInline let isTriggered = Atomic<Bool>(false)
+
+  @usableFromInline
+  init(downstream: Downstream) {
+    self.downstream = downstream
+    link = SuccessionLink("DropUntilOutput", downstream: downstream, acceptsNone: true)
+  }
+
+  @usableFromInline
+  func receive(subscription: any Subscription) {
+    _ = link.connect(subscription)
+  }
+
+  @inlinable
+  func receive(_ input: Input) -> Subscribers.Demand {
+    guard isTriggered.load(ordering: .acquiring), link.isOpen(0) else { return .none }
+    return downstream.receive(input)
+  }
+
+  @usableFromInline
+  func receive(completion: Subscribers.Completion<Failure>) {
+    let (wasOpen, _, companion) = link.end()
+    companion?.cancel()
+    if wasOpen {
+      downstream.receive(completion: completion)
+    }
+  }
+
+  @usableFromInline
+  func trigger() {
+    isTriggered.store(true, ordering: .releasing)
+    link.takeCompanion()?.cancel()
+  }
+
+  /// The other publisher has ended. If that was without a value, nothing will ever pass.
+  @usableFromInline
+  func triggerCompleted(_ completion: Subscribers.Completion<Failure>) {
+    if isTriggered.load(ordering: .acquiring) { return }
+    let (wasOpen, upstream, _) = link.end()
+    upstream?.cancel()
+    if wasOpen {
+      downstream.receive(completion: completion)
+    }
+  }
+
+  @usableFromInline var description: String { "DropUntilOutput" }
+
+  @usableFromInline var customMirror: Mirror { Mirror(self, children: EmptyCollection()) }
+
+  @usableFromInline var playgroundDescription: Any { description }
+}
+
+/// What the other publisher delivers to.
+@usableFromInline
+struct DropUntilTrigger<Input, UpstreamInput, Failure, Downstream: Subscriber>: Subscriber,
+  CustomStringConvertible, CustomReflectable, CustomPlaygroundDisplayConvertible
+where Downstream.Input == UpstreamInput, Downstream.Failure == Failure {
+  @usableFromInline let parent: DropUntilSubscriber<UpstreamInput, Failure, Downstream>
+
+  @usableFromInline
+  init(parent: DropUntilSubscriber<UpstreamInput, Failure, Downstream>) {
+    self.parent = parent
+  }
+
+  @usableFromInline
+  func receive(subscription: any Subscription) {
+    if parent.link.accompany(subscription) {
+      subscription.request(.max(1))
+    }
+  }
+
+  @usableFromInline
+  func receive(_ input: Input) -> Subscribers.Demand {
+    parent.trigger()
+    return .none
+  }
+
+  @usableFromInline
+  func receive(completion: Subscribers.Completion<Failure>) {
+    parent.triggerCompleted(completion)
+  }
+
+  @usableFromInline var combineIdentifier: CombineIdentifier { parent.combineIdentifier }
+
+  @usableFromInline var description: String { parent.description }
+
+  @usableFromInline var customMirror: Mirror { parent.customMirror }
+
+  @usableFromInline var playgroundDescription: Any { description }
+}
+
+extension Publisher {
+  /// Drops values until another publisher delivers one, which is then cancelled.
+  ///
+  /// The other publisher is subscribed to first and asked for one value. Requests are passed to this publisher at once; values
+  /// dropped count as delivered. If the other publisher ends without a value, the stream ends likewise and this publisher is
+  /// cancelled.
+  @inlinable
+  public func drop<P: Publisher>(
+    untilOutputFrom publisher: P
+  ) -> Publishers.DropUntilOutput<Self, P> where P.Failure == Failure {
+    Publishers.DropUntilOutput(upstream: self, other: publisher)
+  }
+}

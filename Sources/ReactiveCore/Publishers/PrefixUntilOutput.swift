@@ -1,0 +1,182 @@
+import Synchronization
+
+extension Publishers {
+  /// Passes values on until another publisher delivers one.
+  public struct PrefixUntilOutput<Upstream: Publisher, Other: Publisher>: Publisher {
+    public typealias Output = Upstream.Output
+    public typealias Failure = Upstream.Failure
+
+    /// Where the values come from.
+    public let upstream: Upstream
+    /// The publisher whose first value ends the stream.
+    public let other: Other
+
+    /// Builds the publisher from its parts.
+    @inlinable
+    public init(upstream: Upstream, other: Other) {
+      self.upstream = upstream
+      self.other = other
+    }
+
+    @inlinable
+    @inline(__always)
+    public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
+      let inner = PrefixUntilSubscriber<Output, Failure, S>(downstream: subscriber)
+      other.subscribe(PrefixUntilTrigger<Other.Output, Other.Failure, Output, Failure, S>(parent: inner))
+      upstream.receive(subscriber: inner)
+    }
+  }
+}
+
+extension Publishers.PrefixUntilOutput: Sendable where Upstream: Sendable, Other: Sendable {}
+
+/// Two parties have something to tell downstream: upstream, and the other publisher, which ends the stream. The end that comes
+/// while upstream is delivering is told by upstream's thread, right after the value.
+@usableFromInline
+final class PrefixUntilSubscriber<Input, Failure, Downstream: Subscriber>: Subscriber,
+  CustomStringConvertible,
+  CustomReflectable, CustomPlaygroundDisplayConvertible
+where Downstream.Input == Input, Downstream.Failure == Failure {
+  @usableFromInline
+  enum Mark {
+    /// Downstream is being told something.
+    @inlinable static var busy: UInt8 { 1 }
+    /// The other publisher has ended the stream.
+    @inlinable static var over: UInt8 { 2 }
+    /// Downstream knows its subscription, or is being told.
+    @inlinable static var announced: UInt8 { 4 }
+    /// Downstream knows of the end, or is being told.
+    @inlinable static var told: UInt8 { 8 }
+  }
+
+  @usableFromInline let downstream: Downstream
+  @usableFromInline let link: SuccessionLink<Downstream>
+  @usableFromInline let marks = Atomic<UInt8>(0)
+
+  @usableFromInline
+  init(downstream: Downstream) {
+    self.downstream = downstream
+    link = SuccessionLink("PrefixUntilOutput", downstream: downstream, acceptsNone: true)
+  }
+
+  @usableFromInline
+  func receive(subscription: any Subscription) {
+    guard link.connect(subscription) else { return }
+    let old = marks.bitwiseOr(Mark.busy | Mark.announced, ordering: .acquiringAndReleasing).oldValue
+    guard old & Mark.over == 0 else { return }
+    downstream.receive(subscription: link)
+    leave()
+  }
+
+  @inlinable
+  func receive(_ input: Input) -> Subscribers.Demand {
+    guard link.isOpen(0) else { return .none }
+    let old = marks.bitwiseOr(Mark.busy, ordering: .acquiringAndReleasing).oldValue
+    guard old & Mark.over == 0 else { return .none }
+    let more = downstream.receive(input)
+    // A value delivered from within another leaves it to that one.
+    if old & Mark.busy == 0 {
+      leave()
+    }
+    return more
+  }
+
+  /// Stops telling downstream anything; tells it of the end, should that have come meanwhile.
+  @inlinable
+  func leave() {
+    let old = marks.bitwiseAnd(~Mark.busy, ordering: .acquiringAndReleasing).oldValue
+    if old & Mark.over != 0 {
+      tellEnd()
+    }
+  }
+
+  @usableFromInline
+  func tellEnd() {
+    if marks.bitwiseOr(Mark.told, ordering: .acquiringAndReleasing).oldValue & Mark.told == 0 {
+      downstream.receive(completion: .finished)
+    }
+  }
+
+  @usableFromInline
+  func receive(completion: Subscribers.Completion<Failure>) {
+    let (wasOpen, _, companion) = link.end()
+    companion?.cancel()
+    if wasOpen {
+      downstream.receive(completion: completion)
+    }
+  }
+
+  @usableFromInline
+  func trigger() {
+    let (wasOpen, upstream, companion) = link.end()
+    guard wasOpen else { return }
+    upstream?.cancel()
+    companion?.cancel()
+    let old = marks.bitwiseOr(Mark.over, ordering: .acquiringAndReleasing).oldValue
+    if old & Mark.announced == 0 {
+      downstream.receive(subscription: link)
+    }
+    if old & Mark.busy == 0 {
+      tellEnd()
+    }
+  }
+
+  @usableFromInline var description: String { "PrefixUntilOutput" }
+
+  @usableFromInline var customMirror: Mirror { Mirror(self, children: EmptyCollection()) }
+
+  @usableFromInline var playgroundDescription: Any { description }
+}
+
+/// What the other publisher delivers to.
+@usableFromInline
+struct PrefixUntilTrigger<Input, Failure: Error, UpstreamInput, UpstreamFailure, Downstream: Subscriber>:
+  Subscriber, CustomStringConvertible, CustomReflectable, CustomPlaygroundDisplayConvertible
+where Downstream.Input == UpstreamInput, Downstream.Failure == UpstreamFailure {
+  @usableFromInline let parent: PrefixUntilSubscriber<UpstreamInput, UpstreamFailure, Downstream>
+
+  @usableFromInline
+  init(parent: PrefixUntilSubscriber<UpstreamInput, UpstreamFailure, Downstream>) {
+    self.parent = parent
+  }
+
+  @usableFromInline
+  func receive(subscription: any Subscription) {
+    if parent.link.accompany(subscription) {
+      subscription.request(.max(1))
+    }
+  }
+
+  @usableFromInline
+  func receive(_ input: Input) -> Subscribers.Demand {
+    parent.trigger()
+    return .none
+  }
+
+  /// The other publisher has ended without a value: the stream goes on to its own end.
+  @usableFromInline
+  func receive(completion: Subscribers.Completion<Failure>) {
+    _ = parent.link.takeCompanion()
+  }
+
+  @usableFromInline var combineIdentifier: CombineIdentifier { parent.combineIdentifier }
+
+  @usableFromInline var description: String { parent.description }
+
+  @usableFromInline var customMirror: Mirror { parent.customMirror }
+
+  @usableFromInline var playgroundDescription: Any { description }
+}
+
+extension Publisher {
+  /// Passes values on until another publisher delivers one; then cancels both and finishes.
+  ///
+  /// The other publisher is subscribed to first and asked for one value. If it ends without one, values go on to pass. When it
+  /// delivers on one thread while a value is passed on by another, the stream finishes right after that value.
+  @inlinable
+  public func prefix<P: Publisher>(
+    untilOutputFrom publisher: P
+  ) -> Publishers.PrefixUntilOutput<Self, P> {
+    Publishers.PrefixUntilOutput(upstream: self, other: publisher)
+  }
+}

@@ -1,0 +1,178 @@
+/// What an operator does when its upstream has completed.
+@usableFromInline
+enum Succession<Next: Publisher, Failure: Error> {
+  /// Ends likewise, or otherwise.
+  case end(Subscribers.Completion<Failure>)
+  /// Goes on with another publisher, to the end of that.
+  case next(Next)
+}
+
+/// The subscriber of an operator that goes on with another publisher when its upstream has completed in a certain way.
+///
+/// The other publisher is asked for what downstream has asked for and not got.
+@usableFromInline
+final class SuccessionSubscriber<Input, Failure: Error, Next: Publisher, Downstream: Subscriber>: Subscriber,
+  CustomStringConvertible, CustomReflectable, CustomPlaygroundDisplayConvertible
+where Next.Output == Input, Downstream.Input == Input {
+  /// Decides on a completion, given whether it is the first event.
+  @usableFromInline typealias Successor =
+    (Subscribers.Completion<Failure>, _ isEmpty: Bool) -> Succession<Next, Downstream.Failure>
+
+  @usableFromInline let downstream: Downstream
+  @usableFromInline let link: SuccessionLink<Downstream>
+  @usableFromInline @exclusivity(unchecked) var isEmpty = true  // used by one value at a time
+  @usableFromInline let waitsForUpstream: Bool
+  private let name: StaticString
+  private let successor: Successor
+  private let convert: (Next.Failure) -> Downstream.Failure
+
+  private let lock = Lock()
+  private var isAnnounced: Bool  // guarded by the lock: downstream knows its subscription
+  private var held: Subscribers.Completion<Downstream.Failure>?  // guarded by the lock: came before that
+
+  /// - Parameters:
+  ///   - name: The operator's name in descriptions.
+  ///   - waitsForUpstream: Whether downstream gets its subscription when upstream gives one; otherwise `announce()` is to be
+  ///     called.
+  ///   - successor: Decides on the completion of upstream.
+  ///   - convert: The error that downstream gets for one of the other publisher.
+  @usableFromInline
+  init(
+    _ name: StaticString, downstream: Downstream, waitsForUpstream: Bool = true,
+    successor: @escaping Successor, convert: @escaping (Next.Failure) -> Downstream.Failure
+  ) {
+    self.name = name
+    self.downstream = downstream
+    self.waitsForUpstream = waitsForUpstream
+    self.successor = successor
+    self.convert = convert
+    isAnnounced = waitsForUpstream
+    link = SuccessionLink(name, downstream: downstream)
+  }
+
+  /// The same, where errors of the other publisher pass as they are.
+  @usableFromInline
+  convenience init(
+    _ name: StaticString, downstream: Downstream, waitsForUpstream: Bool = true,
+    successor: @escaping Successor
+  ) where Next.Failure == Downstream.Failure {
+    self.init(
+      name, downstream: downstream, waitsForUpstream: waitsForUpstream, successor: successor,
+      convert: { $0 })
+  }
+
+  /// Gives downstream its subscription, and the completion, should that have come.
+  @usableFromInline
+  func announce() {
+    downstream.receive(subscription: link)
+    var held: Subscribers.Completion<Downstream.Failure>?
+    lock.withLock {
+      isAnnounced = true
+      swap(&held, &self.held)
+    }
+    if let held {
+      finish(held)
+    }
+  }
+
+  @usableFromInline
+  func finish(_ completion: Subscribers.Completion<Downstream.Failure>) {
+    let isReady = lock.withLock {
+      if !isAnnounced { held = completion }
+      return isAnnounced
+    }
+    if isReady, link.end().wasOpen {
+      downstream.receive(completion: completion)
+    }
+  }
+
+  @usableFromInline
+  func receive(subscription: any Subscription) {
+    if link.connect(subscription, as: 0), waitsForUpstream {
+      downstream.receive(subscription: link)
+    }
+  }
+
+  @inlinable
+  func receive(_ input: Input) -> Subscribers.Demand {
+    guard link.isOpen(0) else { return ignore() }
+    isEmpty = false
+    if link.isUnlimited {
+      return downstream.receive(input)
+    }
+    link.spend()
+    let more = downstream.receive(input)
+    return more == .none ? .none : link.grant(more, to: 0)
+  }
+
+  /// Ignores a value that comes after the end. One that comes before the beginning stops the program.
+  @usableFromInline
+  func ignore() -> Subscribers.Demand {
+    if link.isAwaitingFirst, waitsForUpstream {
+      violation("Received value before receiving subscription")
+    }
+    return .none
+  }
+
+  @usableFromInline
+  func receive(completion: Subscribers.Completion<Failure>) {
+    if link.isAwaitingFirst, waitsForUpstream {
+      violation("Received completion before receiving subscription")
+    }
+    guard link.advance(from: 0) else { return }
+    switch successor(completion, isEmpty) {
+    case .end(let completion): finish(completion)
+    case .next(let publisher): publisher.subscribe(SuccessorSubscriber(parent: self))
+    }
+  }
+
+  @usableFromInline
+  func receive(completion: Subscribers.Completion<Next.Failure>, ofSuccessor number: Int) {
+    if link.isOpen(number) {
+      finish(completion.mapError(convert))
+    }
+  }
+
+  @usableFromInline var description: String { name.description }
+
+  @usableFromInline var customMirror: Mirror { link.customMirror }
+
+  @usableFromInline var playgroundDescription: Any { description }
+}
+
+/// What the publisher delivers to that takes upstream's place.
+@usableFromInline
+struct SuccessorSubscriber<
+  Input, UpstreamFailure: Error, Failure, Next: Publisher, Downstream: Subscriber
+>: Subscriber, CustomStringConvertible, CustomReflectable, CustomPlaygroundDisplayConvertible
+where Next.Output == Input, Next.Failure == Failure, Downstream.Input == Input {
+  @usableFromInline let parent: SuccessionSubscriber<Input, UpstreamFailure, Next, Downstream>
+
+  @usableFromInline
+  init(parent: SuccessionSubscriber<Input, UpstreamFailure, Next, Downstream>) {
+    self.parent = parent
+  }
+
+  @usableFromInline
+  func receive(subscription: any Subscription) {
+    _ = parent.link.connect(subscription, as: 1)
+  }
+
+  @inlinable
+  func receive(_ input: Input) -> Subscribers.Demand {
+    parent.link.isOpen(1) ? parent.downstream.receive(input) : .none
+  }
+
+  @usableFromInline
+  func receive(completion: Subscribers.Completion<Failure>) {
+    parent.receive(completion: completion, ofSuccessor: 1)
+  }
+
+  @usableFromInline var combineIdentifier: CombineIdentifier { parent.combineIdentifier }
+
+  @usableFromInline var description: String { parent.description }
+
+  @usableFromInline var customMirror: Mirror { parent.customMirror }
+
+  @usableFromInline var playgroundDescription: Any { description }
+}

@@ -1,0 +1,215 @@
+import Synchronization
+
+/// The upstream half of an operator whose upstream changes, or comes after downstream knows of its subscription.
+///
+/// It is what the operator hands downstream as subscription. What downstream has asked for and not got is counted, and asked of
+/// the next upstream when that is attached. Upstreams are numbered from 0. At the end, whichever side it came from, everything
+/// is let go of, so a subscriber that keeps its subscription keeps nothing else alive.
+@usableFromInline
+final class SuccessionLink<Downstream>: Subscription, CustomStringConvertible, CustomReflectable,
+  CustomPlaygroundDisplayConvertible
+{
+  /// Twice the number of the upstream that is expected; one more once it is attached; -1 after the end. Written under the lock.
+  @usableFromInline let place = Atomic<Int>(0)
+
+  /// What is asked for and not delivered, as `DemandWord` counts. Grows under the lock.
+  @usableFromInline let outstanding = Atomic<UInt64>(0)
+
+  private let lock = Lock()
+  private var upstream: (any Subscription)?  // guarded by the lock
+  private var companion: (any Subscription)?  // guarded by the lock: to another publisher; ends with the stream
+  private var hasCompanion = false  // guarded by the lock
+  private var downstream: Downstream?  // guarded by the lock; for the mirror alone
+  private let name: StaticString
+  private let acceptsNone: Bool
+
+  /// - Parameter acceptsNone: Whether a request for nothing is passed on; otherwise it stops the program.
+  @usableFromInline
+  init(_ name: StaticString, downstream: Downstream, acceptsNone: Bool = false) {
+    self.name = name
+    self.downstream = downstream
+    self.acceptsNone = acceptsNone
+  }
+
+  @inlinable var isEnded: Bool { place.load(ordering: .acquiring) < 0 }
+
+  /// Whether this upstream is attached, so that its values may be passed on.
+  @inlinable
+  func isOpen(_ number: Int) -> Bool {
+    place.load(ordering: .acquiring) == 2 * number + 1
+  }
+
+  /// Whether the first upstream is still to come.
+  @inlinable var isAwaitingFirst: Bool { place.load(ordering: .acquiring) == 0 }
+
+  // Attaching.
+
+  /// Attaches the upstream that is expected and asks it for what is outstanding; or cancels the subscription, if this is not
+  /// the one expected or the stream has ended.
+  @usableFromInline
+  func connect(_ subscription: any Subscription, as number: Int? = nil) -> Bool {
+    var asked: UInt64 = 0
+    let isAccepted = lock.withLock {
+      let place = place.load(ordering: .relaxed)
+      guard place >= 0, place % 2 == 0, number == nil || place == 2 * number! else { return false }
+      upstream = subscription
+      asked = outstanding.load(ordering: .relaxed)
+      self.place.store(place + 1, ordering: .releasing)
+      return true
+    }
+    if !isAccepted {
+      subscription.cancel()
+    } else if asked > 0 {
+      subscription.request(DemandWord.demand(asked))
+    }
+    return isAccepted
+  }
+
+  /// Attaches a subscription to another publisher, to be cancelled at the end; cancels it at once if there was one or the stream
+  /// has ended.
+  @usableFromInline
+  func accompany(_ subscription: any Subscription) -> Bool {
+    let isAccepted = lock.withLock {
+      guard !hasCompanion, place.load(ordering: .relaxed) >= 0 else { return false }
+      hasCompanion = true
+      companion = subscription
+      return true
+    }
+    if !isAccepted {
+      subscription.cancel()
+    }
+    return isAccepted
+  }
+
+  /// Lets go of the subscription to another publisher.
+  @usableFromInline
+  func takeCompanion() -> (any Subscription)? {
+    var taken: (any Subscription)?
+    lock.withLock { swap(&taken, &companion) }
+    return taken
+  }
+
+  /// Lets go of the upstream attached, which has completed, and expects the next.
+  ///
+  /// - Returns: Whether it was attached, so that the caller is to bring the next.
+  @usableFromInline
+  func advance(from number: Int? = nil) -> Bool {
+    var upstream: (any Subscription)?
+    let isOurs = lock.withLock {
+      let place = place.load(ordering: .relaxed)
+      guard place >= 0, place % 2 == 1, number == nil || place == 2 * number! + 1 else { return false }
+      swap(&upstream, &self.upstream)
+      self.place.store(place + 1, ordering: .releasing)
+      return true
+    }
+    withExtendedLifetime(upstream) {}
+    return isOurs
+  }
+
+  // Demand.
+
+  @inlinable var isUnlimited: Bool { outstanding.load(ordering: .relaxed) == DemandWord.unlimited }
+
+  /// Counts one value as delivered.
+  @inlinable
+  func spend() {
+    var current = outstanding.load(ordering: .relaxed)
+    while current != 0, current != DemandWord.unlimited {
+      let (isDone, actual) = outstanding.weakCompareExchange(
+        expected: current, desired: current - 1, ordering: .relaxed)
+      if isDone { return }
+      current = actual
+    }
+  }
+
+  /// Called with the lock held, which keeps it in step with `connect`; values are counted off meanwhile.
+  private func lockedAdd(_ demand: Subscribers.Demand) {
+    let more = DemandWord.count(demand)
+    var current = outstanding.load(ordering: .relaxed)
+    while true {
+      let (isDone, actual) = outstanding.weakCompareExchange(
+        expected: current, desired: DemandWord.sum(current, more), ordering: .relaxed)
+      if isDone { return }
+      current = actual
+    }
+  }
+
+  /// Counts what downstream has asked for on receiving a value.
+  ///
+  /// - Returns: What is to be asked of the upstream that delivered the value. If another has taken its place, that has been asked.
+  @usableFromInline
+  func grant(_ demand: Subscribers.Demand, to number: Int) -> Subscribers.Demand {
+    var other: (any Subscription)?
+    let isCurrent = lock.withLock {
+      let place = place.load(ordering: .relaxed)
+      guard place >= 0 else { return false }
+      lockedAdd(demand)
+      if place == 2 * number + 1 { return true }
+      other = upstream
+      return false
+    }
+    other?.request(demand)
+    return isCurrent ? demand : .none
+  }
+
+  @usableFromInline
+  func request(_ demand: Subscribers.Demand) {
+    if !acceptsNone {
+      demand.assertNonZero()
+    }
+    var upstream: (any Subscription)?
+    lock.withLock {
+      if place.load(ordering: .relaxed) >= 0 {
+        lockedAdd(demand)
+        upstream = self.upstream
+      }
+    }
+    upstream?.request(demand)
+  }
+
+  // Ending.
+
+  /// Ends the stream and lets go of everything.
+  ///
+  /// - Returns: Whether it was under way, so that downstream must be told, and what to cancel.
+  @usableFromInline
+  func end() -> (
+    wasOpen: Bool, upstream: (any Subscription)?, companion: (any Subscription)?
+  ) {
+    var upstream: (any Subscription)?
+    var companion: (any Subscription)?
+    var downstream: Downstream?
+    let wasOpen = lock.withLock {
+      swap(&upstream, &self.upstream)
+      swap(&companion, &self.companion)
+      swap(&downstream, &self.downstream)
+      return place.exchange(-1, ordering: .acquiringAndReleasing) >= 0
+    }
+    return (wasOpen, upstream, companion)
+  }
+
+  @usableFromInline
+  func cancel() {
+    let (_, upstream, companion) = end()
+    upstream?.cancel()
+    companion?.cancel()
+  }
+
+  @usableFromInline var description: String { name.description }
+
+  @usableFromInline var customMirror: Mirror {
+    let downstream = lock.withLock { self.downstream }
+    let demand = DemandWord.demand(outstanding.load(ordering: .relaxed))
+    return Mirror(self, children: [("downstream", downstream as Any), ("demand", demand)])
+  }
+
+  @usableFromInline var playgroundDescription: Any { description }
+}
+
+extension DemandWord {
+  /// The demand that a count stands for.
+  @usableFromInline
+  static func demand(_ count: UInt64) -> Subscribers.Demand {
+    count >= unlimited ? .unlimited : .max(Int(count))
+  }
+}
