@@ -94,6 +94,11 @@ final class AsyncBridge<Input, Failure: Error>: Subscriber, @unchecked Sendable 
     }
   }
 
+  /// Asks for the next value and waits for it, even if the task is cancelled.
+  func nextThoughCancelled() async -> Answer {
+    await withCheckedContinuation { wait($0) }
+  }
+
   private func wait(_ continuation: Continuation) {
     var subscription: (any Subscription)?
     var answer: Answer?
