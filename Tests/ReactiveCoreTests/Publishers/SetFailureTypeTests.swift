@@ -10,8 +10,9 @@ import Testing
     source.send(completion: .finished)
     #expect(rig.take() == [.subscription("Manual"), .requested(.max(1)), .value(1), .finished])
     #expect(source.subscriber?.description == "SetFailureType")
-    let twice = Just(1).setFailureType(to: CancellationError.self).setFailureType(to: Oops.self)
-    #expect(type(of: twice) == Publishers.SetFailureType<Just<Int>, Oops>.self)
+    let once = Deferred { Just(1) }.setFailureType(to: CancellationError.self)
+    let twice = once.setFailureType(to: Oops.self)
+    #expect(type(of: twice) == Publishers.SetFailureType<Deferred<Just<Int>>, Oops>.self)
   }
 
   @Test func cancellationReachesTheSource() {

@@ -1,0 +1,182 @@
+// Combine's operators on a sequence do their work when they are called, and return a publisher of the result. They iterate the
+// sequence then, so it must have an end.
+extension Publishers.Sequence {
+  /// Delivers what a function makes of each element.
+  @inlinable
+  public func map<T>(_ transform: (Output) -> T) -> Publishers.Sequence<[T], Failure> {
+    Publishers.Sequence<[T], Failure>(sequence: sequence.map(transform))
+  }
+
+  /// Delivers what a function makes of each element, unless that is nil.
+  @inlinable
+  public func compactMap<T>(_ transform: (Output) -> T?) -> Publishers.Sequence<[T], Failure> {
+    Publishers.Sequence<[T], Failure>(sequence: sequence.compactMap(transform))
+  }
+
+  /// Delivers the elements that a function picks.
+  @inlinable
+  public func filter(_ isIncluded: (Output) -> Bool) -> Publishers.Sequence<[Output], Failure> {
+    Publishers.Sequence<[Output], Failure>(sequence: sequence.filter(isIncluded))
+  }
+
+  /// Delivers the running result of a function over the elements so far.
+  @inlinable
+  public func scan<T>(
+    _ initialResult: T, _ nextPartialResult: (T, Output) -> T
+  ) -> Publishers.Sequence<[T], Failure> {
+    var result = initialResult
+    return map { element in
+      result = nextPartialResult(result, element)
+      return result
+    }
+  }
+
+  /// Delivers the elements with a value in place of each nil.
+  @inlinable
+  public func replaceNil<T>(with output: T) -> Publishers.Sequence<[Output], Failure> where Output == T? {
+    map { $0 ?? output }
+  }
+
+  /// Delivers nothing.
+  @inlinable
+  public func ignoreOutput() -> Empty<Output, Failure> {
+    Empty()
+  }
+
+  /// Delivers the elements as if there might be an error.
+  @inlinable
+  public func setFailureType<E: Error>(to error: E.Type) -> Publishers.Sequence<Elements, E> {
+    Publishers.Sequence<Elements, E>(sequence: sequence)
+  }
+}
+
+// Questions about all elements.
+extension Publishers.Sequence {
+  /// Delivers all elements in an array.
+  @inlinable
+  public func collect() -> Result<[Output], Failure>.Publisher {
+    Result.Publisher(.success(Array(sequence)))
+  }
+
+  /// Delivers the result of a function over all elements.
+  @inlinable
+  public func reduce<T>(
+    _ initialResult: T, _ nextPartialResult: (T, Output) -> T
+  ) -> Result<T, Failure>.Publisher {
+    Result.Publisher(.success(sequence.reduce(initialResult, nextPartialResult)))
+  }
+
+  /// Delivers the result of a function over all elements, or fails if it throws.
+  @inlinable
+  public func tryReduce<T>(
+    _ initialResult: T, _ nextPartialResult: (T, Output) throws -> T
+  ) -> Result<T, any Error>.Publisher {
+    Result.Publisher(Result { try sequence.reduce(initialResult, nextPartialResult) })
+  }
+
+  /// Delivers whether all elements satisfy a function.
+  @inlinable
+  public func allSatisfy(_ predicate: (Output) -> Bool) -> Result<Bool, Failure>.Publisher {
+    Result.Publisher(.success(sequence.allSatisfy(predicate)))
+  }
+
+  /// Delivers whether all elements satisfy a function, or fails if it throws.
+  @inlinable
+  public func tryAllSatisfy(_ predicate: (Output) throws -> Bool) -> Result<Bool, any Error>.Publisher {
+    Result.Publisher(Result { try sequence.allSatisfy(predicate) })
+  }
+
+  /// Delivers whether any element satisfies a function.
+  @inlinable
+  public func contains(where predicate: (Output) -> Bool) -> Result<Bool, Failure>.Publisher {
+    Result.Publisher(.success(sequence.contains(where: predicate)))
+  }
+
+  /// Delivers whether any element satisfies a function, or fails if it throws.
+  @inlinable
+  public func tryContains(where predicate: (Output) throws -> Bool) -> Result<Bool, any Error>.Publisher {
+    Result.Publisher(Result { try sequence.contains(where: predicate) })
+  }
+}
+
+// Positions.
+extension Publishers.Sequence {
+  /// Delivers the elements but the first.
+  @inlinable
+  public func dropFirst(_ count: Int = 1) -> Publishers.Sequence<DropFirstSequence<Elements>, Failure> {
+    Publishers.Sequence<DropFirstSequence<Elements>, Failure>(sequence: sequence.dropFirst(count))
+  }
+
+  /// Delivers the elements from the first that does not satisfy a function.
+  @inlinable
+  public func drop(
+    while predicate: (Output) -> Bool
+  ) -> Publishers.Sequence<DropWhileSequence<Elements>, Failure> {
+    Publishers.Sequence<DropWhileSequence<Elements>, Failure>(sequence: sequence.drop(while: predicate))
+  }
+
+  /// Delivers the first elements.
+  @inlinable
+  public func prefix(_ maxLength: Int) -> Publishers.Sequence<PrefixSequence<Elements>, Failure> {
+    Publishers.Sequence<PrefixSequence<Elements>, Failure>(sequence: sequence.prefix(maxLength))
+  }
+
+  /// Delivers the elements up to the first that does not satisfy a function.
+  @inlinable
+  public func prefix(while predicate: (Output) -> Bool) -> Publishers.Sequence<[Output], Failure> {
+    Publishers.Sequence<[Output], Failure>(sequence: sequence.prefix(while: predicate))
+  }
+}
+
+extension Publishers.Sequence where Elements.Element: Equatable {
+  /// Delivers the elements that differ from the one before.
+  @inlinable
+  public func removeDuplicates() -> Publishers.Sequence<[Output], Failure> {
+    var last: Output?
+    return filter { element in
+      defer { last = element }
+      return element != last
+    }
+  }
+
+  /// Delivers whether an element equals a value.
+  @inlinable
+  public func contains(_ output: Output) -> Result<Bool, Failure>.Publisher {
+    Result.Publisher(.success(sequence.contains(output)))
+  }
+}
+
+// What may be missing cannot be an error as well.
+extension Publishers.Sequence where Failure == Never {
+  /// Delivers the least element; the first of those that are equal.
+  @inlinable
+  public func min(by areInIncreasingOrder: (Output, Output) -> Bool) -> Optional<Output>.Publisher {
+    Optional.Publisher(sequence.min(by: areInIncreasingOrder))
+  }
+
+  /// Delivers the greatest element; the first of those that are equal.
+  @inlinable
+  public func max(by areInIncreasingOrder: (Output, Output) -> Bool) -> Optional<Output>.Publisher {
+    Optional.Publisher(sequence.max(by: areInIncreasingOrder))
+  }
+
+  /// Delivers the first element that satisfies a function.
+  @inlinable
+  public func first(where predicate: (Output) -> Bool) -> Optional<Output>.Publisher {
+    Optional.Publisher(sequence.first(where: predicate))
+  }
+}
+
+extension Publishers.Sequence where Elements.Element: Comparable, Failure == Never {
+  /// Delivers the least element; the first of those that are equal.
+  @inlinable
+  public func min() -> Optional<Output>.Publisher {
+    Optional.Publisher(sequence.min())
+  }
+
+  /// Delivers the greatest element; the first of those that are equal.
+  @inlinable
+  public func max() -> Optional<Output>.Publisher {
+    Optional.Publisher(sequence.max())
+  }
+}
