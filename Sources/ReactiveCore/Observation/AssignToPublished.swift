@@ -1,8 +1,8 @@
 extension Publisher where Failure == Never {
   /// Sets a published property to each value: `publisher.assign(to: &object.$name)`.
   ///
-  /// Asks for everything. The subscription lives as long as the property, and is cancelled when that is released; the object is not
-  /// kept alive by it.
+  /// Asks for everything. The subscription lives as long as the property, and is cancelled when that is
+  /// released; the object is not kept alive by it.
   public func assign(to published: inout Published<Output>.Publisher) {
     subscribe(AssignToPublished(published.store))
   }

@@ -21,8 +21,9 @@ public protocol ObservableObject: AnyObject {
 extension ObservableObject where ObjectWillChangePublisher == ObservableObjectPublisher {
   /// Tells before each change of a `@Published` property. The same for as long as the object lives.
   ///
-  /// The properties are found by reflection: all stored properties are read when this is used first, so no other thread may be
-  /// setting one then that isn't published. Those of a type that has a mirror of its own are found if that mirror shows them.
+  /// The properties are found by reflection: all stored properties are read when this is used first, so no
+  /// other thread may be setting one then that isn't published. Those of a type that has a mirror of its own
+  /// are found if that mirror shows them.
   public var objectWillChange: ObservableObjectPublisher {
     var properties: [any ObservedProperty] = []
     var mirror: Mirror? = Mirror(reflecting: self)
@@ -41,8 +42,9 @@ extension ObservableObject where ObjectWillChangePublisher == ObservableObjectPu
 
 /// Where the publishers of objects are made, one for each.
 ///
-/// They are kept in the published properties. For an object that has none, they are kept here, beside a weak reference to the object.
-/// References to objects that are gone are removed whenever there are twice as many entries as after the last time.
+/// They are kept in the published properties. For an object that has none, they are kept here, beside a weak
+/// reference to the object. References to objects that are gone are removed whenever there are twice as many
+/// entries as after the last time.
 private final class PublisherTable: @unchecked Sendable {
   // Sendable because the lock guards all fields.
 

@@ -1,8 +1,8 @@
 /// Publishes a property of a class: `$name` is a publisher of the values of `name`.
 ///
-/// A subscriber gets the current value when it asks for values, then each new one *before* the property changes: who reads the
-/// property while receiving a value gets the one before. One that has asked for fewer values than there were gets the latest when
-/// it asks again.
+/// A subscriber gets the current value when it asks for values, then each new one *before* the property
+/// changes: who reads the property while receiving a value gets the one before. One that has asked for fewer
+/// values than there were gets the latest when it asks again.
 ///
 ///     final class Weather {
 ///       @Published var temperature = 20.0
@@ -11,8 +11,9 @@
 ///     let subscription = weather.$temperature.sink { print("now \($0), before \(weather.temperature)") }
 ///     weather.temperature = 25
 ///
-/// The property may be read and set from any thread. A value set while another is being published, by a subscriber or by another
-/// thread, takes effect at once and is published right after the other by whoever is publishing; so the value set last remains.
+/// The property may be read and set from any thread. A value set while another is being published, by a
+/// subscriber or by another thread, takes effect at once and is published right after the other by whoever is
+/// publishing; so the value set last remains.
 @propertyWrapper
 public struct Published<Value> {
   let store: PublishedStore<Value>

@@ -42,8 +42,8 @@ final class PublishedStore<Value> {
 
   private func publish(_ value: Value, through subject: CurrentValueSubject<Value, Never>) {
     subject.send(value)
-    // Not `value`: a value set meanwhile counts, and was the later. Both are read and written under the lock, so that the
-    // property does not go back.
+    // Not `value`: a value set meanwhile counts, and was the later. Both are read and written under the lock,
+    // so that the property does not go back.
     var old = value
     lock.withLock {
       var latest = subject.value
@@ -52,7 +52,8 @@ final class PublishedStore<Value> {
     }
   }
 
-  /// What subscribers are told through. Its value is that of the property, or the one that the property will have next.
+  /// What subscribers are told through. Its value is that of the property, or the one that the property will
+  /// have next.
   var subject: CurrentValueSubject<Value, Never> {
     lock.withLock {
       if let published { return published }

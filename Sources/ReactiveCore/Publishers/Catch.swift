@@ -37,8 +37,8 @@ extension Publishers {
 extension Publisher {
   /// Goes on with another publisher when this one fails.
   ///
-  /// What was asked for and not delivered by then is asked of the other publisher. Cancelling cancels whichever of the two is under
-  /// way. If the other one fails, the stream fails with its error.
+  /// What was asked for and not delivered by then is asked of the other publisher. Cancelling cancels
+  /// whichever of the two is under way. If the other one fails, the stream fails with its error.
   ///
   /// - Parameter handler: Makes the other publisher. Called once at most.
   @inlinable

@@ -43,7 +43,8 @@ private struct DecodeStage<Output: Decodable, Coder: TopLevelDecoder, UpstreamFa
 }
 
 extension Publisher {
-  /// Passes on what a decoder makes of each value. If the decoder throws, cancels upstream and fails with that error.
+  /// Passes on what a decoder makes of each value. If the decoder throws, cancels upstream and fails with
+  /// that error.
   public func decode<Item: Decodable, Coder: TopLevelDecoder>(
     type: Item.Type, decoder: Coder
   ) -> Publishers.Decode<Self, Item, Coder> where Output == Coder.Input {

@@ -135,9 +135,9 @@ where Downstream.Input == UpstreamInput, Downstream.Failure == Failure {
 extension Publisher {
   /// Drops values until another publisher delivers one, which is then cancelled.
   ///
-  /// The other publisher is subscribed to first and asked for one value. Requests are passed to this publisher at once; values
-  /// dropped count as delivered. If the other publisher ends without a value, the stream ends likewise and this publisher is
-  /// cancelled.
+  /// The other publisher is subscribed to first and asked for one value. Requests are passed to this
+  /// publisher at once; values dropped count as delivered. If the other publisher ends without a value, the
+  /// stream ends likewise and this publisher is cancelled.
   @inlinable
   public func drop<P: Publisher>(
     untilOutputFrom publisher: P

@@ -44,7 +44,8 @@ private struct EncodeStage<Input: Encodable, Coder: TopLevelEncoder, UpstreamFai
 }
 
 extension Publisher where Output: Encodable {
-  /// Passes on each value as an encoder encodes it. If the encoder throws, cancels upstream and fails with that error.
+  /// Passes on each value as an encoder encodes it. If the encoder throws, cancels upstream and fails with
+  /// that error.
   public func encode<Coder: TopLevelEncoder>(encoder: Coder) -> Publishers.Encode<Self, Coder> {
     Publishers.Encode(upstream: self, encoder: encoder)
   }

@@ -1,7 +1,8 @@
 extension Future where Failure == Never {
   /// The result, once there is one.
   ///
-  /// The future has its result sooner or later whatever becomes of the task, so cancelling the task does not end the wait.
+  /// The future has its result sooner or later whatever becomes of the task, so cancelling the task does not
+  /// end the wait.
   public var value: Output {
     get async {
       let bridge = AsyncBridge<Output, Never>()

@@ -1,5 +1,5 @@
-// Combine's operators on a value that may be missing do their work when they are called, and return a publisher of the result.
-// Where there is no value, there is no result either.
+// Combine's operators on a value that may be missing do their work when they are called, and return a
+// publisher of the result. Where there is no value, there is no result either.
 extension Optional.Publisher {
   /// Delivers what a function makes of the value.
   @inlinable

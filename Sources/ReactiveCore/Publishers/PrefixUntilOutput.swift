@@ -30,8 +30,8 @@ extension Publishers {
 
 extension Publishers.PrefixUntilOutput: Sendable where Upstream: Sendable, Other: Sendable {}
 
-/// Two parties have something to tell downstream: upstream, and the other publisher, which ends the stream. The end that comes
-/// while upstream is delivering is told by upstream's thread, right after the value.
+/// Two parties have something to tell downstream: upstream, and the other publisher, which ends the stream.
+/// The end that comes while upstream is delivering is told by upstream's thread, right after the value.
 @usableFromInline
 final class PrefixUntilSubscriber<Input, Failure, Downstream: Subscriber>: Subscriber,
   CustomStringConvertible,
@@ -171,8 +171,9 @@ where Downstream.Input == UpstreamInput, Downstream.Failure == UpstreamFailure {
 extension Publisher {
   /// Passes values on until another publisher delivers one; then cancels both and finishes.
   ///
-  /// The other publisher is subscribed to first and asked for one value. If it ends without one, values go on to pass. When it
-  /// delivers on one thread while a value is passed on by another, the stream finishes right after that value.
+  /// The other publisher is subscribed to first and asked for one value. If it ends without one, values go on
+  /// to pass. When it delivers on one thread while a value is passed on by another, the stream finishes right
+  /// after that value.
   @inlinable
   public func prefix<P: Publisher>(
     untilOutputFrom publisher: P

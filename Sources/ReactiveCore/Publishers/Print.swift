@@ -104,8 +104,8 @@ private final class PrintSubscription<Downstream>: Subscription, CustomStringCon
 
 /// Writes lines to a stream, one after another, each with one call.
 ///
-/// No lock is held while the stream writes: a line that comes meanwhile, from another thread or from the stream itself, is left to
-/// the caller that is writing.
+/// No lock is held while the stream writes: a line that comes meanwhile, from another thread or from the
+/// stream itself, is left to the caller that is writing.
 private final class LinePrinter {
   private let prefix: String
   private var stream: any TextOutputStream  // belongs to the caller that writes
@@ -155,7 +155,8 @@ private struct StandardOutput: TextOutputStream {
 }
 
 extension Publisher {
-  /// Prints a line for everything that happens in the stream, on the thread where it happens and before it is passed on.
+  /// Prints a line for everything that happens in the stream, on the thread where it happens and before it is
+  /// passed on.
   ///
   ///     receive subscription: (PassthroughSubject)
   ///     request unlimited

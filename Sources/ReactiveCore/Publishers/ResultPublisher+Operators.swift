@@ -1,4 +1,5 @@
-// Combine's operators on a value or an error do their work when they are called, and return a publisher of the result.
+// Combine's operators on a value or an error do their work when they are called, and return a publisher of
+// the result.
 extension Result.Publisher {
   /// Delivers what a function makes of the value.
   @inlinable

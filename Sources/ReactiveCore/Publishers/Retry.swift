@@ -30,8 +30,8 @@ extension Publishers.Retry: Equatable where Upstream: Equatable {}
 
 extension Publishers.Retry: Sendable where Upstream: Sendable {}
 
-/// Subscribes again in a loop: a failure that comes while the loop runs is noted for it. So the stack does not grow, however
-/// often upstream fails at once.
+/// Subscribes again in a loop: a failure that comes while the loop runs is noted for it. So the stack does
+/// not grow, however often upstream fails at once.
 @usableFromInline
 final class RetrySubscriber<Upstream: Publisher, Input, Failure, Downstream: Subscriber>: Subscriber,
   CustomStringConvertible, CustomReflectable, CustomPlaygroundDisplayConvertible
@@ -143,8 +143,8 @@ where
 extension Publisher {
   /// Subscribes to this publisher again when it fails.
   ///
-  /// What was asked for and not delivered by then is asked of it again. When it fails once more after the last time, the stream
-  /// fails with that error. However often it fails, the stack does not grow.
+  /// What was asked for and not delivered by then is asked of it again. When it fails once more after the
+  /// last time, the stream fails with that error. However often it fails, the stack does not grow.
   ///
   /// - Parameter retries: How often to subscribe again; with 0, never; with a negative number, as often as it fails.
   @inlinable

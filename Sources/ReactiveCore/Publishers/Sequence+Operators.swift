@@ -1,5 +1,5 @@
-// Combine's operators on a sequence do their work when they are called, and return a publisher of the result. They iterate the
-// sequence then, so it must have an end.
+// Combine's operators on a sequence do their work when they are called, and return a publisher of the result.
+// They iterate the sequence then, so it must have an end.
 extension Publishers.Sequence {
   /// Delivers what a function makes of each element.
   @inlinable

@@ -39,8 +39,8 @@ extension Publishers {
 extension Publisher {
   /// Goes on with another publisher when this one fails, or fails with another error.
   ///
-  /// What was asked for and not delivered by then is asked of the other publisher. Cancelling cancels whichever of the two is under
-  /// way.
+  /// What was asked for and not delivered by then is asked of the other publisher. Cancelling cancels
+  /// whichever of the two is under way.
   ///
   /// - Parameter handler: Makes the other publisher, or throws what to fail with. Called once at most.
   @inlinable

@@ -7,7 +7,8 @@ enum Succession<Next: Publisher, Failure: Error> {
   case next(Next)
 }
 
-/// The subscriber of an operator that goes on with another publisher when its upstream has completed in a certain way.
+/// The subscriber of an operator that goes on with another publisher when its upstream has completed in a
+/// certain way.
 ///
 /// The other publisher is asked for what downstream has asked for and not got.
 @usableFromInline

@@ -1,15 +1,18 @@
 import Synchronization
 
-/// The upstream half of an operator whose upstream changes, or comes after downstream knows of its subscription.
+/// The upstream half of an operator whose upstream changes, or comes after downstream knows of its
+/// subscription.
 ///
-/// It is what the operator hands downstream as subscription. What downstream has asked for and not got is counted, and asked of
-/// the next upstream when that is attached. Upstreams are numbered from 0. At the end, whichever side it came from, everything
-/// is let go of, so a subscriber that keeps its subscription keeps nothing else alive.
+/// It is what the operator hands downstream as subscription. What downstream has asked for and not got is
+/// counted, and asked of the next upstream when that is attached. Upstreams are numbered from 0. At the end,
+/// whichever side it came from, everything is let go of, so a subscriber that keeps its subscription keeps
+/// nothing else alive.
 @usableFromInline
 final class SuccessionLink<Downstream>: Subscription, CustomStringConvertible, CustomReflectable,
   CustomPlaygroundDisplayConvertible
 {
-  /// Twice the number of the upstream that is expected; one more once it is attached; -1 after the end. Written under the lock.
+  /// Twice the number of the upstream that is expected; one more once it is attached; -1 after the end.
+  /// Written under the lock.
   @usableFromInline let place = Atomic<Int>(0)
 
   /// What is asked for and not delivered, as `DemandWord` counts. Grows under the lock.
@@ -17,7 +20,8 @@ final class SuccessionLink<Downstream>: Subscription, CustomStringConvertible, C
 
   private let lock = Lock()
   private var upstream: (any Subscription)?  // guarded by the lock
-  private var companion: (any Subscription)?  // guarded by the lock: to another publisher; ends with the stream
+  /// To another publisher; ends with the stream. Guarded by the lock.
+  private var companion: (any Subscription)?
   private var hasCompanion = false  // guarded by the lock
   private var downstream: Downstream?  // guarded by the lock; for the mirror alone
   private let name: StaticString
@@ -44,8 +48,8 @@ final class SuccessionLink<Downstream>: Subscription, CustomStringConvertible, C
 
   // Attaching.
 
-  /// Attaches the upstream that is expected and asks it for what is outstanding; or cancels the subscription, if this is not
-  /// the one expected or the stream has ended.
+  /// Attaches the upstream that is expected and asks it for what is outstanding; or cancels the subscription,
+  /// if this is not the one expected or the stream has ended.
   @usableFromInline
   func connect(_ subscription: any Subscription, as number: Int? = nil) -> Bool {
     var asked: UInt64 = 0
@@ -65,8 +69,8 @@ final class SuccessionLink<Downstream>: Subscription, CustomStringConvertible, C
     return isAccepted
   }
 
-  /// Attaches a subscription to another publisher, to be cancelled at the end; cancels it at once if there was one or the stream
-  /// has ended.
+  /// Attaches a subscription to another publisher, to be cancelled at the end; cancels it at once if there
+  /// was one or the stream has ended.
   @usableFromInline
   func accompany(_ subscription: any Subscription) -> Bool {
     let isAccepted = lock.withLock {
