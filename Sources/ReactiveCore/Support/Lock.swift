@@ -6,16 +6,16 @@ import Synchronization
 /// subscribers and closures of their users, which need not be `Sendable`, so the lock holds nothing itself; each owner
 /// says which of its fields it guards.
 @usableFromInline
-struct Lock: ~Copyable {
+package struct Lock: ~Copyable {
   @usableFromInline let mutex = Mutex<Void>(())
 
   @inlinable
-  init() {}
+  package init() {}
 
   /// Runs the body alone. The body must be short and call nothing of the user's, releases of objects included.
   @inlinable
   @inline(__always)
-  borrowing func withLock<Result>(_ body: () -> Result) -> Result {
+  package borrowing func withLock<Result>(_ body: () -> Result) -> Result {
     var result: Result?
     mutex.withLock { _ in result = body() }
     return result.unsafelyUnwrapped

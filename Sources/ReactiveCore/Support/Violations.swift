@@ -3,7 +3,7 @@
 extension Subscribers.Demand {
   /// Stops the program when nothing is asked for.
   @inlinable
-  func assertNonZero(file: StaticString = #file, line: UInt = #line) {
+  package func assertNonZero(file: StaticString = #file, line: UInt = #line) {
     if self == .none {
       fatalError("API Violation: demand must not be zero", file: file, line: line)
     }
