@@ -18,28 +18,19 @@ extension Publishers {
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == any Error {
       upstream.receive(
         subscriber: StageSubscriber(
-          DecodeStage<Output, Coder, Upstream.Failure>(coder: decoder), downstream: subscriber))
+          "Decode", DecodeStage<Output, Coder, Upstream.Failure>(coder: decoder), downstream: subscriber))
     }
   }
 }
 
 private struct DecodeStage<Output: Decodable, Coder: TopLevelDecoder, UpstreamFailure: Error>: Stage {
-  typealias Input = Coder.Input
-  typealias Failure = any Error
+  typealias Errors = Trying<UpstreamFailure>
 
   let coder: Coder
 
-  static var name: StaticString { "Decode" }
-
-  func receive(_ input: Coder.Input) -> Verdict<Output, any Error> {
-    do {
-      return .pass(try coder.decode(Output.self, from: input))
-    } catch {
-      return .fail(error)
-    }
+  func receive(_ input: Coder.Input) throws -> Verdict<Output> {
+    .pass(try coder.decode(Output.self, from: input))
   }
-
-  func convert(_ failure: UpstreamFailure) -> any Error { failure }
 }
 
 extension Publisher {

@@ -19,28 +19,20 @@ extension Publishers {
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == any Error {
       upstream.receive(
         subscriber: StageSubscriber(
-          EncodeStage<Upstream.Output, Coder, Upstream.Failure>(coder: encoder), downstream: subscriber))
+          "Encode", EncodeStage<Upstream.Output, Coder, Upstream.Failure>(coder: encoder),
+          downstream: subscriber))
     }
   }
 }
 
 private struct EncodeStage<Input: Encodable, Coder: TopLevelEncoder, UpstreamFailure: Error>: Stage {
-  typealias Output = Coder.Output
-  typealias Failure = any Error
+  typealias Errors = Trying<UpstreamFailure>
 
   let coder: Coder
 
-  static var name: StaticString { "Encode" }
-
-  func receive(_ input: Input) -> Verdict<Coder.Output, any Error> {
-    do {
-      return .pass(try coder.encode(input))
-    } catch {
-      return .fail(error)
-    }
+  func receive(_ input: Input) throws -> Verdict<Coder.Output> {
+    .pass(try coder.encode(input))
   }
-
-  func convert(_ failure: UpstreamFailure) -> any Error { failure }
 }
 
 extension Publisher where Output: Encodable {
