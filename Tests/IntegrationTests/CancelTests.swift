@@ -103,9 +103,9 @@ import Testing
     try silent.openPublication("t", stream: 2)
     silent.answersPings = false
 
-    // It is asked first, and told in the end, should it be listening after all.
+    // It is told in the end, should it be listening after all. That it is asked first is for the simulation: a broker that was held up
+    // itself no longer asks.
     try silent.expectFault(.keepaliveTimeout, stream: 0)
-    #expect(silent.pings > 0)
     #expect(throws: RawSocket.Closed.self) { try silent.receive() }
     let info = try broker.show("t")
     #expect(info.summary.subscriptions == 0)

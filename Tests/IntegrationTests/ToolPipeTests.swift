@@ -34,11 +34,11 @@ import Testing
     try broker.waitForSubscriptions(8, on: "words")
     try publisher.write(Array(words[middle...]))
     publisher.closeInput()
-    #expect(try publisher.waitForExit(within: 300) == .code(0), "\(publisher.messages)")
+    #expect(try publisher.waitForExit(within: 600) == .code(0), "\(publisher.messages)")
     subscribers += try subscribe("after")
 
     for (name, process) in subscribers {
-      #expect(try process.waitForExit(within: 300) == .code(0), "\(name): \(process.messages)")
+      #expect(try process.waitForExit(within: 600) == .code(0), "\(name): \(process.messages)")
       #expect(process.standardError.text == "", "\(name)")
       #expect(try filesAreEqual(file, directory.file(name)), "\(name)")
     }
@@ -66,10 +66,10 @@ import Testing
     ]
     try broker.waitForSubscriptions(3, on: "frames")
     let publisher = try broker.sluice("pub", "frames", "--frames", "--complete", input: .file(file))
-    #expect(try publisher.waitForExit(within: 300) == .code(0), "\(publisher.messages)")
+    #expect(try publisher.waitForExit(within: 600) == .code(0), "\(publisher.messages)")
     subscribers.append(try subscribe("after"))
     for (name, process) in subscribers {
-      #expect(try process.waitForExit(within: 300) == .code(0), "\(name): \(process.messages)")
+      #expect(try process.waitForExit(within: 600) == .code(0), "\(name): \(process.messages)")
       #expect(try filesAreEqual(file, directory.file(name)), "\(name)")
     }
   }
