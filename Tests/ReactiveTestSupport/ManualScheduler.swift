@@ -115,7 +115,7 @@ package final class ManualScheduler: Scheduler {
       now = Swift.max(now, next.time)
       next.action()
     }
-    now = end
+    now = Swift.max(now, end)
   }
 
   /// Runs the functions that wait now, but not those that they schedule.

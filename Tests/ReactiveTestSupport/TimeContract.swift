@@ -45,3 +45,33 @@ package func expectSchedulerKeepsNothing<Operator: Publisher>(
     withExtendedLifetime((scheduler, subscription)) {}
   }
 }
+
+/// Checks that an operator does not deliver a value within another, but does so afterwards.
+///
+/// - Parameter time: After which the operator has delivered a value.
+package func expectDeliveriesDoNotNest<Operator: Publisher>(
+  after time: ManualScheduler.SchedulerTimeType.Stride, sourceLocation: SourceLocation = #_sourceLocation,
+  _ makeOperator: (ManualPublisher<Int, Oops>, ManualScheduler) -> Operator
+) where Operator.Output: Hashable {
+  let scheduler = ManualScheduler()
+  let rig = Rig<Int, Oops, Operator> { makeOperator($0, scheduler) }
+  scheduler.advance()
+  _ = rig.take()
+  var depth = 0
+  var deepest = 0
+  var count = 0
+  rig.subscriber.onValue = { [unowned rig] _ in
+    depth += 1
+    deepest = max(deepest, depth)
+    count += 1
+    if count < 4 {
+      rig.source.send(count)
+      scheduler.advance(by: time)
+    }
+    depth -= 1
+  }
+  rig.source.send(0)
+  scheduler.advance(by: time)
+  #expect(deepest == 1, sourceLocation: sourceLocation)
+  #expect(count == 4, sourceLocation: sourceLocation)
+}

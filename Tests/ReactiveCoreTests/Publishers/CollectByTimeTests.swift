@@ -243,6 +243,10 @@ import Testing
     #expect(scheduler.pending == 0)
   }
 
+  @Test func deliveriesDoNotNest() {
+    expectDeliveriesDoNotNest(after: 13) { $0.collect(.byTimeOrCount($1, 100, 1)) }
+  }
+
   @Test func releasesEverything() {
     expectEverythingReleased { $0.collect(.byTime(ImmediateScheduler.shared, 1)) }
     expectEverythingReleased { $0.collect(.byTimeOrCount(ImmediateScheduler.shared, 1, 2)) }

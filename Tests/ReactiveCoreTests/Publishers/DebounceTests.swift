@@ -177,6 +177,10 @@ import Testing
         == "Debounce")
   }
 
+  @Test func deliveriesDoNotNest() {
+    expectDeliveriesDoNotNest(after: 13) { $0.debounce(for: 13, scheduler: $1) }
+  }
+
   @Test func releasesEverything() {
     expectEverythingReleased { $0.debounce(for: 1, scheduler: ImmediateScheduler.shared) }
     expectSchedulerKeepsNothing { $0.debounce(for: 13, scheduler: $1) }

@@ -152,6 +152,10 @@ import Testing
     #expect(rig.take() == [.subscription("Delay"), .requested(.unlimited), .finished])
   }
 
+  @Test func deliveriesDoNotNest() {
+    expectDeliveriesDoNotNest(after: 13) { $0.delay(for: 13, scheduler: $1) }
+  }
+
   @Test func releasesEverything() {
     expectEverythingReleased { $0.delay(for: 1, scheduler: ImmediateScheduler.shared) }
     expectSchedulerKeepsNothing { $0.delay(for: 200, scheduler: $1) }

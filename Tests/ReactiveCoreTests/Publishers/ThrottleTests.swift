@@ -167,6 +167,10 @@ import Testing
     #expect(Mirror(reflecting: makeRig(latest: true).subscription).children.isEmpty)
   }
 
+  @Test func deliveriesDoNotNest() {
+    expectDeliveriesDoNotNest(after: 13) { $0.throttle(for: 13, scheduler: $1, latest: true) }
+  }
+
   @Test func releasesEverything() {
     expectEverythingReleased { $0.throttle(for: 1, scheduler: ImmediateScheduler.shared, latest: true) }
     expectSchedulerKeepsNothing { $0.throttle(for: 60, scheduler: $1, latest: true) }

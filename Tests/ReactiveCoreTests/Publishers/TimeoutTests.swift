@@ -153,6 +153,10 @@ import Testing
     #expect(Mirror(reflecting: makeRig().subscription).children.isEmpty)
   }
 
+  @Test func deliveriesDoNotNest() {
+    expectDeliveriesDoNotNest(after: 1) { $0.timeout(13, scheduler: $1) }
+  }
+
   @Test func releasesEverything() {
     expectSchedulerKeepsNothing { $0.timeout(13, scheduler: $1) { Oops() } }
   }
