@@ -34,11 +34,11 @@ extension DispatchQueue: Scheduler {
 
   /// Runs a function as soon as the queue gets to it, and never before this returns unless on another thread.
   public func schedule(options: SchedulerOptions?, _ action: @escaping () -> Void) {
-    let action = ScheduledAction(action)
+    let action = HandedOverAction(run: action)
     guard let options else {
-      return async { action.runLast() }
+      return async { action.run() }
     }
-    async(group: options.group, qos: options.qos, flags: options.flags) { action.runLast() }
+    async(group: options.group, qos: options.qos, flags: options.flags) { action.run() }
   }
 
   /// Runs a function at some moment, or up to the tolerance later; never before, and at once if the moment has passed.

@@ -19,8 +19,8 @@ extension OperationQueue: Scheduler {
 
   /// Runs a function as soon as the queue gets to it, and never before this returns unless on another thread.
   public func schedule(options: SchedulerOptions?, _ action: @escaping () -> Void) {
-    let action = ScheduledAction(action)
-    addOperation { action.runLast() }
+    let action = HandedOverAction(run: action)
+    addOperation { action.run() }
   }
 
   /// Runs a function at some moment, or up to the tolerance later; never before, and at once if the moment has passed.

@@ -19,8 +19,8 @@ extension RunLoop: Scheduler {
 
   /// Runs a function as soon as the loop gets to it, and never before this returns unless on another thread.
   public func schedule(options: SchedulerOptions?, _ action: @escaping () -> Void) {
-    let action = ScheduledAction(action)
-    perform { action.runLast() }
+    let action = HandedOverAction(run: action)
+    perform { action.run() }
     if RunLoop.current !== self {
       // A loop that sleeps does not notice, unless it gets something else to wake up for.
       add(Timer(fire: .distantPast, interval: 0, repeats: false) { _ in }, forMode: .default)

@@ -1,6 +1,13 @@
 import ReactiveCore
 import Synchronization
 
+/// A function that is handed over to a scheduler to be run once, without delay.
+struct HandedOverAction: @unchecked Sendable {
+  // Sendable because who hands it over doesn't use it again.
+
+  let run: () -> Void
+}
+
 /// A function that a timer will run, until it is cancelled.
 ///
 /// Timers may keep their handlers for some time after they have been cancelled. They hold this, which is
