@@ -37,6 +37,15 @@ extension Publishers {
   }
 }
 
+extension Publishers.TimeGroupingStrategy: Sendable
+where Context: Sendable, Context.SchedulerTimeType.Stride: Sendable {}
+
+extension Publishers.CollectByTime: Sendable
+where
+  Upstream: Sendable, Context: Sendable, Context.SchedulerTimeType.Stride: Sendable,
+  Context.SchedulerOptions: Sendable
+{}
+
 private final class CollectByTimeSubscriber<Context: Scheduler, Input, Failure, Downstream: Subscriber>:
   Subscriber, Subscription, CustomStringConvertible, CustomReflectable, CustomPlaygroundDisplayConvertible
 where Downstream.Input == [Input], Downstream.Failure == Failure {

@@ -31,6 +31,12 @@ extension Publishers {
   }
 }
 
+extension Publishers.Debounce: Sendable
+where
+  Upstream: Sendable, Context: Sendable, Context.SchedulerTimeType.Stride: Sendable,
+  Context.SchedulerOptions: Sendable
+{}
+
 private final class DebounceSubscriber<Context: Scheduler, Input, Failure, Downstream: Subscriber>:
   Subscriber,
   Subscription, CustomStringConvertible, CustomReflectable, CustomPlaygroundDisplayConvertible

@@ -37,6 +37,12 @@ extension Publishers {
   }
 }
 
+extension Publishers.Delay: Sendable
+where
+  Upstream: Sendable, Context: Sendable, Context.SchedulerTimeType.Stride: Sendable,
+  Context.SchedulerOptions: Sendable
+{}
+
 /// Each value gets a function on the scheduler of its own, but that delivers the first value in the queue: all wait equally long,
 /// so that one is due in any case, and the order holds although timers may fire out of order.
 private final class DelaySubscriber<Context: Scheduler, Input, Failure, Downstream: Subscriber>: Subscriber,

@@ -26,6 +26,8 @@ extension Publishers {
   }
 }
 
+extension Publishers.MeasureInterval: Sendable where Upstream: Sendable, Context: Sendable {}
+
 @usableFromInline
 final class MeasureIntervalSubscriber<Context: Scheduler, Input, Failure, Downstream: Subscriber>: Subscriber,
   Subscription, CustomStringConvertible, CustomReflectable, CustomPlaygroundDisplayConvertible

@@ -30,6 +30,9 @@ extension Publishers {
   }
 }
 
+extension Publishers.SubscribeOn: Sendable
+where Upstream: Sendable, Context: Sendable, Context.SchedulerOptions: Sendable {}
+
 @usableFromInline
 final class SubscribeOnSubscriber<Context: Scheduler, Input, Failure, Downstream: Subscriber>: Subscriber,
   Subscription, CustomStringConvertible, CustomReflectable, CustomPlaygroundDisplayConvertible

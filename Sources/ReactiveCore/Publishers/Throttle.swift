@@ -30,6 +30,9 @@ extension Publishers {
   }
 }
 
+extension Publishers.Throttle: Sendable
+where Upstream: Sendable, Context: Sendable, Context.SchedulerTimeType.Stride: Sendable {}
+
 private final class ThrottleSubscriber<Context: Scheduler, Input, Failure, Downstream: Subscriber>:
   Subscriber,
   Subscription, CustomStringConvertible, CustomReflectable, CustomPlaygroundDisplayConvertible

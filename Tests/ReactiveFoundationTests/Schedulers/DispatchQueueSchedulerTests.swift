@@ -237,6 +237,13 @@ import Testing
     repetition.cancel()
   }
 
+  @Test func pipelinesOnAQueueMayChangeHands() {
+    func take(_ pipeline: some Publisher & Sendable) {}
+    take(Just(1).debounce(for: 1, scheduler: queue).throttle(for: 1, scheduler: queue, latest: true))
+    take(Just(1).delay(for: 1, scheduler: queue).subscribe(on: queue).collect(.byTime(queue, 1)))
+    take(Just(1).collect(2).measureInterval(using: queue))
+  }
+
   @Test func schedulingAndCancellingMayRace() {
     let concurrent = DispatchQueue(label: "concurrent", attributes: .concurrent)
     let runs = Atomic(0)
