@@ -23,8 +23,8 @@ extension Publishers {
       let coordinator = CombineLatestCoordinator<A.Output, B.Output, Never, Never, Failure, S>(
         downstream: subscriber, count: 2
       ) { ($0.a.unsafelyUnwrapped, $0.b.unsafelyUnwrapped) }
-      a.receive(subscriber: coordinator.side(0) { .a($0) })
-      b.receive(subscriber: coordinator.side(1) { .b($0) })
+      a.receive(subscriber: coordinator.side(0, subscriber) { .a($0) })
+      b.receive(subscriber: coordinator.side(1, subscriber) { .b($0) })
       coordinator.start(subscriber)
     }
   }
@@ -55,9 +55,9 @@ extension Publishers {
       let coordinator = CombineLatestCoordinator<A.Output, B.Output, C.Output, Never, Failure, S>(
         downstream: subscriber, count: 3
       ) { ($0.a.unsafelyUnwrapped, $0.b.unsafelyUnwrapped, $0.c.unsafelyUnwrapped) }
-      a.receive(subscriber: coordinator.side(0) { .a($0) })
-      b.receive(subscriber: coordinator.side(1) { .b($0) })
-      c.receive(subscriber: coordinator.side(2) { .c($0) })
+      a.receive(subscriber: coordinator.side(0, subscriber) { .a($0) })
+      b.receive(subscriber: coordinator.side(1, subscriber) { .b($0) })
+      c.receive(subscriber: coordinator.side(2, subscriber) { .c($0) })
       coordinator.start(subscriber)
     }
   }
@@ -91,10 +91,10 @@ extension Publishers {
       let coordinator = CombineLatestCoordinator<A.Output, B.Output, C.Output, D.Output, Failure, S>(
         downstream: subscriber, count: 4
       ) { ($0.a.unsafelyUnwrapped, $0.b.unsafelyUnwrapped, $0.c.unsafelyUnwrapped, $0.d.unsafelyUnwrapped) }
-      a.receive(subscriber: coordinator.side(0) { .a($0) })
-      b.receive(subscriber: coordinator.side(1) { .b($0) })
-      c.receive(subscriber: coordinator.side(2) { .c($0) })
-      d.receive(subscriber: coordinator.side(3) { .d($0) })
+      a.receive(subscriber: coordinator.side(0, subscriber) { .a($0) })
+      b.receive(subscriber: coordinator.side(1, subscriber) { .b($0) })
+      c.receive(subscriber: coordinator.side(2, subscriber) { .c($0) })
+      d.receive(subscriber: coordinator.side(3, subscriber) { .d($0) })
       coordinator.start(subscriber)
     }
   }

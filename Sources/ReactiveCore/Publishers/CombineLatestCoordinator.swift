@@ -78,9 +78,9 @@ where Downstream.Failure == Failure {
 
   @inlinable
   func side<Input>(
-    _ index: Int, _ wrap: @escaping (Input) -> Entry
+    _ index: Int, _ downstream: Downstream, _ wrap: @escaping (Input) -> Entry
   ) -> CombiningSide<Input, Failure, CombineLatestCoordinator> {
-    CombiningSide(self, index: index, wrap: wrap)
+    CombiningSide(self, index: index, downstream: downstream, wrap: wrap)
   }
 
   /// Gives downstream its subscription, when all upstreams have been subscribed to.
@@ -113,9 +113,9 @@ where Downstream.Failure == Failure {
   }
 
   @inlinable
-  func receive(_ entry: Entry, from index: Int) -> Subscribers.Demand {
+  func receive(_ entry: Entry, from index: Int, for downstream: Downstream) -> Subscribers.Demand {
     guard gate.enter() else { return wait(entry, from: index) }
-    var more = deliver(entry)
+    var more = deliver(entry, to: downstream)
     if !gate.leave() {
       more += workOff(sender: index)
     }
@@ -169,10 +169,10 @@ where Downstream.Failure == Failure {
 
   /// - Returns: How many more values downstream wants.
   @inlinable
-  func deliver(_ entry: Entry) -> Subscribers.Demand {
+  func deliver(_ entry: Entry, to downstream: Downstream) -> Subscribers.Demand {
     values.store(entry)
     guard values.present == all, demand.take() else { return .none }
-    let more = downstream.unsafelyUnwrapped.receive(combine(values))
+    let more = downstream.receive(combine(values))
     demand.add(more)
     return more
   }
@@ -190,7 +190,7 @@ where Downstream.Failure == Failure {
           return .none
         }
         guard let next = lock.withLock({ queue.popFirst() }) else { break }
-        more += deliver(next.entry)
+        more += deliver(next.entry, to: downstream.unsafelyUnwrapped)
       }
       if let terminal = lock.withLock({ isKnown && queue.isEmpty ? terminal : nil }) {
         finish(terminal)
@@ -220,8 +220,8 @@ where Downstream.Failure == Failure {
   @usableFromInline
   func pass(_ demand: Subscribers.Demand, except sender: Int?) {
     let subscriptions = lock.withLock { self.subscriptions }
-    for (index, subscription) in subscriptions.enumerated() where index != sender {
-      subscription?.request(demand)
+    for index in subscriptions.indices where index != sender {
+      subscriptions[index]?.request(demand)
     }
   }
 

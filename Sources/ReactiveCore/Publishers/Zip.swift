@@ -23,8 +23,8 @@ extension Publishers {
       let coordinator = ZipCoordinator<A.Output, B.Output, Never, Never, Failure, S>(
         downstream: subscriber, count: 2
       ) { ($0.takeA(), $0.takeB()) }
-      a.receive(subscriber: coordinator.side(0) { .a($0) })
-      b.receive(subscriber: coordinator.side(1) { .b($0) })
+      a.receive(subscriber: coordinator.side(0, subscriber) { .a($0) })
+      b.receive(subscriber: coordinator.side(1, subscriber) { .b($0) })
     }
   }
 
@@ -54,9 +54,9 @@ extension Publishers {
       let coordinator = ZipCoordinator<A.Output, B.Output, C.Output, Never, Failure, S>(
         downstream: subscriber, count: 3
       ) { ($0.takeA(), $0.takeB(), $0.takeC()) }
-      a.receive(subscriber: coordinator.side(0) { .a($0) })
-      b.receive(subscriber: coordinator.side(1) { .b($0) })
-      c.receive(subscriber: coordinator.side(2) { .c($0) })
+      a.receive(subscriber: coordinator.side(0, subscriber) { .a($0) })
+      b.receive(subscriber: coordinator.side(1, subscriber) { .b($0) })
+      c.receive(subscriber: coordinator.side(2, subscriber) { .c($0) })
     }
   }
 
@@ -89,10 +89,10 @@ extension Publishers {
       let coordinator = ZipCoordinator<A.Output, B.Output, C.Output, D.Output, Failure, S>(
         downstream: subscriber, count: 4
       ) { ($0.takeA(), $0.takeB(), $0.takeC(), $0.takeD()) }
-      a.receive(subscriber: coordinator.side(0) { .a($0) })
-      b.receive(subscriber: coordinator.side(1) { .b($0) })
-      c.receive(subscriber: coordinator.side(2) { .c($0) })
-      d.receive(subscriber: coordinator.side(3) { .d($0) })
+      a.receive(subscriber: coordinator.side(0, subscriber) { .a($0) })
+      b.receive(subscriber: coordinator.side(1, subscriber) { .b($0) })
+      c.receive(subscriber: coordinator.side(2, subscriber) { .c($0) })
+      d.receive(subscriber: coordinator.side(3, subscriber) { .d($0) })
     }
   }
 }

@@ -75,9 +75,8 @@ where Downstream.Failure == Failure {
   @usableFromInline @exclusivity(unchecked) var finished: UInt8 = 0
   @usableFromInline @exclusivity(unchecked) var terminal: Subscribers.Completion<Failure>?
   @usableFromInline @exclusivity(unchecked) var isOver = false
-  /// What is asked for while downstream is getting something, to be passed on after that.
+  /// What has been asked for and not yet been passed on.
   @usableFromInline @exclusivity(unchecked) var pending = Subscribers.Demand.none
-  @usableFromInline @exclusivity(unchecked) var isTelling = true
 
   /// - Parameters:
   ///   - count: How many upstreams there are.
@@ -92,9 +91,9 @@ where Downstream.Failure == Failure {
 
   @inlinable
   func side<Input>(
-    _ index: Int, _ wrap: @escaping (Input) -> Entry
+    _ index: Int, _ downstream: Downstream, _ wrap: @escaping (Input) -> Entry
   ) -> CombiningSide<Input, Failure, ZipCoordinator> {
-    CombiningSide(self, index: index, wrap: wrap)
+    CombiningSide(self, index: index, downstream: downstream, wrap: wrap)
   }
 
   // From the upstreams.
@@ -113,30 +112,34 @@ where Downstream.Failure == Failure {
     if !isAccepted { return subscription.cancel() }
     if isReady {
       downstream?.receive(subscription: self)
-      var asked = Subscribers.Demand.none
-      lock.withLock {
-        swap(&asked, &pending)
-        isTelling = false
-      }
-      _ = run(nil, adding: asked, sender: nil)
+      _ = run(adding: .none, sender: nil)
     }
   }
 
   @inlinable
-  func receive(_ entry: Entry, from index: Int) -> Subscribers.Demand {
+  func receive(_ entry: Entry, from index: Int, for downstream: Downstream) -> Subscribers.Demand {
     var output: Output?
+    var isLast = false
     let isReady = lock.withLock {
       guard !isOver, terminal == nil else { return false }
       queues.append(entry)
       guard queues.filled == all else { return false }
-      if gate.enter() { output = lockedTake() }
+      if gate.enter() {
+        output = lockedTake()
+        isLast = terminal != nil
+      }
       return true
     }
     guard isReady else { return .none }
+    var more = Subscribers.Demand.none
     if let output {
-      return run(output, adding: .none, sender: index)
+      more = downstream.receive(output)
+      // What became ready meanwhile has knocked.
+      if more == .none, !isLast, gate.leave() { return .none }
+    } else if !gate.knock() {
+      return .none
     }
-    return gate.knock() ? run(nil, adding: .none, sender: index) : .none
+    return run(adding: more, sender: index)
   }
 
   @usableFromInline
@@ -154,7 +157,7 @@ where Downstream.Failure == Failure {
       return true
     }
     if isEnding, gate.knock() {
-      _ = run(nil, adding: .none, sender: nil)
+      _ = run(adding: .none, sender: nil)
     }
   }
 
@@ -168,50 +171,40 @@ where Downstream.Failure == Failure {
     if finished & ~queues.filled != 0, terminal == nil {
       terminal = .finished
     }
-    isTelling = true
     return output
   }
 
-  /// Takes the next combination, or finds that there will be none. Called with the lock held.
-  @inlinable
-  func lockedLook(_ isEnding: inout Bool) -> Output? {
-    let next = lockedTake()
-    isEnding = next == nil && terminal != nil
-    return next
-  }
-
-  /// Delivers a combination, or looks for one, and what has come meanwhile, leaves, and passes on what was asked for.
+  /// Delivers what is ready, or the end, leaves, and passes on what was asked for.
   ///
-  /// - Parameter sender: The upstream whose value is being received, if any.
+  /// - Parameters:
+  ///   - asked: What downstream has asked for by what it returned.
+  ///   - sender: The upstream whose value is being received, if any.
   /// - Returns: How many more values are wanted from the sender.
   @inlinable
-  func run(
-    _ first: Output?, adding asked: Subscribers.Demand, sender: Int?
-  ) -> Subscribers.Demand {
-    var isEnding = false
-    var next = first ?? lock.withLock { lockedLook(&isEnding) }
+  func run(adding asked: Subscribers.Demand, sender: Int?) -> Subscribers.Demand {
     var asked = asked
-    while true {
-      while let output = next {
-        let more = downstream.unsafelyUnwrapped.receive(output)
-        next = lock.withLock {
-          asked += more + pending
-          pending = .none
-          isTelling = false
-          return lockedLook(&isEnding)
-        }
-      }
-      if isEnding {
-        finish()
-        return .none
-      }
-      if gate.leave() { break }
+    repeat {
       guard gate.answer() else {
         downstream = nil
         return .none
       }
-      next = lock.withLock { lockedLook(&isEnding) }
-    }
+      while true {
+        var isEnding = false
+        let next = lock.withLock {
+          asked += pending
+          pending = .none
+          let next = lockedTake()
+          isEnding = next == nil && terminal != nil
+          return next
+        }
+        if isEnding {
+          finish()
+          return .none
+        }
+        guard let next else { break }
+        asked += downstream.unsafelyUnwrapped.receive(next)
+      }
+    } while !gate.leave()
     if asked > .none {
       pass(asked, except: sender)
     }
@@ -221,8 +214,8 @@ where Downstream.Failure == Failure {
   @usableFromInline
   func pass(_ demand: Subscribers.Demand, except sender: Int?) {
     let subscriptions = lock.withLock { self.subscriptions }
-    for (index, subscription) in subscriptions.enumerated() where index != sender {
-      subscription?.request(demand)
+    for index in subscriptions.indices where index != sender {
+      subscriptions[index]?.request(demand)
     }
   }
 
@@ -245,15 +238,11 @@ where Downstream.Failure == Failure {
   @usableFromInline
   func request(_ demand: Subscribers.Demand) {
     demand.assertNonZero()
-    let subscriptions: ContiguousArray<(any Subscription)?> = lock.withLock {
-      if isTelling {
-        pending += demand
-        return []
-      }
-      return self.subscriptions
+    lock.withLock {
+      if !isOver { pending += demand }
     }
-    for subscription in subscriptions {
-      subscription?.request(demand)
+    if gate.knock() {
+      _ = run(adding: .none, sender: nil)
     }
   }
 

@@ -12,6 +12,7 @@ enum OneOfFour<A, B, C, D> {
 protocol CombiningCoordinator<Entry, Failure>: Subscription {
   associatedtype Entry
   associatedtype Failure: Error
+  associatedtype Downstream: Subscriber
 
   /// The operator's name in descriptions.
   static var name: StaticString { get }
@@ -20,7 +21,7 @@ protocol CombiningCoordinator<Entry, Failure>: Subscription {
   func connect(_ subscription: any Subscription, from index: Int)
 
   /// Takes a value; returns how many more are wanted from the same upstream.
-  func receive(_ entry: Entry, from index: Int) -> Subscribers.Demand
+  func receive(_ entry: Entry, from index: Int, for downstream: Downstream) -> Subscribers.Demand
 
   /// Takes an upstream's end.
   func complete(_ completion: Subscribers.Completion<Failure>, from index: Int)
@@ -33,15 +34,21 @@ final class CombiningSide<Input, Failure, Coordinator: CombiningCoordinator>: Su
 where Coordinator.Failure == Failure {
   @usableFromInline let coordinator: Coordinator
   @usableFromInline let index: Int
+  /// Kept here as well, since what does not change can be used without retaining it.
+  @usableFromInline let downstream: Coordinator.Downstream
   /// Says which of the upstreams a value is from.
   @usableFromInline let wrap: (Input) -> Coordinator.Entry
   /// Whether values may come. Used by upstream, which makes one call at a time.
   @usableFromInline @exclusivity(unchecked) var isOpen = true
 
   @inlinable
-  init(_ coordinator: Coordinator, index: Int, wrap: @escaping (Input) -> Coordinator.Entry) {
+  init(
+    _ coordinator: Coordinator, index: Int, downstream: Coordinator.Downstream,
+    wrap: @escaping (Input) -> Coordinator.Entry
+  ) {
     self.coordinator = coordinator
     self.index = index
+    self.downstream = downstream
     self.wrap = wrap
   }
 
@@ -52,7 +59,7 @@ where Coordinator.Failure == Failure {
 
   @inlinable
   func receive(_ input: Input) -> Subscribers.Demand {
-    isOpen ? coordinator.receive(wrap(input), from: index) : .none
+    isOpen ? coordinator.receive(wrap(input), from: index, for: downstream) : .none
   }
 
   @inlinable
