@@ -20,6 +20,7 @@ extension Publishers {
     }
 
     @inlinable
+    @inline(__always)
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
       // A part of a longer chain, behind `AnyPublisher`: the chain's subscriber takes over its two parts.
       if S.self == AnySubscriber<Output, Failure>.self,

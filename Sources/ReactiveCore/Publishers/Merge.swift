@@ -20,6 +20,7 @@ extension Publishers {
     }
 
     @inlinable
+    @inline(__always)
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
       let coordinator = MergeCoordinator(downstream: subscriber, count: 2)
       subscriber.receive(subscription: coordinator)
@@ -51,6 +52,7 @@ extension Publishers {
     }
 
     @inlinable
+    @inline(__always)
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
       let coordinator = MergeCoordinator(downstream: subscriber, count: 3)
       subscriber.receive(subscription: coordinator)
@@ -87,6 +89,7 @@ extension Publishers {
     }
 
     @inlinable
+    @inline(__always)
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
       let coordinator = MergeCoordinator(downstream: subscriber, count: 4)
       subscriber.receive(subscription: coordinator)
@@ -127,6 +130,7 @@ extension Publishers {
     }
 
     @inlinable
+    @inline(__always)
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
       let coordinator = MergeCoordinator(downstream: subscriber, count: 5)
       subscriber.receive(subscription: coordinator)
@@ -171,6 +175,7 @@ extension Publishers {
     }
 
     @inlinable
+    @inline(__always)
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
       let coordinator = MergeCoordinator(downstream: subscriber, count: 6)
       subscriber.receive(subscription: coordinator)
@@ -220,6 +225,7 @@ extension Publishers {
     }
 
     @inlinable
+    @inline(__always)
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
       let coordinator = MergeCoordinator(downstream: subscriber, count: 7)
       subscriber.receive(subscription: coordinator)
@@ -273,6 +279,7 @@ extension Publishers {
     }
 
     @inlinable
+    @inline(__always)
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
       let coordinator = MergeCoordinator(downstream: subscriber, count: 8)
       subscriber.receive(subscription: coordinator)

@@ -22,6 +22,7 @@ extension Publishers {
     }
 
     @inlinable
+    @inline(__always)
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
       let coordinator = MergeCoordinator(downstream: subscriber, count: publishers.count)
       subscriber.receive(subscription: coordinator)

@@ -15,6 +15,7 @@ extension Publishers {
     }
 
     @inlinable
+    @inline(__always)
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
       let inner = SwitchToLatestSubscriber<NestedPublisher, Failure, S>(downstream: subscriber)
       subscriber.receive(subscription: inner)
@@ -43,27 +44,27 @@ where Input.Failure == Failure, Downstream.Input == Input.Output, Downstream.Fai
   /// Belongs to whoever is inside the gate.
   @usableFromInline @exclusivity(unchecked) var downstream: Downstream?
 
-  private let lock = Lock()
+  @usableFromInline let lock = Lock()
   // Guarded by the lock.
-  private var outer: (any Subscription)?
-  private var isConnected = false
-  private var isOuterDone = false
-  private var nested: (any Subscription)?
-  private var number: UInt64 = 0  // of the latest publisher
-  private var isNestedConnected = false
-  private var isNestedDone = true
-  private var queue = RingBuffer<(value: Output, number: UInt64)>()
-  private var terminal: Subscribers.Completion<Failure>?
-  private var isOver = false
+  @usableFromInline @exclusivity(unchecked) var outer: (any Subscription)?
+  @usableFromInline @exclusivity(unchecked) var isConnected = false
+  @usableFromInline @exclusivity(unchecked) var isOuterDone = false
+  @usableFromInline @exclusivity(unchecked) var nested: (any Subscription)?
+  @usableFromInline @exclusivity(unchecked) var number: UInt64 = 0  // of the latest publisher
+  @usableFromInline @exclusivity(unchecked) var isNestedConnected = false
+  @usableFromInline @exclusivity(unchecked) var isNestedDone = true
+  @usableFromInline @exclusivity(unchecked) var queue = RingBuffer<(value: Output, number: UInt64)>()
+  @usableFromInline @exclusivity(unchecked) var terminal: Subscribers.Completion<Failure>?
+  @usableFromInline @exclusivity(unchecked) var isOver = false
 
-  @usableFromInline
+  @inlinable
   init(downstream: Downstream) {
     self.downstream = downstream
   }
 
   // The outer stream.
 
-  @usableFromInline
+  @inlinable
   func receive(subscription: any Subscription) {
     let isAccepted = lock.withLock {
       guard !isOver, !isConnected else { return false }
@@ -89,7 +90,7 @@ where Input.Failure == Failure, Downstream.Input == Input.Output, Downstream.Fai
   /// Cancels the publisher that was the latest.
   ///
   /// - Returns: The number of the one that is the latest now; nil if it has ended.
-  @usableFromInline
+  @inlinable
   func switchOver() -> UInt64? {
     var old: (any Subscription)?
     let next: UInt64? = lock.withLock {
@@ -104,7 +105,7 @@ where Input.Failure == Failure, Downstream.Input == Input.Output, Downstream.Fai
     return next
   }
 
-  @usableFromInline
+  @inlinable
   func receive(completion: Subscribers.Completion<Failure>) {
     var released: (any Subscription)?
     var cancelled: (any Subscription)?
@@ -128,7 +129,7 @@ where Input.Failure == Failure, Downstream.Input == Input.Output, Downstream.Fai
 
   // The latest publisher.
 
-  @usableFromInline
+  @inlinable
   func connect(_ subscription: any Subscription, number: UInt64) {
     var request: Subscribers.Demand?
     lock.withLock {
@@ -143,7 +144,7 @@ where Input.Failure == Failure, Downstream.Input == Input.Output, Downstream.Fai
     }
   }
 
-  @usableFromInline
+  @inlinable
   func receive(_ value: Output, number: UInt64) -> Subscribers.Demand {
     var isInside = false
     let isTaken = lock.withLock {
@@ -168,7 +169,7 @@ where Input.Failure == Failure, Downstream.Input == Input.Output, Downstream.Fai
     return more
   }
 
-  @usableFromInline
+  @inlinable
   func complete(_ completion: Subscribers.Completion<Failure>, number: UInt64) {
     var released: (any Subscription)?
     var cancelled: (any Subscription)?
@@ -193,7 +194,8 @@ where Input.Failure == Failure, Downstream.Input == Input.Output, Downstream.Fai
   // Inside the gate.
 
   /// Counts a value of the latest publisher. Called with the lock held, so that no other publisher is asked for it as well.
-  private func lockedCount() {
+  @inlinable
+  func lockedCount() {
     if !demand.take() {
       violation("Received a value that was not asked for")
     }
@@ -202,7 +204,8 @@ where Input.Failure == Failure, Downstream.Input == Input.Output, Downstream.Fai
   /// Delivers a value that has been counted.
   ///
   /// - Returns: How many more values are wanted from its publisher.
-  private func deliver(_ value: Output, _ number: UInt64) -> Subscribers.Demand {
+  @inlinable
+  func deliver(_ value: Output, _ number: UInt64) -> Subscribers.Demand {
     let more = downstream.unsafelyUnwrapped.receive(value)
     guard more > .none else { return .none }
     // If another publisher has become the latest meanwhile, it is the one that has to deliver them.
@@ -217,7 +220,7 @@ where Input.Failure == Failure, Downstream.Input == Input.Output, Downstream.Fai
     return isLatest ? more : .none
   }
 
-  @usableFromInline
+  @inlinable
   func workOff() {
     repeat {
       while true {
@@ -233,7 +236,8 @@ where Input.Failure == Failure, Downstream.Input == Input.Output, Downstream.Fai
   }
 
   /// Takes the next value that waits, of the latest publisher; forgets those of others.
-  private func takeNext() -> (value: Output, number: UInt64, source: (any Subscription)?)? {
+  @inlinable
+  func takeNext() -> (value: Output, number: UInt64, source: (any Subscription)?)? {
     var stale: [Output] = []
     let next: (value: Output, number: UInt64, source: (any Subscription)?)? = lock.withLock {
       while let next = queue.popFirst() {
@@ -249,7 +253,8 @@ where Input.Failure == Failure, Downstream.Input == Input.Output, Downstream.Fai
     return next
   }
 
-  private func finish(_ completion: Subscribers.Completion<Failure>) {
+  @inlinable
+  func finish(_ completion: Subscribers.Completion<Failure>) {
     let target = downstream
     downstream = nil
     if case .insider = gate.end() {
@@ -260,7 +265,7 @@ where Input.Failure == Failure, Downstream.Input == Input.Output, Downstream.Fai
 
   // From downstream.
 
-  @usableFromInline
+  @inlinable
   func request(_ demand: Subscribers.Demand) {
     demand.assertNonZero()
     // Under the lock, so that the next publisher is asked for it if this one is not.
@@ -271,7 +276,7 @@ where Input.Failure == Failure, Downstream.Input == Input.Output, Downstream.Fai
     nested?.request(demand)
   }
 
-  @usableFromInline
+  @inlinable
   func cancel() {
     let custody = gate.end()
     let (nested, outer) = takeAll()
@@ -283,7 +288,8 @@ where Input.Failure == Failure, Downstream.Input == Input.Output, Downstream.Fai
   }
 
   /// Lets go of everything and returns the subscriptions.
-  private func takeAll() -> (nested: (any Subscription)?, outer: (any Subscription)?) {
+  @inlinable
+  func takeAll() -> (nested: (any Subscription)?, outer: (any Subscription)?) {
     var nested: (any Subscription)?
     var outer: (any Subscription)?
     var queue = RingBuffer<(value: Output, number: UInt64)>()

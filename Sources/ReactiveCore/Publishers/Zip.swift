@@ -19,6 +19,7 @@ extension Publishers {
     }
 
     @inlinable
+    @inline(__always)
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
       let coordinator = ZipCoordinator<A.Output, B.Output, Never, Never, Failure, S>(
         downstream: subscriber, count: 2
@@ -50,6 +51,7 @@ extension Publishers {
     }
 
     @inlinable
+    @inline(__always)
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
       let coordinator = ZipCoordinator<A.Output, B.Output, C.Output, Never, Failure, S>(
         downstream: subscriber, count: 3
@@ -85,6 +87,7 @@ extension Publishers {
     }
 
     @inlinable
+    @inline(__always)
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
       let coordinator = ZipCoordinator<A.Output, B.Output, C.Output, D.Output, Failure, S>(
         downstream: subscriber, count: 4
