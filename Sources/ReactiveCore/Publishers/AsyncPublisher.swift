@@ -36,7 +36,7 @@ public struct AsyncPublisher<P: Publisher>: AsyncSequence where P.Failure == Nev
 
     /// Asks for the next value and waits for it; nil at the end.
     public mutating func next(isolation actor: isolated (any Actor)?) async -> P.Output? {
-      await lease.bridge.next().event.get()
+      await lease.bridge.next(isolation: actor).event.get()
     }
   }
 }
@@ -79,7 +79,7 @@ public struct AsyncThrowingPublisher<P: Publisher>: AsyncSequence {
 
     /// Asks for the next value and waits for it; nil at the end.
     public mutating func next(isolation actor: isolated (any Actor)?) async throws -> P.Output? {
-      try await lease.bridge.next().event.get()
+      try await lease.bridge.next(isolation: actor).event.get()
     }
   }
 }

@@ -86,16 +86,18 @@ final class AsyncBridge<Input, Failure: Error>: Subscriber, @unchecked Sendable 
   }
 
   /// Asks for the next value and waits for it. Cancelling the task cancels the subscription.
-  func next() async -> Answer {
+  ///
+  /// The value is asked for where the caller runs, so that iterating on an actor needs no hop for each value.
+  func next(isolation: isolated (any Actor)? = #isolation) async -> Answer {
     await withTaskCancellationHandler {
-      await withCheckedContinuation { wait($0) }
+      await withCheckedContinuation(isolation: isolation) { wait($0) }
     } onCancel: {
       cancel()
     }
   }
 
   /// Asks for the next value and waits for it, even if the task is cancelled.
-  func nextThoughCancelled() async -> Answer {
+  func nextThoughCancelled(isolation: isolated (any Actor)? = #isolation) async -> Answer {
     await withCheckedContinuation { wait($0) }
   }
 

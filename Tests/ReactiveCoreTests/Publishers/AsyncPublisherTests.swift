@@ -78,4 +78,48 @@ import Testing
     }
     #expect(await task.value == 8)
   }
+
+  @MainActor private static func iterateOnTheMainActor() async throws {
+    let (certain, uncertain) = (ManualPublisher<Int, Never>(), ManualPublisher<Int, Oops>())
+    certain.onRequest = { [unowned certain] _ in
+      MainActor.preconditionIsolated()
+      certain.send(1)
+    }
+    uncertain.onRequest = { [unowned uncertain] _ in
+      MainActor.preconditionIsolated()
+      uncertain.send(1)
+    }
+    for await _ in certain.values where certain.history.events.count == 3 { break }
+    for try await _ in uncertain.values where uncertain.history.events.count == 3 { break }
+  }
+
+  @Test func asksOnTheActorThatIterates() async {
+    await #expect(processExitsWith: .success) { try await Self.iterateOnTheMainActor() }
+  }
+
+  @Test func keepsThePriorityOfTheTask() async {
+    let subject = UncheckedBox(CurrentValueSubject<Int, Never>(0))
+    let task = Task(priority: .background) {
+      var priorities: Set<UInt8> = []
+      for await value in subject.value.values {
+        priorities.insert(Task.basePriority?.rawValue ?? 0)
+        if value == 10 { break }
+        subject.value.send(value + 1)
+      }
+      return priorities
+    }
+    #expect(await task.value == [TaskPriority.background.rawValue])
+  }
+
+  @Test func anIterationOfACancelledTaskEndsAtOnce() async {
+    let source = UncheckedBox(ManualPublisher<Int, Never>())
+    let task = Task {
+      while !Task.isCancelled { await Task.yield() }
+      var iterator = source.value.values.makeAsyncIterator()
+      return await iterator.next()
+    }
+    task.cancel()
+    #expect(await task.value == nil)
+    #expect(source.value.history.events == [.cancelled])
+  }
 }
