@@ -143,8 +143,7 @@ extension Publisher {
   /// - Parameters:
   ///   - count: How many values are replayed, 0 or more.
   ///   - scope: How long they are kept. With `whileConnected`, upstream is cancelled when the last
-  ///     subscriber has cancelled;
-  ///     with `forever`, when this publisher and all its subscriptions are gone.
+  ///     subscriber has cancelled; with `forever`, when this publisher and all its subscriptions are gone.
   public func share(
     replay count: Int, scope: Publishers.ReplayScope = .whileConnected
   ) -> Publishers.ShareReplay<Self> {

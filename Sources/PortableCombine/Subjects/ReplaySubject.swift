@@ -15,6 +15,7 @@
 /// it, however busy it is; the buffer holds more than its size for so long. A subscriber that has asked for
 /// nothing more is owed no more than the buffer's size: if it falls farther behind, the oldest values are
 /// dropped, and it goes on with the oldest that is kept.
+/// That includes one that asks for a value at a time while it is busy with one.
 ///
 /// The functions may be called from any thread. A subscriber gets one value at a time. A value sent while
 /// it is busy with another, on another thread or from within, reaches it afterwards, by way of the thread
