@@ -59,6 +59,7 @@ let package = Package(
       name: "SluiceBench",
       dependencies: [
         "CLinux", "CAllocationCount", "SluiceWire", "SluiceLog", "SluiceClient", "ReactiveCore",
+        "ReactiveFoundation",
       ],
       swiftSettings: settings),
 

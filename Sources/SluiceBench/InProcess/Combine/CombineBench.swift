@@ -5,7 +5,8 @@ enum CombineBench {
   static func cases() -> [MicroCase] {
     let groups = [
       ("from a sequence", sequences), ("from a subject", subjects), ("operators that hold values", holders),
-      ("subscribing", subscribing),
+      ("operators with several upstreams", combining),
+      ("subscribing", subscribing), ("from thread to thread", scheduling),
     ]
     return groups.flatMap { title, scenarios in
       scenarios.map { scenario in
@@ -175,7 +176,7 @@ extension CombineBench {
 }
 
 /// What the sinks of a scenario add up.
-private final class Total {
+final class Total {
   @exclusivity(unchecked) var sum = 0  // one thread at a time
 }
 
