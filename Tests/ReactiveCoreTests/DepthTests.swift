@@ -7,8 +7,8 @@ import Testing
 /// Each runs on a thread with a small stack. Work is counted in calls of what the test passes in: the elements taken from a
 /// sequence, the requests that arrive upstream, the functions called.
 struct DepthTests {
-  /// A million where that takes seconds. Without optimisation it would take minutes; the stack has one byte for each of these
-  /// values, so that any growth shows just as well.
+  /// A million where that takes seconds. Without optimisation it would take minutes; the stack has little more than a byte for
+  /// each of these values, so any growth shows just as well.
   #if DEBUG
     static let many = 100_000
   #else
@@ -168,6 +168,86 @@ struct DepthTests {
       return work.tally
     }
     #expect(work == Tally(taken: Self.many + 1, received: Self.many, completions: 1, deepest: 1))
+  }
+  @Test func switchingToTheLatestOfManyDoesNotNest() async {
+    let work = await onSmallStack {
+      let work = Work()
+      let cancellable = CountingSequence(work, count: Self.many).publisher
+        .map { Just($0) }
+        .switchToLatest()
+        .sink(receiveCompletion: { _ in work.completions += 1 }, receiveValue: { _ in work.received += 1 })
+      cancellable.cancel()
+      return work.tally
+    }
+    #expect(work == Tally(taken: Self.many + 1, received: Self.many, completions: 1, deepest: 0))
+  }
+
+  @Test func retryingManyTimesDoesNotNest() async {
+    let (attempts, failures) = await onSmallStack {
+      var (attempts, failures) = (0, 0)
+      let cancellable = Deferred {
+        attempts += 1
+        return Fail<Int, Oops>(error: Oops())
+      }
+      .retry(Self.many)
+      .sink(
+        receiveCompletion: { if case .failure = $0 { failures += 1 } }, receiveValue: { _ in })
+      cancellable.cancel()
+      return (attempts, failures)
+    }
+    #expect(attempts == Self.many + 1)
+    #expect(failures == 1)
+  }
+
+  // Several upstreams.
+
+  @Test func zippingLongSequencesTakesEachElementOnce() async {
+    let (first, second) = await onSmallStack {
+      let (first, second) = (Work(), Work())
+      let cancellable = CountingSequence(first, count: Self.many).publisher
+        .zip(CountingSequence(second, count: Self.many).publisher)
+        .sink(receiveCompletion: { _ in first.completions += 1 }, receiveValue: { _ in first.received += 1 })
+      cancellable.cancel()
+      return (first.tally, second.tally)
+    }
+    #expect(first.received == Self.many)
+    #expect(first.completions == 1)
+    #expect(first.taken == Self.many + 1)
+    #expect(second.taken <= Self.many + 1)
+  }
+
+  @Test func combiningTheLatestOfLongSequencesTakesEachElementOnce() async {
+    let (first, second) = await onSmallStack {
+      let (first, second) = (Work(), Work())
+      let cancellable = CountingSequence(first, count: Self.many).publisher
+        .combineLatest(CountingSequence(second, count: Self.many).publisher)
+        .sink(receiveCompletion: { _ in first.completions += 1 }, receiveValue: { _ in first.received += 1 })
+      cancellable.cancel()
+      return (first.tally, second.tally)
+    }
+    #expect(first.received == Self.many)
+    #expect(first.completions == 1)
+    #expect(first.taken == Self.many + 1)
+    #expect(second.taken == Self.many + 1)
+  }
+
+  /// Each link subscribes, and later delivers, within the one that was appended after it, so this alone needs a stack that grows
+  /// with the number of publishers.
+  @Test func aLongChainOfAppendedPublishersDeliversInOrder() async {
+    let links = 10_000
+    let (received, isInOrder) = await onSmallStack(512 << 20) {
+      var chain = Just(0).eraseToAnyPublisher()
+      for number in 1...links { chain = chain.append(number).eraseToAnyPublisher() }
+      var (received, isInOrder) = (0, true)
+      let cancellable = chain.sink { number in
+        isInOrder = isInOrder && number == received
+        received += 1
+      }
+      cancellable.cancel()
+      return (received, isInOrder)
+    }
+    #expect(received == links + 1)
+    #expect(isInOrder)
   }
 }
 
