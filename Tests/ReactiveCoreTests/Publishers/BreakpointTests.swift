@@ -69,4 +69,8 @@ import Testing
     rig.source.send(completion: .finished)
     #expect(rig.take() == [.subscription("Manual"), .requested(.unlimited), .finished])
   }
+
+  @Test func releasesEverything() {
+    expectEverythingReleased { $0.breakpoint() }
+  }
 }

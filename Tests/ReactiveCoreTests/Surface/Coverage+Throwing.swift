@@ -9,6 +9,15 @@ extension Coverage {
         "failsWithWhatIsThrown": .throwing,
       ]),
     Coverage(
+      "tryCatch(_:)", in: "TryCatchTests",
+      [
+        "goesOnWithTheOtherPublisher": [.normal, .demand, .failure],
+        "failsWithWhatTheHandlerThrows": [.demand, .failure, .cancel, .thrown],
+        "aFinishPasses": [.demand, .finish, .immediate],
+        "cancelsWhicheverIsUnderWay": [.demand, .failure, .cancel],
+        "releasesEverything": [.finish, .failure, .cancel, .immediate, .thrown, .lifecycle],
+      ]),
+    Coverage(
       "tryCompactMap(_:)", in: "TryCompactMapTests",
       [
         "isOrderly": [.orderly, .reentrant],

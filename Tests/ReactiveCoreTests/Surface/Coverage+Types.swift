@@ -86,7 +86,7 @@ extension Coverage {
       "Just", in: "JustTests",
       [
         "deliversOnRequestAndFinishes": [.normal, .demand, .finish, .immediate],
-        "deliversNothingAfterCancellation": [.demand, .cancel, .immediate],
+        "deliversNothingAfterCancellation": [.normal, .demand, .cancel, .immediate],
         "showsItsValue": .immediate,
         "releasesItsSubscriber": [.demand, .cancel, .immediate, .lifecycle],
         "stopsTheProgramOnARequestForNothing": .immediate,
@@ -106,7 +106,7 @@ extension Coverage {
       [
         "runsAtOnceAndDeliversToEveryone": [.normal, .demand, .finish, .failure],
         "aFailureNeedsNoDemand": .failure,
-        "deliversNothingAfterCancellation": [.demand, .cancel],
+        "deliversNothingAfterCancellation": [.normal, .demand, .cancel],
         "releasesItsSubscribers": [.demand, .cancel, .lifecycle],
         "subscribingAndSettlingMayRace": [.normal, .demand, .finish, .race],
       ]),
@@ -114,6 +114,18 @@ extension Coverage {
       "Deferred", in: "DeferredTests",
       [
         "makesAPublisherForEachSubscriber": [.normal, .demand, .finish, .immediate]
+      ]),
+    Coverage(
+      "Record", in: "RecordTests",
+      [
+        "deliversWhatWasRecorded": [.normal, .demand, .failure],
+        "finishesUnlessSomethingElseIsRecorded": [.normal, .finish],
+        "anEmptyRecordingEndsAtOnce": .failure,
+        "deliversNothingAfterCancellation": [.normal, .demand, .finish, .cancel],
+        "showsValuesAndCompletion": .finish,
+        "releasesItsSubscriber": [.demand, .finish, .cancel, .lifecycle],
+        "isDecodedAsItWasEncoded": .failure,
+        "aCompleteRecordingTakesNothingMore": .finish,
       ]),
     Coverage(
       "Publishers.Sequence", in: "SequenceTests",
@@ -140,6 +152,40 @@ extension Coverage {
       [
         "deliversTheValue": [.normal, .demand, .finish, .immediate],
         "failsAtOnce": [.failure, .immediate],
+      ]),
+    Coverage(
+      "Published", in: "PublishedTests",
+      [
+        "tellsBeforeThePropertyChanges": .cancel,
+        "deliversWhatIsAskedForAndTheLatestWhenAskedAgain": [.normal, .demand, .cancel],
+        "laterSubscribersGetTheCurrentValue": .normal,
+        "aValueSetBySubscribersIsPublishedNextAndRemains": .cancel,
+        "feedingItselfNeedsNoMoreStackThanOnce": .cancel,
+        "releasesValuesAndSubscribers": [.cancel, .lifecycle],
+        "settingAndSubscribingMayRace": [.normal, .race],
+        "theValueSetLastByRacingThreadsIsTheOnePublishedLast": [.normal, .race],
+        "aThreadReadsWhatItHasSet": [.cancel, .race],
+      ]),
+    Coverage(
+      "ObservableObject", in: "ObservableObjectTests",
+      [
+        "tellsBeforeAPublishedPropertyChanges": [.normal, .cancel],
+        "isTheSameForAsLongAsTheObjectLives": .normal,
+        "findsPropertiesOfSuperclassesThatAreNotObservable": [.normal, .cancel],
+        "findsPropertiesOfGenericClasses": [.normal, .cancel],
+        "objectsWithoutPublishedPropertiesTellByHand": [.normal, .cancel],
+        "objectsThatComeAndGoDoNotInheritPublishers": .normal,
+        "objectsAreNotKeptAlive": [.normal, .lifecycle],
+        "anObjectMayBringItsOwnPublisher": [.normal, .cancel],
+        "threadsAgreeOnThePublisher": [.normal, .race],
+      ]),
+    Coverage(
+      "ObservableObjectPublisher", in: "ObservableObjectPublisherTests",
+      [
+        "theFirstRequestStandsForAll": [.normal, .demand, .cancel],
+        "showsItsSubscription": [.normal, .cancel],
+        "cancellationReleasesTheSubscriber": [.normal, .demand, .cancel, .lifecycle],
+        "everySendOfRacingThreadsIsHeard": [.normal, .demand, .cancel, .race],
       ]),
     Coverage(
       "PassthroughSubject", in: "PassthroughSubjectTests",
@@ -180,6 +226,25 @@ extension Coverage {
         "noValueComesTwiceWhenSubscribingAndSendingRace": [.normal, .demand, .race],
       ]),
     Coverage(
+      "ReplaySubject", in: "ReplaySubjectTests",
+      [
+        "theExampleDoesWhatItSays": .cancel,
+        "aLatecomerGetsWhatIsKeptAsItAsksForItThenWhatFollows": .demand,
+        "withABufferOfNothingItIsAPassthroughSubject": [.demand, .finish],
+        "oneWhoFallsBehindGoesOnWithTheOldestKept": .demand,
+        "oneWhoHasAskedMissesNothingHoweverBusy": [.demand, .reentrancy],
+        "addsTheDemandReturnedForAValue": .demand,
+        "theCompletionComesAfterTheValues": [.demand, .finish, .failure],
+        "anEndWithoutValuesNeedsNoDemand": [.finish, .reentrancy],
+        "cancellingFromWithinAValueTakesEffectAtOnce": [.normal, .demand, .finish, .cancel, .reentrancy],
+        "feedsItselfAMillionTimesOnAConstantStack": .cancel,
+        "asksItsSourcesForEverythingAndCancelsThem": [.demand, .finish, .cancel],
+        "keepsNoMoreThanItsSize": [.finish, .cancel],
+        "releasesEverything": [.finish, .failure, .cancel, .reentrancy, .lifecycle],
+        "whileManyThreadsSendEverySubscriberGetsAGaplessStream": [.normal, .demand, .finish, .race],
+        "requestsAndValuesFromDifferentThreadsLoseNothing": [.demand, .race],
+      ]),
+    Coverage(
       "ImmediateScheduler", in: "ImmediateSchedulerTests",
       [
         "runsEverythingAtOnce": [.normal, .cancel],
@@ -190,6 +255,54 @@ extension Coverage {
       [
         "runsEverythingAtOnce": [.normal, .cancel],
         "timeStandsStill": .normal,
+      ]),
+    Coverage(
+      "DispatchQueue as Scheduler", in: "DispatchQueueSchedulerTests",
+      [
+        "aStrideIsANumberOfNanosecondsAndALiteralIsInSeconds": .normal,
+        "aStrideIsMadeOfAnInterval": .normal,
+        "strideArithmeticStopsAtTheEndsOfTheRange": .normal,
+        "strideArithmetic": .normal,
+        "distancesHaveASignAndStopAtTheEndsOfTheRange": .normal,
+        "advancingStopsAtTheEndsOfTheRange": .normal,
+        "timesCompareAndHash": .normal,
+        "timesAndStridesSurviveEncoding": .normal,
+        "optionsAreEmptyUnlessGiven": .normal,
+        "aSerialQueueRunsFunctionsInOrder": .normal,
+        "aDelayedFunctionIsNeverEarly": .normal,
+        "aMomentInThePastIsDueAtOnce": .normal,
+        "theGroupWaitsForWhatIsScheduled": .normal,
+        "aRepeatingFunctionRunsUntilItIsCancelled": [.normal, .cancel],
+        "cancellingReleasesTheFunctionAtOnceAlthoughTheQueueIsBusy": [.normal, .cancel, .lifecycle],
+        "aFunctionThatHasRunIsReleased": [.normal, .lifecycle],
+        "releasingTheRepetitionCancelsIt": .normal,
+        "anIntervalOfNoTimeRepeatsAllTheSame": [.normal, .cancel],
+        "schedulingAndCancellingMayRace": [.normal, .cancel, .race],
+      ]),
+    Coverage(
+      "OperationQueue as Scheduler", in: "OperationQueueSchedulerTests",
+      [
+        "functionsRunInOrder": .normal,
+        "aDelayedFunctionIsNeverEarly": .normal,
+        "aDelayedFunctionIsAnOperationThatCanBeCancelled": .normal,
+        "aDelayedFunctionLetsOthersPass": .normal,
+        "aFunctionForTheDistantFutureIsLetGoOf": [.normal, .cancel],
+        "aRepeatingFunctionRunsUntilItIsCancelled": [.normal, .cancel],
+        "cancellingReleasesTheFunctionAtOnceAlthoughTheQueueIsBusy": [.normal, .cancel, .lifecycle],
+        "cancellingMayRaceWithRunning": [.normal, .cancel, .race],
+        "nowIsTheDate": .normal,
+      ]),
+    Coverage(
+      "RunLoop as Scheduler", in: "RunLoopSchedulerTests",
+      [
+        "aFunctionWakesALoopThatSleeps": .normal,
+        "functionsRunInOrderOnTheLoopsThread": [.normal, .race],
+        "aFunctionScheduledFromTheLoopRunsLater": .normal,
+        "aDelayedFunctionIsNeverEarly": .normal,
+        "aFunctionForTheDistantFutureIsLetGoOf": [.normal, .lifecycle],
+        "aRepeatingFunctionRunsUntilItIsCancelledFromAnotherThread": [.normal, .cancel, .race],
+        "cancellingReleasesTheFunctionAtOnce": [.normal, .cancel, .lifecycle],
+        "nowIsTheDate": .normal,
       ]),
     Coverage(
       "Publisher.values", in: "AsyncPublisherTests",
@@ -207,7 +320,7 @@ extension Coverage {
       [
         "runsAtOnceAndDeliversToEveryone": [.normal, .demand, .finish, .failure],
         "aFailureNeedsNoDemand": .failure,
-        "deliversNothingAfterCancellation": [.demand, .cancel],
+        "deliversNothingAfterCancellation": [.normal, .demand, .cancel],
         "releasesItsSubscribers": [.demand, .cancel, .lifecycle],
         "subscribingAndSettlingMayRace": [.normal, .demand, .finish, .race],
       ]),
@@ -215,6 +328,91 @@ extension Coverage {
       "TopLevelEncoder and TopLevelDecoder", in: "CodersTests",
       [
         "whatIsEncodedCanBeDecoded": .normal
+      ]),
+    Coverage(
+      "Timer.publish", in: "TimerPublisherTests",
+      [
+        "keepsWhatItWasMadeWith": .normal,
+        "ticksOnceConnectedAndUntilDisconnected": [.normal, .cancel, .immediate],
+        "eachSubscriberGetsWhatItAsksFor": [.normal, .demand, .cancel],
+        "aSubscriberCancelsForItselfAlone": [.normal, .cancel, .reentrancy],
+        "connectingTwiceTicksOnce": [.normal, .cancel],
+        "canBeConnectedAnew": [.normal, .cancel],
+        "startsByItselfWithAutoconnect": [.normal, .cancel],
+        "releasesEverything": [.normal, .cancel, .lifecycle],
+      ]),
+    Coverage(
+      "NotificationCenter.publisher", in: "NotificationPublisherTests",
+      [
+        "dropsWhatIsNotAskedFor": [.demand, .immediate],
+        "deliversOneNameOfOneObject": [.normal, .immediate],
+        "observesFromTheSubscriptionOnAndNoMoreAfterCancellation": [
+          .demand, .cancel, .immediate, .reentrancy,
+        ],
+        "whatIsPostedByTheSubscriberComesNext": [.immediate, .reentrancy],
+        "deliversSeriallyAndExactlyWhatIsAskedForWhenManyThreadsPost": [
+          .normal, .demand, .immediate, .reentrancy, .race,
+        ],
+        "isEqualToOneOfTheSameCentreNameAndObject": .immediate,
+        "aCancelledOrForgottenSubscriptionHoldsNothing": [.cancel, .immediate, .lifecycle],
+        "describesItself": [.demand, .immediate],
+      ]),
+    Coverage(
+      "URLSession.dataTaskPublisher", in: "DataTaskPublisherTests",
+      [
+        "nothingIsSentBeforeDemandAndAllSubscriptionsSendAnew": [.normal, .demand],
+        "anErrorStatusIsAValue": [.normal, .demand],
+        "cancellingCancelsTheTaskAndIsSilent": [.normal, .demand, .cancel],
+        "aRefusedConnectionIsAFailure": [.normal, .demand],
+        "subscribersAreReleasedAtTheEndAndOnCancellation": [.normal, .demand, .cancel, .lifecycle],
+        "stopsTheProgramOnARequestForNothing": [.normal, .demand],
+      ]),
+    Coverage(
+      "Publishers.DispatchTimer", in: "DispatchTimerTests",
+      [
+        "theExampleDoesWhatItSays": [.normal, .demand],
+        "keepsItsConfiguration": [.normal, .demand],
+        "finishesAfterItsTimesHoweverTheyAreAskedFor": [.normal, .demand, .finish],
+        "ticksNoMoreThanAskedFor": [.normal, .demand, .cancel],
+        "ticksThatAreSkippedAreNotCounted": [.normal, .demand, .finish, .cancel],
+        "noTimesAtAllFinishAtOnce": [.normal, .finish],
+        "isSilentAfterCancellationAndReleasesTheSubscriber": [.normal, .demand, .cancel, .lifecycle],
+        "stopsTheProgramOnARequestForNothing": [.normal, .demand],
+      ]),
+    Coverage(
+      "Effect", in: "EffectTests",
+      [
+        "worksWhenItIsRunAndEachTimeItIs": [.normal, .finish],
+        "aFutureMayFail": .failure,
+        "isThePublisherItWasMadeOf": [.normal, .demand, .cancel],
+        "mapsItsValues": [.normal, .finish],
+        "mergedEffectsRunAtTheSameTime": [.normal, .finish],
+        "concatenatedEffectsRunOneAfterTheOther": [.normal, .finish, .failure],
+        "isOrderly": .orderly,
+        "isEndedByItsId": [.normal, .demand, .finish, .cancel],
+        "allWithTheIdAreEndedInTheOrderInWhichTheyBegan": [.normal, .cancel, .reentrancy],
+        "idsAreOfOneScope": [.finish, .cancel],
+        "endsThoseInFlightIfToldTo": [.normal, .demand, .finish, .cancel],
+        "isForgottenAtTheEnd": [.finish, .failure, .cancel],
+        "endedFromWithinAValueItFinishesAfterTheValue": [.normal, .finish, .cancel, .reentrancy],
+        "endedBeforeItsSourceHasAnsweredItFinishesAndCancelsTheSourceThen": [.finish, .cancel],
+        "composedEffectsHandOnTheirScope": [.demand, .cancel],
+        "releasesEverything": [.finish, .failure, .cancel, .lifecycle],
+        "runsAfterTheTimeWithoutAnother": [.normal, .finish],
+        "isEndedByItsIdWhileItWaits": [.finish, .cancel],
+        "isEndedByItsIdWhileItRuns": [.normal, .demand, .finish, .cancel],
+      ]),
+    Coverage(
+      "Store", in: "StoreTests",
+      [
+        "publishesTheStateAfterEachAction": [.normal, .cancel, .immediate],
+        "whatASubscriberToTheStateSendsComesNext": [.cancel, .immediate],
+        "aSocketStaysOpenUntilItIsClosedById": .cancel,
+        "anEffectThatEndsItselfByIdIsNotKept": .cancel,
+        "idsInTwoStoresAreDifferentUnlessTheyShareAScope": .cancel,
+        "cancelsItsEffectsWhenReleased": .lifecycle,
+        "actionsFromManyThreadsAreWorkedOffOneAtATime": .race,
+        "endingByIdRacesWithValuesAndNothingIsKept": [.cancel, .race],
       ]),
   ]
 }

@@ -6,6 +6,20 @@ import Testing
   static let elsewhere: [String: (test: String?, why: String)] = [
     "Publishers": (nil, "a namespace, without anything of its own"),
     "Subscribers": (nil, "a namespace, without anything of its own"),
+    "MergeWith": ("MergeTests", "the operators that make the publishers of Merge"),
+    "JustOperators": ("EagerOperatorTests", "operators that are done at once, tested side by side"),
+    "OptionalPublisherOperators": (
+      "EagerOperatorTests", "operators that are done at once, tested side by side"
+    ),
+    "ResultPublisherOperators": (
+      "EagerOperatorTests", "operators that are done at once, tested side by side"
+    ),
+    "SequenceCollectionOperators": (
+      "EagerOperatorTests", "operators that are done at once, tested side by side"
+    ),
+    "SequenceOperators": ("EagerOperatorTests", "operators that are done at once, tested side by side"),
+    "EffectScope": ("EffectTests", "names the effects that are cancelled together"),
+    "DispatchQueueSchedulerTimeType": ("DispatchQueueSchedulerTests", "the time of that scheduler"),
     "Scheduler": ("ImmediateSchedulerTests", "a protocol and what it does for all schedulers"),
     "Subscriptions": ("EmptyTests", "one subscription that does nothing"),
   ]
