@@ -36,7 +36,7 @@ final class BrokerCore: Sendable {
           maximumFrame: UInt32(limits.frame), maximumRecord: UInt32(limits.record),
           maximumStreams: limits.streams, keepalive: limits.keepalive, broker: identity,
           software: configuration.software)),
-      maximumRecord: limits.record, maximumStreams: limits.streams, producerWindow: limits.producerWindow)
+      maximumRecord: limits.record, maximumStreams: limits.streams)
     shortestKeepalive = Atomic(limits.keepalive == 0 ? .max : limits.keepalive)
   }
 
@@ -68,9 +68,7 @@ final class BrokerCore: Sendable {
   /// Drops what has become too old.
   func trim(now milliseconds: Int64) {
     for topic in registry.all where topic.settings.replayAge != TopicSettings.unlimited {
-      // The grace is for those who are reading.
-      let isRead = topic.subscriptions.load(ordering: .relaxed) > 0
-      topic.log.trim(now: milliseconds, graceBytes: isRead ? nil : 0)
+      topic.trim(now: milliseconds)
     }
   }
 }

@@ -11,9 +11,12 @@ extension TopicLog {
   ///   - batch: items, checked to be whole, records only. An empty batch does nothing.
   ///   - count: how many records these are.
   ///   - milliseconds: the time since 1970.
+  ///   - keep: the offset of a record that must not be dropped, nor any after it, whatever the limits; nil for none.
   /// - Returns: the offset of the batch's first record.
   @discardableResult
-  public func append(_ batch: UnsafeRawBufferPointer, count: Int, at milliseconds: Int64) -> UInt64 {
+  public func append(
+    _ batch: UnsafeRawBufferPointer, count: Int, at milliseconds: Int64, keepingFrom keep: UInt64? = nil
+  ) -> UInt64 {
     guard count > 0, !batch.isEmpty else { return head }
     var dropped: [Segment] = []
     let first = state.withLock { state in
@@ -23,7 +26,7 @@ extension TopicLog {
       write(batch, count: count, to: &state)
       // The newest segment stays, and whatever holds this batch.
       while state.segments.count > 1, state.isFirstSegmentOutdated(retention, graceBytes: graceBytes),
-        state.segments[0].endOffset <= first
+        state.segments[0].endOffset <= min(first, keep ?? .max)
       {
         dropped.append(state.dropFirstSegment())
       }

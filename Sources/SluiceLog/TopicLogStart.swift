@@ -39,6 +39,14 @@ extension TopicLog {
     state.withLock { $0 }.firstKept(by: retention, now: nil)
   }
 
+  /// Bytes of the records in memory from this offset on, to the head. From any thread.
+  ///
+  /// Takes the lock, and a search and a short walk in one segment.
+  public func bytes(from offset: UInt64) -> Int {
+    let state = state.withLock { $0 }
+    return offset >= state.head ? 0 : state.recordBytes - state.recordBytes(before: offset)
+  }
+
   /// What the log holds. Ages are measured at `now`, as in ``cursor(at:now:resuming:)``.
   public func statistics(now: Int64? = nil) -> LogStatistics {
     let state = state.withLock { $0 }

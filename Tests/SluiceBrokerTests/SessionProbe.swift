@@ -19,6 +19,7 @@ struct SessionProbe {
     case showTopic(stream: UInt32, topic: String)
     case listTopics(stream: UInt32, after: String, limit: UInt32)
     case deleteTopic(stream: UInt32, topic: String)
+    case connectTopic(stream: UInt32, topic: String, isConnected: Bool)
     case pong(token: UInt64)
     /// Ends the stream.
     case fault(stream: UInt32, ErrorCode)
@@ -31,7 +32,7 @@ struct SessionProbe {
       offer: Welcome(
         maximumFrame: 1 << 20, maximumRecord: 1000, maximumStreams: 8, keepalive: 1000, broker: 1,
         software: "test")),
-    maximumRecord: 1000, maximumStreams: 8, producerWindow: 10)
+    maximumRecord: 1000, maximumStreams: 8)
 
   var session = Session()
 
@@ -69,9 +70,9 @@ struct SessionProbe {
     session.answers(request, on: stream)
   }
 
-  /// What the publication would be granted now.
-  mutating func replenish(_ stream: UInt32) -> UInt64? {
-    session.replenish(stream, Self.rules)
+  /// What is told to a publication that is granted so much more.
+  mutating func grant(_ records: UInt64, bytes: UInt64 = Credit.unlimited, to stream: UInt32) -> Demand? {
+    session.grant(GrantLedger.Allowance(records: records, bytes: bytes), to: stream)
   }
 
   static func batch(_ sizes: [Int]) -> BatchBuilder {
@@ -112,6 +113,8 @@ extension SessionProbe.Outcome {
       case .listTopics(let stream, let after, let limit):
         .listTopics(stream: stream, after: after, limit: limit)
       case .deleteTopic(let stream, let topic): .deleteTopic(stream: stream, topic: topic)
+      case .connectTopic(let stream, let topic, let isConnected):
+        .connectTopic(stream: stream, topic: topic, isConnected: isConnected)
       case .pong(let token): .pong(token: token)
       }
   }

@@ -3,13 +3,14 @@ import Testing
 
 @testable import SluiceBroker
 
-/// What a producer may send: in sequence, within its grant, whole batches of records within the limit. The window is 10 records.
+/// What a producer may send: in sequence, within its grant, whole batches of records within the limit. The grant is 10 records.
 struct SessionPublishTests {
   typealias Outcome = SessionProbe.Outcome
 
   private func publishing() -> SessionProbe {
     var probe = SessionProbe.open()
     _ = probe.receive(PublishOpen(topic: "t", acknowledgement: .received), stream: 1)
+    #expect(probe.grant(10, to: 1) == Demand(grantedThrough: 10))
     return probe
   }
 
@@ -19,11 +20,11 @@ struct SessionPublishTests {
 
   @Test func theWholeGrantMayBeUsed() {
     var probe = publishing()
-    #expect(probe.session.publication(1) == Credit(granted: 10))
+    #expect(probe.session.publication(1)?.records == Credit(granted: 10))
     #expect(probe.publish([1, 2, 3], from: 0, stream: 1) == appended([1, 2, 3]))
     #expect(
       probe.publish([0, 0, 0, 0, 0, 0, 0], from: 3, stream: 1) == appended([0, 0, 0, 0, 0, 0, 0]))
-    #expect(probe.session.publication(1)?.available == 0)
+    #expect(probe.session.publication(1)?.records.available == 0)
     #expect(probe.publish([1], from: 10, stream: 1) == .fault(stream: 1, .demandExceeded))
   }
 
@@ -107,25 +108,52 @@ struct SessionPublishTests {
 
   // MARK: Grants
 
-  @Test func aGrantFollowsWhenHalfTheWindowIsUsed() {
+  @Test func nothingIsGrantedToBeginWith() {
+    var probe = SessionProbe.open()
+    _ = probe.receive(PublishOpen(topic: "t", acknowledgement: .received), stream: 1)
+    #expect(probe.publish([1], from: 0, stream: 1) == .fault(stream: 1, .demandExceeded))
+  }
+
+  @Test func grantsAddUpAndAreToldInAll() {
     var probe = publishing()
-    #expect(probe.replenish(1) == nil)
-    _ = probe.publish([1, 1, 1, 1], from: 0, stream: 1)
-    #expect(probe.replenish(1) == nil)
-    _ = probe.publish([1], from: 4, stream: 1)
-    #expect(probe.replenish(1) == 15)
-    #expect(probe.replenish(1) == nil)
-    _ = probe.publish([Int](repeating: 0, count: 10), from: 5, stream: 1)
-    #expect(probe.replenish(1) == 25)
+    #expect(probe.grant(0, bytes: 0, to: 1) == nil)
+    #expect(probe.grant(5, bytes: 0, to: 1) == Demand(grantedThrough: 15))
+    _ = probe.publish([1], from: 0, stream: 1)
+    #expect(probe.grant(1, bytes: 0, to: 1) == Demand(grantedThrough: 16))
   }
 
   @Test func nothingIsGrantedOnWhatIsNoPublicationOrWhileDraining() {
     var probe = publishing()
     _ = probe.receive(Subscribe(topic: "t", grantedThrough: 1), stream: 2)
-    #expect(probe.replenish(2) == nil)
-    #expect(probe.replenish(7) == nil)
-    _ = probe.publish([Int](repeating: 0, count: 10), from: 0, stream: 1)
+    #expect(probe.grant(1, to: 2) == nil)
+    #expect(probe.grant(1, to: 7) == nil)
     probe.session.drain()
-    #expect(probe.replenish(1) == nil)
+    #expect(probe.grant(1, to: 1) == nil)
+  }
+
+  /// Each record of a batch takes 4 bytes more than its payload.
+  @Test func bytesMayBeExceededByTheLastRecord() {
+    var probe = SessionProbe.open()
+    _ = probe.receive(PublishOpen(topic: "t", acknowledgement: .received), stream: 1)
+    #expect(probe.grant(100, bytes: 50, to: 1) == Demand(grantedThrough: 100, bytesThrough: 50))
+    #expect(probe.publish([6, 30], from: 0, stream: 1) == appended([6, 30]))
+    #expect(probe.session.publication(1)?.bytesAvailable == 6)
+    #expect(probe.publish([1000], from: 2, stream: 1) == appended([1000]))
+    #expect(probe.session.publication(1)?.bytesAvailable == 0)
+    // What the last one took beyond the grant isn't deducted from the next.
+    #expect(probe.grant(0, bytes: 10, to: 1) == Demand(grantedThrough: 100, bytesThrough: 1058))
+    #expect(probe.session.publication(1)?.bytesAvailable == 10)
+    #expect(probe.publish([996, 20], from: 3, stream: 1) == .fault(stream: 1, .demandExceeded))
+  }
+
+  @Test func whatABatchHasUsedUpIsNoMoreThanWasGranted() {
+    var credit = PublicationCredit(records: 3, bytes: 50)
+    let first = credit.spend(records: 1, bytes: 40, maximumRecord: 1000)
+    #expect(first && credit.used(records: 1, bytes: 40) == GrantLedger.Allowance(records: 1, bytes: 40))
+    let second = credit.spend(records: 1, bytes: 40, maximumRecord: 1000)
+    #expect(second && credit.used(records: 1, bytes: 40) == GrantLedger.Allowance(records: 1, bytes: 10))
+    #expect(credit.held == GrantLedger.Allowance(records: 1, bytes: 0))
+    let third = credit.spend(records: 2, bytes: 1, maximumRecord: 1000)
+    #expect(!third)
   }
 }

@@ -84,6 +84,7 @@ struct SessionStreamTableTests {
       _ = probe.receive(Subscribe(topic: "t", grantedThrough: 5), stream: 1)
     case .publication:
       _ = probe.receive(PublishOpen(topic: "t", acknowledgement: .received), stream: 1)
+      _ = probe.grant(10, to: 1)
     case .request:
       _ = probe.receive(TopicShow(topic: "t"), stream: 1)
     case .ended:

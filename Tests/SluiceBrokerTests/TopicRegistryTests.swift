@@ -19,15 +19,21 @@ struct TopicRegistryTests {
     let topic = try registry.use("t")
     #expect(try registry.use("t") === topic)
     #expect(registry.find("t") === topic)
-    #expect(
-      topic.settings
-        == TopicSettings(replayRecords: 10, replayBytes: 1000, replayAge: TopicSettings.unlimited))
+    var expected = TopicSettings(replayRecords: 10, replayBytes: 1000, replayAge: TopicSettings.unlimited)
+    expected.scope = .forever
+    expected.flow = .free
+    expected.connect = .immediate
+    expected.bufferRecords = 1024
+    expected.bufferBytes = 8 << 20
+    expected.whenAlone = .buffer
+    expected.lag = .skip
+    #expect(topic.settings == expected)
   }
 
   @Test func whatASettingLeavesOpenIsTheDefault() throws {
     let topic = try registry().create("t", TopicSettings(replayBytes: 5, replayAge: 9))
-    #expect(topic.settings == TopicSettings(replayRecords: 10, replayBytes: 5, replayAge: 9))
-    #expect(topic.log.retention == Retention(records: 10, bytes: 5, ageMilliseconds: 9))
+    #expect(topic.settings.replayRecords == 10)
+    #expect(topic.life.log.retention == Retention(records: 10, bytes: 5, ageMilliseconds: 9))
   }
 
   @Test func creatingAgainNeedsTheSameSettings() throws {
@@ -54,13 +60,13 @@ struct TopicRegistryTests {
     let topic = try registry.use("t")
     publish(topic, 3)
     try registry.delete("t")
-    #expect(topic.condition == .deleted)
+    #expect(topic.life.condition == .deleted)
     #expect(topic.refusal?.code == .topicDeleted)
-    #expect(topic.log.statistics().records == 0)
+    #expect(topic.life.log.statistics().records == 0)
     let next = try registry.use("t")
     #expect(next !== topic)
-    #expect(next.epoch != topic.epoch)
-    #expect(next.log.head == 0)
+    #expect(next.life.epoch != topic.life.epoch)
+    #expect(next.life.log.head == 0)
   }
 
   @Test func epochsDontComeTwiceAndAreNeverAny() throws {
@@ -68,7 +74,7 @@ struct TopicRegistryTests {
     for identity in UInt64(0)..<20 {
       let registry = registry(identity: identity)
       for _ in 0..<50 {
-        #expect(epochs.insert(try registry.use("t").epoch).inserted)
+        #expect(epochs.insert(try registry.use("t").life.epoch).inserted)
         try registry.delete("t")
       }
     }
@@ -112,7 +118,7 @@ struct TopicRegistryTests {
       (0..<4).map { _ in
         {
           for number in 0..<50 {
-            let epoch = try registry.use("t.\(number)").epoch
+            let epoch = try registry.use("t.\(number)").life.epoch
             found.update { _ = $0["t.\(number)", default: []].insert(epoch) }
           }
         }
@@ -125,23 +131,24 @@ struct TopicRegistryTests {
 
   @Test func aTopicEndsOnceAndTakesNothingAfterwards() throws {
     let topic = try registry().use("t")
-    #expect(topic.condition == .open)
+    let life = topic.life
+    #expect(life.condition == .open)
     #expect(topic.refusal == nil)
     publish(topic, 2)
-    #expect(topic.end(.failure(code: .producerFailure, message: "broken")) == nil)
-    #expect(topic.condition == .ended)
-    #expect(topic.end(.finished)?.code == .topicEnded)
-    #expect(topic.ending == .failure(code: .producerFailure, message: "broken"))
+    #expect(topic.end(.failure(code: .producerFailure, message: "broken"), in: life) == nil)
+    #expect(life.condition == .ended)
+    #expect(topic.end(.finished, in: life)?.code == .topicEnded)
+    #expect(life.ending == .failure(code: .producerFailure, message: "broken"))
     guard case .refused(let fault) = publish(topic, 1) else {
       Issue.record("an ended topic took a record")
       return
     }
     #expect(fault.code == .topicEnded)
     #expect(fault.message.contains("broken"))
-    #expect(topic.log.head == 2)
+    #expect(life.log.head == 2)
     let summary = topic.summary
     #expect(summary.nextOffset == 2)
-    #expect(summary.ending == topic.ending)
+    #expect(summary.ending == life.ending)
   }
 
   @Test func offsetsCountUpOverBatches() throws {
@@ -158,7 +165,7 @@ struct TopicRegistryTests {
   @discardableResult
   private func publish(_ topic: Topic, _ count: Int) -> Topic.AppendResult {
     SessionProbe.batch([Int](repeating: 4, count: count)).bytes.withUnsafeBytes {
-      topic.append($0, count: UInt32(count), at: 1)
+      topic.append($0, count: UInt32(count), at: 1, in: topic.life, using: GrantLedger.Allowance())
     }
   }
 

@@ -22,6 +22,8 @@ private let rules: [(type: FrameType, broker: Bool, client: Bool, zero: Bool, no
   (.publishOpened, false, true, false, true),
   (.publish, true, false, false, true),
   (.ack, false, true, false, true),
+  (.connected, false, true, false, true),
+  (.disconnected, false, true, false, true),
   (.topicCreate, true, false, false, true),
   (.topicShow, true, false, false, true),
   (.topicInfo, false, true, false, true),
@@ -29,6 +31,8 @@ private let rules: [(type: FrameType, broker: Bool, client: Bool, zero: Bool, no
   (.topics, false, true, false, true),
   (.topicDelete, true, false, false, true),
   (.done, false, true, false, true),
+  (.topicConnect, true, false, false, true),
+  (.topicDisconnect, true, false, false, true),
 ]
 
 private func header(_ type: UInt8, flags: UInt8 = 0, stream: UInt32 = 1) -> FrameHeader {

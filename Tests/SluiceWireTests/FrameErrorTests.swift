@@ -54,17 +54,29 @@ struct FrameErrorTests {
       subscribe, "0100 61 06 00 0000 0000000000000000 0000000000000000 0000000000000000", .unsupported,
       "SUBSCRIBE names start position 6; 0 to 5 are defined"),
     Case(
-      subscribe, "0100 61 00 02 0000 0000000000000000 0000000000000000 0000000000000000", .unsupported,
-      "SUBSCRIBE names lag policy 2; 0 and 1 are defined"),
+      subscribe, "0100 61 00 03 0000 0000000000000000 0000000000000000 0000000000000000", .unsupported,
+      "SUBSCRIBE names lag policy 3; 0 to 2 are defined"),
     Case(
       PublishOpen(topic: "", acknowledgement: .none), "0100 61 03 000000", .unsupported,
       "PUBLISH_OPEN names acknowledgement 3; 0 to 2 are defined"),
     Case(
+      PublishOpen(topic: "", acknowledgement: .none), "0100 61 00 02 0000", .unsupported,
+      "PUBLISH_OPEN names role 2; 0 and 1 are defined"),
+    Case(
       Complete(.finished), "02 000000 00000000 0000", .malformedFrame,
       "COMPLETE names kind 2; 0 and 1 are defined"),
     Case(
-      TopicCreate(topic: "", settings: TopicSettings()), "0100 61 01 04 0000000000000000", .invalidSetting,
-      "topic setting 4 isn't known to this version of the broker"),
+      TopicCreate(topic: "", settings: TopicSettings()), "0100 61 01 fa 0000000000000000", .invalidSetting,
+      "topic setting 250 isn't known to this version of the broker"),
+    Case(
+      TopicCreate(topic: "", settings: TopicSettings()), "0100 61 01 05 0300000000000000", .invalidSetting,
+      "topic setting 5, flow, can't be 3"),
+    Case(
+      TopicCreate(topic: "", settings: TopicSettings()), "0100 61 01 06 0000000001000000", .invalidSetting,
+      "topic setting 6, connect, can't be 4294967296"),
+    Case(
+      TopicCreate(topic: "", settings: TopicSettings()), "0100 61 01 0a 0001000000000000", .invalidSetting,
+      "topic setting 10, lag, can't be 256"),
     Case(
       topics,
       """
@@ -90,7 +102,7 @@ struct FrameErrorTests {
         like: Self.subscribe)
         == Subscribe(topic: "a", grantedThrough: 0))
     #expect(
-      try decode([UInt8](hex: "0100 61 01 ffffff"), like: PublishOpen(topic: "", acknowledgement: .none))
+      try decode([UInt8](hex: "0100 61 01 00 ffff"), like: PublishOpen(topic: "", acknowledgement: .none))
         == PublishOpen(topic: "a", acknowledgement: .received))
     #expect(
       try decode([UInt8](hex: "00 ffffff 00000000 0000"), like: Complete(.finished)).ending == .finished)

@@ -74,8 +74,13 @@ let goldenFrames: [GoldenFrame] = [
   GoldenFrame(
     "SUBSCRIBED", 0x11, Subscribed(epoch: 1, nextOffset: 2, liveOffset: 0x0300),
     "0100000000000000 0200000000000000 0003000000000000"),
-  GoldenFrame("DEMAND", 0x12, Demand(grantedThrough: 0x0102), "0201000000000000"),
-  GoldenFrame("DEMAND without limit", 0x12, Demand(grantedThrough: Credit.unlimited), "ffffffffffffffff"),
+  GoldenFrame("DEMAND", 0x12, Demand(grantedThrough: 0x0102), "0201000000000000 ffffffffffffffff"),
+  GoldenFrame(
+    "DEMAND of bytes", 0x12, Demand(grantedThrough: 1, bytesThrough: 0x0304),
+    "0100000000000000 0403000000000000"),
+  GoldenFrame(
+    "DEMAND without limit", 0x12, Demand(grantedThrough: Credit.unlimited),
+    "ffffffffffffffff ffffffffffffffff"),
   GoldenFrame("LIVE", 0x14, Live(nextOffset: 9), "0900000000000000"),
   GoldenFrame("LAG", 0x15, Lag(missed: 3, nextOffset: 12), "0300000000000000 0c00000000000000"),
   GoldenFrame("CANCEL", 0x16, Cancel(), ""),
@@ -93,8 +98,17 @@ let goldenFrames: [GoldenFrame] = [
   GoldenFrame(
     "PUBLISH_OPEN, durable", 0x20, PublishOpen(topic: "t", acknowledgement: .durable), "0100 74 02 000000"),
   GoldenFrame(
+    "PUBLISH_OPEN of a source", 0x20, PublishOpen(topic: "t", acknowledgement: .none, isSource: true),
+    "0100 74 00 01 0000"),
+  GoldenFrame(
     "PUBLISH_OPENED", 0x21, PublishOpened(epoch: 5, grantedThrough: 65_536),
-    "0500000000000000 0000010000000000"),
+    "0500000000000000 0000010000000000 ffffffffffffffff"),
+  GoldenFrame(
+    "PUBLISH_OPENED with a limit of bytes", 0x21,
+    PublishOpened(epoch: 5, grantedThrough: 1, bytesThrough: 2),
+    "0500000000000000 0100000000000000 0200000000000000"),
+  GoldenFrame("CONNECTED", 0x24, Connected(), ""),
+  GoldenFrame("DISCONNECTED", 0x25, Disconnected(), ""),
   GoldenFrame("ACK", 0x23, Ack(through: 10, lastOffset: 11), "0a00000000000000 0b00000000000000"),
 
   GoldenFrame(
@@ -105,6 +119,18 @@ let goldenFrames: [GoldenFrame] = [
       topic: "t",
       settings: TopicSettings(replayRecords: 5, replayBytes: TopicSettings.unlimited, replayAge: 0)),
     "0100 74 03 01 0500000000000000 02 ffffffffffffffff 03 0000000000000000"),
+  GoldenFrame(
+    "TOPIC_CREATE with all settings", 0x30, TopicCreate(topic: "t", settings: everySetting),
+    """
+    0100 74 0a 01 0100000000000000 02 0200000000000000 03 0300000000000000 04 0100000000000000
+    05 0200000000000000 06 0700000000000000 07 0800000000000000 08 0900000000000000 09 0200000000000000
+    0a 0100000000000000
+    """),
+  GoldenFrame("TOPIC_CONNECT", 0x37, TopicConnect(topic: "t"), "0100 74"),
+  GoldenFrame("TOPIC_DISCONNECT", 0x38, TopicDisconnect(topic: "t"), "0100 74"),
+  GoldenFrame(
+    "SUBSCRIBE with the topic's lag", 0x10, Subscribe(topic: "a", lag: nil, grantedThrough: 1),
+    "0100 61 00 02 0000 0000000000000000 0000000000000000 0100000000000000"),
   GoldenFrame("TOPIC_SHOW", 0x31, TopicShow(topic: "t.u"), "0300 742e75"),
   GoldenFrame(
     "TOPIC_INFO", 0x32,
@@ -115,17 +141,19 @@ let goldenFrames: [GoldenFrame] = [
       settings: TopicSettings(replayBytes: 6),
       subscriptions: [
         TopicInfo.Subscription(
-          connection: 7, client: "c", stream: 8, state: .live, nextOffset: 9, granted: .max, sent: 10)
+          connection: 7, client: "c", stream: 8, state: .live, nextOffset: 9, granted: .max, sent: 10,
+          holding: 11)
       ],
       publications: [
-        TopicInfo.Publication(connection: 11, client: "", stream: 12, granted: 13, received: 14)
+        TopicInfo.Publication(connection: 11, client: "", stream: 12, granted: 13, received: 14, waiting: 15)
       ]),
     """
     0100 74 0100000000000000 0200000000000000 0300000000000000 0400000000000000
     00 00000000 0000 01000000 01000000
     01 02 0600000000000000
     01000000 0700000000000000 0100 63 08000000 01 0900000000000000 ffffffffffffffff 0a00000000000000
-    01000000 0b00000000000000 0000 0c000000 0d00000000000000 0e00000000000000
+    0b00000000000000
+    01000000 0b00000000000000 0000 0c000000 0d00000000000000 0e00000000000000 0f00000000000000
     """),
   GoldenFrame("TOPIC_LIST", 0x33, TopicList(after: "a", limit: 64), "0100 61 40000000"),
   GoldenFrame("TOPICS, none", 0x34, Topics(topics: [], more: false), "00 00000000"),
@@ -148,3 +176,16 @@ let goldenFrames: [GoldenFrame] = [
   GoldenFrame("TOPIC_DELETE", 0x35, TopicDelete(topic: "t"), "0100 74"),
   GoldenFrame("DONE", 0x36, Done(), ""),
 ]
+
+/// Every setting with another value than its default.
+private let everySetting: TopicSettings = {
+  var settings = TopicSettings(replayRecords: 1, replayBytes: 2, replayAge: 3)
+  settings.scope = .whileConnected
+  settings.flow = .fastest
+  settings.connect = .auto(7)
+  settings.bufferRecords = 8
+  settings.bufferBytes = 9
+  settings.whenAlone = .drop
+  settings.lag = .fail
+  return settings
+}()

@@ -13,16 +13,23 @@ struct RandomFrames {
       { Fault(code: $0.code(), message: $0.text(1024)) },
       { $0.subscribe() },
       { Subscribed(epoch: $0.integer(), nextOffset: $0.integer(), liveOffset: $0.integer()) },
-      { Demand(grantedThrough: $0.integer()) }, { Live(nextOffset: $0.integer()) },
+      { Demand(grantedThrough: $0.integer(), bytesThrough: $0.integer()) },
+      { Live(nextOffset: $0.integer()) },
       { Lag(missed: $0.integer(), nextOffset: $0.integer()) },
       { _ in Cancel() }, { _ in Cancelled() }, { _ in Done() },
       { Complete($0.ending()) },
       {
         PublishOpen(
           topic: $0.text(300),
-          acknowledgement: [.none, .received, .durable].randomElement(using: &$0.random)!)
+          acknowledgement: [.none, .received, .durable].randomElement(using: &$0.random)!,
+          isSource: .random(using: &$0.random))
       },
-      { PublishOpened(epoch: $0.integer(), grantedThrough: $0.integer()) },
+      {
+        PublishOpened(
+          epoch: $0.integer(), grantedThrough: $0.integer(), bytesThrough: $0.integer())
+      },
+      { _ in Connected() }, { _ in Disconnected() },
+      { TopicConnect(topic: $0.text(300)) }, { TopicDisconnect(topic: $0.text(300)) },
       { Ack(through: $0.integer(), lastOffset: $0.integer()) },
       { TopicCreate(topic: $0.text(300), settings: $0.settings()) },
       { TopicShow(topic: $0.text(300)) }, { TopicDelete(topic: $0.text(300)) },
@@ -77,7 +84,7 @@ struct RandomFrames {
     ]
     return Subscribe(
       topic: text(300), start: starts.randomElement(using: &random)!,
-      lag: .random(using: &random) ? .skip : .fail,
+      lag: [.skip, .fail, nil].randomElement(using: &random)!,
       epoch: integer(), grantedThrough: integer())
   }
 
@@ -86,10 +93,19 @@ struct RandomFrames {
   }
 
   private mutating func settings() -> TopicSettings {
-    TopicSettings(
-      replayRecords: .random(using: &random) ? integer() : nil,
-      replayBytes: .random(using: &random) ? integer() : nil,
-      replayAge: .random(using: &random) ? integer() : nil)
+    var settings = TopicSettings(replayRecords: maybe(), replayBytes: maybe(), replayAge: maybe())
+    settings.scope = [nil, .forever, .whileConnected].randomElement(using: &random)!
+    settings.flow = [nil, .free, .lossless, .fastest].randomElement(using: &random)!
+    settings.connect = [nil, .immediate, .auto(max(1, integer())), .manual].randomElement(using: &random)!
+    settings.bufferRecords = maybe()
+    settings.bufferBytes = maybe()
+    settings.whenAlone = [nil, .buffer, .hold, .drop].randomElement(using: &random)!
+    settings.lag = [nil, .skip, .fail].randomElement(using: &random)!
+    return settings
+  }
+
+  private mutating func maybe() -> UInt64? {
+    .random(using: &random) ? integer() : nil
   }
 
   private mutating func summary() -> TopicSummary {

@@ -43,6 +43,11 @@ extension Connection {
         try registry.delete(name)
         answer(session.request(on: stream), Done(), to: stream)
       }
+    case .connectTopic(let stream, let name, let isConnected):
+      attempt(stream) { () throws(WireError) in
+        try registry.use(name).connect(isConnected)
+        answer(session.request(on: stream), Done(), to: stream)
+      }
     case .pong(let token): send(Pong(token: token), stream: 0)
     }
   }
@@ -67,28 +72,49 @@ extension Connection {
 
   private func openPublication(_ stream: UInt32, _ frame: PublishOpen) throws(WireError) {
     let topic = try registry.use(frame.topic)
-    if let refusal = topic.refusal { throw WireError(refusal.code, refusal.message) }
     guard frame.acknowledgement != .durable else {
       throw WireError(
         .unsupported,
         "topic \(frame.topic) is kept in memory, so nothing in it is durable; ask for acknowledgement \"received\""
       )
     }
+    let life = try topic.attachPublication()
     let tap = topic.tap(on: context)
-    let publication = Publication(
-      stream: stream, tap: tap, connection: self, acknowledgement: frame.acknowledgement)
+    let publication = Publication(stream: stream, tap: tap, life: life, connection: self, frame)
     tap.add(publication)
     setHandle(stream, .publication(publication))
+    let demand = grantMore(to: publication) ?? Demand(grantedThrough: 0, bytesThrough: 0)
     send(
-      PublishOpened(epoch: topic.epoch, grantedThrough: session.publication(stream)?.granted ?? 0),
+      PublishOpened(
+        epoch: life.epoch, grantedThrough: demand.grantedThrough, bytesThrough: demand.bytesThrough),
       stream: stream)
-    // It may have ended between the look and the entry in its list.
-    if topic.condition != .open { tap.wake() }
+    // Something may have happened between the look and the entry in its list; and a source wants to know whether to start.
+    topicChanged(publication)
+  }
+
+  /// Grants what the topic can take now.
+  func grantMore(to publication: Publication) -> Demand? {
+    guard session.phase == .open, let credit = session.publication(publication.stream) else { return nil }
+    let more = publication.topic.grant(to: credit.held)
+    publication.owed.add(more)
+    let demand = session.grant(more, to: publication.stream)
+    let left = session.publication(publication.stream)?.held ?? GrantLedger.Allowance()
+    if left.records > 0, left.bytes > 0 {
+      publication.heldUpSince = nil
+    } else if publication.heldUpSince == nil {
+      publication.heldUpSince = context.loop.now
+    }
+    return demand
   }
 
   private func append(_ stream: UInt32, _ count: UInt32, _ batch: UnsafeRawBufferPointer) {
-    guard case .publication(let publication) = handle(stream) else { return }
-    switch publication.topic.append(batch, count: count, at: context.loop.wallClock) {
+    guard case .publication(let publication) = handle(stream),
+      let used = session.publication(stream)?.used(records: UInt64(count), bytes: batch.count)
+    else { return }
+    publication.owed.subtract(used)
+    switch publication.topic.append(
+      batch, count: count, at: context.loop.wallClock, in: publication.life, using: used)
+    {
     case .appended(let lastOffset):
       publication.appended(count, lastOffset: lastOffset)
       makeDue(publication)
@@ -102,19 +128,42 @@ extension Connection {
     guard case .publication(let publication) = handle(stream) else { return }
     settle(publication)
     releaseStream(stream)
-    if let fault = publication.topic.end(ending) {
+    if let fault = publication.topic.end(ending, in: publication.life) {
       send(fault, stream: stream)
     } else {
       send(Cancelled(), stream: stream)
     }
   }
 
+  /// Something about the topic has changed, or its subscribers have: tells the producer what concerns it.
+  func topicChanged(_ publication: Publication) {
+    let topic = publication.topic
+    switch publication.life.condition {
+    case .ended: return topicEnded(publication)
+    case .superseded: publication.life = topic.life
+    case .open, .deleted: break
+    }
+    if topic.isDeleted { return topicDeleted(publication.stream, name: topic.name) }
+    if publication.isSource {
+      let isConnected = topic.isConnected
+      if isConnected != publication.toldConnected {
+        publication.toldConnected = isConnected
+        if isConnected {
+          send(Connected(), stream: publication.stream)
+        } else {
+          send(Disconnected(), stream: publication.stream)
+        }
+      }
+    }
+    makeDue(publication)
+  }
+
   /// Another producer has ended the topic.
-  func topicEnded(_ publication: Publication) {
+  private func topicEnded(_ publication: Publication) {
     settle(publication)
     session.ended(publication.stream)
     releaseStream(publication.stream)
-    send(Complete(publication.topic.ending ?? .finished), stream: publication.stream)
+    send(Complete(publication.life.ending ?? .finished), stream: publication.stream)
   }
 
   func topicDeleted(_ stream: UInt32, name: String) {
@@ -125,32 +174,51 @@ extension Connection {
 
   private func subscribe(_ stream: UInt32, _ frame: Subscribe) throws(WireError) {
     let topic = try registry.use(frame.topic)
-    guard frame.epoch == 0 || frame.epoch == topic.epoch else {
+    let tap = topic.tap(on: context)
+    if topic.isPaced { tap.protectEverything() }
+    let (life, buffered) = topic.attachSubscription()
+    do {
+      let (cursor, missed) = try start(frame, topic, life, buffered)
+      let liveOffset = max(life.log.head, cursor.nextOffset)
+      let subscription = Subscription(
+        stream: stream, tap: tap, life: life, connection: self, cursor: cursor, liveOffset: liveOffset,
+        lag: frame.lag ?? topic.settings.lag ?? .skip, granted: frame.grantedThrough)
+      tap.add(subscription)
+      setHandle(stream, .subscription(subscription))
+      send(
+        Subscribed(epoch: life.epoch, nextOffset: cursor.nextOffset, liveOffset: liveOffset), stream: stream)
+      if missed > 0 { send(Lag(missed: missed, nextOffset: cursor.nextOffset), stream: stream) }
+      makeReady(subscription)
+    } catch {
+      tap.withdraw()
+      throw error
+    }
+    // It may have been deleted between the look and the entry in its list.
+    if topic.isDeleted { topic.announce(to: [tap]) }
+  }
+
+  /// Where a subscription begins, and how many of the records that it asked for are gone.
+  private func start(
+    _ frame: Subscribe, _ topic: Topic, _ life: TopicLife, _ buffered: UInt64?
+  ) throws(WireError) -> (cursor: LogCursor, missed: UInt64) {
+    guard frame.epoch == 0 || frame.epoch == life.epoch else {
       throw WireError(
         .epochChanged,
         "topic \(frame.topic) was started anew; subscribe again without an epoch to get what is there now")
     }
-    let (cursor, missed) = topic.log.cursor(
+    var (cursor, missed) = life.log.cursor(
       at: StartPosition(frame.start), now: context.loop.wallClock, resuming: frame.epoch != 0)
-    guard missed == 0 || frame.lag == .skip else {
+    // What producers buffered while nobody listened is for the first who comes and asks for what there is.
+    if let buffered, buffered < cursor.nextOffset, frame.start == .replay || frame.start == .earliest {
+      cursor = life.log.cursor(at: .offset(buffered), resuming: true).cursor
+    }
+    guard missed == 0 || (frame.lag ?? topic.settings.lag) != .fail else {
       throw WireError(
         .lagged,
         "\(missed) records of \(frame.topic) were dropped already; subscribe to what is left, or with lag policy skip"
       )
     }
-    let tap = topic.tap(on: context)
-    let liveOffset = max(topic.log.head, cursor.nextOffset)
-    let subscription = Subscription(
-      stream: stream, tap: tap, connection: self, cursor: cursor, liveOffset: liveOffset, lag: frame.lag,
-      granted: frame.grantedThrough)
-    tap.add(subscription)
-    setHandle(stream, .subscription(subscription))
-    send(
-      Subscribed(epoch: topic.epoch, nextOffset: cursor.nextOffset, liveOffset: liveOffset), stream: stream)
-    if missed > 0 { send(Lag(missed: missed, nextOffset: cursor.nextOffset), stream: stream) }
-    makeReady(subscription)
-    // It may have been deleted between the look and the entry in its list.
-    if topic.condition == .deleted { tap.wake() }
+    return (cursor, missed)
   }
 
   private func demand(_ stream: UInt32, _ granted: UInt64) {

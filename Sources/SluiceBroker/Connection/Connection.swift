@@ -261,9 +261,7 @@ final class Connection: ByteStreamHandler, @unchecked Sendable {
   /// Tells a producer what is in the log, and what more it may send.
   func settle(_ publication: Publication) {
     if let ack = publication.takeAck() { ack.encode(stream: publication.stream, into: &answers) }
-    if let granted = session.replenish(publication.stream, core.rules) {
-      Demand(grantedThrough: granted).encode(stream: publication.stream, into: &answers)
-    }
+    grantMore(to: publication)?.encode(stream: publication.stream, into: &answers)
   }
 
   // MARK: The end

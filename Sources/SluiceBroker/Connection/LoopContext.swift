@@ -22,6 +22,8 @@ final class LoopContext: TurnParticipant, @unchecked Sendable {
   /// Those that have only acknowledgements to write: records first, they are what somebody waits for.
   private var due = ReadyQueue<Connection>()
   private var wakes: [TopicTap] = []
+  /// Those whose subscriptions have moved in this turn.
+  private var reports: [TopicTap] = []
   private let remoteWakes = Mutex<[TopicTap]>([])
   private var signal: (any LoopSignal)?
   private var sweepTimer: TimerToken?
@@ -92,6 +94,11 @@ final class LoopContext: TurnParticipant, @unchecked Sendable {
     due.append(connection)
   }
 
+  /// The subscriptions of `tap` have moved: it tells the topic when all of this turn's deliveries are made.
+  func reportAtEndOfTurn(_ tap: TopicTap) {
+    reports.append(tap)
+  }
+
   // MARK: The end of a turn
 
   func turnEnded() -> Bool {
@@ -112,6 +119,8 @@ final class LoopContext: TurnParticipant, @unchecked Sendable {
       connection.isDue = false
       connection.flush()
     }
+    for tap in reports { tap.report() }
+    reports.removeAll(keepingCapacity: true)
     return !ready.isEmpty || !wakes.isEmpty
   }
 

@@ -1,3 +1,4 @@
+import SluiceIO
 import SluiceLog
 import SluiceWire
 
@@ -29,6 +30,7 @@ final class Subscription {
 
   let stream: UInt32
   let topic: Topic
+  let life: TopicLife
   let tap: TopicTap
   unowned let connection: Connection
   private let lagPolicy: Subscribe.LagPolicy
@@ -40,14 +42,18 @@ final class Subscription {
   var place = Place.none
   /// Its place in the tap's list of all.
   var index = 0
+  /// When it was last given demand, or came: since when it holds up producers, if it does.
+  var movedAt: MonotonicTime
 
   init(
-    stream: UInt32, tap: TopicTap, connection: Connection, cursor: LogCursor, liveOffset: UInt64,
-    lag: Subscribe.LagPolicy, granted: UInt64
+    stream: UInt32, tap: TopicTap, life: TopicLife, connection: Connection, cursor: LogCursor,
+    liveOffset: UInt64, lag: Subscribe.LagPolicy, granted: UInt64
   ) {
     self.stream = stream
     topic = tap.topic
+    self.life = life
     self.tap = tap
+    movedAt = connection.context.loop.now
     self.connection = connection
     self.cursor = cursor
     self.liveOffset = liveOffset
@@ -56,26 +62,32 @@ final class Subscription {
   }
 
   func raise(to granted: UInt64) -> Bool {
-    credit.raise(to: granted)
+    guard credit.raise(to: granted) else { return false }
+    if topic.isPaced {
+      movedAt = connection.context.loop.now
+      tap.readersMoved()
+    }
+    return true
   }
 
   /// Whether the subscription is owed records that it hasn't been sent: granted, and there.
   var isOwed: Bool {
-    credit.available > 0 && cursor.nextOffset < topic.log.head
+    credit.available > 0 && cursor.nextOffset < life.log.head
   }
 
   /// Whether there are records that it hasn't been sent, granted or not.
   var isBehind: Bool {
-    cursor.nextOffset < topic.log.head
+    cursor.nextOffset < life.log.head
   }
 
   /// Puts the next frames of this subscription into `gather`, about `bytes` of them at the most.
   func produce(into gather: Gather, bytes: Int) -> Outcome {
-    let log = topic.log
+    let log = life.log
     var budget = bytes
+    if topic.isPaced { tap.readersMoved() }
     while true {
       // Before the head is read: when this says that the topic is over, the head that is read next is final.
-      let isOver = topic.condition != .open
+      let isOver = life.condition != .open
       if !isLive, cursor.nextOffset >= liveOffset {
         isLive = true
         gather.append(Live(nextOffset: cursor.nextOffset), stream: stream)
@@ -125,7 +137,7 @@ final class Subscription {
 
   private func complete(_ gather: Gather) -> Outcome {
     // A deleted topic has no ending; the connection hears of that by itself.
-    guard let ending = topic.ending else { return .waiting }
+    guard let ending = life.ending else { return .waiting }
     gather.append(Complete(ending), stream: stream)
     return .ended
   }

@@ -5,8 +5,6 @@ struct SessionRules: Sendable {
   var handshake: ServerHandshake
   var maximumRecord: Int
   var maximumStreams: UInt32
-  /// How far a producer may run ahead, in records.
-  var producerWindow: UInt64
 }
 
 /// One connection's side of the protocol: a frame in, an action out.
@@ -28,7 +26,7 @@ struct Session {
     /// Ended by the broker; the client may not have heard yet, so what it still sends is dropped.
     case ended
     case subscription(grantedThrough: UInt64)
-    case publication(Credit)
+    case publication(PublicationCredit)
     /// A request that wasn't answered yet; the number tells it from an earlier one on the same stream.
     case request(UInt64)
   }
@@ -58,9 +56,9 @@ struct Session {
       }
     case .publishOpen:
       return try open(header.stream, rules) { stream throws(WireError) in
-        let frame = try PublishOpen(body: body)
-        let credit = Credit(granted: rules.producerWindow)
-        return (.publication(credit), .openPublication(stream: stream, frame))
+        // What it is granted is the topic's affair.
+        let credit = PublicationCredit(records: 0, bytes: 0)
+        return (.publication(credit), .openPublication(stream: stream, try PublishOpen(body: body)))
       }
     case .complete: return try complete(header.stream, Complete(body: body))
     case .cancel: return try cancel(header.stream)
@@ -82,6 +80,14 @@ struct Session {
     case .topicDelete:
       return try request(header.stream, rules) { stream throws(WireError) in
         .deleteTopic(stream: stream, topic: try TopicDelete(body: body).topic)
+      }
+    case .topicConnect:
+      return try request(header.stream, rules) { stream throws(WireError) in
+        .connectTopic(stream: stream, topic: try TopicConnect(body: body).topic, isConnected: true)
+      }
+    case .topicDisconnect:
+      return try request(header.stream, rules) { stream throws(WireError) in
+        .connectTopic(stream: stream, topic: try TopicDisconnect(body: body).topic, isConnected: false)
       }
     case .error where header.stream == 0:
       // The client says why it is about to close.
@@ -113,17 +119,17 @@ struct Session {
     return true
   }
 
-  /// What a publication is to be granted now, in all, if it is time to say so: half the window has been used up.
-  mutating func replenish(_ stream: UInt32, _ rules: SessionRules) -> UInt64? {
-    guard phase == .open, case .publication(var credit) = self[stream],
-      credit.available <= rules.producerWindow / 2, credit.raise(to: credit.spent &+ rules.producerWindow)
-    else { return nil }
+  /// Grants a publication more.
+  ///
+  /// - Returns: the totals to be told, if they are others than before.
+  mutating func grant(_ more: GrantLedger.Allowance, to stream: UInt32) -> Demand? {
+    guard phase == .open, case .publication(var credit) = self[stream], credit.add(more) else { return nil }
     self[stream] = .publication(credit)
-    return credit.granted
+    return Demand(grantedThrough: credit.records.granted, bytesThrough: credit.bytesGranted)
   }
 
-  /// Demand given to a publication, and records received on it.
-  func publication(_ stream: UInt32) -> Credit? {
+  /// Demand given to a publication, and what was received on it.
+  func publication(_ stream: UInt32) -> PublicationCredit? {
     if case .publication(let credit) = self[stream] { credit } else { nil }
   }
 
@@ -147,17 +153,23 @@ extension Session {
     let (header, batch) = try PublishHeader.decode(body)
     guard case .publication(var credit) = self[stream] else { return try misplaced(stream, .publish) }
     if phase == .draining { return .none }
-    guard header.firstSequence == credit.spent else {
+    guard header.firstSequence == credit.records.spent else {
       return fault(
         stream,
         .malformedBatch,
-        "PUBLISH counts from \(header.firstSequence) where \(credit.spent) records had been published")
+        "PUBLISH counts from \(header.firstSequence) where \(credit.records.spent) records had been published"
+      )
     }
-    guard credit.spend(UInt64(header.count)) else {
+    let held = credit.held
+    guard
+      credit.spend(
+        records: UInt64(header.count), bytes: batch.count, maximumRecord: rules.maximumRecord)
+    else {
       return fault(
         stream, .demandExceeded,
-        "\(header.count) records were published where \(credit.available) more had been granted; wait for DEMAND"
-      )
+        """
+        \(header.count) records in \(batch.count) bytes were published where \(held.records) more, and         \(held.bytes) bytes, had been granted; wait for DEMAND
+        """)
     }
     do {
       try RecordLayout.validate(batch, count: header.count, maximumRecord: rules.maximumRecord)

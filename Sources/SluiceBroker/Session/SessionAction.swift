@@ -30,6 +30,7 @@ enum SessionAction {
   case showTopic(stream: UInt32, topic: String)
   case listTopics(stream: UInt32, after: String, limit: UInt32)
   case deleteTopic(stream: UInt32, topic: String)
+  case connectTopic(stream: UInt32, topic: String, isConnected: Bool)
 
   // The connection
   case pong(token: UInt64)

@@ -1,3 +1,4 @@
+import SluiceIO
 import SluiceWire
 
 /// One producer's attachment to a topic. Belongs to its connection's loop.
@@ -7,8 +8,14 @@ final class Publication {
   let tap: TopicTap
   unowned let connection: Connection
   let acknowledgement: PublishOpen.Acknowledgement
+  /// The topic's life that it publishes to. The next one, when the topic starts over without having ended.
+  var life: TopicLife
   /// Its place in the tap's list.
   var index = 0
+
+  /// Whether it is told of the topic's connection, and what it was told last.
+  let isSource: Bool
+  var toldConnected = false
 
   /// Records appended on this publication, and the offset of the last.
   private(set) var appended: UInt64 = 0
@@ -16,15 +23,21 @@ final class Publication {
   private var acknowledged: UInt64 = 0
   /// True while it stands in its connection's list of publications with something to tell.
   var isDue = false
+  /// What it was granted and hasn't used, as the topic's ledger has it.
+  var owed = GrantLedger.Allowance()
+  /// Since when it has had no demand; nil while it has.
+  var heldUpSince: MonotonicTime?
 
   init(
-    stream: UInt32, tap: TopicTap, connection: Connection, acknowledgement: PublishOpen.Acknowledgement
+    stream: UInt32, tap: TopicTap, life: TopicLife, connection: Connection, _ frame: PublishOpen
   ) {
     self.stream = stream
     topic = tap.topic
     self.tap = tap
+    self.life = life
     self.connection = connection
-    self.acknowledgement = acknowledgement
+    acknowledgement = frame.acknowledgement
+    isSource = frame.isSource
   }
 
   func appended(_ count: UInt32, lastOffset: UInt64) {

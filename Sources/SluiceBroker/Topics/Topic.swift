@@ -2,104 +2,140 @@ import SluiceLog
 import SluiceWire
 import Synchronization
 
-/// One named, totally ordered log of records with at most one terminal event.
+/// One named, totally ordered log of records with at most one terminal event, and what decides how its producers are paced.
 ///
-/// Shared by all loops. Appending and ending take one short lock, once per batch; reading takes none: readers follow the log's
-/// head and `condition`. What is attached on a loop hangs on that loop's ``TopicTap``.
+/// Shared by all loops. Appending and ending take one short lock, once per batch; reading takes none: readers follow the head and the
+/// condition of the ``TopicLife`` that they were given. What is attached on a loop hangs on that loop's ``TopicTap``.
 final class Topic: Sendable {
-  enum Condition: UInt8, AtomicRepresentable {
-    case open
-    /// The terminal event stands; there will be no more records.
-    case ended
-    case deleted
-  }
-
   enum AppendResult {
     case appended(lastOffset: UInt64)
     case refused(Fault)
   }
 
-  private struct State {
-    var ending: Complete.Ending?
+  struct State {
+    var life: TopicLife
     var isDeleted = false
     /// One per loop on which somebody is attached.
     var taps: [TopicTap] = []
+    var subscriptions = 0
+    var publications = 0
+    /// The head when the last subscriber left, or 0; of use while there is none.
+    var aloneSince: UInt64 = 0
+    var isConnected: Bool
+    var ledger = GrantLedger()
   }
 
   let name: String
-  let epoch: UInt64
   /// Complete: no setting is nil.
   let settings: TopicSettings
-  let log: TopicLog
-  /// How many are attached, on all loops together.
-  let subscriptions = Atomic<Int>(0)
-  let publications = Atomic<Int>(0)
+  let strategy: any FlowStrategy
+  /// The most records that one producer may be granted at a time.
+  let window: UInt64
+  let state: Mutex<State>
+  /// Whether some producer has been granted less than it could use, so that it wants to know when subscribers have moved.
+  let isHeldUp = Atomic(false)
 
-  private let atomicCondition = Atomic(Condition.open)
-  private let state = Mutex(State())
+  /// Counts what producers must be told of besides records: an ending, a new life, connection.
+  let news = Atomic<UInt64>(0)
 
-  init(name: String, epoch: UInt64, settings: TopicSettings, pool: SegmentPool) {
+  private let makeLife: @Sendable () -> TopicLife
+
+  /// - Parameter makeLife: an empty life with an epoch of its own; called now and whenever the topic starts over.
+  init(
+    name: String, settings: TopicSettings, window: UInt64,
+    makeLife: @escaping @Sendable () -> TopicLife
+  ) {
     self.name = name
-    self.epoch = epoch
     self.settings = settings
-    log = TopicLog(retention: settings.retention, pool: pool)
+    self.window = window
+    self.makeLife = makeLife
+    strategy = settings.strategy
+    state = Mutex(State(life: makeLife(), isConnected: settings.connect == .immediate))
   }
 
-  /// Whether more can come. Once it says no, the log's head is final: read this first, then the head.
-  var condition: Condition { atomicCondition.load(ordering: .acquiring) }
+  /// The present life.
+  var life: TopicLife { state.withLock { $0.life } }
 
-  /// The terminal event, once there is one.
-  var ending: Complete.Ending? { state.withLock { $0.ending } }
+  /// Whether producers follow subscribers at all.
+  var isPaced: Bool { settings.flow != .free }
 
   /// Appends a checked batch and wakes whoever waits for it. From any loop.
-  func append(_ batch: UnsafeRawBufferPointer, count: UInt32, at milliseconds: Int64) -> AppendResult {
+  ///
+  /// - Parameters:
+  ///   - life: the one that the producer knows.
+  ///   - used: what of the producer's grants the batch takes.
+  func append(
+    _ batch: UnsafeRawBufferPointer, count: UInt32, at milliseconds: Int64, in life: TopicLife,
+    using used: GrantLedger.Allowance
+  ) -> AppendResult {
     let (result, taps): (AppendResult, [TopicTap]) = state.withLock { state in
-      if let fault = Self.refusal(state, name) { return (.refused(fault), []) }
-      let first = log.append(batch, count: Int(count), at: milliseconds)
+      if let fault = Self.refusal(state, life, name) { return (.refused(fault), []) }
+      var keep: UInt64?
+      if isPaced {
+        state.ledger.returned(used)
+        keep = strategy.keepFrom(state.readers, aloneSince: state.subscriptions == 0 ? state.aloneSince : nil)
+      }
+      let first = state.life.log.append(batch, count: Int(count), at: milliseconds, keepingFrom: keep)
       return (.appended(lastOffset: first + UInt64(count) - 1), state.taps)
     }
     for tap in taps { tap.wake() }
     return result
   }
 
+  /// Drops what has become too old. From any loop.
+  func trim(now milliseconds: Int64) {
+    state.withLock { state in
+      let isRead = state.subscriptions > 0
+      let keep =
+        isPaced ? strategy.keepFrom(state.readers, aloneSince: isRead ? nil : state.aloneSince) : nil
+      // The grace is for those who are reading.
+      state.life.log.trim(now: milliseconds, graceBytes: isRead ? nil : 0, keepingFrom: keep)
+    }
+  }
+
   /// Sets the terminal event, after all records appended so far. From any loop.
   ///
   /// - Returns: why not, when the topic is over already.
-  func end(_ ending: Complete.Ending) -> Fault? {
+  func end(_ ending: Complete.Ending, in life: TopicLife) -> Fault? {
     let (refusal, taps): (Fault?, [TopicTap]) = state.withLock { state in
-      if let fault = Self.refusal(state, name) { return (fault, []) }
-      state.ending = ending
-      atomicCondition.store(.ended, ordering: .releasing)
+      if let fault = Self.refusal(state, life, name) { return (fault, []) }
+      state.life.end(ending)
+      if settings.scope == .whileConnected { startOver(&state) }
       return (nil, state.taps)
     }
-    for tap in taps { tap.wake() }
+    announce(to: taps)
     return refusal
   }
 
   /// Ends everybody's attachment and drops the records. From any loop; the registry has forgotten the topic already.
   func delete() {
-    let taps = state.withLock { state in
+    let (life, taps) = state.withLock { state in
       state.isDeleted = true
-      atomicCondition.store(.deleted, ordering: .releasing)
-      return state.taps
+      state.life.delete()
+      return (state.life, state.taps)
     }
-    log.removeAll()
-    for tap in taps { tap.wake() }
+    life.log.removeAll()
+    announce(to: taps)
   }
 
-  /// Why nothing can be published, if so.
-  var refusal: Fault? { state.withLock { Self.refusal($0, name) } }
-
-  private static func refusal(_ state: State, _ name: String) -> Fault? {
+  /// Why nothing can be published to `life`, if so.
+  private static func refusal(_ state: State, _ life: TopicLife, _ name: String) -> Fault? {
     if state.isDeleted { return Fault(code: .topicDeleted, message: "topic \(name) was deleted") }
-    guard let ending = state.ending else { return nil }
-    let how =
-      switch ending {
-      case .finished: "has finished"
-      case .failure(_, let message): "has failed (\(message))"
-      }
+    let how: String
+    switch life.ending {
+    case nil: return nil
+    case .finished: how = "has finished"
+    case .failure(_, let message): how = "has failed (\(message))"
+    }
     return Fault(
       code: .topicEnded, message: "topic \(name) \(how); delete it to start it anew, or publish to another")
+  }
+
+  /// The next life. Called with the lock held.
+  func startOver(_ state: inout State) {
+    if state.life.condition == .open { state.life.supersede() }
+    state.life = makeLife()
+    state.aloneSince = state.life.log.head
   }
 
   // MARK: Taps
@@ -121,33 +157,35 @@ final class Topic: Sendable {
 
   /// The taps of this moment, for looking at who is attached. From any loop.
   var taps: [TopicTap] { state.withLock { $0.taps } }
+
+  /// Has everybody look at what has changed besides records.
+  func announce(to taps: [TopicTap]) {
+    guard !taps.isEmpty else { return }
+    news.add(1, ordering: .releasing)
+    for tap in taps { tap.wake() }
+  }
+
+  var isDeleted: Bool { state.withLock { $0.isDeleted } }
+}
+
+extension Topic.State {
+  /// Where the subscriptions of all loops stand.
+  var readers: ReaderPositions {
+    taps.reduce(into: ReaderPositions()) { $0.merge($1.positions) }
+  }
 }
 
 extension Topic {
+  /// Why nothing can be published now, if so.
+  var refusal: Fault? { state.withLock { Self.refusal($0, $0.life, name) } }
+
   /// The topic in a few numbers. From any loop; each number is of some moment during the call.
   var summary: TopicSummary {
-    let statistics = log.statistics()
+    let (life, subscriptions, publications) = state.withLock { ($0.life, $0.subscriptions, $0.publications) }
+    let statistics = life.log.statistics()
     return TopicSummary(
-      topic: name, epoch: epoch, firstOffset: statistics.firstOffset, nextOffset: statistics.head,
-      bytes: UInt64(statistics.bytes), ending: ending,
-      subscriptions: UInt32(clamping: subscriptions.load(ordering: .relaxed)),
-      publications: UInt32(clamping: publications.load(ordering: .relaxed)))
-  }
-}
-
-extension TopicSettings {
-  var retention: Retention {
-    func limit(_ value: UInt64?) -> UInt64? { value == Self.unlimited ? nil : value }
-    return Retention(
-      records: limit(replayRecords), bytes: limit(replayBytes),
-      ageMilliseconds: limit(replayAge).map { Int64(clamping: $0) })
-  }
-
-  /// These settings, with what they leave open taken from `defaults`.
-  func completed(by defaults: TopicSettings) -> TopicSettings {
-    TopicSettings(
-      replayRecords: replayRecords ?? defaults.replayRecords ?? Self.unlimited,
-      replayBytes: replayBytes ?? defaults.replayBytes ?? Self.unlimited,
-      replayAge: replayAge ?? defaults.replayAge ?? Self.unlimited)
+      topic: name, epoch: life.epoch, firstOffset: statistics.firstOffset, nextOffset: statistics.head,
+      bytes: UInt64(statistics.bytes), ending: life.ending, subscriptions: UInt32(clamping: subscriptions),
+      publications: UInt32(clamping: publications))
   }
 }

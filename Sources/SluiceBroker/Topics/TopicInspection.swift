@@ -30,7 +30,7 @@ final class TopicInspection: Sendable {
     guard !taps.isEmpty else { return completion(result(Findings(outstanding: 0))) }
     for tap in taps {
       tap.loop.loop.execute { [self] in
-        let subscriptions = tap.subscriptions.prefix(Self.listed).map(\.info)
+        let subscriptions = Array(tap.subscriptions.map(\.info).sorted(by: Self.precedes).prefix(Self.listed))
         let publications = tap.publications.prefix(Self.listed).map(\.info)
         let finished = findings.withLock { findings -> Findings? in
           findings.subscriptions += subscriptions
@@ -44,30 +44,71 @@ final class TopicInspection: Sendable {
   }
 
   private func result(_ findings: Findings) -> TopicInfo {
-    TopicInfo(
+    let subscriptions = Self.holders(findings.subscriptions, of: findings.publications)
+    return TopicInfo(
       summary: topic.summary, settings: topic.settings,
-      subscriptions: Array(
-        findings.subscriptions.sorted { $0.connection < $1.connection }.prefix(Self.listed)),
+      subscriptions: Array(subscriptions.sorted(by: Self.precedes).prefix(Self.listed)),
       publications: Array(findings.publications.sorted { $0.connection < $1.connection }.prefix(Self.listed)))
+  }
+
+  /// Those who hold up producers come first.
+  private static func precedes(_ left: TopicInfo.Subscription, _ right: TopicInfo.Subscription) -> Bool {
+    (left.holding == 0 ? 1 : 0, left.connection, left.stream)
+      < (right.holding == 0 ? 1 : 0, right.connection, right.stream)
+  }
+
+  /// Of the subscriptions that may hold up producers, those that do: nobody while no producer waits, else the ones that have
+  /// asked for least, and those that have taken least. None for longer than a producer has been waiting.
+  private static func holders(
+    _ subscriptions: [TopicInfo.Subscription], of publications: [TopicInfo.Publication]
+  ) -> [TopicInfo.Subscription] {
+    let waiting = publications.map(\.waiting).max() ?? 0
+    let candidates = subscriptions.filter { $0.holding > 0 }
+    let leastAsked = candidates.map(\.askedThrough).min()
+    let leastTaken = candidates.map(\.nextOffset).min()
+    return subscriptions.map { subscription in
+      var subscription = subscription
+      let isHolder = subscription.askedThrough == leastAsked || subscription.nextOffset == leastTaken
+      subscription.holding = isHolder ? min(subscription.holding, waiting) : 0
+      return subscription
+    }
+  }
+}
+
+extension TopicInfo.Subscription {
+  /// The offset up to which it has asked; all ones for unlimited.
+  fileprivate var askedThrough: UInt64 {
+    guard granted != Credit.unlimited else { return .max }
+    return nextOffset &+ (granted &- sent)
   }
 }
 
 extension Subscription {
-  /// As it is shown to people. On its loop only.
+  /// As it is shown to people. On its loop only. Whether it holds up producers at all isn't known here.
   var info: TopicInfo.Subscription {
-    TopicInfo.Subscription(
+    let now = connection.context.loop.now
+    let holding = topic.isPaced && isLive ? max((now - movedAt).wholeMilliseconds, 1) : 0
+    return TopicInfo.Subscription(
       connection: connection.id, client: connection.clientName, stream: stream,
       state: isLive ? .live : .replaying, nextOffset: cursor.nextOffset, granted: credit.granted,
-      sent: credit.spent)
+      sent: credit.spent, holding: holding)
   }
 }
 
 extension Publication {
   /// As it is shown to people. On its loop only.
   var info: TopicInfo.Publication {
-    let credit = connection.session.publication(stream) ?? Credit()
+    let credit = connection.session.publication(stream)?.records ?? Credit()
+    let now = connection.context.loop.now
     return TopicInfo.Publication(
       connection: connection.id, client: connection.clientName, stream: stream, granted: credit.granted,
-      received: credit.spent)
+      received: credit.spent, waiting: heldUpSince.map { max((now - $0).wholeMilliseconds, 1) } ?? 0)
+  }
+}
+
+extension Duration {
+  fileprivate var wholeMilliseconds: UInt64 {
+    let (seconds, attoseconds) = components
+    return UInt64(clamping: seconds * 1000 + attoseconds / 1_000_000_000_000_000)
   }
 }

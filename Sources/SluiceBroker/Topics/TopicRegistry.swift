@@ -6,22 +6,22 @@ import Synchronization
 final class TopicRegistry: Sendable {
   private struct State {
     var topics: [String: Topic] = [:]
-    var lives: UInt64 = 0
   }
 
   let pool: SegmentPool
   private let defaults: TopicSettings
   private let limit: Int
-  private let identity: UInt64
+  private let window: UInt64
+  private let epochs: EpochSource
   private let state = Mutex(State())
 
-  /// - Parameter identity: the broker's; epochs are made from it and a counter, so that none comes twice in a
-  ///   broker's life and, as far as chance allows, in two.
+  /// - Parameter identity: the broker's, from which epochs are made.
   init(configuration: BrokerConfiguration, identity: UInt64) {
     pool = SegmentPool(maximumPooledBytes: configuration.limits.pooledMemory)
     defaults = configuration.topicDefaults
     limit = configuration.limits.topics
-    self.identity = identity
+    window = configuration.limits.producerWindow
+    epochs = EpochSource(identity: identity)
   }
 
   func find(_ name: String) -> Topic? {
@@ -87,22 +87,13 @@ final class TopicRegistry: Sendable {
       guard state.topics.count < limit else {
         return .failure(WireError(.limitReached, "the broker has \(limit) topics, which is its limit"))
       }
-      state.lives += 1
-      let topic = Topic(name: name, epoch: epoch(state.lives), settings: complete, pool: pool)
+      let topic = Topic(name: name, settings: complete, window: window) { [epochs, pool] in
+        TopicLife(epoch: epochs.next(), log: TopicLog(retention: complete.retention, pool: pool))
+      }
       state.topics[name] = topic
       return .success(topic)
     }
     return try result.get()
-  }
-
-  /// Never 0, which on the wire means any epoch.
-  private func epoch(_ life: UInt64) -> UInt64 {
-    // SplitMix64's finalizer: distinct lives stay distinct, and look unlike each other.
-    var mixed = identity &+ life &* 0x9E37_79B9_7F4A_7C15
-    mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-    mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-    mixed ^= mixed >> 31
-    return mixed == 0 ? 1 : mixed
   }
 
   private static func precedes(_ left: String, _ right: String) -> Bool {

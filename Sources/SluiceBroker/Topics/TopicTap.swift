@@ -1,4 +1,5 @@
 import SluiceLog
+import SluiceWire
 import Synchronization
 
 /// What is attached to one topic on one loop, and the thread by which the topic wakes it.
@@ -21,6 +22,15 @@ final class TopicTap: @unchecked Sendable {
   /// The newest segment that was read here: where those who follow the head find their records without a lock.
   private(set) var newestSegment: Segment?
 
+  /// Where the subscriptions stood at the end of the last turn in which they moved: never ahead of where they stand now.
+  private let reported = Mutex(ReaderPositions())
+  /// True from `readersMoved()` until the end of the turn.
+  private var isReportDue = false
+  private let hasPublications = Atomic(false)
+  /// Whether producers were woken since the loop last looked after them, and the topic's news that it has seen.
+  private let producersDue = Atomic(false)
+  private var seenNews: UInt64 = 0
+
   init(topic: Topic, loop: LoopContext) {
     self.topic = topic
     self.loop = loop
@@ -36,23 +46,25 @@ final class TopicTap: @unchecked Sendable {
     wakePending.store(false, ordering: .sequentiallyConsistent)
     // What the log has dropped isn't kept alive for the sake of a short cut.
     if let newestSegment, newestSegment.isRetired { self.newestSegment = nil }
-    switch topic.condition {
-    case .open: break
-    case .ended:
-      for publication in publications { publication.connection.topicEnded(publication) }
-    case .deleted:
-      for publication in publications {
-        publication.connection.topicDeleted(publication.stream, name: topic.name)
-      }
-      for subscription in subscriptions {
-        subscription.connection.topicDeleted(subscription.stream, name: topic.name)
-      }
-    }
+    lookAfterNews()
     for subscription in waiting {
       subscription.place = .none
       subscription.connection.makeReady(subscription)
     }
     waiting.removeAll(keepingCapacity: true)
+  }
+
+  /// Most wake-ups are about records alone, and those who publish needn't be asked.
+  private func lookAfterNews() {
+    let news = topic.news.load(ordering: .acquiring)
+    let isNews = news != seenNews
+    seenNews = news
+    guard producersDue.exchange(false, ordering: .acquiringAndReleasing) || isNews else { return }
+    for publication in publications { publication.connection.topicChanged(publication) }
+    guard isNews, topic.isDeleted else { return }
+    for subscription in subscriptions {
+      subscription.connection.topicDeleted(subscription.stream, name: topic.name)
+    }
   }
 
   /// A slice came from `segment`.
@@ -66,7 +78,7 @@ final class TopicTap: @unchecked Sendable {
   func add(_ subscription: Subscription) {
     subscription.index = subscriptions.count
     subscriptions.append(subscription)
-    topic.subscriptions.add(1, ordering: .relaxed)
+    readersMoved()
   }
 
   func remove(_ subscription: Subscription) {
@@ -83,7 +95,13 @@ final class TopicTap: @unchecked Sendable {
       subscriptions[subscription.index] = last
       last.index = subscription.index
     }
-    topic.subscriptions.subtract(1, ordering: .relaxed)
+    withdraw()
+  }
+
+  /// A subscription has left, or didn't come after all.
+  func withdraw() {
+    if topic.isPaced { report() }
+    topic.detachSubscription()
     retireIfUnused()
   }
 
@@ -98,7 +116,7 @@ final class TopicTap: @unchecked Sendable {
   func add(_ publication: Publication) {
     publication.index = publications.count
     publications.append(publication)
-    topic.publications.add(1, ordering: .relaxed)
+    hasPublications.store(true, ordering: .releasing)
   }
 
   func remove(_ publication: Publication) {
@@ -107,8 +125,49 @@ final class TopicTap: @unchecked Sendable {
       publications[publication.index] = last
       last.index = publication.index
     }
-    topic.publications.subtract(1, ordering: .relaxed)
+    hasPublications.store(!publications.isEmpty, ordering: .releasing)
+    topic.detachPublication(returning: publication.owed)
     retireIfUnused()
+  }
+
+  // MARK: Flow
+
+  /// Where the subscriptions on this loop stand, or stood not long ago. From any thread.
+  var positions: ReaderPositions { reported.withLock { $0 } }
+
+  /// A subscription is about to come, of which it isn't known yet where it starts: nothing is dropped until the next report.
+  func protectEverything() {
+    reported.withLock { $0.oldest = 0 }
+  }
+
+  /// Some subscription has moved, or has asked for more: told at the end of the turn.
+  func readersMoved() {
+    guard topic.isPaced, !isReportDue else { return }
+    isReportDue = true
+    loop.reportAtEndOfTurn(self)
+  }
+
+  /// Tells the topic where the subscriptions stand.
+  func report() {
+    isReportDue = false
+    var positions = ReaderPositions()
+    for subscription in subscriptions {
+      positions.add(
+        nextOffset: subscription.cursor.nextOffset, available: subscription.credit.available,
+        isLive: subscription.isLive)
+    }
+    let hasChanged = reported.withLock { reported in
+      defer { reported = positions }
+      return reported != positions
+    }
+    if hasChanged { topic.readersMoved() }
+  }
+
+  /// Producers may go on. From any thread.
+  func wakeProducers() {
+    guard hasPublications.load(ordering: .acquiring) else { return }
+    producersDue.store(true, ordering: .releasing)
+    wake()
   }
 
   private func retireIfUnused() {

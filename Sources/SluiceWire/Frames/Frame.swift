@@ -31,6 +31,8 @@ public struct FrameType: RawRepresentable, Hashable, Sendable, CustomStringConve
   @inlinable public static var publishOpened: FrameType { FrameType(rawValue: 0x21) }
   @inlinable public static var publish: FrameType { FrameType(rawValue: 0x22) }
   @inlinable public static var ack: FrameType { FrameType(rawValue: 0x23) }
+  @inlinable public static var connected: FrameType { FrameType(rawValue: 0x24) }
+  @inlinable public static var disconnected: FrameType { FrameType(rawValue: 0x25) }
 
   @inlinable public static var topicCreate: FrameType { FrameType(rawValue: 0x30) }
   @inlinable public static var topicShow: FrameType { FrameType(rawValue: 0x31) }
@@ -39,6 +41,8 @@ public struct FrameType: RawRepresentable, Hashable, Sendable, CustomStringConve
   @inlinable public static var topics: FrameType { FrameType(rawValue: 0x34) }
   @inlinable public static var topicDelete: FrameType { FrameType(rawValue: 0x35) }
   @inlinable public static var done: FrameType { FrameType(rawValue: 0x36) }
+  @inlinable public static var topicConnect: FrameType { FrameType(rawValue: 0x37) }
+  @inlinable public static var topicDisconnect: FrameType { FrameType(rawValue: 0x38) }
 
   /// True for a type that a receiver may skip without knowing it.
   public var isIgnorable: Bool { rawValue >= 0x80 }
@@ -52,8 +56,9 @@ public struct FrameType: RawRepresentable, Hashable, Sendable, CustomStringConve
     0x10: "SUBSCRIBE", 0x11: "SUBSCRIBED", 0x12: "DEMAND", 0x13: "DELIVER", 0x14: "LIVE", 0x15: "LAG",
     0x16: "CANCEL", 0x17: "CANCELLED", 0x18: "COMPLETE",
     0x20: "PUBLISH_OPEN", 0x21: "PUBLISH_OPENED", 0x22: "PUBLISH", 0x23: "ACK",
+    0x24: "CONNECTED", 0x25: "DISCONNECTED",
     0x30: "TOPIC_CREATE", 0x31: "TOPIC_SHOW", 0x32: "TOPIC_INFO", 0x33: "TOPIC_LIST", 0x34: "TOPICS",
-    0x35: "TOPIC_DELETE", 0x36: "DONE",
+    0x35: "TOPIC_DELETE", 0x36: "DONE", 0x37: "TOPIC_CONNECT", 0x38: "TOPIC_DISCONNECT",
   ]
 }
 

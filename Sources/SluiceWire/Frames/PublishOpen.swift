@@ -1,7 +1,7 @@
 /// PUBLISH_OPEN: opens a publication on a stream that isn't in use. Answered by ``PublishOpened`` or ``Fault``.
 ///
 /// ```
-/// string topic · u8 acknowledgement · 3 bytes 0
+/// string topic · u8 acknowledgement · u8 role (0 producer, 1 source) · u16 0
 /// ```
 public struct PublishOpen: Frame {
   public static let type = FrameType.publishOpen
@@ -18,32 +18,42 @@ public struct PublishOpen: Frame {
 
   public var topic: String
   public var acknowledgement: Acknowledgement
+  /// Whether the producer wants to be told when the topic is connected and when it no longer is: ``Connected``, ``Disconnected``.
+  public var isSource: Bool
 
-  public init(topic: String, acknowledgement: Acknowledgement) {
+  public init(topic: String, acknowledgement: Acknowledgement, isSource: Bool = false) {
     self.topic = topic
     self.acknowledgement = acknowledgement
+    self.isSource = isSource
   }
 
   public func encodeBody(into writer: inout ByteWriter) {
     writer.string(topic)
-    writer.integer(UInt32(acknowledgement.rawValue))
+    writer.integer(acknowledgement.rawValue)
+    writer.integer(UInt8(isSource ? 1 : 0))
+    writer.integer(UInt16(0))
   }
 
   public init(body reader: inout ByteReader) throws(WireError) {
     topic = try reader.string("PUBLISH_OPEN topic")
     let raw: UInt8 = try reader.integer("PUBLISH_OPEN acknowledgement")
-    _ = try reader.bytes("PUBLISH_OPEN reserved", count: 3)
+    let role: UInt8 = try reader.integer("PUBLISH_OPEN role")
+    _ = try reader.integer("PUBLISH_OPEN reserved", as: UInt16.self)
     guard let acknowledgement = Acknowledgement(rawValue: raw) else {
       throw WireError(.unsupported, "PUBLISH_OPEN names acknowledgement \(raw); 0 to 2 are defined")
     }
+    guard role <= 1 else {
+      throw WireError(.unsupported, "PUBLISH_OPEN names role \(role); 0 and 1 are defined")
+    }
     self.acknowledgement = acknowledgement
+    isSource = role == 1
   }
 }
 
 /// PUBLISH_OPENED: the publication stands, with the demand to begin with.
 ///
 /// ```
-/// u64 epoch · u64 granted through
+/// u64 epoch · u64 granted through · u64 bytes through
 /// ```
 public struct PublishOpened: Frame {
   public static let type = FrameType.publishOpened
@@ -52,19 +62,24 @@ public struct PublishOpened: Frame {
   public var epoch: UInt64
   /// As in ``Demand``: how many records may be published before more is granted.
   public var grantedThrough: UInt64
+  /// As in ``Demand``: how many bytes of batches may be published before more is granted.
+  public var bytesThrough: UInt64
 
-  public init(epoch: UInt64, grantedThrough: UInt64) {
+  public init(epoch: UInt64, grantedThrough: UInt64, bytesThrough: UInt64 = Credit.unlimited) {
     self.epoch = epoch
     self.grantedThrough = grantedThrough
+    self.bytesThrough = bytesThrough
   }
 
   public func encodeBody(into writer: inout ByteWriter) {
     writer.integer(epoch)
     writer.integer(grantedThrough)
+    writer.integer(bytesThrough)
   }
 
   public init(body reader: inout ByteReader) throws(WireError) {
     epoch = try reader.integer("PUBLISH_OPENED epoch")
     grantedThrough = try reader.integer("PUBLISH_OPENED granted through")
+    bytesThrough = try reader.integer("PUBLISH_OPENED bytes through")
   }
 }

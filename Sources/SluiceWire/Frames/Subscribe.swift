@@ -1,7 +1,7 @@
 /// SUBSCRIBE: opens a subscription on a stream that isn't in use. Answered by ``Subscribed`` or ``Fault``.
 ///
 /// ```
-/// string topic · u8 start · u8 lag · u16 0 · u64 start value · u64 epoch · u64 granted through
+/// string topic · u8 start · u8 lag (2 as the topic's settings say) · u16 0 · u64 start value · u64 epoch · u64 granted through
 /// ```
 public struct Subscribe: Frame {
   public static let type = FrameType.subscribe
@@ -32,14 +32,15 @@ public struct Subscribe: Frame {
 
   public var topic: String
   public var start: Start
-  public var lag: LagPolicy
+  /// Nil for what the topic's settings say.
+  public var lag: LagPolicy?
   /// The life of the topic in which `start` is meant; 0 takes any.
   public var epoch: UInt64
   /// The demand to begin with: see ``Demand``. 0 is allowed here.
   public var grantedThrough: UInt64
 
   public init(
-    topic: String, start: Start = .replay, lag: LagPolicy = .skip, epoch: UInt64 = 0,
+    topic: String, start: Start = .replay, lag: LagPolicy? = .skip, epoch: UInt64 = 0,
     grantedThrough: UInt64
   ) {
     self.topic = topic
@@ -61,7 +62,7 @@ public struct Subscribe: Frame {
       case .time(let time): (5, UInt64(bitPattern: time))
       }
     writer.integer(kind)
-    writer.integer(lag.rawValue)
+    writer.integer(lag?.rawValue ?? Self.lagOfTopic)
     writer.integer(UInt16(0))
     writer.integer(value)
     writer.integer(epoch)
@@ -85,9 +86,11 @@ public struct Subscribe: Frame {
     case 5: start = .time(Int64(bitPattern: value))
     default: throw WireError(.unsupported, "SUBSCRIBE names start position \(kind); 0 to 5 are defined")
     }
-    guard let policy = LagPolicy(rawValue: lag) else {
-      throw WireError(.unsupported, "SUBSCRIBE names lag policy \(lag); 0 and 1 are defined")
+    self.lag = LagPolicy(rawValue: lag)
+    guard self.lag != nil || lag == Self.lagOfTopic else {
+      throw WireError(.unsupported, "SUBSCRIBE names lag policy \(lag); 0 to 2 are defined")
     }
-    self.lag = policy
   }
+
+  private static var lagOfTopic: UInt8 { 2 }
 }

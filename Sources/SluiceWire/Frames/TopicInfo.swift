@@ -2,8 +2,8 @@
 ///
 /// ```
 /// summary · settings
-/// u32 subscriptions listed · each: u64 connection · string client · u32 stream · u8 state · u64 next offset · u64 granted · u64 sent
-/// u32 publications listed  · each: u64 connection · string client · u32 stream · u64 granted · u64 received
+/// u32 subscriptions listed · each: u64 connection · string client · u32 stream · u8 state · u64 next offset · u64 granted · u64 sent · u64 holding
+/// u32 publications listed  · each: u64 connection · string client · u32 stream · u64 granted · u64 received · u64 waiting
 /// ```
 public struct TopicInfo: Frame {
   public static let type = FrameType.topicInfo
@@ -36,10 +36,12 @@ public struct TopicInfo: Frame {
     public var granted: UInt64
     /// Records sent so far; never more than `granted`.
     public var sent: UInt64
+    /// For how long it has been holding producers up, in milliseconds; 0 when it doesn't.
+    public var holding: UInt64
 
     public init(
       connection: UInt64, client: String, stream: UInt32, state: State, nextOffset: UInt64, granted: UInt64,
-      sent: UInt64
+      sent: UInt64, holding: UInt64 = 0
     ) {
       self.connection = connection
       self.client = client
@@ -48,6 +50,7 @@ public struct TopicInfo: Frame {
       self.nextOffset = nextOffset
       self.granted = granted
       self.sent = sent
+      self.holding = holding
     }
   }
 
@@ -60,13 +63,19 @@ public struct TopicInfo: Frame {
     public var granted: UInt64
     /// Records received so far.
     public var received: UInt64
+    /// For how long it has had no demand, in milliseconds; 0 when it has some.
+    public var waiting: UInt64
 
-    public init(connection: UInt64, client: String, stream: UInt32, granted: UInt64, received: UInt64) {
+    public init(
+      connection: UInt64, client: String, stream: UInt32, granted: UInt64, received: UInt64,
+      waiting: UInt64 = 0
+    ) {
       self.connection = connection
       self.client = client
       self.stream = stream
       self.granted = granted
       self.received = received
+      self.waiting = waiting
     }
   }
 
@@ -98,6 +107,7 @@ public struct TopicInfo: Frame {
       writer.integer(subscription.nextOffset)
       writer.integer(subscription.granted)
       writer.integer(subscription.sent)
+      writer.integer(subscription.holding)
     }
     writer.integer(UInt32(publications.count))
     for publication in publications {
@@ -106,6 +116,7 @@ public struct TopicInfo: Frame {
       writer.integer(publication.stream)
       writer.integer(publication.granted)
       writer.integer(publication.received)
+      writer.integer(publication.waiting)
     }
   }
 
@@ -122,7 +133,8 @@ public struct TopicInfo: Frame {
           state: .init(rawValue: try reader.integer("subscription state")),
           nextOffset: try reader.integer("subscription next offset"),
           granted: try reader.integer("subscription granted"),
-          sent: try reader.integer("subscription sent")))
+          sent: try reader.integer("subscription sent"),
+          holding: try reader.integer("subscription holding")))
     }
     publications = []
     for _ in 0..<(try reader.integer("TOPIC_INFO publications", as: UInt32.self)) {
@@ -132,7 +144,8 @@ public struct TopicInfo: Frame {
           client: try reader.string("publication client"),
           stream: try reader.integer("publication stream"),
           granted: try reader.integer("publication granted"),
-          received: try reader.integer("publication received")))
+          received: try reader.integer("publication received"),
+          waiting: try reader.integer("publication waiting")))
     }
   }
 }

@@ -13,25 +13,98 @@ public struct TopicSettings: Hashable, Sendable {
   public var replayBytes: UInt64?
   /// Key 3: the greatest age, in milliseconds, of records that late subscribers can get.
   public var replayAge: UInt64?
+  /// Key 4: how long what is replayed lives.
+  public var scope: Scope?
+  /// Key 5: whether producers wait for subscribers.
+  public var flow: Flow?
+  /// Key 6: when producers are asked for records at all.
+  public var connect: Connect?
+  /// Key 7: how many records producers may be ahead of the subscribers that they wait for. Of no effect with ``Flow/free``.
+  public var bufferRecords: UInt64?
+  /// Key 8: how many bytes of records, as stored, producers may be ahead of the subscribers that they wait for.
+  public var bufferBytes: UInt64?
+  /// Key 9: what producers that wait for subscribers do while there are none.
+  public var whenAlone: WhenAlone?
+  /// Key 10: what becomes of a subscription that falls behind what is kept, unless it says so itself.
+  public var lag: Subscribe.LagPolicy?
 
   public static let unlimited = UInt64.max
 
+  /// All nil: what the broker's configuration says.
+  public init() {}
+
+  /// Limits of what is replayed; the rest is nil.
   public init(replayRecords: UInt64? = nil, replayBytes: UInt64? = nil, replayAge: UInt64? = nil) {
     self.replayRecords = replayRecords
     self.replayBytes = replayBytes
     self.replayAge = replayAge
   }
+}
+
+extension TopicSettings {
+  /// How long what is replayed lives: the scope of Combine's `share(replay:scope:)`. The number is the one on the wire.
+  public enum Scope: UInt64, Hashable, Sendable, CaseIterable {
+    /// The log outlives its subscribers, and the terminal event is replayed too.
+    case forever = 0
+    /// When the last subscriber leaves, or the topic ends, its records are dropped and it starts over, in a new epoch.
+    case whileConnected = 1
+  }
+
+  /// Whether producers wait for subscribers. The number is the one on the wire.
+  public enum Flow: UInt64, Hashable, Sendable, CaseIterable {
+    /// Producers run ahead; the log drops its oldest records by its limits.
+    case free = 0
+    /// Producers are asked for as much as the slowest subscriber that has caught up can take, and the buffer. Nothing that
+    /// a subscriber is owed is dropped.
+    case lossless = 1
+    /// Producers are asked for as much as the quickest subscriber can take, and the buffer. Slower ones may lag.
+    case fastest = 2
+  }
+
+  /// When producers are asked for records at all: Combine's connectable publishers. On the wire 0 is immediate, all ones is manual, and any other
+  /// number is auto with that number.
+  public enum Connect: Hashable, Sendable {
+    /// Always.
+    case immediate
+    /// From when there are so many subscribers, at least 1, until the last has left.
+    case auto(UInt32)
+    /// From CONNECT until DISCONNECT.
+    case manual
+  }
+
+  /// What producers that wait for subscribers do while there are none. The number is the one on the wire.
+  public enum WhenAlone: UInt64, Hashable, Sendable, CaseIterable {
+    /// They fill the buffer, which the next subscriber gets first, then wait.
+    case buffer = 0
+    /// They wait.
+    case hold = 1
+    /// They run ahead, as with ``Flow/free``.
+    case drop = 2
+  }
+}
+
+// MARK: On the wire
+
+extension TopicSettings {
+  private var named: [(key: UInt8, value: UInt64)] {
+    let all: [(UInt8, UInt64?)] = [
+      (1, replayRecords), (2, replayBytes), (3, replayAge), (4, scope?.rawValue), (5, flow?.rawValue),
+      (6, connect?.number), (7, bufferRecords), (8, bufferBytes), (9, whenAlone?.rawValue),
+      (10, lag.map { UInt64($0.rawValue) }),
+    ]
+    return all.compactMap { key, value in value.map { (key, $0) } }
+  }
 
   func encode(into writer: inout ByteWriter) {
-    let named = [(UInt8(1), replayRecords), (2, replayBytes), (3, replayAge)].filter { $0.1 != nil }
+    let named = named
     writer.integer(UInt8(named.count))
     for (key, value) in named {
       writer.integer(key)
-      writer.integer(value!)
+      writer.integer(value)
     }
   }
 
-  /// What to do about a setting that this version doesn't know.
+  /// What to do about a setting, or a value of one, that this version doesn't know.
   enum Unknown {
     /// It can't be done: ``ErrorCode/invalidSetting``.
     case refuse
@@ -45,15 +118,61 @@ public struct TopicSettings: Hashable, Sendable {
     for _ in 0..<count {
       let key: UInt8 = try reader.integer("topic setting key")
       let value: UInt64 = try reader.integer("topic setting value")
-      switch key {
-      case 1: replayRecords = value
-      case 2: replayBytes = value
-      case 3: replayAge = value
-      default:
-        guard unknown == .ignore else {
-          throw WireError(.invalidSetting, "topic setting \(key) isn't known to this version of the broker")
-        }
+      guard !set(key, to: value), unknown == .refuse else { continue }
+      guard let name = Self.names[key] else {
+        throw WireError(.invalidSetting, "topic setting \(key) isn't known to this version of the broker")
       }
+      throw WireError(.invalidSetting, "topic setting \(key), \(name), can't be \(value)")
+    }
+  }
+
+  /// - Returns: false when the key or the value isn't defined.
+  private mutating func set(_ key: UInt8, to value: UInt64) -> Bool {
+    switch key {
+    case 1: replayRecords = value
+    case 2: replayBytes = value
+    case 3: replayAge = value
+    case 4: return Self.take(Scope(rawValue: value), into: &scope)
+    case 5: return Self.take(Flow(rawValue: value), into: &flow)
+    case 6: return Self.take(Connect(number: value), into: &connect)
+    case 7: bufferRecords = value
+    case 8: bufferBytes = value
+    case 9: return Self.take(WhenAlone(rawValue: value), into: &whenAlone)
+    case 10:
+      let policy = UInt8(exactly: value).flatMap(Subscribe.LagPolicy.init(rawValue:))
+      return Self.take(policy, into: &lag)
+    default: return false
+    }
+    return true
+  }
+
+  private static func take<Value>(_ value: Value?, into setting: inout Value?) -> Bool {
+    guard let value else { return false }
+    setting = value
+    return true
+  }
+
+  private static let names: [UInt8: String] = [
+    4: "scope", 5: "flow", 6: "connect", 9: "when alone", 10: "lag",
+  ]
+}
+
+extension TopicSettings.Connect {
+  fileprivate var number: UInt64 {
+    switch self {
+    case .immediate: 0
+    case .auto(let count): UInt64(count)
+    case .manual: .max
+    }
+  }
+
+  fileprivate init?(number: UInt64) {
+    switch number {
+    case 0: self = .immediate
+    case .max: self = .manual
+    default:
+      guard let count = UInt32(exactly: number) else { return nil }
+      self = .auto(count)
     }
   }
 }

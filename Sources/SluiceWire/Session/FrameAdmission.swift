@@ -77,9 +77,11 @@ extension FrameHeader {
       case .ping, .pong: (receiver, stream) = (nil, .zero)
       case .error: (receiver, stream) = (nil, .any)
       case .demand, .complete: (receiver, stream) = (nil, .nonzero)
-      case .subscribe, .cancel, .publishOpen, .publish, .topicCreate, .topicShow, .topicList, .topicDelete:
+      case .subscribe, .cancel, .publishOpen, .publish, .topicCreate, .topicShow, .topicList, .topicDelete,
+        .topicConnect, .topicDisconnect:
         (receiver, stream) = (.broker, .nonzero)
-      case .subscribed, .deliver, .live, .lag, .cancelled, .publishOpened, .ack, .topicInfo, .topics, .done:
+      case .subscribed, .deliver, .live, .lag, .cancelled, .publishOpened, .ack, .topicInfo, .topics, .done,
+        .connected, .disconnected:
         (receiver, stream) = (.client, .nonzero)
       default: return nil
       }

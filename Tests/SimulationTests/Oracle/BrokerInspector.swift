@@ -70,13 +70,10 @@ final class BrokerInspector {
     let taps = topic.taps
     let subscriptions = taps.reduce(0) { $0 + $1.subscriptions.count }
     let publications = taps.reduce(0) { $0 + $1.publications.count }
+    let attached = topic.attached
     oracle.check(
-      topic.subscriptions.load(ordering: .relaxed) == subscriptions, 0,
-      "\(topic.name) counts its \(subscriptions) subscriptions as \(topic.subscriptions.load(ordering: .relaxed))"
-    )
-    oracle.check(
-      topic.publications.load(ordering: .relaxed) == publications, 0,
-      "\(topic.name) counts its \(publications) publications as \(topic.publications.load(ordering: .relaxed))"
+      attached == (subscriptions, publications), 0,
+      "\(topic.name) counts its \(subscriptions) subscriptions and \(publications) publications as \(attached)"
     )
     for tap in taps {
       oracle.check(
@@ -111,7 +108,7 @@ final class BrokerInspector {
     for topic in registry.all {
       oracle.check(topic.taps.isEmpty, 0, "\(topic.name) has taps though everybody has left")
     }
-    let kept = registry.all.reduce(0) { $0 + $1.log.statistics().memoryBytes }
+    let kept = registry.all.reduce(0) { $0 + $1.life.log.statistics().memoryBytes }
     oracle.check(
       registry.pool.bytesInUse == kept, 0,
       "\(registry.pool.bytesInUse) bytes of segments are in use where the logs have \(kept)")

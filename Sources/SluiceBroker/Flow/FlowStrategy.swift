@@ -1,0 +1,119 @@
+import SluiceWire
+
+/// How far producers may go at this moment.
+enum FlowLimit: Hashable {
+  /// As far as their windows reach.
+  case unlimited
+  /// No further than so many records, and so many bytes of them, beyond what is in the log; zero holds them.
+  case ahead(records: UInt64, bytes: UInt64)
+
+  static let none = FlowLimit.ahead(records: 0, bytes: 0)
+}
+
+/// What a strategy goes by, besides the readers: a few questions about the log.
+struct FlowSituation {
+  /// The offset that the next record will get.
+  var head: UInt64
+  /// Where the topic's last subscriber was when it left; nil while there are subscribers.
+  var aloneSince: UInt64?
+  /// Bytes of records that late subscribers can get.
+  var keptBytes: UInt64
+  /// Bytes of records from an offset to the head.
+  var bytes: (_ offset: UInt64) -> UInt64
+}
+
+/// A topic's answer to how much its producers are asked for. A value without state: everything that changes comes in.
+protocol FlowStrategy: Sendable {
+  /// What producers may be granted in all, beyond the head.
+  func limit(_ readers: ReaderPositions, _ situation: FlowSituation) -> FlowLimit
+
+  /// The offset from which on records must be kept whatever the limits of the log; nil for none.
+  func keepFrom(_ readers: ReaderPositions, aloneSince: UInt64?) -> UInt64?
+}
+
+/// Producers run ahead: the log's limits decide what is dropped.
+struct FreeFlow: FlowStrategy {
+  func limit(_ readers: ReaderPositions, _ situation: FlowSituation) -> FlowLimit { .unlimited }
+
+  func keepFrom(_ readers: ReaderPositions, aloneSince: UInt64?) -> UInt64? { nil }
+}
+
+/// How far producers that wait for subscribers may run ahead of them, and what they do without any.
+struct FlowBuffer: Hashable, Sendable {
+  var records: UInt64
+  var bytes: UInt64
+  var whenAlone: TopicSettings.WhenAlone
+
+  /// What producers may do while nobody listens.
+  func limitAlone(_ situation: FlowSituation) -> FlowLimit {
+    switch whenAlone {
+    case .drop: sliding
+    case .hold: .none
+    case .buffer: limit(takenThrough: situation.aloneSince ?? 0, from: situation.aloneSince ?? 0, situation)
+    }
+  }
+
+  /// Producers go on as they like, in portions of the buffer, so that none has far to go when there is something to wait for again.
+  var sliding: FlowLimit { .ahead(records: max(records, 1), bytes: max(bytes, 1)) }
+
+  /// The buffer beyond what is asked for, in records, and beyond what has been taken, in bytes.
+  ///
+  /// - Parameters:
+  ///   - takenThrough: the offset up to which there is demand; all ones for unlimited.
+  ///   - from: the offset of the first record that takes up room.
+  func limit(takenThrough: UInt64, from: UInt64, _ situation: FlowSituation) -> FlowLimit {
+    let end = takenThrough.addingReportingOverflow(records)
+    let through = end.overflow ? UInt64.max : end.partialValue
+    let used = situation.bytes(from)
+    guard through > situation.head, used < bytes else { return .none }
+    return .ahead(records: through - situation.head, bytes: bytes - used)
+  }
+}
+
+/// Producers follow the slowest subscriber that has caught up.
+///
+/// One that is still replaying holds nobody back as long as the log keeps what it has yet to read anyway. Beyond that its
+/// records would be dropped, which doesn't happen here; so they count towards the buffer, too.
+struct LosslessFlow: FlowStrategy {
+  var buffer: FlowBuffer
+
+  func limit(_ readers: ReaderPositions, _ situation: FlowSituation) -> FlowLimit {
+    guard let oldest = readers.oldest else { return buffer.limitAlone(situation) }
+    let backlog = situation.bytes(oldest)
+    guard backlog < situation.keptBytes || backlog - situation.keptBytes < buffer.bytes else { return .none }
+    guard let slowest = readers.caughtUp else { return buffer.sliding }
+    return buffer.limit(takenThrough: slowest.leastAsked, from: slowest.leastTaken, situation)
+  }
+
+  func keepFrom(_ readers: ReaderPositions, aloneSince: UInt64?) -> UInt64? {
+    readers.oldest ?? (buffer.whenAlone == .buffer ? aloneSince : nil)
+  }
+}
+
+/// Producers follow the quickest subscriber; the others may lag.
+struct FastestFlow: FlowStrategy {
+  var buffer: FlowBuffer
+
+  func limit(_ readers: ReaderPositions, _ situation: FlowSituation) -> FlowLimit {
+    guard readers.oldest != nil else { return buffer.limitAlone(situation) }
+    guard let quickest = readers.caughtUp else { return buffer.sliding }
+    return buffer.limit(takenThrough: quickest.mostAsked, from: quickest.mostTaken, situation)
+  }
+
+  func keepFrom(_ readers: ReaderPositions, aloneSince: UInt64?) -> UInt64? {
+    readers.oldest == nil && buffer.whenAlone == .buffer ? aloneSince : nil
+  }
+}
+
+extension TopicSettings {
+  /// The strategy that complete settings ask for.
+  var strategy: any FlowStrategy {
+    let buffer = FlowBuffer(
+      records: bufferRecords ?? 0, bytes: bufferBytes ?? 0, whenAlone: whenAlone ?? .buffer)
+    return switch flow ?? .free {
+    case .free: FreeFlow()
+    case .lossless: LosslessFlow(buffer: buffer)
+    case .fastest: FastestFlow(buffer: buffer)
+    }
+  }
+}

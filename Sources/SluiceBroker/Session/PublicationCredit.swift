@@ -1,0 +1,54 @@
+import SluiceWire
+
+/// What a publication may still publish: records, and bytes of their batches.
+struct PublicationCredit: Hashable, Sendable {
+  private(set) var records: Credit
+  private(set) var bytesGranted: UInt64
+  private(set) var bytesSpent: UInt64 = 0
+
+  init(records: UInt64, bytes: UInt64) {
+    self.records = Credit(granted: records)
+    bytesGranted = bytes
+  }
+
+  /// Bytes that may be published now; ``Credit/unlimited`` when there is no limit.
+  var bytesAvailable: UInt64 {
+    if bytesGranted == Credit.unlimited { return Credit.unlimited }
+    return bytesGranted > bytesSpent ? bytesGranted - bytesSpent : 0
+  }
+
+  /// What is left of the grants.
+  var held: GrantLedger.Allowance {
+    GrantLedger.Allowance(records: records.available, bytes: bytesAvailable)
+  }
+
+  /// Takes a batch. Its last record may go beyond the bytes that were granted.
+  ///
+  /// - Returns: false, and nothing is spent, when that is more than was granted.
+  mutating func spend(records count: UInt64, bytes: Int, maximumRecord: Int) -> Bool {
+    let bytes = UInt64(bytes)
+    let reach = bytesAvailable.addingReportingOverflow(UInt64(maximumRecord + RecordLayout.wordSize))
+    guard reach.overflow || bytes <= reach.partialValue, records.spend(count) else { return false }
+    bytesSpent &+= bytes
+    return true
+  }
+
+  /// How much of what was granted a batch, that was the last to be spent, has used up.
+  func used(records count: UInt64, bytes: Int) -> GrantLedger.Allowance {
+    let excess = bytesSpent > bytesGranted ? bytesSpent - bytesGranted : 0
+    return GrantLedger.Allowance(records: count, bytes: UInt64(bytes) - min(UInt64(bytes), excess))
+  }
+
+  /// Grants more of both, from here.
+  ///
+  /// - Returns: false when it is nothing.
+  mutating func add(_ more: GrantLedger.Allowance) -> Bool {
+    guard more != GrantLedger.Allowance() else { return false }
+    _ = records.raise(to: records.granted + more.records)
+    if bytesGranted != Credit.unlimited {
+      let sum = max(bytesGranted, bytesSpent).addingReportingOverflow(more.bytes)
+      if more.bytes > 0 { bytesGranted = sum.overflow ? Credit.unlimited : sum.partialValue }
+    }
+    return true
+  }
+}

@@ -1,0 +1,149 @@
+import SluiceLog
+import SluiceWire
+import Synchronization
+
+// Who comes and goes, and what that means: a topic is connected by its subscribers, or on demand, and may start over when the last leaves.
+extension Topic {
+  /// A subscription comes: the life that it reads, and where the first one begins that finds what producers buffered meanwhile.
+  ///
+  /// The caller has its tap protect everything already, so that nothing is dropped between this and the tap's first report.
+  func attachSubscription() -> (life: TopicLife, buffered: UInt64?) {
+    let (result, taps): ((TopicLife, UInt64?), [TopicTap]) = state.withLock { state in
+      let isFirst = state.subscriptions == 0
+      state.subscriptions += 1
+      let hasChanged = updateConnection(&state)
+      let isBuffered = isFirst && isPaced && settings.whenAlone == .buffer
+      return ((state.life, isBuffered ? state.aloneSince : nil), hasChanged ? state.taps : [])
+    }
+    announce(to: taps)
+    return result
+  }
+
+  /// A subscription leaves.
+  func detachSubscription() {
+    let taps: [TopicTap] = state.withLock { state in
+      state.subscriptions -= 1
+      var isNews = updateConnection(&state)
+      if state.subscriptions == 0 {
+        state.aloneSince = state.life.log.head
+        if settings.scope == .whileConnected, !state.isDeleted {
+          startOver(&state)
+          isNews = true
+        }
+      }
+      return isNews || isPaced ? state.taps : []
+    }
+    announce(to: taps)
+  }
+
+  /// A publication comes.
+  ///
+  /// - Throws: why nothing can be published.
+  func attachPublication() throws(WireError) -> TopicLife {
+    if let refusal = refusal { throw WireError(refusal.code, refusal.message) }
+    return state.withLock { state in
+      state.publications += 1
+      return state.life
+    }
+  }
+
+  /// A publication leaves, with what it was granted and hasn't used.
+  func detachPublication(returning held: GrantLedger.Allowance) {
+    let taps: [TopicTap] = state.withLock { state in
+      state.publications -= 1
+      guard isPaced else { return [] }
+      state.ledger.returned(held)
+      return state.taps
+    }
+    // The others' shares are larger now.
+    for tap in taps { tap.wakeProducers() }
+  }
+
+  /// How many are attached, on all loops together.
+  var attached: (subscriptions: Int, publications: Int) {
+    state.withLock { ($0.subscriptions, $0.publications) }
+  }
+
+  // MARK: Connection
+
+  var isConnected: Bool { state.withLock { $0.isConnected } }
+
+  /// Connects or disconnects the topic by request.
+  ///
+  /// - Throws: ``ErrorCode/unsupported`` when the topic's setting leaves that to its subscribers.
+  func connect(_ isConnected: Bool) throws(WireError) {
+    guard settings.connect == .manual else {
+      throw WireError(
+        .unsupported,
+        "topic \(name) connects by itself; to connect it by request, create it with connect manual")
+    }
+    let taps = state.withLock { state in
+      state.isConnected = isConnected
+      return state.taps
+    }
+    announce(to: taps)
+  }
+
+  /// - Returns: whether it is connected now and wasn't before, or the reverse.
+  private func updateConnection(_ state: inout State) -> Bool {
+    guard case .auto(let count) = settings.connect else { return false }
+    let before = state.isConnected
+    if state.subscriptions >= Int(count) { state.isConnected = true }
+    if state.subscriptions == 0 { state.isConnected = false }
+    return state.isConnected != before
+  }
+
+  // MARK: Demand
+
+  /// What a producer gets, on top of what it has. From any loop.
+  func grant(to held: GrantLedger.Allowance) -> GrantLedger.Allowance {
+    state.withLock { state in
+      guard state.isConnected else { return GrantLedger.Allowance() }
+      guard isPaced else {
+        return GrantLedger.Allowance(
+          records: held.records <= window / 2 ? window - held.records : 0,
+          bytes: held.bytes == Credit.unlimited ? 0 : Credit.unlimited)
+      }
+      // Set before the readers are looked at: whoever moves after that look sees it, and wakes us.
+      isHeldUp.store(true, ordering: .sequentiallyConsistent)
+      let log = state.life.log
+      let situation = FlowSituation(
+        head: log.head, aloneSince: state.subscriptions == 0 ? state.aloneSince : nil,
+        keptBytes: UInt64(log.statistics().bytes), bytes: { UInt64(log.bytes(from: $0)) })
+      return state.ledger.grant(
+        to: held, limit: strategy.limit(state.readers, situation), producers: state.publications,
+        window: GrantLedger.Allowance(records: window, bytes: .max))
+    }
+  }
+
+  /// The subscriptions of some loop have moved, asked for more, or left: producers may go on. From any loop.
+  func readersMoved() {
+    guard isHeldUp.exchange(false, ordering: .sequentiallyConsistent) else { return }
+    for tap in taps { tap.wakeProducers() }
+  }
+}
+
+extension TopicSettings {
+  var retention: Retention {
+    func limit(_ value: UInt64?) -> UInt64? { value == Self.unlimited ? nil : value }
+    return Retention(
+      records: limit(replayRecords), bytes: limit(replayBytes),
+      ageMilliseconds: limit(replayAge).map { Int64(clamping: $0) })
+  }
+
+  /// These settings, with what they leave open taken from `defaults`.
+  func completed(by defaults: TopicSettings) -> TopicSettings {
+    var settings = TopicSettings(
+      replayRecords: replayRecords ?? defaults.replayRecords ?? Self.unlimited,
+      replayBytes: replayBytes ?? defaults.replayBytes ?? Self.unlimited,
+      replayAge: replayAge ?? defaults.replayAge ?? Self.unlimited)
+    settings.scope = scope ?? defaults.scope ?? .forever
+    settings.flow = flow ?? defaults.flow ?? .free
+    settings.connect = connect ?? defaults.connect ?? .immediate
+    settings.bufferRecords = bufferRecords ?? defaults.bufferRecords ?? 1024
+    settings.bufferBytes = bufferBytes ?? defaults.bufferBytes ?? 8 << 20
+    settings.whenAlone = whenAlone ?? defaults.whenAlone ?? .buffer
+    settings.lag = lag ?? defaults.lag ?? .skip
+    return settings
+  }
+}

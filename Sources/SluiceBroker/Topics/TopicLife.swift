@@ -1,0 +1,49 @@
+import SluiceLog
+import SluiceWire
+import Synchronization
+
+/// One life of a topic: an epoch, its records, and at most one terminal event.
+///
+/// A topic whose scope is `whileConnected` starts over by taking a new life; those who read the old one go on undisturbed. From any thread.
+final class TopicLife: Sendable {
+  enum Condition: UInt8, AtomicRepresentable {
+    case open
+    /// The terminal event stands; there will be no more records.
+    case ended
+    case deleted
+    /// The topic has started over, without a terminal event: its producers go on in the next life.
+    case superseded
+  }
+
+  let epoch: UInt64
+  let log: TopicLog
+
+  private let atomicCondition = Atomic(Condition.open)
+  private let storedEnding = Mutex<Complete.Ending?>(nil)
+
+  init(epoch: UInt64, log: TopicLog) {
+    self.epoch = epoch
+    self.log = log
+  }
+
+  /// Whether more can come. Once it says no, the log's head is final: read this first, then the head.
+  var condition: Condition { atomicCondition.load(ordering: .acquiring) }
+
+  /// The terminal event, once there is one.
+  var ending: Complete.Ending? { storedEnding.withLock { $0 } }
+
+  // The topic's lock is held for these.
+
+  func end(_ ending: Complete.Ending) {
+    storedEnding.withLock { $0 = ending }
+    atomicCondition.store(.ended, ordering: .releasing)
+  }
+
+  func delete() {
+    atomicCondition.store(.deleted, ordering: .releasing)
+  }
+
+  func supersede() {
+    atomicCondition.store(.superseded, ordering: .releasing)
+  }
+}

@@ -1,0 +1,27 @@
+/// CONNECTED: the topic of this publication is connected, so that its source may start. Only to a publication that is a source, once before each
+/// ``Disconnected``; right behind PUBLISH_OPENED when the topic is connected already.
+///
+/// The body is empty. Demand comes by itself: a topic that isn't connected grants none.
+public struct Connected: Frame {
+  public static let type = FrameType.connected
+
+  public init() {}
+
+  public func encodeBody(into writer: inout ByteWriter) {}
+
+  public init(body reader: inout ByteReader) throws(WireError) {}
+}
+
+/// DISCONNECTED: the last subscriber has left, or somebody has disconnected the topic: its source should stop. What was granted
+/// before may still be published.
+///
+/// The body is empty.
+public struct Disconnected: Frame {
+  public static let type = FrameType.disconnected
+
+  public init() {}
+
+  public func encodeBody(into writer: inout ByteWriter) {}
+
+  public init(body reader: inout ByteReader) throws(WireError) {}
+}
