@@ -5,11 +5,16 @@ public struct PublicationLedger {
   public let topic: String
   public private(set) var epoch: UInt64?
   public private(set) var granted: UInt64 = 0
+  public private(set) var bytesGranted: UInt64 = 0
+  /// What a source was told last: whether the topic is connected.
+  public private(set) var isConnected: Bool?
   public private(set) var acknowledged: UInt64 = 0
   /// The offset of the last record that was acknowledged.
   public private(set) var lastOffset: UInt64?
   /// Records sent so far.
   public var sent: UInt64 = 0
+  /// Whether the topic may start over, with offsets from 0.
+  public var mayStartOver = false
   /// How the stream ended, if it has.
   public private(set) var end: SubscriptionLedger.Event?
 
@@ -24,16 +29,27 @@ public struct PublicationLedger {
       let opened = try frame.decode(PublishOpened.self)
       epoch = opened.epoch
       granted = opened.grantedThrough
+      bytesGranted = opened.bytesThrough
     case .demand:
-      let total = try frame.decode(Demand.self).grantedThrough
-      try require(total > granted, "the broker granted \(total) after \(granted)")
-      granted = total
+      let demand = try frame.decode(Demand.self)
+      try require(
+        demand.grantedThrough >= granted && demand.bytesThrough >= bytesGranted
+          && (demand.grantedThrough, demand.bytesThrough) != (granted, bytesGranted),
+        "the broker granted \(demand) after \(granted) and \(bytesGranted)")
+      granted = demand.grantedThrough
+      bytesGranted = demand.bytesThrough
+    case .connected, .disconnected:
+      let now = frame.type == .connected
+      try require(isConnected != now && (now || isConnected != nil), "\(frame) after \(isConnected as Any)")
+      isConnected = now
     case .ack:
       let ack = try frame.decode(Ack.self)
       try require(
         ack.through > acknowledged && ack.through <= sent,
         "ACK through \(ack.through) after \(acknowledged), with \(sent) records sent")
-      try require(lastOffset == nil || ack.lastOffset > lastOffset!, "ACK goes back to \(ack.lastOffset)")
+      try require(
+        mayStartOver || lastOffset == nil || ack.lastOffset > lastOffset!,
+        "ACK goes back to \(ack.lastOffset)")
       acknowledged = ack.through
       lastOffset = ack.lastOffset
     case .complete: end = .complete(try frame.decode(Complete.self).ending)

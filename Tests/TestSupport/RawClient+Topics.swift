@@ -7,7 +7,7 @@ extension RawClient {
   /// SUBSCRIBE, without waiting for the answer.
   public func sendSubscribe(
     _ topic: String, stream: UInt32, from start: Subscribe.Start = .replay,
-    lag: Subscribe.LagPolicy = .skip, epoch: UInt64 = 0, granted: UInt64 = Credit.unlimited
+    lag: Subscribe.LagPolicy? = .skip, epoch: UInt64 = 0, granted: UInt64 = Credit.unlimited
   ) throws {
     subscriptions[stream] = SubscriptionLedger(stream: stream, granted: granted)
     try send(
@@ -18,7 +18,7 @@ extension RawClient {
   @discardableResult
   public func subscribe(
     _ topic: String, stream: UInt32, from start: Subscribe.Start = .replay,
-    lag: Subscribe.LagPolicy = .skip, epoch: UInt64 = 0, granted: UInt64 = Credit.unlimited
+    lag: Subscribe.LagPolicy? = .skip, epoch: UInt64 = 0, granted: UInt64 = Credit.unlimited
   ) throws -> Subscribed {
     try sendSubscribe(topic, stream: stream, from: start, lag: lag, epoch: epoch, granted: granted)
     try receive(until: "SUBSCRIBED on stream \(stream)") {
@@ -72,10 +72,11 @@ extension RawClient {
 
   /// PUBLISH_OPEN and PUBLISH_OPENED.
   public func openPublication(
-    _ topic: String, stream: UInt32, acknowledgement: PublishOpen.Acknowledgement = .received
+    _ topic: String, stream: UInt32, acknowledgement: PublishOpen.Acknowledgement = .received,
+    isSource: Bool = false
   ) throws {
     publications[stream] = PublicationLedger(topic: topic)
-    try send(PublishOpen(topic: topic, acknowledgement: acknowledgement), stream: stream)
+    try send(PublishOpen(topic: topic, acknowledgement: acknowledgement, isSource: isSource), stream: stream)
     try receive(until: "PUBLISH_OPENED on stream \(stream)") {
       if let end = publications[stream]!.end { throw TestFailure("\(topic) can't be published to: \(end)") }
       return publications[stream]!.epoch != nil
@@ -161,6 +162,16 @@ extension RawClient {
   ) throws -> TopicInfo {
     try send(TopicCreate(topic: topic, settings: settings), stream: stream)
     return try answer(TopicInfo.self, stream: stream)
+  }
+
+  public func connect(_ topic: String, stream: UInt32 = 1001) throws {
+    try send(TopicConnect(topic: topic), stream: stream)
+    _ = try answer(Done.self, stream: stream)
+  }
+
+  public func disconnect(_ topic: String, stream: UInt32 = 1001) throws {
+    try send(TopicDisconnect(topic: topic), stream: stream)
+    _ = try answer(Done.self, stream: stream)
   }
 
   public func list(after: String = "", limit: UInt32, stream: UInt32 = 1001) throws -> Topics {

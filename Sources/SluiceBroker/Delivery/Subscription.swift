@@ -101,9 +101,9 @@ final class Subscription {
       // The marker stands exactly between the two.
       if !isLive { wanted = min(wanted, liveOffset - cursor.nextOffset) }
       let largest = connection.largestBatch
-      switch log.next(&cursor, records: wanted, bytes: min(budget, largest), hint: tap.newestSegment) {
+      switch log.next(&cursor, records: wanted, bytes: min(budget, largest), hint: tap.hint(of: life)) {
       case .slice(let slice):
-        tap.saw(slice.segment)
+        tap.saw(slice.segment, of: life)
         let mark = cursor.pendingTimeMark.take()
         guard slice.bytes.count <= largest else {
           gather.append(

@@ -19,8 +19,9 @@ final class TopicTap: @unchecked Sendable {
   /// Those of them that have had everything and wait for the head to move, or the end.
   private var waiting: [Subscription] = []
   private(set) var publications: [Publication] = []
-  /// The newest segment that was read here: where those who follow the head find their records without a lock.
-  private(set) var newestSegment: Segment?
+  /// The newest segment that was read here, and the life that it is of: where those who follow the head find their records without a lock.
+  private var newestSegment: Segment?
+  private var newestLife: TopicLife?
 
   /// Where the subscriptions stood at the end of the last turn in which they moved: never ahead of where they stand now.
   private let reported = Mutex(ReaderPositions())
@@ -45,7 +46,10 @@ final class TopicTap: @unchecked Sendable {
   func woken() {
     wakePending.store(false, ordering: .sequentiallyConsistent)
     // What the log has dropped isn't kept alive for the sake of a short cut.
-    if let newestSegment, newestSegment.isRetired { self.newestSegment = nil }
+    if let newestSegment, newestSegment.isRetired {
+      self.newestSegment = nil
+      newestLife = nil
+    }
     lookAfterNews()
     for subscription in waiting {
       subscription.place = .none
@@ -61,16 +65,30 @@ final class TopicTap: @unchecked Sendable {
     seenNews = news
     guard producersDue.exchange(false, ordering: .acquiringAndReleasing) || isNews else { return }
     for publication in publications { publication.connection.topicChanged(publication) }
-    guard isNews, topic.isDeleted else { return }
+    guard isNews else { return }
+    // A life that is over isn't kept for the sake of a short cut either.
+    newestSegment = nil
+    newestLife = nil
+    guard topic.isDeleted else { return }
     for subscription in subscriptions {
       subscription.connection.topicDeleted(subscription.stream, name: topic.name)
     }
   }
 
   /// A slice came from `segment`.
-  func saw(_ segment: Segment) {
-    if let newestSegment, !newestSegment.isRetired, newestSegment.baseOffset >= segment.baseOffset { return }
+  func saw(_ segment: Segment, of life: TopicLife) {
+    if life === newestLife, let newestSegment, !newestSegment.isRetired,
+      newestSegment.baseOffset >= segment.baseOffset
+    {
+      return
+    }
     newestSegment = segment
+    newestLife = life
+  }
+
+  /// Where a reader of `life` that follows the head may look first.
+  func hint(of life: TopicLife) -> Segment? {
+    life === newestLife ? newestSegment : nil
   }
 
   // MARK: Subscriptions

@@ -1,0 +1,99 @@
+import SluiceWire
+import Testing
+
+@testable import SluiceBroker
+
+/// What producers may be granted, by where the subscriptions stand. Records have 10 bytes each here.
+struct FlowStrategyTests {
+  private func situation(head: UInt64, aloneSince: UInt64? = nil, kept: UInt64 = 0) -> FlowSituation {
+    FlowSituation(
+      head: head, aloneSince: aloneSince, keptBytes: kept * 10, bytes: { $0 < head ? (head - $0) * 10 : 0 })
+  }
+
+  private func readers(_ all: [(next: UInt64, available: UInt64, isLive: Bool)]) -> ReaderPositions {
+    all.reduce(into: ReaderPositions()) {
+      $0.add(nextOffset: $1.next, available: $1.available, isLive: $1.isLive)
+    }
+  }
+
+  private func buffer(
+    _ records: UInt64, bytes: UInt64 = 1000, _ whenAlone: TopicSettings.WhenAlone = .buffer
+  ) -> FlowBuffer {
+    FlowBuffer(records: records, bytes: bytes, whenAlone: whenAlone)
+  }
+
+  @Test func freeProducersAreNeverHeld() {
+    #expect(FreeFlow().limit(readers([(0, 0, true)]), situation(head: 1_000_000)) == .unlimited)
+    #expect(FreeFlow().keepFrom(readers([(0, 0, true)]), aloneSince: nil) == nil)
+  }
+
+  // MARK: Lossless
+
+  @Test func withoutABufferDemandIsPassedOnExactly() {
+    let flow = LosslessFlow(buffer: buffer(0))
+    for demand: UInt64 in [0, 1, 7] {
+      #expect(
+        flow.limit(readers([(20, demand, true)]), situation(head: 20))
+          == (demand == 0 ? .none : .ahead(records: demand, bytes: 1000)))
+    }
+  }
+
+  @Test func theSlowestCounts() {
+    let flow = LosslessFlow(buffer: buffer(3))
+    let all = readers([(20, 100, true), (18, 5, true), (20, .max, true)])
+    // 18 + 5 asked for, and 3 more; 20 are there; the slowest has 2 of 10 bytes before it.
+    #expect(flow.limit(all, situation(head: 20)) == .ahead(records: 6, bytes: 980))
+    #expect(flow.keepFrom(all, aloneSince: nil) == 18)
+  }
+
+  @Test func aFullBufferHoldsEverybody() {
+    let flow = LosslessFlow(buffer: buffer(3))
+    #expect(flow.limit(readers([(10, 0, true)]), situation(head: 12)) == .ahead(records: 1, bytes: 980))
+    #expect(flow.limit(readers([(10, 0, true)]), situation(head: 13)) == .none)
+    #expect(flow.limit(readers([(10, 0, true)]), situation(head: 90)) == .none)
+    // In bytes, too, however much is asked for.
+    let narrow = LosslessFlow(buffer: buffer(3, bytes: 30))
+    #expect(narrow.limit(readers([(10, .max, true)]), situation(head: 13)) == .none)
+  }
+
+  @Test func whoReplaysHoldsNobodyWhileTheLogKeepsItAnyway() {
+    let flow = LosslessFlow(buffer: buffer(3, bytes: 50))
+    let replaying = readers([(0, 0, false)])
+    #expect(flow.limit(replaying, situation(head: 20, kept: 20)) == .ahead(records: 3, bytes: 50))
+    #expect(flow.limit(replaying, situation(head: 24, kept: 20)) == .ahead(records: 3, bytes: 50))
+    // What is kept for its sake fills the buffer.
+    #expect(flow.limit(replaying, situation(head: 25, kept: 20)) == .none)
+    #expect(flow.keepFrom(replaying, aloneSince: nil) == 0)
+  }
+
+  @Test func unlimitedDemandNeverOverflows() {
+    let flow = LosslessFlow(buffer: buffer(.max))
+    #expect(
+      flow.limit(readers([(.max - 1, .max, true)]), situation(head: .max - 1))
+        == .ahead(records: 1, bytes: 1000))
+  }
+
+  // MARK: Alone
+
+  @Test func aloneProducersDoAsTheyAreTold() {
+    let none = ReaderPositions()
+    #expect(LosslessFlow(buffer: buffer(5, .hold)).limit(none, situation(head: 0, aloneSince: 0)) == .none)
+    #expect(
+      LosslessFlow(buffer: buffer(5, .drop)).limit(none, situation(head: 900, aloneSince: 0))
+        == .ahead(records: 5, bytes: 1000))
+    let buffering = LosslessFlow(buffer: buffer(5, .buffer))
+    #expect(buffering.limit(none, situation(head: 12, aloneSince: 10)) == .ahead(records: 3, bytes: 980))
+    #expect(buffering.limit(none, situation(head: 15, aloneSince: 10)) == .none)
+    #expect(buffering.keepFrom(none, aloneSince: 10) == 10)
+    #expect(LosslessFlow(buffer: buffer(5, .hold)).keepFrom(none, aloneSince: 10) == nil)
+  }
+
+  // MARK: Fastest
+
+  @Test func theQuickestCounts() {
+    let flow = FastestFlow(buffer: buffer(3))
+    let all = readers([(20, 100, true), (2, 1, true)])
+    #expect(flow.limit(all, situation(head: 20)) == .ahead(records: 103, bytes: 1000))
+    #expect(flow.keepFrom(all, aloneSince: nil) == nil)
+  }
+}
