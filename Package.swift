@@ -46,7 +46,7 @@ let package = Package(
       swiftSettings: settings),
 
     // The programs, and what their command lines have in common.
-    .target(name: "SluiceCommand", dependencies: ["SluiceIO"], swiftSettings: settings),
+    .target(name: "SluiceCommand", dependencies: ["SluiceIO", "SluiceWire"], swiftSettings: settings),
     .executableTarget(
       name: "SluiceDaemon",
       dependencies: ["SluiceCommand", "SluiceBroker", "SluiceIO", "SluiceWire", "CLinux"],

@@ -91,6 +91,38 @@ extension Client {
     ask(.delete(TopicDelete(topic: name))) { completion($0.map { _ in }) }
   }
 
+  /// Connects a topic whose setting `connect` is manual, so that its producers are asked for records.
+  ///
+  /// It stays connected until ``disconnectTopic(_:)``, whoever comes and goes.
+  ///
+  /// - Throws: ``ClientError/Code/unsupported`` when the topic connects by itself; why the connection is over; ``ClientError/Code/cancelled``.
+  public func connectTopic(_ name: String) async throws(ClientError) {
+    let reply = Reply<Void>()
+    connectTopic(name, completion: reply.complete)
+    try await reply.value()
+  }
+
+  public func connectTopic(
+    _ name: String, completion: @escaping @Sendable (Result<Void, ClientError>) -> Void
+  ) {
+    ask(.connect(TopicConnect(topic: name))) { completion($0.map { _ in }) }
+  }
+
+  /// Takes ``connectTopic(_:)`` back. Subscribers aren't told.
+  ///
+  /// - Throws: as ``connectTopic(_:)``.
+  public func disconnectTopic(_ name: String) async throws(ClientError) {
+    let reply = Reply<Void>()
+    disconnectTopic(name, completion: reply.complete)
+    try await reply.value()
+  }
+
+  public func disconnectTopic(
+    _ name: String, completion: @escaping @Sendable (Result<Void, ClientError>) -> Void
+  ) {
+    ask(.disconnect(TopicDisconnect(topic: name))) { completion($0.map { _ in }) }
+  }
+
   /// How long a question to the broker and its answer take.
   ///
   /// - Throws: why the connection is over; ``ClientError/Code/cancelled``.

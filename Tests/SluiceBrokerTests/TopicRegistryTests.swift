@@ -36,6 +36,24 @@ struct TopicRegistryTests {
     #expect(topic.life.log.retention == Retention(records: 10, bytes: 5, ageMilliseconds: 9))
   }
 
+  @Test func theFirstRuleThatMatchesGivesWhatTheCreatorLeavesOpen() throws {
+    var configuration = BrokerConfiguration()
+    var lossless = TopicSettings(replayRecords: 3)
+    lossless.flow = .lossless
+    configuration.topicRules = [
+      TopicRule(pattern: try TopicPattern("a.*"), settings: lossless),
+      TopicRule(pattern: try TopicPattern("a.>"), settings: TopicSettings(replayRecords: 4)),
+    ]
+    let registry = TopicRegistry(configuration: configuration, identity: 1)
+    #expect(try registry.use("a.b").settings.flow == .lossless)
+    #expect(try registry.use("a.b").settings.replayRecords == 3)
+    #expect(try registry.use("a.b.c").settings.replayRecords == 4)
+    #expect(try registry.use("a.b.c").settings.flow == .free)
+    #expect(try registry.use("b").settings.replayRecords == TopicSettings.unlimited)
+    #expect(try registry.create("a.x", TopicSettings(replayRecords: 9)).settings.replayRecords == 9)
+    #expect(try registry.use("a.x").settings.flow == .lossless)
+  }
+
   @Test func creatingAgainNeedsTheSameSettings() throws {
     let registry = registry()
     let topic = try registry.create("t", TopicSettings(replayRecords: 5))

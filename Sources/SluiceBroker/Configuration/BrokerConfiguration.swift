@@ -9,9 +9,26 @@ public struct BrokerConfiguration: Sendable {
   /// Event loops, each a thread; nil for one per core. Only for a broker that makes its own loops.
   public var loops: Int?
 
-  /// What a topic that is created by its first use keeps for late subscribers. Default: 64 MiB of records, however many that are.
-  public var topicDefaults = TopicSettings(
-    replayRecords: TopicSettings.unlimited, replayBytes: 64 << 20, replayAge: TopicSettings.unlimited)
+  /// The settings of new topics, as far as neither their creator nor a rule says otherwise. What is nil is ``standardTopic``'s.
+  public var topicDefaults = standardTopic
+
+  /// The settings of new topics by their names; the first rule that matches counts.
+  public var topicRules: [TopicRule] = []
+
+  /// 64 MiB of records for late subscribers, however many that are, forever; producers run ahead; those that wait have a buffer of 1,024
+  /// records and 8 MiB, also while alone; subscribers that fall behind skip.
+  public static var standardTopic: TopicSettings {
+    var settings = TopicSettings(
+      replayRecords: TopicSettings.unlimited, replayBytes: 64 << 20, replayAge: TopicSettings.unlimited)
+    settings.scope = .forever
+    settings.flow = .free
+    settings.connect = .immediate
+    settings.bufferRecords = 1024
+    settings.bufferBytes = 8 << 20
+    settings.whenAlone = .buffer
+    settings.lag = .skip
+    return settings
+  }
 
   public var limits = BrokerLimits()
 
@@ -64,6 +81,18 @@ public struct BrokerLimits: Sendable {
   public var pooledMemory = 64 << 20
 
   public init() {}
+}
+
+/// Settings for new topics whose names match a pattern.
+public struct TopicRule: Hashable, Sendable {
+  public var pattern: TopicPattern
+  /// What is nil is the default.
+  public var settings: TopicSettings
+
+  public init(pattern: TopicPattern, settings: TopicSettings) {
+    self.pattern = pattern
+    self.settings = settings
+  }
 }
 
 /// A configuration that can't be run, and why.

@@ -134,16 +134,15 @@ extension TopicSettings {
   /// These settings, with what they leave open taken from `defaults`.
   func completed(by defaults: TopicSettings) -> TopicSettings {
     var settings = TopicSettings(
-      replayRecords: replayRecords ?? defaults.replayRecords ?? Self.unlimited,
-      replayBytes: replayBytes ?? defaults.replayBytes ?? Self.unlimited,
-      replayAge: replayAge ?? defaults.replayAge ?? Self.unlimited)
-    settings.scope = scope ?? defaults.scope ?? .forever
-    settings.flow = flow ?? defaults.flow ?? .free
-    settings.connect = connect ?? defaults.connect ?? .immediate
-    settings.bufferRecords = bufferRecords ?? defaults.bufferRecords ?? 1024
-    settings.bufferBytes = bufferBytes ?? defaults.bufferBytes ?? 8 << 20
-    settings.whenAlone = whenAlone ?? defaults.whenAlone ?? .buffer
-    settings.lag = lag ?? defaults.lag ?? .skip
+      replayRecords: replayRecords ?? defaults.replayRecords,
+      replayBytes: replayBytes ?? defaults.replayBytes, replayAge: replayAge ?? defaults.replayAge)
+    settings.scope = scope ?? defaults.scope
+    settings.flow = flow ?? defaults.flow
+    settings.connect = connect ?? defaults.connect
+    settings.bufferRecords = bufferRecords ?? defaults.bufferRecords
+    settings.bufferBytes = bufferBytes ?? defaults.bufferBytes
+    settings.whenAlone = whenAlone ?? defaults.whenAlone
+    settings.lag = lag ?? defaults.lag
     return settings
   }
 }

@@ -10,6 +10,7 @@ final class TopicRegistry: Sendable {
 
   let pool: SegmentPool
   private let defaults: TopicSettings
+  private let rules: [TopicRule]
   private let limit: Int
   private let window: UInt64
   private let epochs: EpochSource
@@ -18,7 +19,8 @@ final class TopicRegistry: Sendable {
   /// - Parameter identity: the broker's, from which epochs are made.
   init(configuration: BrokerConfiguration, identity: UInt64) {
     pool = SegmentPool(maximumPooledBytes: configuration.limits.pooledMemory)
-    defaults = configuration.topicDefaults
+    defaults = configuration.topicDefaults.completed(by: BrokerConfiguration.standardTopic)
+    rules = configuration.topicRules
     limit = configuration.limits.topics
     window = configuration.limits.producerWindow
     epochs = EpochSource(identity: identity)
@@ -74,7 +76,8 @@ final class TopicRegistry: Sendable {
   private func make(
     _ name: String, _ settings: TopicSettings, mustMatch: Bool
   ) throws(WireError) -> Topic {
-    let complete = settings.completed(by: defaults)
+    let rule = rules.first { $0.pattern.matches(name) }?.settings ?? TopicSettings()
+    let complete = settings.completed(by: rule).completed(by: defaults)
     let result: Result<Topic, WireError> = state.withLock { state in
       if let topic = state.topics[name] {
         guard !mustMatch || topic.settings == complete else {

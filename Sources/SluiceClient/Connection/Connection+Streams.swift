@@ -145,6 +145,8 @@ extension Connection {
     case .show(let frame): send(frame, stream: stream)
     case .create(let frame): send(frame, stream: stream)
     case .delete(let frame): send(frame, stream: stream)
+    case .connect(let frame): send(frame, stream: stream)
+    case .disconnect(let frame): send(frame, stream: stream)
     case .ping: break
     }
   }

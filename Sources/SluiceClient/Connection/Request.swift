@@ -8,6 +8,8 @@ struct Request: Sendable {
     case show(TopicShow)
     case create(TopicCreate)
     case delete(TopicDelete)
+    case connect(TopicConnect)
+    case disconnect(TopicDisconnect)
     case ping
   }
 
@@ -29,6 +31,8 @@ struct Request: Sendable {
     case .show(let frame): frame.topic
     case .create(let frame): frame.topic
     case .delete(let frame): frame.topic
+    case .connect(let frame): frame.topic
+    case .disconnect(let frame): frame.topic
     case .topics, .ping: nil
     }
   }

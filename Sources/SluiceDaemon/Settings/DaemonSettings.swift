@@ -63,20 +63,26 @@ struct DaemonSettings {
   }
 
   private static func topics() -> [Setting] {
-    [
-      .replay(
-        "replay-records", "N", \.broker.topicDefaults.replayRecords,
-        "Records that a new topic keeps for late subscribers, or 'everything'.",
-        read: Values.count(), write: { String($0) }),
-      .replay(
-        "replay-bytes", "SIZE", \.broker.topicDefaults.replayBytes,
-        "Bytes that a new topic keeps for late subscribers, or 'everything'.",
-        read: ByteSize.parse, write: ByteSize.exact),
-      .replay(
-        "replay-age", "TIME", \.broker.topicDefaults.replayAge,
-        "Age up to which a new topic keeps records for late subscribers, or 'everything'.",
-        read: { text throws(ValueError) in UInt64(try milliseconds(text)) },
-        write: { TimeSpan.exact(.milliseconds(Int64(clamping: $0))) }),
+    let standard = DaemonSettings().broker.topicDefaults
+    let rule = CommandOption(
+      "topic-rule", value: "RULE",
+      help:
+        "Settings of new topics whose names match a pattern: 'orders.> flow=lossless replay-records=100'. The first that matches counts.",
+      isRepeatable: true)
+    return TopicOption.all.map { option in
+      Setting(option.option(standard: option.write(standard))) { arguments, settings throws(UsageError) in
+        guard let text = arguments.text(option.name) else { return }
+        do {
+          try option.read(text, &settings.broker.topicDefaults)
+        } catch {
+          throw UsageError("--\(option.name): \(error)")
+        }
+      }
+    } + [
+      Setting(rule) { arguments, settings throws(UsageError) in
+        let rules = try arguments.values("topic-rule", TopicRuleText.parse)
+        settings.broker.topicRules = rules.map { TopicRule(pattern: $0.pattern, settings: $0.settings) }
+      }
     ]
   }
 

@@ -74,19 +74,4 @@ extension Setting {
   ) -> Setting {
     Setting(name, "TIME", target, help, read: TimeSpan.parse, write: TimeSpan.exact)
   }
-
-  /// A limit of a topic, where all ones stand for none.
-  static func replay(
-    _ name: String, _ placeholder: String, _ target: WritableKeyPath<DaemonSettings, UInt64?>, _ help: String,
-    read: @escaping Reader<UInt64>, write: @escaping (UInt64) -> String
-  ) -> Setting {
-    Setting(
-      name, placeholder, target, help,
-      read: { text throws(ValueError) in text == everything ? TopicSettings.unlimited : try read(text) },
-      write: { limit in
-        limit.flatMap { $0 == TopicSettings.unlimited ? nil : write($0) } ?? everything
-      })
-  }
-
-  private static let everything = "everything"
 }

@@ -8,12 +8,12 @@ struct TopicCommand: CommandGroup {
   static var members: [any Command.Type] {
     [
       TopicListCommand.self, TopicShowCommand.self, TopicCreateCommand.self, TopicCompleteCommand.self,
-      TopicFailCommand.self, TopicDeleteCommand.self,
+      TopicFailCommand.self, TopicDeleteCommand.self, TopicConnectCommand.self, TopicDisconnectCommand.self,
     ]
   }
 
   static let page = CommandPage(
-    "sluice topic", summary: "list, inspect, create, end and delete topics",
+    "sluice topic", summary: "list, inspect, create, connect, end and delete topics",
     operands: [Operand("COMMAND")],
     examples: [
       .init("All topics.", "sluice topic list"),
@@ -84,16 +84,7 @@ struct TopicCreateCommand: Command {
 
   static let page = CommandPage(
     "sluice topic create", summary: "create a topic with settings of its own", operands: [Operand("TOPIC")],
-    options: [
-      CommandOption(
-        "replay-records", value: "N", help: "Records that it keeps for late subscribers, or 'everything'."),
-      CommandOption(
-        "replay-bytes", value: "SIZE", help: "Bytes that it keeps for late subscribers, or 'everything'."),
-      CommandOption(
-        "replay-age", value: "TIME",
-        help: "Age up to which it keeps records for late subscribers, or 'everything'."),
-      TopicCommand.json,
-    ],
+    options: TopicOption.all.map { $0.option() } + [TopicCommand.json],
     details: [
       """
       What isn't given is as the broker's defaults say. A topic that exists with the same settings is left as it is; with others it \
@@ -103,27 +94,19 @@ struct TopicCreateCommand: Command {
     examples: [
       .init(
         "The last hundred records, none older than an hour.",
-        "sluice topic create prices --replay-records 100 --replay-age 1h")
+        "sluice topic create prices --replay-records 100 --replay-age 1h"),
+      .init(
+        "Jobs that wait for whoever takes them, one by one.",
+        "sluice topic create jobs --flow lossless --buffer-records 0 --when-alone hold"),
+      .init(
+        "A source that runs only while somebody listens.",
+        "sluice topic create ticks --connect auto:1 --scope while-connected"),
     ])
 
   init(_ arguments: ParsedArguments) throws(UsageError) {
     topic = try TopicOperand.read(arguments.operands[0])
-    settings = TopicSettings(
-      replayRecords: try arguments.value("replay-records", Self.orEverything(Values.count())),
-      replayBytes: try arguments.value("replay-bytes", Self.orEverything(ByteSize.parse)),
-      replayAge: try arguments.value("replay-age", Self.orEverything(Self.milliseconds)))
+    settings = try TopicOption.settings(arguments)
     asJSON = arguments.has("json")
-  }
-
-  private static func orEverything(
-    _ read: @escaping (String) throws(ValueError) -> UInt64
-  ) -> (String) throws(ValueError) -> UInt64 {
-    { text throws(ValueError) in text == "everything" ? TopicSettings.unlimited : try read(text) }
-  }
-
-  private static func milliseconds(_ text: String) throws(ValueError) -> UInt64 {
-    let (seconds, attoseconds) = try TimeSpan.parse(text).components
-    return UInt64(seconds * 1000 + attoseconds / 1_000_000_000_000_000)
   }
 
   func start(_ run: Run) {

@@ -10,6 +10,13 @@ enum TopicJSON {
     object.add("replay_records", limit(info.settings.replayRecords))
     object.add("replay_bytes", limit(info.settings.replayBytes))
     object.add("replay_age_ms", limit(info.settings.replayAge))
+    object.add("scope", setting("scope", info))
+    object.add("flow", setting("flow", info))
+    object.add("connect", setting("connect", info))
+    object.add("buffer_records", limit(info.settings.bufferRecords))
+    object.add("buffer_bytes", limit(info.settings.bufferBytes))
+    object.add("when_alone", setting("when-alone", info))
+    object.add("lag", setting("lag", info))
     object.add("subscriptions", info.subscriptions.map { Self.object($0, info.summary) })
     object.add("publications", info.publications.map(Self.object))
     return object.text + "\n"
@@ -42,6 +49,7 @@ enum TopicJSON {
     object.add("behind", TopicTable.behind(subscription, summary))
     object.add("sent", subscription.sent)
     object.add("granted", limit(subscription.granted))
+    object.add("holding_ms", subscription.holding)
     return object
   }
 
@@ -51,7 +59,12 @@ enum TopicJSON {
     object.add("connection", publication.connection)
     object.add("received", publication.received)
     object.add("granted", limit(publication.granted))
+    object.add("waiting_ms", publication.waiting)
     return object
+  }
+
+  private static func setting(_ name: String, _ info: TopicInfo) -> String {
+    TopicOption.all.first { $0.name == name }?.write(info.settings) ?? ""
   }
 
   private static func limit(_ value: UInt64?) -> UInt64? {

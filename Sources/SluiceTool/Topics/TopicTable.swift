@@ -27,9 +27,9 @@ enum TopicTable {
           : "\(kept) kept, offsets \(summary.firstOffset) to \(summary.nextOffset - 1)",
       ],
       ["memory", ByteSize.rounded(summary.bytes)],
-      ["keeps", keeps(info.settings)],
       ["subscribers", "\(summary.subscriptions)"], ["producers", "\(summary.publications)"],
     ]
+    rows += TopicOption.all.compactMap { option in option.write(info.settings).map { [option.name, $0] } }
     if case .failure(_, let message) = summary.ending {
       rows.insert(["failure", message], at: 2)
     }
@@ -68,26 +68,21 @@ enum TopicTable {
     return String(repeating: "0", count: 16 - digits.count) + digits
   }
 
-  private static func keeps(_ settings: TopicSettings) -> String {
-    let parts = [
-      settings.replayRecords.flatMap { $0 == TopicSettings.unlimited ? nil : "\($0) records" },
-      settings.replayBytes.flatMap { $0 == TopicSettings.unlimited ? nil : ByteSize.exact($0) },
-      settings.replayAge.flatMap {
-        $0 == TopicSettings.unlimited ? nil : TimeSpan.exact(.milliseconds(Int64(clamping: $0)))
-      },
-    ].compactMap { $0 }
-    return parts.isEmpty ? "everything" : "at most " + parts.joined(separator: ", ")
+  /// A time in milliseconds; nothing for 0.
+  private static func since(_ milliseconds: UInt64) -> String {
+    milliseconds == 0 ? "" : TimeSpan.exact(.milliseconds(Int64(clamping: milliseconds)))
   }
 
   private static func subscriptions(_ info: TopicInfo) -> String {
     TextTable.render(
-      [["SUBSCRIBER", "CONNECTION", "STATE", "NEXT", "BEHIND", "SENT", "GRANTED", "OPEN"]]
+      [["SUBSCRIBER", "CONNECTION", "STATE", "NEXT", "BEHIND", "SENT", "GRANTED", "OPEN", "HOLDS UP"]]
         + info.subscriptions.map { subscription in
           [
             subscription.client, "\(subscription.connection)", subscriptionState(subscription),
             "\(subscription.nextOffset)", "\(behind(subscription, info.summary))", "\(subscription.sent)",
             limit(subscription.granted) { "\($0)" },
             limit(subscription.granted) { "\($0 - min($0, subscription.sent))" },
+            since(subscription.holding),
           ]
         }, leftColumns: 3)
   }
@@ -98,11 +93,11 @@ enum TopicTable {
 
   private static func publications(_ info: TopicInfo) -> String {
     TextTable.render(
-      [["PRODUCER", "CONNECTION", "RECEIVED", "GRANTED"]]
+      [["PRODUCER", "CONNECTION", "RECEIVED", "GRANTED", "WAITS"]]
         + info.publications.map { publication in
           [
             publication.client, "\(publication.connection)", "\(publication.received)",
-            limit(publication.granted) { "\($0)" },
+            limit(publication.granted) { "\($0)" }, since(publication.waiting),
           ]
         }, leftColumns: 1)
   }

@@ -55,15 +55,32 @@ struct DaemonSettingsTests {
       "64KiB",
       "--answers", "32KiB", "--pooled-memory", "1MiB", "--drain", "250ms", "--log-level", "debug",
       "--log-format",
-      "json", "--admin", "off",
+      "json", "--admin", "off", "--flow", "lossless", "--buffer-records", "0", "--buffer-bytes", "1MiB",
+      "--when-alone", "hold", "--connect", "auto:3", "--scope", "while-connected", "--lag", "fail",
+      "--topic-rule", "a.* flow=free connect=manual", "--topic-rule", "> replay-records=everything",
     ])
     let configuration = settings.broker
     #expect(configuration.listen == [.host("127.0.0.1", port: 0), .unix("/tmp/x")])
     #expect(configuration.loops == 3)
+    var topic = TopicSettings(
+      replayRecords: 10_000, replayBytes: TopicSettings.unlimited, replayAge: 86_400_000)
+    topic.flow = .lossless
+    topic.bufferRecords = 0
+    topic.bufferBytes = 1 << 20
+    topic.whenAlone = .hold
+    topic.connect = .auto(3)
+    topic.scope = .whileConnected
+    topic.lag = .fail
+    #expect(configuration.topicDefaults == topic)
+    var first = TopicSettings()
+    first.flow = .free
+    first.connect = .manual
     #expect(
-      configuration.topicDefaults
-        == TopicSettings(
-          replayRecords: 10_000, replayBytes: TopicSettings.unlimited, replayAge: 86_400_000))
+      configuration.topicRules == [
+        TopicRule(pattern: try TopicPattern("a.*"), settings: first),
+        TopicRule(
+          pattern: try TopicPattern(">"), settings: TopicSettings(replayRecords: TopicSettings.unlimited)),
+      ])
     let expected: [UInt64] = [7, 1_048_576, 2_097_152, 11, 65_536, 32_768, 1_048_576, 9, 100, 2000, 1]
     #expect(Self.numbers(configuration.limits) == expected)
     #expect(configuration.drainTime == .milliseconds(250))
@@ -107,6 +124,15 @@ struct DaemonSettingsTests {
       (["--check-config", "f"], "--check-config: there is no configuration file in this version"),
       (["--data", "d"], "--data: topics are kept in memory only in this version"),
       (["--log-level", "wrning"], "--log-level: there is no 'wrning'; did you mean 'warning'?"),
+      (["--flow", "losless"], "--flow: there is no 'losless'; did you mean 'lossless'?"),
+      (["--connect", "auto:0"], "--connect: 0 isn't between 1 and 4294967295"),
+      (
+        ["--topic-rule", "a.>.b flow=free"], "--topic-rule: \"a.>.b\" isn't a pattern: > can only be its last"
+      ),
+      (["--topic-rule", "a.>"], "--topic-rule: 'a.>' sets nothing"),
+      (["--topic-rule", "a flw=free"], "--topic-rule: there is no setting 'flw'; did you mean 'flow'?"),
+      (["--topic-rule", "a flow=fre"], "--topic-rule: flow: there is no 'fre'; did you mean 'free'?"),
+      (["--topic-rule", "a flow"], "--topic-rule: 'flow' isn't a setting; write NAME=VALUE"),
       (["--relay-age", "1h"], "there is no option --relay-age; did you mean --replay-age?"),
     ])
   func refusals(arguments: [String], beginning: String) {

@@ -1,0 +1,156 @@
+import SluiceWire
+
+/// One setting of a topic as people write it: as an option of `sluice topic create` and of `sluiced`, and as `NAME=VALUE` in a rule.
+public struct TopicOption: Sendable {
+  public let name: String
+  public let placeholder: String
+  public let help: String
+  /// Reads the value into settings.
+  public let read: @Sendable (String, inout TopicSettings) throws(ValueError) -> Void
+  /// The value as it would be read; nil when the settings leave it open.
+  public let write: @Sendable (TopicSettings) -> String?
+
+  /// Every setting, in the order in which they are shown.
+  public static var all: [TopicOption] {
+    [
+      limit(
+        "replay-records", "N", \.replayRecords, "Records kept for late subscribers, or 'everything'.",
+        read: { text throws(ValueError) in try Values.count()(text) }, write: { String($0) }),
+      limit(
+        "replay-bytes", "SIZE", \.replayBytes, "Bytes kept for late subscribers, or 'everything'.",
+        read: { text throws(ValueError) in try ByteSize.parse(text) }, write: { ByteSize.exact($0) }),
+      limit(
+        "replay-age", "TIME", \.replayAge,
+        "Age up to which records are kept for late subscribers, or 'everything'.",
+        read: { text throws(ValueError) in try milliseconds(text) },
+        write: { TimeSpan.exact(.milliseconds(Int64(clamping: $0))) }),
+      TopicOption(
+        "scope", "SCOPE", \.scope,
+        "forever: records outlive subscribers; while-connected: they go, and the topic starts over, when the last one leaves or it ends.",
+        [("forever", .forever), ("while-connected", .whileConnected)]),
+      TopicOption(
+        "flow", "FLOW", \.flow,
+        "free: producers run ahead; lossless: they wait for the slowest subscriber; fastest: for the quickest.",
+        [("free", .free), ("lossless", .lossless), ("fastest", .fastest)]),
+      TopicOption(
+        name: "buffer-records", placeholder: "N",
+        help: "Records by which producers that wait may be ahead of what was asked for.",
+        read: { text, settings throws(ValueError) in settings.bufferRecords = try Values.count()(text) },
+        write: { $0.bufferRecords.map { String($0) } }),
+      TopicOption(
+        name: "buffer-bytes", placeholder: "SIZE",
+        help: "Bytes by which producers that wait may be ahead of what was sent.",
+        read: { text, settings throws(ValueError) in settings.bufferBytes = try ByteSize.parse(text) },
+        write: { $0.bufferBytes.map { ByteSize.exact($0) } }),
+      TopicOption(
+        "when-alone", "WHAT", \.whenAlone,
+        "Producers that wait, without a subscriber: buffer (for the next one), hold, or drop (run ahead).",
+        [("buffer", .buffer), ("hold", .hold), ("drop", .drop)]),
+      connect,
+      TopicOption(
+        "lag", "POLICY", \.lag,
+        "A subscriber that falls behind what is kept: skip (it is told how much) or fail; it may say otherwise itself.",
+        [("skip", .skip), ("fail", .fail)]),
+    ]
+  }
+
+  private static var connect: TopicOption {
+    TopicOption(
+      name: "connect", placeholder: "WHEN",
+      help: "When producers are asked for records: immediate, auto:N (from N subscribers on), or manual.",
+      read: { text, settings throws(ValueError) in
+        if text.hasPrefix("auto:") {
+          let count = try Values.count(in: 1...UInt64(UInt32.max))(String(text.dropFirst(5)))
+          settings.connect = .auto(UInt32(count))
+        } else {
+          settings.connect = try Values.choice([
+            "immediate": .immediate, "auto": .auto(1), "manual": .manual,
+          ])(text)
+        }
+      },
+      write: { settings in
+        switch settings.connect {
+        case nil: nil
+        case .immediate: "immediate"
+        case .auto(let count): "auto:\(count)"
+        case .manual: "manual"
+        }
+      })
+  }
+
+  private init(
+    name: String, placeholder: String, help: String,
+    read: @escaping @Sendable (String, inout TopicSettings) throws(ValueError) -> Void,
+    write: @escaping @Sendable (TopicSettings) -> String?
+  ) {
+    self.name = name
+    self.placeholder = placeholder
+    self.help = help
+    self.read = read
+    self.write = write
+  }
+
+  /// A setting that is one of a few words.
+  private init<Value: Equatable & Sendable>(
+    _ name: String, _ placeholder: String,
+    _ target: any WritableKeyPath<TopicSettings, Value?> & Sendable, _ help: String,
+    _ words: [(String, Value)]
+  ) {
+    self.init(
+      name: name, placeholder: placeholder, help: help,
+      read: { text, settings throws(ValueError) in
+        if let word = words.first(where: { $0.0 == text }) { return settings[keyPath: target] = word.1 }
+        let known = words.map(\.0)
+        if let nearest = Spelling.nearest(to: text, in: known) {
+          throw ValueError("there is no '\(text)'; did you mean '\(nearest)'?")
+        }
+        let all = known.dropLast().joined(separator: ", ") + " or " + (known.last ?? "")
+        throw ValueError("there is no '\(text)'; it can be \(all)")
+      },
+      write: { settings in words.first { $0.1 == settings[keyPath: target] }?.0 })
+  }
+
+  /// A limit, where all ones stand for none.
+  private static func limit(
+    _ name: String, _ placeholder: String, _ target: any WritableKeyPath<TopicSettings, UInt64?> & Sendable,
+    _ help: String, read: @escaping @Sendable (String) throws(ValueError) -> UInt64,
+    write: @escaping @Sendable (UInt64) -> String
+  ) -> TopicOption {
+    TopicOption(
+      name: name, placeholder: placeholder, help: help,
+      read: { text, settings throws(ValueError) in
+        settings[keyPath: target] = text == "everything" ? TopicSettings.unlimited : try read(text)
+      },
+      write: { settings in
+        settings[keyPath: target].map { $0 == TopicSettings.unlimited ? "everything" : write($0) }
+      })
+  }
+
+  private static func milliseconds(_ text: String) throws(ValueError) -> UInt64 {
+    let (seconds, attoseconds) = try TimeSpan.parse(text).components
+    return UInt64(seconds * 1000 + attoseconds / 1_000_000_000_000_000)
+  }
+}
+
+extension TopicOption {
+  /// As an option of a command.
+  ///
+  /// - Parameter standard: the value that holds when the option isn't given, for the help.
+  public func option(standard: String? = nil) -> CommandOption {
+    CommandOption(name, value: placeholder, help: help, standard: standard)
+  }
+
+  /// What a command line says of a topic's settings; the rest is nil.
+  public static func settings(_ arguments: ParsedArguments) throws(UsageError) -> TopicSettings {
+    var settings = TopicSettings()
+    for option in all {
+      guard let text = arguments.text(option.name) else { continue }
+      do {
+        try option.read(text, &settings)
+      } catch {
+        throw UsageError("--\(option.name): \(error)")
+      }
+    }
+    return settings
+  }
+}

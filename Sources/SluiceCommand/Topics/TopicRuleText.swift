@@ -1,0 +1,43 @@
+import SluiceWire
+
+/// A rule for new topics as people write it: a pattern, then settings, separated by spaces.
+///
+///     orders.> flow=lossless replay-records=100
+public enum TopicRuleText {
+  public static func parse(_ text: String) throws(ValueError) -> (
+    pattern: TopicPattern, settings: TopicSettings
+  ) {
+    var words = text.split(separator: " ")[...]
+    guard let first = words.popFirst() else {
+      throw ValueError("a rule begins with a pattern of topics' names")
+    }
+    let pattern: TopicPattern
+    do {
+      pattern = try TopicPattern(String(first))
+    } catch {
+      throw ValueError(error.message)
+    }
+    guard !words.isEmpty else {
+      throw ValueError("'\(text)' sets nothing; add settings like flow=lossless behind the pattern")
+    }
+    var settings = TopicSettings()
+    let options = TopicOption.all
+    for word in words {
+      let parts = word.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+      guard parts.count == 2 else { throw ValueError("'\(word)' isn't a setting; write NAME=VALUE") }
+      guard let option = options.first(where: { $0.name == parts[0] }) else {
+        let known = options.map(\.name)
+        if let nearest = Spelling.nearest(to: String(parts[0]), in: known) {
+          throw ValueError("there is no setting '\(parts[0])'; did you mean '\(nearest)'?")
+        }
+        throw ValueError("there is no setting '\(parts[0])'; there are \(known.joined(separator: ", "))")
+      }
+      do {
+        try option.read(String(parts[1]), &settings)
+      } catch {
+        throw ValueError("\(option.name): \(error)")
+      }
+    }
+    return (pattern, settings)
+  }
+}

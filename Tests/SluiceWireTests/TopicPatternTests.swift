@@ -1,0 +1,59 @@
+import SluiceWire
+import Testing
+
+@Suite("Topic patterns")
+struct TopicPatternTests {
+  @Test(
+    "match the names that they should, and no others",
+    arguments: [
+      ("orders", ["orders"], ["order", "orders.eu", "x.orders"]),
+      ("orders.*", ["orders.eu", "orders.é"], ["orders", "orders.eu.new", "order.eu"]),
+      ("*.eu", ["orders.eu", "a.eu"], ["eu", "orders.us", "a.b.eu"]),
+      ("*", ["orders", "a"], ["a.b"]),
+      (">", ["orders", "a.b.c"], []),
+      ("orders.>", ["orders.eu", "orders.eu.new"], ["orders", "ordersx.eu"]),
+      ("a.*.c.>", ["a.b.c.d", "a.x.c.d.e"], ["a.b.c", "a.b.d.e", "a.c.d"]),
+    ] as [(String, [String], [String])])
+  func matching(pattern: String, matched: [String], others: [String]) throws {
+    let parsed = try TopicPattern(pattern)
+    #expect(parsed.description == pattern)
+    for name in matched { #expect(parsed.matches(name), "\(name)") }
+    for name in others { #expect(!parsed.matches(name), "\(name)") }
+  }
+
+  @Test("know whether they stand for more than a name")
+  func wildcards() throws {
+    #expect(try !TopicPattern("a.b").hasWildcards)
+    #expect(try TopicPattern("a.*").hasWildcards)
+    #expect(try TopicPattern(">").hasWildcards)
+  }
+
+  @Test(
+    "that aren't ones are refused",
+    arguments: ["", ".", "a.", ".a", "a..b", ">.a", "a.>.b", "a*", "a.b>", "a b", "$x.*", "a.\n"])
+  func invalid(pattern: String) {
+    #expect {
+      try TopicPattern(pattern)
+    } throws: { ($0 as? WireError)?.code == .invalidTopic }
+  }
+
+  @Test("match a name as an array of tokens would, whatever the names", arguments: 0..<20)
+  func naive(seed: Int) throws {
+    var random = SystemRandomNumberGenerator()
+    for _ in 0..<200 {
+      let name = (0..<Int.random(in: 1...4, using: &random)).map { _ in ["a", "b"].randomElement()! }
+      var pattern = (0..<Int.random(in: 1...4, using: &random)).map { _ in ["a", "b", "*"].randomElement()! }
+      if Bool.random() { pattern.append(">") }
+      #expect(
+        try TopicPattern(pattern.joined(separator: ".")).matches(name.joined(separator: "."))
+          == Self.matches(pattern[...], name[...]), "\(pattern) \(name)")
+    }
+  }
+
+  private static func matches(_ pattern: ArraySlice<String>, _ name: ArraySlice<String>) -> Bool {
+    guard let first = pattern.first else { return name.isEmpty }
+    if first == ">" { return !name.isEmpty }
+    guard let token = name.first, first == "*" || first == token else { return false }
+    return matches(pattern.dropFirst(), name.dropFirst())
+  }
+}
