@@ -69,6 +69,8 @@ public struct ErrorCode: RawRepresentable, Hashable, Sendable, CustomStringConve
   public static let limitReached = ErrorCode(113)
   /// The broker can't do this.
   public static let unsupported = ErrorCode(114)
+  /// Somebody has opened another publication with the same producer's number.
+  public static let producerFenced = ErrorCode(115)
   /// A producer ended the topic with a failure and named no code of its own.
   public static let producerFailure = ErrorCode(200)
 
@@ -86,6 +88,7 @@ public struct ErrorCode: RawRepresentable, Hashable, Sendable, CustomStringConve
     101: "invalid-topic", 102: "unknown-topic", 103: "topic-ended",
     104: "topic-deleted", 105: "topic-exists", 106: "record-too-large", 107: "malformed-batch",
     108: "demand-exceeded", 109: "invalid-demand", 110: "lagged", 111: "epoch-changed",
-    112: "invalid-setting", 113: "limit-reached", 114: "unsupported", 200: "producer-failure",
+    112: "invalid-setting", 113: "limit-reached", 114: "unsupported",
+    115: "producer-fenced", 200: "producer-failure",
   ]
 }

@@ -147,7 +147,9 @@ struct SessionPublishTests {
   }
 
   @Test func whatABatchHasUsedUpIsNoMoreThanWasGranted() {
-    var credit = PublicationCredit(records: 3, bytes: 50)
+    var credit = PublicationCredit(startingAt: 7)
+    let hasMore = credit.add(GrantLedger.Allowance(records: 3, bytes: 50))
+    #expect(hasMore && credit.records == Credit(granted: 10, spent: 7))
     let first = credit.spend(records: 1, bytes: 40, maximumRecord: 1000)
     #expect(first && credit.used(records: 1, bytes: 40) == GrantLedger.Allowance(records: 1, bytes: 40))
     let second = credit.spend(records: 1, bytes: 40, maximumRecord: 1000)

@@ -64,6 +64,13 @@ public struct BrokerLimits: Sendable {
   /// How many records a producer may send ahead of the broker's grant. 2 to 2^32. Default: 65,536.
   public var producerWindow: UInt64 = 65_536
 
+  /// Producers that a topic remembers, so that what they send again after a lost connection is in its log once. Those that are
+  /// attached are among them. Default: 10,000.
+  public var producers = 10_000
+
+  /// How long a topic remembers a producer that isn't attached any more. Default: 24 hours.
+  public var producerMemory: Duration = .seconds(86_400)
+
   /// The silence after which a peer is given up, in milliseconds; 0 for never; a client may ask for less. Default: 30 s.
   public var keepalive: UInt32 = 30_000
 
@@ -122,6 +129,8 @@ extension BrokerConfiguration {
     try check(
       (2...(1 << 32)).contains(limits.producerWindow),
       "limits.producerWindow: \(limits.producerWindow) isn't in 2...4294967296")
+    try check(limits.producers >= 1, "limits.producers: must be at least 1")
+    try check(limits.producerMemory >= .zero, "limits.producerMemory: must not be negative")
     try check(limits.gather >= 4096, "limits.gather: must be at least 4096 bytes")
     try check(limits.answers >= 4096, "limits.answers: must be at least 4096 bytes")
   }

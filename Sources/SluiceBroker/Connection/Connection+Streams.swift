@@ -78,15 +78,23 @@ extension Connection {
         "topic \(frame.topic) is kept in memory, so nothing in it is durable; ask for acknowledgement \"received\""
       )
     }
-    let life = try topic.attachPublication()
+    let loop = context.loop
+    let holder = ProducerTable.Holder(connection: id) { [weak self] ticket in
+      loop.execute { [weak self] in self?.fenced(stream, ticket) }
+    }
+    let attachment = try topic.attachPublication(frame, holder, now: loop.now)
     let tap = topic.tap(on: context)
-    let publication = Publication(stream: stream, tap: tap, life: life, connection: self, frame)
+    let publication = Publication(stream: stream, tap: tap, connection: self, frame, attachment)
     tap.add(publication)
     setHandle(stream, .publication(publication))
-    let demand = grantMore(to: publication) ?? Demand(grantedThrough: 0, bytesThrough: 0)
+    session.publication(stream, continuesAt: attachment.nextSequence)
+    let demand =
+      grantMore(to: publication)
+      ?? Demand(grantedThrough: attachment.nextSequence, bytesThrough: 0)
     send(
       PublishOpened(
-        epoch: life.epoch, grantedThrough: demand.grantedThrough, bytesThrough: demand.bytesThrough),
+        epoch: attachment.life.epoch, grantedThrough: demand.grantedThrough,
+        bytesThrough: demand.bytesThrough, nextSequence: attachment.nextSequence),
       stream: stream)
     // Something may have happened between the look and the entry in its list; and a source wants to know whether to start.
     topicChanged(publication)
@@ -111,15 +119,20 @@ extension Connection {
     guard case .publication(let publication) = handle(stream),
       let used = session.publication(stream)?.used(records: UInt64(count), bytes: batch.count)
     else { return }
+    guard !publication.hasEnded else {
+      let message = "topic \(publication.topic.name) was ended by this producer; publish to another topic"
+      return refuse(stream, Fault(code: .topicEnded, message: message))
+    }
     publication.owed.subtract(used)
     switch publication.topic.append(
-      batch, count: count, at: context.loop.wallClock, in: publication.life, using: used)
+      batch, count: count, at: context.loop.wallClock, in: publication.life, using: used,
+      by: publication.ticket)
     {
     case .appended(let lastOffset):
       publication.appended(count, lastOffset: lastOffset)
       makeDue(publication)
     case .refused:
-      // The topic has ended meanwhile; its tap is about to say so on this stream.
+      // The topic has ended meanwhile, or the producer is fenced: somebody is about to say so on this stream.
       break
     }
   }
@@ -128,7 +141,9 @@ extension Connection {
     guard case .publication(let publication) = handle(stream) else { return }
     settle(publication)
     releaseStream(stream)
-    if let fault = publication.topic.end(ending, in: publication.life) {
+    if let fault = publication.topic.end(
+      ending, in: publication.life, by: publication.producer, publication.ticket)
+    {
       send(fault, stream: stream)
     } else {
       send(Cancelled(), stream: stream)
@@ -160,10 +175,18 @@ extension Connection {
 
   /// Another producer has ended the topic.
   private func topicEnded(_ publication: Publication) {
+    if publication.hasEnded { return }
     settle(publication)
     session.ended(publication.stream)
     releaseStream(publication.stream)
     send(Complete(publication.life.ending ?? .finished), stream: publication.stream)
+  }
+
+  /// Another publication has the producer's number now.
+  private func fenced(_ stream: UInt32, _ ticket: ProducerTable.Ticket) {
+    guard case .publication(let publication) = handle(stream), publication.ticket == ticket else { return }
+    settle(publication)
+    refuse(stream, .fenced(on: publication.topic.name))
   }
 
   func topicDeleted(_ stream: UInt32, name: String) {

@@ -6,9 +6,10 @@ struct PublicationCredit: Hashable, Sendable {
   private(set) var bytesGranted: UInt64
   private(set) var bytesSpent: UInt64 = 0
 
-  init(records: UInt64, bytes: UInt64) {
-    self.records = Credit(granted: records)
-    bytesGranted = bytes
+  /// Nothing granted yet; records count from a sequence, bytes from 0.
+  init(startingAt sequence: UInt64) {
+    records = Credit(spent: sequence)
+    bytesGranted = 0
   }
 
   /// Bytes that may be published now; ``Credit/unlimited`` when there is no limit.

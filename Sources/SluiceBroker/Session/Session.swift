@@ -57,8 +57,9 @@ struct Session {
     case .publishOpen:
       return try open(header.stream, rules) { stream throws(WireError) in
         // What it is granted is the topic's affair.
-        let credit = PublicationCredit(records: 0, bytes: 0)
-        return (.publication(credit), .openPublication(stream: stream, try PublishOpen(body: body)))
+        let frame = try PublishOpen(body: body)
+        let credit = PublicationCredit(startingAt: frame.firstSequence)
+        return (.publication(credit), .openPublication(stream: stream, frame))
       }
     case .complete: return try complete(header.stream, Complete(body: body))
     case .cancel: return try cancel(header.stream)
@@ -117,6 +118,11 @@ struct Session {
     guard let request, request == self.request(on: stream) else { return false }
     self[stream] = .free
     return true
+  }
+
+  /// The publication that has just been opened goes on at that sequence, of which the broker has all before.
+  mutating func publication(_ stream: UInt32, continuesAt next: UInt64) {
+    self[stream] = .publication(PublicationCredit(startingAt: next))
   }
 
   /// Grants a publication more.

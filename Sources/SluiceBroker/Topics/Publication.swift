@@ -10,6 +10,11 @@ final class Publication {
   let acknowledgement: PublishOpen.Acknowledgement
   /// The topic's life that it publishes to. The next one, when the topic starts over without having ended.
   var life: TopicLife
+  /// The producer's number; 0 if it has none.
+  let producer: UInt64
+  let ticket: ProducerTable.Ticket?
+  /// The producer has ended the topic on an earlier publication, and comes back to hear that it did.
+  let hasEnded: Bool
   /// Its place in the tap's list.
   var index = 0
 
@@ -17,10 +22,10 @@ final class Publication {
   let isSource: Bool
   var toldConnected = false
 
-  /// Records appended on this publication, and the offset of the last.
-  private(set) var appended: UInt64 = 0
+  /// Records of this producer in the log, and the offset of the last that was appended on this publication.
+  private(set) var appended: UInt64
   private(set) var lastOffset: UInt64 = 0
-  private var acknowledged: UInt64 = 0
+  private var acknowledged: UInt64
   /// True while it stands in its connection's list of publications with something to tell.
   var isDue = false
   /// What it was granted and hasn't used, as the topic's ledger has it.
@@ -29,15 +34,21 @@ final class Publication {
   var heldUpSince: MonotonicTime?
 
   init(
-    stream: UInt32, tap: TopicTap, life: TopicLife, connection: Connection, _ frame: PublishOpen
+    stream: UInt32, tap: TopicTap, connection: Connection, _ frame: PublishOpen,
+    _ attachment: Topic.Attachment
   ) {
     self.stream = stream
     topic = tap.topic
     self.tap = tap
-    self.life = life
+    life = attachment.life
     self.connection = connection
     acknowledgement = frame.acknowledgement
     isSource = frame.isSource
+    producer = frame.producer
+    ticket = attachment.ticket
+    hasEnded = attachment.hasEnded
+    appended = attachment.nextSequence
+    acknowledged = attachment.nextSequence
   }
 
   func appended(_ count: UInt32, lastOffset: UInt64) {

@@ -1,3 +1,4 @@
+import SluiceIO
 import SluiceLog
 import SluiceWire
 import Synchronization
@@ -36,21 +37,59 @@ extension Topic {
     announce(to: taps)
   }
 
-  /// A publication comes.
-  ///
-  /// - Throws: why nothing can be published.
-  func attachPublication() throws(WireError) -> TopicLife {
-    if let refusal = refusal { throw WireError(refusal.code, refusal.message) }
-    return state.withLock { state in
-      state.publications += 1
-      return state.life
-    }
+  /// What a producer is told when it attaches.
+  struct Attachment {
+    var life: TopicLife
+    /// Nil for a producer without a number.
+    var ticket: ProducerTable.Ticket?
+    /// The sequence of the first record that isn't in the log yet.
+    var nextSequence: UInt64
+    /// It was this producer that ended the topic: it may say so again, and that is all.
+    var hasEnded: Bool
   }
 
-  /// A publication leaves, with what it was granted and hasn't used.
-  func detachPublication(returning held: GrantLedger.Allowance) {
+  /// A publication comes. Whoever had the producer's number before is told that it has lost it.
+  ///
+  /// - Throws: why nothing can be published, or not by this producer.
+  func attachPublication(
+    _ frame: PublishOpen, _ holder: ProducerTable.Holder, now: MonotonicTime
+  ) throws(WireError) -> Attachment {
+    let (result, loser): (Result<Attachment, WireError>, ProducerTable.Loser?) = state.withLock { state in
+      let hasEnded = state.isEnded(by: frame.producer)
+      if !hasEnded, let fault = Self.refusal(state, state.life, name) {
+        return (.failure(WireError(fault.code, fault.message)), nil)
+      }
+      var attachment = Attachment(
+        life: state.life, nextSequence: frame.firstSequence, hasEnded: hasEnded)
+      var loser: ProducerTable.Loser?
+      if frame.producer != 0 {
+        switch state.producers.open(frame.producer, from: frame.firstSequence, holder, now: now) {
+        case .opened(let ticket, let next, let before):
+          attachment.ticket = ticket
+          attachment.nextSequence = next
+          loser = before
+        case .outrun:
+          let fault = Fault.fenced(on: name)
+          return (.failure(WireError(fault.code, fault.message)), nil)
+        case .full(let limit):
+          let message = "topic \(name) has \(limit) producers attached, which is its limit; detach some"
+          return (.failure(WireError(.limitReached, message)), nil)
+        }
+      }
+      state.publications += 1
+      return (.success(attachment), loser)
+    }
+    loser?.tell()
+    return try result.get()
+  }
+
+  /// A publication leaves, with what it was granted and hasn't used. What is known of its producer is kept for a while.
+  func detachPublication(
+    returning held: GrantLedger.Allowance, _ ticket: ProducerTable.Ticket?, now: MonotonicTime
+  ) {
     let taps: [TopicTap] = state.withLock { state in
       state.publications -= 1
+      if let ticket { state.producers.close(ticket, now: now) }
       guard isPaced else { return [] }
       state.ledger.returned(held)
       return state.taps
@@ -144,5 +183,15 @@ extension TopicSettings {
     settings.whenAlone = whenAlone ?? defaults.whenAlone
     settings.lag = lag ?? defaults.lag
     return settings
+  }
+}
+
+extension Fault {
+  static func fenced(on topic: String) -> Fault {
+    Fault(
+      code: .producerFenced,
+      message:
+        "another publication to \(topic) has been opened with this producer's number; only the last one goes on"
+    )
   }
 }

@@ -1,3 +1,4 @@
+import SluiceIO
 import SluiceLog
 import SluiceWire
 import Synchronization
@@ -14,6 +15,9 @@ final class Topic: Sendable {
 
   struct State {
     var life: TopicLife
+    /// The producer that has ended this life or, if the topic starts over, the one before; 0 for one without a number.
+    var endedBy: UInt64 = 0
+    var producers: ProducerTable
     var isDeleted = false
     /// One per loop on which somebody is attached.
     var taps: [TopicTap] = []
@@ -43,6 +47,7 @@ final class Topic: Sendable {
   /// - Parameter makeLife: an empty life with an epoch of its own; called now and whenever the topic starts over.
   init(
     name: String, settings: TopicSettings, window: UInt64,
+    producers: ProducerTable.Limits = ProducerTable.Limits(),
     makeLife: @escaping @Sendable () -> TopicLife
   ) {
     self.name = name
@@ -50,7 +55,10 @@ final class Topic: Sendable {
     self.window = window
     self.makeLife = makeLife
     strategy = settings.strategy
-    state = Mutex(State(life: makeLife(), isConnected: settings.connect == .immediate))
+    state = Mutex(
+      State(
+        life: makeLife(), producers: ProducerTable(limits: producers),
+        isConnected: settings.connect == .immediate))
   }
 
   /// The present life.
@@ -64,12 +72,16 @@ final class Topic: Sendable {
   /// - Parameters:
   ///   - life: the one that the producer knows.
   ///   - used: what of the producer's grants the batch takes.
+  ///   - ticket: of a producer with a number.
   func append(
     _ batch: UnsafeRawBufferPointer, count: UInt32, at milliseconds: Int64, in life: TopicLife,
-    using used: GrantLedger.Allowance
+    using used: GrantLedger.Allowance, by ticket: ProducerTable.Ticket? = nil
   ) -> AppendResult {
     let (result, taps): (AppendResult, [TopicTap]) = state.withLock { state in
       if let fault = Self.refusal(state, life, name) { return (.refused(fault), []) }
+      if let ticket, !state.producers.advance(ticket, by: UInt64(count)) {
+        return (.refused(.fenced(on: name)), [])
+      }
       var keep: UInt64?
       if isPaced {
         state.ledger.returned(used)
@@ -95,11 +107,21 @@ final class Topic: Sendable {
 
   /// Sets the terminal event, after all records appended so far. From any loop.
   ///
-  /// - Returns: why not, when the topic is over already.
-  func end(_ ending: Complete.Ending, in life: TopicLife) -> Fault? {
+  /// - Parameters:
+  ///   - life: the one that the producer knows.
+  ///   - producer: whose wish it is; 0 for one without a number.
+  ///   - ticket: the producer's.
+  /// - Returns: why not, when the topic is over already, unless this producer has ended it.
+  func end(
+    _ ending: Complete.Ending, in life: TopicLife, by producer: UInt64 = 0,
+    _ ticket: ProducerTable.Ticket? = nil
+  ) -> Fault? {
     let (refusal, taps): (Fault?, [TopicTap]) = state.withLock { state in
+      if let ticket, !state.producers.isCurrent(ticket) { return (.fenced(on: name), []) }
+      if state.isEnded(by: producer) { return (nil, []) }
       if let fault = Self.refusal(state, life, name) { return (fault, []) }
       state.life.end(ending)
+      state.endedBy = producer
       if settings.scope == .whileConnected { startOver(&state) }
       return (nil, state.taps)
     }
@@ -119,7 +141,7 @@ final class Topic: Sendable {
   }
 
   /// Why nothing can be published to `life`, if so.
-  private static func refusal(_ state: State, _ life: TopicLife, _ name: String) -> Fault? {
+  static func refusal(_ state: State, _ life: TopicLife, _ name: String) -> Fault? {
     if state.isDeleted { return Fault(code: .topicDeleted, message: "topic \(name) was deleted") }
     let how: String
     switch life.ending {
@@ -169,6 +191,10 @@ final class Topic: Sendable {
 }
 
 extension Topic.State {
+  func isEnded(by producer: UInt64) -> Bool {
+    producer != 0 && endedBy == producer && !isDeleted
+  }
+
   /// Where the subscriptions of all loops stand.
   var readers: ReaderPositions {
     taps.reduce(into: ReaderPositions()) { $0.merge($1.positions) }

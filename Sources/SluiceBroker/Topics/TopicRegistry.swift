@@ -13,6 +13,7 @@ final class TopicRegistry: Sendable {
   private let rules: [TopicRule]
   private let limit: Int
   private let window: UInt64
+  private let producers: ProducerTable.Limits
   private let epochs: EpochSource
   private let state = Mutex(State())
 
@@ -23,6 +24,8 @@ final class TopicRegistry: Sendable {
     rules = configuration.topicRules
     limit = configuration.limits.topics
     window = configuration.limits.producerWindow
+    producers = ProducerTable.Limits(
+      producers: configuration.limits.producers, memory: configuration.limits.producerMemory)
     epochs = EpochSource(identity: identity)
   }
 
@@ -90,7 +93,8 @@ final class TopicRegistry: Sendable {
       guard state.topics.count < limit else {
         return .failure(WireError(.limitReached, "the broker has \(limit) topics, which is its limit"))
       }
-      let topic = Topic(name: name, settings: complete, window: window) { [epochs, pool] in
+      let topic = Topic(name: name, settings: complete, window: window, producers: producers) {
+        [epochs, pool] in
         TopicLife(epoch: epochs.next(), log: TopicLog(retention: complete.retention, pool: pool))
       }
       state.topics[name] = topic

@@ -1,3 +1,4 @@
+import SluiceIO
 import SluiceLog
 import SluiceWire
 import Synchronization
@@ -144,7 +145,8 @@ final class TopicTap: @unchecked Sendable {
       last.index = publication.index
     }
     hasPublications.store(!publications.isEmpty, ordering: .releasing)
-    topic.detachPublication(returning: publication.owed)
+    topic.detachPublication(
+      returning: publication.owed, publication.ticket, now: loop.loop.now)
     retireIfUnused()
   }
 

@@ -1,7 +1,7 @@
 /// PUBLISH_OPEN: opens a publication on a stream that isn't in use. Answered by ``PublishOpened`` or ``Fault``.
 ///
 /// ```
-/// string topic · u8 acknowledgement · u8 role (0 producer, 1 source) · u16 0
+/// string topic · u8 acknowledgement · u8 role (0 producer, 1 source) · u16 0 · u64 producer · u64 first sequence
 /// ```
 public struct PublishOpen: Frame {
   public static let type = FrameType.publishOpen
@@ -20,11 +20,23 @@ public struct PublishOpen: Frame {
   public var acknowledgement: Acknowledgement
   /// Whether the producer wants to be told when the topic is connected and when it no longer is: ``Connected``, ``Disconnected``.
   public var isSource: Bool
+  /// Who publishes, so that a record which is sent again after a lost connection is in the log once; 0 for nobody in particular.
+  public var producer: UInt64
+  /// The sequence of the first record that the producer still has, unacknowledged. At most ``largestFirstSequence``.
+  public var firstSequence: UInt64
 
-  public init(topic: String, acknowledgement: Acknowledgement, isSource: Bool = false) {
+  /// Leaves room for more records than anybody will publish, and for grants beyond them.
+  public static let largestFirstSequence: UInt64 = 1 << 62
+
+  public init(
+    topic: String, acknowledgement: Acknowledgement, isSource: Bool = false, producer: UInt64 = 0,
+    firstSequence: UInt64 = 0
+  ) {
     self.topic = topic
     self.acknowledgement = acknowledgement
     self.isSource = isSource
+    self.producer = producer
+    self.firstSequence = firstSequence
   }
 
   public func encodeBody(into writer: inout ByteWriter) {
@@ -32,6 +44,8 @@ public struct PublishOpen: Frame {
     writer.integer(acknowledgement.rawValue)
     writer.integer(UInt8(isSource ? 1 : 0))
     writer.integer(UInt16(0))
+    writer.integer(producer)
+    writer.integer(firstSequence)
   }
 
   public init(body reader: inout ByteReader) throws(WireError) {
@@ -39,11 +53,17 @@ public struct PublishOpen: Frame {
     let raw: UInt8 = try reader.integer("PUBLISH_OPEN acknowledgement")
     let role: UInt8 = try reader.integer("PUBLISH_OPEN role")
     _ = try reader.integer("PUBLISH_OPEN reserved", as: UInt16.self)
+    producer = try reader.integer("PUBLISH_OPEN producer")
+    firstSequence = try reader.integer("PUBLISH_OPEN first sequence")
     guard let acknowledgement = Acknowledgement(rawValue: raw) else {
       throw WireError(.unsupported, "PUBLISH_OPEN names acknowledgement \(raw); 0 to 2 are defined")
     }
     guard role <= 1 else {
       throw WireError(.unsupported, "PUBLISH_OPEN names role \(role); 0 and 1 are defined")
+    }
+    guard firstSequence <= Self.largestFirstSequence else {
+      throw WireError(
+        .unsupported, "PUBLISH_OPEN begins with sequence \(firstSequence); 2^62 is the largest")
     }
     self.acknowledgement = acknowledgement
     isSource = role == 1
@@ -53,7 +73,7 @@ public struct PublishOpen: Frame {
 /// PUBLISH_OPENED: the publication stands, with the demand to begin with.
 ///
 /// ```
-/// u64 epoch · u64 granted through · u64 bytes through
+/// u64 epoch · u64 granted through · u64 bytes through · u64 next sequence
 /// ```
 public struct PublishOpened: Frame {
   public static let type = FrameType.publishOpened
@@ -64,22 +84,29 @@ public struct PublishOpened: Frame {
   public var grantedThrough: UInt64
   /// As in ``Demand``: how many bytes of batches may be published before more is granted.
   public var bytesThrough: UInt64
+  /// That of the first record to be published; all before it are acknowledged. At least what PUBLISH_OPEN began with.
+  public var nextSequence: UInt64
 
-  public init(epoch: UInt64, grantedThrough: UInt64, bytesThrough: UInt64 = Credit.unlimited) {
+  public init(
+    epoch: UInt64, grantedThrough: UInt64, bytesThrough: UInt64 = Credit.unlimited, nextSequence: UInt64 = 0
+  ) {
     self.epoch = epoch
     self.grantedThrough = grantedThrough
     self.bytesThrough = bytesThrough
+    self.nextSequence = nextSequence
   }
 
   public func encodeBody(into writer: inout ByteWriter) {
     writer.integer(epoch)
     writer.integer(grantedThrough)
     writer.integer(bytesThrough)
+    writer.integer(nextSequence)
   }
 
   public init(body reader: inout ByteReader) throws(WireError) {
     epoch = try reader.integer("PUBLISH_OPENED epoch")
     grantedThrough = try reader.integer("PUBLISH_OPENED granted through")
     bytesThrough = try reader.integer("PUBLISH_OPENED bytes through")
+    nextSequence = try reader.integer("PUBLISH_OPENED next sequence")
   }
 }

@@ -9,10 +9,12 @@ public struct Credit: Hashable, Sendable {
   /// Records that may be sent in all.
   public private(set) var granted: UInt64
   /// Records that were sent. At most `granted`.
-  public private(set) var spent: UInt64 = 0
+  public private(set) var spent: UInt64
 
-  public init(granted: UInt64 = 0) {
-    self.granted = granted
+  /// - Parameter spent: what the count begins at.
+  public init(granted: UInt64 = 0, spent: UInt64 = 0) {
+    self.granted = max(granted, spent)
+    self.spent = spent
   }
 
   /// Records that may be sent now; ``unlimited`` when there is no limit.
