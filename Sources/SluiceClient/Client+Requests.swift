@@ -5,10 +5,14 @@ import SluiceWire
 @_exported import struct SluiceWire.TopicSummary
 
 // Questions to the broker, each with a callback and an `async` form. Callbacks are called on the client's loop, once.
+//
+// Without a connection they wait for one, within their timeout. When the connection is lost before the answer came, those that do the
+// same when they are done twice are asked again; deleting isn't one of them, and fails with why the connection was lost.
 extension Client {
   /// All topics, in byte order of their names.
   ///
-  /// - Throws: why the connection is over; ``ClientError/Code/cancelled``.
+  /// - Throws: ``ClientError/Code/requestTimeout``; why the client is over;
+  ///   ``ClientError/Code/cancelled``.
   public func topics() async throws(ClientError) -> [TopicSummary] {
     let reply = Reply<[TopicSummary]>()
     topics(completion: reply.complete)
@@ -42,7 +46,8 @@ extension Client {
 
   /// What a topic is and who is attached to it.
   ///
-  /// - Throws: ``ClientError/Code/unknownTopic``; why the connection is over; ``ClientError/Code/cancelled``.
+  /// - Throws: ``ClientError/Code/unknownTopic``; ``ClientError/Code/requestTimeout``; why the client is over;
+  ///   ``ClientError/Code/cancelled``.
   public func topic(show name: String) async throws(ClientError) -> TopicInfo {
     let reply = Reply<TopicInfo>()
     topic(show: name, completion: reply.complete)
@@ -59,7 +64,8 @@ extension Client {
   /// settings is left as it is.
   ///
   /// - Throws: ``ClientError/Code/topicExists`` when it has others; ``ClientError/Code/invalidSetting``,
-  ///   ``ClientError/Code/invalidTopic``; why the connection is over; ``ClientError/Code/cancelled``.
+  ///   ``ClientError/Code/invalidTopic``; ``ClientError/Code/requestTimeout``; why the client is over;
+  ///   ``ClientError/Code/cancelled``.
   @discardableResult
   public func createTopic(
     _ name: String, settings: TopicSettings = TopicSettings()
@@ -78,7 +84,8 @@ extension Client {
 
   /// Deletes a topic and its records. Its subscribers and producers end with ``ClientError/Code/topicDeleted``.
   ///
-  /// - Throws: ``ClientError/Code/unknownTopic``; why the connection is over; ``ClientError/Code/cancelled``.
+  /// - Throws: ``ClientError/Code/unknownTopic``; ``ClientError/Code/requestTimeout``; why the client is over;
+  ///   ``ClientError/Code/cancelled``.
   public func deleteTopic(_ name: String) async throws(ClientError) {
     let reply = Reply<Void>()
     deleteTopic(name, completion: reply.complete)
@@ -125,7 +132,8 @@ extension Client {
 
   /// How long a question to the broker and its answer take.
   ///
-  /// - Throws: why the connection is over; ``ClientError/Code/cancelled``.
+  /// - Throws: ``ClientError/Code/requestTimeout``; why the client is over;
+  ///   ``ClientError/Code/cancelled``.
   public func ping() async throws(ClientError) -> Duration {
     let reply = Reply<Duration>()
     ping(completion: reply.complete)
@@ -160,7 +168,7 @@ extension Client {
     _ question: Request.Question,
     _ completion: @escaping @Sendable (Result<Request.Answer, ClientError>) -> Void
   ) {
-    core.post(.request(Request(question: question, completion: completion)))
+    core.post(.request(Request(question, timeout: core.options.requestTimeout, completion)))
   }
 }
 

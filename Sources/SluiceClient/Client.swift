@@ -14,16 +14,18 @@ import SluiceWire
 /// Everything that a client does happens on one event loop: a thread that the library shares between all clients, unless another is
 /// given. Subscribers are called there.
 ///
+/// When the connection is lost, the client makes another, as ``ClientOptions/reconnect`` says: subscriptions go on with the record behind
+/// the last one that they got, publications with the first that wasn't acknowledged, and both notice nothing but a pause. See
+/// ``connectionState``.
+///
 /// A client lives as long as somebody holds it. When it is released, as with ``close()``, the connection is closed, and everything on it ends
 /// with ``ClientError/Code/closed``. Topics and subjects made by it don't keep it.
 public final class Client: Sendable {
-  /// What the broker said of itself.
-  public let broker: BrokerDescription
   let core: ClientCore
 
-  init(_ core: ClientCore, _ welcome: Welcome) {
+  /// Made when there is a connection.
+  init(_ core: ClientCore) {
     self.core = core
-    broker = BrokerDescription(welcome)
   }
 
   deinit {
@@ -39,48 +41,87 @@ public final class Client: Sendable {
   public static func connect(
     to address: String, options: ClientOptions = ClientOptions()
   ) async throws(ClientError) -> Client {
-    let target: SocketAddress
-    do throws(SocketAddressError) {
-      target = try SocketAddress(parsing: address)
-    } catch {
-      throw ClientError(.invalidAddress, "\(error)")
+    try await connect(to: [address], options: options)
+  }
+
+  /// Connects to one of several servers, on the machine's network and the library's own loop: to the first that answers, in their order. After
+  /// a lost connection the next one is tried first; see ``ReconnectPolicy``.
+  ///
+  /// - Parameter addresses: at least one, each as in ``connect(to:options:)-(String,_)``.
+  /// - Throws: one of the codes for connections; ``ClientError/Code/cancelled`` when the task is cancelled.
+  public static func connect(
+    to addresses: [String], options: ClientOptions = ClientOptions()
+  ) async throws(ClientError) -> Client {
+    var targets: [SocketAddress] = []
+    for address in addresses {
+      do throws(SocketAddressError) {
+        targets.append(try SocketAddress(parsing: address))
+      } catch {
+        throw ClientError(.invalidAddress, "\(error)")
+      }
     }
+    guard !targets.isEmpty else { throw ClientError(.invalidAddress, "there is no address to connect to") }
     let loop: EpollLoop
     do {
       loop = try SharedLoop.loop.get()
     } catch {
       throw ClientError(.connectFailed, "the client's event loop can't be made: \(error)")
     }
-    return try await connect(to: target, options: options, network: SharedLoop.network, loop: loop)
+    return try await connect(to: targets, options: options, network: SharedLoop.network, loop: loop)
   }
 
-  /// Connects to a broker on somebody's network and loop, which may be shared, or simulated. From any thread.
+  /// Connects to a broker on somebody's network and loop, which may be shared, or simulated: to one of several servers. From any thread.
   ///
   /// The loop must run for as long as the client is used.
   ///
+  /// - Parameter servers: at least one.
   /// - Throws: one of the codes for connections; ``ClientError/Code/cancelled`` when the task is cancelled.
   public static func connect(
-    to address: SocketAddress, options: ClientOptions = ClientOptions(), network: any Network,
+    to servers: [SocketAddress], options: ClientOptions = ClientOptions(), network: any Network,
     loop: any EventLoop
   ) async throws(ClientError) -> Client {
     let reply = Reply<Client>()
-    let core = ClientCore(address: address, options: options, network: network, loop: loop)
+    let core = ClientCore(servers: servers, options: options, network: network, loop: loop)
     connect(core, reply.complete)
     return try await reply.value(onCancel: { core.post(.close(.waitCancelled)) })
   }
 
   /// Connects to a broker on somebody's network and loop. From any thread; the completion is called on the loop, once.
+  ///
+  /// - Parameter servers: at least one.
+  public static func connect(
+    to servers: [SocketAddress], options: ClientOptions = ClientOptions(), network: any Network,
+    loop: any EventLoop, completion: @escaping @Sendable (Result<Client, ClientError>) -> Void
+  ) {
+    connect(ClientCore(servers: servers, options: options, network: network, loop: loop), completion)
+  }
+
+  /// The same with one server.
+  public static func connect(
+    to address: SocketAddress, options: ClientOptions = ClientOptions(), network: any Network,
+    loop: any EventLoop
+  ) async throws(ClientError) -> Client {
+    try await connect(to: [address], options: options, network: network, loop: loop)
+  }
+
+  /// The same with one server.
   public static func connect(
     to address: SocketAddress, options: ClientOptions = ClientOptions(), network: any Network,
     loop: any EventLoop, completion: @escaping @Sendable (Result<Client, ClientError>) -> Void
   ) {
-    connect(ClientCore(address: address, options: options, network: network, loop: loop), completion)
+    connect(to: [address], options: options, network: network, loop: loop, completion: completion)
   }
 
   private static func connect(
     _ core: ClientCore, _ completion: @escaping @Sendable (Result<Client, ClientError>) -> Void
   ) {
-    core.connect { [core] result in completion(result.map { Client(core, $0) }) }
+    core.connect { [core] result in completion(result.map { Client(core) }) }
+  }
+
+  /// What the broker said of itself, when the present connection or the last one was made.
+  public var broker: BrokerDescription {
+    guard let broker = core.description else { preconditionFailure("a client has had a connection") }
+    return broker
   }
 
   /// Closes the connection. What was published is given to the transport as far as that takes it; use ``TopicSubject/flush()`` before to be sure.
@@ -91,7 +132,7 @@ public final class Client: Sendable {
     core.post(.close(.closedHere))
   }
 
-  /// Why the connection is over; nil while it stands.
+  /// Why the client is over; nil while it has a connection, or tries to get one.
   public var failure: ClientError? { core.failure }
 
   // MARK: Topics
@@ -117,14 +158,18 @@ public final class Client: Sendable {
   ///   - acknowledgement: when the broker acknowledges a record.
   ///   - buffer: how much may wait for the broker's grant.
   ///   - whenFull: what ``TopicSubject/send(_:)`` does when as much waits.
+  ///   - producer: who publishes, if it is to be known again after the process has been started anew. Otherwise it has a number by
+  ///     chance, which does for lost connections.
   public func subject(
     _ name: String, acknowledgement: TopicSubject.Acknowledgement = .received,
-    buffer: TopicSubject.Buffer = TopicSubject.Buffer(), whenFull: TopicSubject.WhenFull = .fail
+    buffer: TopicSubject.Buffer = TopicSubject.Buffer(), whenFull: TopicSubject.WhenFull = .fail,
+    producer: TopicSubject.Producer? = nil
   ) -> TopicSubject {
     TopicSubject(
       Publication(
         topic: name, acknowledgement: PublishOpen.Acknowledgement(acknowledgement),
-        maximumRecord: broker.maximumRecord, buffer: buffer, whenFull: whenFull, core: core))
+        maximumRecord: broker.maximumRecord, buffer: buffer, whenFull: whenFull, producer: producer,
+        core: core))
   }
 }
 

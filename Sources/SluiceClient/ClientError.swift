@@ -42,6 +42,10 @@ public struct ClientError: Error, Hashable, Sendable, CustomStringConvertible {
     public static let tooManyConnections = Code("too-many-connections")
     /// One of the two sides broke the rules of the protocol.
     public static let protocolViolation = Code("protocol-violation")
+    /// The connection was lost, and no other could be made in the time, or the attempts, that ``ReconnectPolicy`` allows.
+    public static let gaveUp = Code("gave-up")
+    /// A request wasn't answered in time.
+    public static let requestTimeout = Code("request-timeout")
     /// The client was closed or released here.
     public static let closed = Code("closed")
     /// The task that waited was cancelled.
@@ -74,6 +78,8 @@ public struct ClientError: Error, Hashable, Sendable, CustomStringConvertible {
     public static let unsupported = Code("unsupported")
     /// More was sent than may wait, see ``TopicSubject/WhenFull``.
     public static let bufferFull = Code("buffer-full")
+    /// Another publication was opened with the same producer's id.
+    public static let producerFenced = Code("producer-fenced")
     /// The broker refused with a code that this library doesn't know; see ``ClientError/brokerCode``.
     public static let refused = Code("refused")
   }
@@ -165,6 +171,7 @@ extension ClientError.Code {
       case .invalidSetting: .invalidSetting
       case .limitReached: .limitReached
       case .unsupported: .unsupported
+      case .producerFenced: .producerFenced
       case .producerFailure: .topicFailed
       default: .refused
       }

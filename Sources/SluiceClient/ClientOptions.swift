@@ -22,6 +22,17 @@ public struct ClientOptions: Hashable, Sendable {
   /// Memory is taken for what really arrives, not for this.
   public var maximumFrame = 16 << 20
 
+  /// What happens when the connection is lost; nil: everything on it ends. Default: the client makes another, for as long as it takes.
+  public var reconnect: ReconnectPolicy? = ReconnectPolicy()
+
+  /// How long a request (for a topic's description, say) may take; also while there is no connection, in which case it is made when
+  /// there is one. Fails with ``ClientError/Code/requestTimeout``. Default: 30 s.
+  public var requestTimeout = Duration.seconds(30)
+
+  /// What the client's chance begins with: the waits before attempts to connect, the numbers of producers. For simulations; nil is
+  /// another one each time. Default: nil.
+  public var seed: UInt64?
+
   public init() {
     let path = CommandLine.arguments.first ?? ""
     name = String(path[(path.lastIndex(of: "/").map(path.index(after:)) ?? path.startIndex)...])

@@ -236,7 +236,8 @@ import Testing
     _ = script.openPublication()
     #expect(script.available(1) == 0)
     #expect(
-      try script.receive(PublishOpened(epoch: 1, grantedThrough: 4), 1) == .publicationOpened(stream: 1))
+      try script.receive(PublishOpened(epoch: 1, grantedThrough: 4), 1)
+        == .publicationOpened(stream: 1, next: 0))
     #expect(script.available(1) == 4)
   }
 

@@ -98,7 +98,7 @@ import Testing
   @Test func aCancelledConnectIsGivenUp() throws {
     let broker = try ScriptedBroker(nil)
     let core = ClientCore(
-      address: broker.address, options: ClientOptions(), network: broker.world.network,
+      servers: [broker.address], options: ClientOptions(), network: broker.world.network,
       loop: broker.clientLoop)
     let box = Box<ClientError?>(nil)
     core.connect { if case .failure(let error) = $0 { box.value = error } }

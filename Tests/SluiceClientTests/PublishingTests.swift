@@ -54,7 +54,9 @@ import Testing
     subject.send("a")
     subject.send("b")
     let open: PublishOpen = try broker.takeOnly()
-    #expect(open == PublishOpen(topic: "t", acknowledgement: .durable))
+    #expect(
+      open == PublishOpen(topic: "t", acknowledgement: .durable, producer: open.producer, firstSequence: 0))
+    #expect(open.producer != 0)
     broker.send(PublishOpened(epoch: 1, grantedThrough: 1), 1)
     #expect(payloads(broker.takeReceived()) == [["a"]])
     broker.send(Demand(grantedThrough: 5), 1)

@@ -111,6 +111,7 @@ import Testing
         case .lagged(let missed, let nextOffset):
           #expect(next + missed == nextOffset)
           next = nextOffset
+        case .restarted: Issue.record("started anew")
         case .live(let nextOffset):
           #expect(nextOffset == next)
           liveMarkers += 1

@@ -142,7 +142,7 @@ import Testing
     let witness = Witness()
     do {
       let core = ClientCore(
-        address: .host("nobody", port: 1), options: ClientOptions(), network: world.network,
+        servers: [.host("nobody", port: 1)], options: ClientOptions(), network: world.network,
         loop: world.loops[0])
       witness.watch(core, "core")
       core.connect { _ in }

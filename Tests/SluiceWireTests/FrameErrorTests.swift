@@ -57,10 +57,14 @@ struct FrameErrorTests {
       subscribe, "0100 61 00 03 0000 0000000000000000 0000000000000000 0000000000000000", .unsupported,
       "SUBSCRIBE names lag policy 3; 0 to 2 are defined"),
     Case(
-      PublishOpen(topic: "", acknowledgement: .none), "0100 61 03 000000", .unsupported,
-      "PUBLISH_OPEN names acknowledgement 3; 0 to 2 are defined"),
+      PublishOpen(topic: "", acknowledgement: .none), "0100 61 03 000000 0000000000000000 0000000000000000",
+      .unsupported, "PUBLISH_OPEN names acknowledgement 3; 0 to 2 are defined"),
     Case(
-      PublishOpen(topic: "", acknowledgement: .none), "0100 61 00 02 0000", .unsupported,
+      PublishOpen(topic: "", acknowledgement: .none), "0100 61 01 000000 0000000000000000 0100000000000040",
+      .unsupported, "PUBLISH_OPEN begins with sequence 4611686018427387905; 2^62 is the largest"),
+    Case(
+      PublishOpen(topic: "", acknowledgement: .none), "0100 61 00 02 0000 0000000000000000 0000000000000000",
+      .unsupported,
       "PUBLISH_OPEN names role 2; 0 and 1 are defined"),
     Case(
       Complete(.finished), "02 000000 00000000 0000", .malformedFrame,
@@ -102,7 +106,9 @@ struct FrameErrorTests {
         like: Self.subscribe)
         == Subscribe(topic: "a", grantedThrough: 0))
     #expect(
-      try decode([UInt8](hex: "0100 61 01 00 ffff"), like: PublishOpen(topic: "", acknowledgement: .none))
+      try decode(
+        [UInt8](hex: "0100 61 01 00 ffff 0000000000000000 0000000000000000"),
+        like: PublishOpen(topic: "", acknowledgement: .none))
         == PublishOpen(topic: "a", acknowledgement: .received))
     #expect(
       try decode([UInt8](hex: "00 ffffff 00000000 0000"), like: Complete(.finished)).ending == .finished)

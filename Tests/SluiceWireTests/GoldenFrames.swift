@@ -92,23 +92,31 @@ let goldenFrames: [GoldenFrame] = [
 
   GoldenFrame(
     "PUBLISH_OPEN without acknowledgement", 0x20, PublishOpen(topic: "t", acknowledgement: .none),
-    "0100 74 00 000000"),
+    "0100 74 00 000000 0000000000000000 0000000000000000"),
   GoldenFrame(
-    "PUBLISH_OPEN, received", 0x20, PublishOpen(topic: "t", acknowledgement: .received), "0100 74 01 000000"),
+    "PUBLISH_OPEN, received", 0x20,
+    PublishOpen(topic: "t", acknowledgement: .received, producer: 0x0102_0304_0506_0708, firstSequence: 258),
+    "0100 74 01 000000 0807060504030201 0201000000000000"),
   GoldenFrame(
-    "PUBLISH_OPEN, durable", 0x20, PublishOpen(topic: "t", acknowledgement: .durable), "0100 74 02 000000"),
+    "PUBLISH_OPEN, durable", 0x20,
+    PublishOpen(topic: "t", acknowledgement: .durable, producer: .max, firstSequence: 1 << 62),
+    "0100 74 02 000000 ffffffffffffffff 0000000000000040"),
   GoldenFrame(
     "PUBLISH_OPEN of a source", 0x20, PublishOpen(topic: "t", acknowledgement: .none, isSource: true),
-    "0100 74 00 01 0000"),
+    "0100 74 00 01 0000 0000000000000000 0000000000000000"),
   GoldenFrame(
     "PUBLISH_OPENED", 0x21, PublishOpened(epoch: 5, grantedThrough: 65_536),
-    "0500000000000000 0000010000000000 ffffffffffffffff"),
+    "0500000000000000 0000010000000000 ffffffffffffffff 0000000000000000"),
   GoldenFrame(
     "PUBLISH_OPENED with a limit of bytes", 0x21,
     PublishOpened(epoch: 5, grantedThrough: 1, bytesThrough: 2),
-    "0500000000000000 0100000000000000 0200000000000000"),
+    "0500000000000000 0100000000000000 0200000000000000 0000000000000000"),
   GoldenFrame("CONNECTED", 0x24, Connected(), ""),
   GoldenFrame("DISCONNECTED", 0x25, Disconnected(), ""),
+  GoldenFrame(
+    "PUBLISH_OPENED for a producer that comes back", 0x21,
+    PublishOpened(epoch: 5, grantedThrough: 65_538, nextSequence: 2),
+    "0500000000000000 0200010000000000 ffffffffffffffff 0200000000000000"),
   GoldenFrame("ACK", 0x23, Ack(through: 10, lastOffset: 11), "0a00000000000000 0b00000000000000"),
 
   GoldenFrame(

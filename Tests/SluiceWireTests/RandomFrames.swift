@@ -22,11 +22,13 @@ struct RandomFrames {
         PublishOpen(
           topic: $0.text(300),
           acknowledgement: [.none, .received, .durable].randomElement(using: &$0.random)!,
-          isSource: .random(using: &$0.random))
+          isSource: .random(using: &$0.random),
+          producer: $0.integer(), firstSequence: min($0.integer(), PublishOpen.largestFirstSequence))
       },
       {
         PublishOpened(
-          epoch: $0.integer(), grantedThrough: $0.integer(), bytesThrough: $0.integer())
+          epoch: $0.integer(), grantedThrough: $0.integer(), bytesThrough: $0.integer(),
+          nextSequence: $0.integer())
       },
       { _ in Connected() }, { _ in Disconnected() },
       { TopicConnect(topic: $0.text(300)) }, { TopicDisconnect(topic: $0.text(300)) },

@@ -196,7 +196,8 @@ struct SpecificationTests {
       Expected(to: .broker, 1, Subscribe(topic: "orders", grantedThrough: 2)),
       Expected(to: .client, 1, Subscribed(epoch: epoch, nextOffset: 0, liveOffset: 0)),
       Expected(to: .client, 1, Live(nextOffset: 0)),
-      Expected(to: .broker, 2, PublishOpen(topic: "orders", acknowledgement: .received)),
+      Expected(
+        to: .broker, 2, PublishOpen(topic: "orders", acknowledgement: .received, producer: 0x50_524F_4455)),
       Expected(to: .client, 2, PublishOpened(epoch: epoch, grantedThrough: 65_536)),
       .publish(2, PublishHeader(firstSequence: 0, count: 3), firstTwo.bytes + third.bytes),
       .deliver(

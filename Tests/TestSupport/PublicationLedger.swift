@@ -30,6 +30,8 @@ public struct PublicationLedger {
       epoch = opened.epoch
       granted = opened.grantedThrough
       bytesGranted = opened.bytesThrough
+      sent = opened.nextSequence
+      acknowledged = opened.nextSequence
     case .demand:
       let demand = try frame.decode(Demand.self)
       try require(

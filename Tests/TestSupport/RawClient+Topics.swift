@@ -73,10 +73,13 @@ extension RawClient {
   /// PUBLISH_OPEN and PUBLISH_OPENED.
   public func openPublication(
     _ topic: String, stream: UInt32, acknowledgement: PublishOpen.Acknowledgement = .received,
-    isSource: Bool = false
+    isSource: Bool = false, producer: UInt64 = 0, from first: UInt64 = 0
   ) throws {
     publications[stream] = PublicationLedger(topic: topic)
-    try send(PublishOpen(topic: topic, acknowledgement: acknowledgement, isSource: isSource), stream: stream)
+    try send(
+      PublishOpen(
+        topic: topic, acknowledgement: acknowledgement, isSource: isSource, producer: producer,
+        firstSequence: first), stream: stream)
     try receive(until: "PUBLISH_OPENED on stream \(stream)") {
       if let end = publications[stream]!.end { throw TestFailure("\(topic) can't be published to: \(end)") }
       return publications[stream]!.epoch != nil

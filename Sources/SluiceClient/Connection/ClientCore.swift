@@ -3,43 +3,62 @@ import SluiceIO
 import SluiceWire
 import Synchronization
 
-/// What lives as long as anybody uses a client: the way onto its loop, and the connection there.
+/// What lives as long as anybody uses a client: the way onto its loop, the connection there, and who waits for the next one.
 ///
 /// ``Client`` is the handle whose release closes it; topics and subjects made by the client hold only this.
-// @unchecked: `inbox` and `end` have locks; what is marked so is used on the loop only; the rest is constant.
+// @unchecked: `inbox`, `end` and `broker` have locks; what is marked so is used on the loop only; the rest is constant.
 @usableFromInline
 final class ClientCore: @unchecked Sendable {
-  typealias Opened = @Sendable (Result<Welcome, ClientError>) -> Void
+  typealias Opened = @Sendable (Result<Void, ClientError>) -> Void
 
   private enum State {
     case idle
-    case connecting(Connector, Opened)
+    case connecting(Connector)
     /// The stream keeps the connection, and the connection keeps this.
     case open(Weak<Connection>)
+    /// Until the next attempt. The timer keeps this.
+    case waiting(TimerToken)
     case closed(ClientError)
   }
 
-  let address: SocketAddress
+  let servers: [SocketAddress]
   let options: ClientOptions
   let loop: any EventLoop
+  /// What the client's state publisher publishes.
+  let states: CurrentValueSubject<ConnectionState, Never>
   private let network: any Network
 
   // From any thread.
   private let inbox = Inbox()
   private let end = Mutex<ClientError?>(nil)
+  private let broker = Mutex<BrokerDescription?>(nil)
   private var signal: (any LoopSignal)!
 
   // On the loop only.
   private var state = State.idle
+  private var reconnect: Reconnect
+  /// Of the present connection or attempt.
+  private(set) var address: SocketAddress
+  /// Told of the first connection.
+  private var opened: Opened?
   private var commands: [Command] = []
+  private var parking = Parking()
   /// Subscriptions without a stream that still have something for their subscribers, who haven't asked for it.
   private var lingering: [DemandBridge] = []
+  /// For the numbers of producers.
+  private var random: SeededRandom
 
-  init(address: SocketAddress, options: ClientOptions, network: any Network, loop: any EventLoop) {
-    self.address = address
+  /// - Parameter servers: at least one.
+  init(servers: [SocketAddress], options: ClientOptions, network: any Network, loop: any EventLoop) {
+    self.servers = servers
     self.options = options
     self.network = network
     self.loop = loop
+    address = servers[0]
+    let seed = options.seed ?? UInt64.random(in: 0 ... .max)
+    reconnect = Reconnect(options.reconnect, servers: servers.count, seed: seed)
+    random = SeededRandom(seed: ~seed)
+    states = CurrentValueSubject(.connecting(servers[0], attempt: 1))
     signal = loop.makeSignal { [weak self] in self?.turn() }
   }
 
@@ -53,32 +72,126 @@ final class ClientCore: @unchecked Sendable {
   /// Why the client is closed; nil while it isn't.
   var failure: ClientError? { end.withLock { $0 } }
 
+  /// What the broker of the last connection said of itself; nil before the first.
+  var description: BrokerDescription? { broker.withLock { $0 } }
+
   /// Connects; calls `opened` on the loop, once.
   func connect(_ opened: @escaping Opened) {
-    loop.execute { [self] in begin(opened) }
+    loop.execute { [self] in
+      if case .closed(let error) = state { return opened(.failure(error)) }
+      self.opened = opened
+      follow(reconnect.first(at: loop.now), cause: nil)
+    }
   }
 
-  // MARK: On the loop
+  // MARK: On the loop: connections
+
+  /// Whether a lost connection is followed by another.
+  var reconnects: Bool { reconnect.policy != nil }
+
+  private func follow(_ step: Reconnect.Step, cause: ClientError?) {
+    switch step {
+    case .connect(let server):
+      address = servers[server]
+      let connector = Connector(core: self) { [self] result in connected(result) }
+      state = .connecting(connector)
+      states.send(.connecting(address, attempt: reconnect.attempts))
+      connector.start(on: network)
+    case .wait(let delay):
+      let timer = loop.schedule(after: delay) { [self] in follow(reconnect.waited(), cause: cause) }
+      state = .waiting(timer)
+      states.send(.waiting(delay, attempt: reconnect.attempts + 1, cause: cause ?? .closedHere))
+    case .giveUp:
+      close(givingUp(cause ?? .closedHere))
+    }
+  }
+
+  private func givingUp(_ cause: ClientError) -> ClientError {
+    if let policy = reconnect.policy, opened == nil || policy.includesFirst {
+      return ClientError(
+        .gaveUp, "gave up after \(reconnect.attempts) attempts to connect; the last one: \(cause)")
+    }
+    guard opened != nil, servers.count > 1 else { return cause }
+    return ClientError(
+      cause.code, "none of the \(servers.count) servers can be used; the last one: \(cause)")
+  }
+
+  private func connected(_ result: Result<(Connection, Welcome), ClientError>) {
+    guard case .connecting = state else { return }
+    switch result {
+    case .success(let (connection, welcome)):
+      state = .open(Weak(connection))
+      reconnect.connected(at: loop.now)
+      broker.withLock { $0 = BrokerDescription(welcome) }
+      states.send(.connected(address))
+      let opened = exchange(&opened, for: nil)
+      opened?(.success(()))
+      for attachment in parking.removeAll() { connection.adopt(attachment) }
+    case .failure(let error):
+      follow(reconnect.failed(at: loop.now), cause: error)
+    }
+  }
+
+  /// The connection is over. Its streams wait for the next one, if there is to be one.
+  func lost(_ error: ClientError) {
+    guard case .open(let weak) = state, let connection = weak.object else { return }
+    guard reconnects, error.code != .protocolViolation else { return close(error) }
+    state = .idle
+    for attachment in connection.detach() { keep(attachment, error) }
+    follow(reconnect.lost(at: loop.now), cause: error)
+  }
+
+  /// Keeps what had a stream on a connection that is lost.
+  private func keep(_ attachment: Attachment, _ error: ClientError) {
+    switch attachment {
+    case .subscription(let bridge): if bridge.isCancelled { bridge.forget() } else { park(bridge) }
+    case .publication(let publication): park(publication)
+    case .request(let request):
+      if request.isOver { return }
+      if request.isRepeatable { return park(request) }
+      request.complete(.failure(Request.answerLost(error, topic: request.topic)), loop)
+    }
+  }
+
+  /// A number for a producer that has none of its own.
+  func makeProducer() -> UInt64 { max(1, random.next()) }
+
+  // MARK: On the loop: waiting for a connection
+
+  func park(_ bridge: DemandBridge) {
+    bridge.interrupted()
+    bridge.parking = parking.add(.subscription(bridge))
+  }
+
+  func park(_ publication: Publication) {
+    publication.interrupted()
+    if case .release = publication.outlook { return publication.end(.failure(.closedHere)) }
+    publication.parking = parking.add(.publication(publication))
+  }
+
+  func park(_ request: Request) {
+    request.start(self)
+    request.parking = parking.add(.request(request))
+  }
+
+  func unpark(_ ticket: inout UInt64?) {
+    if let ticket { parking.remove(ticket) }
+    ticket = nil
+  }
+
+  func add(lingering bridge: DemandBridge) {
+    lingering.append(bridge)
+  }
+
+  func remove(lingering bridge: DemandBridge) {
+    lingering.removeAll { $0 === bridge }
+  }
+
+  // MARK: On the loop: notes
 
   /// Makes `turn()` run at the end of this turn of the loop.
   func flushSoon() {
     signal.fire()
-  }
-
-  private func begin(_ opened: @escaping Opened) {
-    if case .closed(let error) = state { return opened(.failure(error)) }
-    let connector = Connector(core: self) { [self] result in
-      guard case .connecting(_, let opened) = state else { return }
-      switch result {
-      case .success(let (connection, welcome)):
-        state = .open(Weak(connection))
-        opened(.success(welcome))
-      case .failure(let error):
-        close(error)
-      }
-    }
-    state = .connecting(connector, opened)
-    connector.start(on: network)
   }
 
   /// Takes up the notes, then sends what there is to send.
@@ -95,7 +208,28 @@ final class ClientCore: @unchecked Sendable {
   private func perform(_ command: Command) {
     if case .close(let error) = command { return close(error) }
     if case .open(let weak) = state, let connection = weak.object { return connection.perform(command) }
-    let error = if case .closed(let error) = state { error } else { ClientError.closedHere }
+    if case .closed(let error) = state { return refuse(command, error) }
+    switch command {
+    case .open(let bridge): if !bridge.isCancelled { park(bridge) }
+    case .demand(let bridge):
+      bridge.demandNoted()
+      bridge.drain()
+    case .cancel(let bridge):
+      unpark(&bridge.parking)
+      bridge.forget()
+    case .openPublication(let publication): park(publication)
+    case .advance(let publication):
+      // What it has waits as well, but if it has nothing it needn't.
+      guard publication.parking != nil, case .release = publication.outlook else { return }
+      unpark(&publication.parking)
+      publication.end(.failure(.closedHere))
+    case .request(let request): park(request)
+    case .close: break
+    }
+  }
+
+  /// Answers a note of somebody who hasn't heard yet that the client is closed.
+  private func refuse(_ command: Command, _ error: ClientError) {
     switch command {
     case .open(let bridge): bridge.fail(error)
     case .demand(let bridge):
@@ -103,38 +237,42 @@ final class ClientCore: @unchecked Sendable {
       bridge.drain()
     case .cancel(let bridge): bridge.forget()
     case .openPublication(let publication), .advance(let publication): publication.end(.failure(error))
-    case .request(let request): request.completion(.failure(error))
+    case .request(let request): request.complete(.failure(error), loop)
     case .close: break
     }
   }
 
-  func add(lingering bridge: DemandBridge) {
-    lingering.append(bridge)
-  }
-
-  func remove(lingering bridge: DemandBridge) {
-    lingering.removeAll { $0 === bridge }
-  }
+  // MARK: On the loop: the end
 
   /// Ends everything, once. What subscribers still may ask for stays until it is done from here.
   func close(_ error: ClientError) {
     if error.code == .closed {
       for bridge in exchange(&lingering, for: []) { bridge.fail(error) }
     }
-    switch state {
-    case .closed: return
-    case .idle:
-      state = .closed(error)
-      end.withLock { $0 = error }
-    case .connecting(let connector, let opened):
-      state = .closed(error)
-      end.withLock { $0 = error }
-      connector.abandon()
-      opened(.failure(error))
-    case .open(let connection):
-      state = .closed(error)
-      end.withLock { $0 = error }
-      connection.object?.close(error)
+    let before = state
+    if case .closed = before { return }
+    state = .closed(error)
+    end.withLock { $0 = error }
+    var attachments: [Attachment] = []
+    switch before {
+    case .idle, .closed: break
+    case .connecting(let connector): connector.abandon()
+    case .waiting(let timer): loop.cancel(timer)
+    case .open(let connection): attachments = connection.object?.detach(saying: error) ?? []
+    }
+    attachments += parking.removeAll()
+    exchange(&opened, for: nil)?(.failure(error))
+    for attachment in attachments { end(attachment, error) }
+    states.send(.closed(error))
+    states.send(completion: .finished)
+  }
+
+  private func end(_ attachment: Attachment, _ error: ClientError) {
+    switch attachment {
+    case .subscription(let bridge):
+      if error.code == .closed { bridge.fail(error) } else { bridge.receive(completion: .failure(error)) }
+    case .publication(let publication): publication.end(.failure(error))
+    case .request(let request): request.complete(.failure(error), loop)
     }
   }
 }

@@ -16,15 +16,24 @@ extension Connection {
       guard case .subscription(let bridge) = handle(stream) else { return }
       try bridge.receive(header, batch, reusing: &lastBuffer)
       noteDue(bridge)
-    case .subscribed: break
+    case .subscribed(let stream, let frame):
+      guard case .subscription(let bridge) = handle(stream) else { return }
+      try bridge.subscribed(frame)
+      noteDue(bridge)
     case .live(let stream, let frame):
-      if case .subscription(let bridge) = handle(stream) { mark(bridge, .live(nextOffset: frame.nextOffset)) }
+      guard case .subscription(let bridge) = handle(stream) else { return }
+      bridge.live(frame)
+      noteDue(bridge)
     case .lagged(let stream, let frame):
-      if case .subscription(let bridge) = handle(stream) {
-        mark(bridge, .lagged(missed: frame.missed, nextOffset: frame.nextOffset))
-      }
+      guard case .subscription(let bridge) = handle(stream) else { return }
+      bridge.lagged(frame)
+      noteDue(bridge)
 
-    case .publicationOpened(let stream), .granted(let stream):
+    case .publicationOpened(let stream, let next):
+      guard case .publication(let publication) = handle(stream) else { return }
+      try publication.resume(at: next)
+      noteDue(publication)
+    case .granted(let stream):
       if case .publication(let publication) = handle(stream) { noteDue(publication) }
     case .acknowledged(let stream, let frame):
       if case .publication(let publication) = handle(stream), publication.acknowledged(frame) {
@@ -44,16 +53,11 @@ extension Connection {
     case .answerPing(let token): send(Pong(token: token), stream: 0)
     case .pong(let token):
       if let ping = pings.removeValue(forKey: token) {
-        ping.request.completion(.success(.pong(loop.now - ping.sent)))
+        ping.request.complete(.success(.pong(loop.now - ping.sent)), loop)
       }
     case .goAway(let frame): leaving(frame)
     case .failed(let fault): failed(fault)
     }
-  }
-
-  private func mark(_ bridge: DemandBridge, _ mark: RemoteTopic.Mark) {
-    bridge.receive(mark)
-    noteDue(bridge)
   }
 
   private func ended(_ stream: UInt32, _ ending: Complete.Ending) {
@@ -66,23 +70,29 @@ extension Connection {
           completion: .failure(ClientError(failureOf: bridge.topic.name, code: code, message: message)))
       }
     case .publication(let publication): publication.topicEnded(ending)
-    case .none, .request: break
+    case nil, .request: break
     }
   }
 
   private func refused(_ stream: UInt32, _ fault: Fault) {
-    switch takeHandle(stream) {
+    let attachment = takeHandle(stream)
+    // It was on its way while the broker said that it is leaving.
+    if fault.code == .shuttingDown, core.reconnects, let attachment { return wait(attachment) }
+    switch attachment {
     case .subscription(let bridge):
+      // The offsets that it knows are those of another life.
+      if fault.code == .epochChanged, bridge.startOver() { return open(bridge) }
       bridge.receive(completion: .failure(ClientError(fault, topic: bridge.topic.name)))
     case .publication(let publication):
       publication.end(.failure(ClientError(fault, topic: publication.topic)))
-    case .request(let request): request.completion(.failure(ClientError(fault, topic: request.topic)))
-    case .none: break
+    case .request(let request):
+      request.complete(.failure(ClientError(fault, topic: request.topic)), loop)
+    case nil: break
     }
   }
 
   private func answer(_ stream: UInt32, _ answer: Request.Answer) {
-    if case .request(let request) = takeHandle(stream) { request.completion(.success(answer)) }
+    if case .request(let request) = takeHandle(stream) { request.complete(.success(answer), loop) }
   }
 }
 
@@ -98,6 +108,7 @@ extension Connection {
       noteDue(bridge)
     case .cancel(let bridge):
       if bridge.phase == .open { cancel(bridge.stream) }
+      core.unpark(&bridge.parking)
       bridge.forget()
     case .openPublication(let publication): open(publication)
     case .advance(let publication): noteDue(publication)
@@ -106,39 +117,69 @@ extension Connection {
     }
   }
 
+  /// Gives a stream to somebody who had one on another connection, or has waited for this one.
+  func adopt(_ attachment: Attachment) {
+    switch attachment {
+    case .subscription(let bridge):
+      bridge.parking = nil
+      open(bridge)
+    case .publication(let publication):
+      publication.parking = nil
+      open(publication)
+    case .request(let request):
+      request.parking = nil
+      if !request.isOver { perform(request) }
+    }
+  }
+
+  /// The broker is leaving, and another connection will come: what is new waits for that.
+  private var isLeaving: Bool { departure != nil && core.reconnects }
+
+  private func wait(_ attachment: Attachment) {
+    switch attachment {
+    case .subscription(let bridge): core.park(bridge)
+    case .publication(let publication): core.park(publication)
+    case .request(let request): core.park(request)
+    }
+  }
+
   private func open(_ bridge: DemandBridge) {
-    if bridge.isCancelled { return }
-    if let error = refusal(bridge.topic.name) { return bridge.fail(error) }
-    bridge.demandNoted()
-    let granted = bridge.nextGrant()
-    guard let stream = session.openSubscription(granted: granted) else { return bridge.fail(tooManyStreams) }
+    if bridge.isCancelled { return bridge.forget() }
+    if isLeaving { return core.park(bridge) }
+    if let error = refusal(bridge.topic.name) { return bridge.receive(completion: .failure(error)) }
+    let frame = bridge.opening()
+    guard let stream = session.openSubscription(granted: frame.grantedThrough) else {
+      return bridge.receive(completion: .failure(tooManyStreams))
+    }
     setHandle(stream, .subscription(bridge))
     bridge.opened(on: stream)
-    let topic = bridge.topic
-    send(
-      Subscribe(
-        topic: topic.name, start: Subscribe.Start(topic.start), lag: topic.lag == .skip ? .skip : .fail,
-        grantedThrough: granted),
-      stream: stream)
+    send(frame, stream: stream)
   }
 
   private func open(_ publication: Publication) {
+    if isLeaving { return core.park(publication) }
     if let error = refusal(publication.topic) { return publication.end(.failure(error)) }
-    guard let stream = session.openPublication() else { return publication.end(.failure(tooManyStreams)) }
+    let frame = publication.opening()
+    guard let stream = session.openPublication(from: frame.firstSequence) else {
+      return publication.end(.failure(tooManyStreams))
+    }
     setHandle(stream, .publication(publication))
     publication.opened(on: stream)
-    send(
-      PublishOpen(topic: publication.topic, acknowledgement: publication.acknowledgement), stream: stream)
+    send(frame, stream: stream)
   }
 
   private func perform(_ request: Request) {
+    request.start(core)
+    if isLeaving { return core.park(request) }
     if case .ping = request.question {
       let token = session.makeToken()
       pings[token] = (loop.now, request)
       return send(Ping(token: token), stream: 0)
     }
-    if let error = refusal(request.topic) { return request.completion(.failure(error)) }
-    guard let stream = session.openRequest() else { return request.completion(.failure(tooManyStreams)) }
+    if let error = refusal(request.topic) { return request.complete(.failure(error), loop) }
+    guard let stream = session.openRequest() else {
+      return request.complete(.failure(tooManyStreams), loop)
+    }
     setHandle(stream, .request(request))
     switch request.question {
     case .topics(let frame): send(frame, stream: stream)
@@ -210,6 +251,8 @@ extension Connection {
 
   /// Takes what is granted from the publications that have something, in turn, until enough waits for the transport.
   func servePublications() {
+    // A broker that is leaving takes nothing any more.
+    if isLeaving { return }
     var next = 0
     while next < duePublications.count, output.count < Self.outputLimit {
       let publication = duePublications[next]
@@ -229,7 +272,7 @@ extension Connection {
     publication.fill(granted: session.available(stream))
     switch publication.outlook {
     case .more: return session.available(stream) > 0
-    case .idle: break
+    case .idle, .blocked: break
     case .complete(let ending):
       if session.completePublication(stream) {
         publication.completionSent()

@@ -9,14 +9,6 @@ import SluiceWire
 final class Connection: ByteStreamHandler {
   typealias HandshakeCompletion = (Result<Welcome, ClientError>) -> Void
 
-  /// Whom a stream belongs to.
-  enum Handle {
-    case none
-    case subscription(DemandBridge)
-    case publication(Publication)
-    case request(Request)
-  }
-
   /// Reading starts with the first size; a buffer that was filled grows up to the second.
   private static let readSizes = (least: 16 << 10, most: 512 << 10)
   /// With so much waiting for the transport, nothing more is taken from publications.
@@ -35,7 +27,7 @@ final class Connection: ByteStreamHandler {
   var output = OutputBuffer()
 
   /// By stream number less one.
-  private var handles: [Handle] = []
+  private var handles: [Attachment?] = []
   /// Subscriptions that have perhaps more to grant.
   var dueSubscriptions: [DemandBridge] = []
   /// Publications that have perhaps something to send.
@@ -135,22 +127,21 @@ final class Connection: ByteStreamHandler {
 
   // MARK: Streams
 
-  func handle(_ stream: UInt32) -> Handle {
+  func handle(_ stream: UInt32) -> Attachment? {
     let index = Int(stream) - 1
-    return handles.indices.contains(index) ? handles[index] : .none
+    return handles.indices.contains(index) ? handles[index] : nil
   }
 
-  func setHandle(_ stream: UInt32, _ handle: Handle) {
+  func setHandle(_ stream: UInt32, _ handle: Attachment) {
     let index = Int(stream) - 1
-    while handles.count <= index { handles.append(.none) }
+    while handles.count <= index { handles.append(nil) }
     handles[index] = handle
   }
 
   /// What the stream belonged to; it belongs to nobody now.
-  func takeHandle(_ stream: UInt32) -> Handle {
-    let taken = handle(stream)
-    if case .none = taken { return .none }
-    handles[Int(stream) - 1] = .none
+  func takeHandle(_ stream: UInt32) -> Attachment? {
+    guard let taken = handle(stream) else { return nil }
+    handles[Int(stream) - 1] = nil
     return taken
   }
 
@@ -181,7 +172,7 @@ final class Connection: ByteStreamHandler {
       let silence = Duration.milliseconds(Int(welcome?.keepalive ?? 0))
       // In case that only the broker's side of the line is dead.
       tell(WireError(.keepaliveTimeout, "nothing was heard from the broker for \(silence)"))
-      return core.close(
+      return core.lost(
         ClientError(
           .keepaliveTimeout,
           "nothing was heard from the broker at \(core.address) for \(silence); it hangs, or the network is gone"
@@ -238,7 +229,7 @@ final class Connection: ByteStreamHandler {
   }
 
   private func end(_ error: ClientError) {
-    guard let completion = handshakeCompletion else { return core.close(error) }
+    guard let completion = handshakeCompletion else { return core.lost(error) }
     abort()
     completion(.failure(error))
   }
@@ -250,10 +241,13 @@ final class Connection: ByteStreamHandler {
     stream.close()
   }
 
-  /// Closes and tells everybody why. Called by the core, once.
-  func close(_ error: ClientError) {
-    guard !isClosed else { return }
-    if error.code == .closed {
+  /// Closes. Called by the core, once.
+  ///
+  /// - Parameter error: why everything ends; nil when it goes on elsewhere.
+  /// - Returns: whom it had on its streams, in the order of their numbers.
+  func detach(saying error: ClientError? = nil) -> [Attachment] {
+    guard !isClosed else { return [] }
+    if error?.code == .closed {
       // What was sent before is still given to the transport.
       servePublications()
       _ = output.write(to: stream)
@@ -263,20 +257,14 @@ final class Connection: ByteStreamHandler {
     if let watchTimer { loop.cancel(watchTimer) }
     let handles = exchange(&handles, for: [])
     let pings = exchange(&pings, for: [:])
+    for bridge in dueSubscriptions { bridge.isDue = false }
+    for publication in duePublications { publication.isDue = false }
     dueSubscriptions = []
     duePublications = []
     lastBuffer = nil
     output.removeAll()
-    for handle in handles {
-      switch handle {
-      case .none: break
-      case .subscription(let bridge):
-        if error.code == .closed { bridge.fail(error) } else { bridge.receive(completion: .failure(error)) }
-      case .publication(let publication): publication.end(.failure(error))
-      case .request(let request): request.completion(.failure(error))
-      }
-    }
-    for ping in pings.values { ping.request.completion(.failure(error)) }
+    return handles.compactMap { $0 }
+      + pings.keys.sorted().compactMap { pings[$0].map { .request($0.request) } }
   }
 }
 

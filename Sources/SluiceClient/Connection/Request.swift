@@ -2,7 +2,10 @@ import SluiceIO
 import SluiceWire
 
 /// A question to the broker, and who waits for the answer.
-struct Request: Sendable {
+// @unchecked: made anywhere, used on the loop only from then on.
+final class Request: @unchecked Sendable {
+  typealias Completion = @Sendable (Result<Answer, ClientError>) -> Void
+
   enum Question: Sendable {
     case topics(TopicList)
     case show(TopicShow)
@@ -21,9 +24,24 @@ struct Request: Sendable {
     case pong(Duration)
   }
 
-  var question: Question
-  /// Called on the loop, once.
-  var completion: @Sendable (Result<Answer, ClientError>) -> Void
+  let question: Question
+  /// How long the answer may take, from when the loop hears of the request; nil for as long as it takes.
+  private let timeout: Duration?
+  private var completion: Completion?
+  private var timer: TimerToken?
+  private var isStarted = false
+  /// While it waits for a connection.
+  var parking: UInt64?
+
+  /// - Parameter completion: called on the loop, once.
+  init(_ question: Question, timeout: Duration?, _ completion: @escaping Completion) {
+    self.question = question
+    self.timeout = timeout
+    self.completion = completion
+  }
+
+  /// Nobody waits any more.
+  var isOver: Bool { completion == nil }
 
   /// The topic that it is about.
   var topic: String? {
@@ -35,5 +53,44 @@ struct Request: Sendable {
     case .disconnect(let frame): frame.topic
     case .topics, .ping: nil
     }
+  }
+
+  /// Whether asking twice does the same as asking once.
+  var isRepeatable: Bool {
+    if case .delete = question { false } else { true }
+  }
+
+  /// Its time begins to count.
+  func start(_ core: ClientCore) {
+    guard let timeout, !isStarted else { return }
+    isStarted = true
+    timer = core.loop.schedule(after: timeout) { [weak self, weak core] in
+      guard let self, let core else { return }
+      timer = nil
+      core.unpark(&parking)
+      complete(
+        .failure(
+          ClientError(
+            .requestTimeout,
+            "the request wasn't answered within \(timeout); whether it was carried out isn't known",
+            topic: topic)),
+        core.loop)
+    }
+  }
+
+  func complete(_ result: Result<Answer, ClientError>, _ loop: any EventLoop) {
+    if let timer { loop.cancel(timer) }
+    timer = nil
+    let completion = completion
+    self.completion = nil
+    completion?(result)
+  }
+
+  /// Its connection was lost before the answer came, and it can't be asked again.
+  static func answerLost(_ error: ClientError, topic: String?) -> ClientError {
+    ClientError(
+      error.code,
+      "the connection was lost before the answer came, so it isn't known whether the request was carried out (\(error))",
+      topic: topic)
   }
 }

@@ -8,6 +8,13 @@ extension Publication {
     isOpen = true
   }
 
+  /// The connection is lost, or not there yet. What isn't acknowledged stays.
+  func interrupted() {
+    stream = 0
+    isOpen = false
+    isCompletionSent = false
+  }
+
   /// Asks the upstreams for what they may send: what is granted and not yet used, as far as there is room for it.
   func fill(granted: UInt64) {
     let requests: [(any Subscription, Int)] = lock.locked {
@@ -42,7 +49,7 @@ extension Publication {
   /// What is to be done next.
   var outlook: Outlook {
     lock.locked {
-      guard queue.isEmpty else { return .more }
+      guard queue.isEmpty else { return queue.isBlocked ? .blocked : .more }
       switch phase {
       case .active, .over:
         isScheduled = false
@@ -61,12 +68,13 @@ extension Publication {
 
   /// Returns true when there may be something to do about it.
   func acknowledged(_ frame: Ack) -> Bool {
-    let (calls, isReleasing): (Calls, Bool) = lock.locked {
+    let (calls, isNews): (Calls, Bool) = lock.locked {
+      let wasBlocked = queue.isBlocked
       let calls = queue.acknowledge(through: frame.through, lastOffset: frame.lastOffset)
-      if case .releasing = phase { return (calls, true) } else { return (calls, false) }
+      if case .releasing = phase { return (calls, true) } else { return (calls, wasBlocked) }
     }
     Self.run(calls)
-    return isReleasing
+    return isNews
   }
 
   /// The broker has confirmed the end that this producer gave the topic.

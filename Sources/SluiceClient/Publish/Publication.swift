@@ -26,6 +26,8 @@ final class Publication: @unchecked Sendable {
   enum Outlook {
     /// More records wait.
     case more
+    /// More records wait, but for acknowledgements of those that are under way.
+    case blocked
     case idle
     case complete(Complete.Ending)
     case release
@@ -38,6 +40,8 @@ final class Publication: @unchecked Sendable {
   let acknowledgement: PublishOpen.Acknowledgement
   let maximumRecord: Int
   let whenFull: TopicSubject.WhenFull
+  /// The number that the caller gave; nil for one by chance.
+  private let chosenProducer: UInt64?
   let core: ClientCore
   /// What this publication's own subscribers hear.
   let echo = PassthroughSubject<Message, ClientError>()
@@ -58,19 +62,46 @@ final class Publication: @unchecked Sendable {
   var stream: UInt32 = 0
   var isOpen = false
   var isCompletionSent = false
+  /// 0 before the first stream.
+  private var producer: UInt64 = 0
+  /// While it waits for a connection.
+  var parking: UInt64?
   /// True while it stands among those that have perhaps something to send.
   var isDue = false
 
   init(
     topic: String, acknowledgement: PublishOpen.Acknowledgement, maximumRecord: Int,
-    buffer: TopicSubject.Buffer, whenFull: TopicSubject.WhenFull, core: ClientCore
+    buffer: TopicSubject.Buffer, whenFull: TopicSubject.WhenFull, producer: TopicSubject.Producer? = nil,
+    core: ClientCore
   ) {
     self.topic = topic
     self.acknowledgement = acknowledgement
     self.maximumRecord = maximumRecord
     self.whenFull = whenFull
     self.core = core
-    queue = PublishQueue(limits: buffer, isUnacknowledged: acknowledgement == .none)
+    chosenProducer = producer?.id
+    queue = PublishQueue(
+      limits: buffer, isUnacknowledged: acknowledgement == .none,
+      firstSequence: producer?.firstSequence ?? 0)
+  }
+
+  /// The PUBLISH_OPEN that goes on where it is. On the loop only.
+  func opening() -> PublishOpen {
+    if producer == 0 { producer = chosenProducer ?? core.makeProducer() }
+    return PublishOpen(
+      topic: topic, acknowledgement: acknowledgement, producer: producer,
+      firstSequence: lock.locked { queue.firstSequence })
+  }
+
+  /// The broker expects that record next. On the loop only.
+  ///
+  /// - Throws: when it can't know of it.
+  func resume(at next: UInt64) throws(WireError) {
+    guard let calls = lock.locked({ queue.resume(at: next, mayBeAhead: chosenProducer != nil) }) else {
+      throw WireError(
+        .malformedFrame, "PUBLISH_OPENED expects record \(next) of topic \(topic), and so many weren't sent")
+    }
+    Self.run(calls)
   }
 
   // MARK: - Records in, from any thread
@@ -257,7 +288,7 @@ final class Publication: @unchecked Sendable {
   }
 
   var counts: (accepted: UInt64, acknowledged: UInt64, dropped: UInt64) {
-    lock.locked { (queue.accepted, queue.acknowledged, queue.dropped) }
+    lock.locked { (queue.accepted, queue.acknowledgedCount, queue.dropped) }
   }
 
   // MARK: Under the lock

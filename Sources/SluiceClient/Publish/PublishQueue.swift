@@ -1,12 +1,14 @@
 import SluiceWire
 
-/// Records that were accepted for publishing, encoded as they travel, and who waits to hear of them.
+/// Records that were accepted for publishing, encoded as they travel, until they are acknowledged; and who waits to hear of them.
 ///
 /// ```
-///   … dropped or sent │ waiting ──────────────► │
-///                     │ bytes[head...]          │ accepted
-///   acknowledged ≤ sent                         + whoever waits for room
+///   … acknowledged │ sent, in flight  │ to be sent again │ waiting ───────────► │
+///                  │ flight.sent      │ flight.again     │ store[head...]       │ accepted
+///                                                                               + whoever waits for room
 /// ```
+///
+/// A record gets its sequence when it is sent for the first time, and keeps it when it is sent again.
 ///
 /// A value without a lock: its owner has one. Whatever is to be called is returned, not called.
 struct PublishQueue {
@@ -43,15 +45,22 @@ struct PublishQueue {
   let limits: TopicSubject.Buffer
   /// True when a record counts as acknowledged as soon as it is sent.
   let isUnacknowledged: Bool
+  /// The sequence of the first record.
+  private let origin: UInt64
 
-  private var bytes: [UInt8] = []
+  private var store = RecordStore()
+  /// Where the first record that wasn't sent yet is.
   private var head = 0
+  private var flight = Flight()
+  /// The broker has everything before this sequence from an earlier life of the producer: it isn't sent at all.
+  private var known: UInt64 = 0
   /// Records that wait to be sent.
   private(set) var count = 0
   private(set) var accepted: UInt64 = 0
   private(set) var dropped: UInt64 = 0
-  private(set) var sent: UInt64 = 0
-  private(set) var acknowledged: UInt64 = 0
+  /// Sequences: of the next record to be sent for the first time, and of the first that isn't acknowledged.
+  private(set) var sent: UInt64
+  private(set) var acknowledged: UInt64
   private var lastOffset: UInt64?
   private var acceptedBytes: UInt64 = 0
 
@@ -60,24 +69,33 @@ struct PublishQueue {
   private var applicants = Queue<Applicant>()
   private var lastApplicant: UInt64 = 0
 
-  /// Memory up to this is kept when nothing waits.
-  private static let keptCapacity = 256 << 10
-
-  init(limits: TopicSubject.Buffer, isUnacknowledged: Bool) {
+  init(limits: TopicSubject.Buffer, isUnacknowledged: Bool, firstSequence: UInt64 = 0) {
     self.limits = limits
     self.isUnacknowledged = isUnacknowledged
+    origin = firstSequence
+    sent = firstSequence
+    acknowledged = firstSequence
   }
 
-  /// Bytes that wait to be sent.
-  var byteCount: Int { bytes.count - head }
+  /// Bytes that wait to be sent for the first time.
+  var byteCount: Int { store.end - head }
 
   /// Whether the next record must wait, or be dropped.
   var isFull: Bool { count >= limits.records || byteCount >= limits.bytes || !applicants.isEmpty }
 
-  var isEmpty: Bool { count == 0 && applicants.isEmpty }
+  var isEmpty: Bool { count == 0 && applicants.isEmpty && flight.again.isEmpty }
 
   /// Whether nothing that was sent waits for the broker's answer.
-  var isAcknowledged: Bool { acknowledged == sent }
+  var isAcknowledged: Bool { acknowledged >= sent }
+
+  /// Records of this queue that the broker has acknowledged.
+  var acknowledgedCount: UInt64 { min(acknowledged, sent) - origin }
+
+  /// The sequence of the first record that is still here, sent or not.
+  var firstSequence: UInt64 { min(acknowledged, sent) }
+
+  /// As much is under way as may be: nothing is sent before some of it is acknowledged.
+  var isBlocked: Bool { flight.again.isEmpty && flight.byteCount >= limits.unacknowledgedBytes }
 
   /// What a record has taken on average, in bytes.
   var averageSize: Int { accepted == 0 ? 1_024 : max(1, Int(acceptedBytes / accepted)) }
@@ -86,9 +104,7 @@ struct PublishQueue {
 
   /// Accepts a record; `body` appends it, as an item, and can't fail any more.
   mutating func accept(_ body: (inout [UInt8]) -> Void) {
-    let before = bytes.count
-    body(&bytes)
-    acceptedBytes += UInt64(bytes.count - before)
+    acceptedBytes += UInt64(store.append(body))
     count += 1
     accepted += 1
   }
@@ -104,7 +120,7 @@ struct PublishQueue {
       _ = apply(.flush, completion)
     } else if count > 0 {
       waitingTickets.append(Ticket(through: accepted, isRecord: false, completion: completion))
-    } else if acknowledged < sent {
+    } else if !isAcknowledged {
       sentTickets.append(Ticket(through: sent, isRecord: false, completion: completion))
     } else {
       return [(completion, .success(receipt(through: sent)))]
@@ -135,7 +151,7 @@ struct PublishQueue {
   ///
   /// - Precondition: there is one.
   mutating func dropOldest() -> Calls {
-    head += RecordLayout.wordSize + lengthOfFirst()
+    head = store.next(head)
     count -= 1
     dropped += 1
     var calls: Calls = []
@@ -159,57 +175,75 @@ struct PublishQueue {
 
   // MARK: Out
 
-  /// Moves records to `output`: at most `records`, and about `byteLimit` bytes, but one if there is any.
+  /// Copies records to `output`: at most `records`, and about `byteLimit` bytes, but one if there is any. Those that are sent again
+  /// come first.
   mutating func take(records: UInt32, bytes byteLimit: Int, into output: inout [UInt8]) -> (UInt32, Calls) {
-    let (taken, end) = cut(records: Int(records), bytes: byteLimit)
-    guard taken > 0 else { return (0, []) }
-    bytes.withUnsafeBytes { output.append(contentsOf: $0[head..<end]) }
+    let calls = skipKnown()
+    if let run = flight.resend(store, records: UInt64(records), bytes: byteLimit) {
+      store.copy(run.start..<run.end, to: &output)
+      return (UInt32(run.count), calls)
+    }
+    let limit = min(byteLimit, limits.unacknowledgedBytes - flight.byteCount)
+    guard count > 0, limit > 0 else { return (0, calls) }
+    let cut = store.cut(from: head, to: store.end, of: UInt64(count), records: UInt64(records), bytes: limit)
+    store.copy(head..<cut.end, to: &output)
+    let start = head
+    head = cut.end
+    advance(by: cut.count)
+    if isUnacknowledged {
+      acknowledged = sent
+      tidy()
+    } else {
+      flight.sent.append(Flight.Run(start: start, end: cut.end, count: cut.count, through: sent))
+      flight.byteCount += cut.end - start
+    }
+    return (UInt32(cut.count), calls + admit() + settle())
+  }
+
+  /// So many of the waiting records have a sequence from now on.
+  private mutating func advance(by taken: UInt64) {
     let before = accepted - UInt64(count)
-    while let ticket = waitingTickets.first, ticket.through <= before + UInt64(taken) {
+    while let ticket = waitingTickets.first, ticket.through <= before + taken {
       waitingTickets.removeFirst()
       sentTickets.append(
         Ticket(
           through: sent + (ticket.through - before), isRecord: ticket.isRecord, completion: ticket.completion)
       )
     }
-    head = end
-    count -= taken
-    sent += UInt64(taken)
+    count -= Int(taken)
+    sent += taken
+  }
+
+  /// Lets go of records that an earlier life of the producer has published.
+  private mutating func skipKnown() -> Calls {
+    guard sent < known, count > 0 else { return [] }
+    let skipped = min(known - sent, UInt64(count))
+    for _ in 0..<skipped { head = store.next(head) }
+    advance(by: skipped)
     tidy()
-    if isUnacknowledged { acknowledged = sent }
-    return (UInt32(taken), admit() + settle())
-  }
-
-  /// Where so many records end.
-  private func cut(records: Int, bytes limit: Int) -> (count: Int, end: Int) {
-    if count <= records, byteCount <= limit { return (count, bytes.count) }
-    var position = head
-    var taken = 0
-    bytes.withUnsafeBytes { all in
-      let base = all.baseAddress!
-      while taken < min(records, count) {
-        let next =
-          position + RecordLayout.wordSize + RecordLayout.length(RecordLayout.word(at: base + position))
-        guard next - head <= limit || taken == 0 else { break }
-        position = next
-        taken += 1
-      }
-    }
-    return (taken, position)
-  }
-
-  private func lengthOfFirst() -> Int {
-    bytes.withUnsafeBytes { RecordLayout.length(RecordLayout.word(at: $0.baseAddress! + head)) }
+    return admit() + settle()
   }
 
   private mutating func tidy() {
-    if head == bytes.count {
-      bytes.removeAll(keepingCapacity: bytes.capacity <= Self.keptCapacity)
-      head = 0
-    } else if head > Self.keptCapacity, head * 2 > bytes.count {
-      bytes.removeSubrange(..<head)
-      head = 0
+    store.forget(before: flight.start ?? head)
+  }
+
+  // MARK: Another stream
+
+  /// There is another stream, on which the broker expects the record with that sequence: what was under way is sent again from there.
+  ///
+  /// - Returns: nil when the broker can't know of that sequence.
+  mutating func resume(at next: UInt64, mayBeAhead: Bool) -> Calls? {
+    guard next <= sent || mayBeAhead else { return nil }
+    flight.interrupt()
+    flight.acknowledge(through: next, store)
+    if next > acknowledged {
+      acknowledged = next
+      lastOffset = nil
     }
+    known = next
+    tidy()
+    return skipKnown() + settle()
   }
 
   /// Lets in those who wait for room, in their order.
@@ -244,10 +278,13 @@ struct PublishQueue {
   mutating func acknowledge(through: UInt64, lastOffset offset: UInt64) -> Calls {
     acknowledged = max(acknowledged, through)
     lastOffset = offset
+    flight.acknowledge(through: through, store)
+    tidy()
     return settle()
   }
 
   private mutating func settle() -> Calls {
+    guard !sentTickets.isEmpty else { return [] }
     var calls: Calls = []
     while let ticket = sentTickets.first, ticket.through <= acknowledged {
       sentTickets.removeFirst()
@@ -264,7 +301,8 @@ struct PublishQueue {
 
   /// Forgets everything. Whoever waits is told `outcome`.
   mutating func removeAll(_ outcome: Outcome) -> Calls {
-    bytes = []
+    store = RecordStore()
+    flight = Flight()
     head = 0
     count = 0
     var calls: Calls = []

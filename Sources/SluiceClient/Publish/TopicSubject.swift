@@ -19,6 +19,10 @@ import SluiceWire
 ///   full ``WhenFull`` applies.
 /// - As a publisher, it passes on what it accepts, on the sender's thread, like a `PassthroughSubject`, and ends as the publication does: `.finished`
 ///   when the topic's end, sent here, is confirmed; with the failure sent here; or with why the publication was broken off.
+/// - A lost connection: records that aren't acknowledged are kept, and sent again on the next one; each is in the topic once, in its order.
+///   The exceptions are ``Acknowledgement/none``, and a topic that has been started anew meanwhile, which has what wasn't acknowledged
+///   and what follows. When the client gives up, or is closed, the publication ends with that failure, and records that weren't
+///   acknowledged may be in the topic or not.
 /// - Releasing it gives up the publication when everything accepted was sent. The topic goes on.
 /// - Threads: everything may be called from any thread. Completions are called on the client's loop, or on the calling thread when the
 ///   answer is known.
@@ -28,7 +32,8 @@ public final class TopicSubject: Subject, Sendable {
 
   /// When the broker acknowledges a record.
   public enum Acknowledgement: Hashable, Sendable {
-    /// Never; only failures come back.
+    /// Never; only failures come back. Then a record is published at most once: what is under way when the connection is lost may be
+    /// lost with it, and nobody is told.
     case none
     /// When it is in the topic's log, in memory.
     case received
@@ -42,10 +47,37 @@ public final class TopicSubject: Subject, Sendable {
     public var records: Int
     /// Bytes of encoded records. A single record may go beyond it.
     public var bytes: Int
+    /// Bytes of records that were sent and aren't acknowledged: they are kept, beside those that wait, to be sent again after a lost
+    /// connection. Nothing more is sent when there are as many. A single record may go beyond it. Default: 32 MiB.
+    public var unacknowledgedBytes: Int
 
-    public init(records: Int = 65_536, bytes: Int = 16 << 20) {
+    public init(records: Int = 65_536, bytes: Int = 16 << 20, unacknowledgedBytes: Int = 32 << 20) {
       self.records = Swift.max(records, 1)
       self.bytes = Swift.max(bytes, 1)
+      self.unacknowledgedBytes = Swift.max(unacknowledgedBytes, 1)
+    }
+  }
+
+  /// Who publishes, for a producer that has a life longer than its process.
+  ///
+  /// Records of a producer are numbered, in the order in which they are published, from ``firstSequence`` on. The topic remembers for
+  /// a while (24 hours, unless the broker is told otherwise) how far it has come with each; a record with a number that it has had is
+  /// acknowledged and not published again. So a program that is started again, and gives the same records the same numbers (the lines
+  /// of a file, say), publishes each exactly once, whatever it had published before.
+  ///
+  /// One publication at a time: the last one that is opened with a producer's `id` ends the one before with
+  /// ``ClientError/Code/producerFenced``.
+  public struct Producer: Hashable, Sendable {
+    /// Not 0, and nobody else's on the topic.
+    public var id: UInt64
+    /// The number of the first record that will be published. At most 2^62.
+    public var firstSequence: UInt64
+
+    public init(id: UInt64, firstSequence: UInt64 = 0) {
+      precondition(id != 0, "a producer's id isn't 0")
+      precondition(firstSequence <= PublishOpen.largestFirstSequence, "firstSequence is at most 2^62")
+      self.id = id
+      self.firstSequence = firstSequence
     }
   }
 
@@ -61,7 +93,7 @@ public final class TopicSubject: Subject, Sendable {
 
   /// What the broker said about a published record.
   public struct Receipt: Hashable, Sendable {
-    /// How many records were published through this subject before it.
+    /// Its number: how many records were published through this subject before it, and ``Producer/firstSequence``.
     public var sequence: UInt64
     /// Its offset in the topic, if the acknowledgement told: one for several records names the last one's only.
     public var offset: UInt64?
@@ -182,7 +214,7 @@ public final class TopicSubject: Subject, Sendable {
       // Frames keep their order, so whoever has answered this has read what was sent before.
       publication.core.post(
         .request(
-          Request(question: .ping) { answer in
+          Request(.ping, timeout: nil) { answer in
             completion(answer.flatMap { _ in publication.failure.map { .failure($0) } ?? .success(()) })
           }))
     }

@@ -15,7 +15,8 @@ enum ClientAction {
   case lagged(stream: UInt32, Lag)
 
   // Publications
-  case publicationOpened(stream: UInt32)
+  /// All records before `next` are acknowledged.
+  case publicationOpened(stream: UInt32, next: UInt64)
   /// More may be published.
   case granted(stream: UInt32)
   case acknowledged(stream: UInt32, Ack)

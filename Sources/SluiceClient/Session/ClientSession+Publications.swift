@@ -4,9 +4,10 @@ import SluiceWire
 extension ClientSession {
   /// Opens a publication. Nothing is granted to it yet.
   ///
+  /// - Parameter first: the sequence of its first record.
   /// - Returns: the stream's number; nil when the broker takes no more streams.
-  mutating func openPublication() -> UInt32? {
-    open(.publication(Outbound()))
+  mutating func openPublication(from first: UInt64 = 0) -> UInt32? {
+    open(.publication(Outbound(firstSequence: first)))
   }
 
   /// How many records may be published now; ``Credit/unlimited`` when there is no limit.
@@ -46,10 +47,17 @@ extension ClientSession {
   ) throws(WireError) -> ClientAction {
     switch self[stream] {
     case .publication(var outbound) where !outbound.isOpen:
+      guard frame.nextSequence >= outbound.firstSequence else {
+        throw WireError(
+          .malformedFrame,
+          "PUBLISH_OPENED goes back to sequence \(frame.nextSequence) on stream \(stream), before \(outbound.firstSequence)"
+        )
+      }
       outbound.isOpen = true
-      _ = outbound.credit.raise(to: frame.grantedThrough)
+      outbound.credit = Credit(granted: frame.grantedThrough, spent: frame.nextSequence)
+      outbound.acknowledged = frame.nextSequence
       self[stream] = .publication(outbound)
-      return .publicationOpened(stream: stream)
+      return .publicationOpened(stream: stream, next: frame.nextSequence)
     case .cancelling: return .none
     default: throw misplaced(.publishOpened, stream)
     }

@@ -39,6 +39,8 @@ struct ClientSession {
   struct Outbound {
     var credit = Credit()
     var acknowledged: UInt64 = 0
+    /// The sequence that it is to begin with, unless the broker has more already.
+    var firstSequence: UInt64 = 0
     var isOpen = false
     /// COMPLETE was sent.
     var isCompleting = false

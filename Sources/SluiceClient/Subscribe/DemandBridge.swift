@@ -18,6 +18,8 @@ final class DemandBridge: Subscription, CustomStringConvertible, @unchecked Send
   enum Phase {
     /// Not known to the loop yet.
     case idle
+    /// Waiting for a connection.
+    case parked
     /// On a stream.
     case open
     /// The stream is over; what it brought may still wait for demand.
@@ -54,8 +56,15 @@ final class DemandBridge: Subscription, CustomStringConvertible, @unchecked Send
   private var delivered: UInt64 = 0
   private var marks: UInt64 = 0
   private var granted: UInt64 = 0
+  /// Records received, on all streams, and before the present one: what its grants don't count.
+  private var received: UInt64 = 0
+  private var receivedBefore: UInt64 = 0
+  /// Where it is.
+  private var place: ResumePoint
   /// Of the stream's last time mark.
   private var time: Int64 = 0
+  /// While it waits for a connection.
+  var parking: UInt64?
   /// True while it stands among those whose grants are due.
   var isDue = false
 
@@ -63,6 +72,7 @@ final class DemandBridge: Subscription, CustomStringConvertible, @unchecked Send
   init(_ topic: RemoteTopic, _ receiver: Receiver) {
     self.topic = topic
     self.receiver = receiver
+    place = ResumePoint(topic)
   }
 
   // MARK: From any thread
@@ -117,10 +127,15 @@ final class DemandBridge: Subscription, CustomStringConvertible, @unchecked Send
     _ = isNoted.exchange(false, ordering: .acquiringAndReleasing)
   }
 
-  /// How many records the broker may have sent in all, to be told it now.
+  /// How many records the broker may have sent in all on this stream, to be told it now.
   ///
   /// Marks are the client's own affair: the broker doesn't count them, so what they took of the demand is kept back here.
   func nextGrant() -> UInt64 {
+    let total = totalGrant()
+    return total == Credit.unlimited ? total : total - receivedBefore
+  }
+
+  private func totalGrant() -> UInt64 {
     let requested = requested.value
     if requested == RequestedTotal.unlimited { return Credit.unlimited }
     granted = max(granted, requested > marks ? requested - marks : 0)
@@ -141,9 +156,44 @@ final class DemandBridge: Subscription, CustomStringConvertible, @unchecked Send
 
   // MARK: On the loop: the stream
 
+  /// The SUBSCRIBE that goes on where it is, with the demand that is left.
+  func opening() -> Subscribe {
+    demandNoted()
+    receivedBefore = received
+    return place.subscribe(granted: nextGrant())
+  }
+
   func opened(on stream: UInt32) {
     self.stream = stream
     phase = .open
+  }
+
+  /// The connection is lost, or not there yet. What was received stays.
+  func interrupted() {
+    stream = 0
+    phase = .parked
+  }
+
+  /// - Throws: when that isn't where it must go on.
+  func subscribed(_ frame: Subscribed) throws(WireError) {
+    if try place.subscribed(frame) { receive(.restarted(nextOffset: frame.nextOffset)) }
+  }
+
+  /// The topic is in another life. Returns whether the subscription goes on with what is there.
+  func startOver() -> Bool {
+    guard topic.lag == .skip, place.isKnown else { return false }
+    place.startOver()
+    return true
+  }
+
+  func live(_ frame: Live) {
+    // It was live before the connection was lost.
+    if place.live() { receive(.live(nextOffset: frame.nextOffset)) }
+  }
+
+  func lagged(_ frame: Lag) {
+    place.advance(to: frame.nextOffset)
+    receive(.lagged(missed: frame.missed, nextOffset: frame.nextOffset))
   }
 
   /// The stream's number isn't this subscription's any more.
@@ -167,6 +217,8 @@ final class DemandBridge: Subscription, CustomStringConvertible, @unchecked Send
   ) throws(WireError) {
     let lastTime = try DeliveredBatch.check(batch, count: header.count)
     defer { time = lastTime ?? time }
+    received += UInt64(header.count)
+    place.advance(to: header.firstOffset + UInt64(header.count))
     if isCancelled { return }
     let buffer = RecordBuffer.copy(batch, topic: topic.name, reusing: &last)
     var records = DeliveredBatch(
@@ -178,7 +230,7 @@ final class DemandBridge: Subscription, CustomStringConvertible, @unchecked Send
     drain()
   }
 
-  func receive(_ mark: RemoteTopic.Mark) {
+  private func receive(_ mark: RemoteTopic.Mark) {
     guard !isCancelled, currentReceiver()?.mark != nil else { return }
     backlog.append(.mark(mark))
     drain()

@@ -9,6 +9,9 @@ extension RemoteTopic {
     case live(nextOffset: UInt64)
     /// So many records were dropped before they were asked for; the next has that offset.
     case lagged(missed: UInt64, nextOffset: UInt64)
+    /// The topic was started anew while there was no connection, and the subscription goes on with what is there: records from that
+    /// offset on, which mean others than before. Records of the former life may have been missed. With ``Lag/skip`` only.
+    case restarted(nextOffset: UInt64)
   }
 
   /// What happens between records.
@@ -16,12 +19,14 @@ extension RemoteTopic {
   enum Mark: Equatable, Sendable {
     case live(nextOffset: UInt64)
     case lagged(missed: UInt64, nextOffset: UInt64)
+    case restarted(nextOffset: UInt64)
 
     @inlinable
     var event: Event {
       switch self {
       case .live(let nextOffset): .live(nextOffset: nextOffset)
       case .lagged(let missed, let nextOffset): .lagged(missed: missed, nextOffset: nextOffset)
+      case .restarted(let nextOffset): .restarted(nextOffset: nextOffset)
       }
     }
   }

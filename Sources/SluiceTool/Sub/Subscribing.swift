@@ -65,6 +65,10 @@ final class Subscribing: Subscriber, TurnParticipant, @unchecked Sendable {
       run.note(
         "\(missed) record\(missed == 1 ? " was" : "s were") dropped before they were requested; going on at offset \(next)"
       )
+    case .restarted(let next):
+      run.note(
+        "the topic was started anew while there was no connection, records may be missing; going on at its offset \(next)"
+      )
     }
     // What isn't a record counts as well.
     return isUnlimited ? .none : .max(1)

@@ -84,6 +84,7 @@ final class LibrarySubscriber: Subscriber {
       if let next { check(next + missed == offset, "lagged by \(missed) from \(next) to \(offset)") }
       checkGone(upTo: offset)
       next = offset
+    case .restarted: check(false, "started anew")
     }
     return answer()
   }

@@ -12,7 +12,7 @@ extension ClientAction: Equatable {
     case (.subscribed(let a, let b), .subscribed(let x, let y)): a == x && b == y
     case (.live(let a, let b), .live(let x, let y)): a == x && b == y
     case (.lagged(let a, let b), .lagged(let x, let y)): a == x && b == y
-    case (.publicationOpened(let a), .publicationOpened(let x)): a == x
+    case (.publicationOpened(let a, let b), .publicationOpened(let x, let y)): a == x && b == y
     case (.granted(let a), .granted(let x)): a == x
     case (.acknowledged(let a, let b), .acknowledged(let x, let y)): a == x && b == y
     case (.completed(let a), .completed(let x)): a == x

@@ -7,6 +7,7 @@ enum Heard: Equatable, CustomStringConvertible {
   case value(String)
   case live
   case lagged(UInt64)
+  case restarted(UInt64)
   case finished
   case failure(ClientError.Code)
 
@@ -19,6 +20,7 @@ enum Heard: Equatable, CustomStringConvertible {
       case .record(let record): self = .value(record.string)
       case .live: self = .live
       case .lagged(let missed, _): self = .lagged(missed)
+      case .restarted(let next): self = .restarted(next)
       }
     default: self = .value("\(value)")
     }
@@ -30,6 +32,7 @@ enum Heard: Equatable, CustomStringConvertible {
     case .value(let text): text
     case .live: "live"
     case .lagged(let missed): "lagged \(missed)"
+    case .restarted(let next): "restarted at \(next)"
     case .finished: "finished"
     case .failure(let code): "failure \(code)"
     }

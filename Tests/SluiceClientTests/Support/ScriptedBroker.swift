@@ -70,6 +70,7 @@ final class ScriptedBroker: ByteStreamHandler, @unchecked Sendable {
     var options = ClientOptions()
     options.name = "scripted"
     options.keepalive = .seconds(1)
+    options.reconnect = nil
     configure(&options)
     let box = Box<Result<Client, ClientError>?>(nil)
     Client.connect(to: address, options: options, network: world.network, loop: clientLoop) { box.value = $0 }

@@ -30,6 +30,7 @@ final class Stage {
     let loop = world.makeLoop(name: name)
     var options = ClientOptions()
     options.name = name
+    options.reconnect = nil
     configure(&options)
     return try wait {
       Client.connect(to: address, options: options, network: world.network, loop: loop, completion: $0)
