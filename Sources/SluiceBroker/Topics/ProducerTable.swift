@@ -76,6 +76,9 @@ struct ProducerTable {
   /// Producers known.
   var count: Int { slots.count }
 
+  /// Places in memory, used or not.
+  var memory: Int { entries.count + departures.count }
+
   /// Attaches a producer that still has its records from `first` on.
   ///
   /// One that isn't known, or knows of more acknowledgements than the table does, is believed: it has them from somewhere, such as a

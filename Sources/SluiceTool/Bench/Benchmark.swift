@@ -14,16 +14,16 @@ struct Benchmark {
   }
 
   private let command: BenchCommand
-  private let server: SocketAddress
+  private let servers: [SocketAddress]
   private let topic: String
   private let isStopped = Shared(Atomic(false))
 
   /// Publishers go no further ahead of the slowest subscriber than so many bytes: less than a topic keeps, so that nothing is lost.
   private static let windowBytes = 16 << 20
 
-  init(_ command: BenchCommand, _ server: SocketAddress) {
+  init(_ command: BenchCommand, _ servers: [SocketAddress]) {
     self.command = command
-    self.server = server
+    self.servers = servers
     topic = "bench.\(getpid()).\(UInt64(MonotonicClock.now) % 1_000_000_007)"
   }
 
@@ -67,7 +67,8 @@ struct Benchmark {
       publishers.append(BenchPublisher(client, topic: topic, size: command.size))
     }
     var report = BenchReport(
-      server: "\(server) (\(control.broker.software))", size: command.size, publishers: command.publishers,
+      server: "\(servers[0]) (\(control.broker.software))", size: command.size,
+      publishers: command.publishers,
       subscribers: command.subscribers)
     report.throughput = try throughput(publishers, subscribers)
     if command.latencyTime > .zero { report.latency = try latency(publishers[0], subscribers) }
@@ -166,8 +167,13 @@ struct Benchmark {
   }
 
   private func connect(_ network: SocketNetwork, _ loop: EpollLoop) throws(Failure) -> Client {
+    var options = ClientOptions()
+    // What is measured would be another thing.
+    options.reconnect = nil
     do throws(ClientError) {
-      return try Waiting.answer { Client.connect(to: server, network: network, loop: loop, completion: $0) }
+      return try Waiting.answer {
+        Client.connect(to: servers, options: options, network: network, loop: loop, completion: $0)
+      }
     } catch {
       throw .client(error)
     }

@@ -33,9 +33,10 @@ enum Commands {
 
   static let shared = [
     CommandOption(
-      "server", value: "ADDR", help: "The broker: HOST:PORT, [V6]:PORT or unix:PATH.",
-      environment: "SLUICE_SERVER",
-      standard: "127.0.0.1:7420"),
+      "server", value: "ADDR",
+      help:
+        "The broker: HOST:PORT, [V6]:PORT or unix:PATH. Several, with commas between them, are tried in their order.",
+      isRepeatable: true, environment: "SLUICE_SERVER", standard: "127.0.0.1:7420"),
     CommandOption("help", help: "Explain the command."),
   ]
 
@@ -76,11 +77,23 @@ enum Commands {
   }
 
   /// Options stand before the environment, and those behind the command before those in front of it.
-  static func server(_ head: ParsedArguments, _ parsed: ParsedArguments) throws(UsageError) -> SocketAddress {
-    if let address = try parsed.value("server", Values.address) { return address }
-    if let address = try head.value("server", Values.address) { return address }
+  static func servers(
+    _ head: ParsedArguments, _ parsed: ParsedArguments
+  ) throws(UsageError) -> [SocketAddress] {
     let environment = try ArgumentParser(CommandPage("sluice", summary: ""), shared: shared)
       .parse([], environment: Environment.value)
-    return try environment.value("server", Values.address) ?? .host("127.0.0.1", port: 7420)
+    for arguments in [parsed, head, environment] {
+      let servers = try arguments.values("server", Self.servers)
+      if !servers.isEmpty { return servers.flatMap(\.self) }
+    }
+    return [.host("127.0.0.1", port: 7420)]
+  }
+
+  private static func servers(_ text: String) throws(ValueError) -> [SocketAddress] {
+    var servers: [SocketAddress] = []
+    for part in text.split(separator: ",", omittingEmptySubsequences: false) {
+      servers.append(try Values.address(String(part)))
+    }
+    return servers
   }
 }

@@ -5,7 +5,7 @@ import SluiceIO
 enum CommandLineChoice {
   /// Help or version.
   case print(String)
-  case run(any Command, SocketAddress)
+  case run(any Command, [SocketAddress])
 
   /// Reads the program's arguments.
   ///
@@ -52,6 +52,6 @@ enum CommandLineChoice {
     let parsed = try ArgumentParser(kind.page, shared: Commands.shared).parse(arguments)
     if parsed.wantsHelp { return .print(HelpText.render(kind.page, shared: Commands.shared)) }
     let command = try kind.init(parsed)
-    return .run(command, try Commands.server(head, parsed))
+    return .run(command, try Commands.servers(head, parsed))
   }
 }

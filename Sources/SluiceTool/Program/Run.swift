@@ -1,4 +1,5 @@
 import Glibc
+import ReactiveCore
 import SluiceClient
 import SluiceCommand
 import SluiceIO
@@ -8,7 +9,9 @@ import SluiceIO
 final class Run: @unchecked Sendable {
   let loop: EpollLoop
   let network = SocketNetwork()
-  let server: SocketAddress
+  let servers: [SocketAddress]
+  /// The one that the last connection was made to.
+  private(set) var server: SocketAddress
 
   /// What Ctrl-C does. Has to come to `finish` in the end; nil for at once.
   var interrupted: (() -> Void)?
@@ -16,13 +19,15 @@ final class Run: @unchecked Sendable {
   /// The silence after which the broker is given up; nil for the client's own default.
   private let keepalive: Duration?
   private var clients: [Client] = []
+  private var watches: [AnyCancellable] = []
   private var signals: ProcessSignals?
   private var wasInterrupted: ExitCode?
   private var result: ExitCode?
 
   /// - Throws: `UsageError` when the environment asks for what can't be, or the system has no descriptors left.
-  init(server: SocketAddress) throws(UsageError) {
-    self.server = server
+  init(servers: [SocketAddress]) throws(UsageError) {
+    self.servers = servers
+    server = servers[0]
     keepalive = try Self.wantedKeepalive()
     do {
       loop = try EpollLoop(name: "sluice")
@@ -56,11 +61,11 @@ final class Run: @unchecked Sendable {
   // MARK: On the loop
 
   /// Connects to the broker, and goes on with `body`; ends the run when that fails.
-  func connect(_ body: @escaping (Client) -> Void) {
-    connect(timeout: .seconds(10), body)
-  }
-
-  func connect(timeout: Duration, _ body: @escaping (Client) -> Void) {
+  ///
+  /// - Parameter persistence: what is done about a lost connection.
+  func connect(
+    timeout: Duration = .seconds(10), _ persistence: Persistence = .off, _ body: @escaping (Client) -> Void
+  ) {
     var options = ClientOptions()
     options.name = "sluice[\(getpid())]"
     options.connectTimeout = timeout
@@ -68,17 +73,38 @@ final class Run: @unchecked Sendable {
       options.keepalive = keepalive
       options.connectTimeout = max(timeout, keepalive)
     }
+    options.reconnect = persistence.policy
     nonisolated(unsafe) let body = body  // Called on the loop, from which it came.
-    Client.connect(to: server, options: options, network: network, loop: loop) { [self] result in
+    Client.connect(to: servers, options: options, network: network, loop: loop) { [self] result in
       if self.result != nil { return }
       switch result {
       case .success(let client):
         clients.append(client)
+        watch(client, persistence)
         body(client)
       case .failure(let error):
         fail(error)
       }
     }
+  }
+
+  /// Says when the connection is lost, and when there is another.
+  private func watch(_ client: Client, _ persistence: Persistence) {
+    var isLost = false
+    watches.append(
+      client.connectionState.sink { [self] state in
+        if result != nil { return }
+        switch state {
+        case .connected(let address):
+          server = address
+          if isLost, !persistence.isQuiet { note("connected to \(address)") }
+          isLost = false
+        case .waiting(_, _, let cause):
+          if !isLost, !persistence.isQuiet { note("\(cause); trying again") }
+          isLost = true
+        case .connecting, .closed: break
+        }
+      })
   }
 
   /// Ends the run. The first call counts.

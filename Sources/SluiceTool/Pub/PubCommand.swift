@@ -28,6 +28,7 @@ struct PubCommand: Command {
   /// How the topic is ended behind the last record, if it is.
   let ending: Ending?
   let report: Report
+  let persistence: Persistence
 
   enum Ending: Equatable {
     case finished
@@ -57,8 +58,8 @@ struct PubCommand: Command {
       CommandOption("complete", help: "Finish the topic behind the last record."),
       CommandOption("fail", value: "MESSAGE", help: "End the topic with a failure behind the last record."),
       CommandOption("progress", help: "Say every second how far it is."),
-      CommandOption("quiet", help: "Leave the summary out."),
-    ],
+      CommandOption("quiet", help: "Leave the summary out, and what there is to say about the connection."),
+    ] + Persistence.options,
     details: [
       """
       Publishes each MESSAGE as a record; without any, each line of standard input, without its line break. \
@@ -68,6 +69,7 @@ struct PubCommand: Command {
       Nothing is read that the broker hasn't room for: it grants how many records may be sent, and what waits for that is \
       bounded. Ends with 0 only when every record is acknowledged.
       """,
+      Persistence.details + " Records that weren't acknowledged are sent again, and published once.",
     ],
     examples: [
       .init("A record.", "sluice pub greetings hello"),
@@ -112,6 +114,7 @@ struct PubCommand: Command {
       try arguments.value("ack", Values.choice(["none": .none, "received": .received, "durable": .durable]))
       ?? .received
     ending = arguments.text("fail").map { .failure($0) } ?? (arguments.has("complete") ? .finished : nil)
+    persistence = try Persistence(arguments)
     report = arguments.has("quiet") ? .nothing : arguments.has("progress") ? .progress : .summary
   }
 
@@ -130,6 +133,6 @@ struct PubCommand: Command {
     } catch {
       return run.finish(.failure, error.description)
     }
-    run.connect { client in Publishing(self, input, run, client).start() }
+    run.connect(persistence) { client in Publishing(self, input, run, client).start() }
   }
 }

@@ -20,6 +20,7 @@ struct SubCommand: Command {
   /// Ends after so much time.
   let time: Duration?
   let endsWithReplay: Bool
+  let persistence: Persistence
 
   static let page = CommandPage(
     "sluice sub", summary: "print a topic's records", operands: [Operand("TOPIC")],
@@ -60,7 +61,8 @@ struct SubCommand: Command {
       CommandOption(
         "prefetch", value: "N", help: "Let the client ask N records ahead of what is requested.",
         standard: "0"),
-    ],
+      CommandOption("quiet", help: "Say nothing about the connection."),
+    ] + Persistence.options,
     details: [
       """
       Prints each payload on a line of standard output until the topic ends. A payload that has line breaks in it comes out as \
@@ -70,6 +72,8 @@ struct SubCommand: Command {
       Prints what comes at once, and requests more only when that is printed: a reader that stops holds up this subscriber and \
       nobody else. Only with --demand unlimited must it not stop for longer than the broker's keepalive.
       """,
+      Persistence.details
+        + " Records are printed once; a topic that was started anew meanwhile is printed from its beginning.",
     ],
     examples: [
       .init("Everything that is kept, then what comes.", "sluice sub words"),
@@ -90,6 +94,7 @@ struct SubCommand: Command {
     prefetch = ahead == 0 ? .byRequest : .keepFull(Int(ahead))
     count = try arguments.value("count", Values.count(in: 1...UInt64(Int.max)))
     time = try arguments.value("for", TimeSpan.parse)
+    persistence = try Persistence(arguments)
     endsWithReplay = arguments.has("until-live")
     if let command = arguments.text("exec") {
       printing = .command(command)
@@ -138,6 +143,6 @@ struct SubCommand: Command {
   }
 
   func start(_ run: Run) {
-    run.connect { client in Subscribing(self, run, client).begin() }
+    run.connect(persistence) { client in Subscribing(self, run, client).begin() }
   }
 }

@@ -43,6 +43,8 @@ final class ScriptedBroker: ByteStreamHandler, @unchecked Sendable {
   private(set) var stream: (any ByteStream)?
   private(set) var received: [Received] = []
   private(set) var isOver = false
+  /// Connections so far.
+  private(set) var accepted = 0
   /// Keepalives are answered by themselves unless this is false.
   var answersPings = true
   private let welcome: Welcome?
@@ -55,7 +57,11 @@ final class ScriptedBroker: ByteStreamHandler, @unchecked Sendable {
     clientLoop = world.makeLoop(name: "client")
     self.welcome = welcome
     _ = try world.network.listen(at: address, group: LoopGroup([loop])) { [unowned self] stream, _ in
+      // Another connection takes the place of the last one.
       self.stream = stream
+      decoder = FrameDecoder(maximumFrame: 1 << 24)
+      isOver = false
+      accepted += 1
       stream.start(self)
     }
   }
@@ -101,6 +107,14 @@ final class ScriptedBroker: ByteStreamHandler, @unchecked Sendable {
 
   func close() {
     loop.perform { stream?.close() }
+  }
+
+  /// Breaks the connection off, and lets the client make another, of which only HELLO has come then.
+  func breakOff() {
+    let before = accepted
+    world.network.connections.last?.reset()
+    _ = world.run(limit: .seconds(60)) { accepted > before }
+    settle()
   }
 
   // MARK: What came

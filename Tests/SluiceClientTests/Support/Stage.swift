@@ -7,9 +7,10 @@ import Testing
 /// A broker and clients in one thread, on a simulated network: each on a loop of its own.
 final class Stage {
   let world: SimulatedWorld
-  let broker: Broker
+  private(set) var broker: Broker
   let address = SocketAddress.host("broker", port: 7420)
-  let brokerLoop: SimulatedLoop
+  private(set) var brokerLoop: SimulatedLoop
+  private var configuration: BrokerConfiguration
 
   init(
     seed: UInt64 = 1, conditions: SimulatedConditions = .calm,
@@ -20,8 +21,37 @@ final class Stage {
     var configuration = BrokerConfiguration()
     configuration.listen = [address]
     configure(&configuration)
+    self.configuration = configuration
     broker = try Broker(configuration, network: world.network, group: LoopGroup([brokerLoop]))
     try broker.start()
+  }
+
+  /// The broker's process is killed, with all that it had in memory.
+  func crash() {
+    world.network.crash(brokerLoop)
+  }
+
+  /// Another broker at the same address, which knows nothing.
+  func restart() throws {
+    brokerLoop = world.makeLoop(name: "broker'")
+    broker = try Broker(configuration, network: world.network, group: LoopGroup([brokerLoop]))
+    try broker.start()
+  }
+
+  /// A client that makes another connection when it loses one.
+  func persistentClient(
+    _ name: String = "test", _ configure: (inout ClientOptions) -> Void = { _ in }
+  ) throws -> Client {
+    try client(name) {
+      $0.reconnect = ReconnectPolicy()
+      $0.seed = 1
+      configure(&$0)
+    }
+  }
+
+  /// Breaks off the connection that was made first of those that stand.
+  func reset() {
+    world.network.connections.first { !$0.isOver }?.reset()
   }
 
   /// A client on a loop of its own.

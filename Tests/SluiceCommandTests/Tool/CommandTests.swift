@@ -127,19 +127,44 @@ struct CommandTests {
     }
   }
 
-  @Test("The server can be named in front of the command and behind it; the last one counts")
+  @Test("Servers can be named in front of the command and behind it; the last ones count")
   func server() throws {
-    func server(_ arguments: String...) throws -> SocketAddress? {
+    func servers(_ arguments: String...) throws -> [UInt16]? {
       var name = ""
-      guard case .run(_, let server) = try CommandLineChoice.read(arguments, naming: &name) else {
+      guard case .run(_, let servers) = try CommandLineChoice.read(arguments, naming: &name) else {
         return nil
       }
-      return server
+      return servers.map { if case .host("h", let port) = $0 { port } else { 0 } }
     }
-    #expect(try server("--server", "h:1", "ping") == .host("h", port: 1))
-    #expect(try server("ping", "--server", "h:2") == .host("h", port: 2))
-    #expect(try server("--server", "h:1", "ping", "--server=h:2") == .host("h", port: 2))
-    #expect(try server("--server", "h:1", "topic", "--server", "h:3", "list") == .host("h", port: 3))
+    #expect(try servers("--server", "h:1", "ping") == [1])
+    #expect(try servers("ping", "--server", "h:2") == [2])
+    #expect(try servers("--server", "h:1", "ping", "--server=h:2") == [2])
+    #expect(try servers("--server", "h:1", "topic", "--server", "h:3", "list") == [3])
+    #expect(try servers("ping", "--server", "h:2,h:3", "--server", "h:1") == [2, 3, 1])
+    #expect(
+      throws: UsageError(
+        "--server: '' is not an address: there is no port; write HOST:PORT, for example localhost:7420")
+    ) {
+      try servers("ping", "--server", "h:2,")
+    }
+  }
+
+  @Test("A lost connection is made again for a minute, for ever, or not at all")
+  func reconnecting() throws {
+    func policy(_ arguments: String...) throws -> ReconnectPolicy? {
+      var name = ""
+      guard case .run(let command, _) = try CommandLineChoice.read(arguments, naming: &name) else {
+        return nil
+      }
+      return (command as? PubCommand)?.persistence.policy ?? (command as? SubCommand)?.persistence.policy
+    }
+    for command in ["pub", "sub"] {
+      #expect(try policy(command, "t")?.giveUpAfter == .seconds(60))
+      #expect(try policy(command, "t", "--reconnect") != nil)
+      #expect(try policy(command, "t", "--reconnect")?.giveUpAfter == nil)
+      #expect(try policy(command, "t", "--no-reconnect") == nil)
+      #expect(throws: UsageError.self) { try policy(command, "t", "--reconnect", "--no-reconnect") }
+    }
   }
 
   @Test("Every command explains itself with an example that it would take")
