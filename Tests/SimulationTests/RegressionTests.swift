@@ -55,7 +55,11 @@ import Testing
     conditions.bufferSize = 10
     let small = try SmallWorld(conditions: conditions)
     let outcome = Shared<Result<Client, ClientError>?>(nil)
-    Client.connect(to: small.address, network: small.world.network, loop: small.loop) { outcome.set($0) }
+    var options = ClientOptions()
+    options.reconnect = nil
+    Client.connect(to: small.address, options: options, network: small.world.network, loop: small.loop) {
+      outcome.set($0)
+    }
     small.settle(.seconds(1))
     #expect(throws: Never.self) { try outcome.value?.get() }
     #expect(outcome.value != nil)

@@ -1,3 +1,4 @@
+import ReactiveCore
 import SluiceClient
 import SluiceIO
 import Synchronization
@@ -12,6 +13,9 @@ final class LibraryPeer: Participant {
   var isDisturbed = false
 
   private(set) var client: Client?
+  private var watch: AnyCancellable?
+  /// The client has a connection, as it says.
+  private var isUp = false
   private var attempts = 0
   private var isConnecting = false
   private(set) var isGone = false
@@ -51,10 +55,38 @@ final class LibraryPeer: Participant {
     options.keepalive = .milliseconds(Int(plan.keepalive))
     options.maximumFrame = Int(plan.maximumFrame)
     options.connectTimeout = .seconds(2)
+    options.reconnect = plan.persists ? policy : nil
+    options.seed = random.next()
     // The completion may be called on any thread, as far as its type knows; here there is one.
     let peer = Unsent(self)
     Client.connect(to: simulation.address, options: options, network: simulation.world.network, loop: loop) {
       peer.value?.connected($0)
+    }
+  }
+
+  private var policy: ReconnectPolicy {
+    var policy = ReconnectPolicy()
+    policy.initialDelay = .milliseconds(1)
+    policy.maximumDelay = .milliseconds(200)
+    return policy
+  }
+
+  /// The library says how it stands.
+  private func hear(_ state: ConnectionState) {
+    oracle.check(loop.isCurrent, number, "a state isn't told on the loop")
+    switch state {
+    case .connecting: isUp = false
+    case .connected:
+      isUp = true
+      simulation.opened()
+    case .waiting(_, let attempt, let cause):
+      note("has no connection (\(attempt)): \(cause.code)")
+      oracle.check(plan.persists, number, "waits for a connection, where it should not")
+      isUp = false
+    case .closed(let cause):
+      isUp = false
+      oracle.check(
+        !plan.persists || cause.code == .closed, number, "doesn't come back: \(cause)")
     }
   }
 
@@ -70,7 +102,8 @@ final class LibraryPeer: Participant {
       note("connected, \(name)")
       self.client = client
       last = client
-      simulation.opened()
+      let peer = Unsent(self)
+      watch = client.connectionState.sink { peer.value?.hear($0) }
       begin(client)
     }
   }
@@ -125,6 +158,8 @@ final class LibraryPeer: Participant {
     for subscriber in subscribers { subscriber.disconnected() }
     producers = []
     subscribers = []
+    watch = nil
+    isUp = false
     client = nil
   }
 
@@ -191,8 +226,13 @@ final class LibraryPeer: Participant {
     if isGone { return nil }
     if isConnecting { return "\(name) is connecting" }
     guard isConnected else { return plan.reconnects ? "\(name) is not connected" : nil }
+    guard isUp else { return "\(name) waits for a connection" }
     for producer in producers { if let what = producer.unsettled { return "\(name): \(what)" } }
     for subscriber in subscribers { if let what = subscriber.unsettled { return "\(name): \(what)" } }
+    // The broker gives its old connections up in time.
+    if plan.persists, let attachments, simulation.inspector.attachments(of: name) != attachments {
+      return "\(name) is attached in another way than it thinks"
+    }
     return nil
   }
 

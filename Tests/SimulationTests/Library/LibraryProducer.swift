@@ -32,6 +32,7 @@ final class LibraryProducer {
     manner = Manner(rawValue: peer.random.next(below: 4))!
     ledger = peer.oracle.makePublication(topic: plan.topic, acknowledges: plan.acknowledges, who: peer.number)
     ledger.isOfLibrary = true
+    ledger.resumes = peer.plan.persists
     peer.note("opens publication \(ledger.number) to \(plan.topic), to \(manner)")
     let subject = client.subject(plan.topic, acknowledgement: plan.acknowledges ? .received : .none)
     self.subject = subject
@@ -101,6 +102,9 @@ final class LibraryProducer {
   }
 
   private var knownLife: TopicLife? {
+    if ledger.resumes {
+      return oracle.onlyEpoch(of: plan.topic).map { oracle.life(of: plan.topic, epoch: $0, who: peer.number) }
+    }
     if ledger.life == nil, let epoch = oracle.onlyEpoch(of: plan.topic) {
       ledger.found(in: oracle.life(of: plan.topic, epoch: epoch, who: peer.number))
     }
@@ -193,10 +197,12 @@ final class LibraryProducer {
 
   private func checkFailure(_ error: ClientError) {
     switch error.code {
-    case .closed, .cutOff, .shuttingDown, .keepaliveTimeout: break
+    case .closed: break
+    case .cutOff, .shuttingDown, .keepaliveTimeout:
+      check(!peer.plan.persists, "failed with \(error.code)")
     case .topicEnded, .topicFailed:
       check(
-        !oracle.isOpen(plan.topic) || oracle.deletedTopics.contains(plan.topic),
+        !oracle.isOpen(plan.topic) || oracle.mayHaveRestarted(plan.topic),
         "\(error.code), while it goes on")
     case .topicDeleted: check(oracle.deletedTopics.contains(plan.topic), "deleted by nobody")
     default: check(false, "failed with \(error.code): \(error)")

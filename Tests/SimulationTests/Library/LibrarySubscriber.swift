@@ -32,7 +32,8 @@ final class LibrarySubscriber: Subscriber {
     self.plan = plan
     self.left = left
     self.peer = peer
-    hearsMarks = peer.random.oneIn(2)
+    // Nothing else tells of another life of the topic.
+    hearsMarks = peer.random.oneIn(2) || peer.plan.persists && plan.lag == .skip
     start = RemoteTopic.Start(plan.start)
     peer.note("subscribes to \(plan.topic) from \(start)\(hearsMarks ? " with marks" : "")")
     let prefetch =
@@ -84,7 +85,13 @@ final class LibrarySubscriber: Subscriber {
       if let next { check(next + missed == offset, "lagged by \(missed) from \(next) to \(offset)") }
       checkGone(upTo: offset)
       next = offset
-    case .restarted: check(false, "started anew")
+    case .restarted(let offset):
+      check(
+        peer.plan.persists && plan.lag == .skip && oracle.mayHaveRestarted(plan.topic), "started anew")
+      next = offset
+      time = .min
+      life = nil
+      early = []
     }
     return answer()
   }
@@ -117,6 +124,11 @@ final class LibrarySubscriber: Subscriber {
     guard let publication = oracle.publication(number) else {
       check(false, "record \(record.offset) names publication \(number), which doesn't exist")
       return nil
+    }
+    if publication.resumes {
+      return oracle.onlyEpoch(of: plan.topic).map {
+        oracle.life(of: plan.topic, epoch: $0, who: peer.number)
+      }
     }
     // A publication of the library's doesn't know the epoch either; the topic's present life will do where it has only had one.
     if publication.life == nil, let epoch = oracle.onlyEpoch(of: plan.topic) {
@@ -169,7 +181,12 @@ final class LibrarySubscriber: Subscriber {
       case .lagged:
         check(plan.lag == .fail, "lagged, where it asked to skip")
         again = 1
-      case .closed, .shuttingDown, .cutOff, .keepaliveTimeout: break
+      case .epochChanged:
+        check(
+          peer.plan.persists && plan.lag == .fail && oracle.mayHaveRestarted(plan.topic), "epoch-changed")
+        again = 1
+      case .closed: break
+      case .shuttingDown, .cutOff, .keepaliveTimeout: check(!peer.plan.persists, "ended with \(error.code)")
       default: check(false, "ended with \(error.code): \(error)")
       }
     }
@@ -304,6 +321,9 @@ final class LibrarySubscriber: Subscriber {
     if received == requested { return nil }
     // What it would have to get can't be told before it has heard anything; but with marks that comes by itself.
     guard let next else { return hearsMarks ? state : nil }
+    if peer.plan.persists, oracle.mayHaveRestarted(plan.topic) {
+      return next < oracle.head(of: plan.topic) ?? 0 ? "\(state), started anew" : nil
+    }
     guard let epoch = oracle.onlyEpoch(of: plan.topic) ?? life?.epoch,
       let life = oracle.lives.first(where: { $0.epoch == epoch }),
       let head = life.head

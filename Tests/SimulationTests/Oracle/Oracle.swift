@@ -28,7 +28,7 @@ final class Oracle {
   /// A loop stood still for so long that healthy peers may look dead.
   var excusesTimeouts = false
 
-  private var hasRestarted = false
+  private(set) var hasRestarted = false
   /// Endings that producers asked for.
   private var askedEndings: [(topic: String, ending: Complete.Ending)] = []
 
@@ -83,8 +83,11 @@ final class Oracle {
 
   /// The epoch of a topic that is in its first life for certain.
   func onlyEpoch(of topic: String) -> UInt64? {
-    deletedTopics.contains(topic) || hasRestarted ? nil : present(topic)?.epoch
+    mayHaveRestarted(topic) ? nil : present(topic)?.epoch
   }
+
+  /// Whether there may have been more than one life of a topic of that name.
+  func mayHaveRestarted(_ topic: String) -> Bool { deletedTopics.contains(topic) || hasRestarted }
 
   func asked(toEnd topic: String, _ ending: Complete.Ending) {
     askedEndings.append((topic, ending))

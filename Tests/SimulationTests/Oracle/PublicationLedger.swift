@@ -12,8 +12,6 @@ final class PublicationLedger {
     var starts: [Int]
     /// When it was sent, by the wall clock.
     var wallClock: Int64
-    /// The offset of its first record, once known.
-    var base: UInt64?
   }
 
   /// Every payload that is long enough begins with its publication and its sequence.
@@ -27,6 +25,8 @@ final class PublicationLedger {
 
   private(set) var life: TopicLife?
   private(set) var batches: [Batch] = []
+  /// The offset of each batch's first record, once known, by the epoch of the topic's life.
+  private var bases: [UInt64: [UInt64?]] = [:]
   /// Records sent, granted and acknowledged.
   private(set) var sent = 0
   private(set) var granted: UInt64 = 0
@@ -37,6 +37,8 @@ final class PublicationLedger {
   private(set) var isOver = false
   /// Sent by the client library, which keeps epochs to itself.
   var isOfLibrary = false
+  /// Goes on after a lost connection, in whatever life the topic has then.
+  var resumes = false
 
   init(number: UInt32, topic: String, acknowledges: Bool, peer: Int, oracle: Oracle) {
     self.number = number
@@ -68,7 +70,12 @@ final class PublicationLedger {
 
   /// It shows in which life of its topic its records are.
   func found(in life: TopicLife) {
-    if self.life == nil { self.life = life }
+    if self.life == nil, !resumes { self.life = life }
+  }
+
+  /// Whether its records may be in that life of a topic.
+  func publishes(in life: TopicLife) -> Bool {
+    resumes ? topic == life.name : self.life === life
   }
 
   /// The library says that all was acknowledged.
@@ -153,8 +160,14 @@ final class PublicationLedger {
   /// Learns the offset of one record.
   ///
   /// - Returns: the place of its batch, when that wasn't known before and is possible.
-  func place(_ sequence: Int, at offset: UInt64, who: Int) -> (base: UInt64, firstSequence: Int, count: Int)?
-  {
+  func place(
+    _ sequence: Int, at offset: UInt64, in epoch: UInt64, who: Int
+  ) -> (base: UInt64, firstSequence: Int, count: Int)? {
+    var bases = self.bases.removeValue(forKey: epoch) ?? []
+    defer { self.bases[epoch] = bases }
+    if bases.count < batches.count {
+      bases += [UInt64?](repeating: nil, count: batches.count - bases.count)
+    }
     let index = batchIndex(of: sequence)
     let batch = batches[index]
     let position = UInt64(sequence - batch.firstSequence)
@@ -163,26 +176,26 @@ final class PublicationLedger {
       return nil
     }
     let base = offset - position
-    if let known = batch.base {
+    if let known = bases[index] {
       oracle.check(
         known == base, who,
         "record \(sequence) of publication \(number) is at \(offset) and at \(known + position)")
       return nil
     }
     // Ahead of it and behind it, its own producer's batches keep their order.
-    if let before = batches[..<index].last(where: { $0.base != nil }) {
-      let room = UInt64(batch.firstSequence - before.firstSequence)
+    if let before = bases[..<index].lastIndex(where: { $0 != nil }) {
+      let room = UInt64(batch.firstSequence - batches[before].firstSequence)
       oracle.check(
-        base >= before.base! + room, who,
+        base >= bases[before]! + room, who,
         "record \(sequence) of publication \(number) is at \(offset), ahead of what was sent before")
     }
-    if let after = batches[(index + 1)...].first(where: { $0.base != nil }) {
-      let room = UInt64(after.firstSequence - batch.firstSequence)
+    if let after = bases[(index + 1)...].firstIndex(where: { $0 != nil }) {
+      let room = UInt64(batches[after].firstSequence - batch.firstSequence)
       oracle.check(
-        base + room <= after.base!, who,
+        base + room <= bases[after]!, who,
         "record \(sequence) of publication \(number) is at \(offset), behind what was sent after")
     }
-    batches[index].base = base
+    bases[index] = base
     return (base, batch.firstSequence, batch.count)
   }
 }

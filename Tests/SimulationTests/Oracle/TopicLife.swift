@@ -89,12 +89,13 @@ final class TopicLife {
     if let publication = oracle.publication(number), publication.isOfLibrary, publication.topic == name {
       publication.found(in: self)
     }
-    guard let publication = oracle.publication(number), publication.life === self, sequence < publication.sent
+    guard let publication = oracle.publication(number), publication.publishes(in: self),
+      sequence < publication.sent
     else {
       return oracle.fail(
         who, "\(name)@\(offset) names record \(sequence) of publication \(number), which nobody sent here")
     }
-    guard let batch = publication.place(sequence, at: offset, who: who) else { return }
+    guard let batch = publication.place(sequence, at: offset, in: epoch, who: who) else { return }
     reach(batch.base + UInt64(batch.count) - 1)
     for position in 0..<batch.count {
       let offset = batch.base + UInt64(position)
@@ -185,7 +186,9 @@ final class TopicLife {
     // Of the library's, some may have published here without anybody having seen it.
     let publications = oracle.publications.filter { $0.life === self || $0.life == nil && $0.topic == name }
     let (sent, acknowledged) = publications.reduce((0, 0)) {
-      ($0.0 + $1.sent, $0.1 + ($1.life == nil ? 0 : $1.acknowledged))
+      // Those that go on in any life may have had their acknowledgements in another.
+      let isHere = $1.life === self || $1.resumes && oracle.onlyEpoch(of: name) == epoch
+      return ($0.0 + $1.sent, $0.1 + (isHere ? $1.acknowledged : 0))
     }
     oracle.check(
       log.head >= acknowledged && log.head <= sent, 0,

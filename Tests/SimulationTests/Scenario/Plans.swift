@@ -21,6 +21,8 @@ enum Departure: Sendable, CaseIterable {
 struct PeerPlan: Sendable {
   /// Uses the client library, in a process of its own; otherwise it speaks the protocol itself.
   var usesLibrary = false
+  /// Lets the library make another connection when one is lost; otherwise it does so itself, with a client of its own.
+  var persists = false
   var loop = 0
   var connectsAfter: Duration = .zero
   var maximumFrame: UInt32 = 1 << 20

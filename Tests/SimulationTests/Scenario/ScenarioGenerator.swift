@@ -102,7 +102,8 @@ private struct ScenarioGenerator {
 
   private mutating func peer(in scenario: Scenario) -> PeerPlan {
     var peer = PeerPlan()
-    peer.usesLibrary = random.oneIn(3)
+    peer.usesLibrary = random.oneIn(2)
+    peer.persists = peer.usesLibrary && !random.oneIn(3)
     peer.loop = random.next(in: 0...scenario.peerLoops - 1)
     peer.connectsAfter = random.oneIn(3) ? random.next(in: .zero...scenario.length) : .zero
     peer.maximumFrame = UInt32(max(scenario.limits.record + 1_024, 65_536) + random.next(in: 0...100_000))
@@ -116,6 +117,8 @@ private struct ScenarioGenerator {
     }
     peer.reconnects = !random.oneIn(4)
     peer.farewell = Departure.allCases[random.next(in: 0...3)]
+    // It would come back.
+    if peer.persists, peer.farewell != .silence { peer.farewell = .close }
     for topic in scenario.topics {
       if random.oneIn(3) { peer.producers.append(producer(on: topic.name)) }
       for _ in 0..<random.next(in: 0...2) { peer.subscribers.append(subscriber(on: topic.name)) }
