@@ -113,6 +113,21 @@ import Testing
     #expect(flushed.value)
   }
 
+  /// It also once kept the loop busy, which shows here in that time stands still.
+  @Test func whatIsSentToADepartingBrokerWaits() throws {
+    let subject = client.subject("t")
+    try broker.open(100)
+    broker.send(GoAway(code: .shuttingDown, message: "stopping"), 0)
+    broker.settle()
+    try send("a", to: subject)
+    #expect(try published() == [])
+    broker.close()
+    broker.world.run(for: .seconds(1))
+    let _: PublishOpen = try broker.takeOnly()
+    broker.send(PublishOpened(epoch: 1, grantedThrough: 10), 1)
+    #expect(try published() == ["0: a"])
+  }
+
   @Test func withoutAcknowledgementsNothingIsSentTwice() throws {
     let subject = client.subject("t", acknowledgement: .none)
     try broker.open(100)

@@ -251,8 +251,11 @@ extension Connection {
 
   /// Takes what is granted from the publications that have something, in turn, until enough waits for the transport.
   func servePublications() {
-    // A broker that is leaving takes nothing any more.
-    if isLeaving { return }
+    guard !isLeaving else {
+      // A broker that is leaving takes nothing any more; they come back with the next connection.
+      for publication in duePublications { publication.isDue = false }
+      return duePublications.removeAll()
+    }
     var next = 0
     while next < duePublications.count, output.count < Self.outputLimit {
       let publication = duePublications[next]

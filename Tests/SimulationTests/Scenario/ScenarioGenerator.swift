@@ -182,7 +182,26 @@ private struct ScenarioGenerator {
         all.append(Disturbance(time: time, kind: kind))
       }
     }
+    all += interruptions(in: scenario)
     return all.sorted { $0.time < $1.time }
+  }
+
+  /// What those suffer from who come back by themselves: much of it, in one scenario of three.
+  private mutating func interruptions(in scenario: Scenario) -> [Disturbance] {
+    let persistent = scenario.peers.indices.filter { scenario.peers[$0].persists }
+    guard !persistent.isEmpty, !isPeaceful, random.oneIn(2) else { return [] }
+    return (0..<random.next(in: 2...20)).map { _ in
+      let peer = persistent[random.next(in: 0...persistent.count - 1)]
+      let time = random.next(in: .zero...scenario.length)
+      switch random.next(below: 16) {
+      case 0: return Disturbance(time: time, kind: .crash(random.next(in: .zero ... .milliseconds(300))))
+      case 1: return Disturbance(time: time, kind: .hangUp(peer: peer, .cut))
+      case 2...4:
+        let length = random.next(in: .milliseconds(1) ... .milliseconds(1_500))
+        return Disturbance(time: time, kind: .cut(peer: peer, length))
+      default: return Disturbance(time: time, kind: .reset(peer: peer))
+      }
+    }
   }
 
   private mutating func request(in scenario: Scenario) -> Disturbance.Kind? {
