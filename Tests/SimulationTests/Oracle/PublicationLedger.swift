@@ -157,6 +157,12 @@ final class PublicationLedger {
     }
   }
 
+  /// How many records stand between the begins of two batches. Of those that nobody acknowledges some may be lost with a connection.
+  private func room(from first: Int, to second: Int) -> UInt64 {
+    if resumes, !acknowledges { return UInt64(batches[first].count) }
+    return UInt64(batches[second].firstSequence - batches[first].firstSequence)
+  }
+
   /// Learns the offset of one record.
   ///
   /// - Returns: the place of its batch, when that wasn't known before and is possible.
@@ -184,13 +190,13 @@ final class PublicationLedger {
     }
     // Ahead of it and behind it, its own producer's batches keep their order.
     if let before = bases[..<index].lastIndex(where: { $0 != nil }) {
-      let room = UInt64(batch.firstSequence - batches[before].firstSequence)
+      let room = room(from: before, to: index)
       oracle.check(
         base >= bases[before]! + room, who,
         "record \(sequence) of publication \(number) is at \(offset), ahead of what was sent before")
     }
     if let after = bases[(index + 1)...].firstIndex(where: { $0 != nil }) {
-      let room = UInt64(batches[after].firstSequence - batch.firstSequence)
+      let room = room(from: index, to: after)
       oracle.check(
         base + room <= bases[after]!, who,
         "record \(sequence) of publication \(number) is at \(offset), behind what was sent after")

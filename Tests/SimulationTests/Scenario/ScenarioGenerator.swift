@@ -46,6 +46,7 @@ private struct ScenarioGenerator {
       scenario.peers[0].producers = [producer(on: scenario.topics[0].name)]
     }
     scenario.disturbances = disturbances(in: scenario)
+    interrupt(&scenario)
     switch random.next(below: 4) {
     case 0: scenario.ending = .shutdown(random.next(in: .zero...scenario.length))
     case 1 where random.oneIn(4): scenario.ending = .stop(random.next(in: .zero...scenario.length))
@@ -182,26 +183,34 @@ private struct ScenarioGenerator {
         all.append(Disturbance(time: time, kind: kind))
       }
     }
-    all += interruptions(in: scenario)
     return all.sorted { $0.time < $1.time }
   }
 
-  /// What those suffer from who come back by themselves: much of it, in one scenario of three.
-  private mutating func interruptions(in scenario: Scenario) -> [Disturbance] {
+  /// Those who come back by themselves suffer much, in one scenario of three, while they are at work.
+  private mutating func interrupt(_ scenario: inout Scenario) {
     let persistent = scenario.peers.indices.filter { scenario.peers[$0].persists }
-    guard !persistent.isEmpty, !isPeaceful, random.oneIn(2) else { return [] }
-    return (0..<random.next(in: 2...20)).map { _ in
-      let peer = persistent[random.next(in: 0...persistent.count - 1)]
-      let time = random.next(in: .zero...scenario.length)
-      switch random.next(below: 16) {
-      case 0: return Disturbance(time: time, kind: .crash(random.next(in: .zero ... .milliseconds(300))))
-      case 1: return Disturbance(time: time, kind: .hangUp(peer: peer, .cut))
-      case 2...4:
-        let length = random.next(in: .milliseconds(1) ... .milliseconds(1_500))
-        return Disturbance(time: time, kind: .cut(peer: peer, length))
-      default: return Disturbance(time: time, kind: .reset(peer: peer))
+    guard !persistent.isEmpty, !isPeaceful, random.oneIn(2) else { return }
+    // Acknowledgements are under way for longer, and so are more often lost.
+    scenario.conditions.latency = .microseconds(10)...random.next(in: .milliseconds(1) ... .milliseconds(15))
+    for index in persistent {
+      for producer in scenario.peers[index].producers.indices {
+        scenario.peers[index].producers[producer].burst = 1...random.next(in: 1...8)
+        scenario.peers[index].producers[producer].pauses = .zero ... .milliseconds(20)
       }
     }
+    for _ in 0..<random.next(in: 2...20) {
+      let peer = persistent[random.next(in: 0...persistent.count - 1)]
+      let time = random.next(in: .zero...scenario.length)
+      let kind: Disturbance.Kind
+      switch random.next(below: 16) {
+      case 0: kind = .crash(random.next(in: .zero ... .milliseconds(300)))
+      case 1: kind = .hangUp(peer: peer, .cut)
+      case 2...4: kind = .cut(peer: peer, random.next(in: .milliseconds(1) ... .milliseconds(1_500)))
+      default: kind = .reset(peer: peer)
+      }
+      scenario.disturbances.append(Disturbance(time: time, kind: kind))
+    }
+    scenario.disturbances.sort { $0.time < $1.time }
   }
 
   private mutating func request(in scenario: Scenario) -> Disturbance.Kind? {
