@@ -229,15 +229,15 @@ final class LibraryPeer: Participant {
     guard isUp else { return "\(name) waits for a connection" }
     for producer in producers { if let what = producer.unsettled { return "\(name): \(what)" } }
     for subscriber in subscribers { if let what = subscriber.unsettled { return "\(name): \(what)" } }
-    // The broker gives its old connections up in time.
-    if plan.persists, let attachments, simulation.inspector.attachments(of: name) != attachments {
+    // Sooner or later both notice a connection that is lost.
+    if let attachments, simulation.inspector.attachments(of: name) != attachments {
       return "\(name) is attached in another way than it thinks"
     }
     return nil
   }
 
   var attachments: (subscriptions: Int, publications: Int)? {
-    guard isConnected else { return nil }
+    guard isConnected, !subscribers.contains(where: \.mayLinger) else { return nil }
     return (subscribers.count, producers.count { $0.isAttached })
   }
 }

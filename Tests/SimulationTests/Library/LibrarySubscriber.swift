@@ -11,6 +11,7 @@ final class LibrarySubscriber: Subscriber {
   /// Hears of what is between records.
   private let hearsMarks: Bool
   private let start: RemoteTopic.Start
+  private let prefetches: Bool
   private var subscription: (any Subscription)?
 
   /// `UInt64.max`: unlimited.
@@ -36,8 +37,9 @@ final class LibrarySubscriber: Subscriber {
     hearsMarks = peer.random.oneIn(2) || peer.plan.persists && plan.lag == .skip
     start = RemoteTopic.Start(plan.start)
     peer.note("subscribes to \(plan.topic) from \(start)\(hearsMarks ? " with marks" : "")")
+    prefetches = peer.random.oneIn(3)
     let prefetch =
-      peer.random.oneIn(3) ? RemoteTopic.Prefetch.keepFull(peer.random.next(in: 1...30)) : .byRequest
+      prefetches ? RemoteTopic.Prefetch.keepFull(peer.random.next(in: 1...30)) : .byRequest
     let topic = client.topic(
       plan.topic, from: start, lag: plan.lag == .fail ? .fail : .skip, prefetch: prefetch)
     if hearsMarks {
@@ -299,6 +301,9 @@ final class LibrarySubscriber: Subscriber {
   func disconnected() {
     hasLastRequest = true
   }
+
+  /// Perhaps the client has had everything from the broker, the end included, and keeps it until it is asked for.
+  var mayLinger: Bool { prefetches && received == requested && !oracle.isOpen(plan.topic) }
 
   // MARK: Settling
 

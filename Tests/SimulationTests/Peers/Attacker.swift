@@ -139,7 +139,8 @@ final class Attacker: ByteStreamHandler {
       hasExpectedError = true
       probe()
     default:
-      if fault.code == .keepaliveTimeout, isDisturbed || oracle.excusesTimeouts { break }
+      let isTimeout = fault.code == .keepaliveTimeout || fault.code == .handshakeTimeout
+      if isTimeout, isDisturbed || oracle.excusesTimeouts { break }
       oracle.fail(number, "\(attack.kind) on \(stream) is answered with \(fault.code): \(fault.message)")
     }
   }

@@ -210,10 +210,11 @@ final class FrameSubscriber: StreamUser {
       ledger.next >= head || ledger.delivered >= granted, peer.number,
       "the broker stopped, and left \(ledger.state)")
     guard ledger.next >= head else {
-      // It is given time to ask for the rest, as long as it is heard.
+      // It is given time to ask for the rest, as long as it is heard. What it has said last may have crossed the end.
       let silence = peer.lastWritten.map { peer.loop.now - $0 } ?? .seconds(1)
+      let crossing = peer.simulation.scenario.conditions.latency.upperBound * 3
       return oracle.check(
-        silence > .milliseconds(400), peer.number,
+        silence > .milliseconds(400) || silence < crossing, peer.number,
         "the broker stopped \(silence) after it was spoken to, and left \(ledger.state)")
     }
     oracle.check(ledger.isLive, peer.number, "the broker stopped without LIVE, and left \(ledger.state)")
