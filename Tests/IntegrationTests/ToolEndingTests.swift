@@ -73,7 +73,7 @@ import Testing
       isWelcomed.update { $0 = true }
       return .send(welcome)
     }
-    let process = try ChildProcess.sluice(["sub", "t"], server: server.address)
+    let process = try ChildProcess.sluice(["sub", "t", "--no-reconnect"], server: server.address)
     try expect(process, 1)
     #expect(process.standardOutput.text == "one\ntwo\n")
   }

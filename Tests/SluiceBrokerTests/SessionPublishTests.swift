@@ -106,6 +106,34 @@ struct SessionPublishTests {
     return frame
   }
 
+  // MARK: Producers that come back
+
+  @Test func countingBeginsWhereTheProducerIs() {
+    var probe = SessionProbe.open()
+    let open = PublishOpen(topic: "t", acknowledgement: .received, producer: 7, firstSequence: 100)
+    _ = probe.receive(open, stream: 1)
+    #expect(probe.grant(10, to: 1) == Demand(grantedThrough: 110))
+    #expect(probe.publish([1, 2], from: 100, stream: 1) == appended([1, 2]))
+    #expect(probe.publish([1], from: 0, stream: 1) == .fault(stream: 1, .malformedBatch))
+  }
+
+  @Test func countingGoesOnWhereTheTopicIs() {
+    var probe = SessionProbe.open()
+    let open = PublishOpen(topic: "t", acknowledgement: .received, producer: 7, firstSequence: 100)
+    _ = probe.receive(open, stream: 1)
+    probe.session.publication(1, continuesAt: 103)
+    #expect(probe.grant(10, to: 1) == Demand(grantedThrough: 113))
+    #expect(probe.publish([1, 2], from: 103, stream: 1) == appended([1, 2]))
+    _ = probe.publish([1, 1, 1], from: 105, stream: 1)
+    #expect(probe.grant(5, bytes: 0, to: 1) == Demand(grantedThrough: 118))
+  }
+
+  @Test func aSequenceThatLeavesNoRoomIsRefused() {
+    var probe = SessionProbe.open()
+    let open = PublishOpen(topic: "t", acknowledgement: .received, producer: 7, firstSequence: .max)
+    #expect(probe.receive(open, stream: 1) == .fault(stream: 1, .unsupported))
+  }
+
   // MARK: Grants
 
   @Test func nothingIsGrantedToBeginWith() {

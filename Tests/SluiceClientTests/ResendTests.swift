@@ -189,6 +189,28 @@ import Testing
     #expect(client.failure?.code == .protocolViolation)
   }
 
+  @Test func publishingCanBeAStepOfAPipeline() throws {
+    let subject = client.subject("t")
+    try broker.open(100)
+    let receipts = Box<[UInt64]>([])
+    let step = subject.publisher(publishing: "a")
+    #expect(try published() == [])
+    let sinks = (0..<2).map { _ in
+      step.sink { _ in
+      } receiveValue: {
+        receipts.value.append($0.sequence)
+      }
+    }
+    #expect(try published() == ["0: a a"])
+    _ = try reopen(1)
+    #expect(try published() == ["1: a"])
+    #expect(receipts.value == [0])
+    broker.send(Ack(through: 2, lastOffset: 1), 1)
+    broker.settle()
+    #expect(receipts.value == [0, 1])
+    _ = sinks
+  }
+
   // MARK: What is kept
 
   @Test func noMoreIsUnderWayThanMayBeKept() throws {

@@ -224,8 +224,8 @@ final class Connection: ByteStreamHandler {
     end(
       ClientError(
         .cutOff,
-        "the connection was cut off\(decoder.pendingBytes > 0 ? " within a frame" : ""): \(how); connect again"
-      ))
+        "the connection was cut off\(decoder.pendingBytes > 0 ? " within a frame" : ""): \(how)"
+          + (core.reconnects ? "" : "; connect again")))
   }
 
   private func end(_ error: ClientError) {

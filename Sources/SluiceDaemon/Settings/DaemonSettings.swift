@@ -103,6 +103,12 @@ struct DaemonSettings {
       .count(
         "producer-window", \.broker.limits.producerWindow, path: "limits.producerWindow",
         "Records that a producer may send ahead of what the broker has taken in."),
+      .count(
+        "max-producers", \.broker.limits.producers, path: "limits.producers",
+        "Producers that a topic remembers, so that what they send again is published once."),
+      .duration(
+        "producer-memory", \.broker.limits.producerMemory,
+        "How long a topic remembers a producer that has left."),
       Setting(
         "keepalive", "TIME", \.broker.limits.keepalive, path: "limits.keepalive",
         "The silence after which a peer is given up; 0 for never. A client may ask for less.",
