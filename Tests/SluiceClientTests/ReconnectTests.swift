@@ -119,6 +119,21 @@ import Testing
     #expect(reconnect.failed(at: time(4)) == .giveUp)
   }
 
+  @Test(arguments: [-1, 0, .infinity, -.infinity, .nan] as [Double])
+  func settingsThatMakeNoSenseDoNoHarm(value: Double) {
+    let policy = policy {
+      $0.jitter = value
+      $0.multiplier = value
+      $0.initialDelay = value < 0 ? .seconds(-1) : .zero
+    }
+    var reconnect = Reconnect(policy, servers: 1, seed: 1)
+    _ = reconnect.first(at: time(0))
+    reconnect.connected(at: time(0))
+    var steps = [reconnect.lost(at: time(1))]
+    for _ in 0..<5 { steps.append(reconnect.failed(at: time(2))) }
+    #expect(steps.allSatisfy { if case .wait(let delay) = $0 { delay >= .zero } else { false } })
+  }
+
   @Test func manyClientsSpreadThemselves() {
     let starts = Set(
       (1...100 as ClosedRange<UInt64>).map { seed in

@@ -99,7 +99,7 @@ struct Reconnect {
   private mutating func wait(_ policy: ReconnectPolicy, _ now: MonotonicTime) -> Step {
     var delay = policy.delay(round: rounds)
     rounds += 1
-    let spare = Int64(Double(delay.clampedNanoseconds) * min(max(policy.jitter, 0), 1))
+    let spare = Int64(Double(delay.clampedNanoseconds) * min(1, max(0, policy.jitter)))
     if spare > 0 { delay -= random.next(in: .zero ... .nanoseconds(spare)) }
     // The last attempt comes when the time is up, not before.
     if let end = end(policy), now + delay > end { delay = max(end - now, .zero) }

@@ -37,7 +37,7 @@ public struct ReconnectPolicy: Hashable, Sendable {
   func delay(round: Int) -> Duration {
     let longest = Double(maximumDelay.clampedNanoseconds)
     var delay = Double(max(initialDelay, .zero).clampedNanoseconds)
-    for _ in 0..<round where delay < longest { delay *= max(multiplier, 1) }
+    for _ in 0..<round where delay < longest { delay *= max(1, multiplier) }
     return .nanoseconds(Int64(max(0, min(delay, longest))))
   }
 }

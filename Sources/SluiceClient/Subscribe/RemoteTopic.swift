@@ -19,7 +19,10 @@ import ReactiveCore
 ///   is delivered, except that a call which another thread has begun may still be under way.
 /// - The end: `.finished` when a producer has finished the topic and all that was asked for is delivered. `.failure` with
 ///   ``ClientError/Code/topicFailed`` when a producer failed it; with another code when the subscription was refused, the topic deleted,
-///   or the connection lost.
+///   or the client closed or out of patience.
+/// - A lost connection is a pause. On the next one the subscription goes on with the record behind the last one that it has received, and with
+///   what is left of its demand: it sees no gap, no record twice, and no more than it asked for. When records were dropped
+///   meanwhile, or the topic was started anew, ``Lag`` says what happens.
 public struct RemoteTopic: Publisher, Sendable {
   public typealias Output = TopicRecord
   public typealias Failure = ClientError
@@ -42,9 +45,10 @@ public struct RemoteTopic: Publisher, Sendable {
 
   /// What happens when the topic drops records before the subscriber asked for them.
   public enum Lag: Hashable, Sendable {
-    /// Goes on with the oldest there is. ``RemoteTopic/events`` tells how many were missed.
+    /// Goes on with the oldest there is. ``RemoteTopic/events`` tells how many were missed. A topic that was started anew while there was
+    /// no connection is received from its beginning, with other offsets.
     case skip
-    /// Ends with ``ClientError/Code/lagged``.
+    /// Ends with ``ClientError/Code/lagged``, or with ``ClientError/Code/epochChanged`` when the topic was started anew.
     case fail
   }
 
