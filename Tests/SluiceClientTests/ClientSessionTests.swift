@@ -55,7 +55,10 @@ import Testing
     func openRequest() -> UInt32? { session.openRequest() }
     func grant(_ stream: UInt32, through: UInt64) -> Bool { session.grant(stream, through: through) }
     func available(_ stream: UInt32) -> UInt64 { session.available(stream) }
-    func publish(_ stream: UInt32, count: UInt32) -> UInt64 { session.publish(stream, count: count) }
+    func availableBytes(_ stream: UInt32) -> UInt64 { session.availableBytes(stream) }
+    func publish(_ stream: UInt32, count: UInt32, bytes: Int = 0) -> UInt64 {
+      session.publish(stream, count: count, bytes: bytes)
+    }
     func completePublication(_ stream: UInt32) -> Bool { session.completePublication(stream) }
     func cancel(_ stream: UInt32) -> Bool { session.cancel(stream) }
     func heard(at now: UInt64) { session.heard(at: now) }
@@ -251,6 +254,25 @@ import Testing
     #expect(script.available(1) == 2)
     #expect(try script.receive(Demand(grantedThrough: Credit.unlimited), 1) == .granted(stream: 1))
     #expect(script.available(1) == Credit.unlimited)
+  }
+
+  @Test func bytesLimitWhatMayBePublishedToo() throws {
+    let script = try Script.open()
+    _ = script.openPublication()
+    let opened = PublishOpened(epoch: 1, grantedThrough: 10, bytesThrough: 50)
+    #expect(try script.receive(opened, 1) == .publicationOpened(stream: 1, next: 0))
+    #expect(script.available(1) == 10)
+    #expect(script.availableBytes(1) == 50)
+    _ = script.publish(1, count: 1, bytes: 30)
+    #expect(script.availableBytes(1) == 20)
+    // One may go beyond what is left.
+    _ = script.publish(1, count: 1, bytes: 70)
+    #expect(script.available(1) == 0)
+    #expect(script.availableBytes(1) == 0)
+    #expect(try script.receive(Demand(grantedThrough: 10, bytesThrough: 50), 1) == .none)
+    #expect(try script.receive(Demand(grantedThrough: 10, bytesThrough: 101), 1) == .granted(stream: 1))
+    #expect(script.available(1) == 8)
+    #expect(script.availableBytes(1) == 1)
   }
 
   @Test func acknowledgementsCountWhatWasPublished() throws {

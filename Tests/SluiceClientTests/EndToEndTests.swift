@@ -170,6 +170,36 @@ import Testing
     _ = cancellable
   }
 
+  /// The subscriber's demand is the upstream's, and a limit of bytes smaller than a record is no obstacle.
+  @Test func aLosslessTopicPassesTheSubscribersDemandToTheUpstream() throws {
+    let stage = try Stage()
+    let client = try stage.client()
+    var settings = TopicSettings(replayRecords: 0)
+    settings.flow = .lossless
+    settings.bufferRecords = 0
+    settings.bufferBytes = 10
+    settings.whenAlone = .hold
+    _ = try stage.wait { client.createTopic("t", settings: settings, completion: $0) }
+    let recorder = Recorder<TopicRecord>(initial: .max(3))
+    client.topic("t").subscribe(recorder)
+    var drawn = 0
+    let upstream = (0..<1_000).publisher.eraseToAnyPublisher()
+      .map { number in
+        drawn += 1
+        return Message("record \(number)")
+      }
+      .setFailureType(to: ClientError.self).subscribe(client.subject("t"))
+    #expect(stage.world.run { recorder.values.count == 3 })
+    stage.world.run(for: .seconds(5))
+    #expect(recorder.values == ["record 0", "record 1", "record 2"])
+    #expect(drawn == 3)
+    recorder.subscription?.request(.max(2))
+    #expect(stage.world.run { recorder.values.count == 5 })
+    stage.world.run(for: .seconds(5))
+    #expect(drawn == 5)
+    _ = upstream
+  }
+
   @Test func aFailureReachesTheSubscribersAndLaterProducers() throws {
     let stage = try Stage()
     let client = try stage.client()

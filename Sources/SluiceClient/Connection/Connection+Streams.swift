@@ -296,12 +296,13 @@ extension Connection {
     output.append { bytes in
       let start = bytes.count
       bytes.append(contentsOf: repeatElement(0, count: FrameHeader.size + PublishHeader.size))
+      let limit = min(largest, Publication.batchSize, Int(clamping: session.availableBytes(stream)))
       let count = publication.take(
-        records: UInt32(clamping: available), bytes: min(largest, Publication.batchSize), into: &bytes,
-        calls: &calls)
+        records: UInt32(clamping: available), bytes: limit, into: &bytes, calls: &calls)
       guard count > 0 else { return bytes.removeLast(bytes.count - start) }
-      let header = PublishHeader(firstSequence: session.publish(stream, count: count), count: count)
       let length = bytes.count - start - FrameHeader.size - PublishHeader.size
+      let first = session.publish(stream, count: count, bytes: length)
+      let header = PublishHeader(firstSequence: first, count: count)
       bytes.withUnsafeMutableBytes {
         header.write(at: $0.baseAddress! + start, stream: stream, batchLength: length)
       }

@@ -15,19 +15,26 @@ extension ClientSession {
     guard case .publication(let outbound) = self[stream], outbound.isOpen, !outbound.isCompleting else {
       return 0
     }
-    return outbound.credit.available
+    return outbound.bytesSpent < outbound.bytesGranted ? outbound.credit.available : 0
   }
 
-  /// Spends credit for `count` records. Returns the sequence of the first.
+  /// How many bytes of records may be published now, beyond the first of them, which may be of any length.
+  func availableBytes(_ stream: UInt32) -> UInt64 {
+    guard case .publication(let outbound) = self[stream] else { return 0 }
+    return outbound.bytesGranted - min(outbound.bytesGranted, outbound.bytesSpent)
+  }
+
+  /// Spends credit for `count` records of so many bytes. Returns the sequence of the first.
   ///
   /// - Precondition: as many are available.
-  mutating func publish(_ stream: UInt32, count: UInt32) -> UInt64 {
+  mutating func publish(_ stream: UInt32, count: UInt32, bytes: Int) -> UInt64 {
     guard case .publication(var outbound) = self[stream] else {
       preconditionFailure("published on a stream that isn't a publication")
     }
     let first = outbound.credit.spent
     let isGranted = outbound.credit.spend(UInt64(count))
     precondition(isGranted, "published beyond the grant")
+    outbound.bytesSpent &+= UInt64(bytes)
     self[stream] = .publication(outbound)
     return first
   }
@@ -55,6 +62,7 @@ extension ClientSession {
       }
       outbound.isOpen = true
       outbound.credit = Credit(granted: frame.grantedThrough, spent: frame.nextSequence)
+      outbound.bytesGranted = frame.bytesThrough
       outbound.acknowledged = frame.nextSequence
       self[stream] = .publication(outbound)
       return .publicationOpened(stream: stream, next: frame.nextSequence)
@@ -65,7 +73,9 @@ extension ClientSession {
 
   mutating func demand(_ stream: UInt32, _ frame: Demand) throws(WireError) -> ClientAction {
     guard var outbound = try publication(stream, .demand) else { return .none }
-    guard outbound.credit.raise(to: frame.grantedThrough) else { return .none }
+    let isMore = outbound.credit.raise(to: frame.grantedThrough)
+    guard isMore || frame.bytesThrough > outbound.bytesGranted else { return .none }
+    outbound.bytesGranted = max(outbound.bytesGranted, frame.bytesThrough)
     self[stream] = .publication(outbound)
     return .granted(stream: stream)
   }

@@ -38,6 +38,9 @@ struct ClientSession {
   /// A publication.
   struct Outbound {
     var credit = Credit()
+    /// Bytes of batches that may be published in all, and were.
+    var bytesGranted: UInt64 = 0
+    var bytesSpent: UInt64 = 0
     var acknowledged: UInt64 = 0
     /// The sequence that it is to begin with, unless the broker has more already.
     var firstSequence: UInt64 = 0
