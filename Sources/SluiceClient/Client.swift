@@ -142,10 +142,11 @@ public final class Client: Sendable {
   /// - Parameters:
   ///   - name: tokens separated by dots: `orders.eu.new`. What is wrong with it is told to the subscriber.
   ///   - start: where subscriptions begin.
-  ///   - lag: what happens when records are dropped that the subscriber hasn't asked for yet.
+  ///   - lag: what happens when records are dropped that the subscriber hasn't asked for yet; nil for what the topic's settings say, and
+  ///     for ``RemoteTopic/Lag/skip`` when the topic was started anew during an outage.
   ///   - prefetch: how far the client asks ahead.
   public func topic(
-    _ name: String, from start: RemoteTopic.Start = .replay, lag: RemoteTopic.Lag = .skip,
+    _ name: String, from start: RemoteTopic.Start = .replay, lag: RemoteTopic.Lag? = nil,
     prefetch: RemoteTopic.Prefetch = .byRequest
   ) -> RemoteTopic {
     RemoteTopic(name, core, from: start, lag: lag, prefetch: prefetch)

@@ -29,7 +29,8 @@ import Testing
     broker.settle()
     broker.breakOff()
     let frame: Subscribe = try broker.takeOnly()
-    #expect(frame == Subscribe(topic: "t", start: .offset(2), epoch: 1, grantedThrough: Credit.unlimited))
+    #expect(
+      frame == Subscribe(topic: "t", start: .offset(2), lag: nil, epoch: 1, grantedThrough: Credit.unlimited))
     subscribed(from: 2)
     broker.send(deliver(stream: 1, firstOffset: 2, ["c"]))
     broker.settle()
@@ -49,7 +50,7 @@ import Testing
     broker.breakOff()
     #expect(
       try broker.takeOnly(Subscribe.self)
-        == Subscribe(topic: "t", start: .offset(7), epoch: 1, grantedThrough: Credit.unlimited))
+        == Subscribe(topic: "t", start: .offset(7), lag: nil, epoch: 1, grantedThrough: Credit.unlimited))
   }
 
   @Test func aGapIsToldEvenIfTheConnectionIsLostBeforeItIs() throws {
@@ -197,7 +198,7 @@ import Testing
     _ = broker.takeReceived()
     broker.send(Fault(code: .epochChanged, message: "anew"), 1)
     let frame: Subscribe = try broker.takeOnly()
-    #expect(frame == Subscribe(topic: "t", start: .earliest, grantedThrough: Credit.unlimited))
+    #expect(frame == Subscribe(topic: "t", start: .earliest, lag: nil, grantedThrough: Credit.unlimited))
     subscribed(from: 0, epoch: 2)
     broker.send(deliver(stream: 1, firstOffset: 0, ["b"]))
     broker.settle()
@@ -205,7 +206,7 @@ import Testing
     broker.breakOff()
     #expect(
       try broker.takeOnly(Subscribe.self)
-        == Subscribe(topic: "t", start: .offset(1), epoch: 2, grantedThrough: Credit.unlimited))
+        == Subscribe(topic: "t", start: .offset(1), lag: nil, epoch: 2, grantedThrough: Credit.unlimited))
   }
 
   // MARK: Cancelling

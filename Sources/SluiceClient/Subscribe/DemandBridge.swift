@@ -181,7 +181,7 @@ final class DemandBridge: Subscription, CustomStringConvertible, @unchecked Send
 
   /// The topic is in another life. Returns whether the subscription goes on with what is there.
   func startOver() -> Bool {
-    guard topic.lag == .skip, place.isKnown else { return false }
+    guard topic.lag != .fail, place.isKnown else { return false }
     place.startOver()
     return true
   }

@@ -64,11 +64,12 @@ public struct RemoteTopic: Publisher, Sendable {
   /// The topic's name.
   public let name: String
   public let start: Start
-  public let lag: Lag
+  /// Nil for what the topic's settings say.
+  public let lag: Lag?
   public let prefetch: Prefetch
   let core: ClientCore
 
-  init(_ name: String, _ core: ClientCore, from start: Start, lag: Lag, prefetch: Prefetch) {
+  init(_ name: String, _ core: ClientCore, from start: Start, lag: Lag?, prefetch: Prefetch) {
     self.name = name
     self.core = core
     self.start = start

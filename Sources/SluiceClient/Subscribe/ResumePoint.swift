@@ -6,7 +6,7 @@ import SluiceWire
 /// came goes on where it began, and misses nothing.
 struct ResumePoint {
   private let topic: String
-  private let lag: Subscribe.LagPolicy
+  private let lag: Subscribe.LagPolicy?
   private var start: Subscribe.Start
   /// Of the topic's life in which `next` means something.
   private var epoch: UInt64 = 0
@@ -17,7 +17,7 @@ struct ResumePoint {
 
   init(_ topic: RemoteTopic) {
     self.topic = topic.name
-    lag = topic.lag == .skip ? .skip : .fail
+    lag = topic.lag.map { $0 == .skip ? .skip : .fail }
     start = Subscribe.Start(topic.start)
   }
 

@@ -11,7 +11,8 @@ struct SubCommand: Command {
 
   let topic: String
   let start: RemoteTopic.Start
-  let lag: RemoteTopic.Lag
+  /// Nil for what the topic's settings say.
+  let lag: RemoteTopic.Lag?
   let prefetch: RemoteTopic.Prefetch
   let printing: Printing
   let demand: DemandRule
@@ -57,7 +58,7 @@ struct SubCommand: Command {
       CommandOption(
         "lag", value: "WHAT",
         help: "When the topic drops records before they were requested: skip, go on and say how many; fail.",
-        standard: "skip"),
+        standard: "as the topic says"),
       CommandOption(
         "prefetch", value: "N", help: "Let the client ask N records ahead of what is requested.",
         standard: "0"),
@@ -89,7 +90,7 @@ struct SubCommand: Command {
     topic = try TopicOperand.read(arguments.operands[0])
     try arguments.allowOne(of: "raw", "frames", "json", "format", "exec")
     start = try arguments.value("from", Self.start) ?? .replay
-    lag = try arguments.value("lag", Values.choice(["skip": .skip, "fail": .fail])) ?? .skip
+    lag = try arguments.value("lag", Values.choice(["skip": .skip, "fail": .fail]))
     let ahead = try arguments.value("prefetch", Values.count(in: 0...1_000_000)) ?? 0
     prefetch = ahead == 0 ? .byRequest : .keepFull(Int(ahead))
     count = try arguments.value("count", Values.count(in: 1...UInt64(Int.max)))
