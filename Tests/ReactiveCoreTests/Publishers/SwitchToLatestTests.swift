@@ -213,16 +213,20 @@ import Testing
   }
 
   @Test func publishersThatCannotFailGoWithThoseThatCan() {
-    let safe = Just(1)
-    let risky = Just(2).setFailureType(to: Oops.self)
+    // Deferred, since what is there at once has types of its own.
     typealias S = Publishers.SwitchToLatest
-    typealias Safe = Publishers.SetFailureType<Just<Int>, Oops>
-    let first = Just(risky).switchToLatest()
-    #expect(type(of: first) == S<Safe, Publishers.SetFailureType<Just<Safe>, Oops>>.self)
-    let second = Just(safe).switchToLatest()
-    #expect(type(of: second) == S<Just<Int>, Just<Just<Int>>>.self)
-    let third = Just(safe).setFailureType(to: Oops.self).switchToLatest()
-    #expect("\(type(of: third))".contains("Map<"))
+    typealias Risky = Publishers.SetFailureType<Deferred<Just<Int>>, Oops>
+    let safe = Deferred { Just(1) }
+    let risky = Deferred { Just(2) }.setFailureType(to: Oops.self)
+    typealias OfRisky = Deferred<Just<Risky>>
+    let first = Deferred { Just(risky) }.switchToLatest()
+    #expect(type(of: first) == S<Risky, Publishers.SetFailureType<OfRisky, Oops>>.self)
+    typealias OfSafe = Deferred<Just<Deferred<Just<Int>>>>
+    let second = Deferred { Just(safe) }.switchToLatest()
+    #expect(type(of: second) == S<Deferred<Just<Int>>, OfSafe>.self)
+    let third = Deferred { Just(safe) }.setFailureType(to: Oops.self).switchToLatest()
+    typealias Mapped = Publishers.Map<Publishers.SetFailureType<OfSafe, Oops>, Risky>
+    #expect(type(of: third) == S<Risky, Mapped>.self)
     var values: [Int] = []
     _ = first.sink { _ in
     } receiveValue: {

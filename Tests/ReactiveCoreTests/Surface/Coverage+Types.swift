@@ -235,13 +235,15 @@ extension Coverage {
         "oneWhoHasAskedMissesNothingHoweverBusy": [.demand, .reentrancy],
         "addsTheDemandReturnedForAValue": .demand,
         "theCompletionComesAfterTheValues": [.demand, .finish, .failure],
-        "anEndWithoutValuesNeedsNoDemand": [.finish, .reentrancy],
+        "anEndWithoutValuesNeedsNoDemandButComesAfterTheSubscription": [.finish, .reentrancy],
         "cancellingFromWithinAValueTakesEffectAtOnce": [.normal, .demand, .finish, .cancel, .reentrancy],
         "feedsItselfAMillionTimesOnAConstantStack": .cancel,
         "asksItsSourcesForEverythingAndCancelsThem": [.demand, .finish, .cancel],
         "keepsNoMoreThanItsSize": [.finish, .cancel],
         "releasesEverything": [.finish, .failure, .cancel, .reentrancy, .lifecycle],
-        "whileManyThreadsSendEverySubscriberGetsAGaplessStream": [.normal, .demand, .finish, .race],
+        "whileManyThreadsSendAllGetTheSameOrderAndWhoAsksForEverythingMissesNothing": [
+          .normal, .demand, .finish, .race,
+        ],
         "requestsAndValuesFromDifferentThreadsLoseNothing": [.demand, .race],
       ]),
     Coverage(
