@@ -35,7 +35,9 @@ private final class AssignToPublished<Value>: Subscriber, Cancellable {
   }
 
   func receive(_ input: Value) -> Subscribers.Demand {
-    store?.set(input)
+    if lock.withLock({ subscription != nil }) {
+      store?.set(input)
+    }
     return .none
   }
 

@@ -29,7 +29,7 @@ extension Publishers {
           connecting = generation
         }
       }
-      upstream.subscribe(AutoconnectSubscriber(downstream: subscriber) { [self] in leave() })
+      upstream.subscribe(AutoconnectSubscriber(parent: self, downstream: subscriber) { [self] in leave() })
       if let connecting {
         connect(connecting)
       }
@@ -68,12 +68,14 @@ extension Publishers {
 struct AutoconnectSubscriber<Input, Failure, Downstream: Subscriber>: Subscriber, CustomStringConvertible,
   CustomReflectable, CustomPlaygroundDisplayConvertible
 where Downstream.Input == Input, Downstream.Failure == Failure {
+  @usableFromInline let parent: AnyObject  // for the mirror
   @usableFromInline let downstream: Downstream
   @usableFromInline let leave: () -> Void
   @usableFromInline let combineIdentifier = CombineIdentifier()
 
   @inlinable
-  init(downstream: Downstream, leave: @escaping () -> Void) {
+  init(parent: AnyObject, downstream: Downstream, leave: @escaping () -> Void) {
+    self.parent = parent
     self.downstream = downstream
     self.leave = leave
   }
@@ -95,7 +97,10 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
 
   @usableFromInline var description: String { "Autoconnect" }
 
-  @usableFromInline var customMirror: Mirror { Mirror(self, children: EmptyCollection()) }
+  @usableFromInline var customMirror: Mirror {
+    let children: [Mirror.Child] = [("parent", parent), ("downstream", downstream)]
+    return Mirror(self, children: children)
+  }
 
   @usableFromInline var playgroundDescription: Any { description }
 }

@@ -66,7 +66,7 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
 
   @usableFromInline
   func receive(completion: Subscribers.Completion<Failure>) {
-    if link.complete() {
+    if link.complete() || link.completeEarly() {
       downstream.receive(completion: completion)
     }
   }

@@ -46,7 +46,7 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
   @usableFromInline
   init(downstream: Downstream) {
     self.downstream = downstream
-    link = SuccessionLink("DropUntilOutput", downstream: downstream, acceptsNone: true)
+    link = SuccessionLink("DropUntilOutput", acceptsNone: true)
   }
 
   @usableFromInline

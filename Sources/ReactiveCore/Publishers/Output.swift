@@ -40,6 +40,7 @@ struct OutputStage<Input, Errors: ErrorRule>: Stage {
   @usableFromInline var toPass: Int
 
   @inlinable static var isStrict: Bool { false }
+  @inlinable static var acceptsNone: Bool { true }
 
   @inlinable
   init(_ range: CountableRange<Int>) {

@@ -56,7 +56,7 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
   @usableFromInline
   init(downstream: Downstream) {
     self.downstream = downstream
-    link = SuccessionLink("PrefixUntilOutput", downstream: downstream, acceptsNone: true)
+    link = SuccessionLink("PrefixUntilOutput", acceptsNone: true)
   }
 
   @usableFromInline
@@ -101,7 +101,8 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
   func receive(completion: Subscribers.Completion<Failure>) {
     let (wasOpen, _, companion) = link.end()
     companion?.cancel()
-    if wasOpen {
+    // Without a subscription downstream cannot be told.
+    if wasOpen, marks.load(ordering: .acquiring) & Mark.announced != 0 {
       downstream.receive(completion: completion)
     }
   }

@@ -21,7 +21,7 @@ extension Publishers {
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Never {
       let output = output
       let inner = SuccessionSubscriber<Output, Upstream.Failure, Just<Output>, S>(
-        "ReplaceError", downstream: subscriber, waitsForUpstream: false,
+        "ReplaceError", downstream: subscriber, waitsForUpstream: false, isStrict: false,
         successor: { completion, _ in
           switch completion {
           case .finished: .end(.finished)

@@ -54,7 +54,7 @@ where
     self.upstream = upstream
     self.downstream = downstream
     if let retries, retries >= 0 { remaining = retries }
-    link = SuccessionLink("Retry", downstream: downstream, acceptsNone: true)
+    link = SuccessionLink("Retry", acceptsNone: true)
   }
 
   @usableFromInline

@@ -65,7 +65,7 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
     guard delivery.isOpen else { return .none }
     let now = scheduler.now
     var dropped: Input?
-    var earliest = now
+    var previous: Context.SchedulerTimeType?
     let mustSchedule = delivery.lock.withLock {
       guard delivery.phase == .open else { return false }
       if pending != nil {
@@ -78,15 +78,15 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
       guard delivery.demand > .none else { return false }
       delivery.demand -= 1
       pending = input
-      if let lastDelivery { earliest = Swift.max(now, lastDelivery.advanced(by: interval)) }
+      previous = lastDelivery
       return true
     }
     withExtendedLifetime(dropped) {}
     if mustSchedule {
-      if earliest == now {
-        scheduler.schedule { self.deliver() }
-      } else {
+      if let earliest = previous?.advanced(by: interval), now < earliest {
         scheduler.schedule(after: earliest) { self.deliver() }
+      } else {
+        scheduler.schedule { self.deliver() }
       }
     }
     return .none

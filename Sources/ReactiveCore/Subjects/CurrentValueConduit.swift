@@ -26,7 +26,7 @@ final class CurrentValueConduit<Output, Failure: Error>: RosterMember, Subscript
   private var demand = Subscribers.Demand.none
   private var isStale = true  // the current value is not delivered
   private var isDelivering = false
-  private var waiting: [(value: Output, version: UInt64)] = []  // paid for, come while delivering
+  private var waiting = RingBuffer<(value: Output, version: UInt64)>()  // paid for, come while delivering
   private var completion: Subscribers.Completion<Failure>?
   private var isCompletionDelivered = false
   private var isOpen = false
@@ -127,8 +127,8 @@ final class CurrentValueConduit<Output, Failure: Error>: RosterMember, Subscript
     lock.withLock {
       demand += more
       subject = self.subject
-      if subject != nil, !waiting.isEmpty {
-        next = waiting.removeFirst()
+      if subject != nil, let first = waiting.popFirst() {
+        next = first
       } else if subject != nil, isStale, demand > .none {
         demand -= 1
         isStale = false
@@ -201,7 +201,7 @@ final class CurrentValueConduit<Output, Failure: Error>: RosterMember, Subscript
   @usableFromInline
   func cancel() {
     var subject: Parent?
-    var waiting: [(value: Output, version: UInt64)] = []
+    var waiting = RingBuffer<(value: Output, version: UInt64)>()
     lock.withLock {
       swap(&subject, &self.subject)
       swap(&waiting, &self.waiting)

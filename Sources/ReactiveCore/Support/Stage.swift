@@ -23,12 +23,16 @@ protocol Stage<Input, Output, Errors> {
   /// Whether calls that come before the subscription stop the program, and the mirror shows downstream.
   static var isStrict: Bool { get }
 
+  /// Whether a request for nothing passes, instead of stopping the program.
+  static var acceptsNone: Bool { get }
+
   /// Decides on one value. Calls never overlap. If it throws, upstream is cancelled and downstream gets the error.
   mutating func receive(_ input: Input) throws -> Verdict<Output>
 }
 
 extension Stage {
   @inlinable static var isStrict: Bool { true }
+  @inlinable static var acceptsNone: Bool { false }
 }
 
 /// The subscriber of an operator of the filter family.
@@ -52,7 +56,8 @@ where
   init(_ name: StaticString, _ stage: S, downstream: Downstream) {
     self.stage = stage
     self.downstream = downstream
-    link = UpstreamLink(name, downstream: downstream, isStrict: S.isStrict)
+    link = UpstreamLink(
+      name, downstream: downstream, isStrict: S.isStrict, acceptsNone: S.acceptsNone)
   }
 
   @inlinable

@@ -23,6 +23,7 @@ where Next.Output == Input, Downstream.Input == Input {
   @usableFromInline let link: SuccessionLink<Downstream>
   @usableFromInline @exclusivity(unchecked) var isEmpty = true  // used by one value at a time
   @usableFromInline let waitsForUpstream: Bool
+  private let isStrict: Bool
   private let name: StaticString
   private let successor: Successor
   private let convert: (Next.Failure) -> Downstream.Failure
@@ -35,31 +36,33 @@ where Next.Output == Input, Downstream.Input == Input {
   ///   - name: The operator's name in descriptions.
   ///   - waitsForUpstream: Whether downstream gets its subscription when upstream gives one; otherwise `announce()` is to be
   ///     called.
+  ///   - isStrict: Whether a value that comes before the subscription stops the program, and the mirror shows downstream.
   ///   - successor: Decides on the completion of upstream.
   ///   - convert: The error that downstream gets for one of the other publisher.
   @usableFromInline
   init(
-    _ name: StaticString, downstream: Downstream, waitsForUpstream: Bool = true,
+    _ name: StaticString, downstream: Downstream, waitsForUpstream: Bool = true, isStrict: Bool = true,
     successor: @escaping Successor, convert: @escaping (Next.Failure) -> Downstream.Failure
   ) {
     self.name = name
     self.downstream = downstream
     self.waitsForUpstream = waitsForUpstream
+    self.isStrict = isStrict
     self.successor = successor
     self.convert = convert
     isAnnounced = waitsForUpstream
-    link = SuccessionLink(name, downstream: downstream)
+    link = SuccessionLink(name, reflecting: isStrict ? downstream : nil)
   }
 
   /// The same, where errors of the other publisher pass as they are.
   @usableFromInline
   convenience init(
-    _ name: StaticString, downstream: Downstream, waitsForUpstream: Bool = true,
+    _ name: StaticString, downstream: Downstream, waitsForUpstream: Bool = true, isStrict: Bool = true,
     successor: @escaping Successor
   ) where Next.Failure == Downstream.Failure {
     self.init(
-      name, downstream: downstream, waitsForUpstream: waitsForUpstream, successor: successor,
-      convert: { $0 })
+      name, downstream: downstream, waitsForUpstream: waitsForUpstream, isStrict: isStrict,
+      successor: successor, convert: { $0 })
   }
 
   /// Gives downstream its subscription, and the completion, should that have come.
@@ -109,7 +112,7 @@ where Next.Output == Input, Downstream.Input == Input {
   /// Ignores a value that comes after the end. One that comes before the beginning stops the program.
   @usableFromInline
   func ignore() -> Subscribers.Demand {
-    if link.isAwaitingFirst, waitsForUpstream {
+    if link.isAwaitingFirst, isStrict {
       violation("Received value before receiving subscription")
     }
     return .none
@@ -117,10 +120,7 @@ where Next.Output == Input, Downstream.Input == Input {
 
   @usableFromInline
   func receive(completion: Subscribers.Completion<Failure>) {
-    if link.isAwaitingFirst, waitsForUpstream {
-      violation("Received completion before receiving subscription")
-    }
-    guard link.advance(from: 0) else { return }
+    guard link.advance(from: 0, evenIfAwaiting: !waitsForUpstream) else { return }
     switch successor(completion, isEmpty) {
     case .end(let completion): finish(completion)
     case .next(let publisher): publisher.subscribe(SuccessorSubscriber(parent: self))

@@ -25,13 +25,18 @@ final class SuccessionLink<Downstream>: Subscription, CustomStringConvertible, C
   private var hasCompanion = false  // guarded by the lock
   private var downstream: Downstream?  // guarded by the lock; for the mirror alone
   private let name: StaticString
+  private let isReflecting: Bool
   private let acceptsNone: Bool
 
-  /// - Parameter acceptsNone: Whether a request for nothing is passed on; otherwise it stops the program.
+  /// - Parameters:
+  ///   - name: The description.
+  ///   - downstream: What the mirror shows, beside the demand; if nil, the mirror is empty.
+  ///   - acceptsNone: Whether a request for nothing is passed on; otherwise it stops the program.
   @usableFromInline
-  init(_ name: StaticString, downstream: Downstream, acceptsNone: Bool = false) {
+  init(_ name: StaticString, reflecting downstream: Downstream? = nil, acceptsNone: Bool = false) {
     self.name = name
     self.downstream = downstream
+    isReflecting = downstream != nil
     self.acceptsNone = acceptsNone
   }
 
@@ -95,15 +100,19 @@ final class SuccessionLink<Downstream>: Subscription, CustomStringConvertible, C
 
   /// Lets go of the upstream attached, which has completed, and expects the next.
   ///
+  /// - Parameters:
+  ///   - number: The upstream; any if nil.
+  ///   - evenIfAwaiting: Whether it may have completed without a subscription.
   /// - Returns: Whether it was attached, so that the caller is to bring the next.
   @usableFromInline
-  func advance(from number: Int? = nil) -> Bool {
+  func advance(from number: Int? = nil, evenIfAwaiting: Bool = false) -> Bool {
     var upstream: (any Subscription)?
     let isOurs = lock.withLock {
       let place = place.load(ordering: .relaxed)
-      guard place >= 0, place % 2 == 1, number == nil || place == 2 * number! + 1 else { return false }
+      guard place >= 0, place % 2 == 1 || evenIfAwaiting, number == nil || place / 2 == number!
+      else { return false }
       swap(&upstream, &self.upstream)
-      self.place.store(place + 1, ordering: .releasing)
+      self.place.store((place | 1) + 1, ordering: .releasing)
       return true
     }
     withExtendedLifetime(upstream) {}
@@ -202,6 +211,7 @@ final class SuccessionLink<Downstream>: Subscription, CustomStringConvertible, C
   @usableFromInline var description: String { name.description }
 
   @usableFromInline var customMirror: Mirror {
+    guard isReflecting else { return Mirror(self, children: EmptyCollection()) }
     let downstream = lock.withLock { self.downstream }
     let demand = DemandWord.demand(outstanding.load(ordering: .relaxed))
     return Mirror(self, children: [("downstream", downstream as Any), ("demand", demand)])

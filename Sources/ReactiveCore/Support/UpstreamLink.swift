@@ -27,6 +27,7 @@ final class UpstreamLink<Downstream>: Subscription, CustomStringConvertible, Cus
   private var downstream: Downstream?  // guarded by the lock; for the mirror alone
   private let name: StaticString
   @usableFromInline let isStrict: Bool
+  private let acceptsNone: Bool
 
   /// A link that waits for its subscription.
   ///
@@ -35,11 +36,13 @@ final class UpstreamLink<Downstream>: Subscription, CustomStringConvertible, Cus
   ///   - downstream: What the mirror shows.
   ///   - isStrict: Whether the program is stopped by what comes before the subscription. Otherwise values and completions are
   ///     ignored and requests are kept for later, and the mirror is empty: Combine's operators are of either kind.
+  ///   - acceptsNone: Whether a request for nothing passes, instead of stopping the program.
   @usableFromInline
-  init(_ name: StaticString, downstream: Downstream, isStrict: Bool = true) {
+  init(_ name: StaticString, downstream: Downstream, isStrict: Bool = true, acceptsNone: Bool = false) {
     self.name = name
     self.downstream = isStrict ? downstream : nil
     self.isStrict = isStrict
+    self.acceptsNone = acceptsNone
   }
 
   /// Takes the subscription, unless there was one or the stream has ended, in which case it is cancelled.
@@ -86,6 +89,18 @@ final class UpstreamLink<Downstream>: Subscription, CustomStringConvertible, Cus
     return end() != nil
   }
 
+  /// Ends the stream because upstream has completed before it gave a subscription.
+  ///
+  /// - Returns: Whether none has come, so that downstream, if it has its own, must be told.
+  @usableFromInline
+  func completeEarly() -> Bool {
+    lock.withLock {
+      guard phase.load(ordering: .relaxed) == Phase.awaiting else { return false }
+      phase.store(Phase.ended, ordering: .releasing)
+      return true
+    }
+  }
+
   /// Ends the stream because the operator has decided so, and cancels upstream.
   ///
   /// - Returns: Whether it was open, so that downstream must be told.
@@ -109,7 +124,9 @@ final class UpstreamLink<Downstream>: Subscription, CustomStringConvertible, Cus
 
   @usableFromInline
   func request(_ demand: Subscribers.Demand) {
-    demand.assertNonZero()
+    if !acceptsNone {
+      demand.assertNonZero()
+    }
     if isStrict, phase.load(ordering: .acquiring) == Phase.awaiting {
       violation("Received request before sending subscription")
     }

@@ -78,4 +78,14 @@ import Testing
     }
     #expect(isReleased)
   }
+
+  @Test func ignoresValuesAfterTheEnd() {
+    let source = ManualPublisher<Int, Never>()
+    let model = Model()
+    source.assign(to: &model.$state)
+    source.send(1)
+    source.send(completion: .finished)
+    source.send(2)
+    #expect(model.state == 1)
+  }
 }

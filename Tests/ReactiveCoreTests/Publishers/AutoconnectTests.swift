@@ -70,4 +70,24 @@ import Testing
   @Test func releasesEverything() {
     expectEverythingReleased { $0.multicast(subject: PassthroughSubject()).autoconnect() }
   }
+
+  @Test func showsItselfAndDownstreamInTheMirrorOfItsSubscriber() {
+    let source = ManualPublisher<Int, Oops>()
+    let autoconnect = Unconnected(source: source).autoconnect()
+    autoconnect.subscribe(TrackingSubscriber<Int, Oops>())
+    let children = source.subscriber?.customMirror.children.map { $0 } ?? []
+    #expect(children.map(\.label) == ["parent", "downstream"])
+    #expect(children.first?.value as AnyObject === autoconnect)
+  }
+
+  /// A connectable publisher that shows a test its subscriber.
+  struct Unconnected: ConnectablePublisher {
+    typealias Output = Int
+    typealias Failure = Oops
+    let source: ManualPublisher<Int, Oops>
+    func receive<S: Subscriber>(subscriber: S) where S.Input == Int, S.Failure == Oops {
+      source.subscribe(subscriber)
+    }
+    func connect() -> any Cancellable { AnyCancellable {} }
+  }
 }

@@ -150,9 +150,6 @@ import Testing
     await #expect(processExitsWith: .failure) {
       Rig(subscribesAtOnce: false) { $0.catch { _ in Just(1) } }.source.send(1)
     }
-    await #expect(processExitsWith: .failure) {
-      Rig(subscribesAtOnce: false) { $0.catch { _ in Just(1) } }.source.send(completion: .failure(Oops()))
-    }
   }
 
   @Test func requestsMayRaceWithTheHandover() async {
@@ -172,5 +169,17 @@ import Testing
       let expected = [.subscription("Catch")] + (0..<100).map { Happening.value($0) } + [.finished]
       #expect(subscriber.value.history.events == expected)
     }
+  }
+
+  @Test func ignoresACompletionThatComesBeforeTheSubscription() {
+    let rig = Rig(demand: .max(1), subscribesAtOnce: false) {
+      $0.catch { _ in Just(2).setFailureType(to: Oops.self) }
+    }
+    rig.source.send(completion: .failure(Oops()))
+    rig.source.send(completion: .finished)
+    #expect(rig.take() == [])
+    rig.source.sendSubscription()
+    rig.source.send(completion: .failure(Oops()))
+    #expect(rig.take() == [.subscription("Catch"), .requested(.max(1)), .value(2), .finished])
   }
 }

@@ -54,4 +54,19 @@ import Testing
       Just(1).eraseToAnyPublisher().dropFirst(-1).subscribe(TrackingSubscriber<Int, Never>())
     }
   }
+
+  @Test func aFinishThatComesBeforeTheSubscriptionPassesOnce() {
+    let rig = Rig(demand: .max(1), subscribesAtOnce: false) { $0.dropFirst(4) }
+    rig.source.send(completion: .finished)
+    rig.source.send(completion: .failure(Oops()))
+    rig.source.sendSubscription()
+    rig.source.send(1)
+    #expect(rig.take() == [.subscription("Drop"), .finished, .cancelled])
+  }
+
+  @Test func theGreatestCountAndDemandAddUpToUnlimited() {
+    let rig = Rig(demand: .max(.max)) { $0.dropFirst(.max) }
+    rig.subscription.request(.max(.max))
+    #expect(rig.take() == [.subscription("Drop"), .requested(.unlimited), .requested(.max(.max))])
+  }
 }

@@ -122,4 +122,29 @@ import Testing
     #expect(subscriber.history.events == [.subscription("Multicast"), .value(1)])
     connection.cancel()
   }
+
+  @Test func ignoresWhatASubjectSendsBeforeTheSubscription() {
+    let subject = ManualSubject()
+    subject.source.subscribesAtOnce = false
+    let multicast = PassthroughSubject<Int, Oops>().multicast(subject: subject)
+    let subscriber = TrackingSubscriber<Int, Oops>(.max(1))
+    multicast.subscribe(subscriber)
+    #expect(subject.source.send(1) == .none)
+    subject.source.send(completion: .finished)
+    subject.source.sendSubscription()
+    subject.source.send(2)
+    #expect(
+      subscriber.history.take() + subject.source.history.take() == [
+        .subscription("Multicast"), .value(2), .requested(.max(1)),
+      ])
+    #expect(subject.source.subscriber?.customMirror.children.isEmpty == true)
+    #expect(Mirror(reflecting: subscriber.subscription!).children.isEmpty)
+  }
+
+  @Test func aRequestForNothingPasses() {
+    let subject = ManualSubject()
+    let subscriber = TrackingSubscriber<Int, Oops>(Subscribers.Demand.none)
+    PassthroughSubject<Int, Oops>().multicast(subject: subject).subscribe(subscriber)
+    #expect(subject.source.history.take() == [.requested(.none)])
+  }
 }

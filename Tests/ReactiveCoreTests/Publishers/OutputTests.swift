@@ -73,6 +73,11 @@ import Testing
       _ = Publishers.Output(upstream: Just(1), range: -1..<2)
     }
   }
+
+  @Test func aRequestForNothingPasses() {
+    let rig = Rig(demand: Subscribers.Demand.none) { $0.prefix(1) }
+    #expect(rig.take() == [.subscription("Output"), .requested(.none)])
+  }
 }
 
 extension Just {

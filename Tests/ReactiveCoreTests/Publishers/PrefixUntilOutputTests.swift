@@ -119,4 +119,13 @@ import Testing
       #expect(events == [.subscription("PrefixUntilOutput")] + passed + [.finished])
     }
   }
+
+  @Test func aFinishWithoutASubscriptionIsNotPassedOnButCancelsTheOther() {
+    let other = ManualPublisher<Int, Never>()
+    let rig = Rig(subscribesAtOnce: false) { $0.prefix(untilOutputFrom: other) }
+    rig.source.send(completion: .finished)
+    rig.source.sendSubscription()
+    #expect(rig.take() == [.cancelled])
+    #expect(other.history.take() == [.requested(.max(1)), .cancelled])
+  }
 }

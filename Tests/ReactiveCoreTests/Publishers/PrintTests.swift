@@ -134,4 +134,17 @@ private final class Flag {
     #expect(
       sheet.take() == ["receive subscription: (Manual)", "receive value: (1)", "request max: (2)"])
   }
+
+  @Test func printsWhatComesBeforeTheSubscriptionAndIgnoresIt() {
+    let sheet = Sheet()
+    let rig = Rig(demand: Subscribers.Demand.none, subscribesAtOnce: false) { $0.print(to: sheet) }
+    rig.source.send(1)
+    rig.source.send(completion: .finished)
+    rig.source.sendSubscription()
+    #expect(rig.take() == [.subscription("Print"), .requested(.none)])
+    #expect(
+      sheet.take() == [
+        "receive value: (1)", "receive finished", "receive subscription: (Manual)", "request max: (0)",
+      ])
+  }
 }

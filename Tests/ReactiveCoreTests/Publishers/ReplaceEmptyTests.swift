@@ -71,4 +71,21 @@ import Testing
     #expect(publisher.replaceEmpty(with: 1) == publisher.replaceEmpty(with: 1))
     #expect(publisher.replaceEmpty(with: 1) != publisher.replaceEmpty(with: 2))
   }
+
+  @Test func ignoresWhatComesBeforeTheSubscription() {
+    let rig = Rig(subscribesAtOnce: false) { $0.replaceEmpty(with: 42) }
+    #expect(rig.source.send(1) == .none)
+    rig.source.send(completion: .finished)
+    #expect(rig.take() == [])
+    rig.source.sendSubscription()
+    #expect(rig.take() == [.subscription("ReplaceEmpty"), .requested(.unlimited)])
+    rig.source.send(completion: .finished)
+    #expect(rig.take() == [.value(42), .finished])
+  }
+
+  @Test func showsNothingInItsMirror() {
+    let rig = Rig { $0.replaceEmpty(with: 42) }
+    #expect(Mirror(reflecting: rig.subscription).children.isEmpty)
+    #expect(rig.source.subscriber?.customMirror.children.isEmpty == true)
+  }
 }

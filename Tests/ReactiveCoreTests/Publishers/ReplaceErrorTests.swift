@@ -84,4 +84,21 @@ import Testing
       Rig(demand: nil) { $0.replaceError(with: 1) }.subscription.request(.none)
     }
   }
+
+  @Test func aCompletionPassesWithoutASubscription() {
+    for completion in [Subscribers.Completion<Oops>.finished, .failure(Oops())] {
+      let rig = Rig(demand: .max(1), subscribesAtOnce: false) { $0.replaceError(with: 42) }
+      rig.source.send(completion: completion)
+      rig.source.send(completion: .finished)
+      rig.source.sendSubscription()
+      let replacement: [Happening] = completion == .finished ? [] : [.value(42)]
+      #expect(rig.take() == [.subscription("ReplaceError")] + replacement + [.finished, .cancelled])
+    }
+  }
+
+  @Test func showsNothingInItsMirror() {
+    let rig = Rig { $0.replaceError(with: 42) }
+    #expect(Mirror(reflecting: rig.subscription).children.isEmpty)
+    #expect(rig.source.subscriber?.customMirror.children.isEmpty == true)
+  }
 }

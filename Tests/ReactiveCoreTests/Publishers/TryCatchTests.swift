@@ -50,4 +50,14 @@ import Testing
     expectEverythingReleased { $0.tryCatch { _ in Just(1) } }
     expectEverythingReleased { $0.tryCatch { (_: Oops) -> Just<Int> in throw Oops() } }
   }
+
+  @Test func ignoresACompletionThatComesBeforeTheSubscription() {
+    let rig = Rig(demand: .max(1), subscribesAtOnce: false) { $0.tryCatch { _ in Just(2) } }
+    rig.source.send(completion: .failure(Oops()))
+    rig.source.send(completion: .finished)
+    #expect(rig.take() == [])
+    rig.source.sendSubscription()
+    rig.source.send(completion: .failure(Oops()))
+    #expect(rig.take() == [.subscription("TryCatch"), .requested(.max(1)), .value(2), .finished])
+  }
 }
