@@ -13,7 +13,7 @@
 ///
 /// The property may be read and set from any thread. A value set while another is being published, by a
 /// subscriber or by another thread, takes effect at once and is published right after the other by whoever is
-/// publishing; so the value set last remains.
+/// publishing; so the value set last remains, unlike in Combine. Unlike there, copies of the wrapper share their state.
 @propertyWrapper
 public struct Published<Value> {
   let store: PublishedStore<Value>

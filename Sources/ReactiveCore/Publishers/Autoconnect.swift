@@ -144,6 +144,8 @@ final class AutoconnectSubscription: Subscription, CustomStringConvertible, Cust
 
 extension ConnectablePublisher {
   /// Connects for the first subscriber and disconnects when the last one has cancelled.
+  ///
+  /// Unlike Combine, it connects once even if another subscribes from within the subscription of the first.
   @inlinable
   public func autoconnect() -> Publishers.Autoconnect<Self> {
     Publishers.Autoconnect(upstream: self)

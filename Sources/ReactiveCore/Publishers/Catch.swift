@@ -38,7 +38,8 @@ extension Publisher {
   /// Goes on with another publisher when this one fails.
   ///
   /// What was asked for and not delivered by then is asked of the other publisher. Cancelling cancels
-  /// whichever of the two is under way. If the other one fails, the stream fails with its error.
+  /// whichever of the two is under way. If the other one fails, the stream fails with its error. Unlike in Combine, a value that
+  /// was not asked for does not stop the program.
   ///
   /// - Parameter handler: Makes the other publisher. Called once at most.
   @inlinable

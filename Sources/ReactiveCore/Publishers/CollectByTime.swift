@@ -216,10 +216,12 @@ extension Publisher {
   ///
   /// The arrays and the completion are delivered on the strategy's scheduler. An interval in which nothing came delivers nothing.
   /// Values that come while downstream has asked for nothing are kept. When upstream finishes, what is left is delivered,
-  /// once asked for, and then the finish; when it fails, what is left is forgotten.
+  /// once asked for, and then the finish; when it fails, what is left is forgotten. Unlike Combine, nothing is delivered that was
+  /// not asked for.
   ///
   /// With `byTime`, upstream is asked for one value with each request, and for another with each value. With `byTimeOrCount`, it
-  /// is asked for as many values as the arrays asked for hold, and arrays that are full don't wait for the end of the interval.
+  /// is asked for as many values as the arrays asked for hold, and arrays that are full don't wait for the end of the interval,
+  /// which they leave as it is.
   ///
   /// - Parameters:
   ///   - strategy: When arrays are delivered. A count must be at least one.

@@ -163,7 +163,8 @@ extension Publisher {
 
   /// Delivers the values of another publisher after those of this one; the other is subscribed to when this one has finished.
   ///
-  /// What is asked for and not delivered by the first is asked of the second. If the first fails, so does the whole.
+  /// What is asked for and not delivered by the first is asked of the second. If the first fails, so does the whole. Unlike in
+  /// Combine, a value that was not asked for is ignored and does not stop the program.
   @inlinable
   public func append<P: Publisher>(_ publisher: P) -> Publishers.Concatenate<Self, P>
   where P.Output == Output, P.Failure == Failure {

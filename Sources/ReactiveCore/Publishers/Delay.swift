@@ -113,7 +113,8 @@ extension Publisher {
   /// Delivers values and completion some time later, in order.
   ///
   /// The subscription is delivered on the scheduler too, without delay. Requests and cancellation pass upstream on the thread they
-  /// come from. What waits when downstream cancels is let go of at once.
+  /// come from. What waits when downstream cancels is let go of at once. Unlike in Combine, a completion that is due before the
+  /// subscription has been delivered follows it.
   ///
   /// - Parameters:
   ///   - interval: How much later. Nothing is delivered earlier than that.

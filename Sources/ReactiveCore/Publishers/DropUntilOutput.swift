@@ -133,7 +133,7 @@ where Downstream.Input == UpstreamInput, Downstream.Failure == Failure {
 }
 
 extension Publisher {
-  /// Drops values until another publisher delivers one, which is then cancelled.
+  /// Drops values until another publisher delivers one, which is then cancelled, unlike in Combine.
   ///
   /// The other publisher is subscribed to first and asked for one value. Requests are passed to this
   /// publisher at once; values dropped count as delivered. If the other publisher ends without a value, the

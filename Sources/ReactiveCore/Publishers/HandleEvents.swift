@@ -145,6 +145,8 @@ where
 extension Publisher {
   /// Calls functions as the stream goes by.
   ///
+  /// Unlike Combine, downstream gets its subscription when upstream has given one, and never anything after the end.
+  ///
   /// - Parameters:
   ///   - receiveSubscription: Gets the subscription.
   ///   - receiveOutput: Gets each value, before downstream does.

@@ -1,7 +1,7 @@
 extension Publishers {
   /// Passes on what any number of publishers of one type deliver, as it comes.
   ///
-  /// Without publishers it finishes at once.
+  /// Unlike Combine, which then never finishes, it finishes at once if there are no publishers.
   public struct MergeMany<Upstream: Publisher>: Publisher {
     public typealias Output = Upstream.Output
     public typealias Failure = Upstream.Failure

@@ -3,7 +3,8 @@ extension Publisher {
   ///
   /// Finishes when all have finished; fails, and cancels the others, when one fails. Downstream gets one value at a time, also when they come
   /// from several threads; values of one upstream stay in order. Unless everything is asked for, each upstream is asked for
-  /// one value at a time, and for another when that has been delivered.
+  /// one value at a time, and for another when that has been delivered. Unlike in Combine, values that wait are delivered in the
+  /// order in which they came.
   @inlinable
   public func merge<B: Publisher<Output, Failure>>(with other: B) -> Publishers.Merge<Self, B> {
     Publishers.Merge(self, other)

@@ -174,7 +174,8 @@ extension Publisher {
   ///
   /// The other publisher is subscribed to first and asked for one value. If it ends without one, values go on
   /// to pass. When it delivers on one thread while a value is passed on by another, the stream finishes right
-  /// after that value.
+  /// after that value. Unlike Combine, this cancels the other publisher once it has delivered, and downstream always gets a
+  /// subscription before the finish.
   @inlinable
   public func prefix<P: Publisher>(
     untilOutputFrom publisher: P

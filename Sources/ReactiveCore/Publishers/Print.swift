@@ -164,7 +164,8 @@ extension Publisher {
   ///     request max: (2) (synchronous)
   ///     receive finished
   ///
-  /// Lines are written whole, one at a time for each subscriber.
+  /// Lines are written whole, one at a time for each subscriber. What comes after the end is reported as well, but unlike in
+  /// Combine not passed on.
   ///
   /// - Parameters:
   ///   - prefix: What each line begins with, before a colon; if empty, there is no colon either.

@@ -206,7 +206,8 @@ extension Publisher {
   /// Delivers subscription, values and completion to downstream on a scheduler.
   ///
   /// Requests and cancellation pass upstream on the thread they come from. Values that wait when downstream cancels are not
-  /// delivered any more.
+  /// delivered any more. Unlike Combine, an upstream that completes at once does not keep the subscription from being delivered,
+  /// and values that wait share one function on the scheduler.
   ///
   /// - Parameters:
   ///   - scheduler: Where downstream is called. It may run functions concurrently; downstream gets one value at a time all the same.

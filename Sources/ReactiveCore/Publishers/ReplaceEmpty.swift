@@ -41,7 +41,7 @@ extension Publishers.ReplaceEmpty: Sendable where Upstream: Sendable, Upstream.O
 extension Publisher {
   /// Delivers a value if this publisher finishes without one. The value waits until it is asked for.
   ///
-  /// Upstream is asked for exactly what downstream asks for.
+  /// Unlike Combine, which asks upstream for everything, this asks for exactly what downstream asks for.
   @inlinable
   public func replaceEmpty(with output: Output) -> Publishers.ReplaceEmpty<Self> {
     Publishers.ReplaceEmpty(upstream: self, output: output)

@@ -41,7 +41,8 @@ extension Publishers.ReplaceError: Sendable where Upstream: Sendable, Upstream.O
 extension Publisher {
   /// Delivers a value in place of an error, then finishes.
   ///
-  /// The value waits until it is asked for, if no values are by the time of the error.
+  /// The value waits until it is asked for, if no values are by the time of the error. Unlike Combine, an upstream that completes
+  /// at once is not told of before downstream has its subscription.
   @inlinable
   public func replaceError(with output: Output) -> Publishers.ReplaceError<Self> {
     Publishers.ReplaceError(upstream: self, output: output)

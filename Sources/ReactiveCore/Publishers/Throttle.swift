@@ -140,8 +140,9 @@ extension Publisher {
   /// Delivers at most one value in each stretch of time, and forgets the others.
   ///
   /// Asks upstream for everything. The first value is delivered without delay; a later one as soon as the interval since the last
-  /// delivery is over. Values that come while downstream has asked for nothing are forgotten. When upstream ends, a value that
-  /// waits is delivered in its time, and the completion after it.
+  /// delivery is over. Values that come while downstream has asked for nothing are forgotten; but unlike in Combine, with `latest`
+  /// they take the place of one that waits and was asked for. When upstream ends, a value that waits is delivered in its time, and
+  /// the completion after it.
   ///
   /// - Parameters:
   ///   - interval: The least time between two deliveries.

@@ -117,7 +117,8 @@ extension Publisher {
   ///
   /// A request goes to both. Values that wait for their counterpart are kept, however many they are. Finishes, and cancels the
   /// other, as soon as one has finished and all its values have been paired; fails, and cancels the other, when one fails. Values
-  /// may come from several threads; downstream gets one pair at a time.
+  /// may come from several threads; downstream gets one pair at a time. Unlike Combine, which passes it on at once, a request made
+  /// while downstream gets a pair goes to both after that pair, so that the stack does not grow.
   @inlinable
   public func zip<P: Publisher>(_ other: P) -> Publishers.Zip<Self, P> where P.Failure == Failure {
     Publishers.Zip(self, other)

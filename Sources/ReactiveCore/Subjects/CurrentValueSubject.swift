@@ -6,7 +6,8 @@ import Synchronization
 /// than were sent misses those in between and gets the latest when it asks again. The functions may be called from any
 /// thread. Each subscriber gets its values one at a time, in the order in which they were sent. A value sent while another
 /// is being delivered is delivered right after it by whoever is delivering, so `send` may return before that has happened;
-/// ``value`` has changed by then in any case.
+/// ``value`` has changed by then in any case. Unlike in Combine, a subscriber that feeds its own subject does not make the stack
+/// grow.
 public final class CurrentValueSubject<Output, Failure: Error>: Subject {
   @usableFromInline typealias Conduit = CurrentValueConduit<Output, Failure>
 

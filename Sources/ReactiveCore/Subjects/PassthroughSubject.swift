@@ -5,7 +5,8 @@ import Synchronization
 /// A value goes to those subscribers that have asked for more than they got; the others miss it. The functions may be
 /// called from any thread. Each subscriber gets its values one at a time, in the order in which they were sent, all
 /// subscribers in the same order. A value sent while another is being delivered, by another thread or by a subscriber, is
-/// delivered right after it by whoever is delivering, so `send` may return before that has happened.
+/// delivered right after it by whoever is delivering, so `send` may return before that has happened. Unlike in Combine, where it
+/// is delivered from within `send`, a subscriber that feeds its own subject does not make the stack grow.
 public final class PassthroughSubject<Output, Failure: Error>: Subject {
   @usableFromInline typealias Conduit = PassthroughConduit<Output, Failure>
 

@@ -15,7 +15,7 @@ extension NotificationCenter {
   ///
   /// A notification that nobody has asked for by the time it is posted is missed. One that is posted while
   /// another is being delivered, by another thread or by the subscriber, is delivered right after it by
-  /// whoever is delivering.
+  /// whoever is delivering, and unlike in Combine not within the call that posts it.
   public struct Publisher: ReactiveCore.Publisher {
     public typealias Output = Notification
     public typealias Failure = Never

@@ -22,7 +22,7 @@ extension Timer {
   /// Delivers the current date at regular intervals, once connected.
   ///
   /// All subscribers share one timer. A date goes to those that have asked for more than they got; the
-  /// others miss it. Each has its own demand, and cancels for itself alone. Cancelling the connection stops
+  /// others miss it. Each has its own demand, unlike in Combine, and cancels for itself alone. Cancelling the connection stops
   /// the timer and detaches all subscribers without telling them; those that subscribe afterwards may be
   /// connected anew.
   public final class TimerPublisher: ConnectablePublisher {
