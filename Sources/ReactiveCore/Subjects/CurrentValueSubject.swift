@@ -24,7 +24,7 @@ public final class CurrentValueSubject<Output, Failure: Error>: Subject {
   @usableFromInline @exclusivity(unchecked) var version: UInt64 = 0
   @usableFromInline @exclusivity(unchecked) var isClosed = false
   private var completion: Subscribers.Completion<Failure>?
-  private var sources: [any Subscription] = []
+  private var sources = SubjectSources()
 
   /// A subject with a first value.
   @inlinable
@@ -33,7 +33,7 @@ public final class CurrentValueSubject<Output, Failure: Error>: Subject {
   }
 
   deinit {
-    for source in sources {
+    for source in sources.all {
       source.cancel()
     }
   }
@@ -46,7 +46,8 @@ public final class CurrentValueSubject<Output, Failure: Error>: Subject {
   }
 
   public func send(subscription: any Subscription) {
-    roster.lock.withLock { sources.append(subscription) }
+    let released = roster.lock.withLock { sources.append(subscription) }
+    withExtendedLifetime(released) {}
     subscription.request(.unlimited)
   }
 
@@ -111,7 +112,7 @@ public final class CurrentValueSubject<Output, Failure: Error>: Subject {
     case .completion(let completion):
       roster.tellAll { $0.finish(completion) }
       roster.removeAll()
-      var sources: [any Subscription] = []
+      var sources = SubjectSources()
       roster.lock.withLock { swap(&sources, &self.sources) }
     }
   }

@@ -15,23 +15,25 @@ public final class PassthroughSubject<Output, Failure: Error>: Subject {
   // Guarded by the roster's lock.
   @usableFromInline @exclusivity(unchecked) var isClosed = false
   @exclusivity(unchecked) private var completion: Subscribers.Completion<Failure>?
-  @exclusivity(unchecked) private var sources: [any Subscription] = []
+  @exclusivity(unchecked) private var sources = SubjectSources()
   @exclusivity(unchecked) private var hasDemand = false
 
   /// A subject without subscribers.
   public init() {}
 
   deinit {
-    for source in sources {
+    for source in sources.all {
       source.cancel()
     }
   }
 
   public func send(subscription: any Subscription) {
+    var released: [any Subscription] = []
     let hasDemand = roster.lock.withLock {
-      sources.append(subscription)
+      released = sources.append(subscription)
       return self.hasDemand
     }
+    withExtendedLifetime(released) {}
     if hasDemand {
       subscription.request(.unlimited)
     }
@@ -97,7 +99,7 @@ public final class PassthroughSubject<Output, Failure: Error>: Subject {
     case .completion(let completion):
       roster.tellAll { $0.finish(completion) }
       roster.removeAll()
-      var sources: [any Subscription] = []
+      var sources = SubjectSources()
       roster.lock.withLock { swap(&sources, &self.sources) }
     }
   }
@@ -107,7 +109,7 @@ public final class PassthroughSubject<Output, Failure: Error>: Subject {
     let sources: [any Subscription] = roster.lock.withLock {
       if hasDemand { return [] }
       hasDemand = true
-      return self.sources
+      return self.sources.all
     }
     for source in sources {
       source.request(.unlimited)

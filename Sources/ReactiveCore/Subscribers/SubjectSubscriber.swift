@@ -84,3 +84,40 @@ final class SubjectSubscriber<S: Subject>: Subscriber, Subscription, CustomStrin
 
   @usableFromInline var playgroundDescription: Any { description }
 }
+
+extension SubjectSubscriber: EndingSource {
+  var isOver: Bool { lock.withLock { subject == nil } }
+}
+
+/// A subscription that knows when it is of no more use.
+private protocol EndingSource: Subscription {
+  var isOver: Bool { get }
+}
+
+/// What a subject is fed by, until its deinit cancels it.
+///
+/// A shared publisher connects its subject anew each time that somebody subscribes after the last has left. So what has ended
+/// is removed now and then, whenever the list has doubled. The owner guards it with a lock.
+struct SubjectSources {
+  private(set) var all: [any Subscription] = []
+  private var limit = 8  // how many to have before the next cleaning
+
+  /// Adds one.
+  ///
+  /// - Returns: What has been removed, to be released outside the lock.
+  mutating func append(_ source: any Subscription) -> [any Subscription] {
+    all.append(source)
+    guard all.count > limit else { return [] }
+    var (open, over): ([any Subscription], [any Subscription]) = ([], [])
+    for source in all {
+      if let ending = source as? any EndingSource, ending.isOver {
+        over.append(source)
+      } else {
+        open.append(source)
+      }
+    }
+    all = open
+    limit = Swift.max(8, open.count * 2)
+    return over
+  }
+}

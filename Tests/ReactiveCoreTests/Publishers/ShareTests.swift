@@ -33,4 +33,24 @@ import Testing
   @Test func releasesEverything() {
     expectEverythingReleased { $0.share() }
   }
+
+  @Test func keepsNothingOfTheConnectionsOfThePast() {
+    /// Remembers who has subscribed, without holding on to them.
+    final class Registry: Publisher {
+      typealias Output = Int
+      typealias Failure = Never
+      struct Entry { weak var subscriber: AnyObject? }
+      var entries: [Entry] = []
+      func receive<S: Subscriber>(subscriber: S) where S.Input == Int, S.Failure == Never {
+        entries.append(Entry(subscriber: subscriber as AnyObject))
+        subscriber.receive(subscription: ManualSubscription())
+      }
+    }
+    let registry = Registry()
+    let shared = registry.share()
+    for _ in 1...1_000 { shared.sink { _ in }.cancel() }
+    #expect(registry.entries.count == 1_000)
+    #expect(registry.entries.count { $0.subscriber != nil } < 20)
+    withExtendedLifetime(shared) {}
+  }
 }

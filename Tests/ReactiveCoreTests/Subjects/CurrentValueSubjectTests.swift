@@ -213,4 +213,16 @@ import Testing
     #expect(isOrdered)
     cancellable.cancel()
   }
+
+  @Test func sourcesThatHaveNotEndedAreCancelledHoweverManyCameAndWent() {
+    var cancellations = 0
+    do {
+      let subject = CurrentValueSubject<Int, Never>(0)
+      subject.send(subscription: ManualSubscription(onCancel: { cancellations += 1 }))
+      for _ in 1...100 { PassthroughSubject<Int, Never>().subscribe(subject).cancel() }
+      subject.send(subscription: ManualSubscription(onCancel: { cancellations += 1 }))
+      #expect(cancellations == 0)
+    }
+    #expect(cancellations == 2)
+  }
 }
