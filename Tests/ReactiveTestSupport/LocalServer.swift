@@ -1,5 +1,9 @@
 import Foundation
 
+#if canImport(FoundationNetworking)
+  import FoundationNetworking
+#endif
+
 /// An HTTP server on a loopback port of the system's choice, for as long as the object lives.
 ///
 /// It answers one request per connection and records what happens.
@@ -86,5 +90,15 @@ package final class LocalServer: Sendable {
     // Whoever got an answer hangs up as well, but that is no news.
     while read(connection, &bytes, bytes.count) > 0 {}
     if answer(path) == nil { log.append(.hangUp(path: path)) }
+  }
+}
+
+extension URLSession {
+  /// A session that waits for an answer for longer than any test takes. When all tests run at a time one may be suspended for more
+  /// than the usual minute, and a request that is meant to hang must not fail meanwhile.
+  package static var patient: URLSession {
+    let configuration = URLSessionConfiguration.ephemeral
+    configuration.timeoutIntervalForRequest = 3_600
+    return URLSession(configuration: configuration)
   }
 }

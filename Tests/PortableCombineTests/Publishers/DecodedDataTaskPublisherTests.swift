@@ -40,7 +40,7 @@ import Testing
     }
   }
 
-  let session = URLSession(configuration: .ephemeral)
+  let session = URLSession.patient
 
   func serve() throws -> LocalServer {
     try LocalServer { path in

@@ -38,7 +38,7 @@ import Testing
     }
   }
 
-  let session = URLSession(configuration: .ephemeral)
+  let session = URLSession.patient
 
   @Test func nothingIsSentBeforeDemandAndAllSubscriptionsSendAnew() async throws {
     let server = try LocalServer { LocalServer.Answer("at \($0)") }
