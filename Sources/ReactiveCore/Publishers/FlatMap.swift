@@ -40,7 +40,7 @@ extension Publishers {
 ///
 /// Each child is asked for one value at a time, unless downstream has asked for everything. A value that comes while there is no
 /// demand, or while another is being delivered, waits in a queue; whoever is delivering works it off. So downstream gets one
-/// value at a time and the stack does not grow.
+/// thing at a time and the stack does not grow.
 @usableFromInline
 final class FlatMapSubscriber<Input, Failure, Child: Publisher, Downstream: Subscriber>: Subscriber,
   Subscription, CustomStringConvertible, CustomReflectable, CustomPlaygroundDisplayConvertible
@@ -53,16 +53,28 @@ where Child.Failure == Failure, Downstream.Input == Child.Output, Downstream.Fai
   /// Whether values from the outer stream are wanted. Written under the lock.
   @usableFromInline let isOpen = Atomic<Bool>(true)
 
+  @usableFromInline let gate = Gate()
+  /// Whether values need not be counted: everything is asked for. Set inside the gate, when nothing waits.
+  @usableFromInline let isUnlimited = Atomic<Bool>(false)
+  /// The place of a child that has ended, left for the next, which then needs no lock to get one; the table counts it as taken.
+  /// Put here under the lock, taken by the outer stream, which makes one call at a time.
+  @usableFromInline let spare = Atomic<UnsafeMutablePointer<ChildPlace>?>(nil)
+
+  /// Belongs to whoever is inside the gate.
+  @usableFromInline @exclusivity(unchecked) var downstream: Downstream?
+
   @usableFromInline let lock = Lock()
   // Guarded by the lock.
-  @usableFromInline @exclusivity(unchecked) var downstream: Downstream?
   @usableFromInline @exclusivity(unchecked) var outer: (any Subscription)?
   @usableFromInline @exclusivity(unchecked) var isConnected = false
   @usableFromInline @exclusivity(unchecked) var isOuterDone = false
   @usableFromInline @exclusivity(unchecked) var demand = Subscribers.Demand.none
   @usableFromInline @exclusivity(unchecked) var children = ChildTable()
   @usableFromInline @exclusivity(unchecked) var queue = RingBuffer<(value: Output, key: ChildKey)>()
-  @usableFromInline @exclusivity(unchecked) var isDelivering = false
+  /// How it ends, as soon as that is known.
+  @usableFromInline @exclusivity(unchecked) var terminal: Subscribers.Completion<Failure>?
+  /// Whether it has ended or been cancelled.
+  @usableFromInline @exclusivity(unchecked) var isOver = false
 
   @inlinable
   init(maxPublishers: Subscribers.Demand, transform: @escaping (Input) -> Child, downstream: Downstream) {
@@ -71,12 +83,15 @@ where Child.Failure == Failure, Downstream.Input == Child.Output, Downstream.Fai
     self.downstream = downstream
   }
 
+  /// Whether there is no end in sight. Called with the lock held.
+  @inlinable var lockedIsGoingOn: Bool { !isOver && terminal == nil }
+
   // The outer stream.
 
   @inlinable
   func receive(subscription: any Subscription) {
     let isAccepted = lock.withLock {
-      guard !isConnected, downstream != nil else { return false }
+      guard !isConnected, lockedIsGoingOn else { return false }
       isConnected = true
       outer = subscription
       return true
@@ -92,30 +107,67 @@ where Child.Failure == Failure, Downstream.Input == Child.Output, Downstream.Fai
   func receive(_ input: Input) -> Subscribers.Demand {
     guard isOpen.load(ordering: .acquiring) else { return .none }
     let child = transform(input)
-    let key: ChildKey? = lock.withLock {
-      downstream != nil ? children.add() : nil
-    }
-    if let key {
+    if let key = addChild() {
       child.receive(subscriber: FlatMapChildSubscriber(parent: self, key: key))
     }
     return .none
   }
 
+  /// Makes room for a child, unless all has ended meanwhile.
+  @inlinable
+  func addChild() -> ChildKey? {
+    guard isOpen.load(ordering: .acquiring) else { return nil }
+    if let place = spare.load(ordering: .acquiring) {
+      spare.store(nil, ordering: .releasing)
+      return ChildKey(place)
+    }
+    return lock.withLock { lockedIsGoingOn ? children.add() : nil }
+  }
+
   @inlinable
   func receive(completion: Subscribers.Completion<Failure>) {
-    switch completion {
-    case .finished:
-      var outer: (any Subscription)?
-      var target: Downstream?
-      lock.withLock {
-        isOuterDone = true
-        isOpen.store(false, ordering: .releasing)
-        swap(&outer, &self.outer)
-        target = lockedTakeIfDone()
-      }
-      target?.receive(completion: .finished)
-    case .failure:
-      end(with: completion, cancellingOuter: false)
+    guard case .finished = completion else { return fail(completion, cancellingOuter: false) }
+    var outer: (any Subscription)?
+    let isLast = lock.withLock {
+      isOuterDone = true
+      isOpen.store(false, ordering: .releasing)
+      swap(&outer, &self.outer)
+      return lockedFinish()
+    }
+    if isLast, gate.knock() {
+      workOff()
+    }
+  }
+
+  /// Notes that it finishes if upstream and all children have finished. Called with the lock held.
+  @inlinable
+  func lockedFinish() -> Bool {
+    guard isOuterDone, lockedIsGoingOn, children.count == (spare.load(ordering: .relaxed) == nil ? 0 : 1)
+    else { return false }
+    terminal = .finished
+    return true
+  }
+
+  @usableFromInline
+  func fail(_ completion: Subscribers.Completion<Failure>, of key: ChildKey? = nil, cancellingOuter: Bool) {
+    var outer: (any Subscription)?
+    var failed: (any Subscription)?
+    var children: [any Subscription] = []
+    let isFirst = lock.withLock {
+      guard lockedIsGoingOn, key?.isCurrent ?? true else { return false }
+      terminal = completion
+      isOpen.store(false, ordering: .releasing)
+      swap(&outer, &self.outer)
+      failed = key.flatMap { self.children.takeSubscription($0) }
+      children = self.children.removeAll()
+      return true
+    }
+    guard isFirst else { return }
+    if cancellingOuter { outer?.cancel() }
+    for child in children { child.cancel() }
+    withExtendedLifetime(failed) {}
+    if gate.knock() {
+      workOff()
     }
   }
 
@@ -125,8 +177,7 @@ where Child.Failure == Failure, Downstream.Input == Child.Output, Downstream.Fai
   func receive(subscription: any Subscription, from key: ChildKey) {
     var request = Subscribers.Demand.none
     lock.withLock {
-      guard downstream != nil,
-        children.accept(subscription, for: key, isUnlimited: demand == .unlimited)
+      guard lockedIsGoingOn, children.accept(subscription, for: key, isUnlimited: demand == .unlimited)
       else { return }
       request = demand == .unlimited ? .unlimited : .max(1)
     }
@@ -139,46 +190,66 @@ where Child.Failure == Failure, Downstream.Input == Child.Output, Downstream.Fai
 
   @inlinable
   func receive(_ value: Output, from key: ChildKey) -> Subscribers.Demand {
-    var target: Downstream?
-    var isCounted = true
-    lock.withLock {
-      guard let downstream, children.contains(key) else { return }
-      if demand == .none || isDelivering || !queue.isEmpty {
-        queue.append((value, key))
-        return
-      }
-      demand -= 1
-      isCounted = !children.hasUnlimitedDemand(key)
-      isDelivering = true
-      target = downstream
+    guard isUnlimited.load(ordering: .acquiring), key.isCurrent, gate.enter() else {
+      return receiveCounting(value, from: key)
     }
-    guard let target else { return .none }
-    let more = target.receive(value)
-    drain(adding: more)
+    _ = downstream.unsafelyUnwrapped.receive(value)
+    if !gate.leave() {
+      workOff()
+    }
+    return .none
+  }
+
+  @usableFromInline
+  func receiveCounting(_ value: Output, from key: ChildKey) -> Subscribers.Demand {
+    var isInside = false
+    var isQueued = false
+    var isCounted = false
+    lock.withLock {
+      guard lockedIsGoingOn, key.isCurrent else { return }
+      if demand > .none, queue.isEmpty, gate.enter() {
+        demand -= 1
+        isInside = true
+        isCounted = children.isCounted(key)
+      } else {
+        queue.append((value, key))
+        isQueued = true
+      }
+    }
+    guard isInside else {
+      if isQueued, gate.knock() { workOff() }
+      return .none
+    }
+    add(downstream.unsafelyUnwrapped.receive(value))
+    if !gate.leave() {
+      workOff()
+    }
     return isCounted ? .max(1) : .none
   }
 
   @inlinable
   func receive(completion: Subscribers.Completion<Failure>, from key: ChildKey) {
+    guard case .finished = completion else { return fail(completion, of: key, cancellingOuter: true) }
     // The subscription is let go of outside the lock.
     withUnsafeTemporaryAllocation(of: (any Subscription).self, capacity: 1) { memory in
       let subscription = memory.baseAddress.unsafelyUnwrapped
-      var target: Downstream?
       var isReleasable = false
-      let isCurrent = lock.withLock {
-        guard downstream != nil, children.contains(key) else { return false }
+      var isLast = false
+      var asksForAnother = false
+      lock.withLock {
+        guard lockedIsGoingOn, key.isCurrent else { return }
         isReleasable = children.remove(key, to: subscription)
-        if case .finished = completion {
-          target = lockedTakeIfDone()
+        if spare.load(ordering: .relaxed) == nil {
+          spare.store(key.place, ordering: .releasing)
+        } else {
+          children.vacate(key.place)
         }
-        return true
+        isLast = lockedFinish()
+        asksForAnother = !isLast && maxPublishers != .unlimited
       }
-      guard isCurrent else { return }
-      if case .failure = completion {
-        end(with: completion, cancellingOuter: true)
-      } else if let target {
-        target.receive(completion: .finished)
-      } else if maxPublishers != .unlimited {
+      if isLast {
+        if gate.knock() { workOff() }
+      } else if asksForAnother {
         requestAnother()
       }
       if isReleasable {
@@ -189,124 +260,111 @@ where Child.Failure == Failure, Downstream.Input == Child.Output, Downstream.Fai
 
   @usableFromInline
   func requestAnother() {
-    let outer: (any Subscription)? = lock.withLock { self.outer }
+    var outer: (any Subscription)?
+    lock.withLock { outer = self.outer }
     outer?.request(.max(1))
   }
 
-  // Delivering.
+  // Inside the gate.
 
-  /// Delivers what waits and is asked for, then stops delivering. Called by the one that delivers.
-  @inlinable
-  func drain(adding more: Subscribers.Demand) {
-    var target: Downstream?
-    let isDone = lock.withLock {
-      demand += more
-      guard demand == .none || queue.isEmpty || downstream == nil else { return false }
-      isDelivering = false
-      target = lockedTakeIfDone()
-      return true
-    }
-    if !isDone {
-      drainQueue()
-    } else if let target {
-      target.receive(completion: .finished)
-    }
-  }
-
-  @inlinable
-  func drainQueue() {
-    var more = Subscribers.Demand.none
-    while true {
-      var next: (value: Output, key: ChildKey)?
-      var target: Downstream?
-      var isCounted = false
-      lock.withLock {
-        demand += more
-        if demand > .none, downstream != nil, let item = queue.popFirst() {
-          demand -= 1
-          next = item
-          target = downstream
-          isCounted = children.contains(item.key) && !children.hasUnlimitedDemand(item.key)
-        } else {
-          isDelivering = false
-          target = lockedTakeIfDone()
-        }
-      }
-      guard let target else { return }
-      guard let next else { return target.receive(completion: .finished) }
-      more = target.receive(next.value)
-      if isCounted { requestAnother(from: next.key) }
-    }
-  }
-
-  /// Asks a child for one more value, unless it has ended.
   @usableFromInline
-  func requestAnother(from key: ChildKey) {
-    let child = lock.withLock { children.countedSubscription(key) }
-    child?.request(.max(1))
+  func add(_ more: Subscribers.Demand) {
+    if more > .none {
+      lock.withLock { demand += more }
+    }
   }
 
-  @inlinable
+  /// Delivers what waits and is asked for, then the end if it has come, then leaves.
+  @usableFromInline
+  func workOff() {
+    repeat {
+      guard gate.answer() else { return downstream = nil }
+      while let (value, key) = takeNext() {
+        add(downstream.unsafelyUnwrapped.receive(value))
+        guard !gate.isEnded else { return downstream = nil }
+        let child = lock.withLock { children.countedSubscription(key) }
+        child?.request(.max(1))
+      }
+      if let completion = takeEnd() {
+        return finish(completion)
+      }
+    } while !gate.leave()
+  }
+
+  private func takeNext() -> (value: Output, key: ChildKey)? {
+    lock.withLock {
+      guard demand > .none, let next = queue.popFirst() else {
+        if demand == .unlimited { isUnlimited.store(true, ordering: .releasing) }
+        return nil
+      }
+      demand -= 1
+      return next
+    }
+  }
+
+  private func takeEnd() -> Subscribers.Completion<Failure>? {
+    lock.withLock {
+      // What is in the queue has not been asked for. A failure does not wait until it is.
+      guard let terminal else { return nil }
+      if case .finished = terminal, !queue.isEmpty { return nil }
+      return terminal
+    }
+  }
+
+  private func finish(_ completion: Subscribers.Completion<Failure>) {
+    let target = downstream
+    downstream = nil
+    if case .insider = gate.end() {
+      _ = takeAll()
+      target?.receive(completion: completion)
+    }
+  }
+
+  // From downstream.
+
+  @usableFromInline
   func request(_ demand: Subscribers.Demand) {
     demand.assertNonZero()
     var unbounded: [any Subscription] = []
-    let mustDrain = lock.withLock {
-      guard downstream != nil else { return false }
+    lock.withLock {
+      guard !isOver else { return }
       self.demand += demand
       if self.demand == .unlimited {
         unbounded = children.makeUnlimited()
       }
-      defer { isDelivering = true }
-      return !isDelivering
     }
-    if mustDrain {
-      drain(adding: .none)
+    if gate.knock() {
+      workOff()
     }
     for subscription in unbounded {
       subscription.request(.unlimited)
     }
   }
 
-  /// Takes downstream out, to be finished, if upstream and all children have finished and nothing waits. Called with the lock held.
-  @inlinable
-  func lockedTakeIfDone() -> Downstream? {
-    guard isOuterDone, children.count == 0, queue.isEmpty, !isDelivering else { return nil }
-    return downstream.take()
-  }
-
-  // Ending.
-
-  @inlinable
-  func end(with completion: Subscribers.Completion<Failure>, cancellingOuter: Bool) {
-    let (target, outer, children) = take()
-    guard let target else { return }
-    if cancellingOuter { outer?.cancel() }
-    for child in children { child.cancel() }
-    target.receive(completion: completion)
-  }
-
-  @inlinable
+  @usableFromInline
   func cancel() {
-    let (_, outer, children) = take()
+    let custody = gate.end()
+    let (outer, children) = takeAll()
     for child in children { child.cancel() }
     outer?.cancel()
+    if case .caller = custody {
+      downstream = nil
+    }
   }
 
-  /// Ends it and returns what was held, to be released outside the lock.
-  @inlinable
-  func take() -> (Downstream?, (any Subscription)?, [any Subscription]) {
-    var target: Downstream?
+  /// Lets go of everything but downstream and returns what is to be cancelled.
+  private func takeAll() -> ((any Subscription)?, [any Subscription]) {
     var outer: (any Subscription)?
     var children: [any Subscription] = []
     var queue = RingBuffer<(value: Output, key: ChildKey)>()
     lock.withLock {
+      isOver = true
       isOpen.store(false, ordering: .releasing)
-      swap(&target, &downstream)
       swap(&outer, &self.outer)
       children = self.children.removeAll()
       swap(&queue, &self.queue)
     }
-    return (target, outer, children)
+    return (outer, children)
   }
 
   @usableFromInline var description: String { "FlatMap" }

@@ -1,15 +1,44 @@
-/// A child of an operator that subscribes to many publishers: where it is kept, and a number that tells it apart from others
-/// that are kept there before and after it.
+import Synchronization
+
+/// Where a child of an operator that subscribes to many publishers is kept. It stays where it is as long as the table lives.
 @usableFromInline
-struct ChildKey {
-  @usableFromInline let index: Int
-  @usableFromInline let number: Int
+struct ChildPlace: ~Copyable {
+  /// Counts the children that have been here. Written under the owner's lock.
+  @usableFromInline let number = Atomic<Int>(0)
+
+  // Guarded by the owner's lock.
+  /// Whether a child is here that has its subscription, and that is in the memory.
+  @usableFromInline var hasSubscription = false
+  @usableFromInline var hasUnlimitedDemand = false
+  /// The vacant place after this one, if this one is vacant.
+  @usableFromInline var nextVacant: UnsafeMutablePointer<ChildPlace>?
+  @usableFromInline let subscription = UnsafeMutablePointer<any Subscription>.allocate(capacity: 1)
 
   @inlinable
-  init(index: Int, number: Int) {
-    self.index = index
-    self.number = number
+  init() {}
+
+  @inlinable
+  deinit {
+    if hasSubscription { subscription.deinitialize(count: 1) }
+    subscription.deallocate()
   }
+}
+
+/// A child: where it is kept, and a number that tells it apart from others that are kept there before and after it.
+@usableFromInline
+struct ChildKey {
+  @usableFromInline let place: UnsafeMutablePointer<ChildPlace>
+  @usableFromInline let number: Int
+
+  /// The next child in a place.
+  @inlinable
+  init(_ place: UnsafeMutablePointer<ChildPlace>) {
+    self.place = place
+    number = place.pointee.number.load(ordering: .relaxed)
+  }
+
+  /// Whether the child is still there. Needs no lock, for the end of a child does not come while the child delivers.
+  @inlinable var isCurrent: Bool { place.pointee.number.load(ordering: .acquiring) == number }
 }
 
 /// The subscriptions of the publishers that an operator has under way. The owner guards it with a lock.
@@ -18,28 +47,11 @@ struct ChildKey {
 /// hand: an optional existential would cost more to copy and destroy than all else that a short-lived child needs.
 @usableFromInline
 struct ChildTable: ~Copyable {
-  @usableFromInline
-  struct Place {
-    /// Counts the children that have been here.
-    @usableFromInline var number = 0
-    /// Whether a child is here that has its subscription.
-    @usableFromInline var hasSubscription = false
-    @usableFromInline var hasUnlimitedDemand = false
-    /// The vacant place after this one, if this one is vacant; -1 if none.
-    @usableFromInline var nextVacant = -1
+  @usableFromInline typealias Place = UnsafeMutablePointer<ChildPlace>
 
-    @inlinable
-    init() {}
-  }
-
-  @usableFromInline var places = UnsafeMutablePointer<Place>.allocate(capacity: 1)
-  /// As many as there are places; initialised where the place has one.
-  @usableFromInline var subscriptions = UnsafeMutablePointer<any Subscription>.allocate(capacity: 1)
-  @usableFromInline var capacity = 1
-  /// How many places have been used.
-  @usableFromInline var extent = 0
-  @usableFromInline var firstVacant = -1
-  /// How many children there are.
+  @usableFromInline var places: [Place] = []
+  @usableFromInline var firstVacant: Place?
+  /// How many places are not vacant.
   @usableFromInline var count = 0
 
   @inlinable
@@ -47,113 +59,104 @@ struct ChildTable: ~Copyable {
 
   @inlinable
   deinit {
-    for index in 0..<extent where places[index].hasSubscription {
-      (subscriptions + index).deinitialize(count: 1)
+    for place in places {
+      place.deinitialize(count: 1)
+      place.deallocate()
     }
-    places.deallocate()
-    subscriptions.deallocate()
   }
 
   /// Makes room for a child, which has no subscription yet.
   @inlinable
   mutating func add() -> ChildKey {
-    var index = firstVacant
-    if index >= 0 {
-      firstVacant = places[index].nextVacant
-    } else {
-      if extent == capacity { grow() }
-      index = extent
-      (places + index).initialize(to: Place())
-      extent += 1
-    }
     count += 1
-    return ChildKey(index: index, number: places[index].number)
+    guard let place = firstVacant else { return ChildKey(grow()) }
+    firstVacant = place.pointee.nextVacant
+    return ChildKey(place)
   }
 
-  /// Whether the child is still there.
-  @inlinable
-  func contains(_ key: ChildKey) -> Bool {
-    key.index < extent && places[key.index].number == key.number
+  @usableFromInline
+  mutating func grow() -> Place {
+    let place = Place.allocate(capacity: 1)
+    place.initialize(to: ChildPlace())
+    places.append(place)
+    return place
   }
 
   /// Keeps a child's subscription, unless the child has gone or has one.
   @inlinable
   mutating func accept(_ subscription: any Subscription, for key: ChildKey, isUnlimited: Bool) -> Bool {
-    guard contains(key), !places[key.index].hasSubscription else { return false }
-    places[key.index].hasSubscription = true
-    places[key.index].hasUnlimitedDemand = isUnlimited
-    (subscriptions + key.index).initialize(to: subscription)
+    guard key.isCurrent, !key.place.pointee.hasSubscription else { return false }
+    key.place.pointee.hasSubscription = true
+    key.place.pointee.hasUnlimitedDemand = isUnlimited
+    key.place.pointee.subscription.initialize(to: subscription)
     return true
   }
 
-  /// Whether a child has been asked for everything it has.
+  /// Whether a child is there that has to be asked for each value.
   @inlinable
-  func hasUnlimitedDemand(_ key: ChildKey) -> Bool {
-    places[key.index].hasUnlimitedDemand
+  func isCounted(_ key: ChildKey) -> Bool {
+    key.isCurrent && !key.place.pointee.hasUnlimitedDemand
   }
 
-  /// Takes a child out. Its subscription is moved to `memory`, from which the caller removes it outside the lock.
+  /// Takes a child out; its place may be used for another, or made vacant. Its subscription is moved to `memory`, from which
+  /// the caller removes it outside the lock.
   ///
   /// - Returns: Whether there is something in the memory.
   @inlinable
   mutating func remove(_ key: ChildKey, to memory: UnsafeMutablePointer<any Subscription>) -> Bool {
-    let hadSubscription = places[key.index].hasSubscription
+    let hadSubscription = key.place.pointee.hasSubscription
     if hadSubscription {
-      memory.moveInitialize(from: subscriptions + key.index, count: 1)
+      memory.moveInitialize(from: key.place.pointee.subscription, count: 1)
+      key.place.pointee.hasSubscription = false
     }
-    places[key.index].number += 1
-    places[key.index].hasSubscription = false
-    places[key.index].nextVacant = firstVacant
-    firstVacant = key.index
-    count -= 1
+    key.place.pointee.number.store(key.number &+ 1, ordering: .releasing)
     return hadSubscription
+  }
+
+  /// Makes a place vacant from which a child has been taken out.
+  @inlinable
+  mutating func vacate(_ place: Place) {
+    place.pointee.nextVacant = firstVacant
+    firstVacant = place
+    count -= 1
+  }
+
+  /// Takes out the subscription of a child that stays.
+  @usableFromInline
+  mutating func takeSubscription(_ key: ChildKey) -> (any Subscription)? {
+    guard key.place.pointee.hasSubscription else { return nil }
+    key.place.pointee.hasSubscription = false
+    return key.place.pointee.subscription.move()
   }
 
   /// The subscription of a child that is still there and hasn't been asked for everything.
   @usableFromInline
   func countedSubscription(_ key: ChildKey) -> (any Subscription)? {
-    guard contains(key), places[key.index].hasSubscription, !places[key.index].hasUnlimitedDemand
-    else { return nil }
-    return subscriptions[key.index]
+    guard isCounted(key), key.place.pointee.hasSubscription else { return nil }
+    return key.place.pointee.subscription.pointee
   }
 
   /// Notes that all children will be asked for everything, and returns the subscriptions of those that haven't been before.
   @usableFromInline
   mutating func makeUnlimited() -> [any Subscription] {
     var counted: [any Subscription] = []
-    for index in 0..<extent where places[index].hasSubscription && !places[index].hasUnlimitedDemand {
-      places[index].hasUnlimitedDemand = true
-      counted.append(subscriptions[index])
+    for place in places where place.pointee.hasSubscription && !place.pointee.hasUnlimitedDemand {
+      place.pointee.hasUnlimitedDemand = true
+      counted.append(place.pointee.subscription.pointee)
     }
     return counted
   }
 
-  /// Takes all children out and returns their subscriptions.
+  /// Takes all children out, for good, and returns their subscriptions.
   @usableFromInline
   mutating func removeAll() -> [any Subscription] {
     var all: [any Subscription] = []
-    for index in 0..<extent where places[index].hasSubscription {
-      all.append((subscriptions + index).move())
-      places[index].hasSubscription = false
+    for place in places {
+      place.pointee.number.wrappingAdd(1, ordering: .releasing)
+      guard place.pointee.hasSubscription else { continue }
+      place.pointee.hasSubscription = false
+      all.append(place.pointee.subscription.move())
     }
-    extent = 0
-    firstVacant = -1
-    count = 0
     return all
-  }
-
-  @usableFromInline
-  mutating func grow() {
-    let morePlaces = UnsafeMutablePointer<Place>.allocate(capacity: capacity * 2)
-    let moreSubscriptions = UnsafeMutablePointer<any Subscription>.allocate(capacity: capacity * 2)
-    morePlaces.moveInitialize(from: places, count: extent)
-    for index in 0..<extent where morePlaces[index].hasSubscription {
-      (moreSubscriptions + index).moveInitialize(from: subscriptions + index, count: 1)
-    }
-    places.deallocate()
-    subscriptions.deallocate()
-    places = morePlaces
-    subscriptions = moreSubscriptions
-    capacity *= 2
   }
 }

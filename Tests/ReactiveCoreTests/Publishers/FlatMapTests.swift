@@ -1,5 +1,7 @@
+import Dispatch
 import ReactiveCore
 import ReactiveTestSupport
+import Synchronization
 import Testing
 
 @Suite struct FlatMapTests {
@@ -195,5 +197,145 @@ import Testing
     #expect(perSender == [2000, 2000, 2000, 2000])
     #expect(disorder == 0)
     subscription.cancel()
+  }
+
+  @Test(arguments: [Subscribers.Demand.unlimited, .max(9)])
+  func aFailureWithinAValueComesAfterIt(demand: Subscribers.Demand) {
+    let children = [Child(), Child()]
+    let rig = makeRig(children, demand: demand)
+    rig.source.send(0)
+    rig.source.send(1)
+    _ = rig.take()
+    var isBusy = false
+    rig.subscriber.onValue = { _ in
+      isBusy = true
+      children[1].send(completion: .failure(Oops(number: 3)))
+      children[0].send(8)
+      isBusy = false
+    }
+    rig.subscriber.onCompletion = { #expect(!isBusy) }
+    children[0].send(7)
+    #expect(rig.take() == [.value(7), .cancelled, .failed(Oops(number: 3))])
+    #expect(children[0].history.events.last == .cancelled)
+    #expect(children[1].history.events.last != .cancelled)
+  }
+
+  @Test func cancellingWithinTheTransformIsTheEnd() {
+    let child = Child()
+    let rig = Rig<Int, Oops, AnyPublisher<Int, Oops>>(demand: nil) { $0.eraseToAnyPublisher() }
+    let subscriber = TrackingSubscriber<Int, Oops>(.unlimited, history: rig.history)
+    let source = Child(history: rig.history)
+    source.flatMap { _ in
+      subscriber.subscription?.cancel()
+      return child
+    }.subscribe(subscriber)
+    _ = rig.take()
+    source.send(1)
+    #expect(rig.take() == [.cancelled])
+    #expect(child.subscriber == nil)
+    subscriber.subscription = nil
+  }
+
+  @Test func placesOfChildrenThatHaveEndedServeOthers() {
+    let children = (0..<12).map { _ in Child() }
+    let rig = makeRig(children)
+    for number in 0..<6 { rig.source.send(number) }
+    for number in [4, 1, 2] { children[number].send(completion: .finished) }
+    for number in 6..<12 { rig.source.send(number) }
+    _ = rig.take()
+    for number in 0..<12 { children[number].send(number) }
+    #expect(rig.take() == [0, 3, 5, 6, 7, 8, 9, 10, 11].map { .value($0) })
+    rig.source.send(completion: .finished)
+    for number in 5..<12 { children[number].send(completion: .finished) }
+    children[3].send(completion: .finished)
+    #expect(rig.take() == [])
+    children[0].send(completion: .finished)
+    #expect(rig.take() == [.finished])
+  }
+
+  /// Checks that it gets one thing at a time and nothing after the end.
+  final class SerialChecker: Subscriber, Sendable {
+    typealias Input = Int
+    typealias Failure = Oops
+    let demand: Subscribers.Demand
+    let isBusy = Atomic<Bool>(false)
+    let values = Atomic<Int>(0)
+    let completions = Atomic<Int>(0)
+    let violations = Atomic<Int>(0)
+
+    init(_ demand: Subscribers.Demand) { self.demand = demand }
+
+    func alone(_ body: () -> Void) {
+      let wasBusy = isBusy.exchange(true, ordering: .acquiring)
+      if wasBusy || completions.load(ordering: .relaxed) > 0 { violations.add(1, ordering: .relaxed) }
+      body()
+      isBusy.store(false, ordering: .releasing)
+    }
+
+    func receive(subscription: any Subscription) { subscription.request(demand) }
+    func receive(_ input: Int) -> Subscribers.Demand {
+      alone { values.add(1, ordering: .relaxed) }
+      return demand
+    }
+    func receive(completion: Subscribers.Completion<Oops>) {
+      alone { completions.add(1, ordering: .relaxed) }
+    }
+  }
+
+  @Test(arguments: [Subscribers.Demand.unlimited, .max(1)])
+  func theEndComesOnceAndLastWhileOthersDeliver(demand: Subscribers.Demand) {
+    for round in 0..<300 {
+      let subjects = UncheckedBox((0..<3).map { _ in PassthroughSubject<Int, Oops>() })
+      let outer = UncheckedBox(PassthroughSubject<Int, Oops>())
+      let checker = SerialChecker(demand)
+      outer.value.flatMap { subjects.value[$0] }.subscribe(checker)
+      for number in 0..<3 { outer.value.send(number) }
+      DispatchQueue.concurrentPerform(iterations: 3) { thread in
+        if thread < 2 {
+          for number in 0..<200 { subjects.value[thread].send(number) }
+        } else {
+          while checker.values.load(ordering: .relaxed) < round {}
+          if round % 2 == 0 {
+            subjects.value[2].send(completion: .failure(Oops()))
+          } else {
+            outer.value.send(completion: .failure(Oops()))
+          }
+        }
+      }
+      #expect(checker.completions.load(ordering: .relaxed) == 1)
+      #expect(checker.violations.load(ordering: .relaxed) == 0)
+    }
+  }
+
+  @Test func childrenMayEndOnOneThreadWhileTheyAreMadeOnAnother() {
+    for _ in 0..<20 {
+      let made = EventLog<UncheckedBox<PassthroughSubject<Int, Oops>>>()
+      let outer = UncheckedBox(PassthroughSubject<Int, Oops>())
+      let checker = SerialChecker(.unlimited)
+      outer.value.flatMap { _ in
+        let subject = PassthroughSubject<Int, Oops>()
+        made.append(UncheckedBox(subject))
+        return subject
+      }.subscribe(checker)
+      let count = 300
+      let sent = Atomic<Int>(0)
+      DispatchQueue.concurrentPerform(iterations: 3) { thread in
+        if thread == 0 {
+          for number in 0..<count { outer.value.send(number) }
+          outer.value.send(completion: .finished)
+        } else {
+          for index in stride(from: thread - 1, to: count, by: 2) {
+            while made.events.count <= index {}
+            let subject = made.events[index].value
+            subject.send(index)
+            subject.send(completion: .finished)
+            sent.add(1, ordering: .relaxed)
+          }
+        }
+      }
+      #expect(sent.load(ordering: .relaxed) == count)
+      #expect(checker.completions.load(ordering: .relaxed) == 1)
+      #expect(checker.violations.load(ordering: .relaxed) == 0)
+    }
   }
 }
