@@ -85,6 +85,16 @@ import Testing
     #expect(tracker.history.take() == [name] + values([1, 2, 3, 4, 8]))
   }
 
+  @Test func oneWhoAsksForAValueAtATimeMayFallBehindWhileItIsBusy() {
+    let subject = Sut(bufferSize: 2)
+    let tracker = Tracker(.max(1), perValue: .max(1))
+    tracker.onValue = { if $0 == 1 { for number in 2...8 { subject.send(number) } } }
+    subject.subscribe(tracker)
+    subject.send(1)
+    subject.send(completion: .finished)
+    #expect(tracker.history.take() == [name] + values([1, 7, 8]) + [.finished])
+  }
+
   @Test func addsTheDemandReturnedForAValue() {
     let subject = Sut(bufferSize: 10)
     for number in 1...3 { subject.send(number) }
@@ -309,5 +319,9 @@ import Testing
       }
     }
     #expect(tracker.history.take() == [name] + values(0..<2000))
+  }
+
+  @Test(arguments: [1, .max]) func withstandsRaces(bufferSize: Int) {
+    expectHubWithstandsRaces { RaceHub(Sut(bufferSize: bufferSize)) }
   }
 }
