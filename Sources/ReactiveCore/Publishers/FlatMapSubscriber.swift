@@ -1,0 +1,339 @@
+import Synchronization
+
+/// Merges the streams of the publishers that are under way.
+///
+/// Each child is asked for one value at a time, unless downstream has asked for everything. A value that comes while there is no
+/// demand, or while another is being delivered, waits in a queue; whoever is delivering works it off. So downstream gets one
+/// thing at a time and the stack does not grow.
+@usableFromInline
+final class FlatMapSubscriber<Input, Failure, Child: Publisher, Downstream: Subscriber>: Subscriber,
+  Subscription, CustomStringConvertible, CustomReflectable, CustomPlaygroundDisplayConvertible
+where Child.Failure == Failure, Downstream.Input == Child.Output, Downstream.Failure == Failure {
+  @usableFromInline typealias Output = Child.Output
+
+  @usableFromInline let maxPublishers: Subscribers.Demand
+  @usableFromInline let transform: (Input) -> Child
+
+  /// Whether values from the outer stream are wanted. Written under the lock.
+  @usableFromInline let isOpen = Atomic<Bool>(true)
+
+  @usableFromInline let gate = Gate()
+  /// Whether values need not be counted: everything is asked for. Set inside the gate, when nothing waits.
+  @usableFromInline let isUnlimited = Atomic<Bool>(false)
+  /// The place of a child that has ended, left for the next, which then needs no lock to get one; the table counts it as taken.
+  /// Put here under the lock, taken by the outer stream, which makes one call at a time.
+  @usableFromInline let spare = Atomic<UnsafeMutablePointer<ChildPlace>?>(nil)
+
+  /// Belongs to whoever is inside the gate.
+  @usableFromInline @exclusivity(unchecked) var downstream: Downstream?
+
+  @usableFromInline let lock = Lock()
+  // Guarded by the lock.
+  @usableFromInline @exclusivity(unchecked) var outer: (any Subscription)?
+  @usableFromInline @exclusivity(unchecked) var isConnected = false
+  @usableFromInline @exclusivity(unchecked) var isOuterDone = false
+  @usableFromInline @exclusivity(unchecked) var demand = Subscribers.Demand.none
+  @usableFromInline @exclusivity(unchecked) var children = ChildTable()
+  @usableFromInline @exclusivity(unchecked) var queue = RingBuffer<(value: Output, key: ChildKey)>()
+  /// How it ends, as soon as that is known.
+  @usableFromInline @exclusivity(unchecked) var terminal: Subscribers.Completion<Failure>?
+  /// Whether it has ended or been cancelled.
+  @usableFromInline @exclusivity(unchecked) var isOver = false
+
+  @inlinable
+  init(maxPublishers: Subscribers.Demand, transform: @escaping (Input) -> Child, downstream: Downstream) {
+    self.maxPublishers = maxPublishers
+    self.transform = transform
+    self.downstream = downstream
+  }
+
+  /// Whether there is no end in sight. Called with the lock held.
+  @inlinable var lockedIsGoingOn: Bool { !isOver && terminal == nil }
+
+  // The outer stream.
+
+  @inlinable
+  func receive(subscription: any Subscription) {
+    let isAccepted = lock.withLock {
+      guard !isConnected, lockedIsGoingOn else { return false }
+      isConnected = true
+      outer = subscription
+      return true
+    }
+    if isAccepted {
+      subscription.request(maxPublishers)
+    } else {
+      subscription.cancel()
+    }
+  }
+
+  @inlinable
+  func receive(_ input: Input) -> Subscribers.Demand {
+    guard isOpen.load(ordering: .acquiring) else { return .none }
+    let child = transform(input)
+    if let key = addChild() {
+      child.receive(subscriber: FlatMapChildSubscriber(parent: self, key: key))
+    }
+    return .none
+  }
+
+  /// Makes room for a child, unless all has ended meanwhile.
+  @inlinable
+  func addChild() -> ChildKey? {
+    guard isOpen.load(ordering: .acquiring) else { return nil }
+    if let place = spare.load(ordering: .acquiring) {
+      spare.store(nil, ordering: .releasing)
+      return ChildKey(place)
+    }
+    return lock.withLock { lockedIsGoingOn ? children.add() : nil }
+  }
+
+  @inlinable
+  func receive(completion: Subscribers.Completion<Failure>) {
+    guard case .finished = completion else { return fail(completion, cancellingOuter: false) }
+    var outer: (any Subscription)?
+    let isLast = lock.withLock {
+      isOuterDone = true
+      isOpen.store(false, ordering: .releasing)
+      swap(&outer, &self.outer)
+      return lockedFinish()
+    }
+    if isLast, gate.knock() {
+      workOff()
+    }
+  }
+
+  /// Notes that it finishes if upstream and all children have finished. Called with the lock held.
+  @inlinable
+  func lockedFinish() -> Bool {
+    guard isOuterDone, lockedIsGoingOn, children.count == (spare.load(ordering: .relaxed) == nil ? 0 : 1)
+    else { return false }
+    terminal = .finished
+    return true
+  }
+
+  @usableFromInline
+  func fail(_ completion: Subscribers.Completion<Failure>, of key: ChildKey? = nil, cancellingOuter: Bool) {
+    var outer: (any Subscription)?
+    var failed: (any Subscription)?
+    var children: [any Subscription] = []
+    let isFirst = lock.withLock {
+      guard lockedIsGoingOn, key?.isCurrent ?? true else { return false }
+      terminal = completion
+      isOpen.store(false, ordering: .releasing)
+      swap(&outer, &self.outer)
+      failed = key.flatMap { self.children.takeSubscription($0) }
+      children = self.children.removeAll()
+      return true
+    }
+    guard isFirst else { return }
+    if cancellingOuter { outer?.cancel() }
+    for child in children { child.cancel() }
+    withExtendedLifetime(failed) {}
+    if gate.knock() {
+      workOff()
+    }
+  }
+
+  // The children.
+
+  @inlinable
+  func receive(subscription: any Subscription, from key: ChildKey) {
+    var request = Subscribers.Demand.none
+    lock.withLock {
+      guard lockedIsGoingOn, children.accept(subscription, for: key, isUnlimited: demand == .unlimited)
+      else { return }
+      request = demand == .unlimited ? .unlimited : .max(1)
+    }
+    if request != .none {
+      subscription.request(request)
+    } else {
+      subscription.cancel()
+    }
+  }
+
+  @inlinable
+  func receive(_ value: Output, from key: ChildKey) -> Subscribers.Demand {
+    guard isUnlimited.load(ordering: .acquiring), key.isCurrent, gate.enter() else {
+      return receiveCounting(value, from: key)
+    }
+    _ = downstream.unsafelyUnwrapped.receive(value)
+    if !gate.leave() {
+      workOff()
+    }
+    return .none
+  }
+
+  @usableFromInline
+  func receiveCounting(_ value: Output, from key: ChildKey) -> Subscribers.Demand {
+    var isInside = false
+    var isQueued = false
+    var isCounted = false
+    lock.withLock {
+      guard lockedIsGoingOn, key.isCurrent else { return }
+      if demand > .none, queue.isEmpty, gate.enter() {
+        demand -= 1
+        isInside = true
+        isCounted = children.isCounted(key)
+      } else {
+        queue.append((value, key))
+        isQueued = true
+      }
+    }
+    guard isInside else {
+      if isQueued, gate.knock() { workOff() }
+      return .none
+    }
+    add(downstream.unsafelyUnwrapped.receive(value))
+    if !gate.leave() {
+      workOff()
+    }
+    return isCounted ? .max(1) : .none
+  }
+
+  @inlinable
+  func receive(completion: Subscribers.Completion<Failure>, from key: ChildKey) {
+    guard case .finished = completion else { return fail(completion, of: key, cancellingOuter: true) }
+    // The subscription is let go of outside the lock.
+    withUnsafeTemporaryAllocation(of: (any Subscription).self, capacity: 1) { memory in
+      let subscription = memory.baseAddress.unsafelyUnwrapped
+      var isReleasable = false
+      var isLast = false
+      var asksForAnother = false
+      lock.withLock {
+        guard lockedIsGoingOn, key.isCurrent else { return }
+        isReleasable = children.remove(key, to: subscription)
+        if spare.load(ordering: .relaxed) == nil {
+          spare.store(key.place, ordering: .releasing)
+        } else {
+          children.vacate(key.place)
+        }
+        isLast = lockedFinish()
+        asksForAnother = !isLast && maxPublishers != .unlimited
+      }
+      if isLast {
+        if gate.knock() { workOff() }
+      } else if asksForAnother {
+        requestAnother()
+      }
+      if isReleasable {
+        subscription.deinitialize(count: 1)
+      }
+    }
+  }
+
+  @usableFromInline
+  func requestAnother() {
+    var outer: (any Subscription)?
+    lock.withLock { outer = self.outer }
+    outer?.request(.max(1))
+  }
+
+  // Inside the gate.
+
+  @usableFromInline
+  func add(_ more: Subscribers.Demand) {
+    if more > .none {
+      lock.withLock { demand += more }
+    }
+  }
+
+  /// Delivers what waits and is asked for, then the end if it has come, then leaves.
+  @usableFromInline
+  func workOff() {
+    repeat {
+      guard gate.answer() else { return downstream = nil }
+      while let (value, key) = takeNext() {
+        add(downstream.unsafelyUnwrapped.receive(value))
+        guard !gate.isEnded else { return downstream = nil }
+        let child = lock.withLock { children.countedSubscription(key) }
+        child?.request(.max(1))
+      }
+      if let completion = takeEnd() {
+        return finish(completion)
+      }
+    } while !gate.leave()
+  }
+
+  private func takeNext() -> (value: Output, key: ChildKey)? {
+    lock.withLock {
+      guard demand > .none, let next = queue.popFirst() else {
+        if demand == .unlimited { isUnlimited.store(true, ordering: .releasing) }
+        return nil
+      }
+      demand -= 1
+      return next
+    }
+  }
+
+  private func takeEnd() -> Subscribers.Completion<Failure>? {
+    lock.withLock {
+      // What is in the queue has not been asked for. A failure does not wait until it is.
+      guard let terminal else { return nil }
+      if case .finished = terminal, !queue.isEmpty { return nil }
+      return terminal
+    }
+  }
+
+  private func finish(_ completion: Subscribers.Completion<Failure>) {
+    let target = downstream
+    downstream = nil
+    if case .insider = gate.end() {
+      _ = takeAll()
+      target?.receive(completion: completion)
+    }
+  }
+
+  // From downstream.
+
+  @usableFromInline
+  func request(_ demand: Subscribers.Demand) {
+    demand.assertNonZero()
+    var unbounded: [any Subscription] = []
+    lock.withLock {
+      guard !isOver else { return }
+      self.demand += demand
+      if self.demand == .unlimited {
+        unbounded = children.makeUnlimited()
+      }
+    }
+    if gate.knock() {
+      workOff()
+    }
+    for subscription in unbounded {
+      subscription.request(.unlimited)
+    }
+  }
+
+  @usableFromInline
+  func cancel() {
+    let custody = gate.end()
+    let (outer, children) = takeAll()
+    for child in children { child.cancel() }
+    outer?.cancel()
+    if case .caller = custody {
+      downstream = nil
+    }
+  }
+
+  /// Lets go of everything but downstream and returns what is to be cancelled.
+  private func takeAll() -> ((any Subscription)?, [any Subscription]) {
+    var outer: (any Subscription)?
+    var children: [any Subscription] = []
+    var queue = RingBuffer<(value: Output, key: ChildKey)>()
+    lock.withLock {
+      isOver = true
+      isOpen.store(false, ordering: .releasing)
+      swap(&outer, &self.outer)
+      children = self.children.removeAll()
+      swap(&queue, &self.queue)
+    }
+    return (outer, children)
+  }
+
+  @usableFromInline var description: String { "FlatMap" }
+
+  @usableFromInline var customMirror: Mirror { Mirror(self, children: EmptyCollection()) }
+
+  @usableFromInline var playgroundDescription: Any { description }
+}
