@@ -6,6 +6,7 @@ import Testing
   static let elsewhere: [String: (test: String?, why: String)] = [
     "Publishers": (nil, "a namespace, without anything of its own"),
     "Subscribers": (nil, "a namespace, without anything of its own"),
+    "MergeFiveToEight": ("MergeTests", "the same for more publishers"),
     "MergeWith": ("MergeTests", "the operators that make the publishers of Merge"),
     "JustOperators": ("EagerOperatorTests", "operators that are done at once, tested side by side"),
     "OptionalPublisherOperators": (

@@ -1,0 +1,55 @@
+import Synchronization
+
+/// The subscriber of one upstream.
+@usableFromInline
+final class MergeSide<Input, Failure, Downstream: Subscriber>: Subscriber, CustomStringConvertible,
+  CustomReflectable,
+  CustomPlaygroundDisplayConvertible
+where Downstream.Input == Input, Downstream.Failure == Failure {
+  @usableFromInline let coordinator: MergeCoordinator<Input, Failure, Downstream>
+  @usableFromInline let index: Int
+  @usableFromInline let downstream: Downstream
+  /// Whether values may come. Used by upstream, which makes one call at a time.
+  @usableFromInline @exclusivity(unchecked) var isOpen = true
+
+  @inlinable
+  init(coordinator: MergeCoordinator<Input, Failure, Downstream>, index: Int, downstream: Downstream) {
+    self.coordinator = coordinator
+    self.index = index
+    self.downstream = downstream
+  }
+
+  @inlinable
+  func receive(subscription: any Subscription) {
+    _ = coordinator.connect(subscription, from: index)
+  }
+
+  @inlinable
+  func receive(_ input: Input) -> Subscribers.Demand {
+    guard isOpen else { return .none }
+    guard coordinator.isUnlimited.load(ordering: .acquiring), coordinator.gate.enter() else {
+      return coordinator.receiveCounting(input, from: index)
+    }
+    _ = downstream.receive(input)
+    if !coordinator.gate.leave() {
+      coordinator.workOff()
+    }
+    return .none
+  }
+
+  @inlinable
+  func receive(completion: Subscribers.Completion<Failure>) {
+    if isOpen {
+      isOpen = false
+      coordinator.complete(completion, from: index)
+    }
+  }
+
+  @usableFromInline var description: String { "Merge" }
+
+  @usableFromInline var customMirror: Mirror {
+    Mirror(self, children: [("parentSubscription", coordinator.combineIdentifier)])
+  }
+
+  @usableFromInline var playgroundDescription: Any { description }
+}

@@ -1,0 +1,280 @@
+/// Follows one publisher at a time.
+///
+/// What is asked for and not yet delivered is asked of each publisher in turn. A value that comes while another is being
+/// delivered waits, and is forgotten if its publisher is not the latest any more when its turn comes.
+@usableFromInline
+final class SwitchToLatestSubscriber<Input: Publisher, Failure, Downstream: Subscriber>: Subscriber,
+  Subscription,
+  CustomStringConvertible, CustomReflectable, CustomPlaygroundDisplayConvertible
+where Input.Failure == Failure, Downstream.Input == Input.Output, Downstream.Failure == Failure {
+  @usableFromInline typealias Output = Input.Output
+
+  @usableFromInline let demand = DemandCount()
+  @usableFromInline let gate = Gate()
+  /// Belongs to whoever is inside the gate.
+  @usableFromInline @exclusivity(unchecked) var downstream: Downstream?
+
+  @usableFromInline let lock = Lock()
+  // Guarded by the lock.
+  @usableFromInline @exclusivity(unchecked) var outer: (any Subscription)?
+  @usableFromInline @exclusivity(unchecked) var isConnected = false
+  @usableFromInline @exclusivity(unchecked) var isOuterDone = false
+  @usableFromInline @exclusivity(unchecked) var nested: (any Subscription)?
+  @usableFromInline @exclusivity(unchecked) var number: UInt64 = 0  // of the latest publisher
+  @usableFromInline @exclusivity(unchecked) var isNestedConnected = false
+  @usableFromInline @exclusivity(unchecked) var isNestedDone = true
+  @usableFromInline @exclusivity(unchecked) var queue = RingBuffer<(value: Output, number: UInt64)>()
+  @usableFromInline @exclusivity(unchecked) var terminal: Subscribers.Completion<Failure>?
+  @usableFromInline @exclusivity(unchecked) var isOver = false
+
+  @inlinable
+  init(downstream: Downstream) {
+    self.downstream = downstream
+  }
+
+  // The outer stream.
+
+  @inlinable
+  func receive(subscription: any Subscription) {
+    let isAccepted = lock.withLock {
+      guard !isOver, !isConnected else { return false }
+      isConnected = true
+      outer = subscription
+      return true
+    }
+    if isAccepted {
+      subscription.request(.unlimited)
+    } else {
+      subscription.cancel()
+    }
+  }
+
+  @inlinable
+  func receive(_ input: Input) -> Subscribers.Demand {
+    if let number = switchOver() {
+      input.receive(subscriber: NestedSubscriber(parent: self, number: number))
+    }
+    return .none
+  }
+
+  /// Cancels the publisher that was the latest.
+  ///
+  /// - Returns: The number of the one that is the latest now; nil if it has ended.
+  @inlinable
+  func switchOver() -> UInt64? {
+    var old: (any Subscription)?
+    let next: UInt64? = lock.withLock {
+      guard !isOver, terminal == nil, !isOuterDone else { return nil }
+      swap(&old, &nested)
+      number += 1
+      isNestedConnected = false
+      isNestedDone = false
+      return number
+    }
+    old?.cancel()
+    return next
+  }
+
+  @inlinable
+  func receive(completion: Subscribers.Completion<Failure>) {
+    var released: (any Subscription)?
+    var cancelled: (any Subscription)?
+    let isEnding = lock.withLock {
+      guard !isOver, terminal == nil, !isOuterDone else { return false }
+      isOuterDone = true
+      swap(&released, &outer)
+      if case .failure = completion {
+        swap(&cancelled, &nested)
+        terminal = completion
+      } else if isNestedDone {
+        terminal = .finished
+      }
+      return terminal != nil
+    }
+    cancelled?.cancel()
+    if isEnding, gate.knock() {
+      workOff()
+    }
+  }
+
+  // The latest publisher.
+
+  @inlinable
+  func connect(_ subscription: any Subscription, number: UInt64) {
+    var request: Subscribers.Demand?
+    lock.withLock {
+      guard !isOver, terminal == nil, number == self.number, !isNestedConnected else { return }
+      isNestedConnected = true
+      nested = subscription
+      request = demand.value
+    }
+    guard let request else { return subscription.cancel() }
+    if request > .none {
+      subscription.request(request)
+    }
+  }
+
+  @inlinable
+  func receive(_ value: Output, number: UInt64) -> Subscribers.Demand {
+    var isInside = false
+    let isTaken = lock.withLock {
+      guard !isOver, terminal == nil, number == self.number, !isNestedDone else { return false }
+      isInside = gate.enter()
+      if isInside {
+        lockedCount()
+      } else {
+        queue.append((value, number))
+      }
+      return true
+    }
+    guard isTaken else { return .none }
+    var more = Subscribers.Demand.none
+    if isInside {
+      more = deliver(value, number)
+      if gate.leave() { return more }
+    } else if !gate.knock() {
+      return .none
+    }
+    workOff()
+    return more
+  }
+
+  @inlinable
+  func complete(_ completion: Subscribers.Completion<Failure>, number: UInt64) {
+    var released: (any Subscription)?
+    var cancelled: (any Subscription)?
+    let isEnding = lock.withLock {
+      guard !isOver, terminal == nil, number == self.number, !isNestedDone else { return false }
+      swap(&released, &nested)
+      isNestedDone = true
+      if case .failure = completion {
+        swap(&cancelled, &outer)
+        terminal = completion
+      } else if isOuterDone {
+        terminal = .finished
+      }
+      return terminal != nil
+    }
+    cancelled?.cancel()
+    if isEnding, gate.knock() {
+      workOff()
+    }
+  }
+
+  // Inside the gate.
+
+  /// Counts a value of the latest publisher. Called with the lock held, so that no other publisher is asked for it as well.
+  @inlinable
+  func lockedCount() {
+    if !demand.take() {
+      violation("Received a value that was not asked for")
+    }
+  }
+
+  /// Delivers a value that has been counted.
+  ///
+  /// - Returns: How many more values are wanted from its publisher.
+  @inlinable
+  func deliver(_ value: Output, _ number: UInt64) -> Subscribers.Demand {
+    let more = downstream.unsafelyUnwrapped.receive(value)
+    guard more > .none else { return .none }
+    // If another publisher has become the latest meanwhile, it is the one that has to deliver them.
+    var other: (any Subscription)?
+    let isLatest = lock.withLock {
+      demand.add(more)
+      if number == self.number { return true }
+      other = nested
+      return false
+    }
+    other?.request(more)
+    return isLatest ? more : .none
+  }
+
+  @inlinable
+  func workOff() {
+    repeat {
+      while true {
+        guard gate.answer() else { return downstream = nil }
+        guard let next = takeNext() else { break }
+        let more = deliver(next.value, next.number)
+        if more > .none { next.source?.request(more) }
+      }
+      if let completion = lock.withLock({ queue.isEmpty ? terminal : nil }) {
+        return finish(completion)
+      }
+    } while !gate.leave()
+  }
+
+  /// Takes the next value that waits, of the latest publisher; forgets those of others.
+  @inlinable
+  func takeNext() -> (value: Output, number: UInt64, source: (any Subscription)?)? {
+    var stale: [Output] = []
+    let next: (value: Output, number: UInt64, source: (any Subscription)?)? = lock.withLock {
+      while let next = queue.popFirst() {
+        if next.number == number {
+          lockedCount()
+          return (next.value, next.number, nested)
+        }
+        stale.append(next.value)
+      }
+      return nil
+    }
+    withExtendedLifetime(stale) {}
+    return next
+  }
+
+  @inlinable
+  func finish(_ completion: Subscribers.Completion<Failure>) {
+    let target = downstream
+    downstream = nil
+    if case .insider = gate.end() {
+      _ = takeAll()
+      target?.receive(completion: completion)
+    }
+  }
+
+  // From downstream.
+
+  @inlinable
+  func request(_ demand: Subscribers.Demand) {
+    demand.assertNonZero()
+    // Under the lock, so that the next publisher is asked for it if this one is not.
+    let nested = lock.withLock {
+      self.demand.add(demand)
+      return self.nested
+    }
+    nested?.request(demand)
+  }
+
+  @inlinable
+  func cancel() {
+    let custody = gate.end()
+    let (nested, outer) = takeAll()
+    nested?.cancel()
+    outer?.cancel()
+    if case .caller = custody {
+      downstream = nil
+    }
+  }
+
+  /// Lets go of everything and returns the subscriptions.
+  @inlinable
+  func takeAll() -> (nested: (any Subscription)?, outer: (any Subscription)?) {
+    var nested: (any Subscription)?
+    var outer: (any Subscription)?
+    var queue = RingBuffer<(value: Output, number: UInt64)>()
+    lock.withLock {
+      isOver = true
+      swap(&nested, &self.nested)
+      swap(&outer, &self.outer)
+      swap(&queue, &self.queue)
+    }
+    return (nested, outer)
+  }
+
+  @usableFromInline var description: String { "SwitchToLatest" }
+
+  @usableFromInline var customMirror: Mirror { Mirror(self, children: EmptyCollection()) }
+
+  @usableFromInline var playgroundDescription: Any { description }
+}
