@@ -58,6 +58,9 @@ extension Publishers {
   }
 }
 
+// The lock guards what changes here; what changes in a connection is guarded by a lock of its own.
+extension Publishers.ShareReplay: @unchecked Sendable where Upstream: Sendable, Upstream.Output: Sendable {}
+
 /// One subscription to upstream, and those who share it.
 private final class ReplayConnection<Output, Failure: Error> {
   let subject: ReplaySubject<Output, Failure>

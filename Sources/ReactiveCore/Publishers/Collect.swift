@@ -25,6 +25,8 @@ extension Publishers {
 
 extension Publishers.Collect: Equatable where Upstream: Equatable {}
 
+extension Publishers.Collect: Sendable where Upstream: Sendable {}
+
 @usableFromInline
 struct CollectReduction<Input, Errors: ErrorRule>: Reduction {
   @usableFromInline var values: [Input] = []

@@ -30,6 +30,8 @@ extension Publishers {
 
 extension Publishers.Contains: Equatable where Upstream: Equatable {}
 
+extension Publishers.Contains: Sendable where Upstream: Sendable, Upstream.Output: Sendable {}
+
 extension Publisher where Output: Equatable {
   /// Delivers whether some value is equal to a given one: true as soon as one is, and cancels upstream then.
   @inlinable

@@ -25,6 +25,8 @@ extension Publishers {
 
 extension Publishers.Count: Equatable where Upstream: Equatable {}
 
+extension Publishers.Count: Sendable where Upstream: Sendable {}
+
 @usableFromInline
 struct CountReduction<Input, Errors: ErrorRule>: Reduction {
   @usableFromInline var count = 0

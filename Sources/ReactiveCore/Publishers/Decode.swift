@@ -23,6 +23,8 @@ extension Publishers {
   }
 }
 
+extension Publishers.Decode: Sendable where Upstream: Sendable, Coder: Sendable {}
+
 private struct DecodeStage<Output: Decodable, Coder: TopLevelDecoder, UpstreamFailure: Error>: Stage {
   typealias Errors = Trying<UpstreamFailure>
 

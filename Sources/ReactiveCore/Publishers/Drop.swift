@@ -32,6 +32,8 @@ extension Publishers {
 
 extension Publishers.Drop: Equatable where Upstream: Equatable {}
 
+extension Publishers.Drop: Sendable where Upstream: Sendable {}
+
 /// Known downstream before upstream: what is requested in between is asked for together with the values to be dropped.
 @usableFromInline
 final class DropSubscriber<Input, Failure, Downstream: Subscriber>: Subscriber, CustomStringConvertible,

@@ -25,6 +25,8 @@ extension Publishers {
   }
 }
 
+extension Publishers.Encode: Sendable where Upstream: Sendable, Coder: Sendable {}
+
 private struct EncodeStage<Input: Encodable, Coder: TopLevelEncoder, UpstreamFailure: Error>: Stage {
   typealias Errors = Trying<UpstreamFailure>
 

@@ -25,6 +25,8 @@ extension Publishers {
 
 extension Publishers.First: Equatable where Upstream: Equatable {}
 
+extension Publishers.First: Sendable where Upstream: Sendable {}
+
 extension Publisher {
   /// Delivers the first value, if there is one, and cancels upstream then.
   @inlinable

@@ -25,6 +25,8 @@ extension Publishers {
 
 extension Publishers.IgnoreOutput: Equatable where Upstream: Equatable {}
 
+extension Publishers.IgnoreOutput: Sendable where Upstream: Sendable {}
+
 @usableFromInline
 struct IgnoreOutputReduction<Input, Errors: ErrorRule>: Reduction {
   @usableFromInline typealias Output = Never

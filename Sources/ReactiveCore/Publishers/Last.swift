@@ -25,6 +25,8 @@ extension Publishers {
 
 extension Publishers.Last: Equatable where Upstream: Equatable {}
 
+extension Publishers.Last: Sendable where Upstream: Sendable {}
+
 extension Publisher {
   /// Delivers the last value, if there is one, when upstream finishes.
   @inlinable

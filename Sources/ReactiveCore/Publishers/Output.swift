@@ -34,6 +34,8 @@ extension Publishers {
 
 extension Publishers.Output: Equatable where Upstream: Equatable {}
 
+extension Publishers.Output: Sendable where Upstream: Sendable {}
+
 @usableFromInline
 struct OutputStage<Input, Errors: ErrorRule>: Stage {
   @usableFromInline var toSkip: Int

@@ -28,6 +28,9 @@ extension Publishers {
   }
 }
 
+extension Publishers.ReceiveOn: Sendable
+where Upstream: Sendable, Context: Sendable, Context.SchedulerOptions: Sendable {}
+
 /// Queues what comes from upstream and hands it over on the scheduler.
 ///
 /// What waits when a hop begins is handed over in that hop; what comes after, in the next one. So many values cost one hop, and

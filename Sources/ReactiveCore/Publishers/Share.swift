@@ -28,6 +28,9 @@ extension Publishers {
   }
 }
 
+// What changes is in the subject and in `Autoconnect`, each guarded by a lock of its own.
+extension Publishers.Share: @unchecked Sendable where Upstream: Sendable, Upstream.Output: Sendable {}
+
 extension Publisher {
   /// Lets many subscribers share one subscription to this publisher.
   ///

@@ -1,0 +1,46 @@
+import Foundation
+import PortableCombine
+import Testing
+
+#if canImport(FoundationNetworking)
+  import FoundationNetworking
+#endif
+
+/// What Foundation's types publish.
+@Suite struct FoundationSurfaceTests {
+  @Test func timers() {
+    let timer = Timer.publish(every: 60, on: .main, in: .common)
+    expectType(of: timer, is: Timer.TimerPublisher.self)
+    let _: any ConnectablePublisher<Date, Never> = timer
+    expectType(of: timer.autoconnect(), is: Publishers.Autoconnect<Timer.TimerPublisher>.self)
+    let all = Timer.publish(every: 60, tolerance: 1, on: .current, in: .default, options: nil)
+    #expect(all.interval == 60 && all.tolerance == 1 && all.mode == .default && all.options == nil)
+    let made = Timer.TimerPublisher(interval: 60, runLoop: .main, mode: .default)
+    made.connect().cancel()
+  }
+
+  @Test func notifications() {
+    let center = NotificationCenter()
+    let name = Notification.Name("surface")
+    let publisher = center.publisher(for: name)
+    expectType(of: publisher, is: NotificationCenter.Publisher.self)
+    let _: any Publisher<Notification, Never> = publisher
+    #expect(publisher == NotificationCenter.Publisher(center: center, name: name))
+    #expect(center.publisher(for: name, object: center).object === center)
+    var names: [Notification.Name] = []
+    let subscription = publisher.map(\.name).sink { names.append($0) }
+    center.post(name: name, object: nil)
+    #expect(names == [name])
+    subscription.cancel()
+  }
+
+  @Test func dataTasks() throws {
+    let url = try #require(URL(string: "http://localhost/"))
+    let publisher = URLSession.shared.dataTaskPublisher(for: url)
+    expectType(of: publisher, is: URLSession.DataTaskPublisher.self)
+    let _: any Publisher<(data: Data, response: URLResponse), URLError> = publisher
+    #expect(publisher.request.url == url && publisher.session === URLSession.shared)
+    _ = URLSession.shared.dataTaskPublisher(for: URLRequest(url: url)).map(\.data)
+    _ = URLSession.DataTaskPublisher(request: URLRequest(url: url), session: .shared)
+  }
+}
