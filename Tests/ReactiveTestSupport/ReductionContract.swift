@@ -57,4 +57,42 @@ package func expectReduction<Operator: Publisher>(
       "a second subscription is cancelled, and cancellation passes", rig.take(),
       start + [.cancelled, .cancelled])
   }
+
+  /// With a source and a subscriber that call back.
+  func checkCalls(
+    _ title: Comment, _ expected: [Happening], demand: Subscribers.Demand?,
+    prepare: (ManualPublisher<Int, Oops>, TrackingSubscriber<Operator.Output, Operator.Failure>) -> Void,
+    act: (ManualPublisher<Int, Oops>) -> Void = { _ in }
+  ) {
+    let source = ManualPublisher<Int, Oops>()
+    let subscriber = TrackingSubscriber<Operator.Output, Operator.Failure>(demand, history: source.history)
+    prepare(source, subscriber)
+    makeOperator(source).subscribe(subscriber)
+    act(source)
+    check(title, source.history.events, expected)
+    subscriber.subscription = nil
+    source.onRequest = { _ in }
+  }
+  func sendEverything(_ source: ManualPublisher<Int, Oops>) {
+    for value in values { source.send(value) }
+    source.send(completion: .finished)
+  }
+  for demand in [Subscribers.Demand.max(1), .unlimited] {
+    checkCalls("a source may deliver everything within the request", start + end, demand: demand) {
+      source, _ in
+      source.onRequest = { [unowned source] _ in sendEverything(source) }
+    }
+  }
+  guard result != nil else { return }
+  checkCalls("cancelling within the result is too late", start + end, demand: .max(1)) { _, subscriber in
+    subscriber.onValue = { [unowned subscriber] _ in subscriber.subscription?.cancel() }
+  } act: {
+    sendEverything($0)
+  }
+  checkCalls("asking for more within the result changes nothing", start + end, demand: .max(1)) {
+    _, subscriber in
+    subscriber.onValue = { [unowned subscriber] _ in subscriber.subscription?.request(.max(1)) }
+  } act: {
+    sendEverything($0)
+  }
 }

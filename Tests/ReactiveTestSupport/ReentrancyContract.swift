@@ -77,6 +77,56 @@ package func expectStreamWithstandsReentrancy<Operator: Publisher>(
   }
 }
 
+/// What every operator does that hands on the subscription of its source when it is called back from within a call, or its source
+/// is in a hurry: checked alike for all of them.
+package func expectTransparentStreamWithstandsReentrancy<Operator: Publisher>(
+  sending value: Int = 1, sourceLocation: SourceLocation = #_sourceLocation,
+  _ makeOperator: (ManualPublisher<Int, Oops>) -> Operator
+) where Operator.Output: Hashable {
+  typealias Subscriber = TrackingSubscriber<Operator.Output, Operator.Failure>
+
+  func check(
+    _ title: Comment, _ expected: [Happening], demand: Subscribers.Demand? = .max(2),
+    prepare: (ManualPublisher<Int, Oops>, Subscriber) -> Void
+  ) {
+    let source = ManualPublisher<Int, Oops>()
+    let subscriber = Subscriber(demand, history: source.history)
+    prepare(source, subscriber)
+    makeOperator(source).subscribe(subscriber)
+    source.send(value)
+    let events = source.history.events.map { event in
+      if case .value = event { return Happening.value("any") } else { return event }
+    }
+    #expect(events == [.subscription("Manual")] + expected, title, sourceLocation: sourceLocation)
+    subscriber.subscription = nil
+    source.onRequest = { _ in }
+  }
+
+  check(
+    "a source may deliver and finish within the request",
+    [.requested(.max(2)), .value("any"), .finished, .value("any")]
+  ) { source, _ in
+    source.onRequest = { [unowned source] _ in
+      source.send(value)
+      source.send(completion: .finished)
+    }
+  }
+  check(
+    "a request within a value passes at once", [.requested(.max(2)), .value("any"), .requested(.max(3))]
+  ) { _, subscriber in
+    subscriber.onValue = { [unowned subscriber] _ in subscriber.subscription?.request(.max(3)) }
+  }
+  check(
+    "cancelling within a value passes at once", [.requested(.max(2)), .value("any"), .cancelled]
+  ) { _, subscriber in
+    subscriber.onValue = { [unowned subscriber] _ in subscriber.subscription?.cancel() }
+  }
+  check("cancelling within the subscription passes", [.cancelled, .value("any")], demand: nil) {
+    _, subscriber in
+    subscriber.onSubscription = { $0.cancel() }
+  }
+}
+
 /// What every `try` operator does when its closure throws: checked alike for all of them.
 ///
 /// - Parameters:

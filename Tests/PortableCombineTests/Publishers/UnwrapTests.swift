@@ -31,4 +31,8 @@ import Testing
   @Test func isOrderly() {
     expectOrderlyStream(named: "CompactMap") { $0.map { Optional($0) }.unwrap() }
   }
+
+  @Test func withstandsReentrancy() {
+    expectStreamWithstandsReentrancy(named: "CompactMap") { $0.map { Optional($0) }.unwrap() }
+  }
 }

@@ -34,4 +34,8 @@ import Testing
   @Test func releasesEverything() {
     expectEverythingReleased { $0.eraseToAnyPublisher().map { $0 }.eraseToAnyPublisher() }
   }
+
+  @Test func calledBackItPassesEverythingOn() {
+    expectTransparentStreamWithstandsReentrancy { $0.eraseToAnyPublisher() }
+  }
 }

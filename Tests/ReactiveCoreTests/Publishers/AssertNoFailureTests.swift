@@ -39,4 +39,8 @@ import Testing
     let message = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
     #expect(message.contains("Fatal error: Oops(number: 0)"))
   }
+
+  @Test func calledBackItPassesEverythingOn() {
+    expectTransparentStreamWithstandsReentrancy { $0.assertNoFailure() }
+  }
 }

@@ -90,4 +90,10 @@ import Testing
     }
     func connect() -> any Cancellable { AnyCancellable {} }
   }
+
+  @Test func aSourceMayDeliverEverythingWhileItIsConnected() {
+    let subscriber = TrackingSubscriber<Int, Never>(.unlimited)
+    (1...2).publisher.makeConnectable().autoconnect().subscribe(subscriber)
+    #expect(subscriber.history.events == [.subscription("Multicast"), .value(1), .value(2), .finished])
+  }
 }

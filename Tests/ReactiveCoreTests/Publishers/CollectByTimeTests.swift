@@ -253,4 +253,12 @@ import Testing
     expectSchedulerKeepsNothing { $0.collect(.byTime($1, 20)) }
     expectSchedulerKeepsNothing { $0.collect(.byTimeOrCount($1, 20, 1)) }
   }
+
+  @Test func aSourceMayDeliverEverythingWithinTheRequest() {
+    let subscriber = TrackingSubscriber<[Int], Never>(.unlimited)
+    let numbers = (1...3).publisher.eraseToAnyPublisher()
+    numbers.collect(.byTime(scheduler, 5)).subscribe(subscriber)
+    scheduler.advance(by: 10)
+    #expect(subscriber.history.events == [.subscription("CollectByTime"), .value([1, 2, 3]), .finished])
+  }
 }

@@ -58,4 +58,8 @@ import Testing
   @Test func releasesEverything() {
     expectEverythingReleased { $0.collect() }
   }
+
+  @Test func isAReduction() {
+    expectReduction(named: "Collect", of: [1, 2], delivers: [1, 2]) { $0.collect() }
+  }
 }

@@ -185,4 +185,12 @@ import Testing
     expectEverythingReleased { $0.debounce(for: 1, scheduler: ImmediateScheduler.shared) }
     expectSchedulerKeepsNothing { $0.debounce(for: 13, scheduler: $1) }
   }
+
+  @Test func aSourceMayDeliverEverythingWithinTheRequest() {
+    let subscriber = TrackingSubscriber<Int, Never>(.unlimited)
+    let numbers = (1...3).publisher.eraseToAnyPublisher()
+    numbers.debounce(for: 5, scheduler: scheduler).subscribe(subscriber)
+    scheduler.advance(by: 10)
+    #expect(subscriber.history.events == [.subscription("Debounce"), .finished])
+  }
 }

@@ -34,4 +34,8 @@ private struct TextCoder: TopLevelDecoder {
   @Test func behavesLikeAnyOperator() {
     expectOrderlyStream(named: "Decode") { $0.decode(type: String.self, decoder: TextCoder()) }
   }
+
+  @Test func withstandsReentrancy() {
+    expectStreamWithstandsReentrancy(named: "Decode") { $0.decode(type: String.self, decoder: TextCoder()) }
+  }
 }

@@ -160,4 +160,10 @@ import Testing
     expectEverythingReleased { $0.delay(for: 1, scheduler: ImmediateScheduler.shared) }
     expectSchedulerKeepsNothing { $0.delay(for: 200, scheduler: $1) }
   }
+
+  @Test func withstandsReentrancy() {
+    expectStreamWithstandsReentrancy(named: "Delay") {
+      $0.delay(for: 1, scheduler: ImmediateScheduler.shared)
+    }
+  }
 }

@@ -121,4 +121,9 @@ import Testing
       #expect(subscriber.history.events == [.subscription("DropUntilOutput"), .finished])
     }
   }
+
+  @Test func withstandsReentrancy() {
+    let other = Just(1).setFailureType(to: Oops.self)
+    expectStreamWithstandsReentrancy(named: "DropUntilOutput") { $0.drop(untilOutputFrom: other) }
+  }
 }

@@ -33,4 +33,8 @@ private struct TextCoder: TopLevelEncoder {
   @Test func behavesLikeAnyOperator() {
     expectOrderlyStream(named: "Encode") { $0.encode(encoder: TextCoder()) }
   }
+
+  @Test func withstandsReentrancy() {
+    expectStreamWithstandsReentrancy(named: "Encode") { $0.encode(encoder: TextCoder()) }
+  }
 }

@@ -44,4 +44,19 @@ import Testing
     #expect(subscriber.history.events.last == .value(5))
     #expect(source.history.events == [.requested(.unlimited), .cancelled])
   }
+
+  @Test func mayBeDisconnectedWithinAValue() {
+    let source = ManualPublisher<Int, Never>()
+    let connectable = source.makeConnectable()
+    let subscriber = TrackingSubscriber<Int, Never>(.unlimited)
+    connectable.subscribe(subscriber)
+    let connection = connectable.connect()
+    subscriber.onValue = { _ in connection.cancel() }
+    source.send(1)
+    source.send(2)
+    source.send(completion: .finished)
+    #expect(subscriber.history.events == [.subscription("Multicast"), .value(1)])
+    #expect(source.history.events == [.requested(.unlimited), .cancelled])
+    subscriber.onValue = { _ in }
+  }
 }

@@ -30,4 +30,8 @@ import Testing
       source.mapError { error in withExtendedLifetime(token) { error } }
     }
   }
+
+  @Test func calledBackItPassesEverythingOn() {
+    expectTransparentStreamWithstandsReentrancy { $0.mapError { $0 } }
+  }
 }

@@ -43,4 +43,14 @@ import Testing
   @Test func releasesEverything() {
     expectEverythingReleased { $0.map(\.bitWidth) }
   }
+
+  @Test func calledBackItPassesEverythingOn() {
+    expectTransparentStreamWithstandsReentrancy { $0.map(\.bitWidth) }
+    expectTransparentStreamWithstandsReentrancy {
+      $0.map(\.bitWidth, \.bigEndian).map { [$0, $1] }
+    }
+    expectTransparentStreamWithstandsReentrancy {
+      $0.map(\.bitWidth, \.bigEndian, \.littleEndian).map { [$0, $1, $2] }
+    }
+  }
 }

@@ -82,4 +82,8 @@ import Testing
   @Test func releasesEverything() {
     expectEverythingReleased { $0.measureInterval(using: scheduler) }
   }
+
+  @Test func withstandsReentrancy() {
+    expectStreamWithstandsReentrancy(named: "MeasureInterval") { $0.measureInterval(using: scheduler) }
+  }
 }

@@ -147,4 +147,16 @@ import Testing
     PassthroughSubject<Int, Oops>().multicast(subject: subject).subscribe(subscriber)
     #expect(subject.source.history.take() == [.requested(.none)])
   }
+
+  @Test func aSourceMayDeliverEverythingWhileItIsConnected() {
+    let multicast = (1...2).publisher.multicast(subject: PassthroughSubject())
+    let first = TrackingSubscriber<Int, Never>(.unlimited)
+    multicast.subscribe(first)
+    let connection = multicast.connect()
+    let late = TrackingSubscriber<Int, Never>(.unlimited)
+    multicast.subscribe(late)
+    #expect(first.history.events == [.subscription("Multicast"), .value(1), .value(2), .finished])
+    #expect(late.history.events == [.subscription("Multicast"), .finished])
+    connection.cancel()
+  }
 }

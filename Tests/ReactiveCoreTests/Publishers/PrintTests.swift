@@ -147,4 +147,8 @@ private final class Flag {
         "receive value: (1)", "receive finished", "receive subscription: (Manual)", "request max: (0)",
       ])
   }
+
+  @Test func withstandsReentrancy() {
+    expectStreamWithstandsReentrancy(named: "Print") { $0.print(to: Sheet()) }
+  }
 }

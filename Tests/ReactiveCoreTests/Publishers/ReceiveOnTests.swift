@@ -86,4 +86,8 @@ import Testing
   @Test func releasesEverything() {
     expectEverythingReleased { $0.receive(on: ImmediateScheduler.shared) }
   }
+
+  @Test func withstandsReentrancy() {
+    expectStreamWithstandsReentrancy(named: "ReceiveOn") { $0.receive(on: ImmediateScheduler.shared) }
+  }
 }

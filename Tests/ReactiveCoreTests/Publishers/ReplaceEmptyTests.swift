@@ -88,4 +88,18 @@ import Testing
     #expect(Mirror(reflecting: rig.subscription).children.isEmpty)
     #expect(rig.source.subscriber?.customMirror.children.isEmpty == true)
   }
+
+  @Test func withstandsReentrancy() {
+    let rig = Rig(demand: nil) { $0.replaceEmpty(with: 42) }
+    rig.source.onRequest = { [unowned rig] _ in rig.source.send(completion: .finished) }
+    rig.subscriber.onValue = { [unowned rig] _ in rig.subscription.request(.max(1)) }
+    rig.subscription.request(.max(1))
+    #expect(rig.take() == [.subscription("ReplaceEmpty"), .requested(.max(1)), .value(42), .finished])
+    let other = Rig(demand: .max(1)) { $0.replaceEmpty(with: 42) }
+    other.subscriber.onValue = { [unowned other] _ in other.subscription.cancel() }
+    other.source.send(1)
+    other.source.send(2)
+    other.source.send(completion: .finished)
+    #expect(other.take() == [.subscription("ReplaceEmpty"), .requested(.max(1)), .value(1), .cancelled])
+  }
 }

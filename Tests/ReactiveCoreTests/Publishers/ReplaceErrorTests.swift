@@ -101,4 +101,8 @@ import Testing
     #expect(Mirror(reflecting: rig.subscription).children.isEmpty)
     #expect(rig.source.subscriber?.customMirror.children.isEmpty == true)
   }
+
+  @Test func withstandsReentrancy() {
+    expectStreamWithstandsReentrancy(named: "ReplaceError") { $0.mapError { $0 }.replaceError(with: 42) }
+  }
 }

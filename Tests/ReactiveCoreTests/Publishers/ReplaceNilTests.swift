@@ -32,4 +32,8 @@ import Testing
   @Test func releasesEverything() {
     expectEverythingReleased { $0.map { $0 as Int? }.replaceNil(with: 0) }
   }
+
+  @Test func calledBackItPassesEverythingOn() {
+    expectTransparentStreamWithstandsReentrancy { $0.map { $0 as Int? }.replaceNil(with: 0) }
+  }
 }

@@ -189,4 +189,8 @@ private final class AttemptSum: Sendable {
   func add(_ count: Int, attempt: Int) {
     state.withLock { if $0.attempt == attempt { $0.sum += count } }
   }
+
+  @Test func withstandsReentrancy() {
+    expectStreamWithstandsReentrancy(named: "Retry") { $0.retry(0) }
+  }
 }

@@ -32,4 +32,8 @@ import Testing
     }
     #expect(released == 2)
   }
+
+  @Test func calledBackItPassesEverythingOn() {
+    expectTransparentStreamWithstandsReentrancy { $0.assertNoFailure().setFailureType(to: Oops.self) }
+  }
 }

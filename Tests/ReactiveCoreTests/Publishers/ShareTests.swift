@@ -53,4 +53,33 @@ import Testing
     #expect(registry.entries.count { $0.subscriber != nil } < 20)
     withExtendedLifetime(shared) {}
   }
+
+  @Test func aSourceThatDeliversAtOnceIsThroughBeforeTheSecondComes() {
+    let shared = (1...2).publisher.share()
+    let subscribers = [TrackingSubscriber<Int, Never>(.unlimited), TrackingSubscriber(.unlimited)]
+    for subscriber in subscribers { shared.subscribe(subscriber) }
+    #expect(
+      subscribers[0].history.events == [.subscription("Multicast"), .value(1), .value(2), .finished])
+    #expect(subscribers[1].history.events == [.subscription("Multicast"), .finished])
+  }
+
+  @Test func subscribersMaySendAndLeaveWithinAValue() {
+    let source = ManualPublisher<Int, Oops>()
+    let shared = source.share()
+    let first = TrackingSubscriber<Int, Oops>(.unlimited)
+    let second = TrackingSubscriber<Int, Oops>(.unlimited)
+    first.onValue = { [unowned first] value in
+      if value == 1 { source.send(2) } else { first.subscription?.cancel() }
+    }
+    second.onValue = { [unowned second] value in
+      if value == 3 { second.subscription?.cancel() }
+    }
+    shared.subscribe(first)
+    shared.subscribe(second)
+    source.send(1)
+    source.send(3)
+    #expect(first.history.events == [.subscription("Multicast"), .value(1), .value(2)])
+    #expect(second.history.events == [.subscription("Multicast"), .value(1), .value(2), .value(3)])
+    #expect(source.history.events == [.requested(.unlimited), .cancelled])
+  }
 }

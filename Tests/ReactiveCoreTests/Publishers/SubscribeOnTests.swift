@@ -107,4 +107,8 @@ import Testing
   @Test func releasesEverything() {
     expectEverythingReleased { $0.subscribe(on: ImmediateScheduler.shared) }
   }
+
+  @Test func withstandsReentrancy() {
+    expectStreamWithstandsReentrancy(named: "SubscribeOn") { $0.subscribe(on: ImmediateScheduler.shared) }
+  }
 }

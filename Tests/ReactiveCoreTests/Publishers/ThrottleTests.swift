@@ -175,4 +175,13 @@ import Testing
     expectEverythingReleased { $0.throttle(for: 1, scheduler: ImmediateScheduler.shared, latest: true) }
     expectSchedulerKeepsNothing { $0.throttle(for: 60, scheduler: $1, latest: true) }
   }
+
+  /// Upstream is asked before downstream has its subscription, so that there is no demand yet.
+  @Test func aSourceMayDeliverEverythingWithinTheRequest() {
+    let subscriber = TrackingSubscriber<Int, Never>(.unlimited)
+    let numbers = (1...3).publisher.eraseToAnyPublisher()
+    numbers.throttle(for: 5, scheduler: scheduler, latest: true).subscribe(subscriber)
+    scheduler.advance(by: 10)
+    #expect(subscriber.history.events == [.subscription("Throttle"), .finished])
+  }
 }

@@ -60,4 +60,9 @@ import Testing
     rig.source.send(completion: .failure(Oops()))
     #expect(rig.take() == [.subscription("TryCatch"), .requested(.max(1)), .value(2), .finished])
   }
+
+  @Test func withstandsReentrancy() {
+    func rethrow(_ error: Oops) throws -> Empty<Int, Oops> { throw error }
+    expectStreamWithstandsReentrancy(named: "TryCatch") { $0.tryCatch(rethrow) }
+  }
 }

@@ -54,4 +54,30 @@ import Testing
     #expect(source.history.events == [.requested(.unlimited), .cancelled])
     #expect(assign.description == "Assign Target.")
   }
+
+  @Test func aSourceMayDeliverEverythingWithinTheRequest() {
+    let target = Target()
+    _ = [1, 2].publisher.eraseToAnyPublisher().assign(to: \.number, on: target)
+    #expect(target.number == 2)
+  }
+
+  final class Feeder {
+    let subject = PassthroughSubject<Int, Never>()
+    var subscription: AnyCancellable?
+    var numbers: [Int] = []
+    var number = 0 {
+      didSet {
+        numbers.append(number)
+        if number < 3 { subject.send(number + 1) } else { subscription?.cancel() }
+      }
+    }
+  }
+
+  @Test func thePropertyMaySendToItsSourceAndCancel() {
+    let feeder = Feeder()
+    feeder.subscription = feeder.subject.assign(to: \.number, on: feeder)
+    feeder.subject.send(1)
+    feeder.subject.send(9)
+    #expect(feeder.numbers == [1, 2, 3])
+  }
 }

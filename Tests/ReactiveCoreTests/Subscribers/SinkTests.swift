@@ -135,4 +135,28 @@ import Testing
     #expect(sink.playgroundDescription as? String == "Sink")
     #expect(Mirror(reflecting: sink).children.isEmpty)
   }
+
+  @Test func aSourceMayDeliverEverythingWithinTheRequest() {
+    var log: [String] = []
+    _ = [1, 2].publisher.eraseToAnyPublisher().sink {
+      log.append("\($0)")
+    } receiveValue: {
+      log.append("\($0)")
+    }
+    #expect(log == ["1", "2", "finished"])
+  }
+
+  @Test func itsFunctionMaySendToItsSourceAndCancel() {
+    let subject = PassthroughSubject<Int, Never>()
+    var values: [Int] = []
+    var subscription: AnyCancellable?
+    subscription = subject.sink {
+      values.append($0)
+      if $0 < 3 { subject.send($0 + 1) } else { subscription?.cancel() }
+      values.append(-$0)
+    }
+    subject.send(1)
+    subject.send(9)
+    #expect(values == [1, -1, 2, -2, 3, -3])
+  }
 }

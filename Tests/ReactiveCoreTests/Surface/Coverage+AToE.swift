@@ -23,9 +23,9 @@ extension Coverage {
         "aChainIsOneAfterTheOther": [.normal, .demand, .finish, .cancel],
         "releasesAChain": .lifecycle,
         "chainsOfTenThousandNeedNoMoreStackThanOne": [.normal, .demand, .finish, .immediate],
-        "knowsItsParts": .immediate,
+        "knowsItsParts": .identity,
         "aSequenceWithMoreElementsIsASequence": .immediate,
-        "describesItself": .demand,
+        "describesItself": .identity,
         "releasesEverything": .lifecycle,
         "requestsMayRaceWithTheChangeOfPublishers": [.demand, .finish, .race],
       ]),
@@ -33,6 +33,7 @@ extension Coverage {
       "assertNoFailure(_:file:line:)", in: "AssertNoFailureTests",
       except: [.lifecycle: "holds no subscription of its own"],
       [
+        "calledBackItPassesEverythingOn": [.demand, .cancel, .immediate, .reentrancy],
         "passesEverythingOnThatIsNoFailure": [.normal, .demand, .finish],
         "cancellationPasses": [.demand, .cancel],
         "stopsTheProgramOnAFailureAndSaysWhere": .failure,
@@ -41,6 +42,8 @@ extension Coverage {
     Coverage(
       "assign(to:on:)", in: "AssignTests", except: [.failure: "upstream cannot fail"],
       [
+        "thePropertyMaySendToItsSourceAndCancel": [.normal, .cancel, .reentrancy],
+        "aSourceMayDeliverEverythingWithinTheRequest": [.normal, .immediate],
         "writesEachValue": [.normal, .demand, .cancel],
         "letsGoOfTheObjectAtTheEnd": [.finish, .cancel, .lifecycle],
         "ignoresValuesBeforeAndCancelsASecondSubscription": [.normal, .demand, .cancel],
@@ -48,6 +51,7 @@ extension Coverage {
     Coverage(
       "autoconnect()", in: "AutoconnectTests",
       [
+        "aSourceMayDeliverEverythingWhileItIsConnected": [.normal, .finish, .immediate],
         "connectsForTheFirstAndDisconnectsAfterTheLast": [.demand, .cancel],
         "disconnectsIfTheFirstCancelsWhileConnecting": [.demand, .cancel, .reentrancy],
         "theSubscriptionPassesForThatOfTheSource": .reentrancy,
@@ -102,6 +106,7 @@ extension Coverage {
     Coverage(
       "collect()", in: "CollectTests",
       [
+        "isAReduction": .reduction,
         "takesEverythingAndDeliversAtTheEnd": [.normal, .demand, .finish],
         "waitsWithTheResultUntilAskedFor": [.normal, .demand, .finish],
         "deliversAnEmptyArrayForNothing": [.normal, .demand, .finish],
@@ -126,12 +131,13 @@ extension Coverage {
         "valuesSentWithinAnArrayBelongToTheNext": [.normal, .reentrancy],
         "aSourceDeliversExactlyWhatTheArraysHold": [.normal, .demand, .finish, .immediate],
         "releasesEverything": [.finish, .failure, .cancel, .lifecycle],
-        "publishersOfEqualPartsAreEqual": .immediate,
+        "publishersOfEqualPartsAreEqual": .identity,
         "sendingAndCancellingMayRace": [.normal, .cancel, .race],
       ]),
     Coverage(
       "collect(_:options:)", in: "CollectByTimeTests",
       [
+        "aSourceMayDeliverEverythingWithinTheRequest": [.normal, .finish, .immediate],
         "deliversWhatCameInEachInterval": [.normal, .demand],
         "aFinishDeliversWhatIsLeftOnTheScheduler": [.normal, .demand, .finish, .failure],
         "aFailureForgetsWhatIsLeft": .failure,
@@ -168,8 +174,8 @@ extension Coverage {
         "cancelsSecondSubscriptions": .cancel,
         "whatIsSentWithinAValueComesAfterIt": [.normal, .demand, .finish, .reentrancy],
         "twoLongSequences": [.demand, .immediate],
-        "comparesItsUpstreams": .immediate,
-        "describesItself": .demand,
+        "comparesItsUpstreams": .identity,
+        "describesItself": .identity,
         "stopsTheProgramWhenNothingIsAskedFor": [.demand, .cancel],
         "releasesEverything": .lifecycle,
         "upstreamsMaySendFromManyThreads": [.finish, .cancel, .race],
@@ -192,8 +198,8 @@ extension Coverage {
         "cancelsSecondSubscriptions": .cancel,
         "whatIsSentWithinAValueComesAfterIt": [.normal, .demand, .finish, .reentrancy],
         "twoLongSequences": [.demand, .immediate],
-        "comparesItsUpstreams": .immediate,
-        "describesItself": .demand,
+        "comparesItsUpstreams": .identity,
+        "describesItself": .identity,
         "stopsTheProgramWhenNothingIsAskedFor": [.demand, .cancel],
         "releasesEverything": .lifecycle,
         "upstreamsMaySendFromManyThreads": [.finish, .cancel, .race],
@@ -216,8 +222,8 @@ extension Coverage {
         "cancelsSecondSubscriptions": .cancel,
         "whatIsSentWithinAValueComesAfterIt": [.normal, .demand, .finish, .reentrancy],
         "twoLongSequences": [.demand, .immediate],
-        "comparesItsUpstreams": .immediate,
-        "describesItself": .demand,
+        "comparesItsUpstreams": .identity,
+        "describesItself": .identity,
         "stopsTheProgramWhenNothingIsAskedFor": [.demand, .cancel],
         "releasesEverything": .lifecycle,
         "upstreamsMaySendFromManyThreads": [.finish, .cancel, .race],
@@ -240,8 +246,8 @@ extension Coverage {
         "cancelsSecondSubscriptions": .cancel,
         "whatIsSentWithinAValueComesAfterIt": [.normal, .demand, .finish, .reentrancy],
         "twoLongSequences": [.demand, .immediate],
-        "comparesItsUpstreams": .immediate,
-        "describesItself": .demand,
+        "comparesItsUpstreams": .identity,
+        "describesItself": .identity,
         "stopsTheProgramWhenNothingIsAskedFor": [.demand, .cancel],
         "releasesEverything": .lifecycle,
         "upstreamsMaySendFromManyThreads": [.finish, .cancel, .race],
@@ -258,7 +264,7 @@ extension Coverage {
       [
         "deliversFalseAtTheEnd": .reduction,
         "deliversTrueAsSoonAsItKnows": .early,
-        "isEqualIfItsPartsAre": .immediate,
+        "isEqualIfItsPartsAre": .identity,
       ]),
     Coverage(
       "contains(where:)", in: "ContainsWhereTests",
@@ -270,11 +276,12 @@ extension Coverage {
       "count()", in: "CountTests",
       [
         "countsToTheEnd": .reduction,
-        "isEqualIfUpstreamIs": .immediate,
+        "isEqualIfUpstreamIs": .identity,
       ]),
     Coverage(
       "debounce(for:scheduler:options:)", in: "DebounceTests",
       [
+        "aSourceMayDeliverEverythingWithinTheRequest": [.finish, .immediate],
         "deliversAValueOnceUpstreamHasBeenQuiet": [.normal, .demand],
         "aFinishComesOnTheSchedulerWithoutDelayAndForgetsWhatWaits": [.finish, .failure],
         "aFailureForgetsWhatWaits": .failure,
@@ -293,6 +300,7 @@ extension Coverage {
     Coverage(
       "decode(type:decoder:)", in: "DecodeTests",
       [
+        "withstandsReentrancy": .reentrant,
         "passesOnWhatTheDecoderMakesOfEachValue": [.normal, .demand, .finish],
         "failsWithWhatTheDecoderThrows": [.demand, .failure, .cancel],
         "behavesLikeAnyOperator": .orderly,
@@ -300,6 +308,7 @@ extension Coverage {
     Coverage(
       "delay(for:tolerance:scheduler:options:)", in: "DelayTests",
       [
+        "withstandsReentrancy": .reentrant,
         "deliversValuesAndCompletionLater": [.normal, .demand, .finish, .failure],
         "everyRequestPasses": .demand,
         "aCompletionThatComesBeforeTheSubscriptionIsDeliveredFollowsIt": [.normal, .demand, .finish],
@@ -315,6 +324,7 @@ extension Coverage {
     Coverage(
       "drop(untilOutputFrom:)", in: "DropUntilOutputTests",
       [
+        "withstandsReentrancy": .reentrant,
         "dropsUntilTheOtherDelivers": [.normal, .demand, .finish, .failure, .cancel],
         "subscribesToTheOtherFirst": .demand,
         "endsAsTheOtherDoesWithoutAValue": [.demand, .finish, .failure, .cancel],
@@ -344,6 +354,7 @@ extension Coverage {
     Coverage(
       "encode(encoder:)", in: "EncodeTests",
       [
+        "withstandsReentrancy": .reentrant,
         "passesOnWhatTheEncoderMakesOfEachValue": [.normal, .demand, .finish],
         "failsWithWhatTheEncoderThrows": [.demand, .finish, .failure, .cancel],
         "behavesLikeAnyOperator": .orderly,
@@ -351,6 +362,7 @@ extension Coverage {
     Coverage(
       "eraseToAnyPublisher()", in: "AnyPublisherTests",
       [
+        "calledBackItPassesEverythingOn": [.demand, .cancel, .immediate, .reentrancy],
         "passesEverythingOn": [.normal, .demand, .finish],
         "crossesIsolationWhenItsValuesMay": [.immediate, .race],
         "releasesEverything": [.finish, .failure, .cancel, .lifecycle],
@@ -358,7 +370,7 @@ extension Coverage {
     Coverage(
       "eraseToEffect()", in: "EffectTests",
       [
-        "worksWhenItIsRunAndEachTimeItIs": [.normal, .finish],
+        "worksWhenItIsRunAndEachTimeItIs": [.normal, .finish, .immediate],
         "aFutureMayFail": .failure,
         "isThePublisherItWasMadeOf": [.normal, .demand, .cancel],
         "mapsItsValues": [.normal, .finish],

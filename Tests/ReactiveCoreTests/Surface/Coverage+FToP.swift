@@ -19,7 +19,7 @@ extension Coverage {
       [
         "withoutAValueItOnlyFinishes": .reduction,
         "deliversTheFirstAndCancels": .early,
-        "isEqualIfUpstreamIs": .immediate,
+        "isEqualIfUpstreamIs": .identity,
       ]),
     Coverage(
       "first(where:)", in: "FirstWhereTests",
@@ -61,13 +61,13 @@ extension Coverage {
       "ignoreOutput()", in: "IgnoreOutputTests",
       [
         "passesOnlyTheCompletion": .reduction,
-        "isEqualIfUpstreamIs": .immediate,
+        "isEqualIfUpstreamIs": .identity,
       ]),
     Coverage(
       "last()", in: "LastTests",
       [
         "deliversTheLast": .reduction,
-        "isEqualIfUpstreamIs": .immediate,
+        "isEqualIfUpstreamIs": .identity,
       ]),
     Coverage(
       "last(where:)", in: "LastWhereTests",
@@ -78,6 +78,7 @@ extension Coverage {
       "makeConnectable()", in: "MakeConnectableTests",
       except: [.failure: "upstream cannot fail", .lifecycle: "a multicast, which is tested for it"],
       [
+        "mayBeDisconnectedWithinAValue": [.cancel, .reentrancy],
         "waitsToBeConnected": [.normal, .demand, .cancel],
         "theEndReachesEveryone": [.normal, .finish, .cancel, .immediate],
         "canConnectByItself": [.normal, .demand, .cancel],
@@ -95,6 +96,7 @@ extension Coverage {
     Coverage(
       "map(_:_:)", in: "MapKeyPathTests",
       [
+        "calledBackItPassesEverythingOn": [.demand, .cancel, .immediate, .reentrancy],
         "passesAPropertyOn": [.normal, .demand, .failure],
         "passesTwoPropertiesOn": [.normal, .finish, .cancel],
         "passesThreePropertiesOn": [.normal, .demand, .cancel],
@@ -103,6 +105,7 @@ extension Coverage {
     Coverage(
       "map(_:_:_:)", in: "MapKeyPathTests",
       [
+        "calledBackItPassesEverythingOn": [.demand, .cancel, .immediate, .reentrancy],
         "passesAPropertyOn": [.normal, .demand, .failure],
         "passesTwoPropertiesOn": [.normal, .finish, .cancel],
         "passesThreePropertiesOn": [.normal, .demand, .cancel],
@@ -111,6 +114,7 @@ extension Coverage {
     Coverage(
       "mapError(_:)", in: "MapErrorTests",
       [
+        "calledBackItPassesEverythingOn": [.demand, .cancel, .immediate, .reentrancy],
         "transformsTheErrorAndNothingElse": [.normal, .demand, .failure],
         "aFinishStaysAFinish": [.demand, .finish],
         "cancellationReachesTheSource": [.demand, .cancel],
@@ -131,6 +135,7 @@ extension Coverage {
     Coverage(
       "measureInterval(using:options:)", in: "MeasureIntervalTests",
       [
+        "withstandsReentrancy": .reentrant,
         "deliversTheTimeBetweenValues": [.normal, .demand, .finish],
         "returnedDemandIsRequested": .demand,
         "sendingWithinARequestIsAllowed": [.demand, .reentrancy],
@@ -155,7 +160,7 @@ extension Coverage {
         "whatIsSentWithinAValueComesAfterIt": [.normal, .demand, .finish, .reentrancy],
         "upstreamsThatFinishAtOnce": [.normal, .finish, .immediate],
         "mergingAMergeGivesOneMerge": [.normal, .immediate],
-        "comparesItsUpstreams": .immediate,
+        "comparesItsUpstreams": .identity,
         "releasesEverything": [.demand, .lifecycle],
         "upstreamsMaySendFromManyThreads": [.demand, .finish, .race],
         "failureAndCancellationMayRaceWithValues": [.failure, .cancel, .race],
@@ -177,7 +182,7 @@ extension Coverage {
         "whatIsSentWithinAValueComesAfterIt": [.normal, .demand, .finish, .reentrancy],
         "upstreamsThatFinishAtOnce": [.normal, .finish, .immediate],
         "mergingAMergeGivesOneMerge": [.normal, .immediate],
-        "comparesItsUpstreams": .immediate,
+        "comparesItsUpstreams": .identity,
         "releasesEverything": [.demand, .lifecycle],
         "upstreamsMaySendFromManyThreads": [.demand, .finish, .race],
         "failureAndCancellationMayRaceWithValues": [.failure, .cancel, .race],
@@ -199,7 +204,7 @@ extension Coverage {
         "whatIsSentWithinAValueComesAfterIt": [.normal, .demand, .finish, .reentrancy],
         "upstreamsThatFinishAtOnce": [.normal, .finish, .immediate],
         "mergingAMergeGivesOneMerge": [.normal, .immediate],
-        "comparesItsUpstreams": .immediate,
+        "comparesItsUpstreams": .identity,
         "releasesEverything": [.demand, .lifecycle],
         "upstreamsMaySendFromManyThreads": [.demand, .finish, .race],
         "failureAndCancellationMayRaceWithValues": [.failure, .cancel, .race],
@@ -221,7 +226,7 @@ extension Coverage {
         "whatIsSentWithinAValueComesAfterIt": [.normal, .demand, .finish, .reentrancy],
         "upstreamsThatFinishAtOnce": [.normal, .finish, .immediate],
         "mergingAMergeGivesOneMerge": [.normal, .immediate],
-        "comparesItsUpstreams": .immediate,
+        "comparesItsUpstreams": .identity,
         "releasesEverything": [.demand, .lifecycle],
         "upstreamsMaySendFromManyThreads": [.demand, .finish, .race],
         "failureAndCancellationMayRaceWithValues": [.failure, .cancel, .race],
@@ -243,7 +248,7 @@ extension Coverage {
         "whatIsSentWithinAValueComesAfterIt": [.normal, .demand, .finish, .reentrancy],
         "upstreamsThatFinishAtOnce": [.normal, .finish, .immediate],
         "mergingAMergeGivesOneMerge": [.normal, .immediate],
-        "comparesItsUpstreams": .immediate,
+        "comparesItsUpstreams": .identity,
         "releasesEverything": [.demand, .lifecycle],
         "upstreamsMaySendFromManyThreads": [.demand, .finish, .race],
         "failureAndCancellationMayRaceWithValues": [.failure, .cancel, .race],
@@ -265,7 +270,7 @@ extension Coverage {
         "whatIsSentWithinAValueComesAfterIt": [.normal, .demand, .finish, .reentrancy],
         "upstreamsThatFinishAtOnce": [.normal, .finish, .immediate],
         "mergingAMergeGivesOneMerge": [.normal, .immediate],
-        "comparesItsUpstreams": .immediate,
+        "comparesItsUpstreams": .identity,
         "releasesEverything": [.demand, .lifecycle],
         "upstreamsMaySendFromManyThreads": [.demand, .finish, .race],
         "failureAndCancellationMayRaceWithValues": [.failure, .cancel, .race],
@@ -287,7 +292,7 @@ extension Coverage {
         "whatIsSentWithinAValueComesAfterIt": [.normal, .demand, .finish, .reentrancy],
         "upstreamsThatFinishAtOnce": [.normal, .finish, .immediate],
         "mergingAMergeGivesOneMerge": [.normal, .immediate],
-        "comparesItsUpstreams": .immediate,
+        "comparesItsUpstreams": .identity,
         "releasesEverything": [.demand, .lifecycle],
         "upstreamsMaySendFromManyThreads": [.demand, .finish, .race],
         "failureAndCancellationMayRaceWithValues": [.failure, .cancel, .race],
@@ -307,6 +312,7 @@ extension Coverage {
     Coverage(
       "multicast(_:)", in: "MulticastTests",
       [
+        "aSourceMayDeliverEverythingWhileItIsConnected": [.normal, .finish, .immediate],
         "deliversOnceConnected": [.normal, .demand, .cancel],
         "requestsWhatIsReturnedForAValue": [.demand, .cancel],
         "completionsReachAllAndThoseWhoComeLater": [.normal, .finish, .failure, .cancel],
@@ -317,6 +323,7 @@ extension Coverage {
     Coverage(
       "multicast(subject:)", in: "MulticastTests",
       [
+        "aSourceMayDeliverEverythingWhileItIsConnected": [.normal, .finish, .immediate],
         "deliversOnceConnected": [.normal, .demand, .cancel],
         "requestsWhatIsReturnedForAValue": [.demand, .cancel],
         "completionsReachAllAndThoseWhoComeLater": [.normal, .finish, .failure, .cancel],
@@ -334,7 +341,7 @@ extension Coverage {
         "picksOneValue": [.normal, .demand, .finish, .cancel],
         "anEmptyRangeFinishesAtTheFirstValue": [.demand, .finish, .cancel],
         "valuesSentWithinTheLastAreIgnored": [.normal, .demand, .finish, .cancel, .reentrancy],
-        "comparesByUpstreamAndRange": .immediate,
+        "comparesByUpstreamAndRange": .identity,
         "stopsTheProgramOnANegativeRange": .immediate,
       ]),
     Coverage(
@@ -347,7 +354,7 @@ extension Coverage {
         "picksOneValue": [.normal, .demand, .finish, .cancel],
         "anEmptyRangeFinishesAtTheFirstValue": [.demand, .finish, .cancel],
         "valuesSentWithinTheLastAreIgnored": [.normal, .demand, .finish, .cancel, .reentrancy],
-        "comparesByUpstreamAndRange": .immediate,
+        "comparesByUpstreamAndRange": .identity,
         "stopsTheProgramOnANegativeRange": .immediate,
       ]),
     Coverage(
@@ -356,7 +363,7 @@ extension Coverage {
         "theExampleDoesWhatItSays": .immediate,
         "asksForOneValueAtATimeAndForNoneWhilePaused": [.normal, .demand],
         "doesNotTakeWhatItHasNotAskedFor": .normal,
-        "aResumptionDuringTheFunctionIsNotLost": .demand,
+        "aResumptionDuringTheFunctionIsNotLost": [.demand, .reentrancy],
         "theCompletionDoesNotWait": [.normal, .finish, .failure, .cancel],
         "cancelsOnceAndWhenReleased": [.demand, .finish, .cancel, .lifecycle],
         "cancellingFromWithinAValueTakesEffectAtOnce": [.normal, .cancel],
@@ -374,7 +381,7 @@ extension Coverage {
         "picksOneValue": [.normal, .demand, .finish, .cancel],
         "anEmptyRangeFinishesAtTheFirstValue": [.demand, .finish, .cancel],
         "valuesSentWithinTheLastAreIgnored": [.normal, .demand, .finish, .cancel, .reentrancy],
-        "comparesByUpstreamAndRange": .immediate,
+        "comparesByUpstreamAndRange": .identity,
         "stopsTheProgramOnANegativeRange": .immediate,
       ]),
     Coverage(
@@ -412,15 +419,16 @@ extension Coverage {
         "aChainIsOneAfterTheOther": [.normal, .demand, .finish, .cancel],
         "releasesAChain": .lifecycle,
         "chainsOfTenThousandNeedNoMoreStackThanOne": [.normal, .demand, .finish, .immediate],
-        "knowsItsParts": .immediate,
+        "knowsItsParts": .identity,
         "aSequenceWithMoreElementsIsASequence": .immediate,
-        "describesItself": .demand,
+        "describesItself": .identity,
         "releasesEverything": .lifecycle,
         "requestsMayRaceWithTheChangeOfPublishers": [.demand, .finish, .race],
       ]),
     Coverage(
       "print(_:to:)", in: "PrintTests",
       [
+        "withstandsReentrancy": .reentrant,
         "printsEverythingBeforeItIsPassedOn": [.normal, .demand, .failure, .cancel, .reentrancy],
         "beginsLinesWithThePrefix": [.demand, .finish],
         "anEmptyDemandReturnedIsNotPrinted": .demand,

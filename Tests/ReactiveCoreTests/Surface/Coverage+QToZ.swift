@@ -4,6 +4,7 @@ extension Coverage {
     Coverage(
       "receive(on:options:)", in: "ReceiveOnTests",
       [
+        "withstandsReentrancy": .reentrant,
         "deliversOnTheScheduler": [.normal, .demand, .finish],
         "passesReturnedDemandUpstream": [.normal, .demand],
         "whatComesDuringAHopWaitsForTheNext": [.normal, .reentrancy],
@@ -35,6 +36,7 @@ extension Coverage {
     Coverage(
       "replaceEmpty(with:)", in: "ReplaceEmptyTests",
       [
+        "withstandsReentrancy": [.demand, .cancel, .immediate, .reentrancy],
         "deliversTheValueIfThereIsNoOther": [.normal, .demand, .finish],
         "theValueWaitsUntilItIsAskedFor": [.normal, .demand, .finish],
         "cancellingKeepsTheValueFromComing": [.demand, .finish, .cancel],
@@ -43,11 +45,12 @@ extension Coverage {
         "aFailurePassesWithoutTheValue": [.demand, .failure],
         "asksUpstreamForNoMoreThanItIsAskedFor": [.demand, .finish, .cancel],
         "releasesEverything": [.finish, .failure, .cancel, .lifecycle],
-        "isEqualWhenItsPartsAre": .failure,
+        "isEqualWhenItsPartsAre": .identity,
       ]),
     Coverage(
       "replaceError(with:)", in: "ReplaceErrorTests",
       [
+        "withstandsReentrancy": .reentrant,
         "deliversTheValueInPlaceOfTheError": [.normal, .demand, .finish, .failure, .cancel],
         "theValueWaitsUntilItIsAskedFor": [.normal, .demand, .finish, .failure],
         "cancellingKeepsTheValueFromComing": [.demand, .failure, .cancel],
@@ -58,12 +61,13 @@ extension Coverage {
         ],
         "cancellationPasses": [.demand, .failure, .cancel],
         "releasesEverything": [.finish, .failure, .cancel, .lifecycle],
-        "isEqualWhenItsPartsAre": .failure,
+        "isEqualWhenItsPartsAre": .identity,
         "stopsTheProgramOnARequestForNothing": .demand,
       ]),
     Coverage(
       "replaceNil(with:)", in: "ReplaceNilTests",
       [
+        "calledBackItPassesEverythingOn": [.demand, .cancel, .immediate, .reentrancy],
         "replacesNil": [.normal, .demand, .failure],
         "cancellationAndFinishPass": [.demand, .finish, .cancel],
         "releasesEverything": [.finish, .failure, .cancel, .lifecycle],
@@ -71,6 +75,7 @@ extension Coverage {
     Coverage(
       "retry(_:)", in: "RetryTests",
       [
+        "withstandsReentrancy": .reentrant,
         "asksAgainForWhatIsOutstanding": [.normal, .demand, .failure, .cancel],
         "zeroRetriesAreNone": [.demand, .failure],
         "withoutANumberItRetriesForever": [.normal, .demand, .finish, .failure],
@@ -83,7 +88,7 @@ extension Coverage {
         "valuesOfManyAttemptsNeedNoMoreStackThanOne": [.cancel, .immediate, .thrown],
         "releasesEverything": [.finish, .failure, .cancel, .lifecycle],
         "requestsMayRaceWithFailures": [.demand, .race],
-        "isEqualWhenItsPartsAre": .failure,
+        "isEqualWhenItsPartsAre": .identity,
       ]),
     Coverage(
       "scan(_:_:)", in: "ScanTests",
@@ -97,6 +102,7 @@ extension Coverage {
     Coverage(
       "setFailureType(to:)", in: "SetFailureTypeTests", except: [.failure: "upstream cannot fail"],
       [
+        "calledBackItPassesEverythingOn": [.demand, .cancel, .immediate, .reentrancy],
         "passesEverythingOn": [.normal, .demand, .finish, .immediate],
         "cancellationReachesTheSource": [.demand, .cancel],
         "releasesEverything": [.finish, .cancel, .lifecycle],
@@ -104,8 +110,10 @@ extension Coverage {
     Coverage(
       "share()", in: "ShareTests",
       [
+        "subscribersMaySendAndLeaveWithinAValue": [.normal, .cancel, .reentrancy],
+        "aSourceThatDeliversAtOnceIsThroughBeforeTheSecondComes": [.normal, .finish, .immediate],
         "subscribesUpstreamOnce": [.normal, .demand, .failure],
-        "isEqualToItselfAlone": .immediate,
+        "isEqualToItselfAlone": .identity,
         "releasesEverything": [.finish, .failure, .cancel, .lifecycle],
       ]),
     Coverage(
@@ -121,12 +129,14 @@ extension Coverage {
         "doesNotSubscribeUpstreamForOneWhoCancelsAtOnce": [.cancel, .reentrancy],
         "cancelsUpstreamIfTheSubscriberLeavesWhileConnecting": [.demand, .cancel, .reentrancy],
         "aSynchronousUpstreamIsReplayedAsAskedFor": [.normal, .demand, .finish, .immediate],
-        "isEqualToItselfAlone": .immediate,
+        "isEqualToItselfAlone": .identity,
         "releasesEverything": [.finish, .failure, .cancel, .lifecycle],
       ]),
     Coverage(
       "sink(receiveCompletion:receiveValue:)", in: "SinkTests",
       [
+        "itsFunctionMaySendToItsSourceAndCancel": [.normal, .cancel, .reentrancy],
+        "aSourceMayDeliverEverythingWithinTheRequest": [.normal, .finish, .immediate],
         "asksForEverythingAndHandsOver": [.normal, .demand, .finish, .failure, .cancel],
         "cancelsOnceAndThenIgnoresEverything": [.normal, .demand, .cancel],
         "cancelsWhenReleased": [.demand, .cancel, .lifecycle],
@@ -139,6 +149,8 @@ extension Coverage {
     Coverage(
       "sink(receiveValue:)", in: "SinkTests",
       [
+        "itsFunctionMaySendToItsSourceAndCancel": [.normal, .cancel, .reentrancy],
+        "aSourceMayDeliverEverythingWithinTheRequest": [.normal, .finish, .immediate],
         "asksForEverythingAndHandsOver": [.normal, .demand, .finish, .failure, .cancel],
         "cancelsOnceAndThenIgnoresEverything": [.normal, .demand, .cancel],
         "cancelsWhenReleased": [.demand, .cancel, .lifecycle],
@@ -151,6 +163,7 @@ extension Coverage {
     Coverage(
       "subscribe(on:options:)", in: "SubscribeOnTests",
       [
+        "withstandsReentrancy": .reentrant,
         "requestsAndCancellationPassOnTheScheduler": [.demand, .cancel],
         "deliveriesPassAtOnceWithTheDemandReturned": [.normal, .demand, .finish, .failure, .cancel],
         "nothingIsDeliveredOnceCancelled": [.demand, .finish, .cancel],
@@ -182,7 +195,7 @@ extension Coverage {
         "aMillionPublishersNeedNoMoreStackThanOne": [.cancel, .immediate],
         "valuesOneByOne": [.normal, .demand, .immediate],
         "publishersThatCannotFailGoWithThoseThatCan": [.normal, .immediate],
-        "comparesAndDescribesItself": .immediate,
+        "comparesAndDescribesItself": .identity,
         "stopsTheProgramWhenNothingIsAskedForOrAValueComesThatWasNot": [.demand, .finish],
         "releasesEverything": [.finish, .failure, .cancel, .immediate, .lifecycle],
         "cancellationReleasesAPublisherThatGoesOn": [.demand, .cancel, .lifecycle],
@@ -191,6 +204,7 @@ extension Coverage {
     Coverage(
       "throttle(for:scheduler:latest:)", in: "ThrottleTests",
       [
+        "aSourceMayDeliverEverythingWithinTheRequest": [.normal, .finish, .immediate],
         "deliversTheFirstOrTheLatestOfEachInterval": .normal,
         "theIntervalStartsWithTheLastDelivery": .normal,
         "aCompletionFollowsTheValueThatWaits": [.normal, .finish, .failure],
@@ -218,12 +232,13 @@ extension Coverage {
         "cancellingBeforeTheCompletionIsDeliveredPreventsIt": [.finish, .cancel],
         "cancellingWhenUpstreamIsToldOfTheTimeoutPreventsTheFinish": .cancel,
         "aSecondSubscriptionIsCancelled": .cancel,
-        "whereNoTimePassesItIsUpAtOnce": [.finish, .cancel],
+        "whereNoTimePassesItIsUpAtOnce": [.finish, .cancel, .immediate],
         "releasesEverything": .lifecycle,
       ]),
     Coverage(
       "unwrap()", in: "UnwrapTests",
       [
+        "withstandsReentrancy": .reentrant,
         "theExampleDoesWhatItSays": .immediate,
         "asksForAnotherInPlaceOfNil": [.normal, .demand, .failure],
         "takesOffOneLayer": [.normal, .immediate],
@@ -248,7 +263,7 @@ extension Coverage {
         "whatIsSentWithinAValueComesAfterIt": [.normal, .finish, .reentrancy],
         "twoLongSequences": [.demand, .immediate],
         "anEndlessUpstreamIsCancelledWhenTheOtherHasFinished": [.normal, .immediate],
-        "comparesItsUpstreams": .immediate,
+        "comparesItsUpstreams": .identity,
         "stopsTheProgramWhenNothingIsAskedFor": [.demand, .cancel],
         "releasesEverything": .lifecycle,
         "upstreamsMaySendFromManyThreads": [.finish, .cancel, .race],
@@ -272,7 +287,7 @@ extension Coverage {
         "whatIsSentWithinAValueComesAfterIt": [.normal, .finish, .reentrancy],
         "twoLongSequences": [.demand, .immediate],
         "anEndlessUpstreamIsCancelledWhenTheOtherHasFinished": [.normal, .immediate],
-        "comparesItsUpstreams": .immediate,
+        "comparesItsUpstreams": .identity,
         "stopsTheProgramWhenNothingIsAskedFor": [.demand, .cancel],
         "releasesEverything": .lifecycle,
         "upstreamsMaySendFromManyThreads": [.finish, .cancel, .race],
@@ -296,7 +311,7 @@ extension Coverage {
         "whatIsSentWithinAValueComesAfterIt": [.normal, .finish, .reentrancy],
         "twoLongSequences": [.demand, .immediate],
         "anEndlessUpstreamIsCancelledWhenTheOtherHasFinished": [.normal, .immediate],
-        "comparesItsUpstreams": .immediate,
+        "comparesItsUpstreams": .identity,
         "stopsTheProgramWhenNothingIsAskedFor": [.demand, .cancel],
         "releasesEverything": .lifecycle,
         "upstreamsMaySendFromManyThreads": [.finish, .cancel, .race],
@@ -320,7 +335,7 @@ extension Coverage {
         "whatIsSentWithinAValueComesAfterIt": [.normal, .finish, .reentrancy],
         "twoLongSequences": [.demand, .immediate],
         "anEndlessUpstreamIsCancelledWhenTheOtherHasFinished": [.normal, .immediate],
-        "comparesItsUpstreams": .immediate,
+        "comparesItsUpstreams": .identity,
         "stopsTheProgramWhenNothingIsAskedFor": [.demand, .cancel],
         "releasesEverything": .lifecycle,
         "upstreamsMaySendFromManyThreads": [.finish, .cancel, .race],

@@ -11,6 +11,7 @@ extension Coverage {
     Coverage(
       "tryCatch(_:)", in: "TryCatchTests",
       [
+        "withstandsReentrancy": .reentrant,
         "goesOnWithTheOtherPublisher": [.normal, .demand, .failure],
         "failsWithWhatTheHandlerThrows": [.demand, .failure, .cancel, .thrown],
         "aFinishPasses": [.demand, .finish, .immediate],

@@ -4,6 +4,7 @@ extension Coverage {
     Coverage(
       "Publisher", in: "AnyPublisherTests",
       [
+        "calledBackItPassesEverythingOn": [.demand, .cancel, .immediate, .reentrancy],
         "passesEverythingOn": [.normal, .demand, .finish],
         "crossesIsolationWhenItsValuesMay": [.immediate, .race],
         "releasesEverything": [.finish, .failure, .cancel, .lifecycle],
@@ -11,6 +12,7 @@ extension Coverage {
     Coverage(
       "AnyPublisher", in: "AnyPublisherTests",
       [
+        "calledBackItPassesEverythingOn": [.demand, .cancel, .immediate, .reentrancy],
         "passesEverythingOn": [.normal, .demand, .finish],
         "crossesIsolationWhenItsValuesMay": [.immediate, .race],
         "releasesEverything": [.finish, .failure, .cancel, .lifecycle],
@@ -41,6 +43,8 @@ extension Coverage {
     Coverage(
       "Subscribers.Sink", in: "SinkTests",
       [
+        "itsFunctionMaySendToItsSourceAndCancel": [.normal, .cancel, .reentrancy],
+        "aSourceMayDeliverEverythingWithinTheRequest": [.normal, .finish, .immediate],
         "asksForEverythingAndHandsOver": [.normal, .demand, .finish, .failure, .cancel],
         "cancelsOnceAndThenIgnoresEverything": [.normal, .demand, .cancel],
         "cancelsWhenReleased": [.demand, .cancel, .lifecycle],
@@ -53,6 +57,8 @@ extension Coverage {
     Coverage(
       "Subscribers.Assign", in: "AssignTests",
       [
+        "thePropertyMaySendToItsSourceAndCancel": [.normal, .cancel, .reentrancy],
+        "aSourceMayDeliverEverythingWithinTheRequest": [.normal, .immediate],
         "writesEachValue": [.normal, .demand, .cancel],
         "letsGoOfTheObjectAtTheEnd": [.finish, .cancel, .lifecycle],
         "ignoresValuesBeforeAndCancelsASecondSubscription": [.normal, .demand, .cancel],
@@ -355,9 +361,9 @@ extension Coverage {
         "deliversSeriallyAndExactlyWhatIsAskedForWhenManyThreadsPost": [
           .normal, .demand, .immediate, .reentrancy, .race,
         ],
-        "isEqualToOneOfTheSameCentreNameAndObject": .immediate,
+        "isEqualToOneOfTheSameCentreNameAndObject": .identity,
         "aCancelledOrForgottenSubscriptionHoldsNothing": [.cancel, .immediate, .lifecycle],
-        "describesItself": [.demand, .immediate],
+        "describesItself": .identity,
       ]),
     Coverage(
       "URLSession.dataTaskPublisher", in: "DataTaskPublisherTests",
@@ -384,7 +390,7 @@ extension Coverage {
     Coverage(
       "Effect", in: "EffectTests",
       [
-        "worksWhenItIsRunAndEachTimeItIs": [.normal, .finish],
+        "worksWhenItIsRunAndEachTimeItIs": [.normal, .finish, .immediate],
         "aFutureMayFail": .failure,
         "isThePublisherItWasMadeOf": [.normal, .demand, .cancel],
         "mapsItsValues": [.normal, .finish],

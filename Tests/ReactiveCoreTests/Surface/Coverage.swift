@@ -20,13 +20,17 @@ struct Form: OptionSet, Hashable, CustomStringConvertible {
   static let lifecycle = Form(rawValue: 1 << 8)
   /// From several threads at once.
   static let race = Form(rawValue: 1 << 9)
+  /// What it is equal to, how it describes itself, and the like: nothing of the stream.
+  static let identity = Form(rawValue: 1 << 10)
 
   /// What `expectOrderlyStream` checks.
   static let orderly: Form = [.demand, .finish, .failure, .cancel, .lifecycle]
   /// What `expectStreamWithstandsReentrancy` checks.
   static let reentrant: Form = [.immediate, .reentrancy, .cancel]
   /// What `expectReduction` checks.
-  static let reduction: Form = [.normal, .demand, .finish, .failure, .cancel, .lifecycle]
+  static let reduction: Form = [
+    .normal, .demand, .finish, .failure, .cancel, .immediate, .reentrancy, .lifecycle,
+  ]
   /// What `expectEarlyResult` checks.
   static let early: Form = [.normal, .demand, .cancel, .reentrancy, .lifecycle]
   /// What `expectThrownErrorEnds` checks.
@@ -35,7 +39,7 @@ struct Form: OptionSet, Hashable, CustomStringConvertible {
   var description: String {
     let names = [
       "normal", "demand", "finish", "failure", "cancel", "immediate", "thrown", "reentrancy", "lifecycle",
-      "race",
+      "race", "identity",
     ]
     return names.indices.filter { rawValue & 1 << $0 != 0 }.map { names[$0] }.joined(separator: ", ")
   }
@@ -43,7 +47,9 @@ struct Form: OptionSet, Hashable, CustomStringConvertible {
   /// The forms that a part of the API must cover, going by its name.
   static func required(for api: String) -> Form {
     guard api.contains("(") else { return .normal }
-    let forms: Form = [.normal, .demand, .finish, .failure, .cancel, .lifecycle]
+    let forms: Form = [
+      .normal, .demand, .finish, .failure, .cancel, .immediate, .reentrancy, .lifecycle,
+    ]
     return api.hasPrefix("try") ? forms.union(.thrown) : forms
   }
 }
