@@ -1,6 +1,6 @@
 public import Dispatch
 
-/// How a ``Publishers/DispatchTimer`` ticks.
+/// How a `Publishers.DispatchTimer` ticks.
 public struct DispatchTimerConfiguration: Sendable {
   /// Where ticks are delivered; nil for a queue of Dispatch's choice.
   public var queue: DispatchQueue?

@@ -27,7 +27,10 @@ extension Publishers {
 
     /// Shares a publisher.
     ///
-    /// - Parameter bufferSize: How many values are replayed, 0 or more.
+    /// - Parameters:
+    ///   - upstream: Where the values come from.
+    ///   - bufferSize: How many values are replayed, 0 or more.
+    ///   - scope: How long they are kept.
     public init(upstream: Upstream, bufferSize: Int, scope: ReplayScope) {
       self.upstream = upstream
       self.bufferSize = bufferSize

@@ -135,7 +135,7 @@ public final class PausableCancellable: Cancellable {
   /// Whether the sink waits to be resumed.
   public var isPaused: Bool { isPausedNow() }
 
-  /// Lets the sink go on after a pause. See ``Subscribers/PausableSink/resume()``.
+  /// Lets the sink go on after a pause. See `Subscribers.PausableSink.resume()`.
   public func resume() { resumeNow() }
 
   /// Cancels the subscription.
