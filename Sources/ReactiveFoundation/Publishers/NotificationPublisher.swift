@@ -4,6 +4,9 @@ public import ReactiveCore
 extension NotificationCenter {
   /// A publisher of the notifications of one name.
   ///
+  ///     let changes = NotificationCenter.default.publisher(for: .init("saved"))
+  ///     let subscription = changes.sink { print($0.name) }
+  ///
   /// - Parameters:
   ///   - name: The name.
   ///   - object: Who posts them; nil for anyone.

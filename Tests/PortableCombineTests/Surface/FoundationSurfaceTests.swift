@@ -43,4 +43,13 @@ import Testing
     _ = URLSession.shared.dataTaskPublisher(for: URLRequest(url: url)).map(\.data)
     _ = URLSession.DataTaskPublisher(request: URLRequest(url: url), session: .shared)
   }
+
+  /// What the documentation shows.
+  @Test func theExamples() {
+    let clock = Timer.publish(every: 1, on: .main, in: .common).autoconnect().sink { print($0) }
+    clock.cancel()
+    let changes = NotificationCenter.default.publisher(for: .init("saved"))
+    let subscription = changes.sink { print($0.name) }
+    subscription.cancel()
+  }
 }
