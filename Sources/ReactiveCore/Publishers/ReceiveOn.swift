@@ -1,3 +1,5 @@
+import Synchronization
+
 extension Publishers {
   /// Delivers to downstream on a scheduler.
   public struct ReceiveOn<Upstream: Publisher, Context: Scheduler>: Publisher {
@@ -49,6 +51,9 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
 
   @usableFromInline let scheduler: Context
   @usableFromInline let options: Context.SchedulerOptions?
+
+  /// Whether anything may be delivered still. Written under the lock.
+  @usableFromInline let isOpen = Atomic<Bool>(true)
 
   @usableFromInline let lock = Lock()
   // Guarded by the lock.
@@ -125,9 +130,17 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
     while true {
       var batch = spare
       spare = []
-      lock.withLock { swap(&batch, &waiting) }
-      for event in batch {
-        deliver(event)
+      // Downstream is looked up once a hop: a lock for each value would be one that upstream, on another thread, waits for.
+      var downstream: Downstream?
+      lock.withLock {
+        swap(&batch, &waiting)
+        downstream = self.downstream
+      }
+      if let downstream {
+        for event in batch {
+          guard isOpen.load(ordering: .acquiring) else { break }
+          deliver(event, to: downstream)
+        }
       }
       batch.removeAll(keepingCapacity: true)
       spare = batch
@@ -150,10 +163,7 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
   }
 
   @inlinable
-  func deliver(_ event: Event) {
-    var downstream: Downstream?
-    lock.withLock { downstream = self.downstream }
-    guard let downstream else { return }
+  func deliver(_ event: Event, to downstream: Downstream) {
     switch event {
     case .subscription:
       downstream.receive(subscription: self)
@@ -191,6 +201,7 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
     var waiting: [Event] = []
     lock.withLock {
       isConnected = true
+      isOpen.store(false, ordering: .releasing)
       swap(&upstream, &self.upstream)
       swap(&downstream, &self.downstream)
       swap(&waiting, &self.waiting)
