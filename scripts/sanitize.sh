@@ -8,7 +8,6 @@
 #   IntegrationTests       start the programs; a sanitizer's report would be found in their standard error at best, and everything
 #                          they consist of is tested by the others
 #   SluiceCommandTests     have next to no threads; they can be asked for
-#   PortableCombineTests   check names
 # and of the others, with threads, SeedTests: each of its seeds is one thread from beginning to end, and takes a hundred times as long.
 # Tests of how the process ends are skipped: they count exit codes, and the sanitizers have their own.
 #
@@ -22,7 +21,7 @@ kind=${1:-}
 [ "$kind" = thread ] || [ "$kind" = address ] || usage
 shift
 
-SUITES='^(ReactiveCoreTests|ReactiveFoundationTests|SluiceWireTests|SluiceLogTests|SluiceIOTests|SluiceBrokerTests|SluiceClientTests|SimulationTests)\.'
+SUITES='^(ReactiveCoreTests|ReactiveFoundationTests|PortableCombineTests|SluiceWireTests|SluiceLogTests|SluiceIOTests|SluiceBrokerTests|SluiceClientTests|SimulationTests)\.'
 build=.build/sanitize-$kind
 options=(--sanitize="$kind" --scratch-path "$build")
 swift build --build-tests "${options[@]}" ${SLUICE_JOBS:+-j "$SLUICE_JOBS"} </dev/null
