@@ -147,7 +147,7 @@ extension Topic {
       isHeldUp.store(true, ordering: .sequentiallyConsistent)
       let log = state.life.log
       let situation = FlowSituation(
-        head: log.head, aloneSince: state.subscriptions == 0 ? state.aloneSince : nil,
+        head: log.head, aloneSince: state.unreadSince,
         keptBytes: UInt64(log.statistics().bytes), bytes: { UInt64(log.bytes(from: $0)) })
       return state.ledger.grant(
         to: held, limit: strategy.limit(state.readers, situation), producers: state.publications,

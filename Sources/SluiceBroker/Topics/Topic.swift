@@ -82,12 +82,9 @@ final class Topic: Sendable {
       if let ticket, !state.producers.advance(ticket, by: UInt64(count)) {
         return (.refused(.fenced(on: name)), [])
       }
-      var keep: UInt64?
-      if isPaced {
-        state.ledger.returned(used)
-        keep = strategy.keepFrom(state.readers, aloneSince: state.subscriptions == 0 ? state.aloneSince : nil)
-      }
-      let first = state.life.log.append(batch, count: Int(count), at: milliseconds, keepingFrom: keep)
+      if isPaced { state.ledger.returned(used) }
+      let first = state.life.log.append(
+        batch, count: Int(count), at: milliseconds, keepingFrom: keepFrom(state))
       return (.appended(lastOffset: first + UInt64(count) - 1), state.taps)
     }
     for tap in taps { tap.wake() }
@@ -98,11 +95,14 @@ final class Topic: Sendable {
   func trim(now milliseconds: Int64) {
     state.withLock { state in
       let isRead = state.subscriptions > 0
-      let keep =
-        isPaced ? strategy.keepFrom(state.readers, aloneSince: isRead ? nil : state.aloneSince) : nil
       // The grace is for those who are reading.
-      state.life.log.trim(now: milliseconds, graceBytes: isRead ? nil : 0, keepingFrom: keep)
+      state.life.log.trim(now: milliseconds, graceBytes: isRead ? nil : 0, keepingFrom: keepFrom(state))
     }
+  }
+
+  /// What must not be dropped for the sake of those who follow, whatever the limits.
+  private func keepFrom(_ state: State) -> UInt64? {
+    isPaced ? strategy.keepFrom(state.readers, aloneSince: state.unreadSince) : nil
   }
 
   /// Sets the terminal event, after all records appended so far. From any loop.
@@ -191,6 +191,9 @@ final class Topic: Sendable {
 }
 
 extension Topic.State {
+  /// Where the last subscriber was when it left; nil while there are any.
+  var unreadSince: UInt64? { subscriptions == 0 ? aloneSince : nil }
+
   func isEnded(by producer: UInt64) -> Bool {
     producer != 0 && endedBy == producer && !isDeleted
   }

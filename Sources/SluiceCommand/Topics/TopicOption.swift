@@ -99,13 +99,7 @@ public struct TopicOption: Sendable {
     self.init(
       name: name, placeholder: placeholder, help: help,
       read: { text, settings throws(ValueError) in
-        if let word = words.first(where: { $0.0 == text }) { return settings[keyPath: target] = word.1 }
-        let known = words.map(\.0)
-        if let nearest = Spelling.nearest(to: text, in: known) {
-          throw ValueError("there is no '\(text)'; did you mean '\(nearest)'?")
-        }
-        let all = known.dropLast().joined(separator: ", ") + " or " + (known.last ?? "")
-        throw ValueError("there is no '\(text)'; it can be \(all)")
+        settings[keyPath: target] = try Values.choice(words)(text)
       },
       write: { settings in words.first { $0.1 == settings[keyPath: target] }?.0 })
   }

@@ -44,9 +44,14 @@ public enum Values {
   public static func choice<Value>(_ meanings: KeyValuePairs<String, Value>) -> (String) throws(ValueError) ->
     Value
   {
+    choice(meanings.map { ($0.key, $0.value) })
+  }
+
+  /// One of a few words, as above.
+  static func choice<Value>(_ meanings: [(String, Value)]) -> (String) throws(ValueError) -> Value {
     { text throws(ValueError) in
-      if let found = meanings.first(where: { $0.key == text }) { return found.value }
-      let words = meanings.map(\.key)
+      if let found = meanings.first(where: { $0.0 == text }) { return found.1 }
+      let words = meanings.map(\.0)
       if let nearest = Spelling.nearest(to: text, in: words) {
         throw ValueError("there is no '\(text)'; did you mean '\(nearest)'?")
       }
