@@ -71,6 +71,18 @@ public struct ErrorCode: RawRepresentable, Hashable, Sendable, CustomStringConve
   public static let unsupported = ErrorCode(114)
   /// Somebody has opened another publication with the same producer's number.
   public static let producerFenced = ErrorCode(115)
+  /// Another subscription has opened with the same durable cursor.
+  public static let cursorTaken = ErrorCode(116)
+  /// The durable cursor, or group, was put elsewhere; subscribe again to go on there.
+  public static let cursorMoved = ErrorCode(117)
+  /// The durable cursor, or group, was deleted.
+  public static let cursorDeleted = ErrorCode(118)
+  /// A topic that keeps the last value of each key was given a record without one.
+  public static let keyRequired = ErrorCode(119)
+  /// No such durable cursor or group.
+  public static let unknownCursor = ErrorCode(120)
+  /// The group has other settings than the ones that its new member asks for, or its name is a cursor's, or the reverse.
+  public static let groupMismatch = ErrorCode(121)
   /// A producer ended the topic with a failure and named no code of its own.
   public static let producerFailure = ErrorCode(200)
 
@@ -89,6 +101,7 @@ public struct ErrorCode: RawRepresentable, Hashable, Sendable, CustomStringConve
     104: "topic-deleted", 105: "topic-exists", 106: "record-too-large", 107: "malformed-batch",
     108: "demand-exceeded", 109: "invalid-demand", 110: "lagged", 111: "epoch-changed",
     112: "invalid-setting", 113: "limit-reached", 114: "unsupported",
-    115: "producer-fenced", 200: "producer-failure",
+    115: "producer-fenced", 116: "cursor-taken", 117: "cursor-moved", 118: "cursor-deleted",
+    119: "key-required", 120: "unknown-cursor", 121: "group-mismatch", 200: "producer-failure",
   ]
 }

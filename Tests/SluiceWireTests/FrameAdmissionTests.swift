@@ -33,6 +33,19 @@ private let rules: [(type: FrameType, broker: Bool, client: Bool, zero: Bool, no
   (.done, false, true, false, true),
   (.topicConnect, true, false, false, true),
   (.topicDisconnect, true, false, false, true),
+  (.subscribePattern, true, false, false, true),
+  (.positions, true, false, false, true),
+  (.joinGroup, true, false, false, true),
+  (.settle, true, false, false, true),
+  (.commit, true, false, false, true),
+  (.cursorList, true, false, false, true),
+  (.cursorMove, true, false, false, true),
+  (.cursorDelete, true, false, false, true),
+  (.matched, false, true, false, true),
+  (.unmatched, false, true, false, true),
+  (.from, false, true, false, true),
+  (.deliveries, false, true, false, true),
+  (.cursors, false, true, false, true),
 ]
 
 private func header(_ type: UInt8, flags: UInt8 = 0, stream: UInt32 = 1) -> FrameHeader {

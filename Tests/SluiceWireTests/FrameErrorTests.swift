@@ -51,11 +51,56 @@ struct FrameErrorTests {
       hello, "534c4345 0300 0200", .malformedFrame, "HELLO names version 3 as lowest and 2 as highest"),
     // Values that aren't defined
     Case(
-      subscribe, "0100 61 06 00 0000 0000000000000000 0000000000000000 0000000000000000", .unsupported,
+      subscribe, "0100 61 06 00 0000 0000000000000000 0000000000000000 0000000000000000 0000 00",
+      .unsupported,
       "SUBSCRIBE names start position 6; 0 to 5 are defined"),
     Case(
-      subscribe, "0100 61 00 03 0000 0000000000000000 0000000000000000 0000000000000000", .unsupported,
+      subscribe, "0100 61 00 03 0000 0000000000000000 0000000000000000 0000000000000000 0000 00",
+      .unsupported,
       "SUBSCRIBE names lag policy 3; 0 to 2 are defined"),
+    // Filters: what isn't defined is named, and the rest of the frame is read first.
+    Case(
+      subscribe,
+      "0100 61 00 00 0000 0000000000000000 0000000000000000 0000000000000000 0000 01 02 00 0000 0000",
+      .unsupported, "condition 1 of the filter is about 2; 0, the key, and 1, a header, are defined"),
+    Case(
+      subscribe,
+      """
+      0100 61 00 00 0000 0000000000000000 0000000000000000 0000000000000000 0000
+      02 00 00 0000 0000 01 03 0100 68 0000
+      """, .unsupported,
+      "condition 2 of the filter is test 3; 0, existence, 1, equality, and 2, prefix, are defined"),
+    Case(
+      subscribe,
+      "0100 61 00 00 0000 0000000000000000 0000000000000000 0000000000000000 0000 01 00 01 0000 0104"
+        + String(repeating: "00", count: 1025), .limitReached,
+      "condition 1 of the filter has a text of 1025 bytes; the limit is 1024"),
+    Case(
+      subscribe,
+      "0100 61 00 00 0000 0000000000000000 0000000000000000 0000000000000000 0000 11"
+        + String(repeating: "00 00 0000 0000", count: 17), .limitReached,
+      "the filter has 17 conditions; the limit is 16"),
+    // Groups
+    Case(
+      JoinGroup(topic: "", group: "", grantedThrough: 0),
+      "0100 74 0100 67 00 02 00 00 0000000000000000 00000000 00000000 0000 0900000000000000 00", .unsupported,
+      "JOIN names acknowledgement 2; 0 and 1 are defined"),
+    Case(
+      JoinGroup(topic: "", group: "", grantedThrough: 0),
+      "0100 74 0100 67 00 00 02 00 0000000000000000 00000000 00000000 0000 0900000000000000 00", .unsupported,
+      "JOIN names order 2; 0 and 1 are defined"),
+    Case(
+      Settle(.done, delivery: 0, firstOffset: 0, count: 0), "04 000000 01000000 0000000000000000 00000000",
+      .unsupported, "SETTLE names verdict 4; 0 to 3 are defined"),
+    Case(
+      Settle(.done, delivery: 0, firstOffset: 0, count: 0), "00 000000 01000000 ffffffffffffffff 01000000",
+      .malformedFrame, "SETTLE is about 1 records from offset 18446744073709551615"),
+    Case(
+      Cursors(cursors: [], more: false),
+      """
+      00 01000000 0100 63 02 0000000000000000 0000000000000000 0000000000000000 00000000 0000000000000000
+      0000000000000000
+      """, .malformedFrame, "a cursor has kind 2; 0 and 1 are defined"),
     Case(
       PublishOpen(topic: "", acknowledgement: .none), "0100 61 03 000000 0000000000000000 0000000000000000",
       .unsupported, "PUBLISH_OPEN names acknowledgement 3; 0 to 2 are defined"),
@@ -102,7 +147,7 @@ struct FrameErrorTests {
   func reservedBytes() throws {
     #expect(
       try decode(
-        [UInt8](hex: "0100 61 00 00 ffff 0000000000000000 0000000000000000 0000000000000000"),
+        [UInt8](hex: "0100 61 00 00 ffff 0000000000000000 0000000000000000 0000000000000000 0000 00"),
         like: Self.subscribe)
         == Subscribe(topic: "a", grantedThrough: 0))
     #expect(

@@ -53,27 +53,119 @@ let goldenFrames: [GoldenFrame] = [
 
   GoldenFrame(
     "SUBSCRIBE from replay", 0x10, Subscribe(topic: "a.b", grantedThrough: 0),
-    "0300 612e62 00 00 0000 0000000000000000 0000000000000000 0000000000000000"),
+    "0300 612e62 00 00 0000 0000000000000000 0000000000000000 0000000000000000 0000 00"),
   GoldenFrame(
     "SUBSCRIBE from the earliest", 0x10,
     Subscribe(topic: "a", start: .earliest, lag: .fail, grantedThrough: 7),
-    "0100 61 01 01 0000 0000000000000000 0000000000000000 0700000000000000"),
+    "0100 61 01 01 0000 0000000000000000 0000000000000000 0700000000000000 0000 00"),
   GoldenFrame(
     "SUBSCRIBE to the new", 0x10, Subscribe(topic: "a", start: .new, grantedThrough: .max),
-    "0100 61 02 00 0000 0000000000000000 0000000000000000 ffffffffffffffff"),
+    "0100 61 02 00 0000 0000000000000000 0000000000000000 ffffffffffffffff 0000 00"),
   GoldenFrame(
     "SUBSCRIBE from the last", 0x10, Subscribe(topic: "a", start: .last(258), grantedThrough: 1),
-    "0100 61 03 00 0000 0201000000000000 0000000000000000 0100000000000000"),
+    "0100 61 03 00 0000 0201000000000000 0000000000000000 0100000000000000 0000 00"),
   GoldenFrame(
     "SUBSCRIBE from an offset", 0x10,
     Subscribe(topic: "a", start: .offset(.max - 1), epoch: 0x0A0B_0C0D_0E0F_1011, grantedThrough: 1),
-    "0100 61 04 00 0000 feffffffffffffff 11100f0e0d0c0b0a 0100000000000000"),
+    "0100 61 04 00 0000 feffffffffffffff 11100f0e0d0c0b0a 0100000000000000 0000 00"),
   GoldenFrame(
     "SUBSCRIBE from a time before 1970", 0x10, Subscribe(topic: "a", start: .time(-2), grantedThrough: 1),
-    "0100 61 05 00 0000 feffffffffffffff 0000000000000000 0100000000000000"),
+    "0100 61 05 00 0000 feffffffffffffff 0000000000000000 0100000000000000 0000 00"),
   GoldenFrame(
     "SUBSCRIBED", 0x11, Subscribed(epoch: 1, nextOffset: 2, liveOffset: 0x0300),
-    "0100000000000000 0200000000000000 0003000000000000"),
+    "0100000000000000 0200000000000000 0003000000000000 00 000000"),
+  GoldenFrame(
+    "SUBSCRIBED with gaps", 0x11, Subscribed(epoch: 1, nextOffset: 2, liveOffset: 3, gaps: true),
+    "0100000000000000 0200000000000000 0300000000000000 01 000000"),
+  GoldenFrame(
+    "SUBSCRIBE with a cursor", 0x10, Subscribe(topic: "a", grantedThrough: 1, cursor: "bill"),
+    "0100 61 00 00 0000 0000000000000000 0000000000000000 0100000000000000 0400 62696c6c 00"),
+  GoldenFrame(
+    "SUBSCRIBE with a filter", 0x10,
+    Subscribe(
+      topic: "a", grantedThrough: 1,
+      filter: RecordFilter([
+        .init(.key, .exists), .init(.key, .hasPrefix([0x65, 0x75])), .init(.header("h"), .equals([])),
+        .init(.header("hé"), .exists),
+      ])),
+    """
+    0100 61 00 00 0000 0000000000000000 0000000000000000 0100000000000000 0000
+    04 00 00 0000 0000 00 02 0000 0200 6575 01 01 0100 68 0000 01 00 0300 68c3a9 0000
+    """),
+  GoldenFrame(
+    "SUBSCRIBE_PATTERN", 0x19, SubscribePattern(pattern: "a.>", grantedThrough: 7),
+    "0300 612e3e 00 00 00 00 0000000000000000 0700000000000000 00 00000000"),
+  GoldenFrame(
+    "SUBSCRIBE_PATTERN with positions", 0x19,
+    SubscribePattern(
+      pattern: "*", start: .last(3), lag: nil, grantedThrough: 1,
+      filter: RecordFilter([.init(.key, .exists)]),
+      positions: [
+        TopicPosition(topic: "a", epoch: 1, nextOffset: 2),
+        TopicPosition(topic: "b", epoch: 3, nextOffset: 4),
+      ], more: true),
+    """
+    0100 2a 03 02 01 00 0300000000000000 0100000000000000 01 00 00 0000 0000
+    02000000 0100 61 0100000000000000 0200000000000000 0100 62 0300000000000000 0400000000000000
+    """),
+  GoldenFrame(
+    "POSITIONS", 0x1A, Positions([TopicPosition(topic: "a", epoch: 1, nextOffset: 2)], more: false),
+    "00 01000000 0100 61 0100000000000000 0200000000000000"),
+  GoldenFrame("POSITIONS, none and more", 0x1A, Positions([], more: true), "01 00000000"),
+  GoldenFrame(
+    "MATCHED", 0x1B,
+    Matched(number: 5, topic: "a.b", place: Subscribed(epoch: 1, nextOffset: 2, liveOffset: 3, gaps: true)),
+    "05000000 0300 612e62 0100000000000000 0200000000000000 0300000000000000 01 000000"),
+  GoldenFrame("UNMATCHED", 0x1C, Unmatched(number: .max), "ffffffff"),
+  GoldenFrame("FROM", 0x1D, From(number: 0x0102), "02010000"),
+  GoldenFrame(
+    "JOIN", 0x28, JoinGroup(topic: "t", group: "g", grantedThrough: 9),
+    "0100 74 0100 67 00 00 00 00 0000000000000000 00000000 00000000 0000 0900000000000000 00"),
+  GoldenFrame(
+    "JOIN with all settings", 0x28,
+    JoinGroup(
+      topic: "t", group: "g", start: .time(-1),
+      settings: JoinGroup.Settings(
+        acknowledgement: .explicit, order: .byKey, deadline: 30_000, deliveries: 5, deadLetters: "t.dead",
+        filter: RecordFilter([.init(.header("h"), .hasPrefix([1]))])), grantedThrough: 0),
+    """
+    0100 74 0100 67 05 01 01 00 ffffffffffffffff 30750000 05000000 0600 742e64656164 0000000000000000
+    01 01 02 0100 68 0100 01
+    """),
+  GoldenFrame("DELIVERIES", 0x29, Deliveries(count: 2), "02000000"),
+  GoldenFrame(
+    "SETTLE, done", 0x2A, Settle(.done, delivery: 1, firstOffset: 0x0102, count: 3),
+    "00 000000 01000000 0201000000000000 03000000"),
+  GoldenFrame(
+    "SETTLE, again", 0x2A, Settle(.again, delivery: .max, firstOffset: .max, count: 0),
+    "01 000000 ffffffff ffffffffffffffff 00000000"),
+  GoldenFrame(
+    "SETTLE, dead", 0x2A, Settle(.dead, delivery: 2, firstOffset: 0, count: .max),
+    "02 000000 02000000 0000000000000000 ffffffff"),
+  GoldenFrame(
+    "SETTLE, working", 0x2A, Settle(.working, delivery: 2, firstOffset: 0, count: 1),
+    "03 000000 02000000 0000000000000000 01000000"),
+  GoldenFrame("COMMIT", 0x2B, Commit(nextOffset: 0x0102), "0201000000000000"),
+  GoldenFrame(
+    "CURSOR_LIST", 0x39, CursorList(topic: "t", after: "c", limit: 10), "0100 74 0100 63 0a000000"),
+  GoldenFrame(
+    "CURSORS", 0x3A,
+    Cursors(
+      cursors: [
+        CursorInfo(
+          name: "c", kind: .cursor, epoch: 1, nextOffset: 2, end: 3, members: 0, outstanding: 0, idle: 4),
+        CursorInfo(
+          name: "g", kind: .group, epoch: 5, nextOffset: 6, end: 7, members: 8, outstanding: 9, idle: 0),
+      ], more: true),
+    """
+    01 02000000 0100 63 00 0100000000000000 0200000000000000 0300000000000000 00000000 0000000000000000
+    0400000000000000 0100 67 01 0500000000000000 0600000000000000 0700000000000000 08000000
+    0900000000000000 0000000000000000
+    """),
+  GoldenFrame(
+    "CURSOR_MOVE", 0x3B, CursorMove(topic: "t", name: "c", to: .offset(5)),
+    "0100 74 0100 63 04 000000 0500000000000000"),
+  GoldenFrame("CURSOR_DELETE", 0x3C, CursorDelete(topic: "t", name: "c"), "0100 74 0100 63"),
   GoldenFrame("DEMAND", 0x12, Demand(grantedThrough: 0x0102), "0201000000000000 ffffffffffffffff"),
   GoldenFrame(
     "DEMAND of bytes", 0x12, Demand(grantedThrough: 1, bytesThrough: 0x0304),
@@ -138,7 +230,7 @@ let goldenFrames: [GoldenFrame] = [
   GoldenFrame("TOPIC_DISCONNECT", 0x38, TopicDisconnect(topic: "t"), "0100 74"),
   GoldenFrame(
     "SUBSCRIBE with the topic's lag", 0x10, Subscribe(topic: "a", lag: nil, grantedThrough: 1),
-    "0100 61 00 02 0000 0000000000000000 0000000000000000 0100000000000000"),
+    "0100 61 00 02 0000 0000000000000000 0000000000000000 0100000000000000 0000 00"),
   GoldenFrame("TOPIC_SHOW", 0x31, TopicShow(topic: "t.u"), "0300 742e75"),
   GoldenFrame(
     "TOPIC_INFO", 0x32,

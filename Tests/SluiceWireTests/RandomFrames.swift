@@ -12,7 +12,32 @@ struct RandomFrames {
       { GoAway(code: $0.code(), message: $0.text(1024)) },
       { Fault(code: $0.code(), message: $0.text(1024)) },
       { $0.subscribe() },
-      { Subscribed(epoch: $0.integer(), nextOffset: $0.integer(), liveOffset: $0.integer()) },
+      { $0.subscribed() },
+      {
+        SubscribePattern(
+          pattern: $0.text(300), start: $0.start(), lag: $0.lag(), grantedThrough: $0.integer(),
+          filter: $0.filter(), positions: $0.list { $0.position() }, more: .random(using: &$0.random))
+      },
+      { frames in Positions(frames.list { $0.position() }, more: .random(using: &frames.random)) },
+      { Matched(number: $0.integer(), topic: $0.text(300), place: $0.subscribed()) },
+      { Unmatched(number: $0.integer()) }, { From(number: $0.integer()) },
+      {
+        JoinGroup(
+          topic: $0.text(300), group: $0.text(300), start: $0.start(), settings: $0.groupSettings(),
+          grantedThrough: $0.integer())
+      },
+      { Deliveries(count: $0.integer()) },
+      { frames in
+        let count: UInt32 = frames.integer()
+        return Settle(
+          Settle.Verdict.allCases.randomElement(using: &frames.random)!, delivery: frames.integer(),
+          firstOffset: min(frames.integer(), .max - UInt64(count)), count: count)
+      },
+      { Commit(nextOffset: $0.integer()) },
+      { CursorList(topic: $0.text(300), after: $0.text(300), limit: $0.integer()) },
+      { frames in Cursors(cursors: frames.list { $0.cursor() }, more: .random(using: &frames.random)) },
+      { CursorMove(topic: $0.text(300), name: $0.text(300), to: $0.start()) },
+      { CursorDelete(topic: $0.text(300), name: $0.text(300)) },
       { Demand(grantedThrough: $0.integer(), bytesThrough: $0.integer()) },
       { Live(nextOffset: $0.integer()) },
       { Lag(missed: $0.integer(), nextOffset: $0.integer()) },
@@ -81,13 +106,53 @@ struct RandomFrames {
   }
 
   private mutating func subscribe() -> Subscribe {
+    Subscribe(
+      topic: text(300), start: start(), lag: lag(), epoch: integer(), grantedThrough: integer(),
+      cursor: text(300), filter: filter())
+  }
+
+  private mutating func start() -> Subscribe.Start {
     let starts: [Subscribe.Start] = [
       .replay, .earliest, .new, .last(integer()), .offset(integer()), .time(Int64(bitPattern: integer())),
     ]
-    return Subscribe(
-      topic: text(300), start: starts.randomElement(using: &random)!,
-      lag: [.skip, .fail, nil].randomElement(using: &random)!,
-      epoch: integer(), grantedThrough: integer())
+    return starts.randomElement(using: &random)!
+  }
+
+  private mutating func lag() -> Subscribe.LagPolicy? {
+    [.skip, .fail, nil].randomElement(using: &random)!
+  }
+
+  private mutating func subscribed() -> Subscribed {
+    Subscribed(
+      epoch: integer(), nextOffset: integer(), liveOffset: integer(), gaps: .random(using: &random))
+  }
+
+  private mutating func filter() -> RecordFilter {
+    RecordFilter(
+      list { frames in
+        let value = Array(frames.text(300).utf8)
+        let tests: [RecordFilter.Test] = [.exists, .equals(value), .hasPrefix(value)]
+        return RecordFilter.Condition(
+          .random(using: &frames.random) ? .key : .header(frames.text(300)),
+          tests.randomElement(using: &frames.random)!)
+      })
+  }
+
+  private mutating func position() -> TopicPosition {
+    TopicPosition(topic: text(300), epoch: integer(), nextOffset: integer())
+  }
+
+  private mutating func groupSettings() -> JoinGroup.Settings {
+    JoinGroup.Settings(
+      acknowledgement: JoinGroup.Acknowledgement.allCases.randomElement(using: &random)!,
+      order: JoinGroup.Order.allCases.randomElement(using: &random)!, deadline: integer(),
+      deliveries: integer(), deadLetters: text(300), filter: filter())
+  }
+
+  private mutating func cursor() -> CursorInfo {
+    CursorInfo(
+      name: text(255), kind: CursorInfo.Kind.allCases.randomElement(using: &random)!, epoch: integer(),
+      nextOffset: integer(), end: integer(), members: integer(), outstanding: integer(), idle: integer())
   }
 
   private mutating func ending() -> Complete.Ending {

@@ -26,6 +26,11 @@ public struct FrameType: RawRepresentable, Hashable, Sendable, CustomStringConve
   @inlinable public static var cancel: FrameType { FrameType(rawValue: 0x16) }
   @inlinable public static var cancelled: FrameType { FrameType(rawValue: 0x17) }
   @inlinable public static var complete: FrameType { FrameType(rawValue: 0x18) }
+  @inlinable public static var subscribePattern: FrameType { FrameType(rawValue: 0x19) }
+  @inlinable public static var positions: FrameType { FrameType(rawValue: 0x1A) }
+  @inlinable public static var matched: FrameType { FrameType(rawValue: 0x1B) }
+  @inlinable public static var unmatched: FrameType { FrameType(rawValue: 0x1C) }
+  @inlinable public static var from: FrameType { FrameType(rawValue: 0x1D) }
 
   @inlinable public static var publishOpen: FrameType { FrameType(rawValue: 0x20) }
   @inlinable public static var publishOpened: FrameType { FrameType(rawValue: 0x21) }
@@ -33,6 +38,11 @@ public struct FrameType: RawRepresentable, Hashable, Sendable, CustomStringConve
   @inlinable public static var ack: FrameType { FrameType(rawValue: 0x23) }
   @inlinable public static var connected: FrameType { FrameType(rawValue: 0x24) }
   @inlinable public static var disconnected: FrameType { FrameType(rawValue: 0x25) }
+
+  @inlinable public static var joinGroup: FrameType { FrameType(rawValue: 0x28) }
+  @inlinable public static var deliveries: FrameType { FrameType(rawValue: 0x29) }
+  @inlinable public static var settle: FrameType { FrameType(rawValue: 0x2A) }
+  @inlinable public static var commit: FrameType { FrameType(rawValue: 0x2B) }
 
   @inlinable public static var topicCreate: FrameType { FrameType(rawValue: 0x30) }
   @inlinable public static var topicShow: FrameType { FrameType(rawValue: 0x31) }
@@ -43,6 +53,10 @@ public struct FrameType: RawRepresentable, Hashable, Sendable, CustomStringConve
   @inlinable public static var done: FrameType { FrameType(rawValue: 0x36) }
   @inlinable public static var topicConnect: FrameType { FrameType(rawValue: 0x37) }
   @inlinable public static var topicDisconnect: FrameType { FrameType(rawValue: 0x38) }
+  @inlinable public static var cursorList: FrameType { FrameType(rawValue: 0x39) }
+  @inlinable public static var cursors: FrameType { FrameType(rawValue: 0x3A) }
+  @inlinable public static var cursorMove: FrameType { FrameType(rawValue: 0x3B) }
+  @inlinable public static var cursorDelete: FrameType { FrameType(rawValue: 0x3C) }
 
   /// True for a type that a receiver may skip without knowing it.
   public var isIgnorable: Bool { rawValue >= 0x80 }
@@ -55,10 +69,13 @@ public struct FrameType: RawRepresentable, Hashable, Sendable, CustomStringConve
     0x01: "HELLO", 0x02: "WELCOME", 0x03: "PING", 0x04: "PONG", 0x05: "GOAWAY", 0x06: "ERROR",
     0x10: "SUBSCRIBE", 0x11: "SUBSCRIBED", 0x12: "DEMAND", 0x13: "DELIVER", 0x14: "LIVE", 0x15: "LAG",
     0x16: "CANCEL", 0x17: "CANCELLED", 0x18: "COMPLETE",
+    0x19: "SUBSCRIBE_PATTERN", 0x1A: "POSITIONS", 0x1B: "MATCHED", 0x1C: "UNMATCHED", 0x1D: "FROM",
     0x20: "PUBLISH_OPEN", 0x21: "PUBLISH_OPENED", 0x22: "PUBLISH", 0x23: "ACK",
     0x24: "CONNECTED", 0x25: "DISCONNECTED",
+    0x28: "JOIN", 0x29: "DELIVERIES", 0x2A: "SETTLE", 0x2B: "COMMIT",
     0x30: "TOPIC_CREATE", 0x31: "TOPIC_SHOW", 0x32: "TOPIC_INFO", 0x33: "TOPIC_LIST", 0x34: "TOPICS",
     0x35: "TOPIC_DELETE", 0x36: "DONE", 0x37: "TOPIC_CONNECT", 0x38: "TOPIC_DISCONNECT",
+    0x39: "CURSOR_LIST", 0x3A: "CURSORS", 0x3B: "CURSOR_MOVE", 0x3C: "CURSOR_DELETE",
   ]
 }
 

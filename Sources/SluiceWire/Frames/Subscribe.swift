@@ -2,6 +2,7 @@
 ///
 /// ```
 /// string topic · u8 start · u8 lag (2 as the topic's settings say) · u16 0 · u64 start value · u64 epoch · u64 granted through
+/// string cursor · filter
 /// ```
 public struct Subscribe: Frame {
   public static let type = FrameType.subscribe
@@ -38,59 +39,95 @@ public struct Subscribe: Frame {
   public var epoch: UInt64
   /// The demand to begin with: see ``Demand``. 0 is allowed here.
   public var grantedThrough: UInt64
+  /// The durable cursor whose place is the start, if it has one: see ``Commit``. Empty for none.
+  public var cursor: String
+  public var filter: RecordFilter
 
   public init(
     topic: String, start: Start = .replay, lag: LagPolicy? = .skip, epoch: UInt64 = 0,
-    grantedThrough: UInt64
+    grantedThrough: UInt64, cursor: String = "", filter: RecordFilter = RecordFilter()
   ) {
     self.topic = topic
     self.start = start
     self.lag = lag
     self.epoch = epoch
     self.grantedThrough = grantedThrough
+    self.cursor = cursor
+    self.filter = filter
   }
 
   public func encodeBody(into writer: inout ByteWriter) {
     writer.string(topic)
-    let (kind, value): (UInt8, UInt64) =
-      switch start {
-      case .replay: (0, 0)
-      case .earliest: (1, 0)
-      case .new: (2, 0)
-      case .last(let count): (3, count)
-      case .offset(let offset): (4, offset)
-      case .time(let time): (5, UInt64(bitPattern: time))
-      }
-    writer.integer(kind)
+    writer.integer(start.number)
     writer.integer(lag?.rawValue ?? Self.lagOfTopic)
     writer.integer(UInt16(0))
-    writer.integer(value)
+    writer.integer(start.value)
     writer.integer(epoch)
     writer.integer(grantedThrough)
+    writer.string(cursor)
+    filter.encode(into: &writer)
   }
 
   public init(body reader: inout ByteReader) throws(WireError) {
     topic = try reader.string("SUBSCRIBE topic")
-    let kind: UInt8 = try reader.integer("SUBSCRIBE start")
+    let start: UInt8 = try reader.integer("SUBSCRIBE start")
     let lag: UInt8 = try reader.integer("SUBSCRIBE lag")
     _ = try reader.integer("SUBSCRIBE reserved", as: UInt16.self)
     let value: UInt64 = try reader.integer("SUBSCRIBE start value")
     epoch = try reader.integer("SUBSCRIBE epoch")
     grantedThrough = try reader.integer("SUBSCRIBE granted through")
-    switch kind {
-    case 0: start = .replay
-    case 1: start = .earliest
-    case 2: start = .new
-    case 3: start = .last(value)
-    case 4: start = .offset(value)
-    case 5: start = .time(Int64(bitPattern: value))
-    default: throw WireError(.unsupported, "SUBSCRIBE names start position \(kind); 0 to 5 are defined")
+    cursor = try reader.string("SUBSCRIBE cursor")
+    filter = try RecordFilter(from: &reader)
+    self.start = try Start(number: start, value: value)
+    self.lag = try Self.lag(lag)
+  }
+}
+
+// MARK: What other frames have, too
+
+extension Subscribe {
+  static var lagOfTopic: UInt8 { 2 }
+
+  static func lag(_ number: UInt8) throws(WireError) -> LagPolicy? {
+    let policy = LagPolicy(rawValue: number)
+    guard policy != nil || number == lagOfTopic else {
+      throw WireError(.unsupported, "SUBSCRIBE names lag policy \(number); 0 to 2 are defined")
     }
-    self.lag = LagPolicy(rawValue: lag)
-    guard self.lag != nil || lag == Self.lagOfTopic else {
-      throw WireError(.unsupported, "SUBSCRIBE names lag policy \(lag); 0 to 2 are defined")
+    return policy
+  }
+}
+
+extension Subscribe.Start {
+  var number: UInt8 {
+    switch self {
+    case .replay: 0
+    case .earliest: 1
+    case .new: 2
+    case .last: 3
+    case .offset: 4
+    case .time: 5
     }
   }
 
-  private static var lagOfTopic: UInt8 { 2 }
+  var value: UInt64 {
+    switch self {
+    case .replay, .earliest, .new: 0
+    case .last(let count): count
+    case .offset(let offset): offset
+    case .time(let time): UInt64(bitPattern: time)
+    }
+  }
+
+  init(number: UInt8, value: UInt64) throws(WireError) {
+    switch number {
+    case 0: self = .replay
+    case 1: self = .earliest
+    case 2: self = .new
+    case 3: self = .last(value)
+    case 4: self = .offset(value)
+    case 5: self = .time(Int64(bitPattern: value))
+    default:
+      throw WireError(.unsupported, "SUBSCRIBE names start position \(number); 0 to 5 are defined")
+    }
+  }
 }

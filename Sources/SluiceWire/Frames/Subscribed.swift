@@ -1,7 +1,7 @@
 /// SUBSCRIBED: the subscription stands. Comes before anything else on its stream.
 ///
 /// ```
-/// u64 epoch · u64 next offset · u64 live offset
+/// u64 epoch · u64 next offset · u64 live offset · u8 gaps · 3 × u8 0
 /// ```
 public struct Subscribed: Frame {
   public static let type = FrameType.subscribed
@@ -12,22 +12,30 @@ public struct Subscribed: Frame {
   public var nextOffset: UInt64
   /// The end of the topic at this moment: records from here on are live.
   public var liveOffset: UInt64
+  /// Whether offsets may leave gaps that are no losses: records that a filter keeps back, or that newer ones have replaced, or that
+  /// are with other members of a group. Otherwise only a ``Lag`` may.
+  public var gaps: Bool
 
-  public init(epoch: UInt64, nextOffset: UInt64, liveOffset: UInt64) {
+  public init(epoch: UInt64, nextOffset: UInt64, liveOffset: UInt64, gaps: Bool = false) {
     self.epoch = epoch
     self.nextOffset = nextOffset
     self.liveOffset = liveOffset
+    self.gaps = gaps
   }
 
   public func encodeBody(into writer: inout ByteWriter) {
     writer.integer(epoch)
     writer.integer(nextOffset)
     writer.integer(liveOffset)
+    writer.integer(gaps ? 1 : 0 as UInt8)
+    for _ in 0..<3 { writer.integer(UInt8(0)) }
   }
 
   public init(body reader: inout ByteReader) throws(WireError) {
     epoch = try reader.integer("SUBSCRIBED epoch")
     nextOffset = try reader.integer("SUBSCRIBED next offset")
     liveOffset = try reader.integer("SUBSCRIBED live offset")
+    gaps = try reader.integer("SUBSCRIBED gaps", as: UInt8.self) != 0
+    _ = try reader.bytes("SUBSCRIBED reserved", count: 3)
   }
 }

@@ -78,10 +78,11 @@ extension FrameHeader {
       case .error: (receiver, stream) = (nil, .any)
       case .demand, .complete: (receiver, stream) = (nil, .nonzero)
       case .subscribe, .cancel, .publishOpen, .publish, .topicCreate, .topicShow, .topicList, .topicDelete,
-        .topicConnect, .topicDisconnect:
+        .topicConnect, .topicDisconnect, .subscribePattern, .positions, .joinGroup, .settle, .commit,
+        .cursorList, .cursorMove, .cursorDelete:
         (receiver, stream) = (.broker, .nonzero)
       case .subscribed, .deliver, .live, .lag, .cancelled, .publishOpened, .ack, .topicInfo, .topics, .done,
-        .connected, .disconnected:
+        .connected, .disconnected, .matched, .unmatched, .from, .deliveries, .cursors:
         (receiver, stream) = (.client, .nonzero)
       default: return nil
       }

@@ -1,0 +1,137 @@
+/// JOIN: opens a subscription that shares the records of a topic with the other members of a group, on a stream that isn't in use. Answered by
+/// ``Subscribed`` or ``Fault``.
+///
+/// ```
+/// string topic · string group · u8 start · u8 acknowledgement · u8 order · u8 0 · u64 start value
+/// u32 deadline · u32 deliveries · string dead letters · u64 granted through · filter
+/// ```
+///
+/// The group is made by its first member, with what that asks for. Who joins later asks for the same, or gets
+/// ``ErrorCode/groupMismatch``; where the group starts is the first one's affair alone.
+public struct JoinGroup: Frame {
+  public static let type = FrameType.joinGroup
+
+  /// When a record is done with. The number is the one on the wire.
+  public enum Acknowledgement: UInt8, Hashable, Sendable, CaseIterable {
+    /// As soon as it is sent to a member.
+    case automatic = 0
+    /// When its member says so by ``Settle``. Otherwise it is delivered again.
+    case explicit = 1
+  }
+
+  /// Which records may be under way at a time. The number is the one on the wire.
+  public enum Order: UInt8, Hashable, Sendable, CaseIterable {
+    /// Any.
+    case any = 0
+    /// Of those with one key a single one: the next when it is done with. Needs ``Acknowledgement/explicit``.
+    case byKey = 1
+  }
+
+  /// What a group was told to be by its first member.
+  public struct Settings: Hashable, Sendable {
+    public var acknowledgement: Acknowledgement
+    public var order: Order
+    /// For how long a record may be with a member, in milliseconds, before it is delivered to another one; 0 for ever.
+    public var deadline: UInt32
+    /// How many times a record is delivered before it goes to ``deadLetters``, or is dropped without one; 0 for no limit.
+    public var deliveries: UInt32
+    /// The topic for records that nobody got done; empty for none.
+    public var deadLetters: String
+    public var filter: RecordFilter
+
+    public init(
+      acknowledgement: Acknowledgement = .automatic, order: Order = .any, deadline: UInt32 = 0,
+      deliveries: UInt32 = 0, deadLetters: String = "", filter: RecordFilter = RecordFilter()
+    ) {
+      self.acknowledgement = acknowledgement
+      self.order = order
+      self.deadline = deadline
+      self.deliveries = deliveries
+      self.deadLetters = deadLetters
+      self.filter = filter
+    }
+  }
+
+  public var topic: String
+  /// 1 to 255 bytes, with the rules of a topic's name.
+  public var group: String
+  /// Where the group starts if it isn't there yet.
+  public var start: Subscribe.Start
+  public var settings: Settings
+  /// The demand to begin with: see ``Demand``. 0 is allowed here.
+  public var grantedThrough: UInt64
+
+  public init(
+    topic: String, group: String, start: Subscribe.Start = .replay, settings: Settings = Settings(),
+    grantedThrough: UInt64
+  ) {
+    self.topic = topic
+    self.group = group
+    self.start = start
+    self.settings = settings
+    self.grantedThrough = grantedThrough
+  }
+
+  public func encodeBody(into writer: inout ByteWriter) {
+    writer.string(topic)
+    writer.string(group)
+    writer.integer(start.number)
+    writer.integer(settings.acknowledgement.rawValue)
+    writer.integer(settings.order.rawValue)
+    writer.integer(UInt8(0))
+    writer.integer(start.value)
+    writer.integer(settings.deadline)
+    writer.integer(settings.deliveries)
+    writer.string(settings.deadLetters)
+    writer.integer(grantedThrough)
+    settings.filter.encode(into: &writer)
+  }
+
+  public init(body reader: inout ByteReader) throws(WireError) {
+    topic = try reader.string("JOIN topic")
+    group = try reader.string("JOIN group")
+    let start: UInt8 = try reader.integer("JOIN start")
+    let acknowledgement: UInt8 = try reader.integer("JOIN acknowledgement")
+    let order: UInt8 = try reader.integer("JOIN order")
+    _ = try reader.integer("JOIN reserved", as: UInt8.self)
+    let value: UInt64 = try reader.integer("JOIN start value")
+    let deadline: UInt32 = try reader.integer("JOIN deadline")
+    let deliveries: UInt32 = try reader.integer("JOIN deliveries")
+    let deadLetters = try reader.string("JOIN dead letters")
+    grantedThrough = try reader.integer("JOIN granted through")
+    let filter = try RecordFilter(from: &reader)
+    self.start = try Subscribe.Start(number: start, value: value)
+    guard let acknowledgement = Acknowledgement(rawValue: acknowledgement) else {
+      throw WireError(.unsupported, "JOIN names acknowledgement \(acknowledgement); 0 and 1 are defined")
+    }
+    guard let order = Order(rawValue: order) else {
+      throw WireError(.unsupported, "JOIN names order \(order); 0 and 1 are defined")
+    }
+    settings = Settings(
+      acknowledgement: acknowledgement, order: order, deadline: deadline, deliveries: deliveries,
+      deadLetters: deadLetters, filter: filter)
+  }
+}
+
+/// DELIVERIES: for which time the records that follow on the stream, up to the next DELIVERIES, are delivered to a member of their group. 1 at the start.
+///
+/// ```
+/// u32 count
+/// ```
+public struct Deliveries: Frame {
+  public static let type = FrameType.deliveries
+
+  public var count: UInt32
+
+  public init(count: UInt32) {
+    self.count = count
+  }
+
+  public func encodeBody(into writer: inout ByteWriter) {
+    writer.integer(count)
+  }
+
+  public init(body reader: inout ByteReader) throws(WireError) {
+    count = try reader.integer("DELIVERIES count")
+  }
+}

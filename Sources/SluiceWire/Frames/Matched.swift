@@ -1,0 +1,79 @@
+/// MATCHED: a topic belongs to a subscription to a pattern, from now on.
+///
+/// ```
+/// u32 number · string topic · u64 epoch · u64 next offset · u64 live offset · u8 gaps · 3 × u8 0
+/// ```
+public struct Matched: Frame {
+  public static let type = FrameType.matched
+
+  /// What the topic is called on this stream: from 1 on, and never the same twice.
+  public var number: UInt32
+  public var topic: String
+  public var place: Subscribed
+
+  public init(number: UInt32, topic: String, place: Subscribed) {
+    self.number = number
+    self.topic = topic
+    self.place = place
+  }
+
+  public func encodeBody(into writer: inout ByteWriter) {
+    writer.integer(number)
+    writer.string(topic)
+    place.encodeBody(into: &writer)
+  }
+
+  public init(body reader: inout ByteReader) throws(WireError) {
+    number = try reader.integer("MATCHED number")
+    topic = try reader.string("MATCHED topic")
+    place = try Subscribed(body: &reader)
+  }
+}
+
+/// UNMATCHED: a topic of a subscription to a pattern was deleted. Its number means nothing any more.
+///
+/// ```
+/// u32 number
+/// ```
+public struct Unmatched: Frame {
+  public static let type = FrameType.unmatched
+
+  public var number: UInt32
+
+  public init(number: UInt32) {
+    self.number = number
+  }
+
+  public func encodeBody(into writer: inout ByteWriter) {
+    writer.integer(number)
+  }
+
+  public init(body reader: inout ByteReader) throws(WireError) {
+    number = try reader.integer("UNMATCHED number")
+  }
+}
+
+/// FROM: which topic of a subscription to a pattern the frames that follow on its stream are about, up to the next FROM: ``DeliverHeader``,
+/// ``Live``, ``Lag``, ``Complete``.
+///
+/// ```
+/// u32 number
+/// ```
+public struct From: Frame {
+  public static let type = FrameType.from
+
+  /// A topic's number; 0, as at the start, for the subscription as a whole.
+  public var number: UInt32
+
+  public init(number: UInt32) {
+    self.number = number
+  }
+
+  public func encodeBody(into writer: inout ByteWriter) {
+    writer.integer(number)
+  }
+
+  public init(body reader: inout ByteReader) throws(WireError) {
+    number = try reader.integer("FROM number")
+  }
+}
