@@ -143,13 +143,31 @@ public final class Client: Sendable {
   ///   - name: tokens separated by dots: `orders.eu.new`. What is wrong with it is told to the subscriber.
   ///   - start: where subscriptions begin.
   ///   - lag: what happens when records are dropped that the subscriber hasn't asked for yet; nil for what the topic's settings say, and
-  ///     for ``RemoteTopic/Lag/skip`` when the topic was started anew during an outage.
+  ///     for ``SubscriptionPlan/Lag/skip`` when the topic was started anew during an outage.
   ///   - prefetch: how far the client asks ahead.
   public func topic(
-    _ name: String, from start: RemoteTopic.Start = .replay, lag: RemoteTopic.Lag? = nil,
-    prefetch: RemoteTopic.Prefetch = .byRequest
-  ) -> RemoteTopic {
-    RemoteTopic(name, core, from: start, lag: lag, prefetch: prefetch)
+    _ name: String, from start: SubscriptionPlan.Start = .replay, lag: SubscriptionPlan.Lag? = nil,
+    prefetch: SubscriptionPlan.Prefetch = .byRequest
+  ) -> RemoteTopic<TopicRecord> {
+    topic(SubscriptionPlan(name, from: start, lag: lag, prefetch: prefetch))
+  }
+
+  /// A topic to subscribe to with all that a plan says. Nothing is sent before somebody subscribes.
+  public func topic(_ plan: SubscriptionPlan) -> RemoteTopic<TopicRecord> {
+    RemoteTopic(plan, core)
+  }
+
+  /// A topic of values that a decoder makes of the records' payloads. `SluiceClientFoundation` has the same for JSON, without a
+  /// decoder.
+  ///
+  /// Short for ``RemoteTopic/decoded(as:decoder:decodeFailure:)`` of ``topic(_:from:lag:prefetch:)``.
+  public func topic<Value: Decodable & SendableMetatype, Coder: TopLevelDecoder & Sendable>(
+    _ name: String, of type: Value.Type, decoder: Coder, decodeFailure: DecodeFailure = .fail,
+    from start: SubscriptionPlan.Start = .replay, lag: SubscriptionPlan.Lag? = nil,
+    prefetch: SubscriptionPlan.Prefetch = .byRequest
+  ) -> RemoteTopic<Value> where Coder.Input == [UInt8] {
+    topic(name, from: start, lag: lag, prefetch: prefetch)
+      .decoded(as: type, decoder: decoder, decodeFailure: decodeFailure)
   }
 
   /// A topic to publish to. The publication is opened at once; a topic that doesn't exist is created.

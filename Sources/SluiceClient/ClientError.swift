@@ -80,6 +80,10 @@ public struct ClientError: Error, Hashable, Sendable, CustomStringConvertible {
     public static let bufferFull = Code("buffer-full")
     /// Another publication was opened with the same producer's id.
     public static let producerFenced = Code("producer-fenced")
+    /// A record couldn't be decoded to what the subscriber wants.
+    public static let decodeFailed = Code("decode-failed")
+    /// A value couldn't be encoded to be published.
+    public static let encodeFailed = Code("encode-failed")
     /// The broker refused with a code that this library doesn't know; see ``ClientError/brokerCode``.
     public static let refused = Code("refused")
   }
@@ -89,6 +93,8 @@ public struct ClientError: Error, Hashable, Sendable, CustomStringConvertible {
   public var message: String
   /// The topic that it is about, if it is about one.
   public var topic: String?
+  /// The record that it is about, if it is about one.
+  public var offset: UInt64?
   /// The number that the broker gave, or the producer that failed the topic.
   public var brokerCode: UInt32?
 

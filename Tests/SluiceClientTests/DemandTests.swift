@@ -267,7 +267,7 @@ import Testing
 
   // MARK: Events between records
 
-  private func events(_ recorder: Recorder<RemoteTopic.Event>) throws -> Subscribe {
+  private func events(_ recorder: Recorder<TopicEvent<TopicRecord>>) throws -> Subscribe {
     client.topic("t").events.subscribe(recorder)
     let frame: Subscribe = try broker.takeOnly()
     broker.send(Subscribed(epoch: 1, nextOffset: 0, liveOffset: 2), 1)
@@ -275,7 +275,7 @@ import Testing
   }
 
   @Test func eventsComeInTheirPlaces() throws {
-    let recorder = Recorder<RemoteTopic.Event>()
+    let recorder = Recorder<TopicEvent<TopicRecord>>()
     _ = try events(recorder)
     broker.send(
       deliver(stream: 1, firstOffset: 0, ["a", "b"]) + Live(nextOffset: 2).encoded(stream: 1)
@@ -289,7 +289,7 @@ import Testing
   }
 
   @Test func eventsCountAgainstDemand() throws {
-    let recorder = Recorder<RemoteTopic.Event>(initial: .max(2))
+    let recorder = Recorder<TopicEvent<TopicRecord>>(initial: .max(2))
     #expect(try events(recorder).grantedThrough == 2)
     // The broker knows nothing of the marker's place in the demand.
     broker.send(Live(nextOffset: 0).encoded(stream: 1) + deliver(stream: 1, firstOffset: 0, ["a", "b"]))
@@ -303,7 +303,7 @@ import Testing
   }
 
   @Test func anEventWithoutDemandWaits() throws {
-    let recorder = Recorder<RemoteTopic.Event>(initial: .none)
+    let recorder = Recorder<TopicEvent<TopicRecord>>(initial: .none)
     _ = try events(recorder)
     broker.send(Live(nextOffset: 0), 1)
     broker.settle()

@@ -72,12 +72,12 @@ import Testing
   }
 
   @Test(arguments: [
-    (RemoteTopic.Start.replay, ["b", "c", "d"]), (.earliest, ["b", "c", "d"]), (.new, []),
+    (SubscriptionPlan.Start.replay, ["b", "c", "d"]), (.earliest, ["b", "c", "d"]), (.new, []),
     (.last(2), ["c", "d"]),
     (.last(9), ["b", "c", "d"]), (.offset(2), ["c", "d"]), (.offset(0), ["b", "c", "d"]), (.offset(4), []),
     (.time(0), ["b", "c", "d"]), (.time(.max), []),
   ])
-  func startPositions(_ start: RemoteTopic.Start, _ expected: [String]) throws {
+  func startPositions(_ start: SubscriptionPlan.Start, _ expected: [String]) throws {
     let stage = try Stage()
     let client = try stage.client()
     let _ = try stage.wait {
@@ -99,7 +99,7 @@ import Testing
       client.createTopic("t", settings: TopicSettings(replayRecords: 2), completion: $0)
     }
     try stage.publish(["a", "b", "c"], to: "t", with: client)
-    let recorder = Recorder<RemoteTopic.Event>()
+    let recorder = Recorder<TopicEvent<TopicRecord>>()
     client.topic("t", from: .offset(0)).events.subscribe(recorder)
     stage.world.run(for: .seconds(1))
     try stage.publish(["d"], to: "t", with: client)

@@ -26,7 +26,7 @@ import Testing
       let subscriber = DemandingSubscriber<TopicRecord>(
         manners[world.random.next(in: 0...manners.count - 1)], window: world.random.next(in: 1...50))
       if world.random.oneIn(5) { subscriber.cancelsAt = world.random.next(in: 1...total) }
-      let prefetch: RemoteTopic.Prefetch =
+      let prefetch: SubscriptionPlan.Prefetch =
         world.random.oneIn(2) ? .byRequest : .keepFull(world.random.next(in: 1...40))
       clients[world.random.next(in: 0...2)].topic("t", from: .earliest, prefetch: prefetch).subscribe(
         subscriber)
@@ -80,16 +80,16 @@ import Testing
     let world = stage.world
     let client = try stage.client()
     let subject = client.subject("t")
-    var subscribers: [DemandingSubscriber<RemoteTopic.Event>] = []
+    var subscribers: [DemandingSubscriber<TopicEvent<TopicRecord>>] = []
     for _ in 0..<40 {
       for _ in 0..<world.random.next(in: 1...60) {
         subject.send(Message([UInt8](repeating: 0, count: world.random.next(in: 0...2_000))))
       }
       if world.random.oneIn(4) {
-        let manners = DemandingSubscriber<RemoteTopic.Event>.Manner.allCases
-        let subscriber = DemandingSubscriber<RemoteTopic.Event>(
+        let manners = DemandingSubscriber<TopicEvent<TopicRecord>>.Manner.allCases
+        let subscriber = DemandingSubscriber<TopicEvent<TopicRecord>>(
           manners[world.random.next(in: 0...manners.count - 1)], window: world.random.next(in: 1...5))
-        let prefetch: RemoteTopic.Prefetch = world.random.oneIn(2) ? .byRequest : .keepFull(3)
+        let prefetch: SubscriptionPlan.Prefetch = world.random.oneIn(2) ? .byRequest : .keepFull(3)
         client.topic("t", from: .offset(0), prefetch: prefetch).events.subscribe(subscriber)
         subscribers.append(subscriber)
       }

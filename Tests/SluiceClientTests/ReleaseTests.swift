@@ -21,7 +21,7 @@ import Testing
   private final class Token {}
 
   /// A sink that holds a token, so that it can be seen whether its closures are gone.
-  private func sink(_ topic: RemoteTopic, _ witness: Witness, _ name: String) -> AnyCancellable {
+  private func sink(_ topic: RemoteTopic<TopicRecord>, _ witness: Witness, _ name: String) -> AnyCancellable {
     let token = Token()
     witness.watch(token, name)
     return topic.sink { _ in

@@ -37,8 +37,8 @@ import Testing
     #expect(recorder.history == [.subscription, .value("a"), .value("b"), .value("c")])
   }
 
-  @Test(arguments: [RemoteTopic.Start.replay, .new, .last(3), .offset(7), .time(5)])
-  func theStartIsKeptUntilItIsKnownWhereThatIs(start: RemoteTopic.Start) throws {
+  @Test(arguments: [SubscriptionPlan.Start.replay, .new, .last(3), .offset(7), .time(5)])
+  func theStartIsKeptUntilItIsKnownWhereThatIs(start: SubscriptionPlan.Start) throws {
     let recorder = Recorder<TopicRecord>()
     client.topic("t", from: start).subscribe(recorder)
     let asked: Subscribe = try broker.takeOnly()
@@ -54,7 +54,7 @@ import Testing
   }
 
   @Test func aGapIsToldEvenIfTheConnectionIsLostBeforeItIs() throws {
-    let recorder = Recorder<RemoteTopic.Event>()
+    let recorder = Recorder<TopicEvent<TopicRecord>>()
     client.topic("t", from: .offset(3)).events.subscribe(recorder)
     _ = broker.takeReceived()
     subscribed(from: 9)
@@ -76,7 +76,7 @@ import Testing
   }
 
   @Test func liveIsToldOnce() throws {
-    let recorder = Recorder<RemoteTopic.Event>()
+    let recorder = Recorder<TopicEvent<TopicRecord>>()
     client.topic("t").events.subscribe(recorder)
     _ = broker.takeReceived()
     subscribed(from: 0)
@@ -188,7 +188,7 @@ import Testing
   }
 
   @Test func anotherLifeIsToldToWhoSkips() throws {
-    let recorder = Recorder<RemoteTopic.Event>()
+    let recorder = Recorder<TopicEvent<TopicRecord>>()
     client.topic("t", from: .new).events.subscribe(recorder)
     _ = broker.takeReceived()
     subscribed(from: 40)

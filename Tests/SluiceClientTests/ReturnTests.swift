@@ -40,7 +40,7 @@ import Testing
   @Test func anOrderlyRestartIsAPauseToo() throws {
     let stage = try Stage { $0.drainTime = .seconds(1) }
     let client = try stage.persistentClient()
-    let recorder = Recorder<RemoteTopic.Event>()
+    let recorder = Recorder<TopicEvent<TopicRecord>>()
     client.topic("t").events.subscribe(recorder)
     try stage.publish(message(0..<3), to: "t", with: client)
     stage.broker.shutdown()

@@ -67,7 +67,7 @@ extension Connection {
       case .finished: bridge.receive(completion: .finished)
       case .failure(let code, let message):
         bridge.receive(
-          completion: .failure(ClientError(failureOf: bridge.topic.name, code: code, message: message)))
+          completion: .failure(ClientError(failureOf: bridge.plan.topic, code: code, message: message)))
       }
     case .publication(let publication): publication.topicEnded(ending)
     case nil, .request: break
@@ -82,7 +82,7 @@ extension Connection {
     case .subscription(let bridge):
       // The offsets that it knows are those of another life.
       if fault.code == .epochChanged, bridge.startOver() { return open(bridge) }
-      bridge.receive(completion: .failure(ClientError(fault, topic: bridge.topic.name)))
+      bridge.receive(completion: .failure(ClientError(fault, topic: bridge.plan.topic)))
     case .publication(let publication):
       publication.end(.failure(ClientError(fault, topic: publication.topic)))
     case .request(let request):
@@ -146,7 +146,7 @@ extension Connection {
   private func open(_ bridge: DemandBridge) {
     if bridge.isCancelled { return bridge.forget() }
     if isLeaving { return core.park(bridge) }
-    if let error = refusal(bridge.topic.name) { return bridge.receive(completion: .failure(error)) }
+    if let error = refusal(bridge.plan.topic) { return bridge.receive(completion: .failure(error)) }
     let frame = bridge.opening()
     guard let stream = session.openSubscription(granted: frame.grantedThrough) else {
       return bridge.receive(completion: .failure(tooManyStreams))
@@ -312,7 +312,7 @@ extension Connection {
 }
 
 extension Subscribe.Start {
-  init(_ start: RemoteTopic.Start) {
+  init(_ start: SubscriptionPlan.Start) {
     self =
       switch start {
       case .replay: .replay

@@ -30,13 +30,13 @@ final class DemandBridge: Subscription, CustomStringConvertible, @unchecked Send
 
   private enum Item {
     case records(DeliveredBatch)
-    case mark(RemoteTopic.Mark)
+    case mark(TopicMark)
     /// The end. Needs no demand, but waits for what is before it.
     case completion(Subscribers.Completion<ClientError>)
   }
 
-  let topic: RemoteTopic
-  private var core: ClientCore { topic.core }
+  let plan: SubscriptionPlan
+  private let core: ClientCore
 
   // From any thread.
   private let requested = RequestedTotal()
@@ -69,10 +69,11 @@ final class DemandBridge: Subscription, CustomStringConvertible, @unchecked Send
   var isDue = false
 
   @usableFromInline
-  init(_ topic: RemoteTopic, _ receiver: Receiver) {
-    self.topic = topic
+  init(_ plan: SubscriptionPlan, _ core: ClientCore, _ receiver: Receiver) {
+    self.plan = plan
+    self.core = core
     self.receiver = receiver
-    place = ResumePoint(topic)
+    place = ResumePoint(plan)
   }
 
   // MARK: From any thread
@@ -106,7 +107,7 @@ final class DemandBridge: Subscription, CustomStringConvertible, @unchecked Send
     @inline(__always) get { isOver.load(ordering: .acquiring) }
   }
 
-  @usableFromInline var description: String { "RemoteTopic(\(topic.name))" }
+  @usableFromInline var description: String { "RemoteTopic(\(plan.topic))" }
 
   private func takeReceiver() -> Receiver? {
     lock.locked {
@@ -139,7 +140,7 @@ final class DemandBridge: Subscription, CustomStringConvertible, @unchecked Send
     let requested = requested.value
     if requested == RequestedTotal.unlimited { return Credit.unlimited }
     granted = max(granted, requested > marks ? requested - marks : 0)
-    if case .keepFull(let count) = topic.prefetch {
+    if case .keepFull(let count) = plan.prefetch {
       let full = delivered - marks + UInt64(max(count, 0))
       // In halves, so that not every record costs a grant.
       if full >= granted + UInt64(max(count / 2, 1)) { granted = full }
@@ -181,7 +182,7 @@ final class DemandBridge: Subscription, CustomStringConvertible, @unchecked Send
 
   /// The topic is in another life. Returns whether the subscription goes on with what is there.
   func startOver() -> Bool {
-    guard topic.lag != .fail, place.isKnown else { return false }
+    guard plan.lag != .fail, place.isKnown else { return false }
     place.startOver()
     return true
   }
@@ -220,7 +221,7 @@ final class DemandBridge: Subscription, CustomStringConvertible, @unchecked Send
     received += UInt64(header.count)
     place.advance(to: header.firstOffset + UInt64(header.count))
     if isCancelled { return }
-    let buffer = RecordBuffer.copy(batch, topic: topic.name, reusing: &last)
+    let buffer = RecordBuffer.copy(batch, topic: plan.topic, reusing: &last)
     var records = DeliveredBatch(
       buffer, count: Int(header.count), firstOffset: header.firstOffset, time: time)
     if backlog.isEmpty { deliver(&records) }
@@ -230,7 +231,7 @@ final class DemandBridge: Subscription, CustomStringConvertible, @unchecked Send
     drain()
   }
 
-  private func receive(_ mark: RemoteTopic.Mark) {
+  private func receive(_ mark: TopicMark) {
     guard !isCancelled, currentReceiver()?.mark != nil else { return }
     backlog.append(.mark(mark))
     drain()
@@ -275,6 +276,15 @@ final class DemandBridge: Subscription, CustomStringConvertible, @unchecked Send
     let before = records.count
     requested.add(receiver.records(&records, owed, self))
     delivered += UInt64(before - records.count)
+  }
+
+  /// Ends it from within a delivery, by the subscriber's own side: the broker is told to forget it.
+  @usableFromInline
+  func abandon(_ error: ClientError) {
+    guard !isOver.exchange(true, ordering: .acquiringAndReleasing) else { return }
+    let receiver = takeReceiver()
+    core.post(.cancel(self))
+    receiver?.completion(.failure(error))
   }
 
   private func complete(_ completion: Subscribers.Completion<ClientError>) {

@@ -7,10 +7,11 @@ import ReactiveCore
 @usableFromInline
 final class Receiver {
   /// Hands over so many records of a batch at the most. Returns the demand that they brought.
-  typealias Records = (inout DeliveredBatch, _ limit: Int, DemandBridge) -> Subscribers.Demand
+  @usableFromInline typealias Records = (inout DeliveredBatch, _ limit: Int, DemandBridge) ->
+    Subscribers.Demand
   /// Hands over an event between records. Returns the demand that it brought.
-  typealias Mark = (RemoteTopic.Mark) -> Subscribers.Demand
-  typealias Completion = (Subscribers.Completion<ClientError>) -> Void
+  @usableFromInline typealias Mark = (TopicMark) -> Subscribers.Demand
+  @usableFromInline typealias Completion = (Subscribers.Completion<ClientError>) -> Void
 
   let records: Records
   /// Nil when only records are wanted.
@@ -19,9 +20,7 @@ final class Receiver {
 
   @usableFromInline
   init(
-    records: @escaping (inout DeliveredBatch, Int, DemandBridge) -> Subscribers.Demand,
-    mark: ((RemoteTopic.Mark) -> Subscribers.Demand)?,
-    completion: @escaping (Subscribers.Completion<ClientError>) -> Void
+    records: @escaping Records, mark: Mark?, completion: @escaping Completion
   ) {
     self.records = records
     self.mark = mark

@@ -15,10 +15,10 @@ struct ResumePoint {
   private var isLive = false
   private var isStartingOver = false
 
-  init(_ topic: RemoteTopic) {
-    self.topic = topic.name
-    lag = topic.lag.map { $0 == .skip ? .skip : .fail }
-    start = Subscribe.Start(topic.start)
+  init(_ plan: SubscriptionPlan) {
+    topic = plan.topic
+    lag = plan.lag.map { $0 == .skip ? .skip : .fail }
+    start = Subscribe.Start(plan.start)
   }
 
   /// Whether there is a position to go on at.

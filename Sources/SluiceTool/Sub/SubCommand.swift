@@ -10,10 +10,10 @@ struct SubCommand: Command {
   }
 
   let topic: String
-  let start: RemoteTopic.Start
+  let start: SubscriptionPlan.Start
   /// Nil for what the topic's settings say.
-  let lag: RemoteTopic.Lag?
-  let prefetch: RemoteTopic.Prefetch
+  let lag: SubscriptionPlan.Lag?
+  let prefetch: SubscriptionPlan.Prefetch
   let printing: Printing
   let demand: DemandRule
   /// Ends after so many records.
@@ -118,7 +118,7 @@ struct SubCommand: Command {
   }
 
   /// `replay`, `last:10`, `time:-10m` and the like.
-  static func start(_ text: String) throws(ValueError) -> RemoteTopic.Start {
+  static func start(_ text: String) throws(ValueError) -> SubscriptionPlan.Start {
     let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
     switch (parts[0], parts.count > 1 ? parts[1] : nil) {
     case ("replay", nil): return .replay

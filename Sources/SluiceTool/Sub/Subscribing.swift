@@ -7,7 +7,7 @@ import SluiceIO
 /// printed.
 // Unchecked: used on the loop only.
 final class Subscribing: Subscriber, TurnParticipant, @unchecked Sendable {
-  typealias Input = RemoteTopic.Event
+  typealias Input = TopicEvent<TopicRecord>
   typealias Failure = ClientError
 
   private let command: SubCommand
@@ -52,7 +52,7 @@ final class Subscribing: Subscriber, TurnParticipant, @unchecked Sendable {
     request()
   }
 
-  func receive(_ event: RemoteTopic.Event) -> Subscribers.Demand {
+  func receive(_ event: TopicEvent<TopicRecord>) -> Subscribers.Demand {
     switch event {
     case .record(let record):
       ledger.receive()

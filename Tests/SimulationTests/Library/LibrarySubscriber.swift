@@ -10,7 +10,7 @@ final class LibrarySubscriber: Subscriber {
   private unowned let peer: LibraryPeer
   /// Hears of what is between records.
   private let hearsMarks: Bool
-  private let start: RemoteTopic.Start
+  private let start: SubscriptionPlan.Start
   private let prefetches: Bool
   private var subscription: (any Subscription)?
 
@@ -35,17 +35,17 @@ final class LibrarySubscriber: Subscriber {
     self.peer = peer
     // Nothing else tells of another life of the topic.
     hearsMarks = peer.random.oneIn(2) || peer.plan.persists && plan.lag == .skip
-    start = RemoteTopic.Start(plan.start)
+    start = SubscriptionPlan.Start(plan.start)
     peer.note("subscribes to \(plan.topic) from \(start)\(hearsMarks ? " with marks" : "")")
     prefetches = peer.random.oneIn(3)
     let prefetch =
-      prefetches ? RemoteTopic.Prefetch.keepFull(peer.random.next(in: 1...30)) : .byRequest
+      prefetches ? SubscriptionPlan.Prefetch.keepFull(peer.random.next(in: 1...30)) : .byRequest
     let topic = client.topic(
       plan.topic, from: start, lag: plan.lag == .fail ? .fail : .skip, prefetch: prefetch)
     if hearsMarks {
       topic.events.subscribe(self)
     } else {
-      topic.map { RemoteTopic.Event.record($0) }.subscribe(self)
+      topic.map { TopicEvent<TopicRecord>.record($0) }.subscribe(self)
     }
   }
 
@@ -69,7 +69,7 @@ final class LibrarySubscriber: Subscriber {
     }
   }
 
-  func receive(_ event: RemoteTopic.Event) -> Subscribers.Demand {
+  func receive(_ event: TopicEvent<TopicRecord>) -> Subscribers.Demand {
     hear("a value")
     isInside = true
     defer { isInside = false }
@@ -338,7 +338,7 @@ final class LibrarySubscriber: Subscriber {
   }
 }
 
-extension RemoteTopic.Start {
+extension SubscriptionPlan.Start {
   init(_ start: Subscribe.Start) {
     self =
       switch start {

@@ -15,7 +15,7 @@ enum Heard: Equatable, CustomStringConvertible {
     switch value {
     case let record as TopicRecord: self = .value(record.string)
     case let message as Message: self = .value(message.string)
-    case let event as RemoteTopic.Event:
+    case let event as TopicEvent<TopicRecord>:
       switch event {
       case .record(let record): self = .value(record.string)
       case .live: self = .live

@@ -187,7 +187,7 @@ extension ScriptedBroker {
   /// Subscribes, and lets the subscription stand on its stream. Returns what was asked for.
   @discardableResult
   func subscribe<S: Subscriber>(
-    _ subscriber: S, to topic: RemoteTopic, from offset: UInt64 = 0, stream: UInt32 = 1
+    _ subscriber: S, to topic: RemoteTopic<TopicRecord>, from offset: UInt64 = 0, stream: UInt32 = 1
   ) throws -> Subscribe where S.Input == TopicRecord, S.Failure == ClientError {
     topic.subscribe(subscriber)
     let frame: Subscribe = try takeOnly()

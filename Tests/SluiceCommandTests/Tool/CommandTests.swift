@@ -67,11 +67,12 @@ struct CommandTests {
   @Test(
     "Starts",
     arguments: [
-      ("replay", RemoteTopic.Start.replay), ("new", .new), ("earliest", .earliest), ("last:10", .last(10)),
+      ("replay", SubscriptionPlan.Start.replay), ("new", .new), ("earliest", .earliest),
+      ("last:10", .last(10)),
       ("offset:0", .offset(0)),
       ("time:2026-02-03T04:05:06Z", .time(1_770_091_506_000)),
     ])
-  func starts(text: String, start: RemoteTopic.Start) throws {
+  func starts(text: String, start: SubscriptionPlan.Start) throws {
     #expect(try SubCommand.start(text) == start)
   }
 

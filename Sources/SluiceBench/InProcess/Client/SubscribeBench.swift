@@ -4,7 +4,7 @@ import SluiceClient
 /// Records into subscribers: replayed from a topic that was filled before, and live.
 enum SubscribeBench {
   /// Makes a topic's records go to a meter; keeps the subscription as long as what it returns.
-  typealias Attach = (RemoteTopic, RecordMeter) -> AnyCancellable
+  typealias Attach = (RemoteTopic<TopicRecord>, RecordMeter) -> AnyCancellable
 
   static func cases(_ settings: ClientBenchSettings, _ stock: StockedTopic) -> [MicroCase] {
     let size = Format.bytes(Double(settings.size))
@@ -35,18 +35,19 @@ enum SubscribeBench {
   // MARK: Subscribers
 
   private static func attach(
-    _ topic: RemoteTopic, _ meter: RecordMeter, _ first: Subscribers.Demand, each: Subscribers.Demand
+    _ topic: RemoteTopic<TopicRecord>, _ meter: RecordMeter, _ first: Subscribers.Demand,
+    each: Subscribers.Demand
   ) -> AnyCancellable {
     let subscriber = MeteredSubscriber(meter, first, each: each)
     topic.subscribe(subscriber)
     return AnyCancellable { subscriber.cancel() }
   }
 
-  private static func sink(_ topic: RemoteTopic, _ meter: RecordMeter) -> AnyCancellable {
+  private static func sink(_ topic: RemoteTopic<TopicRecord>, _ meter: RecordMeter) -> AnyCancellable {
     topic.sink(receiveCompletion: { _ in meter.ended() }, receiveValue: { meter.take($0) })
   }
 
-  private static func pipeline(_ topic: RemoteTopic, _ meter: RecordMeter) -> AnyCancellable {
+  private static func pipeline(_ topic: RemoteTopic<TopicRecord>, _ meter: RecordMeter) -> AnyCancellable {
     topic
       .map { (record: $0, length: $0.count) }
       .filter { $0.length > 0 }

@@ -1,0 +1,67 @@
+/// What a subscription asks of the broker: which topic, from where, and how.
+///
+/// ``Client/topic(_:from:lag:prefetch:)`` makes one of its parameters; as a value it can be kept, changed and used for several
+/// topics' publishers.
+///
+/// ```swift
+/// var plan = SubscriptionPlan("orders.eu")
+/// plan.start = .last(100)
+/// let orders = client.topic(plan)
+/// ```
+public struct SubscriptionPlan: Hashable, Sendable {
+  /// Where a subscription begins.
+  public enum Start: Hashable, Sendable {
+    /// At what the topic keeps for late subscribers, then live.
+    case replay
+    /// At the oldest record that there is.
+    case earliest
+    /// At the next record to be published.
+    case new
+    /// That many records before the end, or as many as there are.
+    case last(UInt64)
+    /// At that offset. If it is gone, the subscription lags from its start; if it isn't there yet, it is waited for.
+    case offset(UInt64)
+    /// At the first record that isn't older than this, in milliseconds since 1970; when all are older, at the next one.
+    case time(Int64)
+  }
+
+  /// What happens when the topic drops records before the subscriber asked for them.
+  public enum Lag: Hashable, Sendable {
+    /// Goes on with the oldest there is. ``RemoteTopic/events`` tells how many were missed. A topic that was started anew while there was
+    /// no connection is received from its beginning, with other offsets.
+    case skip
+    /// Ends with ``ClientError/Code/lagged``, or with ``ClientError/Code/epochChanged`` when the topic was started anew.
+    case fail
+  }
+
+  /// How far the client asks ahead of the subscriber.
+  public enum Prefetch: Hashable, Sendable {
+    /// Not at all: the broker may send exactly what the subscriber requested.
+    case byRequest
+    /// The client asks for so many records more than the subscriber has got, and keeps them until it requests them. Hides the
+    /// network's delay from a subscriber that requests little at a time.
+    case keepFull(Int)
+  }
+
+  /// Tokens separated by dots: `orders.eu.new`. What is wrong with it is told to the subscriber.
+  public var topic: String
+
+  /// Where subscriptions begin. Default: at what the topic keeps for late subscribers.
+  public var start: Start
+
+  /// What happens when records are dropped that the subscriber hasn't asked for yet. Default: nil, for what the topic's settings say, and
+  /// for ``Lag/skip`` when the topic was started anew during an outage.
+  public var lag: Lag?
+
+  /// How far the client asks ahead. Default: not at all.
+  public var prefetch: Prefetch
+
+  public init(
+    _ topic: String, from start: Start = .replay, lag: Lag? = nil, prefetch: Prefetch = .byRequest
+  ) {
+    self.topic = topic
+    self.start = start
+    self.lag = lag
+    self.prefetch = prefetch
+  }
+}

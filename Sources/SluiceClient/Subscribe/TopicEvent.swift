@@ -1,0 +1,85 @@
+import ReactiveCore
+
+/// What happens in a topic, as one subscription sees it.
+public enum TopicEvent<Value> {
+  /// A record, or what it was decoded to.
+  case record(Value)
+  /// What was kept for late subscribers has been delivered; records from this offset on were published after the subscription
+  /// stood. Comes once.
+  case live(nextOffset: UInt64)
+  /// So many records were dropped before they were asked for; the next has that offset.
+  case lagged(missed: UInt64, nextOffset: UInt64)
+  /// The topic was started anew while there was no connection, and the subscription goes on with what is there: records from that
+  /// offset on, which mean others than before. Records of the former life may have been missed. With
+  /// ``SubscriptionPlan/Lag/skip`` only.
+  case restarted(nextOffset: UInt64)
+
+  @inlinable
+  init(_ mark: TopicMark) {
+    self =
+      switch mark {
+      case .live(let nextOffset): .live(nextOffset: nextOffset)
+      case .lagged(let missed, let nextOffset): .lagged(missed: missed, nextOffset: nextOffset)
+      case .restarted(let nextOffset): .restarted(nextOffset: nextOffset)
+      }
+  }
+}
+
+extension TopicEvent: Sendable where Value: Sendable {}
+extension TopicEvent: Equatable where Value: Equatable {}
+
+/// What happens between records.
+@usableFromInline
+enum TopicMark: Equatable, Sendable {
+  case live(nextOffset: UInt64)
+  case lagged(missed: UInt64, nextOffset: UInt64)
+  case restarted(nextOffset: UInt64)
+}
+
+/// A topic's records and what happens between them.
+public struct TopicEvents<Value>: Publisher, Sendable {
+  public typealias Output = TopicEvent<Value>
+  public typealias Failure = ClientError
+
+  @usableFromInline let topic: RemoteTopic<Value>
+
+  @inlinable
+  public func receive<S: Subscriber>(subscriber: S)
+  where S.Input == TopicEvent<Value>, S.Failure == ClientError {
+    let records: Receiver.Records
+    if let decoding = topic.decoding {
+      records = { batch, limit, bridge in
+        batch.deliver(atMost: limit, unlessCancelled: bridge) { record in
+          decoding.hand(record, for: bridge) { subscriber.receive(.record($0)) }
+        }
+      }
+    } else {
+      records = { batch, limit, bridge in
+        // The same type, see `RemoteTopic.decoding`.
+        batch.deliver(atMost: limit, unlessCancelled: bridge) {
+          subscriber.receive(.record(unsafeBitCast($0, to: Value.self)))
+        }
+      }
+    }
+    let bridge = DemandBridge(
+      topic.plan, topic.core,
+      Receiver(
+        records: records, mark: { subscriber.receive(TopicEvent($0)) },
+        completion: { subscriber.receive(completion: $0) }))
+    subscriber.receive(subscription: bridge)
+    bridge.start()
+  }
+}
+
+extension RemoteTopic {
+  /// The topic with what happens between its records: where replay ends, and where records are missing.
+  ///
+  /// Every event counts against demand, records or not.
+  ///
+  /// ```swift
+  /// client.topic("prices").events
+  ///   .prefix(while: { if case .live = $0 { false } else { true } })
+  ///   .sink { _ in print("that was what is kept") } receiveValue: { print($0) }
+  /// ```
+  public var events: TopicEvents<Output> { TopicEvents(topic: self) }
+}
