@@ -13,7 +13,7 @@ let package = Package(
   name: "sluice",
   products: [
     .library(name: "PortableCombine", targets: ["PortableCombine"]),
-    .library(name: "SluiceClient", targets: ["SluiceClient"]),
+    .library(name: "SluiceClient", targets: ["SluiceClient", "SluiceClientFoundation"]),
     .library(name: "SluiceBroker", targets: ["SluiceBroker"]),
     .executable(name: "sluiced", targets: ["SluiceDaemon"]),
     .executable(name: "sluice", targets: ["SluiceTool"]),
@@ -43,6 +43,10 @@ let package = Package(
       swiftSettings: settings),
     .target(
       name: "SluiceClient", dependencies: ["ReactiveCore", "SluiceWire", "SluiceIO"],
+      swiftSettings: settings),
+    // Values as JSON, for programs that use Foundation anyway.
+    .target(
+      name: "SluiceClientFoundation", dependencies: ["SluiceClient", "ReactiveCore", "ReactiveFoundation"],
       swiftSettings: settings),
 
     // The programs, and what their command lines have in common.
@@ -96,6 +100,10 @@ let package = Package(
       dependencies: [
         "SluiceClient", "SluiceBroker", "ReactiveCore", "SluiceIO", "SluiceWire", "TestSupport",
       ],
+      swiftSettings: settings),
+    .testTarget(
+      name: "SluiceClientFoundationTests",
+      dependencies: ["SluiceClientFoundation", "SluiceBroker", "ReactiveCore", "SluiceIO", "TestSupport"],
       swiftSettings: settings),
     .testTarget(
       name: "SluiceCommandTests",

@@ -1,0 +1,53 @@
+public import Foundation
+public import ReactiveCore
+import ReactiveFoundation
+public import SluiceClient
+
+extension Message {
+  /// A message with these bytes.
+  public init(_ payload: Data, key: String? = nil, headers: [Header] = []) {
+    self.init([UInt8](payload), key: key.map { [UInt8]($0.utf8) }, headers: headers)
+  }
+
+  /// A message whose payload is what an encoder makes of a value; JSON unless another is given.
+  ///
+  /// - Throws: ``ClientError/Code/encodeFailed``.
+  public init<Value: Encodable, Coder: TopLevelEncoder>(
+    encoding value: Value, encoder: Coder = JSONEncoder(), key: String? = nil, headers: [Header] = []
+  ) throws(ClientError) where Coder.Output == Data {
+    let payload: Data
+    do {
+      payload = try encoder.encode(value)
+    } catch {
+      throw ClientError(unencodable: value, error)
+    }
+    self.init(payload, key: key, headers: headers)
+  }
+}
+
+extension TopicSubject {
+  /// Publishes a value as JSON, or as another encoder has it. Never waits: see ``TopicSubject/send(_:)``.
+  ///
+  /// ```swift
+  /// try subject.send(encoding: order, key: order.id)
+  /// ```
+  ///
+  /// - Throws: ``ClientError/Code/encodeFailed``; nothing was sent then.
+  public func send<Value: Encodable, Coder: TopLevelEncoder>(
+    encoding value: Value, encoder: Coder = JSONEncoder(), key: String? = nil,
+    headers: [Message.Header] = []
+  ) throws(ClientError) where Coder.Output == Data {
+    send(try Message(encoding: value, encoder: encoder, key: key, headers: headers))
+  }
+
+  /// Publishes a value as JSON, or as another encoder has it; returns when it is acknowledged.
+  ///
+  /// - Throws: ``ClientError/Code/encodeFailed``; as ``TopicSubject/publish(_:)``.
+  @discardableResult
+  public func publish<Value: Encodable & Sendable, Coder: TopLevelEncoder>(
+    encoding value: Value, encoder: Coder = JSONEncoder(), key: String? = nil,
+    headers: [Message.Header] = []
+  ) async throws(ClientError) -> Receipt where Coder.Output == Data {
+    try await publish(try Message(encoding: value, encoder: encoder, key: key, headers: headers))
+  }
+}

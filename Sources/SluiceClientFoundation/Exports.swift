@@ -1,0 +1,2 @@
+// Who imports this needs no other name for the client itself.
+@_exported import SluiceClient
