@@ -5,7 +5,7 @@ import Synchronization
 
 /// One peer: bytes in, frames, the session's actions; frames and records out.
 ///
-/// The shell around ``Session``, which decides, and ``Subscription``, which produces. Belongs to its loop; what it does for
+/// The shell around ``Session``, which decides, and ``Consumer``, which produces. Belongs to its loop; what it does for
 /// topics is in `Connection+Streams`.
 // @unchecked: belongs to `context.loop`. Others get at it only through jobs on that loop.
 final class Connection: ByteStreamHandler, @unchecked Sendable {
@@ -19,7 +19,7 @@ final class Connection: ByteStreamHandler, @unchecked Sendable {
   /// An open stream's object.
   enum Handle {
     case none
-    case subscription(Subscription)
+    case subscription(Consumer)
     case publication(Publication)
   }
 
@@ -57,7 +57,7 @@ final class Connection: ByteStreamHandler, @unchecked Sendable {
   /// Encoded frames that haven't been written yet.
   private var answers: [UInt8] = []
   private var pending = PendingOutput()
-  private var readySubscriptions = ReadyQueue<Subscription>()
+  private var readySubscriptions = ReadyQueue<Consumer>()
   /// Publications with acknowledgements or grants to be told.
   private var duePublications: [Publication] = []
 
@@ -158,7 +158,7 @@ final class Connection: ByteStreamHandler, @unchecked Sendable {
     switch handle(stream) {
     case .none: return
     case .subscription(let subscription):
-      subscription.tap.remove(subscription)
+      subscription.leave()
       subscription.place = .ended
     case .publication(let publication):
       publication.tap.remove(publication)
@@ -175,7 +175,7 @@ final class Connection: ByteStreamHandler, @unchecked Sendable {
   }
 
   /// The subscription has demand or news: it will be served at the end of this turn.
-  func makeReady(_ subscription: Subscription) {
+  func makeReady(_ subscription: Consumer) {
     guard case .none = subscription.place else { return }
     subscription.place = .ready
     readySubscriptions.append(subscription)
@@ -235,7 +235,7 @@ final class Connection: ByteStreamHandler, @unchecked Sendable {
         subscription.place = .ready
         readySubscriptions.append(subscription)
       case .waiting:
-        subscription.tap.wait(subscription)
+        subscription.wait()
       case .starved:
         break
       case .ended:

@@ -3,45 +3,15 @@ import SluiceLog
 import SluiceWire
 
 /// One consumer's cursor into a topic, and its demand. Belongs to its connection's loop.
-final class Subscription {
-  /// Where a subscription is kept while nothing is done for it.
-  enum Place {
-    /// Nowhere: it has no demand, or was just taken up.
-    case none
-    /// Among its connection's ready ones.
-    case ready
-    /// In its tap's list, for the head to move.
-    case waiting(index: Int)
-    /// Cancelled, completed or failed.
-    case ended
-  }
-
-  /// What is left to do after a turn of `produce(into:bytes:)`.
-  enum Outcome {
-    /// There is more to send.
-    case more
-    /// Everything is sent; it waits for the topic.
-    case waiting
-    /// There are records, and no demand for them.
-    case starved
-    /// The last frame of the stream was produced.
-    case ended
-  }
-
-  let stream: UInt32
+final class Subscription: Consumer {
   let topic: Topic
   let life: TopicLife
   let tap: TopicTap
-  unowned let connection: Connection
   private let lagPolicy: Subscribe.LagPolicy
   /// Where replay ends and live begins.
   private let liveOffset: UInt64
   private(set) var isLive = false
   private(set) var cursor: LogCursor
-  private(set) var credit: Credit
-  var place = Place.none
-  /// Its place in the tap's list of all.
-  var index = 0
   /// When it was last given demand, or came: since when it holds up producers, if it does.
   var movedAt: MonotonicTime
 
@@ -49,20 +19,18 @@ final class Subscription {
     stream: UInt32, tap: TopicTap, life: TopicLife, connection: Connection, cursor: LogCursor,
     liveOffset: UInt64, lag: Subscribe.LagPolicy, granted: UInt64
   ) {
-    self.stream = stream
     topic = tap.topic
     self.life = life
     self.tap = tap
     movedAt = connection.context.loop.now
-    self.connection = connection
     self.cursor = cursor
     self.liveOffset = liveOffset
     lagPolicy = lag
-    credit = Credit(granted: granted)
+    super.init(stream: stream, connection: connection, granted: granted)
   }
 
-  func raise(to granted: UInt64) -> Bool {
-    guard credit.raise(to: granted) else { return false }
+  override func raise(to granted: UInt64) -> Bool {
+    guard super.raise(to: granted) else { return false }
     if topic.isPaced {
       movedAt = connection.context.loop.now
       tap.readersMoved()
@@ -70,18 +38,35 @@ final class Subscription {
     return true
   }
 
-  /// Whether the subscription is owed records that it hasn't been sent: granted, and there.
-  var isOwed: Bool {
+  override var isOwed: Bool {
     credit.available > 0 && cursor.nextOffset < life.log.head
   }
 
-  /// Whether there are records that it hasn't been sent, granted or not.
-  var isBehind: Bool {
+  override var isBehind: Bool {
     cursor.nextOffset < life.log.head
   }
 
-  /// Puts the next frames of this subscription into `gather`, about `bytes` of them at the most.
-  func produce(into gather: Gather, bytes: Int) -> Outcome {
+  override func wait() { tap.wait(self) }
+
+  override func leave() { tap.remove(self) }
+
+  override func report(to positions: inout ReaderPositions) {
+    positions.add(nextOffset: cursor.nextOffset, available: credit.available, isLive: isLive)
+  }
+
+  override var shown: Shown? {
+    let now = connection.context.loop.now
+    let holding = topic.isPaced && isLive ? max((now - movedAt).wholeMilliseconds, 1) : 0
+    let asked = cursor.nextOffset.addingReportingOverflow(credit.available)
+    return Shown(
+      info: TopicInfo.Subscription(
+        connection: connection.id, client: connection.clientName, stream: stream,
+        state: isLive ? .live : .replaying, nextOffset: cursor.nextOffset, granted: credit.granted,
+        sent: credit.spent, holding: holding),
+      askedThrough: asked.overflow ? .max : asked.partialValue)
+  }
+
+  override func produce(into gather: Gather, bytes: Int) -> Outcome {
     let log = life.log
     var budget = bytes
     if topic.isPaced { tap.readersMoved() }

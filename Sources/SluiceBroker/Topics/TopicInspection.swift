@@ -11,7 +11,7 @@ final class TopicInspection: Sendable {
 
   private struct Findings {
     var outstanding: Int
-    var subscriptions: [TopicInfo.Subscription] = []
+    var subscriptions: [Consumer.Shown] = []
     var publications: [TopicInfo.Publication] = []
   }
 
@@ -30,7 +30,9 @@ final class TopicInspection: Sendable {
     guard !taps.isEmpty else { return completion(result(Findings(outstanding: 0))) }
     for tap in taps {
       tap.loop.loop.execute { [self] in
-        let subscriptions = Array(tap.subscriptions.map(\.info).sorted(by: Self.precedes).prefix(Self.listed))
+        let subscriptions = Array(
+          tap.subscriptions.compactMap(\.shown).sorted { Self.precedes($0.info, $1.info) }.prefix(Self.listed)
+        )
         let publications = tap.publications.prefix(Self.listed).map(\.info)
         let finished = findings.withLock { findings -> Findings? in
           findings.subscriptions += subscriptions
@@ -60,38 +62,18 @@ final class TopicInspection: Sendable {
   /// Of the subscriptions that may hold up producers, those that do: nobody while no producer waits, else the ones that have
   /// asked for least, and those that have taken least. None for longer than a producer has been waiting.
   private static func holders(
-    _ subscriptions: [TopicInfo.Subscription], of publications: [TopicInfo.Publication]
+    _ subscriptions: [Consumer.Shown], of publications: [TopicInfo.Publication]
   ) -> [TopicInfo.Subscription] {
     let waiting = publications.map(\.waiting).max() ?? 0
-    let candidates = subscriptions.filter { $0.holding > 0 }
+    let candidates = subscriptions.filter { $0.info.holding > 0 }
     let leastAsked = candidates.map(\.askedThrough).min()
-    let leastTaken = candidates.map(\.nextOffset).min()
+    let leastTaken = candidates.map(\.info.nextOffset).min()
     return subscriptions.map { subscription in
-      var subscription = subscription
-      let isHolder = subscription.askedThrough == leastAsked || subscription.nextOffset == leastTaken
-      subscription.holding = isHolder ? min(subscription.holding, waiting) : 0
-      return subscription
+      var info = subscription.info
+      let isHolder = subscription.askedThrough == leastAsked || info.nextOffset == leastTaken
+      info.holding = isHolder ? min(info.holding, waiting) : 0
+      return info
     }
-  }
-}
-
-extension TopicInfo.Subscription {
-  /// The offset up to which it has asked; all ones for unlimited.
-  fileprivate var askedThrough: UInt64 {
-    guard granted != Credit.unlimited else { return .max }
-    return nextOffset &+ (granted &- sent)
-  }
-}
-
-extension Subscription {
-  /// As it is shown to people. On its loop only. Whether it holds up producers at all isn't known here.
-  var info: TopicInfo.Subscription {
-    let now = connection.context.loop.now
-    let holding = topic.isPaced && isLive ? max((now - movedAt).wholeMilliseconds, 1) : 0
-    return TopicInfo.Subscription(
-      connection: connection.id, client: connection.clientName, stream: stream,
-      state: isLive ? .live : .replaying, nextOffset: cursor.nextOffset, granted: credit.granted,
-      sent: credit.spent, holding: holding)
   }
 }
 
@@ -107,7 +89,7 @@ extension Publication {
 }
 
 extension Duration {
-  fileprivate var wholeMilliseconds: UInt64 {
+  var wholeMilliseconds: UInt64 {
     let (seconds, attoseconds) = components
     return UInt64(clamping: seconds * 1000 + attoseconds / 1_000_000_000_000_000)
   }

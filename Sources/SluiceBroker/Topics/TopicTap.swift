@@ -16,9 +16,9 @@ final class TopicTap: @unchecked Sendable {
   private let wakePending = Atomic(false)
 
   /// Every subscription on this loop; each knows its place.
-  private(set) var subscriptions: [Subscription] = []
+  private(set) var subscriptions: [Consumer] = []
   /// Those of them that have had everything and wait for the head to move, or the end.
-  private var waiting: [Subscription] = []
+  private var waiting: [Consumer] = []
   private(set) var publications: [Publication] = []
   /// The newest segment that was read here, and the life that it is of: where those who follow the head find their records without a lock.
   private var newestSegment: Segment?
@@ -53,8 +53,7 @@ final class TopicTap: @unchecked Sendable {
     }
     lookAfterNews()
     for subscription in waiting {
-      subscription.place = .none
-      subscription.connection.makeReady(subscription)
+      subscription.woken()
     }
     waiting.removeAll(keepingCapacity: true)
   }
@@ -72,7 +71,7 @@ final class TopicTap: @unchecked Sendable {
     newestLife = nil
     guard topic.isDeleted else { return }
     for subscription in subscriptions {
-      subscription.connection.topicDeleted(subscription.stream, name: topic.name)
+      subscription.topicDeleted(topic.name)
     }
   }
 
@@ -94,13 +93,13 @@ final class TopicTap: @unchecked Sendable {
 
   // MARK: Subscriptions
 
-  func add(_ subscription: Subscription) {
+  func add(_ subscription: Consumer) {
     subscription.index = subscriptions.count
     subscriptions.append(subscription)
     readersMoved()
   }
 
-  func remove(_ subscription: Subscription) {
+  func remove(_ subscription: Consumer) {
     if case .waiting(let index) = subscription.place {
       let last = waiting.removeLast()
       if last !== subscription {
@@ -125,7 +124,7 @@ final class TopicTap: @unchecked Sendable {
   }
 
   /// Lets `subscription` sleep until the head moves or the topic ends.
-  func wait(_ subscription: Subscription) {
+  func wait(_ subscription: Consumer) {
     subscription.place = .waiting(index: waiting.count)
     waiting.append(subscription)
   }
@@ -171,11 +170,7 @@ final class TopicTap: @unchecked Sendable {
   func report() {
     isReportDue = false
     var positions = ReaderPositions()
-    for subscription in subscriptions {
-      positions.add(
-        nextOffset: subscription.cursor.nextOffset, available: subscription.credit.available,
-        isLive: subscription.isLive)
-    }
+    for subscription in subscriptions { subscription.report(to: &positions) }
     let hasChanged = reported.withLock { reported in
       defer { reported = positions }
       return reported != positions

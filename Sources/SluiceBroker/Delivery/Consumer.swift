@@ -1,0 +1,90 @@
+import SluiceIO
+import SluiceWire
+
+/// What a connection serves on a stream at the end of a turn, as far as there is demand, and what a ``TopicTap`` wakes for that.
+///
+/// The base of all that read topics; belongs to its connection's loop. It is asked once a turn, never per record.
+class Consumer {
+  /// Where a consumer is kept while nothing is done for it.
+  enum Place {
+    /// Nowhere: it has no demand, or was just taken up.
+    case none
+    /// Among its connection's ready ones.
+    case ready
+    /// In its tap's list, for the head to move.
+    case waiting(index: Int)
+    /// Cancelled, completed or failed.
+    case ended
+  }
+
+  /// What is left to do after a turn of `produce(into:bytes:)`.
+  enum Outcome {
+    /// There is more to send.
+    case more
+    /// Everything is sent; it waits for the topic.
+    case waiting
+    /// There are records, and no demand for them.
+    case starved
+    /// The last frame of the stream was produced.
+    case ended
+  }
+
+  /// How it is shown to people, and what tells whether it holds up producers.
+  struct Shown: Sendable {
+    var info: TopicInfo.Subscription
+    /// The offset up to which it has asked; all ones for unlimited.
+    var askedThrough: UInt64
+  }
+
+  let stream: UInt32
+  unowned let connection: Connection
+  var credit: Credit
+  var place = Place.none
+  /// Its place in the tap's list of all.
+  var index = 0
+
+  init(stream: UInt32, connection: Connection, granted: UInt64) {
+    self.stream = stream
+    self.connection = connection
+    credit = Credit(granted: granted)
+  }
+
+  /// Takes over a grant. Returns true when it allows more than before.
+  func raise(to granted: UInt64) -> Bool {
+    credit.raise(to: granted)
+  }
+
+  /// Puts the next frames of its stream into `gather`, about `bytes` of them at the most.
+  func produce(into gather: Gather, bytes: Int) -> Outcome {
+    preconditionFailure("every consumer produces something of its own")
+  }
+
+  /// It has had everything: lets it sleep until there is more.
+  func wait() {}
+
+  /// Its stream is over: gives up its place in the topic.
+  func leave() {}
+
+  /// There may be more for it.
+  func woken() {
+    place = .none
+    connection.makeReady(self)
+  }
+
+  /// Its topic was deleted.
+  func topicDeleted(_ name: String) {
+    connection.topicDeleted(stream, name: name)
+  }
+
+  /// Whether it is owed records that it hasn't been sent: granted, and there.
+  var isOwed: Bool { false }
+
+  /// Whether there are records that it hasn't been sent, granted or not.
+  var isBehind: Bool { false }
+
+  /// Adds where it stands, for flow control.
+  func report(to positions: inout ReaderPositions) {}
+
+  /// As it is shown to people. Whether it holds up producers at all isn't known here. Nil for what isn't shown by itself.
+  var shown: Shown? { nil }
+}
