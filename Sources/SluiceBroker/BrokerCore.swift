@@ -1,3 +1,4 @@
+import SluiceIO
 import SluiceLog
 import SluiceWire
 import Synchronization
@@ -65,8 +66,9 @@ final class BrokerCore: Sendable {
     return .milliseconds(min(max(Int64(shortestKeepalive.load(ordering: .relaxed)) / 4, 25), 1000))
   }
 
-  /// Drops what has become too old.
-  func trim(now milliseconds: Int64) {
+  /// Drops what has become too old, or is left behind.
+  func trim(now milliseconds: Int64, _ monotonic: MonotonicTime) {
+    registry.deleteAbandoned(now: monotonic)
     for topic in registry.all where topic.settings.replayAge != TopicSettings.unlimited {
       topic.trim(now: milliseconds)
     }

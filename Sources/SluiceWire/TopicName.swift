@@ -6,6 +6,10 @@ public enum TopicName {
   /// In bytes of UTF-8.
   public static let maximumLength = 255
 
+  /// Topics whose names begin so are inboxes, for one client's replies: unless a rule of the broker says otherwise, they keep nothing for late
+  /// subscribers, and are deleted when nobody is attached any more.
+  public static let inboxPrefix = "_inbox."
+
   /// - Throws: ``ErrorCode/invalidTopic`` with what is wrong and where.
   public static func validate(_ name: String) throws(WireError) {
     func invalid(_ why: String) -> WireError {

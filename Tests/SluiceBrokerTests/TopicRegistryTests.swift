@@ -1,3 +1,4 @@
+import SluiceIO
 import SluiceLog
 import SluiceWire
 import TestSupport
@@ -27,6 +28,7 @@ struct TopicRegistryTests {
     expected.bufferBytes = 8 << 20
     expected.whenAlone = .buffer
     expected.lag = .skip
+    expected.autoDelete = false
     #expect(topic.settings == expected)
   }
 
@@ -52,6 +54,46 @@ struct TopicRegistryTests {
     #expect(try registry.use("b").settings.replayRecords == TopicSettings.unlimited)
     #expect(try registry.create("a.x", TopicSettings(replayRecords: 9)).settings.replayRecords == 9)
     #expect(try registry.use("a.x").settings.flow == .lossless)
+  }
+
+  @Test func aTopicOfItsUsersGoesSomeTimeAfterTheLastOfThem() throws {
+    let registry = registry()
+    var settings = TopicSettings()
+    settings.autoDelete = true
+    func at(_ seconds: Int64) -> MonotonicTime { MonotonicTime(nanoseconds: 0) + .seconds(seconds) }
+    _ = try registry.use("kept")
+    let topic = try registry.create("t", settings)
+    registry.deleteAbandoned(now: at(100))
+    // Somebody has found it, and is about to attach.
+    #expect(try registry.use("t") === topic)
+    registry.deleteAbandoned(now: at(111))
+    #expect(registry.find("t") === topic)
+    _ = topic.attachSubscription()
+    registry.deleteAbandoned(now: at(200))
+    topic.detachSubscription()
+    registry.deleteAbandoned(now: at(300))
+    registry.deleteAbandoned(now: at(309))
+    #expect(registry.find("t") === topic)
+    registry.deleteAbandoned(now: at(310))
+    #expect(registry.find("t") == nil)
+    #expect(topic.isDeleted)
+    #expect(registry.find("kept") != nil)
+    #expect(try registry.create("t", settings) !== topic)
+  }
+
+  @Test func inboxesKeepNothingAndGoWithTheirUsers() throws {
+    var configuration = BrokerConfiguration()
+    let plain = TopicRegistry(configuration: configuration, identity: 1)
+    #expect(try plain.use("_inbox.1").settings.autoDelete == true)
+    #expect(try plain.use("_inbox.1").settings.replayRecords == 0)
+    #expect(try plain.use("_inboxes").settings.autoDelete == false)
+    // A rule has the last word.
+    configuration.topicRules = [
+      TopicRule(pattern: try TopicPattern("_inbox.>"), settings: TopicSettings(replayRecords: 3))
+    ]
+    let ruled = TopicRegistry(configuration: configuration, identity: 1)
+    #expect(try ruled.use("_inbox.1").settings.autoDelete == false)
+    #expect(try ruled.use("_inbox.1").settings.replayRecords == 3)
   }
 
   @Test func creatingAgainNeedsTheSameSettings() throws {

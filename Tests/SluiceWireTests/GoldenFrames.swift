@@ -222,9 +222,9 @@ let goldenFrames: [GoldenFrame] = [
   GoldenFrame(
     "TOPIC_CREATE with all settings", 0x30, TopicCreate(topic: "t", settings: everySetting),
     """
-    0100 74 0a 01 0100000000000000 02 0200000000000000 03 0300000000000000 04 0100000000000000
+    0100 74 0b 01 0100000000000000 02 0200000000000000 03 0300000000000000 04 0100000000000000
     05 0200000000000000 06 0700000000000000 07 0800000000000000 08 0900000000000000 09 0200000000000000
-    0a 0100000000000000
+    0a 0100000000000000 0c 0100000000000000
     """),
   GoldenFrame("TOPIC_CONNECT", 0x37, TopicConnect(topic: "t"), "0100 74"),
   GoldenFrame("TOPIC_DISCONNECT", 0x38, TopicDisconnect(topic: "t"), "0100 74"),
@@ -287,5 +287,6 @@ private let everySetting: TopicSettings = {
   settings.bufferBytes = 9
   settings.whenAlone = .drop
   settings.lag = .fail
+  settings.autoDelete = true
   return settings
 }()

@@ -168,6 +168,7 @@ struct RandomFrames {
     settings.bufferBytes = maybe()
     settings.whenAlone = [nil, .buffer, .hold, .drop].randomElement(using: &random)!
     settings.lag = [nil, .skip, .fail].randomElement(using: &random)!
+    settings.autoDelete = [nil, true, false].randomElement(using: &random)!
     return settings
   }
 

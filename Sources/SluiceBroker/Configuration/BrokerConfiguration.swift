@@ -27,6 +27,7 @@ public struct BrokerConfiguration: Sendable {
     settings.bufferBytes = 8 << 20
     settings.whenAlone = .buffer
     settings.lag = .skip
+    settings.autoDelete = false
     return settings
   }
 
@@ -70,6 +71,9 @@ public struct BrokerLimits: Sendable {
 
   /// How long a topic remembers a producer that isn't attached any more. Default: 24 hours.
   public var producerMemory: Duration = .seconds(86_400)
+
+  /// After which time without anybody attached a topic with ``TopicSettings/autoDelete`` is deleted. Default: 10 s.
+  public var autoDeleteTime: Duration = .seconds(10)
 
   /// The silence after which a peer is given up, in milliseconds; 0 for never; a client may ask for less. Default: 30 s.
   public var keepalive: UInt32 = 30_000
@@ -131,6 +135,7 @@ extension BrokerConfiguration {
       "limits.producerWindow: \(limits.producerWindow) isn't in 2...4294967296")
     try check(limits.producers >= 1, "limits.producers: must be at least 1")
     try check(limits.producerMemory >= .zero, "limits.producerMemory: must not be negative")
+    try check(limits.autoDeleteTime >= .zero, "limits.autoDeleteTime: must not be negative")
     try check(limits.gather >= 4096, "limits.gather: must be at least 4096 bytes")
     try check(limits.answers >= 4096, "limits.answers: must be at least 4096 bytes")
   }

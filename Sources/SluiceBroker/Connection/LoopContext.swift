@@ -130,7 +130,7 @@ final class LoopContext: TurnParticipant, @unchecked Sendable {
   private func scheduleSweep() {
     sweepTimer = loop.schedule(after: core.sweepInterval) { [unowned self] in
       for connection in connections.reversed() { connection.sweep() }
-      if isFirst { core.trim(now: loop.wallClock) }
+      if isFirst { core.trim(now: loop.wallClock, loop.now) }
       scheduleSweep()
     }
   }

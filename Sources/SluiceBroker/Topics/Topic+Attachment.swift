@@ -12,6 +12,7 @@ extension Topic {
     let (result, taps): ((TopicLife, UInt64?), [TopicTap]) = state.withLock { state in
       let isFirst = state.subscriptions == 0
       state.subscriptions += 1
+      state.unusedSince = nil
       let hasChanged = updateConnection(&state)
       let isBuffered = isFirst && isPaced && settings.whenAlone == .buffer
       return ((state.life, isBuffered ? state.aloneSince : nil), hasChanged ? state.taps : [])
@@ -77,6 +78,7 @@ extension Topic {
         }
       }
       state.publications += 1
+      state.unusedSince = nil
       return (.success(attachment), loser)
     }
     loser?.tell()
@@ -182,6 +184,7 @@ extension TopicSettings {
     settings.bufferBytes = bufferBytes ?? defaults.bufferBytes
     settings.whenAlone = whenAlone ?? defaults.whenAlone
     settings.lag = lag ?? defaults.lag
+    settings.autoDelete = autoDelete ?? defaults.autoDelete
     return settings
   }
 }

@@ -25,6 +25,8 @@ final class Topic: Sendable {
     var publications = 0
     /// The head when the last subscriber left, or 0; of use while there is none.
     var aloneSince: UInt64 = 0
+    /// Since when nobody is known to have been attached, for a topic that is deleted then.
+    var unusedSince: MonotonicTime?
     var isConnected: Bool
     var ledger = GrantLedger()
   }

@@ -1,3 +1,4 @@
+import SluiceIO
 import SluiceLog
 import SluiceWire
 import Synchronization
@@ -14,6 +15,7 @@ final class TopicRegistry: Sendable {
   private let limit: Int
   private let window: UInt64
   private let producers: ProducerTable.Limits
+  private let autoDeleteTime: Duration
   private let epochs: EpochSource
   private let state = Mutex(State())
 
@@ -26,6 +28,7 @@ final class TopicRegistry: Sendable {
     window = configuration.limits.producerWindow
     producers = ProducerTable.Limits(
       producers: configuration.limits.producers, memory: configuration.limits.producerMemory)
+    autoDeleteTime = configuration.limits.autoDeleteTime
     epochs = EpochSource(identity: identity)
   }
 
@@ -43,7 +46,12 @@ final class TopicRegistry: Sendable {
 
   /// The topic of that name, made with the defaults if there is none.
   func use(_ name: String) throws(WireError) -> Topic {
-    if let topic = find(name) { return topic }
+    let found = state.withLock { state in
+      let topic = state.topics[name]
+      topic?.reserve()
+      return topic
+    }
+    if let found { return found }
     try TopicName.validate(name)
     return try make(name, TopicSettings(), mustMatch: false)
   }
@@ -65,6 +73,19 @@ final class TopicRegistry: Sendable {
     if isRemoved { topic.delete() }
   }
 
+  /// Deletes what is there for its users only and has none. Called now and then.
+  func deleteAbandoned(now: MonotonicTime) {
+    let abandoned = state.withLock { state in
+      // Under the lock, so that nobody finds one that is about to go.
+      let abandoned = state.topics.values.filter {
+        $0.settings.autoDelete == true && $0.isAbandoned(for: autoDeleteTime, now: now)
+      }
+      for topic in abandoned { state.topics[topic.name] = nil }
+      return abandoned
+    }
+    for topic in abandoned { topic.delete() }
+  }
+
   /// A page of topics in byte order of their names, and whether there are more.
   func list(after: String, limit: Int) -> (page: [TopicSummary], more: Bool) {
     let found = state.withLock { state in
@@ -79,7 +100,7 @@ final class TopicRegistry: Sendable {
   private func make(
     _ name: String, _ settings: TopicSettings, mustMatch: Bool
   ) throws(WireError) -> Topic {
-    let rule = rules.first { $0.pattern.matches(name) }?.settings ?? TopicSettings()
+    let rule = rules.first { $0.pattern.matches(name) }?.settings ?? Self.builtIn(name)
     let complete = settings.completed(by: rule).completed(by: defaults)
     let result: Result<Topic, WireError> = state.withLock { state in
       if let topic = state.topics[name] {
@@ -101,6 +122,14 @@ final class TopicRegistry: Sendable {
       return .success(topic)
     }
     return try result.get()
+  }
+
+  /// What a name says of a topic unless a rule does. Inboxes, to which replies come, keep nothing for others and go with their owner.
+  private static func builtIn(_ name: String) -> TopicSettings {
+    guard name.hasPrefix(TopicName.inboxPrefix) else { return TopicSettings() }
+    var settings = TopicSettings(replayRecords: 0)
+    settings.autoDelete = true
+    return settings
   }
 
   private static func precedes(_ left: String, _ right: String) -> Bool {

@@ -51,6 +51,10 @@ public struct TopicOption: Sendable {
         "lag", "POLICY", \.lag,
         "A subscriber that falls behind what is kept: skip (it is told how much) or fail; it may say otherwise itself.",
         [("skip", .skip), ("fail", .fail)]),
+      TopicOption(
+        "auto-delete", "on|off", \.autoDelete,
+        "on: the topic is deleted when nobody has been attached to it for a while.",
+        [("on", true), ("off", false)]),
     ]
   }
 

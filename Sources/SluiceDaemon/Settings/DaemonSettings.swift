@@ -109,6 +109,9 @@ struct DaemonSettings {
       .duration(
         "producer-memory", \.broker.limits.producerMemory,
         "How long a topic remembers a producer that has left."),
+      .duration(
+        "auto-delete-time", \.broker.limits.autoDeleteTime,
+        "After which time without anybody attached a topic with auto-delete goes."),
       Setting(
         "keepalive", "TIME", \.broker.limits.keepalive, path: "limits.keepalive",
         "The silence after which a peer is given up; 0 for never. A client may ask for less.",

@@ -27,6 +27,8 @@ public struct TopicSettings: Hashable, Sendable {
   public var whenAlone: WhenAlone?
   /// Key 10: what becomes of a subscription that falls behind what is kept, unless it says so itself.
   public var lag: Subscribe.LagPolicy?
+  /// Key 12: whether the topic is deleted when nobody has been attached to it for a while.
+  public var autoDelete: Bool?
 
   public static let unlimited = UInt64.max
 
@@ -91,6 +93,7 @@ extension TopicSettings {
       (1, replayRecords), (2, replayBytes), (3, replayAge), (4, scope?.rawValue), (5, flow?.rawValue),
       (6, connect?.number), (7, bufferRecords), (8, bufferBytes), (9, whenAlone?.rawValue),
       (10, lag.map { UInt64($0.rawValue) }),
+      (12, autoDelete.map { $0 ? 1 : 0 }),
     ]
     return all.compactMap { key, value in value.map { (key, $0) } }
   }
@@ -141,6 +144,7 @@ extension TopicSettings {
     case 10:
       let policy = UInt8(exactly: value).flatMap(Subscribe.LagPolicy.init(rawValue:))
       return Self.take(policy, into: &lag)
+    case 12: return Self.take(value > 1 ? nil : value == 1, into: &autoDelete)
     default: return false
     }
     return true
@@ -153,7 +157,7 @@ extension TopicSettings {
   }
 
   private static let names: [UInt8: String] = [
-    4: "scope", 5: "flow", 6: "connect", 9: "when alone", 10: "lag",
+    4: "scope", 5: "flow", 6: "connect", 9: "when alone", 10: "lag", 12: "auto-delete",
   ]
 }
 

@@ -57,6 +57,7 @@ struct DaemonSettingsTests {
       "--log-format",
       "json", "--admin", "off", "--flow", "lossless", "--buffer-records", "0", "--buffer-bytes", "1MiB",
       "--when-alone", "hold", "--connect", "auto:3", "--scope", "while-connected", "--lag", "fail",
+      "--auto-delete", "on",
       "--topic-rule", "a.* flow=free connect=manual", "--topic-rule", "> replay-records=everything",
     ])
     let configuration = settings.broker
@@ -71,6 +72,7 @@ struct DaemonSettingsTests {
     topic.connect = .auto(3)
     topic.scope = .whileConnected
     topic.lag = .fail
+    topic.autoDelete = true
     #expect(configuration.topicDefaults == topic)
     var first = TopicSettings()
     first.flow = .free
