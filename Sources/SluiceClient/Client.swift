@@ -22,10 +22,12 @@ import SluiceWire
 /// with ``ClientError/Code/closed``. Topics and subjects made by it don't keep it.
 public final class Client: Sendable {
   let core: ClientCore
+  let requester: Requester
 
   /// Made when there is a connection.
   init(_ core: ClientCore) {
     self.core = core
+    requester = Requester(core)
   }
 
   deinit {

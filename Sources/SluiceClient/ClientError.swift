@@ -46,6 +46,8 @@ public struct ClientError: Error, Hashable, Sendable, CustomStringConvertible {
     public static let gaveUp = Code("gave-up")
     /// A request wasn't answered in time.
     public static let requestTimeout = Code("request-timeout")
+    /// Whoever replies to a request says that it can't be answered.
+    public static let replyFailed = Code("reply-failed")
     /// The client was closed or released here.
     public static let closed = Code("closed")
     /// The task that waited was cancelled.

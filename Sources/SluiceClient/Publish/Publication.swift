@@ -282,6 +282,11 @@ final class Publication: @unchecked Sendable {
     echo.subscribe(subscriber)
   }
 
+  /// Whether more can be published.
+  var isActive: Bool {
+    lock.locked { if case .active = phase { true } else { false } }
+  }
+
   /// Why it is over, if it failed.
   var failure: ClientError? {
     lock.locked { if case .over(.failure(let error)) = phase { error } else { nil } }

@@ -1,0 +1,135 @@
+import ReactiveCore
+import SluiceIO
+import SluiceWire
+import Synchronization
+
+/// A client's requests to topics that wait for their replies: one inbox for all of them, subscribed to with the first.
+// @unchecked: `last` is atomic; what else changes is used on the client's loop only.
+final class Requester: @unchecked Sendable {
+  typealias Completion = @Sendable (Result<TopicRecord, ClientError>) -> Void
+
+  private struct Pending: Sendable {
+    var topic: String
+    var completion: Completion
+    var timer: TimerToken
+  }
+
+  private struct Inbox {
+    var topic: String
+    var subscription: AnyCancellable
+  }
+
+  private let core: ClientCore
+  private let last = Atomic<UInt64>(0)
+
+  private var inbox: Inbox?
+  private var pending: [UInt64: Pending] = [:]
+  private var subjects = SubjectCache()
+
+  init(_ core: ClientCore) {
+    self.core = core
+  }
+
+  /// Whoever still waits waits for a client that is gone.
+  deinit {
+    guard !pending.isEmpty else { return }
+    let (loop, left) = (core.loop, Array(pending.values))
+    loop.execute {
+      for request in left {
+        loop.cancel(request.timer)
+        request.completion(.failure(.closedHere))
+      }
+    }
+  }
+
+  // MARK: From any thread
+
+  /// Publishes a request; its reply comes to `completion`, on the loop, once.
+  ///
+  /// - Returns: its number, to give it up by.
+  func send(
+    _ message: Message, to topic: String, timeout: Duration, with client: Client,
+    _ completion: @escaping Completion
+  ) -> UInt64 {
+    let number = last.add(1, ordering: .relaxed).newValue
+    core.loop.execute { [self] in begin(number, message, topic, timeout, client, completion) }
+    return number
+  }
+
+  /// The reply isn't waited for any more.
+  func giveUp(_ number: UInt64, _ error: ClientError) {
+    core.loop.execute { [self] in complete(number, .failure(error)) }
+  }
+
+  /// Publishes a reply.
+  func reply(_ message: Message, to topic: String, with client: Client) {
+    core.loop.execute { [self] in subjects.use(topic, of: client).send(message) }
+  }
+
+  // MARK: On the loop
+
+  private func begin(
+    _ number: UInt64, _ message: Message, _ topic: String, _ timeout: Duration, _ client: Client,
+    _ completion: @escaping Completion
+  ) {
+    let timer = core.loop.schedule(after: timeout) { [weak self] in
+      self?.complete(
+        number,
+        .failure(
+          ClientError(
+            .requestTimeout,
+            "nobody replied within \(timeout); does somebody reply to requests on topic \(topic)?",
+            topic: topic)))
+    }
+    pending[number] = Pending(topic: topic, completion: completion, timer: timer)
+    // SUBSCRIBE for the inbox is on its way before any request is.
+    let inbox = self.inbox ?? openInbox(with: client)
+    self.inbox = inbox
+    var message = message
+    message.headers.append(Message.Header(RequestHeader.replyTo, inbox.topic))
+    message.headers.append(Message.Header(RequestHeader.correlation, String(number, radix: 16)))
+    subjects.use(topic, of: client).publish(message) { [weak self] result in
+      // May come on the calling thread, which is the loop's.
+      if case .failure(let error) = result { self?.complete(number, .failure(error)) }
+    }
+  }
+
+  private func openInbox(with client: Client) -> Inbox {
+    let topic = TopicName.inboxPrefix + String(core.makeProducer(), radix: 36)
+    let subscription = client.topic(topic, from: .new, lag: .skip).sink { [weak self] completion in
+      self?.inboxEnded(completion)
+    } receiveValue: { [weak self] record in
+      self?.replied(record)
+    }
+    return Inbox(topic: topic, subscription: subscription)
+  }
+
+  private func replied(_ record: TopicRecord) {
+    guard let text = record.header(RequestHeader.correlation), let number = UInt64(text, radix: 16) else {
+      return
+    }
+    guard let failure = record.header(RequestHeader.failure) else {
+      return complete(number, .success(record))
+    }
+    let error = ClientError(
+      .replyFailed, "the request couldn't be answered: \(failure)", topic: pending[number]?.topic)
+    complete(number, .failure(error))
+  }
+
+  /// Without an inbox nothing that is waited for will come. The next request opens another.
+  private func inboxEnded(_ completion: Subscribers.Completion<ClientError>) {
+    let error: ClientError =
+      switch completion {
+      case .failure(let error): error
+      case .finished: ClientError(.topicEnded, "the inbox for replies was ended by somebody else")
+      }
+    inbox = nil
+    for number in pending.keys.sorted() { complete(number, .failure(error)) }
+  }
+
+  private func complete(_ number: UInt64, _ result: Result<TopicRecord, ClientError>) {
+    guard let request = pending.removeValue(forKey: number) else { return }
+    core.loop.cancel(request.timer)
+    request.completion(result)
+  }
+}

@@ -1,0 +1,146 @@
+import ReactiveCore
+
+extension Client {
+  /// Replies to the requests that are published to a topic from now on.
+  ///
+  /// ```swift
+  /// let service = client.respond(to: "prices.quote") { request in
+  ///   Message(try await quote(of: request.string))
+  /// }
+  /// ```
+  ///
+  /// Each request is handled in a task of its own, in no particular order. What the handler throws is told to whoever has asked, who gets
+  /// ``ClientError/Code/replyFailed``. A record without the headers of a request is handled, too, and what comes out is dropped.
+  ///
+  /// - Parameters:
+  ///   - concurrent: how many requests may be in work at a time; no more are taken from the broker. At least 1.
+  ///   - completion: called once, on the client's loop, when no more requests come: the topic is over, or the client is.
+  ///   - handler: makes the reply.
+  /// - Returns: what ends it when it is cancelled, or released: no more requests are taken, and tasks that are at work are cancelled.
+  public func respond(
+    to topic: String, concurrent: Int = 64,
+    completion: @escaping @Sendable (Subscribers.Completion<ClientError>) -> Void = { _ in },
+    with handler: @escaping @Sendable (TopicRecord) async throws -> Message
+  ) -> AnyCancellable {
+    respond(
+      to: SubscriptionPlan(topic, from: .new), concurrent: concurrent, completion: completion, with: handler)
+  }
+
+  /// The same for requests that a plan says.
+  public func respond(
+    to plan: SubscriptionPlan, concurrent: Int = 64,
+    completion: @escaping @Sendable (Subscribers.Completion<ClientError>) -> Void = { _ in },
+    with handler: @escaping @Sendable (TopicRecord) async throws -> Message
+  ) -> AnyCancellable {
+    let responder = Responder(self, concurrent: max(concurrent, 1), handler, completion)
+    topic(plan).subscribe(responder)
+    return AnyCancellable { responder.cancel() }
+  }
+}
+
+/// Takes requests as fast as they are answered.
+// @unchecked: `state` is guarded by `lock`; the rest is constant.
+final class Responder: Subscriber, @unchecked Sendable {
+  typealias Input = TopicRecord
+  typealias Failure = ClientError
+
+  private struct State {
+    var subscription: (any Subscription)?
+    var tasks: [UInt64: Task<Void, Never>] = [:]
+    /// Those that were over before they were entered.
+    var early: Set<UInt64> = []
+    var last: UInt64 = 0
+    var isCancelled = false
+  }
+
+  private weak let client: Client?
+  private let requester: Requester
+  private let concurrent: Int
+  private let handler: @Sendable (TopicRecord) async throws -> Message
+  private let completion: @Sendable (Subscribers.Completion<ClientError>) -> Void
+  private let lock = Guard()
+  private var state = State()
+
+  init(
+    _ client: Client, concurrent: Int, _ handler: @escaping @Sendable (TopicRecord) async throws -> Message,
+    _ completion: @escaping @Sendable (Subscribers.Completion<ClientError>) -> Void
+  ) {
+    self.client = client
+    requester = client.requester
+    self.concurrent = concurrent
+    self.handler = handler
+    self.completion = completion
+  }
+
+  func receive(subscription: any Subscription) {
+    let isCancelled = lock.locked {
+      if !state.isCancelled { state.subscription = subscription }
+      return state.isCancelled
+    }
+    if isCancelled { subscription.cancel() } else { subscription.request(.max(concurrent)) }
+  }
+
+  func receive(_ request: TopicRecord) -> Subscribers.Demand {
+    let number = lock.locked {
+      state.last += 1
+      return state.last
+    }
+    let task = Task { [handler] in
+      let answer: Result<Message, any Error>
+      do {
+        answer = .success(try await handler(request))
+      } catch {
+        answer = .failure(error)
+      }
+      finished(number, request, answer)
+    }
+    let isCancelled = lock.locked {
+      if state.early.remove(number) == nil { state.tasks[number] = task }
+      return state.isCancelled
+    }
+    if isCancelled { task.cancel() }
+    return .none
+  }
+
+  func receive(completion: Subscribers.Completion<ClientError>) {
+    lock.locked { state.subscription = nil }
+    self.completion(completion)
+  }
+
+  /// From any thread. Nobody is answered any more.
+  func cancel() {
+    let (subscription, tasks) = lock.locked {
+      state.isCancelled = true
+      defer {
+        state.subscription = nil
+        state.tasks = [:]
+      }
+      return (state.subscription, state.tasks.values)
+    }
+    subscription?.cancel()
+    for task in tasks { task.cancel() }
+  }
+
+  private func finished(_ number: UInt64, _ request: TopicRecord, _ answer: Result<Message, any Error>) {
+    let subscription: (any Subscription)? = lock.locked {
+      if state.tasks.removeValue(forKey: number) == nil, !state.isCancelled { state.early.insert(number) }
+      return state.subscription
+    }
+    guard let subscription else { return }
+    reply(to: request, answer)
+    subscription.request(.max(1))
+  }
+
+  private func reply(to request: TopicRecord, _ answer: Result<Message, any Error>) {
+    guard let client, let topic = request.header(RequestHeader.replyTo) else { return }
+    var message: Message
+    switch answer {
+    case .success(let reply): message = reply
+    case .failure(let error): message = Message("", headers: [.init(RequestHeader.failure, "\(error)")])
+    }
+    if let correlation = request.headers.first(where: { $0.name == RequestHeader.correlation }) {
+      message.headers.append(correlation)
+    }
+    requester.reply(message, to: topic, with: client)
+  }
+}
