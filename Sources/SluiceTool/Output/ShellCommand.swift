@@ -14,19 +14,74 @@ struct ShellCommand {
 
   /// Runs it and waits for its end. A command that doesn't read its input is as welcome as one that does.
   func run() -> Result<Void, SinkFailure> {
-    var ends: [Int32] = [0, 0]
-    guard pipe(&ends) == 0 else { return .failure(failed(errno)) }
-    // The command gets its end under another number; with a copy of ours it would never see the end of its input.
-    for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+    guard let input = Pipe() else { return .failure(failed(errno)) }
     var child = pid_t()
-    let code = spawn(&child, input: ends[0])
-    _ = close(ends[0])
+    let code = spawn(&child, input: input.reading, output: nil)
+    input.closeReading()
     guard code == 0 else {
-      _ = close(ends[1])
+      input.closeWriting()
       return .failure(failed(code))
     }
-    _ = record.withUnsafeBytes { Descriptor.writeAll($0, to: ends[1]) }
-    _ = close(ends[1])
+    _ = record.withUnsafeBytes { Descriptor.writeAll($0, to: input.writing) }
+    input.closeWriting()
+    return end(of: child)
+  }
+
+  /// Runs it, waits for its end, and returns what it has written to its standard output.
+  func answer() -> Result<[UInt8], SinkFailure> {
+    guard let input = Pipe() else { return .failure(failed(errno)) }
+    guard let output = Pipe() else {
+      input.closeReading()
+      input.closeWriting()
+      return .failure(failed(errno))
+    }
+    var child = pid_t()
+    let code = spawn(&child, input: input.reading, output: output.writing)
+    input.closeReading()
+    output.closeWriting()
+    guard code == 0 else {
+      input.closeWriting()
+      output.closeReading()
+      return .failure(failed(code))
+    }
+    let answer = exchange(input, output)
+    return end(of: child).map { answer }
+  }
+
+  /// Gives it the payload and takes what it writes, whichever it is ready for.
+  private func exchange(_ input: Pipe, _ output: Pipe) -> [UInt8] {
+    _ = fcntl(input.writing, F_SETFL, O_NONBLOCK)
+    var answer: [UInt8] = []
+    var buffer = [UInt8](repeating: 0, count: 64 << 10)
+    record.withUnsafeBytes { payload in
+      var given = 0
+      var isGiving = true
+      while true {
+        if isGiving, given == payload.count {
+          input.closeWriting()
+          isGiving = false
+        }
+        var waiting = [
+          pollfd(fd: output.reading, events: Int16(POLLIN), revents: 0),
+          pollfd(fd: input.writing, events: Int16(POLLOUT), revents: 0),
+        ]
+        if poll(&waiting, isGiving ? 2 : 1, -1) < 0, errno != EINTR { break }
+        if isGiving, waiting[1].revents != 0 {
+          let count = write(input.writing, payload.baseAddress! + given, payload.count - given)
+          // A command that closes its input has had enough of it.
+          if count >= 0 { given += count } else if errno != EAGAIN, errno != EINTR { given = payload.count }
+        }
+        guard waiting[0].revents != 0 else { continue }
+        let count = read(output.reading, &buffer, buffer.count)
+        if count > 0 { answer += buffer[..<count] } else if count == 0 || errno != EINTR { break }
+      }
+      if isGiving { input.closeWriting() }
+    }
+    output.closeReading()
+    return answer
+  }
+
+  private func end(of child: pid_t) -> Result<Void, SinkFailure> {
     var status: Int32 = 0
     while waitpid(child, &status, 0) < 0, errno == EINTR {}
     let signal = status & 0x7F
@@ -42,11 +97,12 @@ struct ShellCommand {
     .failed("cannot run the command: \(String(cString: strerror(code)))")
   }
 
-  private func spawn(_ child: inout pid_t, input: Int32) -> Int32 {
+  private func spawn(_ child: inout pid_t, input: Int32, output: Int32?) -> Int32 {
     var actions = posix_spawn_file_actions_t()
     posix_spawn_file_actions_init(&actions)
     defer { posix_spawn_file_actions_destroy(&actions) }
     posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO)
+    if let output { posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO) }
 
     // This program blocks and ignores signals that commands should have.
     var attributes = posix_spawnattr_t()
@@ -72,6 +128,23 @@ struct ShellCommand {
       }
     }
   }
+}
+
+/// The two ends of a pipe. A command gets its end under another number; with copies of ours it would never see the end of its input.
+private struct Pipe {
+  let reading: Int32
+  let writing: Int32
+
+  init?() {
+    var ends: [Int32] = [0, 0]
+    guard pipe(&ends) == 0 else { return nil }
+    for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+    (reading, writing) = (ends[0], ends[1])
+  }
+
+  func closeReading() { _ = close(reading) }
+
+  func closeWriting() { _ = close(writing) }
 }
 
 /// Arrays of strings as C wants them.

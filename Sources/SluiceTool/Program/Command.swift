@@ -28,7 +28,10 @@ extension CommandGroup {
 /// The commands, and what all of them take.
 enum Commands {
   static var all: [any Command.Type] {
-    [PubCommand.self, SubCommand.self, TopicCommand.self, PingCommand.self, BenchCommand.self]
+    [
+      PubCommand.self, SubCommand.self, RequestCommand.self, ReplyCommand.self, TopicCommand.self,
+      PingCommand.self, BenchCommand.self,
+    ]
   }
 
   static let shared = [

@@ -108,7 +108,7 @@ struct PubCommand: Command {
         "--\(arguments.has("frames") ? "frames" : "delimiter") is about input, and messages are given")
     }
     key = arguments.text("key")
-    headers = try arguments.values("header", Self.header)
+    headers = try arguments.values("header", HeaderText.parse)
     rate = try arguments.value("rate", Values.count(in: 1...1_000_000_000)).map { Double($0) }
     acknowledgement =
       try arguments.value("ack", Values.choice(["none": .none, "received": .received, "durable": .durable]))
@@ -116,13 +116,6 @@ struct PubCommand: Command {
     ending = arguments.text("fail").map { .failure($0) } ?? (arguments.has("complete") ? .finished : nil)
     persistence = try Persistence(arguments)
     report = arguments.has("quiet") ? .nothing : arguments.has("progress") ? .progress : .summary
-  }
-
-  private static func header(_ text: String) throws(ValueError) -> Message.Header {
-    guard let equals = text.firstIndex(of: "="), equals > text.startIndex else {
-      throw ValueError("'\(text)' isn't a header; write NAME=VALUE")
-    }
-    return Message.Header(String(text[..<equals]), String(text[text.index(after: equals)...]))
   }
 
   func start(_ run: Run) {

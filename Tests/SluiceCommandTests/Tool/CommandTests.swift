@@ -47,6 +47,22 @@ struct CommandTests {
     #expect((try command("pub", "t", "--delimiter", "none") as? PubCommand)?.framing == .whole)
   }
 
+  @Test("request takes a message or standard input, reply a command")
+  func requests() throws {
+    let plain = try #require(try command("request", "t") as? RequestCommand)
+    #expect(plain.text == nil && plain.timeout == .seconds(5) && plain.key == nil && plain.headers == [])
+    let full = try #require(
+      try command("request", "t", "m", "--timeout", "200ms", "--key", "k", "--header", "n=v")
+        as? RequestCommand)
+    #expect(full.text == "m" && full.timeout == .milliseconds(200))
+    #expect(full.key == "k" && full.headers == [.init("n", "v")])
+    #expect(throws: UsageError.self) { try command("request", "a.*") }
+    #expect(throws: UsageError.self) { try command("request", "t", "a", "b") }
+    let reply = try #require(try command("reply", "t", "--exec", "cat", "--concurrent", "8") as? ReplyCommand)
+    #expect(reply.topic == "t" && reply.shell == "cat" && reply.concurrent == 8)
+    #expect(throws: UsageError("--exec COMMAND says what makes the replies")) { try command("reply", "t") }
+  }
+
   @Test("sub requests by window for people, one at a time for commands, and what is asked for otherwise")
   func demand() throws {
     func demand(_ options: String...) throws -> DemandRule? {
