@@ -42,6 +42,17 @@ public enum TopicName {
     if tokenIsEmpty { throw invalid("the last token is empty") }
   }
 
+  /// What stands between the dots.
+  static func tokens(_ name: String) -> [Substring] {
+    // By bytes: a character that combines with the one before is the start of a token, behind a dot as anywhere.
+    name.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false).map { Substring($0) }
+  }
+
+  /// Whether a name isn't everybody's: the broker's own, and those where answers to requests go.
+  static func isPrivate(_ name: String) -> Bool {
+    name.utf8.first == UInt8(ascii: "$") || name == "_inbox" || name.hasPrefix("_inbox.")
+  }
+
   private static func isVisible(_ scalar: Unicode.Scalar) -> Bool {
     !scalar.properties.isWhitespace && scalar.properties.generalCategory != .control
   }

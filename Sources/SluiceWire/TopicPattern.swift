@@ -16,7 +16,7 @@ public struct TopicPattern: Hashable, Sendable, CustomStringConvertible {
   /// - Throws: ``ErrorCode/invalidTopic`` with what is wrong.
   public init(_ text: String) throws(WireError) {
     var tokens: [Token] = []
-    let parts = text.split(separator: ".", omittingEmptySubsequences: false)
+    let parts = TopicName.tokens(text)
     // With its wildcards replaced a pattern is a name, and has a name's rules.
     var name = parts
     for (index, part) in parts.enumerated() {
@@ -44,8 +44,10 @@ public struct TopicPattern: Hashable, Sendable, CustomStringConvertible {
     tokens.contains { if case .literal = $0 { false } else { true } }
   }
 
+  /// Whether it stands for `name`, which must be a valid one.
   public func matches(_ name: String) -> Bool {
-    let parts = name.split(separator: ".", omittingEmptySubsequences: false)
+    if let answer = Self.compareASCII(description, name) { return answer }
+    let parts = TopicName.tokens(name)
     for (index, token) in tokens.enumerated() {
       guard index < parts.count else { return false }
       switch token {
@@ -55,6 +57,48 @@ public struct TopicPattern: Hashable, Sendable, CustomStringConvertible {
       }
     }
     return parts.count == tokens.count
+  }
+
+  /// Whether a subscription to the pattern is one to the topic of that name: as ``matches(_:)``, except that a wildcard that comes first
+  /// doesn't stand for what isn't everybody's.
+  ///
+  /// These are the names whose first token starts with `$`, or is `_inbox`, where answers to requests go.
+  public func selects(_ name: String) -> Bool {
+    if case .literal? = tokens.first { return matches(name) }
+    return matches(name) && !TopicName.isPrivate(name)
+  }
+
+  /// The answer for two texts of ASCII, byte by byte; nil when one of them has other characters, of which several may be the same.
+  private static func compareASCII(_ pattern: String, _ name: String) -> Bool? {
+    let answer: Bool?? = pattern.utf8.withContiguousStorageIfAvailable { pattern in
+      name.utf8.withContiguousStorageIfAvailable { compareASCII(pattern, $0) } ?? nil
+    }
+    return answer ?? nil
+  }
+
+  private static func compareASCII(
+    _ pattern: UnsafeBufferPointer<UInt8>, _ name: UnsafeBufferPointer<UInt8>
+  ) -> Bool? {
+    let (dot, star, rest) = (UInt8(ascii: "."), UInt8(ascii: "*"), UInt8(ascii: ">"))
+    var next = 0
+    for byte in pattern {
+      switch byte {
+      // Neither can stand in a name.
+      case star:
+        while next < name.count, name[next] != dot {
+          if name[next] >= 0x80 { return nil }
+          next += 1
+        }
+      case rest: return true
+      default:
+        guard byte < 0x80 else { return nil }
+        guard next < name.count else { return false }
+        guard name[next] == byte else { return name[next] < 0x80 ? false : nil }
+        next += 1
+      }
+    }
+    if next < name.count, name[next] >= 0x80 { return nil }
+    return next == name.count
   }
 
   private static func shown(_ text: String) -> String {

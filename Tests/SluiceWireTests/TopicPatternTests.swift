@@ -13,12 +13,30 @@ struct TopicPatternTests {
       (">", ["orders", "a.b.c"], []),
       ("orders.>", ["orders.eu", "orders.eu.new"], ["orders", "ordersx.eu"]),
       ("a.*.c.>", ["a.b.c.d", "a.x.c.d.e"], ["a.b.c", "a.b.d.e", "a.c.d"]),
+      // Two ways to write the same character, and a token that begins with one that combines.
+      ("*.\u{e9}", ["a.e\u{301}", "\u{e9}.\u{e9}"], ["a.e", "\u{e9}"]),
+      ("K.*", ["\u{212a}.a", "K.\u{e9}"], ["k.a"]),
+      ("a.*", ["a.\u{301}b"], ["a"]),
     ] as [(String, [String], [String])])
   func matching(pattern: String, matched: [String], others: [String]) throws {
     let parsed = try TopicPattern(pattern)
     #expect(parsed.description == pattern)
     for name in matched { #expect(parsed.matches(name), "\(name)") }
     for name in others { #expect(!parsed.matches(name), "\(name)") }
+  }
+
+  @Test(
+    "select what they match, but not with a first wildcard what isn't everybody's",
+    arguments: [
+      (">", ["a", "_inboxes.a", "a._inbox.b"], ["_inbox.a", "_inbox", "$x.a"]),
+      ("*.a", ["_inboxes.a"], ["_inbox.a", "$x.a"]),
+      ("_inbox.*", ["_inbox.a"], ["_inbox"]),
+      ("a", ["a"], ["b"]),
+    ] as [(String, [String], [String])])
+  func selecting(pattern: String, selected: [String], others: [String]) throws {
+    let parsed = try TopicPattern(pattern)
+    for name in selected { #expect(parsed.selects(name), "\(name)") }
+    for name in others { #expect(!parsed.selects(name), "\(name)") }
   }
 
   @Test("know whether they stand for more than a name")

@@ -1,0 +1,84 @@
+/// Patterns with what belongs to each, found by the names that they select: in a time that goes by the tokens of the name and by the patterns
+/// that begin as it does, not by how many patterns there are.
+///
+/// A tree of tokens. Patterns may be there many times, each under a number of its own.
+///
+/// ```
+/// orders.*        ─┬─ orders ─┬─ *  ── 1
+/// orders.eu.>      │          └─ eu ── > ── 2
+/// *.eu            ─┴─ *  ───────  eu ── 3
+/// ```
+public struct PatternIndex<Value> {
+  fileprivate struct Node {
+    /// What stands under each token; wildcards, which no name has, are among them.
+    var branches: [Substring: Node] = [:]
+    /// The patterns that end here, by number.
+    var values: [UInt64: Value] = [:]
+
+    var isEmpty: Bool { branches.isEmpty && values.isEmpty }
+  }
+
+  private var root = Node()
+  public private(set) var count = 0
+
+  public init() {}
+
+  /// Enters a pattern under a number that it doesn't have yet.
+  public mutating func insert(_ pattern: TopicPattern, number: UInt64, _ value: Value) {
+    Self.insert(pattern.tokens[...], number, value, into: &root)
+    count += 1
+  }
+
+  /// Takes out what was entered for the pattern under this number.
+  public mutating func remove(_ pattern: TopicPattern, number: UInt64) {
+    if Self.remove(pattern.tokens[...], number, from: &root) { count -= 1 }
+  }
+
+  /// Calls `body` with what belongs to the patterns that select `name`, a valid one, in no order.
+  public func forEach(selecting name: String, _ body: (Value) -> Void) {
+    guard count > 0 else { return }
+    let tokens = TopicName.tokens(name)
+    Self.visit(root, tokens[...], withWildcards: !TopicName.isPrivate(name), body)
+  }
+
+  private static func insert(
+    _ tokens: ArraySlice<TopicPattern.Token>, _ number: UInt64, _ value: Value, into node: inout Node
+  ) {
+    guard let token = tokens.first else { return node.values[number] = value }
+    insert(tokens.dropFirst(), number, value, into: &node.branches[token.text, default: Node()])
+  }
+
+  private static func remove(
+    _ tokens: ArraySlice<TopicPattern.Token>, _ number: UInt64, from node: inout Node
+  ) -> Bool {
+    guard let token = tokens.first else { return node.values.removeValue(forKey: number) != nil }
+    guard let index = node.branches.index(forKey: token.text) else { return false }
+    let isRemoved = remove(tokens.dropFirst(), number, from: &node.branches.values[index])
+    if node.branches.values[index].isEmpty { node.branches.remove(at: index) }
+    return isRemoved
+  }
+
+  private static func visit(
+    _ node: Node, _ tokens: ArraySlice<Substring>, withWildcards: Bool, _ body: (Value) -> Void
+  ) {
+    guard let token = tokens.first else { return node.values.values.forEach(body) }
+    let rest = tokens.dropFirst()
+    if let branch = node.branches[token] { visit(branch, rest, withWildcards: true, body) }
+    guard withWildcards else { return }
+    if let branch = node.branches["*"] { visit(branch, rest, withWildcards: true, body) }
+    node.branches[">"]?.values.values.forEach(body)
+  }
+}
+
+extension PatternIndex: Sendable where Value: Sendable {}
+extension PatternIndex.Node: Sendable where Value: Sendable {}
+
+extension TopicPattern.Token {
+  fileprivate var text: Substring {
+    switch self {
+    case .literal(let text): text
+    case .any: "*"
+    case .rest: ">"
+    }
+  }
+}
