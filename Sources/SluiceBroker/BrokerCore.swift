@@ -37,7 +37,7 @@ final class BrokerCore: Sendable {
           maximumFrame: UInt32(limits.frame), maximumRecord: UInt32(limits.record),
           maximumStreams: limits.streams, keepalive: limits.keepalive, broker: identity,
           software: configuration.software)),
-      maximumRecord: limits.record, maximumStreams: limits.streams)
+      maximumRecord: limits.record, maximumStreams: limits.streams, maximumPositions: limits.matches)
     shortestKeepalive = Atomic(limits.keepalive == 0 ? .max : limits.keepalive)
   }
 

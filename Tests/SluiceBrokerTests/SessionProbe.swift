@@ -11,6 +11,7 @@ struct SessionProbe {
     case demand(stream: UInt32, grantedThrough: UInt64)
     case welcome(client: String)
     case subscribe(stream: UInt32, topic: String)
+    case subscribePattern(stream: UInt32, pattern: String, positions: Int, grantedThrough: UInt64)
     case openPublication(stream: UInt32, topic: String)
     case complete(stream: UInt32, Complete.Ending)
     case cancel(stream: UInt32)
@@ -32,7 +33,7 @@ struct SessionProbe {
       offer: Welcome(
         maximumFrame: 1 << 20, maximumRecord: 1000, maximumStreams: 8, keepalive: 1000, broker: 1,
         software: "test")),
-    maximumRecord: 1000, maximumStreams: 8)
+    maximumRecord: 1000, maximumStreams: 8, maximumPositions: 5)
 
   var session = Session()
 
@@ -103,6 +104,10 @@ extension SessionProbe.Outcome {
       case .demand(let stream, let granted): .demand(stream: stream, grantedThrough: granted)
       case .welcome(let agreement): .welcome(client: agreement.clientName)
       case .subscribe(let stream, let frame): .subscribe(stream: stream, topic: frame.topic)
+      case .subscribePattern(let stream, let frame):
+        .subscribePattern(
+          stream: stream, pattern: frame.pattern, positions: frame.positions.count,
+          grantedThrough: frame.grantedThrough)
       case .openPublication(let stream, let frame): .openPublication(stream: stream, topic: frame.topic)
       case .complete(let stream, let ending): .complete(stream: stream, ending)
       case .cancel(let stream): .cancel(stream: stream)

@@ -62,6 +62,16 @@ public struct BrokerLimits: Sendable {
   /// Topics at a time. Default: 100,000.
   public var topics = 100_000
 
+  /// Subscriptions to patterns at a time. Default: 100,000.
+  public var patterns = 100_000
+
+  /// Subscriptions to patterns at a time on one connection. Default: 4,096.
+  public var patternsPerConnection = 4_096
+
+  /// Topics at a time that a connection's subscriptions to patterns may match, counted for each of them. Each takes some 600 bytes.
+  /// Default: 1,000,000.
+  public var matches = 1_000_000
+
   /// How many records a producer may send ahead of the broker's grant. 2 to 2^32. Default: 65,536.
   public var producerWindow: UInt64 = 65_536
 
@@ -130,6 +140,9 @@ extension BrokerConfiguration {
     try check(
       (1...1_048_576).contains(limits.streams), "limits.streams: \(limits.streams) isn't in 1...1048576")
     try check(limits.topics >= 1, "limits.topics: must be at least 1")
+    try check(limits.patterns >= 0, "limits.patterns: must not be negative")
+    try check(limits.patternsPerConnection >= 0, "limits.patternsPerConnection: must not be negative")
+    try check(limits.matches >= 0, "limits.matches: must not be negative")
     try check(
       (2...(1 << 32)).contains(limits.producerWindow),
       "limits.producerWindow: \(limits.producerWindow) isn't in 2...4294967296")

@@ -7,7 +7,7 @@ extension Connection {
   /// A page fits the smallest frame that a client may take: a summary has 1,333 bytes at the most.
   private static let topicsPerPage = 48
 
-  private var registry: TopicRegistry { context.core.registry }
+  var registry: TopicRegistry { context.core.registry }
 
   func perform(_ action: SessionAction) {
     switch action {
@@ -17,6 +17,8 @@ extension Connection {
     case .welcome(let agreement): opened(agreement)
     case .subscribe(let stream, let frame):
       attempt(stream) { () throws(WireError) in try subscribe(stream, frame) }
+    case .subscribePattern(let stream, let frame):
+      attempt(stream) { () throws(WireError) in try subscribePattern(stream, frame) }
     case .openPublication(let stream, let frame):
       attempt(stream) { () throws(WireError) in try openPublication(stream, frame) }
     case .complete(let stream, let ending): complete(stream, ending)
@@ -53,7 +55,7 @@ extension Connection {
   }
 
   /// Does what may fail for this stream alone.
-  private func attempt(_ stream: UInt32, _ body: () throws(WireError) -> Void) {
+  func attempt(_ stream: UInt32, _ body: () throws(WireError) -> Void) {
     do {
       try body()
     } catch {
@@ -221,7 +223,7 @@ extension Connection {
   }
 
   /// Where a subscription begins, and how many of the records that it asked for are gone.
-  private func start(
+  func start(
     _ frame: Subscribe, _ topic: Topic, _ life: TopicLife, _ buffered: UInt64?
   ) throws(WireError) -> (cursor: LogCursor, missed: UInt64) {
     guard frame.epoch == 0 || frame.epoch == life.epoch else {

@@ -42,6 +42,7 @@ final class Connection: ByteStreamHandler, @unchecked Sendable {
   var isDue = false
 
   var session = Session()
+  var patterns = PatternCount()
   /// By stream number less one.
   private var handles: [Handle] = []
 

@@ -54,6 +54,14 @@ final class Gather {
     frame.encoded(stream: stream).withUnsafeBytes { append($0) }
   }
 
+  /// Takes back the small frame that was added last.
+  func removeLast(_ length: Int) {
+    vectors[count - 1].iov_len -= length
+    if vectors[count - 1].iov_len == 0 { count -= 1 }
+    blockUsed -= length
+    bytes -= length
+  }
+
   /// Adds a DELIVER with the records of `slice`, behind a time mark if there is one to be told.
   func append(_ slice: LogSlice, mark: Int64?, stream: UInt32) {
     let header = block + blockUsed

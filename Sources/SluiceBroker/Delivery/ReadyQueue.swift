@@ -25,4 +25,10 @@ struct ReadyQueue<Element> {
     }
     return element
   }
+
+  mutating func removeAll(where isGone: (Element) -> Bool) {
+    elements.removeFirst(head)
+    head = 0
+    elements.removeAll(where: isGone)
+  }
 }

@@ -3,7 +3,7 @@ import SluiceLog
 import SluiceWire
 
 /// One consumer's cursor into a topic, and its demand. Belongs to its connection's loop.
-final class Subscription: Consumer {
+class Subscription: Consumer {
   let topic: Topic
   let life: TopicLife
   let tap: TopicTap
@@ -38,6 +38,9 @@ final class Subscription: Consumer {
     return true
   }
 
+  /// What it was granted and what it has used of that, also where others use it, too.
+  var demand: Credit { credit }
+
   override var isOwed: Bool {
     credit.available > 0 && cursor.nextOffset < life.log.head
   }
@@ -51,18 +54,18 @@ final class Subscription: Consumer {
   override func leave() { tap.remove(self) }
 
   override func report(to positions: inout ReaderPositions) {
-    positions.add(nextOffset: cursor.nextOffset, available: credit.available, isLive: isLive)
+    positions.add(nextOffset: cursor.nextOffset, available: demand.available, isLive: isLive)
   }
 
   override var shown: Shown? {
     let now = connection.context.loop.now
     let holding = topic.isPaced && isLive ? max((now - movedAt).wholeMilliseconds, 1) : 0
-    let asked = cursor.nextOffset.addingReportingOverflow(credit.available)
+    let asked = cursor.nextOffset.addingReportingOverflow(demand.available)
     return Shown(
       info: TopicInfo.Subscription(
         connection: connection.id, client: connection.clientName, stream: stream,
-        state: isLive ? .live : .replaying, nextOffset: cursor.nextOffset, granted: credit.granted,
-        sent: credit.spent, holding: holding),
+        state: isLive ? .live : .replaying, nextOffset: cursor.nextOffset, granted: demand.granted,
+        sent: demand.spent, holding: holding),
       askedThrough: asked.overflow ? .max : asked.partialValue)
   }
 
@@ -120,7 +123,8 @@ final class Subscription: Consumer {
     }
   }
 
-  private func complete(_ gather: Gather) -> Outcome {
+  /// All is sent, and the topic is over: says how it ended.
+  func complete(_ gather: Gather) -> Outcome {
     // A deleted topic has no ending; the connection hears of that by itself.
     guard let ending = life.ending else { return .waiting }
     gather.append(Complete(ending), stream: stream)

@@ -5,6 +5,8 @@ struct SessionRules: Sendable {
   var handshake: ServerHandshake
   var maximumRecord: Int
   var maximumStreams: UInt32
+  /// Positions of patterns' topics that a connection may have on their way.
+  var maximumPositions: Int
 }
 
 /// One connection's side of the protocol: a frame in, an action out.
@@ -26,6 +28,8 @@ struct Session {
     /// Ended by the broker; the client may not have heard yet, so what it still sends is dropped.
     case ended
     case subscription(grantedThrough: UInt64)
+    /// A subscription to a pattern, of which more positions are to come.
+    indirect case opening(SubscribePattern)
     case publication(PublicationCredit)
     /// A request that wasn't answered yet; the number tells it from an earlier one on the same stream.
     case request(UInt64)
@@ -34,6 +38,8 @@ struct Session {
   private(set) var phase = Phase.handshake
   private var streams: [Stream] = []
   private var requests: UInt64 = 0
+  /// Positions that have come for subscriptions that are opening.
+  private var positions = 0
 
   /// Takes one frame.
   ///
@@ -54,6 +60,9 @@ struct Session {
         let frame = try Subscribe(body: body)
         return (.subscription(grantedThrough: frame.grantedThrough), .subscribe(stream: stream, frame))
       }
+    case .subscribePattern:
+      return try subscribePattern(header.stream, body, rules)
+    case .positions: return try positions(header.stream, Positions(body: body), rules)
     case .publishOpen:
       return try open(header.stream, rules) { stream throws(WireError) in
         // What it is granted is the topic's affair.
@@ -143,7 +152,7 @@ struct Session {
   var openStreams: [UInt32] {
     streams.indices.compactMap {
       switch streams[$0] {
-      case .free, .ended, .request: nil
+      case .free, .ended, .opening, .request: nil
       case .subscription, .publication: UInt32($0 + 1)
       }
     }
@@ -189,14 +198,69 @@ extension Session {
   private mutating func demand(
     _ stream: UInt32, _ demand: Demand
   ) throws(WireError) -> SessionAction {
-    guard case .subscription(let granted) = self[stream] else { return try misplaced(stream, .demand) }
+    let granted: UInt64
+    switch self[stream] {
+    case .subscription(let through): granted = through
+    case .opening(let frame): granted = frame.grantedThrough
+    default: return try misplaced(stream, .demand)
+    }
     guard demand.grantedThrough > 0 else {
       return fault(
         stream, .invalidDemand, "DEMAND grants nothing; it must name the total of records, at least 1")
     }
     guard demand.grantedThrough > granted else { return .none }
+    if case .opening(var frame) = self[stream] {
+      frame.grantedThrough = demand.grantedThrough
+      self[stream] = .opening(frame)
+      return .none
+    }
     self[stream] = .subscription(grantedThrough: demand.grantedThrough)
     return .demand(stream: stream, grantedThrough: demand.grantedThrough)
+  }
+
+  /// A subscription to a pattern begins with the last of the places where it goes on.
+  private mutating func subscribePattern(
+    _ stream: UInt32, _ body: UnsafeRawBufferPointer, _ rules: SessionRules
+  ) throws(WireError) -> SessionAction {
+    let action = try open(stream, rules) { stream throws(WireError) in
+      let frame = try SubscribePattern(body: body)
+      if frame.more { return (.opening(frame), .none) }
+      return (.subscription(grantedThrough: frame.grantedThrough), .subscribePattern(stream: stream, frame))
+    }
+    guard case .opening(let frame) = self[stream] else { return action }
+    positions += frame.positions.count
+    return positions <= rules.maximumPositions ? action : tooManyPositions(stream, frame, rules)
+  }
+
+  private mutating func positions(
+    _ stream: UInt32, _ more: Positions, _ rules: SessionRules
+  ) throws(WireError) -> SessionAction {
+    guard case .opening(var frame) = self[stream] else { return try misplaced(stream, .positions) }
+    // So that what has come isn't copied with every frame.
+    self[stream] = .ended
+    frame.positions += more.positions
+    positions += more.positions.count
+    guard positions <= rules.maximumPositions else { return tooManyPositions(stream, frame, rules) }
+    guard more.more else {
+      positions -= frame.positions.count
+      frame.more = false
+      self[stream] = .subscription(grantedThrough: frame.grantedThrough)
+      return .subscribePattern(stream: stream, frame)
+    }
+    self[stream] = .opening(frame)
+    return .none
+  }
+
+  private mutating func tooManyPositions(
+    _ stream: UInt32, _ frame: SubscribePattern, _ rules: SessionRules
+  ) -> SessionAction {
+    positions -= frame.positions.count
+    return fault(
+      stream, .limitReached,
+      """
+      positions in more than \(rules.maximumPositions) topics are on their way, which is the broker's limit; use patterns \
+      that match fewer, or several connections
+      """)
   }
 
   /// Opens a stream for what `decode` finds in the frame.
@@ -248,6 +312,9 @@ extension Session {
     defer { self[stream] = .free }
     switch self[stream] {
     case .free, .ended, .request: return .confirmCancel(stream: stream)
+    case .opening(let frame):
+      positions -= frame.positions.count
+      return .confirmCancel(stream: stream)
     case .subscription, .publication: return .cancel(stream: stream)
     }
   }
@@ -266,7 +333,7 @@ extension Session {
     }
     switch self[stream] {
     case .free, .ended: break
-    case .subscription, .publication, .request:
+    case .subscription, .opening, .publication, .request:
       throw WireError(.invalidStream, "stream \(stream) is in use already")
     }
     while streams.count < Int(stream) { streams.append(.free) }

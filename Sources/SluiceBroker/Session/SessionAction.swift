@@ -15,6 +15,7 @@ enum SessionAction {
   /// The handshake is over: send WELCOME.
   indirect case welcome(ServerHandshake.Agreement)
   indirect case subscribe(stream: UInt32, Subscribe)
+  indirect case subscribePattern(stream: UInt32, SubscribePattern)
   indirect case openPublication(stream: UInt32, PublishOpen)
   /// End the topic of a publication, then answer CANCELLED.
   indirect case complete(stream: UInt32, Complete.Ending)

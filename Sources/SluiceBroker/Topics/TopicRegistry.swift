@@ -5,14 +5,20 @@ import Synchronization
 
 /// The broker's topics by name. Asked once per stream or request, never per record. From any loop.
 final class TopicRegistry: Sendable {
+  /// Told of a topic that was made. Called on the loop that made it.
+  typealias Watcher = @Sendable (Topic) -> Void
+
   private struct State {
     var topics: [String: Topic] = [:]
+    var watchers = PatternIndex<Watcher>()
+    var lastWatch: UInt64 = 0
   }
 
   let pool: SegmentPool
   private let defaults: TopicSettings
   private let rules: [TopicRule]
   private let limit: Int
+  private let watchLimit: Int
   private let window: UInt64
   private let producers: ProducerTable.Limits
   private let autoDeleteTime: Duration
@@ -25,6 +31,7 @@ final class TopicRegistry: Sendable {
     defaults = configuration.topicDefaults.completed(by: BrokerConfiguration.standardTopic)
     rules = configuration.topicRules
     limit = configuration.limits.topics
+    watchLimit = configuration.limits.patterns
     window = configuration.limits.producerWindow
     producers = ProducerTable.Limits(
       producers: configuration.limits.producers, memory: configuration.limits.producerMemory)
@@ -102,14 +109,14 @@ final class TopicRegistry: Sendable {
   ) throws(WireError) -> Topic {
     let rule = rules.first { $0.pattern.matches(name) }?.settings ?? Self.builtIn(name)
     let complete = settings.completed(by: rule).completed(by: defaults)
-    let result: Result<Topic, WireError> = state.withLock { state in
+    let result: Result<(Topic, PatternIndex<Watcher>?), WireError> = state.withLock { state in
       if let topic = state.topics[name] {
         guard !mustMatch || topic.settings == complete else {
           return .failure(
             WireError(
               .topicExists, "topic \(name) exists with other settings; delete it first to change them"))
         }
-        return .success(topic)
+        return .success((topic, nil))
       }
       guard state.topics.count < limit else {
         return .failure(WireError(.limitReached, "the broker has \(limit) topics, which is its limit"))
@@ -119,9 +126,12 @@ final class TopicRegistry: Sendable {
         TopicLife(epoch: epochs.next(), log: TopicLog(retention: complete.retention, pool: pool))
       }
       state.topics[name] = topic
-      return .success(topic)
+      return .success((topic, state.watchers))
     }
-    return try result.get()
+    let (topic, watchers) = try result.get()
+    // A copy, so that nobody waits for the search: those that come meanwhile find the topic there.
+    watchers?.forEach(selecting: name) { $0(topic) }
+    return topic
   }
 
   /// What a name says of a topic unless a rule does. Inboxes, to which replies come, keep nothing for others and go with their owner.
@@ -131,6 +141,35 @@ final class TopicRegistry: Sendable {
     settings.autoDelete = true
     return settings
   }
+
+  // MARK: Patterns
+
+  /// Finds the topics that a pattern selects, and from then on tells `watcher` of those that are made: each topic is in the one or the other,
+  /// and in one only.
+  ///
+  /// - Returns: the number under which it is to be ended, and the topics that were there, of which some may be gone by now.
+  func watch(
+    _ pattern: TopicPattern, _ watcher: @escaping Watcher
+  ) throws(WireError) -> (number: UInt64, topics: [Topic]) {
+    let found: (number: UInt64, topics: [String: Topic])? = state.withLock { state in
+      guard state.watchers.count < watchLimit else { return nil }
+      state.lastWatch += 1
+      state.watchers.insert(pattern, number: state.lastWatch, watcher)
+      return (state.lastWatch, state.topics)
+    }
+    guard let found else {
+      throw WireError(
+        .limitReached, "the broker has \(watchLimit) subscriptions to patterns, which is its limit")
+    }
+    return (found.number, found.topics.values.filter { pattern.selects($0.name) })
+  }
+
+  /// Nobody wants to know any more. What is being told at this moment may still come.
+  func endWatch(_ pattern: TopicPattern, _ number: UInt64) {
+    state.withLock { $0.watchers.remove(pattern, number: number) }
+  }
+
+  var watches: Int { state.withLock { $0.watchers.count } }
 
   private static func precedes(_ left: String, _ right: String) -> Bool {
     left.utf8.lexicographicallyPrecedes(right.utf8)

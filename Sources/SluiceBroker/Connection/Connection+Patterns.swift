@@ -1,0 +1,92 @@
+import SluiceIO
+import SluiceWire
+
+/// What a connection's subscriptions to patterns have together.
+struct PatternCount {
+  var subscriptions = 0
+  /// Topics that they match, each counted for each of them.
+  var matches = 0
+  /// The number that the last one got.
+  var last: UInt64 = 0
+}
+
+// Subscriptions to patterns, as far as they aren't like others.
+extension Connection {
+  /// Joining a topic takes about a microsecond: others get their turn after so many.
+  private static let joinedTogether = 256
+
+  func subscribePattern(_ stream: UInt32, _ frame: SubscribePattern) throws(WireError) {
+    let pattern = try TopicPattern(frame.pattern)
+    guard frame.filter.isEmpty else {
+      throw WireError(.unsupported, "a subscription to a pattern can't have a filter yet")
+    }
+    let limit = context.core.configuration.limits.patternsPerConnection
+    guard patterns.subscriptions < limit else {
+      throw WireError(
+        .limitReached,
+        "the connection has \(limit) subscriptions to patterns, which is its limit; open another")
+    }
+    patterns.last += 1
+    let number = patterns.last
+    let loop = context.loop
+    let (watch, found) = try registry.watch(pattern) { [weak self] topic in
+      loop.execute { [weak self] in self?.topicMade(topic, for: number, on: stream) }
+    }
+    patterns.subscriptions += 1
+    setHandle(
+      stream,
+      .subscription(
+        PatternSubscription(
+          frame, pattern, stream: stream, connection: self, number: number, watch: watch, found: found)))
+    joinTopics(for: number, on: stream)
+  }
+
+  private func pattern(_ number: UInt64, on stream: UInt32) -> PatternSubscription? {
+    guard case .subscription(let consumer) = handle(stream), let pattern = consumer as? PatternSubscription,
+      pattern.number == number
+    else { return nil }
+    return pattern
+  }
+
+  /// Joins the topics that are there, a few at a time; the subscription stands when it has all of them.
+  private func joinTopics(for number: UInt64, on stream: UInt32) {
+    guard let pattern = pattern(number, on: stream) else { return }
+    attempt(stream) { () throws(WireError) in
+      if try pattern.join(atMost: Self.joinedTogether) {
+        send(Subscribed(epoch: 0, nextOffset: 0, liveOffset: 0), stream: stream)
+        makeReady(pattern)
+      } else {
+        context.loop.execute { [weak self] in self?.joinTopics(for: number, on: stream) }
+      }
+    }
+  }
+
+  /// A topic was made that the subscription's pattern selects.
+  private func topicMade(_ topic: Topic, for number: UInt64, on stream: UInt32) {
+    guard let pattern = pattern(number, on: stream) else { return }
+    attempt(stream) { () throws(WireError) in try pattern.topicMade(topic) }
+  }
+
+  // MARK: Limits
+
+  /// Another topic belongs to one of the patterns.
+  func addMatch() throws(WireError) {
+    let limit = context.core.configuration.limits.matches
+    guard patterns.matches < limit else {
+      throw WireError(
+        .limitReached,
+        "the connection's patterns match \(limit) topics in all, which is its limit; use ones that match fewer, or several connections"
+      )
+    }
+    patterns.matches += 1
+  }
+
+  func removeMatches(_ count: Int) {
+    patterns.matches -= count
+  }
+
+  func removePattern(matches: Int) {
+    patterns.matches -= matches
+    patterns.subscriptions -= 1
+  }
+}

@@ -1,0 +1,62 @@
+import SluiceIO
+import SluiceLog
+import SluiceWire
+
+/// One of the topics of a subscription to a pattern: a subscription of its own but for its demand, which is the pattern's.
+///
+/// It counts as a subscriber of its topic in every respect. Belongs to its connection's loop.
+final class PatternMember: Subscription {
+  /// Where a member begins, how many records it has missed before, and what happens when it misses more.
+  struct Begin {
+    var cursor: LogCursor
+    var missed: UInt64
+    var lag: Subscribe.LagPolicy
+  }
+
+  /// The pattern's subscription has it, as long as it does.
+  unowned let pattern: PatternSubscription
+  /// What the topic is called on the stream.
+  let number: UInt32
+  /// What MATCHED says of it.
+  let beginning: Subscribed
+  let missedAtStart: UInt64
+
+  /// Whether its subscriber knows of it.
+  var isAnnounced = false
+  /// True while it was there from the beginning, and hasn't gone live.
+  var isAwaited: Bool
+  /// Its terminal event was told. It stays until the topic is deleted, and has nothing to do.
+  private(set) var isCompleted = false
+
+  init(
+    of pattern: PatternSubscription, number: UInt32, tap: TopicTap, life: TopicLife, _ begin: Begin,
+    isAwaited: Bool
+  ) {
+    self.pattern = pattern
+    self.number = number
+    self.isAwaited = isAwaited
+    let liveOffset = max(life.log.head, begin.cursor.nextOffset)
+    beginning = Subscribed(epoch: life.epoch, nextOffset: begin.cursor.nextOffset, liveOffset: liveOffset)
+    missedAtStart = begin.missed
+    super.init(
+      stream: pattern.stream, tap: tap, life: life, connection: pattern.connection, cursor: begin.cursor,
+      liveOffset: liveOffset, lag: begin.lag, granted: 0)
+  }
+
+  override var demand: Credit { pattern.credit }
+
+  override func woken() {
+    place = .none
+    pattern.takeTurn(self)
+  }
+
+  override func topicDeleted(_ name: String) {
+    pattern.topicDeleted(self)
+  }
+
+  override func complete(_ gather: Gather) -> Outcome {
+    let outcome = super.complete(gather)
+    if case .ended = outcome { isCompleted = true }
+    return outcome
+  }
+}

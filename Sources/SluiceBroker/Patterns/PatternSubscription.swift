@@ -1,0 +1,324 @@
+import SluiceIO
+import SluiceLog
+import SluiceWire
+
+/// A consumer of all topics that a pattern selects, those made later included, with one demand. Belongs to its connection's loop.
+///
+/// ```
+///  topics ── tap ──► member ─┐
+///  topics ── tap ──► member ─┼─ whose turn it is ──►  MATCHED, FROM, DELIVER … on one stream
+///  topics ── tap ──► member ─┘        ▲
+///                                 one credit
+/// ```
+final class PatternSubscription: Consumer {
+  let pattern: TopicPattern
+  /// Its number on its connection, and among those that the registry tells of new topics.
+  let number: UInt64
+  private let watch: UInt64
+  private let start: Subscribe.Start
+  private let lag: Subscribe.LagPolicy?
+
+  /// By name. What a topic is called here holds for one life of it.
+  private(set) var members: [String: PatternMember] = [:]
+  private var lastNumber: UInt32 = 0
+  /// Members of topics whose producers are paced.
+  private var paced = 0
+  private var turns = FairTurns<PatternMember>()
+  /// Members that have left and still stand among those who want turns.
+  private var gone = 0
+  private var isProducing = false
+
+  /// Topics that were there when it came, and where to go on in them; it begins when it has joined them all.
+  private var found: ArraySlice<Topic>
+  private var positions: [String: TopicPosition]
+  /// Topics made meanwhile.
+  private var made: [Topic] = []
+  private(set) var hasBegun = false
+
+  /// The number that the stream's frames are about, as its receiver knows it.
+  private var subject: UInt32 = 0
+  /// Numbers that mean nothing any more, which its receiver doesn't know yet.
+  private var departed = ReadyQueue<UInt32>()
+  /// Members from the beginning that were not announced yet, or aren't live. Nil when that was told.
+  private var unannounced: Int? = 0
+  private var awaited: Int? = 0
+
+  init(
+    _ frame: SubscribePattern, _ pattern: TopicPattern, stream: UInt32, connection: Connection,
+    number: UInt64, watch: UInt64, found: [Topic]
+  ) {
+    self.pattern = pattern
+    self.number = number
+    self.watch = watch
+    self.found = found[...]
+    start = frame.start
+    lag = frame.lag
+    positions = Dictionary(frame.positions.map { ($0.topic, $0) }) { $1 }
+    super.init(stream: stream, connection: connection, granted: frame.grantedThrough)
+  }
+
+  // MARK: Demand
+
+  override func raise(to granted: UInt64) -> Bool {
+    guard super.raise(to: granted) else { return false }
+    guard paced > 0 else { return true }
+    // What is granted may go to any of them, so it counts for each.
+    let now = connection.context.loop.now
+    for member in members.values where member.topic.isPaced {
+      member.movedAt = now
+      member.tap.readersMoved()
+    }
+    return true
+  }
+
+  override var isOwed: Bool { credit.available > 0 && isBehind }
+
+  override var isBehind: Bool { !hasBegun || members.values.contains { $0.isBehind } }
+
+  // MARK: Topics
+
+  /// Joins the next of the topics that it found. Returns whether that were all.
+  func join(atMost count: Int) throws(WireError) -> Bool {
+    for topic in found.prefix(count) {
+      try join(topic, startingAt: positions.removeValue(forKey: topic.name), wasThere: true)
+    }
+    found = found.dropFirst(count)
+    guard found.isEmpty else { return false }
+    found = []
+    positions = [:]
+    hasBegun = true
+    let topics = made
+    made = []
+    for topic in topics { try join(topic) }
+    return true
+  }
+
+  /// A topic was made that the pattern selects.
+  func topicMade(_ topic: Topic) throws(WireError) {
+    guard hasBegun else { return made.append(topic) }
+    try join(topic)
+  }
+
+  /// Joins a topic from its first record on.
+  private func join(_ topic: Topic) throws(WireError) {
+    try join(topic, startingAt: nil, wasThere: false)
+  }
+
+  private func join(
+    _ topic: Topic, startingAt position: TopicPosition?, wasThere: Bool
+  ) throws(WireError) {
+    let context = connection.context
+    // The next topic of that name may be known already.
+    guard context.core.registry.find(topic.name) === topic else { return }
+    let former = members[topic.name]
+    if former == nil { try connection.addMatch() }
+    let tap = topic.tap(on: context)
+    if topic.isPaced { tap.protectEverything() }
+    let (life, buffered) = topic.attachSubscription()
+    do {
+      let (cursor, missed) = try connection.start(
+        startFrame(topic, life, position, wasThere: wasThere), topic, life, buffered)
+      lastNumber += 1
+      let member = PatternMember(
+        of: self, number: lastNumber, tap: tap, life: life,
+        PatternMember.Begin(cursor: cursor, missed: missed, lag: lag ?? topic.settings.lag ?? .skip),
+        isAwaited: wasThere)
+      tap.add(member)
+      // Behind its successor, so that the topic isn't without a subscriber in between.
+      if let former { remove(former, isDeleted: former.topic !== topic) }
+      members[topic.name] = member
+      if topic.isPaced { paced += 1 }
+      if wasThere {
+        unannounced? += 1
+        awaited? += 1
+      }
+      takeTurn(member)
+    } catch {
+      if former == nil { connection.removeMatches(1) }
+      tap.withdraw()
+      throw error
+    }
+    // It may have been deleted between the look and the entry in its list.
+    if topic.isDeleted { topic.announce(to: [tap]) }
+  }
+
+  /// What a subscription to this topic alone would ask for.
+  private func startFrame(
+    _ topic: Topic, _ life: TopicLife, _ position: TopicPosition?, wasThere: Bool
+  ) -> Subscribe {
+    let frame = Subscribe(topic: topic.name, start: start, lag: lag, grantedThrough: 0)
+    var (start, epoch) = (frame.start, frame.epoch)
+    if let position {
+      let isSameLife = position.epoch == life.epoch
+      (start, epoch) = isSameLife ? (.offset(position.nextOffset), life.epoch) : (.earliest, 0)
+    } else if !wasThere {
+      (start, epoch) = (.offset(0), life.epoch)
+    }
+    return Subscribe(topic: topic.name, start: start, lag: lag, epoch: epoch, grantedThrough: 0)
+  }
+
+  func topicDeleted(_ member: PatternMember) {
+    guard members[member.topic.name] === member else { return }
+    members[member.topic.name] = nil
+    connection.removeMatches(1)
+    remove(member, isDeleted: true)
+    connection.makeReady(self)
+  }
+
+  /// Gives up a member's place in its topic.
+  ///
+  /// - Parameter isDeleted: the receiver is told that its number means nothing any more; otherwise the next number for the topic says so.
+  private func remove(_ member: PatternMember, isDeleted: Bool) {
+    if case .ready = member.place { gone += 1 }
+    member.leave()
+    member.place = .ended
+    if member.topic.isPaced { paced -= 1 }
+    if !member.isAnnounced { announced(member) } else if isDeleted { departed.append(member.number) }
+    settled(member)
+    // They wait for demand, which may never come.
+    if gone > 64, gone > turns.count / 2 {
+      turns.removeAll { if case .ended = $0.place { true } else { false } }
+      gone = 0
+    }
+  }
+
+  override func leave() {
+    connection.context.core.registry.endWatch(pattern, watch)
+    connection.removePattern(matches: members.count)
+    for member in members.values {
+      member.leave()
+      member.place = .ended
+    }
+    members = [:]
+    turns = FairTurns()
+    (found, made) = ([], [])
+  }
+
+  // MARK: Turns
+
+  /// There may be more for a member, or from it: it gets its turn when the stream does.
+  func takeTurn(_ member: PatternMember) {
+    guard case .none = member.place else { return }
+    member.place = .ready
+    turns.append(member)
+    if !isProducing { connection.makeReady(self) }
+  }
+
+  override func produce(into gather: Gather, bytes: Int) -> Outcome {
+    guard hasBegun else { return .waiting }
+    isProducing = true
+    defer { isProducing = false }
+    let end = gather.bytes + bytes
+    guard tellDeparted(gather) else { return .more }
+    tellProgress(gather)
+    while gather.bytes < end, gather.hasRoom, let (member, share) = turns.next(available: credit.available) {
+      guard case .ready = member.place else {
+        gone -= 1
+        continue
+      }
+      member.place = .none
+      guard serve(member, share, gather, bytes: end - gather.bytes) else { return .ended }
+      tellProgress(gather)
+    }
+    if turns.isTurn(available: credit.available) || !departed.isEmpty { return .more }
+    return turns.count > 0 ? .starved : .waiting
+  }
+
+  /// One member's turn. Returns whether the subscription goes on.
+  private func serve(_ member: PatternMember, _ share: UInt64, _ gather: Gather, bytes: Int) -> Bool {
+    if !member.isAnnounced { announce(member, gather) }
+    let before = gather.bytes
+    turn(to: member.number, gather)
+    let start = gather.bytes
+    member.credit = Credit(granted: share)
+    let outcome = member.produce(into: gather, bytes: bytes)
+    _ = credit.spend(member.credit.spent)
+    member.credit = Credit()
+    if gather.bytes > start {
+      subject = member.number
+    } else if start > before {
+      gather.removeLast(start - before)
+    }
+    if member.isLive { settled(member) }
+    switch outcome {
+    case .more:
+      takeTurn(member)
+    case .starved where credit.available > 0:
+      takeTurn(member)
+    case .starved:
+      member.place = .ready
+      turns.starve(member)
+    case .waiting:
+      member.wait()
+    case .ended:
+      return member.isCompleted && completed(member, gather)
+    }
+    return true
+  }
+
+  /// The topic's terminal event was told. If it starts over then, it is joined anew. Returns whether the subscription goes on.
+  private func completed(_ member: PatternMember, _ gather: Gather) -> Bool {
+    settled(member)
+    guard member.topic.life !== member.life else { return true }
+    do {
+      try join(member.topic)
+      return true
+    } catch {
+      gather.append(Fault(error), stream: stream)
+      return false
+    }
+  }
+
+  // MARK: Frames
+
+  private func announce(_ member: PatternMember, _ gather: Gather) {
+    gather.append(
+      Matched(number: member.number, topic: member.topic.name, place: member.beginning), stream: stream)
+    announced(member)
+    member.isAnnounced = true
+    guard member.missedAtStart > 0 else { return }
+    turn(to: member.number, gather)
+    subject = member.number
+    gather.append(
+      Lag(missed: member.missedAtStart, nextOffset: member.beginning.nextOffset), stream: stream)
+  }
+
+  /// Says what the next frames are about, unless they are about it anyway. The caller notes it.
+  private func turn(to number: UInt32, _ gather: Gather) {
+    if subject != number { gather.append(From(number: number), stream: stream) }
+  }
+
+  /// Returns whether there was room.
+  private func tellDeparted(_ gather: Gather) -> Bool {
+    while gather.hasRoom, let number = departed.popFirst() {
+      gather.append(Unmatched(number: number), stream: stream)
+    }
+    return departed.isEmpty
+  }
+
+  private func announced(_ member: PatternMember) {
+    if member.isAwaited, !member.isAnnounced { unannounced? -= 1 }
+  }
+
+  /// A member is live, or never will be.
+  private func settled(_ member: PatternMember) {
+    guard member.isAwaited else { return }
+    member.isAwaited = false
+    awaited? -= 1
+  }
+
+  /// Tells once that all topics were announced that were there at first, and once that all of them are live.
+  private func tellProgress(_ gather: Gather) {
+    if unannounced == 0 {
+      unannounced = nil
+      gather.append(From(number: 0), stream: stream)
+      subject = 0
+    }
+    if awaited == 0, unannounced == nil {
+      awaited = nil
+      turn(to: 0, gather)
+      subject = 0
+      gather.append(Live(nextOffset: 0), stream: stream)
+    }
+  }
+}
