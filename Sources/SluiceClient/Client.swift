@@ -154,6 +154,37 @@ public final class Client: Sendable {
     topic(SubscriptionPlan(name, from: start, lag: lag, prefetch: prefetch))
   }
 
+  /// All topics whose names match a pattern, those created later included, to be subscribed to as one, with one demand.
+  ///
+  /// ```swift
+  /// let orders = client.topics(matching: "orders.*").sink { completion in
+  ///   print(completion)
+  /// } receiveValue: { record in
+  ///   print(record.topic, record.string)
+  /// }
+  /// ```
+  ///
+  /// - Order: the records of each topic come in the order of their offsets; between topics there is no order. Topics with records take
+  ///   turns: none waits for ever because others have many.
+  /// - The end: topics end, or are deleted, one by one, and the subscription goes on; ``RemoteTopic/events`` tells of that, and of
+  ///   topics that are created. Those are received from their first record on.
+  /// - A lost connection is a pause, as for one topic: see ``RemoteTopic``.
+  ///
+  /// - Parameters:
+  ///   - pattern: `*` is any one token, a last `>` one or more: `orders.*`, `orders.>`. What is wrong with it is told to the subscriber. A
+  ///     wildcard that comes first doesn't match names that start with `$` or `_inbox.`.
+  ///   - start: where to begin in the topics that are there when the subscription begins.
+  ///   - lag: as in ``topic(_:from:lag:prefetch:)``, for each topic. With ``SubscriptionPlan/Lag/fail`` one that lags ends the subscription.
+  ///   - prefetch: how far the client asks ahead, for all topics together.
+  public func topics(
+    matching pattern: String, from start: SubscriptionPlan.Start = .replay, lag: SubscriptionPlan.Lag? = nil,
+    prefetch: SubscriptionPlan.Prefetch = .byRequest
+  ) -> RemoteTopic<TopicRecord> {
+    var plan = SubscriptionPlan(pattern, from: start, lag: lag, prefetch: prefetch)
+    plan.isPattern = true
+    return topic(plan)
+  }
+
   /// A topic to subscribe to with all that a plan says. Nothing is sent before somebody subscribes.
   public func topic(_ plan: SubscriptionPlan) -> RemoteTopic<TopicRecord> {
     RemoteTopic(plan, core)

@@ -26,7 +26,26 @@ extension Connection {
       noteDue(bridge)
     case .lagged(let stream, let frame):
       guard case .subscription(let bridge) = handle(stream) else { return }
-      bridge.lagged(frame)
+      try bridge.lagged(frame)
+      noteDue(bridge)
+    case .matched(let stream, let frame):
+      guard case .subscription(let bridge) = handle(stream) else { return }
+      if let error = try bridge.matched(frame) {
+        cancel(stream)
+        return bridge.receive(completion: .failure(error))
+      }
+      noteDue(bridge)
+    case .unmatched(let stream, let number):
+      guard case .subscription(let bridge) = handle(stream) else { return }
+      try bridge.unmatched(number)
+      noteDue(bridge)
+    case .turned(let stream, let number):
+      guard case .subscription(let bridge) = handle(stream) else { return }
+      try bridge.turn(to: number)
+      noteDue(bridge)
+    case .topicEnded(let stream, let ending):
+      guard case .subscription(let bridge) = handle(stream) else { return }
+      try bridge.topicEnded(ending)
       noteDue(bridge)
 
     case .publicationOpened(let stream, let next):
@@ -146,7 +165,10 @@ extension Connection {
   private func open(_ bridge: DemandBridge) {
     if bridge.isCancelled { return bridge.forget() }
     if isLeaving { return core.park(bridge) }
-    if let error = refusal(bridge.plan.topic) { return bridge.receive(completion: .failure(error)) }
+    if let error = refusal(bridge.plan.topic, isPattern: bridge.plan.isPattern) {
+      return bridge.receive(completion: .failure(error))
+    }
+    if bridge.plan.isPattern { return openPattern(bridge) }
     let frame = bridge.opening()
     guard let stream = session.openSubscription(granted: frame.grantedThrough) else {
       return bridge.receive(completion: .failure(tooManyStreams))
@@ -155,6 +177,22 @@ extension Connection {
     bridge.opened(on: stream)
     send(frame, stream: stream)
   }
+
+  private func openPattern(_ bridge: DemandBridge) {
+    let largest = min(Int(welcome?.maximumFrame ?? 0), Self.positionsSize) - Self.positionsOverhead
+    guard let (first, others) = bridge.openingPattern(frameSize: largest) else { return }
+    guard let stream = session.openSubscription(granted: first.grantedThrough, isPattern: true) else {
+      return bridge.receive(completion: .failure(tooManyStreams))
+    }
+    setHandle(stream, .subscription(bridge))
+    bridge.opened(on: stream)
+    send(first, stream: stream)
+    for frame in others { send(frame, stream: stream) }
+  }
+
+  /// Positions are sent in frames of about this, of which less than the other is for what else is in SUBSCRIBE_PATTERN.
+  private static let positionsSize = 256 << 10
+  private static let positionsOverhead = 40 << 10
 
   private func open(_ publication: Publication) {
     if isLeaving { return core.park(publication) }
@@ -193,11 +231,11 @@ extension Connection {
   }
 
   /// Why nothing can be opened on `topic`, if so.
-  private func refusal(_ topic: String?) -> ClientError? {
+  private func refusal(_ topic: String?, isPattern: Bool = false) -> ClientError? {
     if let departure { return departure }
     guard let topic else { return nil }
     do {
-      try TopicName.validate(topic)
+      if isPattern { _ = try TopicPattern(topic) } else { try TopicName.validate(topic) }
       return nil
     } catch {
       return ClientError(error, topic: topic)

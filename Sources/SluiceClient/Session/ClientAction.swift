@@ -13,6 +13,11 @@ enum ClientAction {
   case subscribed(stream: UInt32, Subscribed)
   case live(stream: UInt32, Live)
   case lagged(stream: UInt32, Lag)
+  /// Of a pattern: a topic belongs to it, or doesn't any more; frames that follow are about another; the topic that they are about has ended.
+  indirect case matched(stream: UInt32, Matched)
+  case unmatched(stream: UInt32, number: UInt32)
+  case turned(stream: UInt32, number: UInt32)
+  indirect case topicEnded(stream: UInt32, Complete.Ending)
 
   // Publications
   /// All records before `next` are acknowledged.

@@ -5,8 +5,8 @@ extension ClientSession {
   /// Opens a subscription with the demand that it begins with.
   ///
   /// - Returns: the stream's number; nil when the broker takes no more streams.
-  mutating func openSubscription(granted: UInt64) -> UInt32? {
-    open(.subscription(Inbound(credit: Credit(granted: granted))))
+  mutating func openSubscription(granted: UInt64, isPattern: Bool = false) -> UInt32? {
+    open(.subscription(Inbound(credit: Credit(granted: granted), isPattern: isPattern)))
   }
 
   /// Raises a subscription's demand. Returns true when DEMAND is to be sent.
@@ -30,12 +30,12 @@ extension ClientSession {
         "\(header.count) records came on stream \(stream), where \(inbound.credit.available) more were asked for"
       )
     }
-    guard header.firstOffset == inbound.nextOffset else {
+    guard header.firstOffset == inbound.nextOffset || inbound.isPattern else {
       throw WireError(
         .malformedBatch,
         "offset \(header.firstOffset) came on stream \(stream) where \(inbound.nextOffset) was next")
     }
-    inbound.nextOffset += UInt64(header.count)
+    inbound.nextOffset = header.firstOffset &+ UInt64(header.count)
     self[stream] = .subscription(inbound)
     return .deliver(stream: stream, header, batch: batch)
   }
@@ -56,7 +56,9 @@ extension ClientSession {
 
   mutating func live(_ stream: UInt32, _ frame: Live) throws(WireError) -> ClientAction {
     guard var inbound = try subscription(stream, .live) else { return .none }
-    guard !inbound.isLive else { throw WireError(.unexpectedFrame, "LIVE came twice on stream \(stream)") }
+    guard !inbound.isLive || inbound.isPattern else {
+      throw WireError(.unexpectedFrame, "LIVE came twice on stream \(stream)")
+    }
     inbound.isLive = true
     self[stream] = .subscription(inbound)
     return .live(stream: stream, frame)
@@ -64,7 +66,7 @@ extension ClientSession {
 
   mutating func lag(_ stream: UInt32, _ frame: Lag) throws(WireError) -> ClientAction {
     guard var inbound = try subscription(stream, .lag) else { return .none }
-    guard frame.nextOffset >= inbound.nextOffset else {
+    guard frame.nextOffset >= inbound.nextOffset || inbound.isPattern else {
       throw WireError(
         .malformedFrame,
         "LAG goes back to offset \(frame.nextOffset) on stream \(stream), where \(inbound.nextOffset) was next"
@@ -73,6 +75,25 @@ extension ClientSession {
     inbound.nextOffset = frame.nextOffset
     self[stream] = .subscription(inbound)
     return .lagged(stream: stream, frame)
+  }
+
+  mutating func matched(_ stream: UInt32, _ frame: Matched) throws(WireError) -> ClientAction {
+    try isPattern(stream, .matched) ? .matched(stream: stream, frame) : .none
+  }
+
+  mutating func unmatched(_ stream: UInt32, _ frame: Unmatched) throws(WireError) -> ClientAction {
+    try isPattern(stream, .unmatched) ? .unmatched(stream: stream, number: frame.number) : .none
+  }
+
+  mutating func turned(_ stream: UInt32, _ frame: From) throws(WireError) -> ClientAction {
+    try isPattern(stream, .from) ? .turned(stream: stream, number: frame.number) : .none
+  }
+
+  /// Whether a frame that is only for patterns is to be taken.
+  private func isPattern(_ stream: UInt32, _ type: FrameType) throws(WireError) -> Bool {
+    guard let inbound = try subscription(stream, type) else { return false }
+    guard inbound.isPattern else { throw misplaced(type, stream) }
+    return true
   }
 
   /// The open subscription on `stream`; nil when it was cancelled meanwhile.

@@ -33,6 +33,8 @@ struct ClientSession {
     var isLive = false
     /// The only offset that the next batch may start with.
     var nextOffset: UInt64 = 0
+    /// To all topics of a pattern: where it is in each is its subscriber's affair.
+    var isPattern = false
   }
 
   /// A publication.
@@ -71,6 +73,9 @@ struct ClientSession {
     case .subscribed: return try subscribed(stream, Subscribed(body: body))
     case .live: return try live(stream, Live(body: body))
     case .lag: return try lag(stream, Lag(body: body))
+    case .matched: return try matched(stream, Matched(body: body))
+    case .unmatched: return try unmatched(stream, Unmatched(body: body))
+    case .from: return try turned(stream, From(body: body))
     case .publishOpened: return try publishOpened(stream, PublishOpened(body: body))
     case .demand: return try demand(stream, Demand(body: body))
     case .ack: return try ack(stream, Ack(body: body))
@@ -156,7 +161,8 @@ extension ClientSession {
 
   private mutating func complete(_ stream: UInt32, _ frame: Complete) throws(WireError) -> ClientAction {
     switch self[stream] {
-    case .subscription(let inbound) where inbound.isOpen: break
+    case .subscription(let inbound) where inbound.isOpen:
+      if inbound.isPattern { return .topicEnded(stream: stream, frame.ending) }
     case .publication(let outbound) where outbound.isOpen: break
     case .cancelling: return .none
     default: throw misplaced(.complete, stream)

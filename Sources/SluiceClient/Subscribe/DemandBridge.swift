@@ -59,8 +59,9 @@ final class DemandBridge: Subscription, CustomStringConvertible, @unchecked Send
   /// Records received, on all streams, and before the present one: what its grants don't count.
   private var received: UInt64 = 0
   private var receivedBefore: UInt64 = 0
-  /// Where it is.
+  /// Where it is; if it is a pattern's, in each topic.
   private var place: ResumePoint
+  private var places: PatternPlaces?
   /// Of the stream's last time mark.
   private var time: Int64 = 0
   /// While it waits for a connection.
@@ -74,6 +75,7 @@ final class DemandBridge: Subscription, CustomStringConvertible, @unchecked Send
     self.core = core
     self.receiver = receiver
     place = ResumePoint(plan)
+    if plan.isPattern { places = PatternPlaces(plan) }
   }
 
   // MARK: From any thread
@@ -164,6 +166,14 @@ final class DemandBridge: Subscription, CustomStringConvertible, @unchecked Send
     return place.subscribe(granted: nextGrant())
   }
 
+  /// The same for a pattern.
+  func openingPattern(frameSize: Int) -> (SubscribePattern, [Positions])? {
+    guard places != nil else { return nil }
+    demandNoted()
+    receivedBefore = received
+    return places?.open(granted: nextGrant(), frameSize: frameSize)
+  }
+
   func opened(on stream: UInt32) {
     self.stream = stream
     phase = .open
@@ -177,6 +187,7 @@ final class DemandBridge: Subscription, CustomStringConvertible, @unchecked Send
 
   /// - Throws: when that isn't where it must go on.
   func subscribed(_ frame: Subscribed) throws(WireError) {
+    guard places == nil else { return }
     if try place.subscribed(frame) { receive(.restarted(nextOffset: frame.nextOffset)) }
   }
 
@@ -188,11 +199,16 @@ final class DemandBridge: Subscription, CustomStringConvertible, @unchecked Send
   }
 
   func live(_ frame: Live) {
+    if places != nil {
+      if let mark = places?.live(frame) { receive(mark) }
+      return
+    }
     // It was live before the connection was lost.
     if place.live() { receive(.live(nextOffset: frame.nextOffset)) }
   }
 
-  func lagged(_ frame: Lag) {
+  func lagged(_ frame: Lag) throws(WireError) {
+    if let mark = try places?.lagged(frame) { return receive(mark) }
     place.advance(to: frame.nextOffset)
     receive(.lagged(missed: frame.missed, nextOffset: frame.nextOffset))
   }
@@ -217,11 +233,16 @@ final class DemandBridge: Subscription, CustomStringConvertible, @unchecked Send
     _ header: DeliverHeader, _ batch: UnsafeRawBufferPointer, reusing last: inout RecordBuffer?
   ) throws(WireError) {
     let lastTime = try DeliveredBatch.check(batch, count: header.count)
+    var topic = plan.topic
+    if places == nil {
+      place.advance(to: header.firstOffset + UInt64(header.count))
+    } else if let of = try places?.deliver(header, lastMark: lastTime) {
+      (topic, time) = of
+    }
     defer { time = lastTime ?? time }
     received += UInt64(header.count)
-    place.advance(to: header.firstOffset + UInt64(header.count))
     if isCancelled { return }
-    let buffer = RecordBuffer.copy(batch, topic: plan.topic, reusing: &last)
+    let buffer = RecordBuffer.copy(batch, topic: topic, reusing: &last)
     var records = DeliveredBatch(
       buffer, count: Int(header.count), firstOffset: header.firstOffset, time: time)
     if backlog.isEmpty { deliver(&records) }
@@ -229,6 +250,43 @@ final class DemandBridge: Subscription, CustomStringConvertible, @unchecked Send
     backlog.append(.records(records))
     // The first of them may have brought demand for the others.
     drain()
+  }
+
+  /// A topic belongs to the pattern. Returns why the subscription can't go on with it.
+  func matched(_ frame: Matched) throws(WireError) -> ClientError? {
+    switch try places?.matched(frame) {
+    case .news(let news): receive(.topic(frame.topic, news))
+    case .restarted(let next):
+      guard plan.lag != .fail else {
+        return ClientError(
+          .epochChanged,
+          "topic \(frame.topic) was started anew; subscribe again to get what is there now",
+          topic: frame.topic)
+      }
+      receive(.topic(frame.topic, .restarted(nextOffset: next)))
+    case .known, nil: break
+    }
+    return nil
+  }
+
+  /// A topic of the pattern was deleted.
+  func unmatched(_ number: UInt32) throws(WireError) {
+    if let topic = try places?.unmatched(number) { receive(.topic(topic, .deleted)) }
+  }
+
+  /// What comes next is about the topic with this number.
+  func turn(to number: UInt32) throws(WireError) {
+    for topic in try places?.turn(to: number) ?? [] { receive(.topic(topic, .deleted)) }
+  }
+
+  /// A topic of the pattern has ended.
+  func topicEnded(_ ending: Complete.Ending) throws(WireError) {
+    guard let topic = try places?.completed() else { return }
+    switch ending {
+    case .finished: receive(.topic(topic, .finished))
+    case .failure(let code, let message):
+      receive(.topic(topic, .failed(ClientError(failureOf: topic, code: code, message: message))))
+    }
   }
 
   private func receive(_ mark: TopicMark) {

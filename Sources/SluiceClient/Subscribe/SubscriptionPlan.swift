@@ -43,8 +43,12 @@ public struct SubscriptionPlan: Hashable, Sendable {
     case keepFull(Int)
   }
 
-  /// Tokens separated by dots: `orders.eu.new`. What is wrong with it is told to the subscriber.
+  /// Tokens separated by dots: `orders.eu.new`. What is wrong with it is told to the subscriber. If ``isPattern``, a token may be `*`, for any
+  /// one, and the last `>`, for one or more.
   public var topic: String
+
+  /// Whether the subscription is to all topics that match ``topic``, those created later included. Default: false.
+  public var isPattern = false
 
   /// Where subscriptions begin. Default: at what the topic keeps for late subscribers.
   public var start: Start

@@ -13,6 +13,10 @@ public enum TopicEvent<Value> {
   /// offset on, which mean others than before. Records of the former life may have been missed. With
   /// ``SubscriptionPlan/Lag/skip`` only.
   case restarted(nextOffset: UInt64)
+  /// Something about one of the topics of a pattern, of that name. Where a subscription is to a pattern, ``live(nextOffset:)`` says that all
+  /// topics are live that there were when it began, and ``lagged(missed:nextOffset:)`` and ``restarted(nextOffset:)`` don't come: they are
+  /// news of a topic.
+  case topic(String, TopicNews)
 
   @inlinable
   init(_ mark: TopicMark) {
@@ -21,8 +25,27 @@ public enum TopicEvent<Value> {
       case .live(let nextOffset): .live(nextOffset: nextOffset)
       case .lagged(let missed, let nextOffset): .lagged(missed: missed, nextOffset: nextOffset)
       case .restarted(let nextOffset): .restarted(nextOffset: nextOffset)
+      case .topic(let name, let news): .topic(name, news)
       }
   }
+}
+
+/// What happens to one of the topics of a pattern, as one subscription sees it.
+public enum TopicNews: Hashable, Sendable {
+  /// The topic belongs to the subscription from now on: it is there, was created, or has started over. Its records begin at that offset.
+  case matched(nextOffset: UInt64)
+  /// As ``TopicEvent/live(nextOffset:)`` for a topic alone.
+  case live(nextOffset: UInt64)
+  /// As ``TopicEvent/lagged(missed:nextOffset:)`` for a topic alone.
+  case lagged(missed: UInt64, nextOffset: UInt64)
+  /// As ``TopicEvent/restarted(nextOffset:)`` for a topic alone.
+  case restarted(nextOffset: UInt64)
+  /// A producer has finished the topic, and all of its records have come.
+  case finished
+  /// A producer has failed the topic, and all of its records have come.
+  case failed(ClientError)
+  /// The topic was deleted. If one of that name is created, it is matched again.
+  case deleted
 }
 
 extension TopicEvent: Sendable where Value: Sendable {}
@@ -34,6 +57,7 @@ enum TopicMark: Equatable, Sendable {
   case live(nextOffset: UInt64)
   case lagged(missed: UInt64, nextOffset: UInt64)
   case restarted(nextOffset: UInt64)
+  case topic(String, TopicNews)
 }
 
 /// A topic's records and what happens between them.

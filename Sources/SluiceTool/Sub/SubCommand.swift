@@ -10,6 +10,8 @@ struct SubCommand: Command {
   }
 
   let topic: String
+  /// Whether it stands for several topics.
+  let isPattern: Bool
   let start: SubscriptionPlan.Start
   /// Nil for what the topic's settings say.
   let lag: SubscriptionPlan.Lag?
@@ -24,7 +26,7 @@ struct SubCommand: Command {
   let persistence: Persistence
 
   static let page = CommandPage(
-    "sluice sub", summary: "print a topic's records", operands: [Operand("TOPIC")],
+    "sluice sub", summary: "print the records of a topic, or of several", operands: [Operand("TOPIC")],
     options: [
       CommandOption(
         "from", value: "START",
@@ -70,6 +72,11 @@ struct SubCommand: Command {
       several lines: --frames, --raw and --json keep records apart, or bytes exact.
       """,
       """
+      TOPIC may be a pattern, which stands for all topics that match, those created later included: * is any one token, a last > one or \
+      more; quote them from the shell. What is requested is for all of them together, and they take turns. --format and --json \
+      tell which topic a record is of; topics that end, or are deleted, are noted, and the command goes on.
+      """,
+      """
       Prints what comes at once, and requests more only when that is printed: a reader that stops holds up this subscriber and \
       nobody else. Only with --demand unlimited must it not stop for longer than the broker's keepalive.
       """,
@@ -83,11 +90,14 @@ struct SubCommand: Command {
         "sluice sub words --from last:10 --until-live --format '{offset} {payload}'"),
       .init(
         "New records as JSON, for another program.", "sluice sub orders.eu --from new --json | jq .payload"),
+      .init(
+        "Several topics, and those that are yet to come.",
+        "sluice sub 'orders.*' --format '{topic} {payload}'"),
       .init("A worker that takes one record at a time.", "sluice sub jobs --exec ./work.sh"),
     ])
 
   init(_ arguments: ParsedArguments) throws(UsageError) {
-    topic = try TopicOperand.read(arguments.operands[0])
+    (topic, isPattern) = try TopicOperand.readPattern(arguments.operands[0])
     try arguments.allowOne(of: "raw", "frames", "json", "format", "exec")
     start = try arguments.value("from", Self.start) ?? .replay
     lag = try arguments.value("lag", Values.choice(["skip": .skip, "fail": .fail]))
@@ -115,6 +125,12 @@ struct SubCommand: Command {
     case (nil, .command): demand = .rounds(of: 1)
     case (nil, .standardOutput): demand = .window
     }
+  }
+
+  var plan: SubscriptionPlan {
+    var plan = SubscriptionPlan(topic, from: start, lag: lag, prefetch: prefetch)
+    plan.isPattern = isPattern
+    return plan
   }
 
   /// `replay`, `last:10`, `time:-10m` and the like.

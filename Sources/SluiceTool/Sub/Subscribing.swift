@@ -41,8 +41,7 @@ final class Subscribing: Subscriber, TurnParticipant, @unchecked Sendable {
       _ = run.loop.schedule(after: time) { [self] in end { [run] in run.finish(.success) } }
     }
     watchPipe()
-    client.topic(command.topic, from: command.start, lag: command.lag, prefetch: command.prefetch).events
-      .subscribe(self)
+    client.topic(command.plan).events.subscribe(self)
   }
 
   // MARK: Subscriber
@@ -61,17 +60,35 @@ final class Subscribing: Subscriber, TurnParticipant, @unchecked Sendable {
       return satisfied()
     case .live:
       if command.endsWithReplay { end { [run] in run.finish(.success) } }
-    case .lagged(let missed, let next):
-      run.note(
-        "\(missed) record\(missed == 1 ? " was" : "s were") dropped before they were requested; going on at offset \(next)"
-      )
-    case .restarted(let next):
-      run.note(
-        "the topic was started anew while there was no connection, records may be missing; going on at its offset \(next)"
-      )
+    case .lagged(let missed, let next): noteLag(missed, next, "")
+    case .restarted(let next): noteRestart("the topic", next)
+    case .topic(let name, let news): note(news, of: name)
     }
     // What isn't a record counts as well.
     return isUnlimited ? .none : .max(1)
+  }
+
+  private func noteLag(_ missed: UInt64, _ next: UInt64, _ topic: String) {
+    run.note(
+      "\(missed) record\(missed == 1 ? "" : "s")\(topic) \(missed == 1 ? "was" : "were") dropped before they were requested; going on at offset \(next)"
+    )
+  }
+
+  private func noteRestart(_ topic: String, _ next: UInt64) {
+    run.note(
+      "\(topic) was started anew while there was no connection, records may be missing; going on at its offset \(next)"
+    )
+  }
+
+  private func note(_ news: TopicNews, of topic: String) {
+    switch news {
+    case .matched, .live: break
+    case .lagged(let missed, let next): noteLag(missed, next, " of \(topic)")
+    case .restarted(let next): noteRestart(topic, next)
+    case .finished: run.note("\(topic) has finished")
+    case .failed(let error): run.note(error.message)
+    case .deleted: run.note("\(topic) was deleted")
+    }
   }
 
   func receive(completion: Subscribers.Completion<ClientError>) {

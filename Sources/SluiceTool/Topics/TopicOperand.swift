@@ -12,4 +12,13 @@ enum TopicOperand {
       throw UsageError(error.message)
     }
   }
+
+  /// - Throws: `UsageError` when it is neither a name that a topic can have nor a pattern of such.
+  static func readPattern(_ text: String) throws(UsageError) -> (text: String, isPattern: Bool) {
+    do {
+      return (text, try TopicPattern(text).hasWildcards)
+    } catch {
+      throw UsageError(error.message)
+    }
+  }
 }

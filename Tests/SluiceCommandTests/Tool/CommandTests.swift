@@ -81,6 +81,19 @@ struct CommandTests {
   }
 
   @Test(
+    "sub takes a pattern for one by its wildcards", arguments: [("t", false), ("t.*", true), (">", true)])
+  func patterns(text: String, isPattern: Bool) throws {
+    var name = ""
+    guard
+      case .run(let command, _) = try CommandLineChoice.read(["sub", text, "--from", "new"], naming: &name)
+    else { return #expect(Bool(false)) }
+    let plan = (command as? SubCommand)?.plan
+    #expect(plan?.topic == text)
+    #expect(plan?.isPattern == isPattern)
+    #expect(plan?.start == .new)
+  }
+
+  @Test(
     "Starts",
     arguments: [
       ("replay", SubscriptionPlan.Start.replay), ("new", .new), ("earliest", .earliest),
@@ -116,7 +129,8 @@ struct CommandTests {
     arguments: [
       ([], "what shall it do?"), (["pbu"], "there is no command 'pbu'; did you mean sluice pub?"),
       (["--sever", "x", "ping"], "there is no option --sever; did you mean --server?"),
-      (["pub"], "pub needs TOPIC"), (["sub", "a.*"], "\"a.*\" isn't a topic name"),
+      (["pub"], "pub needs TOPIC"), (["pub", "a.*", "x"], "\"a.*\" isn't a topic name"),
+      (["sub", "a.>.b"], "\"a.>.b\" isn't a pattern: > can only be its last token"),
       (["sub", ""], "a topic name can't be empty"),
       (["sub", "t", "u"], "'u' is one argument too many"),
       (["sub", "t", "--raw", "--json"], "--raw and --json exclude each other"),
