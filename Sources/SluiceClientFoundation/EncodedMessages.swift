@@ -51,3 +51,21 @@ extension TopicSubject {
     try await publish(try Message(encoding: value, encoder: encoder, key: key, headers: headers))
   }
 }
+
+extension Publisher where Output: Encodable {
+  /// Publishes this publisher's values as JSON, or as another encoder has them: see `publish(to:when:)`. A value that can't be encoded
+  /// ends the topic with a failure.
+  ///
+  /// ```swift
+  /// let publication = sensor.readings.publish(to: client.subject("readings"), when: .connected)
+  /// ```
+  ///
+  /// - Parameter key: the record's key for a value, if it is to have one.
+  public func publish<Coder: TopLevelEncoder>(
+    to subject: TopicSubject, when condition: PublishCondition, encoder: Coder = JSONEncoder(),
+    key: ((Output) -> String?)? = nil
+  ) -> AnyCancellable where Coder.Output == Data {
+    tryMap { try Message(encoding: $0, encoder: encoder, key: key?($0)) }
+      .publish(to: subject, when: condition)
+  }
+}

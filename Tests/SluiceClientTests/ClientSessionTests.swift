@@ -51,7 +51,7 @@ import Testing
     }
 
     func openSubscription(granted: UInt64) -> UInt32? { session.openSubscription(granted: granted) }
-    func openPublication() -> UInt32? { session.openPublication() }
+    func openPublication(isSource: Bool = false) -> UInt32? { session.openPublication(isSource: isSource) }
     func openRequest() -> UInt32? { session.openRequest() }
     func grant(_ stream: UInt32, through: UInt64) -> Bool { session.grant(stream, through: through) }
     func available(_ stream: UInt32) -> UInt64 { session.available(stream) }
@@ -242,6 +242,27 @@ import Testing
       try script.receive(PublishOpened(epoch: 1, grantedThrough: 4), 1)
         == .publicationOpened(stream: 1, next: 0))
     #expect(script.available(1) == 4)
+  }
+
+  @Test func aSourceIsToldInTurnWhetherTheTopicIsConnected() throws {
+    for first in [true, false] {
+      let script = try Script.open()
+      #expect(script.openPublication(isSource: true) == 1)
+      #expect(script.violation(Connected(), 1) == .unexpectedFrame)
+      _ = try script.receive(PublishOpened(epoch: 1, grantedThrough: 0), 1)
+      for isConnected in [first, !first, first] {
+        let action = isConnected ? try script.receive(Connected(), 1) : try script.receive(Disconnected(), 1)
+        #expect(action == .connection(stream: 1, isConnected: isConnected))
+      }
+      #expect(
+        (first ? script.violation(Connected(), 1) : script.violation(Disconnected(), 1)) == .unexpectedFrame)
+      #expect(script.cancel(1))
+      #expect(try script.receive(Connected(), 1) == .none)
+    }
+    let producer = try Script.publishing(granted: 1)
+    #expect(producer.violation(Connected(), 1) == .unexpectedFrame)
+    #expect(producer.violation(Disconnected(), 1) == .unexpectedFrame)
+    #expect(producer.violation(Disconnected(), 2) == .invalidStream)
   }
 
   @Test func publishingSpendsTheGrant() throws {

@@ -10,52 +10,6 @@ import Testing
 
 /// The client on real threads and sockets, used from several at once.
 @Suite struct ThreadTests {
-  /// A broker on a loopback port, and a client of it.
-  private final class Setting: Sendable {
-    let broker: Broker
-    let address: String
-    let client: Client
-
-    init() async throws {
-      var configuration = BrokerConfiguration()
-      configuration.listen = [.host("127.0.0.1", port: 0)]
-      configuration.loops = 1
-      // This process may be held up for a while.
-      configuration.limits.keepalive = 0
-      configuration.limits.handshake = .seconds(600)
-      configuration.topicDefaults = TopicSettings(
-        replayRecords: .max, replayBytes: .max, replayAge: .max)
-      broker = try Broker(configuration)
-      address = "\(try broker.start()[0])"
-      client = try await Self.connect(to: address)
-    }
-
-    /// Another client of it.
-    func connect() async throws -> Client { try await Self.connect(to: address) }
-
-    private static func connect(to address: String) async throws -> Client {
-      var options = ClientOptions()
-      options.keepalive = .zero
-      options.connectTimeout = .seconds(600)
-      return try await Client.connect(to: address, options: options)
-    }
-
-    deinit {
-      broker.stop()
-    }
-
-    func publish(_ count: Int, to topic: String) async throws {
-      let subject = client.subject(topic)
-      for number in 0..<count { try await subject.enqueue(Message("\(number)")) }
-      try await subject.flush()
-    }
-
-    /// Everything that was noted for the loop before has been done, and the broker has read what came of it.
-    func settle() async throws {
-      _ = try await client.ping()
-    }
-  }
-
   /// Counts, and lets a test look on from other threads.
   private final class Counter: Subscriber, Sendable {
     typealias Input = TopicRecord
@@ -102,7 +56,7 @@ import Testing
   }
 
   @Test func requestsFromSeveralThreadsAddUp() async throws {
-    let setting = try await Setting()
+    let setting = try await LoopbackSetting()
     try await setting.publish(5_000, to: "t")
     let counter = Counter()
     setting.client.topic("t").subscribe(counter)
@@ -120,7 +74,7 @@ import Testing
   }
 
   @Test func afterCancelOnAnotherThreadNothingMoreIsHeard() async throws {
-    let setting = try await Setting()
+    let setting = try await LoopbackSetting()
     try await setting.publish(20_000, to: "t")
     for round in 0..<20 {
       let counter = Counter(perValue: .max(1))
@@ -140,7 +94,7 @@ import Testing
   }
 
   @Test func eachThreadsMessagesKeepTheirOrder() async throws {
-    let setting = try await Setting()
+    let setting = try await LoopbackSetting()
     let subject = setting.client.subject("t")
     let threads = 4
     let each = 5_000
@@ -164,7 +118,7 @@ import Testing
   }
 
   @Test func closingWhileEverythingRuns() async throws {
-    let setting = try await Setting()
+    let setting = try await LoopbackSetting()
     try await setting.publish(1_000, to: "t")
     for _ in 0..<10 {
       let client = try await setting.connect()
@@ -202,7 +156,7 @@ import Testing
   // MARK: Waiting
 
   @Test func whoeverWaitsCanBeCancelled() async throws {
-    let setting = try await Setting()
+    let setting = try await LoopbackSetting()
     let subject = setting.client.subject("not a name", buffer: .init(records: 1))
     do {
       try await subject.publish("a")
@@ -260,7 +214,7 @@ import Testing
   }
 
   @Test func asyncSequencesEndWithTheTopic() async throws {
-    let setting = try await Setting()
+    let setting = try await LoopbackSetting()
     let subject = setting.client.subject("t")
     try await subject.publish("a")
     try await subject.publish("b")

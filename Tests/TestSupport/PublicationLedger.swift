@@ -42,7 +42,7 @@ public struct PublicationLedger {
       bytesGranted = demand.bytesThrough
     case .connected, .disconnected:
       let now = frame.type == .connected
-      try require(isConnected != now && (now || isConnected != nil), "\(frame) after \(isConnected as Any)")
+      try require(isConnected != now, "\(frame) after \(isConnected as Any)")
       isConnected = now
     case .ack:
       let ack = try frame.decode(Ack.self)

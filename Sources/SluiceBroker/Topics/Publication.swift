@@ -18,9 +18,9 @@ final class Publication {
   /// Its place in the tap's list.
   var index = 0
 
-  /// Whether it is told of the topic's connection, and what it was told last.
+  /// Whether it is told of the topic's connection, and what it was told last; nil before the first time.
   let isSource: Bool
-  var toldConnected = false
+  var toldConnected: Bool?
 
   /// Records of this producer in the log, and the offset of the last that was appended on this publication.
   private(set) var appended: UInt64

@@ -224,7 +224,7 @@ final class ClientCore: @unchecked Sendable {
       unpark(&publication.parking)
       publication.end(.failure(.closedHere))
     case .request(let request): park(request)
-    case .close: break
+    case .becomeSource, .close: break
     }
   }
 
@@ -236,7 +236,8 @@ final class ClientCore: @unchecked Sendable {
       bridge.demandNoted()
       bridge.drain()
     case .cancel(let bridge): bridge.forget()
-    case .openPublication(let publication), .advance(let publication): publication.end(.failure(error))
+    case .openPublication(let publication), .advance(let publication), .becomeSource(let publication):
+      publication.end(.failure(error))
     case .request(let request): request.complete(.failure(error), loop)
     case .close: break
     }

@@ -58,6 +58,8 @@ extension Connection {
       if case .publication(let publication) = handle(stream), publication.acknowledged(frame) {
         noteDue(publication)
       }
+    case .connection(let stream, let isConnected):
+      if case .publication(let publication) = handle(stream) { publication.connected(isConnected) }
     case .completed(let stream):
       if case .publication(let publication) = takeHandle(stream) { publication.completed() }
 
@@ -131,6 +133,7 @@ extension Connection {
       bridge.forget()
     case .openPublication(let publication): open(publication)
     case .advance(let publication): noteDue(publication)
+    case .becomeSource(let publication): reopen(publication)
     case .request(let request): perform(request)
     case .close(let error): core.close(error)
     }
@@ -198,12 +201,22 @@ extension Connection {
     if isLeaving { return core.park(publication) }
     if let error = refusal(publication.topic) { return publication.end(.failure(error)) }
     let frame = publication.opening()
-    guard let stream = session.openPublication(from: frame.firstSequence) else {
+    guard let stream = session.openPublication(from: frame.firstSequence, isSource: frame.isSource) else {
       return publication.end(.failure(tooManyStreams))
     }
     setHandle(stream, .publication(publication))
     publication.opened(on: stream)
     send(frame, stream: stream)
+  }
+
+  /// A publication has become a source: opens it once more unless the broker knows. What isn't acknowledged is sent again, and
+  /// taken once.
+  private func reopen(_ publication: Publication) {
+    guard publication.stream != 0, publication.isSource, !isLeaving else { return }
+    guard !publication.isOpenedAsSource else { return publication.tellSources() }
+    cancel(publication.stream)
+    publication.interrupted()
+    open(publication)
   }
 
   private func perform(_ request: Request) {

@@ -14,6 +14,8 @@ enum Command {
   case openPublication(Publication)
   /// There is something new to send, or to do at its end.
   case advance(Publication)
+  /// Something is attached to it that wants to know whether the topic is connected.
+  case becomeSource(Publication)
 
   // The client
   case request(Request)

@@ -13,6 +13,7 @@ extension Publication {
     stream = 0
     isOpen = false
     isCompletionSent = false
+    isTopicConnected = nil
   }
 
   /// Asks the upstreams for what they may send: what is granted and not yet used, as far as there is room for it.
@@ -107,7 +108,7 @@ extension Publication {
   func end(_ ending: Ending, isConfirmed: Bool = false) {
     isOpen = false
     var calls: Calls = []
-    var cancelled: [any Subscription] = []
+    var cancelled: [any Cancellable] = []
     let last: Ending? = lock.locked {
       var last = ending
       switch phase {
@@ -120,7 +121,7 @@ extension Publication {
       let outcome = isConfirmed ? Self.outcome(.finished) : Self.outcome(ending)
       calls = queue.removeAll(outcome) + completions.map { ($0, outcome) }
       completions = []
-      cancelled = exchange(&upstreams, for: [])
+      cancelled = takeUpstreams()
       return last
     }
     guard let last else { return }

@@ -54,6 +54,7 @@ final class Publication: @unchecked Sendable {
   /// The loop knows that there is something to do, or will look anyway.
   @exclusivity(unchecked) var isScheduled = false
   @exclusivity(unchecked) var upstreams: [any Subscription] = []
+  @exclusivity(unchecked) var sources: [SourceAttachment] = []
   /// Requested from upstreams, and not come yet.
   @exclusivity(unchecked) var promised = 0
   @exclusivity(unchecked) var completions: [PublishQueue.Completion] = []
@@ -61,6 +62,9 @@ final class Publication: @unchecked Sendable {
   // On the loop only.
   var stream: UInt32 = 0
   var isOpen = false
+  /// Whether the broker tells, on this stream, if the topic is connected; and what it has told.
+  private(set) var isOpenedAsSource = false
+  var isTopicConnected: Bool?
   var isCompletionSent = false
   /// 0 before the first stream.
   private var producer: UInt64 = 0
@@ -88,9 +92,11 @@ final class Publication: @unchecked Sendable {
   /// The PUBLISH_OPEN that goes on where it is. On the loop only.
   func opening() -> PublishOpen {
     if producer == 0 { producer = chosenProducer ?? core.makeProducer() }
+    let firstSequence: UInt64
+    (firstSequence, isOpenedAsSource) = lock.locked { (queue.firstSequence, !sources.isEmpty) }
     return PublishOpen(
-      topic: topic, acknowledgement: acknowledgement, producer: producer,
-      firstSequence: lock.locked { queue.firstSequence })
+      topic: topic, acknowledgement: acknowledgement, isSource: isOpenedAsSource, producer: producer,
+      firstSequence: firstSequence)
   }
 
   /// The broker expects that record next. On the loop only.
@@ -107,10 +113,14 @@ final class Publication: @unchecked Sendable {
   // MARK: - Records in, from any thread
 
   /// Accepts a message, or does what ``whenFull`` says.
-  func send(_ message: Message) {
+  ///
+  /// - Parameter isOwed: upstream was asked for it, and there was room for it then.
+  func send(_ message: Message, isOwed: Bool = false) {
     let length: Int
     do { length = try message.bodyLength() } catch { return giveUp(error) }
-    if send(length, { message.append(to: &$0) }), hasListeners.load(ordering: .relaxed) { echo.send(message) }
+    if send(length, isOwed: isOwed, { message.append(to: &$0) }), hasListeners.load(ordering: .relaxed) {
+      echo.send(message)
+    }
   }
 
   func send(copying payload: UnsafeRawBufferPointer) {
@@ -120,7 +130,7 @@ final class Publication: @unchecked Sendable {
 
   /// Returns true when the record was accepted.
   @inline(__always)
-  private func send(_ length: Int, _ append: (inout [UInt8]) -> Void) -> Bool {
+  private func send(_ length: Int, isOwed: Bool = false, _ append: (inout [UInt8]) -> Void) -> Bool {
     if length > maximumRecord {
       giveUp(tooLarge(length))
       return false
@@ -133,7 +143,7 @@ final class Publication: @unchecked Sendable {
       // What upstream was promised is taken in any case: there was room for it when it was asked for.
       if promised > 0 {
         promised -= 1
-      } else if queue.isFull {
+      } else if !isOwed, queue.isFull {
         switch whenFull {
         case .fail:
           error = bufferFull
@@ -230,12 +240,12 @@ final class Publication: @unchecked Sendable {
   /// Ends the topic after what was accepted; tells `completion` when that is confirmed.
   func complete(_ ending: Ending, _ completion: PublishQueue.Completion?) {
     var calls: Calls = []
-    var cancelled: [any Subscription] = []
+    var cancelled: [any Cancellable] = []
     let mustWake = lock.locked {
       switch phase {
       case .active:
         phase = .completing(ending)
-        cancelled = exchange(&upstreams, for: [])
+        cancelled = takeUpstreams()
         if let completion { completions.append(completion) }
         return schedule()
       case .completing:
@@ -254,11 +264,11 @@ final class Publication: @unchecked Sendable {
 
   /// Gives the publication up; what was accepted is still sent. The topic goes on.
   func giveUp(_ error: ClientError) {
-    var cancelled: [any Subscription] = []
+    var cancelled: [any Cancellable] = []
     let mustWake = lock.locked {
       guard case .active = phase else { return false }
       phase = .releasing(error)
-      cancelled = exchange(&upstreams, for: [])
+      cancelled = takeUpstreams()
       return schedule()
     }
     if mustWake { core.post(.advance(self)) }

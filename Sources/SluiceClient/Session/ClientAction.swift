@@ -25,6 +25,8 @@ enum ClientAction {
   /// More may be published.
   case granted(stream: UInt32)
   case acknowledged(stream: UInt32, Ack)
+  /// Whether the topic of a source is connected, said whenever that changes and at first.
+  case connection(stream: UInt32, isConnected: Bool)
   /// The end of the topic that this publication asked for is in the log.
   case completed(stream: UInt32)
 

@@ -4,10 +4,12 @@ import SluiceWire
 extension ClientSession {
   /// Opens a publication. Nothing is granted to it yet.
   ///
-  /// - Parameter first: the sequence of its first record.
+  /// - Parameters:
+  ///   - first: the sequence of its first record.
+  ///   - isSource: whether it asked to be told of the topic's connection.
   /// - Returns: the stream's number; nil when the broker takes no more streams.
-  mutating func openPublication(from first: UInt64 = 0) -> UInt32? {
-    open(.publication(Outbound(firstSequence: first)))
+  mutating func openPublication(from first: UInt64 = 0, isSource: Bool = false) -> UInt32? {
+    open(.publication(Outbound(firstSequence: first, isSource: isSource)))
   }
 
   /// How many records may be published now; ``Credit/unlimited`` when there is no limit.
@@ -92,6 +94,21 @@ extension ClientSession {
     outbound.acknowledged = frame.through
     self[stream] = .publication(outbound)
     return .acknowledged(stream: stream, frame)
+  }
+
+  /// CONNECTED, DISCONNECTED: in turn, and only to whom it may concern.
+  mutating func connection(_ stream: UInt32, isConnected: Bool) throws(WireError) -> ClientAction {
+    let type = isConnected ? FrameType.connected : .disconnected
+    guard var outbound = try publication(stream, type) else { return .none }
+    guard outbound.isSource else {
+      throw WireError(.unexpectedFrame, "\(type) came on stream \(stream), whose publication isn't a source")
+    }
+    guard outbound.isConnected != isConnected else {
+      throw WireError(.unexpectedFrame, "\(type) came twice in a row on stream \(stream)")
+    }
+    outbound.isConnected = isConnected
+    self[stream] = .publication(outbound)
+    return .connection(stream: stream, isConnected: isConnected)
   }
 
   private func publication(_ stream: UInt32, _ type: FrameType) throws(WireError) -> Outbound? {

@@ -49,6 +49,9 @@ struct ClientSession {
     var isOpen = false
     /// COMPLETE was sent.
     var isCompleting = false
+    /// It is told whether the topic is connected; and what it was told last.
+    var isSource = false
+    var isConnected: Bool?
   }
 
   private(set) var phase = Phase.handshake
@@ -79,6 +82,8 @@ struct ClientSession {
     case .publishOpened: return try publishOpened(stream, PublishOpened(body: body))
     case .demand: return try demand(stream, Demand(body: body))
     case .ack: return try ack(stream, Ack(body: body))
+    case .connected: return try connection(stream, isConnected: true)
+    case .disconnected: return try connection(stream, isConnected: false)
     case .complete: return try complete(stream, Complete(body: body))
     case .cancelled: return try cancelled(stream)
     case .error: return try error(stream, Fault(body: body))

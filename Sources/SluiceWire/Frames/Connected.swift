@@ -1,5 +1,5 @@
-/// CONNECTED: the topic of this publication is connected, so that its source may start. Only to a publication that is a source, once before each
-/// ``Disconnected``; right behind PUBLISH_OPENED when the topic is connected already.
+/// CONNECTED: the topic of this publication is connected, so that its source may start. Only to a publication that is a source, in turn with
+/// ``Disconnected``; one of the two comes right behind PUBLISH_OPENED.
 ///
 /// The body is empty. Demand comes by itself: a topic that isn't connected grants none.
 public struct Connected: Frame {
@@ -12,8 +12,8 @@ public struct Connected: Frame {
   public init(body reader: inout ByteReader) throws(WireError) {}
 }
 
-/// DISCONNECTED: the last subscriber has left, or somebody has disconnected the topic: its source should stop. What was granted
-/// before may still be published.
+/// DISCONNECTED: the topic isn't connected yet; or the last subscriber has left, or somebody has disconnected it, and its source should stop.
+/// What was granted before may still be published.
 ///
 /// The body is empty.
 public struct Disconnected: Frame {

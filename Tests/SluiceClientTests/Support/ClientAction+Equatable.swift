@@ -15,6 +15,7 @@ extension ClientAction: Equatable {
     case (.publicationOpened(let a, let b), .publicationOpened(let x, let y)): a == x && b == y
     case (.granted(let a), .granted(let x)): a == x
     case (.acknowledged(let a, let b), .acknowledged(let x, let y)): a == x && b == y
+    case (.connection(let a, let b), .connection(let x, let y)): a == x && b == y
     case (.completed(let a), .completed(let x)): a == x
     case (.ended(let a, let b), .ended(let x, let y)): a == x && b == y
     case (.refused(let a, let b), .refused(let x, let y)): a == x && b == y

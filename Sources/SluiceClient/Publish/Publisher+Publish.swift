@@ -1,0 +1,62 @@
+import ReactiveCore
+
+/// When a publisher that feeds a topic is subscribed to.
+public enum PublishCondition: Hashable, Sendable {
+  /// While the topic is connected, as its setting `connect` says: afresh whenever it is connected, and cancelled when it no longer is.
+  case connected
+  /// At once, and until it ends.
+  case always
+}
+
+extension Publisher where Output == Message {
+  /// Publishes this publisher's values to a topic while somebody wants them.
+  ///
+  /// With a topic whose setting `connect` is `auto(1)`, this is `share()` across processes: the publisher is subscribed to when the
+  /// topic's first subscriber arrives, wherever that is, feeds all of them, and is cancelled after the last has left.
+  ///
+  /// ```swift
+  /// let publication = sensor.readings
+  ///   .map { Message("\($0)") }
+  ///   .publish(to: client.subject("readings"), when: .connected)
+  /// ```
+  ///
+  /// - Demand: it is asked for what the broker grants and not for more, see ``TopicSubject``.
+  /// - Its end ends the topic, for all its producers and subscribers: `.finished` or a failure, which becomes one of the topic's.
+  /// - A lost connection is no reason to cancel it: it isn't asked for more meanwhile. It is cancelled when the next connection
+  ///   tells that the topic isn't connected any more.
+  /// - Threads: it is subscribed to, asked and cancelled on the client's loop, with ``PublishCondition/always`` subscribed to here and now.
+  ///   Its values may come from any thread.
+  /// - Several sources of a topic, in one process or in many, don't know of each other: each is subscribed to.
+  ///
+  /// - Returns: what keeps it. Cancelling, from any thread, or releasing it cancels this publisher and lets go of the subject,
+  ///   which gives up the publication unless somebody else holds the subject. The topic goes on.
+  public func publish(to subject: TopicSubject, when condition: PublishCondition) -> AnyCancellable {
+    let publication = subject.publication
+    let attachment = SourceAttachment(publication) { subscriber in
+      mapError { ($0 as? ClientError) ?? .topicFailure("\($0)") }.subscribe(subscriber)
+    }
+    switch condition {
+    case .connected: if !publication.add(attachment) { attachment.cancel() }
+    case .always: attachment.connected(true)
+    }
+    return AnyCancellable {
+      attachment.cancel()
+      withExtendedLifetime(subject) {}
+    }
+  }
+
+  /// Publishes this publisher's values to a topic while somebody wants them: ``Publisher/publish(to:when:)`` with a subject of its own.
+  public func publish(to client: Client, topic: String, when condition: PublishCondition) -> AnyCancellable {
+    publish(to: client.subject(topic), when: condition)
+  }
+}
+
+extension Publisher {
+  /// Publishes what an encoder makes of this publisher's values: see ``Publisher/publish(to:when:)``. A value that can't be encoded
+  /// ends the topic with a failure.
+  public func publish<Coder: TopLevelEncoder>(
+    to subject: TopicSubject, when condition: PublishCondition, encoder: Coder
+  ) -> AnyCancellable where Output: Encodable, Coder.Output == [UInt8] {
+    tryMap { try Message(encoding: $0, encoder: encoder) }.publish(to: subject, when: condition)
+  }
+}
