@@ -5,6 +5,7 @@ struct ReadyQueue<Element> {
 
   var isEmpty: Bool { head == elements.count }
   var count: Int { elements.count - head }
+  var first: Element? { head < elements.count ? elements[head] : nil }
 
   mutating func append(_ element: Element) {
     // What was taken is dropped before the array would grow for it.
@@ -32,3 +33,5 @@ struct ReadyQueue<Element> {
     elements.removeAll(where: isGone)
   }
 }
+
+extension ReadyQueue: Sendable where Element: Sendable {}

@@ -1,0 +1,125 @@
+import SluiceIO
+
+/// The records of a group that were looked at and aren't done with: each found by its offset, all of them in the order of offsets, and those
+/// that are with members also in the order of their deadlines.
+///
+/// One array with links, so that a record costs an entry while it is under way and nothing before and after.
+struct GroupEntries: Sendable {
+  enum Place: UInt8 {
+    /// With a member.
+    case out
+    /// To be given out before any record that nobody has seen.
+    case due
+    /// Behind another record with its key.
+    case parked
+    /// On its way to the dead letters.
+    case dying
+    /// Parked when its memory was dropped; goes with the record before it.
+    case lost
+  }
+
+  struct Entry {
+    var offset: UInt64
+    var place: Place
+    var reason = GroupState.Reason.refused
+    /// Whom it was given to last.
+    var member: Int32 = -1
+    /// How many times it was given out.
+    var deliveries: UInt32 = 0
+    var deadline = MonotonicTime(nanoseconds: 0)
+    /// What its key comes to; nil for one that waits for no other.
+    var key: UInt64?
+    /// The next one with this key.
+    var nextOfKey: Int32 = -1
+    fileprivate var before: Int32 = -1
+    fileprivate var after: Int32 = -1
+    fileprivate var earlier: Int32 = -1
+    fileprivate var later: Int32 = -1
+
+    init(offset: UInt64, place: Place) {
+      self.offset = offset
+      self.place = place
+    }
+  }
+
+  private var entries: [Entry] = []
+  private var free: [Int32] = []
+  private var slots: [UInt64: Int32] = [:]
+  private var first: Int32 = -1
+  private var last: Int32 = -1
+  private var earliest: Int32 = -1
+  private var latest: Int32 = -1
+  /// How many are with members.
+  private(set) var out = 0
+
+  var count: Int { slots.count }
+  var isEmpty: Bool { slots.isEmpty }
+
+  /// The lowest of all, and of those that are with members the one whose deadline comes first.
+  var firstSlot: Int32? { first < 0 ? nil : first }
+  var earliestSlot: Int32? { earliest < 0 ? nil : earliest }
+
+  subscript(slot: Int32) -> Entry {
+    get { entries[Int(slot)] }
+    _modify { yield &entries[Int(slot)] }
+  }
+
+  func slot(of offset: UInt64) -> Int32? { slots[offset] }
+
+  /// The next in the order of offsets.
+  func slot(after slot: Int32) -> Int32? {
+    let after = entries[Int(slot)].after
+    return after < 0 ? nil : after
+  }
+
+  /// Adds a record whose offset is above all others.
+  mutating func append(_ entry: Entry) -> Int32 {
+    let slot: Int32
+    if let reused = free.popLast() {
+      slot = reused
+      entries[Int(slot)] = entry
+    } else {
+      slot = Int32(entries.count)
+      entries.append(entry)
+    }
+    slots[entry.offset] = slot
+    entries[Int(slot)].before = last
+    if last >= 0 { entries[Int(last)].after = slot } else { first = slot }
+    last = slot
+    return slot
+  }
+
+  /// Forgets a record that isn't with a member.
+  mutating func remove(_ slot: Int32) {
+    let entry = entries[Int(slot)]
+    if entry.before >= 0 { entries[Int(entry.before)].after = entry.after } else { first = entry.after }
+    if entry.after >= 0 { entries[Int(entry.after)].before = entry.before } else { last = entry.before }
+    slots[entry.offset] = nil
+    free.append(slot)
+    // A burst's memory isn't kept for ever.
+    if slots.isEmpty {
+      if entries.count > 4096 { self = GroupEntries() }
+    }
+  }
+
+  /// It goes to a member, whose deadline is the last of all.
+  mutating func handOut(_ slot: Int32, to member: Int32, until deadline: MonotonicTime) {
+    entries[Int(slot)].place = .out
+    entries[Int(slot)].member = member
+    entries[Int(slot)].deadline = max(deadline, latest < 0 ? deadline : entries[Int(latest)].deadline)
+    entries[Int(slot)].earlier = latest
+    entries[Int(slot)].later = -1
+    if latest >= 0 { entries[Int(latest)].later = slot } else { earliest = slot }
+    latest = slot
+    out += 1
+  }
+
+  /// It isn't with a member any more.
+  mutating func takeBack(_ slot: Int32, as place: Place) {
+    let entry = entries[Int(slot)]
+    entries[Int(slot)].place = place
+    if entry.earlier >= 0 { entries[Int(entry.earlier)].later = entry.later } else { earliest = entry.later }
+    if entry.later >= 0 { entries[Int(entry.later)].earlier = entry.earlier } else { latest = entry.earlier }
+    out -= 1
+  }
+}
