@@ -20,7 +20,7 @@ public struct LogCursor: Hashable, Sendable {
 
 extension LogCursor {
   /// Ahead of a record in a segment yet to be found.
-  init(unplacedAt offset: UInt64) {
+  public init(unplacedAt offset: UInt64) {
     self.init(nextOffset: offset, pendingTimeMark: nil, segmentBase: Self.noSegment, position: 0)
   }
 

@@ -12,6 +12,8 @@ struct SessionProbe {
     case welcome(client: String)
     case subscribe(stream: UInt32, topic: String)
     case subscribePattern(stream: UInt32, pattern: String, positions: Int, grantedThrough: UInt64)
+    case join(stream: UInt32, group: String)
+    case settle(stream: UInt32, Settle)
     case openPublication(stream: UInt32, topic: String)
     case complete(stream: UInt32, Complete.Ending)
     case cancel(stream: UInt32)
@@ -108,6 +110,8 @@ extension SessionProbe.Outcome {
         .subscribePattern(
           stream: stream, pattern: frame.pattern, positions: frame.positions.count,
           grantedThrough: frame.grantedThrough)
+      case .join(let stream, let frame): .join(stream: stream, group: frame.group)
+      case .settle(let stream, let frame): .settle(stream: stream, frame)
       case .openPublication(let stream, let frame): .openPublication(stream: stream, topic: frame.topic)
       case .complete(let stream, let ending): .complete(stream: stream, ending)
       case .cancel(let stream): .cancel(stream: stream)

@@ -84,6 +84,12 @@ public struct BrokerLimits: Sendable {
 
   /// After which time without anybody attached a topic with ``TopicSettings/autoDelete`` is deleted. Default: 10 s.
   public var autoDeleteTime: Duration = .seconds(10)
+  /// Durable cursors and groups that a topic has at a time, together. Default: 1,000.
+  public var cursors = 1_000
+
+  /// Records that a group with explicit acknowledgement may have under way at a time: with its members, waiting to be given out again,
+  /// or behind another one with their key. What comes after them waits in the topic. Default: 65,536.
+  public var groupRecords = 65_536
 
   /// The silence after which a peer is given up, in milliseconds; 0 for never; a client may ask for less. Default: 30 s.
   public var keepalive: UInt32 = 30_000
@@ -149,6 +155,10 @@ extension BrokerConfiguration {
     try check(limits.producers >= 1, "limits.producers: must be at least 1")
     try check(limits.producerMemory >= .zero, "limits.producerMemory: must not be negative")
     try check(limits.autoDeleteTime >= .zero, "limits.autoDeleteTime: must not be negative")
+    try check(limits.cursors >= 1, "limits.cursors: must be at least 1")
+    try check(
+      (1...(1 << 24)).contains(limits.groupRecords),
+      "limits.groupRecords: \(limits.groupRecords) isn't in 1...16777216")
     try check(limits.gather >= 4096, "limits.gather: must be at least 4096 bytes")
     try check(limits.answers >= 4096, "limits.answers: must be at least 4096 bytes")
   }

@@ -19,6 +19,9 @@ extension Connection {
       attempt(stream) { () throws(WireError) in try subscribe(stream, frame) }
     case .subscribePattern(let stream, let frame):
       attempt(stream) { () throws(WireError) in try subscribePattern(stream, frame) }
+    case .join(let stream, let frame):
+      attempt(stream) { () throws(WireError) in try join(stream, frame) }
+    case .settle(let stream, let frame): settle(stream, frame)
     case .openPublication(let stream, let frame):
       attempt(stream) { () throws(WireError) in try openPublication(stream, frame) }
     case .complete(let stream, let ending): complete(stream, ending)
@@ -64,7 +67,7 @@ extension Connection {
   }
 
   /// Ends a stream with an error.
-  private func refuse(_ stream: UInt32, _ fault: Fault) {
+  func refuse(_ stream: UInt32, _ fault: Fault) {
     session.ended(stream)
     releaseStream(stream)
     send(fault, stream: stream)

@@ -13,6 +13,7 @@ final class Gather {
   private static let blockSize = 64 << 10
   /// What must be free for another round of a subscription: a marker, a DELIVER header with a time mark, an end.
   private static let roomForRound = 512
+  private static let smallBatch = 1024
   private static let inBlock: Int32 = -1
 
   private let vectors = UnsafeMutablePointer<iovec>.allocate(capacity: maximumVectors)
@@ -22,6 +23,8 @@ final class Gather {
   private var count = 0
   private let block = UnsafeMutableRawPointer.allocate(byteCount: blockSize, alignment: 16)
   private var blockUsed = 0
+  /// Whether there are records among what lies in the block.
+  private var hasCopies = false
   /// What was gathered since the last write.
   private(set) var bytes = 0
 
@@ -75,6 +78,23 @@ final class Gather {
     push(.segment(slice.segment, slice.bytes))
   }
 
+  /// The same for what may be single records, which are copied: that costs less than a vector for each.
+  func appendSmall(_ slice: LogSlice, mark: Int64?, stream: UInt32) {
+    let length = slice.bytes.count
+    guard length <= Self.smallBatch, blockUsed + Self.roomForRound + length <= Self.blockSize else {
+      return append(slice, mark: mark, stream: stream)
+    }
+    let header = block + blockUsed
+    let markLength = mark == nil ? 0 : RecordLayout.timeMarkSize
+    DeliverHeader(firstOffset: slice.firstOffset, count: UInt32(slice.count))
+      .write(at: header, stream: stream, batchLength: markLength + length)
+    let records = header + FrameHeader.size + DeliverHeader.size
+    if let mark { RecordLayout.writeTimeMark(mark, at: records) }
+    (records + markLength).copyMemory(from: slice.bytes.baseAddress.unsafelyUnwrapped, byteCount: length)
+    pushBlock(FrameHeader.size + DeliverHeader.size + markLength + length)
+    hasCopies = true
+  }
+
   /// Writes what was gathered to `stream`, and empties the gather.
   ///
   /// - Returns: what the transport didn't take, which must be written before anything else; or the failure.
@@ -82,6 +102,7 @@ final class Gather {
     defer {
       count = 0
       blockUsed = 0
+      hasCopies = false
       bytes = 0
       held.removeAll(keepingCapacity: true)
     }
@@ -128,7 +149,7 @@ final class Gather {
   }
 
   private func rest(from written: Int) -> PendingOutput {
-    var pending = PendingOutput()
+    var pending = PendingOutput(carriesRecords: hasCopies)
     var skip = written
     for index in 0..<count {
       let length = vectors[index].iov_len

@@ -54,7 +54,11 @@ struct PendingOutput {
   private var chunks: [HeldBytes] = []
 
   /// Whether there were parts of the log among what was left over, and not just answers.
-  private(set) var carriesRecords = false
+  private(set) var carriesRecords: Bool
+
+  init(carriesRecords: Bool = false) {
+    self.carriesRecords = carriesRecords
+  }
 
   var isEmpty: Bool { chunks.isEmpty }
 

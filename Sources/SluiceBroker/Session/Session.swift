@@ -63,6 +63,15 @@ struct Session {
     case .subscribePattern:
       return try subscribePattern(header.stream, body, rules)
     case .positions: return try positions(header.stream, Positions(body: body), rules)
+    case .joinGroup:
+      return try open(header.stream, rules) { stream throws(WireError) in
+        let frame = try JoinGroup(body: body)
+        return (.subscription(grantedThrough: frame.grantedThrough), .join(stream: stream, frame))
+      }
+    case .settle:
+      let frame = try Settle(body: body)
+      guard case .subscription = self[header.stream] else { return try misplaced(header.stream, .settle) }
+      return .settle(stream: header.stream, frame)
     case .publishOpen:
       return try open(header.stream, rules) { stream throws(WireError) in
         // What it is granted is the topic's affair.

@@ -16,6 +16,9 @@ enum SessionAction {
   indirect case welcome(ServerHandshake.Agreement)
   indirect case subscribe(stream: UInt32, Subscribe)
   indirect case subscribePattern(stream: UInt32, SubscribePattern)
+  indirect case join(stream: UInt32, JoinGroup)
+  /// A member says what became of records.
+  indirect case settle(stream: UInt32, Settle)
   indirect case openPublication(stream: UInt32, PublishOpen)
   /// End the topic of a publication, then answer CANCELLED.
   indirect case complete(stream: UInt32, Complete.Ending)

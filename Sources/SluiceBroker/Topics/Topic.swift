@@ -29,6 +29,8 @@ final class Topic: Sendable {
     var unusedSince: MonotonicTime?
     var isConnected: Bool
     var ledger = GrantLedger()
+    /// Those of the present life, by name.
+    var groups: [String: Group] = [:]
   }
 
   let name: String
@@ -136,6 +138,7 @@ final class Topic: Sendable {
     let (life, taps) = state.withLock { state in
       state.isDeleted = true
       state.life.delete()
+      state.groups = [:]
       return (state.life, state.taps)
     }
     life.log.removeAll()
@@ -159,6 +162,8 @@ final class Topic: Sendable {
   func startOver(_ state: inout State) {
     if state.life.condition == .open { state.life.supersede() }
     state.life = makeLife()
+    // Whose members are still at it go on with the life that is over.
+    state.groups = [:]
     state.aloneSince = state.life.log.head
   }
 
@@ -200,9 +205,11 @@ extension Topic.State {
     producer != 0 && endedBy == producer && !isDeleted
   }
 
-  /// Where the subscriptions of all loops stand.
+  /// Where the subscriptions of all loops, and the groups, stand.
   var readers: ReaderPositions {
-    taps.reduce(into: ReaderPositions()) { $0.merge($1.positions) }
+    var readers = taps.reduce(into: ReaderPositions()) { $0.merge($1.positions) }
+    for group in groups.values { readers.merge(group.positions) }
+    return readers
   }
 }
 

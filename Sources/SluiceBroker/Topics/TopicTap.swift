@@ -20,6 +20,10 @@ final class TopicTap: @unchecked Sendable {
   /// Those of them that have had everything and wait for the head to move, or the end.
   private var waiting: [Consumer] = []
   private(set) var publications: [Publication] = []
+  /// The groups of members on this loop, and how many these are.
+  private var groups: [(group: Group, members: Int)] = []
+  /// Members that their groups have called since the loop looked. From any thread.
+  private let calledMembers = Mutex<[GroupMember]>([])
   /// The newest segment that was read here, and the life that it is of: where those who follow the head find their records without a lock.
   private var newestSegment: Segment?
   private var newestLife: TopicLife?
@@ -56,6 +60,7 @@ final class TopicTap: @unchecked Sendable {
       subscription.woken()
     }
     waiting.removeAll(keepingCapacity: true)
+    if !groups.isEmpty { wakeGroups() }
   }
 
   /// Most wake-ups are about records alone, and those who publish needn't be asked.
@@ -127,6 +132,42 @@ final class TopicTap: @unchecked Sendable {
   func wait(_ subscription: Consumer) {
     subscription.place = .waiting(index: waiting.count)
     waiting.append(subscription)
+  }
+
+  // MARK: Groups
+
+  func add(_ member: GroupMember) {
+    if let index = groups.firstIndex(where: { $0.group === member.group }) {
+      groups[index].members += 1
+    } else {
+      groups.append((member.group, 1))
+    }
+    add(member as Consumer)
+  }
+
+  func remove(_ member: GroupMember) {
+    if let index = groups.firstIndex(where: { $0.group === member.group }) {
+      groups[index].members -= 1
+      if groups[index].members == 0 { groups.remove(at: index) }
+    }
+    calledMembers.withLock { $0.removeAll { $0 === member } }
+    remove(member as Consumer)
+  }
+
+  /// A member's group has something for it. From any thread.
+  func call(_ member: GroupMember) {
+    if loop.loop.isCurrent { return member.called() }
+    calledMembers.withLock { $0.append(member) }
+    wake()
+  }
+
+  private func wakeGroups() {
+    let called = calledMembers.withLock { called in
+      defer { called.removeAll(keepingCapacity: called.capacity <= 64) }
+      return called
+    }
+    for member in called { member.called() }
+    for (group, _) in groups { group.advanced(on: loop) }
   }
 
   // MARK: Publications

@@ -1,0 +1,51 @@
+import SluiceWire
+
+/// What the session's actions mean for groups.
+extension Connection {
+  func join(_ stream: UInt32, _ frame: JoinGroup) throws(WireError) {
+    try frame.validate()
+    let topic = try context.core.registry.use(frame.topic)
+    let tap = topic.tap(on: context)
+    if topic.isPaced { tap.protectEverything() }
+    let (_, buffered) = topic.attachSubscription()
+    do {
+      let (member, place) = try enter(stream, frame, topic, tap, buffered)
+      tap.add(member)
+      setHandle(stream, .subscription(member))
+      send(
+        Subscribed(
+          epoch: member.group.life.epoch, nextOffset: place.next, liveOffset: place.live, gaps: true),
+        stream: stream)
+      send(Live(nextOffset: place.next), stream: stream)
+      makeReady(member)
+    } catch {
+      tap.withdraw()
+      throw error
+    }
+    // It may have been deleted between the look and the entry in its list.
+    if topic.isDeleted { topic.announce(to: [tap]) }
+  }
+
+  /// A member of the group, which is made if there is none.
+  private func enter(
+    _ stream: UInt32, _ frame: JoinGroup, _ topic: Topic, _ tap: TopicTap, _ buffered: UInt64?
+  ) throws(WireError) -> (member: GroupMember, place: (next: UInt64, live: UInt64)) {
+    while true {
+      let group = try topic.group(
+        for: frame, buffered: buffered, limits: context.core.configuration.limits, on: context)
+      let member = GroupMember(
+        stream: stream, tap: tap, group: group, connection: self, granted: frame.grantedThrough)
+      // A group that was deleted or put elsewhere between the two is looked up again.
+      if let place = group.join(member) { return (member, place) }
+    }
+  }
+
+  func settle(_ stream: UInt32, _ frame: Settle) {
+    guard case .subscription(let consumer) = handle(stream), let member = consumer as? GroupMember else {
+      return refuse(
+        stream,
+        Fault(code: .unsupported, message: "SETTLE is for members of a group; this subscription isn't one"))
+    }
+    member.group.settle(frame, on: context)
+  }
+}

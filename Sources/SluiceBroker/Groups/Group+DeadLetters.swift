@@ -1,0 +1,108 @@
+import SluiceIO
+import SluiceLog
+import SluiceWire
+import Synchronization
+
+/// Records that nobody got done go to another topic, with what happened to them in headers.
+extension Group {
+  private enum Attempt {
+    case kept
+    /// The record's memory was dropped meanwhile.
+    case gone
+    /// The dead letters' topic has ended, or can't be made.
+    case refused
+  }
+
+  /// Appends what is on its way to the dead letters. When they aren't taken it tries again, less and less often; until then the records
+  /// are neither done with nor given out. On `loop`, without the lock.
+  func bury(on loop: LoopContext) {
+    while let record = nextToBury() {
+      switch attempt(record, on: loop) {
+      case .kept: step(on: loop) { core in core.state.buried(record.offset, isKept: true) }
+      case .gone: step(on: loop) { core in core.state.buried(record.offset, isKept: false) }
+      case .refused: return tryLater(on: loop)
+      }
+    }
+  }
+
+  private func nextToBury() -> (offset: UInt64, deliveries: UInt32, reason: GroupState.Reason)? {
+    core.withLock { core in
+      guard core.fault == nil, let next = core.state.nextDying() else {
+        core.burial = Burial()
+        return nil
+      }
+      return next
+    }
+  }
+
+  private func tryLater(on loop: LoopContext) {
+    let delay = core.withLock { core in
+      defer { core.burial.delay = min(core.burial.delay * 2, Burial.longestDelay) }
+      return core.burial.delay
+    }
+    _ = loop.loop.schedule(after: delay) { [weak self] in self?.bury(on: loop) }
+  }
+
+  private func attempt(
+    _ record: (offset: UInt64, deliveries: UInt32, reason: GroupState.Reason), on loop: LoopContext
+  ) -> Attempt {
+    // A broker that stops appends nothing any more.
+    guard loop.core.stage.load(ordering: .acquiring) == .serving else { return .refused }
+    var cursor = LogCursor(unplacedAt: record.offset)
+    guard case .slice(let slice) = life.log.next(&cursor, records: 1, bytes: 1),
+      let batch = letter(
+        slice.bytes, offset: record.offset, deliveries: record.deliveries, reason: record.reason,
+        longest: loop.core.configuration.limits.record)
+    else { return .gone }
+    guard let deadLetters = try? loop.core.registry.use(settings.deadLetters) else { return .refused }
+    let result = batch.bytes.withUnsafeBytes { bytes in
+      deadLetters.append(
+        bytes, count: batch.count, at: loop.loop.wallClock, in: deadLetters.life,
+        using: GrantLedger.Allowance())
+    }
+    if case .refused = result { return .refused }
+    return .kept
+  }
+
+  /// The record in `items` with headers that say what became of it; as it is if it would be too long with them.
+  private func letter(
+    _ items: UnsafeRawBufferPointer, offset: UInt64, deliveries: UInt32, reason: GroupState.Reason,
+    longest: Int
+  ) -> BatchBuilder? {
+    var iterator = BatchIterator(items, time: 0)
+    guard let record = try? iterator.next() else { return nil }
+    let attributes = record.isAttributed ? try? RecordAttributes(record.body) : nil
+    let payload = attributes?.payload ?? record.body
+    var headers: [(name: [UInt8], value: [UInt8])] = []
+    attributes?.forEachHeader { name, value in headers.append((Array(name), Array(value))) }
+    let plain = headers
+    for (name, value) in [
+      ("sluice-dead-topic", topic.name), ("sluice-dead-group", self.name),
+      ("sluice-dead-offset", String(offset)), ("sluice-dead-deliveries", String(deliveries)),
+      ("sluice-dead-reason", reason.text),
+    ] {
+      headers.append((Array(name.utf8), Array(value.utf8)))
+    }
+    let length = try? BatchBuilder.bodyLength(
+      key: attributes?.key?.count, headers: headers, payload: payload.count)
+    let fits = length.map { $0 <= longest } ?? false
+    var batch = BatchBuilder()
+    do {
+      try batch.append(key: attributes?.key, headers: fits ? headers : plain, payload: payload)
+    } catch {
+      return nil
+    }
+    return batch
+  }
+}
+
+extension GroupState.Reason {
+  fileprivate var text: String {
+    switch self {
+    case .refused: "refused"
+    case .rejected: "rejected"
+    case .deadline: "deadline"
+    case .memberLeft: "member-left"
+    }
+  }
+}

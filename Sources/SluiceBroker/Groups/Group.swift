@@ -1,0 +1,280 @@
+import SluiceIO
+import SluiceLog
+import SluiceWire
+import Synchronization
+
+/// A topic's records shared out among the members of a group, which may be on several loops, or none at the moment.
+///
+/// The shell around ``GroupState``, under one short lock: what it assigns is put into its member's inbox, and the member is called; the
+/// records themselves are read from the log on the member's loop. Nobody is called, and no other lock but the log's taken, under the lock.
+///
+/// It lives in its topic for as long as that life of the topic, with members or without.
+final class Group: Sendable {
+  /// So many records may wait for a member whose connection doesn't take them: few, since others could have had them.
+  static let window: UInt64 = 256
+  /// So many records are looked at in one go, at the most.
+  private static let lookedAt = 1024
+
+  let name: String
+  let settings: JoinGroup.Settings
+  unowned let topic: Topic
+  let life: TopicLife
+  let core: Mutex<Core>
+  /// Where the group stands, for flow control.
+  private let reported = Mutex(ReaderPositions())
+  /// The head that was seen last, with the lock held.
+  private let seenHead = Atomic<UInt64>(0)
+
+  /// - Parameters:
+  ///   - start: where it begins.
+  ///   - limit: the most records that may be under way at a time.
+  init(
+    name: String, settings: JoinGroup.Settings, topic: Topic, life: TopicLife, from start: UInt64,
+    limit: Int, now: MonotonicTime
+  ) {
+    self.name = name
+    self.settings = settings
+    self.topic = topic
+    self.life = life
+    core = Mutex(Core(state: GroupState(settings.rules, from: start, limit: limit), idleSince: now))
+  }
+
+  // MARK: Members
+
+  /// A member comes; nothing is given to it before it asks. Returns where the group stands; nil when it takes nobody any more.
+  func join(_ member: GroupMember) -> (next: UInt64, live: UInt64)? {
+    let head = life.log.head
+    return core.withLock { core in
+      guard core.fault == nil else { return nil }
+      member.number = core.state.join()
+      while core.seats.count <= member.number { core.seats.append(nil) }
+      core.seats[member.number] = Seat(member: member)
+      core.members += 1
+      if core.members == 1 {
+        core.idleSince = nil
+        core.liveOffset = head
+        core.isLive = core.state.frontier >= head
+      }
+      return (core.state.frontier, max(head, core.state.frontier))
+    }
+  }
+
+  /// A member is gone, without what it has in hand still to be sent.
+  func leave(_ member: GroupMember, unsent: [GroupState.Assignment], on loop: LoopContext) {
+    step(on: loop) { core in
+      guard let seat = core.seats[member.number] else { return }
+      core.state.leave(member.number, unsent: unsent + seat.inbox)
+      core.seats[member.number] = nil
+      core.members -= 1
+      if core.members == 0 { core.idleSince = loop.loop.now }
+    }
+  }
+
+  /// What a member is told when it asks for more.
+  enum Answer {
+    /// What it is to send next.
+    case records([GroupState.Assignment])
+    /// So many records were gone before anybody got them. It must ask again.
+    case missed(UInt64, next: UInt64)
+    /// Nothing; it will be called.
+    case nothing
+    /// Nothing any more: the topic is over, and all of it done with.
+    case finished
+    case fault(Fault)
+  }
+
+  /// A member has sent what it had in hand, or as much as it could, and asks for more.
+  ///
+  /// - Parameters:
+  ///   - sent: how many records it has sent since it asked last.
+  ///   - inHand: what it still has to send. What it has lost meanwhile is taken out.
+  ///   - available: how many records it may be sent in all.
+  func exchange(
+    _ member: GroupMember, sent: UInt64, inHand: inout [GroupState.Assignment], available: UInt64
+  ) -> Answer {
+    let number = member.number
+    let rest = inHand
+    let (answer, held) = step(on: member.connection.context) { core in
+      guard core.seats[number] != nil else { return }
+      if sent > 0 {
+        core.state.sent(sent, by: number, next: (rest + core.seats[number]!.inbox).map(\.first).min())
+      }
+      let waiting = Self.records(in: rest) + Self.records(in: core.seats[number]!.inbox)
+      let free = available > waiting ? available - waiting : 0
+      core.seats[number]!.asked = free
+      core.state.setRoom(waiting < Self.window ? min(free, Self.window - waiting) : 0, of: number)
+    } then: { core -> (Answer, [GroupState.Assignment]) in
+      guard core.seats[number] != nil else { return (.nothing, []) }
+      if let fault = core.fault { return (.fault(fault), []) }
+      var rest = rest
+      if core.state.revocations != member.seenRevocations {
+        member.seenRevocations = core.state.revocations
+        rest = Self.held(rest, by: number, core.state)
+        core.seats[number]!.inbox = Self.held(core.seats[number]!.inbox, by: number, core.state)
+      }
+      if core.missed > 0 { return (.missed(core.takeMissed(), next: core.state.frontier), rest) }
+      let records = core.seats[number]!.inbox
+      core.seats[number]!.inbox = []
+      core.seats[number]!.isIdle = records.isEmpty
+      if !records.isEmpty { return (.records(records), rest) }
+      return (core.isFinished && rest.isEmpty ? .finished : .nothing, rest)
+    }
+    inHand = held
+    return answer
+  }
+
+  private static func records(in runs: [GroupState.Assignment]) -> UInt64 {
+    runs.reduce(0) { $0 + UInt64($1.count) }
+  }
+
+  /// What of these a member still has.
+  private static func held(
+    _ runs: [GroupState.Assignment], by member: Int, _ state: GroupState
+  ) -> [GroupState.Assignment] {
+    runs.flatMap { run in
+      (run.first..<run.first + UInt64(run.count)).compactMap { offset in
+        guard state.holds(member, offset, delivery: run.delivery) else { return nil }
+        return GroupState.Assignment(member: member, first: offset, count: 1, delivery: run.delivery)
+      }
+    }
+  }
+
+  // MARK: Events
+
+  /// The topic has more records, or is over.
+  func advanced(on loop: LoopContext) {
+    guard seenHead.load(ordering: .relaxed) != life.log.head || life.condition != .open else { return }
+    step(on: loop) { _ in }
+  }
+
+  func settle(_ frame: Settle, on loop: LoopContext) {
+    step(on: loop) { core in core.state.settle(frame, now: loop.loop.now) }
+  }
+
+  /// The topic has dropped records, some of which a member had in hand: these go with them.
+  ///
+  /// - Returns: how many records of those that nobody had been given are lost besides.
+  func lost(_ runs: [GroupState.Assignment], before oldest: UInt64, on loop: LoopContext) -> UInt64 {
+    var lost: UInt64 = 0
+    step(on: loop) { core in
+      for run in runs { core.state.lost(run) }
+      lost = core.state.lost(before: oldest)
+    }
+    return lost
+  }
+
+  /// Ends the group; every member is told.
+  func close(_ fault: Fault, on loop: LoopContext) {
+    step(on: loop) { core in
+      core.fault = fault
+      for number in core.seats.indices { core.call(number) }
+    }
+  }
+
+  private func timePassed(on loop: LoopContext) {
+    step(on: loop) { core in
+      core.isTimed = false
+      core.state.expire(now: loop.loop.now)
+    }
+  }
+
+  // MARK: A step
+
+  /// Takes an event in, gives out what that makes possible, has the caller look at the result, and does what follows. On `loop`.
+  private func step<Result>(
+    on loop: LoopContext, _ event: (inout Core) -> Void, then result: (inout Core) -> Result
+  ) -> Result {
+    let (result, todo) = core.withLock { core in
+      event(&core)
+      if core.fault == nil { distribute(&core, on: loop) }
+      let result = result(&core)
+      return (result, core.takeTodo(hasMoved: report(core)))
+    }
+    for member in todo.called { member.tap.call(member) }
+    if let deadline = todo.deadline {
+      _ = loop.loop.schedule(at: deadline) { [weak self] in self?.timePassed(on: loop) }
+    }
+    if todo.goesOn {
+      loop.loop.execute { [weak self] in
+        self?.step(on: loop) { core in core.isLooking = false }
+      }
+    }
+    if todo.hasMoved { topic.readersMoved() }
+    if todo.buries { bury(on: loop) }
+    return result
+  }
+
+  func step(on loop: LoopContext, _ event: (inout Core) -> Void) {
+    step(on: loop, event) { _ in }
+  }
+
+  /// Gives out what can be given out. With the lock held.
+  private func distribute(_ core: inout Core, on loop: LoopContext) {
+    // Before the head is read: when this says that the topic is over, the head that is read next is final.
+    let isOver = life.condition != .open
+    let head = life.log.head
+    seenHead.store(head, ordering: .relaxed)
+    core.state.distribute(before: head, now: loop.loop.now)
+    if core.state.rules.looksAtRecords { lookAtRecords(&core, before: head, on: loop) }
+    core.handOver()
+    if core.state.frontier >= core.liveOffset { core.isLive = true }
+    if isOver, !core.isFinished, core.state.isDone(through: head) {
+      core.isFinished = true
+      for number in core.seats.indices { core.call(number) }
+    }
+  }
+
+  /// Gives out records that must be looked at first. With the lock held.
+  private func lookAtRecords(_ core: inout Core, before head: UInt64, on loop: LoopContext) {
+    let log = life.log
+    var hint: Segment?
+    for _ in 0..<Self.lookedAt where core.state.mayPass(before: head) {
+      core.look.move(to: core.state.frontier, hint: hint)
+      switch log.next(&core.look, records: 1, bytes: 1, hint: hint) {
+      case .caughtUp: return
+      case .lagged: core.missed += core.state.lost(before: core.look.nextOffset)
+      case .slice(let slice):
+        hint = slice.segment
+        let (isWanted, key) = settings.look(at: slice.bytes)
+        if !isWanted {
+          core.state.pass()
+        } else if core.state.wantsRecord(before: head) {
+          core.state.offer(key: key, now: loop.loop.now)
+        } else {
+          return
+        }
+      }
+    }
+    // The rest is for another turn, so that nobody has to wait for long.
+    core.mustGoOn = core.state.mayPass(before: head)
+  }
+
+  // MARK: Flow
+
+  /// Whether a member with demand would get something.
+  var hasMore: Bool {
+    let head = life.log.head
+    return core.withLock { $0.state.hasMore(before: head) }
+  }
+
+  /// The first record that nobody was given yet, up to where members have asked, and whether the group has caught up.
+  var shownPositions: (next: UInt64, askedThrough: UInt64, isLive: Bool) {
+    core.withLock { core in
+      let asked = core.state.frontier.addingReportingOverflow(core.asked)
+      return (core.state.frontier, asked.overflow ? .max : asked.partialValue, core.isLive)
+    }
+  }
+
+  /// Where the group stands; nothing without members. From any thread.
+  var positions: ReaderPositions { reported.withLock { $0 } }
+
+  /// Returns whether that has changed. With the lock held.
+  private func report(_ core: Core) -> Bool {
+    guard topic.isPaced else { return false }
+    let positions = core.positions
+    return reported.withLock { reported in
+      defer { reported = positions }
+      return reported != positions
+    }
+  }
+}

@@ -1,0 +1,125 @@
+import SluiceIO
+import SluiceLog
+import SluiceWire
+
+extension Group {
+  struct Seat: Sendable {
+    var member: GroupMember
+    /// What it was given and hasn't taken up, in the order of giving.
+    var inbox: [GroupState.Assignment] = []
+    /// How many more records it has asked for than it was given.
+    var asked: UInt64 = 0
+    /// Whether it sleeps until it is called.
+    var isIdle = false
+  }
+
+  /// What a group's lock protects.
+  struct Core: Sendable {
+    var state: GroupState
+    /// By the members' numbers.
+    var seats: [Seat?] = []
+    var members = 0
+    /// Since when there has been no member; nil while there are.
+    var idleSince: MonotonicTime?
+    /// Where records are looked at, if they are.
+    var look: LogCursor
+    /// The head when the first of the members came: from there on, the group has caught up.
+    var liveOffset: UInt64 = 0
+    var isLive = false
+    /// Records that were gone before anybody got them, of which no member was told.
+    var missed: UInt64 = 0
+    /// Why there is nothing more to be had, if so.
+    var fault: Fault?
+    /// Set once everything of a topic that is over is done with.
+    var isFinished = false
+    /// Whether some loop wakes the group when the next deadline has passed.
+    var isTimed = false
+    /// Whether there is more to look at, and whether some loop goes on with it.
+    var mustGoOn = false
+    var isLooking = false
+    var burial = Burial()
+    /// Those that have to be called when the lock is free.
+    private var called: [GroupMember] = []
+
+    init(state: GroupState, idleSince: MonotonicTime) {
+      self.state = state
+      self.idleSince = idleSince
+      look = LogCursor(unplacedAt: state.frontier)
+    }
+  }
+
+  /// How it stands with the dead letters.
+  struct Burial: Sendable {
+    static let firstDelay = Duration.milliseconds(100)
+    static let longestDelay = Duration.seconds(30)
+
+    /// Whether somebody is at it, or will be when a time has passed.
+    var isUnderWay = false
+    var delay = firstDelay
+  }
+
+  /// What is left to do when the lock is free.
+  struct Todo {
+    var called: [GroupMember]
+    var deadline: MonotonicTime?
+    var goesOn: Bool
+    var buries: Bool
+    var hasMoved: Bool
+  }
+}
+
+extension Group.Core {
+  /// Puts what was given out into the inboxes.
+  mutating func handOver() {
+    for run in state.takeAssignments() {
+      guard seats[run.member] != nil else { continue }
+      seats[run.member]!.inbox.append(run)
+      seats[run.member]!.asked -= min(UInt64(run.count), seats[run.member]!.asked)
+      call(run.member)
+    }
+  }
+
+  /// Has a member called, if it sleeps.
+  mutating func call(_ number: Int) {
+    guard let seat = seats[number], seat.isIdle else { return }
+    seats[number]!.isIdle = false
+    called.append(seat.member)
+  }
+
+  mutating func takeMissed() -> UInt64 {
+    defer { missed = 0 }
+    return missed
+  }
+
+  mutating func takeTodo(hasMoved: Bool) -> Group.Todo {
+    var todo = Group.Todo(
+      called: called, goesOn: mustGoOn && !isLooking,
+      buries: !burial.isUnderWay && fault == nil && state.nextDying() != nil, hasMoved: hasMoved)
+    called = []
+    isLooking = isLooking || todo.goesOn
+    mustGoOn = false
+    burial.isUnderWay = burial.isUnderWay || todo.buries
+    if !isTimed, let next = state.nextDeadline {
+      isTimed = true
+      todo.deadline = next
+    }
+    return todo
+  }
+
+  /// Where the group stands, for flow control. Nothing without members: then it holds nobody.
+  var positions: ReaderPositions {
+    var positions = ReaderPositions()
+    guard members > 0 else { return positions }
+    positions.add(nextOffset: state.frontier, available: asked, isLive: isLive)
+    positions.oldest = state.floor
+    return positions
+  }
+
+  /// How many more records all members together have asked for than they were given; all ones for unlimited.
+  var asked: UInt64 {
+    seats.reduce(0) { sum, seat in
+      let sum = sum.addingReportingOverflow(seat?.asked ?? 0)
+      return sum.overflow ? .max : sum.partialValue
+    }
+  }
+}

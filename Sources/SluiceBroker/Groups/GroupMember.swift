@@ -1,0 +1,156 @@
+import SluiceIO
+import SluiceLog
+import SluiceWire
+
+/// One subscription of a group: sends what the ``Group`` gives it.
+// @unchecked: belongs to its connection's loop, but for `number` and `seenRevocations`, which are used with the group's lock held. Others only
+// pass it on to its tap, which has it woken on the loop.
+final class GroupMember: Consumer, @unchecked Sendable {
+  let group: Group
+  let tap: TopicTap
+  /// What the group calls it.
+  var number = 0
+  var seenRevocations: UInt64 = 0
+
+  /// What it was given and hasn't sent.
+  private var inHand: [GroupState.Assignment] = []
+  /// Records that it has sent, of which the group doesn't know yet.
+  private var sent: UInt64 = 0
+  private var cursor = LogCursor(unplacedAt: 0)
+  /// The delivery that the client takes records for.
+  private var toldDelivery: UInt32 = 1
+  /// When it was last given demand, or came.
+  private var movedAt: MonotonicTime
+
+  init(stream: UInt32, tap: TopicTap, group: Group, connection: Connection, granted: UInt64) {
+    self.group = group
+    self.tap = tap
+    movedAt = connection.context.loop.now
+    super.init(stream: stream, connection: connection, granted: granted)
+  }
+
+  override func raise(to granted: UInt64) -> Bool {
+    guard super.raise(to: granted) else { return false }
+    movedAt = connection.context.loop.now
+    return true
+  }
+
+  /// Called by the group, by way of the tap.
+  func called() {
+    if case .none = place { connection.makeReady(self) }
+  }
+
+  override func leave() {
+    group.leave(self, unsent: inHand, on: connection.context)
+    inHand = []
+    tap.remove(self)
+  }
+
+  override var isOwed: Bool {
+    !inHand.isEmpty || (credit.available > 0 && group.hasMore)
+  }
+
+  override var isBehind: Bool { !inHand.isEmpty || group.hasMore }
+
+  override var shown: Shown? {
+    let positions = group.shownPositions
+    let holding =
+      group.topic.isPaced && positions.isLive
+      ? max((connection.context.loop.now - movedAt).wholeMilliseconds, 1) : 0
+    return Shown(
+      info: TopicInfo.Subscription(
+        connection: connection.id, client: connection.clientName, stream: stream, state: .live,
+        nextOffset: positions.next, granted: credit.granted, sent: credit.spent, holding: holding),
+      askedThrough: positions.askedThrough)
+  }
+
+  // MARK: Producing
+
+  override func produce(into gather: Gather, bytes: Int) -> Outcome {
+    var budget = bytes
+    var hint = tap.hint(of: group.life)
+    while true {
+      // Also when there is something in hand: what was taken back meanwhile must not be sent.
+      let answer = group.exchange(self, sent: sent, inHand: &inHand, available: credit.available)
+      sent = 0
+      switch answer {
+      case .records(let runs): inHand += runs
+      case .missed(let count, let next):
+        guard gather.hasRoom else { return .more }
+        gather.append(Lag(missed: count, nextOffset: next), stream: stream)
+        continue
+      case .nothing:
+        guard !inHand.isEmpty else { return .waiting }
+      case .finished:
+        guard let ending = group.life.ending else { return .waiting }
+        gather.append(Complete(ending), stream: stream)
+        return .ended
+      case .fault(let fault):
+        gather.append(fault, stream: stream)
+        return .ended
+      }
+      var done = 0
+      defer { inHand.removeFirst(done) }
+      while done < inHand.count {
+        guard budget > 0, gather.hasRoom else { return .more }
+        guard send(&inHand[done], into: gather, &budget, &hint) else { return .ended }
+        if inHand[done].count == 0 { done += 1 }
+      }
+    }
+  }
+
+  /// Sends the next records of a run, and takes them off it.
+  ///
+  /// - Returns: false when the client can't take them; it was told.
+  private func send(
+    _ run: inout GroupState.Assignment, into gather: Gather, _ budget: inout Int, _ hint: inout Segment?
+  ) -> Bool {
+    let log = group.life.log
+    let largest = connection.largestBatch
+    cursor.move(to: run.first, hint: hint)
+    switch log.next(&cursor, records: UInt64(run.count), bytes: min(budget, largest), hint: hint) {
+    case .slice(let slice):
+      hint = slice.segment
+      tap.saw(slice.segment, of: group.life)
+      let mark = cursor.pendingTimeMark.take()
+      guard slice.bytes.count <= largest else {
+        gather.append(
+          Fault(
+            code: .recordTooLarge,
+            message:
+              "the record at offset \(slice.firstOffset) of \(group.topic.name) is longer than the client's frames may be"
+          ),
+          stream: stream)
+        return false
+      }
+      if run.delivery != toldDelivery {
+        toldDelivery = run.delivery
+        gather.append(Deliveries(count: run.delivery), stream: stream)
+      }
+      gather.appendSmall(slice, mark: mark, stream: stream)
+      budget -= slice.bytes.count
+      spend(UInt64(slice.count), of: &run)
+    case .lagged:
+      let oldest = cursor.nextOffset
+      var gone = run
+      gone.count = UInt32(min(UInt64(run.count), oldest - run.first))
+      let missed = UInt64(gone.count) + group.lost([gone], before: oldest, on: connection.context)
+      sent += UInt64(gone.count)
+      run.first += UInt64(gone.count)
+      run.count -= gone.count
+      gather.append(Lag(missed: missed, nextOffset: oldest), stream: stream)
+    case .caughtUp:
+      // Nothing is given out that isn't in the log; but the log of a deleted topic is empty.
+      spend(0, of: &run)
+      run.count = 0
+    }
+    return true
+  }
+
+  private func spend(_ count: UInt64, of run: inout GroupState.Assignment) {
+    _ = credit.spend(count)
+    sent += count
+    run.first += count
+    run.count -= UInt32(count)
+  }
+}

@@ -1,0 +1,82 @@
+import SluiceWire
+
+extension JoinGroup {
+  /// - Throws: ``ErrorCode/invalidSetting`` or ``ErrorCode/invalidName`` for what can't be meant.
+  func validate() throws(WireError) {
+    do {
+      try TopicName.validate(group)
+    } catch {
+      throw WireError(error.code, "the group's name isn't one: \(error.message)")
+    }
+    guard settings.acknowledgement == .explicit else {
+      guard settings.order == .any else {
+        throw WireError(
+          .invalidSetting,
+          "a group keeps the order by key only with explicit acknowledgement; ask for that, too")
+      }
+      guard settings.deadline == 0, settings.deliveries == 0, settings.deadLetters.isEmpty else {
+        throw WireError(
+          .invalidSetting,
+          "a group's deadline, deliveries and dead letters need explicit acknowledgement; ask for that, too")
+      }
+      return
+    }
+    guard !settings.deadLetters.isEmpty else { return }
+    do {
+      try TopicName.validate(settings.deadLetters)
+    } catch {
+      throw WireError(error.code, "the dead letters' topic has a name that isn't one: \(error.message)")
+    }
+    guard settings.deadLetters != topic else {
+      throw WireError(
+        .invalidSetting, "the dead letters of \(topic) can't go to the same topic; name another")
+    }
+  }
+}
+
+extension JoinGroup.Settings {
+  var rules: GroupState.Rules {
+    GroupState.Rules(
+      isExplicit: acknowledgement == .explicit, isOrdered: order == .byKey,
+      deadline: deadline == 0 ? nil : .milliseconds(Int64(deadline)), deliveries: deliveries,
+      hasDeadLetters: !deadLetters.isEmpty, looksAtRecords: order == .byKey || !filter.isEmpty)
+  }
+
+  /// Looks at the one record in `items`: whether it is for the group, and what its key comes to, if that is of importance.
+  func look(at items: UnsafeRawBufferPointer) -> (isWanted: Bool, key: UInt64?) {
+    var iterator = BatchIterator(items, time: 0)
+    guard let record = try? iterator.next() else { return (false, nil) }
+    let attributes = record.isAttributed ? try? RecordAttributes(record.body) : nil
+    guard filter.isEmpty || filter.accepts(attributes) else { return (false, nil) }
+    guard order == .byKey, let key = attributes?.key else { return (true, nil) }
+    var hasher = Hasher()
+    hasher.combine(bytes: key)
+    return (true, UInt64(truncatingIfNeeded: hasher.finalize()))
+  }
+}
+
+extension RecordFilter {
+  fileprivate func accepts(_ attributes: RecordAttributes?) -> Bool {
+    conditions.allSatisfy { condition in
+      switch condition.subject {
+      case .key: return attributes?.key.map { condition.test.holds($0) } ?? false
+      case .header(let header):
+        var holds = false
+        attributes?.forEachHeader { name, value in
+          if !holds, name.elementsEqual(header.utf8) { holds = condition.test.holds(value) }
+        }
+        return holds
+      }
+    }
+  }
+}
+
+extension RecordFilter.Test {
+  fileprivate func holds(_ bytes: UnsafeRawBufferPointer) -> Bool {
+    switch self {
+    case .exists: true
+    case .equals(let value): bytes.elementsEqual(value)
+    case .hasPrefix(let value): bytes.starts(with: value)
+    }
+  }
+}

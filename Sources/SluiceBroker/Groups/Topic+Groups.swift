@@ -1,0 +1,143 @@
+import SluiceIO
+import SluiceLog
+import SluiceWire
+import Synchronization
+
+/// A topic's groups: made by their first members, kept without members, and looked after by request. From any loop.
+extension Topic {
+  /// The group that a member asks for, made if there is none.
+  ///
+  /// - Parameters:
+  ///   - buffered: where the first subscriber begins that finds what producers buffered meanwhile.
+  ///   - limits: how many groups a topic may have, and how many records a group may have under way.
+  /// - Throws: ``ErrorCode/groupMismatch``, or ``ErrorCode/limitReached``.
+  func group(
+    for frame: JoinGroup, buffered: UInt64?, limits: BrokerLimits, on loop: LoopContext
+  ) throws(WireError) -> Group {
+    let result: Result<Group, WireError> = state.withLock { state in
+      if let group = state.groups[frame.group] {
+        guard group.settings == frame.settings else {
+          return .failure(
+            WireError(
+              .groupMismatch,
+              "group \(frame.group) of \(name) \(frame.settings.difference(to: group.settings)); ask for the same, or delete it"
+            ))
+        }
+        return .success(group)
+      }
+      guard state.groups.count < limits.cursors else {
+        return .failure(
+          WireError(
+            .limitReached,
+            "topic \(name) has \(limits.cursors) cursors and groups, which is its limit; delete some"))
+      }
+      var start = state.life.log.cursor(at: StartPosition(frame.start), now: loop.loop.wallClock).cursor
+        .nextOffset
+      if let buffered, buffered < start, frame.start == .replay || frame.start == .earliest {
+        start = buffered
+      }
+      let group = Group(
+        name: frame.group, settings: frame.settings, topic: self, life: state.life, from: start,
+        limit: limits.groupRecords, now: loop.loop.now)
+      state.groups[frame.group] = group
+      return .success(group)
+    }
+    return try result.get()
+  }
+
+  /// The groups in a few numbers, in no order.
+  func groupInfos(now: MonotonicTime) -> [CursorInfo] {
+    let groups = state.withLock { Array($0.groups.values) }
+    return groups.map { $0.info(now: now) }
+  }
+
+  func hasGroup(_ name: String) -> Bool {
+    state.withLock { $0.groups[name] != nil }
+  }
+
+  /// Puts a group elsewhere; everything that was under way is forgotten. Its members are told ``ErrorCode/cursorMoved``.
+  ///
+  /// - Returns: false if there is no such group.
+  func moveGroup(_ name: String, to start: Subscribe.Start, limits: BrokerLimits, on loop: LoopContext)
+    -> Bool
+  {
+    let old = state.withLock { state -> Group? in
+      guard let old = state.groups[name] else { return nil }
+      let start = state.life.log.cursor(at: StartPosition(start), now: loop.loop.wallClock).cursor.nextOffset
+      state.groups[name] = Group(
+        name: name, settings: old.settings, topic: self, life: state.life, from: start,
+        limit: limits.groupRecords, now: loop.loop.now)
+      return old
+    }
+    guard let old else { return false }
+    old.close(
+      Fault(
+        code: .cursorMoved,
+        message: "group \(name) of \(self.name) was put elsewhere; join it again to go on there"),
+      on: loop)
+    return true
+  }
+
+  /// Forgets a group. Its members are told ``ErrorCode/cursorDeleted``.
+  ///
+  /// - Returns: false if there is no such group.
+  func deleteGroup(_ name: String, on loop: LoopContext) -> Bool {
+    guard let group = state.withLock({ $0.groups.removeValue(forKey: name) }) else { return false }
+    group.close(
+      Fault(
+        code: .cursorDeleted,
+        message: "group \(name) of \(self.name) was deleted; join it again to make it anew"),
+      on: loop)
+    return true
+  }
+
+  /// Forgets groups that have had no member for so long.
+  func forgetGroups(idleFor time: Duration, now: MonotonicTime) {
+    let groups = state.withLock { Array($0.groups.values) }
+    for group in groups where group.isIdle(for: time, now: now) {
+      // Whoever joins it at this moment is told, and makes it anew.
+      state.withLock { state in
+        if state.groups[group.name] === group { state.groups[group.name] = nil }
+      }
+    }
+  }
+}
+
+extension Group {
+  func info(now: MonotonicTime) -> CursorInfo {
+    let head = life.log.head
+    return core.withLock { core in
+      CursorInfo(
+        name: name, kind: .group, epoch: life.epoch, nextOffset: core.state.floor, end: head,
+        members: UInt32(clamping: core.members), outstanding: UInt64(core.state.outstanding),
+        idle: core.idleSince.map { (now - $0).wholeMilliseconds } ?? 0)
+    }
+  }
+
+  /// Whether it has had no member for so long; from then on it takes none.
+  func isIdle(for time: Duration, now: MonotonicTime) -> Bool {
+    core.withLock { core in
+      guard let idleSince = core.idleSince, idleSince + time <= now else { return false }
+      core.fault = Fault(
+        code: .cursorDeleted, message: "group \(name) was forgotten; join it again to make it anew")
+      return true
+    }
+  }
+}
+
+extension JoinGroup.Settings {
+  /// What is other in `others`, for people.
+  fileprivate func difference(to others: JoinGroup.Settings) -> String {
+    if acknowledgement != others.acknowledgement {
+      return "has \(others.acknowledgement) acknowledgement"
+    }
+    if order != others.order { return "has order \(others.order)" }
+    if deadline != others.deadline { return "has a deadline of \(others.deadline) ms" }
+    if deliveries != others.deliveries { return "has a limit of \(others.deliveries) deliveries" }
+    if deadLetters != others.deadLetters {
+      return others.deadLetters.isEmpty
+        ? "has no dead letters" : "has its dead letters in \(others.deadLetters)"
+    }
+    return "has another filter"
+  }
+}
