@@ -34,11 +34,16 @@ public struct PatternIndex<Value> {
     if Self.remove(pattern.tokens[...], number, from: &root) { count -= 1 }
   }
 
-  /// Calls `body` with what belongs to the patterns that select `name`, a valid one, in no order.
-  public func forEach(selecting name: String, _ body: (Value) -> Void) {
-    guard count > 0 else { return }
+  /// What belongs to the patterns that select `name`, a valid one, in the order of their numbers.
+  public func values(selecting name: String) -> [Value] {
+    guard count > 0 else { return [] }
+    var found: [(number: UInt64, value: Value)] = []
     let tokens = TopicName.tokens(name)
-    Self.visit(root, tokens[...], withWildcards: !TopicName.isPrivate(name), body)
+    Self.visit(root, tokens[...], withWildcards: !TopicName.isPrivate(name)) { values in
+      for (number, value) in values { found.append((number, value)) }
+    }
+    if found.count > 1 { found.sort { $0.number < $1.number } }
+    return found.map(\.value)
   }
 
   private static func insert(
@@ -59,14 +64,14 @@ public struct PatternIndex<Value> {
   }
 
   private static func visit(
-    _ node: Node, _ tokens: ArraySlice<Substring>, withWildcards: Bool, _ body: (Value) -> Void
+    _ node: Node, _ tokens: ArraySlice<Substring>, withWildcards: Bool, _ body: ([UInt64: Value]) -> Void
   ) {
-    guard let token = tokens.first else { return node.values.values.forEach(body) }
+    guard let token = tokens.first else { return body(node.values) }
     let rest = tokens.dropFirst()
     if let branch = node.branches[token] { visit(branch, rest, withWildcards: true, body) }
     guard withWildcards else { return }
     if let branch = node.branches["*"] { visit(branch, rest, withWildcards: true, body) }
-    node.branches[">"]?.values.values.forEach(body)
+    if let branch = node.branches[">"] { body(branch.values) }
   }
 }
 

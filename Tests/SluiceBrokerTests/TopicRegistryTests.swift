@@ -238,4 +238,68 @@ struct TopicRegistryTests {
       return (error as? WireError)?.code
     }
   }
+
+  // MARK: Patterns
+
+  @Test func aPatternFindsWhatIsThereAndIsToldOfWhatIsMade() throws {
+    let registry = registry()
+    for name in ["a.b", "b.a", "a.a", "_inbox.a"] { _ = try registry.use(name) }
+    let told = Shared<[String]>([])
+    let (number, topics) = try registry.watch(try TopicPattern("*.*")) { topic in
+      told.update { $0.append(topic.name) }
+    }
+    #expect(topics.map(\.name) == ["a.a", "a.b", "b.a"])
+    _ = try registry.use("a.b")
+    _ = try registry.use("c.c")
+    _ = try registry.use("c")
+    _ = try registry.use("_inbox.b")
+    try registry.delete("a.b")
+    _ = try registry.create("a.b", TopicSettings())
+    #expect(told.value == ["c.c", "a.b"])
+    registry.endWatch(try TopicPattern("*.*"), number)
+    _ = try registry.use("d.d")
+    #expect(told.value == ["c.c", "a.b"])
+    #expect(registry.watches == 0)
+  }
+
+  @Test func thereAreNoMorePatternsThanTheLimit() throws {
+    var configuration = BrokerConfiguration()
+    configuration.limits.patterns = 2
+    let registry = TopicRegistry(configuration: configuration, identity: 1)
+    let pattern = try TopicPattern("a")
+    let first = try registry.watch(pattern) { _ in }.number
+    _ = try registry.watch(pattern) { _ in }
+    #expect {
+      try registry.watch(pattern) { _ in }
+    } throws: { ($0 as? WireError)?.code == .limitReached }
+    registry.endWatch(pattern, first)
+    _ = try registry.watch(pattern) { _ in }
+  }
+
+  /// Topics and patterns that come at the same time on several threads: each pattern has each topic once.
+  @Test func noTopicIsMissedOrToldTwice() throws {
+    let registry = registry(topics: 10_000)
+    let found = (0..<16).map { _ in Shared<[String]>([]) }
+    let bodies = (0..<4).map { (thread: Int) -> @Sendable () throws -> Void in
+      return {
+        for round in 0..<400 {
+          _ = try registry.use("t.\(thread).\(round)")
+          guard round % 100 == 50 else { continue }
+          let mine = found[thread * 4 + round / 100]
+          let pattern = try TopicPattern("t.*.*")
+          let topics = try registry.watch(pattern) { topic in
+            mine.update { $0.append(topic.name) }
+          }.topics
+          mine.update { names in names += topics.map { $0.name } }
+        }
+      }
+    }
+    try concurrently(bodies)
+    let all = Set(registry.all.map(\.name))
+    #expect(all.count == 1_600)
+    for names in found {
+      #expect(names.value.count == 1_600)
+      #expect(Set(names.value) == all)
+    }
+  }
 }

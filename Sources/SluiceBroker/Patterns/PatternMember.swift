@@ -27,6 +27,8 @@ final class PatternMember: Subscription {
   var isAwaited: Bool
   /// Its terminal event was told. It stays until the topic is deleted, and has nothing to do.
   private(set) var isCompleted = false
+  /// Its place among the pattern's members whose topics pace their producers, if its topic does.
+  var pacedIndex = 0
 
   init(
     of pattern: PatternSubscription, number: UInt32, tap: TopicTap, life: TopicLife, _ begin: Begin,

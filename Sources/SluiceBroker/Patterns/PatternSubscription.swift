@@ -22,7 +22,7 @@ final class PatternSubscription: Consumer {
   private(set) var members: [String: PatternMember] = [:]
   private var lastNumber: UInt32 = 0
   /// Members of topics whose producers are paced.
-  private var paced = 0
+  private var paced: [PatternMember] = []
   private var turns = FairTurns<PatternMember>()
   /// Members that have left and still stand among those who want turns.
   private var gone = 0
@@ -61,10 +61,10 @@ final class PatternSubscription: Consumer {
 
   override func raise(to granted: UInt64) -> Bool {
     guard super.raise(to: granted) else { return false }
-    guard paced > 0 else { return true }
+    guard !paced.isEmpty else { return true }
     // What is granted may go to any of them, so it counts for each.
     let now = connection.context.loop.now
-    for member in members.values where member.topic.isPaced {
+    for member in paced {
       member.movedAt = now
       member.tap.readersMoved()
     }
@@ -127,7 +127,10 @@ final class PatternSubscription: Consumer {
       // Behind its successor, so that the topic isn't without a subscriber in between.
       if let former { remove(former, isDeleted: former.topic !== topic) }
       members[topic.name] = member
-      if topic.isPaced { paced += 1 }
+      if topic.isPaced {
+        member.pacedIndex = paced.count
+        paced.append(member)
+      }
       if wasThere {
         unannounced? += 1
         awaited? += 1
@@ -172,7 +175,13 @@ final class PatternSubscription: Consumer {
     if case .ready = member.place { gone += 1 }
     member.leave()
     member.place = .ended
-    if member.topic.isPaced { paced -= 1 }
+    if member.topic.isPaced {
+      let last = paced.removeLast()
+      if last !== member {
+        paced[member.pacedIndex] = last
+        last.pacedIndex = member.pacedIndex
+      }
+    }
     if !member.isAnnounced { announced(member) } else if isDeleted { departed.append(member.number) }
     settled(member)
     // They wait for demand, which may never come.
@@ -185,16 +194,20 @@ final class PatternSubscription: Consumer {
   override func leave() {
     connection.context.core.registry.endWatch(pattern, watch)
     connection.removePattern(matches: members.count)
-    for member in members.values {
+    for member in members.values.sorted(by: { $0.number < $1.number }) {
       member.leave()
       member.place = .ended
     }
     members = [:]
+    paced = []
     turns = FairTurns()
     (found, made) = ([], [])
   }
 
   // MARK: Turns
+
+  /// How many stand among those who want turns.
+  var waitingTurns: Int { turns.count }
 
   /// There may be more for a member, or from it: it gets its turn when the stream does.
   func takeTurn(_ member: PatternMember) {

@@ -130,7 +130,7 @@ final class TopicRegistry: Sendable {
     }
     let (topic, watchers) = try result.get()
     // A copy, so that nobody waits for the search: those that come meanwhile find the topic there.
-    watchers?.forEach(selecting: name) { $0(topic) }
+    for tell in watchers?.values(selecting: name) ?? [] { tell(topic) }
     return topic
   }
 
@@ -147,7 +147,7 @@ final class TopicRegistry: Sendable {
   /// Finds the topics that a pattern selects, and from then on tells `watcher` of those that are made: each topic is in the one or the other,
   /// and in one only.
   ///
-  /// - Returns: the number under which it is to be ended, and the topics that were there, of which some may be gone by now.
+  /// - Returns: the number under which it is to be ended, and the topics that were there, by name, of which some may be gone by now.
   func watch(
     _ pattern: TopicPattern, _ watcher: @escaping Watcher
   ) throws(WireError) -> (number: UInt64, topics: [Topic]) {
@@ -161,7 +161,8 @@ final class TopicRegistry: Sendable {
       throw WireError(
         .limitReached, "the broker has \(watchLimit) subscriptions to patterns, which is its limit")
     }
-    return (found.number, found.topics.values.filter { pattern.selects($0.name) })
+    let topics = found.topics.values.filter { pattern.selects($0.name) }
+    return (found.number, topics.sorted { Self.precedes($0.name, $1.name) })
   }
 
   /// Nobody wants to know any more. What is being told at this moment may still come.

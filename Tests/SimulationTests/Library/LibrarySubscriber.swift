@@ -94,6 +94,7 @@ final class LibrarySubscriber: Subscriber {
       time = .min
       life = nil
       early = []
+    case .topic(let name, _): check(false, "news of \(name), which isn't a pattern's")
     }
     return answer()
   }

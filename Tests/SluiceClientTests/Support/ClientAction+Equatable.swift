@@ -12,6 +12,10 @@ extension ClientAction: Equatable {
     case (.subscribed(let a, let b), .subscribed(let x, let y)): a == x && b == y
     case (.live(let a, let b), .live(let x, let y)): a == x && b == y
     case (.lagged(let a, let b), .lagged(let x, let y)): a == x && b == y
+    case (.matched(let a, let b), .matched(let x, let y)): a == x && b == y
+    case (.unmatched(let a, let b), .unmatched(let x, let y)): a == x && b == y
+    case (.turned(let a, let b), .turned(let x, let y)): a == x && b == y
+    case (.topicEnded(let a, let b), .topicEnded(let x, let y)): a == x && b == y
     case (.publicationOpened(let a, let b), .publicationOpened(let x, let y)): a == x && b == y
     case (.granted(let a), .granted(let x)): a == x
     case (.acknowledged(let a, let b), .acknowledged(let x, let y)): a == x && b == y

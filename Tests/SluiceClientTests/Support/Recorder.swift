@@ -8,6 +8,7 @@ enum Heard: Equatable, CustomStringConvertible {
   case live
   case lagged(UInt64)
   case restarted(UInt64)
+  case topic(String, TopicNews)
   case finished
   case failure(ClientError.Code)
 
@@ -21,6 +22,7 @@ enum Heard: Equatable, CustomStringConvertible {
       case .live: self = .live
       case .lagged(let missed, _): self = .lagged(missed)
       case .restarted(let next): self = .restarted(next)
+      case .topic(let name, let news): self = .topic(name, news)
       }
     default: self = .value("\(value)")
     }
@@ -33,6 +35,7 @@ enum Heard: Equatable, CustomStringConvertible {
     case .live: "live"
     case .lagged(let missed): "lagged \(missed)"
     case .restarted(let next): "restarted at \(next)"
+    case .topic(let name, let news): "\(name) \(news)"
     case .finished: "finished"
     case .failure(let code): "failure \(code)"
     }

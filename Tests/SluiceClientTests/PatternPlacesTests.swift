@@ -1,0 +1,177 @@
+import SluiceWire
+import Testing
+
+@testable import SluiceClient
+
+/// Where a subscription to a pattern is, as the broker tells it.
+@Suite struct PatternPlacesTests {
+  private var places: PatternPlaces
+
+  init() {
+    places = Self.make()
+  }
+
+  private static func make(from start: SubscriptionPlan.Start = .new) -> PatternPlaces {
+    var plan = SubscriptionPlan("a.*", from: start, lag: .skip)
+    plan.isPattern = true
+    var places = PatternPlaces(plan)
+    _ = places.open(granted: 5, frameSize: 1000)
+    return places
+  }
+
+  private func matched(_ number: UInt32, _ topic: String, epoch: UInt64 = 1, at offset: UInt64 = 0) -> Matched
+  {
+    Matched(
+      number: number, topic: topic, place: Subscribed(epoch: epoch, nextOffset: offset, liveOffset: offset))
+  }
+
+  /// What the next stream is opened with, in one frame.
+  private mutating func reopen() -> SubscribePattern {
+    let (frame, others) = places.open(granted: 5, frameSize: 1 << 20)
+    #expect(others.isEmpty && !frame.more)
+    return frame
+  }
+
+  @Test mutating func theFirstStreamBeginsWhereThePlanSays() {
+    var places = Self.make(from: .last(3))
+    let (frame, others) = places.open(granted: 7, frameSize: 1000)
+    #expect(frame == SubscribePattern(pattern: "a.*", start: .last(3), lag: .skip, grantedThrough: 7))
+    #expect(others.isEmpty)
+  }
+
+  @Test mutating func recordsAreOfTheTopicThatFromNamed() throws {
+    #expect(try places.matched(matched(1, "a.x", at: 4)) == .news(.matched(nextOffset: 4)))
+    #expect(try places.matched(matched(2, "a.y")) == .news(.matched(nextOffset: 0)))
+    _ = try places.turn(to: 1)
+    #expect(try places.deliver(DeliverHeader(firstOffset: 4, count: 2), lastMark: 9) == ("a.x", 0))
+    _ = try places.turn(to: 2)
+    #expect(try places.deliver(DeliverHeader(firstOffset: 0, count: 1), lastMark: nil) == ("a.y", 0))
+    _ = try places.turn(to: 1)
+    // Time marks are the topic's.
+    #expect(try places.deliver(DeliverHeader(firstOffset: 6, count: 1), lastMark: nil) == ("a.x", 9))
+    #expect(
+      Set(reopen().positions) == [
+        TopicPosition(topic: "a.x", epoch: 1, nextOffset: 7),
+        TopicPosition(topic: "a.y", epoch: 1, nextOffset: 1),
+      ])
+  }
+
+  @Test mutating func whatTheBrokerMustNotSayIsRefused() throws {
+    _ = try places.matched(matched(1, "a.x"))
+    var attempts: [(inout PatternPlaces) throws -> Void] = []
+    attempts.append { _ = try $0.matched(Self.named(0)) }
+    attempts.append { _ = try $0.matched(Self.named(1)) }
+    attempts.append { _ = try $0.turn(to: 2) }
+    attempts.append { _ = try $0.unmatched(2) }
+    attempts.append { _ = try $0.deliver(DeliverHeader(firstOffset: 0, count: 1), lastMark: nil) }
+    attempts.append { _ = try $0.lagged(Lag(missed: 1, nextOffset: 1)) }
+    attempts.append { _ = try $0.completed() }
+    attempts.append {
+      _ = try $0.turn(to: 1)
+      _ = try $0.deliver(DeliverHeader(firstOffset: 1, count: 1), lastMark: nil)
+    }
+    for (index, attempt) in attempts.enumerated() {
+      var copy = places
+      #expect(throws: WireError.self, "\(index)") { try attempt(&copy) }
+    }
+  }
+
+  private static func named(_ number: UInt32) -> Matched {
+    Matched(number: number, topic: "a.z", place: Subscribed(epoch: 1, nextOffset: 0, liveOffset: 0))
+  }
+
+  @Test mutating func liveIsToldOnceForEachAndForAll() throws {
+    _ = try places.matched(matched(1, "a.x"))
+    _ = try places.turn(to: 1)
+    #expect(places.live(Live(nextOffset: 0)) == .topic("a.x", .live(nextOffset: 0)))
+    _ = try places.turn(to: 0)
+    #expect(places.live(Live(nextOffset: 0)) == .live(nextOffset: 0))
+    _ = reopen()
+    _ = try places.matched(matched(4, "a.x"))
+    _ = try places.turn(to: 4)
+    #expect(places.live(Live(nextOffset: 0)) == nil)
+    _ = try places.turn(to: 0)
+    #expect(places.live(Live(nextOffset: 0)) == nil)
+  }
+
+  @Test mutating func topicsThatWereMadeWhileThereWasNoConnectionAreReadFromTheirFirstRecord() throws {
+    _ = try places.matched(matched(1, "a.x"))
+    // Not all were named yet, so the next may be one that was there.
+    #expect(reopen().start == .new)
+    _ = try places.matched(matched(1, "a.x"))
+    #expect(try places.turn(to: 0) == [])
+    #expect(reopen().start == .offset(0))
+  }
+
+  @Test mutating func topicsThatWereDeletedMeanwhileAreTold() throws {
+    _ = try places.matched(matched(1, "a.x"))
+    _ = try places.matched(matched(2, "a.y"))
+    _ = try places.turn(to: 0)
+    _ = reopen()
+    #expect(try places.matched(matched(1, "a.y")) == .known)
+    #expect(try places.turn(to: 0) == ["a.x"])
+    #expect(try places.turn(to: 0) == [])
+    #expect(reopen().positions.map(\.topic) == ["a.y"])
+    // Its place is used again.
+    #expect(try places.matched(matched(5, "a.z")) == .news(.matched(nextOffset: 0)))
+    #expect(places.count == 2)
+  }
+
+  @Test mutating func anotherLifeIsANewBeginning() throws {
+    _ = try places.matched(matched(1, "a.x"))
+    _ = try places.turn(to: 1)
+    _ = try places.deliver(DeliverHeader(firstOffset: 0, count: 3), lastMark: 5)
+    // On the same stream it has ended before.
+    #expect(try places.completed() == "a.x")
+    #expect(try places.matched(matched(2, "a.x", epoch: 2)) == .news(.matched(nextOffset: 0)))
+    #expect(throws: WireError.self) { _ = try places.turn(to: 1) }
+    _ = try places.turn(to: 2)
+    #expect(try places.deliver(DeliverHeader(firstOffset: 0, count: 1), lastMark: nil) == ("a.x", 0))
+    // On another one nobody knows what was missed.
+    _ = reopen()
+    #expect(try places.matched(matched(1, "a.x", epoch: 3, at: 7)) == .restarted(nextOffset: 7))
+    _ = try places.turn(to: 1)
+    _ = try places.completed()
+    _ = reopen()
+    // Unless it had ended.
+    #expect(try places.matched(matched(1, "a.x", epoch: 4)) == .news(.matched(nextOffset: 0)))
+  }
+
+  @Test mutating func anEndIsToldOnce() throws {
+    _ = try places.matched(matched(1, "a.x"))
+    _ = try places.turn(to: 1)
+    #expect(try places.completed() == "a.x")
+    #expect(reopen().positions.count == 1)
+    #expect(try places.matched(matched(1, "a.x")) == .known)
+    _ = try places.turn(to: 1)
+    #expect(try places.completed() == nil)
+    #expect(try places.unmatched(1) == "a.x")
+    #expect(places.count == 0)
+  }
+
+  @Test mutating func aGapIsToldEvenIfTheConnectionIsLostBeforeItIs() throws {
+    _ = try places.matched(matched(1, "a.x", at: 2))
+    _ = reopen()
+    #expect(try places.matched(matched(1, "a.x", at: 6)) == .known)
+    #expect(reopen().positions[0].nextOffset == 2)
+    #expect(try places.matched(matched(1, "a.x", at: 6)) == .known)
+    _ = try places.turn(to: 1)
+    #expect(
+      try places.lagged(Lag(missed: 4, nextOffset: 6)) == .topic("a.x", .lagged(missed: 4, nextOffset: 6)))
+    #expect(try places.deliver(DeliverHeader(firstOffset: 6, count: 1), lastMark: nil) == ("a.x", 0))
+    _ = reopen()
+    #expect(throws: WireError.self) { _ = try places.matched(matched(1, "a.x", at: 5)) }
+  }
+
+  @Test mutating func positionsThatDoNotFitComeInSeveralFrames() throws {
+    for number in 1...100 as ClosedRange<UInt32> { _ = try places.matched(matched(number, "a.\(number)")) }
+    let (first, others) = places.open(granted: 1, frameSize: 300)
+    #expect(first.more)
+    #expect(others.count > 5)
+    #expect(!others.dropLast().contains { !$0.more })
+    #expect(others.last?.more == false)
+    let all = first.positions + others.flatMap(\.positions)
+    #expect(Set(all.map(\.topic)).count == 100)
+    for frame in others { #expect(frame.encoded(stream: 1).count < 350) }
+  }
+}
