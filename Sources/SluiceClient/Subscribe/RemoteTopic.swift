@@ -40,6 +40,13 @@ public struct RemoteTopic<Output>: Publisher, Sendable {
     self.decoding = decoding
   }
 
+  /// The same, with another prefetch.
+  func prefetching(_ prefetch: SubscriptionPlan.Prefetch) -> RemoteTopic {
+    var plan = plan
+    plan.prefetch = prefetch
+    return RemoteTopic(plan, core, decoding)
+  }
+
   /// The topic's name.
   public var name: String { plan.topic }
 

@@ -1,0 +1,169 @@
+import ReactiveCore
+
+/// Between a topic and the one task that waits for its values.
+///
+/// Requests one when it is waited for, and so many ahead.
+// @unchecked: `lock` guards what changes; a value goes from the loop to the one task that waits, and nobody else has it.
+final class TopicWaiter<Value>: Subscriber, @unchecked Sendable {
+  typealias Input = Value
+  typealias Failure = ClientError
+
+  /// What a wait results in.
+  // @unchecked: handed from the loop to the task, and not used by the former again.
+  struct Answer: @unchecked Sendable {
+    let outcome: Result<Value?, ClientError>
+  }
+
+  private typealias Continuation = CheckedContinuation<Answer, Never>
+
+  private enum Phase {
+    case open
+    /// Over, and told so when the values are used up.
+    case ended(Subscribers.Completion<ClientError>)
+    case cancelled
+  }
+
+  private let ahead: Int
+  private let lock = Guard()
+  private var phase = Phase.open
+  private var subscription: (any Subscription)?
+  private var values = Queue<Value>()
+  /// Requested, and not come yet.
+  private var owed = 0
+  private var waiting: Continuation?
+
+  init(ahead: Int) {
+    self.ahead = max(ahead, 0)
+  }
+
+  // MARK: The topic's side, on the loop
+
+  func receive(subscription: any Subscription) {
+    let wanted: Int? = lock.locked {
+      guard case .open = phase, self.subscription == nil else { return nil }
+      self.subscription = subscription
+      return topUp()
+    }
+    guard let wanted else { return subscription.cancel() }
+    if wanted > 0 { subscription.request(.max(wanted)) }
+  }
+
+  func receive(_ value: Value) -> Subscribers.Demand {
+    let continuation: Continuation? = lock.locked {
+      guard case .open = phase else { return nil }
+      owed -= 1
+      if let waiting = exchange(&waiting, for: nil) { return waiting }
+      values.append(value)
+      return nil
+    }
+    continuation?.resume(returning: Answer(outcome: .success(value)))
+    return .none
+  }
+
+  func receive(completion: Subscribers.Completion<ClientError>) {
+    let (continuation, subscription): (Continuation?, (any Subscription)?) = lock.locked {
+      guard case .open = phase else { return (nil, nil) }
+      let waiting = exchange(&waiting, for: nil)
+      // An error is told once.
+      phase = .ended(waiting == nil ? completion : .finished)
+      return (waiting, exchange(&self.subscription, for: nil))
+    }
+    continuation?.resume(returning: Self.answer(completion))
+    _ = subscription
+  }
+
+  // MARK: The task's side
+
+  /// Asks for the next value and waits for it. Cancelling the task cancels the subscription.
+  func next(isolation: isolated (any Actor)?) async -> Answer {
+    await withTaskCancellationHandler {
+      if let answer = take() { return answer }
+      return await withCheckedContinuation(isolation: isolation) { wait($0) }
+    } onCancel: {
+      cancel()
+    }
+  }
+
+  func cancel() {
+    let (continuation, subscription): (Continuation?, (any Subscription)?) = lock.locked {
+      phase = .cancelled
+      return (exchange(&waiting, for: nil), exchange(&self.subscription, for: nil))
+    }
+    subscription?.cancel()
+    // Values may be anything, and are released without the lock.
+    let dropped = lock.locked { exchange(&values, for: Queue()) }
+    continuation?.resume(returning: Self.answer(.finished))
+    _ = dropped
+  }
+
+  /// What is here already.
+  private func take() -> Answer? {
+    let (answer, wanted, subscription): (Answer?, Int, (any Subscription)?) = lock.locked {
+      if case .cancelled = phase { return (Self.answer(.finished), 0, nil) }
+      if let value = values.popFirst() {
+        return (Answer(outcome: .success(value)), topUp(), self.subscription)
+      }
+      guard case .ended(let completion) = phase else { return (nil, 0, nil) }
+      phase = .ended(.finished)
+      return (Self.answer(completion), 0, nil)
+    }
+    if wanted > 0 { subscription?.request(.max(wanted)) }
+    return answer
+  }
+
+  private func wait(_ continuation: Continuation) {
+    let (answer, wanted, subscription): (Answer?, Int, (any Subscription)?) = lock.locked {
+      switch phase {
+      case .cancelled: return (Self.answer(.finished), 0, nil)
+      case .ended(let completion) where values.isEmpty:
+        phase = .ended(.finished)
+        return (Self.answer(completion), 0, nil)
+      case .open, .ended: break
+      }
+      // It may have come since it was looked for.
+      if let value = values.popFirst() { return (Answer(outcome: .success(value)), 0, nil) }
+      precondition(waiting == nil, "one task at a time may use the iterator of a topic's records")
+      waiting = continuation
+      return (nil, topUp(), self.subscription)
+    }
+    if let answer { return continuation.resume(returning: answer) }
+    if wanted > 0 { subscription?.request(.max(wanted)) }
+  }
+
+  /// Under the lock: how many are to be requested now. Ahead in halves, so that not every value costs a request.
+  private func topUp() -> Int {
+    let held = owed + values.count
+    let isWaited = waiting != nil
+    guard isWaited && held == 0 || held * 2 <= ahead else { return 0 }
+    let wanted = max(ahead + (isWaited ? 1 : 0) - held, 0)
+    owed += wanted
+    return wanted
+  }
+
+  /// Cancels when the iterator is gone.
+  final class Lease {
+    let waiter: TopicWaiter
+
+    init(_ topic: RemoteTopic<Value>) {
+      if case .keepFull(let count) = topic.plan.prefetch {
+        waiter = TopicWaiter(ahead: count)
+        // What is ahead is kept here, where the task finds it, and not behind the subscription as well.
+        topic.prefetching(.byRequest).subscribe(waiter)
+      } else {
+        waiter = TopicWaiter(ahead: 0)
+        topic.subscribe(waiter)
+      }
+    }
+
+    deinit {
+      waiter.cancel()
+    }
+  }
+
+  private static func answer(_ completion: Subscribers.Completion<ClientError>) -> Answer {
+    switch completion {
+    case .finished: Answer(outcome: .success(nil))
+    case .failure(let error): Answer(outcome: .failure(error))
+    }
+  }
+}
