@@ -10,6 +10,8 @@ public final class RawClient {
   public private(set) var welcome: Welcome?
   /// The accounts of subscriptions by stream; they stay when the stream has ended, until the number is used again.
   public var subscriptions: [UInt32: SubscriptionLedger] = [:]
+  /// The accounts of members of groups by stream.
+  public var members: [UInt32: MemberLedger] = [:]
   /// The accounts of publications by stream.
   public var publications: [UInt32: PublicationLedger] = [:]
   /// Whether PINGs are answered.
@@ -182,6 +184,8 @@ public final class RawClient {
     if subscriptions[frame.stream] != nil {
       // In place: the account may hold many payloads.
       try subscriptions[frame.stream]!.account(frame)
+    } else if members[frame.stream] != nil {
+      try members[frame.stream]!.account(frame)
     } else if publications[frame.stream] != nil {
       try publications[frame.stream]!.account(frame)
     }

@@ -101,6 +101,12 @@ struct DaemonSettings {
         "Subscriptions, publications and requests at a time on one connection."),
       .count("max-topics", \.broker.limits.topics, path: "limits.topics", "Topics at a time."),
       .count(
+        "max-cursors", \.broker.limits.cursors, path: "limits.cursors",
+        "Durable cursors and groups that a topic has at a time."),
+      .count(
+        "group-records", \.broker.limits.groupRecords, path: "limits.groupRecords",
+        "Records that a group may have under way before they are acknowledged."),
+      .count(
         "producer-window", \.broker.limits.producerWindow, path: "limits.producerWindow",
         "Records that a producer may send ahead of what the broker has taken in."),
       .count(
