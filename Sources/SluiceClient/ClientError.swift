@@ -82,6 +82,12 @@ public struct ClientError: Error, Hashable, Sendable, CustomStringConvertible {
     public static let bufferFull = Code("buffer-full")
     /// Another publication was opened with the same producer's id.
     public static let producerFenced = Code("producer-fenced")
+    /// The group has other settings than were asked for.
+    public static let groupMismatch = Code("group-mismatch")
+    /// The group was put elsewhere in its topic; subscribe again to go on there.
+    public static let cursorMoved = Code("cursor-moved")
+    /// The group was deleted; subscribe again to make it anew.
+    public static let cursorDeleted = Code("cursor-deleted")
     /// A record couldn't be decoded to what the subscriber wants.
     public static let decodeFailed = Code("decode-failed")
     /// A value couldn't be encoded to be published.
@@ -180,6 +186,9 @@ extension ClientError.Code {
       case .limitReached: .limitReached
       case .unsupported: .unsupported
       case .producerFenced: .producerFenced
+      case .groupMismatch: .groupMismatch
+      case .cursorMoved: .cursorMoved
+      case .cursorDeleted: .cursorDeleted
       case .producerFailure: .topicFailed
       default: .refused
       }

@@ -217,6 +217,7 @@ final class ClientCore: @unchecked Sendable {
     case .cancel(let bridge):
       unpark(&bridge.parking)
       bridge.forget()
+    case .settle(let bridge): _ = bridge.takeSettlements()
     case .openPublication(let publication): park(publication)
     case .advance(let publication):
       // What it has waits as well, but if it has nothing it needn't.
@@ -236,6 +237,7 @@ final class ClientCore: @unchecked Sendable {
       bridge.demandNoted()
       bridge.drain()
     case .cancel(let bridge): bridge.forget()
+    case .settle: break
     case .openPublication(let publication), .advance(let publication), .becomeSource(let publication):
       publication.end(.failure(error))
     case .request(let request): request.complete(.failure(error), loop)

@@ -19,7 +19,10 @@ extension Connection {
     case .subscribed(let stream, let frame):
       guard case .subscription(let bridge) = handle(stream) else { return }
       try bridge.subscribed(frame)
+      sendSettlements(of: bridge)
       noteDue(bridge)
+    case .deliveries(let stream, let count):
+      if case .subscription(let bridge) = handle(stream) { bridge.delivered(again: count) }
     case .live(let stream, let frame):
       guard case .subscription(let bridge) = handle(stream) else { return }
       bridge.live(frame)
@@ -127,7 +130,10 @@ extension Connection {
       bridge.demandNoted()
       bridge.drain()
       noteDue(bridge)
+    case .settle(let bridge): sendSettlements(of: bridge)
     case .cancel(let bridge):
+      // What was said before is told before.
+      sendSettlements(of: bridge)
       if bridge.phase == .open { cancel(bridge.stream) }
       core.unpark(&bridge.parking)
       bridge.forget()
@@ -168,17 +174,23 @@ extension Connection {
   private func open(_ bridge: DemandBridge) {
     if bridge.isCancelled { return bridge.forget() }
     if isLeaving { return core.park(bridge) }
-    if let error = refusal(bridge.plan.topic, isPattern: bridge.plan.isPattern) {
+    // A group is one topic's.
+    let isPattern = bridge.plan.isPattern && bridge.plan.membership == nil
+    if let error = refusal(bridge.plan.topic, isPattern: isPattern) {
       return bridge.receive(completion: .failure(error))
     }
-    if bridge.plan.isPattern { return openPattern(bridge) }
-    let frame = bridge.opening()
-    guard let stream = session.openSubscription(granted: frame.grantedThrough) else {
+    if isPattern { return openPattern(bridge) }
+    let (frame, granted) = bridge.opening()
+    let isShared = if case .join = frame { true } else { false }
+    guard let stream = session.openSubscription(granted: granted, isShared: isShared) else {
       return bridge.receive(completion: .failure(tooManyStreams))
     }
     setHandle(stream, .subscription(bridge))
     bridge.opened(on: stream)
-    send(frame, stream: stream)
+    switch frame {
+    case .subscribe(let frame): send(frame, stream: stream)
+    case .join(let frame): send(frame, stream: stream)
+    }
   }
 
   private func openPattern(_ bridge: DemandBridge) {
@@ -291,6 +303,15 @@ extension Connection {
       }
     }
     dueSubscriptions.removeAll(keepingCapacity: dueSubscriptions.capacity <= 64)
+  }
+
+  /// What a member of a group has said of its records, runs of them together.
+  private func sendSettlements(of bridge: DemandBridge) {
+    for run in bridge.takeSettlements() {
+      send(
+        Settle(run.verdict, delivery: run.delivery, firstOffset: run.first, count: run.count),
+        stream: bridge.stream)
+    }
   }
 
   private func noteDue(_ publication: Publication) {

@@ -9,6 +9,8 @@ enum Command {
   /// More was requested.
   case demand(DemandBridge)
   case cancel(DemandBridge)
+  /// A member of a group has said something of its records.
+  case settle(DemandBridge)
 
   // Publications
   case openPublication(Publication)

@@ -18,6 +18,8 @@ enum ClientAction {
   case unmatched(stream: UInt32, number: UInt32)
   case turned(stream: UInt32, number: UInt32)
   indirect case topicEnded(stream: UInt32, Complete.Ending)
+  /// The records that follow are delivered to a member of a group for that time.
+  case deliveries(stream: UInt32, count: UInt32)
 
   // Publications
   /// All records before `next` are acknowledged.

@@ -4,9 +4,12 @@ import SluiceWire
 extension ClientSession {
   /// Opens a subscription with the demand that it begins with.
   ///
+  /// - Parameter isShared: whether it is a member of a group.
   /// - Returns: the stream's number; nil when the broker takes no more streams.
-  mutating func openSubscription(granted: UInt64, isPattern: Bool = false) -> UInt32? {
-    open(.subscription(Inbound(credit: Credit(granted: granted), isPattern: isPattern)))
+  mutating func openSubscription(
+    granted: UInt64, isPattern: Bool = false, isShared: Bool = false
+  ) -> UInt32? {
+    open(.subscription(Inbound(credit: Credit(granted: granted), isPattern: isPattern, isShared: isShared)))
   }
 
   /// Raises a subscription's demand. Returns true when DEMAND is to be sent.
@@ -29,6 +32,12 @@ extension ClientSession {
         .demandExceeded,
         "\(header.count) records came on stream \(stream), where \(inbound.credit.available) more were asked for"
       )
+    }
+    if inbound.isShared {
+      guard header.firstOffset <= UInt64.max - UInt64(header.count) else {
+        throw WireError(.malformedBatch, "a DELIVER has offsets beyond the last that there can be")
+      }
+      inbound.nextOffset = header.firstOffset
     }
     guard header.firstOffset == inbound.nextOffset || inbound.isPattern else {
       throw WireError(
@@ -66,7 +75,7 @@ extension ClientSession {
 
   mutating func lag(_ stream: UInt32, _ frame: Lag) throws(WireError) -> ClientAction {
     guard var inbound = try subscription(stream, .lag) else { return .none }
-    guard frame.nextOffset >= inbound.nextOffset || inbound.isPattern else {
+    guard frame.nextOffset >= inbound.nextOffset || inbound.isPattern || inbound.isShared else {
       throw WireError(
         .malformedFrame,
         "LAG goes back to offset \(frame.nextOffset) on stream \(stream), where \(inbound.nextOffset) was next"
@@ -75,6 +84,12 @@ extension ClientSession {
     inbound.nextOffset = frame.nextOffset
     self[stream] = .subscription(inbound)
     return .lagged(stream: stream, frame)
+  }
+
+  mutating func deliveries(_ stream: UInt32, _ frame: Deliveries) throws(WireError) -> ClientAction {
+    guard let inbound = try subscription(stream, .deliveries) else { return .none }
+    guard inbound.isShared else { throw misplaced(.deliveries, stream) }
+    return .deliveries(stream: stream, count: frame.count)
   }
 
   mutating func matched(_ stream: UInt32, _ frame: Matched) throws(WireError) -> ClientAction {

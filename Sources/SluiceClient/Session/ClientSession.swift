@@ -31,10 +31,12 @@ struct ClientSession {
     var credit: Credit
     var isOpen = false
     var isLive = false
-    /// The only offset that the next batch may start with.
+    /// The only offset that the next batch may start with; of no meaning to a member of a group.
     var nextOffset: UInt64 = 0
     /// To all topics of a pattern: where it is in each is its subscriber's affair.
     var isPattern = false
+    /// It is a member of a group: its records aren't all there are, and may come again.
+    var isShared = false
   }
 
   /// A publication.
@@ -79,6 +81,7 @@ struct ClientSession {
     case .matched: return try matched(stream, Matched(body: body))
     case .unmatched: return try unmatched(stream, Unmatched(body: body))
     case .from: return try turned(stream, From(body: body))
+    case .deliveries: return try deliveries(stream, Deliveries(body: body))
     case .publishOpened: return try publishOpened(stream, PublishOpened(body: body))
     case .demand: return try demand(stream, Demand(body: body))
     case .ack: return try ack(stream, Ack(body: body))

@@ -13,12 +13,23 @@ struct DeliveredBatch {
   @usableFromInline var offset: UInt64
   /// Of the last mark before the next record.
   @usableFromInline var time: Int64
+  /// How they come to a member of a group.
+  let origin: Origin
 
-  init(_ buffer: RecordBuffer, count: Int, firstOffset: UInt64, time: Int64) {
+  /// For which time records are delivered, and in which life of their topic.
+  struct Origin {
+    var delivery: UInt32 = 1
+    var epoch: UInt64 = 0
+  }
+
+  init(
+    _ buffer: RecordBuffer, count: Int, firstOffset: UInt64, time: Int64, origin: Origin = Origin()
+  ) {
     self.buffer = buffer
     self.count = count
     offset = firstOffset
     self.time = time
+    self.origin = origin
   }
 
   /// Hands over at most `limit` records, until `bridge` is cancelled. Returns the sum of what `receive` returns.

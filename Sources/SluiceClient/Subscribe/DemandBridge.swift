@@ -36,9 +36,11 @@ final class DemandBridge: Subscription, CustomStringConvertible, @unchecked Send
   }
 
   let plan: SubscriptionPlan
-  private let core: ClientCore
+  let core: ClientCore
 
   // From any thread.
+  /// What a member of a group has said of its records; nil for whoever has nothing to say.
+  let settlements: Settlements?
   private let requested = RequestedTotal()
   /// Cancelled or completed: nothing more is delivered.
   @usableFromInline let isOver = Atomic<Bool>(false)
@@ -68,6 +70,11 @@ final class DemandBridge: Subscription, CustomStringConvertible, @unchecked Send
   var parking: UInt64?
   /// True while it stands among those whose grants are due.
   var isDue = false
+  /// Of a member of a group: what is told of the records that come on the stream, and of those being handed over.
+  private var origin = DeliveredBatch.Origin()
+  private(set) var handing = DeliveredBatch.Origin()
+  /// The broker has answered on this stream.
+  private var isJoined = false
 
   @usableFromInline
   init(_ plan: SubscriptionPlan, _ core: ClientCore, _ receiver: Receiver) {
@@ -75,7 +82,8 @@ final class DemandBridge: Subscription, CustomStringConvertible, @unchecked Send
     self.core = core
     self.receiver = receiver
     place = ResumePoint(plan)
-    if plan.isPattern { places = PatternPlaces(plan) }
+    if plan.isPattern, plan.membership == nil { places = PatternPlaces(plan) }
+    settlements = plan.membership?.options.acknowledgement == .explicit ? Settlements() : nil
   }
 
   // MARK: From any thread
@@ -159,11 +167,23 @@ final class DemandBridge: Subscription, CustomStringConvertible, @unchecked Send
 
   // MARK: On the loop: the stream
 
-  /// The SUBSCRIBE that goes on where it is, with the demand that is left.
-  func opening() -> Subscribe {
+  /// The frame that opens a stream.
+  enum Opening {
+    case subscribe(Subscribe)
+    case join(JoinGroup)
+  }
+
+  /// The frame that goes on where it is, and the demand that is left, with which it does so.
+  func opening() -> (frame: Opening, granted: UInt64) {
     demandNoted()
     receivedBefore = received
-    return place.subscribe(granted: nextGrant())
+    origin.delivery = 1
+    isJoined = false
+    let granted = nextGrant()
+    guard let membership = plan.membership else {
+      return (.subscribe(place.subscribe(granted: granted)), granted)
+    }
+    return (.join(membership.join(plan, granted: granted)), granted)
   }
 
   /// The same for a pattern.
@@ -183,10 +203,18 @@ final class DemandBridge: Subscription, CustomStringConvertible, @unchecked Send
   func interrupted() {
     stream = 0
     phase = .parked
+    isJoined = false
+    settlements?.keep()
   }
 
   /// - Throws: when that isn't where it must go on.
   func subscribed(_ frame: Subscribed) throws(WireError) {
+    isJoined = true
+    if plan.membership != nil {
+      // The group knows where it is.
+      origin.epoch = frame.epoch
+      return
+    }
     guard places == nil else { return }
     if try place.subscribed(frame) { receive(.restarted(nextOffset: frame.nextOffset)) }
   }
@@ -244,7 +272,7 @@ final class DemandBridge: Subscription, CustomStringConvertible, @unchecked Send
     if isCancelled { return }
     let buffer = RecordBuffer.copy(batch, topic: topic, reusing: &last)
     var records = DeliveredBatch(
-      buffer, count: Int(header.count), firstOffset: header.firstOffset, time: time)
+      buffer, count: Int(header.count), firstOffset: header.firstOffset, time: time, origin: origin)
     if backlog.isEmpty { deliver(&records) }
     guard records.count > 0, !isCancelled else { return }
     backlog.append(.records(records))
@@ -332,6 +360,7 @@ final class DemandBridge: Subscription, CustomStringConvertible, @unchecked Send
   private func deliver(_ records: inout DeliveredBatch) {
     guard let receiver = currentReceiver() else { return }
     let before = records.count
+    handing = records.origin
     requested.add(receiver.records(&records, owed, self))
     delivered += UInt64(before - records.count)
   }
@@ -343,6 +372,29 @@ final class DemandBridge: Subscription, CustomStringConvertible, @unchecked Send
     let receiver = takeReceiver()
     core.post(.cancel(self))
     receiver?.completion(.failure(error))
+  }
+
+  // MARK: Groups
+
+  /// A member says something of a record. From any thread.
+  func settle(_ run: Settlements.Run) {
+    guard let settlements, !isCancelled, settlements.add(run) else { return }
+    core.post(.settle(self))
+  }
+
+  /// Records come for another time than before. On the loop.
+  func delivered(again delivery: UInt32) {
+    origin.delivery = delivery
+  }
+
+  /// What is to be told now, on this stream. On the loop.
+  func takeSettlements() -> [Settlements.Run] {
+    guard let settlements else { return [] }
+    guard isJoined, phase == .open else {
+      settlements.keep()
+      return []
+    }
+    return settlements.take(of: origin.epoch)
   }
 
   private func complete(_ completion: Subscribers.Completion<ClientError>) {

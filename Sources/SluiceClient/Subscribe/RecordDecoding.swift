@@ -12,12 +12,18 @@ public enum DecodeFailure: Hashable, Sendable {
 /// How records become values.
 @usableFromInline
 struct RecordDecoding<Value>: Sendable {
-  @usableFromInline let decode: @Sendable (TopicRecord) throws -> Value
+  /// Gets the bridge, too, for values that speak to the broker.
+  @usableFromInline let decode: @Sendable (TopicRecord, DemandBridge) throws -> Value
   let onFailure: DecodeFailure
 
   init(onFailure: DecodeFailure, _ decode: @escaping @Sendable (TopicRecord) throws -> Value) {
-    self.decode = decode
+    self.decode = { record, _ in try decode(record) }
     self.onFailure = onFailure
+  }
+
+  init(_ decode: @escaping @Sendable (TopicRecord, DemandBridge) -> Value) {
+    self.decode = decode
+    onFailure = .fail
   }
 
   /// Gives `receive` what a record is decoded to. Returns the demand that it brought.
@@ -28,7 +34,7 @@ struct RecordDecoding<Value>: Sendable {
   ) -> Subscribers.Demand {
     let value: Value
     do {
-      value = try decode(record)
+      value = try decode(record, bridge)
     } catch {
       return failed(record, error, bridge)
     }

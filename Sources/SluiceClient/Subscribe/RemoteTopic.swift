@@ -34,7 +34,7 @@ public struct RemoteTopic<Output>: Publisher, Sendable {
   /// Nil only where `Output` is `TopicRecord`: records are handed on as they are then.
   @usableFromInline let decoding: RecordDecoding<Output>?
 
-  fileprivate init(_ plan: SubscriptionPlan, _ core: ClientCore, _ decoding: RecordDecoding<Output>?) {
+  init(_ plan: SubscriptionPlan, _ core: ClientCore, _ decoding: RecordDecoding<Output>?) {
     self.plan = plan
     self.core = core
     self.decoding = decoding

@@ -60,6 +60,9 @@ public struct SubscriptionPlan: Hashable, Sendable {
   /// How far the client asks ahead. Default: not at all.
   public var prefetch: Prefetch
 
+  /// The group that subscriptions are members of, if they are; see ``Client/group(_:of:options:from:prefetch:)``.
+  var membership: Membership?
+
   public init(
     _ topic: String, from start: Start = .replay, lag: Lag? = nil, prefetch: Prefetch = .byRequest
   ) {

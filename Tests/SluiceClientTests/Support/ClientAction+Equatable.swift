@@ -16,6 +16,7 @@ extension ClientAction: Equatable {
     case (.unmatched(let a, let b), .unmatched(let x, let y)): a == x && b == y
     case (.turned(let a, let b), .turned(let x, let y)): a == x && b == y
     case (.topicEnded(let a, let b), .topicEnded(let x, let y)): a == x && b == y
+    case (.deliveries(let a, let b), .deliveries(let x, let y)): a == x && b == y
     case (.publicationOpened(let a, let b), .publicationOpened(let x, let y)): a == x && b == y
     case (.granted(let a), .granted(let x)): a == x
     case (.acknowledged(let a, let b), .acknowledged(let x, let y)): a == x && b == y
