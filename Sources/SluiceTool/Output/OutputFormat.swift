@@ -12,13 +12,13 @@ enum OutputFormat {
   case json(RecordJSON)
   case template(RecordTemplate)
 
-  func append(_ record: TopicRecord, to output: inout [UInt8]) {
+  func append(_ record: TopicRecord, deliveries: Int? = nil, to output: inout [UInt8]) {
     record.withUnsafeBytes { payload in
       append(
         payload,
         of: RecordParts(
           topic: record.topic, offset: record.offset, time: record.time, key: record.key,
-          headers: record.headers, payload: payload), to: &output)
+          headers: record.headers, deliveries: deliveries, payload: payload), to: &output)
     }
   }
 

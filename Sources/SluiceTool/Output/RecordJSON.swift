@@ -7,7 +7,7 @@ import SluiceCommand
 /// {"offset":7,"topic":"orders","time":"2026-02-03T04:05:06.789Z","key":"k","headers":[{"name":"n","value":"v"}],"payload":"text"}
 /// ```
 ///
-/// Key and headers are left out when there are none. Bytes that aren't UTF-8 stand in base 64, under the name with `_base64` behind it.
+/// Key and headers are left out when there are none. A record of a group has "deliveries" behind its time. Bytes that aren't UTF-8 stand in base 64, under the name with `_base64` behind it.
 final class RecordJSON {
   /// What stands between the offset and the rest, which many records in a row have in common.
   private var common: (topic: String, time: Int64, text: [UInt8]) = ("", 0, [])
@@ -16,6 +16,10 @@ final class RecordJSON {
     output.append(contentsOf: "{\"offset\":".utf8)
     Decimal.append(record.offset, to: &output)
     appendCommon(record, to: &output)
+    if let deliveries = record.deliveries {
+      output.append(contentsOf: ",\"deliveries\":".utf8)
+      Decimal.append(UInt64(deliveries), to: &output)
+    }
     if let key = record.key { key.withUnsafeBytes { append("key", $0, to: &output) } }
     if !record.headers.isEmpty { append(record.headers, to: &output) }
     append("payload", record.payload, to: &output)

@@ -8,6 +8,8 @@ struct RecordParts {
   var time: Int64
   var key: [UInt8]?
   var headers: [Message.Header]
+  /// For which time a group delivers it; nil without a group.
+  var deliveries: Int?
   /// Valid as long as the record is.
   var payload: UnsafeRawBufferPointer
 }

@@ -4,7 +4,9 @@ import SluiceClient
 /// Where records go: standard output, or commands. Used on the loop.
 protocol RecordSink: AnyObject {
   /// Takes a record over; it is printed by the next `flush()` at the latest.
-  func take(_ record: TopicRecord)
+  ///
+  /// - Parameter deliveries: for which time a group delivers it; nil without a group.
+  func take(_ record: TopicRecord, deliveries: Int?)
 
   /// Passes on what was taken, and waits if too much is on its way. Returns how many records were printed during the call; of the others
   /// `progress` tells later.
@@ -42,5 +44,7 @@ struct Printed: Sendable {
 enum SinkFailure: Error {
   /// Whoever read standard output has gone, and wants no more.
   case closedPipe
+  /// A command didn't want the record.
+  case refused(String)
   case failed(String)
 }

@@ -12,13 +12,16 @@ struct RecordTemplate {
     case headers
     case header(String)
     case size
+    case deliveries
     case payload
   }
 
   private var pieces: [Piece] = []
 
   /// The names that can stand in braces.
-  static let names = ["topic", "offset", "time", "key", "headers", "header:NAME", "size", "payload"]
+  static let names = [
+    "topic", "offset", "time", "key", "headers", "header:NAME", "size", "deliveries", "payload",
+  ]
 
   /// Reads a template. `\n`, `\t`, `\0` and `\\` mean what they mean in C; `{{` and `}}` are braces.
   init(parsing text: String) throws(ValueError) {
@@ -67,6 +70,7 @@ struct RecordTemplate {
     case "key": return .key
     case "headers": return .headers
     case "size": return .size
+    case "deliveries": return .deliveries
     case "payload": return .payload
     default:
       if name.hasPrefix("header:"), name.count > "header:".count {
@@ -79,7 +83,7 @@ struct RecordTemplate {
     }
   }
 
-  /// Writes the record's line, with its line break. A key or header that the record lacks is written as nothing.
+  /// Writes the record's line, with its line break. What the record lacks is written as nothing.
   func append(_ record: RecordParts, to output: inout [UInt8]) {
     for piece in pieces {
       switch piece {
@@ -98,6 +102,8 @@ struct RecordTemplate {
       case .header(let name):
         if let header = record.headers.first(where: { $0.name == name }) { output += header.value }
       case .size: Decimal.append(UInt64(record.payload.count), to: &output)
+      case .deliveries:
+        if let deliveries = record.deliveries { Decimal.append(UInt64(deliveries), to: &output) }
       case .payload: output.append(contentsOf: record.payload)
       }
     }

@@ -6,10 +6,12 @@ import SluiceCommand
 struct ShellCommand {
   private let command: String
   private let record: TopicRecord
+  private let deliveries: Int?
 
-  init(_ command: String, _ record: TopicRecord) {
+  init(_ command: String, _ record: TopicRecord, deliveries: Int? = nil) {
     self.command = command
     self.record = record
+    self.deliveries = deliveries
   }
 
   /// Runs it and waits for its end. A command that doesn't read its input is as welcome as one that does.
@@ -85,9 +87,9 @@ struct ShellCommand {
     var status: Int32 = 0
     while waitpid(child, &status, 0) < 0, errno == EINTR {}
     let signal = status & 0x7F
-    if signal != 0 { return .failure(.failed("the command was ended by signal \(signal) at \(place)")) }
+    if signal != 0 { return .failure(.refused("the command was ended by signal \(signal) at \(place)")) }
     let result = (status >> 8) & 0xFF
-    guard result == 0 else { return .failure(.failed("the command ended with \(result) at \(place)")) }
+    guard result == 0 else { return .failure(.refused("the command ended with \(result) at \(place)")) }
     return .success(())
   }
 
@@ -117,10 +119,13 @@ struct ShellCommand {
     posix_spawnattr_setsigdefault(&attributes, &ignored)
     posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF))
 
-    var variables = Environment.all.filter { !$0.hasPrefix("SLUICE_KEY=") }
+    var variables = Environment.all.filter {
+      !$0.hasPrefix("SLUICE_KEY=") && !$0.hasPrefix("SLUICE_DELIVERIES=")
+    }
     variables.append("SLUICE_TOPIC=\(record.topic)")
     variables.append("SLUICE_OFFSET=\(record.offset)")
     variables.append("SLUICE_TIME=\(WallTime.format(record.time))")
+    if let deliveries { variables.append("SLUICE_DELIVERIES=\(deliveries)") }
     if let key = record.keyString { variables.append("SLUICE_KEY=\(key)") }
     return CStrings.with(["sh", "-c", command]) { arguments in
       CStrings.with(variables) { environment in

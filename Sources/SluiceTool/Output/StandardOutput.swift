@@ -41,8 +41,8 @@ final class StandardOutput: RecordSink, @unchecked Sendable {
     queue = WorkQueue(limit: Self.limit) { [unowned self] chunk in write(chunk) }
   }
 
-  func take(_ record: TopicRecord) {
-    format.append(record, to: &pending.bytes)
+  func take(_ record: TopicRecord, deliveries: Int?) {
+    format.append(record, deliveries: deliveries, to: &pending.bytes)
     pending.records += 1
   }
 

@@ -24,6 +24,8 @@ struct SubCommand: Command {
   let time: Duration?
   let endsWithReplay: Bool
   let persistence: Persistence
+  /// Nil without a group.
+  let group: GroupChoice?
 
   static let page = CommandPage(
     "sluice sub", summary: "print the records of a topic, or of several", operands: [Operand("TOPIC")],
@@ -50,12 +52,13 @@ struct SubCommand: Command {
         "format", value: "TEXT",
         help:
           "Print a line made from TEXT, in which {offset} {payload} {key} {topic} {time} {size} {headers} "
-          + "{header:NAME} stand for parts of the record, and \\t for a tab."),
+          + "{header:NAME} {deliveries} stand for parts of the record, and \\t for a tab."),
       CommandOption(
         "exec", value: "COMMAND",
         help:
           "Run a shell command for each record, one after the other, with the payload on its standard input and "
-          + "SLUICE_TOPIC, SLUICE_OFFSET, SLUICE_TIME and SLUICE_KEY in its environment; the first that fails is the last."
+          + "SLUICE_TOPIC, SLUICE_OFFSET, SLUICE_TIME and SLUICE_KEY in its environment; the first that fails is the last, "
+          + "unless the records are acknowledged: then the record is refused."
       ),
       CommandOption(
         "lag", value: "WHAT",
@@ -64,7 +67,8 @@ struct SubCommand: Command {
       CommandOption(
         "prefetch", value: "N", help: "Let the client ask N records ahead of what is requested.",
         standard: "0"),
-      CommandOption("quiet", help: "Say nothing about the connection."),
+    ] + GroupChoice.options + [
+      CommandOption("quiet", help: "Say nothing about the connection.")
     ] + Persistence.options,
     details: [
       """
@@ -94,6 +98,10 @@ struct SubCommand: Command {
         "Several topics, and those that are yet to come.",
         "sluice sub 'orders.*' --format '{topic} {payload}'"),
       .init("A worker that takes one record at a time.", "sluice sub jobs --exec ./work.sh"),
+      .init(
+        "One of several workers that share the jobs; what fails three times is put aside.",
+        "sluice sub jobs --group workers --ack explicit --deliveries 3 --dead-letters jobs.dead --exec ./work.sh"
+      ),
     ])
 
   init(_ arguments: ParsedArguments) throws(UsageError) {
@@ -107,6 +115,7 @@ struct SubCommand: Command {
     time = try arguments.value("for", TimeSpan.parse)
     persistence = try Persistence(arguments)
     endsWithReplay = arguments.has("until-live")
+    group = try GroupChoice(arguments)
     if let command = arguments.text("exec") {
       printing = .command(command)
     } else if let template = try arguments.value(

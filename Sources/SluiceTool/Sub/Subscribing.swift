@@ -17,6 +17,8 @@ final class Subscribing: Subscriber, TurnParticipant, @unchecked Sendable {
   private var ledger: DemandLedger
   private var subscription: (any Subscription)?
   private var isUnlimited = false
+  /// Those of a group that must be acknowledged when they are printed, in the order of coming.
+  private var unsettled = ReadyDeliveries()
   /// How to end when everything that has come is printed.
   private var ending: (() -> Void)?
 
@@ -41,8 +43,17 @@ final class Subscribing: Subscriber, TurnParticipant, @unchecked Sendable {
       _ = run.loop.schedule(after: time) { [self] in end { [run] in run.finish(.success) } }
     }
     watchPipe()
-    client.topic(command.plan).events.subscribe(self)
+    if let group = command.group {
+      client.group(
+        group.name, of: command.plan.topic, options: group.options, from: command.plan.start,
+        prefetch: command.plan.prefetch
+      ).events.subscribe(GroupSubscriber(self))
+    } else {
+      client.topic(command.plan).events.subscribe(self)
+    }
   }
+
+  private var acknowledges: Bool { command.group?.options.acknowledgement == .explicit }
 
   // MARK: Subscriber
 
@@ -53,11 +64,7 @@ final class Subscribing: Subscriber, TurnParticipant, @unchecked Sendable {
 
   func receive(_ event: TopicEvent<TopicRecord>) -> Subscribers.Demand {
     switch event {
-    case .record(let record):
-      ledger.receive()
-      sink.take(record)
-      guard ledger.isSatisfied else { return .none }
-      return satisfied()
+    case .record(let record): return take(record, deliveries: nil)
     case .live:
       if command.endsWithReplay { end { [run] in run.finish(.success) } }
     case .lagged(let missed, let next): noteLag(missed, next, "")
@@ -89,6 +96,18 @@ final class Subscribing: Subscriber, TurnParticipant, @unchecked Sendable {
     case .failed(let error): run.note(error.message)
     case .deleted: run.note("\(topic) was deleted")
     }
+  }
+
+  private func take(_ record: TopicRecord, deliveries: Int?) -> Subscribers.Demand {
+    ledger.receive()
+    sink.take(record, deliveries: deliveries)
+    guard ledger.isSatisfied else { return .none }
+    return satisfied()
+  }
+
+  func receive(_ delivery: Delivery) -> Subscribers.Demand {
+    if acknowledges { unsettled.append(delivery) }
+    return take(delivery.record, deliveries: delivery.count)
   }
 
   func receive(completion: Subscribers.Completion<ClientError>) {
@@ -124,18 +143,29 @@ final class Subscribing: Subscriber, TurnParticipant, @unchecked Sendable {
   }
 
   private func flush() {
-    ledger.print(sink.flush())
+    printed(sink.flush())
     if let failure = sink.failure { failed(failure) }
   }
 
   private func progressed(_ result: Result<Printed, SinkFailure>) {
     switch result {
     case .success(let amount):
-      ledger.print(amount)
+      printed(amount)
+      request()
+    case .failure(.refused(let message)) where acknowledges:
+      run.note("\(message); it is refused")
+      unsettled.removeFirst()?.refuse()
+      ledger.print(Printed(records: 1, bytes: 0))
       request()
     case .failure(let failure):
       failed(failure)
     }
+  }
+
+  private func printed(_ amount: Printed) {
+    ledger.print(amount)
+    guard acknowledges else { return }
+    for _ in 0..<amount.records { unsettled.removeFirst()?.acknowledge() }
   }
 
   private func request() {
@@ -156,21 +186,26 @@ final class Subscribing: Subscriber, TurnParticipant, @unchecked Sendable {
   private func end(_ conclusion: @escaping () -> Void) {
     guard ending == nil else { return }
     ending = conclusion
-    subscription?.cancel()
-    subscription = nil
+    // Whoever has cancelled can't acknowledge any more.
+    if unsettled.isEmpty {
+      subscription?.cancel()
+      subscription = nil
+    }
     // For the turn's end, at which it is looked whether that is the case already.
     run.loop.execute {}
   }
 
   private func concludeIfPrinted() {
     guard ledger.allPrinted, let ending else { return }
+    subscription?.cancel()
+    subscription = nil
     ending()
   }
 
   private func failed(_ failure: SinkFailure) {
     switch failure {
     case .closedPipe: abandon(.success, nil)
-    case .failed(let message): abandon(.failure, message)
+    case .failed(let message), .refused(let message): abandon(.failure, message)
     }
   }
 

@@ -216,4 +216,35 @@ struct CommandTests {
     #expect(try text(["--help"]).contains("Exit codes"))
     #expect(try text(["--version"]) == "sluice \(Version.text)\n")
   }
+
+  @Test("sub is a member of a group with all that belongs to it, and with nothing that doesn't")
+  func group() throws {
+    func group(_ options: String...) throws -> GroupChoice? {
+      var name = ""
+      guard case .run(let command, _) = try CommandLineChoice.read(["sub", "t"] + options, naming: &name)
+      else {
+        return nil
+      }
+      return (command as? SubCommand)?.group
+    }
+    #expect(try group() == nil)
+    #expect(try group("--group", "g")?.options == GroupOptions())
+    let full = try group(
+      "--group", "g", "--ack", "explicit", "--order", "by-key", "--deadline", "30s", "--deliveries", "3",
+      "--dead-letters", "dead")
+    #expect(full?.name == "g")
+    #expect(
+      full?.options
+        == GroupOptions(
+          acknowledgement: .explicit, order: .byKey, deadline: .seconds(30), deliveries: 3,
+          deadLetters: "dead"))
+    for wrong in [
+      ["--ack", "explicit"], ["--deadline", "1s"], ["--dead-letters", "d"], ["--group", "g", "--until-live"],
+      ["--group", "g", "--lag", "skip"], ["--group", "g", "--ack", "maybe"],
+      ["--group", "g", "--deliveries", "0"],
+    ] {
+      var name = ""
+      #expect(throws: UsageError.self) { try CommandLineChoice.read(["sub", "t"] + wrong, naming: &name) }
+    }
+  }
 }

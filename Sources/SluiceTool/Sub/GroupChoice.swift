@@ -1,0 +1,53 @@
+import SluiceClient
+import SluiceCommand
+
+/// The group that `sluice sub` is a member of.
+struct GroupChoice: Equatable {
+  var name: String
+  var options = GroupOptions()
+
+  static let options = [
+    CommandOption(
+      "group", value: "NAME",
+      help: "Share the records with everybody else who names this group: each goes to one of them."),
+    CommandOption(
+      "ack", value: "WHEN",
+      help:
+        "When a record of the group is done: auto, when it is sent; explicit, when it is printed, or its command has "
+        + "ended with 0. What isn't done is delivered again.", standard: "auto"),
+    CommandOption(
+      "order", value: "ORDER",
+      help:
+        "Which records of the group may be under way at a time: any; by-key, only one of those with the same key.",
+      standard: "any"),
+    CommandOption(
+      "deadline", value: "TIME",
+      help: "How long a record may take before it is delivered to another member of the group: 30s, 5m.",
+      standard: "for ever"),
+    CommandOption(
+      "deliveries", value: "N", help: "How many times the group delivers a record before it is given up.",
+      standard: "without a limit"),
+    CommandOption("dead-letters", value: "TOPIC", help: "Where records go that the group has given up."),
+  ]
+
+  /// Nil without a group.
+  init?(_ arguments: ParsedArguments) throws(UsageError) {
+    guard let name = arguments.text("group") else {
+      for option in Self.options where arguments.text(option.name) != nil {
+        throw UsageError("--\(option.name) is about a group; name it with --group")
+      }
+      return nil
+    }
+    for option in ["until-live", "lag"] where arguments.has(option) || arguments.text(option) != nil {
+      throw UsageError("--\(option) doesn't go with --group: its members share what there is, each a part")
+    }
+    self.name = name
+    options.acknowledgement =
+      try arguments.value("ack", Values.choice(["auto": .automatic, "explicit": .explicit])) ?? .automatic
+    options.order = try arguments.value("order", Values.choice(["any": .any, "by-key": .byKey])) ?? .any
+    options.deadline = try arguments.value("deadline", TimeSpan.parse)
+    options.deliveries = try arguments.value("deliveries", Values.count(in: 1...UInt64(UInt32.max)))
+      .map { UInt32($0) }
+    options.deadLetters = arguments.text("dead-letters")
+  }
+}
