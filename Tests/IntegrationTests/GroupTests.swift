@@ -389,6 +389,35 @@ import Testing
     #expect(member.members[1]!.missed == 0)
   }
 
+  @Test func whatItsOnlyMemberLeavesUndoneIsKeptInALosslessTopic() throws {
+    let broker = try BrokerProcess()
+    let producer = try broker.client("producer")
+    var settings = TopicSettings(replayRecords: 0)
+    settings.flow = .lossless
+    settings.bufferRecords = 1_000
+    settings.bufferBytes = 4 << 20
+    try producer.create("jobs", settings)
+    let explicit = JoinGroup.Settings(acknowledgement: .explicit)
+    let member = try broker.client("member")
+    try member.join("jobs", "workers", stream: 1, explicit, granted: 100)
+    try producer.openPublication("jobs", stream: 1)
+    let payload = [UInt8](repeating: 7, count: 10_000)
+    for _ in 0..<100 { try producer.publish([payload], stream: 1) }
+    try member.receiveShare(100, stream: 1)
+    member.close()
+    try eventually("the member is gone") { try broker.show("jobs").subscriptions.isEmpty }
+    // Far more than the log keeps by itself, and no more than its buffer.
+    for _ in 0..<250 { try producer.publish([payload], stream: 1) }
+    let other = try broker.client("other")
+    try other.join("jobs", "workers", stream: 1, explicit)
+    try other.receiveShare(350, stream: 1)
+    #expect(other.members[1]!.missed == 0)
+    #expect(other.members[1]!.offsets == Array(0..<350))
+    #expect(
+      other.members[1]!.records.map(\.delivery) == Array(repeating: 2, count: 100)
+        + Array(repeating: 1, count: 250))
+  }
+
   @Test func whatTheTopicHasDroppedIsToldOnce() throws {
     let broker = try BrokerProcess()
     let producer = try broker.client("producer")

@@ -40,7 +40,9 @@ extension Group {
       defer { core.burial.delay = min(core.burial.delay * 2, Burial.longestDelay) }
       return core.burial.delay
     }
-    _ = loop.loop.schedule(after: delay) { [weak self] in self?.bury(on: loop) }
+    _ = loop.loop.schedule(after: delay) { [weak self, weak loop] in
+      if let loop { self?.bury(on: loop) }
+    }
   }
 
   private func attempt(

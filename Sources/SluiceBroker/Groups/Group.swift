@@ -22,6 +22,8 @@ final class Group: Sendable {
   let core: Mutex<Core>
   /// Where the group stands, for flow control.
   private let reported = Mutex(ReaderPositions())
+  /// The first record that isn't done with, in a topic whose producers follow its subscribers.
+  private let reportedFloor = Atomic(UInt64.max)
   /// The head that was seen last, with the lock held.
   private let seenHead = Atomic<UInt64>(0)
 
@@ -55,6 +57,8 @@ final class Group: Sendable {
         core.liveOffset = head
         core.isLive = core.state.frontier >= head
       }
+      // From here on nothing is dropped that the group has to read; its tap protects everything until then.
+      _ = report(core)
       return (core.state.frontier, max(head, core.state.frontier))
     }
   }
@@ -192,11 +196,14 @@ final class Group: Sendable {
     }
     for member in todo.called { member.tap.call(member) }
     if let deadline = todo.deadline {
-      _ = loop.loop.schedule(at: deadline) { [weak self] in self?.timePassed(on: loop) }
+      // The loop may outlive the broker.
+      _ = loop.loop.schedule(at: deadline) { [weak self, weak loop] in
+        if let loop { self?.timePassed(on: loop) }
+      }
     }
     if todo.goesOn {
-      loop.loop.execute { [weak self] in
-        self?.step(on: loop) { core in core.isLooking = false }
+      loop.loop.execute { [weak self, weak loop] in
+        if let loop { self?.step(on: loop) { core in core.isLooking = false } }
       }
     }
     if todo.hasMoved { topic.readersMoved() }
@@ -268,10 +275,16 @@ final class Group: Sendable {
   /// Where the group stands; nothing without members. From any thread.
   var positions: ReaderPositions { reported.withLock { $0 } }
 
+  /// The first record that isn't done with, where that is of importance to producers. From any thread.
+  var floor: UInt64? {
+    topic.isPaced ? reportedFloor.load(ordering: .relaxed) : nil
+  }
+
   /// Returns whether that has changed. With the lock held.
   private func report(_ core: Core) -> Bool {
     guard topic.isPaced else { return false }
     let positions = core.positions
+    reportedFloor.store(core.state.floor, ordering: .relaxed)
     return reported.withLock { reported in
       defer { reported = positions }
       return reported != positions

@@ -22,12 +22,14 @@ extension Topic {
   }
 
   /// A subscription leaves.
-  func detachSubscription() {
+  ///
+  /// - Parameter undone: if it was the last one, what producers buffer begins there, rather than at the head.
+  func detachSubscription(undone: UInt64? = nil) {
     let taps: [TopicTap] = state.withLock { state in
       state.subscriptions -= 1
       var isNews = updateConnection(&state)
       if state.subscriptions == 0 {
-        state.aloneSince = state.life.log.head
+        state.aloneSince = min(state.life.log.head, undone ?? .max)
         if settings.scope == .whileConnected, !state.isDeleted {
           startOver(&state)
           isNews = true

@@ -104,7 +104,8 @@ final class TopicTap: @unchecked Sendable {
     readersMoved()
   }
 
-  func remove(_ subscription: Consumer) {
+  /// - Parameter undone: of the first record that whoever leaves wants to find when it comes back, if any.
+  func remove(_ subscription: Consumer, undone: UInt64? = nil) {
     if case .waiting(let index) = subscription.place {
       let last = waiting.removeLast()
       if last !== subscription {
@@ -118,13 +119,13 @@ final class TopicTap: @unchecked Sendable {
       subscriptions[subscription.index] = last
       last.index = subscription.index
     }
-    withdraw()
+    withdraw(undone: undone)
   }
 
   /// A subscription has left, or didn't come after all.
-  func withdraw() {
+  func withdraw(undone: UInt64? = nil) {
     if topic.isPaced { report() }
-    topic.detachSubscription()
+    topic.detachSubscription(undone: undone)
     retireIfUnused()
   }
 
@@ -151,7 +152,7 @@ final class TopicTap: @unchecked Sendable {
       if groups[index].members == 0 { groups.remove(at: index) }
     }
     calledMembers.withLock { $0.removeAll { $0 === member } }
-    remove(member as Consumer)
+    remove(member as Consumer, undone: member.group.floor)
   }
 
   /// A member's group has something for it. From any thread.

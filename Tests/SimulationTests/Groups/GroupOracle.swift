@@ -1,0 +1,82 @@
+@testable import SluiceClient
+
+/// Knows what workers got and what they said of it.
+final class GroupOracle {
+  struct Place: Hashable {
+    var epoch: UInt64
+    var offset: UInt64
+  }
+
+  private let plan: GroupPlan
+  private(set) var failures: [String] = []
+  /// The deliveries of each record, by who got them.
+  private var deliveries: [Place: [Int: Int]] = [:]
+  /// When each record was acknowledged first, by the count of events.
+  private(set) var acknowledged: [Place: Int] = [:]
+  /// When a record with a key was received.
+  private var keyed: [(place: Place, key: String, event: Int)] = []
+  private var events = 0
+  private(set) var received = 0
+
+  init(_ plan: GroupPlan) {
+    self.plan = plan
+  }
+
+  func fail(_ what: String) {
+    if failures.count < 20 { failures.append(what) }
+  }
+
+  func check(_ holds: Bool, _ what: @autoclosure () -> String) {
+    if !holds { fail(what()) }
+  }
+
+  func received(_ place: Place, count: Int, key: String?, by worker: Int) {
+    events += 1
+    received += 1
+    if let other = deliveries[place]?[count] {
+      fail("delivery \(count) of record \(place.offset) went to worker \(other) and to worker \(worker)")
+    }
+    deliveries[place, default: [:]][count] = worker
+    check(plan.isExplicit || count == 1, "record \(place.offset) came \(count) times without need")
+    if let most = plan.options.deliveries {
+      check(
+        count <= Int(most), "record \(place.offset) came for the \(count)th time, where \(most) was the most")
+    }
+    if let key { keyed.append((place, key, events)) }
+  }
+
+  func acknowledged(_ place: Place) {
+    events += 1
+    if acknowledged[place] == nil { acknowledged[place] = events }
+  }
+
+  /// Everything in the topic's last life has come to an end.
+  ///
+  /// - Parameters:
+  ///   - keys: of the topic's records, by offset.
+  ///   - dead: the offsets of those among the dead letters, as often as they are there.
+  func audit(epoch: UInt64, keys: [String?], dead: [UInt64]) {
+    check(Set(dead).count == dead.count, "a record is among the dead letters twice: \(dead)")
+    let dead = Set(dead)
+    for offset in 0..<UInt64(keys.count) {
+      let place = Place(epoch: epoch, offset: offset)
+      if plan.isExplicit {
+        check(
+          acknowledged[place] != nil || dead.contains(offset),
+          "record \(offset) counts as done, and nobody has done it; its deliveries: \(deliveries[place] ?? [:])"
+        )
+      } else if !plan.breaksOff, !plan.kills, !plan.crashes {
+        check(deliveries[place] != nil, "record \(offset) went to nobody")
+      }
+    }
+    guard plan.options.order == .byKey else { return }
+    for (place, key, event) in keyed where place.epoch == epoch {
+      for before in 0..<place.offset where keys[Int(before)] == key {
+        let done = acknowledged[Place(epoch: epoch, offset: before)]
+        check(
+          done.map { $0 < event } ?? false || dead.contains(before),
+          "record \(place.offset) with key \(key) came before record \(before) was done")
+      }
+    }
+  }
+}

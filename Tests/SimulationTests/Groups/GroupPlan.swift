@@ -1,0 +1,44 @@
+import SluiceIO
+import SluiceWire
+
+@testable import SluiceClient
+
+/// What a seed makes of a group: how it shares, who works, and what goes wrong.
+struct GroupPlan {
+  var options = GroupOptions()
+  var workers = 3
+  var records = 120
+  var brokerLoops = 1
+  var isLossless = false
+  var breaksOff = false
+  var kills = false
+  /// The broker is killed once, with all that it had in memory.
+  var crashes = false
+  let seed: UInt64
+
+  static let topic = "jobs"
+  static let deadLetters = "jobs.dead"
+  static let group = "workers"
+
+  init(seed: UInt64) {
+    self.seed = seed
+    var random = SeededRandom(seed: seed &* 0x51ed_270b)
+    workers = random.next(in: 1...6)
+    records = random.next(in: 20...150)
+    brokerLoops = random.next(in: 1...3)
+    isLossless = random.oneIn(4)
+    breaksOff = random.oneIn(2)
+    kills = random.oneIn(2)
+    crashes = random.oneIn(4)
+    guard !random.oneIn(4) else { return }
+    options.acknowledgement = .explicit
+    if random.oneIn(2) { options.order = .byKey }
+    if random.oneIn(2) { options.deadline = random.next(in: .milliseconds(50) ... .seconds(2)) }
+    if random.oneIn(2) {
+      options.deliveries = UInt32(random.next(in: 2...6))
+      options.deadLetters = Self.deadLetters
+    }
+  }
+
+  var isExplicit: Bool { options.acknowledgement == .explicit }
+}
