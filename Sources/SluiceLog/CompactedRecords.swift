@@ -1,0 +1,173 @@
+import Glibc
+import SluiceWire
+import Synchronization
+
+/// The newest record of each key of a topic, in the order of their offsets: what those who come late get of a topic for which only the
+/// last value of a key counts.
+///
+/// It stands beside the topic's ``TopicLog``, which serves those who follow the head, and is told every record before the log is. A
+/// record is forgotten as soon as its key has a newer one. A record with a key and without payload is a *deletion*: it
+/// takes its key out.
+///
+/// **Retention.** The limits apply to the newest records alone: beyond them the oldest are dropped. Those who are under way may
+/// still read what was dropped, within `graceBytes`.
+///
+/// **Deletions** are of no use to those who come late, and are kept apart, for those who read on from where they were and may have the
+/// record that was deleted. There may be `graceBytes` of them, or a quarter of what the records take, if that is more.
+///
+/// **Memory** is within a small factor of what the records and their bookkeeping (32 bytes each, and 12 per slot of the table of keys) take:
+/// what isn't wanted any more is copied out chunk by chunk.
+///
+/// Safe from any thread. Appends come one at a time, and must be ordered by whoever calls.
+public final class CompactedRecords: Sendable {
+  public let retention: Retention
+  public let graceBytes: Int
+  private let seed: UInt64
+  let chunkBytes: Int
+  let state: Mutex<State>
+
+  /// Protected by the lock.
+  struct State: ~Copyable {
+    var table = KeyTable()
+    /// The newest record of each key, if it isn't a deletion, and the deletions of keys that have nothing newer.
+    var records: RecordRun
+    var deletions: RecordRun
+    /// The offset behind the newest record, and its time, below which no other gets.
+    var head: UInt64
+    var recordTime: Int64 = .min
+    /// The latest time told, by an append or otherwise: ages are measured at it.
+    var latestTime: Int64 = .min
+    /// Records before this are beyond the limits. So many are still there, with so many bytes.
+    var firstKept: UInt64
+    var lapsed = 0
+    var lapsedBytes = 0
+    /// The newest record that was dropped for good stood before this, and the newest deletion before that: whoever needs what is
+    /// before them has missed something.
+    var recordsLostBefore: UInt64
+    var deletionsLostBefore: UInt64
+
+    init(chunkBytes: Int, head: UInt64) {
+      records = RecordRun(chunkBytes: chunkBytes, tag: 0)
+      deletions = RecordRun(chunkBytes: chunkBytes, tag: RecordRun.tagBit)
+      self.head = head
+      firstKept = head
+      recordsLostBefore = head
+      deletionsLostBefore = head
+    }
+  }
+
+  /// - Parameters:
+  ///   - retention: what late subscribers can get of the newest records.
+  ///   - graceBytes: the bytes of records beyond the limits that those under way can count on; and those of deletions.
+  ///   - chunkBytes: the unit in which memory is allocated and given back; records larger than it have their own. At least 1 KiB.
+  ///   - firstOffset: that of the first record.
+  ///   - seed: makes the hashes of keys unforeseeable; nil for a random one.
+  public init(
+    retention: Retention, graceBytes: Int = 1 << 20, chunkBytes: Int = 64 << 10, firstOffset: UInt64 = 0,
+    seed: UInt64? = nil
+  ) {
+    self.retention = retention
+    self.graceBytes = max(graceBytes, 0)
+    self.chunkBytes = chunkBytes
+    self.seed = seed ?? .random(in: 0 ... .max)
+    state = Mutex(State(chunkBytes: chunkBytes, head: firstOffset))
+  }
+
+  /// The number of the first record of a batch that has no key; nil when each has one, as ``append(_:at:keepingFrom:)`` needs it.
+  ///
+  /// - Parameter batch: items, checked to be whole, records only.
+  public static func firstWithoutKey(_ batch: UnsafeRawBufferPointer) -> Int? {
+    guard let base = batch.baseAddress else { return nil }
+    var position = 0
+    var record = 0
+    while position < batch.count {
+      guard RecordLayout.hasKey(base + position) else { return record }
+      position += RecordLayout.itemSize(RecordLayout.word(at: base + position))
+      record += 1
+    }
+    return nil
+  }
+
+  /// Takes a batch in: every record takes the place of the one before with its key.
+  ///
+  /// - Parameters:
+  ///   - batch: items, checked to be whole, records only, each with a key.
+  ///   - milliseconds: the time since 1970.
+  ///   - keep: the offset of a record that must not be dropped, nor any after it, whatever the limits; nil for none.
+  public func append(
+    _ batch: UnsafeRawBufferPointer, at milliseconds: Int64, keepingFrom keep: UInt64? = nil
+  ) {
+    guard let base = batch.baseAddress else { return }
+    state.withLock { state in
+      state.recordTime = max(state.recordTime, milliseconds)
+      state.latestTime = max(state.latestTime, milliseconds)
+      var position = 0
+      while position < batch.count {
+        let size = RecordLayout.itemSize(RecordLayout.word(at: base + position))
+        put(UnsafeRawBufferPointer(start: base + position, count: size), &state)
+        state.head &+= 1
+        position += size
+      }
+      state.lapse(retention)
+      state.drop(beyond: graceBytes, deletionsBeyond: graceBytes, keepingFrom: keep)
+    }
+  }
+
+  private func put(_ item: UnsafeRawBufferPointer, _ state: inout State) {
+    let start = item.baseAddress.unsafelyUnwrapped
+    let key = RecordLayout.key(start)
+    let hash = hash(key)
+    let slot = state.slot(of: key, hash)
+    if let slot {
+      let old = state.table[slot]
+      // While things move the slot must not be taken for another record's.
+      state.table[slot] = .none.inUse
+      state.remove(old)
+    }
+    let place: RecordPlace
+    if RecordLayout.isDeletion(start) {
+      place = state.deletions.append(
+        item, offset: state.head, time: state.recordTime, hash: hash, &state.table)
+    } else {
+      place = state.records.append(item, offset: state.head, time: state.recordTime, hash: hash, &state.table)
+    }
+    if let slot { state.table[slot] = place } else { state.table.insert(hash, at: place) }
+  }
+
+  private func hash(_ key: UnsafeRawBufferPointer) -> UInt32 {
+    var hasher = Hasher()
+    hasher.combine(seed)
+    hasher.combine(bytes: key)
+    return UInt32(truncatingIfNeeded: hasher.finalize())
+  }
+}
+
+extension RecordPlace {
+  /// A place that no record has and that isn't that of an empty slot.
+  fileprivate var inUse: RecordPlace { RecordPlace(chunk: chunk - 1, entry: entry) }
+}
+
+extension CompactedRecords.State {
+  /// The slot of the table with the newest record, or deletion, of a key.
+  @inline(__always)
+  fileprivate func slot(of key: UnsafeRawBufferPointer, _ hash: UInt32) -> Int? {
+    table.find(hash) { place in
+      let item = records.holds(place) ? records.item(place) : deletions.item(place)
+      let other = RecordLayout.key(item.baseAddress.unsafelyUnwrapped)
+      return other.count == key.count
+        && (key.isEmpty
+          || memcmp(other.baseAddress.unsafelyUnwrapped, key.baseAddress.unsafelyUnwrapped, key.count) == 0)
+    }
+  }
+
+  /// Takes a record or a deletion out of its run. The table still has it.
+  mutating func remove(_ place: RecordPlace) {
+    guard records.holds(place) else { return deletions.remove(place, &table) }
+    let entry = records.entry(place)
+    if entry.offset < firstKept {
+      lapsed -= 1
+      lapsedBytes -= Int(entry.length)
+    }
+    records.remove(place, &table)
+  }
+}

@@ -1,0 +1,138 @@
+import Synchronization
+
+/// A record as a store of newest records shows it.
+public struct CompactedRecord {
+  public let offset: UInt64
+  /// Milliseconds since 1970.
+  public let time: Int64
+  /// Its item. Valid only while it is shown.
+  public let item: UnsafeRawBufferPointer
+}
+
+/// How a walk over newest records ended.
+public enum CompactedWalk: Hashable, Sendable {
+  /// There is no other record in the range.
+  case finished
+
+  /// The walk was stopped ahead of the record with this offset.
+  case stopped(at: UInt64)
+
+  /// Nothing was shown: records from the start of the range to this offset may have been dropped.
+  case recordsMissed(before: UInt64)
+
+  /// Nothing was shown: so may deletions.
+  case deletionsMissed(before: UInt64)
+}
+
+extension CompactedRecords {
+  /// What is kept, at one moment.
+  public struct Statistics: Hashable, Sendable {
+    /// The offset that the next record will get.
+    public var head: UInt64
+    /// The offset of the first record that the limits keep; the head when they keep none.
+    public var firstOffset: UInt64
+    /// Records that the limits keep.
+    public var records: UInt64
+    /// Their bytes, each counted with its length word.
+    public var bytes: Int
+    /// Bytes of records that are there beyond the limits.
+    public var lapsedBytes: Int
+    /// Deletions that are remembered.
+    public var deletions: Int
+    /// Bytes of memory held, for all of these and for finding them.
+    public var memoryBytes: Int
+  }
+
+  /// What is kept. Ages are measured at `now`, or at the latest time that the store was told.
+  public func statistics(now: Int64? = nil) -> Statistics {
+    state.withLock { state in
+      state.latestTime = max(state.latestTime, now ?? .min)
+      state.lapse(retention)
+      return Statistics(
+        head: state.head, firstOffset: state.firstOffset, records: UInt64(state.kept), bytes: state.keptBytes,
+        lapsedBytes: state.lapsedBytes, deletions: state.deletions.count,
+        memoryBytes: state.table.memoryBytes + state.records.memoryBytes + state.deletions.memoryBytes)
+    }
+  }
+
+  /// Where a new reader begins. No record before that will be shown to it.
+  ///
+  /// - Parameters:
+  ///   - position: as for a log, where the newest record of each key that the limits keep are all there are.
+  ///   - end: where the reader will go over to the log; what would begin later begins here, but for a later offset.
+  ///   - now: the time at which ages are measured.
+  ///   - resuming: true for a reader that was under way before: it may begin at any record that is still there.
+  /// - Returns: the offset, and how many of those asked for may be gone, superseded ones included: 0 but for `.offset`.
+  public func start(
+    at position: StartPosition, before end: UInt64, now: Int64? = nil, resuming: Bool = false
+  ) -> (offset: UInt64, missed: UInt64) {
+    state.withLock { state in
+      state.latestTime = max(state.latestTime, now ?? .min)
+      state.lapse(retention)
+      switch position {
+      case .replay, .earliest: return (min(state.firstOffset, end), 0)
+      case .new: return (end, 0)
+      case .last(let count):
+        guard count > 0, let place = state.records.last(count) else { return (end, 0) }
+        return (min(max(state.records.entry(place).offset, state.firstOffset), end), 0)
+      case .offset(let offset):
+        let start = max(offset, resuming ? state.recordsLostBefore : state.firstKept)
+        // What was dropped behind the end is the log's to tell.
+        let next = offset >= end ? offset : min(start, end)
+        return (next, next - offset)
+      case .time(let time):
+        guard let place = state.records.first(atOrAfter: time) else { return (end, 0) }
+        return (min(max(state.records.entry(place).offset, state.firstOffset), end), 0)
+      }
+    }
+  }
+
+  /// Shows the newest records in a range, in the order of their offsets, until `body` returns false.
+  ///
+  /// The lock is held for as long as that takes: `body` copies what it wants, and asks for no more at a time than it may take to copy.
+  ///
+  /// - Parameters:
+  ///   - offset: the first offset of the range. If something newest from there on was dropped, nothing is shown.
+  ///   - end: the end of the range, beyond `offset`.
+  ///   - deletionsFrom: deletions from this offset on are shown as well; if one was dropped, nothing is shown.
+  public func walk(
+    from offset: UInt64, before end: UInt64, deletionsFrom: UInt64, _ body: (CompactedRecord) -> Bool
+  ) -> CompactedWalk {
+    state.withLock { state in
+      if offset < state.recordsLostBefore { return .recordsMissed(before: min(state.recordsLostBefore, end)) }
+      let deletionsFrom = max(deletionsFrom, offset)
+      if deletionsFrom < min(state.deletionsLostBefore, end) {
+        return .deletionsMissed(before: min(state.deletionsLostBefore, end))
+      }
+      var record = state.records.first(from: offset)
+      var deletion = deletionsFrom < end ? state.deletions.first(from: deletionsFrom) : nil
+      while true {
+        let nextRecord = record.map { state.records.entry($0).offset } ?? .max
+        let nextDeletion = deletion.map { state.deletions.entry($0).offset } ?? .max
+        let next = min(nextRecord, nextDeletion)
+        guard next < end else { return .finished }
+        if nextRecord < nextDeletion, let place = record {
+          guard body(state.records.shown(place)) else { return .stopped(at: next) }
+          record = state.records.next(after: place)
+        } else if let place = deletion {
+          guard body(state.deletions.shown(place)) else { return .stopped(at: next) }
+          deletion = state.deletions.next(after: place)
+        }
+      }
+    }
+  }
+}
+
+extension RecordRun {
+  fileprivate func shown(_ place: RecordPlace) -> CompactedRecord {
+    let entry = entry(place)
+    return CompactedRecord(offset: entry.offset, time: entry.time, item: item(place))
+  }
+}
+
+extension CompactedRecords.State {
+  /// The offset of the first record that the limits keep; the head when they keep none.
+  fileprivate var firstOffset: UInt64 {
+    records.first(from: firstKept).map { records.entry($0).offset } ?? head
+  }
+}

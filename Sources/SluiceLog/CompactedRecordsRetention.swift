@@ -1,0 +1,71 @@
+import Synchronization
+
+extension CompactedRecords {
+  /// Drops what retention no longer keeps at this time.
+  ///
+  /// - Parameters:
+  ///   - milliseconds: the time since 1970; one below the latest told counts as that.
+  ///   - graceBytes: the bytes of records beyond the limits to keep for readers under way, if not the store's own.
+  ///   - keep: the offset of a record that must not be dropped, nor any after it, whatever the limits; nil for none.
+  public func trim(now milliseconds: Int64, graceBytes: Int? = nil, keepingFrom keep: UInt64? = nil) {
+    state.withLock { state in
+      state.latestTime = max(state.latestTime, milliseconds)
+      state.lapse(retention)
+      state.drop(
+        beyond: graceBytes ?? self.graceBytes, deletionsBeyond: self.graceBytes, keepingFrom: keep)
+    }
+  }
+
+  /// Drops all records. Readers under way are told that they missed them.
+  public func removeAll() {
+    state.withLock { state in
+      let (recordTime, latestTime) = (state.recordTime, state.latestTime)
+      state = State(chunkBytes: chunkBytes, head: state.head)
+      state.recordTime = recordTime
+      state.latestTime = latestTime
+    }
+  }
+}
+
+extension CompactedRecords.State {
+  /// Records, and their bytes, that the limits keep.
+  var kept: Int { records.count - lapsed }
+  var keptBytes: Int { records.bytes - lapsedBytes }
+
+  /// Counts out the oldest records, as far as they are beyond the limits. What is once out doesn't come back.
+  mutating func lapse(_ retention: Retention) {
+    let cutoff = retention.cutoff(at: latestTime)
+    while true {
+      let isTooMuch =
+        retention.records.map { UInt64(kept) > $0 } ?? false
+        || retention.bytes.map { UInt64(keptBytes) > $0 } ?? false
+      guard isTooMuch || cutoff != nil, let place = records.first(from: firstKept) else { return }
+      let entry = records.entry(place)
+      guard isTooMuch || entry.time < cutoff ?? .min else { return }
+      lapsed += 1
+      lapsedBytes += Int(entry.length)
+      firstKept = entry.offset + 1
+    }
+  }
+
+  /// Drops the oldest of the records that are beyond the limits, and of the deletions, down to so many bytes of either.
+  mutating func drop(beyond graceBytes: Int, deletionsBeyond least: Int, keepingFrom keep: UInt64?) {
+    while lapsed > 0, lapsedBytes > graceBytes, let place = records.first {
+      let entry = records.entry(place)
+      if entry.offset >= keep ?? .max { break }
+      recordsLostBefore = entry.offset + 1
+      forget(place, entry)
+    }
+    while deletions.footprint > max(least, records.footprint / 4), let place = deletions.first {
+      let entry = deletions.entry(place)
+      if entry.offset >= keep ?? .max { break }
+      deletionsLostBefore = entry.offset + 1
+      forget(place, entry)
+    }
+  }
+
+  private mutating func forget(_ place: RecordPlace, _ entry: RecordEntry) {
+    if let slot = table.find(entry.hash, where: { $0 == place }) { table.remove(slot) }
+    remove(place)
+  }
+}

@@ -1,0 +1,98 @@
+/// Where a record stands in a ``RecordRun``.
+struct RecordPlace: Hashable {
+  /// The number of its chunk, which says by its highest bit in which of two runs that is.
+  var chunk: UInt32
+  var entry: UInt32
+
+  /// Nowhere.
+  static let none = RecordPlace(chunk: .max, entry: .max)
+}
+
+/// The place of each key's record, found by the key's hash: open addressing with linear probing, at most three quarters full.
+///
+/// It knows no keys: whoever looks one up compares them where they lie. Nothing is moved by looking up, or by giving a key
+/// another place; inserting and removing move slots.
+// @unchecked: its memory has one owner, this value, which the lock of its store protects.
+struct KeyTable: ~Copyable, @unchecked Sendable {
+  private struct Slot {
+    var hash: UInt32
+    /// ``RecordPlace/none`` in an empty slot.
+    var place: RecordPlace
+  }
+
+  private static let leastCapacity = 16
+
+  private(set) var count = 0
+  private var capacity = leastCapacity
+  private var slots = allocate(leastCapacity)
+
+  deinit {
+    slots.deallocate()
+  }
+
+  var memoryBytes: Int { capacity * MemoryLayout<Slot>.stride }
+
+  subscript(slot: Int) -> RecordPlace {
+    get { slots[slot].place }
+    nonmutating set { slots[slot].place = newValue }
+  }
+
+  /// The slot with this hash for whose place `isSought` holds.
+  @inline(__always)
+  func find(_ hash: UInt32, where isSought: (RecordPlace) -> Bool) -> Int? {
+    let mask = capacity &- 1
+    var slot = Int(hash) & mask
+    while slots[slot].place.chunk != RecordPlace.none.chunk {
+      if slots[slot].hash == hash, isSought(slots[slot].place) { return slot }
+      slot = (slot &+ 1) & mask
+    }
+    return nil
+  }
+
+  /// A key that isn't there yet.
+  mutating func insert(_ hash: UInt32, at place: RecordPlace) {
+    if (count + 1) * 4 > capacity * 3 { resize(to: capacity * 2) }
+    count += 1
+    put(Slot(hash: hash, place: place))
+  }
+
+  /// Empties a slot. Those that were pushed behind it move up, so that no mark has to stay.
+  mutating func remove(_ slot: Int) {
+    let mask = capacity &- 1
+    var hole = slot
+    var next = (slot &+ 1) & mask
+    while slots[next].place.chunk != RecordPlace.none.chunk {
+      let home = Int(slots[next].hash) & mask
+      // It may move up if the hole isn't ahead of where it belongs.
+      if (next &- home) & mask >= (next &- hole) & mask {
+        slots[hole] = slots[next]
+        hole = next
+      }
+      next = (next &+ 1) & mask
+    }
+    slots[hole].place = .none
+    count -= 1
+    if capacity > Self.leastCapacity, count * 8 < capacity { resize(to: capacity / 4) }
+  }
+
+  private func put(_ new: Slot) {
+    let mask = capacity &- 1
+    var slot = Int(new.hash) & mask
+    while slots[slot].place.chunk != RecordPlace.none.chunk { slot = (slot &+ 1) & mask }
+    slots[slot] = new
+  }
+
+  private mutating func resize(to newCapacity: Int) {
+    let (old, oldCapacity) = (slots, capacity)
+    capacity = max(newCapacity, Self.leastCapacity)
+    slots = Self.allocate(capacity)
+    for slot in 0..<oldCapacity where old[slot].place.chunk != RecordPlace.none.chunk { put(old[slot]) }
+    old.deallocate()
+  }
+
+  private static func allocate(_ capacity: Int) -> UnsafeMutablePointer<Slot> {
+    let slots = UnsafeMutablePointer<Slot>.allocate(capacity: capacity)
+    slots.initialize(repeating: Slot(hash: 0, place: .none), count: capacity)
+    return slots
+  }
+}

@@ -1,0 +1,137 @@
+import SluiceWire
+
+/// One record of a chunk.
+struct RecordEntry {
+  var offset: UInt64
+  var time: Int64
+  /// Where the item begins.
+  var position: UInt32
+  /// The item's bytes, its word included; 0 when the record isn't wanted any more.
+  var length: UInt32
+  /// Of the key.
+  var hash: UInt32
+
+  var isLive: Bool { length > 0 }
+}
+
+/// Some records of a run, in one block of memory: items from the front, entries from the back.
+///
+/// ```
+/// | item 0 | item 1 | …      free      … | entry 1 | entry 0 |
+/// ```
+///
+/// Whoever owns it frees its memory.
+struct RecordChunk {
+  static let entryBytes = MemoryLayout<RecordEntry>.stride
+
+  let memory: UnsafeMutableRawPointer
+  let capacity: Int
+  /// Bytes of items at the front.
+  private(set) var used = 0
+  /// Entries, those of unwanted records included.
+  private(set) var count = 0
+  /// No entry before this is live.
+  private(set) var firstLive = 0
+  /// Of live records: how many, and the bytes of their items.
+  private(set) var records = 0
+  private(set) var bytes = 0
+
+  /// - Parameter capacity: rounded up so that entries are aligned.
+  init(capacity: Int) {
+    self.capacity = (capacity + 15) & ~15
+    memory = .allocate(byteCount: self.capacity, alignment: 16)
+  }
+
+  /// What the live records would take in a chunk of their own.
+  var footprint: Int { bytes + records * Self.entryBytes }
+
+  /// The chunk must have entries.
+  var baseOffset: UInt64 { self[0].offset }
+
+  subscript(entry: Int) -> RecordEntry {
+    @inline(__always) get { slot(entry).pointee }
+  }
+
+  @inline(__always)
+  private func slot(_ entry: Int) -> UnsafeMutablePointer<RecordEntry> {
+    (memory + (capacity &- (entry &+ 1) &* Self.entryBytes)).assumingMemoryBound(to: RecordEntry.self)
+  }
+
+  func hasRoom(for item: Int) -> Bool {
+    capacity - used - count * Self.entryBytes >= item + Self.entryBytes
+  }
+
+  /// There must be room.
+  mutating func append(_ item: UnsafeRawBufferPointer, offset: UInt64, time: Int64, hash: UInt32) {
+    (memory + used).copyMemory(from: item.baseAddress.unsafelyUnwrapped, byteCount: item.count)
+    slot(count).initialize(
+      to: RecordEntry(
+        offset: offset, time: time, position: UInt32(truncatingIfNeeded: used),
+        length: UInt32(truncatingIfNeeded: item.count), hash: hash))
+    used += item.count
+    count += 1
+    records += 1
+    bytes += item.count
+  }
+
+  /// Takes a live record out. Its memory comes back with the chunk's.
+  mutating func kill(_ entry: Int) {
+    records -= 1
+    bytes -= Int(slot(entry).pointee.length)
+    slot(entry).pointee.length = 0
+    if entry == firstLive {
+      firstLive += 1
+      while firstLive < count, !slot(firstLive).pointee.isLive { firstLive += 1 }
+    }
+  }
+
+  /// Forgets all entries, none of which is live.
+  mutating func clear() {
+    used = 0
+    count = 0
+    firstLive = 0
+  }
+
+  /// The item of a live record.
+  func item(_ entry: RecordEntry) -> UnsafeRawBufferPointer {
+    UnsafeRawBufferPointer(start: memory + Int(entry.position), count: Int(entry.length))
+  }
+
+  /// The first live entry with this offset or a later one; `count` if there is none.
+  func firstLive(from offset: UInt64) -> Int {
+    var low = firstLive
+    var high = count
+    while low < high {
+      let middle = (low &+ high) >> 1
+      if slot(middle).pointee.offset < offset { low = middle &+ 1 } else { high = middle }
+    }
+    while low < count, !slot(low).pointee.isLive { low &+= 1 }
+    return low
+  }
+}
+
+/// The parts of an item that a store of newest records goes by. The item was checked when it came in.
+extension RecordLayout {
+  /// Whether the record has a key; `item` begins with its word.
+  @inline(__always)
+  static func hasKey(_ item: UnsafeRawPointer) -> Bool {
+    kind(word(at: item)) == .attributed
+      && (item + wordSize).load(as: UInt8.self) & RecordAttributes.Flag.key != 0
+  }
+
+  /// The key of a record that has one.
+  @inline(__always)
+  static func key(_ item: UnsafeRawPointer) -> UnsafeRawBufferPointer {
+    let length = item.loadUnaligned(fromByteOffset: wordSize + 1, as: UInt16.self)
+    return UnsafeRawBufferPointer(start: item + wordSize + 3, count: Int(UInt16(littleEndian: length)))
+  }
+
+  /// Whether a record with a key has no payload.
+  @inline(__always)
+  static func isDeletion(_ item: UnsafeRawPointer) -> Bool {
+    let body = UnsafeRawBufferPointer(start: item + wordSize, count: length(word(at: item)))
+    let rest = body.count - 3 - key(item).count
+    if body[0] & RecordAttributes.Flag.headers == 0 { return rest == 0 }
+    return (try? RecordAttributes(body))?.payload.isEmpty ?? false
+  }
+}
