@@ -9,6 +9,7 @@ struct ArgumentParserTests {
       CommandOption("count", value: "N", help: ""),
       CommandOption("header", value: "NAME=VALUE", help: "", isRepeatable: true, environment: "PROG_HEADER"),
       CommandOption("quiet", help: ""),
+      CommandOption("compact", value: "BOOL", bare: "true", help: ""),
       CommandOption("later", value: "X", help: "", unavailable: "--later: not in this version"),
     ])
 
@@ -44,6 +45,15 @@ struct ArgumentParserTests {
   func valuesAreTakenAsTheyAre() throws {
     #expect(try parse("t", "--count", "-5").text("count") == "-5")
     #expect(try parse("t", "--count=").text("count") == "")
+  }
+
+  @Test("An option that means something without a value takes one only behind an equals sign")
+  func bareValues() throws {
+    let parsed = try parse("--compact", "t")
+    #expect(parsed.text("compact") == "true")
+    #expect(parsed.operands == ["t"])
+    #expect(try parse("t", "--compact=false").text("compact") == "false")
+    #expect(HelpText.render(page).contains("  --compact[=BOOL]"))
   }
 
   @Test("--help is answered even where something else is missing or wrong behind it")

@@ -75,7 +75,7 @@ public struct ArgumentParser {
       guard value == nil else { throw UsageError("--\(name) takes no value") }
       value = ""
     } else if value == nil {
-      value = left.popFirst()
+      value = option.bare ?? left.popFirst()
     }
     guard let value else {
       throw UsageError("--\(name) needs a value: --\(name) \(option.value ?? "")")

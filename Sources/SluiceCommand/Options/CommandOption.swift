@@ -4,6 +4,8 @@ public struct CommandOption: Sendable {
   public var name: String
   /// What stands for the value in the help, `ADDR`; nil for an option without one.
   public var value: String?
+  /// The value that it has when it is given without one: `true` for `--compact`. Another is given behind an equals sign.
+  public var bare: String?
   /// What it does, in a sentence or two; wrapped by the help.
   public var help: String
   /// Given several times, all count; otherwise the last one does.
@@ -16,11 +18,12 @@ public struct CommandOption: Sendable {
   public var unavailable: String?
 
   public init(
-    _ name: String, value: String? = nil, help: String, isRepeatable: Bool = false,
+    _ name: String, value: String? = nil, bare: String? = nil, help: String, isRepeatable: Bool = false,
     environment: String? = nil, standard: String? = nil, unavailable: String? = nil
   ) {
     self.name = name
     self.value = value
+    self.bare = bare
     self.help = help
     self.isRepeatable = isRepeatable
     self.environment = environment

@@ -93,8 +93,11 @@ extension Operand {
 }
 
 extension CommandOption {
-  /// "--listen ADDR".
-  var notation: String { value.map { "--\(name) \($0)" } ?? "--\(name)" }
+  /// "--listen ADDR", "--compact[=BOOL]".
+  var notation: String {
+    guard let value else { return "--\(name)" }
+    return bare == nil ? "--\(name) \(value)" : "--\(name)[=\(value)]"
+  }
 
   /// The help, with how else it can be set and what holds otherwise.
   var explanation: String {
