@@ -69,7 +69,7 @@ final class BrokerCore: Sendable {
   /// Drops what has become too old, or is left behind.
   func trim(now milliseconds: Int64, _ monotonic: MonotonicTime) {
     registry.deleteAbandoned(now: monotonic)
-    for topic in registry.all where topic.settings.replayAge != TopicSettings.unlimited {
+    for topic in registry.all where topic.needsTrimming {
       topic.trim(now: milliseconds)
     }
   }

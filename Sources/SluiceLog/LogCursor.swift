@@ -19,7 +19,7 @@ public struct LogCursor: Hashable, Sendable {
 }
 
 extension LogCursor {
-  /// Ahead of a record in a segment yet to be found.
+  /// Ahead of a record in a segment yet to be found. It may be gone, of which the reader is told, or yet to come.
   public init(unplacedAt offset: UInt64) {
     self.init(nextOffset: offset, pendingTimeMark: nil, segmentBase: Self.noSegment, position: 0)
   }

@@ -28,6 +28,7 @@ struct TopicRegistryTests {
     expected.bufferBytes = 8 << 20
     expected.whenAlone = .buffer
     expected.lag = .skip
+    expected.compact = false
     expected.autoDelete = false
     #expect(topic.settings == expected)
   }

@@ -127,6 +127,9 @@ struct FrameErrorTests {
       TopicCreate(topic: "", settings: TopicSettings()), "0100 61 01 0a 0001000000000000", .invalidSetting,
       "topic setting 10, lag, can't be 256"),
     Case(
+      TopicCreate(topic: "", settings: TopicSettings()), "0100 61 01 0b 0200000000000000", .invalidSetting,
+      "topic setting 11, compact, can't be 2"),
+    Case(
       topics,
       """
       00 01000000 0100 78 0000000000000000 0000000000000000 0000000000000000 0000000000000000

@@ -222,9 +222,9 @@ let goldenFrames: [GoldenFrame] = [
   GoldenFrame(
     "TOPIC_CREATE with all settings", 0x30, TopicCreate(topic: "t", settings: everySetting),
     """
-    0100 74 0b 01 0100000000000000 02 0200000000000000 03 0300000000000000 04 0100000000000000
+    0100 74 0c 01 0100000000000000 02 0200000000000000 03 0300000000000000 04 0100000000000000
     05 0200000000000000 06 0700000000000000 07 0800000000000000 08 0900000000000000 09 0200000000000000
-    0a 0100000000000000 0c 0100000000000000
+    0a 0100000000000000 0b 0100000000000000 0c 0100000000000000
     """),
   GoldenFrame("TOPIC_CONNECT", 0x37, TopicConnect(topic: "t"), "0100 74"),
   GoldenFrame("TOPIC_DISCONNECT", 0x38, TopicDisconnect(topic: "t"), "0100 74"),
@@ -249,7 +249,7 @@ let goldenFrames: [GoldenFrame] = [
       ]),
     """
     0100 74 0100000000000000 0200000000000000 0300000000000000 0400000000000000
-    00 00000000 0000 01000000 01000000
+    00 00000000 0000 01000000 01000000 0100000000000000
     01 02 0600000000000000
     01000000 0700000000000000 0100 63 08000000 01 0900000000000000 ffffffffffffffff 0a00000000000000
     0b00000000000000
@@ -266,12 +266,15 @@ let goldenFrames: [GoldenFrame] = [
           publications: 3),
         TopicSummary(
           topic: "y", epoch: .max, firstOffset: 0, nextOffset: 1, bytes: 0,
-          ending: .failure(code: ErrorCode(rawValue: 1000), message: "m"), subscriptions: 0, publications: 0),
+          ending: .failure(code: ErrorCode(rawValue: 1000), message: "m"), subscriptions: 0, publications: 0,
+          records: 9),
       ], more: true),
     """
     01 02000000
     0100 78 0000000000000000 0000000000000000 0000000000000000 0000000000000000 01 00000000 0000 02000000 03000000
+    0000000000000000
     0100 79 ffffffffffffffff 0000000000000000 0100000000000000 0000000000000000 02 e8030000 0100 6d 00000000 00000000
+    0900000000000000
     """),
   GoldenFrame("TOPIC_DELETE", 0x35, TopicDelete(topic: "t"), "0100 74"),
   GoldenFrame("DONE", 0x36, Done(), ""),
@@ -287,6 +290,7 @@ private let everySetting: TopicSettings = {
   settings.bufferBytes = 9
   settings.whenAlone = .drop
   settings.lag = .fail
+  settings.compact = true
   settings.autoDelete = true
   return settings
 }()

@@ -168,6 +168,7 @@ struct RandomFrames {
     settings.bufferBytes = maybe()
     settings.whenAlone = [nil, .buffer, .hold, .drop].randomElement(using: &random)!
     settings.lag = [nil, .skip, .fail].randomElement(using: &random)!
+    settings.compact = [nil, true, false].randomElement(using: &random)!
     settings.autoDelete = [nil, true, false].randomElement(using: &random)!
     return settings
   }
@@ -179,7 +180,8 @@ struct RandomFrames {
   private mutating func summary() -> TopicSummary {
     TopicSummary(
       topic: text(300), epoch: integer(), firstOffset: integer(), nextOffset: integer(), bytes: integer(),
-      ending: .random(using: &random) ? nil : ending(), subscriptions: integer(), publications: integer())
+      ending: .random(using: &random) ? nil : ending(), subscriptions: integer(), publications: integer(),
+      records: integer())
   }
 
   private mutating func info() -> TopicInfo {

@@ -27,7 +27,8 @@ extension RawClient {
     guard case .subscribed(let next, let live)? = subscriptions[stream]!.events.first,
       let epoch = subscriptions[stream]!.epoch
     else { throw TestFailure("SUBSCRIBE \(topic) was answered by \(subscriptions[stream]!.events)") }
-    return Subscribed(epoch: epoch, nextOffset: next, liveOffset: live)
+    return Subscribed(
+      epoch: epoch, nextOffset: next, liveOffset: live, gaps: subscriptions[stream]!.gaps)
   }
 
   /// DEMAND with a total, entered before it is sent.
@@ -101,6 +102,17 @@ extension RawClient {
   public func publish(_ payloads: [[UInt8]], stream: UInt32) throws {
     var batch = BatchBuilder()
     for payload in payloads { payload.withUnsafeBytes { batch.append($0) } }
+    try publish(batch, stream: stream)
+  }
+
+  /// Publishes records with keys as one batch.
+  public func publish(_ records: [(key: String, payload: String)], stream: UInt32) throws {
+    var batch = BatchBuilder()
+    for (key, payload) in records {
+      try [UInt8](key.utf8).withUnsafeBytes { key in
+        try [UInt8](payload.utf8).withUnsafeBytes { try batch.append(key: key, headers: [], payload: $0) }
+      }
+    }
     try publish(batch, stream: stream)
   }
 

@@ -27,6 +27,8 @@ public struct SubscriptionLedger {
   /// The time of the last record.
   public private(set) var time: Int64?
   public private(set) var isLive = false
+  /// Whether offsets may leave gaps, as SUBSCRIBED said.
+  public private(set) var gaps = false
   public private(set) var isOver = false
   /// DELIVER frames so far.
   public private(set) var batches = 0
@@ -78,6 +80,7 @@ public struct SubscriptionLedger {
       frame.nextOffset <= frame.liveOffset,
       "SUBSCRIBED with live offset \(frame.liveOffset) before the first, \(frame.nextOffset)")
     epoch = frame.epoch
+    gaps = frame.gaps
     nextOffset = frame.nextOffset
     liveOffset = frame.liveOffset
     events.append(.subscribed(next: frame.nextOffset, live: frame.liveOffset))
@@ -89,7 +92,7 @@ public struct SubscriptionLedger {
       let first = header.firstOffset
       try require(header.count > 0, "DELIVER without records")
       try require(
-        first == nextOffset, "DELIVER of stream \(stream) begins at \(first) instead of \(nextOffset!)")
+        isNext(first), "DELIVER of stream \(stream) begins at \(first) instead of \(nextOffset!)")
       let (total, overflow) = delivered.addingReportingOverflow(UInt64(header.count))
       try require(
         !overflow && total <= granted,
@@ -127,11 +130,17 @@ public struct SubscriptionLedger {
     }
   }
 
+  /// Whether that may come next.
+  private func isNext(_ offset: UInt64) -> Bool {
+    offset == nextOffset || gaps && offset > nextOffset!
+  }
+
   private mutating func live(_ offset: UInt64) throws {
     try require(!isLive, "LIVE twice on stream \(stream)")
-    try require(offset == nextOffset, "LIVE says \(offset) where \(nextOffset!) is next")
+    try require(isNext(offset), "LIVE says \(offset) where \(nextOffset!) is next")
     try require(offset >= liveOffset, "LIVE at \(offset), before \(liveOffset), where live begins")
     isLive = true
+    nextOffset = offset
     events.append(.live(offset))
   }
 
@@ -140,7 +149,7 @@ public struct SubscriptionLedger {
     // A lag at the start is told after SUBSCRIBED, which names the offset behind it.
     let isAtStart = events.count == 1 && frame.nextOffset == nextOffset
     try require(
-      isAtStart || nextOffset! + frame.missed == frame.nextOffset,
+      isAtStart || isNext(frame.nextOffset &- frame.missed) || gaps && frame.nextOffset == nextOffset,
       "LAG of \(frame.missed) from \(nextOffset!) leads to \(frame.nextOffset)")
     nextOffset = frame.nextOffset
     events.append(.lag(missed: frame.missed, next: frame.nextOffset))

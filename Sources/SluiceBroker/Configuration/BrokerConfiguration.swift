@@ -16,7 +16,7 @@ public struct BrokerConfiguration: Sendable {
   public var topicRules: [TopicRule] = []
 
   /// 64 MiB of records for late subscribers, however many that are, forever; producers run ahead; those that wait have a buffer of 1,024
-  /// records and 8 MiB, also while alone; subscribers that fall behind skip.
+  /// records and 8 MiB, also while alone; subscribers that fall behind skip; late ones get every record, not just the newest of each key.
   public static var standardTopic: TopicSettings {
     var settings = TopicSettings(
       replayRecords: TopicSettings.unlimited, replayBytes: 64 << 20, replayAge: TopicSettings.unlimited)
@@ -27,6 +27,7 @@ public struct BrokerConfiguration: Sendable {
     settings.bufferBytes = 8 << 20
     settings.whenAlone = .buffer
     settings.lag = .skip
+    settings.compact = false
     settings.autoDelete = false
     return settings
   }

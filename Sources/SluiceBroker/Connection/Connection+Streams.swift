@@ -136,6 +136,9 @@ extension Connection {
     case .appended(let lastOffset):
       publication.appended(count, lastOffset: lastOffset)
       makeDue(publication)
+    case .unfit(let fault):
+      settle(publication)
+      refuse(stream, fault)
     case .refused:
       // The topic has ended meanwhile, or the producer is fenced: somebody is about to say so on this stream.
       break
@@ -210,11 +213,15 @@ extension Connection {
       let liveOffset = max(life.log.head, cursor.nextOffset)
       let subscription = Subscription(
         stream: stream, tap: tap, life: life, connection: self, cursor: cursor, liveOffset: liveOffset,
-        lag: frame.lag ?? topic.settings.lag ?? .skip, granted: frame.grantedThrough)
+        lag: frame.lag ?? topic.settings.lag ?? .skip, granted: frame.grantedThrough,
+        isResuming: frame.epoch != 0)
       tap.add(subscription)
       setHandle(stream, .subscription(subscription))
       send(
-        Subscribed(epoch: life.epoch, nextOffset: cursor.nextOffset, liveOffset: liveOffset), stream: stream)
+        Subscribed(
+          epoch: life.epoch, nextOffset: cursor.nextOffset, liveOffset: liveOffset,
+          gaps: subscription.leavesGaps),
+        stream: stream)
       if missed > 0 { send(Lag(missed: missed, nextOffset: cursor.nextOffset), stream: stream) }
       makeReady(subscription)
     } catch {
@@ -234,11 +241,11 @@ extension Connection {
         .epochChanged,
         "topic \(frame.topic) was started anew; subscribe again without an epoch to get what is there now")
     }
-    var (cursor, missed) = life.log.cursor(
+    var (cursor, missed) = life.cursor(
       at: StartPosition(frame.start), now: context.loop.wallClock, resuming: frame.epoch != 0)
     // What producers buffered while nobody listened is for the first who comes and asks for what there is.
     if let buffered, buffered < cursor.nextOffset, frame.start == .replay || frame.start == .earliest {
-      cursor = life.log.cursor(at: .offset(buffered), resuming: true).cursor
+      cursor = life.cursor(at: .offset(buffered), now: nil, resuming: true).cursor
     }
     guard missed == 0 || (frame.lag ?? topic.settings.lag) != .fail else {
       throw WireError(

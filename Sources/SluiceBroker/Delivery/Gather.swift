@@ -95,6 +95,11 @@ final class Gather {
     hasCopies = true
   }
 
+  /// Adds frames with records.
+  func append(_ frames: HeldBytes) {
+    push(frames)
+  }
+
   /// Writes what was gathered to `stream`, and empties the gather.
   ///
   /// - Returns: what the transport didn't take, which must be written before anything else; or the failure.

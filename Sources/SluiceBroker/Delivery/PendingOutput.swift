@@ -6,6 +6,8 @@ import SluiceLog
 enum HeldBytes {
   /// A part of the log.
   case segment(Segment, UnsafeRawBufferPointer)
+  /// A copy of records, with their frames.
+  case records(OwnedBytes, UnsafeRawBufferPointer)
   /// A copy.
   case own(OwnedBytes, UnsafeRawBufferPointer)
 
@@ -17,7 +19,7 @@ enum HeldBytes {
 
   var bytes: UnsafeRawBufferPointer {
     switch self {
-    case .segment(_, let bytes), .own(_, let bytes): bytes
+    case .segment(_, let bytes), .records(_, let bytes), .own(_, let bytes): bytes
     }
   }
 
@@ -26,6 +28,7 @@ enum HeldBytes {
     let rest = UnsafeRawBufferPointer(rebasing: bytes.dropFirst(count))
     switch self {
     case .segment(let segment, _): return .segment(segment, rest)
+    case .records(let owner, _): return .records(owner, rest)
     case .own(let owner, _): return .own(owner, rest)
     }
   }
@@ -38,6 +41,11 @@ final class OwnedBytes {
   init(_ source: UnsafeRawBufferPointer) {
     bytes = .allocate(byteCount: source.count, alignment: 1)
     bytes.copyMemory(from: source)
+  }
+
+  /// A block to be filled.
+  init(count: Int) {
+    bytes = .allocate(byteCount: count, alignment: 16)
   }
 
   deinit {
@@ -65,7 +73,10 @@ struct PendingOutput {
   var byteCount: Int { chunks.reduce(0) { $0 + $1.bytes.count } }
 
   mutating func append(_ chunk: HeldBytes) {
-    if case .segment = chunk { carriesRecords = true }
+    switch chunk {
+    case .segment, .records: carriesRecords = true
+    case .own: break
+    }
     chunks.append(chunk)
   }
 

@@ -11,13 +11,15 @@ class Subscription: Consumer {
   /// Where replay ends and live begins.
   private let liveOffset: UInt64
   private(set) var isLive = false
-  private(set) var cursor: LogCursor
+  var cursor: LogCursor
+  /// Nil unless late subscribers to the topic get the newest record of each key.
+  var newest: NewestReading?
   /// When it was last given demand, or came: since when it holds up producers, if it does.
   var movedAt: MonotonicTime
 
   init(
     stream: UInt32, tap: TopicTap, life: TopicLife, connection: Connection, cursor: LogCursor,
-    liveOffset: UInt64, lag: Subscribe.LagPolicy, granted: UInt64
+    liveOffset: UInt64, lag: Subscribe.LagPolicy, granted: UInt64, isResuming: Bool
   ) {
     topic = tap.topic
     self.life = life
@@ -26,8 +28,15 @@ class Subscription: Consumer {
     self.cursor = cursor
     self.liveOffset = liveOffset
     lagPolicy = lag
+    // Who goes on may have records that were deleted since; who begins has none.
+    newest = life.newest.map {
+      NewestReading($0, before: liveOffset, deletionsFrom: isResuming ? cursor.nextOffset : liveOffset)
+    }
     super.init(stream: stream, connection: connection, granted: granted)
   }
+
+  /// Whether offsets may leave gaps that are no losses.
+  var leavesGaps: Bool { newest != nil }
 
   override func raise(to granted: UInt64) -> Bool {
     guard super.raise(to: granted) else { return false }
@@ -54,7 +63,8 @@ class Subscription: Consumer {
   override func leave() { tap.remove(self) }
 
   override func report(to positions: inout ReaderPositions) {
-    positions.add(nextOffset: cursor.nextOffset, available: demand.available, isLive: isLive)
+    positions.add(nextOffset: needsLogFrom, available: demand.available, isLive: isLive)
+    if readsNewest { positions.add(readingNewestFrom: cursor.nextOffset) }
   }
 
   override var shown: Shown? {
@@ -76,10 +86,8 @@ class Subscription: Consumer {
     while true {
       // Before the head is read: when this says that the topic is over, the head that is read next is final.
       let isOver = life.condition != .open
-      if !isLive, cursor.nextOffset >= liveOffset {
-        isLive = true
-        gather.append(Live(nextOffset: cursor.nextOffset), stream: stream)
-      }
+      if let outcome = produceNewest(into: gather, &budget) { return outcome }
+      announceLive(gather)
       var wanted = credit.available
       if wanted == 0 {
         if cursor.nextOffset < log.head { return .starved }
@@ -93,34 +101,49 @@ class Subscription: Consumer {
       case .slice(let slice):
         tap.saw(slice.segment, of: life)
         let mark = cursor.pendingTimeMark.take()
-        guard slice.bytes.count <= largest else {
-          gather.append(
-            Fault(
-              code: .recordTooLarge,
-              message:
-                "the record at offset \(slice.firstOffset) of \(topic.name) is longer than the client's frames may be"
-            ),
-            stream: stream)
-          return .ended
-        }
+        guard slice.bytes.count <= largest else { return tooLongForClient(slice.firstOffset, gather) }
         gather.append(slice, mark: mark, stream: stream)
         _ = credit.spend(UInt64(slice.count))
         budget -= slice.bytes.count
       case .caughtUp:
         return isOver ? complete(gather) : .waiting
       case .lagged(let missed):
-        guard lagPolicy == .skip else {
-          gather.append(
-            Fault(
-              code: .lagged,
-              message:
-                "\(missed) records of \(topic.name) were dropped before they were asked for; subscribe again"),
-            stream: stream)
-          return .ended
-        }
-        gather.append(Lag(missed: missed, nextOffset: cursor.nextOffset), stream: stream)
+        if readNewest(insteadOf: missed) { continue }
+        guard tellLag(missed, gather) else { return .ended }
       }
     }
+  }
+
+  /// Tells that replay ends here, if it does and that wasn't told.
+  @inline(__always)
+  func announceLive(_ gather: Gather) {
+    guard !isLive, cursor.nextOffset >= liveOffset else { return }
+    isLive = true
+    gather.append(Live(nextOffset: cursor.nextOffset), stream: stream)
+  }
+
+  /// Returns whether the subscription goes on.
+  func tellLag(_ missed: UInt64, _ gather: Gather) -> Bool {
+    guard lagPolicy == .skip else {
+      gather.append(
+        Fault(
+          code: .lagged,
+          message:
+            "\(missed) records of \(topic.name) were dropped before they were asked for; subscribe again"),
+        stream: stream)
+      return false
+    }
+    gather.append(Lag(missed: missed, nextOffset: cursor.nextOffset), stream: stream)
+    return true
+  }
+
+  func tooLongForClient(_ offset: UInt64, _ gather: Gather) -> Outcome {
+    gather.append(
+      Fault(
+        code: .recordTooLarge,
+        message: "the record at offset \(offset) of \(topic.name) is longer than the client's frames may be"),
+      stream: stream)
+    return .ended
   }
 
   /// All is sent, and the topic is over: says how it ended.

@@ -18,6 +18,8 @@ struct FlowSituation {
   var aloneSince: UInt64?
   /// Bytes of records that late subscribers can get.
   var keptBytes: UInt64
+  /// Bytes of records that they can't get any more, and that are kept for those who read the newest of each key.
+  var lapsedBytes: UInt64 = 0
   /// Bytes of records from an offset to the head.
   var bytes: (_ offset: UInt64) -> UInt64
 }
@@ -80,7 +82,9 @@ struct LosslessFlow: FlowStrategy {
   func limit(_ readers: ReaderPositions, _ situation: FlowSituation) -> FlowLimit {
     guard let oldest = readers.oldest else { return buffer.limitAlone(situation) }
     let backlog = situation.bytes(oldest)
-    guard backlog < situation.keptBytes || backlog - situation.keptBytes < buffer.bytes else { return .none }
+    guard backlog < situation.keptBytes || backlog - situation.keptBytes < buffer.bytes,
+      situation.lapsedBytes < buffer.bytes
+    else { return .none }
     guard let slowest = readers.caughtUp else { return buffer.sliding }
     return buffer.limit(takenThrough: slowest.leastAsked, from: slowest.leastTaken, situation)
   }

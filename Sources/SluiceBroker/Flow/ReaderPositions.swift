@@ -14,6 +14,8 @@ struct ReaderPositions: Hashable, Sendable {
   var caughtUp: CaughtUp?
   /// The next offset of the subscription that is furthest behind, replaying or not; nil without any.
   var oldest: UInt64?
+  /// Of those who read the newest records of each key, the next offset of the one that is furthest behind; nil without any.
+  var readsNewestFrom: UInt64?
 
   /// One subscription more.
   ///
@@ -32,8 +34,14 @@ struct ReaderPositions: Hashable, Sendable {
     merge(one)
   }
 
+  /// One subscription that reads the newest records of each key, up to where it goes over to the log.
+  mutating func add(readingNewestFrom offset: UInt64) {
+    readsNewestFrom = Self.least(readsNewestFrom, offset)
+  }
+
   mutating func merge(_ other: ReaderPositions) {
     oldest = Self.least(oldest, other.oldest)
+    readsNewestFrom = Self.least(readsNewestFrom, other.readsNewestFrom)
     guard let theirs = other.caughtUp else { return }
     guard var ours = caughtUp else { return caughtUp = theirs }
     ours.leastAsked = min(ours.leastAsked, theirs.leastAsked)

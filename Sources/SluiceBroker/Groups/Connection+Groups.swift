@@ -5,6 +5,12 @@ extension Connection {
   func join(_ stream: UInt32, _ frame: JoinGroup) throws(WireError) {
     try frame.validate()
     let topic = try context.core.registry.use(frame.topic)
+    guard topic.settings.compact != true else {
+      throw WireError(
+        .unsupported,
+        "topic \(frame.topic) keeps the newest record of each key, and a group has to get them all; join one of a topic that isn't compact"
+      )
+    }
     let tap = topic.tap(on: context)
     if topic.isPaced { tap.protectEverything() }
     let (_, buffered) = topic.attachSubscription()

@@ -11,6 +11,8 @@ final class PatternMember: Subscription {
     var cursor: LogCursor
     var missed: UInt64
     var lag: Subscribe.LagPolicy
+    /// Its subscriber was there before.
+    var isResuming: Bool
   }
 
   /// The pattern's subscription has it, as long as it does.
@@ -38,11 +40,13 @@ final class PatternMember: Subscription {
     self.number = number
     self.isAwaited = isAwaited
     let liveOffset = max(life.log.head, begin.cursor.nextOffset)
-    beginning = Subscribed(epoch: life.epoch, nextOffset: begin.cursor.nextOffset, liveOffset: liveOffset)
+    beginning = Subscribed(
+      epoch: life.epoch, nextOffset: begin.cursor.nextOffset, liveOffset: liveOffset,
+      gaps: life.newest != nil)
     missedAtStart = begin.missed
     super.init(
       stream: pattern.stream, tap: tap, life: life, connection: pattern.connection, cursor: begin.cursor,
-      liveOffset: liveOffset, lag: begin.lag, granted: 0)
+      liveOffset: liveOffset, lag: begin.lag, granted: 0, isResuming: begin.isResuming)
   }
 
   override var demand: Credit { pattern.credit }

@@ -121,7 +121,9 @@ final class PatternSubscription: Consumer {
       lastNumber += 1
       let member = PatternMember(
         of: self, number: lastNumber, tap: tap, life: life,
-        PatternMember.Begin(cursor: cursor, missed: missed, lag: lag ?? topic.settings.lag ?? .skip),
+        PatternMember.Begin(
+          cursor: cursor, missed: missed, lag: lag ?? topic.settings.lag ?? .skip,
+          isResuming: position?.epoch == life.epoch),
         isAwaited: wasThere)
       tap.add(member)
       // Behind its successor, so that the topic isn't without a subscriber in between.

@@ -152,7 +152,8 @@ extension Topic {
       let log = state.life.log
       let situation = FlowSituation(
         head: log.head, aloneSince: state.unreadSince,
-        keptBytes: UInt64(log.statistics().bytes), bytes: { UInt64(log.bytes(from: $0)) })
+        keptBytes: UInt64(log.statistics().bytes), lapsedBytes: lapsedBytes(state),
+        bytes: { UInt64(log.bytes(from: $0)) })
       return state.ledger.grant(
         to: held, limit: strategy.limit(state.readers, situation), producers: state.publications,
         window: GrantLedger.Allowance(records: window, bytes: .max))
@@ -186,6 +187,7 @@ extension TopicSettings {
     settings.bufferBytes = bufferBytes ?? defaults.bufferBytes
     settings.whenAlone = whenAlone ?? defaults.whenAlone
     settings.lag = lag ?? defaults.lag
+    settings.compact = compact ?? defaults.compact
     settings.autoDelete = autoDelete ?? defaults.autoDelete
     return settings
   }

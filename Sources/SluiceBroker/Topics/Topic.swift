@@ -11,6 +11,8 @@ final class Topic: Sendable {
   enum AppendResult {
     case appended(lastOffset: UInt64)
     case refused(Fault)
+    /// The batch isn't one for this topic: the producer is told, and its publication is over.
+    case unfit(Fault)
   }
 
   struct State {
@@ -81,12 +83,20 @@ final class Topic: Sendable {
     _ batch: UnsafeRawBufferPointer, count: UInt32, at milliseconds: Int64, in life: TopicLife,
     using used: GrantLedger.Allowance, by ticket: ProducerTable.Ticket? = nil
   ) -> AppendResult {
+    if life.newest != nil, let fault = keyRequired(by: batch) {
+      if isPaced { state.withLock { $0.ledger.returned(used) } }
+      return .unfit(fault)
+    }
     let (result, taps): (AppendResult, [TopicTap]) = state.withLock { state in
       if let fault = Self.refusal(state, life, name) { return (.refused(fault), []) }
       if let ticket, !state.producers.advance(ticket, by: UInt64(count)) {
         return (.refused(.fenced(on: name)), [])
       }
       if isPaced { state.ledger.returned(used) }
+      if let newest = state.life.newest {
+        // Before the log: whoever has read these up to some head of the log goes on behind it.
+        newest.append(batch, at: milliseconds, keepingFrom: keepNewestFrom(state))
+      }
       let first = state.life.log.append(
         batch, count: Int(count), at: milliseconds, keepingFrom: keepFrom(state))
       return (.appended(lastOffset: first + UInt64(count) - 1), state.taps)
@@ -101,11 +111,13 @@ final class Topic: Sendable {
       let isRead = state.subscriptions > 0
       // The grace is for those who are reading.
       state.life.log.trim(now: milliseconds, graceBytes: isRead ? nil : 0, keepingFrom: keepFrom(state))
+      state.life.newest?.trim(
+        now: milliseconds, graceBytes: isRead ? nil : 0, keepingFrom: keepNewestFrom(state))
     }
   }
 
   /// What must not be dropped for the sake of those who follow, whatever the limits.
-  private func keepFrom(_ state: State) -> UInt64? {
+  func keepFrom(_ state: State) -> UInt64? {
     isPaced ? strategy.keepFrom(state.readers, aloneSince: state.unreadSince) : nil
   }
 
@@ -142,6 +154,7 @@ final class Topic: Sendable {
       return (state.life, state.taps)
     }
     life.log.removeAll()
+    life.newest?.removeAll()
     announce(to: taps)
   }
 
@@ -220,10 +233,10 @@ extension Topic {
   /// The topic in a few numbers. From any loop; each number is of some moment during the call.
   var summary: TopicSummary {
     let (life, subscriptions, publications) = state.withLock { ($0.life, $0.subscriptions, $0.publications) }
-    let statistics = life.log.statistics()
+    let kept = life.kept()
     return TopicSummary(
-      topic: name, epoch: life.epoch, firstOffset: statistics.firstOffset, nextOffset: statistics.head,
-      bytes: UInt64(statistics.bytes), ending: life.ending, subscriptions: UInt32(clamping: subscriptions),
-      publications: UInt32(clamping: publications))
+      topic: name, epoch: life.epoch, firstOffset: kept.firstOffset, nextOffset: kept.head,
+      bytes: UInt64(kept.bytes), ending: life.ending, subscriptions: UInt32(clamping: subscriptions),
+      publications: UInt32(clamping: publications), records: kept.records)
   }
 }

@@ -17,13 +17,16 @@ final class TopicLife: Sendable {
 
   let epoch: UInt64
   let log: TopicLog
+  /// The newest record of each key, where late subscribers get only those.
+  let newest: CompactedRecords?
 
   private let atomicCondition = Atomic(Condition.open)
   private let storedEnding = Mutex<Complete.Ending?>(nil)
 
-  init(epoch: UInt64, log: TopicLog) {
+  init(epoch: UInt64, log: TopicLog, newest: CompactedRecords? = nil) {
     self.epoch = epoch
     self.log = log
+    self.newest = newest
   }
 
   /// Whether more can come. Once it says no, the log's head is final: read this first, then the head.

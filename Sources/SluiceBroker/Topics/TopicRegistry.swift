@@ -123,7 +123,13 @@ final class TopicRegistry: Sendable {
       }
       let topic = Topic(name: name, settings: complete, window: window, producers: producers) {
         [epochs, pool] in
-        TopicLife(epoch: epochs.next(), log: TopicLog(retention: complete.retention, pool: pool))
+        guard complete.compact == true else {
+          return TopicLife(epoch: epochs.next(), log: TopicLog(retention: complete.retention, pool: pool))
+        }
+        // The log is for those who follow the head; what the limits are about is elsewhere.
+        return TopicLife(
+          epoch: epochs.next(), log: TopicLog(retention: .none, pool: pool),
+          newest: CompactedRecords(retention: complete.retention))
       }
       state.topics[name] = topic
       return .success((topic, state.watchers))

@@ -198,7 +198,10 @@ final class TopicTap: @unchecked Sendable {
 
   /// A subscription is about to come, of which it isn't known yet where it starts: nothing is dropped until the next report.
   func protectEverything() {
-    reported.withLock { $0.oldest = 0 }
+    reported.withLock {
+      $0.oldest = 0
+      $0.readsNewestFrom = 0
+    }
   }
 
   /// Some subscription has moved, or has asked for more: told at the end of the turn.

@@ -33,18 +33,13 @@ extension ClientSession {
         "\(header.count) records came on stream \(stream), where \(inbound.credit.available) more were asked for"
       )
     }
-    if inbound.isShared {
-      guard header.firstOffset <= UInt64.max - UInt64(header.count) else {
-        throw WireError(.malformedBatch, "a DELIVER has offsets beyond the last that there can be")
-      }
-      inbound.nextOffset = header.firstOffset
-    }
-    guard header.firstOffset == inbound.nextOffset || inbound.isPattern else {
+    let end = header.firstOffset.addingReportingOverflow(UInt64(header.count))
+    guard !end.overflow, inbound.mayGoOn(at: header.firstOffset) else {
       throw WireError(
         .malformedBatch,
         "offset \(header.firstOffset) came on stream \(stream) where \(inbound.nextOffset) was next")
     }
-    inbound.nextOffset = header.firstOffset &+ UInt64(header.count)
+    inbound.nextOffset = end.partialValue
     self[stream] = .subscription(inbound)
     return .deliver(stream: stream, header, batch: batch)
   }
@@ -56,6 +51,7 @@ extension ClientSession {
     case .subscription(var inbound) where !inbound.isOpen:
       inbound.isOpen = true
       inbound.nextOffset = frame.nextOffset
+      inbound.hasGaps = frame.gaps
       self[stream] = .subscription(inbound)
       return .subscribed(stream: stream, frame)
     case .cancelling: return .none
@@ -68,7 +64,13 @@ extension ClientSession {
     guard !inbound.isLive || inbound.isPattern else {
       throw WireError(.unexpectedFrame, "LIVE came twice on stream \(stream)")
     }
+    guard inbound.mayGoOn(at: frame.nextOffset) else {
+      throw WireError(
+        .malformedFrame,
+        "LIVE names offset \(frame.nextOffset) on stream \(stream), where \(inbound.nextOffset) was next")
+    }
     inbound.isLive = true
+    inbound.nextOffset = frame.nextOffset
     self[stream] = .subscription(inbound)
     return .live(stream: stream, frame)
   }

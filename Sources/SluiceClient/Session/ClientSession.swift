@@ -31,12 +31,19 @@ struct ClientSession {
     var credit: Credit
     var isOpen = false
     var isLive = false
-    /// The only offset that the next batch may start with; of no meaning to a member of a group.
+    /// The only offset that the next batch may start with; the least where there may be gaps; of no meaning to a member of a group.
     var nextOffset: UInt64 = 0
+    /// Offsets may go on beyond the next one.
+    var hasGaps = false
     /// To all topics of a pattern: where it is in each is its subscriber's affair.
     var isPattern = false
     /// It is a member of a group: its records aren't all there are, and may come again.
     var isShared = false
+
+    /// Whether records may come from that offset on.
+    func mayGoOn(at offset: UInt64) -> Bool {
+      offset == nextOffset || hasGaps && offset > nextOffset || isPattern || isShared
+    }
   }
 
   /// A publication.

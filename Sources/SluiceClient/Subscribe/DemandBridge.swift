@@ -232,6 +232,7 @@ final class DemandBridge: Subscription, CustomStringConvertible, @unchecked Send
       return
     }
     // It was live before the connection was lost.
+    place.advance(to: frame.nextOffset)
     if place.live() { receive(.live(nextOffset: frame.nextOffset)) }
   }
 

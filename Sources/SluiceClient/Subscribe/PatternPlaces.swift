@@ -183,6 +183,8 @@ struct PatternPlaces {
       return isLive ? nil : .live(nextOffset: frame.nextOffset)
     }
     places[subject]?.isLive = true
+    // Beyond what was replaced meanwhile.
+    places[subject]?.next = max(place.next, frame.nextOffset)
     return place.isLive ? nil : .topic(place.name, .live(nextOffset: frame.nextOffset))
   }
 

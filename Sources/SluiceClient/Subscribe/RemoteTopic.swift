@@ -16,7 +16,8 @@ import ReactiveCore
 ///
 /// - Threads: values and completions are delivered on the client's loop, one at a time; while a subscriber runs, the others of the same
 ///   client wait, and the connection isn't read. The subscription may be used from any thread.
-/// - Order: records come in the order of their offsets, without gaps unless ``SubscriptionPlan/Lag/skip`` says so.
+/// - Order: records come in the order of their offsets, without gaps unless ``SubscriptionPlan/Lag/skip`` says so, or the topic
+///   keeps only the newest record of each key: what was replaced before it was delivered is skipped then, and isn't told as a lag.
 /// - Cancelling tells the broker to forget this subscription, and nobody else notices. After `cancel()` has returned nothing more
 ///   is delivered, except that a call which another thread has begun may still be under way.
 /// - The end: `.finished` when a producer has finished the topic and all that was asked for is delivered. `.failure` with

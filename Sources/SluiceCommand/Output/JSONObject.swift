@@ -8,6 +8,7 @@ public struct JSONObject {
   public var text: String { "{\(members)}" }
 
   public mutating func add(_ name: String, _ value: String) { append(name, JSONText.quoted(value)) }
+  public mutating func add(_ name: String, _ value: Bool) { append(name, value ? "true" : "false") }
   public mutating func add(_ name: String, _ value: UInt64) { append(name, String(value)) }
   public mutating func add(_ name: String, _ value: Double, decimals: Int) {
     append(name, value.isFinite ? Magnitude.fixed(value, decimals: decimals) : "null")

@@ -5,6 +5,8 @@ public struct TopicOption: Sendable {
   public let name: String
   public let placeholder: String
   public let help: String
+  /// What it means as an option without a value; nil where it needs one.
+  public let bare: String?
   /// Reads the value into settings.
   public let read: @Sendable (String, inout TopicSettings) throws(ValueError) -> Void
   /// The value as it would be read; nil when the settings leave it open.
@@ -55,6 +57,10 @@ public struct TopicOption: Sendable {
         "auto-delete", "on|off", \.autoDelete,
         "on: the topic is deleted when nobody has been attached to it for a while.",
         [("on", true), ("off", false)]),
+      TopicOption(
+        "compact", "on|off", \.compact,
+        "on: late subscribers get the newest record of each key alone, and records need keys; an empty payload deletes its key.",
+        [("on", true), ("off", false), ("true", true), ("false", false)], bare: "on"),
     ]
   }
 
@@ -83,13 +89,14 @@ public struct TopicOption: Sendable {
   }
 
   private init(
-    name: String, placeholder: String, help: String,
+    name: String, placeholder: String, help: String, bare: String? = nil,
     read: @escaping @Sendable (String, inout TopicSettings) throws(ValueError) -> Void,
     write: @escaping @Sendable (TopicSettings) -> String?
   ) {
     self.name = name
     self.placeholder = placeholder
     self.help = help
+    self.bare = bare
     self.read = read
     self.write = write
   }
@@ -98,10 +105,10 @@ public struct TopicOption: Sendable {
   private init<Value: Equatable & Sendable>(
     _ name: String, _ placeholder: String,
     _ target: any WritableKeyPath<TopicSettings, Value?> & Sendable, _ help: String,
-    _ words: [(String, Value)]
+    _ words: [(String, Value)], bare: String? = nil
   ) {
     self.init(
-      name: name, placeholder: placeholder, help: help,
+      name: name, placeholder: placeholder, help: help, bare: bare,
       read: { text, settings throws(ValueError) in
         settings[keyPath: target] = try Values.choice(words)(text)
       },
@@ -135,7 +142,7 @@ extension TopicOption {
   ///
   /// - Parameter standard: the value that holds when the option isn't given, for the help.
   public func option(standard: String? = nil) -> CommandOption {
-    CommandOption(name, value: placeholder, help: help, standard: standard)
+    CommandOption(name, value: placeholder, bare: bare, help: help, standard: standard)
   }
 
   /// What a command line says of a topic's settings; the rest is nil.

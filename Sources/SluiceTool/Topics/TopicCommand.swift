@@ -101,6 +101,7 @@ struct TopicCreateCommand: Command {
       .init(
         "A source that runs only while somebody listens.",
         "sluice topic create ticks --connect auto:1 --scope while-connected"),
+      .init("The last price of everything.", "sluice topic create prices --compact"),
     ])
 
   init(_ arguments: ParsedArguments) throws(UsageError) {

@@ -17,6 +17,7 @@ enum TopicJSON {
     object.add("buffer_bytes", limit(info.settings.bufferBytes))
     object.add("when_alone", setting("when-alone", info))
     object.add("lag", setting("lag", info))
+    object.add("compact", info.settings.compact ?? false)
     object.add("subscriptions", info.subscriptions.map { Self.object($0, info.summary) })
     object.add("publications", info.publications.map(Self.object))
     return object.text + "\n"
@@ -34,6 +35,7 @@ enum TopicJSON {
     object.add("epoch", TopicTable.hexadecimal(summary.epoch))
     object.add("first_offset", summary.firstOffset)
     object.add("next_offset", summary.nextOffset)
+    object.add("records", summary.records)
     object.add("bytes", summary.bytes)
     object.add("subscribers", UInt64(summary.subscriptions))
     object.add("producers", UInt64(summary.publications))

@@ -9,7 +9,7 @@ enum TopicTable {
       [["TOPIC", "STATE", "RECORDS", "FROM", "BYTES", "SUBSCRIBERS", "PRODUCERS"]]
         + topics.map { topic in
           [
-            topic.topic, state(topic), "\(topic.nextOffset - topic.firstOffset)", "\(topic.firstOffset)",
+            topic.topic, state(topic), "\(topic.records)", "\(topic.firstOffset)",
             ByteSize.rounded(topic.bytes), "\(topic.subscriptions)", "\(topic.publications)",
           ]
         }, leftColumns: 2)
@@ -17,14 +17,13 @@ enum TopicTable {
 
   static func show(_ info: TopicInfo) -> String {
     let summary = info.summary
-    let kept = summary.nextOffset - summary.firstOffset
     var rows = [
       ["topic", summary.topic], ["state", state(summary)], ["epoch", hexadecimal(summary.epoch)],
       [
         "records",
-        kept == 0
+        summary.records == 0
           ? "none kept, \(summary.nextOffset) published"
-          : "\(kept) kept, offsets \(summary.firstOffset) to \(summary.nextOffset - 1)",
+          : "\(summary.records) kept, offsets \(summary.firstOffset) to \(summary.nextOffset - 1)",
       ],
       ["memory", ByteSize.rounded(summary.bytes)],
       ["subscribers", "\(summary.subscriptions)"], ["producers", "\(summary.publications)"],

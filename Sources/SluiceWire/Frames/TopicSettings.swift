@@ -27,6 +27,8 @@ public struct TopicSettings: Hashable, Sendable {
   public var whenAlone: WhenAlone?
   /// Key 10: what becomes of a subscription that falls behind what is kept, unless it says so itself.
   public var lag: Subscribe.LagPolicy?
+  /// Key 11: whether only the newest record of each key is kept for late subscribers. Every record has a key then. On the wire 0 is no, 1 is yes.
+  public var compact: Bool?
   /// Key 12: whether the topic is deleted when nobody has been attached to it for a while.
   public var autoDelete: Bool?
 
@@ -92,7 +94,7 @@ extension TopicSettings {
     let all: [(UInt8, UInt64?)] = [
       (1, replayRecords), (2, replayBytes), (3, replayAge), (4, scope?.rawValue), (5, flow?.rawValue),
       (6, connect?.number), (7, bufferRecords), (8, bufferBytes), (9, whenAlone?.rawValue),
-      (10, lag.map { UInt64($0.rawValue) }),
+      (10, lag.map { UInt64($0.rawValue) }), (11, compact.map { $0 ? 1 : 0 }),
       (12, autoDelete.map { $0 ? 1 : 0 }),
     ]
     return all.compactMap { key, value in value.map { (key, $0) } }
@@ -144,6 +146,7 @@ extension TopicSettings {
     case 10:
       let policy = UInt8(exactly: value).flatMap(Subscribe.LagPolicy.init(rawValue:))
       return Self.take(policy, into: &lag)
+    case 11: return Self.take(value > 1 ? nil : value == 1, into: &compact)
     case 12: return Self.take(value > 1 ? nil : value == 1, into: &autoDelete)
     default: return false
     }
@@ -157,7 +160,7 @@ extension TopicSettings {
   }
 
   private static let names: [UInt8: String] = [
-    4: "scope", 5: "flow", 6: "connect", 9: "when alone", 10: "lag", 12: "auto-delete",
+    4: "scope", 5: "flow", 6: "connect", 9: "when alone", 10: "lag", 11: "compact", 12: "auto-delete",
   ]
 }
 

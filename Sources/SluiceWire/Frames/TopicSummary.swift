@@ -2,7 +2,7 @@
 ///
 /// ```
 /// string topic · u64 epoch · u64 first offset · u64 next offset · u64 bytes · u8 state (0 open, 1 finished, 2 failed)
-/// u32 code · string message · u32 subscriptions · u32 publications
+/// u32 code · string message · u32 subscriptions · u32 publications · u64 records
 /// ```
 public struct TopicSummary: Hashable, Sendable {
   public var topic: String
@@ -17,10 +17,14 @@ public struct TopicSummary: Hashable, Sendable {
   public var ending: Complete.Ending?
   public var subscriptions: UInt32
   public var publications: UInt32
+  /// How many records a late subscriber can get: fewer than there are offsets from the first to the next where only the newest of each key are
+  /// kept.
+  public var records: UInt64
 
+  /// - Parameter records: nil for as many as there are offsets from the first to the next.
   public init(
     topic: String, epoch: UInt64, firstOffset: UInt64, nextOffset: UInt64, bytes: UInt64,
-    ending: Complete.Ending?, subscriptions: UInt32, publications: UInt32
+    ending: Complete.Ending?, subscriptions: UInt32, publications: UInt32, records: UInt64? = nil
   ) {
     self.topic = topic
     self.epoch = epoch
@@ -30,6 +34,7 @@ public struct TopicSummary: Hashable, Sendable {
     self.ending = ending
     self.subscriptions = subscriptions
     self.publications = publications
+    self.records = records ?? (nextOffset &- firstOffset)
   }
 
   func encode(into writer: inout ByteWriter) {
@@ -49,6 +54,7 @@ public struct TopicSummary: Hashable, Sendable {
     writer.string(message, limit: Limits.message)
     writer.integer(subscriptions)
     writer.integer(publications)
+    writer.integer(records)
   }
 
   init(from reader: inout ByteReader) throws(WireError) {
@@ -68,5 +74,6 @@ public struct TopicSummary: Hashable, Sendable {
     }
     subscriptions = try reader.integer("topic subscriptions")
     publications = try reader.integer("topic publications")
+    records = try reader.integer("topic records")
   }
 }

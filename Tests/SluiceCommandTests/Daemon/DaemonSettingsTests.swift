@@ -27,7 +27,7 @@ struct DaemonSettingsTests {
   func defaultsRoundTrip() throws {
     for option in DaemonPage.page().options where option.unavailable == nil {
       guard let standard = option.standard, option.name != "loops" else { continue }
-      let configuration = try settings(["--\(option.name)", standard]).broker
+      let configuration = try settings(["--\(option.name)=\(standard)"]).broker
       let untouched = BrokerConfiguration()
       #expect(configuration.listen == untouched.listen)
       #expect(configuration.topicDefaults == untouched.topicDefaults)
@@ -57,8 +57,9 @@ struct DaemonSettingsTests {
       "--log-format",
       "json", "--admin", "off", "--flow", "lossless", "--buffer-records", "0", "--buffer-bytes", "1MiB",
       "--when-alone", "hold", "--connect", "auto:3", "--scope", "while-connected", "--lag", "fail",
-      "--auto-delete", "on",
-      "--topic-rule", "a.* flow=free connect=manual", "--topic-rule", "> replay-records=everything",
+      "--auto-delete", "on", "--compact",
+      "--topic-rule", "a.* flow=free connect=manual", "--topic-rule",
+      "> replay-records=everything compact=false",
     ])
     let configuration = settings.broker
     #expect(configuration.listen == [.host("127.0.0.1", port: 0), .unix("/tmp/x")])
@@ -72,16 +73,18 @@ struct DaemonSettingsTests {
     topic.connect = .auto(3)
     topic.scope = .whileConnected
     topic.lag = .fail
+    topic.compact = true
     topic.autoDelete = true
     #expect(configuration.topicDefaults == topic)
     var first = TopicSettings()
     first.flow = .free
     first.connect = .manual
+    var second = TopicSettings(replayRecords: TopicSettings.unlimited)
+    second.compact = false
     #expect(
       configuration.topicRules == [
         TopicRule(pattern: try TopicPattern("a.*"), settings: first),
-        TopicRule(
-          pattern: try TopicPattern(">"), settings: TopicSettings(replayRecords: TopicSettings.unlimited)),
+        TopicRule(pattern: try TopicPattern(">"), settings: second),
       ])
     let expected: [UInt64] = [7, 1_048_576, 2_097_152, 11, 65_536, 32_768, 1_048_576, 9, 100, 2000, 1]
     #expect(Self.numbers(configuration.limits) == expected)

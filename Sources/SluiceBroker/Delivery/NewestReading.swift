@@ -1,0 +1,106 @@
+import SluiceLog
+import SluiceWire
+
+/// What a subscription to a topic that keeps the newest record of each key has, besides its cursor: how far it reads those, and
+/// what it was told.
+///
+/// ```
+///   offset ──►  start                      end
+///               | newest of each key        | every record, from the log
+/// ```
+///
+/// The end is the head of the log when the subscription came, or when the log had dropped what it was to read next. What a newer record
+/// replaces before it is read isn't missed: the newer one comes, here or from the log.
+struct NewestReading {
+  let records: CompactedRecords
+  /// Up to there the newest records are read, from there on the log.
+  fileprivate(set) var end: UInt64
+  /// Deletions from there on are told as well: the subscriber may have what was deleted.
+  fileprivate var deletionsFrom: UInt64
+  /// Of the last mark told while these are read; nil when the next record needs one.
+  fileprivate var time: Int64?
+
+  /// - Parameter deletionsFrom: `end` for somebody who has no record of the topic yet.
+  init(_ records: CompactedRecords, before end: UInt64, deletionsFrom: UInt64) {
+    self.records = records
+    self.end = end
+    self.deletionsFrom = deletionsFrom
+  }
+}
+
+extension Subscription {
+  /// About the most bytes that are copied under the lock of the records.
+  private static let newestPortion = 64 << 10
+
+  /// Whether it reads the newest of each key at the moment.
+  var readsNewest: Bool { newest.map { cursor.nextOffset < $0.end } ?? false }
+
+  /// The offset from which on it can't do without the log; all ones while it doesn't follow the head yet.
+  var needsLogFrom: UInt64 { readsNewest && !isLive ? .max : cursor.nextOffset }
+
+  /// The log has dropped records that were to be read next: of those, and of all up to the head, the newest are read instead, if the topic
+  /// keeps them. The cursor takes the step back.
+  func readNewest(insteadOf missed: UInt64) -> Bool {
+    guard newest != nil else { return false }
+    cursor = LogCursor(unplacedAt: cursor.nextOffset - missed)
+    newest?.end = life.log.head
+    newest?.time = nil
+    return true
+  }
+
+  /// Puts the newest records up to the end of those into `gather`, if there are any to be read.
+  ///
+  /// - Returns: nil when the log has its turn.
+  @inline(__always)
+  func produceNewest(into gather: Gather, _ budget: inout Int) -> Outcome? {
+    if newest == nil { return nil }
+    return produceNewest(gather, &budget)
+  }
+
+  @inline(never)
+  private func produceNewest(_ gather: Gather, _ budget: inout Int) -> Outcome? {
+    guard var reading = newest.take() else { return nil }
+    defer { newest = reading }
+    while cursor.nextOffset < reading.end {
+      guard credit.available > 0 else {
+        // What was replaced needs no demand, and doesn't keep the marker waiting.
+        let walk = reading.records.walk(
+          from: cursor.nextOffset, before: reading.end, deletionsFrom: reading.deletionsFrom
+        ) { _ in false }
+        guard walk == .finished else { return .starved }
+        cursor = LogCursor(unplacedAt: reading.end)
+        return nil
+      }
+      guard budget > 0, gather.hasRoom else { return .more }
+      var batches = CopiedBatches(
+        stream: stream, records: credit.available, bytes: min(budget, Self.newestPortion),
+        largest: connection.largestBatch, time: reading.time)
+      let walk = reading.records.walk(
+        from: cursor.nextOffset, before: reading.end, deletionsFrom: reading.deletionsFrom
+      ) { batches.take($0) }
+      if let copied = batches.finish() {
+        gather.append(copied)
+        _ = credit.spend(batches.count)
+        budget -= copied.bytes.count
+        reading.time = batches.time
+      }
+      switch walk {
+      case .finished:
+        cursor = LogCursor(unplacedAt: reading.end)
+      case .stopped(let offset):
+        cursor = LogCursor(unplacedAt: offset)
+        if batches.tooLong { return tooLongForClient(offset, gather) }
+      case .recordsMissed(let offset):
+        let missed = offset - cursor.nextOffset
+        cursor = LogCursor(unplacedAt: offset)
+        guard tellLag(missed, gather) else { return .ended }
+      case .deletionsMissed(let offset):
+        // Records before them may be there all the same, so the cursor stays.
+        let missed = offset - max(cursor.nextOffset, reading.deletionsFrom)
+        reading.deletionsFrom = offset
+        guard tellLag(missed, gather) else { return .ended }
+      }
+    }
+    return nil
+  }
+}

@@ -1,0 +1,57 @@
+import SluiceLog
+import SluiceWire
+
+// Topics that keep the newest record of each key for those who come late.
+extension Topic {
+  /// Why `batch` can't be appended to such a topic, if so.
+  func keyRequired(by batch: UnsafeRawBufferPointer) -> Fault? {
+    guard let record = CompactedRecords.firstWithoutKey(batch) else { return nil }
+    return Fault(
+      code: .keyRequired,
+      message:
+        "record \(record) of the batch has no key, and topic \(name) keeps the last record of each key; publish it with a key, or to another topic"
+    )
+  }
+
+  /// What must not be dropped of the newest records for the sake of those who read them, whatever the limits.
+  func keepNewestFrom(_ state: State) -> UInt64? {
+    guard isPaced else { return nil }
+    var readers = ReaderPositions()
+    if state.subscriptions > 0 { readers.oldest = state.readers.readsNewestFrom ?? .max }
+    return strategy.keepFrom(readers, aloneSince: state.unreadSince)
+  }
+
+  /// Bytes of newest records that are kept beyond the limits, because somebody must not miss them.
+  func lapsedBytes(_ state: State) -> UInt64 {
+    guard settings.flow == .lossless, let newest = state.life.newest else { return 0 }
+    // Those who had it kept may have gone on meanwhile.
+    newest.trim(now: .min, graceBytes: 0, keepingFrom: keepNewestFrom(state))
+    return UInt64(newest.statistics().lapsedBytes)
+  }
+
+  /// Whether something may have to be dropped though nothing is appended.
+  var needsTrimming: Bool {
+    settings.replayAge != TopicSettings.unlimited || settings.compact == true
+  }
+}
+
+extension TopicLife {
+  /// What late subscribers can get.
+  func kept() -> (firstOffset: UInt64, head: UInt64, records: UInt64, bytes: Int) {
+    if let newest {
+      let statistics = newest.statistics()
+      return (statistics.firstOffset, statistics.head, statistics.records, statistics.bytes)
+    }
+    let statistics = log.statistics()
+    return (statistics.firstOffset, statistics.head, statistics.records, statistics.bytes)
+  }
+
+  /// A cursor for a new reader, and how many of the records asked for are gone.
+  func cursor(
+    at position: StartPosition, now: Int64?, resuming: Bool
+  ) -> (cursor: LogCursor, missed: UInt64) {
+    guard let newest else { return log.cursor(at: position, now: now, resuming: resuming) }
+    let (offset, missed) = newest.start(at: position, before: log.head, now: now, resuming: resuming)
+    return (LogCursor(unplacedAt: offset), missed)
+  }
+}
