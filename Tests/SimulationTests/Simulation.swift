@@ -259,6 +259,7 @@ final class Simulation {
       play(until: world.now + .milliseconds(50))
     }
     for life in oracle.lives where life.isPresent { life.audit() }
+    for subscription in oracle.subscriptions { subscription.checkNewest() }
     for peer in peers {
       guard let attachments = peer.attachments else { continue }
       let found = inspector.attachments(of: peer.name)
@@ -321,6 +322,7 @@ final class Simulation {
     // The last words arrive.
     world.run(for: .seconds(1))
     for life in oracle.lives where life.isPresent { life.audit() }
+    for subscription in oracle.subscriptions { subscription.checkNewest() }
   }
 
   private func end() {

@@ -128,7 +128,9 @@ final class LibraryProducer {
       $0.storeBytes(of: ledger.number.littleEndian, as: UInt32.self)
       $0.storeBytes(of: UInt32(ledger.sent).littleEndian, toByteOffset: 4, as: UInt32.self)
     }
-    let key = peer.random.oneIn(8) ? Array("key \(ledger.sent % 7)".utf8) : nil
+    let isKeyed = peer.simulation.scenario.isKeyed
+    let number = isKeyed ? Int(peer.random.next(below: 12)) : ledger.sent % 7
+    let key = isKeyed || peer.random.oneIn(8) ? Array("key \(number)".utf8) : nil
     let headers = peer.random.oneIn(10) ? [Message.Header("n", "\(ledger.sent)")] : []
     var builder = BatchBuilder()
     payload.withUnsafeBytes { payload in

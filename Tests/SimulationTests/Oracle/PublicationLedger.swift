@@ -140,6 +140,27 @@ final class PublicationLedger {
     return low
   }
 
+  /// What matters where only the newest record of each key does.
+  struct Record {
+    var key: [UInt8]?
+    var isDeletion: Bool
+  }
+
+  func record(_ sequence: Int) -> Record? {
+    guard sequence < sent else { return nil }
+    let batch = batches[batchIndex(of: sequence)]
+    let item = batch.bytes[batch.starts[sequence - batch.firstSequence]...]
+    return item.withUnsafeBytes { bytes in
+      let word = RecordLayout.word(at: bytes.baseAddress!)
+      let body = UnsafeRawBufferPointer(
+        rebasing: bytes[RecordLayout.wordSize..<RecordLayout.wordSize + RecordLayout.length(word)])
+      guard RecordLayout.kind(word) == .attributed, let attributes = try? RecordAttributes(body) else {
+        return Record(key: nil, isDeletion: false)
+      }
+      return Record(key: attributes.key.map { Array($0) }, isDeletion: attributes.payload.isEmpty)
+    }
+  }
+
   func wallClock(of sequence: Int) -> Int64? {
     sequence < sent ? batches[batchIndex(of: sequence)].wallClock : nil
   }

@@ -27,6 +27,12 @@ final class SubscriptionLedger {
     case cutOff
   }
 
+  /// Offsets may leave gaps: then all that it heard, for ``checkNewest()``.
+  private(set) var gaps = false
+  private(set) var heard: [UInt64] = []
+  private(set) var gone: [Range<UInt64>] = []
+  private(set) var start: UInt64 = 0
+
   private(set) var end: End?
   private(set) var isCancelling = false
 
@@ -34,7 +40,7 @@ final class SubscriptionLedger {
   private var initialLag: UInt64 = 0
 
   /// What the broker had when SUBSCRIBE was sent; its answer is from between then and when it comes.
-  private var before: (epoch: UInt64, head: UInt64, oldest: UInt64, kept: UInt64)?
+  private(set) var before: (epoch: UInt64, head: UInt64, oldest: UInt64, kept: UInt64)?
 
   init(_ request: Subscribe, peer: Int, oracle: Oracle) {
     self.request = request
@@ -67,7 +73,7 @@ final class SubscriptionLedger {
     if !holds { fail(what()) }
   }
 
-  private func fail(_ what: String) {
+  func fail(_ what: String) {
     oracle.fail(peer, "\(title), next \(next): \(what)")
   }
 
@@ -105,7 +111,10 @@ final class SubscriptionLedger {
     let life = oracle.life(of: request.topic, epoch: frame.epoch, who: peer)
     self.life = life
     next = frame.nextOffset
+    start = next
     liveOffset = frame.liveOffset
+    gaps = frame.gaps
+    check(gaps == (life.topic?.settings.compact ?? gaps), "SUBSCRIBED with gaps \(gaps)")
     check(
       request.epoch == 0 || request.epoch == frame.epoch,
       "epoch \(frame.epoch) where \(request.epoch) was meant")
@@ -124,7 +133,8 @@ final class SubscriptionLedger {
       check(low <= offset && offset <= high, "starts at \(offset), which isn't in \(low)...\(high)")
     }
     if case .offset(let offset) = request.start {
-      inside(next, max(offset, firstBefore), max(offset, firstAfter))
+      // What was replaced isn't missed.
+      inside(next, max(offset, gaps ? 0 : firstBefore), max(offset, firstAfter))
       inside(liveOffset, max(headBefore, next), max(headAfter, next))
       if next > offset {
         check(request.lag == .skip, "starts with a lag, where it asked to fail")
@@ -135,13 +145,15 @@ final class SubscriptionLedger {
     inside(liveOffset, headBefore, headAfter)
     switch request.start {
     case .new: check(next == liveOffset, "starts before what is new")
+    case .last where gaps: inside(next, firstBefore, liveOffset)
     case .last(let count):
       inside(
         next, max(firstBefore, liveOffset - min(liveOffset, count)),
         max(firstAfter, liveOffset - min(liveOffset, count)))
     case .replay, .earliest:
       inside(next, firstBefore, min(firstAfter, liveOffset))
-      if let settings = life.topic?.settings, settings.replayAge == TopicSettings.unlimited, !isResuming,
+      if !gaps, let settings = life.topic?.settings, settings.replayAge == TopicSettings.unlimited,
+        !isResuming,
         settings.replayBytes == TopicSettings.unlimited, let limit = settings.replayRecords
       {
         check(next == liveOffset - min(limit, liveOffset), "starts where \(limit) records are kept")
@@ -154,7 +166,7 @@ final class SubscriptionLedger {
   func deliver(_ header: DeliverHeader, _ batch: UnsafeRawBufferPointer) {
     guard stands("DELIVER"), let life else { return }
     let count = UInt64(header.count)
-    check(header.firstOffset == next, "DELIVER of \(count) from \(header.firstOffset)")
+    check(isNext(header.firstOffset), "DELIVER of \(count) from \(header.firstOffset)")
     check(
       delivered + count <= granted,
       "\(delivered + count) records were delivered where \(granted) were granted")
@@ -178,14 +190,18 @@ final class SubscriptionLedger {
       fail("a malformed batch: \(error)")
     }
     delivered += count
+    if gaps { heard += header.firstOffset..<header.firstOffset + count }
     next = header.firstOffset + count
   }
+
+  private func isNext(_ offset: UInt64) -> Bool { offset == next || gaps && offset > next }
 
   func live(_ frame: Live) {
     guard stands("LIVE") else { return }
     check(!isLive, "LIVE came twice")
-    check(next >= liveOffset, "LIVE before \(liveOffset)")
-    check(frame.nextOffset == next, "LIVE names \(frame.nextOffset)")
+    check(frame.nextOffset >= liveOffset, "LIVE before \(liveOffset)")
+    check(isNext(frame.nextOffset), "LIVE names \(frame.nextOffset)")
+    next = frame.nextOffset
     isLive = true
   }
 
@@ -198,9 +214,13 @@ final class SubscriptionLedger {
     } else {
       guard stands("LAG") else { return }
       check(frame.missed > 0, "LAG of nothing")
-      check(frame.nextOffset == next + frame.missed, "LAG of \(frame.missed) to \(frame.nextOffset)")
+      // Without a step it is about deletions.
+      check(
+        frame.nextOffset == next + frame.missed || gaps && frame.nextOffset == next,
+        "LAG of \(frame.missed) to \(frame.nextOffset)")
+      gone.append(next..<frame.nextOffset)
       check(request.lag == .skip, "LAG where it asked to fail")
-      if let oldest = life?.oldest {
+      if let oldest = life?.oldest, !gaps {
         check(frame.nextOffset <= oldest, "LAG to \(frame.nextOffset), while the log has all from \(oldest)")
       }
       next = frame.nextOffset
@@ -213,7 +233,7 @@ final class SubscriptionLedger {
     check(isLive, "COMPLETE before LIVE")
     let isBeyond =
       if case .offset(let offset) = request.start { offset == next && delivered == 0 } else { false }
-    life.told(frame.ending, at: next, isBeyond: isBeyond, who: peer)
+    life.told(frame.ending, at: gaps ? nil : next, isBeyond: isBeyond, who: peer)
     end = .completed
   }
 
@@ -225,7 +245,7 @@ final class SubscriptionLedger {
       if let life { check(!life.isPresent, "topic-deleted, while the topic is there") }
     case .lagged:
       check(request.lag == .fail, "ERROR lagged, where it asked to skip")
-      if let oldest = life?.oldest {
+      if let oldest = life?.oldest, !gaps {
         check(next < oldest, "ERROR lagged, while the log has all from \(oldest)")
       }
     case .epochChanged:
@@ -254,5 +274,7 @@ extension Topic {
   var oldest: UInt64 { log.cursor(at: .earliest, resuming: true).cursor.nextOffset }
 
   /// The oldest record that a late subscriber gets at this time.
-  func kept(at wallClock: Int64) -> UInt64 { log.statistics(now: wallClock).firstOffset }
+  func kept(at wallClock: Int64) -> UInt64 {
+    life.newest?.statistics(now: wallClock).firstOffset ?? log.statistics(now: wallClock).firstOffset
+  }
 }

@@ -115,6 +115,20 @@ final class TopicLife {
     }
   }
 
+  /// What is known of a record that somebody knows the place of.
+  func record(at offset: UInt64) -> PublicationLedger.Record? {
+    guard offset < slots.count else { return nil }
+    let slot = slots[Int(offset)]
+    return oracle.publication(slot.publication)?.record(slot.sequence)
+  }
+
+  /// The offset behind the last record that somebody knows of.
+  var reached: UInt64 { UInt64(slots.count) }
+
+  func check(_ holds: Bool, _ what: @autoclosure () -> String) {
+    oracle.check(holds, 0, what())
+  }
+
   private func reach(_ offset: UInt64) {
     while slots.count <= offset { slots.append(Slot()) }
     if let endOffset, offset >= endOffset {
@@ -180,6 +194,7 @@ final class TopicLife {
       }
       time = records.time
     }
+    auditNewest()
     oracle.check(
       cursor.nextOffset == log.head, 0, "\(name) can be read to \(cursor.nextOffset), its head is \(log.head)"
     )

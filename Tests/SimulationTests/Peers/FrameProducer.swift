@@ -22,6 +22,7 @@ final class FrameProducer: StreamUser {
   }
 
   private var oracle: Oracle { peer.oracle }
+  private var isKeyed: Bool { peer.simulation.scenario.isKeyed }
 
   // MARK: Opening
 
@@ -93,7 +94,7 @@ final class FrameProducer: StreamUser {
   }
 
   private func recordSize(isFirst: Bool) -> Int {
-    let limit = min(Int(peer.welcome?.maximumRecord ?? 0), Noise.longest)
+    let limit = min(Int(peer.welcome?.maximumRecord ?? 0) - (isKeyed ? 64 : 0), Noise.longest)
     // The first of a batch has its name in it, so that the others' place is known.
     let least = isFirst ? PublicationLedger.nameSize : 0
     if peer.random.oneIn(12) { return least }
@@ -117,8 +118,11 @@ final class FrameProducer: StreamUser {
 
   private func append(_ payload: UnsafeRawBufferPointer, sequence: Int) {
     let limit = Int(peer.welcome?.maximumRecord ?? 0)
-    guard peer.random.oneIn(8), payload.count + 64 <= limit else { return builder.append(payload) }
-    let key = peer.random.oneIn(3) ? nil : Array("key \(sequence % 7)".utf8)
+    guard isKeyed || peer.random.oneIn(8), payload.count + 64 <= limit else {
+      return builder.append(payload)
+    }
+    let number = isKeyed ? Int(peer.random.next(below: 12)) : sequence % 7
+    let key = !isKeyed && peer.random.oneIn(3) ? nil : Array("key \(number)".utf8)
     let headers = peer.random.oneIn(2) ? [] : [(Array("n".utf8), Array("\(sequence)".utf8))]
     let append = { (key: UnsafeRawBufferPointer?) in
       do {

@@ -22,6 +22,8 @@ struct Scenario: Sendable {
     replayRecords: TopicSettings.unlimited, replayBytes: TopicSettings.unlimited,
     replayAge: TopicSettings.unlimited)
   var drainTime: Duration = .seconds(5)
+  /// Every record has a key, and some topics may keep only the newest of each.
+  var isKeyed = false
   var topics: [TopicPlan] = []
   var peers: [PeerPlan] = []
   var disturbances: [Disturbance] = []

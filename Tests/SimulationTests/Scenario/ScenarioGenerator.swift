@@ -18,6 +18,8 @@ private struct ScenarioGenerator {
   var isBulky = false
   /// Nothing but delays: whatever isn't told then is a fault of the broker.
   var isPeaceful = false
+  /// Topics may keep only the newest record of each key.
+  var isKeyed = false
 
   init(seed: UInt64) {
     self.seed = seed
@@ -27,7 +29,9 @@ private struct ScenarioGenerator {
   mutating func make() -> Scenario {
     isBulky = random.oneIn(5)
     isPeaceful = random.oneIn(3)
+    isKeyed = random.oneIn(4)
     var scenario = Scenario(seed: seed)
+    scenario.isKeyed = isKeyed
     scenario.brokerLoops = random.next(in: 1...4)
     scenario.peerLoops = random.next(in: 1...3)
     scenario.length = random.next(in: .milliseconds(200) ... .milliseconds(2_000))
@@ -96,6 +100,7 @@ private struct ScenarioGenerator {
     settings.replayRecords = some(random.oneIn(2) ? -1 : random.next(in: 0...(random.oneIn(2) ? 20 : 500)))
     settings.replayBytes = some(random.oneIn(2) ? -1 : random.next(in: 0...(isBulky ? 500_000 : 20_000)))
     settings.replayAge = some(random.oneIn(3) ? random.next(in: 0...1_000) : -1)
+    if isKeyed, !random.oneIn(4) { settings.compact = true }
     return settings
   }
 
