@@ -24,12 +24,18 @@ final class LoopbackSetting: Sendable {
   }
 
   /// Another client of it.
-  func connect() async throws -> Client { try await Self.connect(to: address) }
+  func connect(_ configure: (inout ClientOptions) -> Void = { _ in }) async throws -> Client {
+    try await Self.connect(to: address, configure)
+  }
 
-  private static func connect(to address: String) async throws -> Client {
+  private static func connect(
+    to address: String, _ configure: (inout ClientOptions) -> Void = { _ in }
+  ) async throws -> Client {
     var options = ClientOptions()
     options.keepalive = .zero
     options.connectTimeout = .seconds(600)
+    options.requestTimeout = .seconds(600)
+    configure(&options)
     return try await Client.connect(to: address, options: options)
   }
 
@@ -43,8 +49,30 @@ final class LoopbackSetting: Sendable {
     try await subject.flush()
   }
 
+  /// Breaks a client's connection off; it makes another.
+  static func breakOff(_ client: Client) {
+    let core = client.core
+    core.loop.execute { core.lost(ClientError(.cutOff, "broken off by the test")) }
+  }
+
+  /// Returns when the broker has no subscriptions of a topic: which is at once, if the client's connection has stood since they were
+  /// cancelled.
+  func none(on topic: String, _ client: Client) async throws {
+    while try await !client.topic(show: topic).subscriptions.isEmpty { await Task.yield() }
+  }
+
   /// Everything that was noted for the loop before has been done, and the broker has read what came of it.
   func settle() async throws {
     _ = try await client.ping()
+  }
+}
+
+extension ReconnectPolicy {
+  /// Comes back at once.
+  static var quick: ReconnectPolicy {
+    var policy = ReconnectPolicy()
+    policy.initialDelay = .milliseconds(1)
+    policy.maximumDelay = .milliseconds(5)
+    return policy
   }
 }
