@@ -70,13 +70,13 @@ final class GroupMember: Consumer, @unchecked Sendable {
     var budget = bytes
     var hint = tap.hint(of: group.life)
     while true {
+      guard budget > 0, gather.hasRoom else { return .more }
       // Also when there is something in hand: what was taken back meanwhile must not be sent.
       let answer = group.exchange(self, sent: sent, inHand: &inHand, available: credit.available)
       sent = 0
       switch answer {
       case .records(let runs): inHand += runs
       case .missed(let count, let next):
-        guard gather.hasRoom else { return .more }
         gather.append(Lag(missed: count, nextOffset: next), stream: stream)
         continue
       case .nothing:

@@ -12,6 +12,8 @@ struct GroupPlan {
   var isLossless = false
   var breaksOff = false
   var kills = false
+  /// Workers leave and come back.
+  var leaves = false
   /// The broker is killed once, with all that it had in memory.
   var crashes = false
   let seed: UInt64
@@ -29,6 +31,7 @@ struct GroupPlan {
     isLossless = random.oneIn(4)
     breaksOff = random.oneIn(2)
     kills = random.oneIn(2)
+    leaves = random.oneIn(2)
     crashes = random.oneIn(4)
     guard !random.oneIn(4) else { return }
     options.acknowledgement = .explicit
@@ -41,4 +44,7 @@ struct GroupPlan {
   }
 
   var isExplicit: Bool { options.acknowledgement == .explicit }
+
+  /// Nothing is lost on its way, so that each record comes to somebody even if it needn't be acknowledged.
+  var isQuiet: Bool { !breaksOff && !kills && !leaves && !crashes }
 }

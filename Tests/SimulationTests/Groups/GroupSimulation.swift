@@ -104,7 +104,7 @@ final class GroupSimulation {
       victim.kill()
       hire()
     }
-    if random.oneIn(10), let worker = workers.first(where: { !$0.isGone }) {
+    if plan.leaves, random.oneIn(10), let worker = workers.first(where: { !$0.isGone }) {
       worker.loop.perform { worker.leaveAndReturn() }
     }
   }
