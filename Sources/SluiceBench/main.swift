@@ -4,7 +4,8 @@ let words = Array(CommandLine.arguments.dropFirst())
 do {
   switch words.first {
   case "load": try LoadCommand.run(Array(words.dropFirst()))
-  case "codec", "log", "combine", "client": try MicroCommand.run(words[0], Array(words.dropFirst()))
+  case "codec", "log", "combine", "client", "patterns":
+    try MicroCommand.run(words[0], Array(words.dropFirst()))
   case "copy-server": try CopyServerCommand.run(Array(words.dropFirst()))
   case "pong-server": try PongServerCommand.run(Array(words.dropFirst()))
   case "summary": try SummaryCommand.run(Array(words.dropFirst()))
@@ -13,7 +14,8 @@ do {
       LoadCommand.usage, SummaryCommand.usage, MicroCommand.usage, CopyServerCommand.usage,
       PongServerCommand.usage, separator: "\n\n")
   default:
-    throw UsageError("a command is needed: load, summary, codec, log, combine, client; see --help")
+    throw UsageError(
+      "a command is needed: load, summary, codec, log, combine, client, patterns; see --help")
   }
 } catch let error as UsageError {
   say(error)

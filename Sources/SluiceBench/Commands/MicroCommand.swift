@@ -1,14 +1,17 @@
 import Foundation
 
-/// `sluice-bench codec | log | combine | client`: what single parts cost.
+/// `sluice-bench codec | log | combine | client | patterns`: what single parts cost.
 enum MicroCommand {
   static let usage = """
-    sluice-bench codec | log | combine | client [options]
+    sluice-bench codec | log | combine | client | patterns [options]
         --runs N (default 5)   --seconds S (CPU time of a run where it can be chosen; default 0.1)
         --filter TEXT (only cases whose table or name has it in it)   --json   --json-file FILE
       client, which measures the client library against a broker:
         --port N [--server-pid PID] | --launch 'COMMAND with {port}'
         --size BYTES (16 and more; default 128)   --records R (of a run; default 2,000,000)
+      patterns, which measures what many subscriptions to patterns cost others, on two brokers in turn, with and without them:
+        --launch 'COMMAND with {port}'   --patterns N (default 10,000)   --topics N (default 10,000)
+        --size BYTES   --records R
     """
 
   static func run(_ part: String, _ words: [String]) throws {
@@ -20,7 +23,11 @@ enum MicroCommand {
     let jsonFile = try arguments.text("json-file")
 
     var server: LaunchedServer?
-    defer { server?.stop() }
+    var crowded: LaunchedServer?
+    defer {
+      server?.stop()
+      crowded?.stop()
+    }
     var cases: [MicroCase]
     switch part {
     case "codec":
@@ -32,16 +39,24 @@ enum MicroCommand {
     case "combine":
       try arguments.finish()
       cases = CombineBench.cases()
+    case "patterns":
+      guard let launch = try arguments.text("launch") else { throw UsageError("--launch is needed") }
+      let patterns = try arguments.integer("patterns", in: 1...50_000) ?? 10_000
+      let topics = try arguments.integer("topics", in: 1...90_000) ?? 10_000
+      let settings = try ClientBenchSettings(&arguments)
+      try arguments.finish()
+      server = try LaunchedServer(command: launch)
+      crowded = try LaunchedServer(command: launch)
+      cases = PatternBench.cases(
+        settings.against(server),
+        PatternCrowd(settings.against(crowded), patterns: patterns, topics: topics))
     default:
       let launch = try arguments.text("launch")
       var settings = try ClientBenchSettings(&arguments)
       try arguments.finish()
       guard launch != nil || settings.port != 0 else { throw UsageError("--port or --launch is needed") }
       server = try launch.map { try LaunchedServer(command: $0) }
-      if let server {
-        settings.port = server.port
-        settings.server = server.process
-      }
+      settings = settings.against(server)
       cases = ClientBench.cases(settings)
     }
     if let filter { cases.removeAll { !$0.table.contains(filter) && !$0.name.contains(filter) } }

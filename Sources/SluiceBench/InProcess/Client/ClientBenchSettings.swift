@@ -16,6 +16,15 @@ struct ClientBenchSettings {
     records = try arguments.integer("records", in: 100...1_000_000_000) ?? 2_000_000
   }
 
+  /// The same with a server that was launched, if one was.
+  func against(_ server: LaunchedServer?) -> Self {
+    guard let server else { return self }
+    var settings = self
+    settings.port = server.port
+    settings.server = server.process
+    return settings
+  }
+
   var address: String { "127.0.0.1:\(port)" }
 
   /// As `sluice-bench load` would have it, for its publishers and raw subscribers.

@@ -45,7 +45,7 @@ enum PublishBench {
   }
 
   /// Publishes, and waits until the broker has acknowledged all of it.
-  private static func measure(
+  static func measure(
     _ settings: ClientBenchSettings, _ records: Int, _ publish: (TopicSubject, Int) throws -> Void
   ) throws -> [Reading] {
     let driver = SluiceDriver(settings.target(topic: "bench-publish", keepsAll: false))

@@ -1,0 +1,155 @@
+import Dispatch
+import Glibc
+import ReactiveCore
+import SluiceClient
+import Synchronization
+
+/// What subscriptions to patterns cost those who have nothing to do with them: the same on a broker with thousands of them, and of topics,
+/// and on one without any.
+enum PatternBench {
+  /// Topics and requests that are timed one after the other, in each run.
+  private static let requests = 300
+
+  /// - Parameters:
+  ///   - plain: a broker with nothing on it.
+  ///   - crowd: what is on the other one.
+  static func cases(_ plain: ClientBenchSettings, _ crowd: PatternCrowd) -> [MicroCase] {
+    let size = Format.bytes(Double(plain.size))
+    let names = ("nothing else", "\(crowd.patterns) patterns and \(crowd.topics) topics")
+    let both = [(plain, names.0), (crowd.settings, names.1)]
+    var cases: [MicroCase] = []
+    for (settings, name) in both {
+      cases.append(
+        MicroCase("patterns, publishing records of \(size)", name) { _ in
+          try crowd.gather()
+          return try PublishBench.measure(settings, settings.records) { subject, records in
+            let payload = [UInt8](repeating: 0x61, count: settings.size)
+            try payload.withUnsafeBytes { payload in
+              for _ in 0..<records { while try !subject.enqueue(copying: payload) { usleep(100) } }
+            }
+          }
+        })
+    }
+    for (settings, name) in both {
+      cases.append(
+        MicroCase("patterns, making a topic", name) { _ in
+          try crowd.gather()
+          return try requests(settings) { client, number in
+            try Blocking.run { _ = try await client.createTopic("bench.made.\(number)") }
+          } after: { client, number in
+            try Blocking.run { try await client.deleteTopic("bench.made.\(number)") }
+          }
+        })
+    }
+    for (settings, name) in both {
+      cases.append(
+        MicroCase("patterns, subscribing to one", name) { _ in
+          try crowd.gather()
+          return try requests(settings) { client, number in
+            try PatternCrowd.subscribe(client, to: ["bench.crowd.\(number).*"]).cancel()
+          }
+        })
+    }
+    cases.append(
+      MicroCase("patterns, memory", "\(crowd.topics) topics in one pattern") { _ in try crowd.memory() })
+    return cases
+  }
+
+  private static func requests(
+    _ settings: ClientBenchSettings, _ body: (Client, Int) throws -> Void,
+    after: (Client, Int) throws -> Void = { _, _ in }
+  ) throws -> [Reading] {
+    try SubscribeBench.withClient(settings) { client in
+      let before = settings.server?.cpuSeconds()
+      let start = monotonicNanoseconds()
+      for number in 0..<requests { try body(client, number) }
+      let time = Double(monotonicNanoseconds() - start)
+      let spent = settings.server.map { $0.cpuSeconds() - (before ?? 0) }
+      for number in 0..<requests { try after(client, number) }
+      return [Reading(.microseconds, time / Double(requests) / 1e3)]
+        + (spent.map { [Reading(.brokerMicroseconds, $0 / Double(requests) * 1e6)] } ?? [])
+    }
+  }
+}
+
+/// A broker with many subscriptions to patterns and many topics, of which each pattern matches one.
+final class PatternCrowd {
+  let settings: ClientBenchSettings
+  let patterns: Int
+  let topics: Int
+  /// So many subscriptions have a connection together.
+  private static let together = 2_500
+
+  private var clients: [Client] = []
+  private var subscriptions: [AnyCancellable] = []
+
+  init(_ settings: ClientBenchSettings, patterns: Int, topics: Int) {
+    self.settings = settings
+    self.patterns = patterns
+    self.topics = topics
+  }
+
+  /// Subscribes and makes the topics, unless that was done.
+  func gather() throws {
+    guard clients.isEmpty else { return }
+    for first in stride(from: 0, to: patterns, by: Self.together) {
+      let client = try connect()
+      let names = (first..<min(first + Self.together, patterns)).map { "bench.crowd.\($0).*" }
+      subscriptions.append(try Self.subscribe(client, to: names))
+    }
+    let client = try connect()
+    let topics = topics
+    try Blocking.run {
+      for number in 0..<topics { try await client.createTopic("bench.crowd.\(number).a") }
+    }
+  }
+
+  private func connect() throws -> Client {
+    let client = try Blocking.run { [settings] in try await Client.connect(to: settings.address) }
+    clients.append(client)
+    return client
+  }
+
+  /// What one subscription to all topics takes of the broker's memory, by topic.
+  func memory() throws -> [Reading] {
+    try gather()
+    guard let server = settings.server else { return [] }
+    return try SubscribeBench.withClient(settings) { client in
+      // The first one leaves memory behind that the next can use: several at once tell more.
+      let before = server.residentBytes()
+      let start = monotonicNanoseconds()
+      let all = try Self.subscribe(client, to: (0..<4).map { _ in "bench.crowd.*.*" })
+      let time = Double(monotonicNanoseconds() - start)
+      let after = server.residentBytes()
+      all.cancel()
+      let count = Double(4 * topics)
+      return [
+        Reading(.bytes, Double(after - before) / count), Reading(.microsecondsEach, time / count / 1e3),
+      ]
+    }
+  }
+
+  /// Subscribes to patterns, and waits until all topics that match are live.
+  static func subscribe(_ client: Client, to patterns: [String]) throws -> AnyCancellable {
+    let left = Atomic(patterns.count)
+    let done = DispatchSemaphore(value: 0)
+    let subscriptions = patterns.map { pattern in
+      client.topics(matching: pattern, from: .new).events.sink { _ in
+      } receiveValue: { event in
+        guard case .live = event else { return }
+        if left.subtract(1, ordering: .acquiringAndReleasing).newValue == 0 { done.signal() }
+      }
+    }
+    guard done.wait(timeout: .now() + 120) == .success else {
+      throw BenchError("subscriptions to patterns take longer than two minutes")
+    }
+    return AnyCancellable { for subscription in subscriptions { subscription.cancel() } }
+  }
+}
+
+extension Column {
+  fileprivate static let microseconds = Column("µs")
+  fileprivate static let brokerMicroseconds = Column("broker CPU µs")
+  fileprivate static let bytes = Column("broker bytes/topic")
+  fileprivate static let microsecondsEach = Column("µs/topic")
+}
