@@ -192,7 +192,8 @@ extension Session {
       return fault(
         stream, .demandExceeded,
         """
-        \(header.count) records in \(batch.count) bytes were published where \(held.records) more, and         \(held.bytes) bytes, had been granted; wait for DEMAND
+        \(header.count) records in \(batch.count) bytes were published where \(held.records) more, and \
+        \(held.bytes) bytes, had been granted; wait for DEMAND
         """)
     }
     do {

@@ -54,7 +54,11 @@ struct ReplyCommand: Command {
         switch await Self.answer(shell, request) {
         case .success(let output): return Message(output)
         case .failure(let failure):
-          guard case .failed(let message) = failure else { throw failure }
+          let message: String
+          switch failure {
+          case .failed(let text), .refused(let text): message = text
+          case .closedPipe: throw failure
+          }
           if !persistence.isQuiet { run.note(message) }
           throw Refusal(description: message)
         }

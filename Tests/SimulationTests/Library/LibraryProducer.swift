@@ -240,6 +240,7 @@ final class LibraryProducer {
     if isOver {
       return awaited == 0 ? nil : "publication \(ledger.number) is over, and \(awaited) answers are missing"
     }
+    if oracle.mayHoldUp(plan.topic) { return nil }
     if remaining > 0 { return "publication \(ledger.number) has \(remaining) to send" }
     return awaited == 0 ? nil : "publication \(ledger.number) waits for \(awaited) answers"
   }

@@ -67,6 +67,26 @@ final class Oracle {
   /// Whether the topic, as it is in the broker now, goes on.
   func isOpen(_ topic: String) -> Bool { present(topic).map { $0.condition == .open } ?? false }
 
+  /// Whether a topic's producers may begin without demand.
+  func isPaced(_ topic: String) -> Bool {
+    guard let settings = present(topic)?.settings else { return true }
+    return settings.flow != .free || settings.connect != .immediate
+  }
+
+  /// Whether producers may have to wait although nothing is under way: for subscribers, or for those that are there to ask for more.
+  func mayHoldUp(_ topic: String) -> Bool {
+    guard let topic = present(topic) else { return false }
+    let subscriptions = topic.taps.flatMap(\.subscriptions)
+    if case .auto = topic.settings.connect, !topic.isConnected { return true }
+    let sated = subscriptions.filter { $0.credit.available == 0 }
+    switch topic.settings.flow {
+    case .lossless: return subscriptions.isEmpty ? topic.settings.whenAlone != .drop : !sated.isEmpty
+    case .fastest:
+      return subscriptions.isEmpty ? topic.settings.whenAlone != .drop : sated.count == subscriptions.count
+    case .free, nil: return false
+    }
+  }
+
   /// The life with this epoch, which somebody was told now.
   func life(of topic: String, epoch: UInt64, who: Int) -> TopicLife {
     if let life = lives.first(where: { $0.epoch == epoch }) {

@@ -30,6 +30,8 @@ final class PublicationLedger {
   /// Records sent, granted and acknowledged.
   private(set) var sent = 0
   private(set) var granted: UInt64 = 0
+  private(set) var bytesGranted: UInt64 = 0
+  private(set) var bytesSent: UInt64 = 0
   private(set) var acknowledged = 0
   private var lastAcknowledgedOffset: UInt64?
   /// Everything sent is in the log, whether it was acknowledged or not: the broker has answered something later.
@@ -57,14 +59,17 @@ final class PublicationLedger {
         firstSequence: sent, count: starts.count, bytes: bytes, starts: starts, wallClock: oracle.wallClock())
     )
     sent += starts.count
+    bytesSent += UInt64(bytes.count)
   }
 
   // MARK: What the producer is told
 
   func opened(_ frame: PublishOpened) {
     oracle.check(life == nil && !isOver, peer, "PUBLISH_OPENED came twice for publication \(number)")
-    oracle.check(frame.grantedThrough > 0, peer, "publication \(number) begins without demand")
+    oracle.check(
+      frame.grantedThrough > 0 || oracle.isPaced(topic), peer, "publication \(number) begins without demand")
     granted = frame.grantedThrough
+    bytesGranted = frame.bytesThrough
     life = oracle.life(of: topic, epoch: frame.epoch, who: peer)
   }
 
@@ -86,9 +91,11 @@ final class PublicationLedger {
   func demanded(_ frame: Demand) {
     oracle.check(life != nil && !isOver, peer, "DEMAND for publication \(number), which isn't open")
     oracle.check(
-      frame.grantedThrough > granted, peer,
-      "publication \(number) was granted \(frame.grantedThrough) after \(granted)")
+      frame.grantedThrough > granted || frame.bytesThrough > bytesGranted, peer,
+      "publication \(number) was granted \(frame.grantedThrough) after \(granted), and \(frame.bytesThrough) bytes after \(bytesGranted)"
+    )
     granted = max(granted, frame.grantedThrough)
+    bytesGranted = max(bytesGranted, frame.bytesThrough)
   }
 
   func acknowledged(_ ack: Ack) {

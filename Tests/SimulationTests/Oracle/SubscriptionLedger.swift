@@ -214,6 +214,7 @@ final class SubscriptionLedger {
     } else {
       guard stands("LAG") else { return }
       check(frame.missed > 0, "LAG of nothing")
+      check(life?.topic?.settings.flow != .lossless || gaps, "LAG in a lossless topic")
       // Without a step it is about deletions.
       check(
         frame.nextOffset == next + frame.missed || gaps && frame.nextOffset == next,
@@ -245,6 +246,7 @@ final class SubscriptionLedger {
       if let life { check(!life.isPresent, "topic-deleted, while the topic is there") }
     case .lagged:
       check(request.lag == .fail, "ERROR lagged, where it asked to skip")
+      check(life?.topic?.settings.flow != .lossless || gaps, "ERROR lagged in a lossless topic")
       if let oldest = life?.oldest, !gaps {
         check(next < oldest, "ERROR lagged, while the log has all from \(oldest)")
       }

@@ -68,9 +68,10 @@ struct Attack: Sendable {
     case .cutShortBody: .refused([.malformedFrame])
     case .invalidTopic: .streamEnds([.invalidTopic])
     case .zeroDemand: .streamEnds([.invalidDemand])
-    case .wrongSequence, .miscount, .cutShortBatch, .timeMark: .streamEnds([.malformedBatch])
+    // A topic whose producers wait grants nothing at first.
+    case .wrongSequence, .miscount, .cutShortBatch, .timeMark: .streamEnds([.malformedBatch, .demandExceeded])
     case .tooManyRecords: .streamEnds([.demandExceeded])
-    case .longRecord: .streamEnds([.recordTooLarge])
+    case .longRecord: .streamEnds([.recordTooLarge, .demandExceeded])
     case .durable: .streamEnds([.unsupported])
     case .halfFrame: .refused([.keepaliveTimeout])
     case .demandAfterCancel: .refused([.invalidStream])
@@ -111,9 +112,10 @@ extension Attack {
     case .longFrame: return header(.publish, length: limits.maximumFrame + 1, stream: 1)
     case .cutShortBody: return header(.subscribe, length: 3, stream: 1) + [9, 0, 65]
     case .invalidTopic: return subscribe(1, "no such..topic")
-    case .streamTwice: return subscribe(1, topic) + subscribe(1, topic)
+    // A topic that nobody ends, with which the first of the two would end as well.
+    case .streamTwice: return subscribe(1, topic + ".twice") + subscribe(1, topic + ".twice")
     case .streamTooHigh: return subscribe(limits.maximumStreams + 1, topic)
-    case .zeroDemand: return subscribe(1, topic) + Demand(grantedThrough: 0).encoded(stream: 1)
+    case .zeroDemand: return subscribe(1, topic + ".twice") + Demand(grantedThrough: 0).encoded(stream: 1)
     case .cancelUnopened: return Cancel().encoded(stream: 9)
     case .secondHello: return hello().encoded(stream: 0)
     case .wrongSequence: return publication(topic) + publish(first: 5, count: 1, records(1))

@@ -69,7 +69,7 @@ final class FrameProducer: StreamUser {
   }
 
   private var available: Int {
-    guard let ledger else { return 0 }
+    guard let ledger, ledger.bytesGranted > ledger.bytesSent else { return 0 }
     return Int(clamping: ledger.granted &- UInt64(ledger.sent))
   }
 
@@ -79,7 +79,9 @@ final class FrameProducer: StreamUser {
     var starts: [Int] = []
     let most = min(peer.random.next(in: plan.batch), remaining, available)
     let room = Int(peer.welcome?.maximumFrame ?? 0) - PublishHeader.size
-    while starts.count < most {
+    let granted = Int(clamping: ledger.bytesGranted - ledger.bytesSent)
+    // The last record may go beyond the bytes that are granted.
+    while starts.count < most, builder.bytes.count < granted {
       let size = recordSize(isFirst: starts.isEmpty)
       guard starts.isEmpty || builder.bytes.count + size + 128 <= room else { break }
       starts.append(builder.bytes.count)
@@ -261,7 +263,9 @@ final class FrameProducer: StreamUser {
     let title = "publication \(ledger.number) to \(plan.topic)"
     if !isOpen { return "\(title) isn't answered" }
     if isEnding { return "\(title) is ending" }
-    if remaining > 0 { return "\(title) has \(remaining) to send, \(available) granted" }
+    if remaining > 0, available > 0 || !peer.oracle.mayHoldUp(plan.topic) {
+      return "\(title) has \(remaining) to send, \(available) granted"
+    }
     guard !ledger.acknowledges || ledger.acknowledged == ledger.sent else {
       return "\(title) has \(ledger.acknowledged) of \(ledger.sent) acknowledged"
     }

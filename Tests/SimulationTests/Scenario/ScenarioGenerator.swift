@@ -51,6 +51,7 @@ private struct ScenarioGenerator {
     }
     scenario.disturbances = disturbances(in: scenario)
     interrupt(&scenario)
+    pace(&scenario)
     switch random.next(below: 4) {
     case 0: scenario.ending = .shutdown(random.next(in: .zero...scenario.length))
     case 1 where random.oneIn(4): scenario.ending = .stop(random.next(in: .zero...scenario.length))
@@ -216,6 +217,20 @@ private struct ScenarioGenerator {
       scenario.disturbances.append(Disturbance(time: time, kind: kind))
     }
     scenario.disturbances.sort { $0.time < $1.time }
+  }
+
+  /// In one scenario of three, some of the topics make their producers wait.
+  private mutating func pace(_ scenario: inout Scenario) {
+    guard random.oneIn(3) else { return }
+    for index in scenario.topics.indices where random.oneIn(2) {
+      var settings = scenario.topics[index].settings ?? TopicSettings()
+      settings.flow = random.oneIn(3) ? .fastest : .lossless
+      settings.bufferRecords = UInt64(random.next(in: 0...(random.oneIn(2) ? 5 : 200)))
+      settings.bufferBytes = UInt64(random.next(in: 1...(isBulky ? 1_000_000 : 50_000)))
+      settings.whenAlone = TopicSettings.WhenAlone.allCases[random.next(in: 0...2)]
+      if random.oneIn(4) { settings.connect = .auto(UInt32(random.next(in: 1...3))) }
+      scenario.topics[index].settings = settings
+    }
   }
 
   private mutating func request(in scenario: Scenario) -> Disturbance.Kind? {

@@ -4,9 +4,9 @@ import Foundation
 ///
 /// - `SLUICE_SEED=n` plays that one, and prints what happened.
 /// - `SLUICE_SEEDS=n` plays 1 to n; `SLUICE_SEEDS=m-n` plays m to n.
-/// - Otherwise the usual number: 1 to 200.
+/// - Otherwise the usual number: 1 to 1,000.
 enum Seeds {
-  static let usual = 200
+  static let usual = 1_000
 
   /// The one seed that was asked for by name.
   static var single: UInt64? { variable("SLUICE_SEED").flatMap { UInt64($0) } }
