@@ -246,7 +246,7 @@ struct TopicRegistryTests {
     let registry = registry()
     for name in ["a.b", "b.a", "a.a", "_inbox.a"] { _ = try registry.use(name) }
     let told = Shared<[String]>([])
-    let (number, topics) = try registry.watch(try TopicPattern("*.*")) { topic in
+    let (number, topics) = try registry.watch(try TopicPattern("*.*")) { topic, _ in
       told.update { $0.append(topic.name) }
     }
     #expect(topics.map(\.name) == ["a.a", "a.b", "b.a"])
@@ -268,13 +268,13 @@ struct TopicRegistryTests {
     configuration.limits.patterns = 2
     let registry = TopicRegistry(configuration: configuration, identity: 1)
     let pattern = try TopicPattern("a")
-    let first = try registry.watch(pattern) { _ in }.number
-    _ = try registry.watch(pattern) { _ in }
+    let first = try registry.watch(pattern) { _, _ in }.number
+    _ = try registry.watch(pattern) { _, _ in }
     #expect {
-      try registry.watch(pattern) { _ in }
+      try registry.watch(pattern) { _, _ in }
     } throws: { ($0 as? WireError)?.code == .limitReached }
     registry.endWatch(pattern, first)
-    _ = try registry.watch(pattern) { _ in }
+    _ = try registry.watch(pattern) { _, _ in }
   }
 
   /// Topics and patterns that come at the same time on several threads: each pattern has each topic once.
@@ -288,7 +288,7 @@ struct TopicRegistryTests {
           guard round % 100 == 50 else { continue }
           let mine = found[thread * 4 + round / 100]
           let pattern = try TopicPattern("t.*.*")
-          let topics = try registry.watch(pattern) { topic in
+          let topics = try registry.watch(pattern) { topic, _ in
             mine.update { $0.append(topic.name) }
           }.topics
           mine.update { names in names += topics.map { $0.name } }

@@ -86,14 +86,15 @@ import Testing
 
   @Test func aLostConnectionIsAPause() throws {
     let stage = try Stage()
-    let (client, producer) = (try stage.persistentClient(), try stage.client("producer"))
+    let producer = try stage.client("producer")
+    let client = try stage.persistentClient()
     try stage.publish(["1"], to: "t.a", with: producer)
     try stage.publish(["2"], to: "t.b", with: producer)
     let recorder = Recorder<String>()
     record(recorder, client.topics(matching: "t.*", from: .new, lag: .fail))
     stage.world.run(for: .seconds(1))
     for round in 0..<5 {
-      stage.reset()
+      stage.world.network.connections.last { !$0.isOver }?.reset()
       // Where it goes on, what it doesn't know yet, and what isn't its own.
       try stage.publish(["3"], to: "t.a", with: producer)
       try stage.publish(["4"], to: "t.new\(round)", with: producer)
@@ -133,7 +134,8 @@ import Testing
   func whatIsNotAPatternIsToldToTheSubscriber(pattern: String) throws {
     let stage = try Stage()
     let recorder = Recorder<TopicRecord>()
-    try stage.client().topics(matching: pattern).subscribe(recorder)
+    let client = try stage.client()
+    client.topics(matching: pattern).subscribe(recorder)
     stage.world.run(for: .seconds(1))
     #expect(recorder.completion == .failure(.invalidTopic))
   }

@@ -29,8 +29,8 @@ extension Connection {
     patterns.last += 1
     let number = patterns.last
     let loop = context.loop
-    let (watch, found) = try registry.watch(pattern) { [weak self] topic in
-      loop.execute { [weak self] in self?.topicMade(topic, for: number, on: stream) }
+    let (watch, found) = try registry.watch(pattern) { [weak self] topic, life in
+      loop.execute { [weak self] in self?.topicMade(topic, life, for: number, on: stream) }
     }
     patterns.subscriptions += 1
     setHandle(
@@ -62,9 +62,9 @@ extension Connection {
   }
 
   /// A topic was made that the subscription's pattern selects.
-  private func topicMade(_ topic: Topic, for number: UInt64, on stream: UInt32) {
+  private func topicMade(_ topic: Topic, _ life: TopicLife, for number: UInt64, on stream: UInt32) {
     guard let pattern = pattern(number, on: stream) else { return }
-    attempt(stream) { () throws(WireError) in try pattern.topicMade(topic) }
+    attempt(stream) { () throws(WireError) in try pattern.topicMade(topic, life) }
   }
 
   // MARK: Limits

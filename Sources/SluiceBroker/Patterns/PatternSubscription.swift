@@ -32,7 +32,7 @@ final class PatternSubscription: Consumer {
   private var found: ArraySlice<Topic>
   private var positions: [String: TopicPosition]
   /// Topics made meanwhile.
-  private var made: [Topic] = []
+  private var made: [(Topic, TopicLife)] = []
   private(set) var hasBegun = false
 
   /// The number that the stream's frames are about, as its receiver knows it.
@@ -89,23 +89,23 @@ final class PatternSubscription: Consumer {
     hasBegun = true
     let topics = made
     made = []
-    for topic in topics { try join(topic) }
+    for (topic, life) in topics { try joinFromStart(topic, life) }
     return true
   }
 
   /// A topic was made that the pattern selects.
-  func topicMade(_ topic: Topic) throws(WireError) {
-    guard hasBegun else { return made.append(topic) }
-    try join(topic)
+  func topicMade(_ topic: Topic, _ life: TopicLife) throws(WireError) {
+    guard hasBegun else { return made.append((topic, life)) }
+    try joinFromStart(topic, life)
   }
 
-  /// Joins a topic from its first record on.
-  private func join(_ topic: Topic) throws(WireError) {
-    try join(topic, startingAt: nil, wasThere: false)
+  /// Joins a topic from its first record on, also if it has had its end and started over meanwhile.
+  private func joinFromStart(_ topic: Topic, _ life: TopicLife) throws(WireError) {
+    try join(topic, startingAt: nil, wasThere: false, endedLife: life.condition == .ended ? life : nil)
   }
 
   private func join(
-    _ topic: Topic, startingAt position: TopicPosition?, wasThere: Bool
+    _ topic: Topic, startingAt position: TopicPosition?, wasThere: Bool, endedLife: TopicLife? = nil
   ) throws(WireError) {
     let context = connection.context
     // The next topic of that name may be known already.
@@ -114,7 +114,8 @@ final class PatternSubscription: Consumer {
     if former == nil { try connection.addMatch() }
     let tap = topic.tap(on: context)
     if topic.isPaced { tap.protectEverything() }
-    let (life, buffered) = topic.attachSubscription()
+    let (present, buffered) = topic.attachSubscription()
+    let life = endedLife ?? present
     do {
       let (cursor, missed) = try connection.start(
         startFrame(topic, life, position, wasThere: wasThere), topic, life, buffered)
@@ -276,7 +277,7 @@ final class PatternSubscription: Consumer {
     settled(member)
     guard member.topic.life !== member.life else { return true }
     do {
-      try join(member.topic)
+      try join(member.topic, startingAt: nil, wasThere: false)
       return true
     } catch {
       gather.append(Fault(error), stream: stream)

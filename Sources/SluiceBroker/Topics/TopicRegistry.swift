@@ -5,8 +5,8 @@ import Synchronization
 
 /// The broker's topics by name. Asked once per stream or request, never per record. From any loop.
 final class TopicRegistry: Sendable {
-  /// Told of a topic that was made. Called on the loop that made it.
-  typealias Watcher = @Sendable (Topic) -> Void
+  /// Told of a topic that was made, and its first life, which may be over when it is looked at. Called on the loop that made it.
+  typealias Watcher = @Sendable (Topic, TopicLife) -> Void
 
   private struct State {
     var topics: [String: Topic] = [:]
@@ -109,7 +109,7 @@ final class TopicRegistry: Sendable {
   ) throws(WireError) -> Topic {
     let rule = rules.first { $0.pattern.matches(name) }?.settings ?? Self.builtIn(name)
     let complete = settings.completed(by: rule).completed(by: defaults)
-    let result: Result<(Topic, PatternIndex<Watcher>?), WireError> = state.withLock { state in
+    let result: Result<(Topic, (TopicLife, PatternIndex<Watcher>)?), WireError> = state.withLock { state in
       if let topic = state.topics[name] {
         guard !mustMatch || topic.settings == complete else {
           return .failure(
@@ -132,11 +132,11 @@ final class TopicRegistry: Sendable {
           newest: CompactedRecords(retention: complete.retention))
       }
       state.topics[name] = topic
-      return .success((topic, state.watchers))
+      return .success((topic, (topic.life, state.watchers)))
     }
-    let (topic, watchers) = try result.get()
+    let (topic, new) = try result.get()
     // A copy, so that nobody waits for the search: those that come meanwhile find the topic there.
-    for tell in watchers?.values(selecting: name) ?? [] { tell(topic) }
+    if let (life, watchers) = new { for tell in watchers.values(selecting: name) { tell(topic, life) } }
     return topic
   }
 
