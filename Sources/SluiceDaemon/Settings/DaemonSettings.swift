@@ -107,6 +107,15 @@ struct DaemonSettings {
         "group-records", \.broker.limits.groupRecords, path: "limits.groupRecords",
         "Records that a group may have under way before they are acknowledged."),
       .count(
+        "max-patterns", \.broker.limits.patterns, path: "limits.patterns",
+        "Subscriptions to patterns at a time."),
+      .count(
+        "max-patterns-per-connection", \.broker.limits.patternsPerConnection,
+        path: "limits.patternsPerConnection", "Subscriptions to patterns at a time on one connection."),
+      .count(
+        "max-matches", \.broker.limits.matches, path: "limits.matches",
+        "Topics that a connection's patterns may match, counted for each of them."),
+      .count(
         "producer-window", \.broker.limits.producerWindow, path: "limits.producerWindow",
         "Records that a producer may send ahead of what the broker has taken in."),
       .count(

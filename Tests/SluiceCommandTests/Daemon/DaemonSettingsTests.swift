@@ -39,7 +39,7 @@ struct DaemonSettingsTests {
   private static func numbers(_ limits: BrokerLimits) -> [UInt64] {
     [
       limits.connections, limits.record, limits.frame, limits.topics, limits.gather, limits.answers,
-      limits.pooledMemory,
+      limits.pooledMemory, limits.patterns, limits.patternsPerConnection, limits.matches,
     ].map { UInt64($0) } + [
       UInt64(limits.streams), limits.producerWindow, UInt64(limits.keepalive),
       UInt64(limits.handshake.components.seconds),
@@ -52,7 +52,7 @@ struct DaemonSettingsTests {
       "--listen", "127.0.0.1:0", "--listen=unix:/tmp/x", "--loops", "3", "--replay-records", "10k",
       "--replay-bytes", "everything", "--replay-age", "24h", "--max-connections", "7", "--max-streams", "9",
       "--max-topics", "11", "--producer-window", "100", "--keepalive", "2s", "--handshake", "1s", "--gather",
-      "64KiB",
+      "64KiB", "--max-patterns", "12", "--max-patterns-per-connection", "13", "--max-matches", "14",
       "--answers", "32KiB", "--pooled-memory", "1MiB", "--drain", "250ms", "--log-level", "debug",
       "--log-format",
       "json", "--admin", "off", "--flow", "lossless", "--buffer-records", "0", "--buffer-bytes", "1MiB",
@@ -86,7 +86,9 @@ struct DaemonSettingsTests {
         TopicRule(pattern: try TopicPattern("a.*"), settings: first),
         TopicRule(pattern: try TopicPattern(">"), settings: second),
       ])
-    let expected: [UInt64] = [7, 1_048_576, 2_097_152, 11, 65_536, 32_768, 1_048_576, 9, 100, 2000, 1]
+    let expected: [UInt64] = [
+      7, 1_048_576, 2_097_152, 11, 65_536, 32_768, 1_048_576, 12, 13, 14, 9, 100, 2000, 1,
+    ]
     #expect(Self.numbers(configuration.limits) == expected)
     #expect(configuration.drainTime == .milliseconds(250))
     #expect(settings.logLevel == .debug)
