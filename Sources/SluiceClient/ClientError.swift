@@ -88,6 +88,8 @@ public struct ClientError: Error, Hashable, Sendable, CustomStringConvertible {
     public static let cursorMoved = Code("cursor-moved")
     /// The group was deleted; subscribe again to make it anew.
     public static let cursorDeleted = Code("cursor-deleted")
+    /// The topic keeps the newest record of each key, and was given one without a key.
+    public static let keyRequired = Code("key-required")
     /// A record couldn't be decoded to what the subscriber wants.
     public static let decodeFailed = Code("decode-failed")
     /// A value couldn't be encoded to be published.
@@ -189,6 +191,7 @@ extension ClientError.Code {
       case .groupMismatch: .groupMismatch
       case .cursorMoved: .cursorMoved
       case .cursorDeleted: .cursorDeleted
+      case .keyRequired: .keyRequired
       case .producerFailure: .topicFailed
       default: .refused
       }

@@ -151,6 +151,29 @@ import Testing
     try broker.requireRunning()
   }
 
+  @Test func theToolCreatesAndShowsThem() throws {
+    let broker = try BrokerProcess()
+    func run(_ arguments: String..., mentions: String...) throws {
+      let process = try ChildProcess.sluice(arguments, server: broker.address)
+      #expect(try process.waitForExit() == .code(0), "\(process.messages)")
+      let said = process.standardOutput.text
+      for text in mentions { #expect(said.contains(text), "\(said)") }
+    }
+    try run("topic", "create", "t", "--compact")
+    for (key, price) in [("tea", "1"), ("coffee", "2"), ("tea", "3"), ("milk", "4"), ("milk", "")] {
+      try run("pub", "t", "--key", key, price)
+    }
+    try run("sub", "t", "--until-live", "--format", "{key}={payload}", mentions: "coffee=2\ntea=3\n")
+    try run("topic", "show", "t", mentions: "2 kept, offsets 1 to 4", "compact")
+    try run("topic", "show", "t", "--json", mentions: "\"compact\":true", "\"records\":2")
+    let keyless = try broker.sluice("pub", "t", "without")
+    #expect(try keyless.waitForExit() == .code(1))
+    #expect(keyless.standardError.text.contains("has no key"))
+    let refused = try broker.sluice("topic", "create", "u", "--compact=perhaps")
+    #expect(try refused.waitForExit() == .code(2))
+    try broker.requireRunning()
+  }
+
   /// At the seam, while producers run at full speed: nothing twice, nothing out of order, and the newest of each key in the end.
   @Test(arguments: ["free", "lossless"])
   func theSeamHoldsWhileProducersRun(flow: String) throws {

@@ -56,6 +56,26 @@ struct FlowStrategyTests {
     #expect(narrow.limit(readers([(10, .max, true)]), situation(head: 13)) == .none)
   }
 
+  @Test func newestRecordsKeptBeyondTheLimitsCountTowardsTheBuffer() {
+    let flow = LosslessFlow(buffer: buffer(3, bytes: 50))
+    var reading = ReaderPositions()
+    reading.add(nextOffset: .max, available: 0, isLive: false)
+    reading.add(readingNewestFrom: 7)
+    #expect(reading.readsNewestFrom == 7)
+    // It needs nothing of the log, and holds up nobody.
+    #expect(flow.keepFrom(reading, aloneSince: nil) == .max)
+    var situation = situation(head: 1_000_000)
+    situation.lapsedBytes = 49
+    #expect(flow.limit(reading, situation) == .ahead(records: 3, bytes: 50))
+    situation.lapsedBytes = 50
+    #expect(flow.limit(reading, situation) == .none)
+    // The one that is furthest behind counts.
+    var other = ReaderPositions()
+    other.add(readingNewestFrom: 5)
+    other.merge(reading)
+    #expect(other.readsNewestFrom == 5)
+  }
+
   @Test func whoReplaysHoldsNobodyWhileTheLogKeepsItAnyway() {
     let flow = LosslessFlow(buffer: buffer(3, bytes: 50))
     let replaying = readers([(0, 0, false)])

@@ -200,6 +200,23 @@ import Testing
     #expect(script.violation(Lag(missed: 1, nextOffset: 2), 1) == .malformedFrame)
   }
 
+  @Test func offsetsMayGoOnWhereTheBrokerHasSaidSo() throws {
+    let script = try Script.open()
+    _ = script.openSubscription(granted: 10)
+    _ = try script.receive(Subscribed(epoch: 1, nextOffset: 2, liveOffset: 9, gaps: true), 1)
+    _ = try script.receive(deliver(stream: 1, firstOffset: 4, ["e"]))
+    #expect(script.violation(deliver(stream: 1, firstOffset: 4, ["e"])) == .malformedBatch)
+    #expect(script.violation(Live(nextOffset: 4), 1) == .malformedFrame)
+    _ = try script.receive(Live(nextOffset: 9), 1)
+    #expect(script.violation(deliver(stream: 1, firstOffset: 8, ["i"])) == .malformedBatch)
+    _ = try script.receive(deliver(stream: 1, firstOffset: 9, ["j"]))
+    // Beyond all offsets.
+    #expect(script.violation(deliver(stream: 1, firstOffset: .max, ["z"])) == .malformedBatch)
+    // Deletions that are no longer known: without a step.
+    let lag = Lag(missed: 3, nextOffset: 10)
+    #expect(try script.receive(lag, 1) == .lagged(stream: 1, lag))
+  }
+
   @Test func liveComesOnce() throws {
     let script = try Script.subscribed(granted: 1)
     #expect(try script.receive(Live(nextOffset: 0), 1) == .live(stream: 1, Live(nextOffset: 0)))

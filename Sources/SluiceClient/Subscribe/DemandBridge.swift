@@ -231,8 +231,8 @@ final class DemandBridge: Subscription, CustomStringConvertible, @unchecked Send
       if let mark = places?.live(frame) { receive(mark) }
       return
     }
-    // It was live before the connection was lost.
     place.advance(to: frame.nextOffset)
+    // It was live before the connection was lost.
     if place.live() { receive(.live(nextOffset: frame.nextOffset)) }
   }
 
