@@ -211,7 +211,7 @@ import Testing
     #expect(script.violation(deliver(stream: 1, firstOffset: 8, ["i"])) == .malformedBatch)
     _ = try script.receive(deliver(stream: 1, firstOffset: 9, ["j"]))
     // Beyond all offsets.
-    #expect(script.violation(deliver(stream: 1, firstOffset: .max, ["z"])) == .malformedBatch)
+    #expect(script.violation(deliver(stream: 1, firstOffset: .max, ["z"])) == .malformedFrame)
     // Deletions that are no longer known: without a step.
     let lag = Lag(missed: 3, nextOffset: 10)
     #expect(try script.receive(lag, 1) == .lagged(stream: 1, lag))

@@ -99,7 +99,7 @@ final class FrameProducer: StreamUser {
     let limit = min(Int(peer.welcome?.maximumRecord ?? 0) - (isKeyed ? 64 : 0), Noise.longest)
     // The first of a batch has its name in it, so that the others' place is known.
     let least = isFirst ? PublicationLedger.nameSize : 0
-    if peer.random.oneIn(12) { return least }
+    if peer.random.oneIn(12) || isKeyed && !isFirst && peer.random.oneIn(6) { return least }
     if peer.random.oneIn(60), plan.sizes.upperBound > 512 { return limit }
     return min(max(peer.random.next(in: plan.sizes), least), limit)
   }
