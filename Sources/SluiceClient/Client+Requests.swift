@@ -164,7 +164,7 @@ extension Client {
     }
   }
 
-  private func ask(
+  func ask(
     _ question: Request.Question,
     _ completion: @escaping @Sendable (Result<Request.Answer, ClientError>) -> Void
   ) {
@@ -173,7 +173,7 @@ extension Client {
 }
 
 extension ClientError {
-  fileprivate static let oddAnswer = ClientError(
+  static let oddAnswer = ClientError(
     .protocolViolation,
     "the broker answered a request with something else; are client and broker of compatible versions?")
 }

@@ -144,14 +144,17 @@ public final class Client: Sendable {
   /// - Parameters:
   ///   - name: tokens separated by dots: `orders.eu.new`. What is wrong with it is told to the subscriber.
   ///   - start: where subscriptions begin.
+  ///   - filter: which records are wanted; the broker sends no others.
+  ///   - cursor: the durable cursor that keeps the place, across clients; nil for none.
   ///   - lag: what happens when records are dropped that the subscriber hasn't asked for yet; nil for what the topic's settings say, and
   ///     for ``SubscriptionPlan/Lag/skip`` when the topic was started anew during an outage.
   ///   - prefetch: how far the client asks ahead.
   public func topic(
-    _ name: String, from start: SubscriptionPlan.Start = .replay, lag: SubscriptionPlan.Lag? = nil,
+    _ name: String, from start: SubscriptionPlan.Start = .replay, where filter: RecordFilter = .all,
+    cursor: SubscriptionPlan.Cursor? = nil, lag: SubscriptionPlan.Lag? = nil,
     prefetch: SubscriptionPlan.Prefetch = .byRequest
   ) -> RemoteTopic<TopicRecord> {
-    topic(SubscriptionPlan(name, from: start, lag: lag, prefetch: prefetch))
+    topic(SubscriptionPlan(name, from: start, where: filter, cursor: cursor, lag: lag, prefetch: prefetch))
   }
 
   /// All topics whose names match a pattern, those created later included, to be subscribed to as one, with one demand.
@@ -193,7 +196,7 @@ public final class Client: Sendable {
   /// A topic of values that a decoder makes of the records' payloads. `SluiceClientFoundation` has the same for JSON, without a
   /// decoder.
   ///
-  /// Short for ``RemoteTopic/decoded(as:decoder:decodeFailure:)`` of ``topic(_:from:lag:prefetch:)``.
+  /// Short for ``RemoteTopic/decoded(as:decoder:decodeFailure:)`` of ``topic(_:from:where:cursor:lag:prefetch:)``.
   public func topic<Value: Decodable & SendableMetatype, Coder: TopLevelDecoder & Sendable>(
     _ name: String, of type: Value.Type, decoder: Coder, decodeFailure: DecodeFailure = .fail,
     from start: SubscriptionPlan.Start = .replay, lag: SubscriptionPlan.Lag? = nil,

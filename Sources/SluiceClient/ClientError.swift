@@ -82,14 +82,18 @@ public struct ClientError: Error, Hashable, Sendable, CustomStringConvertible {
     public static let bufferFull = Code("buffer-full")
     /// Another publication was opened with the same producer's id.
     public static let producerFenced = Code("producer-fenced")
-    /// The group has other settings than were asked for.
+    /// The group has other settings than were asked for, or its name is a durable cursor's; or the reverse.
     public static let groupMismatch = Code("group-mismatch")
-    /// The group was put elsewhere in its topic; subscribe again to go on there.
+    /// Another subscription was opened with the same durable cursor.
+    public static let cursorTaken = Code("cursor-taken")
+    /// The durable cursor, or group, was put elsewhere in its topic; subscribe again to go on there.
     public static let cursorMoved = Code("cursor-moved")
-    /// The group was deleted; subscribe again to make it anew.
+    /// The durable cursor, or group, was deleted; subscribe again to make it anew.
     public static let cursorDeleted = Code("cursor-deleted")
     /// The topic keeps the newest record of each key, and was given one without a key.
     public static let keyRequired = Code("key-required")
+    /// No such durable cursor or group.
+    public static let unknownCursor = Code("unknown-cursor")
     /// A record couldn't be decoded to what the subscriber wants.
     public static let decodeFailed = Code("decode-failed")
     /// A value couldn't be encoded to be published.
@@ -189,9 +193,11 @@ extension ClientError.Code {
       case .unsupported: .unsupported
       case .producerFenced: .producerFenced
       case .groupMismatch: .groupMismatch
+      case .cursorTaken: .cursorTaken
       case .cursorMoved: .cursorMoved
       case .cursorDeleted: .cursorDeleted
       case .keyRequired: .keyRequired
+      case .unknownCursor: .unknownCursor
       case .producerFailure: .topicFailed
       default: .refused
       }

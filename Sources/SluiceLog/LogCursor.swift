@@ -30,6 +30,15 @@ extension LogCursor {
   }
 }
 
+extension LogCursor {
+  /// Goes back over the last records of the slice that it has just been moved behind: so many of them, and so many bytes of items. Whoever does so knows
+  /// the time that is in force there, and tells it.
+  public mutating func stepBack(records: Int, bytes: Int) {
+    nextOffset &-= UInt64(records)
+    position &-= bytes
+  }
+}
+
 extension Segment {
   /// A cursor ahead of the record with this offset, or at the segment's end. Walks unless it is the first.
   func cursor(at offset: UInt64) -> LogCursor {

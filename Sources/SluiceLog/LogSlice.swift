@@ -14,6 +14,13 @@ public struct LogSlice {
 
   /// How many records there are, at least 1; time marks are not counted.
   public let count: Int
+
+  /// A part of it: `count` records, whose items are in that range of its bytes, behind the first so many.
+  public func part(_ range: Range<Int>, firstRecord: Int, count: Int) -> LogSlice {
+    LogSlice(
+      segment: segment, bytes: UnsafeRawBufferPointer(rebasing: bytes[range]),
+      firstOffset: firstOffset &+ UInt64(firstRecord), count: count)
+  }
 }
 
 /// What a log has for a reader.

@@ -10,16 +10,17 @@ public enum TopicName {
   /// subscribers, and are deleted when nobody is attached any more.
   public static let inboxPrefix = "_inbox."
 
+  /// - Parameter kind: what is called so: the names of durable cursors and groups have the same rules.
   /// - Throws: ``ErrorCode/invalidTopic`` with what is wrong and where.
-  public static func validate(_ name: String) throws(WireError) {
+  public static func validate(_ name: String, as kind: String = "topic") throws(WireError) {
     func invalid(_ why: String) -> WireError {
       // The name may be anything, and the message goes to terminals and logs.
       let shown = name.unicodeScalars.prefix(64).reduce(into: "") { text, scalar in
         text += isVisible(scalar) ? String(scalar) : scalar.escaped(asASCII: true)
       }
-      return WireError(.invalidTopic, "\"\(shown)\" isn't a topic name: \(why)")
+      return WireError(.invalidTopic, "\"\(shown)\" isn't a \(kind) name: \(why)")
     }
-    guard !name.isEmpty else { throw WireError(.invalidTopic, "a topic name can't be empty") }
+    guard !name.isEmpty else { throw WireError(.invalidTopic, "a \(kind) name can't be empty") }
     guard name.utf8.count <= maximumLength else {
       throw invalid("it has \(name.utf8.count) bytes; the limit is \(maximumLength)")
     }

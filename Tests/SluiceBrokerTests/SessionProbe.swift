@@ -23,6 +23,10 @@ struct SessionProbe {
     case listTopics(stream: UInt32, after: String, limit: UInt32)
     case deleteTopic(stream: UInt32, topic: String)
     case connectTopic(stream: UInt32, topic: String, isConnected: Bool)
+    case commit(stream: UInt32, nextOffset: UInt64)
+    case listCursors(stream: UInt32, topic: String, after: String, limit: UInt32)
+    case moveCursor(stream: UInt32, name: String)
+    case deleteCursor(stream: UInt32, topic: String, name: String)
     case pong(token: UInt64)
     /// Ends the stream.
     case fault(stream: UInt32, ErrorCode)
@@ -124,6 +128,12 @@ extension SessionProbe.Outcome {
       case .deleteTopic(let stream, let topic): .deleteTopic(stream: stream, topic: topic)
       case .connectTopic(let stream, let topic, let isConnected):
         .connectTopic(stream: stream, topic: topic, isConnected: isConnected)
+      case .commit(let stream, let offset): .commit(stream: stream, nextOffset: offset)
+      case .listCursors(let stream, let topic, let after, let limit):
+        .listCursors(stream: stream, topic: topic, after: after, limit: limit)
+      case .moveCursor(let stream, let frame): .moveCursor(stream: stream, name: frame.name)
+      case .deleteCursor(let stream, let topic, let name):
+        .deleteCursor(stream: stream, topic: topic, name: name)
       case .pong(let token): .pong(token: token)
       }
   }

@@ -7,20 +7,26 @@ extension RawClient {
   /// SUBSCRIBE, without waiting for the answer.
   public func sendSubscribe(
     _ topic: String, stream: UInt32, from start: Subscribe.Start = .replay,
-    lag: Subscribe.LagPolicy? = .skip, epoch: UInt64 = 0, granted: UInt64 = Credit.unlimited
+    lag: Subscribe.LagPolicy? = .skip, epoch: UInt64 = 0, granted: UInt64 = Credit.unlimited,
+    cursor: String = "", where conditions: [RecordFilter.Condition] = []
   ) throws {
     subscriptions[stream] = SubscriptionLedger(stream: stream, granted: granted)
     try send(
-      Subscribe(topic: topic, start: start, lag: lag, epoch: epoch, grantedThrough: granted), stream: stream)
+      Subscribe(
+        topic: topic, start: start, lag: lag, epoch: epoch, grantedThrough: granted, cursor: cursor,
+        filter: RecordFilter(conditions)), stream: stream)
   }
 
   /// SUBSCRIBE and SUBSCRIBED.
   @discardableResult
   public func subscribe(
     _ topic: String, stream: UInt32, from start: Subscribe.Start = .replay,
-    lag: Subscribe.LagPolicy? = .skip, epoch: UInt64 = 0, granted: UInt64 = Credit.unlimited
+    lag: Subscribe.LagPolicy? = .skip, epoch: UInt64 = 0, granted: UInt64 = Credit.unlimited,
+    cursor: String = "", where conditions: [RecordFilter.Condition] = []
   ) throws -> Subscribed {
-    try sendSubscribe(topic, stream: stream, from: start, lag: lag, epoch: epoch, granted: granted)
+    try sendSubscribe(
+      topic, stream: stream, from: start, lag: lag, epoch: epoch, granted: granted, cursor: cursor,
+      where: conditions)
     try receive(until: "SUBSCRIBED on stream \(stream)") {
       subscriptions[stream]!.epoch != nil || subscriptions[stream]!.isOver
     }
@@ -192,6 +198,25 @@ extension RawClient {
   public func list(after: String = "", limit: UInt32, stream: UInt32 = 1001) throws -> Topics {
     try send(TopicList(after: after, limit: limit), stream: stream)
     return try answer(Topics.self, stream: stream)
+  }
+
+  public func listCursors(
+    of topic: String, after: String = "", limit: UInt32 = 1000, stream: UInt32 = 1001
+  ) throws -> Cursors {
+    try send(CursorList(topic: topic, after: after, limit: limit), stream: stream)
+    return try answer(Cursors.self, stream: stream)
+  }
+
+  public func moveCursor(
+    _ name: String, of topic: String, to start: Subscribe.Start, stream: UInt32 = 1001
+  ) throws {
+    try send(CursorMove(topic: topic, name: name, to: start), stream: stream)
+    _ = try answer(Done.self, stream: stream)
+  }
+
+  public func deleteCursor(_ name: String, of topic: String, stream: UInt32 = 1001) throws {
+    try send(CursorDelete(topic: topic, name: name), stream: stream)
+    _ = try answer(Done.self, stream: stream)
   }
 
   public func delete(_ topic: String, stream: UInt32 = 1001) throws {

@@ -85,8 +85,12 @@ public struct BrokerLimits: Sendable {
 
   /// After which time without anybody attached a topic with ``TopicSettings/autoDelete`` is deleted. Default: 10 s.
   public var autoDeleteTime: Duration = .seconds(10)
-  /// Durable cursors and groups that a topic has at a time, together. Default: 1,000.
-  public var cursors = 1_000
+
+  /// Durable cursors and groups that a topic has at a time, together; beyond it no new one is made. Default: 10,000.
+  public var cursors = 10_000
+
+  /// How long a topic remembers a durable cursor that nobody uses. Default: 7 days.
+  public var cursorMemory: Duration = .seconds(7 * 86_400)
 
   /// Records that a group with explicit acknowledgement may have under way at a time: with its members, waiting to be given out again,
   /// or behind another one with their key. What comes after them waits in the topic. Default: 65,536.
@@ -157,6 +161,7 @@ extension BrokerConfiguration {
     try check(limits.producerMemory >= .zero, "limits.producerMemory: must not be negative")
     try check(limits.autoDeleteTime >= .zero, "limits.autoDeleteTime: must not be negative")
     try check(limits.cursors >= 1, "limits.cursors: must be at least 1")
+    try check(limits.cursorMemory >= .zero, "limits.cursorMemory: must not be negative")
     try check(
       (1...(1 << 24)).contains(limits.groupRecords),
       "limits.groupRecords: \(limits.groupRecords) isn't in 1...16777216")

@@ -17,9 +17,6 @@ extension Connection {
 
   func subscribePattern(_ stream: UInt32, _ frame: SubscribePattern) throws(WireError) {
     let pattern = try TopicPattern(frame.pattern)
-    guard frame.filter.isEmpty else {
-      throw WireError(.unsupported, "a subscription to a pattern can't have a filter yet")
-    }
     let limit = context.core.configuration.limits.patternsPerConnection
     guard patterns.subscriptions < limit else {
       throw WireError(

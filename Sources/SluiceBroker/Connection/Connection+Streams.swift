@@ -14,6 +14,7 @@ extension Connection {
     case .none: break
     case .append(let stream, let count, let batch): append(stream, count, batch)
     case .demand(let stream, let granted): demand(stream, granted)
+    case .commit(let stream, let offset): commit(stream, offset)
     case .welcome(let agreement): opened(agreement)
     case .subscribe(let stream, let frame):
       attempt(stream) { () throws(WireError) in try subscribe(stream, frame) }
@@ -53,6 +54,7 @@ extension Connection {
         try registry.use(name).connect(isConnected)
         answer(session.request(on: stream), Done(), to: stream)
       }
+    case .listCursors, .moveCursor, .deleteCursor: performCursorRequest(action)
     case .pong(let token): send(Pong(token: token), stream: 0)
     }
   }
@@ -209,12 +211,24 @@ extension Connection {
     if topic.isPaced { tap.protectEverything() }
     let (life, buffered) = topic.attachSubscription()
     do {
-      let (cursor, missed) = try start(frame, topic, life, buffered)
+      var position: (cursor: LogCursor, missed: UInt64)
+      var use: Topic.CursorUse?
+      if frame.cursor.isEmpty {
+        position = try start(frame, topic, life, buffered)
+      } else {
+        let found = try topic.useCursor(frame, in: life, cursorHolder(stream), now: context.loop.now) {
+          frame throws(WireError) in try start(frame, topic, life, buffered)
+        }
+        position = (found.cursor, found.missed)
+        use = found
+      }
+      let (cursor, missed) = position
       let liveOffset = max(life.log.head, cursor.nextOffset)
       let subscription = Subscription(
         stream: stream, tap: tap, life: life, connection: self, cursor: cursor, liveOffset: liveOffset,
         lag: frame.lag ?? topic.settings.lag ?? .skip, granted: frame.grantedThrough,
-        isResuming: frame.epoch != 0)
+        isResuming: frame.epoch != 0, matcher: RecordMatcher(unlessEmpty: frame.filter))
+      if let use { subscription.durable = DurablePlace(use, name: frame.cursor) }
       tap.add(subscription)
       setHandle(stream, .subscription(subscription))
       send(
@@ -274,7 +288,7 @@ extension Connection {
   }
 
   /// Answers a request, unless it was cancelled meanwhile.
-  private func answer(_ request: UInt64?, _ frame: some Frame, to stream: UInt32) {
+  func answer(_ request: UInt64?, _ frame: some Frame, to stream: UInt32) {
     if session.answers(request, on: stream) { send(frame, stream: stream) }
   }
 }

@@ -21,6 +21,8 @@ final class Connection: ByteStreamHandler, @unchecked Sendable {
     case none
     case subscription(Consumer)
     case publication(Publication)
+    /// A subscription whose topic has ended; what it was sent may still be committed.
+    case committing(EndedCursor)
   }
 
   /// After one connection has written so much, it is the next one's turn.
@@ -158,6 +160,7 @@ final class Connection: ByteStreamHandler, @unchecked Sendable {
   func releaseStream(_ stream: UInt32) {
     switch handle(stream) {
     case .none: return
+    case .committing: break
     case .subscription(let subscription):
       subscription.leave()
       subscription.place = .ended
@@ -210,6 +213,7 @@ final class Connection: ByteStreamHandler, @unchecked Sendable {
     while budget > 0 {
       gather.append(&answers)
       serveSubscriptions(gather)
+      budget -= gather.takePassed()
       guard !gather.isEmpty else { break }
       budget -= gather.bytes
       switch gather.write(to: stream) {
@@ -226,10 +230,10 @@ final class Connection: ByteStreamHandler, @unchecked Sendable {
 
   private func serveSubscriptions(_ gather: Gather) {
     let limit = core.configuration.limits.gather
-    while gather.bytes < limit, gather.hasRoom, let subscription = readySubscriptions.popFirst() {
+    while gather.work < limit, gather.hasRoom, let subscription = readySubscriptions.popFirst() {
       guard case .ready = subscription.place else { continue }
       subscription.place = .none
-      let room = limit - gather.bytes
+      let room = limit - gather.work
       let bytes = readySubscriptions.isEmpty ? room : min(room, Self.portion)
       switch subscription.produce(into: gather, bytes: bytes) {
       case .more:
@@ -241,7 +245,9 @@ final class Connection: ByteStreamHandler, @unchecked Sendable {
         break
       case .ended:
         session.ended(subscription.stream)
+        let cursor = subscription.endedCursor
         releaseStream(subscription.stream)
+        if let cursor { setHandle(subscription.stream, .committing(cursor)) }
       }
     }
   }

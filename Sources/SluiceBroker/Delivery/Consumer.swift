@@ -82,6 +82,9 @@ class Consumer {
   /// Whether there are records that it hasn't been sent, granted or not.
   var isBehind: Bool { false }
 
+  /// What its subscriber may still commit with after the last frame of the stream; nil without a durable cursor.
+  var endedCursor: EndedCursor? { nil }
+
   /// Adds where it stands, for flow control.
   func report(to positions: inout ReaderPositions) {}
 

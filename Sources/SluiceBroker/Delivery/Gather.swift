@@ -27,6 +27,8 @@ final class Gather {
   private var hasCopies = false
   /// What was gathered since the last write.
   private(set) var bytes = 0
+  /// Bytes of records that were only looked at since the last write, or since it was asked for: they take time, too.
+  private var passedBytes = 0
 
   init() {
     held.reserveCapacity(Self.maximumVectors)
@@ -43,6 +45,19 @@ final class Gather {
   /// Whether another DELIVER fits, with the frames that may come before and after it.
   var hasRoom: Bool {
     count + 8 <= Self.maximumVectors && blockUsed + Self.roomForRound <= Self.blockSize
+  }
+
+  /// How much of a turn's time was used up, in bytes.
+  var work: Int { bytes + passedBytes }
+
+  /// Records of so many bytes were looked at and not added.
+  func passed(_ count: Int) {
+    passedBytes += count
+  }
+
+  func takePassed() -> Int {
+    defer { passedBytes = 0 }
+    return passedBytes
   }
 
   /// Adds frames that are encoded already, and empties `frames`.

@@ -50,19 +50,24 @@ extension Subscription {
 
   /// Puts the newest records up to the end of those into `gather`, if there are any to be read.
   ///
+  /// - Parameter matcher: tells which records are wanted; nil for all.
   /// - Returns: nil when the log has its turn.
   @inline(__always)
-  func produceNewest(into gather: Gather, _ budget: inout Int) -> Outcome? {
+  func produceNewest(into gather: Gather, _ budget: inout Int, _ matcher: RecordMatcher? = nil) -> Outcome? {
     if newest == nil { return nil }
-    return produceNewest(gather, &budget)
+    return produceNewest(gather, &budget, matcher)
   }
 
   @inline(never)
-  private func produceNewest(_ gather: Gather, _ budget: inout Int) -> Outcome? {
+  private func produceNewest(_ gather: Gather, _ budget: inout Int, _ matcher: RecordMatcher?) -> Outcome? {
     guard var reading = newest.take() else { return nil }
     defer { newest = reading }
     while cursor.nextOffset < reading.end {
       guard credit.available > 0 else {
+        if let matcher {
+          if let outcome = passUnwanted(reading, matcher, gather, &budget) { return outcome }
+          continue
+        }
         // What was replaced needs no demand, and doesn't keep the marker waiting.
         let walk = reading.records.walk(
           from: cursor.nextOffset, before: reading.end, deletionsFrom: reading.deletionsFrom
@@ -72,15 +77,23 @@ extension Subscription {
         return nil
       }
       guard budget > 0, gather.hasRoom else { return .more }
+      let portion = min(budget, Self.newestPortion)
+      var passed = 0
       var batches = CopiedBatches(
-        stream: stream, records: credit.available, bytes: min(budget, Self.newestPortion),
-        largest: connection.largestBatch, time: reading.time)
+        stream: stream, records: credit.available, bytes: portion, largest: connection.largestBatch,
+        time: reading.time)
       let walk = reading.records.walk(
         from: cursor.nextOffset, before: reading.end, deletionsFrom: reading.deletionsFrom
-      ) { batches.take($0) }
+      ) { record in
+        guard let matcher, !matcher.matches(item: record.item) else { return batches.take(record) }
+        passed += record.item.count
+        return passed < portion
+      }
+      gather.passed(passed)
+      budget -= passed
       if let copied = batches.finish() {
         gather.append(copied)
-        _ = credit.spend(batches.count)
+        spend(batches.count, through: reading.end)
         budget -= copied.bytes.count
         reading.time = batches.time
       }
@@ -102,5 +115,32 @@ extension Subscription {
       }
     }
     return nil
+  }
+
+  /// Without demand: goes on to the next record that is wanted.
+  ///
+  /// - Returns: nil when there is none, or the walk has to look again.
+  private func passUnwanted(
+    _ reading: NewestReading, _ matcher: RecordMatcher, _ gather: Gather, _ budget: inout Int
+  ) -> Outcome? {
+    guard budget > 0 else { return .more }
+    var passed = 0
+    var isWanted = false
+    let portion = min(budget, Self.newestPortion)
+    let walk = reading.records.walk(
+      from: cursor.nextOffset, before: reading.end, deletionsFrom: reading.deletionsFrom
+    ) { record in
+      isWanted = matcher.matches(item: record.item)
+      passed += record.item.count
+      return !isWanted && passed < portion
+    }
+    gather.passed(passed)
+    budget -= passed
+    switch walk {
+    case .finished: cursor = LogCursor(unplacedAt: reading.end)
+    case .stopped(let offset): cursor = LogCursor(unplacedAt: offset)
+    case .recordsMissed, .deletionsMissed: return .starved
+    }
+    return isWanted ? .starved : nil
   }
 }

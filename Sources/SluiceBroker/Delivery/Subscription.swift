@@ -14,12 +14,19 @@ class Subscription: Consumer {
   var cursor: LogCursor
   /// Nil unless late subscribers to the topic get the newest record of each key.
   var newest: NewestReading?
+  /// Nil when every record is wanted.
+  private var filtered: FilteredReading?
+  /// The offset behind the last record that was sent, or where it began.
+  private var filteredThrough: UInt64
+  /// Nil without a durable cursor.
+  var durable: DurablePlace?
   /// When it was last given demand, or came: since when it holds up producers, if it does.
   var movedAt: MonotonicTime
 
   init(
     stream: UInt32, tap: TopicTap, life: TopicLife, connection: Connection, cursor: LogCursor,
-    liveOffset: UInt64, lag: Subscribe.LagPolicy, granted: UInt64, isResuming: Bool
+    liveOffset: UInt64, lag: Subscribe.LagPolicy, granted: UInt64, isResuming: Bool,
+    matcher: RecordMatcher? = nil
   ) {
     topic = tap.topic
     self.life = life
@@ -32,11 +39,22 @@ class Subscription: Consumer {
     newest = life.newest.map {
       NewestReading($0, before: liveOffset, deletionsFrom: isResuming ? cursor.nextOffset : liveOffset)
     }
+    filtered = matcher.map { FilteredReading($0) }
+    filteredThrough = cursor.nextOffset
     super.init(stream: stream, connection: connection, granted: granted)
   }
 
   /// Whether offsets may leave gaps that are no losses.
-  var leavesGaps: Bool { newest != nil }
+  var leavesGaps: Bool { newest != nil || filtered != nil }
+
+  /// Records before that offset were sent, as far as they are wanted; those behind it weren't.
+  var sentThrough: UInt64 { filtered == nil ? cursor.nextOffset : filteredThrough }
+
+  /// Records up to that offset are about to be sent.
+  func spend(_ count: UInt64, through offset: UInt64) {
+    _ = credit.spend(count)
+    filteredThrough = offset
+  }
 
   override func raise(to granted: UInt64) -> Bool {
     guard super.raise(to: granted) else { return false }
@@ -60,7 +78,14 @@ class Subscription: Consumer {
 
   override func wait() { tap.wait(self) }
 
-  override func leave() { tap.remove(self) }
+  override var endedCursor: EndedCursor? {
+    durable.map { EndedCursor(topic: topic, ticket: $0.ticket, sentThrough: cursor.nextOffset) }
+  }
+
+  override func leave() {
+    leaveCursor(now: connection.context.loop.now)
+    tap.remove(self)
+  }
 
   override func report(to positions: inout ReaderPositions) {
     positions.add(nextOffset: needsLogFrom, available: demand.available, isLive: isLive)
@@ -83,6 +108,10 @@ class Subscription: Consumer {
     let log = life.log
     var budget = bytes
     if topic.isPaced { tap.readersMoved() }
+    if var reading = filtered.take() {
+      defer { filtered = reading }
+      return produce(by: &reading, into: gather, bytes: bytes)
+    }
     while true {
       // Before the head is read: when this says that the topic is over, the head that is read next is final.
       let isOver = life.condition != .open
@@ -121,6 +150,9 @@ class Subscription: Consumer {
     isLive = true
     gather.append(Live(nextOffset: cursor.nextOffset), stream: stream)
   }
+
+  /// How many records may be sent before ``announceLive(_:)`` has its turn again.
+  var recordsToLive: UInt64 { isLive ? .max : liveOffset - cursor.nextOffset }
 
   /// Returns whether the subscription goes on.
   func tellLag(_ missed: UInt64, _ gather: Gather) -> Bool {

@@ -25,7 +25,13 @@ extension Topic {
         }
         return .success(group)
       }
-      guard state.groups.count < limits.cursors else {
+      guard !Self.hasCursor(frame.group, state, now: loop.loop.now) else {
+        return .failure(
+          WireError(
+            .groupMismatch,
+            "\(frame.group) is a durable cursor of topic \(name), not a group; use another name"))
+      }
+      guard state.groups.count + state.cursors.count < limits.cursors else {
         return .failure(
           WireError(
             .limitReached,

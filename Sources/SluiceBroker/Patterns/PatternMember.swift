@@ -34,7 +34,7 @@ final class PatternMember: Subscription {
 
   init(
     of pattern: PatternSubscription, number: UInt32, tap: TopicTap, life: TopicLife, _ begin: Begin,
-    isAwaited: Bool
+    matcher: RecordMatcher?, isAwaited: Bool
   ) {
     self.pattern = pattern
     self.number = number
@@ -42,11 +42,11 @@ final class PatternMember: Subscription {
     let liveOffset = max(life.log.head, begin.cursor.nextOffset)
     beginning = Subscribed(
       epoch: life.epoch, nextOffset: begin.cursor.nextOffset, liveOffset: liveOffset,
-      gaps: life.newest != nil)
+      gaps: life.newest != nil || matcher != nil)
     missedAtStart = begin.missed
     super.init(
       stream: pattern.stream, tap: tap, life: life, connection: pattern.connection, cursor: begin.cursor,
-      liveOffset: liveOffset, lag: begin.lag, granted: 0, isResuming: begin.isResuming)
+      liveOffset: liveOffset, lag: begin.lag, granted: 0, isResuming: begin.isResuming, matcher: matcher)
   }
 
   override var demand: Credit { pattern.credit }

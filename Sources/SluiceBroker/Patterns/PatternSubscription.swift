@@ -23,6 +23,8 @@ final class PatternSubscription: Consumer {
   private var lastNumber: UInt32 = 0
   /// Members of topics whose producers are paced.
   private var paced: [PatternMember] = []
+  /// Nil when every record is wanted.
+  private let matcher: RecordMatcher?
   private var turns = FairTurns<PatternMember>()
   /// Members that have left and still stand among those who want turns.
   private var gone = 0
@@ -53,6 +55,7 @@ final class PatternSubscription: Consumer {
     self.found = found[...]
     start = frame.start
     lag = frame.lag
+    matcher = RecordMatcher(unlessEmpty: frame.filter)
     positions = Dictionary(frame.positions.map { ($0.topic, $0) }) { $1 }
     super.init(stream: stream, connection: connection, granted: frame.grantedThrough)
   }
@@ -125,7 +128,7 @@ final class PatternSubscription: Consumer {
         PatternMember.Begin(
           cursor: cursor, missed: missed, lag: lag ?? topic.settings.lag ?? .skip,
           isResuming: position?.epoch == life.epoch),
-        isAwaited: wasThere)
+        matcher: matcher, isAwaited: wasThere)
       tap.add(member)
       // Behind its successor, so that the topic isn't without a subscriber in between.
       if let former { remove(former, isDeleted: former.topic !== topic) }
@@ -224,16 +227,16 @@ final class PatternSubscription: Consumer {
     guard hasBegun else { return .waiting }
     isProducing = true
     defer { isProducing = false }
-    let end = gather.bytes + bytes
+    let end = gather.work + bytes
     guard tellDeparted(gather) else { return .more }
     tellProgress(gather)
-    while gather.bytes < end, gather.hasRoom, let (member, share) = turns.next(available: credit.available) {
+    while gather.work < end, gather.hasRoom, let (member, share) = turns.next(available: credit.available) {
       guard case .ready = member.place else {
         gone -= 1
         continue
       }
       member.place = .none
-      guard serve(member, share, gather, bytes: end - gather.bytes) else { return .ended }
+      guard serve(member, share, gather, bytes: end - gather.work) else { return .ended }
       tellProgress(gather)
     }
     if turns.isTurn(available: credit.available) || !departed.isEmpty { return .more }

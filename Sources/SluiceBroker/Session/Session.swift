@@ -79,6 +79,7 @@ struct Session {
         let credit = PublicationCredit(startingAt: frame.firstSequence)
         return (.publication(credit), .openPublication(stream: stream, frame))
       }
+    case .commit: return try commit(header.stream, Commit(body: body))
     case .complete: return try complete(header.stream, Complete(body: body))
     case .cancel: return try cancel(header.stream)
     case .ping: return .pong(token: try Ping(body: body).token)
@@ -107,6 +108,20 @@ struct Session {
     case .topicDisconnect:
       return try request(header.stream, rules) { stream throws(WireError) in
         .connectTopic(stream: stream, topic: try TopicDisconnect(body: body).topic, isConnected: false)
+      }
+    case .cursorList:
+      return try request(header.stream, rules) { stream throws(WireError) in
+        let page = try CursorList(body: body)
+        return .listCursors(stream: stream, topic: page.topic, after: page.after, limit: page.limit)
+      }
+    case .cursorMove:
+      return try request(header.stream, rules) { stream throws(WireError) in
+        .moveCursor(stream: stream, try CursorMove(body: body))
+      }
+    case .cursorDelete:
+      return try request(header.stream, rules) { stream throws(WireError) in
+        let frame = try CursorDelete(body: body)
+        return .deleteCursor(stream: stream, topic: frame.topic, name: frame.name)
       }
     case .error where header.stream == 0:
       // The client says why it is about to close.
@@ -271,6 +286,15 @@ extension Session {
       positions in more than \(rules.maximumPositions) topics are on their way, which is the broker's limit; use patterns \
       that match fewer, or several connections
       """)
+  }
+
+  private func commit(_ stream: UInt32, _ commit: Commit) throws(WireError) -> SessionAction {
+    switch self[stream] {
+    // The last records of a topic that has ended are committed behind COMPLETE.
+    case .subscription, .ended: break
+    default: return try misplaced(stream, .commit)
+    }
+    return .commit(stream: stream, nextOffset: commit.nextOffset)
   }
 
   /// Opens a stream for what `decode` finds in the frame.

@@ -11,6 +11,9 @@ enum SessionAction {
   /// A subscription may be sent more.
   case demand(stream: UInt32, grantedThrough: UInt64)
 
+  /// The subscriber with a durable cursor has come that far.
+  case commit(stream: UInt32, nextOffset: UInt64)
+
   // Streams
   /// The handshake is over: send WELCOME.
   indirect case welcome(ServerHandshake.Agreement)
@@ -35,6 +38,9 @@ enum SessionAction {
   case listTopics(stream: UInt32, after: String, limit: UInt32)
   case deleteTopic(stream: UInt32, topic: String)
   case connectTopic(stream: UInt32, topic: String, isConnected: Bool)
+  case listCursors(stream: UInt32, topic: String, after: String, limit: UInt32)
+  indirect case moveCursor(stream: UInt32, CursorMove)
+  case deleteCursor(stream: UInt32, topic: String, name: String)
 
   // The connection
   case pong(token: UInt64)

@@ -20,6 +20,7 @@ final class Topic: Sendable {
     /// The producer that has ended this life or, if the topic starts over, the one before; 0 for one without a number.
     var endedBy: UInt64 = 0
     var producers: ProducerTable
+    var cursors: CursorTable
     var isDeleted = false
     /// One per loop on which somebody is attached.
     var taps: [TopicTap] = []
@@ -54,7 +55,7 @@ final class Topic: Sendable {
   init(
     name: String, settings: TopicSettings, window: UInt64,
     producers: ProducerTable.Limits = ProducerTable.Limits(),
-    makeLife: @escaping @Sendable () -> TopicLife
+    cursors: CursorTable.Limits = CursorTable.Limits(), makeLife: @escaping @Sendable () -> TopicLife
   ) {
     self.name = name
     self.settings = settings
@@ -63,7 +64,7 @@ final class Topic: Sendable {
     strategy = settings.strategy
     state = Mutex(
       State(
-        life: makeLife(), producers: ProducerTable(limits: producers),
+        life: makeLife(), producers: ProducerTable(limits: producers), cursors: CursorTable(limits: cursors),
         isConnected: settings.connect == .immediate))
   }
 

@@ -22,6 +22,7 @@ final class TopicRegistry: Sendable {
   private let window: UInt64
   private let producers: ProducerTable.Limits
   private let autoDeleteTime: Duration
+  private let cursors: CursorTable.Limits
   private let epochs: EpochSource
   private let state = Mutex(State())
 
@@ -36,6 +37,8 @@ final class TopicRegistry: Sendable {
     producers = ProducerTable.Limits(
       producers: configuration.limits.producers, memory: configuration.limits.producerMemory)
     autoDeleteTime = configuration.limits.autoDeleteTime
+    cursors = CursorTable.Limits(
+      cursors: configuration.limits.cursors, memory: configuration.limits.cursorMemory)
     epochs = EpochSource(identity: identity)
   }
 
@@ -121,8 +124,9 @@ final class TopicRegistry: Sendable {
       guard state.topics.count < limit else {
         return .failure(WireError(.limitReached, "the broker has \(limit) topics, which is its limit"))
       }
-      let topic = Topic(name: name, settings: complete, window: window, producers: producers) {
-        [epochs, pool] in
+      let topic = Topic(
+        name: name, settings: complete, window: window, producers: producers, cursors: cursors
+      ) { [epochs, pool] in
         guard complete.compact == true else {
           return TopicLife(epoch: epochs.next(), log: TopicLog(retention: complete.retention, pool: pool))
         }

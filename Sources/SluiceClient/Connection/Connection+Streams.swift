@@ -71,6 +71,7 @@ extension Connection {
 
     case .topicInfo(let stream, let frame): answer(stream, .info(frame))
     case .topics(let stream, let frame): answer(stream, .topics(frame))
+    case .cursors(let stream, let frame): answer(stream, .cursors(frame))
     case .done(let stream): answer(stream, .done)
 
     case .opened(let welcome): opened(welcome)
@@ -93,6 +94,7 @@ extension Connection {
         bridge.receive(
           completion: .failure(ClientError(failureOf: bridge.plan.topic, code: code, message: message)))
       }
+      commitLate(bridge, stream)
     case .publication(let publication): publication.topicEnded(ending)
     case nil, .request: break
     }
@@ -134,9 +136,11 @@ extension Connection {
     case .cancel(let bridge):
       // What was said before is told before.
       sendSettlements(of: bridge)
+      tellCommit(bridge)
       if bridge.phase == .open { cancel(bridge.stream) }
       core.unpark(&bridge.parking)
       bridge.forget()
+      settleLate(bridge)
     case .openPublication(let publication): open(publication)
     case .advance(let publication): noteDue(publication)
     case .becomeSource(let publication): reopen(publication)
@@ -176,13 +180,13 @@ extension Connection {
     if isLeaving { return core.park(bridge) }
     // A group is one topic's.
     let isPattern = bridge.plan.isPattern && bridge.plan.membership == nil
-    if let error = refusal(bridge.plan.topic, isPattern: isPattern) {
-      return bridge.receive(completion: .failure(error))
-    }
+    if let error = refusal(bridge.plan) { return bridge.receive(completion: .failure(error)) }
     if isPattern { return openPattern(bridge) }
     let (frame, granted) = bridge.opening()
     let isShared = if case .join = frame { true } else { false }
-    guard let stream = session.openSubscription(granted: granted, isShared: isShared) else {
+    let stream = session.openSubscription(
+      granted: granted, isShared: isShared, commits: !isShared && bridge.plan.cursor != nil)
+    guard let stream else {
       return bridge.receive(completion: .failure(tooManyStreams))
     }
     setHandle(stream, .subscription(bridge))
@@ -251,6 +255,9 @@ extension Connection {
     case .delete(let frame): send(frame, stream: stream)
     case .connect(let frame): send(frame, stream: stream)
     case .disconnect(let frame): send(frame, stream: stream)
+    case .cursors(let frame): send(frame, stream: stream)
+    case .moveCursor(let frame): send(frame, stream: stream)
+    case .deleteCursor(let frame): send(frame, stream: stream)
     case .ping: break
     }
   }
@@ -264,6 +271,28 @@ extension Connection {
       return nil
     } catch {
       return ClientError(error, topic: topic)
+    }
+  }
+
+  /// Why nothing can be opened as a plan says, if so.
+  private func refusal(_ plan: SubscriptionPlan) -> ClientError? {
+    // A group is one topic's.
+    let isPattern = plan.isPattern && plan.membership == nil
+    if let error = refusal(plan.topic, isPattern: isPattern) { return error }
+    do {
+      try plan.filter.validate()
+      if let cursor = plan.cursor?.name { try Self.validate(cursor, on: plan.topic) }
+      return nil
+    } catch {
+      return error
+    }
+  }
+
+  private static func validate(_ cursor: String, on topic: String) throws(ClientError) {
+    do {
+      try TopicName.validate(cursor, as: "cursor")
+    } catch {
+      throw ClientError(error, topic: topic)
     }
   }
 
@@ -284,7 +313,7 @@ extension Connection {
 
 extension Connection {
   private func noteDue(_ bridge: DemandBridge) {
-    guard !bridge.isDue, bridge.phase == .open else { return }
+    guard !bridge.isDue, bridge.phase == .open || bridge.commitStream != 0 else { return }
     bridge.isDue = true
     dueSubscriptions.append(bridge)
     core.flushSoon()
@@ -296,7 +325,11 @@ extension Connection {
     guard !dueSubscriptions.isEmpty, output.count < Self.outputLimit else { return }
     for bridge in dueSubscriptions {
       bridge.isDue = false
-      guard bridge.phase == .open, !bridge.isCancelled else { continue }
+      tellCommit(bridge)
+      guard bridge.phase == .open, !bridge.isCancelled else {
+        settleLate(bridge)
+        continue
+      }
       let granted = bridge.nextGrant()
       if session.grant(bridge.stream, through: granted) {
         output.append(Demand(grantedThrough: granted), stream: bridge.stream)
@@ -312,6 +345,36 @@ extension Connection {
         Settle(run.verdict, delivery: run.delivery, firstOffset: run.first, count: run.count),
         stream: bridge.stream)
     }
+  }
+
+  /// Tells a durable cursor how far its subscriber has come, if that is news.
+  private func tellCommit(_ bridge: DemandBridge) {
+    let stream = bridge.commitStream
+    if let offset = bridge.nextCommit() { output.append(Commit(nextOffset: offset), stream: stream) }
+  }
+
+  /// The topic has ended on the stream of a subscription that may still have something to commit.
+  private func commitLate(_ bridge: DemandBridge, _ stream: UInt32) {
+    guard bridge.commits != nil else { return }
+    bridge.commitLate(on: stream)
+    lateCommits.append(bridge)
+    tellCommit(bridge)
+    settleLate(bridge)
+    core.flushSoon()
+  }
+
+  /// Gives the stream's number back when there is nothing left to commit on it.
+  private func settleLate(_ bridge: DemandBridge) {
+    guard bridge.phase != .open, bridge.commitStream != 0, bridge.isDoneCommitting else { return }
+    session.giveBack(bridge.commitStream)
+    bridge.commitLate(on: 0)
+    lateCommits.removeAll { $0 === bridge }
+  }
+
+  /// The client is closed: what its subscribers have dealt with isn't lost with it.
+  func sendLastCommits() {
+    for case .subscription(let bridge)? in handles { tellCommit(bridge) }
+    for bridge in lateCommits { tellCommit(bridge) }
   }
 
   private func noteDue(_ publication: Publication) {

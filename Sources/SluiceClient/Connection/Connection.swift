@@ -27,9 +27,11 @@ final class Connection: ByteStreamHandler {
   var output = OutputBuffer()
 
   /// By stream number less one.
-  private var handles: [Attachment?] = []
+  private(set) var handles: [Attachment?] = []
   /// Subscriptions that have perhaps more to grant.
   var dueSubscriptions: [DemandBridge] = []
+  /// Subscriptions whose topics have ended, and whose subscribers may still commit what they got.
+  var lateCommits: [DemandBridge] = []
   /// Publications that have perhaps something to send.
   var duePublications: [Publication] = []
   /// By token.
@@ -248,7 +250,8 @@ final class Connection: ByteStreamHandler {
   func detach(saying error: ClientError? = nil) -> [Attachment] {
     guard !isClosed else { return [] }
     if error?.code == .closed {
-      // What was sent before is still given to the transport.
+      // What was done and sent before is still given to the transport.
+      sendLastCommits()
       servePublications()
       _ = output.write(to: stream)
     }
@@ -259,7 +262,9 @@ final class Connection: ByteStreamHandler {
     let pings = exchange(&pings, for: [:])
     for bridge in dueSubscriptions { bridge.isDue = false }
     for publication in duePublications { publication.isDue = false }
+    for bridge in lateCommits { bridge.commitLate(on: 0) }
     dueSubscriptions = []
+    lateCommits = []
     duePublications = []
     lastBuffer = nil
     output.removeAll()

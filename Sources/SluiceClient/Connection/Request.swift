@@ -13,12 +13,16 @@ final class Request: @unchecked Sendable {
     case delete(TopicDelete)
     case connect(TopicConnect)
     case disconnect(TopicDisconnect)
+    case cursors(CursorList)
+    case moveCursor(CursorMove)
+    case deleteCursor(CursorDelete)
     case ping
   }
 
   enum Answer: Sendable {
     case topics(Topics)
     case info(TopicInfo)
+    case cursors(Cursors)
     case done
     /// How long the round trip took.
     case pong(Duration)
@@ -51,13 +55,20 @@ final class Request: @unchecked Sendable {
     case .delete(let frame): frame.topic
     case .connect(let frame): frame.topic
     case .disconnect(let frame): frame.topic
+    case .cursors(let frame): frame.topic
+    case .moveCursor(let frame): frame.topic
+    case .deleteCursor(let frame): frame.topic
     case .topics, .ping: nil
     }
   }
 
   /// Whether asking twice does the same as asking once.
   var isRepeatable: Bool {
-    if case .delete = question { false } else { true }
+    switch question {
+    // A cursor that was moved may have gone on since.
+    case .delete, .moveCursor, .deleteCursor: false
+    case .topics, .show, .create, .connect, .disconnect, .cursors, .ping: true
+    }
   }
 
   /// Its time begins to count.

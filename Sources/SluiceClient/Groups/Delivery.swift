@@ -72,12 +72,14 @@ extension Client {
   ///   - topic: the topic's name.
   ///   - options: how records are shared.
   ///   - start: where the group begins, if this is its first member.
+  ///   - filter: which records the group is for; the others are passed over. All of its members must want the same.
   ///   - prefetch: how far the client asks ahead of a subscriber. What it has asked for isn't given to other members.
   public func group(
     _ name: String, of topic: String, options: GroupOptions = GroupOptions(),
-    from start: SubscriptionPlan.Start = .replay, prefetch: SubscriptionPlan.Prefetch = .byRequest
+    from start: SubscriptionPlan.Start = .replay, where filter: RecordFilter = .all,
+    prefetch: SubscriptionPlan.Prefetch = .byRequest
   ) -> RemoteTopic<Delivery> {
-    var plan = SubscriptionPlan(topic, from: start, prefetch: prefetch)
+    var plan = SubscriptionPlan(topic, from: start, where: filter, prefetch: prefetch)
     plan.membership = Membership(group: name, options: options)
     return RemoteTopic(plan, core, RecordDecoding { record, bridge in Delivery(record, bridge) })
   }

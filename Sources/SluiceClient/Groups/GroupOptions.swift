@@ -52,16 +52,18 @@ struct Membership: Hashable, Sendable {
 
   func join(_ plan: SubscriptionPlan, granted: UInt64) -> JoinGroup {
     JoinGroup(
-      topic: plan.topic, group: group, start: Subscribe.Start(plan.start), settings: settings,
+      topic: plan.topic, group: group, start: Subscribe.Start(plan.start),
+      settings: settings(plan.filter),
       grantedThrough: granted)
   }
 
-  private var settings: JoinGroup.Settings {
+  private func settings(_ filter: RecordFilter) -> JoinGroup.Settings {
     JoinGroup.Settings(
       acknowledgement: options.acknowledgement == .explicit ? .explicit : .automatic,
       order: options.order == .byKey ? .byKey : .any,
       deadline: options.deadline.map { max(UInt32(clamping: $0.wholeMilliseconds), 1) } ?? 0,
-      deliveries: options.deliveries ?? 0, deadLetters: options.deadLetters ?? "")
+      deliveries: options.deliveries ?? 0, deadLetters: options.deadLetters ?? "",
+      filter: filter)
   }
 }
 

@@ -43,6 +43,7 @@ enum ClientAction {
   // Requests
   case topicInfo(stream: UInt32, TopicInfo)
   case topics(stream: UInt32, Topics)
+  case cursors(stream: UInt32, Cursors)
   case done(stream: UInt32)
 
   // The connection

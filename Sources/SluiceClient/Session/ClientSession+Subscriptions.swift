@@ -4,12 +4,17 @@ import SluiceWire
 extension ClientSession {
   /// Opens a subscription with the demand that it begins with.
   ///
-  /// - Parameter isShared: whether it is a member of a group.
+  /// - Parameters:
+  ///   - isShared: whether it is a member of a group.
+  ///   - commits: whether COMMIT may still be sent when the topic has ended; the number must be given back then.
   /// - Returns: the stream's number; nil when the broker takes no more streams.
   mutating func openSubscription(
-    granted: UInt64, isPattern: Bool = false, isShared: Bool = false
+    granted: UInt64, isPattern: Bool = false, isShared: Bool = false, commits: Bool = false
   ) -> UInt32? {
-    open(.subscription(Inbound(credit: Credit(granted: granted), isPattern: isPattern, isShared: isShared)))
+    open(
+      .subscription(
+        Inbound(credit: Credit(granted: granted), isPattern: isPattern, isShared: isShared, commits: commits))
+    )
   }
 
   /// Raises a subscription's demand. Returns true when DEMAND is to be sent.

@@ -24,6 +24,8 @@ struct ClientSession {
     case request
     /// CANCEL was sent.
     case cancelling
+    /// A subscription's topic has ended, and what its subscriber has dealt with is still to be told: see ``ClientSession/giveBack(_:)``.
+    case committing
   }
 
   /// A subscription.
@@ -39,6 +41,8 @@ struct ClientSession {
     var isPattern = false
     /// It is a member of a group: its records aren't all there are, and may come again.
     var isShared = false
+    /// Its number isn't free with COMPLETE.
+    var commits = false
 
     /// Whether records may come from that offset on.
     func mayGoOn(at offset: UInt64) -> Bool {
@@ -99,6 +103,7 @@ struct ClientSession {
     case .error: return try error(stream, Fault(body: body))
     case .topicInfo: return try answer(header, .topicInfo(stream: stream, TopicInfo(body: body)))
     case .topics: return try answer(header, .topics(stream: stream, Topics(body: body)))
+    case .cursors: return try answer(header, .cursors(stream: stream, Cursors(body: body)))
     case .done: return try answer(header, .done(stream: stream))
     case .ping: return .answerPing(token: try Ping(body: body).token)
     case .pong: return .pong(token: try Pong(body: body).token)
@@ -169,7 +174,7 @@ extension ClientSession {
     case .subscription, .publication:
       self[stream] = .cancelling
       return true
-    case .free, .request, .cancelling:
+    case .free, .request, .cancelling, .committing:
       return false
     }
   }
@@ -178,11 +183,11 @@ extension ClientSession {
     switch self[stream] {
     case .subscription(let inbound) where inbound.isOpen:
       if inbound.isPattern { return .topicEnded(stream: stream, frame.ending) }
-    case .publication(let outbound) where outbound.isOpen: break
+      if inbound.commits { self[stream] = .committing } else { free(stream) }
+    case .publication(let outbound) where outbound.isOpen: free(stream)
     case .cancelling: return .none
     default: throw misplaced(.complete, stream)
     }
-    free(stream)
     return .ended(stream: stream, frame.ending)
   }
 
@@ -205,8 +210,15 @@ extension ClientSession {
       free(stream)
       return .refused(stream: stream, fault)
     case .cancelling: return .none
-    case .free: throw misplaced(.error, stream)
+    case .free, .committing: throw misplaced(.error, stream)
     }
+  }
+}
+
+extension ClientSession {
+  /// There is nothing more to commit on a stream whose topic has ended: its number is free.
+  mutating func giveBack(_ stream: UInt32) {
+    if case .committing = self[stream] { free(stream) }
   }
 }
 

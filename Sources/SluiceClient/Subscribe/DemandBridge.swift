@@ -66,6 +66,17 @@ final class DemandBridge: Subscription, CustomStringConvertible, @unchecked Send
   private var places: PatternPlaces?
   /// Of the stream's last time mark.
   private var time: Int64 = 0
+  /// What its durable cursor is to be told, in the topic's present life; nil without one.
+  private(set) var commits: CursorCommits?
+  /// What it was told, on this stream.
+  private var committed: UInt64 = 0
+  /// The offset behind the last record that was received.
+  private var recordsEnd: UInt64 = 0
+  private var isCompleted = false
+  /// The record that couldn't be decoded, and ended the subscription: it isn't dealt with.
+  private var refused = UInt64.max
+  /// Where COMMIT goes: the stream, also when the topic has ended on it and the client gives the number to nobody else; 0 while there is none.
+  private(set) var commitStream: UInt32 = 0
   /// While it waits for a connection.
   var parking: UInt64?
   /// True while it stands among those whose grants are due.
@@ -84,6 +95,7 @@ final class DemandBridge: Subscription, CustomStringConvertible, @unchecked Send
     place = ResumePoint(plan)
     if plan.isPattern, plan.membership == nil { places = PatternPlaces(plan) }
     settlements = plan.membership?.options.acknowledgement == .explicit ? Settlements() : nil
+    if plan.cursor != nil, !plan.isPattern, plan.membership == nil { commits = CursorCommits(self) }
   }
 
   // MARK: From any thread
@@ -109,6 +121,11 @@ final class DemandBridge: Subscription, CustomStringConvertible, @unchecked Send
     let receiver = takeReceiver()
     core.post(.cancel(self))
     _ = consume receiver
+  }
+
+  /// The subscriber has dealt with records, as it says itself.
+  func commitNoted() {
+    if !isNoted.exchange(true, ordering: .acquiringAndReleasing) { core.post(.demand(self)) }
   }
 
   /// Asked for every value, so it must not cost a call.
@@ -197,11 +214,14 @@ final class DemandBridge: Subscription, CustomStringConvertible, @unchecked Send
   func opened(on stream: UInt32) {
     self.stream = stream
     phase = .open
+    if commits != nil { commitStream = stream }
+    committed = 0
   }
 
   /// The connection is lost, or not there yet. What was received stays.
   func interrupted() {
     stream = 0
+    commitStream = 0
     phase = .parked
     isJoined = false
     settlements?.keep()
@@ -223,6 +243,9 @@ final class DemandBridge: Subscription, CustomStringConvertible, @unchecked Send
   func startOver() -> Bool {
     guard plan.lag != .fail, place.isKnown else { return false }
     place.startOver()
+    // The records that the subscriber still has mean nothing in the new life.
+    if commits != nil { commits = CursorCommits(self) }
+    recordsEnd = 0
     return true
   }
 
@@ -231,9 +254,8 @@ final class DemandBridge: Subscription, CustomStringConvertible, @unchecked Send
       if let mark = places?.live(frame) { receive(mark) }
       return
     }
-    place.advance(to: frame.nextOffset)
     // It was live before the connection was lost.
-    if place.live() { receive(.live(nextOffset: frame.nextOffset)) }
+    if place.live(at: frame.nextOffset) { receive(.live(nextOffset: frame.nextOffset)) }
   }
 
   func lagged(_ frame: Lag) throws(WireError) {
@@ -246,11 +268,13 @@ final class DemandBridge: Subscription, CustomStringConvertible, @unchecked Send
   private func left() {
     phase = .drained
     stream = 0
+    commitStream = 0
   }
 
   /// Cancelled by its subscriber: nothing is left to do but to forget.
   func forget() {
     if phase == .drained { core.remove(lingering: self) }
+    if phase == .open { commitStream = 0 }
     phase = .over
     backlog.removeAll()
   }
@@ -270,8 +294,9 @@ final class DemandBridge: Subscription, CustomStringConvertible, @unchecked Send
     }
     defer { time = lastTime ?? time }
     received += UInt64(header.count)
+    recordsEnd = header.firstOffset + UInt64(header.count)
     if isCancelled { return }
-    let buffer = RecordBuffer.copy(batch, topic: topic, reusing: &last)
+    let buffer = RecordBuffer.copy(batch, topic: topic, commits: commits, reusing: &last)
     var records = DeliveredBatch(
       buffer, count: Int(header.count), firstOffset: header.firstOffset, time: time, origin: origin)
     if backlog.isEmpty { deliver(&records) }
@@ -364,11 +389,38 @@ final class DemandBridge: Subscription, CustomStringConvertible, @unchecked Send
     handing = records.origin
     requested.add(receiver.records(&records, owed, self))
     delivered += UInt64(before - records.count)
+    // By the records' own: they may be of a life that is over.
+    if records.count < before, plan.cursor?.commit == .automatic {
+      records.buffer.commits?.advance(to: min(records.offset, refused))
+    }
+  }
+
+  // MARK: On the loop: commits
+
+  /// How far the durable cursor is to be told that the subscriber has come, if that is further than it was told.
+  func nextCommit() -> UInt64? {
+    guard commitStream != 0, let noted = commits?.value else { return nil }
+    // Nobody can have dealt with more.
+    let offset = min(noted, recordsEnd)
+    guard offset > committed else { return nil }
+    committed = offset
+    return offset
+  }
+
+  /// The topic has ended, and COMMIT may still be sent on that stream; 0 when it mayn't any more.
+  func commitLate(on stream: UInt32) {
+    commitStream = stream
+  }
+
+  /// Whether nothing more is to be committed, or by nobody.
+  var isDoneCommitting: Bool {
+    committed >= recordsEnd || phase == .over && (plan.cursor?.commit != .manual || !isCompleted)
   }
 
   /// Ends it from within a delivery, by the subscriber's own side: the broker is told to forget it.
   @usableFromInline
   func abandon(_ error: ClientError) {
+    refused = error.offset ?? .max
     guard !isOver.exchange(true, ordering: .acquiringAndReleasing) else { return }
     let receiver = takeReceiver()
     core.post(.cancel(self))
@@ -401,6 +453,7 @@ final class DemandBridge: Subscription, CustomStringConvertible, @unchecked Send
   private func complete(_ completion: Subscribers.Completion<ClientError>) {
     forget()
     guard !isOver.exchange(true, ordering: .acquiringAndReleasing) else { return }
+    isCompleted = true
     takeReceiver()?.completion(completion)
   }
 }

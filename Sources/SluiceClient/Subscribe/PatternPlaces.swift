@@ -30,6 +30,7 @@ struct PatternPlaces {
 
   private let pattern: String
   private let lag: Subscribe.LagPolicy?
+  private let filter: RecordFilter
   private var start: Subscribe.Start
 
   /// Places that are free are nil.
@@ -46,6 +47,7 @@ struct PatternPlaces {
   init(_ plan: SubscriptionPlan) {
     pattern = plan.topic
     lag = plan.lag.map { $0 == .skip ? .skip : .fail }
+    filter = plan.filter
     start = Subscribe.Start(plan.start)
   }
 
@@ -73,8 +75,8 @@ struct PatternPlaces {
         TopicPosition(topic: place.name, epoch: place.epoch, nextOffset: place.next))
     }
     let first = SubscribePattern(
-      pattern: pattern, start: start, lag: lag, grantedThrough: granted, positions: batches[0],
-      more: batches.count > 1)
+      pattern: pattern, start: start, lag: lag, grantedThrough: granted, filter: filter,
+      positions: batches[0], more: batches.count > 1)
     let others = batches.dropFirst().enumerated().map { Positions($1, more: $0 < batches.count - 2) }
     return (first, others)
   }

@@ -9,6 +9,8 @@ public final class RecordBuffer: @unchecked Sendable {
   @usableFromInline private(set) var count: Int
   /// The topic that the batch is of.
   @usableFromInline private(set) var topic: String
+  /// Of a subscription with a durable cursor whose records are committed by hand.
+  private(set) var commits: CursorCommits?
   private let capacity: Int
 
   /// Batches below this size get memory of just their size, which costs next to nothing; larger ones use the last one's
@@ -32,9 +34,10 @@ public final class RecordBuffer: @unchecked Sendable {
   /// A buffer with a copy of `batch`.
   ///
   /// - Parameter last: the last large one, to be used again if nobody else has it any more.
-  static func copy(_ batch: UnsafeRawBufferPointer, topic: String, reusing last: inout RecordBuffer?)
-    -> RecordBuffer
-  {
+  static func copy(
+    _ batch: UnsafeRawBufferPointer, topic: String, commits: CursorCommits? = nil,
+    reusing last: inout RecordBuffer?
+  ) -> RecordBuffer {
     let isLarge = batch.count >= reusableSize
     let buffer: RecordBuffer
     // Somebody who keeps a record must not keep much more memory than the batch needs.
@@ -43,8 +46,10 @@ public final class RecordBuffer: @unchecked Sendable {
     {
       buffer = unused
       if buffer.topic != topic { buffer.topic = topic }
+      if buffer.commits !== commits { buffer.commits = commits }
     } else {
       buffer = RecordBuffer(capacity: batch.count, topic: topic)
+      buffer.commits = commits
       if isLarge { last = buffer }
     }
     buffer.count = batch.count

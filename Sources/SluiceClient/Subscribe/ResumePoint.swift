@@ -7,6 +7,8 @@ import SluiceWire
 struct ResumePoint {
   private let topic: String
   private let lag: Subscribe.LagPolicy?
+  private let filter: RecordFilter
+  private let cursor: String
   private var start: Subscribe.Start
   /// Of the topic's life in which `next` means something.
   private var epoch: UInt64 = 0
@@ -18,6 +20,8 @@ struct ResumePoint {
   init(_ plan: SubscriptionPlan) {
     topic = plan.topic
     lag = plan.lag.map { $0 == .skip ? .skip : .fail }
+    filter = plan.filter
+    cursor = plan.cursor?.name ?? ""
     start = Subscribe.Start(plan.start)
   }
 
@@ -25,10 +29,9 @@ struct ResumePoint {
   var isKnown: Bool { next != nil }
 
   func subscribe(granted: UInt64) -> Subscribe {
-    guard let next else {
-      return Subscribe(topic: topic, start: start, lag: lag, grantedThrough: granted)
-    }
-    return Subscribe(topic: topic, start: .offset(next), lag: lag, epoch: epoch, grantedThrough: granted)
+    Subscribe(
+      topic: topic, start: next.map { .offset($0) } ?? start, lag: lag, epoch: next == nil ? 0 : epoch,
+      grantedThrough: granted, cursor: cursor, filter: filter)
   }
 
   /// - Returns: whether this is another life of the topic than before.
@@ -43,6 +46,11 @@ struct ResumePoint {
       return false
     }
     epoch = frame.epoch
+    // Until something has come, the broker knows better where the cursor stands.
+    guard cursor.isEmpty else {
+      defer { isStartingOver = false }
+      return isStartingOver
+    }
     if case .offset(let offset) = start, frame.nextOffset > offset { return false }
     next = frame.nextOffset
     defer { isStartingOver = false }
@@ -55,7 +63,9 @@ struct ResumePoint {
   }
 
   /// Returns whether that is news.
-  mutating func live() -> Bool {
+  mutating func live(at offset: UInt64) -> Bool {
+    // What a filter has kept back in front of it needn't be looked through again.
+    next = max(next ?? offset, offset)
     defer { isLive = true }
     return !isLive
   }

@@ -1,6 +1,6 @@
 /// What a subscription asks of the broker: which topic, from where, and how.
 ///
-/// ``Client/topic(_:from:lag:prefetch:)`` makes one of its parameters; as a value it can be kept, changed and used for several
+/// ``Client/topic(_:from:where:cursor:lag:prefetch:)`` makes one of its parameters; as a value it can be kept, changed and used for several
 /// topics' publishers.
 ///
 /// ```swift
@@ -43,6 +43,38 @@ public struct SubscriptionPlan: Hashable, Sendable {
     case keepFull(Int)
   }
 
+  /// A durable cursor: a named place in the topic that lives in the broker and survives the client. A subscription begins where the last one that
+  /// named it had come to.
+  ///
+  /// One subscription at a time uses it: when another begins, the earlier one ends with ``ClientError/Code/cursorTaken``. When somebody moves or deletes
+  /// it, the subscription ends with ``ClientError/Code/cursorMoved`` or ``ClientError/Code/cursorDeleted``.
+  ///
+  /// Every record is delivered at least once: what was delivered and not committed is delivered again to the next subscription. What the topic drops
+  /// meanwhile, by its own limits, is told as ``Lag``.
+  public struct Cursor: Hashable, Sendable, ExpressibleByStringLiteral {
+    /// When records count as dealt with.
+    public enum Commit: Hashable, Sendable {
+      /// As soon as the subscriber has returned from receiving them. Whoever only passes them on there, to another thread or an asynchronous
+      /// sequence, and works on them later, commits by hand.
+      case automatic
+      /// When ``TopicRecord/commit()`` says so.
+      case manual
+    }
+
+    /// With the rules of a topic's name.
+    public var name: String
+    public var commit: Commit
+
+    public init(_ name: String, commit: Commit = .automatic) {
+      self.name = name
+      self.commit = commit
+    }
+
+    public init(stringLiteral name: String) {
+      self.init(name)
+    }
+  }
+
   /// Tokens separated by dots: `orders.eu.new`. What is wrong with it is told to the subscriber. If ``isPattern``, a token may be `*`, for any
   /// one, and the last `>`, for one or more.
   public var topic: String
@@ -50,8 +82,14 @@ public struct SubscriptionPlan: Hashable, Sendable {
   /// Whether the subscription is to all topics that match ``topic``, those created later included. Default: false.
   public var isPattern = false
 
-  /// Where subscriptions begin. Default: at what the topic keeps for late subscribers.
+  /// Where subscriptions begin. Default: at what the topic keeps for late subscribers. With a ``cursor`` that the broker knows: there.
   public var start: Start
+
+  /// Which records are wanted. The broker sends no others, and they cost no demand. Default: all.
+  public var filter: RecordFilter
+
+  /// The durable cursor that keeps the place. Default: none.
+  public var cursor: Cursor?
 
   /// What happens when records are dropped that the subscriber hasn't asked for yet. Default: nil, for what the topic's settings say, and
   /// for ``Lag/skip`` when the topic was started anew during an outage.
@@ -64,10 +102,13 @@ public struct SubscriptionPlan: Hashable, Sendable {
   var membership: Membership?
 
   public init(
-    _ topic: String, from start: Start = .replay, lag: Lag? = nil, prefetch: Prefetch = .byRequest
+    _ topic: String, from start: Start = .replay, where filter: RecordFilter = .all, cursor: Cursor? = nil,
+    lag: Lag? = nil, prefetch: Prefetch = .byRequest
   ) {
     self.topic = topic
     self.start = start
+    self.filter = filter
+    self.cursor = cursor
     self.lag = lag
     self.prefetch = prefetch
   }

@@ -127,6 +127,12 @@ struct DaemonSettings {
       .duration(
         "auto-delete-time", \.broker.limits.autoDeleteTime,
         "After which time without anybody attached a topic with auto-delete goes."),
+      .count(
+        "max-cursors", \.broker.limits.cursors, path: "limits.cursors",
+        "Durable cursors that a topic remembers; beyond it no new one is made."),
+      .duration(
+        "cursor-memory", \.broker.limits.cursorMemory,
+        "How long a topic remembers a durable cursor that nobody uses."),
       Setting(
         "keepalive", "TIME", \.broker.limits.keepalive, path: "limits.keepalive",
         "The silence after which a peer is given up; 0 for never. A client may ask for less.",

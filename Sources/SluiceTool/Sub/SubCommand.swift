@@ -13,6 +13,9 @@ struct SubCommand: Command {
   /// Whether it stands for several topics.
   let isPattern: Bool
   let start: SubscriptionPlan.Start
+  let filter: RecordFilter
+  /// Nil without one.
+  let cursor: SubscriptionPlan.Cursor?
   /// Nil for what the topic's settings say.
   let lag: SubscriptionPlan.Lag?
   let prefetch: SubscriptionPlan.Prefetch
@@ -41,6 +44,7 @@ struct SubCommand: Command {
         help:
           "Request N records at a time, and more when they are printed; or 'unlimited'. Without it, as many are "
           + "requested as keep the output busy."),
+    ] + FilterOptions.options + CursorOptions.options + [
       CommandOption("count", value: "N", help: "End after N records."),
       CommandOption("for", value: "TIME", help: "End after this time: 30s, 5m."),
       CommandOption("until-live", help: "End where replay ends and new records would follow."),
@@ -84,6 +88,11 @@ struct SubCommand: Command {
       Prints what comes at once, and requests more only when that is printed: a reader that stops holds up this subscriber and \
       nobody else. Only with --demand unlimited must it not stop for longer than the broker's keepalive.
       """,
+      FilterOptions.details,
+      """
+      With --cursor every record is printed at least once, however often the program is started anew: the cursor stays behind what was printed and \
+      passed on. A cursor is used by one subscriber at a time, the last; see sluice cursor.
+      """,
       Persistence.details
         + " Records are printed once; a topic that was started anew meanwhile is printed from its beginning.",
     ],
@@ -97,6 +106,8 @@ struct SubCommand: Command {
       .init(
         "Several topics, and those that are yet to come.",
         "sluice sub 'orders.*' --format '{topic} {payload}'"),
+      .init("The new orders from Europe.", "sluice sub orders --key-prefix eu. --header kind=new"),
+      .init("What has come since the last time.", "sluice sub orders.eu --cursor billing --until-live"),
       .init("A worker that takes one record at a time.", "sluice sub jobs --exec ./work.sh"),
       .init(
         "One of several workers that share the jobs; what fails three times is put aside.",
@@ -108,6 +119,8 @@ struct SubCommand: Command {
     (topic, isPattern) = try TopicOperand.readPattern(arguments.operands[0])
     try arguments.allowOne(of: "raw", "frames", "json", "format", "exec")
     start = try arguments.value("from", Self.start) ?? .replay
+    filter = try FilterOptions.filter(arguments)
+    cursor = try CursorOptions.cursor(arguments)
     lag = try arguments.value("lag", Values.choice(["skip": .skip, "fail": .fail]))
     let ahead = try arguments.value("prefetch", Values.count(in: 0...1_000_000)) ?? 0
     prefetch = ahead == 0 ? .byRequest : .keepFull(Int(ahead))
@@ -116,6 +129,10 @@ struct SubCommand: Command {
     persistence = try Persistence(arguments)
     endsWithReplay = arguments.has("until-live")
     group = try GroupChoice(arguments)
+    if cursor != nil, isPattern || group != nil {
+      throw UsageError(
+        "--cursor is a place in one topic, for one subscriber; leave it out for patterns and groups")
+    }
     if let command = arguments.text("exec") {
       printing = .command(command)
     } else if let template = try arguments.value(
@@ -137,7 +154,8 @@ struct SubCommand: Command {
   }
 
   var plan: SubscriptionPlan {
-    var plan = SubscriptionPlan(topic, from: start, lag: lag, prefetch: prefetch)
+    var plan = SubscriptionPlan(
+      topic, from: start, where: filter, cursor: cursor, lag: lag, prefetch: prefetch)
     plan.isPattern = isPattern
     return plan
   }

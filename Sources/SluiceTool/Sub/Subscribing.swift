@@ -19,6 +19,7 @@ final class Subscribing: Subscriber, TurnParticipant, @unchecked Sendable {
   private var isUnlimited = false
   /// Those of a group that must be acknowledged when they are printed, in the order of coming.
   private var unsettled = ReadyDeliveries()
+  private var commits = PrintedCommits()
   /// How to end when everything that has come is printed.
   private var ending: (() -> Void)?
 
@@ -46,7 +47,7 @@ final class Subscribing: Subscriber, TurnParticipant, @unchecked Sendable {
     if let group = command.group {
       client.group(
         group.name, of: command.plan.topic, options: group.options, from: command.plan.start,
-        prefetch: command.plan.prefetch
+        where: command.plan.filter, prefetch: command.plan.prefetch
       ).events.subscribe(GroupSubscriber(self))
     } else {
       client.topic(command.plan).events.subscribe(self)
@@ -63,6 +64,8 @@ final class Subscribing: Subscriber, TurnParticipant, @unchecked Sendable {
   }
 
   func receive(_ event: TopicEvent<TopicRecord>) -> Subscribers.Demand {
+    // With a cursor the subscription lasts until everything is printed; what still comes is for the next one.
+    if ending != nil, commitsPrinted { return .none }
     switch event {
     case .record(let record): return take(record, deliveries: nil)
     case .live:
@@ -100,6 +103,7 @@ final class Subscribing: Subscriber, TurnParticipant, @unchecked Sendable {
 
   private func take(_ record: TopicRecord, deliveries: Int?) -> Subscribers.Demand {
     ledger.receive()
+    if commitsPrinted { commits.received(record) }
     sink.take(record, deliveries: deliveries)
     guard ledger.isSatisfied else { return .none }
     return satisfied()
@@ -147,6 +151,8 @@ final class Subscribing: Subscriber, TurnParticipant, @unchecked Sendable {
     if let failure = sink.failure { failed(failure) }
   }
 
+  private var commitsPrinted: Bool { command.cursor?.commit == .manual }
+
   private func progressed(_ result: Result<Printed, SinkFailure>) {
     switch result {
     case .success(let amount):
@@ -164,6 +170,7 @@ final class Subscribing: Subscriber, TurnParticipant, @unchecked Sendable {
 
   private func printed(_ amount: Printed) {
     ledger.print(amount)
+    commits.printed(amount.records)
     guard acknowledges else { return }
     for _ in 0..<amount.records { unsettled.removeFirst()?.acknowledge() }
   }
@@ -186,8 +193,8 @@ final class Subscribing: Subscriber, TurnParticipant, @unchecked Sendable {
   private func end(_ conclusion: @escaping () -> Void) {
     guard ending == nil else { return }
     ending = conclusion
-    // Whoever has cancelled can't acknowledge any more.
-    if unsettled.isEmpty {
+    // Whoever has cancelled can't acknowledge or commit any more.
+    if unsettled.isEmpty, !commitsPrinted {
       subscription?.cancel()
       subscription = nil
     }

@@ -2,7 +2,7 @@ import Testing
 
 /// Groups of unreliable workers, in one thread, from a seed: see `Seeds` for how to choose them.
 @Suite struct GroupSeedTests {
-  @Test(arguments: Seeds.chosen)
+  @Test(arguments: Seeds.chosenFew)
   func everyRecordIsDoneBySomebodyAndByNobodyElseAtATime(seed: UInt64) throws {
     let plan = GroupPlan(seed: seed)
     let (failures, received) = try GroupSimulation(plan).run()

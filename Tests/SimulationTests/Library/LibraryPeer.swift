@@ -230,8 +230,9 @@ final class LibraryPeer: Participant {
     for producer in producers { if let what = producer.unsettled { return "\(name): \(what)" } }
     for subscriber in subscribers { if let what = subscriber.unsettled { return "\(name): \(what)" } }
     // Sooner or later both notice a connection that is lost.
-    if let attachments, simulation.inspector.attachments(of: name) != attachments {
-      return "\(name) is attached in another way than it thinks"
+    let found = simulation.inspector.attachments(of: name)
+    if let attachments, found != attachments {
+      return "\(name) thinks that it has \(attachments), and the broker that it has \(found)"
     }
     return nil
   }

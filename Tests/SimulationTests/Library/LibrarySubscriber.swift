@@ -41,7 +41,7 @@ final class LibrarySubscriber: Subscriber {
     let prefetch =
       prefetches ? SubscriptionPlan.Prefetch.keepFull(peer.random.next(in: 1...30)) : .byRequest
     let topic = client.topic(
-      plan.topic, from: start, lag: plan.lag == .fail ? .fail : .skip, prefetch: prefetch)
+      plan.topic, from: start, where: plan.filter, lag: plan.lag == .fail ? .fail : .skip, prefetch: prefetch)
     if hearsMarks {
       topic.events.subscribe(self)
     } else {
@@ -82,18 +82,12 @@ final class LibrarySubscriber: Subscriber {
     case .record(let record): receive(record)
     case .live(let offset):
       check(!isLive, "live twice")
-      if let next {
-        check(next == offset || mayHaveGaps && offset > next, "live at \(offset) instead of \(next)")
-      }
+      if let next { check(follows(next, offset), "live at \(offset) instead of \(next)") }
       isLive = true
       next = offset
     case .lagged(let missed, let offset):
       check(missed > 0 && plan.lag == .skip, "lagged by \(missed)")
-      if let next {
-        check(
-          next + missed == offset || mayHaveGaps && offset >= next,
-          "lagged by \(missed) from \(next) to \(offset)")
-      }
+      if let next { check(follows(next + missed, offset), "lagged by \(missed) from \(next) to \(offset)") }
       checkGone(upTo: offset)
       next = offset
     case .restarted(let offset):
@@ -112,7 +106,10 @@ final class LibrarySubscriber: Subscriber {
     oracle.chronicle.mix(record.offset)
     peer.note("hears \(plan.topic)@\(record.offset)")
     check(record.topic == plan.topic, "a record of \(record.topic)")
-    if let next, record.offset != next {
+    check(
+      plan.filter.wants(key: record.key, headers: record.headers.map { (Array($0.name.utf8), $0.value) }),
+      "record \(record.offset), which isn't wanted")
+    if let next, !follows(next, record.offset) {
       check(
         record.offset > next && (!hearsMarks && plan.lag == .skip || mayHaveGaps),
         "record \(record.offset) instead of \(next)")
@@ -126,6 +123,11 @@ final class LibrarySubscriber: Subscriber {
     guard let life else { return }
     for record in early { compare(record, in: life) }
     early = []
+  }
+
+  /// Whether that may come where `next` is expected. What is left out is looked at where frames are.
+  private func follows(_ next: UInt64, _ offset: UInt64) -> Bool {
+    offset == next || mayHaveGaps && offset >= next || !plan.filter.isEmpty && offset > next
   }
 
   /// The life of the topic, from who published the record.
@@ -337,12 +339,17 @@ final class LibrarySubscriber: Subscriber {
     // What it would have to get can't be told before it has heard anything; but with marks that comes by itself.
     guard let next else { return hearsMarks ? state : nil }
     if peer.plan.persists, oracle.mayHaveRestarted(plan.topic) {
+      if !plan.filter.isEmpty { return nil }
       return next < oracle.head(of: plan.topic) ?? 0 ? "\(state), started anew" : nil
     }
     guard let epoch = oracle.onlyEpoch(of: plan.topic) ?? life?.epoch,
       let life = oracle.lives.first(where: { $0.epoch == epoch }),
       let head = life.head
     else { return nil }
+    if !plan.filter.isEmpty {
+      if let wanted = life.firstWanted(by: plan.filter, from: next) { return "\(state), \(wanted) is wanted" }
+      return life.ending == nil ? nil : "\(state), and it has ended"
+    }
     if next < head || hearsMarks && !isLive { return "\(state), head \(head)" }
     return life.ending == nil ? nil : "\(state), and it has ended"
   }

@@ -39,7 +39,7 @@ extension SubscriptionLedger {
   /// Checks, when nothing happens any more, that a subscription with gaps missed nothing that counts, and that its replay had nothing
   /// that was replaced already.
   func checkNewest() {
-    guard gaps, let life else { return }
+    guard gaps, request.filter.isEmpty, let life else { return }
     let isNew = request.epoch == 0
     let headBefore = before?.epoch == life.epoch ? before?.head ?? 0 : 0
     for offset in heard where offset < liveOffset {

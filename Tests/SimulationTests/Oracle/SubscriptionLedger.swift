@@ -57,8 +57,37 @@ final class SubscriptionLedger {
     guard end == nil else { return true }
     guard let life, let topic = life.topic, !isCancelling, initialLag == 0 else { return false }
     if next >= liveOffset, !isLive { return false }
+    if !request.filter.isEmpty { return isSatisfied(life, topic) }
     // A completion needs no demand.
     return next >= topic.log.head ? topic.condition == .open : delivered == granted && life.isPresent
+  }
+
+  /// The same for one that doesn't want every record: what it doesn't want needs no demand.
+  private func isSatisfied(_ life: TopicLife, _ topic: Topic) -> Bool {
+    guard let wanted = life.firstWanted(by: request.filter, from: next) else {
+      return isLive && topic.condition == .open
+    }
+    if wanted >= liveOffset, !isLive { return false }
+    return delivered == granted && life.isPresent
+  }
+
+  /// Whether nothing that it wants is left.
+  var hasAll: Bool {
+    guard let life, let head = life.head else { return false }
+    return next >= head || !request.filter.isEmpty && life.firstWanted(by: request.filter, from: next) == nil
+  }
+
+  private var isFiltered: Bool { !request.filter.isEmpty }
+
+  /// What was left out isn't wanted.
+  private func skip(to offset: UInt64, _ what: String) {
+    guard offset > next else { return }
+    if let oldest = life?.oldest, oldest <= next,
+      let wanted = life?.firstWanted(by: request.filter, from: next), wanted < offset
+    {
+      fail("\(what) at \(offset), and \(wanted) is left out")
+    }
+    next = offset
   }
 
   var state: String {
@@ -114,7 +143,9 @@ final class SubscriptionLedger {
     start = next
     liveOffset = frame.liveOffset
     gaps = frame.gaps
-    check(gaps == (life.topic?.settings.compact ?? gaps), "SUBSCRIBED with gaps \(gaps)")
+    check(
+      gaps == (life.topic?.settings.compact ?? gaps || !request.filter.isEmpty),
+      "SUBSCRIBED with gaps \(gaps)")
     check(
       request.epoch == 0 || request.epoch == frame.epoch,
       "epoch \(frame.epoch) where \(request.epoch) was meant")
@@ -166,6 +197,7 @@ final class SubscriptionLedger {
   func deliver(_ header: DeliverHeader, _ batch: UnsafeRawBufferPointer) {
     guard stands("DELIVER"), let life else { return }
     let count = UInt64(header.count)
+    if isFiltered { skip(to: header.firstOffset, "DELIVER of \(count)") }
     check(isNext(header.firstOffset), "DELIVER of \(count) from \(header.firstOffset)")
     check(
       delivered + count <= granted,
@@ -183,6 +215,7 @@ final class SubscriptionLedger {
         check(record.time != .min, "record \(offset) has no time")
         check(record.time >= time, "record \(offset) is older than the one before")
         time = record.time
+        check(request.filter.wants(record), "record \(offset), which isn't wanted")
         life.observe(record, at: offset, who: peer)
         offset += 1
       }
@@ -199,6 +232,7 @@ final class SubscriptionLedger {
   func live(_ frame: Live) {
     guard stands("LIVE") else { return }
     check(!isLive, "LIVE came twice")
+    if isFiltered { skip(to: frame.nextOffset, "LIVE") }
     check(frame.nextOffset >= liveOffset, "LIVE before \(liveOffset)")
     check(isNext(frame.nextOffset), "LIVE names \(frame.nextOffset)")
     next = frame.nextOffset
@@ -217,7 +251,8 @@ final class SubscriptionLedger {
       check(life?.topic?.settings.flow != .lossless || gaps, "LAG in a lossless topic")
       // Without a step it is about deletions.
       check(
-        frame.nextOffset == next + frame.missed || gaps && frame.nextOffset == next,
+        frame.nextOffset == next + frame.missed || gaps && frame.nextOffset == next
+          || !request.filter.isEmpty && frame.nextOffset >= next,
         "LAG of \(frame.missed) to \(frame.nextOffset)")
       gone.append(next..<frame.nextOffset)
       check(request.lag == .skip, "LAG where it asked to fail")
@@ -234,6 +269,7 @@ final class SubscriptionLedger {
     check(isLive, "COMPLETE before LIVE")
     let isBeyond =
       if case .offset(let offset) = request.start { offset == next && delivered == 0 } else { false }
+    if isFiltered, let head = life.head { skip(to: max(head, next), "COMPLETE") }
     life.told(frame.ending, at: gaps ? nil : next, isBeyond: isBeyond, who: peer)
     end = .completed
   }

@@ -112,10 +112,10 @@ extension Attack {
     case .longFrame: return header(.publish, length: limits.maximumFrame + 1, stream: 1)
     case .cutShortBody: return header(.subscribe, length: 3, stream: 1) + [9, 0, 65]
     case .invalidTopic: return subscribe(1, "no such..topic")
-    // A topic that nobody ends, with which the first of the two would end as well.
-    case .streamTwice: return subscribe(1, topic + ".twice") + subscribe(1, topic + ".twice")
+    // On a topic that nobody ends, or the number would be free again.
+    case .streamTwice: return subscribe(1, "attacked") + subscribe(1, "attacked")
     case .streamTooHigh: return subscribe(limits.maximumStreams + 1, topic)
-    case .zeroDemand: return subscribe(1, topic + ".twice") + Demand(grantedThrough: 0).encoded(stream: 1)
+    case .zeroDemand: return subscribe(1, "attacked") + Demand(grantedThrough: 0).encoded(stream: 1)
     case .cancelUnopened: return Cancel().encoded(stream: 9)
     case .secondHello: return hello().encoded(stream: 0)
     case .wrongSequence: return publication(topic) + publish(first: 5, count: 1, records(1))

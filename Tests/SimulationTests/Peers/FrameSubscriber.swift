@@ -34,7 +34,8 @@ final class FrameSubscriber: StreamUser {
   private func subscribe() {
     guard peer.isOpen, ledger == nil, subscriptionsLeft > 0 else { return }
     if !isSettling { subscriptionsLeft -= 1 }
-    var request = Subscribe(topic: plan.topic, start: plan.start, lag: plan.lag, grantedThrough: firstGrant)
+    var request = Subscribe(
+      topic: plan.topic, start: plan.start, lag: plan.lag, grantedThrough: firstGrant, filter: plan.filter)
     if let previous, let life = previous.life, plan.resumes {
       request.start = .offset(previous.next)
       request.epoch = life.epoch
@@ -199,7 +200,7 @@ final class FrameSubscriber: StreamUser {
 
   /// An orderly stop: what was granted and is there has been delivered.
   private func checkDrained(_ ledger: SubscriptionLedger) {
-    guard let head = ledger.life?.head, ledger.life?.isPresent == true, !ledger.isCancelling,
+    guard ledger.life?.head != nil, ledger.life?.isPresent == true, !ledger.isCancelling,
       ledger.end == nil,
       !oracle.brokerRanOutOfTime, !oracle.excusesTimeouts, !peer.isDisturbed
     else { return }
@@ -207,9 +208,9 @@ final class FrameSubscriber: StreamUser {
     let recently = peer.simulation.farewellTime
     let granted = grantedAt.map { peer.loop.now - $0 < recently } == true ? grantedBefore : ledger.granted
     oracle.check(
-      ledger.next >= head || ledger.delivered >= granted, peer.number,
+      ledger.hasAll || ledger.delivered >= granted, peer.number,
       "the broker stopped, and left \(ledger.state)")
-    guard ledger.next >= head else {
+    guard ledger.hasAll else {
       // It is given time to ask for the rest, as long as it is heard. What it has said last may have crossed the end.
       let silence = peer.lastWritten.map { peer.loop.now - $0 } ?? .seconds(1)
       let crossing = peer.simulation.scenario.conditions.latency.upperBound * 3

@@ -82,6 +82,8 @@ struct SubscriberPlan: Sendable {
   var subscriptions = 3
   /// After a lost connection it goes on where it was.
   var resumes = true
+  /// Which records it wants.
+  var filter = RecordFilter()
 }
 
 /// Something that happens to everybody's surprise.

@@ -176,7 +176,19 @@ private struct ScenarioGenerator {
     subscriber.cancelOneIn = random.oneIn(3) ? random.next(in: 1...5) : 0
     subscriber.subscriptions = random.next(in: 1...4)
     subscriber.resumes = !random.oneIn(3)
+    if !isKeyed, random.oneIn(4) { subscriber.filter = filter() }
     return subscriber
+  }
+
+  /// Of what ``FrameProducer`` and ``LibraryProducer`` give their records, one in eight of them anything.
+  private mutating func filter() -> RecordFilter {
+    switch random.next(below: 5) {
+    case 0: RecordFilter([.init(.key, .exists)])
+    case 1: RecordFilter([.init(.key, .equals(Array("key \(random.next(below: 7))".utf8)))])
+    case 2: RecordFilter([.init(.header("n"), .hasPrefix(Array("1".utf8)))])
+    case 3: RecordFilter([.init(.key, .hasPrefix(Array("key".utf8))), .init(.header("n"), .exists)])
+    default: RecordFilter([.init(.header("never"), .exists)])
+    }
   }
 
   // MARK: What goes wrong

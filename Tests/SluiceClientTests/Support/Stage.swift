@@ -1,8 +1,8 @@
 import SluiceBroker
-import SluiceIO
 import Testing
 
 @testable import SluiceClient
+@testable import SluiceIO
 
 /// A broker and clients in one thread, on a simulated network: each on a loop of its own.
 final class Stage {
@@ -52,6 +52,11 @@ final class Stage {
   /// Breaks off the connection that was made first of those that stand.
   func reset() {
     world.network.connections.first { !$0.isOver }?.reset()
+  }
+
+  /// The connection that was made last from a loop.
+  func latestConnection(of loop: SimulatedLoop) -> SimulatedConnection? {
+    world.network.connections.last { $0.clientSide.loop === loop }
   }
 
   /// A client on a loop of its own.

@@ -80,6 +80,25 @@ struct CommandTests {
     #expect(try demand("--demand", "unlimited") == .unlimited)
   }
 
+  @Test("sub wants some records, and goes on where a cursor stands")
+  func filtersAndCursors() throws {
+    let plain = try #require(try command("sub", "t") as? SubCommand)
+    #expect(plain.filter.isEmpty && plain.cursor == nil)
+    let full = try #require(
+      try command(
+        "sub", "t", "--header", "a=1=2", "--has-header", "b", "--key-prefix", "k", "--header-prefix", "c=",
+        "--has-key", "--key", "key", "--cursor", "billing") as? SubCommand)
+    #expect(
+      full.filter.conditions
+        == (.key(equals: "key") && .key(hasPrefix: "k") && .hasKey && .header("a", equals: "1=2")
+        && .header("c", hasPrefix: "") && .hasHeader("b")).conditions)
+    #expect(full.cursor == .init("billing", commit: .manual))
+    let automatic = try command("sub", "t", "--cursor", "c", "--commit", "auto") as? SubCommand
+    #expect(automatic?.cursor == .init("c", commit: .automatic))
+    let move = try #require(try command("cursor", "move", "t", "c", "--to", "last:3") as? CursorMoveCommand)
+    #expect(move.topic == "t" && move.name == "c" && move.start == .last(3))
+  }
+
   @Test(
     "sub takes a pattern for one by its wildcards", arguments: [("t", false), ("t.*", true), (">", true)])
   func patterns(text: String, isPattern: Bool) throws {
@@ -129,6 +148,20 @@ struct CommandTests {
     arguments: [
       ([], "what shall it do?"), (["pbu"], "there is no command 'pbu'; did you mean sluice pub?"),
       (["--sever", "x", "ping"], "there is no option --sever; did you mean --server?"),
+      (["sub", "t", "--header", "kind"], "--header: 'kind' isn't a header; write NAME=VALUE"),
+      (["sub", "t", "--header-prefix", "=x"], "--header-prefix: '=x' isn't a header"),
+      (
+        ["sub", "t", "--key", String(repeating: "k", count: 1_025)],
+        "condition 1 of the filter has a text of 1025 bytes"
+      ),
+      (["sub", "t", "--cursor", "a b"], "\"a b\" isn't a cursor name"),
+      (["sub", "t.*", "--cursor", "c"], "--cursor is a place in one topic"),
+      (["sub", "t", "--commit", "auto"], "--commit is about a cursor"),
+      (["sub", "t", "--cursor", "c", "--commit", "never"], "--commit: there is no 'never'"),
+      (["cursor"], "sluice cursor what?"), (["cursor", "list"], "list needs TOPIC"),
+      (["cursor", "move", "t", "c"], "where to?"),
+      (["cursor", "move", "t", "c", "--to", "there"], "--to: 'there' isn't a start"),
+      (["cursor", "delete", "t", ""], "a cursor name can't be empty"),
       (["pub"], "pub needs TOPIC"), (["pub", "a.*", "x"], "\"a.*\" isn't a topic name"),
       (["sub", "a.>.b"], "\"a.>.b\" isn't a pattern: > can only be its last token"),
       (["sub", ""], "a topic name can't be empty"),
@@ -202,6 +235,7 @@ struct CommandTests {
   func help() throws {
     var pages = Commands.all.map { $0.page }
     pages += TopicCommand.members.map { $0.page }
+    pages += CursorCommand.members.map { $0.page }
     for page in pages {
       let words = page.name.split(separator: " ").dropFirst().map(String.init)
       let help = try text(words + ["--help"])

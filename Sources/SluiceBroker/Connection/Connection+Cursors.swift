@@ -1,0 +1,74 @@
+import SluiceIO
+import SluiceLog
+import SluiceWire
+
+// Durable cursors, as far as they are a connection's affair.
+extension Connection {
+  private static let cursorsPerPage = 200
+
+  // MARK: Of subscriptions
+
+  /// What a cursor's table knows of the subscription on `stream`.
+  func cursorHolder(_ stream: UInt32) -> CursorTable.Holder {
+    let loop = context.loop
+    return CursorTable.Holder { [weak self] ticket, loss in
+      loop.execute { [weak self] in self?.cursorLost(stream, ticket, loss) }
+    }
+  }
+
+  private func cursorLost(_ stream: UInt32, _ ticket: CursorTable.Ticket, _ loss: CursorTable.Loss) {
+    guard let subscription = subscription(stream), let durable = subscription.durable,
+      durable.ticket == ticket
+    else { return }
+    refuse(stream, Fault(loss, ofCursor: durable.name, on: subscription.topic.name))
+  }
+
+  func commit(_ stream: UInt32, _ offset: UInt64) {
+    if case .committing(let cursor) = handle(stream) { return cursor.commit(through: offset) }
+    guard case .subscription(let consumer) = handle(stream) else { return }
+    attempt(stream) { () throws(WireError) in
+      guard let subscription = consumer as? Subscription else { throw DurablePlace.isMissing }
+      try subscription.commit(through: offset)
+    }
+  }
+
+  private func subscription(_ stream: UInt32) -> Subscription? {
+    guard case .subscription(let consumer) = handle(stream) else { return nil }
+    return consumer as? Subscription
+  }
+
+  // MARK: Requests
+
+  func performCursorRequest(_ action: SessionAction) {
+    switch action {
+    case .listCursors(let stream, let topic, let after, let limit):
+      attempt(stream) { () throws(WireError) in
+        let topic = try registry.known(topic)
+        topic.forgetGroups(
+          idleFor: context.core.configuration.limits.cursorMemory, now: context.loop.now)
+        let (page, more) = topic.cursors(
+          after: after, limit: min(Int(limit), Self.cursorsPerPage), now: context.loop.now)
+        answer(session.request(on: stream), Cursors(cursors: page, more: more), to: stream)
+      }
+    case .moveCursor(let stream, let frame):
+      attempt(stream) { () throws(WireError) in
+        let topic = try registry.known(frame.topic)
+        if !topic.moveGroup(
+          frame.name, to: frame.start, limits: context.core.configuration.limits, on: context)
+        {
+          try topic.moveCursor(
+            frame.name, to: StartPosition(frame.start), now: context.loop.now,
+            wallClock: context.loop.wallClock)
+        }
+        answer(session.request(on: stream), Done(), to: stream)
+      }
+    case .deleteCursor(let stream, let topic, let name):
+      attempt(stream) { () throws(WireError) in
+        let topic = try registry.known(topic)
+        if !topic.deleteGroup(name, on: context) { try topic.deleteCursor(name, now: context.loop.now) }
+        answer(session.request(on: stream), Done(), to: stream)
+      }
+    default: break
+    }
+  }
+}

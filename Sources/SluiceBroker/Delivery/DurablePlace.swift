@@ -1,0 +1,66 @@
+import SluiceIO
+import SluiceLog
+import SluiceWire
+
+/// The durable cursor of a subscription: what it commits with, and how far that has come.
+struct DurablePlace {
+  let name: String
+  let ticket: CursorTable.Ticket
+  private(set) var committed: UInt64
+
+  init(_ use: Topic.CursorUse, name: String) {
+    self.name = name
+    ticket = use.ticket
+    committed = use.committed
+  }
+
+  static var isMissing: WireError {
+    WireError(.unsupported, "COMMIT needs a subscription with a durable cursor; name one in SUBSCRIBE")
+  }
+
+  /// Returns false when it was there already.
+  mutating func commit(through offset: UInt64) -> Bool {
+    guard offset > committed else { return false }
+    committed = offset
+    return true
+  }
+}
+
+/// The durable cursor of a subscription that was sent the last frame of its stream. Its subscriber hasn't dealt with the last records then, and commits them when
+/// it has: up to when it uses the stream's number for something else.
+struct EndedCursor {
+  let topic: Topic
+  let ticket: CursorTable.Ticket
+  let sentThrough: UInt64
+
+  func commit(through offset: UInt64) {
+    if offset <= sentThrough { topic.commit(ticket, through: offset) }
+  }
+}
+
+extension Subscription {
+  /// The subscriber has dealt with everything before that offset.
+  ///
+  /// - Throws: when it can't have, since it wasn't sent so much; or has no durable cursor.
+  func commit(through offset: UInt64) throws(WireError) {
+    guard var durable else { throw DurablePlace.isMissing }
+    guard offset <= cursor.nextOffset else {
+      throw WireError(
+        .unsupported,
+        "COMMIT through offset \(offset), where records before \(cursor.nextOffset) were sent; commit what has come"
+      )
+    }
+    // What the filter has kept back behind the last record that was sent is dealt with, too.
+    guard durable.commit(through: offset >= sentThrough ? cursor.nextOffset : offset) else { return }
+    self.durable = durable
+    topic.commit(durable.ticket, through: durable.committed)
+  }
+
+  /// The subscription is over: its cursor stays where it was committed, for whoever comes next.
+  func leaveCursor(now: MonotonicTime) {
+    guard let durable else { return }
+    self.durable = nil
+    let isAllDone = durable.committed >= sentThrough
+    topic.leaveCursor(durable.ticket, at: isAllDone ? cursor.nextOffset : durable.committed, now: now)
+  }
+}
