@@ -1,0 +1,106 @@
+import SluiceIO
+import SluiceWire
+import Testing
+
+@testable import SluiceTool
+
+@Suite("The table of topics in use")
+struct TopTests {
+  private func summary(
+    _ topic: String, next: UInt64, epoch: UInt64 = 1, subscribers: UInt32 = 0, producers: UInt32 = 0
+  ) -> TopicSummary {
+    TopicSummary(
+      topic: topic, epoch: epoch, firstOffset: 0, nextOffset: next, bytes: 0, ending: nil,
+      subscriptions: subscribers, publications: producers)
+  }
+
+  private func info(
+    _ summary: TopicSummary, _ subscriptions: [TopicInfo.Subscription],
+    waiting: [UInt64] = []
+  ) -> TopicInfo {
+    TopicInfo(
+      summary: summary, settings: TopicSettings(), subscriptions: subscriptions,
+      publications: waiting.map {
+        TopicInfo.Publication(connection: 9, client: "p", stream: 1, granted: 0, received: 0, waiting: $0)
+      })
+  }
+
+  private func subscription(
+    _ client: String, sent: UInt64, granted: UInt64 = .max, holding: UInt64 = 0, connection: UInt64 = 1
+  ) -> TopicInfo.Subscription {
+    TopicInfo.Subscription(
+      connection: connection, client: client, stream: 1, state: .live, nextOffset: 0, granted: granted,
+      sent: sent, holding: holding)
+  }
+
+  private func time(_ seconds: UInt64) -> MonotonicTime {
+    MonotonicTime(nanoseconds: seconds * 1_000_000_000)
+  }
+
+  @Test("Rates are what came and went since the look before, and the busiest come first")
+  func rates() {
+    var board = TopBoard()
+    let quiet = summary("a.quiet", next: 7)
+    let busy = summary("busy", next: 100, subscribers: 2)
+    var rows = board.take(
+      TopSample(
+        time: time(1), topics: [quiet, busy],
+        details: [
+          "busy": info(busy, [subscription("s", sent: 50), subscription("t", sent: 5, connection: 2)])
+        ]))
+    #expect(
+      rows.map(\.topic) == ["a.quiet", "busy"] && rows.allSatisfy { $0.inRate == 0 && $0.outRate == 0 })
+    let later = summary("busy", next: 300, subscribers: 2)
+    // One has left, another has come.
+    rows = board.take(
+      TopSample(
+        time: time(3), topics: [quiet, later],
+        details: [
+          "busy": info(later, [subscription("s", sent: 150), subscription("u", sent: 20, connection: 3)])
+        ]))
+    #expect(rows.map(\.topic) == ["busy", "a.quiet"])
+    #expect(rows[0].inRate == 100 && rows[0].outRate == 60)
+    // In another life it counts anew.
+    rows = board.take(TopSample(time: time(4), topics: [summary("busy", next: 2, epoch: 2)]))
+    #expect(rows.map(\.inRate) == [0])
+  }
+
+  @Test("Who holds up producers is told, and what is asked for")
+  func holders() {
+    var board = TopBoard()
+    let topic = summary("jobs", next: 0, subscribers: 2, producers: 2)
+    let rows = board.take(
+      TopSample(
+        time: time(1), topics: [topic],
+        details: [
+          "jobs": info(
+            topic,
+            [
+              subscription("slow", sent: 3, granted: 5, holding: 2_500),
+              subscription("slower", sent: 1, granted: 4, holding: 9_000, connection: 2),
+            ], waiting: [8_000, 0])
+        ]))
+    #expect(rows[0].outstanding == 5 && rows[0].holder == "slower" && rows[0].holding == 9_000)
+    let text = TopTable.render(rows, title: "here")
+    #expect(text.contains("slower for 9"))
+    #expect(text.contains("(1 waits)"))
+    #expect(TopTable.line(rows[0]).contains("\"outstanding\":5,\"holder\":\"slower\",\"holding_ms\":9000"))
+  }
+
+  @Test("A table fits its screen")
+  func size() {
+    let rows = (0..<30).map {
+      TopRow(
+        topic: "a.topic.with.a.long.name.\($0)", state: "open", inRate: 1_234_567, outRate: 0, subscribers: 1,
+        producers: 0, outstanding: nil)
+    }
+    let lines = TopTable.render(rows, title: "a title", size: (40, 10)).split(separator: "\n")
+    #expect(lines.count == 10)
+    #expect(lines.allSatisfy { $0.count <= 40 })
+    #expect(lines.last == "… and 23 more")
+    let all = TopTable.render(rows, title: TopTable.title(rows, server: "h:1"))
+    #expect(all.split(separator: "\n").count == 32)
+    #expect(all.hasPrefix("h:1: 30 topics, in 37,037,010/s, out 0/s\n"))
+    #expect(all.contains("1,234,567"))
+  }
+}
