@@ -154,7 +154,7 @@ struct GroupState: Sendable {
     guard rules.isExplicit, entries.out > 0 else { return }
     var next = entries.firstSlot
     while let slot = next {
-      next = entries.slot(after: slot)
+      next = presentSlot(after: slot)
       let entry = entries[slot]
       if entry.place == .out, entry.member == member { takeBack(slot, .memberLeft) }
     }
@@ -199,6 +199,7 @@ struct GroupState: Sendable {
 
   /// Gives out what there is to those who wait, up to `head`. Where records must be looked at, only what has been: see ``wantsRecord(before:)``.
   mutating func distribute(before head: UInt64, now: MonotonicTime) {
+    defer { dropStale() }
     while let member = line.first {
       if !due.isEmpty {
         giveDue(to: member, now: now)
@@ -268,10 +269,18 @@ struct GroupState: Sendable {
       return assign(run.first, UInt32(run.count), delivery: 1, to: member)
     }
     // One that was settled after it came back is still in the list.
-    guard let run = due.popFirst(), let slot = entries.slot(of: run.first), entries[slot].place == .due else {
-      return
-    }
+    guard let run = due.popFirst(), let slot = dueSlot(run.first) else { return }
     handOut(slot, to: member, now: now)
+  }
+
+  private func dueSlot(_ offset: UInt64) -> Int32? {
+    entries.slot(of: offset).flatMap { entries[$0].place == .due ? $0 : nil }
+  }
+
+  /// Whether there is anything due must be known also while nobody is there to take it.
+  private mutating func dropStale() {
+    guard rules.isExplicit else { return }
+    while let run = due.first, dueSlot(run.first) == nil { _ = due.popFirst() }
   }
 
   private mutating func handOut(_ slot: Int32, to member: Int, now: MonotonicTime) {
@@ -302,13 +311,15 @@ struct GroupState: Sendable {
 
   /// A member says what became of records. Those to which that doesn't apply any more are passed over.
   mutating func settle(_ frame: Settle, now: MonotonicTime) {
-    guard rules.isExplicit, let first = entries.firstSlot, frame.count > 0 else { return }
+    defer { dropStale() }
+    // Delivery 0 is none at all.
+    guard rules.isExplicit, let first = entries.firstSlot, frame.count > 0, frame.delivery > 0 else { return }
     let end = frame.firstOffset + UInt64(frame.count)
     guard Int(frame.count) <= entries.count else {
       // Whoever names more than there are doesn't cost more than there are.
       var next: Int32? = first
       while let slot = next, entries[slot].offset < end {
-        next = entries.slot(after: slot)
+        next = presentSlot(after: slot)
         if entries[slot].offset >= frame.firstOffset { settle(slot, frame, now) }
       }
       return
@@ -408,16 +419,16 @@ struct GroupState: Sendable {
   ///
   /// - Returns: how many these are.
   mutating func lost(before oldest: UInt64) -> UInt64 {
+    defer { dropStale() }
     var lost: UInt64 = 0
     if rules.isExplicit {
       var next = entries.firstSlot
       while let slot = next, entries[slot].offset < oldest {
-        next = entries.slot(after: slot)
+        next = presentSlot(after: slot)
         switch entries[slot].place {
         case .due:
           lost += 1
-          // Those behind it with its key become due, and are still to come, or go with it.
-          while let after = next, entries[after].place == .lost { next = entries.slot(after: after) }
+          // The one behind it with its key becomes due, and is still to come.
           finish(slot)
         case .parked:
           lost += 1
@@ -434,6 +445,13 @@ struct GroupState: Sendable {
     }
     counts.lost += lost
     return lost
+  }
+
+  /// The next entry that doesn't go when this one is done with.
+  private func presentSlot(after slot: Int32) -> Int32? {
+    var next = entries.slot(after: slot)
+    while let after = next, entries[after].place == .lost { next = entries.slot(after: after) }
+    return next
   }
 
   /// A member was given records that the topic had dropped before they could be sent: they are done with.

@@ -1,0 +1,133 @@
+import SluiceIO
+import SluiceWire
+import Testing
+
+@testable import SluiceBroker
+
+/// Single decisions of a group. ``GroupModelTests`` plays them all together.
+struct GroupStateTests {
+  private typealias Assignment = GroupState.Assignment
+
+  private let start = MonotonicTime(nanoseconds: 0)
+
+  private func group(_ rules: GroupState.Rules = .init(isExplicit: true), limit: Int = 100) -> GroupState {
+    GroupState(rules, from: 0, limit: limit)
+  }
+
+  /// Gives out up to `head`, records with these keys.
+  private func distribute(
+    _ group: inout GroupState, to head: UInt64, keys: [UInt64: UInt64] = [:]
+  ) -> [GroupState.Assignment] {
+    group.distribute(before: head, now: start)
+    while group.wantsRecord(before: head) { group.offer(key: keys[group.frontier], now: start) }
+    group._checkInvariants()
+    return group.takeAssignments()
+  }
+
+  @Test func whoeverIsGivenARecordWaitsBehindTheOthers() {
+    var group = group()
+    let (a, b) = (group.join(), group.join())
+    group.setRoom(2, of: b)
+    group.setRoom(5, of: a)
+    #expect(
+      distribute(&group, to: 6) == [
+        Assignment(member: b, first: 0, count: 1, delivery: 1),
+        Assignment(member: a, first: 1, count: 1, delivery: 1),
+        Assignment(member: b, first: 2, count: 1, delivery: 1),
+        // From here on it is alone.
+        Assignment(member: a, first: 3, count: 3, delivery: 1),
+      ])
+  }
+
+  @Test func aMemberThatIsAloneGetsRuns() {
+    var group = group(.init())
+    let member = group.join()
+    group.setRoom(1_000, of: member)
+    #expect(
+      distribute(&group, to: 5_000) == [Assignment(member: member, first: 0, count: 1_000, delivery: 1)])
+    #expect(group.floor == 0)
+    group.sent(400, by: member, next: 400)
+    #expect(group.floor == 400)
+    #expect(group.outstanding == 600)
+  }
+
+  @Test func nothingIsLookedAtBeyondTheLimit() {
+    var group = group(limit: 3)
+    let member = group.join()
+    group.setRoom(10, of: member)
+    #expect(distribute(&group, to: 10) == [Assignment(member: member, first: 0, count: 3, delivery: 1)])
+    group.settle(Settle(.done, delivery: 1, firstOffset: 1, count: 1), now: start)
+    #expect(distribute(&group, to: 10) == [Assignment(member: member, first: 3, count: 1, delivery: 1)])
+    #expect(group.floor == 0)
+  }
+
+  @Test func settlingWhatWasNeverDeliveredMeansNothing() {
+    var group = group()
+    let member = group.join()
+    group.setRoom(1, of: member)
+    let given = distribute(&group, to: 1)
+    // It leaves before it was sent anything.
+    group.leave(member, unsent: given)
+    let other = group.join()
+    group.settle(Settle(.done, delivery: 0, firstOffset: 0, count: 1), now: start)
+    group.setRoom(1, of: other)
+    #expect(distribute(&group, to: 1) == [Assignment(member: other, first: 0, count: 1, delivery: 1)])
+  }
+
+  @Test func whatTheTopicHasDroppedIsDoneWithUnlessSomebodyHasIt() {
+    var group = group(.init(isExplicit: true, isOrdered: true, looksAtRecords: true))
+    let (a, b) = (group.join(), group.join())
+    // 0 and 1 with a key, of which 1 waits; 2 comes back; 3 stays out; 4 waits behind it.
+    group.setRoom(1, of: a)
+    _ = distribute(&group, to: 1, keys: [0: 7])
+    group.setRoom(2, of: b)
+    _ = distribute(&group, to: 5, keys: [1: 7, 3: 8, 4: 8])
+    group.settle(Settle(.again, delivery: 1, firstOffset: 2, count: 1), now: start)
+    #expect(group.frontier == 4)
+    // 1 and 2 are lost, and 4 and 5, which nobody has looked at.
+    #expect(group.lost(before: 6) == 4)
+    group._checkInvariants()
+    #expect(group.outstanding == 2)
+    #expect(!group.isDone(through: 6))
+    group.settle(Settle(.done, delivery: 1, firstOffset: 0, count: 4), now: start)
+    #expect(group.isDone(through: 6))
+    group._checkInvariants()
+    group.setRoom(1, of: a)
+    #expect(
+      distribute(&group, to: 7, keys: [6: 7]) == [Assignment(member: a, first: 6, count: 1, delivery: 1)])
+  }
+
+  @Test func aRecordThatIsLostBehindOneThatComesBackGoesWithIt() {
+    var group = group(.init(isExplicit: true, isOrdered: true, looksAtRecords: true))
+    let (a, b) = (group.join(), group.join())
+    group.setRoom(1, of: a)
+    _ = distribute(&group, to: 1, keys: [0: 7])
+    group.setRoom(1, of: b)
+    // 1 and 2 wait behind 0; 3 has no key.
+    _ = distribute(&group, to: 4, keys: [1: 7, 2: 7])
+    #expect(group.lost(before: 2) == 1)
+    group.settle(Settle(.again, delivery: 1, firstOffset: 0, count: 1), now: start)
+    #expect(group.lost(before: 2) == 1)
+    group._checkInvariants()
+    group.setRoom(1, of: b)
+    #expect(distribute(&group, to: 4) == [Assignment(member: b, first: 2, count: 1, delivery: 1)])
+  }
+
+  @Test func timeTakesBackWhatIsNotExtended() {
+    var group = group(.init(isExplicit: true, deadline: .nanoseconds(10)))
+    let member = group.join()
+    group.setRoom(2, of: member)
+    _ = distribute(&group, to: 2)
+    #expect(group.nextDeadline == MonotonicTime(nanoseconds: 10))
+    group.settle(
+      Settle(.working, delivery: 1, firstOffset: 0, count: 1), now: MonotonicTime(nanoseconds: 6))
+    group.expire(now: MonotonicTime(nanoseconds: 10))
+    #expect(group.holds(member, 0, delivery: 1))
+    #expect(!group.holds(member, 1, delivery: 1))
+    #expect(group.nextDeadline == MonotonicTime(nanoseconds: 16))
+    group.expire(now: MonotonicTime(nanoseconds: 16))
+    #expect(group.nextDeadline == nil)
+    group.setRoom(2, of: member)
+    #expect(distribute(&group, to: 2) == [Assignment(member: member, first: 0, count: 2, delivery: 2)])
+  }
+}
