@@ -20,6 +20,8 @@ struct SessionStreamTableTests {
 
   enum Sent: CaseIterable {
     case subscribe
+    case join
+    case settle
     case openPublication
     case publish
     case demand
@@ -43,20 +45,22 @@ struct SessionStreamTableTests {
     // What opens a stream needs one that isn't in use.
     case (.subscribe, .neverUsed), (.subscribe, .ended), (.subscribe, .givenBack):
       .subscribe(stream: 1, topic: "t")
+    case (.join, .neverUsed), (.join, .ended), (.join, .givenBack): .join(stream: 1, group: "g")
     case (.openPublication, .neverUsed), (.openPublication, .ended), (.openPublication, .givenBack):
       .openPublication(stream: 1, topic: "t")
     case (.show, .neverUsed), (.show, .ended), (.show, .givenBack):
       .showTopic(stream: 1, topic: "t")
-    case (.subscribe, _), (.openPublication, _), (.show, _): .connectionError(.invalidStream)
+    case (.subscribe, _), (.join, _), (.openPublication, _), (.show, _): .connectionError(.invalidStream)
 
     // What is about a stream needs one that is open for it.
     case (.publish, .publication):
       .append(stream: 1, count: 2, batch: SessionProbe.batch([3, 0]).bytes)
     case (.demand, .subscription): .demand(stream: 1, grantedThrough: 100)
     case (.complete, .publication): .complete(stream: 1, .finished)
+    case (.settle, .subscription): .settle(stream: 1, settlement)
     // The broker's end of it and the client's frame crossed.
-    case (.publish, .ended), (.demand, .ended), (.complete, .ended): .nothing
-    case (.publish, _), (.demand, _), (.complete, _): .connectionError(.invalidStream)
+    case (.publish, .ended), (.demand, .ended), (.complete, .ended), (.settle, .ended): .nothing
+    case (.publish, _), (.demand, _), (.complete, _), (.settle, _): .connectionError(.invalidStream)
 
     case (.cancel, .subscription), (.cancel, .publication): .cancel(stream: 1)
     case (.cancel, .request), (.cancel, .ended), (.cancel, .givenBack): .confirmCancel(stream: 1)
@@ -67,6 +71,7 @@ struct SessionStreamTableTests {
   private static func whileDraining(_ frame: Sent, _ state: State) -> Outcome {
     switch (frame, state) {
     case (.subscribe, .neverUsed), (.subscribe, .ended), (.subscribe, .givenBack),
+      (.join, .neverUsed), (.join, .ended), (.join, .givenBack),
       (.openPublication, .neverUsed), (.openPublication, .ended), (.openPublication, .givenBack),
       (.show, .neverUsed), (.show, .ended), (.show, .givenBack):
       .fault(stream: 1, .shuttingDown)
@@ -74,6 +79,16 @@ struct SessionStreamTableTests {
     case (.publish, .publication), (.complete, .publication): .nothing
     default: whileOpen(frame, state)
     }
+  }
+
+  private static let settlement = Settle(.done, delivery: 1, firstOffset: 3, count: 2)
+
+  @Test func aVerdictThatNobodyKnowsEndsTheStreamAndNothingElse() {
+    var probe = Self.probe(in: .subscription)
+    var frame = Self.settlement.encoded(stream: 1)
+    frame[FrameHeader.size] = 9
+    #expect(probe.receive(raw: frame) == .fault(stream: 1, .unsupported))
+    #expect(probe.receive(Self.settlement, stream: 1) == .nothing)
   }
 
   private static func probe(in state: State) -> SessionProbe {
@@ -100,6 +115,8 @@ struct SessionStreamTableTests {
   private static func send(_ frame: Sent, to probe: inout SessionProbe) -> Outcome {
     switch frame {
     case .subscribe: probe.receive(Subscribe(topic: "t", grantedThrough: 0), stream: 1)
+    case .join: probe.receive(JoinGroup(topic: "t", group: "g", grantedThrough: 0), stream: 1)
+    case .settle: probe.receive(settlement, stream: 1)
     case .openPublication:
       probe.receive(PublishOpen(topic: "t", acknowledgement: .received), stream: 1)
     case .publish: probe.publish([3, 0], from: 0, stream: 1)

@@ -68,10 +68,7 @@ struct Session {
         let frame = try JoinGroup(body: body)
         return (.subscription(grantedThrough: frame.grantedThrough), .join(stream: stream, frame))
       }
-    case .settle:
-      let frame = try Settle(body: body)
-      guard case .subscription = self[header.stream] else { return try misplaced(header.stream, .settle) }
-      return .settle(stream: header.stream, frame)
+    case .settle: return try settle(header.stream, body)
     case .publishOpen:
       return try open(header.stream, rules) { stream throws(WireError) in
         // What it is granted is the topic's affair.
@@ -295,6 +292,19 @@ extension Session {
     default: return try misplaced(stream, .commit)
     }
     return .commit(stream: stream, nextOffset: commit.nextOffset)
+  }
+
+  private mutating func settle(
+    _ stream: UInt32, _ body: UnsafeRawBufferPointer
+  ) throws(WireError) -> SessionAction {
+    guard case .subscription = self[stream] else { return try misplaced(stream, .settle) }
+    do {
+      return .settle(stream: stream, try Settle(body: body))
+    } catch {
+      // A verdict that this broker doesn't know is no reason to part.
+      if error.code.endsConnection { throw error }
+      return fault(stream, error.code, error.message)
+    }
   }
 
   /// Opens a stream for what `decode` finds in the frame.
