@@ -171,7 +171,11 @@ final class TopicRegistry: Sendable {
       throw WireError(
         .limitReached, "the broker has \(watchLimit) subscriptions to patterns, which is its limit")
     }
-    let topics = found.topics.values.filter { pattern.selects($0.name) }
+    guard pattern.hasWildcards else {
+      return (found.number, found.topics[pattern.description].map { [$0] } ?? [])
+    }
+    var topics: [Topic] = []
+    for (name, topic) in found.topics where pattern.selects(name) { topics.append(topic) }
     return (found.number, topics.sorted { Self.precedes($0.name, $1.name) })
   }
 
