@@ -206,6 +206,8 @@ private final class Plumbing {
     posix_spawn_file_actions_init(&actions)
     defer { posix_spawn_file_actions_destroy(&actions) }
     for end in childEnds { posix_spawn_file_actions_adddup2(&actions, end.descriptor, end.number) }
+    // What other tests have open at this moment isn't the program's: it would keep their connections open.
+    _ = Self.closeFrom?(&actions, 3)
 
     // Whatever the tests did to their own signals isn't the program's business.
     var attributes = posix_spawnattr_t()
@@ -230,6 +232,15 @@ private final class Plumbing {
     }
     guard code == 0 else { throw TestFailure("start \(path): error \(code)") }
     return pid
+  }
+
+  private typealias CloseFrom =
+    @convention(c) (UnsafeMutablePointer<posix_spawn_file_actions_t>, Int32) ->
+    Int32
+
+  /// The overlay leaves it out; glibc has it since 2.34.
+  private static let closeFrom = dlsym(nil, "posix_spawn_file_actions_addclosefrom_np").map {
+    unsafeBitCast($0, to: CloseFrom.self)
   }
 
   private static var environment: [String] {
