@@ -41,7 +41,7 @@ package final class EventLog<Event: Sendable>: Sendable {
       return $0.lastTicket
     }
     let deadline = Task {
-      try await Task.sleep(for: .seconds(60))
+      try await Task.sleep(for: .seconds(600))
       state.withLock { $0.waiters.removeValue(forKey: ticket) }?.continuation.resume(returning: false)
     }
     defer { deadline.cancel() }

@@ -6,13 +6,15 @@ import Testing
 
 @testable import SluiceBroker
 
-/// Subscribers to patterns that use the library, while topics are made and published to, and connections are lost.
-@Suite struct PatternSeedTests {
-  @Test(arguments: Seeds.chosenFew)
-  func everyTopicIsHeardInOrderAndWhole(seed: UInt64) throws {
-    let story = try PatternStory(seed: seed)
-    let failures = try story.play()
-    #expect(failures.isEmpty, "seed \(seed): \(failures.prefix(5).joined(separator: "\n"))")
+extension ShortStories {
+  /// Subscribers to patterns that use the library, while topics are made and published to, and connections are lost.
+  @Suite struct PatternSeedTests {
+    @Test(arguments: Seeds.chosenFew)
+    func everyTopicIsHeardInOrderAndWhole(seed: UInt64) throws {
+      let story = try PatternStory(seed: seed)
+      let failures = try story.play()
+      #expect(failures.isEmpty, "seed \(seed): \(failures.prefix(5).joined(separator: "\n"))")
+    }
   }
 }
 

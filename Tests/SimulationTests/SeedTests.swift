@@ -1,36 +1,38 @@
 import Testing
 
-/// Whole brokers with many clients, in one thread, from a seed: see `Seeds` for how to choose them.
-@Suite struct SeedTests {
-  @Test(arguments: Seeds.chosen)
-  func everySubscriberGetsWhatItIsOwedAndNothingElse(seed: UInt64) throws {
-    let outcome = try Simulation(.random(seed), keepsLines: Seeds.single != nil).run()
-    if Seeds.single != nil { print(outcome.lines.joined(separator: "\n")) }
-    guard !outcome.failures.isEmpty else { return }
-    Issue.record(Comment(rawValue: try Self.report(outcome)))
-  }
+extension Stories {
+  /// Whole brokers with many clients, in one thread, from a seed: see `Seeds` for how to choose them.
+  @Suite struct SeedTests {
+    @Test(arguments: Seeds.chosen)
+    func everySubscriberGetsWhatItIsOwedAndNothingElse(seed: UInt64) throws {
+      let outcome = try Simulation(.random(seed), keepsLines: Seeds.single != nil).run()
+      if Seeds.single != nil { print(outcome.lines.joined(separator: "\n")) }
+      guard !outcome.failures.isEmpty else { return }
+      Issue.record(Comment(rawValue: try Self.report(outcome)))
+    }
 
-  @Test(arguments: [3, 8, 21, 34] as [UInt64])
-  func aSeedPlaysTheSameStoryEachTime(seed: UInt64) throws {
-    let first = try Simulation(.random(seed)).run()
-    let second = try Simulation(.random(seed), keepsLines: true).run()
-    #expect(first.hash == second.hash)
-    #expect(first.failures == second.failures)
-    #expect(!second.lines.isEmpty)
-    let other = try Simulation(.random(seed + 1)).run()
-    #expect(other.hash != first.hash)
-  }
+    @Test(arguments: [3, 8, 21, 34] as [UInt64])
+    func aSeedPlaysTheSameStoryEachTime(seed: UInt64) throws {
+      let first = try Simulation(.random(seed)).run()
+      let second = try Simulation(.random(seed), keepsLines: true).run()
+      #expect(first.hash == second.hash)
+      #expect(first.failures == second.failures)
+      #expect(!second.lines.isEmpty)
+      let other = try Simulation(.random(seed + 1)).run()
+      #expect(other.hash != first.hash)
+    }
 
-  /// Plays the seed again and tells how it came to this.
-  private static func report(_ outcome: Outcome) throws -> String {
-    let again = try Simulation(.random(outcome.seed), keepsLines: true).run()
-    let same = again.hash == outcome.hash ? "" : " (and plays differently the second time)"
-    return """
-      Seed \(outcome.seed) fails\(same):
-      \(outcome.failures.joined(separator: "\n"))
-      Before it:
-      \(again.lines.suffix(40).joined(separator: "\n"))
-      SLUICE_SEED=\(outcome.seed) swift test --filter SeedTests shows all of it.
-      """
+    /// Plays the seed again and tells how it came to this.
+    private static func report(_ outcome: Outcome) throws -> String {
+      let again = try Simulation(.random(outcome.seed), keepsLines: true).run()
+      let same = again.hash == outcome.hash ? "" : " (and plays differently the second time)"
+      return """
+        Seed \(outcome.seed) fails\(same):
+        \(outcome.failures.joined(separator: "\n"))
+        Before it:
+        \(again.lines.suffix(40).joined(separator: "\n"))
+        SLUICE_SEED=\(outcome.seed) swift test --filter SeedTests shows all of it.
+        """
+    }
   }
 }

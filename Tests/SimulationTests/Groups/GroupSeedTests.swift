@@ -1,13 +1,15 @@
 import Testing
 
-/// Groups of unreliable workers, in one thread, from a seed: see `Seeds` for how to choose them.
-@Suite struct GroupSeedTests {
-  @Test(arguments: Seeds.chosenFew)
-  func everyRecordIsDoneBySomebodyAndByNobodyElseAtATime(seed: UInt64) throws {
-    let plan = GroupPlan(seed: seed)
-    let (failures, received) = try GroupSimulation(plan).run()
-    if Seeds.single != nil { print("\(plan): \(received) deliveries") }
-    guard !failures.isEmpty else { return }
-    Issue.record(Comment(rawValue: "Seed \(seed) (\(plan)) fails:\n\(failures.joined(separator: "\n"))"))
+extension ShortStories {
+  /// Groups of unreliable workers, in one thread, from a seed: see `Seeds` for how to choose them.
+  @Suite struct GroupSeedTests {
+    @Test(arguments: Seeds.chosenFew)
+    func everyRecordIsDoneBySomebodyAndByNobodyElseAtATime(seed: UInt64) throws {
+      let plan = GroupPlan(seed: seed)
+      let (failures, received) = try GroupSimulation(plan).run()
+      if Seeds.single != nil { print("\(plan): \(received) deliveries") }
+      guard !failures.isEmpty else { return }
+      Issue.record(Comment(rawValue: "Seed \(seed) (\(plan)) fails:\n\(failures.joined(separator: "\n"))"))
+    }
   }
 }

@@ -73,6 +73,12 @@ final class Oracle {
     return settings.flow != .free || settings.connect != .immediate
   }
 
+  /// Whether the first subscriber gets what producers published while there was none.
+  func mayHaveBuffered(_ topic: String) -> Bool {
+    guard let settings = present(topic)?.settings else { return true }
+    return settings.flow != .free && settings.whenAlone == .buffer
+  }
+
   /// Whether producers may have to wait although nothing is under way: for subscribers, or for those that are there to ask for more.
   func mayHoldUp(_ topic: String) -> Bool {
     guard let topic = present(topic) else { return false }

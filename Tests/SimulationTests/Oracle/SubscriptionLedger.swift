@@ -182,10 +182,12 @@ final class SubscriptionLedger {
         next, max(firstBefore, liveOffset - min(liveOffset, count)),
         max(firstAfter, liveOffset - min(liveOffset, count)))
     case .replay, .earliest:
-      inside(next, firstBefore, min(firstAfter, liveOffset))
+      // Or where the last subscriber was, of a topic whose producers go on without.
+      inside(next, oracle.mayHaveBuffered(request.topic) ? 0 : firstBefore, min(firstAfter, liveOffset))
       if !gaps, let settings = life.topic?.settings, settings.replayAge == TopicSettings.unlimited,
         !isResuming,
-        settings.replayBytes == TopicSettings.unlimited, let limit = settings.replayRecords
+        settings.replayBytes == TopicSettings.unlimited, let limit = settings.replayRecords,
+        !oracle.mayHaveBuffered(request.topic)
       {
         check(next == liveOffset - min(limit, liveOffset), "starts where \(limit) records are kept")
       }

@@ -69,7 +69,8 @@ struct Attack: Sendable {
     case .invalidTopic: .streamEnds([.invalidTopic])
     case .zeroDemand: .streamEnds([.invalidDemand])
     // A topic whose producers wait grants nothing at first.
-    case .wrongSequence, .miscount, .cutShortBatch, .timeMark: .streamEnds([.malformedBatch, .demandExceeded])
+    case .wrongSequence, .miscount, .cutShortBatch, .timeMark:
+      .streamEnds([.malformedBatch, .demandExceeded])
     case .tooManyRecords: .streamEnds([.demandExceeded])
     case .longRecord: .streamEnds([.recordTooLarge, .demandExceeded])
     case .durable: .streamEnds([.unsupported])
