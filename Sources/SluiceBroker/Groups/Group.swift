@@ -17,6 +17,7 @@ final class Group: Sendable {
 
   let name: String
   let settings: JoinGroup.Settings
+  private let matcher: RecordMatcher?
   unowned let topic: Topic
   let life: TopicLife
   let core: Mutex<Core>
@@ -36,6 +37,7 @@ final class Group: Sendable {
   ) {
     self.name = name
     self.settings = settings
+    matcher = RecordMatcher(unlessEmpty: settings.filter)
     self.topic = topic
     self.life = life
     core = Mutex(Core(state: GroupState(settings.rules, from: start, limit: limit), idleSince: now))
@@ -242,7 +244,7 @@ final class Group: Sendable {
       case .lagged: core.missed += core.state.lost(before: core.look.nextOffset)
       case .slice(let slice):
         hint = slice.segment
-        let (isWanted, key) = settings.look(at: slice.bytes)
+        let (isWanted, key) = settings.look(at: slice.bytes, matcher)
         if !isWanted {
           core.state.pass()
         } else if core.state.wantsRecord(before: head) {

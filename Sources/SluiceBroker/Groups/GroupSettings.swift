@@ -43,40 +43,20 @@ extension JoinGroup.Settings {
   }
 
   /// Looks at the one record in `items`: whether it is for the group, and what its key comes to, if that is of importance.
-  func look(at items: UnsafeRawBufferPointer) -> (isWanted: Bool, key: UInt64?) {
+  ///
+  /// - Parameter matcher: the filter's; nil for none.
+  func look(at items: UnsafeRawBufferPointer, _ matcher: RecordMatcher?) -> (isWanted: Bool, key: UInt64?) {
     var iterator = BatchIterator(items, time: 0)
     guard let record = try? iterator.next() else { return (false, nil) }
-    let attributes = record.isAttributed ? try? RecordAttributes(record.body) : nil
-    guard filter.isEmpty || filter.accepts(attributes) else { return (false, nil) }
-    guard order == .byKey, let key = attributes?.key else { return (true, nil) }
+    if let matcher {
+      let kind = record.isAttributed ? RecordLayout.Kind.attributed : .plain
+      guard let body = record.body.baseAddress, matcher.matches(kind, body) else { return (false, nil) }
+    }
+    guard order == .byKey, record.isAttributed, let key = (try? RecordAttributes(record.body))?.key else {
+      return (true, nil)
+    }
     var hasher = Hasher()
     hasher.combine(bytes: key)
     return (true, UInt64(truncatingIfNeeded: hasher.finalize()))
-  }
-}
-
-extension RecordFilter {
-  fileprivate func accepts(_ attributes: RecordAttributes?) -> Bool {
-    conditions.allSatisfy { condition in
-      switch condition.subject {
-      case .key: return attributes?.key.map { condition.test.holds($0) } ?? false
-      case .header(let header):
-        var holds = false
-        attributes?.forEachHeader { name, value in
-          if !holds, name.elementsEqual(header.utf8) { holds = condition.test.holds(value) }
-        }
-        return holds
-      }
-    }
-  }
-}
-
-extension RecordFilter.Test {
-  fileprivate func holds(_ bytes: UnsafeRawBufferPointer) -> Bool {
-    switch self {
-    case .exists: true
-    case .equals(let value): bytes.elementsEqual(value)
-    case .hasPrefix(let value): bytes.starts(with: value)
-    }
   }
 }
