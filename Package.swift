@@ -22,6 +22,9 @@ let package = Package(
   targets: [
     // epoll, eventfd, signalfd: not in the toolchain's Glibc overlay.
     .systemLibrary(name: "CLinux"),
+    // The durable store's engine, and its checksums.
+    .systemLibrary(name: "CLMDB", providers: [.apt(["liblmdb-dev"])]),
+    .systemLibrary(name: "CXXHash", providers: [.apt(["libxxhash-dev"])]),
 
     // Counts the benchmark's allocations; replaces malloc in the program that links it.
     .target(name: "CAllocationCount"),
@@ -32,14 +35,16 @@ let package = Package(
     .target(
       name: "PortableCombine", dependencies: ["ReactiveCore", "ReactiveFoundation"], swiftSettings: settings),
 
-    // The protocol, the log, the event loops.
+    // The protocol, the log, what outlives the process, the event loops.
     .target(name: "SluiceWire", swiftSettings: settings),
     .target(name: "SluiceLog", dependencies: ["SluiceWire"], swiftSettings: settings),
+    .target(
+      name: "SluiceStore", dependencies: ["SluiceWire", "CLMDB", "CXXHash"], swiftSettings: settings),
     .target(name: "SluiceIO", dependencies: ["CLinux"], swiftSettings: settings),
 
     // The broker and the client, as libraries.
     .target(
-      name: "SluiceBroker", dependencies: ["SluiceWire", "SluiceLog", "SluiceIO"],
+      name: "SluiceBroker", dependencies: ["SluiceWire", "SluiceLog", "SluiceStore", "SluiceIO"],
       swiftSettings: settings),
     .target(
       name: "SluiceClient", dependencies: ["ReactiveCore", "SluiceWire", "SluiceIO"],
@@ -53,16 +58,18 @@ let package = Package(
     .target(name: "SluiceCommand", dependencies: ["SluiceIO", "SluiceWire"], swiftSettings: settings),
     .executableTarget(
       name: "SluiceDaemon",
-      dependencies: ["SluiceCommand", "SluiceBroker", "SluiceIO", "SluiceWire", "CLinux"],
+      dependencies: ["SluiceCommand", "SluiceBroker", "SluiceStore", "SluiceIO", "SluiceWire", "CLinux"],
       swiftSettings: settings),
     .executableTarget(
       name: "SluiceTool",
-      dependencies: ["SluiceCommand", "SluiceClient", "ReactiveCore", "SluiceIO", "SluiceWire"],
+      dependencies: [
+        "SluiceCommand", "SluiceClient", "SluiceStore", "ReactiveCore", "SluiceIO", "SluiceWire",
+      ],
       swiftSettings: settings),
     .executableTarget(
       name: "SluiceBench",
       dependencies: [
-        "CLinux", "CAllocationCount", "SluiceWire", "SluiceLog", "SluiceClient", "ReactiveCore",
+        "CLinux", "CAllocationCount", "SluiceWire", "SluiceLog", "SluiceStore", "SluiceClient", "ReactiveCore",
         "ReactiveFoundation",
       ],
       swiftSettings: settings),
@@ -90,10 +97,13 @@ let package = Package(
       name: "SluiceLogTests", dependencies: ["SluiceLog", "SluiceWire", "TestSupport"],
       swiftSettings: settings),
     .testTarget(
+      name: "SluiceStoreTests", dependencies: ["SluiceStore", "SluiceWire", "CLMDB", "TestSupport"],
+      swiftSettings: settings),
+    .testTarget(
       name: "SluiceIOTests", dependencies: ["SluiceIO", "TestSupport"], swiftSettings: settings),
     .testTarget(
       name: "SluiceBrokerTests",
-      dependencies: ["SluiceBroker", "SluiceWire", "SluiceLog", "SluiceIO", "TestSupport"],
+      dependencies: ["SluiceBroker", "SluiceWire", "SluiceLog", "SluiceStore", "SluiceIO", "TestSupport"],
       swiftSettings: settings),
     .testTarget(
       name: "SluiceClientTests",
@@ -114,7 +124,7 @@ let package = Package(
     .testTarget(
       name: "SimulationTests",
       dependencies: [
-        "SluiceBroker", "SluiceClient", "SluiceIO", "SluiceLog", "SluiceWire", "ReactiveCore",
+        "SluiceBroker", "SluiceClient", "SluiceIO", "SluiceLog", "SluiceStore", "SluiceWire", "ReactiveCore",
         "TestSupport",
       ],
       swiftSettings: settings),

@@ -94,6 +94,10 @@ public struct ClientError: Error, Hashable, Sendable, CustomStringConvertible {
     public static let keyRequired = Code("key-required")
     /// No such durable cursor or group.
     public static let unknownCursor = Code("unknown-cursor")
+    /// The broker's storage has no room left: nothing can be published to durable topics until there is.
+    public static let storageFull = Code("storage-full")
+    /// The broker's storage fails: nothing can be published to durable topics until it works again.
+    public static let storageFailed = Code("storage-failed")
     /// A record couldn't be decoded to what the subscriber wants.
     public static let decodeFailed = Code("decode-failed")
     /// A value couldn't be encoded to be published.
@@ -198,6 +202,8 @@ extension ClientError.Code {
       case .cursorDeleted: .cursorDeleted
       case .keyRequired: .keyRequired
       case .unknownCursor: .unknownCursor
+      case .storageFull: .storageFull
+      case .storageFailed: .storageFailed
       case .producerFailure: .topicFailed
       default: .refused
       }

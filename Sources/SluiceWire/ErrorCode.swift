@@ -83,6 +83,10 @@ public struct ErrorCode: RawRepresentable, Hashable, Sendable, CustomStringConve
   public static let unknownCursor = ErrorCode(120)
   /// The group has other settings than the ones that its new member asks for, or its name is a cursor's, or the reverse.
   public static let groupMismatch = ErrorCode(121)
+  /// The broker's storage has no room left: nothing can be published to durable topics until there is. Those who read go on.
+  public static let storageFull = ErrorCode(122)
+  /// The broker's storage fails: nothing can be published to durable topics until it works again.
+  public static let storageFailed = ErrorCode(123)
   /// A producer ended the topic with a failure and named no code of its own.
   public static let producerFailure = ErrorCode(200)
 
@@ -102,6 +106,7 @@ public struct ErrorCode: RawRepresentable, Hashable, Sendable, CustomStringConve
     108: "demand-exceeded", 109: "invalid-demand", 110: "lagged", 111: "epoch-changed",
     112: "invalid-setting", 113: "limit-reached", 114: "unsupported",
     115: "producer-fenced", 116: "cursor-taken", 117: "cursor-moved", 118: "cursor-deleted",
-    119: "key-required", 120: "unknown-cursor", 121: "group-mismatch", 200: "producer-failure",
+    119: "key-required", 120: "unknown-cursor", 121: "group-mismatch",
+    122: "storage-full", 123: "storage-failed", 200: "producer-failure",
   ]
 }

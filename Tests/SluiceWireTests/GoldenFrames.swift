@@ -222,9 +222,9 @@ let goldenFrames: [GoldenFrame] = [
   GoldenFrame(
     "TOPIC_CREATE with all settings", 0x30, TopicCreate(topic: "t", settings: everySetting),
     """
-    0100 74 0c 01 0100000000000000 02 0200000000000000 03 0300000000000000 04 0100000000000000
+    0100 74 0e 01 0100000000000000 02 0200000000000000 03 0300000000000000 04 0100000000000000
     05 0200000000000000 06 0700000000000000 07 0800000000000000 08 0900000000000000 09 0200000000000000
-    0a 0100000000000000 0b 0100000000000000 0c 0100000000000000
+    0a 0100000000000000 0b 0100000000000000 0c 0100000000000000 0d 0100000000000000 0e 0a00000000000000
     """),
   GoldenFrame("TOPIC_CONNECT", 0x37, TopicConnect(topic: "t"), "0100 74"),
   GoldenFrame("TOPIC_DISCONNECT", 0x38, TopicDisconnect(topic: "t"), "0100 74"),
@@ -292,5 +292,7 @@ private let everySetting: TopicSettings = {
   settings.lag = .fail
   settings.compact = true
   settings.autoDelete = true
+  settings.storage = .durable
+  settings.sync = .interval(10)
   return settings
 }()

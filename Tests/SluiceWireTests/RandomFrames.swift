@@ -170,6 +170,9 @@ struct RandomFrames {
     settings.lag = [nil, .skip, .fail].randomElement(using: &random)!
     settings.compact = [nil, true, false].randomElement(using: &random)!
     settings.autoDelete = [nil, true, false].randomElement(using: &random)!
+    settings.storage = [nil, .memory, .durable].randomElement(using: &random)!
+    settings.sync = [nil, .always, .interval(.random(in: 1...UInt32.max, using: &random)), .os]
+      .randomElement(using: &random)!
     return settings
   }
 

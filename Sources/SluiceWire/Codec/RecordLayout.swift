@@ -72,4 +72,16 @@ public enum RecordLayout {
     bytes.storeBytes(of: word(.timeMark, length: 8).littleEndian, as: UInt32.self)
     bytes.storeBytes(of: milliseconds.littleEndian, toByteOffset: wordSize, as: Int64.self)
   }
+
+  /// The bytes of the item that this word begins, its word included.
+  @inlinable @inline(__always)
+  public static func itemSize(_ word: UInt32) -> Int {
+    wordSize &+ length(word)
+  }
+
+  /// The time that the mark at `bytes` tells. It must be one.
+  @inlinable @inline(__always)
+  public static func time(ofMarkAt bytes: UnsafeRawPointer) -> Int64 {
+    Int64(littleEndian: bytes.loadUnaligned(fromByteOffset: wordSize, as: Int64.self))
+  }
 }

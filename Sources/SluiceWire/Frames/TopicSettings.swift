@@ -31,6 +31,10 @@ public struct TopicSettings: Hashable, Sendable {
   public var compact: Bool?
   /// Key 12: whether the topic is deleted when nobody has been attached to it for a while.
   public var autoDelete: Bool?
+  /// Key 13: whether the topic outlives the broker's process.
+  public var storage: Storage?
+  /// Key 14: when records of a durable topic are on disk. Of no effect with ``Storage/memory``.
+  public var sync: Sync?
 
   public static let unlimited = UInt64.max
 
@@ -85,6 +89,25 @@ extension TopicSettings {
     /// They run ahead, as with ``Flow/free``.
     case drop = 2
   }
+
+  /// Whether the topic outlives the broker's process. The number is the one on the wire.
+  public enum Storage: UInt64, Hashable, Sendable, CaseIterable {
+    /// It is in memory, and gone with the process.
+    case memory = 0
+    /// It is on disk as well, and there again when the broker is.
+    case durable = 1
+  }
+
+  /// When records of a durable topic are on disk. On the wire 0 is always, all ones is os, and any other number is the interval in
+  /// milliseconds.
+  public enum Sync: Hashable, Sendable {
+    /// Before they are acknowledged, and before anybody gets them.
+    case always
+    /// So many milliseconds later, at least 1: a crash of the broker loses no more than came since.
+    case interval(UInt32)
+    /// When there are many, or after a while.
+    case os
+  }
 }
 
 // MARK: On the wire
@@ -95,12 +118,12 @@ extension TopicSettings {
       (1, replayRecords), (2, replayBytes), (3, replayAge), (4, scope?.rawValue), (5, flow?.rawValue),
       (6, connect?.number), (7, bufferRecords), (8, bufferBytes), (9, whenAlone?.rawValue),
       (10, lag.map { UInt64($0.rawValue) }), (11, compact.map { $0 ? 1 : 0 }),
-      (12, autoDelete.map { $0 ? 1 : 0 }),
+      (12, autoDelete.map { $0 ? 1 : 0 }), (13, storage?.rawValue), (14, sync?.number),
     ]
     return all.compactMap { key, value in value.map { (key, $0) } }
   }
 
-  func encode(into writer: inout ByteWriter) {
+  public func encode(into writer: inout ByteWriter) {
     let named = named
     writer.integer(UInt8(named.count))
     for (key, value) in named {
@@ -110,14 +133,14 @@ extension TopicSettings {
   }
 
   /// What to do about a setting, or a value of one, that this version doesn't know.
-  enum Unknown {
+  public enum Unknown: Sendable {
     /// It can't be done: ``ErrorCode/invalidSetting``.
     case refuse
     /// It is only told.
     case ignore
   }
 
-  init(from reader: inout ByteReader, unknown: Unknown) throws(WireError) {
+  public init(from reader: inout ByteReader, unknown: Unknown) throws(WireError) {
     self.init()
     let count: UInt8 = try reader.integer("topic settings count")
     for _ in 0..<count {
@@ -148,6 +171,8 @@ extension TopicSettings {
       return Self.take(policy, into: &lag)
     case 11: return Self.take(value > 1 ? nil : value == 1, into: &compact)
     case 12: return Self.take(value > 1 ? nil : value == 1, into: &autoDelete)
+    case 13: return Self.take(Storage(rawValue: value), into: &storage)
+    case 14: return Self.take(Sync(number: value), into: &sync)
     default: return false
     }
     return true
@@ -161,6 +186,7 @@ extension TopicSettings {
 
   private static let names: [UInt8: String] = [
     4: "scope", 5: "flow", 6: "connect", 9: "when alone", 10: "lag", 11: "compact", 12: "auto-delete",
+    13: "storage", 14: "sync",
   ]
 }
 
@@ -180,6 +206,26 @@ extension TopicSettings.Connect {
     default:
       guard let count = UInt32(exactly: number) else { return nil }
       self = .auto(count)
+    }
+  }
+}
+
+extension TopicSettings.Sync {
+  fileprivate var number: UInt64 {
+    switch self {
+    case .always: 0
+    case .interval(let milliseconds): UInt64(milliseconds)
+    case .os: .max
+    }
+  }
+
+  fileprivate init?(number: UInt64) {
+    switch number {
+    case 0: self = .always
+    case .max: self = .os
+    default:
+      guard let milliseconds = UInt32(exactly: number) else { return nil }
+      self = .interval(milliseconds)
     }
   }
 }

@@ -1,0 +1,103 @@
+import SluiceWire
+
+/// A batch on its way to the store: filled with records, sealed, and stored as it is.
+///
+/// Small batches that come one after the other are joined in it.
+// @unchecked: filled under its owner's lock; from `seal(for:)` on it doesn't change.
+public final class BatchBlock: @unchecked Sendable {
+  /// With this many bytes a batch is full, unless a single record takes more: sixteen pages of LMDB's, less what it needs for itself.
+  public static let fullBytes = 65_520
+
+  private static let leastCapacity = 512
+
+  private var memory: UnsafeMutableRawPointer
+  private var capacity: Int
+  private var used = BatchHeader.size
+  private var header: BatchHeader
+
+  /// An empty block.
+  ///
+  /// - Parameter bytesBefore: bytes of the topic's records before it.
+  public init(firstOffset: UInt64, bytesBefore: UInt64) {
+    header = BatchHeader(
+      firstOffset: firstOffset, bytesBefore: bytesBefore, firstTime: .min, lastTime: .min, records: 0,
+      recordBytes: 0)
+    capacity = Self.leastCapacity
+    memory = .allocate(byteCount: capacity, alignment: 16)
+  }
+
+  deinit {
+    memory.deallocate()
+  }
+
+  public var firstOffset: UInt64 { header.firstOffset }
+  public var endOffset: UInt64 { header.endOffset }
+  /// Bytes of the topic's records up to its end.
+  public var bytesThrough: UInt64 { header.bytesBefore + UInt64(header.recordBytes) }
+  public var lastTime: Int64 { header.lastTime }
+
+  /// Bytes that it will take in the store.
+  public var bytes: Int { used }
+
+  /// The items: records, and time marks ahead of the first and wherever the time changes.
+  public var items: UnsafeRawBufferPointer {
+    UnsafeRawBufferPointer(start: memory + BatchHeader.size, count: used - BatchHeader.size)
+  }
+
+  /// All of it, once it is sealed.
+  public var value: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: memory, count: used) }
+
+  /// Takes records from the front of `items`, as far as there is room for them.
+  ///
+  /// - Parameters:
+  ///   - items: whole records, no marks.
+  ///   - count: how many there are.
+  ///   - time: theirs, in milliseconds since 1970; not below that of the record before.
+  /// - Returns: what was taken. None when it is full; at least one when it is empty.
+  public func append(
+    _ items: UnsafeRawBufferPointer, count: Int, time: Int64
+  ) -> (bytes: Int, records: Int) {
+    let mark = header.records == 0 || time != header.lastTime ? RecordLayout.timeMarkSize : 0
+    let room = Self.fullBytes - used - mark
+    let part = items.count <= room ? (items.count, count) : prefix(of: items, within: room)
+    guard part.0 > 0, let source = items.baseAddress else { return (0, 0) }
+    reserve(used + mark + part.0)
+    if mark > 0 { RecordLayout.writeTimeMark(time, at: memory + used) }
+    (memory + used + mark).copyMemory(from: source, byteCount: part.0)
+    used += mark + part.0
+    if header.records == 0 { header.firstTime = time }
+    header.lastTime = time
+    header.records += UInt32(part.1)
+    header.recordBytes += UInt32(part.0)
+    return part
+  }
+
+  private func prefix(of items: UnsafeRawBufferPointer, within room: Int) -> (Int, Int) {
+    guard let base = items.baseAddress else { return (0, 0) }
+    var taken = (bytes: 0, records: 0)
+    while taken.bytes < items.count {
+      let next = taken.bytes + RecordLayout.itemSize(RecordLayout.word(at: base + taken.bytes))
+      // A record that fits no block has one of its own.
+      guard next <= room || (header.records == 0 && taken.records == 0) else { break }
+      taken = (next, taken.records + 1)
+    }
+    return taken
+  }
+
+  private func reserve(_ needed: Int) {
+    guard needed > capacity else { return }
+    let grown = max(needed, min(capacity * 4, Self.fullBytes))
+    let larger = UnsafeMutableRawPointer.allocate(byteCount: grown, alignment: 16)
+    larger.copyMemory(from: memory, byteCount: used)
+    memory.deallocate()
+    memory = larger
+    capacity = grown
+  }
+
+  /// Writes the header and the checksum. Nothing may be appended afterwards.
+  public func seal(for topic: TopicID) {
+    header.write(at: memory)
+    let checksum = BatchView.checksum(of: value, topic)
+    memory.storeBytes(of: checksum.littleEndian, as: UInt64.self)
+  }
+}

@@ -1,0 +1,57 @@
+/// What stands before the items of a stored batch, little-endian:
+///
+/// ```
+/// 0 u64 checksum · 8 u64 first offset · 16 u64 bytes before · 24 i64 first time · 32 i64 last time
+/// 40 u32 records · 44 u32 bytes of records · 48 items
+/// ```
+///
+/// The checksum is XXH3 with 64 bits of all that follows it, seeded with the topic's number: so a batch is not taken for another topic's.
+public struct BatchHeader: Hashable, Sendable {
+  public static let size = 48
+
+  public var firstOffset: UInt64
+  /// Bytes of the topic's records before this batch, since it began; time marks aren't counted.
+  public var bytesBefore: UInt64
+  /// The times of the first and of the last record, in milliseconds since 1970.
+  public var firstTime: Int64
+  public var lastTime: Int64
+  /// At least 1.
+  public var records: UInt32
+  /// Bytes of the records, each with its length word; time marks aren't counted.
+  public var recordBytes: UInt32
+
+  public init(
+    firstOffset: UInt64, bytesBefore: UInt64, firstTime: Int64, lastTime: Int64, records: UInt32,
+    recordBytes: UInt32
+  ) {
+    self.firstOffset = firstOffset
+    self.bytesBefore = bytesBefore
+    self.firstTime = firstTime
+    self.lastTime = lastTime
+    self.records = records
+    self.recordBytes = recordBytes
+  }
+
+  /// The offset behind the last record.
+  public var endOffset: UInt64 { firstOffset &+ UInt64(records) }
+
+  func write(at base: UnsafeMutableRawPointer) {
+    base.storeBytes(of: firstOffset.littleEndian, toByteOffset: 8, as: UInt64.self)
+    base.storeBytes(of: bytesBefore.littleEndian, toByteOffset: 16, as: UInt64.self)
+    base.storeBytes(of: firstTime.littleEndian, toByteOffset: 24, as: Int64.self)
+    base.storeBytes(of: lastTime.littleEndian, toByteOffset: 32, as: Int64.self)
+    base.storeBytes(of: records.littleEndian, toByteOffset: 40, as: UInt32.self)
+    base.storeBytes(of: recordBytes.littleEndian, toByteOffset: 44, as: UInt32.self)
+  }
+
+  /// - Parameter base: of at least ``size`` bytes.
+  init(at base: UnsafeRawPointer) {
+    func load<Number: FixedWidthInteger & BitwiseCopyable>(_ offset: Int, as: Number.Type) -> Number {
+      Number(littleEndian: base.loadUnaligned(fromByteOffset: offset, as: Number.self))
+    }
+    self.init(
+      firstOffset: load(8, as: UInt64.self), bytesBefore: load(16, as: UInt64.self),
+      firstTime: load(24, as: Int64.self), lastTime: load(32, as: Int64.self),
+      records: load(40, as: UInt32.self), recordBytes: load(44, as: UInt32.self))
+  }
+}

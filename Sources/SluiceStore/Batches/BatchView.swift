@@ -1,0 +1,41 @@
+import CXXHash
+import SluiceWire
+
+/// A stored batch whose checksum is right, in place. Valid as long as its bytes are.
+public struct BatchView {
+  public let header: BatchHeader
+  public let items: UnsafeRawBufferPointer
+
+  /// Nil when the bytes aren't what was stored there.
+  public init?(_ bytes: UnsafeRawBufferPointer, of topic: TopicID, at offset: UInt64) {
+    guard bytes.count > BatchHeader.size, let base = bytes.baseAddress else { return nil }
+    let checksum = UInt64(littleEndian: base.loadUnaligned(as: UInt64.self))
+    guard checksum == Self.checksum(of: bytes, topic) else { return nil }
+    header = BatchHeader(at: base)
+    guard header.firstOffset == offset, header.records > 0 else { return nil }
+    items = UnsafeRawBufferPointer(rebasing: bytes[BatchHeader.size...])
+  }
+
+  static func checksum(of value: UnsafeRawBufferPointer, _ topic: TopicID) -> UInt64 {
+    xxh3_64bits(value.baseAddress! + 8, value.count - 8, topic.rawValue)
+  }
+
+  /// The first record with this time or a later one; nil when there is none.
+  public func firstOffset(atOrAfter time: Int64) -> UInt64? {
+    guard header.lastTime >= time else { return nil }
+    var offset = header.firstOffset
+    var isReached = false
+    var position = 0
+    while position < items.count, let base = items.baseAddress {
+      let word = RecordLayout.word(at: base + position)
+      if RecordLayout.isRecord(word) {
+        if isReached { return offset }
+        offset += 1
+      } else {
+        isReached = RecordLayout.time(ofMarkAt: base + position) >= time
+      }
+      position += RecordLayout.itemSize(word)
+    }
+    return nil
+  }
+}

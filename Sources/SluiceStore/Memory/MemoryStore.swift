@@ -1,0 +1,140 @@
+import Synchronization
+
+/// A store in memory: for tests and simulations, where it outlives the broker that uses it, and as the plainest of all engines.
+public final class MemoryStore: TopicStore {
+  private struct Topic {
+    var row: StoredTopic
+    var extent = StoredExtent()
+    /// In the order of their offsets.
+    var batches: [(offset: UInt64, value: [UInt8])] = []
+    var states: [StoredState.Kind: [[UInt8]: [UInt8]]] = [:]
+
+    /// The index of the batch that holds the record, or of the first one behind it.
+    func index(holding offset: UInt64) -> Int {
+      var low = 0
+      var high = batches.count
+      while low < high {
+        let middle = (low + high) / 2
+        if batches[middle].offset <= offset { low = middle + 1 } else { high = middle }
+      }
+      return max(low - 1, 0)
+    }
+  }
+
+  private struct State {
+    var topics: [TopicID: Topic] = [:]
+    var nextTopic = TopicID(rawValue: 1)
+    var wasClosed = true
+  }
+
+  private let state = Mutex(State())
+
+  public init() {}
+
+  public func contents() throws(StoreError) -> StoreContents {
+    state.withLock { state in
+      StoreContents(
+        topics: state.topics.map { .init(id: $0, row: $1.row, extent: $1.extent) }.sorted { $0.id < $1.id },
+        nextTopic: state.nextTopic, wasClosed: state.wasClosed)
+    }
+  }
+
+  public func states(of topic: TopicID, _ kind: StoredState.Kind) throws(StoreError) -> [StoredState] {
+    state.withLock { state in
+      (state.topics[topic]?.states[kind] ?? [:])
+        .map { StoredState(kind, key: $0, value: $1) }
+        .sorted { $0.key.lexicographicallyPrecedes($1.key) }
+    }
+  }
+
+  public func extent(of topic: TopicID) throws(StoreError) -> StoredExtent? {
+    state.withLock { $0.topics[topic]?.extent }
+  }
+
+  public func commit(_ changes: [TopicChange]) throws(StoreError) {
+    let fault: StoreError? = state.withLock { state in
+      var next = state
+      for change in changes {
+        if let fault = Self.apply(change, to: &next) { return fault }
+      }
+      next.wasClosed = false
+      state = next
+      return nil
+    }
+    if let fault { throw fault }
+  }
+
+  private static func apply(_ change: TopicChange, to state: inout State) -> StoreError? {
+    state.nextTopic = max(state.nextTopic, TopicID(rawValue: change.topic.rawValue + 1))
+    if change.isDeletion {
+      state.topics[change.topic] = nil
+      return nil
+    }
+    guard var topic = state.topics[change.topic] ?? change.row.map({ Topic(row: $0) }) else {
+      return StoreError(
+        .damaged, "topic \(change.topic.rawValue) isn't there, and the change has no row for it")
+    }
+    if let row = change.row { topic.row = row }
+    for batch in change.batches {
+      if topic.extent.head == 0, topic.batches.isEmpty {
+        topic.extent.firstOffset = batch.firstOffset
+        topic.extent.head = batch.firstOffset
+      }
+      guard batch.firstOffset == topic.extent.head else {
+        return StoreError(
+          .damaged, "a batch at offset \(batch.firstOffset) doesn't follow on \(topic.extent.head)")
+      }
+      topic.batches.append((batch.firstOffset, Array(batch.value)))
+      topic.extent.head = batch.endOffset
+      topic.extent.bytesThrough = batch.bytesThrough
+      topic.extent.lastTime = batch.lastTime
+    }
+    for state in change.states { topic.states[state.kind, default: [:]][state.key] = state.value }
+    if let offset = change.truncateBefore { truncate(&topic, before: offset) }
+    state.topics[change.topic] = topic
+    return nil
+  }
+
+  private static func truncate(_ topic: inout Topic, before offset: UInt64) {
+    var dropped = 0
+    while dropped < topic.batches.count {
+      let end = dropped + 1 < topic.batches.count ? topic.batches[dropped + 1].offset : topic.extent.head
+      guard end <= offset else { break }
+      dropped += 1
+    }
+    guard dropped > 0 else { return }
+    topic.batches.removeFirst(dropped)
+    topic.extent.firstOffset = topic.batches.first?.offset ?? topic.extent.head
+    topic.extent.bytesBefore =
+      topic.batches.first.map { first in first.value.withUnsafeBytes { BatchHeader(at: $0.baseAddress!) } }?
+      .bytesBefore ?? topic.extent.bytesThrough
+  }
+
+  public func batches(
+    of topic: TopicID, from offset: UInt64, _ body: (UInt64, UnsafeRawBufferPointer) -> Bool
+  ) throws(StoreError) {
+    let found = state.withLock { state -> ArraySlice<(offset: UInt64, value: [UInt8])> in
+      guard let topic = state.topics[topic], offset < topic.extent.head else { return [] }
+      return topic.batches[topic.index(holding: offset)...]
+    }
+    for batch in found {
+      guard batch.value.withUnsafeBytes({ body(batch.offset, $0) }) else { return }
+    }
+  }
+
+  public func reclaim() throws(StoreError) -> Bool { false }
+
+  public func close() throws(StoreError) {
+    state.withLock { $0.wasClosed = true }
+  }
+
+  /// Puts other bytes in the place of a stored batch, as a faulty disk does.
+  package func damage(_ topic: TopicID, batchAt offset: UInt64, _ change: (inout [UInt8]) -> Void) {
+    state.withLock { state in
+      guard let index = state.topics[topic]?.batches.firstIndex(where: { $0.offset == offset }) else {
+        return
+      }
+      change(&state.topics[topic]!.batches[index].value)
+    }
+  }
+}
