@@ -1,0 +1,116 @@
+import CLMDB
+
+extension LMDBStore {
+  /// Has something read from what was committed last, which takes a short time.
+  func read<Result>(_ body: (LMDBReader) throws(StoreError) -> Result) throws(StoreError) -> Result {
+    try use { environment throws(StoreError) in
+      guard let reader = try environment.reader() else { return nil }
+      defer { environment.giveBack(reader) }
+      return try body(reader)
+    }
+  }
+
+  public func contents() throws(StoreError) -> StoreContents {
+    try read { reader throws(StoreError) in
+      var contents = StoreContents(wasClosed: wasClosed)
+      let next: UInt64? = try reader.transaction.number(reader.tables.meta, .nextTopic)
+      contents.nextTopic = TopicID(rawValue: next ?? 1)
+      let cursor = try LMDBCursor(reader.tables.topics, in: reader.transaction)
+      defer { cursor.close() }
+      var key = try cursor.seek(TopicKey(TopicID(rawValue: 0)))
+      while let found = key {
+        contents.topics.append(try topic(found, cursor.value()))
+        key = try cursor.next()
+      }
+      return contents
+    }
+  }
+
+  private func topic(
+    _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer
+  ) throws(StoreError) -> StoreContents.Topic {
+    guard let id = TopicKey.topic(key), let extent = TopicEntry.extent(value) else {
+      throw StoreError(
+        .damaged, "\(directory.data) is damaged: a topic can't be read; put a backup in its place")
+    }
+    let row = UnsafeRawBufferPointer(rebasing: value[TopicEntry.extentSize...])
+    do throws(StoreError) {
+      return StoreContents.Topic(id: id, row: try StoredTopic(decoding: row), extent: extent)
+    } catch {
+      throw StoreError(error.kind, "topic \(id.rawValue) in \(directory.data): \(error.message)")
+    }
+  }
+
+  public func states(of topic: TopicID, _ kind: StoredState.Kind) throws(StoreError) -> [StoredState] {
+    try read { reader throws(StoreError) in
+      // What a deleted topic has left isn't there any longer.
+      guard try extent(of: topic, reader) != nil else { return [] }
+      var states: [StoredState] = []
+      let cursor = try LMDBCursor(reader.tables.states, in: reader.transaction)
+      defer { cursor.close() }
+      var found = try cursor.seek(StateKey(topic, kind))
+      while let key = found.flatMap({ StateKey.key($0, of: topic, kind) }) {
+        states.append(StoredState(kind, key: key, value: Array(try cursor.value())))
+        found = try cursor.next()
+      }
+      return states
+    }
+  }
+
+  public func extent(of topic: TopicID) throws(StoreError) -> StoredExtent? {
+    try read { reader throws(StoreError) in try extent(of: topic, reader) }
+  }
+
+  private func extent(of topic: TopicID, _ reader: LMDBReader) throws(StoreError) -> StoredExtent? {
+    guard let bytes = try reader.transaction.get(reader.tables.topics, TopicKey(topic)) else { return nil }
+    if let extent = TopicEntry.extent(bytes) { return extent }
+    throw StoreError(
+      .damaged,
+      "\(directory.data) is damaged: topic \(topic.rawValue) can't be read; put a backup in its place")
+  }
+
+  /// As ``TopicStore`` says. What it sees is brought up to date every ``bytesInView`` bytes.
+  public func batches(
+    of topic: TopicID, from offset: UInt64, _ body: (UInt64, UnsafeRawBufferPointer) -> Bool
+  ) throws(StoreError) {
+    var next: UInt64? = offset
+    while let offset = next {
+      next = try read { reader throws(StoreError) in
+        try Self.batches(reader, topic, extent(of: topic, reader), from: offset, body)
+      }
+    }
+  }
+
+  private static let bytesInView = 4 << 20
+
+  /// Returns where to go on.
+  private static func batches(
+    _ reader: LMDBReader, _ topic: TopicID, _ extent: StoredExtent?, from offset: UInt64,
+    _ body: (UInt64, UnsafeRawBufferPointer) -> Bool
+  ) throws(StoreError) -> UInt64? {
+    guard let extent, offset < extent.head else { return nil }
+    let cursor = reader.batches
+    var position = try position(cursor, topic, offset)
+    var bytes = 0
+    while let first = position {
+      guard bytes < bytesInView else { return first }
+      let value = try cursor.value()
+      guard body(first, value) else { return nil }
+      bytes += value.count
+      position = try cursor.next().flatMap { BatchKey.offset($0, of: topic) }
+    }
+    return nil
+  }
+
+  /// Goes to the batch that holds the record, or else to the first one behind it.
+  private static func position(
+    _ cursor: LMDBCursor, _ topic: TopicID, _ offset: UInt64
+  ) throws(StoreError) -> UInt64? {
+    let found = try cursor.seek(BatchKey(topic, offset))
+    let following = found.flatMap { BatchKey.offset($0, of: topic) }
+    if following == offset { return following }
+    let before = found == nil ? try cursor.last() : try cursor.previous()
+    if let offset = before.flatMap({ BatchKey.offset($0, of: topic) }) { return offset }
+    return try cursor.seek(BatchKey(topic, offset)).flatMap { BatchKey.offset($0, of: topic) }
+  }
+}

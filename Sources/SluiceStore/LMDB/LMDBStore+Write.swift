@@ -1,0 +1,107 @@
+import CLMDB
+import Glibc
+import Synchronization
+
+extension LMDBStore {
+  /// Bytes beyond the limit in which only what gives back space may be written: to a copy-on-write tree that takes space first.
+  static let reserve = 4 << 20
+
+  /// What became of one attempt.
+  private enum Outcome<Result> {
+    case done(Result)
+    /// LMDB's or the system's error. The file is as before.
+    case failed(Int32)
+  }
+
+  /// What a commit does to the space that is left.
+  enum Effect {
+    case takes
+    case takesAndFrees
+    case frees
+  }
+
+  /// Makes the changes of `body` in one transaction, and has them on disk.
+  func write<Result>(
+    _ effect: Effect, _ body: (LMDBTransaction, LMDBTables) throws(StoreError) -> Result
+  ) throws(StoreError) -> Result {
+    let result = try writeOrMakeRoom(effect, body)
+    if effect != .takes { lastFreeingCommit = lastCommit }
+    return result
+  }
+
+  private func writeOrMakeRoom<Result>(
+    _ effect: Effect, _ body: (LMDBTransaction, LMDBTables) throws(StoreError) -> Result
+  ) throws(StoreError) -> Result {
+    do throws(StoreError) {
+      return try writeTwice(body)
+    } catch {
+      guard error.kind == .full, effect == .frees || lastFreeingCommit == lastCommit else { throw error }
+    }
+    if effect != .frees {
+      // What the last commit gave back is still in use by the one before it: it takes another one.
+      try writeOrMakeRoom(.frees) { transaction, tables throws(StoreError) in
+        try transaction.put(number: UInt8(0), tables.meta, .closed)
+      }
+      isMarkedOpen = true
+      return try writeTwice(body)
+    }
+    try exceedLimit(by: Self.reserve)
+    defer { try? exceedLimit(by: 0) }
+    return try writeTwice(body)
+  }
+
+  /// A write that the disk has taken only a part of is EIO for LMDB: only the second attempt tells whether there is no more room. It writes all
+  /// of it again, so a failed sync has left nothing behind that is relied on.
+  private func writeTwice<Result>(
+    _ body: (LMDBTransaction, LMDBTables) throws(StoreError) -> Result
+  ) throws(StoreError) -> Result {
+    var outcome = try attempt(body)
+    if case .failed(EIO) = outcome { outcome = try attempt(body) }
+    switch outcome {
+    case .done(let result): return result
+    case .failed(let code): throw StoreError(lmdb: code, "write to", directory.data)
+    }
+  }
+
+  private func attempt<Result>(
+    _ body: (LMDBTransaction, LMDBTables) throws(StoreError) -> Result
+  ) throws(StoreError) -> Outcome<Result> {
+    let outcome = try use { environment throws(StoreError) -> Outcome<Result>? in
+      if needsSync {
+        let code = mdb_env_sync(environment.pointer, 1)
+        guard code == 0 else { throw StoreError(lmdb: code, "sync", directory.data) }
+        needsSync = false
+      }
+      var pointer: OpaquePointer?
+      let code = mdb_txn_begin(environment.pointer, nil, 0, &pointer)
+      if code == MDB_PANIC {
+        environment.isBroken.store(true, ordering: .releasing)
+        return nil
+      }
+      guard code == 0, let pointer else { throw StoreError(lmdb: code, "write to", directory.data) }
+      let result: Result
+      do throws(StoreError) {
+        result = try body(LMDBTransaction(pointer: pointer, path: directory.data), environment.tables)
+      } catch {
+        mdb_txn_abort(pointer)
+        throw error
+      }
+      return commit(pointer, environment).map(Outcome.failed) ?? .done(result)
+    }
+    // Readers shall not have to wait for the next commit.
+    if case .failed = outcome { try? replaceBroken() }
+    return outcome
+  }
+
+  /// Returns LMDB's code when it fails.
+  private func commit(_ transaction: OpaquePointer, _ environment: LMDBEnvironment) -> Int32? {
+    let number = mdb_txn_id(transaction)
+    let code = mdb_txn_commit(transaction)
+    guard code != 0 else {
+      lastCommit = Int(number)
+      return nil
+    }
+    environment.checkIfBroken()
+    return code
+  }
+}

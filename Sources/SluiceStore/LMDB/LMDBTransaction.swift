@@ -1,0 +1,91 @@
+import CLMDB
+
+/// A transaction of LMDB's, and what can be done in it. It is ended by who began it; what it hands out is valid until then, or until the next change.
+struct LMDBTransaction {
+  /// A named table of the file.
+  typealias Table = MDB_dbi
+
+  let pointer: OpaquePointer
+  /// For messages.
+  let path: String
+
+  func get(_ table: Table, _ key: some LMDBKey) throws(StoreError) -> UnsafeRawBufferPointer? {
+    var value = MDB_val()
+    let code = key.withBytes { bytes in
+      var key = MDB_val(bytes)
+      return mdb_get(pointer, table, &key, &value)
+    }
+    if code == MDB_NOTFOUND { return nil }
+    guard code == 0 else { throw StoreError(lmdb: code, "read from", path) }
+    return UnsafeRawBufferPointer(value)
+  }
+
+  /// Which keys a new value may have, so that LMDB can make use of it, or say that it isn't so.
+  enum Place {
+    case anywhere
+    /// There is no value with this key.
+    case new
+    /// There is no value with this key or a larger one.
+    case last
+
+    fileprivate var flags: Int32 {
+      switch self {
+      case .anywhere: 0
+      case .new: MDB_NOOVERWRITE
+      case .last: MDB_APPEND
+      }
+    }
+  }
+
+  /// Makes room for a value of `count` bytes, which the caller fills before it does anything else.
+  func reserve(
+    _ table: Table, _ key: some LMDBKey, count: Int, _ place: Place = .anywhere
+  ) throws(StoreError) -> UnsafeMutableRawBufferPointer {
+    var value = MDB_val(mv_size: count, mv_data: nil)
+    let code = key.withBytes { bytes in
+      var key = MDB_val(bytes)
+      return mdb_put(pointer, table, &key, &value, UInt32(MDB_RESERVE | place.flags))
+    }
+    if code == MDB_KEYEXIST {
+      throw StoreError(.damaged, "couldn't write to \(path): something is where a new entry belongs")
+    }
+    guard code == 0 else { throw StoreError(lmdb: code, "write to", path) }
+    return UnsafeMutableRawBufferPointer(start: value.mv_data, count: count)
+  }
+
+  func put(
+    _ table: Table, _ key: some LMDBKey, _ bytes: UnsafeRawBufferPointer, _ place: Place = .anywhere
+  ) throws(StoreError) {
+    try reserve(table, key, count: bytes.count, place).copyMemory(from: bytes)
+  }
+
+  /// Does nothing when there is none.
+  func delete(_ table: Table, _ key: some LMDBKey) throws(StoreError) {
+    let code = key.withBytes { bytes in
+      var key = MDB_val(bytes)
+      return mdb_del(pointer, table, &key, nil)
+    }
+    guard code == 0 || code == MDB_NOTFOUND else { throw StoreError(lmdb: code, "write to", path) }
+  }
+
+  /// Nil when there is no such table.
+  func table(named name: String, isCreated: Bool = false) throws(StoreError) -> Table? {
+    var table: Table = 0
+    let code = mdb_dbi_open(pointer, name, isCreated ? UInt32(MDB_CREATE) : 0, &table)
+    if code == MDB_NOTFOUND { return nil }
+    guard code == 0 else { throw StoreError(lmdb: code, "open the table \(name) in", path) }
+    return table
+  }
+}
+
+extension MDB_val {
+  init(_ bytes: UnsafeRawBufferPointer) {
+    self.init(mv_size: bytes.count, mv_data: UnsafeMutableRawPointer(mutating: bytes.baseAddress))
+  }
+}
+
+extension UnsafeRawBufferPointer {
+  init(_ value: MDB_val) {
+    self.init(start: value.mv_data, count: value.mv_size)
+  }
+}

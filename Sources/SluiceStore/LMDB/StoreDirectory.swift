@@ -1,0 +1,106 @@
+import Glibc
+
+/// The directory that a store has for itself, and the lock that keeps others out of it.
+///
+/// ```
+/// lock           held as long as the store is open; the holder's process id is in it
+/// data.mdb       all there is
+/// data.mdb-lock  LMDB's account of readers; means nothing when nobody has the store open
+/// new.mdb        a store that is being made
+/// ```
+struct StoreDirectory {
+  static let lockName = "lock"
+  static let dataName = "data.mdb"
+  static let newName = "new.mdb"
+
+  let path: String
+
+  var data: String { "\(path)/\(Self.dataName)" }
+  var new: String { "\(path)/\(Self.newName)" }
+
+  /// - Throws: ``StoreError/Kind/notAStore`` when there is no directory, or one that isn't a store's.
+  init(_ path: String, _ access: LMDBStore.Access) throws(StoreError) {
+    self.path = path
+    var isMade = false
+    if access == .create {
+      isMade = mkdir(path, 0o700) == 0
+      guard isMade || errno == EEXIST else { throw StoreError(errno: errno, "make the directory", path) }
+    }
+    var status = stat()
+    guard stat(path, &status) == 0 else {
+      guard errno == ENOENT else { throw StoreError(errno: errno, "open", path) }
+      throw StoreError(.notAStore, "there is no store at \(path): no such directory")
+    }
+    guard status.st_mode & S_IFMT == S_IFDIR else {
+      throw StoreError(.notAStore, "there is no store at \(path): it isn't a directory")
+    }
+    if isMade { try sync(parent(of: path)) }
+    try checkNames(access)
+    if access == .create { try tighten(status) }
+  }
+
+  private func checkNames(_ access: LMDBStore.Access) throws(StoreError) {
+    guard let directory = opendir(path) else { throw StoreError(errno: errno, "open", path) }
+    defer { closedir(directory) }
+    var stranger: String?
+    var hasData = false
+    while let entry = readdir(directory) {
+      let name = withUnsafeBytes(of: entry.pointee.d_name) { bytes in
+        String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+      }
+      switch name {
+      case Self.dataName: hasData = true
+      // A file system of its own has a `lost+found`.
+      case ".", "..", "lost+found", Self.lockName, Self.newName: break
+      case LMDBLockFile.path(beside: Self.dataName), LMDBLockFile.path(beside: Self.newName): break
+      default: stranger = name
+      }
+    }
+    guard !hasData else { return }
+    guard access == .create else {
+      throw StoreError(.notAStore, "there is no store at \(path): it has no \(Self.dataName)")
+    }
+    if let stranger {
+      throw StoreError(
+        .notAStore,
+        "won't make a store at \(path): something else is there (\(stranger)); name an empty directory")
+    }
+  }
+
+  /// Keeps other users out. A directory that was made for the store by an installer, or as a mount point, often lets them in; one that is for
+  /// all to write to was not meant for it.
+  private func tighten(_ status: stat) throws(StoreError) {
+    guard status.st_mode & 0o077 != 0 else { return }
+    guard status.st_mode & S_ISVTX == 0 else {
+      throw StoreError(
+        .notAStore, "won't have a store at \(path): all users share that directory; name one of your own")
+    }
+    guard chmod(path, 0o700) == 0 else {
+      throw StoreError(errno: errno, "keep other users out of", path)
+    }
+  }
+
+  private func parent(of path: String) -> String { "\(path)/.." }
+
+  private func sync(_ directory: String) throws(StoreError) {
+    let descriptor = Glibc.open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+    guard descriptor >= 0 else { throw StoreError(errno: errno, "open", directory) }
+    defer { Glibc.close(descriptor) }
+    guard fsync(descriptor) == 0 else { throw StoreError(errno: errno, "sync", directory) }
+  }
+
+  var hasData: Bool { access(data, F_OK) == 0 }
+
+  /// Removes what is left of a store that wasn't finished.
+  func removeNew() {
+    unlink(new)
+    unlink(LMDBLockFile.path(beside: new))
+  }
+
+  /// Makes the new store the one that is there, for good.
+  func adoptNew() throws(StoreError) {
+    unlink(LMDBLockFile.path(beside: new))
+    guard rename(new, data) == 0 else { throw StoreError(errno: errno, "rename", new) }
+    try sync(path)
+  }
+}

@@ -1,0 +1,215 @@
+import Glibc
+import SluiceWire
+import Testing
+
+@testable import SluiceStore
+
+@Suite struct LMDBStoreTests {
+  private static let topic = TopicID(rawValue: 1)
+
+  private static func options(_ access: LMDBStore.Access = .create, limit: Int = 64 << 20)
+    -> LMDBStore.Options
+  {
+    var options = LMDBStore.Options()
+    options.access = access
+    options.limit = limit
+    return options
+  }
+
+  private static func mode(_ path: String) -> UInt32 {
+    var status = stat()
+    return stat(path, &status) == 0 ? status.st_mode & 0o777 : 0
+  }
+
+  @Test func aNewStoreIsEmptyAndItsOwnersAlone() throws {
+    let scratch = try ScratchDirectory()
+    let path = "\(scratch.path)/store"
+    let store = try LMDBStore.open(at: path)
+    let contents = try store.contents()
+    #expect(contents.topics.isEmpty)
+    #expect(contents.nextTopic == TopicID(rawValue: 1))
+    #expect(contents.wasClosed)
+    #expect(Self.mode(path) == 0o700)
+    for name in ["lock", "data.mdb", "data.mdb-lock"] { #expect(Self.mode("\(path)/\(name)") == 0o600) }
+    try store.close()
+  }
+
+  @Test func whatWasCommittedIsThereAgain() throws {
+    let scratch = try ScratchDirectory()
+    var store = try LMDBStore.open(at: scratch.path, Self.options())
+    try store.add(Self.topic, row: .named("a"), payloads: [[1, 2, 3], Array(repeating: 7, count: 70_000)])
+    let batches = try store.stored(Self.topic)
+    let contents = try store.contents()
+    #expect(batches.map(\.offset) == [0, 1])
+    try store.close()
+
+    store = try LMDBStore.open(at: scratch.path, Self.options(.existing))
+    #expect(try store.contents().topics == contents.topics)
+    #expect(try store.contents().nextTopic == TopicID(rawValue: 2))
+    #expect(try store.contents().wasClosed)
+    #expect(try store.stored(Self.topic) == batches)
+  }
+
+  @Test func onlyAnOrderlyEndCountsAsOne() throws {
+    let scratch = try ScratchDirectory()
+    func open() throws -> LMDBStore { try LMDBStore.open(at: scratch.path, Self.options()) }
+    var store: LMDBStore? = try open()
+    try store?.add(Self.topic, row: .named("a"))
+    store = nil
+    store = try open()
+    #expect(try store?.contents().wasClosed == false)
+    try store?.close()
+    store = nil
+    store = try open()
+    #expect(try store?.contents().wasClosed == true)
+    store = nil
+    // Nothing was committed in between.
+    #expect(try open().contents().wasClosed)
+  }
+
+  @Test func anotherUserIsToldWhoHasIt() throws {
+    let scratch = try ScratchDirectory()
+    var store: LMDBStore? = try LMDBStore.open(at: scratch.path, Self.options())
+    for access in [LMDBStore.Access.create, .existing, .readOnly] {
+      let error = #expect(throws: StoreError.self) {
+        _ = try LMDBStore.open(at: scratch.path, Self.options(access))
+      }
+      #expect(error?.kind == .inUse)
+      #expect(error?.message.contains("process \(getpid())") == true)
+      #expect(error?.message.contains(scratch.path) == true)
+    }
+    #expect(try store?.contents().topics.isEmpty == true)
+    store = nil
+    _ = try LMDBStore.open(at: scratch.path, Self.options())
+  }
+
+  @Test func severalMayReadTogether() throws {
+    let scratch = try ScratchDirectory()
+    let store = try LMDBStore.open(at: scratch.path, Self.options())
+    try store.add(Self.topic, row: .named("a"), payloads: [[1]])
+    try store.close()
+    let readers = try (0..<3).map { _ in try LMDBStore.open(at: scratch.path, Self.options(.readOnly)) }
+    for reader in readers {
+      #expect(try reader.stored(Self.topic).count == 1)
+      #expect(throws: StoreError.self) { try reader.add(Self.topic, payloads: [[2]]) }
+    }
+    #expect(throws: StoreError.self) { _ = try LMDBStore.open(at: scratch.path, Self.options()) }
+  }
+
+  @Test func aDirectoryOfSomethingElseIsLeftAlone() throws {
+    let scratch = try ScratchDirectory()
+    func kind(_ path: String, _ access: LMDBStore.Access) -> StoreError.Kind? {
+      #expect(throws: StoreError.self) { _ = try LMDBStore.open(at: path, Self.options(access)) }?.kind
+    }
+    #expect(kind("\(scratch.path)/none", .existing) == .notAStore)
+    #expect(kind("\(scratch.path)/none", .readOnly) == .notAStore)
+    #expect(kind("\(scratch.path)/none/store", .create) == .failed)
+    #expect(kind(scratch.path, .existing) == .notAStore)
+    #expect(scratch.names == [])
+    close(open("\(scratch.path)/letter.txt", O_CREAT | O_WRONLY, 0o600))
+    #expect(kind(scratch.path, .create) == .notAStore)
+    #expect(kind("\(scratch.path)/letter.txt", .create) == .notAStore)
+    #expect(scratch.names == ["letter.txt"])
+  }
+
+  @Test func othersAreKeptOutOfADirectoryThatWasThere() throws {
+    let scratch = try ScratchDirectory()
+    chmod(scratch.path, 0o755)
+    var store: LMDBStore? = try LMDBStore.open(at: scratch.path, Self.options())
+    #expect(Self.mode(scratch.path) == 0o700)
+    try store?.close()
+    store = nil
+    chmod(scratch.path, 0o1777)
+    #expect(throws: StoreError.self) { _ = try LMDBStore.open(at: scratch.path, Self.options()) }
+    #expect(Self.mode(scratch.path) == 0o777)
+  }
+
+  @Test func aStoreThatWasNeverFinishedIsMadeAnew() throws {
+    let scratch = try ScratchDirectory()
+    for name in ["new.mdb", "new.mdb-lock"] {
+      let file = open("\(scratch.path)/\(name)", O_CREAT | O_WRONLY, 0o600)
+      _ = write(file, "half", 4)
+      close(file)
+    }
+    let store = try LMDBStore.open(at: scratch.path, Self.options())
+    try store.add(Self.topic, row: .named("a"))
+    #expect(scratch.names == ["data.mdb", "data.mdb-lock", "lock"])
+  }
+
+  @Test func anOlderStoreIsBroughtUpToDateAndANewerOneRefused() throws {
+    let scratch = try ScratchDirectory()
+    let old = LMDBSchema(version: 0, migrations: [:])
+    let first = try LMDBStore(scratch.path, Self.options(), old)
+    try first.add(Self.topic, row: .named("a"))
+    try first.close()
+
+    let failing = LMDBSchema(
+      version: 1, migrations: [0: { _ throws(StoreError) in throw StoreError(.failed, "no") }])
+    #expect(throws: StoreError(.failed, "no")) { _ = try LMDBStore(scratch.path, Self.options(), failing) }
+    let renaming = LMDBSchema(
+      version: 1,
+      migrations: [
+        0: { transaction throws(StoreError) in
+          guard let topics = try transaction.table(named: "topics") else { return }
+          let entry = TopicEntry(.named("b"))
+          entry.write(to: try transaction.reserve(topics, TopicKey(TopicID(rawValue: 1)), count: entry.count))
+        }
+      ])
+    #expect(throws: StoreError.self) { _ = try LMDBStore(scratch.path, Self.options(.readOnly), renaming) }
+    for _ in 0..<2 {
+      let store = try LMDBStore(scratch.path, Self.options(), renaming)
+      #expect(try store.contents().topics.map(\.row.name) == ["b"])
+      try store.close()
+    }
+    let error = #expect(throws: StoreError.self) { _ = try LMDBStore(scratch.path, Self.options(), old) }
+    #expect(error?.kind == .newer)
+    #expect(error?.message.contains("version 1") == true)
+    #expect(error?.message.contains(scratch.path) == true)
+  }
+
+  @Test func aFullBatchTakesSixteenPages() throws {
+    let scratch = try ScratchDirectory()
+    let store = try LMDBStore.open(at: scratch.path, Self.options())
+    try store.add(Self.topic, row: .named("a"))
+    func pages() -> Int {
+      var status = stat()
+      stat("\(scratch.path)/data.mdb", &status)
+      return Int(status.st_size) / 4096
+    }
+    let payload = [UInt8](repeating: 1, count: BatchBlock.fullBytes - BatchHeader.size - 12 - 4)
+    let before = pages()
+    try store.add(Self.topic, payloads: Array(repeating: payload, count: 100))
+    #expect(try store.stored(Self.topic).allSatisfy { $0.bytes.count == BatchBlock.fullBytes })
+    #expect(1600..<1620 ~= pages() - before)
+  }
+
+  @Test func aFullStoreCanBeEmptied() throws {
+    let scratch = try ScratchDirectory()
+    let store = try LMDBStore.open(at: scratch.path, Self.options(limit: 1 << 20))
+    try store.add(Self.topic, row: .named("a"))
+    let other = TopicID(rawValue: 2)
+    try store.add(other, row: .named("b"))
+    for size in [100_000, 10_000, 500] {
+      var error: StoreError?
+      while error == nil {
+        do {
+          try store.add(Self.topic, payloads: [Array(repeating: 1, count: size)])
+        } catch let thrown as StoreError {
+          error = thrown
+        }
+      }
+      #expect(error?.kind == .full)
+    }
+    let extent = try #require(try store.extent(of: Self.topic))
+    #expect(UInt64(try store.stored(Self.topic).count) == extent.head)
+    var change = TopicChange(Self.topic)
+    change.states = [.init(.cursor, key: [1], value: [2])]
+    change.truncateBefore = extent.head
+    try store.commit([change])
+    #expect(try store.stored(Self.topic).isEmpty)
+    for _ in 0..<5 { try store.add(other, payloads: [Array(repeating: 1, count: 50_000)]) }
+    var status = stat()
+    stat("\(scratch.path)/data.mdb", &status)
+    #expect(Int(status.st_size) <= 1 << 20 + LMDBStore.reserve)
+  }
+}
