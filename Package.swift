@@ -44,7 +44,8 @@ let package = Package(
 
     // The broker and the client, as libraries.
     .target(
-      name: "SluiceBroker", dependencies: ["SluiceWire", "SluiceLog", "SluiceStore", "SluiceIO"],
+      name: "SluiceBroker",
+      dependencies: ["SluiceWire", "SluiceLog", "SluiceStore", "SluiceIO", "CXXHash"],
       swiftSettings: settings),
     .target(
       name: "SluiceClient", dependencies: ["ReactiveCore", "SluiceWire", "SluiceIO"],

@@ -1,5 +1,7 @@
 import Glibc
 import SluiceIO
+import SluiceLog
+import SluiceStore
 import SluiceWire
 import Synchronization
 
@@ -44,35 +46,53 @@ public final class Broker: Sendable {
   private let group: LoopGroup
   /// True when the loops end with the broker.
   private let ownsLoops: Bool
+  /// Threads that wait for the disk.
+  private let storageGroup: LoopGroup?
   private let state = Mutex(State())
+
+  /// Threads that read what is no longer in memory.
+  private static let storageReaders = 2
 
   /// A broker on this machine's sockets, with event loops of its own.
   ///
-  /// - Throws: ``ConfigurationError``; `IOError` when the loops can't be made.
-  public convenience init(_ configuration: BrokerConfiguration) throws {
+  /// - Parameter storage: where durable topics are, if there are to be any. The broker closes the store when it has stopped.
+  /// - Throws: ``ConfigurationError``; `IOError` when the loops can't be made; `StoreError` when the store can't be read.
+  public convenience init(_ configuration: BrokerConfiguration, storage: BrokerStorage? = nil) throws {
     try configuration.validate()
     let group = try LoopGroup.threads(count: configuration.loops ?? LoopGroup.availableCores, name: "broker")
     try self.init(
       configuration, network: SocketNetwork(placement: .filling(upTo: Self.connectionsTogether)),
-      group: group, ownsLoops: true)
+      group: group, ownsLoops: true, storage: storage,
+      storageGroup: storage == nil
+        ? nil : try LoopGroup.threads(count: 1 + Self.storageReaders, name: "storage"))
   }
 
   /// A broker on loops and a network that somebody else owns; they may be shared, or simulated.
   ///
-  /// - Throws: ``ConfigurationError``.
+  /// - Parameters:
+  ///   - storage: where durable topics are, if there are to be any.
+  ///   - storageGroup: the loops that work with the store, of which the first writes, and the others read; `group` if nil.
+  /// - Throws: ``ConfigurationError``; `StoreError` when the store can't be read.
   public convenience init(
-    _ configuration: BrokerConfiguration, network: any Network, group: LoopGroup
+    _ configuration: BrokerConfiguration, network: any Network, group: LoopGroup,
+    storage: BrokerStorage? = nil, storageGroup: LoopGroup? = nil
   ) throws {
-    try self.init(configuration, network: network, group: group, ownsLoops: false)
+    try self.init(
+      configuration, network: network, group: group, ownsLoops: false, storage: storage,
+      storageGroup: storageGroup)
   }
 
-  /// - Parameter ownsLoops: whether `group` has threads that end with the broker.
+  /// - Parameter ownsLoops: whether the groups have threads that end with the broker.
   init(
     _ configuration: BrokerConfiguration, network: any Network, group: LoopGroup,
-    ownsLoops: Bool
+    ownsLoops: Bool, storage: BrokerStorage? = nil, storageGroup: LoopGroup? = nil
   ) throws {
     try configuration.validate()
-    core = BrokerCore(configuration: configuration)
+    // A loop's own time is for those who are on it.
+    let now = group.loops[0] is EpollLoop ? EpollLoop.time : group.loops[0].now
+    core = try BrokerCore(
+      configuration: configuration, storage: storage, on: storageGroup ?? group, now: now)
+    self.storageGroup = storageGroup
     self.network = network
     self.group = group
     self.ownsLoops = ownsLoops
@@ -128,7 +148,10 @@ public final class Broker: Sendable {
     } onCancel: {
       shutdown()
     }
-    if ownsLoops { group.stopThreads() }
+    if ownsLoops {
+      group.stopThreads()
+      storageGroup?.stopThreads()
+    }
   }
 
   /// Calls `body` once, when the broker has stopped; at once if it has already. It may be called on any of the broker's loops, and must
@@ -183,14 +206,19 @@ public final class Broker: Sendable {
     }
     guard allQuiet else { return }
     let first = contexts[0].loop
-    first.execute { [self] in
-      let deadline = first.now + core.configuration.drainTime
-      state.withLock { $0.deadline = deadline }
-      core.becameEmpty.withLock { $0 = { [weak self] in self?.closeAll() } }
-      core.stage.store(.draining, ordering: .sequentiallyConsistent)
-      if core.connections.load(ordering: .acquiring) == 0 { return closeAll() }
-      _ = first.schedule(at: deadline) { [weak self] in self?.closeAll() }
-    }
+    guard let storage = core.storage else { return first.execute { [self] in drain(first) } }
+    // Records that nobody gets before they are on disk.
+    storage.flush { [self] in first.execute { [self] in drain(first) } }
+  }
+
+  /// Nothing comes any more: connections may end when they have had what there is.
+  private func drain(_ first: any EventLoop) {
+    let deadline = first.now + core.configuration.drainTime
+    state.withLock { $0.deadline = deadline }
+    core.becameEmpty.withLock { $0 = { [weak self] in self?.closeAll() } }
+    core.stage.store(.draining, ordering: .sequentiallyConsistent)
+    if core.connections.load(ordering: .acquiring) == 0 { return closeAll() }
+    _ = first.schedule(at: deadline) { [weak self] in self?.closeAll() }
   }
 
   /// Closes what is left on every loop; when the last one has, the broker has stopped.
@@ -223,6 +251,11 @@ public final class Broker: Sendable {
   }
 
   private func stopped() {
+    guard let storage = core.storage else { return storageClosed() }
+    storage.close { [self] in storageClosed() }
+  }
+
+  private func storageClosed() {
     let observers = state.withLock { state in
       guard state.phase != .stopped else { return [] as [@Sendable () -> Void] }
       state.phase = .stopped
@@ -230,7 +263,9 @@ public final class Broker: Sendable {
       return state.observers
     }
     // This runs on one of the loops, so whoever waits in `run()` waits for their threads too.
-    if ownsLoops { for case let loop as EpollLoop in group.loops { loop.stop() } }
+    if ownsLoops {
+      for case let loop as EpollLoop in group.loops + (storageGroup?.loops ?? []) { loop.stop() }
+    }
     for observer in observers { observer() }
   }
 

@@ -1,5 +1,6 @@
 import SluiceIO
 import SluiceLog
+import SluiceStore
 import SluiceWire
 import Synchronization
 
@@ -26,11 +27,27 @@ final class BrokerCore: Sendable {
   /// Called, on some loop, whenever the last connection has gone.
   let becameEmpty = Mutex<(@Sendable () -> Void)?>(nil)
 
-  init(configuration: BrokerConfiguration) {
+  /// - Parameters:
+  ///   - storage: nil for a broker without durable topics.
+  ///   - loops: those that work with it: the first writes, the others read.
+  ///   - now: the loops' time.
+  /// - Throws: when the store can't be read.
+  init(
+    configuration: BrokerConfiguration, storage: BrokerStorage? = nil, on loops: LoopGroup? = nil,
+    now: MonotonicTime = MonotonicTime(nanoseconds: 0)
+  ) throws(StoreError) {
     self.configuration = configuration
     let limits = configuration.limits
     let identity = configuration.identity ?? UInt64.random(in: 1...UInt64.max)
-    registry = TopicRegistry(configuration: configuration, identity: identity)
+    let pool = SegmentPool(maximumPooledBytes: limits.pooledMemory)
+    var service: StorageService?
+    if let storage, let loops, let writer = loops.loops.first {
+      let readers = loops.loops.count > 1 ? Array(loops.loops.dropFirst()) : [writer]
+      service = StorageService(
+        storage.store, pool: pool, limits: limits, writer: writer, readers: readers, report: storage.report)
+    }
+    registry = TopicRegistry(
+      configuration: configuration, identity: identity, pool: pool, storage: service)
     rules = SessionRules(
       handshake: ServerHandshake(
         offer: Welcome(
@@ -39,7 +56,15 @@ final class BrokerCore: Sendable {
           software: configuration.software)),
       maximumRecord: limits.record, maximumStreams: limits.streams, maximumPositions: limits.matches)
     shortestKeepalive = Atomic(limits.keepalive == 0 ? .max : limits.keepalive)
+    guard let service, let storage else { return }
+    let event = try registry.restore(service, groupLimit: limits.groupRecords, now: now) { [weak registry] in
+      // Those who publish have to know; those who read needn't.
+      for topic in registry?.all ?? [] where topic.storage != nil { topic.announce(to: topic.taps) }
+    }
+    storage.report(event)
   }
+
+  var storage: StorageService? { registry.storage }
 
   /// A number for a new connection, or nil when there are as many as may be.
   func admit() -> UInt64? {

@@ -26,6 +26,18 @@ extension TopicLog {
     withExtendedLifetime(dropped) {}
   }
 
+  /// Drops whole segments with records before that offset only, whatever the limits. Readers that had not come so far are told that they
+  /// lagged. From any thread.
+  public func drop(before offset: UInt64) {
+    var dropped: [Segment] = []
+    state.withLock { state in
+      while let first = state.segments.first, first.endOffset <= offset {
+        dropped.append(state.dropFirstSegment())
+      }
+    }
+    withExtendedLifetime(dropped) {}
+  }
+
   /// Drops all records. Readers that had not reached the head are told that they lagged; the offsets go on from the head.
   /// From any thread.
   public func removeAll() {
@@ -39,7 +51,7 @@ extension TopicLog {
 
 extension Retention {
   /// The time of the oldest record that the age limit keeps; nil without one.
-  func cutoff(at now: Int64) -> Int64? {
+  public func cutoff(at now: Int64) -> Int64? {
     guard let ageMilliseconds else { return nil }
     let (cutoff, overflow) = now.subtractingReportingOverflow(max(ageMilliseconds, 0))
     return overflow ? .min : cutoff

@@ -39,6 +39,9 @@ extension TopicLog {
     state.withLock { $0 }.firstKept(by: retention, now: nil)
   }
 
+  /// The offset of the oldest record in memory; the head when there is none. Takes the lock.
+  public var oldestOffset: UInt64 { state.withLock { $0.oldest } }
+
   /// Bytes of the records in memory from this offset on, to the head. From any thread.
   ///
   /// Takes the lock, and a search and a short walk in one segment.

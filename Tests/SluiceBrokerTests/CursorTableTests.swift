@@ -168,4 +168,44 @@ struct CursorTableTests {
     _ = try use(&table, "c", seconds: 61)
     #expect(table.count == 2)
   }
+
+  @Test func whatWasKnownBeforeIsFound() throws {
+    var table = CursorTable(limits: .init(cursors: 2, memory: .seconds(60)), isKept: true)
+    let moved = CursorTable.Finding(place: place(10, epoch: 2), isMoved: true)
+    table.restore("billing", moved, now: time(10))
+    #expect(table.find("billing", now: time(69)) == moved)
+    #expect(table.find("billing", now: time(70)) == nil)
+    #expect(table.place(of: "billing") == moved)
+    #expect(table.place(of: "audit") == nil)
+    // It is known already.
+    table.restore("billing", .init(place: place(1), isMoved: false), now: time(11))
+    #expect(table.place(of: "billing") == moved)
+    // More than may be made.
+    for name in ["a", "b"] { table.restore(name, moved, now: time(11)) }
+    #expect(table.count == 3)
+    let isRefused = isFull(&table, "c", seconds: 12)
+    #expect(isRefused)
+    let ticket = try use(&table, "billing", at: 10, seconds: 12)
+    table.commit(ticket, through: 12)
+    #expect(table.place(of: "billing") == .init(place: place(12), isMoved: false))
+  }
+
+  @Test func whatIsForgottenIsToldUnlessItIsKnownAgain() throws {
+    var table = CursorTable(limits: .init(cursors: 3, memory: .seconds(60)), isKept: true)
+    for name in ["a", "b", "c"] { table.restore(name, .init(place: place(1), isMoved: false), now: time(0)) }
+    delete(&table, "a")
+    #expect(table.takeForgotten() == ["a"])
+    #expect(table.takeForgotten().isEmpty)
+    delete(&table, "b")
+    _ = try use(&table, "b")
+    #expect(table.takeForgotten().isEmpty)
+    // Room for these is made by forgetting "c".
+    _ = try use(&table, "d", seconds: 60)
+    _ = try use(&table, "e", seconds: 60)
+    #expect(table.takeForgotten() == ["c"])
+    var memory = CursorTable(limits: .init())
+    _ = try use(&memory, "a")
+    delete(&memory, "a")
+    #expect(memory.takeForgotten().isEmpty)
+  }
 }

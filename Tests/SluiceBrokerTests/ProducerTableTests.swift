@@ -133,4 +133,48 @@ struct ProducerTableTests {
     #expect(table.count == 3)
     #expect(table.memory <= 64)
   }
+
+  @Test func whoWasKnownBeforeIsToldWhatIsThere() throws {
+    var table = ProducerTable(limits: .init(producers: 3, memory: .seconds(60)), isKept: true)
+    table.restore(7, next: 5, now: time(10))
+    table.restore(8, next: 6, now: time(10))
+    #expect(table.next(of: 7) == 5)
+    #expect(table.next(of: 9) == nil)
+    let ticket = try open(&table, 7, at: 11).ticket
+    append(2, ticket, &table)
+    #expect(table.next(of: 7) == 7)
+    // It is known already.
+    table.restore(7, next: 100, now: time(11))
+    #expect(table.next(of: 7) == 7)
+    // The other one's memory began when it was restored.
+    _ = try open(&table, 1, at: 69)
+    #expect(table.next(of: 8) == 6)
+    _ = try open(&table, 2, at: 70)
+    #expect(table.next(of: 8) == nil)
+    #expect(table.takeForgotten() == [8])
+    #expect(table.takeForgotten().isEmpty)
+  }
+
+  @Test func whatIsForgottenIsToldUnlessItIsKnownAgain() throws {
+    var table = ProducerTable(limits: .init(producers: 2, memory: .seconds(60)), isKept: true)
+    for producer in 1...3 as ClosedRange<UInt64> { table.restore(producer, next: 9, now: time(0)) }
+    #expect(table.takeForgotten() == [1])
+    let two = try open(&table, 1).ticket
+    let three = try open(&table, 2).ticket
+    // 3 and 2 had to go, and 2 is there again.
+    #expect(table.takeForgotten() == [3])
+    table.restore(4, next: 9, now: time(0))
+    #expect(table.next(of: 4) == nil)
+    #expect(table.takeForgotten() == [4])
+    table.close(two, now: time(1))
+    table.close(three, now: time(1))
+    _ = try open(&table, 5, at: 100)
+    #expect(table.takeForgotten().sorted() == [1, 2])
+  }
+
+  @Test func nothingIsCollectedThatNobodyTakes() throws {
+    var table = ProducerTable(limits: .init(producers: 2, memory: .seconds(60)))
+    for producer in 1...9 as ClosedRange<UInt64> { table.restore(producer, next: 9, now: time(0)) }
+    #expect(table.takeForgotten().isEmpty)
+  }
 }

@@ -30,6 +30,8 @@ struct TopicRegistryTests {
     expected.lag = .skip
     expected.compact = false
     expected.autoDelete = false
+    expected.storage = .memory
+    expected.sync = .always
     #expect(topic.settings == expected)
   }
 

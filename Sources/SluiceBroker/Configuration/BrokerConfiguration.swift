@@ -15,7 +15,7 @@ public struct BrokerConfiguration: Sendable {
   /// The settings of new topics by their names; the first rule that matches counts.
   public var topicRules: [TopicRule] = []
 
-  /// 64 MiB of records for late subscribers, however many that are, forever; producers run ahead; those that wait have a buffer of 1,024
+  /// In memory; 64 MiB of records for late subscribers, however many that are, forever; producers run ahead; those that wait have a buffer of 1,024
   /// records and 8 MiB, also while alone; subscribers that fall behind skip; late ones get every record, not just the newest of each key.
   public static var standardTopic: TopicSettings {
     var settings = TopicSettings(
@@ -29,6 +29,8 @@ public struct BrokerConfiguration: Sendable {
     settings.lag = .skip
     settings.compact = false
     settings.autoDelete = false
+    settings.storage = .memory
+    settings.sync = .always
     return settings
   }
 
@@ -112,6 +114,15 @@ public struct BrokerLimits: Sendable {
   /// Memory of retired segments that is kept for new ones, in bytes. Default: 64 MiB.
   public var pooledMemory = 64 << 20
 
+  /// Bytes of one durable topic's records that may wait to be written; its producers are asked for no more then. Default: 16 MiB.
+  public var topicBacklog = 16 << 20
+
+  /// The same for all durable topics together. Default: 256 MiB.
+  public var storageBacklog = 256 << 20
+
+  /// Bytes of stored records in memory for subscribers that catch up, beyond which those that ask for nothing give up theirs. Default: 256 MiB.
+  public var catchUpMemory = 256 << 20
+
   public init() {}
 }
 
@@ -165,6 +176,9 @@ extension BrokerConfiguration {
     try check(
       (1...(1 << 24)).contains(limits.groupRecords),
       "limits.groupRecords: \(limits.groupRecords) isn't in 1...16777216")
+    try check(limits.topicBacklog >= 4096, "limits.topicBacklog: must be at least 4096 bytes")
+    try check(limits.storageBacklog >= 4096, "limits.storageBacklog: must be at least 4096 bytes")
+    try check(limits.catchUpMemory >= 0, "limits.catchUpMemory: must not be negative")
     try check(limits.gather >= 4096, "limits.gather: must be at least 4096 bytes")
     try check(limits.answers >= 4096, "limits.answers: must be at least 4096 bytes")
   }

@@ -53,6 +53,12 @@ extension Connection {
     case .moveCursor(let stream, let frame):
       attempt(stream) { () throws(WireError) in
         let topic = try registry.known(frame.topic)
+        let isAsked = findStart(frame.start, of: topic, stream) { connection, start in
+          var frame = frame
+          frame.start = start
+          connection.performCursorRequest(.moveCursor(stream: stream, frame))
+        }
+        if isAsked { return }
         if !topic.moveGroup(
           frame.name, to: frame.start, limits: context.core.configuration.limits, on: context)
         {
@@ -60,13 +66,13 @@ extension Connection {
             frame.name, to: StartPosition(frame.start), now: context.loop.now,
             wallClock: context.loop.wallClock)
         }
-        answer(session.request(on: stream), Done(), to: stream)
+        confirm(topic, to: stream)
       }
     case .deleteCursor(let stream, let topic, let name):
       attempt(stream) { () throws(WireError) in
         let topic = try registry.known(topic)
         if !topic.deleteGroup(name, on: context) { try topic.deleteCursor(name, now: context.loop.now) }
-        answer(session.request(on: stream), Done(), to: stream)
+        confirm(topic, to: stream)
       }
     default: break
     }

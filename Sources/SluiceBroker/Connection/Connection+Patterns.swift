@@ -1,5 +1,6 @@
 import SluiceIO
 import SluiceWire
+import Synchronization
 
 /// What a connection's subscriptions to patterns have together.
 struct PatternCount {
@@ -48,12 +49,32 @@ extension Connection {
   /// Joins the topics that are there, a few at a time; the subscription stands when it has all of them.
   private func joinTopics(for number: UInt64, on stream: UInt32) {
     guard let pattern = pattern(number, on: stream) else { return }
+    let unknown = pattern.unknownStarts(atMost: Self.joinedTogether)
+    if !unknown.isEmpty { return findStarts(unknown, for: number, on: stream) }
     attempt(stream) { () throws(WireError) in
       if try pattern.join(atMost: Self.joinedTogether) {
         send(Subscribed(epoch: 0, nextOffset: 0, liveOffset: 0), stream: stream)
         makeReady(pattern)
       } else {
         context.loop.execute { [weak self] in self?.joinTopics(for: number, on: stream) }
+      }
+    }
+  }
+
+  /// Asks the store where to begin in those topics, and goes on when all that is known.
+  private func findStarts(
+    _ unknown: [(topic: Topic, time: Int64)], for number: UInt64, on stream: UInt32
+  ) {
+    let loop = context.loop
+    let answers = Answers(unknown.count)
+    for (topic, time) in unknown {
+      guard let storage = topic.storage else { continue }
+      storage.service.find(time, in: storage) { [weak self] offset in
+        loop.execute { [weak self] in
+          guard let self else { return }
+          pattern(number, on: stream)?.begin(topic, at: offset)
+          if answers.isLast() { joinTopics(for: number, on: stream) }
+        }
       }
     }
   }
@@ -85,5 +106,19 @@ extension Connection {
   func removePattern(matches: Int) {
     patterns.matches -= matches
     patterns.subscriptions -= 1
+  }
+}
+
+/// Counts answers down.
+private final class Answers: Sendable {
+  private let missing: Atomic<Int>
+
+  init(_ count: Int) {
+    missing = Atomic(count)
+  }
+
+  /// Another one has come. Returns whether that were all.
+  func isLast() -> Bool {
+    missing.subtract(1, ordering: .acquiringAndReleasing).newValue == 0
   }
 }

@@ -17,11 +17,11 @@ extension Connection {
     case .commit(let stream, let offset): commit(stream, offset)
     case .welcome(let agreement): opened(agreement)
     case .subscribe(let stream, let frame):
-      attempt(stream) { () throws(WireError) in try subscribe(stream, frame) }
+      attempt(stream) { () throws(WireError) in try subscribeFound(stream, frame) }
     case .subscribePattern(let stream, let frame):
       attempt(stream) { () throws(WireError) in try subscribePattern(stream, frame) }
     case .join(let stream, let frame):
-      attempt(stream) { () throws(WireError) in try join(stream, frame) }
+      attempt(stream) { () throws(WireError) in try joinFound(stream, frame) }
     case .settle(let stream, let frame): settle(stream, frame)
     case .openPublication(let stream, let frame):
       attempt(stream) { () throws(WireError) in try openPublication(stream, frame) }
@@ -31,11 +31,15 @@ extension Connection {
       if case .publication(let publication) = handle(stream) { settle(publication) }
       releaseStream(stream)
       send(Cancelled(), stream: stream)
-    case .confirmCancel(let stream): send(Cancelled(), stream: stream)
+    case .confirmCancel(let stream):
+      // It may have ended its topic, which isn't on disk yet.
+      releaseStream(stream)
+      send(Cancelled(), stream: stream)
     case .fault(let stream, let fault): refuse(stream, fault)
     case .createTopic(let stream, let frame):
       attempt(stream) { () throws(WireError) in
-        describe(try registry.create(frame.topic, frame.settings), to: stream)
+        let topic = try registry.create(frame.topic, frame.settings)
+        whenCommitted(topic, stream) { $0.describe(topic, to: stream) }
       }
     case .showTopic(let stream, let name):
       attempt(stream) { () throws(WireError) in
@@ -46,8 +50,7 @@ extension Connection {
       answer(session.request(on: stream), Topics(topics: page, more: more), to: stream)
     case .deleteTopic(let stream, let name):
       attempt(stream) { () throws(WireError) in
-        try registry.delete(name)
-        answer(session.request(on: stream), Done(), to: stream)
+        confirm(try registry.delete(name), to: stream)
       }
     case .connectTopic(let stream, let name, let isConnected):
       attempt(stream) { () throws(WireError) in
@@ -77,24 +80,60 @@ extension Connection {
 
   // MARK: Producers
 
+  /// Does something for a request when all that has happened to the topic is on disk, if it is durable; unless it was cancelled meanwhile.
+  private func whenCommitted(
+    _ topic: Topic, _ stream: UInt32, _ body: @escaping @Sendable (Connection) -> Void
+  ) {
+    guard topic.storage != nil else { return body(self) }
+    let request = session.request(on: stream)
+    let loop = context.loop
+    topic.whenCommitted { [weak self] in
+      loop.execute { [weak self] in
+        if let self, session.request(on: stream) == request { body(self) }
+      }
+    }
+  }
+
+  /// Answers DONE, when it is.
+  func confirm(_ topic: Topic, to stream: UInt32) {
+    whenCommitted(topic, stream) { connection in
+      connection.answer(connection.session.request(on: stream), Done(), to: stream)
+    }
+  }
+
   private func openPublication(_ stream: UInt32, _ frame: PublishOpen) throws(WireError) {
     let topic = try registry.use(frame.topic)
-    guard frame.acknowledgement != .durable else {
+    guard frame.acknowledgement != .durable || topic.storage != nil else {
       throw WireError(
         .unsupported,
-        "topic \(frame.topic) is kept in memory, so nothing in it is durable; ask for acknowledgement \"received\""
+        "topic \(frame.topic) is kept in memory, so nothing in it is durable; ask for acknowledgement \"received\", or create it with storage durable"
       )
     }
+    if let fault = topic.storage?.service.refusal { throw WireError(fault.code, fault.message) }
     let loop = context.loop
     let holder = ProducerTable.Holder(connection: id) { [weak self] ticket in
       loop.execute { [weak self] in self?.fenced(stream, ticket) }
     }
     let attachment = try topic.attachPublication(frame, holder, now: loop.now)
     let tap = topic.tap(on: context)
-    let publication = Publication(stream: stream, tap: tap, connection: self, frame, attachment)
+    lastNumber += 1
+    let publication = Publication(
+      stream: stream, number: lastNumber, tap: tap, connection: self, frame, attachment)
     tap.add(publication)
     setHandle(stream, .publication(publication))
     session.publication(stream, continuesAt: attachment.nextSequence)
+    guard publication.waitsForDisk, frame.producer != 0 else { return opened(publication, attachment) }
+    // What it published before counts when it is on disk: until then it must not forget it.
+    publication.isOpening = true
+    whenCommitted(publication) { connection, publication in
+      publication.isOpening = false
+      connection.opened(publication, attachment)
+    }
+  }
+
+  /// Tells a producer that it may publish.
+  private func opened(_ publication: Publication, _ attachment: Topic.Attachment) {
+    let stream = publication.stream
     let demand =
       grantMore(to: publication)
       ?? Demand(grantedThrough: attachment.nextSequence, bytesThrough: 0)
@@ -150,26 +189,55 @@ extension Connection {
   private func complete(_ stream: UInt32, _ ending: Complete.Ending) {
     guard case .publication(let publication) = handle(stream) else { return }
     settle(publication)
-    releaseStream(stream)
-    if let fault = publication.topic.end(
-      ending, in: publication.life, by: publication.producer, publication.ticket)
-    {
-      send(fault, stream: stream)
-    } else {
-      send(Cancelled(), stream: stream)
+    let topic = publication.topic
+    if let fault = topic.end(ending, in: publication.life, by: publication.producer, publication.ticket) {
+      releaseStream(stream)
+      return send(fault, stream: stream)
     }
+    guard topic.storage != nil else { return ended(publication) }
+    publication.isEnding = true
+    whenCommitted(publication) { connection, publication in
+      connection.settle(publication)
+      connection.ended(publication)
+    }
+  }
+
+  /// Does something when all that has happened to the publication's topic is on disk, unless the publication is over by then.
+  private func whenCommitted(
+    _ publication: Publication, _ body: @escaping @Sendable (Connection, Publication) -> Void
+  ) {
+    let (stream, loop, number) = (publication.stream, context.loop, publication.number)
+    publication.topic.whenCommitted { [weak self] in
+      loop.execute { [weak self] in
+        guard let self, case .publication(let publication) = handle(stream), publication.number == number
+        else { return }
+        body(self, publication)
+      }
+    }
+  }
+
+  /// The topic is over, as the producer has said.
+  private func ended(_ publication: Publication) {
+    releaseStream(publication.stream)
+    send(Cancelled(), stream: publication.stream)
   }
 
   /// Something about the topic has changed, or its subscribers have: tells the producer what concerns it.
   func topicChanged(_ publication: Publication) {
     let topic = publication.topic
+    // It waits for the disk, and is told then.
+    if publication.isEnding, !topic.isDeleted { return }
+    if let fault = topic.storage?.service.refusal, !publication.isOpening {
+      settle(publication)
+      return refuse(publication.stream, fault)
+    }
     switch publication.life.condition {
     case .ended: return topicEnded(publication)
     case .superseded: publication.life = topic.life
     case .open, .deleted: break
     }
     if topic.isDeleted { return topicDeleted(publication.stream, name: topic.name) }
-    if publication.isSource {
+    if publication.isSource, !publication.isOpening {
       let isConnected = topic.isConnected
       if isConnected != publication.toldConnected {
         publication.toldConnected = isConnected
@@ -205,7 +273,7 @@ extension Connection {
 
   // MARK: Subscribers
 
-  private func subscribe(_ stream: UInt32, _ frame: Subscribe) throws(WireError) {
+  func subscribe(_ stream: UInt32, _ frame: Subscribe) throws(WireError) {
     let topic = try registry.use(frame.topic)
     let tap = topic.tap(on: context)
     if topic.isPaced { tap.protectEverything() }
@@ -250,6 +318,7 @@ extension Connection {
   func start(
     _ frame: Subscribe, _ topic: Topic, _ life: TopicLife, _ buffered: UInt64?
   ) throws(WireError) -> (cursor: LogCursor, missed: UInt64) {
+    let frame = frame.translated(to: life)
     guard frame.epoch == 0 || frame.epoch == life.epoch else {
       throw WireError(
         .epochChanged,
@@ -290,6 +359,19 @@ extension Connection {
   /// Answers a request, unless it was cancelled meanwhile.
   func answer(_ request: UInt64?, _ frame: some Frame, to stream: UInt32) {
     if session.answers(request, on: stream) { send(frame, stream: stream) }
+  }
+}
+
+extension Subscribe {
+  /// The frame of somebody who knows another life of the topic, which this one continues, as if it were this one.
+  func translated(to life: TopicLife) -> Subscribe {
+    guard epoch != 0, epoch != life.epoch, case .offset(let offset) = start,
+      let next = life.continuing(epoch, at: offset)
+    else { return self }
+    var frame = self
+    frame.epoch = life.epoch
+    frame.start = .offset(next)
+    return frame
   }
 }
 

@@ -23,6 +23,8 @@ final class Connection: ByteStreamHandler, @unchecked Sendable {
     case publication(Publication)
     /// A subscription whose topic has ended; what it was sent may still be committed.
     case committing(EndedCursor)
+    /// Storage is asked where a subscription begins; the number tells which one that is.
+    case starting(UInt64)
   }
 
   /// After one connection has written so much, it is the next one's turn.
@@ -45,6 +47,8 @@ final class Connection: ByteStreamHandler, @unchecked Sendable {
 
   var session = Session()
   var patterns = PatternCount()
+  /// The number of the last publication, or subscription whose start was asked for: streams are used again.
+  var lastNumber: UInt64 = 0
   /// By stream number less one.
   private var handles: [Handle] = []
 
@@ -160,7 +164,7 @@ final class Connection: ByteStreamHandler, @unchecked Sendable {
   func releaseStream(_ stream: UInt32) {
     switch handle(stream) {
     case .none: return
-    case .committing: break
+    case .committing, .starting: break
     case .subscription(let subscription):
       subscription.leave()
       subscription.place = .ended
@@ -241,7 +245,7 @@ final class Connection: ByteStreamHandler, @unchecked Sendable {
         readySubscriptions.append(subscription)
       case .waiting:
         subscription.wait()
-      case .starved:
+      case .starved, .loading:
         break
       case .ended:
         session.ended(subscription.stream)
@@ -267,6 +271,8 @@ final class Connection: ByteStreamHandler, @unchecked Sendable {
 
   /// Tells a producer what is in the log, and what more it may send.
   func settle(_ publication: Publication) {
+    // It doesn't know yet that the stream is open.
+    if publication.isOpening { return }
     if let ack = publication.takeAck() { ack.encode(stream: publication.stream, into: &answers) }
     grantMore(to: publication)?.encode(stream: publication.stream, into: &answers)
   }
@@ -302,7 +308,7 @@ final class Connection: ByteStreamHandler, @unchecked Sendable {
   }
 
   private func releaseStreams() {
-    for stream in session.openStreams { releaseStream(stream) }
+    for index in handles.indices { releaseStream(UInt32(index + 1)) }
     // Requests that are under way have nobody any more who waits for them.
     session = Session()
     handles = []
@@ -326,8 +332,14 @@ final class Connection: ByteStreamHandler, @unchecked Sendable {
     guard pending.isEmpty, answers.isEmpty else { return false }
     let silence = Duration.nanoseconds(keepalive.silence(at: context.loop.now.nanoseconds))
     let patient = silence < Self.drainPatience
-    for case .subscription(let subscription) in handles {
-      if subscription.isOwed || (patient && subscription.isBehind) { return false }
+    for handle in handles {
+      switch handle {
+      case .subscription(let subscription):
+        if subscription.isOwed || (patient && subscription.isBehind) { return false }
+      case .publication(let publication):
+        if publication.owesAck || publication.isEnding { return false }
+      case .none, .committing, .starting: break
+      }
     }
     return true
   }

@@ -121,6 +121,7 @@ final class LoopContext: TurnParticipant, @unchecked Sendable {
     }
     for tap in reports { tap.report() }
     reports.removeAll(keepingCapacity: true)
+    core.storage?.kick()
     return !ready.isEmpty || !wakes.isEmpty
   }
 

@@ -25,6 +25,8 @@ class Consumer {
     case waiting
     /// There are records, and no demand for them.
     case starved
+    /// There are records, and they are being read from storage: it is woken when they have come.
+    case loading
     /// The last frame of the stream was produced.
     case ended
   }

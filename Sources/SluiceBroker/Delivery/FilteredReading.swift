@@ -75,7 +75,7 @@ extension Subscription {
       var tooLong: UInt64?
       let step = reading.read(
         log, at: &cursor, records: recordsToLive, bytes: budget, demand: credit.available, largest: largest,
-        hint: tap.hint(of: life)
+        hint: hint()
       ) { run, mark in
         guard run.bytes.count <= largest else {
           tooLong = run.firstOffset
@@ -89,14 +89,18 @@ extension Subscription {
       if let tooLong { return tooLongForClient(tooLong, gather) }
       switch step {
       case .read(let segment, let passed), .starved(let segment, let passed):
-        tap.saw(segment, of: life)
+        saw(segment)
         gather.passed(passed)
         budget -= passed
-        if case .starved = step { return .starved }
+        if case .starved = step { return starved() }
       case .caughtUp:
         return isOver ? complete(gather) : .waiting
       case .lagged(let missed):
         if readNewest(insteadOf: missed) { continue }
+        if let outcome = readStored(insteadOf: missed, gather) {
+          if case .more = outcome { continue }
+          return outcome
+        }
         guard tellLag(missed, gather) else { return .ended }
       }
     }

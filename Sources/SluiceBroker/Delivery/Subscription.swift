@@ -14,6 +14,8 @@ class Subscription: Consumer {
   var cursor: LogCursor
   /// Nil unless late subscribers to the topic get the newest record of each key.
   var newest: NewestReading?
+  /// Nil unless the topic is durable.
+  let catchUp: CatchUp?
   /// Nil when every record is wanted.
   private var filtered: FilteredReading?
   /// The offset behind the last record that was sent, or where it began.
@@ -41,7 +43,10 @@ class Subscription: Consumer {
     }
     filtered = matcher.map { FilteredReading($0) }
     filteredThrough = cursor.nextOffset
+    let wake = Waking()
+    catchUp = CatchUp(tap.topic, on: connection.context.loop, wake: wake.call)
     super.init(stream: stream, connection: connection, granted: granted)
+    wake.consumer = self
   }
 
   /// Whether offsets may leave gaps that are no losses.
@@ -83,6 +88,7 @@ class Subscription: Consumer {
   }
 
   override func leave() {
+    catchUp?.drop()
     leaveCursor(now: connection.context.loop.now)
     tap.remove(self)
   }
@@ -119,16 +125,16 @@ class Subscription: Consumer {
       announceLive(gather)
       var wanted = credit.available
       if wanted == 0 {
-        if cursor.nextOffset < log.head { return .starved }
+        if cursor.nextOffset < log.head { return starved() }
         return isOver ? complete(gather) : .waiting
       }
       guard budget > 0, gather.hasRoom else { return .more }
       // The marker stands exactly between the two.
       if !isLive { wanted = min(wanted, liveOffset - cursor.nextOffset) }
       let largest = connection.largestBatch
-      switch log.next(&cursor, records: wanted, bytes: min(budget, largest), hint: tap.hint(of: life)) {
+      switch log.next(&cursor, records: wanted, bytes: min(budget, largest), hint: hint()) {
       case .slice(let slice):
-        tap.saw(slice.segment, of: life)
+        saw(slice.segment)
         let mark = cursor.pendingTimeMark.take()
         guard slice.bytes.count <= largest else { return tooLongForClient(slice.firstOffset, gather) }
         gather.append(slice, mark: mark, stream: stream)
@@ -138,6 +144,10 @@ class Subscription: Consumer {
         return isOver ? complete(gather) : .waiting
       case .lagged(let missed):
         if readNewest(insteadOf: missed) { continue }
+        if let outcome = readStored(insteadOf: missed, gather) {
+          if case .more = outcome { continue }
+          return outcome
+        }
         guard tellLag(missed, gather) else { return .ended }
       }
     }

@@ -8,6 +8,15 @@ enum FlowLimit: Hashable {
   case ahead(records: UInt64, bytes: UInt64)
 
   static let none = FlowLimit.ahead(records: 0, bytes: 0)
+
+  /// No more than that, and no more bytes than those.
+  func capped(bytes limit: UInt64) -> FlowLimit {
+    if limit == 0 { return .none }
+    return switch self {
+    case .unlimited: .ahead(records: .max, bytes: limit)
+    case .ahead(let records, let bytes): .ahead(records: records, bytes: min(bytes, limit))
+    }
+  }
 }
 
 /// What a strategy goes by, besides the readers: a few questions about the log.

@@ -14,9 +14,13 @@ final class Group: Sendable {
   static let window: UInt64 = 256
   /// So many records are looked at in one go, at the most.
   private static let lookedAt = 1024
+  /// Bytes of them that are read from storage at a time.
+  private static let loaded = 256 << 10
 
   let name: String
   let settings: JoinGroup.Settings
+  /// What keys come to depends on it.
+  let seed: UInt64
   private let matcher: RecordMatcher?
   unowned let topic: Topic
   let life: TopicLife
@@ -25,22 +29,36 @@ final class Group: Sendable {
   private let reported = Mutex(ReaderPositions())
   /// The first record that isn't done with, in a topic whose producers follow its subscribers.
   private let reportedFloor = Atomic(UInt64.max)
+  /// Of a durable topic: whether it has changed since it was stored, and when that was.
+  private let mustBeStored = Atomic(false)
+  private let storedAt = Mutex<MonotonicTime?>(nil)
   /// The head that was seen last, with the lock held.
   private let seenHead = Atomic<UInt64>(0)
 
   /// - Parameters:
   ///   - start: where it begins.
   ///   - limit: the most records that may be under way at a time.
-  init(
+  convenience init(
     name: String, settings: JoinGroup.Settings, topic: Topic, life: TopicLife, from start: UInt64,
     limit: Int, now: MonotonicTime
   ) {
+    self.init(
+      name: name, settings: settings, seed: .random(in: .min ... .max), topic: topic, life: life,
+      state: GroupState(settings.rules, from: start, limit: limit), now: now)
+  }
+
+  /// A group that is in this state, and has had no member since `now`.
+  init(
+    name: String, settings: JoinGroup.Settings, seed: UInt64, topic: Topic, life: TopicLife,
+    state: GroupState, now: MonotonicTime
+  ) {
     self.name = name
     self.settings = settings
+    self.seed = seed
     matcher = RecordMatcher(unlessEmpty: settings.filter)
     self.topic = topic
     self.life = life
-    core = Mutex(Core(state: GroupState(settings.rules, from: start, limit: limit), idleSince: now))
+    core = Mutex(Core(state: state, idleSince: now))
   }
 
   // MARK: Members
@@ -208,9 +226,50 @@ final class Group: Sendable {
         if let loop { self?.step(on: loop) { core in core.isLooking = false } }
       }
     }
+    if let offset = todo.loadsFrom { load(offset, on: loop) }
     if todo.hasMoved { topic.readersMoved() }
     if todo.buries { bury(on: loop) }
+    if topic.storage != nil, !mustBeStored.exchange(true, ordering: .acquiringAndReleasing) {
+      topic.groupMoved()
+    }
     return result
+  }
+
+  /// What a commit takes along of a group.
+  enum Taken {
+    case nothing
+    /// It was stored only just now, and what has changed since can wait.
+    case later
+    case value([UInt8])
+  }
+
+  /// What is to be stored of it. On the writer's loop.
+  func takeForCommit(now: MonotonicTime) -> Taken {
+    guard mustBeStored.load(ordering: .acquiring) else { return .nothing }
+    let isTime = storedAt.withLock { last in
+      if let last, now < last + StorageService.idleDelay { return false }
+      last = now
+      return true
+    }
+    guard isTime else { return .later }
+    mustBeStored.store(false, ordering: .releasing)
+    return .value(stored.encoded())
+  }
+
+  /// Reads records from storage that must be looked at.
+  private func load(_ offset: UInt64, on loop: LoopContext) {
+    guard let storage = topic.storage else { return }
+    storage.service.load(storage, topic.name, from: offset, bytes: Self.loaded, on: loop.loop) {
+      [weak self, weak loop] records in
+      if let segment = records.segment {
+        storage.service.loadedBytes.subtract(segment.bytes, ordering: .relaxed)
+      }
+      guard let self, let loop else { return }
+      step(on: loop) { core in
+        core.stored.isLoading = false
+        if !records.isFailure { core.stored.found = (offset, records) }
+      }
+    }
   }
 
   func step(on loop: LoopContext, _ event: (inout Core) -> Void) {
@@ -238,13 +297,22 @@ final class Group: Sendable {
     let log = life.log
     var hint: Segment?
     for _ in 0..<Self.lookedAt where core.state.mayPass(before: head) {
-      core.look.move(to: core.state.frontier, hint: hint)
-      switch log.next(&core.look, records: 1, bytes: 1, hint: hint) {
+      let chunk = core.storedChunk
+      core.look.move(to: core.state.frontier, hint: chunk ?? hint)
+      if let chunk, !core.look.isPlaced(in: chunk) {
+        core.look = LogCursor(at: core.state.frontier, in: chunk)
+      }
+      switch log.next(&core.look, records: 1, bytes: 1, hint: chunk ?? hint) {
       case .caughtUp: return
-      case .lagged: core.missed += core.state.lost(before: core.look.nextOffset)
+      case .lagged:
+        if let storage = topic.storage {
+          if core.lookInStore(storage) { continue }
+          return
+        }
+        core.missed += core.state.lost(before: core.look.nextOffset)
       case .slice(let slice):
-        hint = slice.segment
-        let (isWanted, key) = settings.look(at: slice.bytes, matcher)
+        if chunk == nil { hint = slice.segment }
+        let (isWanted, key) = settings.look(at: slice.bytes, matcher, seed: seed)
         if !isWanted {
           core.state.pass()
         } else if core.state.wantsRecord(before: head) {

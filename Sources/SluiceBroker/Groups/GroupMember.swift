@@ -17,6 +17,8 @@ final class GroupMember: Consumer, @unchecked Sendable {
   /// Records that it has sent, of which the group doesn't know yet.
   private var sent: UInt64 = 0
   private var cursor = LogCursor(unplacedAt: 0)
+  /// Nil unless the topic is durable.
+  private let catchUp: CatchUp?
   /// The delivery that the client takes records for.
   private var toldDelivery: UInt32 = 1
   /// When it was last given demand, or came.
@@ -26,7 +28,10 @@ final class GroupMember: Consumer, @unchecked Sendable {
     self.group = group
     self.tap = tap
     movedAt = connection.context.loop.now
+    let wake = Waking()
+    catchUp = CatchUp(group.topic, on: connection.context.loop, wake: wake.call)
     super.init(stream: stream, connection: connection, granted: granted)
+    wake.consumer = self
   }
 
   override func raise(to granted: UInt64) -> Bool {
@@ -41,6 +46,7 @@ final class GroupMember: Consumer, @unchecked Sendable {
   }
 
   override func leave() {
+    catchUp?.drop()
     group.leave(self, unsent: inHand, on: connection.context)
     inHand = []
     tap.remove(self)
@@ -93,7 +99,7 @@ final class GroupMember: Consumer, @unchecked Sendable {
       defer { inHand.removeFirst(done) }
       while done < inHand.count {
         guard budget > 0, gather.hasRoom else { return .more }
-        guard send(&inHand[done], into: gather, &budget, &hint) else { return .ended }
+        if let outcome = send(&inHand[done], into: gather, &budget, &hint) { return outcome }
         if inHand[done].count == 0 { done += 1 }
       }
     }
@@ -101,17 +107,22 @@ final class GroupMember: Consumer, @unchecked Sendable {
 
   /// Sends the next records of a run, and takes them off it.
   ///
-  /// - Returns: false when the client can't take them; it was told.
+  /// - Returns: nil when it can go on; otherwise why it can't.
   private func send(
-    _ run: inout GroupState.Assignment, into gather: Gather, _ budget: inout Int, _ hint: inout Segment?
-  ) -> Bool {
+    _ run: inout GroupState.Assignment, into gather: Gather, _ budget: inout Int, _ nextHint: inout Segment?
+  ) -> Outcome? {
     let log = group.life.log
     let largest = connection.largestBatch
+    let chunk = chunk(with: run.first)
+    let hint = chunk ?? nextHint
     cursor.move(to: run.first, hint: hint)
+    if let chunk, !cursor.isPlaced(in: chunk) { cursor = LogCursor(at: run.first, in: chunk) }
     switch log.next(&cursor, records: UInt64(run.count), bytes: min(budget, largest), hint: hint) {
     case .slice(let slice):
-      hint = slice.segment
-      tap.saw(slice.segment, of: group.life)
+      if chunk == nil {
+        nextHint = slice.segment
+        tap.saw(slice.segment, of: group.life)
+      }
       let mark = cursor.pendingTimeMark.take()
       guard slice.bytes.count <= largest else {
         gather.append(
@@ -121,7 +132,7 @@ final class GroupMember: Consumer, @unchecked Sendable {
               "the record at offset \(slice.firstOffset) of \(group.topic.name) is longer than the client's frames may be"
           ),
           stream: stream)
-        return false
+        return .ended
       }
       if run.delivery != toldDelivery {
         toldDelivery = run.delivery
@@ -131,7 +142,14 @@ final class GroupMember: Consumer, @unchecked Sendable {
       budget -= slice.bytes.count
       spend(UInt64(slice.count), of: &run)
     case .lagged:
-      let oldest = cursor.nextOffset
+      var oldest = cursor.nextOffset
+      if let catchUp {
+        switch catchUp.seek(run.first) {
+        case .loading: return .loading
+        case .ready: return nil
+        case .missed(let next): oldest = next
+        }
+      }
       var gone = run
       gone.count = UInt32(min(UInt64(run.count), oldest - run.first))
       let missed = UInt64(gone.count) + group.lost([gone], before: oldest, on: connection.context)
@@ -144,7 +162,13 @@ final class GroupMember: Consumer, @unchecked Sendable {
       spend(0, of: &run)
       run.count = 0
     }
-    return true
+    return nil
+  }
+
+  /// What was read from storage, if that record is among it.
+  private func chunk(with offset: UInt64) -> Segment? {
+    guard let chunk = catchUp?.chunk, chunk.baseOffset <= offset, offset < chunk.endOffset else { return nil }
+    return chunk
   }
 
   private func spend(_ count: UInt64, of run: inout GroupState.Assignment) {

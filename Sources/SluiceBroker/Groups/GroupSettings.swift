@@ -1,3 +1,4 @@
+import CXXHash
 import SluiceWire
 
 extension JoinGroup {
@@ -44,8 +45,13 @@ extension JoinGroup.Settings {
 
   /// Looks at the one record in `items`: whether it is for the group, and what its key comes to, if that is of importance.
   ///
-  /// - Parameter matcher: the filter's; nil for none.
-  func look(at items: UnsafeRawBufferPointer, _ matcher: RecordMatcher?) -> (isWanted: Bool, key: UInt64?) {
+  /// - Parameters:
+  ///   - matcher: the filter's; nil for none.
+  ///   - seed: of the group: what a key comes to is the same for as long as there is the group, also in another process, and nobody who
+  ///     doesn't know it can make keys that come to the same.
+  func look(
+    at items: UnsafeRawBufferPointer, _ matcher: RecordMatcher?, seed: UInt64
+  ) -> (isWanted: Bool, key: UInt64?) {
     var iterator = BatchIterator(items, time: 0)
     guard let record = try? iterator.next() else { return (false, nil) }
     if let matcher {
@@ -55,8 +61,6 @@ extension JoinGroup.Settings {
     guard order == .byKey, record.isAttributed, let key = (try? RecordAttributes(record.body))?.key else {
       return (true, nil)
     }
-    var hasher = Hasher()
-    hasher.combine(bytes: key)
-    return (true, UInt64(truncatingIfNeeded: hasher.finalize()))
+    return (true, xxh3_64bits(key.baseAddress, key.count, seed))
   }
 }

@@ -33,12 +33,12 @@ struct GroupState: Sendable {
     var delivery: UInt32
   }
 
-  /// Why a record came back. The raw value is what its dead letter says.
+  /// Why a record came back. The number is the one that is stored.
   enum Reason: UInt8 {
-    case refused
-    case rejected
-    case deadline
-    case memberLeft
+    case refused = 0
+    case rejected = 1
+    case deadline = 2
+    case memberLeft = 3
   }
 
   /// How many records came to such an end.
@@ -73,12 +73,13 @@ struct GroupState: Sendable {
 
   private var members: [Member?] = []
   private var line = WaitingLine()
-  private var entries = GroupEntries()
-  private var due = DueRuns()
+  // Seen by what takes and restores snapshots.
+  var entries = GroupEntries()
+  var due = DueRuns()
   /// The last record of each key that has any under way.
-  private var lastOfKey: [UInt64: Int32] = [:]
+  var lastOfKey: [UInt64: Int32] = [:]
   /// Offsets on their way to the dead letters; some of these may have been done with meanwhile.
-  private var dying = ReadyQueue<UInt64>()
+  var dying = ReadyQueue<UInt64>()
   private var unsent: UInt64 = 0
 
   init(_ rules: Rules, from frontier: UInt64, limit: Int) {
@@ -278,7 +279,7 @@ struct GroupState: Sendable {
   }
 
   /// Whether there is anything due must be known also while nobody is there to take it.
-  private mutating func dropStale() {
+  mutating func dropStale() {
     guard rules.isExplicit else { return }
     while let run = due.first, dueSlot(run.first) == nil { _ = due.popFirst() }
   }
@@ -360,7 +361,7 @@ struct GroupState: Sendable {
     due.insert(DueRuns.Run(first: entries[slot].offset, count: 1))
   }
 
-  private mutating func bury(_ slot: Int32, _ reason: Reason) {
+  mutating func bury(_ slot: Int32, _ reason: Reason) {
     guard rules.hasDeadLetters else {
       counts.dropped += 1
       return finish(slot)

@@ -37,8 +37,9 @@ extension Topic {
             .limitReached,
             "topic \(name) has \(limits.cursors) cursors and groups, which is its limit; delete some"))
       }
-      var start = state.life.log.cursor(at: StartPosition(frame.start), now: loop.loop.wallClock).cursor
-        .nextOffset
+      var start = state.life.cursor(
+        at: StartPosition(frame.start), now: loop.loop.wallClock, resuming: false
+      ).cursor.nextOffset
       if let buffered, buffered < start, frame.start == .replay || frame.start == .earliest {
         start = buffered
       }
@@ -46,8 +47,10 @@ extension Topic {
         name: frame.group, settings: frame.settings, topic: self, life: state.life, from: start,
         limit: limits.groupRecords, now: loop.loop.now)
       state.groups[frame.group] = group
+      state.tail?.note(madeGroup: frame.group)
       return .success(group)
     }
+    groupMoved()
     return try result.get()
   }
 
@@ -69,13 +72,16 @@ extension Topic {
   {
     let old = state.withLock { state -> Group? in
       guard let old = state.groups[name] else { return nil }
-      let start = state.life.log.cursor(at: StartPosition(start), now: loop.loop.wallClock).cursor.nextOffset
+      let start = state.life.cursor(
+        at: StartPosition(start), now: loop.loop.wallClock, resuming: false
+      ).cursor.nextOffset
       state.groups[name] = Group(
         name: name, settings: old.settings, topic: self, life: state.life, from: start,
         limit: limits.groupRecords, now: loop.loop.now)
       return old
     }
     guard let old else { return false }
+    groupMoved()
     old.close(
       Fault(
         code: .cursorMoved,
@@ -88,7 +94,12 @@ extension Topic {
   ///
   /// - Returns: false if there is no such group.
   func deleteGroup(_ name: String, on loop: LoopContext) -> Bool {
-    guard let group = state.withLock({ $0.groups.removeValue(forKey: name) }) else { return false }
+    let removed = state.withLock { state -> Group? in
+      state.tail?.note(deletedGroup: name)
+      return state.groups.removeValue(forKey: name)
+    }
+    guard let group = removed else { return false }
+    groupMoved()
     group.close(
       Fault(
         code: .cursorDeleted,
@@ -103,8 +114,11 @@ extension Topic {
     for group in groups where group.isIdle(for: time, now: now) {
       // Whoever joins it at this moment is told, and makes it anew.
       state.withLock { state in
-        if state.groups[group.name] === group { state.groups[group.name] = nil }
+        guard state.groups[group.name] === group else { return }
+        state.groups[group.name] = nil
+        state.tail?.note(deletedGroup: group.name)
       }
+      groupMoved()
     }
   }
 }

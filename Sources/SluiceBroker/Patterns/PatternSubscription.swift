@@ -33,6 +33,8 @@ final class PatternSubscription: Consumer {
   /// Topics that were there when it came, and where to go on in them; it begins when it has joined them all.
   private var found: ArraySlice<Topic>
   private var positions: [String: TopicPosition]
+  /// Where to begin in those of which only the store could tell.
+  private var starts: [String: Subscribe.Start] = [:]
   /// Topics made meanwhile.
   private var made: [(Topic, TopicLife)] = []
   private(set) var hasBegun = false
@@ -89,11 +91,27 @@ final class PatternSubscription: Consumer {
     guard found.isEmpty else { return false }
     found = []
     positions = [:]
+    starts = [:]
     hasBegun = true
     let topics = made
     made = []
     for (topic, life) in topics { try joinFromStart(topic, life) }
     return true
+  }
+
+  /// Of the topics to be joined next, those of which only the store can tell where to begin.
+  func unknownStarts(atMost count: Int) -> [(topic: Topic, time: Int64)] {
+    guard case .time(let time) = start else { return [] }
+    return found.prefix(count).compactMap { topic in
+      guard positions[topic.name] == nil, starts[topic.name] == nil,
+        topic.life.needsStore(for: .time(time))
+      else { return nil }
+      return (topic, time)
+    }
+  }
+
+  func begin(_ topic: Topic, at offset: UInt64) {
+    starts[topic.name] = .offset(offset)
   }
 
   /// A topic was made that the pattern selects.
@@ -156,10 +174,12 @@ final class PatternSubscription: Consumer {
     _ topic: Topic, _ life: TopicLife, _ position: TopicPosition?, wasThere: Bool
   ) -> Subscribe {
     let frame = Subscribe(topic: topic.name, start: start, lag: lag, grantedThrough: 0)
-    var (start, epoch) = (frame.start, frame.epoch)
+    var (start, epoch) = (starts[topic.name] ?? frame.start, frame.epoch)
     if let position {
-      let isSameLife = position.epoch == life.epoch
-      (start, epoch) = isSameLife ? (.offset(position.nextOffset), life.epoch) : (.earliest, 0)
+      let offset =
+        position.epoch == life.epoch
+        ? position.nextOffset : life.continuing(position.epoch, at: position.nextOffset)
+      (start, epoch) = offset.map { (.offset($0), life.epoch) } ?? (.earliest, 0)
     } else if !wasThere {
       (start, epoch) = (.offset(0), life.epoch)
     }
@@ -269,6 +289,8 @@ final class PatternSubscription: Consumer {
       turns.starve(member)
     case .waiting:
       member.wait()
+    case .loading:
+      break
     case .ended:
       return member.isCompleted && completed(member, gather)
     }

@@ -164,6 +164,11 @@ struct Session {
     return Demand(grantedThrough: credit.records.granted, bytesThrough: credit.bytesGranted)
   }
 
+  /// What a subscription was granted, in all.
+  func granted(_ stream: UInt32) -> UInt64? {
+    if case .subscription(let through) = self[stream] { through } else { nil }
+  }
+
   /// Demand given to a publication, and what was received on it.
   func publication(_ stream: UInt32) -> PublicationCredit? {
     if case .publication(let credit) = self[stream] { credit } else { nil }

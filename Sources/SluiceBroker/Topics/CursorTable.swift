@@ -5,7 +5,8 @@ import SluiceIO
 /// Each is used by one subscription at a time; who comes later takes it over, and whoever had it is told. Bounded: what nobody has used for too long is forgotten,
 /// and beyond the limit no new one is made.
 ///
-/// A value without a lock and without I/O: it belongs to its topic's state. What would have to be kept to have it back is ``Entry/place`` and the name.
+/// A value without a lock and without I/O: it belongs to its topic's state. What is kept beyond the process to have it
+/// back is ``place(of:)`` and the name.
 struct CursorTable {
   struct Limits: Sendable {
     /// Cursors remembered, used or not.
@@ -82,9 +83,13 @@ struct CursorTable {
   private var freeSlots: [Int] = []
   private var slots: [String: Int] = [:]
   private var generations: UInt64 = 0
+  /// Names that were forgotten since they were taken last; nil where nobody takes them.
+  private var forgotten: Set<String>?
 
-  init(limits: Limits) {
+  /// - Parameter isKept: whether the table is kept beyond the process, so that what it forgets must be dropped there: see ``takeForgotten()``.
+  init(limits: Limits, isKept: Bool = false) {
     self.limits = limits
+    forgotten = isKept ? [] : nil
   }
 
   /// Cursors known, among them those that are due to be forgotten.
@@ -120,9 +125,15 @@ struct CursorTable {
   }
 
   /// Everything before that offset is dealt with. Does nothing when the ticket isn't good any more, or the cursor stands there or beyond.
-  mutating func commit(_ ticket: Ticket, through offset: UInt64) {
-    guard isCurrent(ticket), let entry = entries[ticket.slot], entry.place.nextOffset < offset else { return }
+  ///
+  /// - Returns: the name of the cursor, if it has moved.
+  @discardableResult
+  mutating func commit(_ ticket: Ticket, through offset: UInt64) -> String? {
+    guard isCurrent(ticket), let entry = entries[ticket.slot], entry.place.nextOffset < offset else {
+      return nil
+    }
     entries[ticket.slot]?.place.nextOffset = offset
+    return entry.name
   }
 
   /// The subscription is over. Its cursor is remembered for a while.
@@ -167,6 +178,28 @@ struct CursorTable {
     }
   }
 
+  // MARK: What is kept beyond the process
+
+  /// What a name stands for at the moment, used, due to be forgotten or neither.
+  func place(of name: String) -> Finding? {
+    entry(name).map { Finding(place: $0.place, isMoved: $0.isMoved) }
+  }
+
+  /// A cursor that was known before the broker started, and that nobody has used, as far as it is to be remembered, since just now. Does nothing
+  /// with one that is known already.
+  mutating func restore(_ name: String, _ found: Finding, now: MonotonicTime) {
+    guard slots[name] == nil else { return }
+    // Not made anew, so it isn't held against the limit: that may be lower than it was.
+    add(name, at: found.place, isMoved: found.isMoved, now: now)
+  }
+
+  /// Which names the table has forgotten since it was asked last, deleted ones among them, and doesn't know again by now: in no order.
+  mutating func takeForgotten() -> [String] {
+    guard let forgotten, !forgotten.isEmpty else { return [] }
+    self.forgotten = []
+    return forgotten.filter { slots[$0] == nil }
+  }
+
   // MARK: -
 
   private func entry(_ name: String) -> Entry? {
@@ -199,7 +232,13 @@ struct CursorTable {
     let limit = max(limits.cursors - others, 0)
     if slots.count >= limit { forgetExpired(now) }
     guard slots.count < limit else { return nil }
-    let entry = Entry(name: name, place: place, generation: newGeneration(), holder: nil, since: now)
+    return add(name, at: place, isMoved: false, now: now)
+  }
+
+  @discardableResult
+  private mutating func add(_ name: String, at place: Place, isMoved: Bool, now: MonotonicTime) -> Int {
+    let entry = Entry(
+      name: name, place: place, generation: newGeneration(), holder: nil, since: now, isMoved: isMoved)
     let slot = freeSlots.popLast() ?? entries.count
     if slot == entries.count { entries.append(entry) } else { entries[slot] = entry }
     slots[name] = slot
@@ -213,7 +252,10 @@ struct CursorTable {
   }
 
   private mutating func forget(_ slot: Int) {
-    if let entry = entries[slot] { slots[entry.name] = nil }
+    if let entry = entries[slot] {
+      slots[entry.name] = nil
+      forgotten?.insert(entry.name)
+    }
     entries[slot] = nil
     freeSlots.append(slot)
   }

@@ -68,9 +68,13 @@ struct ProducerTable {
   /// In the order of leaving, from `firstDeparture` on.
   private var departures: [Departure] = []
   private var firstDeparture = 0
+  /// Numbers that were forgotten since they were taken last; nil where nobody takes them.
+  private var forgotten: Set<UInt64>?
 
-  init(limits: Limits) {
+  /// - Parameter isKept: whether the table is kept beyond the process, so that what it forgets must be dropped there: see ``takeForgotten()``.
+  init(limits: Limits, isKept: Bool = false) {
     self.limits = limits
+    forgotten = isKept ? [] : nil
   }
 
   /// Producers known.
@@ -102,12 +106,15 @@ struct ProducerTable {
     while slots.count >= limits.producers {
       guard forgetOldest() else { return .full(limit: limits.producers) }
     }
-    let generation = newGeneration()
-    let entry = Entry(producer: producer, next: first, generation: generation, holder: holder)
+    return .opened(add(producer, next: first, holder), next: first, nil)
+  }
+
+  private mutating func add(_ producer: UInt64, next: UInt64, _ holder: Holder?) -> Ticket {
+    let entry = Entry(producer: producer, next: next, generation: newGeneration(), holder: holder)
     let slot = freeSlots.popLast() ?? entries.count
     if slot == entries.count { entries.append(entry) } else { entries[slot] = entry }
     slots[producer] = slot
-    return .opened(Ticket(slot: slot, generation: generation), next: first, nil)
+    return Ticket(slot: slot, generation: entry.generation)
   }
 
   func isCurrent(_ ticket: Ticket) -> Bool {
@@ -134,6 +141,40 @@ struct ProducerTable {
     return generations
   }
 
+  // MARK: What is kept beyond the process
+
+  /// Who holds a ticket, and which record is expected of it next; nil when the ticket isn't good any more.
+  func next(of ticket: Ticket) -> (producer: UInt64, next: UInt64)? {
+    guard isCurrent(ticket), let entry = entries[ticket.slot] else { return nil }
+    return (entry.producer, entry.next)
+  }
+
+  /// Which record is expected next of a producer; nil of one that isn't known.
+  func next(of producer: UInt64) -> UInt64? {
+    slots[producer].flatMap { entries[$0]?.next }
+  }
+
+  /// A producer that was known before the broker started, and left, as far as it is to be remembered, just now. Does nothing with one that
+  /// is known already.
+  mutating func restore(_ producer: UInt64, next: UInt64, now: MonotonicTime) {
+    guard slots[producer] == nil else { return }
+    while slots.count >= limits.producers {
+      // Everybody is attached: whoever isn't there yet is who was gone for longest.
+      guard forgetOldest() else {
+        forgotten?.insert(producer)
+        return
+      }
+    }
+    close(add(producer, next: next, nil), now: now)
+  }
+
+  /// Whom the table has forgotten since it was asked last, and doesn't know again by now: in no order.
+  mutating func takeForgotten() -> [UInt64] {
+    guard let forgotten, !forgotten.isEmpty else { return [] }
+    self.forgotten = []
+    return forgotten.filter { slots[$0] == nil }
+  }
+
   // MARK: Forgetting
 
   private mutating func forgetExpired(_ now: MonotonicTime) {
@@ -144,7 +185,10 @@ struct ProducerTable {
   private mutating func forgetOldest() -> Bool {
     guard let departure = oldestDeparture else { return false }
     firstDeparture += 1
-    if let entry = entries[departure.slot] { slots[entry.producer] = nil }
+    if let entry = entries[departure.slot] {
+      slots[entry.producer] = nil
+      forgotten?.insert(entry.producer)
+    }
     entries[departure.slot] = nil
     freeSlots.append(departure.slot)
     return true

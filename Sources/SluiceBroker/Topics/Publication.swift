@@ -4,6 +4,8 @@ import SluiceWire
 /// One producer's attachment to a topic. Belongs to its connection's loop.
 final class Publication {
   let stream: UInt32
+  /// Among those of its connection.
+  let number: UInt64
   let topic: Topic
   let tap: TopicTap
   unowned let connection: Connection
@@ -26,6 +28,14 @@ final class Publication {
   private(set) var appended: UInt64
   private(set) var lastOffset: UInt64 = 0
   private var acknowledged: UInt64
+  /// Whether only what is on disk is acknowledged.
+  let waitsForDisk: Bool
+  /// Batches that aren't acknowledged for that reason: their producer's sequence, and the offset of their last record.
+  private var unstored = ReadyQueue<(through: UInt64, lastOffset: UInt64)>()
+  /// True while PUBLISH_OPENED waits for what the producer has published before to be on disk.
+  var isOpening = false
+  /// True from COMPLETE until that is on disk.
+  var isEnding = false
   /// True while it stands in its connection's list of publications with something to tell.
   var isDue = false
   /// What it was granted and hasn't used, as the topic's ledger has it.
@@ -34,10 +44,11 @@ final class Publication {
   var heldUpSince: MonotonicTime?
 
   init(
-    stream: UInt32, tap: TopicTap, connection: Connection, _ frame: PublishOpen,
+    stream: UInt32, number: UInt64, tap: TopicTap, connection: Connection, _ frame: PublishOpen,
     _ attachment: Topic.Attachment
   ) {
     self.stream = stream
+    self.number = number
     topic = tap.topic
     self.tap = tap
     life = attachment.life
@@ -47,19 +58,41 @@ final class Publication {
     producer = frame.producer
     ticket = attachment.ticket
     hasEnded = attachment.hasEnded
+    waitsForDisk =
+      tap.topic.storage.map { $0.isSynchronous || frame.acknowledgement == .durable } ?? false
     appended = attachment.nextSequence
     acknowledged = attachment.nextSequence
   }
 
   func appended(_ count: UInt32, lastOffset: UInt64) {
     appended += UInt64(count)
-    self.lastOffset = lastOffset
+    guard waitsForDisk else {
+      self.lastOffset = lastOffset
+      return
+    }
+    if acknowledgement != .none { unstored.append((appended, lastOffset)) }
   }
+
+  /// Whether somebody still has to be told that records are in the log.
+  var owesAck: Bool { waitsForDisk && unstored.first != nil }
 
   /// The acknowledgement that is due, once; nil when everything was acknowledged, or nothing is to be.
   func takeAck() -> Ack? {
+    if waitsForDisk { return takeStoredAck() }
     guard acknowledgement != .none, acknowledged < appended else { return nil }
     acknowledged = appended
     return Ack(through: appended, lastOffset: lastOffset)
+  }
+
+  private func takeStoredAck() -> Ack? {
+    guard let committed = topic.storage?.committed else { return nil }
+    var through: UInt64?
+    while let next = unstored.first, next.lastOffset < committed {
+      (through, lastOffset) = (next.through, next.lastOffset)
+      _ = unstored.popFirst()
+    }
+    guard let through else { return nil }
+    acknowledged = through
+    return Ack(through: through, lastOffset: lastOffset)
   }
 }

@@ -94,7 +94,7 @@ extension Topic {
     let taps: [TopicTap] = state.withLock { state in
       state.publications -= 1
       if let ticket { state.producers.close(ticket, now: now) }
-      guard isPaced else { return [] }
+      guard isMetered else { return [] }
       state.ledger.returned(held)
       return state.taps
     }
@@ -141,23 +141,36 @@ extension Topic {
   /// What a producer gets, on top of what it has. From any loop.
   func grant(to held: GrantLedger.Allowance) -> GrantLedger.Allowance {
     state.withLock { state in
-      guard state.isConnected else { return GrantLedger.Allowance() }
-      guard isPaced else {
+      guard state.isConnected, storage?.service.refusal == nil else { return GrantLedger.Allowance() }
+      guard isMetered else {
         return GrantLedger.Allowance(
           records: held.records <= window / 2 ? window - held.records : 0,
           bytes: held.bytes == Credit.unlimited ? 0 : Credit.unlimited)
       }
       // Set before the readers are looked at: whoever moves after that look sees it, and wakes us.
       isHeldUp.store(true, ordering: .sequentiallyConsistent)
-      let log = state.life.log
-      let situation = FlowSituation(
-        head: log.head, aloneSince: state.unreadSince,
-        keptBytes: UInt64(log.statistics().bytes), lapsedBytes: lapsedBytes(state),
-        bytes: { UInt64(log.bytes(from: $0)) })
       return state.ledger.grant(
-        to: held, limit: strategy.limit(state.readers, situation), producers: state.publications,
+        to: held, limit: limit(state), producers: state.publications,
         window: GrantLedger.Allowance(records: window, bytes: .max))
     }
+  }
+
+  /// How far producers may go: as far as their subscribers let them, and the disk. With the lock held.
+  private func limit(_ state: State) -> FlowLimit {
+    guard let tail = state.tail, let storage else { return limitByReaders(state, unread: 0, kept: nil) }
+    // With `sync` always the log has no more than the disk.
+    let unread = storage.isSynchronous ? tail.waitingBytes : 0
+    let limit = isPaced ? limitByReaders(state, unread: unread, kept: .max) : .unlimited
+    return limit.capped(bytes: UInt64(clamping: storage.service.room(besides: tail.waitingBytes)))
+  }
+
+  private func limitByReaders(_ state: State, unread: Int, kept: UInt64?) -> FlowLimit {
+    let log = state.life.log
+    let situation = FlowSituation(
+      head: state.nextOffset, aloneSince: state.unreadSince,
+      keptBytes: kept ?? UInt64(log.statistics().bytes), lapsedBytes: lapsedBytes(state),
+      bytes: { UInt64(log.bytes(from: $0) + unread) })
+    return strategy.limit(state.readers, situation)
   }
 
   /// The subscriptions of some loop have moved, asked for more, or left: producers may go on. From any loop.
@@ -189,6 +202,8 @@ extension TopicSettings {
     settings.lag = lag ?? defaults.lag
     settings.compact = compact ?? defaults.compact
     settings.autoDelete = autoDelete ?? defaults.autoDelete
+    settings.storage = storage ?? defaults.storage
+    settings.sync = sync ?? defaults.sync
     return settings
   }
 }

@@ -41,6 +41,7 @@ extension Topic {
         else {
           throw tooManyCursors
         }
+        state.tail?.note(cursor: frame.cursor)
         return (
           .success(
             CursorUse(ticket: use.ticket, committed: place.nextOffset, cursor: cursor, missed: missed)),
@@ -51,14 +52,19 @@ extension Topic {
       }
     }
     loser?.tell()
+    cursorMoved()
     return try result.get()
   }
+
+  /// A durable cursor stands elsewhere.
+  private func cursorMoved() { commit(within: StorageService.idleDelay) }
 
   /// The frame with the start that is meant.
   private func placed(
     _ frame: Subscribe, _ found: CursorTable.Finding?, in life: TopicLife
   ) throws(WireError) -> Subscribe {
     guard frame.epoch == 0 else {
+      let frame = frame.translated(to: life)
       if frame.epoch != life.epoch { return frame }
       let loss: CursorTable.Loss? = found.map { $0.isMoved ? .moved : nil } ?? .deleted
       if let loss {
@@ -71,6 +77,8 @@ extension Topic {
     var frame = frame
     if found.place.epoch == life.epoch {
       frame.start = .offset(found.place.nextOffset)
+    } else if let offset = life.continuing(found.place.epoch, at: found.place.nextOffset) {
+      frame.start = .offset(offset)
     } else if frame.lag ?? settings.lag != .fail {
       // All of this life is new to it.
       frame.start = .offset(0)
@@ -87,15 +95,19 @@ extension Topic {
 
   /// Everything before that offset is dealt with. From any loop.
   func commit(_ ticket: CursorTable.Ticket, through offset: UInt64) {
-    state.withLock { $0.cursors.commit(ticket, through: offset) }
+    state.withLock { state in
+      if let name = state.cursors.commit(ticket, through: offset) { state.tail?.note(cursor: name) }
+    }
+    cursorMoved()
   }
 
   /// The subscription with that ticket is over, and everything before the offset dealt with.
   func leaveCursor(_ ticket: CursorTable.Ticket, at offset: UInt64, now: MonotonicTime) {
     state.withLock { state in
-      state.cursors.commit(ticket, through: offset)
+      if let name = state.cursors.commit(ticket, through: offset) { state.tail?.note(cursor: name) }
       state.cursors.leave(ticket, now: now)
     }
+    cursorMoved()
   }
 
   /// Puts a durable cursor elsewhere, or makes it there. Whoever uses it is told.
@@ -106,17 +118,24 @@ extension Topic {
   ) throws(WireError) {
     try TopicName.validate(cursor, as: "cursor")
     let change: CursorTable.Change? = state.withLock { state in
-      let start = state.life.log.cursor(at: position, now: wallClock).cursor
+      let start = state.life.cursor(at: position, now: wallClock, resuming: false).cursor
+      state.tail?.note(cursor: cursor)
       let place = CursorTable.Place(epoch: state.life.epoch, nextOffset: start.nextOffset)
       return state.cursors.move(cursor, to: place, besides: state.groups.count, now: now)
     }
     guard let change else { throw tooManyCursors }
     change.loser?.tell()
+    cursorMoved()
   }
 
   /// Forgets a durable cursor. Whoever uses it is told.
   func deleteCursor(_ cursor: String, now: MonotonicTime) throws(WireError) {
-    guard let change = state.withLock({ $0.cursors.delete(cursor, now: now) }) else {
+    let deleted = state.withLock { state in
+      state.tail?.note(cursor: cursor)
+      return state.cursors.delete(cursor, now: now)
+    }
+    cursorMoved()
+    guard let change = deleted else {
       try TopicName.validate(cursor, as: "cursor")
       throw WireError(.unknownCursor, "topic \(name) has no durable cursor or group \(cursor)")
     }

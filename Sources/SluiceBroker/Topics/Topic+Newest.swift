@@ -23,6 +23,7 @@ extension Topic {
 
   /// Bytes of newest records that are kept beyond the limits, because somebody must not miss them.
   func lapsedBytes(_ state: State) -> UInt64 {
+    if let storage { return settings.flow == .lossless ? storage.lapsedBytes : 0 }
     guard settings.flow == .lossless, let newest = state.life.newest else { return 0 }
     // Those who had it kept may have gone on meanwhile.
     newest.trim(now: .min, graceBytes: 0, keepingFrom: keepNewestFrom(state))
@@ -31,7 +32,7 @@ extension Topic {
 
   /// Whether something may have to be dropped though nothing is appended.
   var needsTrimming: Bool {
-    settings.replayAge != TopicSettings.unlimited || settings.compact == true
+    settings.replayAge != TopicSettings.unlimited || settings.compact == true || storage != nil
   }
 }
 
@@ -42,6 +43,11 @@ extension TopicLife {
       let statistics = newest.statistics()
       return (statistics.firstOffset, statistics.head, statistics.records, statistics.bytes)
     }
+    if let storage {
+      let head = log.head
+      let first = storage.firstKept(before: head)
+      return (first, head, head - first, Int(clamping: storage.storedBytes))
+    }
     let statistics = log.statistics()
     return (statistics.firstOffset, statistics.head, statistics.records, statistics.bytes)
   }
@@ -50,6 +56,12 @@ extension TopicLife {
   func cursor(
     at position: StartPosition, now: Int64?, resuming: Bool
   ) -> (cursor: LogCursor, missed: UInt64) {
+    if let storage {
+      let start = storedStart(at: position, storage, resuming: resuming)
+      // What only the store can tell was asked before; a little early is better than late.
+      let (offset, missed) = start ?? (storage.firstKept(before: log.head), 0)
+      return (LogCursor(unplacedAt: offset), missed)
+    }
     guard let newest else { return log.cursor(at: position, now: now, resuming: resuming) }
     let (offset, missed) = newest.start(at: position, before: log.head, now: now, resuming: resuming)
     return (LogCursor(unplacedAt: offset), missed)

@@ -34,12 +34,16 @@ final class Topic: Sendable {
     var ledger = GrantLedger()
     /// Those of the present life, by name.
     var groups: [String: Group] = [:]
+    /// What isn't on disk yet; nil for a topic that is in memory only.
+    var tail: DurableTail?
   }
 
   let name: String
   /// Complete: no setting is nil.
   let settings: TopicSettings
   let strategy: any FlowStrategy
+  /// Nil for a topic that is in memory only.
+  let storage: TopicStorage?
   /// The most records that one producer may be granted at a time.
   let window: UInt64
   let state: Mutex<State>
@@ -51,21 +55,26 @@ final class Topic: Sendable {
 
   private let makeLife: @Sendable () -> TopicLife
 
-  /// - Parameter makeLife: an empty life with an epoch of its own; called now and whenever the topic starts over.
+  /// - Parameters:
+  ///   - storage: what there is of it on disk; nil for a topic that is in memory only.
+  ///   - makeLife: an empty life with an epoch of its own; called now and whenever the topic starts over.
   init(
     name: String, settings: TopicSettings, window: UInt64,
     producers: ProducerTable.Limits = ProducerTable.Limits(),
-    cursors: CursorTable.Limits = CursorTable.Limits(), makeLife: @escaping @Sendable () -> TopicLife
+    cursors: CursorTable.Limits = CursorTable.Limits(), storage: TopicStorage? = nil,
+    makeLife: @escaping @Sendable () -> TopicLife
   ) {
     self.name = name
     self.settings = settings
     self.window = window
     self.makeLife = makeLife
+    self.storage = storage
     strategy = settings.strategy
     state = Mutex(
       State(
-        life: makeLife(), producers: ProducerTable(limits: producers), cursors: CursorTable(limits: cursors),
-        isConnected: settings.connect == .immediate))
+        life: makeLife(), producers: ProducerTable(limits: producers, isKept: storage != nil),
+        cursors: CursorTable(limits: cursors, isKept: storage != nil),
+        isConnected: settings.connect == .immediate, tail: storage.map { DurableTail($0.birthExtent) }))
   }
 
   /// The present life.
@@ -73,6 +82,9 @@ final class Topic: Sendable {
 
   /// Whether producers follow subscribers at all.
   var isPaced: Bool { settings.flow != .free }
+
+  /// Whether what producers have been granted is counted: because they follow subscribers, or the disk.
+  var isMetered: Bool { isPaced || storage != nil }
 
   /// Appends a checked batch and wakes whoever waits for it. From any loop.
   ///
@@ -85,15 +97,19 @@ final class Topic: Sendable {
     using used: GrantLedger.Allowance, by ticket: ProducerTable.Ticket? = nil
   ) -> AppendResult {
     if life.newest != nil, let fault = keyRequired(by: batch) {
-      if isPaced { state.withLock { $0.ledger.returned(used) } }
+      if isMetered { state.withLock { $0.ledger.returned(used) } }
       return .unfit(fault)
     }
+    var commitDelay: Duration?
     let (result, taps): (AppendResult, [TopicTap]) = state.withLock { state in
       if let fault = Self.refusal(state, life, name) { return (.refused(fault), []) }
       if let ticket, !state.producers.advance(ticket, by: UInt64(count)) {
         return (.refused(.fenced(on: name)), [])
       }
-      if isPaced { state.ledger.returned(used) }
+      if isMetered { state.ledger.returned(used) }
+      if let storage {
+        return store(batch, count, milliseconds, ticket, storage, &state, &commitDelay)
+      }
       if let newest = state.life.newest {
         // Before the log: whoever has read these up to some head of the log goes on behind it.
         newest.append(batch, at: milliseconds, keepingFrom: keepNewestFrom(state))
@@ -103,15 +119,46 @@ final class Topic: Sendable {
       return (.appended(lastOffset: first + UInt64(count) - 1), state.taps)
     }
     for tap in taps { tap.wake() }
+    if let commitDelay { storage?.service.enqueue(self, within: commitDelay) }
     return result
+  }
+
+  /// The same for a durable topic, with the lock held. With `sync` always nobody gets the batch before it is on disk.
+  ///
+  /// - Parameter commitDelay: within which time a commit has to be asked for, if so.
+  private func store(
+    _ batch: UnsafeRawBufferPointer, _ count: UInt32, _ milliseconds: Int64,
+    _ ticket: ProducerTable.Ticket?, _ storage: TopicStorage, _ state: inout State,
+    _ commitDelay: inout Duration?
+  ) -> (AppendResult, [TopicTap]) {
+    let waited = state.tail?.waitingBytes ?? 0
+    let first = state.tail?.append(batch, count: count, at: milliseconds) ?? 0
+    if let ticket, let (producer, next) = state.producers.next(of: ticket) {
+      state.tail?.note(producer: producer, next: next)
+    }
+    let waiting = state.tail?.waitingBytes ?? 0
+    storage.service.noteWaiting(waiting - waited)
+    let isMuch = state.tail.map { $0.bytesForNextCommit >= StorageService.commitBytes } ?? false
+    let delay = isMuch ? .zero : storage.delay
+    if state.tail?.ask(within: delay) == true { commitDelay = delay }
+    let result = AppendResult.appended(lastOffset: first + UInt64(count) - 1)
+    if storage.isSynchronous { return (result, []) }
+    // What isn't on disk must be in memory.
+    state.life.log.append(
+      batch, count: Int(count), at: milliseconds, keepingFrom: state.tail?.committed)
+    return (result, state.taps)
   }
 
   /// Drops what has become too old. From any loop.
   func trim(now milliseconds: Int64) {
     state.withLock { state in
       let isRead = state.subscriptions > 0
+      // On disk it is as well, and memory is for those who follow the head.
+      if !isRead, let tail = state.tail { return state.life.log.drop(before: tail.committed) }
       // The grace is for those who are reading.
-      state.life.log.trim(now: milliseconds, graceBytes: isRead ? nil : 0, keepingFrom: keepFrom(state))
+      state.life.log.trim(
+        now: milliseconds, graceBytes: isRead ? nil : 0, keepingFrom: state.tail?.committed ?? keepFrom(state)
+      )
       state.life.newest?.trim(
         now: milliseconds, graceBytes: isRead ? nil : 0, keepingFrom: keepNewestFrom(state))
     }
@@ -137,12 +184,18 @@ final class Topic: Sendable {
       if let ticket, !state.producers.isCurrent(ticket) { return (.fenced(on: name), []) }
       if state.isEnded(by: producer) { return (nil, []) }
       if let fault = Self.refusal(state, life, name) { return (fault, []) }
+      if state.tail != nil {
+        // Nobody hears of it before it is on disk.
+        state.tail?.end(ending, by: producer)
+        return (nil, [])
+      }
       state.life.end(ending)
       state.endedBy = producer
       if settings.scope == .whileConnected { startOver(&state) }
       return (nil, state.taps)
     }
     announce(to: taps)
+    if refusal == nil { commit(within: .zero) }
     return refusal
   }
 
@@ -150,6 +203,7 @@ final class Topic: Sendable {
   func delete() {
     let (life, taps) = state.withLock { state in
       state.isDeleted = true
+      state.tail?.noteRow()
       state.life.delete()
       state.groups = [:]
       return (state.life, state.taps)
@@ -157,13 +211,14 @@ final class Topic: Sendable {
     life.log.removeAll()
     life.newest?.removeAll()
     announce(to: taps)
+    commit(within: .zero)
   }
 
   /// Why nothing can be published to `life`, if so.
   static func refusal(_ state: State, _ life: TopicLife, _ name: String) -> Fault? {
     if state.isDeleted { return Fault(code: .topicDeleted, message: "topic \(name) was deleted") }
     let how: String
-    switch life.ending {
+    switch life.ending ?? state.tail?.ending?.ending {
     case nil: return nil
     case .finished: how = "has finished"
     case .failure(_, let message): how = "has failed (\(message))"
@@ -216,7 +271,7 @@ extension Topic.State {
   var unreadSince: UInt64? { subscriptions == 0 ? aloneSince : nil }
 
   func isEnded(by producer: UInt64) -> Bool {
-    producer != 0 && endedBy == producer && !isDeleted
+    producer != 0 && (endedBy == producer || tail?.ending?.producer == producer) && !isDeleted
   }
 
   /// Where the subscriptions of all loops, and the groups, stand.

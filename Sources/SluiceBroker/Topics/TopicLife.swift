@@ -1,4 +1,5 @@
 import SluiceLog
+import SluiceStore
 import SluiceWire
 import Synchronization
 
@@ -19,14 +20,30 @@ final class TopicLife: Sendable {
   let log: TopicLog
   /// The newest record of each key, where late subscribers get only those.
   let newest: CompactedRecords?
+  /// What of it is on disk; nil for a topic that is in memory only.
+  let storage: TopicStorage?
+  /// Lives that this one continues, oldest first.
+  let lineage: [StoredTopic.Ancestor]
 
   private let atomicCondition = Atomic(Condition.open)
   private let storedEnding = Mutex<Complete.Ending?>(nil)
 
-  init(epoch: UInt64, log: TopicLog, newest: CompactedRecords? = nil) {
+  init(
+    epoch: UInt64, log: TopicLog, newest: CompactedRecords? = nil, storage: TopicStorage? = nil,
+    lineage: [StoredTopic.Ancestor] = []
+  ) {
     self.epoch = epoch
     self.log = log
     self.newest = newest
+    self.storage = storage
+    self.lineage = lineage
+  }
+
+  /// Where somebody goes on in this life that has come so far in another one, which it continues; nil if it doesn't.
+  func continuing(_ epoch: UInt64, at offset: UInt64) -> UInt64? {
+    guard let index = lineage.firstIndex(where: { $0.epoch == epoch }) else { return nil }
+    // What came behind an end is lost, and so is what somebody has had of it.
+    return lineage[index...].reduce(offset) { min($0, $1.end) }
   }
 
   /// Whether more can come. Once it says no, the log's head is final: read this first, then the head.

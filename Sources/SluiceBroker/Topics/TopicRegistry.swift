@@ -8,8 +8,10 @@ final class TopicRegistry: Sendable {
   /// Told of a topic that was made, and its first life, which may be over when it is looked at. Called on the loop that made it.
   typealias Watcher = @Sendable (Topic, TopicLife) -> Void
 
-  private struct State {
+  struct State {
     var topics: [String: Topic] = [:]
+    /// Those of them that are deleted when nobody uses them.
+    var fleeting: [String: Topic] = [:]
     var watchers = PatternIndex<Watcher>()
     var lastWatch: UInt64 = 0
   }
@@ -19,16 +21,22 @@ final class TopicRegistry: Sendable {
   private let rules: [TopicRule]
   private let limit: Int
   private let watchLimit: Int
-  private let window: UInt64
-  private let producers: ProducerTable.Limits
+  let window: UInt64
+  let producers: ProducerTable.Limits
   private let autoDeleteTime: Duration
-  private let cursors: CursorTable.Limits
-  private let epochs: EpochSource
-  private let state = Mutex(State())
+  let cursors: CursorTable.Limits
+  let epochs: EpochSource
+  /// Nil for a broker without a directory for durable topics.
+  let storage: StorageService?
+  let state = Mutex(State())
 
   /// - Parameter identity: the broker's, from which epochs are made.
-  init(configuration: BrokerConfiguration, identity: UInt64) {
-    pool = SegmentPool(maximumPooledBytes: configuration.limits.pooledMemory)
+  init(
+    configuration: BrokerConfiguration, identity: UInt64, pool: SegmentPool? = nil,
+    storage: StorageService? = nil
+  ) {
+    self.pool = pool ?? SegmentPool(maximumPooledBytes: configuration.limits.pooledMemory)
+    self.storage = storage
     defaults = configuration.topicDefaults.completed(by: BrokerConfiguration.standardTopic)
     rules = configuration.topicRules
     limit = configuration.limits.topics
@@ -72,25 +80,30 @@ final class TopicRegistry: Sendable {
     return try make(name, settings, mustMatch: true)
   }
 
-  func delete(_ name: String) throws(WireError) {
+  /// - Returns: the topic, which is gone from here; from the disk it is with its next commit.
+  @discardableResult
+  func delete(_ name: String) throws(WireError) -> Topic {
     let topic = try known(name)
     let isRemoved = state.withLock { state in
       guard state.topics[name] === topic else { return false }
       state.topics[name] = nil
+      state.fleeting[name] = nil
       return true
     }
     // Somebody else may have been quicker; it is gone either way.
     if isRemoved { topic.delete() }
+    return topic
   }
 
   /// Deletes what is there for its users only and has none. Called now and then.
   func deleteAbandoned(now: MonotonicTime) {
     let abandoned = state.withLock { state in
       // Under the lock, so that nobody finds one that is about to go.
-      let abandoned = state.topics.values.filter {
-        $0.settings.autoDelete == true && $0.isAbandoned(for: autoDeleteTime, now: now)
+      let abandoned = state.fleeting.values.filter { $0.isAbandoned(for: autoDeleteTime, now: now) }
+      for topic in abandoned {
+        state.topics[topic.name] = nil
+        state.fleeting[topic.name] = nil
       }
-      for topic in abandoned { state.topics[topic.name] = nil }
       return abandoned
     }
     for topic in abandoned { topic.delete() }
@@ -112,6 +125,7 @@ final class TopicRegistry: Sendable {
   ) throws(WireError) -> Topic {
     let rule = rules.first { $0.pattern.matches(name) }?.settings ?? Self.builtIn(name)
     let complete = settings.completed(by: rule).completed(by: defaults)
+    try checkStorage(complete, of: name)
     let result: Result<(Topic, (TopicLife, PatternIndex<Watcher>)?), WireError> = state.withLock { state in
       if let topic = state.topics[name] {
         guard !mustMatch || topic.settings == complete else {
@@ -124,24 +138,30 @@ final class TopicRegistry: Sendable {
       guard state.topics.count < limit else {
         return .failure(WireError(.limitReached, "the broker has \(limit) topics, which is its limit"))
       }
-      let topic = Topic(
-        name: name, settings: complete, window: window, producers: producers, cursors: cursors
-      ) { [epochs, pool] in
-        guard complete.compact == true else {
-          return TopicLife(epoch: epochs.next(), log: TopicLog(retention: complete.retention, pool: pool))
-        }
-        // The log is for those who follow the head; what the limits are about is elsewhere.
-        return TopicLife(
-          epoch: epochs.next(), log: TopicLog(retention: .none, pool: pool),
-          newest: CompactedRecords(retention: complete.retention))
-      }
-      state.topics[name] = topic
+      let topic = newTopic(name, complete)
+      state.add(topic)
       return .success((topic, (topic.life, state.watchers)))
     }
     let (topic, new) = try result.get()
+    if new != nil { topic.commit(within: .zero) }
     // A copy, so that nobody waits for the search: those that come meanwhile find the topic there.
     if let (life, watchers) = new { for tell in watchers.values(selecting: name) { tell(topic, life) } }
     return topic
+  }
+
+  private func newTopic(_ name: String, _ settings: TopicSettings) -> Topic {
+    if settings.storage == .durable, let storage { return newDurable(name, settings, storage) }
+    return Topic(
+      name: name, settings: settings, window: window, producers: producers, cursors: cursors
+    ) { [epochs, pool] in
+      guard settings.compact == true else {
+        return TopicLife(epoch: epochs.next(), log: TopicLog(retention: settings.retention, pool: pool))
+      }
+      // The log is for those who follow the head; what the limits are about is elsewhere.
+      return TopicLife(
+        epoch: epochs.next(), log: TopicLog(retention: .none, pool: pool),
+        newest: CompactedRecords(retention: settings.retention))
+    }
   }
 
   /// What a name says of a topic unless a rule does. Inboxes, to which replies come, keep nothing for others and go with their owner.
@@ -149,6 +169,7 @@ final class TopicRegistry: Sendable {
     guard name.hasPrefix(TopicName.inboxPrefix) else { return TopicSettings() }
     var settings = TopicSettings(replayRecords: 0)
     settings.autoDelete = true
+    settings.storage = .memory
     return settings
   }
 
@@ -188,5 +209,12 @@ final class TopicRegistry: Sendable {
 
   private static func precedes(_ left: String, _ right: String) -> Bool {
     left.utf8.lexicographicallyPrecedes(right.utf8)
+  }
+}
+
+extension TopicRegistry.State {
+  mutating func add(_ topic: Topic) {
+    topics[topic.name] = topic
+    if topic.settings.autoDelete == true { fleeting[topic.name] = topic }
   }
 }

@@ -144,6 +144,9 @@ public final class EpollLoop: EventLoop, @unchecked Sendable {
     load.wrappingAdd(count, ordering: .relaxed)
   }
 
+  /// The time of all loops of this kind. From any thread.
+  public static var time: MonotonicTime { clock() }
+
   static func clock() -> MonotonicTime {
     var time = timespec()
     clock_gettime(CLOCK_MONOTONIC, &time)

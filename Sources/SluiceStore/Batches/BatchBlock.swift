@@ -14,6 +14,8 @@ public final class BatchBlock: @unchecked Sendable {
   private var capacity: Int
   private var used = BatchHeader.size
   private var header: BatchHeader
+  /// Where the records of one time begin, and how many they are.
+  private var runs: [(start: Int, records: Int, time: Int64)] = []
 
   /// An empty block.
   ///
@@ -44,6 +46,14 @@ public final class BatchBlock: @unchecked Sendable {
     UnsafeRawBufferPointer(start: memory + BatchHeader.size, count: used - BatchHeader.size)
   }
 
+  /// The records without their marks: runs of one time each.
+  public func forEachRun(_ body: (UnsafeRawBufferPointer, _ count: Int, _ time: Int64) -> Void) {
+    for (index, run) in runs.enumerated() {
+      let next = index + 1 < runs.count ? runs[index + 1].start - RecordLayout.timeMarkSize : used
+      body(UnsafeRawBufferPointer(start: memory + run.start, count: next - run.start), run.records, run.time)
+    }
+  }
+
   /// All of it, once it is sealed.
   public var value: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: memory, count: used) }
 
@@ -59,20 +69,24 @@ public final class BatchBlock: @unchecked Sendable {
   ) -> (bytes: Int, records: Int) {
     let mark = header.records == 0 || time != header.lastTime ? RecordLayout.timeMarkSize : 0
     let room = Self.fullBytes - used - mark
-    let part = items.count <= room ? (items.count, count) : prefix(of: items, within: room)
-    guard part.0 > 0, let source = items.baseAddress else { return (0, 0) }
-    reserve(used + mark + part.0)
-    if mark > 0 { RecordLayout.writeTimeMark(time, at: memory + used) }
-    (memory + used + mark).copyMemory(from: source, byteCount: part.0)
-    used += mark + part.0
+    let part = items.count <= room ? (bytes: items.count, records: count) : prefix(of: items, within: room)
+    guard part.records > 0, let source = items.baseAddress else { return (0, 0) }
+    reserve(used + mark + part.bytes)
+    if mark > 0 {
+      RecordLayout.writeTimeMark(time, at: memory + used)
+      runs.append((used + mark, 0, time))
+    }
+    runs[runs.count - 1].records += part.records
+    (memory + used + mark).copyMemory(from: source, byteCount: part.bytes)
+    used += mark + part.bytes
     if header.records == 0 { header.firstTime = time }
     header.lastTime = time
-    header.records += UInt32(part.1)
-    header.recordBytes += UInt32(part.0)
+    header.records += UInt32(part.records)
+    header.recordBytes += UInt32(part.bytes)
     return part
   }
 
-  private func prefix(of items: UnsafeRawBufferPointer, within room: Int) -> (Int, Int) {
+  private func prefix(of items: UnsafeRawBufferPointer, within room: Int) -> (bytes: Int, records: Int) {
     guard let base = items.baseAddress else { return (0, 0) }
     var taken = (bytes: 0, records: 0)
     while taken.bytes < items.count {

@@ -44,6 +44,12 @@ public struct BatchHeader: Hashable, Sendable {
     base.storeBytes(of: recordBytes.littleEndian, toByteOffset: 44, as: UInt32.self)
   }
 
+  /// What a stored batch says of itself, with its checksum not looked at; nil when that is too short.
+  public init?(_ value: UnsafeRawBufferPointer) {
+    guard value.count >= Self.size, let base = value.baseAddress else { return nil }
+    self.init(at: base)
+  }
+
   /// - Parameter base: of at least ``size`` bytes.
   init(at base: UnsafeRawPointer) {
     func load<Number: FixedWidthInteger & BitwiseCopyable>(_ offset: Int, as: Number.Type) -> Number {

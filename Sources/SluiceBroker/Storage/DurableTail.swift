@@ -1,0 +1,161 @@
+import SluiceStore
+import SluiceWire
+
+/// What of a durable topic isn't on disk yet, or is about to be.
+///
+/// ```
+///    0 ............ committed ......... taken ......... next offset
+///    | in the store | in a commit     | in `blocks`    |
+/// ```
+///
+/// A value without I/O: it belongs to its topic's state, and is protected by the topic's lock.
+struct DurableTail {
+  /// What a commit takes along of it.
+  struct Taken {
+    var blocks: [BatchBlock] = []
+    var bytes = 0
+    /// Which record is expected next of each producer that has any in those.
+    var producers: [UInt64: UInt64] = [:]
+    /// Names of durable cursors that have moved or are gone.
+    var cursors: Set<String> = []
+    /// Names of groups that are gone.
+    var deletedGroups: Set<String> = []
+    var isRowDue = false
+    var ending: PendingEnding?
+    var completions: [@Sendable () -> Void] = []
+  }
+
+  /// A terminal event that nobody hears of before it is on disk.
+  struct PendingEnding {
+    var ending: Complete.Ending
+    var producer: UInt64
+  }
+
+  /// The offset that the next record gets.
+  private(set) var nextOffset: UInt64
+  /// The offset behind the last record on disk.
+  private(set) var committed: UInt64
+  /// Bytes that wait, or are in a commit.
+  private(set) var waitingBytes = 0
+  /// How soon a commit is to come, as was asked for; nil when none is due.
+  private(set) var delay: Duration?
+
+  private var bytesThrough: UInt64
+  private var lastTime: Int64
+  private var waiting = Taken()
+  /// Completions of what is in a commit are there already; this says whether there is one.
+  private(set) var isInCommit = false
+  private(set) var ending: PendingEnding?
+
+  init(_ extent: StoredExtent) {
+    nextOffset = extent.head
+    committed = extent.head
+    bytesThrough = extent.bytesThrough
+    lastTime = extent.lastTime
+  }
+
+  // MARK: What comes
+
+  /// Takes a batch of records.
+  ///
+  /// - Returns: the offset of the first.
+  mutating func append(_ batch: UnsafeRawBufferPointer, count: UInt32, at milliseconds: Int64) -> UInt64 {
+    let first = nextOffset
+    lastTime = max(lastTime, milliseconds)
+    var rest = batch
+    var left = Int(count)
+    while left > 0 {
+      if waiting.blocks.isEmpty { openBlock() }
+      let block = waiting.blocks[waiting.blocks.count - 1]
+      let before = block.bytes
+      let taken = block.append(rest, count: left, time: lastTime)
+      waiting.bytes += block.bytes - before
+      waitingBytes += block.bytes - before
+      nextOffset += UInt64(taken.records)
+      bytesThrough += UInt64(taken.bytes)
+      left -= taken.records
+      rest = UnsafeRawBufferPointer(rebasing: rest[taken.bytes...])
+      if left > 0 { openBlock() }
+    }
+    return first
+  }
+
+  private mutating func openBlock() {
+    waiting.blocks.append(BatchBlock(firstOffset: nextOffset, bytesBefore: bytesThrough))
+  }
+
+  /// A producer has appended what comes before that sequence.
+  mutating func note(producer: UInt64, next: UInt64) { waiting.producers[producer] = next }
+
+  mutating func note(cursor name: String) { waiting.cursors.insert(name) }
+
+  mutating func note(deletedGroup name: String) { waiting.deletedGroups.insert(name) }
+
+  /// A group of that name is there again.
+  mutating func note(madeGroup name: String) { waiting.deletedGroups.remove(name) }
+
+  mutating func noteRow() { waiting.isRowDue = true }
+
+  /// The topic is over as soon as that is on disk.
+  mutating func end(_ ending: Complete.Ending, by producer: UInt64) {
+    let pending = PendingEnding(ending: ending, producer: producer)
+    self.ending = pending
+    waiting.ending = pending
+    waiting.isRowDue = true
+  }
+
+  /// Calls `body` when everything noted so far is on disk. Returns false when it is already.
+  mutating func whenCommitted(_ body: @escaping @Sendable () -> Void) -> Bool {
+    guard isInCommit || hasWaiting else { return false }
+    waiting.completions.append(body)
+    return true
+  }
+
+  private var hasWaiting: Bool {
+    !waiting.blocks.isEmpty || waiting.isRowDue || !waiting.producers.isEmpty || !waiting.cursors.isEmpty
+      || !waiting.deletedGroups.isEmpty || !waiting.completions.isEmpty
+  }
+
+  /// Bytes that wait for the next commit.
+  var bytesForNextCommit: Int { waiting.bytes }
+
+  /// Asks for a commit within that time. Returns false when one is due by then anyway.
+  mutating func ask(within time: Duration) -> Bool {
+    if let delay, delay <= time { return false }
+    delay = time
+    return true
+  }
+
+  // MARK: What goes
+
+  /// Takes what waits, for a commit. There is one at a time.
+  mutating func take() -> Taken {
+    defer { waiting = Taken() }
+    isInCommit = true
+    delay = nil
+    return waiting
+  }
+
+  /// What was taken isn't on disk, and waits again, ahead of what has come since.
+  mutating func undo(_ taken: Taken) {
+    isInCommit = false
+    let since = waiting
+    waiting = taken
+    waiting.blocks += since.blocks
+    waiting.bytes += since.bytes
+    waiting.producers.merge(since.producers) { $1 }
+    waiting.cursors.formUnion(since.cursors)
+    waiting.deletedGroups.formUnion(since.deletedGroups)
+    waiting.isRowDue = waiting.isRowDue || since.isRowDue
+    waiting.ending = since.ending ?? waiting.ending
+    waiting.completions += since.completions
+  }
+
+  /// What was taken is on disk.
+  mutating func committed(_ taken: Taken) {
+    isInCommit = false
+    waitingBytes -= taken.bytes
+    committed = taken.blocks.last?.endOffset ?? committed
+    if taken.ending != nil { ending = nil }
+  }
+}

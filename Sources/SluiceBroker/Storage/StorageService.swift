@@ -1,0 +1,336 @@
+import SluiceIO
+import SluiceLog
+import SluiceStore
+import SluiceWire
+import Synchronization
+
+/// Brings what durable topics have to disk, and back: one thread commits for all topics and connections together, others read.
+///
+/// ```
+///   loops ── enqueue(topic) ──► arrivals ── one signal a turn ──► writer: take, commit, publish the outcome
+/// ```
+///
+/// While a commit is under way the next one gathers, so that the price of a sync is shared by all that came meanwhile.
+// @unchecked: `arrivals` and `condition` have locks; `reading` and what comes behind it belongs to the writer's loop.
+final class StorageService: @unchecked Sendable {
+  /// After which time the records of a topic with `os` are on disk at the latest.
+  static let longestDelay = Duration.seconds(1)
+  /// For what nobody waits for: where cursors and groups stand.
+  static let idleDelay = Duration.milliseconds(200)
+  /// So many bytes of one topic are committed however much time there is.
+  static let commitBytes = 4 << 20
+  private static let firstRetry = Duration.milliseconds(100)
+  private static let longestRetry = Duration.seconds(2)
+  private static let trimInterval = Duration.seconds(1)
+
+  let store: any TopicStore
+  let pool: SegmentPool
+  let limits: BrokerLimits
+  private let writer: any EventLoop
+  private let readers: [any EventLoop]
+  let report: @Sendable (StorageEvent) -> Void
+
+  private struct Arrivals {
+    var topics: [(topic: Topic, delay: Duration)] = []
+    var nextID = TopicID(rawValue: 1)
+  }
+
+  private let arrivals = Mutex(Arrivals())
+  private let hasArrivals = Atomic(false)
+  private let fault = Mutex<Fault?>(nil)
+  private let isFaulty = Atomic(false)
+  /// Bytes of records that wait, of all topics.
+  private let waitingBytes = Atomic<Int>(0)
+  /// Bytes of records that were read for those who catch up.
+  let loadedBytes = Atomic<Int>(0)
+  private var signal: (any LoopSignal)?
+
+  // On the writer's loop only.
+  private var due: [ObjectIdentifier: (topic: Topic, time: MonotonicTime)] = [:]
+  private var fronts: [ObjectIdentifier: (topic: Topic, front: StorageFront)] = [:]
+  private var timer: TimerToken?
+  /// What couldn't be committed.
+  private var stuck: [TopicCommit] = []
+  private var retry = StorageService.firstRetry
+  private var hasGarbage = true
+  private var isClosed = false
+  /// Called when publishers of durable topics have to be told of something.
+  private var announce: @Sendable () -> Void = {}
+
+  /// - Parameters:
+  ///   - writer: its thread is blocked while something is written.
+  ///   - readers: theirs while something is read; at least one.
+  init(
+    _ store: any TopicStore, pool: SegmentPool, limits: BrokerLimits, writer: any EventLoop,
+    readers: [any EventLoop],
+    report: @escaping @Sendable (StorageEvent) -> Void
+  ) {
+    precondition(!readers.isEmpty, "storage needs somebody to read")
+    self.store = store
+    self.pool = pool
+    self.limits = limits
+    self.writer = writer
+    self.readers = readers
+    self.report = report
+  }
+
+  /// Before anything else.
+  func start(nextTopic: TopicID, announce: @escaping @Sendable () -> Void) {
+    self.announce = announce
+    arrivals.withLock { $0.nextID = nextTopic }
+    signal = writer.makeSignal { [unowned self] in run() }
+    writer.execute { [self] in tick() }
+  }
+
+  func newTopic() -> TopicID {
+    arrivals.withLock { arrivals in
+      defer { arrivals.nextID.rawValue += 1 }
+      return arrivals.nextID
+    }
+  }
+
+  // MARK: From any loop
+
+  /// The topic has something to be committed within that time. It is taken up at the end of the turn, or with ``kick()``.
+  func enqueue(_ topic: Topic, within delay: Duration) {
+    arrivals.withLock { $0.topics.append((topic, delay)) }
+    hasArrivals.store(true, ordering: .releasing)
+  }
+
+  /// A turn is over: what has gathered goes to the writer.
+  func kick() {
+    if hasArrivals.load(ordering: .acquiring), hasArrivals.exchange(false, ordering: .acquiring) {
+      signal?.fire()
+    }
+  }
+
+  /// Why nothing can be published to durable topics now, if so.
+  var refusal: Fault? {
+    isFaulty.load(ordering: .acquiring) ? fault.withLock { $0 } : nil
+  }
+
+  func noteWaiting(_ bytes: Int) { waitingBytes.add(bytes, ordering: .relaxed) }
+
+  /// How many more bytes of a topic's records may wait to be written, besides those that do.
+  func room(besides waiting: Int) -> Int {
+    let inAll = limits.storageBacklog - waitingBytes.load(ordering: .relaxed)
+    return max(min(limits.topicBacklog - waiting, inAll), 0)
+  }
+
+  /// Reads on another thread, and hands on what it has read there.
+  func read(_ id: TopicID, _ body: @escaping @Sendable (any TopicStore) -> Void) {
+    let reader = readers[Int(id.rawValue % UInt64(readers.count))]
+    reader.execute { [store] in body(store) }
+  }
+
+  // MARK: The writer
+
+  private func run() {
+    guard !isClosed else { return }
+    takeArrivals()
+    let now = writer.now
+    // A commit takes everything along, due or not: the sync is paid for.
+    if stuck.isEmpty, due.values.contains(where: { $0.time <= now }) { commitAll() }
+    setTimer()
+  }
+
+  private func takeArrivals() {
+    let topics = arrivals.withLock { arrivals in
+      defer { arrivals.topics.removeAll(keepingCapacity: arrivals.topics.capacity <= 1024) }
+      return arrivals.topics
+    }
+    for (topic, delay) in topics {
+      let time = writer.now + delay
+      let known = due[ObjectIdentifier(topic)]
+      due[ObjectIdentifier(topic)] = (topic, known.map { min($0.time, time) } ?? time)
+    }
+  }
+
+  private func setTimer() {
+    if let timer { writer.cancel(timer) }
+    timer = nil
+    guard stuck.isEmpty, let next = due.values.map(\.time).min() else { return }
+    timer = writer.schedule(at: next) { [unowned self] in
+      timer = nil
+      run()
+    }
+  }
+
+  private func commitAll() {
+    let topics = due.values.map(\.topic)
+    due.removeAll(keepingCapacity: due.capacity <= 1024)
+    let commits = topics.compactMap { front(of: $0).commit($0, now: writer.now, wallClock: writer.wallClock) }
+    guard !commits.isEmpty else { return }
+    attempt(commits.sorted { $0.change.topic < $1.change.topic })
+  }
+
+  private func front(of topic: Topic) -> StorageFront {
+    if let known = fronts[ObjectIdentifier(topic)] { return known.front }
+    let front = StorageFront(topic, store)
+    fronts[ObjectIdentifier(topic)] = (topic, front)
+    return front
+  }
+
+  private func attempt(_ commits: [TopicCommit]) {
+    do throws(StoreError) {
+      try store.commit(commits.map(\.change))
+      stuck = []
+      retry = Self.firstRetry
+      recovered()
+      for commit in commits { done(commit) }
+    } catch {
+      stuck = commits
+      failed(error)
+    }
+  }
+
+  private func done(_ commit: TopicCommit) {
+    waitingBytes.subtract(commit.taken.bytes, ordering: .relaxed)
+    if commit.change.isDeletion {
+      fronts[ObjectIdentifier(commit.topic)] = nil
+      hasGarbage = true
+      collectGarbage()
+    } else {
+      front(of: commit.topic).moved(to: commit)
+    }
+    commit.topic.committed(commit)
+    for body in commit.taken.completions { body() }
+  }
+
+  // MARK: Trouble
+
+  private func failed(_ error: StoreError) {
+    let isFull = error.kind == .full
+    let isNew = fault.withLock { fault in
+      defer {
+        fault = Fault(code: isFull ? .storageFull : .storageFailed, message: Self.told(error))
+      }
+      return fault?.code != (isFull ? .storageFull : .storageFailed)
+    }
+    isFaulty.store(true, ordering: .releasing)
+    if isNew {
+      report(.failed(message: error.message, isFull: isFull))
+      announce()
+    }
+    _ = writer.schedule(after: retry) { [unowned self] in tryAgain() }
+    retry = min(retry * 2, Self.longestRetry)
+  }
+
+  /// What clients are told: no paths.
+  private static func told(_ error: StoreError) -> String {
+    error.kind == .full
+      ? "the broker's storage has no room left; what was published to durable topics waits, try again later"
+      : "the broker's storage fails; what was published to durable topics waits, try again later"
+  }
+
+  private func recovered() {
+    guard isFaulty.exchange(false, ordering: .acquiringAndReleasing) else { return }
+    fault.withLock { $0 = nil }
+    report(.recovered)
+    announce()
+  }
+
+  /// First what makes room: deletions, and what topics no longer keep.
+  private func tryAgain() {
+    guard !isClosed, !stuck.isEmpty else { return }
+    takeArrivals()
+    for (key, entry) in due where entry.topic.isDeleted {
+      due[key] = nil
+      let front = front(of: entry.topic)
+      guard let commit = front.commit(entry.topic, now: writer.now, wallClock: writer.wallClock) else {
+        continue
+      }
+      if (try? store.commit([commit.change])) == nil {
+        due[key] = (entry.topic, writer.now)
+        entry.topic.undo(commit.taken)
+        break
+      }
+      done(commit)
+      discardStuck(of: entry.topic)
+    }
+    for commit in stuck {
+      guard let offset = commit.change.truncateBefore else { continue }
+      var change = TopicChange(commit.change.topic)
+      change.truncateBefore = min(offset, commit.before.head)
+      try? store.commit([change])
+    }
+    while let more = try? store.reclaim(), more {}
+    let commits = stuck
+    if commits.isEmpty { recovered() } else { attempt(commits) }
+    run()
+  }
+
+  /// Whatever was to be written of a topic that is gone.
+  private func discardStuck(of topic: Topic) {
+    for commit in stuck where commit.topic === topic {
+      waitingBytes.subtract(commit.taken.bytes, ordering: .relaxed)
+      for body in commit.taken.completions { body() }
+    }
+    stuck.removeAll { $0.topic === topic }
+  }
+
+  // MARK: What time brings
+
+  /// Drops what has become too old, and gives back what deleted topics had.
+  private func tick() {
+    guard !isClosed else { return }
+    collectGarbage()
+    if stuck.isEmpty {
+      for (topic, front) in fronts.values where front.isOutdated(wallClock: writer.wallClock) {
+        due[ObjectIdentifier(topic)] = (topic, writer.now)
+      }
+      run()
+    }
+    _ = writer.schedule(after: Self.trimInterval) { [weak self] in self?.tick() }
+  }
+
+  /// A piece at a time, so that nobody waits for it.
+  private func collectGarbage() {
+    guard hasGarbage, !isClosed, stuck.isEmpty else { return }
+    do throws(StoreError) {
+      hasGarbage = try store.reclaim()
+    } catch {
+      hasGarbage = false
+    }
+    guard hasGarbage else { return }
+    writer.execute { [weak self] in self?.collectGarbage() }
+  }
+
+  /// A topic is there that was stored: it is looked after.
+  func adopt(_ topics: [Topic]) {
+    writer.execute { [self] in for topic in topics { _ = front(of: topic) } }
+  }
+
+  // MARK: The end
+
+  /// Commits what there is, if that can be done, and calls `body` on the writer's loop.
+  func flush(_ body: @escaping @Sendable () -> Void) {
+    writer.execute { [self] in
+      takeArrivals()
+      if stuck.isEmpty, !isClosed { commitAll() }
+      body()
+    }
+  }
+
+  /// Commits what there is, and closes the store. Nobody may use it any more. Calls `body` on the writer's loop.
+  func close(_ body: @escaping @Sendable () -> Void) {
+    writer.execute { [self] in
+      takeArrivals()
+      if stuck.isEmpty { commitAll() } else { attempt(stuck) }
+      if stuck.isEmpty, !due.isEmpty { commitAll() }
+      isClosed = true
+      if let timer { writer.cancel(timer) }
+      do throws(StoreError) {
+        if let refusal { throw StoreError(.failed, "\(refusal.message); what waited is lost") }
+        try store.close()
+        report(.closed(message: nil))
+      } catch {
+        report(.closed(message: error.message))
+      }
+      due = [:]
+      fronts = [:]
+      stuck = []
+      body()
+    }
+  }
+}

@@ -1,0 +1,125 @@
+import SluiceIO
+import SluiceLog
+import SluiceStore
+import SluiceWire
+import Synchronization
+
+// What a durable topic brings to disk, and what it does when it is there.
+extension Topic {
+  /// Takes what waits, for a commit. Nil when the topic is gone from the store already. On the writer's loop.
+  ///
+  /// - Parameter now: the writer's time.
+  /// - Returns: besides, the offset from which on records must be kept for somebody, whatever the limits.
+  func takeForCommit(now: MonotonicTime) -> (taken: DurableTail.Taken, change: TopicChange, keep: UInt64?)? {
+    guard let storage else { return nil }
+    let (result, groups): ((DurableTail.Taken, TopicChange, UInt64?)?, [Group]) = state.withLock { state in
+      guard let taken = state.tail?.take() else { return (nil, []) }
+      var change = TopicChange(storage.id)
+      if state.isDeleted {
+        change.isDeletion = true
+        return ((taken, change, nil), [])
+      }
+      if taken.isRowDue { change.row = row(state, taken.ending) }
+      addStates(taken, &state, to: &change)
+      return ((taken, change, keepFrom(state)), Array(state.groups.values))
+    }
+    guard var result else { return nil }
+    var isLeft = false
+    for group in groups {
+      switch group.takeForCommit(now: now) {
+      case .nothing: break
+      case .later: isLeft = true
+      case .value(let value):
+        result.1.states.append(.init(.group, key: StoredValue.key(group.name), value: value))
+      }
+    }
+    if isLeft { groupMoved() }
+    return result
+  }
+
+  private func row(_ state: State, _ ending: DurableTail.PendingEnding?) -> StoredTopic {
+    StoredTopic(
+      name: name, settings: settings, epoch: state.life.epoch, lineage: state.life.lineage,
+      ending: ending?.ending ?? state.life.ending, endedBy: ending?.producer ?? state.endedBy)
+  }
+
+  private func addStates(
+    _ taken: DurableTail.Taken, _ state: inout State, to change: inout TopicChange
+  ) {
+    for producer in state.producers.takeForgotten() where taken.producers[producer] == nil {
+      change.states.append(.init(.producer, key: StoredValue.key(producer), value: nil))
+    }
+    for (producer, next) in taken.producers {
+      change.states.append(
+        .init(.producer, key: StoredValue.key(producer), value: StoredProducer(next: next).encoded()))
+    }
+    for name in taken.cursors.union(state.cursors.takeForgotten()) {
+      let value = state.cursors.place(of: name).map { StoredCursor($0).encoded() }
+      change.states.append(.init(.cursor, key: StoredValue.key(name), value: value))
+    }
+    for name in taken.deletedGroups where state.groups[name] == nil {
+      change.states.append(.init(.group, key: StoredValue.key(name), value: nil))
+    }
+  }
+
+  /// A commit came to nothing, or was for nothing.
+  func undo(_ taken: DurableTail.Taken) {
+    state.withLock { $0.tail?.undo(taken) }
+  }
+
+  /// What was taken is on disk: those who waited for that get their records, and hear of it. On the writer's loop.
+  func committed(_ commit: TopicCommit) {
+    let isSynchronous = storage?.isSynchronous ?? false
+    let (taps, hasEnded): ([TopicTap], Bool) = state.withLock { state in
+      state.tail?.committed(commit.taken)
+      if commit.change.isDeletion { state.tail = nil }
+      guard !state.isDeleted else { return ([], false) }
+      let log = state.life.log
+      if isSynchronous {
+        for block in commit.taken.blocks {
+          block.forEachRun { log.append($0, count: $1, at: $2) }
+        }
+      }
+      guard let ending = commit.taken.ending else { return (state.taps, false) }
+      state.life.end(ending.ending)
+      state.endedBy = ending.producer
+      return (state.taps, true)
+    }
+    if hasEnded { return announce(to: taps) }
+    guard !commit.taken.blocks.isEmpty else { return }
+    for tap in taps {
+      tap.wakeProducers()
+      if isSynchronous { tap.wake() }
+    }
+  }
+
+  /// Calls `body` when all that has happened to the topic so far is on disk, on the writer's loop; at once if it is, or is nobody's business.
+  func whenCommitted(_ body: @escaping @Sendable () -> Void) {
+    let waits = state.withLock { $0.tail?.whenCommitted(body) ?? false }
+    if waits { commit(within: .zero) } else { body() }
+  }
+
+  /// Asks for a commit of what was noted. From any loop.
+  func commit(within delay: Duration) {
+    guard let storage, state.withLock({ $0.tail?.ask(within: delay) ?? false }) else { return }
+    storage.service.enqueue(self, within: delay)
+  }
+
+  /// A group has something new to be kept.
+  func groupMoved() { commit(within: StorageService.idleDelay) }
+}
+
+extension Topic.State {
+  /// The offset that the next record gets: in a durable topic some that came before may not be in the log yet.
+  var nextOffset: UInt64 { tail?.nextOffset ?? life.log.head }
+}
+
+extension TopicSettings {
+  /// What of a durable topic is in memory, for those who follow the head.
+  var tailRetention: Retention {
+    let buffer = flow == .free ? 0 : bufferBytes ?? 0
+    return Retention(bytes: max(Self.tailBytes, buffer + Self.tailBytes))
+  }
+
+  private static let tailBytes: UInt64 = 2 << 20
+}

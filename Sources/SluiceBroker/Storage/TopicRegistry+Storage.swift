@@ -1,0 +1,162 @@
+import SluiceIO
+import SluiceLog
+import SluiceStore
+import SluiceWire
+import Synchronization
+
+// Topics that outlive the process.
+extension TopicRegistry {
+  /// - Throws: why there can't be such a topic, when it is to be durable.
+  func checkStorage(_ settings: TopicSettings, of name: String) throws(WireError) {
+    guard settings.storage == .durable else { return }
+    guard let storage else {
+      throw WireError(
+        .unsupported,
+        "the broker has no directory for durable topics; start it with --data DIR, or create \(name) with storage memory"
+      )
+    }
+    guard settings.scope == .forever else {
+      throw WireError(
+        .invalidSetting,
+        "a durable topic can't start over whenever its subscribers leave; create \(name) with scope forever, or with storage memory"
+      )
+    }
+    guard settings.compact != true else {
+      throw WireError(
+        .unsupported,
+        "topics that keep the newest record of each key are in memory only in this version; create \(name) without compact, or with storage memory"
+      )
+    }
+    if find(name) == nil, let fault = storage.refusal { throw WireError(fault.code, fault.message) }
+  }
+
+  func newDurable(_ name: String, _ settings: TopicSettings, _ storage: StorageService) -> Topic {
+    let stored = TopicStorage(
+      id: storage.newTopic(), service: storage, settings: settings, extent: StoredExtent())
+    let topic = durable(name, settings, stored, epoch: epochs.next(), lineage: [])
+    topic.state.withLock { $0.tail?.noteRow() }
+    return topic
+  }
+
+  private func durable(
+    _ name: String, _ settings: TopicSettings, _ stored: TopicStorage, epoch: UInt64,
+    lineage: [StoredTopic.Ancestor]
+  ) -> Topic {
+    Topic(
+      name: name, settings: settings, window: window, producers: producers, cursors: cursors,
+      storage: stored
+    ) { [pool] in
+      TopicLife(
+        epoch: epoch,
+        log: TopicLog(
+          retention: settings.tailRetention, pool: pool, firstOffset: stored.birthExtent.head),
+        storage: stored, lineage: lineage)
+    }
+  }
+
+  /// Takes up the topics that are in the store. Before anybody comes; blocks on the disk.
+  ///
+  /// - Parameter limit: how many records a group may have under way.
+  /// - Throws: when the store can't be read.
+  func restore(
+    _ storage: StorageService, groupLimit limit: Int, now: MonotonicTime,
+    announce: @escaping @Sendable () -> Void
+  ) throws(StoreError) -> StorageEvent {
+    let contents = try storage.store.contents()
+    storage.start(nextTopic: contents.nextTopic, announce: announce)
+    var bytes: UInt64 = 0
+    var topics: [Topic] = []
+    for stored in contents.topics {
+      bytes += stored.extent.bytes
+      let topic = try restore(
+        stored, storage, wasClosed: contents.wasClosed, groupLimit: limit, now: now)
+      // A topic that was deleted and made anew may be there twice, if the crash came in between.
+      let former = state.withLock { state in
+        let former = state.topics[topic.name]
+        state.add(topic)
+        return former
+      }
+      former?.delete()
+      topics.append(topic)
+    }
+    storage.adopt(topics)
+    storage.kick()
+    return .opened(topics: contents.topics.count, bytes: bytes, wasClosed: contents.wasClosed)
+  }
+
+  private func restore(
+    _ stored: StoreContents.Topic, _ storage: StorageService, wasClosed: Bool, groupLimit: Int,
+    now: MonotonicTime
+  ) throws(StoreError) -> Topic {
+    // Settings that came later than the row have their defaults.
+    let settings = stored.row.settings.completed(by: BrokerConfiguration.standardTopic)
+    let topicStorage = TopicStorage(
+      id: stored.id, service: storage, settings: settings, extent: stored.extent)
+    var (epoch, lineage) = (stored.row.epoch, stored.row.lineage)
+    // Somebody may have had records that were not on disk yet: these offsets mean others from now on.
+    let isNewLife = !wasClosed && !topicStorage.isSynchronous && stored.row.ending == nil
+    if isNewLife {
+      lineage.append(StoredTopic.Ancestor(epoch: epoch, end: stored.extent.head))
+      if lineage.count > Self.longestLineage { lineage.removeFirst(lineage.count - Self.longestLineage) }
+      epoch = epochs.next()
+    }
+    let topic = durable(stored.row.name, settings, topicStorage, epoch: epoch, lineage: lineage)
+    if let ending = stored.row.ending { topic.life.end(ending) }
+    let producers = try storage.store.states(of: stored.id, .producer)
+    let cursors = try storage.store.states(of: stored.id, .cursor)
+    let groups = try storage.store.states(of: stored.id, .group)
+    let lost = topic.state.withLock { state in
+      state.endedBy = stored.row.endedBy
+      if isNewLife { state.tail?.noteRow() }
+      var lost: [StoreError] = []
+      for producer in producers { restore(producer, into: &state, now, &lost) }
+      for cursor in cursors { restore(cursor, into: &state, now, &lost) }
+      for group in groups { restore(group, of: topic, into: &state, groupLimit, now, &lost) }
+      return lost
+    }
+    for error in lost { storage.lost(topic.name, error.message) }
+    if isNewLife { topic.commit(within: .zero) }
+    return topic
+  }
+
+  /// Lives that are remembered: of a topic that was cut off more often than that, who comes back from an older one starts over.
+  private static let longestLineage = 64
+
+  private func restore(
+    _ stored: StoredState, into state: inout Topic.State, _ now: MonotonicTime, _ lost: inout [StoreError]
+  ) {
+    do throws(StoreError) {
+      switch stored.kind {
+      case .producer:
+        let number = try StoredValue.number(stored.key)
+        state.producers.restore(number, next: try StoredProducer(decoding: stored.value).next, now: now)
+      case .cursor:
+        let name = try StoredValue.name(stored.key)
+        state.cursors.restore(name, try StoredCursor(decoding: stored.value).found, now: now)
+      case .group: break
+      }
+    } catch {
+      lost.append(error)
+    }
+  }
+
+  private func restore(
+    _ stored: StoredState, of topic: Topic, into state: inout Topic.State, _ limit: Int,
+    _ now: MonotonicTime, _ lost: inout [StoreError]
+  ) {
+    do throws(StoreError) {
+      let group = try StoredGroup(decoding: stored.value)
+      let name = try StoredValue.name(stored.key)
+      state.groups[name] = Group(
+        name: name, restoring: group, topic: topic, life: state.life, limit: limit, now: now)
+    } catch {
+      lost.append(error)
+    }
+  }
+}
+
+extension StorageService {
+  func lost(_ topic: String, _ message: String) {
+    report(.lost(topic: topic, message: message))
+  }
+}

@@ -1,0 +1,67 @@
+import SluiceIO
+import SluiceLog
+import SluiceStore
+import SluiceWire
+import Synchronization
+
+/// A durable topic's side of the store: what is there of it. From any thread.
+final class TopicStorage: Sendable {
+  let id: TopicID
+  unowned let service: StorageService
+  let sync: TopicSettings.Sync
+  let retention: Retention
+  /// What was there when the broker learnt of the topic.
+  let birthExtent: StoredExtent
+
+  /// The offset of the oldest record in the store, and of the first that isn't there yet.
+  private let first: Atomic<UInt64>
+  private let end: Atomic<UInt64>
+  /// Bytes of records between the two.
+  private let bytes: Atomic<UInt64>
+  /// Bytes of records that are kept beyond the limits, because somebody must not miss them.
+  private let lapsed = Atomic<UInt64>(0)
+
+  init(id: TopicID, service: StorageService, settings: TopicSettings, extent: StoredExtent) {
+    self.id = id
+    self.service = service
+    sync = settings.sync ?? .always
+    retention = settings.retention
+    birthExtent = extent
+    first = Atomic(extent.firstOffset)
+    end = Atomic(extent.head)
+    bytes = Atomic(extent.bytes)
+  }
+
+  /// Whether records are kept from everybody until they are on disk.
+  var isSynchronous: Bool { sync == .always }
+
+  var firstOffset: UInt64 { first.load(ordering: .acquiring) }
+  /// What comes before that offset is on disk.
+  var committed: UInt64 { end.load(ordering: .acquiring) }
+  var storedBytes: UInt64 { bytes.load(ordering: .relaxed) }
+  var lapsedBytes: UInt64 { lapsed.load(ordering: .relaxed) }
+
+  /// How soon records are to be on disk that have just come.
+  var delay: Duration {
+    switch sync {
+    case .always: .zero
+    case .interval(let milliseconds): .milliseconds(Int64(milliseconds))
+    case .os: StorageService.longestDelay
+    }
+  }
+
+  func moved(to extent: StoredExtent, lapsed lapsedBytes: UInt64) {
+    bytes.store(extent.bytes, ordering: .relaxed)
+    lapsed.store(lapsedBytes, ordering: .relaxed)
+    first.store(extent.firstOffset, ordering: .releasing)
+    end.store(extent.head, ordering: .releasing)
+  }
+
+  /// The first record that those who come late get. By number it is exact; by bytes and age it is that of the oldest batch with a record
+  /// that the limits keep.
+  func firstKept(before head: UInt64) -> UInt64 {
+    let first = min(firstOffset, head)
+    guard let limit = retention.records else { return first }
+    return max(first, head - min(limit, head))
+  }
+}

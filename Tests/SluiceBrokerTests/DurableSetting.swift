@@ -1,0 +1,76 @@
+import SluiceIO
+import SluiceStore
+import SluiceWire
+import Synchronization
+import TestSupport
+
+@testable import SluiceBroker
+
+/// A broker with a store that outlives it, on sockets of its own.
+final class DurableSetting {
+  private(set) var store: GatedStore
+  private(set) var broker: Broker
+  private(set) var address: String
+  private let configuration: BrokerConfiguration
+  private let reported: Reported
+
+  final class Reported: Sendable {
+    private let events = Mutex<[StorageEvent]>([])
+
+    func add(_ event: StorageEvent) { events.withLock { $0.append(event) } }
+
+    var all: [StorageEvent] { events.withLock { $0 } }
+  }
+
+  init(_ change: (inout BrokerConfiguration) -> Void = { _ in }) throws {
+    var configuration = BrokerConfiguration()
+    configuration.listen = [.host(Loopback.freshHost(), port: 0)]
+    configuration.loops = 2
+    configuration.limits.keepalive = 0
+    configuration.limits.handshake = .seconds(600)
+    configuration.drainTime = .seconds(1)
+    change(&configuration)
+    self.configuration = configuration
+    store = GatedStore()
+    reported = Reported()
+    (broker, address) = try Self.start(configuration, store, reported)
+  }
+
+  deinit {
+    broker.stop()
+  }
+
+  private static func start(
+    _ configuration: BrokerConfiguration, _ store: GatedStore, _ reported: Reported
+  ) throws -> (Broker, String) {
+    let broker = try Broker(configuration, storage: BrokerStorage(store) { reported.add($0) })
+    return (broker, "\(try broker.start()[0])")
+  }
+
+  var events: [StorageEvent] { reported.all }
+
+  func client() throws -> RawClient {
+    let client = try RawClient(address)
+    try client.shakeHands()
+    return client
+  }
+
+  /// Stops the broker in order, or cuts it off, and starts another on what is stored.
+  func restart(cutOff: Bool = false) throws {
+    let isStopped = Flag()
+    broker.whenStopped { isStopped.raise() }
+    if cutOff { store.cutOff() }
+    if cutOff { broker.stop() } else { broker.shutdown() }
+    try eventually("the broker has stopped") { isStopped.isRaised }
+    store = GatedStore(store.memory)
+    (broker, address) = try Self.start(configuration, store, reported)
+  }
+
+  /// Settings of a durable topic.
+  static func durable(_ sync: TopicSettings.Sync = .always) -> TopicSettings {
+    var settings = TopicSettings()
+    settings.storage = .durable
+    settings.sync = sync
+    return settings
+  }
+}

@@ -1,0 +1,338 @@
+import SluiceIO
+import SluiceLog
+import SluiceStore
+import SluiceWire
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import SluiceBroker
+
+/// Durable topics over a broker's end, orderly or not.
+@Suite struct DurableTopicTests {
+  private static func texts(_ range: Range<Int>) -> [String] { range.map { "record \($0)" } }
+
+  @Test(arguments: [TopicSettings.Sync.always, .interval(5), .os])
+  func recordsAndEndingsOutliveTheBroker(sync: TopicSettings.Sync) throws {
+    let setting = try DurableSetting()
+    var client = try setting.client()
+    try client.create("t", DurableSetting.durable(sync))
+    try client.openPublication("t", stream: 1, acknowledgement: .durable, producer: 7)
+    try client.publish(Self.texts(0..<100), stream: 1)
+    try client.receiveAcknowledgements(stream: 1)
+    let epoch = try client.show("t").summary.epoch
+    try setting.restart()
+
+    client = try setting.client()
+    #expect(try client.show("t").summary.epoch == epoch)
+    try client.subscribe("t", stream: 1)
+    try client.receiveRecords(100, stream: 1)
+    #expect(client.subscriptions[1]!.texts == Self.texts(0..<100))
+    try client.openPublication("t", stream: 2, acknowledgement: .durable, producer: 7, from: 0)
+    #expect(client.publications[2]!.sent == 100)
+    try client.publish(Self.texts(100..<150), stream: 2)
+    try client.receiveRecords(150, stream: 1)
+    try client.complete(.failure(code: .producerFailure, message: "enough"), stream: 2)
+    try client.receiveEnd(stream: 1)
+    try setting.restart()
+
+    client = try setting.client()
+    try client.subscribe("t", stream: 1)
+    try client.receiveEnd(stream: 1)
+    #expect(client.subscriptions[1]!.texts == Self.texts(0..<150))
+    #expect(
+      client.events(1).last == .complete(.failure(code: .producerFailure, message: "enough")))
+  }
+
+  @Test func withSyncAlwaysNobodyHasARecordBeforeTheDiskDoes() throws {
+    let setting = try DurableSetting()
+    let client = try setting.client()
+    try client.create("t", DurableSetting.durable())
+    try client.subscribe("t", stream: 1)
+    try client.openPublication("t", stream: 2)
+    setting.store.hold()
+    try client.publish(Self.texts(0..<10), stream: 2)
+    try setting.store.waitForHeldCommit()
+    try client.roundTrip()
+    #expect(client.subscriptions[1]!.delivered == 0)
+    #expect(client.publications[2]!.acknowledged == 0)
+    setting.store.release()
+    try client.receiveAcknowledgements(stream: 2)
+    try client.receiveRecords(10, stream: 1)
+  }
+
+  @Test func withAnIntervalRecordsAreHandedOnAtOnceAndAcknowledgedAsAsked() throws {
+    let setting = try DurableSetting()
+    let client = try setting.client()
+    try client.create("t", DurableSetting.durable(.interval(1)))
+    try client.subscribe("t", stream: 1)
+    try client.openPublication("t", stream: 2)
+    try client.openPublication("t", stream: 3, acknowledgement: .durable)
+    setting.store.hold()
+    try client.publish(Self.texts(0..<10), stream: 2)
+    try client.publish(Self.texts(10..<20), stream: 3)
+    try client.receiveAcknowledgements(stream: 2)
+    try client.receiveRecords(20, stream: 1)
+    try setting.store.waitForHeldCommit()
+    try client.roundTrip()
+    #expect(client.publications[3]!.acknowledged == 0)
+    setting.store.release()
+    try client.receiveAcknowledgements(stream: 3)
+  }
+
+  @Test func whatWasAcknowledgedIsThereAfterACut() throws {
+    let setting = try DurableSetting()
+    var client = try setting.client()
+    try client.create("always", DurableSetting.durable())
+    try client.create("os", DurableSetting.durable(.os))
+    for (topic, stream) in [("always", UInt32(1)), ("os", 2)] {
+      try client.openPublication(topic, stream: stream, acknowledgement: .durable, producer: 5)
+      try client.publish(Self.texts(0..<10), stream: stream)
+      try client.receiveAcknowledgements(stream: stream)
+    }
+    try client.subscribe("os", stream: 3)
+    setting.store.hold()
+    for stream in UInt32(1)...2 { try client.publish(Self.texts(10..<15), stream: stream) }
+    // What is on its way to the disk is seen where that was asked for.
+    try client.receiveRecords(15, stream: 3)
+    try setting.store.waitForHeldCommit()
+    let epochs = try ["always", "os"].map { try client.show($0).summary.epoch }
+    try setting.restart(cutOff: true)
+
+    client = try setting.client()
+    for (topic, stream) in [("always", UInt32(1)), ("os", 2)] {
+      try client.openPublication(
+        topic, stream: stream, acknowledgement: .durable, producer: 5, from: 10)
+      #expect(client.publications[stream]!.sent == 10)
+      try client.publish(Self.texts(10..<12), stream: stream)
+    }
+    // Nobody had what was lost of the one; whoever had it of the other goes on where the two lives part.
+    let always = try client.subscribe("always", stream: 3, from: .offset(10), epoch: epochs[0])
+    #expect(always.epoch == epochs[0])
+    let os = try client.subscribe("os", stream: 4, from: .offset(15), epoch: epochs[1])
+    #expect(os.epoch != epochs[1])
+    #expect(os.nextOffset == 10)
+    for stream in UInt32(3)...4 {
+      try client.receiveRecords(2, stream: stream)
+      #expect(client.subscriptions[stream]!.texts == Self.texts(10..<12))
+    }
+  }
+
+  @Test func lateSubscribersAreServedFromTheStore() throws {
+    let setting = try DurableSetting()
+    let client = try setting.client()
+    var settings = DurableSetting.durable(.os)
+    settings.replayBytes = TopicSettings.unlimited
+    try client.create("t", settings)
+    try client.openPublication("t", stream: 1, acknowledgement: .durable)
+    // Several times what is kept in memory.
+    let count = 12_000
+    func payload(_ number: Int) -> [UInt8] {
+      [UInt8](repeating: UInt8(truncatingIfNeeded: number), count: 1000 + number % 100)
+    }
+    for first in stride(from: 0, to: count, by: 100) {
+      try client.publish((first..<first + 100).map(payload), stream: 1)
+    }
+    try client.receiveAcknowledgements(stream: 1)
+    let topic = try #require(setting.broker.core.registry.find("t"))
+    #expect(topic.life.log.oldestOffset > 1000)
+
+    let other = try setting.client()
+    try other.sendSubscribe("t", stream: 1)
+    var bad = 0
+    other.subscriptions[1]!.keepsPayloads = false
+    other.subscriptions[1]!.onRecord = { offset, body in
+      if !body.elementsEqual(payload(Int(offset))) { bad += 1 }
+    }
+    try other.receiveRecords(UInt64(count), stream: 1)
+    #expect(bad == 0)
+    try other.receive(until: "LIVE") { other.subscriptions[1]!.isLive }
+    #expect(
+      other.events(1) == [
+        .subscribed(next: 0, live: UInt64(count)), .records(0..<UInt64(count)), .live(UInt64(count)),
+      ])
+
+    // By demand, a few at a time, across the border between the two.
+    let border = topic.life.log.oldestOffset
+    try other.subscribe("t", stream: 2, from: .offset(border - 25), granted: 10)
+    for total in stride(from: UInt64(10), through: 60, by: 10) {
+      try other.receiveRecords(total, stream: 2)
+      try other.demand(total + 10, stream: 2)
+    }
+    #expect(
+      Array(other.subscriptions[2]!.payloads.prefix(60))
+        == (0..<60).map { payload(Int(border) - 25 + $0) })
+  }
+
+  @Test func aStartInTimeIsFoundInTheStore() throws {
+    let setting = try DurableSetting()
+    let client = try setting.client()
+    var settings = DurableSetting.durable()
+    settings.replayBytes = TopicSettings.unlimited
+    try client.create("t", settings)
+    try client.openPublication("t", stream: 1, acknowledgement: .durable)
+    let filler = [[UInt8]](repeating: [UInt8](repeating: 0, count: 40_000), count: 1)
+    for _ in 0..<200 {
+      try client.publish(filler, stream: 1)
+      if client.publications[1]!.sent % 20 == 0 { try client.receiveAcknowledgements(stream: 1) }
+    }
+    try client.receiveAcknowledgements(stream: 1)
+    try client.subscribe("t", stream: 2)
+    try client.receiveRecords(200, stream: 2)
+    let times = client.subscriptions[2]!.times
+    let wanted = times[60]
+    let expected = UInt64(times.firstIndex { $0 >= wanted }!)
+    let found = try client.subscribe("t", stream: 3, from: .time(wanted), granted: 1)
+    #expect(found.nextOffset == expected)
+    try client.receiveRecords(1, stream: 3)
+  }
+
+  @Test func aDamagedBatchIsMissingAloneAndReported() throws {
+    let setting = try DurableSetting()
+    let client = try setting.client()
+    var settings = DurableSetting.durable()
+    settings.replayBytes = TopicSettings.unlimited
+    try client.create("t", settings)
+    try client.openPublication("t", stream: 1, acknowledgement: .durable)
+    for _ in 0..<100 {
+      try client.publish([[UInt8](repeating: 3, count: 60_000)], stream: 1)
+      try client.receiveAcknowledgements(stream: 1)
+    }
+    let id = try #require(setting.broker.core.registry.find("t")?.storage?.id)
+    setting.store.memory.damage(id, batchAt: 10) { $0[500] ^= 1 }
+    try client.subscribe("t", stream: 2)
+    try client.receiveRecords(99, stream: 2)
+    #expect(client.events(2).contains(.lag(missed: 1, next: 11)))
+    #expect(setting.events.contains(.damaged(topic: "t", from: 10, before: 11)))
+    try client.sendSubscribe("t", stream: 3, lag: .fail)
+    try client.receiveEnd(stream: 3)
+    #expect(client.events(3).last == .fault(.lagged))
+    #expect(client.subscriptions[3]!.delivered == 10)
+  }
+
+  @Test func withoutRoomPublishersAreToldAndReadersGoOn() throws {
+    let setting = try DurableSetting()
+    var client = try setting.client()
+    try client.create("t", DurableSetting.durable())
+    try client.openPublication("t", stream: 1, acknowledgement: .durable, producer: 9)
+    try client.publish(Self.texts(0..<10), stream: 1)
+    try client.receiveAcknowledgements(stream: 1)
+    setting.store.fail(.full)
+    try client.publish(Self.texts(10..<20), stream: 1)
+    try client.receive(until: "the end of the publication") { client.publications[1]!.end != nil }
+    #expect("\(client.publications[1]!.end!)".contains("storage-full"))
+    try client.send(PublishOpen(topic: "t", acknowledgement: .durable), stream: 4)
+    try client.expectFault(.storageFull, stream: 4)
+    try client.subscribe("t", stream: 2, granted: 10)
+    try client.receiveRecords(10, stream: 2)
+
+    setting.store.fail(nil)
+    try eventually("it goes on") { setting.events.contains(.recovered) }
+    client = try setting.client()
+    try client.openPublication("t", stream: 1, acknowledgement: .durable, producer: 9, from: 10)
+    try client.subscribe("t", stream: 2)
+    try client.receiveRecords(20, stream: 2)
+    #expect(client.subscriptions[2]!.texts == Self.texts(0..<20))
+  }
+
+  @Test func aSlowDiskStopsItsPublishersAndNoOthers() throws {
+    let setting = try DurableSetting { $0.limits.topicBacklog = 64 << 10 }
+    let client = try setting.client()
+    try client.create("slow", DurableSetting.durable())
+    try client.openPublication("slow", stream: 1)
+    try client.openPublication("quick", stream: 2)
+    setting.store.hold()
+    let record = [UInt8](repeating: 0, count: 8 << 10)
+    while client.publications[1]!.sent < 4 { try client.publish([record], stream: 1) }
+    for _ in 0..<100 { try client.publish([record], stream: 2) }
+    try client.receiveAcknowledgements(stream: 2)
+    let waiting = try #require(setting.broker.core.registry.find("slow")).state.withLock {
+      $0.tail!.waitingBytes
+    }
+    #expect(waiting <= 80 << 10)
+    setting.store.release()
+    for _ in 0..<100 { try client.publish([record], stream: 1) }
+    try client.receiveAcknowledgements(stream: 1)
+  }
+
+  @Test func limitsHoldInTheStoreToo() throws {
+    let setting = try DurableSetting()
+    var client = try setting.client()
+    var settings = DurableSetting.durable()
+    settings.replayRecords = 50
+    try client.create("records", settings)
+    settings.replayRecords = TopicSettings.unlimited
+    settings.replayBytes = 300_000
+    try client.create("bytes", settings)
+    for (topic, stream) in [("records", UInt32(1)), ("bytes", 2)] {
+      try client.openPublication(topic, stream: stream, acknowledgement: .durable)
+      for _ in 0..<100 {
+        try client.publish([[UInt8](repeating: 1, count: 10_000)], stream: stream)
+        try client.receiveAcknowledgements(stream: stream)
+      }
+    }
+    for _ in 0..<2 {
+      #expect(try client.show("records").summary.firstOffset == 50)
+      let bytes = try client.show("bytes").summary
+      #expect(bytes.nextOffset == 100)
+      #expect(bytes.firstOffset >= 60 && bytes.firstOffset <= 70)
+      #expect(bytes.bytes >= 300_000 && bytes.bytes < 400_000)
+      try setting.restart()
+      client = try setting.client()
+    }
+  }
+
+  @Test func cursorsAndGroupsGoOnWhereTheyWere() throws {
+    let setting = try DurableSetting()
+    var client = try setting.client()
+    try client.create("t", DurableSetting.durable())
+    try client.publishAll(Self.texts(0..<20), to: "t")
+    try client.subscribe("t", stream: 1, granted: 10, cursor: "c")
+    try client.receiveRecords(10, stream: 1)
+    try client.send(Commit(nextOffset: 7), stream: 1)
+    try client.roundTrip()
+    try setting.restart()
+    client = try setting.client()
+    #expect(try client.subscribe("t", stream: 1, granted: 1, cursor: "c").nextOffset == 7)
+    try client.cancel(stream: 1)
+    try client.deleteCursor("c", of: "t")
+    try setting.restart(cutOff: true)
+    client = try setting.client()
+    #expect(try client.subscribe("t", stream: 1, granted: 1, cursor: "c").nextOffset == 0)
+  }
+
+  @Test func aDeletedTopicIsGone() throws {
+    let setting = try DurableSetting()
+    var client = try setting.client()
+    try client.create("t", DurableSetting.durable())
+    try client.publishAll(Self.texts(0..<20), to: "t")
+    let epoch = try client.show("t").summary.epoch
+    try client.delete("t")
+    try setting.restart(cutOff: true)
+    client = try setting.client()
+    #expect(try client.list(limit: 10).topics.isEmpty)
+    try client.create("t", DurableSetting.durable())
+    #expect(try client.show("t").summary.epoch != epoch)
+    #expect(try client.show("t").summary.nextOffset == 0)
+  }
+
+  @Test func withoutAStoreThereAreNone() throws {
+    let registry = TopicRegistry(configuration: BrokerConfiguration(), identity: 1)
+    #expect {
+      try registry.create("t", DurableSetting.durable())
+    } throws: { ($0 as? WireError)?.code == .unsupported }
+  }
+
+  @Test func whatCannotBeDurableIsRefused() throws {
+    let setting = try DurableSetting()
+    let client = try setting.client()
+    var settings = DurableSetting.durable()
+    settings.scope = .whileConnected
+    try client.send(TopicCreate(topic: "a", settings: settings), stream: 1)
+    try client.expectFault(.invalidSetting, stream: 1)
+    settings.scope = .forever
+    settings.compact = true
+    try client.send(TopicCreate(topic: "a", settings: settings), stream: 2)
+    try client.expectFault(.unsupported, stream: 2)
+  }
+}

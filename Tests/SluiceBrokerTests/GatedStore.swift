@@ -1,0 +1,78 @@
+import SluiceStore
+import Synchronization
+import TestSupport
+
+/// A store in memory whose disk a test has in its hands: it can be slow, fail, and be cut off.
+final class GatedStore: TopicStore {
+  private struct State {
+    var isOpen = true
+    var error: StoreError?
+    var isCutOff = false
+    var waiting = 0
+    var commits = 0
+  }
+
+  let memory: MemoryStore
+  private let state = Mutex(State())
+
+  init(_ memory: MemoryStore = MemoryStore()) {
+    self.memory = memory
+  }
+
+  /// Commits wait from now on.
+  func hold() { state.withLock { $0.isOpen = false } }
+
+  /// They go on.
+  func release() { state.withLock { $0.isOpen = true } }
+
+  /// Commits fail from now on; nil for no longer.
+  func fail(_ kind: StoreError.Kind?) {
+    state.withLock { $0.error = kind.map { StoreError($0, "the disk is in the hands of a test") } }
+  }
+
+  /// The power goes: what wasn't committed never is, and the store isn't closed.
+  func cutOff() {
+    state.withLock { state in
+      state.isCutOff = true
+      state.isOpen = true
+    }
+  }
+
+  var commits: Int { state.withLock { $0.commits } }
+
+  func waitForHeldCommit() throws {
+    try eventually("a commit waits") { self.state.withLock { $0.waiting > 0 } }
+  }
+
+  func contents() throws(StoreError) -> StoreContents { try memory.contents() }
+
+  func states(of topic: TopicID, _ kind: StoredState.Kind) throws(StoreError) -> [StoredState] {
+    try memory.states(of: topic, kind)
+  }
+
+  func extent(of topic: TopicID) throws(StoreError) -> StoredExtent? { try memory.extent(of: topic) }
+
+  func commit(_ changes: [TopicChange]) throws(StoreError) {
+    state.withLock { $0.waiting += 1 }
+    while !state.withLock({ $0.isOpen }) { pause(0.001) }
+    let error = state.withLock { state in
+      state.waiting -= 1
+      return state.isCutOff ? StoreError(.failed, "the power is off") : state.error
+    }
+    if let error { throw error }
+    try memory.commit(changes)
+    state.withLock { $0.commits += 1 }
+  }
+
+  func batches(
+    of topic: TopicID, from offset: UInt64, _ body: (UInt64, UnsafeRawBufferPointer) -> Bool
+  ) throws(StoreError) {
+    try memory.batches(of: topic, from: offset, body)
+  }
+
+  func reclaim() throws(StoreError) -> Bool { try memory.reclaim() }
+
+  func close() throws(StoreError) {
+    if !state.withLock({ $0.isCutOff }) { try memory.close() }
+  }
+}
