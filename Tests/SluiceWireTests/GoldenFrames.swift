@@ -78,6 +78,10 @@ let goldenFrames: [GoldenFrame] = [
     "SUBSCRIBED with gaps", 0x11, Subscribed(epoch: 1, nextOffset: 2, liveOffset: 3, gaps: true),
     "0100000000000000 0200000000000000 0300000000000000 01 000000"),
   GoldenFrame(
+    "SUBSCRIBED in a life that continues another", 0x11,
+    Subscribed(epoch: 2, nextOffset: 2, liveOffset: 3, continues: true),
+    "0200000000000000 0200000000000000 0300000000000000 00 01 0000"),
+  GoldenFrame(
     "SUBSCRIBE with a cursor", 0x10, Subscribe(topic: "a", grantedThrough: 1, cursor: "bill"),
     "0100 61 00 00 0000 0000000000000000 0000000000000000 0100000000000000 0400 62696c6c 00"),
   GoldenFrame(
@@ -249,7 +253,7 @@ let goldenFrames: [GoldenFrame] = [
       ]),
     """
     0100 74 0100000000000000 0200000000000000 0300000000000000 0400000000000000
-    00 00000000 0000 01000000 01000000 0100000000000000
+    00 00000000 0000 01000000 01000000 0100000000000000 00
     01 02 0600000000000000
     01000000 0700000000000000 0100 63 08000000 01 0900000000000000 ffffffffffffffff 0a00000000000000
     0b00000000000000
@@ -267,14 +271,14 @@ let goldenFrames: [GoldenFrame] = [
         TopicSummary(
           topic: "y", epoch: .max, firstOffset: 0, nextOffset: 1, bytes: 0,
           ending: .failure(code: ErrorCode(rawValue: 1000), message: "m"), subscriptions: 0, publications: 0,
-          records: 9),
+          records: 9, storage: .durable),
       ], more: true),
     """
     01 02000000
     0100 78 0000000000000000 0000000000000000 0000000000000000 0000000000000000 01 00000000 0000 02000000 03000000
-    0000000000000000
+    0000000000000000 00
     0100 79 ffffffffffffffff 0000000000000000 0100000000000000 0000000000000000 02 e8030000 0100 6d 00000000 00000000
-    0900000000000000
+    0900000000000000 01
     """),
   GoldenFrame("TOPIC_DELETE", 0x35, TopicDelete(topic: "t"), "0100 74"),
   GoldenFrame("DONE", 0x36, Done(), ""),

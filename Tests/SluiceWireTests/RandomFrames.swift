@@ -124,7 +124,8 @@ struct RandomFrames {
 
   private mutating func subscribed() -> Subscribed {
     Subscribed(
-      epoch: integer(), nextOffset: integer(), liveOffset: integer(), gaps: .random(using: &random))
+      epoch: integer(), nextOffset: integer(), liveOffset: integer(), gaps: .random(using: &random),
+      continues: .random(using: &random))
   }
 
   private mutating func filter() -> RecordFilter {
@@ -184,7 +185,7 @@ struct RandomFrames {
     TopicSummary(
       topic: text(300), epoch: integer(), firstOffset: integer(), nextOffset: integer(), bytes: integer(),
       ending: .random(using: &random) ? nil : ending(), subscriptions: integer(), publications: integer(),
-      records: integer())
+      records: integer(), storage: .random(using: &random) ? .memory : .durable)
   }
 
   private mutating func info() -> TopicInfo {

@@ -293,6 +293,7 @@ extension Topic {
     return TopicSummary(
       topic: name, epoch: life.epoch, firstOffset: kept.firstOffset, nextOffset: kept.head,
       bytes: UInt64(kept.bytes), ending: life.ending, subscriptions: UInt32(clamping: subscriptions),
-      publications: UInt32(clamping: publications), records: kept.records)
+      publications: UInt32(clamping: publications), records: kept.records,
+      storage: settings.storage ?? .memory)
   }
 }

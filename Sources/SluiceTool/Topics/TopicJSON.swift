@@ -18,6 +18,7 @@ enum TopicJSON {
     object.add("when_alone", setting("when-alone", info))
     object.add("lag", setting("lag", info))
     object.add("compact", info.settings.compact ?? false)
+    object.add("sync", setting("sync", info))
     object.add("subscriptions", info.subscriptions.map { Self.object($0, info.summary) })
     object.add("publications", info.publications.map(Self.object))
     return object.text + "\n"
@@ -39,6 +40,7 @@ enum TopicJSON {
     object.add("bytes", summary.bytes)
     object.add("subscribers", UInt64(summary.subscriptions))
     object.add("producers", UInt64(summary.publications))
+    object.add("storage", TopicTable.storage(summary))
     return object
   }
 

@@ -6,13 +6,13 @@ enum TopicTable {
   static func list(_ topics: [TopicSummary]) -> String {
     guard !topics.isEmpty else { return "" }
     return TextTable.render(
-      [["TOPIC", "STATE", "RECORDS", "FROM", "BYTES", "SUBSCRIBERS", "PRODUCERS"]]
+      [["TOPIC", "STATE", "STORAGE", "RECORDS", "FROM", "BYTES", "SUBSCRIBERS", "PRODUCERS"]]
         + topics.map { topic in
           [
-            topic.topic, state(topic), "\(topic.records)", "\(topic.firstOffset)",
+            topic.topic, state(topic), storage(topic), "\(topic.records)", "\(topic.firstOffset)",
             ByteSize.rounded(topic.bytes), "\(topic.subscriptions)", "\(topic.publications)",
           ]
-        }, leftColumns: 2)
+        }, leftColumns: 3)
   }
 
   static func show(_ info: TopicInfo) -> String {
@@ -25,7 +25,7 @@ enum TopicTable {
           ? "none kept, \(summary.nextOffset) published"
           : "\(summary.records) kept, offsets \(summary.firstOffset) to \(summary.nextOffset - 1)",
       ],
-      ["memory", ByteSize.rounded(summary.bytes)],
+      ["bytes", ByteSize.rounded(summary.bytes)],
       ["subscribers", "\(summary.subscriptions)"], ["producers", "\(summary.publications)"],
     ]
     rows += TopicOption.all.compactMap { option in option.write(info.settings).map { [option.name, $0] } }
@@ -47,6 +47,13 @@ enum TopicTable {
     case nil: "open"
     case .finished: "finished"
     case .failure: "failed"
+    }
+  }
+
+  static func storage(_ summary: TopicSummary) -> String {
+    switch summary.storage {
+    case .memory: "memory"
+    case .durable: "durable"
     }
   }
 

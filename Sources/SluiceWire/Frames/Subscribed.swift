@@ -1,7 +1,7 @@
 /// SUBSCRIBED: the subscription stands. Comes before anything else on its stream.
 ///
 /// ```
-/// u64 epoch · u64 next offset · u64 live offset · u8 gaps · 3 × u8 0
+/// u64 epoch · u64 next offset · u64 live offset · u8 gaps · u8 continues · 2 × u8 0
 /// ```
 public struct Subscribed: Frame {
   public static let type = FrameType.subscribed
@@ -15,12 +15,18 @@ public struct Subscribed: Frame {
   /// Whether offsets may leave gaps that are no losses: records that a filter keeps back, or that newer ones have replaced, or that
   /// are with other members of a group. Otherwise only a ``Lag`` may.
   public var gaps: Bool
+  /// The epoch that the subscriber named is one that this one continues: the broker lost the end of it, and up to ``nextOffset`` both have the
+  /// same records.
+  public var continues: Bool
 
-  public init(epoch: UInt64, nextOffset: UInt64, liveOffset: UInt64, gaps: Bool = false) {
+  public init(
+    epoch: UInt64, nextOffset: UInt64, liveOffset: UInt64, gaps: Bool = false, continues: Bool = false
+  ) {
     self.epoch = epoch
     self.nextOffset = nextOffset
     self.liveOffset = liveOffset
     self.gaps = gaps
+    self.continues = continues
   }
 
   public func encodeBody(into writer: inout ByteWriter) {
@@ -28,7 +34,8 @@ public struct Subscribed: Frame {
     writer.integer(nextOffset)
     writer.integer(liveOffset)
     writer.integer(gaps ? 1 : 0 as UInt8)
-    for _ in 0..<3 { writer.integer(UInt8(0)) }
+    writer.integer(continues ? 1 : 0 as UInt8)
+    for _ in 0..<2 { writer.integer(UInt8(0)) }
   }
 
   public init(body reader: inout ByteReader) throws(WireError) {
@@ -36,6 +43,7 @@ public struct Subscribed: Frame {
     nextOffset = try reader.integer("SUBSCRIBED next offset")
     liveOffset = try reader.integer("SUBSCRIBED live offset")
     gaps = try reader.integer("SUBSCRIBED gaps", as: UInt8.self) != 0
-    _ = try reader.bytes("SUBSCRIBED reserved", count: 3)
+    continues = try reader.integer("SUBSCRIBED continues", as: UInt8.self) != 0
+    _ = try reader.bytes("SUBSCRIBED reserved", count: 2)
   }
 }

@@ -2,7 +2,7 @@
 ///
 /// ```
 /// string topic · u64 epoch · u64 first offset · u64 next offset · u64 bytes · u8 state (0 open, 1 finished, 2 failed)
-/// u32 code · string message · u32 subscriptions · u32 publications · u64 records
+/// u32 code · string message · u32 subscriptions · u32 publications · u64 records · u8 storage (0 memory, 1 durable)
 /// ```
 public struct TopicSummary: Hashable, Sendable {
   public var topic: String
@@ -11,7 +11,7 @@ public struct TopicSummary: Hashable, Sendable {
   public var firstOffset: UInt64
   /// The offset that the next record will get.
   public var nextOffset: UInt64
-  /// What the records take in the broker's memory.
+  /// What the records take, in the broker's memory or on its disk.
   public var bytes: UInt64
   /// The terminal event, once there is one.
   public var ending: Complete.Ending?
@@ -20,11 +20,14 @@ public struct TopicSummary: Hashable, Sendable {
   /// How many records a late subscriber can get: fewer than there are offsets from the first to the next where only the newest of each key are
   /// kept.
   public var records: UInt64
+  /// Whether the topic outlives the broker's process.
+  public var storage: TopicSettings.Storage
 
   /// - Parameter records: nil for as many as there are offsets from the first to the next.
   public init(
     topic: String, epoch: UInt64, firstOffset: UInt64, nextOffset: UInt64, bytes: UInt64,
-    ending: Complete.Ending?, subscriptions: UInt32, publications: UInt32, records: UInt64? = nil
+    ending: Complete.Ending?, subscriptions: UInt32, publications: UInt32, records: UInt64? = nil,
+    storage: TopicSettings.Storage = .memory
   ) {
     self.topic = topic
     self.epoch = epoch
@@ -35,6 +38,7 @@ public struct TopicSummary: Hashable, Sendable {
     self.subscriptions = subscriptions
     self.publications = publications
     self.records = records ?? (nextOffset &- firstOffset)
+    self.storage = storage
   }
 
   func encode(into writer: inout ByteWriter) {
@@ -55,6 +59,7 @@ public struct TopicSummary: Hashable, Sendable {
     writer.integer(subscriptions)
     writer.integer(publications)
     writer.integer(records)
+    writer.integer(UInt8(storage.rawValue))
   }
 
   init(from reader: inout ByteReader) throws(WireError) {
@@ -75,5 +80,7 @@ public struct TopicSummary: Hashable, Sendable {
     subscriptions = try reader.integer("topic subscriptions")
     publications = try reader.integer("topic publications")
     records = try reader.integer("topic records")
+    // What isn't known lasts as far as anybody can say.
+    storage = .init(rawValue: UInt64(try reader.integer("topic storage", as: UInt8.self))) ?? .durable
   }
 }
