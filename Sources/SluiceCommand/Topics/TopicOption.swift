@@ -61,6 +61,11 @@ public struct TopicOption: Sendable {
         "compact", "on|off", \.compact,
         "on: late subscribers get the newest record of each key alone, and records need keys; an empty payload deletes its key.",
         [("on", true), ("off", false), ("true", true), ("false", false)], bare: "on"),
+      TopicOption(
+        "storage", "WHERE", \.storage,
+        "memory: the topic is gone with the broker's process; durable: it is on disk as well (the broker needs --data DIR).",
+        [("memory", .memory), ("durable", .durable)]),
+      sync,
     ]
   }
 
@@ -86,6 +91,40 @@ public struct TopicOption: Sendable {
         case .manual: "manual"
         }
       })
+  }
+
+  private static var sync: TopicOption {
+    TopicOption(
+      name: "sync", placeholder: "WHEN",
+      help:
+        "When records of a durable topic are on disk: always (before anybody gets them), TIME (so long after, like 50ms), or os (at some time).",
+      read: { text, settings throws(ValueError) in
+        switch text {
+        case "always": settings.sync = .always
+        case "os": settings.sync = .os
+        default: settings.sync = .interval(try interval(text))
+        }
+      },
+      write: { settings in
+        switch settings.sync {
+        case nil: nil
+        case .always: "always"
+        case .interval(let time): TimeSpan.exact(.milliseconds(Int64(time)))
+        case .os: "os"
+        }
+      })
+  }
+
+  private static func interval(_ text: String) throws(ValueError) -> UInt32 {
+    guard text.first?.isNumber == true else {
+      throw ValueError("there is no '\(text)'; it can be always, os or a time like 50ms")
+    }
+    let time = try milliseconds(text)
+    guard time > 0 else { throw ValueError("'\(text)' is too short; write always, or at least 1ms") }
+    guard let time = UInt32(exactly: time) else {
+      throw ValueError("'\(text)' is too long; 49 days is the most")
+    }
+    return time
   }
 
   private init(

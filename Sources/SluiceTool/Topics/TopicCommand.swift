@@ -84,12 +84,21 @@ struct TopicCreateCommand: Command {
 
   static let page = CommandPage(
     "sluice topic create", summary: "create a topic with settings of its own", operands: [Operand("TOPIC")],
-    options: TopicOption.all.map { $0.option() } + [TopicCommand.json],
+    options: TopicOption.all.map { $0.option() } + [
+      CommandOption(
+        "keep", value: "TIME",
+        help: "As --replay-age; with --storage durable the age alone decides, unless another limit is given."),
+      TopicCommand.json,
+    ],
     details: [
       """
       What isn't given is as the broker's defaults say. A topic that exists with the same settings is left as it is; with others it \
       is an error. Topics are also created by their first use.
+      """,
       """
+      A topic in memory with --keep is still cut to the broker's default of --replay-bytes, since memory is short. One with \
+      --storage durable and --keep isn't: it keeps everything of that time, as far as the disk has room.
+      """,
     ],
     examples: [
       .init(
@@ -102,12 +111,33 @@ struct TopicCreateCommand: Command {
         "A source that runs only while somebody listens.",
         "sluice topic create ticks --connect auto:1 --scope while-connected"),
       .init("The last price of everything.", "sluice topic create prices --compact"),
+      .init(
+        "A day of orders that survives the broker, each on disk before it is acknowledged.",
+        "sluice topic create orders --storage durable --sync always --keep 24h"),
     ])
 
   init(_ arguments: ParsedArguments) throws(UsageError) {
     topic = try TopicOperand.read(arguments.operands[0])
-    settings = try TopicOption.settings(arguments)
+    settings = try Self.settings(arguments)
     asJSON = arguments.has("json")
+  }
+
+  private static func settings(_ arguments: ParsedArguments) throws(UsageError) -> TopicSettings {
+    var settings = try TopicOption.settings(arguments)
+    try arguments.allowOne(of: "keep", "replay-age")
+    let age = try arguments.value("keep") { text throws(ValueError) in
+      var age = TopicSettings()
+      try TopicOption.all.first { $0.name == "replay-age" }?.read(text, &age)
+      return age.replayAge
+    }
+    guard let age else { return settings }
+    settings.replayAge = age
+    // The broker's default of bytes is for memory. On disk it would cut the time that was asked for without a word.
+    if settings.storage == .durable {
+      settings.replayRecords = settings.replayRecords ?? TopicSettings.unlimited
+      settings.replayBytes = settings.replayBytes ?? TopicSettings.unlimited
+    }
+    return settings
   }
 
   func start(_ run: Run) {

@@ -57,9 +57,9 @@ struct DaemonSettingsTests {
       "--log-format",
       "json", "--admin", "off", "--flow", "lossless", "--buffer-records", "0", "--buffer-bytes", "1MiB",
       "--when-alone", "hold", "--connect", "auto:3", "--scope", "while-connected", "--lag", "fail",
-      "--auto-delete", "on", "--compact",
+      "--auto-delete", "on", "--compact", "--storage", "durable", "--sync", "50ms",
       "--topic-rule", "a.* flow=free connect=manual", "--topic-rule",
-      "> replay-records=everything compact=false",
+      "> replay-records=everything compact=false storage=memory sync=os",
     ])
     let configuration = settings.broker
     #expect(configuration.listen == [.host("127.0.0.1", port: 0), .unix("/tmp/x")])
@@ -75,12 +75,16 @@ struct DaemonSettingsTests {
     topic.lag = .fail
     topic.compact = true
     topic.autoDelete = true
+    topic.storage = .durable
+    topic.sync = .interval(50)
     #expect(configuration.topicDefaults == topic)
     var first = TopicSettings()
     first.flow = .free
     first.connect = .manual
     var second = TopicSettings(replayRecords: TopicSettings.unlimited)
     second.compact = false
+    second.storage = .memory
+    second.sync = .os
     #expect(
       configuration.topicRules == [
         TopicRule(pattern: try TopicPattern("a.*"), settings: first),
@@ -132,6 +136,10 @@ struct DaemonSettingsTests {
       (["--data", "d"], "--data: topics are kept in memory only in this version"),
       (["--log-level", "wrning"], "--log-level: there is no 'wrning'; did you mean 'warning'?"),
       (["--flow", "losless"], "--flow: there is no 'losless'; did you mean 'lossless'?"),
+      (["--storage", "disk"], "--storage: there is no 'disk'; it can be memory or durable"),
+      (["--sync", "sometimes"], "--sync: there is no 'sometimes'; it can be always, os or a time like 50ms"),
+      (["--sync", "0"], "--sync: '0' is too short; write always, or at least 1ms"),
+      (["--sync", "50d"], "--sync: '50d' is too long; 49 days is the most"),
       (["--connect", "auto:0"], "--connect: 0 isn't between 1 and 4294967295"),
       (
         ["--topic-rule", "a.>.b flow=free"], "--topic-rule: \"a.>.b\" isn't a pattern: > can only be its last"

@@ -100,6 +100,40 @@ struct CommandTests {
   }
 
   @Test(
+    "A durable topic that keeps a time keeps all of it; one in memory is bounded by the broker's defaults")
+  func keeping() throws {
+    func settings(_ options: String...) throws(UsageError) -> TopicSettings? {
+      var name = ""
+      guard
+        case .run(let command, _) = try CommandLineChoice.read(
+          ["topic", "create", "t"] + options, naming: &name)
+      else { return nil }
+      return (command as? TopicCreateCommand)?.settings
+    }
+    let day: UInt64 = 86_400_000
+    var durable = TopicSettings(
+      replayRecords: TopicSettings.unlimited, replayBytes: TopicSettings.unlimited, replayAge: day)
+    durable.storage = .durable
+    durable.sync = .always
+    #expect(try settings("--storage", "durable", "--sync", "always", "--keep", "24h") == durable)
+    durable.replayBytes = 1 << 30
+    #expect(
+      try settings("--keep", "1d", "--storage", "durable", "--sync", "always", "--replay-bytes", "1GiB")
+        == durable)
+    #expect(try settings("--keep", "24h") == TopicSettings(replayAge: day))
+    #expect(try settings("--keep", "everything")?.replayAge == TopicSettings.unlimited)
+    var interval = TopicSettings()
+    interval.storage = .durable
+    interval.sync = .interval(50)
+    #expect(try settings("--storage", "durable", "--sync", "50ms") == interval)
+    #expect(throws: UsageError("--keep and --replay-age exclude each other; give one of them")) {
+      try settings("--keep", "1h", "--replay-age", "2h")
+    }
+    #expect(throws: UsageError.self) { try settings("--keep", "long") }
+    #expect(throws: UsageError.self) { try settings("--sync", "0ms") }
+  }
+
+  @Test(
     "sub takes a pattern for one by its wildcards", arguments: [("t", false), ("t.*", true), (">", true)])
   func patterns(text: String, isPattern: Bool) throws {
     var name = ""
