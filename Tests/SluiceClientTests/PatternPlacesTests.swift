@@ -56,6 +56,20 @@ import Testing
       ])
   }
 
+  @Test mutating func aLifeThatContinuesAnotherGoesOnThere() throws {
+    _ = try places.matched(matched(1, "a.x", at: 4))
+    _ = try places.turn(to: 1)
+    _ = try places.deliver(DeliverHeader(firstOffset: 4, count: 2), lastMark: nil)
+    _ = reopen()
+    let place = Subscribed(epoch: 2, nextOffset: 5, liveOffset: 5, continues: true)
+    #expect(try places.matched(Matched(number: 1, topic: "a.x", place: place)) == .rewound(nextOffset: 5))
+    #expect(reopen().positions == [TopicPosition(topic: "a.x", epoch: 2, nextOffset: 5)])
+    // Nothing that had come was lost.
+    let next = Subscribed(epoch: 3, nextOffset: 5, liveOffset: 5, continues: true)
+    #expect(try places.matched(Matched(number: 1, topic: "a.x", place: next)) == .known)
+    #expect(reopen().positions == [TopicPosition(topic: "a.x", epoch: 3, nextOffset: 5)])
+  }
+
   @Test mutating func whatTheBrokerMustNotSayIsRefused() throws {
     _ = try places.matched(matched(1, "a.x"))
     var attempts: [(inout PatternPlaces) throws -> Void] = []

@@ -112,6 +112,7 @@ import Testing
           #expect(next + missed == nextOffset)
           next = nextOffset
         case .restarted: Issue.record("started anew")
+        case .rewound: Issue.record("went back")
         case .topic: Issue.record("news of a topic")
         case .live(let nextOffset):
           #expect(nextOffset == next)

@@ -3,7 +3,8 @@ import Synchronization
 /// How far a subscriber has come with the records of one life of its topic: what its durable cursor is told.
 ///
 /// A subscription's records share it, see ``TopicRecord/commits``, so that each can be committed by itself, from any thread. It says nothing to anybody
-/// when the subscription was cancelled or ended by an error, or the topic was started anew.
+/// when the subscription was cancelled or ended by an error, or the topic was started anew; nor of records that the broker has lost, see
+/// ``TopicEvent/rewound(nextOffset:)``.
 // @unchecked: `bridge` is set once, before anybody else has this; the rest is atomic.
 public final class CursorCommits: @unchecked Sendable {
   /// The offset up to which everything is dealt with; 0 at first.

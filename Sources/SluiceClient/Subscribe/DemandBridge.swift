@@ -68,6 +68,8 @@ final class DemandBridge: Subscription, CustomStringConvertible, @unchecked Send
   private var time: Int64 = 0
   /// What its durable cursor is to be told, in the topic's present life; nil without one.
   private(set) var commits: CursorCommits?
+  /// Of the life that the present one continues, and up to where: its records may still be committed.
+  private var earlier: (commits: CursorCommits, end: UInt64)?
   /// What it was told, on this stream.
   private var committed: UInt64 = 0
   /// The offset behind the last record that was received.
@@ -227,7 +229,7 @@ final class DemandBridge: Subscription, CustomStringConvertible, @unchecked Send
     settlements?.keep()
   }
 
-  /// - Throws: when that isn't where it must go on.
+  /// - Throws: when that isn't where it can go on.
   func subscribed(_ frame: Subscribed) throws(WireError) {
     isJoined = true
     if plan.membership != nil {
@@ -236,8 +238,26 @@ final class DemandBridge: Subscription, CustomStringConvertible, @unchecked Send
       return
     }
     guard places == nil else { return }
-    if try place.subscribed(frame) { receive(.restarted(nextOffset: frame.nextOffset)) }
+    switch try place.subscribed(frame) {
+    case .known: break
+    case .another: receive(.restarted(nextOffset: frame.nextOffset))
+    case .rewound(let end):
+      rewind(to: end)
+      receive(.rewound(nextOffset: end))
+    }
   }
+
+  /// What came from that offset on isn't in the topic any more, and mustn't be committed: others will have these offsets.
+  private func rewind(to end: UInt64) {
+    recordsEnd = min(recordsEnd, end)
+    guard let commits else { return }
+    let next = CursorCommits(self)
+    next.advance(to: min(max(commits.value, earlierCommit), end))
+    earlier = (commits, end)
+    self.commits = next
+  }
+
+  private var earlierCommit: UInt64 { earlier.map { min($0.commits.value, $0.end) } ?? 0 }
 
   /// The topic is in another life. Returns whether the subscription goes on with what is there.
   func startOver() -> Bool {
@@ -245,6 +265,7 @@ final class DemandBridge: Subscription, CustomStringConvertible, @unchecked Send
     place.startOver()
     // The records that the subscriber still has mean nothing in the new life.
     if commits != nil { commits = CursorCommits(self) }
+    earlier = nil
     recordsEnd = 0
     return true
   }
@@ -318,6 +339,7 @@ final class DemandBridge: Subscription, CustomStringConvertible, @unchecked Send
           topic: frame.topic)
       }
       receive(.topic(frame.topic, .restarted(nextOffset: next)))
+    case .rewound(let next): receive(.topic(frame.topic, .rewound(nextOffset: next)))
     case .known, nil: break
     }
     return nil
@@ -399,9 +421,10 @@ final class DemandBridge: Subscription, CustomStringConvertible, @unchecked Send
 
   /// How far the durable cursor is to be told that the subscriber has come, if that is further than it was told.
   func nextCommit() -> UInt64? {
-    guard commitStream != 0, let noted = commits?.value else { return nil }
+    // Before the broker has answered it isn't known which records the offsets mean.
+    guard commitStream != 0, isJoined, let commits else { return nil }
     // Nobody can have dealt with more.
-    let offset = min(noted, recordsEnd)
+    let offset = min(max(commits.value, earlierCommit), recordsEnd)
     guard offset > committed else { return nil }
     committed = offset
     return offset

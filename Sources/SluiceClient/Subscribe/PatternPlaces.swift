@@ -26,6 +26,8 @@ struct PatternPlaces {
     case news(TopicNews)
     /// The topic was started anew while there was no connection.
     case restarted(nextOffset: UInt64)
+    /// The broker has lost what came from there on.
+    case rewound(nextOffset: UInt64)
   }
 
   private let pattern: String
@@ -100,11 +102,12 @@ struct PatternPlaces {
       numbers[place.number] = nil
       return .news(begin(frame, at: index))
     }
-    guard place.epoch == frame.place.epoch else {
+    guard place.epoch == frame.place.epoch || frame.place.continues else {
       let news = begin(frame, at: index)
       return place.isCompleted ? .news(news) : .restarted(nextOffset: frame.place.nextOffset)
     }
-    guard frame.place.nextOffset >= place.next else {
+    let isRewound = frame.place.continues && frame.place.nextOffset < place.next
+    guard frame.place.nextOffset >= place.next || isRewound else {
       throw WireError(
         .malformedFrame,
         "MATCHED begins at \(frame.place.nextOffset) in \(frame.topic) where offset \(place.next) was to be next"
@@ -113,8 +116,11 @@ struct PatternPlaces {
     // If it is more, a LAG says so, and until that has come nobody was told of the gap.
     places[index]?.number = frame.number
     places[index]?.gaps = frame.place.gaps
+    places[index]?.epoch = frame.place.epoch
     numbers[frame.number] = index
-    return .known
+    guard isRewound else { return .known }
+    places[index]?.next = frame.place.nextOffset
+    return .rewound(nextOffset: frame.place.nextOffset)
   }
 
   private mutating func begin(_ frame: Matched, at index: Int) -> TopicNews {

@@ -34,27 +34,38 @@ struct ResumePoint {
       grantedThrough: granted, cursor: cursor, filter: filter)
   }
 
-  /// - Returns: whether this is another life of the topic than before.
+  /// What the topic's life is to the one before.
+  enum Life: Equatable {
+    /// The same, or the first one; or it continues the one before, and nothing was lost that had come.
+    case known
+    /// It continues the one before up to that offset: what came from there on, the broker has lost.
+    case rewound(to: UInt64)
+    /// It is another one altogether.
+    case another
+  }
+
   /// - Throws: when the broker doesn't go on where it was asked to.
-  mutating func subscribed(_ frame: Subscribed) throws(WireError) -> Bool {
+  mutating func subscribed(_ frame: Subscribed) throws(WireError) -> Life {
     if let next {
-      guard frame.epoch == epoch, frame.nextOffset >= next else {
+      // With another epoch the broker says that it continues the one that it was asked for: others it doesn't know.
+      guard frame.epoch != epoch || frame.nextOffset >= next else {
         throw WireError(
           .malformedFrame, "SUBSCRIBED begins at \(frame.nextOffset) where offset \(next) was to be next")
       }
+      epoch = frame.epoch
       // If it is more, a LAG says so, and until that has come nobody was told of the gap.
-      return false
+      guard frame.nextOffset < next else { return .known }
+      self.next = frame.nextOffset
+      return .rewound(to: frame.nextOffset)
     }
     epoch = frame.epoch
-    // Until something has come, the broker knows better where the cursor stands.
-    guard cursor.isEmpty else {
-      defer { isStartingOver = false }
-      return isStartingOver
-    }
-    if case .offset(let offset) = start, frame.nextOffset > offset { return false }
-    next = frame.nextOffset
     defer { isStartingOver = false }
-    return isStartingOver
+    let life = isStartingOver ? Life.another : .known
+    // Until something has come, the broker knows better where the cursor stands.
+    guard cursor.isEmpty else { return life }
+    if case .offset(let offset) = start, frame.nextOffset > offset { return .known }
+    next = frame.nextOffset
+    return life
   }
 
   /// Everything before that offset was received, or is known to be missing.

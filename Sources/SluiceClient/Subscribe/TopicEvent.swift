@@ -13,9 +13,14 @@ public enum TopicEvent<Value> {
   /// offset on, which mean others than before. Records of the former life may have been missed. With
   /// ``SubscriptionPlan/Lag/skip`` only.
   case restarted(nextOffset: UInt64)
+  /// The broker ended without warning, and lost the last records of a durable topic, whose setting `sync` allows that. What came with that
+  /// offset and later ones isn't in the topic any more; what comes now has these offsets anew, and is other records or the same, published
+  /// again. What came before is still there, and nothing of what is there is missed: so this comes whatever
+  /// ``SubscriptionPlan/lag`` says, and only if the subscription had received something that is lost.
+  case rewound(nextOffset: UInt64)
   /// Something about one of the topics of a pattern, of that name. Where a subscription is to a pattern, ``live(nextOffset:)`` says that all
-  /// topics are live that there were when it began, and ``lagged(missed:nextOffset:)`` and ``restarted(nextOffset:)`` don't come: they are
-  /// news of a topic.
+  /// topics are live that there were when it began, and ``lagged(missed:nextOffset:)``, ``restarted(nextOffset:)`` and
+  /// ``rewound(nextOffset:)`` don't come: they are news of a topic.
   case topic(String, TopicNews)
 
   @inlinable
@@ -25,6 +30,7 @@ public enum TopicEvent<Value> {
       case .live(let nextOffset): .live(nextOffset: nextOffset)
       case .lagged(let missed, let nextOffset): .lagged(missed: missed, nextOffset: nextOffset)
       case .restarted(let nextOffset): .restarted(nextOffset: nextOffset)
+      case .rewound(let nextOffset): .rewound(nextOffset: nextOffset)
       case .topic(let name, let news): .topic(name, news)
       }
   }
@@ -40,6 +46,8 @@ public enum TopicNews: Hashable, Sendable {
   case lagged(missed: UInt64, nextOffset: UInt64)
   /// As ``TopicEvent/restarted(nextOffset:)`` for a topic alone.
   case restarted(nextOffset: UInt64)
+  /// As ``TopicEvent/rewound(nextOffset:)`` for a topic alone.
+  case rewound(nextOffset: UInt64)
   /// A producer has finished the topic, and all of its records have come.
   case finished
   /// A producer has failed the topic, and all of its records have come.
@@ -57,6 +65,7 @@ enum TopicMark: Equatable, Sendable {
   case live(nextOffset: UInt64)
   case lagged(missed: UInt64, nextOffset: UInt64)
   case restarted(nextOffset: UInt64)
+  case rewound(nextOffset: UInt64)
   case topic(String, TopicNews)
 }
 

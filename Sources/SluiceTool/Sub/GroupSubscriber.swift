@@ -23,6 +23,7 @@ struct GroupSubscriber: Subscriber {
     case .live(let next): subscribing.receive(.live(nextOffset: next))
     case .lagged(let missed, let next): subscribing.receive(.lagged(missed: missed, nextOffset: next))
     case .restarted(let next): subscribing.receive(.restarted(nextOffset: next))
+    case .rewound(let next): subscribing.receive(.rewound(nextOffset: next))
     case .topic(let name, let news): subscribing.receive(.topic(name, news))
     }
   }

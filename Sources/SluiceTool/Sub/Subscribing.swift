@@ -72,6 +72,7 @@ final class Subscribing: Subscriber, TurnParticipant, @unchecked Sendable {
       if command.endsWithReplay { end { [run] in run.finish(.success) } }
     case .lagged(let missed, let next): noteLag(missed, next, "")
     case .restarted(let next): noteRestart("the topic", next)
+    case .rewound(let next): noteRewind("the topic", next)
     case .topic(let name, let news): note(news, of: name)
     }
     // What isn't a record counts as well.
@@ -90,11 +91,18 @@ final class Subscribing: Subscriber, TurnParticipant, @unchecked Sendable {
     )
   }
 
+  private func noteRewind(_ topic: String, _ next: UInt64) {
+    run.note(
+      "the broker has lost the last records of \(topic), some of which were received; going on at offset \(next), which another record has now"
+    )
+  }
+
   private func note(_ news: TopicNews, of topic: String) {
     switch news {
     case .matched, .live: break
     case .lagged(let missed, let next): noteLag(missed, next, " of \(topic)")
     case .restarted(let next): noteRestart(topic, next)
+    case .rewound(let next): noteRewind(topic, next)
     case .finished: run.note("\(topic) has finished")
     case .failed(let error): run.note(error.message)
     case .deleted: run.note("\(topic) was deleted")

@@ -97,6 +97,7 @@ final class LibrarySubscriber: Subscriber {
       time = .min
       life = nil
       early = []
+    case .rewound(let offset): check(false, "went back to \(offset), though nothing can be lost")
     case .topic(let name, _): check(false, "news of \(name), which isn't a pattern's")
     }
     return answer()

@@ -8,6 +8,7 @@ enum Heard: Equatable, CustomStringConvertible {
   case live
   case lagged(UInt64)
   case restarted(UInt64)
+  case rewound(UInt64)
   case topic(String, TopicNews)
   case finished
   case failure(ClientError.Code)
@@ -22,6 +23,7 @@ enum Heard: Equatable, CustomStringConvertible {
       case .live: self = .live
       case .lagged(let missed, _): self = .lagged(missed)
       case .restarted(let next): self = .restarted(next)
+      case .rewound(let next): self = .rewound(next)
       case .topic(let name, let news): self = .topic(name, news)
       }
     default: self = .value("\(value)")
@@ -35,6 +37,7 @@ enum Heard: Equatable, CustomStringConvertible {
     case .live: "live"
     case .lagged(let missed): "lagged \(missed)"
     case .restarted(let next): "restarted at \(next)"
+    case .rewound(let next): "rewound to \(next)"
     case .topic(let name, let news): "\(name) \(news)"
     case .finished: "finished"
     case .failure(let code): "failure \(code)"
