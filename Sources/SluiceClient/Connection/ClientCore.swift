@@ -45,6 +45,8 @@ final class ClientCore: @unchecked Sendable {
   private var parking = Parking()
   /// Subscriptions without a stream that still have something for their subscribers, who haven't asked for it.
   private var lingering: [DemandBridge] = []
+  /// Publications that are tried again at their time.
+  private var held: [Publication] = []
   /// For the numbers of producers.
   private var random: SeededRandom
 
@@ -179,6 +181,40 @@ final class ClientCore: @unchecked Sendable {
     ticket = nil
   }
 
+  // MARK: On the loop: waiting for the broker's storage
+
+  /// Tries a publication again later that the broker can't take for now.
+  ///
+  /// - Returns: false when it isn't to be: nothing has happened then.
+  func hold(_ publication: Publication, _ error: ClientError) -> Bool {
+    guard
+      let (delay, attempt) = publication.reopening.refused(
+        options.reconnect, seed: random.next(), at: loop.now)
+    else { return false }
+    publication.interrupted()
+    if case .release = publication.outlook {
+      publication.end(.failure(.closedHere))
+      return true
+    }
+    held.append(publication)
+    publication.hold = loop.schedule(after: delay) { [self, weak publication] in
+      guard let publication else { return }
+      release(publication)
+      if case .open(let weak) = state, let connection = weak.object {
+        connection.adopt(.publication(publication))
+      } else {
+        park(publication)
+      }
+    }
+    publication.states.send(.waiting(delay, attempt: attempt, cause: error))
+    return true
+  }
+
+  private func release(_ publication: Publication) {
+    if let timer = exchange(&publication.hold, for: nil) { loop.cancel(timer) }
+    held.removeAll { $0 === publication }
+  }
+
   func add(lingering bridge: DemandBridge) {
     lingering.append(bridge)
   }
@@ -207,6 +243,7 @@ final class ClientCore: @unchecked Sendable {
 
   private func perform(_ command: Command) {
     if case .close(let error) = command { return close(error) }
+    if case .advance(let publication) = command, publication.hold != nil { return advance(held: publication) }
     if case .open(let weak) = state, let connection = weak.object { return connection.perform(command) }
     if case .closed(let error) = state { return refuse(command, error) }
     switch command {
@@ -227,6 +264,13 @@ final class ClientCore: @unchecked Sendable {
     case .request(let request): park(request)
     case .becomeSource, .close: break
     }
+  }
+
+  /// What it has waits as well, but if it has nothing it needn't.
+  private func advance(held publication: Publication) {
+    guard case .release = publication.outlook else { return }
+    release(publication)
+    publication.end(.failure(.closedHere))
   }
 
   /// Answers a note of somebody who hasn't heard yet that the client is closed.
@@ -264,6 +308,10 @@ final class ClientCore: @unchecked Sendable {
     case .open(let connection): attachments = connection.object?.detach(saying: error) ?? []
     }
     attachments += parking.removeAll()
+    for publication in held {
+      release(publication)
+      attachments.append(.publication(publication))
+    }
     exchange(&opened, for: nil)?(.failure(error))
     for attachment in attachments { end(attachment, error) }
     states.send(.closed(error))

@@ -110,7 +110,9 @@ extension Connection {
       if fault.code == .epochChanged, bridge.startOver() { return open(bridge) }
       bridge.receive(completion: .failure(ClientError(fault, topic: bridge.plan.topic)))
     case .publication(let publication):
-      publication.end(.failure(ClientError(fault, topic: publication.topic)))
+      let error = ClientError(fault, topic: publication.topic)
+      if fault.code.isOfStorage, core.hold(publication, error) { return }
+      publication.end(.failure(error))
     case .request(let request):
       request.complete(.failure(ClientError(fault, topic: request.topic)), loop)
     case nil: break

@@ -74,8 +74,16 @@ extension Publication {
       let calls = queue.acknowledge(through: frame.through, lastOffset: frame.lastOffset)
       if case .releasing = phase { return (calls, true) } else { return (calls, wasBlocked) }
     }
+    noteTaken()
     Self.run(calls)
     return isNews
+  }
+
+  /// The broker takes what is published.
+  func noteTaken() {
+    guard reopening.isRefused else { return }
+    reopening.taken(at: core.loop.now)
+    states.send(.active)
   }
 
   /// The broker has confirmed the end that this producer gave the topic.
@@ -128,6 +136,7 @@ extension Publication {
     for upstream in cancelled { upstream.cancel() }
     Self.run(calls)
     echo.send(completion: last)
+    states.send(completion: .finished)
   }
 }
 

@@ -1,4 +1,5 @@
 import ReactiveCore
+import SluiceIO
 import SluiceWire
 import Synchronization
 
@@ -46,6 +47,8 @@ final class Publication: @unchecked Sendable {
   /// What this publication's own subscribers hear.
   let echo = PassthroughSubject<Message, ClientError>()
   let hasListeners = Atomic<Bool>(false)
+  /// What the subject's state publisher publishes.
+  let states = CurrentValueSubject<PublishingState, Never>(.active)
 
   // Guarded by the lock, which makes the runtime's own check of exclusive access superfluous: it is what costs most in a send.
   let lock = Guard()
@@ -70,6 +73,9 @@ final class Publication: @unchecked Sendable {
   private var producer: UInt64 = 0
   /// While it waits for a connection.
   var parking: UInt64?
+  /// While it waits to be tried again, since the broker's storage can't take anything.
+  var hold: TimerToken?
+  var reopening = Reopening()
   /// True while it stands among those that have perhaps something to send.
   var isDue = false
 
@@ -108,6 +114,8 @@ final class Publication: @unchecked Sendable {
         .malformedFrame, "PUBLISH_OPENED expects record \(next) of topic \(topic), and so many weren't sent")
     }
     Self.run(calls)
+    // If nothing waits there is nothing that the broker could prove itself with.
+    if acknowledgement == .none || lock.locked({ queue.isEmpty && queue.isAcknowledged }) { noteTaken() }
   }
 
   // MARK: - Records in, from any thread

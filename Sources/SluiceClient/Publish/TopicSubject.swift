@@ -23,6 +23,7 @@ import SluiceWire
 ///   The exceptions are ``Acknowledgement/none``, and a topic that has been started anew meanwhile, which has what wasn't acknowledged
 ///   and what follows. When the client gives up, or is closed, the publication ends with that failure, and records that weren't
 ///   acknowledged may be in the topic or not.
+/// - A broker whose storage is full or fails: the subject waits and tries again, see ``state``, and goes on as after a lost connection.
 /// - Releasing it gives up the publication when everything accepted was sent. The topic goes on.
 /// - Threads: everything may be called from any thread. Completions are called on the client's loop, or on the calling thread when the
 ///   answer is known.
@@ -37,7 +38,8 @@ public final class TopicSubject: Subject, Sendable {
     case none
     /// When it is in the topic's log, in memory.
     case received
-    /// When it is on disk. Topics that keep their records in memory only refuse it.
+    /// When it is on disk, so that neither a crash of the broker nor of its machine loses it. Topics that keep their records in memory only refuse it
+    /// with ``ClientError/Code/unsupported``.
     case durable
   }
 

@@ -24,6 +24,7 @@ final class Publishing: @unchecked Sendable {
 
   // The loop's.
   private var isFlushing = false
+  private var storageWatch: AnyCancellable?
 
   /// What may wait for the broker's grant.
   private static let buffer = TopicSubject.Buffer(records: 65_536, bytes: 4 << 20)
@@ -46,6 +47,7 @@ final class Publishing: @unchecked Sendable {
   func start() {
     run.interrupted = { [self] in interrupted() }
     watchConnection()
+    if !command.persistence.isQuiet { watchStorage() }
     if case .progress = command.report { reportProgress() }
     Threads.start { [self] in
       let result = pump()
@@ -116,6 +118,22 @@ final class Publishing: @unchecked Sendable {
         broken(error)
       } else {
         watchConnection()
+      }
+    }
+  }
+
+  /// Says why nothing goes on, and when it does again.
+  private func watchStorage() {
+    var isWaiting = false
+    storageWatch = subject.state.sink { [run] state in
+      switch state {
+      case .active:
+        if isWaiting { run.note("the broker takes records again") }
+        isWaiting = false
+      case .waiting(_, _, let cause):
+        let what = cause.code == .storageFull ? "is full; waiting for room" : "fails; waiting until it works"
+        if !isWaiting { run.note("the storage of the broker \(what) (\(cause))") }
+        isWaiting = true
       }
     }
   }
