@@ -302,7 +302,8 @@ extension Connection {
       send(
         Subscribed(
           epoch: life.epoch, nextOffset: cursor.nextOffset, liveOffset: liveOffset,
-          gaps: subscription.leavesGaps),
+          gaps: subscription.leavesGaps,
+          continues: life.continuing(frame.epoch, at: 0) != nil),
         stream: stream)
       if missed > 0 { send(Lag(missed: missed, nextOffset: cursor.nextOffset), stream: stream) }
       makeReady(subscription)

@@ -13,6 +13,8 @@ final class PatternMember: Subscription {
     var lag: Subscribe.LagPolicy
     /// Its subscriber was there before.
     var isResuming: Bool
+    /// The life that it knew is one that this one continues.
+    var continues = false
   }
 
   /// The pattern's subscription has it, as long as it does.
@@ -42,7 +44,7 @@ final class PatternMember: Subscription {
     let liveOffset = max(life.log.head, begin.cursor.nextOffset)
     beginning = Subscribed(
       epoch: life.epoch, nextOffset: begin.cursor.nextOffset, liveOffset: liveOffset,
-      gaps: life.newest != nil || matcher != nil)
+      gaps: life.newest != nil || matcher != nil, continues: begin.continues)
     missedAtStart = begin.missed
     super.init(
       stream: pattern.stream, tap: tap, life: life, connection: pattern.connection, cursor: begin.cursor,

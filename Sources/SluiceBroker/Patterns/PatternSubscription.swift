@@ -145,7 +145,8 @@ final class PatternSubscription: Consumer {
         of: self, number: lastNumber, tap: tap, life: life,
         PatternMember.Begin(
           cursor: cursor, missed: missed, lag: lag ?? topic.settings.lag ?? .skip,
-          isResuming: position?.epoch == life.epoch),
+          isResuming: position?.epoch == life.epoch,
+          continues: position.map { life.continuing($0.epoch, at: 0) != nil } ?? false),
         matcher: matcher, isAwaited: wasThere)
       tap.add(member)
       // Behind its successor, so that the topic isn't without a subscriber in between.
