@@ -107,6 +107,8 @@ extension TopicRegistry {
     let groups = try storage.store.states(of: stored.id, .group)
     let lost = topic.state.withLock { state in
       state.endedBy = stored.row.endedBy
+      // Whoever is about to come back may need all that is there; in a lossless topic nothing of it is dropped before somebody has come.
+      state.aloneSince = settings.flow == .lossless ? stored.extent.firstOffset : stored.extent.head
       if isNewLife { state.tail?.noteRow() }
       var lost: [StoreError] = []
       for producer in producers { restore(producer, into: &state, now, &lost) }
