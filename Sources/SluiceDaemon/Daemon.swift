@@ -2,6 +2,7 @@ import Glibc
 import SluiceBroker
 import SluiceCommand
 import SluiceIO
+import SluiceStore
 import Synchronization
 
 /// The broker as a process: what is printed, what is logged, and what signals do.
@@ -19,9 +20,24 @@ final class Daemon: Sendable {
     logger = Logger(level: settings.logLevel, format: settings.logFormat)
     do {
       loop = try EpollLoop(name: "signals")
-      broker = try Broker(settings.broker)
+      broker = try Self.broker(settings, logger)
+    } catch let error as UsageError {
+      throw error
     } catch {
       throw UsageError("cannot start: \(error)")
+    }
+  }
+
+  private static func broker(_ settings: DaemonSettings, _ logger: Logger) throws -> Broker {
+    guard let directory = settings.data else { return try Broker(settings.broker) }
+    let log = StorageLog(logger, directory: directory)
+    do {
+      var options = LMDBStore.Options()
+      options.limit = settings.storageLimit
+      let store = try LMDBStore.open(at: directory, options)
+      return try Broker(settings.broker, storage: BrokerStorage(store) { log.note($0) })
+    } catch let error as StoreError {
+      throw UsageError("--data: \(error)")
     }
   }
 

@@ -18,6 +18,13 @@ enum DaemonPage {
         There is neither TLS nor authentication in this version: whoever reaches an address can read and \
         write every topic. Listen on loopback addresses or Unix sockets only.
         """,
+        """
+        Topics are in memory, and gone when it ends, unless they are created with storage durable: those are kept in the \
+        directory of --data, records, cursors and groups, and are there again at the next start, whatever ended it. \
+        What sync leaves open to a crash is told to those who had received it. Only one broker at a time has a \
+        directory, which no other user may read. When its disk is full, or --storage-limit is reached, publishers of \
+        durable topics wait and everybody else goes on.
+        """,
         "An option overrides its environment variable. Sizes are written like 64MiB, times like 30s or 24h.",
       ],
       examples: [
@@ -28,6 +35,9 @@ enum DaemonPage {
         .init(
           "Keep an hour of every topic, at most 1 GiB of each.", "sluiced --replay-age 1h --replay-bytes 1GiB"
         ),
+        .init(
+          "Topics that survive the broker, on at most 50 GiB; those below orders without being asked for.",
+          "sluiced --data /var/lib/sluice --storage-limit 50GiB --topic-rule 'orders.> storage=durable'"),
         .init("Take records of up to 16 MiB.", "SLUICED_MAX_RECORD=16MiB sluiced"),
       ])
   }

@@ -8,9 +8,15 @@ struct DaemonSettings {
   var broker = BrokerConfiguration()
   var logLevel = LogLevel.info
   var logFormat = LogFormat.text
+  /// Where durable topics are; nil for a broker without.
+  var data: String?
+  /// The most that is stored there, in bytes.
+  var storageLimit = 1 << 40
 
   /// The settings, in the order of the help.
-  static func all() -> [Setting] { listeners() + topics() + limits() + logs() + unavailable() }
+  static func all() -> [Setting] {
+    listeners() + storage() + topics() + limits() + logs() + unavailable()
+  }
 
   /// - Throws: `UsageError` for a value that can't be read, or that the broker can't work with.
   init(_ arguments: ParsedArguments) throws(UsageError) {
@@ -25,6 +31,25 @@ struct DaemonSettings {
       try broker.validate()
     } catch {
       throw Self.renamed(error.description, by: settings)
+    }
+    try checkStorage()
+  }
+
+  private func checkStorage() throws(UsageError) {
+    guard data == nil else {
+      guard storageLimit >= 1 << 20 else {
+        throw UsageError(
+          "--storage-limit: '\(ByteSize.exact(UInt64(storageLimit)))' is too little; at least 1MiB")
+      }
+      return
+    }
+    if storageLimit != Self().storageLimit {
+      throw UsageError("--storage-limit: is about durable topics; say where they are kept with --data DIR")
+    }
+    let advice = "durable topics need a directory; name one with --data DIR"
+    if broker.topicDefaults.storage == .durable { throw UsageError("--storage: \(advice)") }
+    if let rule = broker.topicRules.first(where: { $0.settings.storage == .durable }) {
+      throw UsageError("--topic-rule: '\(rule.pattern) storage=durable': \(advice)")
     }
   }
 
@@ -59,6 +84,23 @@ struct DaemonSettings {
           settings.broker.loops = Int(count)
         }
       },
+    ]
+  }
+
+  private static func storage() -> [Setting] {
+    [
+      Setting(
+        CommandOption(
+          "data", value: "DIR",
+          help: "Keep durable topics there. Made if it isn't there; for this broker alone.")
+      ) { arguments, settings throws(UsageError) in
+        guard let path = arguments.text("data") else { return }
+        guard !path.isEmpty else { throw UsageError("--data: the directory's name is empty") }
+        settings.data = path
+      },
+      .size(
+        "storage-limit", \.storageLimit, path: "storage.limit",
+        "The most that durable topics may take of the disk, with what belongs to them. At least 1 MiB."),
     ]
   }
 
@@ -127,9 +169,6 @@ struct DaemonSettings {
       .duration(
         "auto-delete-time", \.broker.limits.autoDeleteTime,
         "After which time without anybody attached a topic with auto-delete goes."),
-      .count(
-        "max-cursors", \.broker.limits.cursors, path: "limits.cursors",
-        "Durable cursors that a topic remembers; beyond it no new one is made."),
       .duration(
         "cursor-memory", \.broker.limits.cursorMemory,
         "How long a topic remembers a durable cursor that nobody uses."),
@@ -189,7 +228,6 @@ struct DaemonSettings {
       (
         "check-config", "FILE", "--check-config: there is no configuration file in this version; \(byOptions)"
       ),
-      ("data", "DIR", "--data: topics are kept in memory only in this version; leave it out"),
     ].map { name, value, reason in
       Setting(CommandOption(name, value: value, help: "", unavailable: reason)) { _, _ in }
     }

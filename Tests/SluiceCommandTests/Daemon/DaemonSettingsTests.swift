@@ -57,7 +57,8 @@ struct DaemonSettingsTests {
       "--log-format",
       "json", "--admin", "off", "--flow", "lossless", "--buffer-records", "0", "--buffer-bytes", "1MiB",
       "--when-alone", "hold", "--connect", "auto:3", "--scope", "while-connected", "--lag", "fail",
-      "--auto-delete", "on", "--compact", "--storage", "durable", "--sync", "50ms",
+      "--data", "/data", "--storage-limit", "50GiB", "--auto-delete", "on", "--compact", "--storage",
+      "durable", "--sync", "50ms",
       "--topic-rule", "a.* flow=free connect=manual", "--topic-rule",
       "> replay-records=everything compact=false storage=memory sync=os",
     ])
@@ -97,6 +98,7 @@ struct DaemonSettingsTests {
     #expect(configuration.drainTime == .milliseconds(250))
     #expect(settings.logLevel == .debug)
     #expect(settings.logFormat == .json)
+    #expect(settings.data == "/data" && settings.storageLimit == 50 << 30)
   }
 
   @Test("The environment sets the same, and an option overrides it")
@@ -133,7 +135,17 @@ struct DaemonSettingsTests {
       (["--admin", "127.0.0.1:7421"], "--admin: there is no admin listener in this version"),
       (["--config", "f"], "--config: there is no configuration file in this version"),
       (["--check-config", "f"], "--check-config: there is no configuration file in this version"),
-      (["--data", "d"], "--data: topics are kept in memory only in this version"),
+      (["--data", ""], "--data: the directory's name is empty"),
+      (
+        ["--storage-limit", "1GiB"],
+        "--storage-limit: is about durable topics; say where they are kept with --data DIR"
+      ),
+      (["--storage-limit", "1KiB", "--data", "d"], "--storage-limit: '1KiB' is too little; at least 1MiB"),
+      (["--storage", "durable"], "--storage: durable topics need a directory; name one with --data DIR"),
+      (
+        ["--topic-rule", "a.> storage=durable"],
+        "--topic-rule: 'a.> storage=durable': durable topics need a directory"
+      ),
       (["--log-level", "wrning"], "--log-level: there is no 'wrning'; did you mean 'warning'?"),
       (["--flow", "losless"], "--flow: there is no 'losless'; did you mean 'lossless'?"),
       (["--storage", "disk"], "--storage: there is no 'disk'; it can be memory or durable"),

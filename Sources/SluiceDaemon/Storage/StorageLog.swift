@@ -1,0 +1,62 @@
+import SluiceBroker
+import SluiceCommand
+
+/// Tells of a broker's storage in the log.
+struct StorageLog: Sendable {
+  private let logger: Logger
+  private let directory: String
+  private let begin = ContinuousClock.now
+
+  /// Made before the store is opened.
+  init(_ logger: Logger, directory: String) {
+    self.logger = logger
+    self.directory = directory
+  }
+
+  /// From any thread.
+  func note(_ event: StorageEvent) {
+    switch event {
+    case .opened(let topics, let bytes, let wasClosed):
+      logger.log(
+        wasClosed ? .info : .warning,
+        wasClosed
+          ? "storage opened"
+          : "storage opened; the last broker didn't close it: what was acknowledged as durable is there, later records of topics whose sync isn't always may be lost",
+        [
+          "directory": .text(directory), "topics": .number(Int64(topics)),
+          "bytes": .number(Int64(clamping: bytes)),
+          "ms": .number((ContinuousClock.now - begin).wholeMilliseconds),
+        ])
+    case .failed(let message, let isFull):
+      logger.log(
+        .error,
+        isFull
+          ? "storage is full: publishers of durable topics wait; make room on the disk, delete topics, or start with a larger --storage-limit"
+          : "storage fails: publishers of durable topics wait until it works again",
+        ["directory": .text(directory), "cause": .text(message)])
+    case .recovered: logger.log(.info, "storage takes records again", ["directory": .text(directory)])
+    case .damaged(let topic, let from, let before):
+      logger.log(
+        .error, "stored records are damaged, and missing for subscribers; see sluice store verify",
+        [
+          "topic": .text(topic), "from": .number(Int64(clamping: from)),
+          "before": .number(Int64(clamping: before)),
+        ])
+    case .lost(let topic, let message):
+      logger.log(
+        .error, "a part of what is stored can't be read; see sluice store verify",
+        ["topic": .text(topic), "cause": .text(message)])
+    case .closed(nil): logger.log(.info, "storage closed", ["directory": .text(directory)])
+    case .closed(let message?):
+      logger.log(
+        .error, "storage wasn't closed in order", ["directory": .text(directory), "cause": .text(message)])
+    }
+  }
+}
+
+extension Duration {
+  fileprivate var wholeMilliseconds: Int64 {
+    let (seconds, attoseconds) = components
+    return seconds * 1000 + attoseconds / 1_000_000_000_000_000
+  }
+}
