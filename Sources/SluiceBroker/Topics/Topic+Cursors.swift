@@ -34,7 +34,12 @@ extension Topic {
         let (cursor, missed) = try start(try placed(frame, found, in: life))
         var place = CursorTable.Place(epoch: life.epoch, nextOffset: cursor.nextOffset)
         // What was received before and isn't committed yet may still be.
-        if frame.epoch != 0, let found, found.place.epoch == life.epoch { place = found.place }
+        if frame.epoch != 0, let found {
+          let committed =
+            found.place.epoch == life.epoch
+            ? found.place.nextOffset : life.continuing(found.place.epoch, at: found.place.nextOffset)
+          if let committed { place.nextOffset = min(committed, place.nextOffset) }
+        }
         guard
           let use = state.cursors.use(
             frame.cursor, at: place, holder, besides: state.groups.count, now: now)
