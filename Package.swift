@@ -70,7 +70,8 @@ let package = Package(
     .executableTarget(
       name: "SluiceBench",
       dependencies: [
-        "CLinux", "CAllocationCount", "SluiceWire", "SluiceLog", "SluiceStore", "SluiceClient", "ReactiveCore",
+        "CLinux", "CAllocationCount", "SluiceWire", "SluiceLog", "SluiceStore", "SluiceClient",
+        "ReactiveCore",
         "ReactiveFoundation",
       ],
       swiftSettings: settings),
@@ -97,8 +98,11 @@ let package = Package(
     .testTarget(
       name: "SluiceLogTests", dependencies: ["SluiceLog", "SluiceWire", "TestSupport"],
       swiftSettings: settings),
+    // A disk that fails when a test wants it to: stands between the store's engine and the system.
+    .target(name: "FaultyDisk", path: "Tests/FaultyDisk"),
     .testTarget(
-      name: "SluiceStoreTests", dependencies: ["SluiceStore", "SluiceWire", "CLMDB", "TestSupport"],
+      name: "SluiceStoreTests",
+      dependencies: ["SluiceStore", "SluiceWire", "CLMDB", "FaultyDisk", "TestSupport"],
       swiftSettings: settings),
     .testTarget(
       name: "SluiceIOTests", dependencies: ["SluiceIO", "TestSupport"], swiftSettings: settings),
@@ -132,7 +136,7 @@ let package = Package(
     .testTarget(
       name: "IntegrationTests",
       dependencies: [
-        "SluiceDaemon", "SluiceTool", "SluiceClient", "ReactiveCore", "SluiceWire", "CLinux",
+        "SluiceDaemon", "SluiceTool", "SluiceClient", "SluiceStore", "ReactiveCore", "SluiceWire", "CLinux",
         "TestSupport",
       ],
       swiftSettings: settings),

@@ -35,19 +35,28 @@ final class LMDBEnvironment: @unchecked Sendable {
     self.limit = Int(info.me_mapsize)
     do throws(StoreError) {
       try Self.fill(pointer, path, isWritten: isWritten)
-      let transaction = try Self.begin(pointer, path, isReading: !isWritten)
-      do throws(StoreError) {
-        tables = try prepare(transaction)
-      } catch {
-        mdb_txn_abort(transaction.pointer)
-        throw error
-      }
-      let code = mdb_txn_commit(transaction.pointer)
-      guard code == 0 else { throw StoreError(lmdb: code, "write to", path) }
+      tables = try Self.openTables(pointer, path, isWritten: isWritten, prepare)
     } catch {
       mdb_env_close(pointer)
       throw error
     }
+  }
+
+  private static func openTables(
+    _ environment: OpaquePointer, _ path: String, isWritten: Bool,
+    _ prepare: (LMDBTransaction) throws(StoreError) -> LMDBTables
+  ) throws(StoreError) -> LMDBTables {
+    let transaction = try begin(environment, path, isReading: !isWritten)
+    let tables: LMDBTables
+    do throws(StoreError) {
+      tables = try prepare(transaction)
+    } catch {
+      mdb_txn_abort(transaction.pointer)
+      throw error
+    }
+    let code = mdb_txn_commit(transaction.pointer)
+    guard code == 0 else { throw StoreError(lmdb: code, "write to", path) }
+    return tables
   }
 
   deinit {

@@ -31,7 +31,6 @@ extension LMDBStore {
     if isEmpty { return false }
     return try write(.frees) { transaction, tables throws(StoreError) in
       let writer = try LMDBWriter(transaction, tables)
-      if !isMarkedOpen { try transaction.put(number: UInt8(0), tables.meta, .closed) }
       return try writer.reclaim()
     }
   }
