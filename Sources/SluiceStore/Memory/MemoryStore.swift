@@ -2,12 +2,21 @@ import Synchronization
 
 /// A store in memory: for tests and simulations, where it outlives the broker that uses it, and as the plainest of all engines.
 public final class MemoryStore: TopicStore {
-  private struct Topic {
+  struct Topic {
     var row: StoredTopic
+    /// Why the row can't be read, for a store that was damaged.
+    var rowFault: StoreError?
     var extent = StoredExtent()
+    var isExtentLost = false
     /// In the order of their offsets.
     var batches: [(offset: UInt64, value: [UInt8])] = []
     var states: [StoredState.Kind: [[UInt8]: [UInt8]]] = [:]
+    /// By keys that none has, for a store that was damaged.
+    var strayStates: [[UInt8]: [UInt8]] = [:]
+
+    init(row: StoredTopic) {
+      self.row = row
+    }
 
     /// The index of the batch that holds the record, or of the first one behind it.
     func index(holding offset: UInt64) -> Int {
@@ -21,13 +30,17 @@ public final class MemoryStore: TopicStore {
     }
   }
 
-  private struct State {
+  struct State {
     var topics: [TopicID: Topic] = [:]
+    /// Being loaded: nobody sees them yet.
+    var prepared: [TopicID: Topic] = [:]
+    /// Without a row, for a store that was damaged.
+    var strays: [TopicID: Topic] = [:]
     var nextTopic = TopicID(rawValue: 1)
     var wasClosed = true
   }
 
-  private let state = Mutex(State())
+  let state = Mutex(State())
 
   public init() {}
 
@@ -128,8 +141,9 @@ public final class MemoryStore: TopicStore {
   /// Puts other bytes in the place of a stored batch, as a faulty disk does.
   package func damage(_ topic: TopicID, batchAt offset: UInt64, _ change: (inout [UInt8]) -> Void) {
     state.withLock { state in
-      guard let index = state.topics[topic]?.batches.firstIndex(where: { $0.offset == offset })
-      else { return }
+      guard let index = state.topics[topic]?.batches.firstIndex(where: { $0.offset == offset }) else {
+        return
+      }
       change(&state.topics[topic]!.batches[index].value)
     }
   }

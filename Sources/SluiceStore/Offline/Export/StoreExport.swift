@@ -1,0 +1,109 @@
+/// Writes topics of a store to a stream from which they can be brought into another.
+///
+/// What is damaged is left out, and told.
+public struct StoreExport: Hashable, Sendable {
+  public var topics: UInt64 = 0
+  public var batches: UInt64 = 0
+  public var records: UInt64 = 0
+  public var states: UInt64 = 0
+  /// Findings of damage in what was to be written.
+  public var damaged: UInt64 = 0
+
+  /// Writes all topics, or those with these names, in the order of their numbers.
+  ///
+  /// - Parameters:
+  ///   - progress: as with ``StoreVerification``.
+  ///   - report: is told what is damaged.
+  ///   - sink: takes the stream, piece by piece.
+  /// - Throws: ``StoreError`` when there is no such topic, the store can't be read, or the sink failed. The stream isn't whole then, which
+  ///   whoever reads it will notice.
+  public static func run(
+    _ store: any RepairableStore, topics names: [String]? = nil,
+    progress: @escaping (UInt64) -> Bool = { _ in true }, report: (StoreFinding) -> Void,
+    to sink: @escaping ExportWriter.Sink
+  ) throws(StoreError) -> StoreExport {
+    let inspection = try store.inspection()
+    let wanted = names.map { Set($0) }
+    for name in names ?? [] where !inspection.topics.contains(where: { $0.name == name }) {
+      throw StoreError(.failed, "there is no topic \(name) in the store")
+    }
+    var summary = StoreExport()
+    if wanted == nil {
+      for finding in inspection.findings where finding.isOfRow {
+        summary.damaged += 1
+        report(finding)
+      }
+    }
+    var progress = OfflineProgress(progress)
+    var writer = try ExportWriter(sink)
+    for topic in inspection.topics {
+      guard let row = try? topic.row.get(), wanted?.contains(row.name) ?? true else { continue }
+      try summary.write(topic, row, of: store, to: &writer, &progress, report)
+    }
+    try writer.write(
+      .end(.init(topics: summary.topics, batches: summary.batches, states: summary.states)))
+    return summary
+  }
+
+  private mutating func write(
+    _ topic: StoreInspection.Topic, _ row: StoredTopic, of store: any RepairableStore,
+    to writer: inout ExportWriter, _ progress: inout OfflineProgress, _ report: (StoreFinding) -> Void
+  ) throws(StoreError) {
+    try writer.write(.topic(row))
+    var scan = TopicScan(topic.id, name: row.name, extent: topic.extent)
+    var totals = ExportSection.TopicTotals(batches: 0, states: 0, extent: StoredExtent())
+    var fault: StoreError?
+    var damaged: UInt64 = 0
+    func note(_ finding: StoreFinding) {
+      guard finding.isDamage else { return }
+      damaged += 1
+      report(finding)
+    }
+    try store.batches(of: topic.id, from: 0) { offset, bytes in
+      if scan.take(bytes, at: offset, note) {
+        totals.batches += 1
+        do throws(StoreError) {
+          try writer.write(batch: bytes)
+        } catch {
+          fault = error
+        }
+      }
+      if fault == nil, !progress.add(bytes.count) { fault = .stopped }
+      return fault == nil
+    }
+    if let fault { throw fault }
+    scan.finish(note)
+    totals.extent = scan.mended
+
+    try store.rawStates(of: topic.id) { raw in
+      guard let state = raw.state else {
+        note(StoreFinding(.state(key: raw.key, raw.fault ?? ""), topic: topic.id, name: row.name))
+        return true
+      }
+      totals.states += 1
+      do throws(StoreError) {
+        try writer.write(.state(state))
+      } catch {
+        fault = error
+      }
+      return fault == nil
+    }
+    if let fault { throw fault }
+    try writer.write(.topicEnd(totals))
+    topics += 1
+    batches += totals.batches
+    records += scan.records
+    states += totals.states
+    self.damaged += damaged
+  }
+}
+
+extension StoreFinding {
+  /// Whether it keeps a topic from being exported.
+  fileprivate var isOfRow: Bool {
+    switch problem {
+    case .row, .rowIsNewer, .strays: true
+    default: false
+    }
+  }
+}

@@ -1,0 +1,86 @@
+/// What a store holds, as its rows and the headers of its batches say.
+public struct StoreStatistics: Sendable {
+  public struct Topic: Sendable {
+    public var id: TopicID
+    /// Nil when the row can't be read.
+    public var row: StoredTopic?
+    public var extent: StoredExtent
+    public var batches: UInt64 = 0
+    public var records: UInt64 = 0
+    /// Bytes of the records; ``stored`` counts headers and time marks as well.
+    public var bytes: UInt64 = 0
+    public var stored: UInt64 = 0
+    /// Of the oldest record, in milliseconds since 1970; nil when there is none.
+    public var firstTime: Int64?
+    public var lastTime: Int64?
+    public var producers: UInt64 = 0
+    public var cursors: UInt64 = 0
+    public var groups: UInt64 = 0
+
+    init(id: TopicID, row: StoredTopic?, extent: StoredExtent) {
+      self.id = id
+      self.row = row
+      self.extent = extent
+    }
+  }
+
+  /// In the order of their numbers.
+  public var topics: [Topic]
+  public var size: StoreSize
+  /// Whether the store was closed in order when it was used last.
+  public var wasClosed: Bool
+
+  /// Reads all headers: a page a batch.
+  ///
+  /// - Parameter progress: as with ``StoreVerification``.
+  public init(
+    of store: any RepairableStore, progress: @escaping (UInt64) -> Bool = { _ in true }
+  ) throws(StoreError) {
+    let inspection = try store.inspection()
+    var progress = OfflineProgress(progress)
+    topics = []
+    size = inspection.size
+    wasClosed = inspection.wasClosed
+    for found in inspection.topics {
+      var topic = Topic(id: found.id, row: try? found.row.get(), extent: found.extent ?? StoredExtent())
+      var goesOn = true
+      try store.batches(of: found.id, from: 0) { _, bytes in
+        topic.add(bytes)
+        goesOn = progress.add(bytes.count)
+        return goesOn
+      }
+      guard goesOn else { throw .stopped }
+      try store.rawStates(of: found.id) { raw in
+        topic.add(raw)
+        return true
+      }
+      topics.append(topic)
+    }
+  }
+
+  public var records: UInt64 { topics.reduce(0) { $0 &+ $1.records } }
+  public var bytes: UInt64 { topics.reduce(0) { $0 &+ $1.bytes } }
+}
+
+extension StoreStatistics.Topic {
+  fileprivate mutating func add(_ bytes: UnsafeRawBufferPointer) {
+    batches += 1
+    stored += UInt64(bytes.count)
+    guard bytes.count > BatchHeader.size, let base = bytes.baseAddress else { return }
+    // Believed unchecked: verifying is for others.
+    let header = BatchHeader(at: base)
+    records &+= UInt64(header.records)
+    self.bytes &+= UInt64(header.recordBytes)
+    if firstTime == nil { firstTime = header.firstTime }
+    lastTime = header.lastTime
+  }
+
+  fileprivate mutating func add(_ raw: RawState) {
+    switch raw.state?.kind {
+    case .producer: producers += 1
+    case .cursor: cursors += 1
+    case .group: groups += 1
+    case nil: break
+    }
+  }
+}

@@ -1,0 +1,134 @@
+import SluiceWire
+
+/// Looks at everything in a store: whether it can be read, and whether it agrees with itself. Changes nothing.
+///
+/// Takes memory for a batch and for the topics' rows, however large the store is.
+public struct StoreVerification: Hashable, Sendable {
+  public var topics: UInt64 = 0
+  public var batches: UInt64 = 0
+  /// In sound batches.
+  public var records: UInt64 = 0
+  /// Of the records in sound batches.
+  public var bytes: UInt64 = 0
+  public var states: UInt64 = 0
+  /// Findings that are damage.
+  public var damaged: UInt64 = 0
+  /// Records that can't be had any more, those included that a repair has taken away.
+  public var missing: UInt64 = 0
+
+  /// Verifies the whole store.
+  ///
+  /// - Parameters:
+  ///   - progress: is told how many bytes of batches were looked at, now and then; returns whether to go on.
+  ///   - report: is told each finding as soon as it is made.
+  /// - Throws: ``StoreError`` when the store can't be read, or `progress` wanted no more.
+  public static func run(
+    _ store: any RepairableStore, progress: @escaping (UInt64) -> Bool = { _ in true },
+    _ report: (StoreFinding) -> Void
+  ) throws(StoreError) -> StoreVerification {
+    var summary = StoreVerification()
+    var progress = OfflineProgress(progress)
+    let inspection = try store.inspection()
+    for finding in inspection.findings { summary.note(finding, report) }
+    for topic in inspection.topics {
+      let scan = try store.scan(topic, &progress) { summary.note($0, report) }
+      summary.topics += 1
+      summary.batches += scan.batches
+      summary.records += scan.records
+      summary.bytes += scan.bytes
+      let states = try store.checkStates(of: topic) { summary.note($0, report) }
+      summary.states += states
+    }
+    return summary
+  }
+
+  private mutating func note(_ finding: StoreFinding, _ report: (StoreFinding) -> Void) {
+    if finding.isDamage { damaged += 1 }
+    missing &+= finding.missing.map { $0.upperBound - $0.lowerBound } ?? 0
+    report(finding)
+  }
+}
+
+extension StoreInspection {
+  /// What is wrong with the rows, apart from what they say of batches.
+  var findings: [StoreFinding] {
+    var findings: [StoreFinding] = []
+    var owners: [String: TopicID] = [:]
+    for topic in topics {
+      switch topic.row {
+      case .failure(let error):
+        let problem: StoreFinding.Problem =
+          error.kind == .newer ? .rowIsNewer(error.message) : .row(error.message)
+        findings.append(StoreFinding(problem, topic: topic.id, name: nil))
+      case .success(let row):
+        if let why = Self.fault(inName: row.name) {
+          findings.append(StoreFinding(.name(why), topic: topic.id, name: nil))
+        } else if let owner = owners[row.name] {
+          findings.append(StoreFinding(.duplicateName(of: owner), topic: topic.id, name: row.name))
+        } else {
+          owners[row.name] = topic.id
+        }
+      }
+    }
+    findings += strays.map { StoreFinding(.strays, topic: $0, name: nil) }
+    if let last = topics.last, last.id >= nextTopic {
+      findings.append(StoreFinding(.nextTopic(says: nextTopic), topic: last.id, name: last.name))
+    }
+    return findings
+  }
+
+  private static func fault(inName name: String) -> String? {
+    do throws(WireError) {
+      // The broker's own begin so.
+      try TopicName.validate(name.hasPrefix("$") ? String(name.dropFirst()) : name)
+      return nil
+    } catch {
+      return error.message
+    }
+  }
+}
+
+extension RepairableStore {
+  /// Goes through a topic's batches.
+  func scan(
+    _ topic: StoreInspection.Topic, _ progress: inout OfflineProgress, _ report: (StoreFinding) -> Void
+  ) throws(StoreError) -> TopicScan {
+    var scan = TopicScan(topic.id, name: topic.name, extent: topic.extent)
+    var goesOn = true
+    try batches(of: topic.id, from: 0) { offset, bytes in
+      _ = scan.take(bytes, at: offset, report)
+      goesOn = progress.add(bytes.count)
+      return goesOn
+    }
+    guard goesOn else { throw .stopped }
+    scan.finish(report)
+    return scan
+  }
+
+  /// Looks at a topic's small states, and counts them.
+  func checkStates(
+    of topic: StoreInspection.Topic, _ report: (StoreFinding) -> Void
+  ) throws(StoreError) -> UInt64 {
+    var count: UInt64 = 0
+    try rawStates(of: topic.id) { raw in
+      count += 1
+      if let why = raw.fault {
+        report(StoreFinding(.state(key: raw.key, why), topic: topic.id, name: topic.name))
+      }
+      return true
+    }
+    return count
+  }
+}
+
+extension RawState {
+  /// Why it can't be used; nil when it can.
+  var fault: String? {
+    guard let first = key.first else { return "its key is empty" }
+    guard StoredState.Kind(rawValue: first) != nil else { return "a state of kind \(first) isn't known" }
+    guard (2...256).contains(key.count) else {
+      return "its key has \(key.count - 1) bytes, where 1 to 255 are possible"
+    }
+    return nil
+  }
+}
