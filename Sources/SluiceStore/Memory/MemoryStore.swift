@@ -89,7 +89,11 @@ public final class MemoryStore: TopicStore {
     }
     if let row = change.row { topic.row = row }
     for batch in change.batches {
-      topic.extent.beginIfNew(with: batch)
+      if topic.extent.head == 0, topic.batches.isEmpty {
+        topic.extent.firstOffset = batch.firstOffset
+        topic.extent.head = batch.firstOffset
+        topic.extent.bytesBefore = BatchHeader(at: batch.value.baseAddress!).bytesBefore
+      }
       guard batch.firstOffset == topic.extent.head else {
         return StoreError(
           .damaged, "a batch at offset \(batch.firstOffset) doesn't follow on \(topic.extent.head)")
