@@ -54,3 +54,10 @@ struct TopicEntry {
     UnsafeMutableRawBufferPointer(rebasing: bytes[Self.extentSize...]).copyBytes(from: row)
   }
 }
+
+extension TopicEntry {
+  init(extent: StoredExtent, row: [UInt8]) {
+    self.extent = extent
+    self.row = row
+  }
+}

@@ -15,6 +15,17 @@ extension MemoryStore: RepairableStore {
     }
   }
 
+  public func rawBatches(
+    of topic: TopicID, _ body: (UInt64, UnsafeRawBufferPointer) -> Bool
+  ) throws(StoreError) {
+    let batches = state.withLock { state in
+      (state.topics[topic] ?? state.strays[topic])?.batches ?? []
+    }
+    for batch in batches {
+      guard batch.value.withUnsafeBytes({ body(batch.offset, $0) }) else { return }
+    }
+  }
+
   public func rawStates(of topic: TopicID, _ body: (RawState) -> Bool) throws(StoreError) {
     let raw = state.withLock { state -> [RawState] in
       guard let topic = state.topics[topic] else { return [] }

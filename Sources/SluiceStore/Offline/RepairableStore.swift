@@ -5,10 +5,15 @@ public protocol RepairableStore: TopicStore {
   /// What there is, without any judgement: unlike ``TopicStore/contents()`` it fails for nothing that can't be decoded.
   func inspection() throws(StoreError) -> StoreInspection
 
+  /// Hands out the batches of a topic as ``TopicStore/batches(of:from:_:)`` does, but all that lie there, whatever its extent says.
+  func rawBatches(
+    of topic: TopicID, _ body: (UInt64, UnsafeRawBufferPointer) -> Bool
+  ) throws(StoreError)
+
   /// Hands out the small states of a topic as they lie there, in the order of their keys, until `body` wants no more.
   func rawStates(of topic: TopicID, _ body: (RawState) -> Bool) throws(StoreError)
 
-  /// Does all of a repair, or nothing of it: it is on disk when this returns.
+  /// Does all of a repair, or nothing of it: it is on disk when this returns. The topic's number isn't given again.
   func mend(_ repair: TopicRepair) throws(StoreError)
 }
 
@@ -56,7 +61,7 @@ public struct StoreInspection: Sendable {
 public struct StoreSize: Hashable, Sendable {
   /// Of its files.
   public var files: UInt64
-  /// Of that, what the next commits can use again; ``LMDBStore/compact(at:progress:)`` gives it back to the disk.
+  /// Of that, what the next commits can use again; ``LMDBStore/compact()`` gives it back to the disk.
   public var reusable: UInt64
   /// What it may grow to; nil for no limit.
   public var limit: UInt64?

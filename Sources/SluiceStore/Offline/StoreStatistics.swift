@@ -44,7 +44,7 @@ public struct StoreStatistics: Sendable {
     for found in inspection.topics {
       var topic = Topic(id: found.id, row: try? found.row.get(), extent: found.extent ?? StoredExtent())
       var goesOn = true
-      try store.batches(of: found.id, from: 0) { _, bytes in
+      try store.rawBatches(of: found.id) { _, bytes in
         topic.add(bytes)
         goesOn = progress.add(bytes.count)
         return goesOn

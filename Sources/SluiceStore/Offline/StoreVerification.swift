@@ -95,7 +95,7 @@ extension RepairableStore {
   ) throws(StoreError) -> TopicScan {
     var scan = TopicScan(topic.id, name: topic.name, extent: topic.extent)
     var goesOn = true
-    try batches(of: topic.id, from: 0) { offset, bytes in
+    try rawBatches(of: topic.id) { offset, bytes in
       _ = scan.take(bytes, at: offset, report)
       goesOn = progress.add(bytes.count)
       return goesOn

@@ -59,7 +59,7 @@ public struct StoreExport: Hashable, Sendable {
       damaged += 1
       report(finding)
     }
-    try store.batches(of: topic.id, from: 0) { offset, bytes in
+    try store.rawBatches(of: topic.id) { offset, bytes in
       if scan.take(bytes, at: offset, note) {
         totals.batches += 1
         do throws(StoreError) {
