@@ -37,14 +37,6 @@ enum BatchCheck {
     return nil
   }
 
-  /// Writes the checksum of a batch that goes to a store.
-  static func seal(_ value: inout [UInt8], for topic: TopicID) {
-    value.withUnsafeMutableBytes { bytes in
-      let checksum = BatchView.checksum(of: UnsafeRawBufferPointer(bytes), topic)
-      bytes.storeBytes(of: checksum.littleEndian, as: UInt64.self)
-    }
-  }
-
   private struct Walk {
     var iterator: BatchIterator
     let isMarked: Bool
@@ -78,5 +70,17 @@ enum BatchCheck {
         return .batchItems("record \(records) of it: \(error.message)")
       }
     }
+  }
+}
+
+extension BatchView {
+  /// A batch for a topic, whatever its checksum was before. Of at least eight bytes.
+  package static func sealed(_ value: [UInt8], for topic: TopicID) -> [UInt8] {
+    var value = value
+    value.withUnsafeMutableBytes { bytes in
+      let checksum = checksum(of: UnsafeRawBufferPointer(bytes), topic)
+      bytes.storeBytes(of: checksum.littleEndian, as: UInt64.self)
+    }
+    return value
   }
 }

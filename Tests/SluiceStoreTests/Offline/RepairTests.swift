@@ -122,7 +122,7 @@ struct RepairTests {
   @Test func whatCantBeMendedIsLeftAndCounted() throws {
     store.damage(topic, batchAt: 3) {
       $0[16] += 1
-      BatchCheck.seal(&$0, for: topic)
+      $0 = BatchView.sealed($0, for: topic)
     }
     let done = try repair()
     #expect(done.steps.isEmpty && done.summary.left == 2)

@@ -22,7 +22,7 @@ struct VerificationTests {
   private func falsify(_ offset: UInt64, _ change: (inout [UInt8]) -> Void) {
     store.damage(topic, batchAt: offset) { bytes in
       change(&bytes)
-      BatchCheck.seal(&bytes, for: topic)
+      bytes = BatchView.sealed(bytes, for: topic)
     }
   }
 
@@ -82,7 +82,7 @@ struct VerificationTests {
   }
 
   @Test func anotherTopicsBatchIsNotTaken() throws {
-    store.damage(topic, batchAt: 3) { BatchCheck.seal(&$0, for: TopicID(rawValue: 2)) }
+    store.damage(topic, batchAt: 3) { $0 = BatchView.sealed($0, for: TopicID(rawValue: 2)) }
     #expect(try StoreScene.findings(store) == [finding(.batchChecksum, batch: 3, missing: 3..<5)])
   }
 
@@ -161,7 +161,7 @@ struct VerificationTests {
           $0.storeBytes(of: Int64(999).littleEndian, toByteOffset: position, as: Int64.self)
         }
       }
-      BatchCheck.seal(&bytes, for: topic)
+      bytes = BatchView.sealed(bytes, for: topic)
     }
     #expect(
       try StoreScene.findings(other) == [finding(.timeGoesBack(from: 1_000, to: 999), batch: 3)])

@@ -22,6 +22,13 @@ public struct ExportWriter {
     try end(kind)
   }
 
+  /// Writes a section of any kind, as its body is.
+  public mutating func write(kind: UInt8, body: UnsafeRawBufferPointer) throws(StoreError) {
+    begin()
+    writer.raw(body)
+    try end(kind)
+  }
+
   /// Writes a batch that lies in a store.
   mutating func write(batch value: UnsafeRawBufferPointer) throws(StoreError) {
     begin()

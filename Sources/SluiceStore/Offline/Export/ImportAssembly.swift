@@ -91,7 +91,6 @@ struct ImportAssembly {
 
   private mutating func take(batch value: [UInt8]) throws(StoreError) {
     guard var current = current.take() else { throw damaged("a batch belongs to no topic") }
-    var value = value
     let (header, problem) = value.withUnsafeBytes { bytes in
       let header = BatchHeader(at: bytes.baseAddress!)
       return (
@@ -102,8 +101,8 @@ struct ImportAssembly {
     if let what = current.scan.take(header, problem, at: header.firstOffset, size: value.count, { _ in }) {
       throw damaged("topic \(current.row.name), batch at offset \(header.firstOffset): \(what)")
     }
-    BatchCheck.seal(&value, for: current.id)
-    batches.append(LoadedBatch(firstOffset: header.firstOffset, value: value))
+    batches.append(
+      LoadedBatch(firstOffset: header.firstOffset, value: BatchView.sealed(value, for: current.id)))
     gathered += value.count
     if gathered >= Self.loadBytes { try load(into: current.id) }
     self.current = current

@@ -1,0 +1,158 @@
+import SluiceStore
+import SluiceWire
+
+/// Gives any bytes to all that reads what a disk or a file has, and finds out when that takes what it mustn't. Used by tests and by the fuzzer.
+enum StoreProbe {
+  struct Violation: Error, CustomStringConvertible {
+    let description: String
+  }
+
+  /// What the fuzzer runs, each with its own corpus.
+  enum Target: String, CaseIterable, Sendable {
+    /// A topic's row.
+    case rows
+    /// A stream, as it comes.
+    case exports
+    /// Sections, with checksums that are right: a kind, a `u16` length and a body each.
+    case sections
+    /// A batch of topic 1 at offset 0, whose checksum is made right.
+    case batches
+  }
+
+  static func run(_ target: Target, on input: [UInt8]) throws {
+    switch target {
+    case .rows: try row(input)
+    case .exports: try export(input, piece: 7)
+    case .sections: try sections(input)
+    case .batches: try batch(input)
+    }
+  }
+
+  // MARK: Rows
+
+  /// What can be read must be the same when it is read again.
+  static func row(_ bytes: [UInt8]) throws {
+    guard let row = try? withExactMemory(bytes, { try StoredTopic(decoding: $0) }) else { return }
+    let encoded = row.encoded()
+    guard try withExactMemory(encoded, { try StoredTopic(decoding: $0) }) == row else {
+      throw Violation(description: "\(row) isn't the same when it is read again")
+    }
+  }
+
+  // MARK: Streams
+
+  /// What a store takes must be in order there, and go out as it came in.
+  static func export(_ bytes: [UInt8], piece: Int) throws {
+    var rest = bytes[...]
+    let store = MemoryStore()
+    let source: ExportReader.Source = { target in
+      let count = min(piece, rest.count, target.count)
+      target.copyBytes(from: rest.prefix(count))
+      rest = rest.dropFirst(count)
+      return .success(count)
+    }
+    do {
+      _ = try StoreImport.run(into: store, replacing: false, from: source)
+    } catch {
+      guard try store.contents().topics.isEmpty else {
+        throw Violation(description: "a stream that was refused has left something")
+      }
+      return
+    }
+    try check(store)
+  }
+
+  private static func check(_ store: MemoryStore) throws {
+    var findings: [StoreFinding] = []
+    _ = try StoreVerification.run(store) { findings.append($0) }
+    if let damage = findings.first(where: { finding in
+      switch finding.problem {
+      // They are what they are in the stream, too.
+      case .timeGoesBack, .bytesBefore: false
+      default: finding.isDamage
+      }
+    }) {
+      throw Violation(description: "a stream was taken, and now \(damage)")
+    }
+    let first = try export(store)
+    let other = MemoryStore()
+    var rest = first[...]
+    _ = try StoreImport.run(into: other, replacing: false) { target in
+      let count = min(rest.count, target.count)
+      target.copyBytes(from: rest.prefix(count))
+      rest = rest.dropFirst(count)
+      return .success(count)
+    }
+    guard try export(other) == first else {
+      throw Violation(description: "a stream isn't the same after another import")
+    }
+  }
+
+  private static func export(_ store: MemoryStore) throws -> [UInt8] {
+    var bytes: [UInt8] = []
+    _ = try StoreExport.run(store, report: { _ in }) {
+      bytes += $0
+      return nil
+    }
+    return bytes
+  }
+
+  static func sections(_ bytes: [UInt8]) throws {
+    var stream: [UInt8] = []
+    var writer = try ExportWriter {
+      stream += $0
+      return nil
+    }
+    var rest = bytes[...]
+    while let kind = rest.popFirst() {
+      let length = Int(rest.popFirst() ?? 0) | Int(rest.popFirst() ?? 0) << 8
+      let body = Array(rest.prefix(length))
+      rest = rest.dropFirst(length)
+      try withExactMemory(body) {
+        _ = try? ExportSection(kind: kind, body: $0)
+        try writer.write(kind: kind, body: $0)
+      }
+    }
+    try export(stream, piece: .max)
+  }
+
+  // MARK: Batches
+
+  /// What verifying finds sound must be walked without harm.
+  static func batch(_ bytes: [UInt8]) throws {
+    guard bytes.count >= 8 else { return }
+    let topic = TopicID(rawValue: 1)
+    let store = MemoryStore()
+    let block = BatchBlock(firstOffset: 0, bytesBefore: 0)
+    _ = [UInt8](repeating: 0, count: 4).withUnsafeBytes { block.append($0, count: 1, time: 0) }
+    block.seal(for: topic)
+    var change = TopicChange(topic)
+    change.row = StoredTopic(name: "t", settings: TopicSettings(), epoch: 1)
+    change.batches = [block]
+    try store.commit([change])
+    store.damage(topic, batchAt: 0) { $0 = BatchView.sealed(bytes, for: topic) }
+    var isSpoilt = false
+    _ = try StoreVerification.run(store) { if $0.batch == 0 { isSpoilt = true } }
+    if !isSpoilt {
+      try store.batches(of: topic, from: 0) { offset, bytes in
+        guard let view = BatchView(bytes, of: topic, at: offset) else { return true }
+        _ = view.firstOffset(atOrAfter: view.header.lastTime)
+        return true
+      }
+    }
+    _ = try StoreRepair.run(store, isDryRun: false, found: { _ in }, done: { _ in })
+    var left: StoreFinding?
+    _ = try StoreVerification.run(store) { if $0.isDamage { left = $0 } }
+    if let left { throw Violation(description: "after a repair, \(left)") }
+  }
+
+  /// Memory of just the bytes, so that the address sanitizer finds a read outside.
+  private static func withExactMemory<T>(
+    _ bytes: [UInt8], _ body: (UnsafeRawBufferPointer) throws -> T
+  ) rethrows -> T {
+    let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: bytes.count, alignment: 1)
+    defer { memory.deallocate() }
+    memory.copyBytes(from: bytes)
+    return try body(UnsafeRawBufferPointer(memory))
+  }
+}
