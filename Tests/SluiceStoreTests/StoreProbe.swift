@@ -52,7 +52,7 @@ enum StoreProbe {
       return .success(count)
     }
     do {
-      _ = try StoreImport.run(into: store, replacing: false, from: source)
+      _ = try StoreImport.run(into: store, replacing: false, from: ExportReader(source))
     } catch {
       guard try store.contents().topics.isEmpty else {
         throw Violation(description: "a stream that was refused has left something")
@@ -77,12 +77,13 @@ enum StoreProbe {
     let first = try export(store)
     let other = MemoryStore()
     var rest = first[...]
-    _ = try StoreImport.run(into: other, replacing: false) { target in
+    let reader = ExportReader { target in
       let count = min(rest.count, target.count)
       target.copyBytes(from: rest.prefix(count))
       rest = rest.dropFirst(count)
       return .success(count)
     }
+    _ = try StoreImport.run(into: other, replacing: false, from: reader)
     guard try export(other) == first else {
       throw Violation(description: "a stream isn't the same after another import")
     }

@@ -89,11 +89,7 @@ public final class MemoryStore: TopicStore {
     }
     if let row = change.row { topic.row = row }
     for batch in change.batches {
-      if topic.extent.head == 0, topic.batches.isEmpty {
-        topic.extent.firstOffset = batch.firstOffset
-        topic.extent.head = batch.firstOffset
-        topic.extent.bytesBefore = BatchHeader(at: batch.value.baseAddress!).bytesBefore
-      }
+      topic.extent.beginIfNew(with: batch)
       guard batch.firstOffset == topic.extent.head else {
         return StoreError(
           .damaged, "a batch at offset \(batch.firstOffset) doesn't follow on \(topic.extent.head)")
@@ -145,9 +141,8 @@ public final class MemoryStore: TopicStore {
   /// Puts other bytes in the place of a stored batch, as a faulty disk does.
   package func damage(_ topic: TopicID, batchAt offset: UInt64, _ change: (inout [UInt8]) -> Void) {
     state.withLock { state in
-      guard let index = state.topics[topic]?.batches.firstIndex(where: { $0.offset == offset }) else {
-        return
-      }
+      guard let index = state.topics[topic]?.batches.firstIndex(where: { $0.offset == offset })
+      else { return }
       change(&state.topics[topic]!.batches[index].value)
     }
   }

@@ -71,6 +71,9 @@ public struct StoreSize: Hashable, Sendable {
     self.reusable = reusable
     self.limit = limit
   }
+
+  /// Bytes that aren't free.
+  public var used: UInt64 { files - min(files, reusable) }
 }
 
 /// A small state as it lies in a store.

@@ -74,6 +74,14 @@ public struct StoreFinding: Hashable, Sendable {
 
   /// False for what is known and can't be helped: records that were taken away.
   public var isDamage: Bool { problem != .gap }
+
+  /// That ``StoreRepair`` does nothing about it, though it is damage: the records are all there.
+  public var isLeftByRepair: Bool {
+    switch problem {
+    case .rowIsNewer, .bytesBefore, .timeGoesBack: true
+    default: false
+    }
+  }
 }
 
 extension StoreFinding.Problem {

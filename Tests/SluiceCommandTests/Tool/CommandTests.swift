@@ -212,6 +212,10 @@ struct CommandTests {
       (["topic", "fail", "t"], "fail needs MESSAGE"),
       (["--server", "x", "ping"], "--server: 'x' is not an address"),
       (["bench", "--size", "4"], "--size: 4 isn't between 8B and 256MiB"),
+      (["store"], "sluice store what?"), (["store", "verify"], "verify needs DIR"),
+      (["store", "verify", "d", "e"], "'e' is one argument too many"),
+      (["store", "repiar", "d"], "there is no command 'repiar'; did you mean sluice store repair?"),
+      (["store", "repair", "d", "--dry"], "there is no option --dry; did you mean --dry-run?"),
       (["pub", "t", "--tls-ca", "f"], "there is no option --tls-ca"),
     ])
   func complaints(arguments: [String], beginning: String) {
@@ -223,6 +227,21 @@ struct CommandTests {
       #expect(error.description.hasPrefix(beginning))
       #expect(!error.description.contains("\n"))
     }
+  }
+
+  @Test("A store's commands take a directory, and what they read or write")
+  func stores() throws {
+    let export = try #require(
+      try command("store", "export", "d", "f", "--topic", "a", "--topic", "b", "--quiet")
+        as? StoreExportCommand)
+    #expect(export.directory == "d" && export.file == "f" && export.topics == ["a", "b"] && export.isQuiet)
+    let plain = try #require(try command("store", "import", "d") as? StoreImportCommand)
+    #expect(plain.file == nil && !plain.isReplacing)
+    let full = try #require(try command("store", "import", "d", "-", "--replace") as? StoreImportCommand)
+    #expect(full.file == nil && full.isReplacing)
+    #expect((try command("store", "stat", "d", "t", "--json") as? StoreStatCommand)?.topic == "t")
+    #expect((try command("store", "repair", "d", "--dry-run") as? StoreRepairCommand)?.isDryRun == true)
+    #expect((try command("store", "verify", "d", "--progress") as? StoreVerifyCommand)?.saysProgress == true)
   }
 
   @Test("Servers can be named in front of the command and behind it; the last ones count")
@@ -270,6 +289,7 @@ struct CommandTests {
     var pages = Commands.all.map { $0.page }
     pages += TopicCommand.members.map { $0.page }
     pages += CursorCommand.members.map { $0.page }
+    pages += StoreCommand.members.map { $0.page }
     for page in pages {
       let words = page.name.split(separator: " ").dropFirst().map(String.init)
       let help = try text(words + ["--help"])

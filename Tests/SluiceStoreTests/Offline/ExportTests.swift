@@ -259,7 +259,7 @@ struct ExportTests {
     }
     #expect(error == full)
     let failed = #expect(throws: StoreError.self) {
-      try StoreImport.run(into: store, replacing: false) { _ in .failure(full) }
+      try StoreImport.run(into: store, replacing: false, from: ExportReader { _ in .failure(full) })
     }
     #expect(failed == full)
     #expect(throws: StoreError.self) {
@@ -268,7 +268,8 @@ struct ExportTests {
     let bytes = try StoreScene.export(store).bytes
     #expect(throws: StoreError.self) {
       try StoreImport.run(
-        into: MemoryStore(), replacing: false, progress: { _ in false }, from: StoreScene.source(bytes))
+        into: MemoryStore(), replacing: false, progress: { _ in false },
+        from: ExportReader(StoreScene.source(bytes)))
     }
   }
 

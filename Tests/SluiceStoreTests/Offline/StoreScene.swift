@@ -120,7 +120,7 @@ enum StoreScene {
   static func `import`(
     _ bytes: [UInt8], into store: any LoadableStore, replacing: Bool = false, piece: Int = .max
   ) throws -> StoreImport {
-    try StoreImport.run(into: store, replacing: replacing, from: source(bytes, piece: piece))
+    try StoreImport.run(into: store, replacing: replacing, from: ExportReader(source(bytes, piece: piece)))
   }
 
   /// Hands out bytes, so many at a time.

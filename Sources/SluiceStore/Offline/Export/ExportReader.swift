@@ -22,7 +22,7 @@ public struct ExportReader {
   /// - Throws: ``StoreError/Kind/damaged``, ``StoreError/Kind/newer``, ``StoreError/Kind/notAStore`` for something else than an export,
   ///   and what the source says.
   public mutating func next() throws(StoreError) -> ExportSection? {
-    if !isBegun { try readPreamble() }
+    try begin()
     guard try fill(ExportFormat.sectionHeaderSize) else {
       guard queue.bytes.isEmpty else { throw cutShort() }
       return nil
@@ -48,7 +48,11 @@ public struct ExportReader {
     }
   }
 
-  private mutating func readPreamble() throws(StoreError) {
+  /// Sees whether it is an export at all. The first ``next()`` does so otherwise.
+  ///
+  /// - Throws: as that.
+  public mutating func begin() throws(StoreError) {
+    if isBegun { return }
     guard try fill(ExportFormat.preambleSize), queue.bytes.starts(with: ExportFormat.magic) else {
       throw StoreError(.notAStore, "this isn't an export of a store: it doesn't begin as one")
     }

@@ -13,11 +13,10 @@ public struct StoreImport: Hashable, Sendable {
   /// - Throws: ``StoreError``; the store has the topics that it had then.
   public static func run(
     into store: any LoadableStore, replacing isReplacing: Bool,
-    progress: @escaping (UInt64) -> Bool = { _ in true }, from source: @escaping ExportReader.Source
+    progress: @escaping (UInt64) -> Bool = { _ in true }, from reader: consuming ExportReader
   ) throws(StoreError) -> StoreImport {
     var assembly = ImportAssembly(store, isReplacing: isReplacing, try store.inspection())
     do throws(StoreError) {
-      var reader = ExportReader(source)
       while let section = try reader.next() {
         guard progress(reader.bytes) else { throw .stopped }
         try assembly.take(section)

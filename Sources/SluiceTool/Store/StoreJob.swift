@@ -1,0 +1,91 @@
+import Glibc
+import SluiceCommand
+import SluiceIO
+import SluiceStore
+import Synchronization
+
+/// Something that is done to a store, on a thread of its own, since disks block.
+final class StoreJob: Sendable {
+  /// How it ended.
+  struct Outcome: Sendable {
+    var code = ExitCode.success
+    /// For standard error.
+    var complaint: String?
+  }
+
+  /// How often it is said how far it is, when that was asked for, and when it wasn't, on a terminal.
+  private static let interval = Duration.seconds(1)
+  private static let rareInterval = Duration.seconds(5)
+
+  private let done = Atomic<UInt64>(0)
+  private let total: Atomic<UInt64> = Atomic(0)
+  private let stopped = Atomic(false)
+
+  private init() {}
+
+  /// Ends the run with what `body` returns or throws. Ctrl-C has it stop at the next good place.
+  static func start(
+    _ run: Run, saysProgress: Bool = false,
+    _ body: @escaping @Sendable (StoreJob) throws(StoreError) -> Outcome
+  ) {
+    let job = StoreJob()
+    run.interrupted = { job.stopped.store(true, ordering: .relaxed) }
+    FaultyPages.explain()
+    job.saySoon(run, saysProgress ? interval : isatty(STDERR_FILENO) == 1 ? rareInterval : nil)
+    Threads.start {
+      let result = Result { () throws(StoreError) in try body(job) }
+      run.loop.execute {
+        switch result {
+        case _ where job.isStopped: run.finish(.interrupted)
+        case .success(let outcome): run.finish(outcome.code, outcome.complaint)
+        case .failure(let error): run.finish(.failure, error.message)
+        }
+      }
+    }
+  }
+
+  private func saySoon(_ run: Run, _ interval: Duration?) {
+    guard let interval else { return }
+    _ = run.loop.schedule(after: interval) { [self] in
+      let (done, total) = (done.load(ordering: .relaxed), total.load(ordering: .relaxed))
+      if done > 0 {
+        run.note(
+          total > 0
+            ? "\(ByteSize.rounded(done)) of about \(ByteSize.rounded(total))" : "\(ByteSize.rounded(done))")
+      }
+      saySoon(run, interval)
+    }
+  }
+
+  // MARK: On its thread
+
+  var isStopped: Bool { stopped.load(ordering: .relaxed) }
+
+  /// How far it is, in bytes. Returns whether to go on.
+  func progressed(to bytes: UInt64) -> Bool {
+    done.store(bytes, ordering: .relaxed)
+    return !isStopped
+  }
+
+  /// About how many bytes there will be.
+  func expect(_ bytes: UInt64) {
+    total.store(bytes, ordering: .relaxed)
+  }
+
+  /// Prints a piece of the result.
+  ///
+  /// - Throws: ``StoreError`` when that isn't possible. A reader that wants no more isn't an error: it ends the job quietly.
+  func print(_ text: String) throws(StoreError) {
+    let code = Descriptor.write(text, to: STDOUT_FILENO)
+    guard code != 0 else { return }
+    if code == EPIPE { _exit(ExitCode.success.rawValue) }
+    throw StoreError(.failed, "cannot write to standard output: \(String(cString: strerror(code)))")
+  }
+
+  /// Opens a store that there is.
+  static func open(_ directory: String, _ access: LMDBStore.Access) throws(StoreError) -> LMDBStore {
+    var options = LMDBStore.Options()
+    options.access = access
+    return try LMDBStore.open(at: directory, options)
+  }
+}

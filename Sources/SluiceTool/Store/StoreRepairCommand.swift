@@ -1,0 +1,64 @@
+import SluiceCommand
+import SluiceStore
+
+/// `sluice store repair`
+struct StoreRepairCommand: Command {
+  let directory: String
+  let isDryRun: Bool
+  let saysProgress: Bool
+
+  static let page = CommandPage(
+    "sluice store repair", summary: "take out of a store what is damaged", operands: [Operand("DIR")],
+    options: [
+      CommandOption("dry-run", help: "Change nothing; print what would be done."), StoreCommand.progress,
+    ],
+    details: [
+      """
+      Finds what sluice store verify finds. Removes batches that can't be read, and nothing else; corrects what is said of the others; \
+      drops states that can't be read, so that what they were about starts over; and gives a topic whose name is lost another one, \
+      recovered and its number. Prints each step. Changes nothing when there is nothing to mend.
+      """,
+      """
+      Records that were removed are gone: their subscribers are told that they lag by them. Keep a copy of the directory if it may \
+      still be of use.
+      """,
+    ],
+    examples: [
+      .init("What would be lost?", "sluice store repair /var/lib/sluice --dry-run"),
+      .init("Mend it.", "sluice store repair /var/lib/sluice"),
+    ])
+
+  init(_ arguments: ParsedArguments) throws(UsageError) {
+    directory = arguments.operands[0]
+    isDryRun = arguments.has("dry-run")
+    saysProgress = arguments.has("progress")
+  }
+
+  func start(_ run: Run) {
+    StoreJob.start(run, saysProgress: saysProgress) { job throws(StoreError) in
+      let store = try StoreJob.open(directory, isDryRun ? .readOnly : .existing)
+      job.expect(try store.inspection().size.used)
+      var fault: StoreError?
+      var left: [StoreFinding] = []
+      let summary = try StoreRepair.run(
+        store, isDryRun: isDryRun, progress: { fault == nil && job.progressed(to: $0) },
+        found: { if $0.isLeftByRepair { left.append($0) } },
+        done: { step in
+          do throws(StoreError) {
+            try job.print(StoreTable.shown("\(step)") + "\n")
+          } catch {
+            fault = error
+          }
+        })
+      if let fault { throw fault }
+      if !isDryRun { try store.leave() }
+      for finding in left { try job.print("left as it is: \(StoreTable.shown(finding))\n") }
+      try job.print(StoreTable.text(summary, isDryRun: isDryRun))
+      if isDryRun, summary.steps > 0 {
+        return .init(code: .failure, complaint: "\(directory) is damaged; nothing was changed")
+      }
+      guard summary.left > 0 else { return .init() }
+      return .init(code: .failure, complaint: "not everything in \(directory) can be mended")
+    }
+  }
+}
