@@ -299,14 +299,12 @@ extension Connection {
       if let use { subscription.durable = DurablePlace(use, name: frame.cursor) }
       tap.add(subscription)
       setHandle(stream, .subscription(subscription))
-      send(
+      opened(
+        subscription,
         Subscribed(
           epoch: life.epoch, nextOffset: cursor.nextOffset, liveOffset: liveOffset,
           gaps: subscription.leavesGaps,
-          continues: life.continuing(frame.epoch, at: 0) != nil),
-        stream: stream)
-      if missed > 0 { send(Lag(missed: missed, nextOffset: cursor.nextOffset), stream: stream) }
-      makeReady(subscription)
+          continues: life.continuing(frame.epoch, at: 0) != nil), missed: missed, isNew: use?.isNew ?? false)
     } catch {
       tap.withdraw()
       throw error

@@ -38,6 +38,34 @@ struct EndedCursor {
   }
 }
 
+extension Connection {
+  /// Tells the subscriber that its subscription stands: at once, unless its durable cursor is new. Then when that is on disk, or a crash would leave somebody who
+  /// comes back with a cursor that nobody knows.
+  func opened(_ subscription: Subscription, _ frame: Subscribed, missed: UInt64, isNew: Bool) {
+    let stream = subscription.stream
+    guard isNew, let ticket = subscription.durable?.ticket, let storage = subscription.topic.storage,
+      storage.service.refusal == nil
+    else { return confirm(subscription, frame, missed: missed) }
+    subscription.isOpening = true
+    let loop = context.loop
+    subscription.topic.whenCommitted { [weak self] in
+      loop.execute { [weak self] in
+        guard let self, case .subscription(let consumer) = handle(stream),
+          let subscription = consumer as? Subscription, subscription.durable?.ticket == ticket
+        else { return }
+        subscription.isOpening = false
+        confirm(subscription, frame, missed: missed)
+      }
+    }
+  }
+
+  private func confirm(_ subscription: Subscription, _ frame: Subscribed, missed: UInt64) {
+    send(frame, stream: subscription.stream)
+    if missed > 0 { send(Lag(missed: missed, nextOffset: frame.nextOffset), stream: subscription.stream) }
+    makeReady(subscription)
+  }
+}
+
 extension Subscription {
   /// The subscriber has dealt with everything before that offset.
   ///

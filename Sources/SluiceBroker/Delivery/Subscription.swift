@@ -22,6 +22,8 @@ class Subscription: Consumer {
   private var filteredThrough: UInt64
   /// Nil without a durable cursor.
   var durable: DurablePlace?
+  /// Its durable cursor isn't on disk yet: nothing is sent before.
+  var isOpening = false
   /// When it was last given demand, or came: since when it holds up producers, if it does.
   var movedAt: MonotonicTime
 
@@ -111,6 +113,7 @@ class Subscription: Consumer {
   }
 
   override func produce(into gather: Gather, bytes: Int) -> Outcome {
+    if isOpening { return .loading }
     let log = life.log
     var budget = bytes
     if topic.isPaced { tap.readersMoved() }

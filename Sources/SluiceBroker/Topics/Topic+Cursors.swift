@@ -13,6 +13,8 @@ extension Topic {
     var cursor: LogCursor
     /// Records between where it was to begin and where it does.
     var missed: UInt64
+    /// There was no cursor of that name.
+    var isNew: Bool
   }
 
   /// Begins a subscription with a durable cursor. Whoever has used it is told that it is taken.
@@ -49,7 +51,9 @@ extension Topic {
         state.tail?.note(cursor: frame.cursor)
         return (
           .success(
-            CursorUse(ticket: use.ticket, committed: place.nextOffset, cursor: cursor, missed: missed)),
+            CursorUse(
+              ticket: use.ticket, committed: place.nextOffset, cursor: cursor, missed: missed,
+              isNew: found == nil)),
           use.loser
         )
       } catch {
