@@ -37,6 +37,15 @@ extension Topic {
     return result
   }
 
+  /// The change that stores what the topic is, as it is now; nil for one in memory.
+  var rowChange: TopicChange? {
+    storage.map { storage in
+      var change = TopicChange(storage.id)
+      change.row = state.withLock { row($0, nil) }
+      return change
+    }
+  }
+
   private func row(_ state: State, _ ending: DurableTail.PendingEnding?) -> StoredTopic {
     StoredTopic(
       name: name, settings: settings, epoch: state.life.epoch, lineage: state.life.lineage,

@@ -63,13 +63,15 @@ extension TopicRegistry {
     announce: @escaping @Sendable () -> Void
   ) throws(StoreError) -> StorageEvent {
     let contents = try storage.store.contents()
-    storage.start(nextTopic: contents.nextTopic, announce: announce)
+    // From here on it isn't as it was closed; if that can't be written down, what comes might not be, and nobody would know it afterwards.
+    let isWritable = (try? storage.store.commit([])) != nil
     var bytes: UInt64 = 0
     var topics: [Topic] = []
+    var renewed: [Topic] = []
     for stored in contents.topics {
       bytes += stored.extent.bytes
       let topic = try restore(
-        stored, storage, wasClosed: contents.wasClosed, groupLimit: limit, now: now)
+        stored, storage, wasClosed: contents.wasClosed && isWritable, groupLimit: limit, now: now)
       // A topic that was deleted and made anew may be there twice, if the crash came in between.
       let former = state.withLock { state in
         let former = state.topics[topic.name]
@@ -78,10 +80,24 @@ extension TopicRegistry {
       }
       former?.delete()
       topics.append(topic)
+      if topic.life.epoch != stored.row.epoch { renewed.append(topic) }
     }
+    renew(renewed, storage.store)
+    storage.start(nextTopic: contents.nextTopic, announce: announce)
     storage.adopt(topics)
     storage.kick()
     return .opened(topics: contents.topics.count, bytes: bytes, wasClosed: contents.wasClosed)
+  }
+
+  /// Stores which lives topics are in from now on, before anybody can have something of them: whoever has is known after another crash.
+  private func renew(_ topics: [Topic], _ store: any TopicStore) {
+    let changes = topics.compactMap { $0.rowChange }
+    if changes.isEmpty || (try? store.commit(changes)) != nil { return }
+    // As soon as it can be, then.
+    for topic in topics {
+      topic.state.withLock { $0.tail?.noteRow() }
+      topic.commit(within: .zero)
+    }
   }
 
   private func restore(
@@ -109,7 +125,6 @@ extension TopicRegistry {
       state.endedBy = stored.row.endedBy
       // Whoever is about to come back may need all that is there; in a lossless topic nothing of it is dropped before somebody has come.
       state.aloneSince = settings.flow == .lossless ? stored.extent.firstOffset : stored.extent.head
-      if isNewLife { state.tail?.noteRow() }
       var lost: [StoreError] = []
       for producer in producers { restore(producer, into: &state, now, &lost) }
       for cursor in cursors { restore(cursor, into: &state, now, &lost) }
@@ -117,7 +132,6 @@ extension TopicRegistry {
       return lost
     }
     for error in lost { storage.lost(topic.name, error.message) }
-    if isNewLife { topic.commit(within: .zero) }
     return topic
   }
 
