@@ -33,7 +33,10 @@ final class StoreLock: @unchecked Sendable {
   }
 
   func release() {
-    if descriptor >= 0 { close(descriptor) }
+    guard descriptor >= 0 else { return }
+    // A child process that is just being started has the descriptor as well, until it runs its program.
+    flock(descriptor, LOCK_UN)
+    close(descriptor)
     descriptor = -1
   }
 

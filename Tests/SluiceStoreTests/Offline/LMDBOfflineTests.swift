@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import SluiceWire
 import TestSupport
 import Testing
@@ -67,6 +68,22 @@ struct LMDBOfflineTests {
     #expect(try repair().isEmpty)
     #expect(try data == before)
     #expect(scratch.names == ["data.mdb", "data.mdb-lock", "lock"])
+  }
+
+  @Test func aStoreThatWasLetGoIsFreeThoughAChildInheritedIt() throws {
+    var inherited: [Int32] = []
+    defer { for descriptor in inherited { close(descriptor) } }
+    try use { _ in
+      for name in try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd") {
+        let target = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\(name)")
+        // As a fork does.
+        if target == "\(scratch.path)/lock", let descriptor = Int32(name) {
+          inherited.append(fcntl(descriptor, F_DUPFD_CLOEXEC, 0))
+        }
+      }
+    }
+    #expect(!inherited.isEmpty)
+    #expect(throws: Never.self) { try use { _ in } }
   }
 
   @Test func aStoreThatWasNotClosedStaysSo() throws {
