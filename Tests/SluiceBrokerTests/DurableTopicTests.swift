@@ -61,6 +61,43 @@ import Testing
     try client.receiveRecords(10, stream: 1)
   }
 
+  @Test func whoLeavesGetsItsLastAcknowledgementFirst() throws {
+    let setting = try DurableSetting()
+    let client = try setting.client()
+    try client.create("t", DurableSetting.durable())
+    try client.openPublication("t", stream: 1)
+    setting.store.hold()
+    try client.publish(Self.texts(0..<10), stream: 1)
+    try setting.store.waitForHeldCommit()
+    try client.send(Cancel(), stream: 1)
+    try client.roundTrip()
+    #expect(client.publications[1]!.end == nil)
+    setting.store.release()
+    try client.receive(until: "CANCELLED") { client.publications[1]!.end == .cancelled }
+    #expect(client.publications[1]!.acknowledged == 10)
+  }
+
+  @Test func aTopicsEndIsOnDiskBeforeAnybodyHearsOfIt() throws {
+    let setting = try DurableSetting()
+    let client = try setting.client()
+    try client.create("t", DurableSetting.durable(.os))
+    try client.subscribe("t", stream: 1)
+    try client.openPublication("t", stream: 2)
+    setting.store.hold()
+    try client.publish(Self.texts(0..<10), stream: 2)
+    try client.send(Complete(.finished), stream: 2)
+    try client.receiveRecords(10, stream: 1)
+    try setting.store.waitForHeldCommit()
+    try client.roundTrip()
+    #expect(!client.subscriptions[1]!.isOver)
+    #expect(client.publications[2]!.end == nil)
+    try client.send(PublishOpen(topic: "t", acknowledgement: .received), stream: 3)
+    try client.expectFault(.topicEnded, stream: 3)
+    setting.store.release()
+    try client.receiveEnd(stream: 1)
+    try client.receive(until: "CANCELLED") { client.publications[2]!.end == .cancelled }
+  }
+
   @Test func withAnIntervalRecordsAreHandedOnAtOnceAndAcknowledgedAsAsked() throws {
     let setting = try DurableSetting()
     let client = try setting.client()

@@ -28,7 +28,7 @@ extension Connection {
     case .complete(let stream, let ending): complete(stream, ending)
     case .cancel(let stream):
       // Up to the end a producer learns what of its records is in the log.
-      if case .publication(let publication) = handle(stream) { settle(publication) }
+      if case .publication(let publication) = handle(stream) { return cancel(publication) }
       releaseStream(stream)
       send(Cancelled(), stream: stream)
     case .confirmCancel(let stream):
@@ -195,11 +195,18 @@ extension Connection {
       return send(fault, stream: stream)
     }
     guard topic.storage != nil else { return ended(publication) }
-    publication.isEnding = true
-    whenCommitted(publication) { connection, publication in
-      connection.settle(publication)
-      connection.ended(publication)
+    publication.ends = .withTopic
+    whenCommitted(publication) { connection, publication in connection.ended(publication) }
+  }
+
+  /// The producer leaves. It is owed the last acknowledgement, which may have to wait for the disk.
+  private func cancel(_ publication: Publication) {
+    settle(publication)
+    guard publication.owesAck, publication.topic.storage?.service.refusal == nil else {
+      return ended(publication)
     }
+    publication.ends = .alone
+    whenCommitted(publication) { connection, publication in connection.ended(publication) }
   }
 
   /// Does something when all that has happened to the publication's topic is on disk, unless the publication is over by then.
@@ -216,8 +223,9 @@ extension Connection {
     }
   }
 
-  /// The topic is over, as the producer has said.
+  /// The topic is over, or the publication, as the producer has said.
   private func ended(_ publication: Publication) {
+    settle(publication)
     releaseStream(publication.stream)
     send(Cancelled(), stream: publication.stream)
   }
@@ -225,12 +233,14 @@ extension Connection {
   /// Something about the topic has changed, or its subscribers have: tells the producer what concerns it.
   func topicChanged(_ publication: Publication) {
     let topic = publication.topic
-    // It waits for the disk, and is told then.
-    if publication.isEnding, !topic.isDeleted { return }
     if let fault = topic.storage?.service.refusal, !publication.isOpening {
+      // Who has left waits for CANCELLED, not for the disk.
+      if publication.ends == .alone { return ended(publication) }
       settle(publication)
       return refuse(publication.stream, fault)
     }
+    // It waits for the disk, and is told then.
+    if publication.ends != nil, !topic.isDeleted { return }
     switch publication.life.condition {
     case .ended: return topicEnded(publication)
     case .superseded: publication.life = topic.life

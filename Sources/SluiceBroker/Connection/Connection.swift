@@ -337,7 +337,7 @@ final class Connection: ByteStreamHandler, @unchecked Sendable {
       case .subscription(let subscription):
         if subscription.isOwed || (patient && subscription.isBehind) { return false }
       case .publication(let publication):
-        if publication.owesAck || publication.isEnding { return false }
+        if publication.owesAck || publication.ends != nil { return false }
       case .none, .committing, .starting: break
       }
     }

@@ -3,6 +3,11 @@ import SluiceWire
 
 /// One producer's attachment to a topic. Belongs to its connection's loop.
 final class Publication {
+  enum Ending {
+    case withTopic
+    case alone
+  }
+
   let stream: UInt32
   /// Among those of its connection.
   let number: UInt64
@@ -34,8 +39,8 @@ final class Publication {
   private var unstored = ReadyQueue<(through: UInt64, lastOffset: UInt64)>()
   /// True while PUBLISH_OPENED waits for what the producer has published before to be on disk.
   var isOpening = false
-  /// True from COMPLETE until that is on disk.
-  var isEnding = false
+  /// Set from COMPLETE or CANCEL on, while what was published is on its way to the disk.
+  var ends: Ending?
   /// True while it stands in its connection's list of publications with something to tell.
   var isDue = false
   /// What it was granted and hasn't used, as the topic's ledger has it.
