@@ -59,7 +59,8 @@ final class BrokerCore: Sendable {
     guard let service, let storage else { return }
     let event = try registry.restore(service, groupLimit: limits.groupRecords, now: now) { [weak registry] in
       // Those who publish have to know; those who read needn't.
-      for topic in registry?.all ?? [] where topic.storage != nil { topic.announce(to: topic.taps) }
+      let topics = (registry?.all ?? []).filter { $0.storage != nil }.sorted { $0.name < $1.name }
+      for topic in topics { topic.announce(to: topic.taps) }
     }
     storage.report(event)
   }
