@@ -1,0 +1,89 @@
+import SluiceIO
+import SluiceWire
+
+/// Makes the topics of a story, and then, if the plan says so, one that it deletes and makes again.
+final class DurableAdmin: DurableUser {
+  private enum Question {
+    case create(String)
+    case delete
+  }
+
+  private let plan: DurablePlan
+  private unowned let peer: DurablePeer
+  private unowned let oracle: DurableOracle
+  private var question: Question?
+  private var created = 0
+  private var isSettling = false
+  private(set) var rounds = 0
+
+  static let scratch = "scratch"
+  private static let stream: UInt32 = 1
+
+  init(_ plan: DurablePlan, peer: DurablePeer) {
+    self.plan = plan
+    self.peer = peer
+    oracle = peer.oracle
+  }
+
+  /// Whether all topics are there.
+  var isReady: Bool { created == plan.topics.count }
+
+  func connected() { go() }
+
+  private func go() {
+    guard question == nil, peer.isOpen else { return }
+    if created < plan.topics.count {
+      let topic = plan.topics[created]
+      ask(.create(topic.name), TopicCreate(topic: topic.name, settings: topic.settings))
+    } else if plan.deletes, !isSettling {
+      // Whether it is there isn't certain after a lost connection.
+      if oracle.truth(Self.scratch) == nil, peer.random.oneIn(2) {
+        var settings = plan.topics[0].settings
+        settings.storage = .durable
+        ask(.create(Self.scratch), TopicCreate(topic: Self.scratch, settings: settings))
+      } else {
+        ask(.delete, TopicDelete(topic: Self.scratch))
+      }
+    }
+  }
+
+  private func ask(_ question: Question, _ frame: some Frame) {
+    self.question = question
+    peer.note("asks to \(question)")
+    peer.send(frame, stream: Self.stream)
+  }
+
+  func received(_ header: FrameHeader, _ body: UnsafeRawBufferPointer) throws(WireError) -> Bool {
+    guard let question else {
+      oracle.fail("\(header.type) answers nothing that was asked")
+      return true
+    }
+    self.question = nil
+    switch (question, header.type) {
+    case (.create(let topic), .topicInfo):
+      oracle.check(oracle.truth(topic) != nil, "\(topic) is said to be made, and isn't on disk")
+      if !isReady { created += 1 }
+    case (.delete, .done):
+      rounds += 1
+      oracle.check(oracle.truth(Self.scratch) == nil, "a topic is said to be deleted, and is on disk")
+    case (_, .error): try refused(Fault(body: body), question)
+    default: oracle.fail("\(header.type) answers \(question)")
+    }
+    if isReady { peer.later(within: .milliseconds(100)) { [weak self] in self?.go() } } else { go() }
+    return true
+  }
+
+  private func refused(_ fault: Fault, _ question: Question) {
+    switch (question, fault.code) {
+    case (.create, .topicExists), (.delete, .unknownTopic), (_, .shuttingDown): break
+    case (_, .storageFull), (_, .storageFailed): break
+    default: oracle.fail("\(question) is answered with \(fault.code): \(fault.message)")
+    }
+  }
+
+  func disconnected() { question = nil }
+
+  func settle() { isSettling = true }
+
+  var unsettled: String? { question.map { "no answer to \($0)" } }
+}

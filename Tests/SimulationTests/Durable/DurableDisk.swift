@@ -1,0 +1,135 @@
+import SluiceIO
+import SluiceStore
+
+/// A disk in memory that outlives brokers, and doesn't always work.
+// @unchecked: a simulation is used by one thread at a time.
+final class DurableDisk: @unchecked Sendable {
+  /// What commits come to.
+  enum Health: Hashable {
+    case good
+    case full
+    case failing
+  }
+
+  let store = MemoryStore()
+  let oracle: DurableOracle
+  var health = Health.good
+  /// Whether some commits work nevertheless.
+  var isFlaky = false
+  /// Makes the next commit the broker's last act, before or after its effect.
+  var crashInCommit: (isOnDisk: Bool, crash: () -> Void)?
+  /// Acknowledges commits that never happen: what a test plants, for the oracle to find.
+  var liesOneIn = 0
+  private(set) var wasClosed = true
+  fileprivate var random: SeededRandom
+  private(set) var commits = 0
+  private(set) var failedCommits = 0
+
+  init(seed: UInt64, oracle: DurableOracle) {
+    self.oracle = oracle
+    random = SeededRandom(seed: seed &* 0x632b_e5ab)
+  }
+
+  /// The disk as a broker that starts now has it.
+  func open() -> OpenedDisk { OpenedDisk(self, wasClosed: wasClosed) }
+
+  fileprivate func closed() { wasClosed = true }
+
+  fileprivate func commit(_ changes: [TopicChange]) throws(StoreError) {
+    if health != .good, !isFlaky || random.oneIn(2) {
+      failedCommits += 1
+      throw health == .full
+        ? StoreError(.full, "the disk is full") : StoreError(.failed, "the disk doesn't work")
+    }
+    if let last = crashInCommit {
+      crashInCommit = nil
+      if last.isOnDisk { try apply(changes) }
+      last.crash()
+      throw StoreError(.failed, "the process is no more")
+    }
+    if random.oneIn(liesOneIn) { return }
+    try apply(changes)
+  }
+
+  private func apply(_ changes: [TopicChange]) throws(StoreError) {
+    try store.commit(changes)
+    // As with any store, what was only opened may be as it was.
+    wasClosed = false
+    commits += 1
+    oracle.note("commit \(commits): \(changes.map(Self.describe).joined(separator: "; "))")
+    oracle.committed(changes)
+  }
+
+  private static func describe(_ change: TopicChange) -> String {
+    let records = change.batches.first.map { "\($0.firstOffset)..<\(change.batches.last!.endOffset)" }
+    let parts: [String?] = [
+      "topic \(change.topic.rawValue)", change.isDeletion ? "deleted" : nil,
+      change.row.map { "row of epoch \($0.epoch)\($0.ending == nil ? "" : ", ended")" },
+      records.map { "records \($0)" },
+      change.truncateBefore.map { "dropped before \($0)" },
+      change.states.isEmpty ? nil : "\(change.states.count) states",
+    ]
+    return parts.compactMap { $0 }.joined(separator: ", ")
+  }
+}
+
+/// A ``DurableDisk`` as one broker has it open: of no use any more when that is dead.
+// @unchecked: a simulation is used by one thread at a time.
+final class OpenedDisk: TopicStore, @unchecked Sendable {
+  private let disk: DurableDisk
+  private let wasClosed: Bool
+  private var isDead = false
+
+  fileprivate init(_ disk: DurableDisk, wasClosed: Bool) {
+    self.disk = disk
+    self.wasClosed = wasClosed
+  }
+
+  /// The process that had it open was killed.
+  func die() { isDead = true }
+
+  private func use() throws(StoreError) {
+    if isDead { throw StoreError(.failed, "the process is no more") }
+  }
+
+  func contents() throws(StoreError) -> StoreContents {
+    try use()
+    var contents = try disk.store.contents()
+    contents.wasClosed = wasClosed
+    return contents
+  }
+
+  func states(of topic: TopicID, _ kind: StoredState.Kind) throws(StoreError) -> [StoredState] {
+    try use()
+    return try disk.store.states(of: topic, kind)
+  }
+
+  func extent(of topic: TopicID) throws(StoreError) -> StoredExtent? {
+    try use()
+    return try disk.store.extent(of: topic)
+  }
+
+  func commit(_ changes: [TopicChange]) throws(StoreError) {
+    try use()
+    try disk.commit(changes)
+  }
+
+  func batches(
+    of topic: TopicID, from offset: UInt64, _ body: (UInt64, UnsafeRawBufferPointer) -> Bool
+  ) throws(StoreError) {
+    try use()
+    try disk.store.batches(of: topic, from: offset, body)
+  }
+
+  func reclaim() throws(StoreError) -> Bool {
+    try use()
+    return try disk.store.reclaim()
+  }
+
+  func close() throws(StoreError) {
+    try use()
+    isDead = true
+    try disk.store.close()
+    disk.closed()
+  }
+}

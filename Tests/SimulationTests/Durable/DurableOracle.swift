@@ -1,0 +1,140 @@
+import SluiceIO
+import SluiceLog
+import SluiceStore
+import SluiceWire
+
+@testable import SluiceBroker
+
+/// Knows what was published, and what is on disk: told by the disk itself, not by the broker.
+final class DurableOracle {
+  struct Record: Hashable {
+    var isAttributed: Bool
+    var body: [UInt8]
+  }
+
+  let keepsLines: Bool
+  private(set) var lines: [String] = []
+  private(set) var failures: [String] = []
+  var clock: () -> MonotonicTime = { MonotonicTime(nanoseconds: 0) }
+  /// By name.
+  private(set) var topics: [String: StoredTruth] = [:]
+  private var topicsByID: [TopicID: StoredTruth] = [:]
+  /// What each producer has made, by sequence.
+  private(set) var made: [[Record]] = []
+  private var ending: Set<String> = []
+  /// Records that readers received.
+  var delivered = 0
+
+  init(keepsLines: Bool) {
+    self.keepsLines = keepsLines
+  }
+
+  func note(_ what: @autoclosure () -> String) {
+    if keepsLines { lines.append("\(Chronicle.seconds(clock())) \(what())") }
+  }
+
+  func fail(_ what: String) {
+    note("WRONG: \(what)")
+    if failures.count < 20 { failures.append(what) }
+  }
+
+  func check(_ holds: Bool, _ what: @autoclosure () -> String) {
+    if !holds { fail(what()) }
+  }
+
+  func truth(_ name: String) -> StoredTruth? { topics[name] }
+
+  /// Somebody will end that topic, or has.
+  func ends(_ topic: String) { ending.insert(topic) }
+  func isEnding(_ topic: String) -> Bool { ending.contains(topic) }
+
+  // MARK: Records
+
+  /// The number of a new producer.
+  func addProducer() -> Int {
+    made.append([])
+    return made.count - 1
+  }
+
+  func make(_ record: Record, by producer: Int) {
+    made[producer].append(record)
+  }
+
+  /// Who made a record, as it says itself; nil, and a failure, when nobody did.
+  func origin(of record: Record, in topic: String) -> (producer: Int, sequence: Int)? {
+    let found = record.body.withUnsafeBytes { body -> (Int, Int)? in
+      let payload = record.isAttributed ? (try? RecordAttributes(body))?.payload : body
+      guard let payload, payload.count >= 8, let base = payload.baseAddress else { return nil }
+      return (
+        Int(UInt32(littleEndian: base.loadUnaligned(as: UInt32.self))),
+        Int(UInt32(littleEndian: (base + 4).loadUnaligned(as: UInt32.self)))
+      )
+    }
+    guard let (producer, sequence) = found, made.indices.contains(producer),
+      made[producer].indices.contains(sequence), made[producer][sequence] == record
+    else {
+      fail("\(topic) has a record that nobody has published")
+      return nil
+    }
+    return (producer, sequence)
+  }
+
+  /// The records in a batch.
+  func records(in batch: UnsafeRawBufferPointer) -> [Record] {
+    var records: [Record] = []
+    var iterator = BatchIterator(batch, time: 0)
+    do {
+      while let record = try iterator.next() {
+        records.append(Record(isAttributed: record.isAttributed, body: Array(record.body)))
+      }
+    } catch {
+      fail("a batch can't be read: \(error)")
+    }
+    return records
+  }
+
+  // MARK: The disk
+
+  /// All of that is on disk from now on.
+  func committed(_ changes: [TopicChange]) {
+    for change in changes {
+      if change.isDeletion {
+        if let truth = topicsByID.removeValue(forKey: change.topic), topics[truth.name] === truth {
+          topics[truth.name] = nil
+        }
+        continue
+      }
+      let truth: StoredTruth
+      if let known = topicsByID[change.topic] {
+        truth = known
+      } else {
+        guard let row = change.row else { return fail("a topic is stored without a row") }
+        truth = StoredTruth(change.topic, row, oracle: self)
+        topicsByID[change.topic] = truth
+        topics[row.name] = truth
+      }
+      truth.committed(change)
+    }
+  }
+
+  /// A broker has taken up what is on disk.
+  ///
+  /// - Parameters:
+  ///   - inOrder: whether the one before it had closed the store.
+  ///   - isHealthy: whether the disk works.
+  func restarted(_ broker: Broker, inOrder: Bool, isHealthy: Bool) {
+    for truth in topics.values.sorted(by: { $0.name < $1.name }) {
+      guard let topic = broker.core.registry.find(truth.name) else {
+        fail("\(truth.name) is on disk, and the broker doesn't know it")
+        continue
+      }
+      truth.restarted(
+        epoch: topic.life.epoch, head: topic.life.log.head, ending: topic.life.ending, inOrder: inOrder,
+        isHealthy: isHealthy)
+      check(topic.settings.sync == truth.row.settings.sync, "\(truth.name) has other settings than before")
+    }
+    for topic in broker.core.registry.all where topic.storage != nil {
+      check(topics[topic.name] != nil, "\(topic.name) is back, though it was deleted")
+    }
+  }
+}

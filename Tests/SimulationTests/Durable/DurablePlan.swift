@@ -1,0 +1,110 @@
+import SluiceIO
+import SluiceWire
+
+/// What a seed makes of durable topics: how they are kept, who publishes and reads, and what becomes of the broker and its disk.
+struct DurablePlan {
+  struct TopicPlan {
+    var name: String
+    var settings = TopicSettings()
+    /// Whether a producer ends it.
+    var ends = false
+
+    var sync: TopicSettings.Sync { settings.sync ?? .always }
+    /// Whether it keeps all of its records.
+    var keepsAll: Bool {
+      [settings.replayRecords, settings.replayBytes, settings.replayAge].allSatisfy {
+        $0 == nil || $0 == TopicSettings.unlimited
+      }
+    }
+  }
+
+  struct Producer {
+    var topic: Int
+    var acknowledgement: PublishOpen.Acknowledgement
+    var records: Int
+    var ends = false
+  }
+
+  struct Reader {
+    var topic: Int
+    /// With a durable cursor of this name.
+    var cursor: String?
+    /// Goes on where it was, in the epoch it knows; otherwise it relies on its cursor alone.
+    var resumes = true
+  }
+
+  /// What becomes of the broker.
+  enum Blow {
+    /// Killed.
+    case crash
+    /// Killed while it commits, before anything is on disk, or after all of it is.
+    case crashInCommit(isOnDisk: Bool)
+    /// Stopped in order.
+    case stop
+  }
+
+  let seed: UInt64
+  var brokerLoops = 1
+  var topics: [TopicPlan] = []
+  var producers: [Producer] = []
+  var readers: [Reader] = []
+  var blows: [(after: Duration, kind: Blow)] = []
+  /// The disk is full, or fails, now and then.
+  var hasBadDisk = false
+  var hasSlowDisk = false
+  var breaksOff = false
+  /// A topic is made and deleted again and again.
+  var deletes = false
+
+  init(seed: UInt64) {
+    self.seed = seed
+    var random = SeededRandom(seed: seed &* 0x2c1b_3c6d)
+    brokerLoops = random.next(in: 1...3)
+    hasBadDisk = random.oneIn(3)
+    hasSlowDisk = random.oneIn(3)
+    breaksOff = random.oneIn(3)
+    deletes = random.oneIn(3)
+    for index in 0..<random.next(in: 1...3) { topics.append(Self.topic(index, &random)) }
+    for index in topics.indices {
+      let count = random.next(in: 1...3)
+      for number in 0..<count {
+        producers.append(
+          Producer(
+            topic: index, acknowledgement: random.oneIn(3) ? .received : .durable,
+            records: random.next(in: 5...120), ends: number == 0 && topics[index].ends))
+      }
+      for number in 0..<random.next(in: 1...3) {
+        let cursor = random.oneIn(2) ? "cursor-\(number)" : nil
+        readers.append(Reader(topic: index, cursor: cursor, resumes: cursor == nil || random.oneIn(2)))
+      }
+    }
+    for _ in 0..<random.next(in: 1...5) {
+      let kinds: [Blow] = [
+        .crash, .crash, .crashInCommit(isOnDisk: false), .crashInCommit(isOnDisk: true), .stop,
+      ]
+      let kind = kinds[random.next(in: 0...kinds.count - 1)]
+      blows.append((random.next(in: .milliseconds(20) ... .milliseconds(1_200)), kind))
+    }
+  }
+
+  private static func topic(_ index: Int, _ random: inout SeededRandom) -> TopicPlan {
+    var topic = TopicPlan(name: "durable-\(index)")
+    topic.settings.storage = .durable
+    switch random.next(below: 5) {
+    case 0: topic.settings.sync = .interval(UInt32(random.next(in: 1...400)))
+    case 1: topic.settings.sync = .os
+    default: topic.settings.sync = .always
+    }
+    switch random.next(below: 6) {
+    case 0: topic.settings.replayRecords = random.next(below: 60)
+    case 1: topic.settings.replayBytes = 1_000 + random.next(below: 20_000)
+    default: topic.settings.replayBytes = TopicSettings.unlimited
+    }
+    if random.oneIn(4) {
+      topic.settings.flow = .lossless
+      topic.settings.bufferRecords = 10 + random.next(below: 50)
+    }
+    topic.ends = random.oneIn(3)
+    return topic
+  }
+}

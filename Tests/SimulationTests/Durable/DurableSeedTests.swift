@@ -1,0 +1,37 @@
+import Testing
+
+extension ShortStories {
+  /// Durable topics over crashes and bad disks, in one thread, from a seed: see `Seeds` for how to choose them.
+  @Suite struct DurableSeedTests {
+    @Test(arguments: Seeds.chosenFew)
+    func whatIsOnDiskIsThereOnceInOrderAndForGood(seed: UInt64) throws {
+      let plan = DurablePlan(seed: seed)
+      let outcome = try DurableSimulation(plan, keepsLines: Seeds.single != nil).run()
+      if Seeds.single != nil {
+        print(outcome.lines.joined(separator: "\n"))
+        print(
+          "\(plan): \(outcome.delivered) records, \(outcome.commits) commits, \(outcome.failedCommits) failed"
+        )
+      }
+      guard !outcome.failures.isEmpty else { return }
+      let again = try DurableSimulation(plan, keepsLines: true).run()
+      Issue.record(
+        """
+        Seed \(seed) fails:
+        \(outcome.failures.joined(separator: "\n"))
+        Before it:
+        \(again.lines.suffix(40).joined(separator: "\n"))
+        SLUICE_SEED=\(seed) swift test --filter DurableSeedTests shows all of it.
+        """)
+    }
+
+    @Test(arguments: [3, 8, 21, 34, 93] as [UInt64])
+    func aSeedPlaysTheSameStoryEachTime(seed: UInt64) throws {
+      let first = try DurableSimulation(DurablePlan(seed: seed), keepsLines: true).run().lines
+      let second = try DurableSimulation(DurablePlan(seed: seed), keepsLines: true).run().lines
+      let difference = zip(first, second).first { $0 != $1 }
+      #expect(difference.map { "\($0)\n\($1)" } == nil)
+      #expect(first.count == second.count)
+    }
+  }
+}

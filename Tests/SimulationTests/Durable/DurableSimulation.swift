@@ -1,0 +1,233 @@
+import SluiceIO
+import SluiceStore
+import SluiceWire
+import Synchronization
+
+@testable import SluiceBroker
+
+/// Durable topics, their producers and readers, and one broker after the other on the same disk, all in the calling thread.
+final class DurableSimulation {
+  struct Outcome {
+    var failures: [String]
+    var lines: [String]
+    var delivered: Int
+    var commits: Int
+    var failedCommits: Int
+  }
+
+  private let plan: DurablePlan
+  private let world: SimulatedWorld
+  private let oracle: DurableOracle
+  let disk: DurableDisk
+  private let address = SocketAddress.host("broker", port: 7420)
+  private var broker: Broker!
+  private var opened: OpenedDisk!
+  private var loops: [SimulatedLoop] = []
+  private var storageLoops: [SimulatedLoop] = []
+  private let clients: SimulatedLoop
+  private var peers: [DurablePeer] = []
+  private let admin: DurableAdmin
+  private var producers: [DurableProducer] = []
+  private var readers: [DurableReader] = []
+  private var random: SeededRandom
+  /// The broker's process is no more.
+  private var isDead = false
+
+  /// By when all that is owed must have come, once nothing goes wrong any more.
+  private static let patience = Duration.seconds(120)
+
+  init(_ plan: DurablePlan, keepsLines: Bool = false) throws {
+    self.plan = plan
+    let world = SimulatedWorld(seed: plan.seed, loops: 0)
+    self.world = world
+    oracle = DurableOracle(keepsLines: keepsLines)
+    oracle.clock = { [unowned world] in world.now }
+    disk = DurableDisk(seed: plan.seed, oracle: oracle)
+    random = SeededRandom(seed: plan.seed &* 0x1b87_3593)
+    clients = world.makeLoop(name: "clients")
+    let peer = DurablePeer(
+      0, seed: plan.seed, loop: clients, network: world.network, address: address, oracle: oracle)
+    admin = DurableAdmin(plan, peer: peer)
+    peer.user = admin
+    peers.append(peer)
+    try start()
+  }
+
+  // MARK: The broker
+
+  private func start() throws {
+    var configuration = BrokerConfiguration()
+    configuration.listen = [address]
+    configuration.identity = world.random.next()
+    configuration.limits.keepalive = 1_000
+    configuration.drainTime = .seconds(1)
+    loops = (0..<plan.brokerLoops).map { world.makeLoop(name: "broker \($0)") }
+    storageLoops = (0..<3).map { world.makeLoop(name: "storage \($0)") }
+    opened = disk.open()
+    isDead = false
+    broker = try Broker(
+      configuration, network: world.network, group: LoopGroup(loops), storage: BrokerStorage(opened),
+      storageGroup: LoopGroup(storageLoops))
+    try broker.start()
+  }
+
+  /// Its process is killed.
+  private func kill() {
+    oracle.note("the broker is killed")
+    isDead = true
+    opened.die()
+    for loop in loops + storageLoops { world.network.crash(loop) }
+  }
+
+  private func restart(inOrder: Bool) throws {
+    try start()
+    oracle.note("another broker takes its place")
+    oracle.restarted(broker, inOrder: inOrder, isHealthy: disk.health == .good)
+  }
+
+  private func stop() {
+    oracle.note("the broker is asked to stop")
+    let isStopped = Shared(false)
+    broker.whenStopped { isStopped.set(true) }
+    broker.shutdown()
+    let isOver = world.run(limit: .seconds(20)) { isStopped.value }
+    oracle.check(isOver, "the broker doesn't stop")
+    for loop in loops + storageLoops { world.network.crash(loop) }
+  }
+
+  // MARK: The story
+
+  func run() throws -> Outcome {
+    clients.perform { peers[0].connect() }
+    let isReady = world.run(limit: .seconds(10)) { admin.isReady }
+    oracle.check(isReady, "the topics can't be made")
+    if oracle.failures.isEmpty {
+      cast()
+      for blow in plan.blows where oracle.failures.isEmpty {
+        play(for: blow.after)
+        try strike(blow.kind)
+      }
+      if oracle.failures.isEmpty { play(for: random.next(in: .zero ... .milliseconds(500))) }
+      if oracle.failures.isEmpty { try settle() }
+    }
+    for peer in peers { peer.loop.perform { peer.leave() } }
+    broker.stop()
+    world.run(for: .seconds(2))
+    return Outcome(
+      failures: oracle.failures, lines: oracle.lines, delivered: oracle.delivered, commits: disk.commits,
+      failedCommits: disk.failedCommits)
+  }
+
+  private func cast() {
+    if plan.breaksOff { world.faults.resetEvery = .milliseconds(600) }
+    for producer in plan.producers {
+      let peer = makePeer()
+      let user = DurableProducer(producer, topic: plan.topics[producer.topic].name, peer: peer)
+      producers.append(user)
+      peer.user = user
+    }
+    for reader in plan.readers { read(reader) }
+  }
+
+  private func makePeer() -> DurablePeer {
+    let peer = DurablePeer(
+      peers.count, seed: plan.seed, loop: clients, network: world.network, address: address, oracle: oracle)
+    peers.append(peer)
+    let delay = random.next(in: .zero ... .milliseconds(100))
+    clients.perform { _ = clients.schedule(after: delay) { peer.connect() } }
+    return peer
+  }
+
+  @discardableResult
+  private func read(_ reader: DurablePlan.Reader) -> DurableReader {
+    let peer = makePeer()
+    let user = DurableReader(
+      reader, topic: plan.topics[reader.topic].name, number: readers.count, peer: peer)
+    readers.append(user)
+    peer.user = user
+    return user
+  }
+
+  private func play(for length: Duration) {
+    let end = world.now + length
+    while world.now < end, oracle.failures.isEmpty {
+      world.run(until: min(end, world.now + .milliseconds(20)))
+      if plan.hasBadDisk, random.oneIn(8) {
+        let states: [DurableDisk.Health] = [.good, .good, .full, .failing]
+        disk.health = states[random.next(in: 0...3)]
+        disk.isFlaky = random.oneIn(2)
+        oracle.note("the disk is \(disk.health)")
+      }
+      if plan.hasSlowDisk, random.oneIn(6) {
+        storageLoops[random.next(in: 0...2)].stall(
+          for: random.next(in: .milliseconds(1) ... .milliseconds(300)))
+      }
+    }
+  }
+
+  private func strike(_ kind: DurablePlan.Blow) throws {
+    guard oracle.failures.isEmpty else { return }
+    switch kind {
+    case .crash: kill()
+    case .crashInCommit(let isOnDisk):
+      disk.crashInCommit = (isOnDisk, { [unowned self] in kill() })
+      _ = world.run(limit: .milliseconds(500)) { isDead }
+      disk.crashInCommit = nil
+      if !isDead { kill() }
+    case .stop:
+      // Whoever stops a broker whose disk doesn't work loses what waits.
+      disk.health = .good
+      stop()
+      oracle.check(disk.wasClosed, "the broker stopped, and has left the store open")
+      return try restart(inOrder: true)
+    }
+    world.run(for: random.next(in: .milliseconds(1) ... .milliseconds(300)))
+    try restart(inOrder: false)
+  }
+
+  // MARK: The end
+
+  private func settle() throws {
+    oracle.note("all is well from here on")
+    world.faults = SimulatedFaults()
+    disk.health = .good
+    for loop in storageLoops { loop.resume() }
+    clients.perform {
+      admin.settle()
+      for producer in producers { producer.settle() }
+      for reader in readers { reader.settle() }
+    }
+    guard finish() else { return }
+    // What may wait a while for the disk.
+    world.run(for: .seconds(3))
+    guard finish() else { return }
+    for truth in oracle.topics.values { truth.auditCursors() }
+    stop()
+    for reader in readers { reader.audit() }
+    guard oracle.failures.isEmpty else { return }
+    try restart(inOrder: true)
+    // They find everything on disk, and nothing in memory.
+    for topic in plan.topics.indices {
+      let late = read(DurablePlan.Reader(topic: topic))
+      clients.perform { late.settle() }
+    }
+    guard finish() else { return }
+    for reader in readers { reader.audit() }
+  }
+
+  private func finish() -> Bool {
+    var missing: String?
+    let isOver = world.run(limit: Self.patience) {
+      missing = unsettled
+      return missing == nil || !oracle.failures.isEmpty
+    }
+    oracle.check(isOver, "never came to an end: \(missing ?? "")")
+    return oracle.failures.isEmpty
+  }
+
+  private var unsettled: String? {
+    for producer in producers { if let what = producer.unsettled { return what } }
+    for reader in readers { if let what = reader.unsettled { return what } }
+    return admin.unsettled
+  }
+}

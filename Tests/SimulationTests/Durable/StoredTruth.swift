@@ -1,0 +1,222 @@
+import SluiceStore
+import SluiceWire
+
+@testable import SluiceBroker
+
+/// One topic as it is on disk, and what was ever seen of it.
+final class StoredTruth {
+  typealias Record = DurableOracle.Record
+
+  let name: String
+  let id: TopicID
+  private unowned let oracle: DurableOracle
+  private(set) var row: StoredTopic
+  /// All records that ever got to disk, by offset.
+  private(set) var log: [Record] = []
+  /// Where each of them is from.
+  private var origins: [(producer: Int, sequence: Int)] = []
+  /// How many records of each producer are there, in a row from its first on; and the last of them.
+  private(set) var stored: [Int: Int] = [:]
+  private var last: [Int: Int] = [:]
+  /// The first record that is kept.
+  private(set) var first: UInt64 = 0
+  /// The topic's lives, in order, and where those before the last one ended.
+  private(set) var lives: [(epoch: UInt64, end: UInt64?)]
+  /// Those of them that are on disk.
+  private var storedLives: Set<UInt64>
+  /// What was seen before it was on disk, in the present life.
+  private var early: [UInt64: Record] = [:]
+  private(set) var cursors: [String: StoredCursor] = [:]
+  /// The furthest that somebody has committed each cursor.
+  private var asked: [String: UInt64] = [:]
+  /// Cursors that may not have been committed so far.
+  private var doubtful: Set<String> = []
+
+  init(_ id: TopicID, _ row: StoredTopic, oracle: DurableOracle) {
+    self.id = id
+    self.row = row
+    self.oracle = oracle
+    name = row.name
+    lives = [(row.epoch, nil)]
+    storedLives = [row.epoch]
+  }
+
+  var head: UInt64 { UInt64(log.count) }
+  var isSynchronous: Bool { row.settings.sync == .always }
+  var epoch: UInt64 { lives[lives.count - 1].epoch }
+  var ending: Complete.Ending? { row.ending }
+
+  /// Whether nothing may ever be missing.
+  private var keepsAll: Bool {
+    row.settings.replayRecords == TopicSettings.unlimited
+      && row.settings.replayBytes == TopicSettings.unlimited
+  }
+
+  private func check(_ holds: Bool, _ what: @autoclosure () -> String) {
+    oracle.check(holds, "\(name): \(what())")
+  }
+
+  // MARK: On disk
+
+  func committed(_ change: TopicChange) {
+    if let row = change.row {
+      check(self.row.ending == nil || row.ending == self.row.ending, "its ending is lost")
+      self.row = row
+      storedLives.insert(row.epoch)
+    }
+    for batch in change.batches {
+      let bytes = Array(batch.value)
+      bytes.withUnsafeBytes { bytes in
+        guard let view = BatchView(bytes, of: id, at: batch.firstOffset) else {
+          return oracle.fail("\(name) has a batch that can't be right")
+        }
+        check(batch.firstOffset == head, "a batch for \(batch.firstOffset) is stored at \(head)")
+        check(row.ending == nil || change.row != nil, "records are stored behind the end")
+        for record in oracle.records(in: view.items) { add(record) }
+      }
+    }
+    for state in change.states { committed(state) }
+    if let offset = change.truncateBefore {
+      check(!keepsAll, "records before \(offset) are dropped without need")
+      first = max(first, min(offset, head))
+    }
+  }
+
+  private func add(_ record: Record) {
+    guard let origin = oracle.origin(of: record, in: name) else { return }
+    if let seen = early.removeValue(forKey: head) {
+      check(seen == record, "record \(head) is another one than was seen before it was on disk")
+    }
+    let before = last[origin.producer] ?? -1
+    check(
+      origin.sequence > before,
+      "record \(origin.sequence) of producer \(origin.producer) is stored after \(before)")
+    if origin.sequence == stored[origin.producer, default: 0] { stored[origin.producer, default: 0] += 1 }
+    last[origin.producer] = max(before, origin.sequence)
+    log.append(record)
+    origins.append(origin)
+  }
+
+  private func committed(_ state: TopicChange.State) {
+    guard state.kind == .cursor else { return }
+    do {
+      let name = try StoredValue.name(state.key)
+      cursors[name] = try state.value.map { try StoredCursor(decoding: $0) }
+    } catch {
+      oracle.fail("\(name) has a cursor that can't be read: \(error)")
+    }
+  }
+
+  // MARK: Lives
+
+  /// A broker has taken it up.
+  ///
+  /// - Parameter isHealthy: whether the disk works.
+  func restarted(
+    epoch: UInt64, head: UInt64, ending: Complete.Ending?, inOrder: Bool, isHealthy: Bool
+  ) {
+    early = [:]
+    // All else is forgotten.
+    asked = cursors.compactMapValues { continued(from: $0.found.place.epoch, at: $0.found.place.nextOffset) }
+    check(head == self.head, "begins at \(head), where \(self.head) are on disk")
+    check(ending == row.ending, "has ended with \(ending as Any), where \(row.ending as Any) is on disk")
+    if isSynchronous || row.ending != nil || inOrder && isHealthy {
+      check(epoch == self.epoch, "is in another life without need")
+    } else if !inOrder {
+      check(!lives.contains { $0.epoch == epoch }, "is in the same life though records may be lost")
+    }
+    guard epoch != self.epoch else { return }
+    check(storedLives.contains(epoch) || !isHealthy, "is in a life of which nothing is on disk")
+    lives[lives.count - 1].end = self.head
+    lives.append((epoch, nil))
+  }
+
+  /// Whether nobody can know that there was such a life.
+  func isForgotten(_ epoch: UInt64) -> Bool { !storedLives.contains(epoch) }
+
+  /// Where somebody goes on now that has come so far in a life.
+  func continued(from epoch: UInt64, at offset: UInt64) -> UInt64? {
+    guard let index = lives.firstIndex(where: { $0.epoch == epoch }) else { return nil }
+    return lives[index...].reduce(offset) { min($0, $1.end ?? .max) }
+  }
+
+  // MARK: Seen
+
+  /// Somebody was sent a record.
+  func saw(_ record: Record, at offset: UInt64, epoch: UInt64, by who: String) {
+    oracle.delivered += 1
+    guard oracle.origin(of: record, in: name) != nil else { return }
+    if offset < head, epoch == self.epoch {
+      check(record == log[Int(offset)], "\(who) got another record \(offset) than is on disk")
+    } else if epoch == self.epoch {
+      check(!isSynchronous, "\(who) got record \(offset) before it was on disk, which is at \(head)")
+      if let seen = early.updateValue(record, forKey: offset) {
+        check(seen == record, "\(who) got another record \(offset) than somebody before")
+      }
+    }
+    // What the broker sent before it crashed is judged by its readers, when they go on.
+  }
+
+  /// A producer was told that its records up to there are taken over.
+  func acknowledged(_ producer: Int, through: Int, at lastOffset: UInt64?, isDurable: Bool) {
+    guard isDurable || isSynchronous else { return }
+    let stored = stored[producer] ?? 0
+    check(
+      stored >= through,
+      "\(through) records of producer \(producer) are acknowledged, where \(stored) are on disk")
+    guard let lastOffset, through > 0, stored >= through else { return }
+    guard lastOffset < head else { return oracle.fail("\(name): record \(lastOffset) is acknowledged") }
+    check(
+      origins[Int(lastOffset)] == (producer, through - 1),
+      "record \(through - 1) of producer \(producer) is said to be at \(lastOffset), where there is \(origins[Int(lastOffset)])"
+    )
+  }
+
+  /// Somebody was told that it is over.
+  func told(_ ending: Complete.Ending, who: String) {
+    check(
+      ending == row.ending, "\(who) is told of an end with \(ending), where \(row.ending as Any) is on disk")
+  }
+
+  /// Somebody was told that records before `next` were dropped.
+  func lagged(to next: UInt64, who: String) {
+    check(!keepsAll, "\(who) is told that records before \(next) are gone")
+    // Those that aren't on disk yet may count as well.
+    guard isSynchronous else { return }
+    let limit = row.settings.replayRecords ?? .max
+    check(
+      next <= max(first, head - min(limit, head)),
+      "\(who) is told that records before \(next) are gone, where \(first) is the first on disk, of \(head)")
+  }
+
+  // MARK: Cursors
+
+  func asks(cursor: String, through offset: UInt64) {
+    asked[cursor] = max(asked[cursor] ?? 0, offset)
+  }
+
+  func doubts(cursor: String) { doubtful.insert(cursor) }
+
+  func began(cursor: String, at offset: UInt64, epoch: UInt64, who: String) {
+    guard epoch == self.epoch else { return }
+    let most = asked[cursor] ?? 0
+    // Further on only if what is in between is gone.
+    if offset > most { lagged(to: offset, who: "\(who), whose cursor was never beyond \(most),") }
+    guard let stored = cursors[cursor]?.found.place else { return }
+    let least = continued(from: stored.epoch, at: stored.nextOffset) ?? 0
+    check(
+      offset >= min(least, asked[cursor] ?? 0),
+      "\(who) begins at \(offset), where its cursor \(stored) is on disk")
+  }
+
+  /// All is said and done: cursors stand where they were put last.
+  func auditCursors() {
+    for (name, offset) in asked {
+      let place = cursors[name]?.found.place
+      let found = place.flatMap { continued(from: $0.epoch, at: $0.nextOffset) }
+      check(
+        found == offset || doubtful.contains(name) && (found ?? 0) <= offset,
+        "cursor \(name) is on disk at \(found as Any), where \(offset) was committed")
+    }
+  }
+}
