@@ -18,8 +18,23 @@ final class DurableDisk: @unchecked Sendable {
   var isFlaky = false
   /// Makes the next commit the broker's last act, before or after its effect.
   var crashInCommit: (isOnDisk: Bool, crash: () -> Void)?
-  /// Acknowledges commits that never happen: what a test plants, for the oracle to find.
-  var liesOneIn = 0
+  /// What a test plants, for the oracle to find.
+  enum Flaw: CaseIterable {
+    /// Some commits never happen.
+    case losesCommits
+    /// A store says that it was closed though its broker was killed.
+    case saysClosed
+    /// What is known of producers, cursors, or endings is never stored.
+    case losesProducers
+    case losesCursors
+    case losesEndings
+    /// Records aren't what they were.
+    case damages
+    /// What is read begins one batch too late.
+    case skips
+  }
+
+  var flaw: Flaw?
   private(set) var wasClosed = true
   fileprivate var random: SeededRandom
   private(set) var commits = 0
@@ -31,7 +46,7 @@ final class DurableDisk: @unchecked Sendable {
   }
 
   /// The disk as a broker that starts now has it.
-  func open() -> OpenedDisk { OpenedDisk(self, wasClosed: wasClosed) }
+  func open() -> OpenedDisk { OpenedDisk(self, wasClosed: wasClosed || flaw == .saysClosed) }
 
   fileprivate func closed() { wasClosed = true }
 
@@ -47,17 +62,33 @@ final class DurableDisk: @unchecked Sendable {
       last.crash()
       throw StoreError(.failed, "the process is no more")
     }
-    if random.oneIn(liesOneIn) { return }
+    if flaw == .losesCommits, random.oneIn(10) { return }
     try apply(changes)
   }
 
   private func apply(_ changes: [TopicChange]) throws(StoreError) {
-    try store.commit(changes)
+    try store.commit(flawed(changes))
+    if flaw == .damages, let change = changes.first, let batch = change.batches.first, random.oneIn(4) {
+      store.damage(change.topic, batchAt: batch.firstOffset) { $0[$0.count - 1] ^= 1 }
+    }
     // As with any store, what was only opened may be as it was.
     wasClosed = false
     commits += 1
     oracle.note("commit \(commits): \(changes.map(Self.describe).joined(separator: "; "))")
     oracle.committed(changes)
+  }
+
+  private func flawed(_ changes: [TopicChange]) -> [TopicChange] {
+    changes.map { change in
+      var change = change
+      switch flaw {
+      case .losesProducers: change.states.removeAll { $0.kind == .producer }
+      case .losesCursors: change.states.removeAll { $0.kind == .cursor }
+      case .losesEndings: change.row?.ending = nil
+      default: break
+      }
+      return change
+    }
   }
 
   private static func describe(_ change: TopicChange) -> String {
@@ -118,7 +149,14 @@ final class OpenedDisk: TopicStore, @unchecked Sendable {
     of topic: TopicID, from offset: UInt64, _ body: (UInt64, UnsafeRawBufferPointer) -> Bool
   ) throws(StoreError) {
     try use()
-    try disk.store.batches(of: topic, from: offset, body)
+    var skips = disk.flaw == .skips && disk.random.oneIn(4)
+    try disk.store.batches(of: topic, from: offset) { first, bytes in
+      if skips {
+        skips = false
+        return true
+      }
+      return body(first, bytes)
+    }
   }
 
   func reclaim() throws(StoreError) -> Bool {

@@ -166,9 +166,6 @@ final class DurableReader: DurableUser {
     isAsking = false
     switch fault.code {
     case .shuttingDown: peer.later(within: .milliseconds(100)) { [weak self] in self?.subscribe() }
-    case .cursorDeleted where oracle.truth(topic)?.cursors[request.cursor] == nil:
-      // The broker crashed before it was on disk.
-      startOver()
     case .epochChanged where oracle.truth(topic)?.isForgotten(request.epoch) ?? true:
       startOver()
     default: oracle.fail("\(name) of \(topic) ended with \(fault.code): \(fault.message)")

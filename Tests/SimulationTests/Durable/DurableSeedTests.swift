@@ -33,5 +33,13 @@ extension ShortStories {
       #expect(difference.map { "\($0)\n\($1)" } == nil)
       #expect(first.count == second.count)
     }
+
+    @Test(arguments: DurableDisk.Flaw.allCases)
+    func aFlawedDiskIsNoticed(_ flaw: DurableDisk.Flaw) throws {
+      let isNoticed = try (1...60).contains { seed in
+        try !DurableSimulation(DurablePlan(seed: seed), flaw: flaw).run().failures.isEmpty
+      }
+      #expect(isNoticed)
+    }
   }
 }

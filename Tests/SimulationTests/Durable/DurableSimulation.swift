@@ -18,7 +18,7 @@ final class DurableSimulation {
   private let plan: DurablePlan
   private let world: SimulatedWorld
   private let oracle: DurableOracle
-  let disk: DurableDisk
+  private let disk: DurableDisk
   private let address = SocketAddress.host("broker", port: 7420)
   private var broker: Broker!
   private var opened: OpenedDisk!
@@ -36,13 +36,14 @@ final class DurableSimulation {
   /// By when all that is owed must have come, once nothing goes wrong any more.
   private static let patience = Duration.seconds(120)
 
-  init(_ plan: DurablePlan, keepsLines: Bool = false) throws {
+  init(_ plan: DurablePlan, keepsLines: Bool = false, flaw: DurableDisk.Flaw? = nil) throws {
     self.plan = plan
     let world = SimulatedWorld(seed: plan.seed, loops: 0)
     self.world = world
     oracle = DurableOracle(keepsLines: keepsLines)
     oracle.clock = { [unowned world] in world.now }
     disk = DurableDisk(seed: plan.seed, oracle: oracle)
+    disk.flaw = flaw
     random = SeededRandom(seed: plan.seed &* 0x1b87_3593)
     clients = world.makeLoop(name: "clients")
     let peer = DurablePeer(
