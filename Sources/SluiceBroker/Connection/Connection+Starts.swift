@@ -28,13 +28,36 @@ extension Connection {
       { connection, start in
         var frame = frame
         frame.start = start
-        frame.grantedThrough = connection.session.granted(stream) ?? frame.grantedThrough
-        connection.attempt(stream) { () throws(WireError) in try connection.join(stream, frame) }
+        connection.attempt(stream) { () throws(WireError) in try connection.joinStored(stream, frame, topic) }
       })
     {
       return
     }
-    try join(stream, frame)
+    try joinStored(stream, frame, topic)
+  }
+
+  /// Joins a group that is on disk, if its topic is durable: one that is made for this is brought there first, or a crash would take it from under
+  /// its members.
+  private func joinStored(_ stream: UInt32, _ frame: JoinGroup, _ topic: Topic) throws(WireError) {
+    guard let storage = topic.storage, !topic.hasGroup(frame.group) else { return try join(stream, frame) }
+    try frame.validate()
+    if let fault = storage.service.refusal { throw WireError(fault.code, fault.message) }
+    _ = try topic.group(
+      for: frame, buffered: topic.bufferedFrom, limits: context.core.configuration.limits, on: context)
+    lastNumber += 1
+    let number = lastNumber
+    setHandle(stream, .starting(number))
+    let loop = context.loop
+    topic.whenCommitted { [weak self] in
+      loop.execute { [weak self] in
+        guard let self, case .starting(number) = handle(stream) else { return }
+        setHandle(stream, .none)
+        var frame = frame
+        // It may have asked for more meanwhile.
+        frame.grantedThrough = session.granted(stream) ?? frame.grantedThrough
+        attempt(stream) { () throws(WireError) in try join(stream, frame) }
+      }
+    }
   }
 
   /// Asks the store where somebody begins, if nobody else knows, and goes on with that; unless the stream is over by then.

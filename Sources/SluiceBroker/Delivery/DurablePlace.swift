@@ -43,8 +43,7 @@ extension Connection {
   /// comes back with a cursor that nobody knows.
   func opened(_ subscription: Subscription, _ frame: Subscribed, missed: UInt64, isNew: Bool) {
     let stream = subscription.stream
-    guard isNew, let ticket = subscription.durable?.ticket, let storage = subscription.topic.storage,
-      storage.service.refusal == nil
+    guard isNew, let ticket = subscription.durable?.ticket, subscription.topic.storage != nil
     else { return confirm(subscription, frame, missed: missed) }
     subscription.isOpening = true
     let loop = context.loop

@@ -30,7 +30,7 @@ final class Group: Sendable {
   /// The first record that isn't done with, in a topic whose producers follow its subscribers.
   private let reportedFloor = Atomic(UInt64.max)
   /// Of a durable topic: whether it has changed since it was stored, and when that was.
-  private let mustBeStored = Atomic(false)
+  private let mustBeStored = Atomic(true)
   private let storedAt = Mutex<MonotonicTime?>(nil)
   /// The head that was seen last, with the lock held.
   private let seenHead = Atomic<UInt64>(0)

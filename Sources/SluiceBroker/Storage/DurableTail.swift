@@ -20,6 +20,8 @@ struct DurableTail {
     var cursors: Set<String> = []
     /// Names of groups that are gone.
     var deletedGroups: Set<String> = []
+    /// There is a group that was never stored.
+    var isGroupDue = false
     var isRowDue = false
     var ending: PendingEnding?
     var completions: [@Sendable () -> Void] = []
@@ -92,7 +94,10 @@ struct DurableTail {
   mutating func note(deletedGroup name: String) { waiting.deletedGroups.insert(name) }
 
   /// A group of that name is there again.
-  mutating func note(madeGroup name: String) { waiting.deletedGroups.remove(name) }
+  mutating func note(madeGroup name: String) {
+    waiting.deletedGroups.remove(name)
+    waiting.isGroupDue = true
+  }
 
   mutating func noteRow() { waiting.isRowDue = true }
 
@@ -113,7 +118,7 @@ struct DurableTail {
 
   private var hasWaiting: Bool {
     !waiting.blocks.isEmpty || waiting.isRowDue || !waiting.producers.isEmpty || !waiting.cursors.isEmpty
-      || !waiting.deletedGroups.isEmpty || !waiting.completions.isEmpty
+      || !waiting.deletedGroups.isEmpty || waiting.isGroupDue || !waiting.completions.isEmpty
   }
 
   /// Bytes that wait for the next commit.
@@ -147,6 +152,7 @@ struct DurableTail {
     waiting.cursors.formUnion(since.cursors)
     waiting.deletedGroups.formUnion(since.deletedGroups)
     waiting.isRowDue = waiting.isRowDue || since.isRowDue
+    waiting.isGroupDue = waiting.isGroupDue || since.isGroupDue
     waiting.ending = since.ending ?? waiting.ending
     waiting.completions += since.completions
   }

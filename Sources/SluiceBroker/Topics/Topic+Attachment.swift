@@ -21,6 +21,12 @@ extension Topic {
     return result
   }
 
+  /// Where the first subscriber would begin, for what producers have buffered; nil when there is one, or nothing is buffered.
+  var bufferedFrom: UInt64? {
+    guard isPaced, settings.whenAlone == .buffer else { return nil }
+    return state.withLock { $0.unreadSince }
+  }
+
   /// A subscription leaves.
   ///
   /// - Parameter undone: if it was the last one, what producers buffer begins there, rather than at the head.

@@ -33,6 +33,10 @@ extension Topic {
       do throws(WireError) {
         if state.groups[frame.cursor] != nil { throw isGroup(frame.cursor) }
         let found = state.cursors.find(frame.cursor, now: now)
+        if found == nil, frame.epoch == 0, let fault = storage?.service.refusal {
+          // It would be gone with the broker, and its subscriber thinks otherwise.
+          throw WireError(fault.code, fault.message)
+        }
         let (cursor, missed) = try start(try placed(frame, found, in: life))
         var place = CursorTable.Place(epoch: life.epoch, nextOffset: cursor.nextOffset)
         // What was received before and isn't committed yet may still be.

@@ -165,6 +165,10 @@ final class DurableReader: DurableUser {
     isSubscribed = false
     isAsking = false
     switch fault.code {
+    case .storageFull, .storageFailed:
+      oracle.check(
+        plan.cursor != nil && request.epoch == 0, "\(name) needs no disk, and is refused: \(fault.message)")
+      peer.later(within: .milliseconds(100)) { [weak self] in self?.subscribe() }
     case .shuttingDown: peer.later(within: .milliseconds(100)) { [weak self] in self?.subscribe() }
     case .epochChanged where oracle.truth(topic)?.isForgotten(request.epoch) ?? true:
       startOver()
