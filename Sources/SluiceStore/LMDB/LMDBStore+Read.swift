@@ -82,6 +82,8 @@ extension LMDBStore {
   }
 
   private static let bytesInView = 4 << 20
+  /// Values from this size on have pages of their own; smaller ones lie in that of the tree which was read to find them.
+  private static let wholePages = 4096
 
   /// Returns where to go on.
   private static func batches(
@@ -95,7 +97,11 @@ extension LMDBStore {
     while let first = position {
       guard bytes < bytesInView else { return first }
       let value = try cursor.value()
-      guard body(first, value) else { return nil }
+      // One that the disk can't read is handed out empty, which nobody takes for a batch.
+      let isReadable = value.count < wholePages || MappedPages.load(value)
+      guard body(first, isReadable ? value : UnsafeRawBufferPointer(rebasing: value[..<0])) else {
+        return nil
+      }
       bytes += value.count
       position = try cursor.next().flatMap { BatchKey.offset($0, of: topic) }
     }

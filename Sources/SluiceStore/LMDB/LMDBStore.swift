@@ -7,7 +7,8 @@ import Synchronization
 /// A commit is written and synced with two calls, and needs no recovery: what was there before is overwritten by none. The file grows up to the limit
 /// and never shrinks; space that was given back is used again.
 ///
-/// Pages that a disk can't read end the process, since they are read by way of memory, and so may pages whose contents are damaged.
+/// Records that the disk can't read are told as damaged. Pages of the tree that it can't read end the process, since they are read by way of memory, and so
+/// may such whose contents are damaged.
 // @unchecked: `environment` is guarded by `gate`, and the rest of what changes belongs to the thread that commits.
 public final class LMDBStore: TopicStore, @unchecked Sendable {
   public enum Access: Hashable, Sendable {
