@@ -149,7 +149,7 @@ static int fails(struct watch *watch, enum faulty_call call, struct watch *how) 
 
 // Under the lock.
 static void note(struct file *file, enum faulty_call call, int64_t offset, const struct iovec *parts, int part_count,
-                 int64_t count) {
+                 int64_t count, int has_failed) {
   struct watch *watch = &watches[file->watch - 1];
   if (!watch->is_recording) return;
   if (watch->event_count == watch->event_capacity) {
@@ -166,6 +166,7 @@ static void note(struct file *file, enum faulty_call call, int64_t offset, const
   }
   watch->events[watch->event_count++] = (struct faulty_event){
       .call = call,
+      .has_failed = has_failed,
       .name = strdup(file->name),
       .offset = offset,
       .count = count,
@@ -190,18 +191,18 @@ static ssize_t watched_write(struct file *file, int descriptor, const struct iov
     if (how.mode == FAULTY_PARTIAL) {
       struct iovec part = {parts[0].iov_base, count > 1 ? parts[0].iov_len : parts[0].iov_len / 2};
       result = system_write(descriptor, &part, 1, offset);
-      if (result > 0) note(file, call, position, &part, 1, result);
+      if (result > 0) note(file, call, position, &part, 1, result, 0);
     } else {
       if (how.mode == FAULTY_DONE) {
         result = system_write(descriptor, parts, count, offset);
-        if (result > 0) note(file, call, position, parts, count, result);
+        if (result > 0) note(file, call, position, parts, count, result, 1);
       }
       errno = how.error;
       result = -1;
     }
   } else {
     result = system_write(descriptor, parts, count, offset);
-    if (result > 0 && file->watch) note(file, call, position, parts, count, result);
+    if (result > 0 && file->watch) note(file, call, position, parts, count, result, 0);
   }
   int error = errno;
   pthread_mutex_unlock(&lock);
@@ -243,27 +244,18 @@ ssize_t pwritev64(int descriptor, const struct iovec *parts, int count, off64_t 
   return pwritev(descriptor, parts, count, offset);
 }
 
-// Calls that are either done or not: what is done, and whether it is to fail.
-#define WATCHED(file, kind, call, recorded, failed)                          \
-  struct watch how;                                                          \
-  pthread_mutex_lock(&lock);                                                 \
-  int is_failing = fails(&watches[(file)->watch - 1], kind, &how);           \
-  if (is_failing && how.mode != FAULTY_DONE) {                               \
-    pthread_mutex_unlock(&lock);                                             \
-    errno = how.error;                                                       \
-    return failed;                                                           \
-  }                                                                          \
-  __auto_type result = call;                                                 \
-  int error = errno;                                                         \
-  if (result != (__typeof__(result))failed && !is_failing) recorded;         \
-  pthread_mutex_unlock(&lock);                                               \
-  errno = is_failing ? how.error : error;                                    \
-  return is_failing ? (__typeof__(result))failed : result
-
 static int synced(int descriptor, long number) {
   struct file *file = file_of(descriptor);
   if (!file) return (int)syscall(number, descriptor);
-  WATCHED(file, FAULTY_SYNC, (int)syscall(number, descriptor), note(file, FAULTY_SYNC, 0, NULL, 0, 0), -1);
+  struct watch how;
+  pthread_mutex_lock(&lock);
+  int is_failing = fails(&watches[file->watch - 1], FAULTY_SYNC, &how);
+  int result = is_failing ? -1 : (int)syscall(number, descriptor);
+  int error = is_failing ? how.error : errno;
+  note(file, FAULTY_SYNC, 0, NULL, 0, 0, result != 0);
+  pthread_mutex_unlock(&lock);
+  errno = error;
+  return result;
 }
 
 int fsync(int descriptor) { return synced(descriptor, SYS_fsync); }
@@ -276,8 +268,15 @@ int msync(void *address, size_t count, int flags) { return (int)syscall(SYS_msyn
 int ftruncate(int descriptor, off_t count) {
   struct file *file = file_of(descriptor);
   if (!file) return (int)syscall(SYS_ftruncate, descriptor, count);
-  WATCHED(file, FAULTY_TRUNCATE, (int)syscall(SYS_ftruncate, descriptor, count),
-          note(file, FAULTY_TRUNCATE, count, NULL, 0, 0), -1);
+  struct watch how;
+  pthread_mutex_lock(&lock);
+  int is_failing = fails(&watches[file->watch - 1], FAULTY_TRUNCATE, &how);
+  int result = is_failing ? -1 : (int)syscall(SYS_ftruncate, descriptor, count);
+  int error = is_failing ? how.error : errno;
+  if (result == 0) note(file, FAULTY_TRUNCATE, count, NULL, 0, 0, 0);
+  pthread_mutex_unlock(&lock);
+  errno = error;
+  return result;
 }
 
 int ftruncate64(int descriptor, off64_t count) { return ftruncate(descriptor, count); }

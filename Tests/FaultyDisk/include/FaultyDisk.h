@@ -39,6 +39,8 @@ int64_t faulty_failures(int watch);
 
 struct faulty_event {
   enum faulty_call call;
+  // A write that was done, or a sync that wasn't, and that was said to have failed.
+  int has_failed;
   // The last part of the file's path.
   const char *name;
   // Where a write went; a truncated file's length.
@@ -47,7 +49,7 @@ struct faulty_event {
   const uint8_t *bytes;
 };
 
-// Begins to record writes, syncs and truncations that took place.
+// Begins to record writes and truncations that took place, and syncs.
 void faulty_record(int watch);
 int64_t faulty_event_count(int watch);
 // Valid until the watch ends.
