@@ -13,7 +13,6 @@ extension LMDBStore {
     while try reclaim() {}
     // The copy is as it was found: in order, or not.
     if wasClosed, isMarkedOpen { try markClosed() }
-    directory.removeNew()
     do throws(StoreError) {
       let before = try fileSize(directory.data)
       try copy(to: directory.new)

@@ -63,6 +63,8 @@ public final class LMDBStore: TopicStore, @unchecked Sendable {
     self.schema = schema
     directory = try StoreDirectory(path, options.access)
     lock = try StoreLock(path, isShared: options.access == .readOnly)
+    // Of one that wasn't finished, a new one or a compacted copy, nothing is of use.
+    if options.access != .readOnly { directory.removeNew() }
     if options.access == .create, !directory.hasData { try Self.create(directory, options, schema) }
     let environment = try Self.environment(directory, options, schema)
     lastCommit = environment.lastCommit
@@ -80,7 +82,6 @@ public final class LMDBStore: TopicStore, @unchecked Sendable {
   private static func create(
     _ directory: StoreDirectory, _ options: Options, _ schema: LMDBSchema
   ) throws(StoreError) {
-    directory.removeNew()
     do throws(StoreError) {
       _ = try LMDBEnvironment(path: directory.new, limit: options.limit, isWritten: true) {
         transaction throws(StoreError) in try schema.create(in: transaction)

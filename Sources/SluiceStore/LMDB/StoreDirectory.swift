@@ -36,7 +36,24 @@ struct StoreDirectory {
     }
     if isMade { try sync(parent(of: path)) }
     try checkNames(access)
+    try checkData()
     if access == .create { try tighten(status) }
+  }
+
+  /// LMDB would wait for somebody to write into a pipe, and make an environment of an empty file.
+  private func checkData() throws(StoreError) {
+    var status = stat()
+    guard stat(data, &status) == 0 else {
+      guard errno == ENOENT else { throw StoreError(errno: errno, "open", data) }
+      return
+    }
+    guard status.st_mode & S_IFMT == S_IFREG else {
+      throw StoreError(.notAStore, "there is no store at \(path): \(data) isn't a file")
+    }
+    guard status.st_size > 0 else {
+      throw StoreError(
+        .damaged, "\(data) is empty; put a backup in its place, or remove it to begin without any topics")
+    }
   }
 
   private func checkNames(_ access: LMDBStore.Access) throws(StoreError) {

@@ -10,7 +10,16 @@ final class StoreLock: @unchecked Sendable {
   init(_ directory: String, isShared: Bool) throws(StoreError) {
     let path = "\(directory)/\(StoreDirectory.lockName)"
     var descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
-    if descriptor < 0, isShared { descriptor = open(path, O_RDONLY | O_CLOEXEC) }
+    if descriptor < 0, isShared {
+      let code = errno
+      descriptor = open(path, O_RDONLY | O_CLOEXEC)
+      if descriptor < 0, errno == ENOENT, code == EROFS {
+        // Nobody can write there, so there is nobody to keep out.
+        self.descriptor = -1
+        return
+      }
+      if errno == ENOENT { errno = code }
+    }
     guard descriptor >= 0 else { throw StoreError(errno: errno, "open", path) }
     guard flock(descriptor, (isShared ? LOCK_SH : LOCK_EX) | LOCK_NB) == 0 else {
       let code = errno

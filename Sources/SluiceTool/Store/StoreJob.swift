@@ -23,13 +23,19 @@ final class StoreJob: Sendable {
 
   private init() {}
 
+  /// How long a job that is to stop is waited for. A store is in order wherever that happens: commits are whole.
+  private static let patience = Duration.seconds(2)
+
   /// Ends the run with what `body` returns or throws. Ctrl-C has it stop at the next good place.
   static func start(
     _ run: Run, saysProgress: Bool = false,
     _ body: @escaping @Sendable (StoreJob) throws(StoreError) -> Outcome
   ) {
     let job = StoreJob()
-    run.interrupted = { job.stopped.store(true, ordering: .relaxed) }
+    run.interrupted = {
+      job.stopped.store(true, ordering: .relaxed)
+      _ = run.loop.schedule(after: patience) { run.finish(.interrupted) }
+    }
     FaultyPages.explain()
     job.saySoon(run, saysProgress ? interval : isatty(STDERR_FILENO) == 1 ? rareInterval : nil)
     Threads.start {
