@@ -14,7 +14,12 @@ public final class BrokerProcess: Sendable {
   /// Starts it with these options more, and waits until it says that it is ready.
   ///
   /// Unless the options say otherwise it is in no hurry: nobody is given up because the machine is.
-  public init(_ options: String...) throws {
+  public convenience init(_ options: String...) throws {
+    try self.init(options: options)
+  }
+
+  /// The same.
+  public init(options: [String]) throws {
     try raiseDescriptorLimit()
     var patience: [String] = []
     for option in ["--keepalive", "--handshake", "--drain"] where !options.contains(option) {
