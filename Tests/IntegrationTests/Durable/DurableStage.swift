@@ -1,0 +1,48 @@
+import Glibc
+import TestSupport
+import Testing
+
+/// A directory for durable topics, and the brokers that have it one after the other.
+final class DurableStage {
+  private let directory: TemporaryDirectory
+  private let options: [String]
+  private(set) var broker: BrokerProcess
+  /// Where the store is.
+  let data: String
+  /// Where every broker can be reached.
+  let address: String
+
+  /// - Parameter options: of every broker.
+  init(_ options: String...) throws {
+    directory = try TemporaryDirectory()
+    data = directory.file("data")
+    self.options = options
+    broker = try BrokerProcess(options: ["--data", data] + options)
+    address = broker.address
+  }
+
+  deinit {
+    broker.process.stop()
+    removeStore(data)
+  }
+
+  /// Ends the broker, in order unless told otherwise, and starts another at the same address.
+  func restart(_ signal: Int32 = SIGTERM, _ more: String...) throws {
+    broker.process.signal(signal)
+    let exit = try broker.process.waitForExit()
+    #expect(exit == (signal == SIGKILL ? .signal(SIGKILL) : .code(0)), "\(broker.process.messages)")
+    broker = try BrokerProcess(options: ["--data", data, "--listen", address] + options + more)
+  }
+
+  /// Runs `sluice`, and returns what it prints.
+  @discardableResult
+  func sluice(
+    _ arguments: String..., input: ChildProcess.Input = .nothing, code: Int32 = 0,
+    at location: SourceLocation = #_sourceLocation
+  ) throws -> String {
+    let process = try ChildProcess.sluice(arguments, server: broker.address, input: input)
+    let exit = try process.waitForExit()
+    #expect(exit == .code(code), "\(arguments): \(process.messages)", sourceLocation: location)
+    return process.standardOutput.text
+  }
+}
