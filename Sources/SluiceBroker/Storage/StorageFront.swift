@@ -2,6 +2,7 @@ import SluiceIO
 import SluiceLog
 import SluiceStore
 import SluiceWire
+import Synchronization
 
 /// What a commit does to a topic, and what has to be known when it is done.
 struct TopicCommit {
@@ -70,6 +71,21 @@ final class StorageFront {
   func isOutdated(wallClock: Int64) -> Bool {
     guard storage.retention.ageMilliseconds != nil else { return false }
     return cut(extent, wallClock).offset > extent.firstOffset
+  }
+
+  /// What drops nothing but what has become too old; nil when there is none of that.
+  func trim(_ topic: Topic, wallClock: Int64) -> TopicChange? {
+    guard isOutdated(wallClock: wallClock) else { return nil }
+    let needed = topic.state.withLock { topic.keepFrom($0) }
+    var change = TopicChange(storage.id)
+    change.truncateBefore = min(cut(extent, wallClock).offset, needed ?? .max)
+    return change.truncateBefore.map { $0 > extent.firstOffset } == true ? change : nil
+  }
+
+  /// That is done.
+  func trimmed() {
+    extent = (try? store.extent(of: storage.id)) ?? extent
+    storage.moved(to: extent, lapsed: 0)
   }
 
   private func cut(_ extent: StoredExtent, _ now: Int64) -> (offset: UInt64, bytes: UInt64) {

@@ -254,6 +254,12 @@ final class StorageService: @unchecked Sendable {
       change.truncateBefore = min(offset, commit.before.head)
       try? store.commit([change])
     }
+    // What has become too old meanwhile goes as well.
+    for (topic, front) in fronts.values {
+      guard let change = front.trim(topic, wallClock: writer.wallClock) else { continue }
+      guard (try? store.commit([change])) != nil else { break }
+      front.trimmed()
+    }
     while let more = try? store.reclaim(), more {}
     let commits = stuck
     if commits.isEmpty { recovered() } else { attempt(commits) }
