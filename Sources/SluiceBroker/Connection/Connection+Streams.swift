@@ -233,7 +233,7 @@ extension Connection {
   /// Something about the topic has changed, or its subscribers have: tells the producer what concerns it.
   func topicChanged(_ publication: Publication) {
     let topic = publication.topic
-    if let fault = topic.storage?.service.refusal, !publication.isOpening {
+    if let fault = topic.storage?.service.refusal, !publication.isOpening, !topic.isDeleted {
       // Who has left waits for CANCELLED, not for the disk.
       if publication.ends == .alone { return ended(publication) }
       settle(publication)
