@@ -51,6 +51,7 @@ public final class ChildProcess: Sendable {
     input: Input = .nothing, output: Output = .captured
   ) throws {
     name = String(path.split(separator: "/").last ?? "") + " " + arguments.joined(separator: " ")
+    _ = Self.ignoresBrokenPipes
     let plumbing = Plumbing()
     defer { plumbing.closeChildEnds() }
     var source: Int32?
@@ -85,6 +86,11 @@ public final class ChildProcess: Sendable {
     stop()
     closeInput()
   }
+
+  /// A program that ends before it has read everything mustn't end the tests.
+  private static let ignoresBrokenPipes: Void = {
+    _ = Glibc.signal(SIGPIPE, SIG_IGN)
+  }()
 
   // MARK: Talking to it
 

@@ -1,0 +1,79 @@
+import Glibc
+import SluiceWire
+import TestSupport
+import Testing
+
+/// A broker whose storage has no room left, and has again.
+@Suite(.onItsOwnThread) struct StorageFullTests {
+  private let stage: DurableStage
+
+  init() throws {
+    stage = try DurableStage("--storage-limit", "16MiB")
+  }
+
+  private func create(_ topic: String, keep: String = "24h") throws {
+    try stage.sluice("topic", "create", topic, "--storage", "durable", "--sync", "always", "--keep", keep)
+  }
+
+  /// Lines of a thousand bytes.
+  private static func lines(_ count: Int, _ letter: String) -> String {
+    (0..<count).map { "\($0) " + String(repeating: letter, count: 990) + "\n" }.joined()
+  }
+
+  @Test func publishersWaitAndEverybodyElseGoesOn() throws {
+    for topic in ["old", "new"] { try create(topic) }
+    try stage.sluice("pub", "old", "--ack", "durable", input: .bytes(Array(Self.lines(7_000, "o").utf8)))
+    let text = Self.lines(10_000, "n")
+    let publisher = try stage.broker.sluice(
+      "pub", "new", "--ack", "durable", "--complete", input: .bytes(Array(text.utf8)))
+    try eventually("the storage is full; \(publisher.messages)") {
+      publisher.standardError.text.contains("the storage of the broker is full; waiting")
+    }
+    try eventually("the log says so") {
+      stage.broker.process.standardError.text.contains("storage is full")
+    }
+    // Those who read go on, those who publish to memory too.
+    #expect(try stage.sluice("sub", "old", "--until-live").utf8.count == Self.lines(7_000, "o").utf8.count)
+    let there = try stage.sluice("sub", "new", "--until-live")
+    #expect(text.hasPrefix(there) && there.utf8.count < text.utf8.count)
+    try stage.sluice("pub", "fleeting", "x")
+    // Whoever doesn't want to wait is told.
+    let hasty = try stage.broker.sluice("pub", "old", "--no-reconnect", "--ack", "durable", "y")
+    #expect(try hasty.waitForExit() == .code(1), "\(hasty.messages)")
+    #expect(hasty.standardError.text.contains("no room"), "\(hasty.messages)")
+
+    try stage.sluice("topic", "delete", "old")
+    #expect(try publisher.waitForExit() == .code(0), "\(publisher.messages)")
+    let said = publisher.standardError.lines
+    #expect(said.count { $0.contains("is full; waiting") } == 1, "\(publisher.messages)")
+    #expect(said.count { $0.contains("takes records again") } == 1, "\(publisher.messages)")
+    #expect(try stage.sluice("sub", "new") == text)
+    #expect(stage.broker.process.standardError.text.contains("storage takes records again"))
+    try stage.restart()
+    #expect(try stage.sluice("sub", "new") == text)
+  }
+
+  @Test func whatIsDroppedByAgeMakesRoom() throws {
+    try create("t", keep: "1s")
+    let publisher = try stage.broker.sluice(
+      "pub", "t", "--ack", "durable", input: .bytes(Array(Self.lines(30_000, "x").utf8)))
+    #expect(try publisher.waitForExit() == .code(0), "\(publisher.messages)")
+    #expect(try stage.broker.show("t").summary.nextOffset == 30_000)
+    try stage.restart()
+    #expect(try stage.broker.show("t").summary.nextOffset == 30_000)
+  }
+
+  @Test func aCrashWhileItIsFullHarmsNothing() throws {
+    for topic in ["old", "new"] { try create(topic) }
+    try stage.sluice("pub", "old", "--ack", "durable", input: .bytes(Array(Self.lines(7_000, "o").utf8)))
+    let text = Self.lines(10_000, "n")
+    let publisher = try stage.broker.sluice("pub", "new", "--ack", "durable", input: .bytes(Array(text.utf8)))
+    try eventually("the storage is full; \(publisher.messages)") {
+      publisher.standardError.text.contains("is full; waiting")
+    }
+    try stage.restart(SIGKILL)
+    try stage.sluice("topic", "delete", "old")
+    #expect(try publisher.waitForExit() == .code(0), "\(publisher.messages)")
+    #expect(try stage.sluice("sub", "new", "--until-live") == text)
+  }
+}
