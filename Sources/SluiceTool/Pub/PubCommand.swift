@@ -69,7 +69,9 @@ struct PubCommand: Command {
       Nothing is read that the broker hasn't room for: it grants how many records may be sent, and what waits for that is \
       bounded. Ends with 0 only when every record is acknowledged.
       """,
-      Persistence.details + " Records that weren't acknowledged are sent again, and published once.",
+      Persistence.details
+        + " Records that weren't acknowledged are sent again, and published once. While the storage of the "
+        + "broker has no room, or fails, it waits and tries again in the same way.",
     ],
     examples: [
       .init("A record.", "sluice pub greetings hello"),
