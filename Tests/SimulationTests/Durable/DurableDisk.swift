@@ -98,7 +98,9 @@ final class DurableDisk: @unchecked Sendable {
       change.row.map { "row of epoch \($0.epoch)\($0.ending == nil ? "" : ", ended")" },
       records.map { "records \($0)" },
       change.truncateBefore.map { "dropped before \($0)" },
-      change.states.isEmpty ? nil : "\(change.states.count) states",
+      change.states.isEmpty
+        ? nil
+        : "\(change.states.map { "\($0.kind)\($0.value == nil ? " gone" : "")" }.joined(separator: " "))",
     ]
     return parts.compactMap { $0 }.joined(separator: ", ")
   }

@@ -13,6 +13,8 @@ final class DurableOracle {
   }
 
   let keepsLines: Bool
+  /// Whether what is to be kept can't always be.
+  let hasBadDisk: Bool
   private(set) var lines: [String] = []
   private(set) var failures: [String] = []
   var clock: () -> MonotonicTime = { MonotonicTime(nanoseconds: 0) }
@@ -25,8 +27,9 @@ final class DurableOracle {
   /// Records that readers received.
   var delivered = 0
 
-  init(keepsLines: Bool) {
+  init(_ plan: DurablePlan, keepsLines: Bool) {
     self.keepsLines = keepsLines
+    hasBadDisk = plan.hasBadDisk
   }
 
   func note(_ what: @autoclosure () -> String) {

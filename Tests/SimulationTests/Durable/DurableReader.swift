@@ -78,6 +78,9 @@ final class DurableReader: DurableUser {
     } else if !request.cursor.isEmpty, epoch != 0 || committed > 0 {
       truth.began(cursor: request.cursor, at: frame.nextOffset, epoch: frame.epoch, who: name)
     }
+    oracle.check(
+      request.cursor.isEmpty || truth.cursors[request.cursor] != nil || oracle.hasBadDisk,
+      "\(name) has a cursor that isn't on disk")
     epoch = frame.epoch
     next = frame.nextOffset
     forget(from: next)
@@ -170,6 +173,10 @@ final class DurableReader: DurableUser {
         plan.cursor != nil && request.epoch == 0, "\(name) needs no disk, and is refused: \(fault.message)")
       peer.later(within: .milliseconds(100)) { [weak self] in self?.subscribe() }
     case .shuttingDown: peer.later(within: .milliseconds(100)) { [weak self] in self?.subscribe() }
+    case .cursorDeleted
+    where oracle.hasBadDisk && oracle.truth(topic)?.cursors[request.cursor] == nil:
+      // It couldn't be written down.
+      startOver()
     case .epochChanged where oracle.truth(topic)?.isForgotten(request.epoch) ?? true:
       startOver()
     default: oracle.fail("\(name) of \(topic) ended with \(fault.code): \(fault.message)")

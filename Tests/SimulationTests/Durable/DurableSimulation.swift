@@ -40,7 +40,7 @@ final class DurableSimulation {
     self.plan = plan
     let world = SimulatedWorld(seed: plan.seed, loops: 0)
     self.world = world
-    oracle = DurableOracle(keepsLines: keepsLines)
+    oracle = DurableOracle(plan, keepsLines: keepsLines)
     oracle.clock = { [unowned world] in world.now }
     disk = DurableDisk(seed: plan.seed, oracle: oracle)
     disk.flaw = flaw
