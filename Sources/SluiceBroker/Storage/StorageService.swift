@@ -156,10 +156,12 @@ final class StorageService: @unchecked Sendable {
     }
   }
 
-  private func commitAll() {
+  /// - Parameter isLast: what could wait for a while is taken along.
+  private func commitAll(isLast: Bool = false) {
+    let now = isLast ? writer.now + Self.idleDelay : writer.now
     let topics = due.values.map(\.topic)
     due.removeAll(keepingCapacity: due.capacity <= 1024)
-    let commits = topics.compactMap { front(of: $0).commit($0, now: writer.now, wallClock: writer.wallClock) }
+    let commits = topics.compactMap { front(of: $0).commit($0, now: now, wallClock: writer.wallClock) }
     guard !commits.isEmpty else { return }
     attempt(commits.sorted { $0.change.topic < $1.change.topic })
   }
@@ -322,8 +324,8 @@ final class StorageService: @unchecked Sendable {
   func close(_ body: @escaping @Sendable () -> Void) {
     writer.execute { [self] in
       takeArrivals()
-      if stuck.isEmpty { commitAll() } else { attempt(stuck) }
-      if stuck.isEmpty, !due.isEmpty { commitAll() }
+      if stuck.isEmpty { commitAll(isLast: true) } else { attempt(stuck) }
+      if stuck.isEmpty, !due.isEmpty { commitAll(isLast: true) }
       isClosed = true
       if let timer { writer.cancel(timer) }
       do throws(StoreError) {
