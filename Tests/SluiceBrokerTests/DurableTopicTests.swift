@@ -272,6 +272,29 @@ import Testing
     #expect(client.subscriptions[2]!.texts == Self.texts(0..<20))
   }
 
+  @Test func aTopicThatGoesMakesRoomThoughItCameWithRecordsThatFindNone() throws {
+    let setting = try DurableSetting()
+    let client = try setting.client()
+    for topic in ["old", "new"] { try client.create(topic, DurableSetting.durable()) }
+    try client.publishAll(Self.texts(0..<10), to: "old")
+    try client.openPublication("new", stream: 1)
+    setting.store.hold()
+    try client.publish(Self.texts(0..<10), stream: 1)
+    try setting.store.waitForHeldCommit()
+    // Both wait for the next commit.
+    try client.publish(Self.texts(10..<20), stream: 1)
+    try client.send(TopicDelete(topic: "old"), stream: 2)
+    try client.roundTrip()
+    setting.store.fail(.full, recordsOnly: true)
+    setting.store.release()
+    _ = try client.receive("DONE") { $0.stream == 2 && $0.type == .done }
+    #expect(try setting.store.contents().topics.map(\.row.name) == ["new"])
+    setting.store.fail(nil)
+    try eventually("all of it is there") {
+      try setting.store.contents().topics.first?.extent.head == 20
+    }
+  }
+
   @Test func aSlowDiskStopsItsPublishersAndNoOthers() throws {
     let setting = try DurableSetting { $0.limits.topicBacklog = 64 << 10 }
     let client = try setting.client()

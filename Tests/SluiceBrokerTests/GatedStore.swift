@@ -7,6 +7,8 @@ final class GatedStore: TopicStore {
   private struct State {
     var isOpen = true
     var error: StoreError?
+    /// Whether only records find no room.
+    var isForRecordsOnly = false
     var isCutOff = false
     var waiting = 0
     var commits = 0
@@ -26,8 +28,13 @@ final class GatedStore: TopicStore {
   func release() { state.withLock { $0.isOpen = true } }
 
   /// Commits fail from now on; nil for no longer.
-  func fail(_ kind: StoreError.Kind?) {
-    state.withLock { $0.error = kind.map { StoreError($0, "the disk is in the hands of a test") } }
+  ///
+  /// - Parameter recordsOnly: those without records succeed.
+  func fail(_ kind: StoreError.Kind?, recordsOnly: Bool = false) {
+    state.withLock { state in
+      state.error = kind.map { StoreError($0, "the disk is in the hands of a test") }
+      state.isForRecordsOnly = recordsOnly
+    }
   }
 
   /// The power goes: what wasn't committed never is, and the store isn't closed.
@@ -55,9 +62,10 @@ final class GatedStore: TopicStore {
   func commit(_ changes: [TopicChange]) throws(StoreError) {
     state.withLock { $0.waiting += 1 }
     while !state.withLock({ $0.isOpen }) { pause(0.001) }
-    let error = state.withLock { state in
+    let error = state.withLock { state -> StoreError? in
       state.waiting -= 1
-      return state.isCutOff ? StoreError(.failed, "the power is off") : state.error
+      if state.isCutOff { return StoreError(.failed, "the power is off") }
+      return state.isForRecordsOnly && changes.allSatisfy { $0.batches.isEmpty } ? nil : state.error
     }
     if let error { throw error }
     try memory.commit(changes)

@@ -236,6 +236,12 @@ final class StorageService: @unchecked Sendable {
   private func tryAgain() {
     guard !isClosed, !stuck.isEmpty else { return }
     takeArrivals()
+    // What has no records may find room, among it what came together with some that didn't.
+    let light = stuck.filter { $0.change.batches.isEmpty }
+    if !light.isEmpty, (try? store.commit(light.map(\.change))) != nil {
+      stuck.removeAll { $0.change.batches.isEmpty }
+      for commit in light { done(commit) }
+    }
     for (key, entry) in due where entry.topic.isDeleted {
       due[key] = nil
       let front = front(of: entry.topic)
