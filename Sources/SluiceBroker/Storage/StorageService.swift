@@ -33,6 +33,7 @@ final class StorageService: @unchecked Sendable {
   private struct Arrivals {
     var topics: [(topic: Topic, delay: Duration)] = []
     var nextID = TopicID(rawValue: 1)
+    var isClosed = false
   }
 
   private let arrivals = Mutex(Arrivals())
@@ -78,7 +79,7 @@ final class StorageService: @unchecked Sendable {
   func start(nextTopic: TopicID, announce: @escaping @Sendable () -> Void) {
     self.announce = announce
     arrivals.withLock { $0.nextID = nextTopic }
-    signal = writer.makeSignal { [unowned self] in run() }
+    signal = writer.makeSignal { [weak self] in self?.run() }
     writer.execute { [self] in tick() }
   }
 
@@ -93,7 +94,9 @@ final class StorageService: @unchecked Sendable {
 
   /// The topic has something to be committed within that time. It is taken up at the end of the turn, or with ``kick()``.
   func enqueue(_ topic: Topic, within delay: Duration) {
-    arrivals.withLock { $0.topics.append((topic, delay)) }
+    arrivals.withLock { arrivals in
+      if !arrivals.isClosed { arrivals.topics.append((topic, delay)) }
+    }
     hasArrivals.store(true, ordering: .releasing)
   }
 
@@ -150,9 +153,9 @@ final class StorageService: @unchecked Sendable {
     if let timer { writer.cancel(timer) }
     timer = nil
     guard stuck.isEmpty, let next = due.values.map(\.time).min() else { return }
-    timer = writer.schedule(at: next) { [unowned self] in
-      timer = nil
-      run()
+    timer = writer.schedule(at: next) { [weak self] in
+      self?.timer = nil
+      self?.run()
     }
   }
 
@@ -214,7 +217,7 @@ final class StorageService: @unchecked Sendable {
       report(.failed(message: error.message, isFull: isFull))
       announce()
     }
-    _ = writer.schedule(after: retry) { [unowned self] in tryAgain() }
+    _ = writer.schedule(after: retry) { [weak self] in self?.tryAgain() }
     retry = min(retry * 2, Self.longestRetry)
   }
 
@@ -333,6 +336,10 @@ final class StorageService: @unchecked Sendable {
       if stuck.isEmpty { commitAll(isLast: true) } else { attempt(stuck) }
       if stuck.isEmpty, !due.isEmpty { commitAll(isLast: true) }
       isClosed = true
+      arrivals.withLock { arrivals in
+        arrivals.isClosed = true
+        arrivals.topics = []
+      }
       if let timer { writer.cancel(timer) }
       do throws(StoreError) {
         if let refusal { throw StoreError(.failed, "\(refusal.message); what waited is lost") }

@@ -7,7 +7,8 @@ import Synchronization
 /// A durable topic's side of the store: what is there of it. From any thread.
 final class TopicStorage: Sendable {
   let id: TopicID
-  unowned let service: StorageService
+  /// It has the topics that it looks after until it is closed, and they have it.
+  let service: StorageService
   let sync: TopicSettings.Sync
   let retention: Retention
   /// What was there when the broker learnt of the topic.
