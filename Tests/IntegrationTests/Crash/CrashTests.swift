@@ -26,6 +26,7 @@ import Testing
       CrashTopic("os", .os, index: 4, random: &random),
     ]
     var clients: [String: Client] = [:]
+    var lives = CrashLives()
     for topic in topics {
       try broker.client().create(topic.name, topic.settings)
       for producer in topic.producers {
@@ -36,16 +37,21 @@ import Testing
       let client = try await connect(to: address)
       clients[topic.name] = client
       topic.reader.start(on: client)
+      let worker = try await connect(to: address)
+      clients["group of \(topic.name)"] = worker
+      topic.group.start(on: worker)
       try topic.check(broker, wasCut: false, isThorough: true)
     }
 
     for round in 1...Self.crashes {
+      try lives.change(broker, &random)
       try await work(topics, &clients, at: address, &random)
       broker.process.signal(SIGKILL)
       try broker.process.waitForExit()
       if random.next() % 5 == 0 { try crashAtStart(data, &random) }
       broker = try restart(data, at: address)
       for topic in topics { try topic.check(broker, wasCut: true, isThorough: round % 20 == 0) }
+      try lives.check(broker)
     }
 
     // Everything gets through in the end, and a broker that ends in order loses nothing at all.
@@ -68,6 +74,14 @@ import Testing
       try topic.check(broker, wasCut: false, isThorough: true)
       #expect(topic.reader.records.starts(with: topic.stable))
       if topic.isSynchronous { #expect(topic.reader.records == topic.stable) }
+      try eventually("the group of \(topic.name) is done") {
+        try topic.requireHealth()
+        let group = try broker.client().listCursors(of: topic.name).cursors.first {
+          $0.name == CrashGroup.name
+        }
+        return group?.nextOffset == group?.end && group?.outstanding == 0
+      }
+      #expect(topic.group.missed(of: topic.reader.records) == [])
     }
     for client in clients.values { client.close() }
   }
@@ -84,6 +98,13 @@ import Testing
         let client = try await connect(to: address)
         clients[topic.name] = client
         topic.reader.start(on: client)
+      }
+      if random.next() % 8 == 0 {
+        topic.group.stop()
+        clients["group of \(topic.name)"]?.close()
+        let client = try await connect(to: address)
+        clients["group of \(topic.name)"] = client
+        topic.group.start(on: client)
       }
       for producer in topic.producers where random.next() % 8 == 0 {
         producer.stop()

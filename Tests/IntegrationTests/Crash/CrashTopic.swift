@@ -8,6 +8,7 @@ final class CrashTopic {
   let sync: TopicSettings.Sync
   let producers: [CrashProducer]
   let reader: CrashReader
+  let group: CrashGroup
   /// The records that no crash may take any more.
   private(set) var stable: [CrashRecord] = []
   /// Where each producer has come to in them.
@@ -23,6 +24,7 @@ final class CrashTopic {
       CrashProducer(name, id: index * 10 + 2, acknowledgement: .received),
     ]
     reader = CrashReader(name, isSynchronous: sync == .always, marker: index * 10 + 3, random: random.split())
+    group = CrashGroup(name, random: random.split())
   }
 
   var isSynchronous: Bool { sync == .always }
@@ -40,7 +42,7 @@ final class CrashTopic {
 
   func requireHealth() throws {
     for producer in all { if let failure = producer.failure { throw TestFailure(failure) } }
-    if let failure = reader.failure { throw TestFailure(failure) }
+    if let failure = reader.failure ?? group.failure { throw TestFailure(failure) }
   }
 
   /// Looks at all that the broker has of the topic after a start, while others are at work on it.
