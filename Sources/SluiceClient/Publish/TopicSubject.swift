@@ -36,7 +36,8 @@ public final class TopicSubject: Subject, Sendable {
     /// Never; only failures come back. Then a record is published at most once: what is under way when the connection is lost may be
     /// lost with it, and nobody is told.
     case none
-    /// When it is in the topic's log, in memory.
+    /// When it is in the topic's log, in memory; in a durable topic whose setting `sync` is always, when it is on disk. Otherwise a crash of the broker
+    /// may take it, and it isn't published again.
     case received
     /// When it is on disk, so that neither a crash of the broker nor of its machine loses it. Topics that keep their records in memory only refuse it
     /// with ``ClientError/Code/unsupported``.

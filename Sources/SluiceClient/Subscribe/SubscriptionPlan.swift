@@ -26,6 +26,9 @@ public struct SubscriptionPlan: Hashable, Sendable {
   }
 
   /// What happens when the topic drops records before the subscriber asked for them.
+  ///
+  /// Not what happens when the broker itself has lost records of a durable topic in a crash: the subscription goes on with what is there, and misses nothing
+  /// of it, see ``TopicEvent/rewound(nextOffset:)``.
   public enum Lag: Hashable, Sendable {
     /// Goes on with the oldest there is. ``RemoteTopic/events`` tells how many were missed. A topic that was started anew while there was
     /// no connection is received from its beginning, with other offsets.
