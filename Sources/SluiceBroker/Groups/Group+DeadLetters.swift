@@ -5,9 +5,15 @@ import Synchronization
 
 /// Records that nobody got done go to another topic, with what happened to them in headers.
 extension Group {
+  private typealias Dying = (offset: UInt64, deliveries: UInt32, reason: GroupState.Reason)
+
   private enum Attempt {
     case kept
-    /// The record's memory was dropped meanwhile.
+    /// It is among the dead letters, and on disk later.
+    case keptLater
+    /// The record must be read from storage first.
+    case stored(TopicStorage)
+    /// The record is no longer there.
     case gone
     /// The dead letters' topic has ended, or can't be made.
     case refused
@@ -17,15 +23,42 @@ extension Group {
   /// are neither done with nor given out. On `loop`, without the lock.
   func bury(on loop: LoopContext) {
     while let record = nextToBury() {
-      switch attempt(record, on: loop) {
-      case .kept: step(on: loop) { core in core.state.buried(record.offset, isKept: true) }
-      case .gone: step(on: loop) { core in core.state.buried(record.offset, isKept: false) }
-      case .refused: return tryLater(on: loop)
-      }
+      guard finish(record, attempt(record, in: nil, on: loop), on: loop) else { return }
     }
   }
 
-  private func nextToBury() -> (offset: UInt64, deliveries: UInt32, reason: GroupState.Reason)? {
+  /// Returns false when it goes on later.
+  private func finish(_ record: Dying, _ attempt: Attempt, on loop: LoopContext) -> Bool {
+    switch attempt {
+    case .kept: step(on: loop) { core in core.state.buried(record.offset, isKept: true) }
+    case .gone: step(on: loop) { core in core.state.buried(record.offset, isKept: false) }
+    case .keptLater: return false
+    case .stored(let storage):
+      read(record, from: storage, on: loop)
+      return false
+    case .refused:
+      tryLater(on: loop)
+      return false
+    }
+    return true
+  }
+
+  /// Reads a record that isn't in memory, and goes on with it.
+  private func read(_ record: Dying, from storage: TopicStorage, on loop: LoopContext) {
+    storage.service.load(storage, topic.name, from: record.offset, bytes: 1, on: loop.loop) {
+      [weak self, weak loop] found in
+      if let segment = found.segment {
+        storage.service.loadedBytes.subtract(segment.bytes, ordering: .relaxed)
+      }
+      guard let self, let loop else { return }
+      if found.isFailure { return tryLater(on: loop) }
+      let segment = found.next == record.offset ? found.segment : nil
+      let result = segment.map { self.attempt(record, in: $0, on: loop) } ?? .gone
+      if finish(record, result, on: loop) { bury(on: loop) }
+    }
+  }
+
+  private func nextToBury() -> Dying? {
     core.withLock { core in
       guard core.fault == nil, let next = core.state.nextDying() else {
         core.burial = Burial()
@@ -45,13 +78,19 @@ extension Group {
     }
   }
 
-  private func attempt(
-    _ record: (offset: UInt64, deliveries: UInt32, reason: GroupState.Reason), on loop: LoopContext
-  ) -> Attempt {
+  /// - Parameter chunk: where the record is, if it was read from storage.
+  private func attempt(_ record: Dying, in chunk: Segment?, on loop: LoopContext) -> Attempt {
     // A broker that stops appends nothing any more.
     guard loop.core.stage.load(ordering: .acquiring) == .serving else { return .refused }
-    var cursor = LogCursor(unplacedAt: record.offset)
-    guard case .slice(let slice) = life.log.next(&cursor, records: 1, bytes: 1),
+    var cursor =
+      chunk.map { LogCursor(at: record.offset, in: $0) } ?? LogCursor(unplacedAt: record.offset)
+    guard case .slice(let slice) = life.log.next(&cursor, records: 1, bytes: 1, hint: chunk),
+      slice.firstOffset == record.offset
+    else {
+      if chunk == nil, let storage = life.storage, !topic.isDeleted { return .stored(storage) }
+      return .gone
+    }
+    guard
       let batch = letter(
         slice.bytes, offset: record.offset, deliveries: record.deliveries, reason: record.reason,
         longest: loop.core.configuration.limits.record)
@@ -63,7 +102,16 @@ extension Group {
         using: GrantLedger.Allowance())
     }
     if case .refused = result { return .refused }
-    return .kept
+    guard topic.storage != nil, deadLetters.storage != nil else { return .kept }
+    // Not before the letter is on disk may the record be done with there.
+    deadLetters.whenCommitted { [weak self, weak loop] in
+      loop?.loop.execute { [weak self, weak loop] in
+        guard let self, let loop else { return }
+        step(on: loop) { core in core.state.buried(record.offset, isKept: true) }
+        bury(on: loop)
+      }
+    }
+    return .keptLater
   }
 
   /// The record in `items` with headers that say what became of it; as it is if it would be too long with them.
