@@ -12,7 +12,8 @@ final class DurableDisk: @unchecked Sendable {
   }
 
   let store = MemoryStore()
-  let oracle: DurableOracle
+  /// Is told of what is on disk from then on.
+  var whenCommitted: ([TopicChange]) -> Void = { _ in }
   var health = Health.good
   /// Whether some commits work nevertheless.
   var isFlaky = false
@@ -37,11 +38,9 @@ final class DurableDisk: @unchecked Sendable {
   var flaw: Flaw?
   private(set) var wasClosed = true
   fileprivate var random: SeededRandom
-  private(set) var commits = 0
   private(set) var failedCommits = 0
 
-  init(seed: UInt64, oracle: DurableOracle) {
-    self.oracle = oracle
+  init(seed: UInt64) {
     random = SeededRandom(seed: seed &* 0x632b_e5ab)
   }
 
@@ -73,9 +72,7 @@ final class DurableDisk: @unchecked Sendable {
     }
     // As with any store, what was only opened may be as it was.
     wasClosed = false
-    commits += 1
-    oracle.note("commit \(commits): \(changes.map(Self.describe).joined(separator: "; "))")
-    oracle.committed(changes)
+    whenCommitted(changes)
   }
 
   private func flawed(_ changes: [TopicChange]) -> [TopicChange] {
@@ -89,20 +86,6 @@ final class DurableDisk: @unchecked Sendable {
       }
       return change
     }
-  }
-
-  private static func describe(_ change: TopicChange) -> String {
-    let records = change.batches.first.map { "\($0.firstOffset)..<\(change.batches.last!.endOffset)" }
-    let parts: [String?] = [
-      "topic \(change.topic.rawValue)", change.isDeletion ? "deleted" : nil,
-      change.row.map { "row of epoch \($0.epoch)\($0.ending == nil ? "" : ", ended")" },
-      records.map { "records \($0)" },
-      change.truncateBefore.map { "dropped before \($0)" },
-      change.states.isEmpty
-        ? nil
-        : "\(change.states.map { "\($0.kind)\($0.value == nil ? " gone" : "")" }.joined(separator: " "))",
-    ]
-    return parts.compactMap { $0 }.joined(separator: ", ")
   }
 }
 

@@ -24,6 +24,7 @@ final class DurableOracle {
   /// What each producer has made, by sequence.
   private(set) var made: [[Record]] = []
   private var ending: Set<String> = []
+  private(set) var commits = 0
   /// Records that readers received.
   var delivered = 0
 
@@ -100,6 +101,8 @@ final class DurableOracle {
 
   /// All of that is on disk from now on.
   func committed(_ changes: [TopicChange]) {
+    commits += 1
+    note("commit \(commits): \(changes.map(Self.describe).joined(separator: "; "))")
     for change in changes {
       if change.isDeletion {
         if let truth = topicsByID.removeValue(forKey: change.topic), topics[truth.name] === truth {
@@ -118,6 +121,19 @@ final class DurableOracle {
       }
       truth.committed(change)
     }
+  }
+
+  private static func describe(_ change: TopicChange) -> String {
+    let records = change.batches.first.map { "\($0.firstOffset)..<\(change.batches.last!.endOffset)" }
+    let states = change.states.map { "\($0.kind)\($0.value == nil ? " gone" : "")" }
+    let parts: [String?] = [
+      "topic \(change.topic.rawValue)", change.isDeletion ? "deleted" : nil,
+      change.row.map { "row of epoch \($0.epoch)\($0.ending == nil ? "" : ", ended")" },
+      records.map { "records \($0)" },
+      change.truncateBefore.map { "dropped before \($0)" },
+      states.isEmpty ? nil : states.joined(separator: " "),
+    ]
+    return parts.compactMap { $0 }.joined(separator: ", ")
   }
 
   /// A broker has taken up what is on disk.

@@ -42,8 +42,9 @@ final class DurableSimulation {
     self.world = world
     oracle = DurableOracle(plan, keepsLines: keepsLines)
     oracle.clock = { [unowned world] in world.now }
-    disk = DurableDisk(seed: plan.seed, oracle: oracle)
+    disk = DurableDisk(seed: plan.seed)
     disk.flaw = flaw
+    disk.whenCommitted = { [oracle] in oracle.committed($0) }
     random = SeededRandom(seed: plan.seed &* 0x1b87_3593)
     clients = world.makeLoop(name: "clients")
     let peer = DurablePeer(
@@ -115,7 +116,7 @@ final class DurableSimulation {
     broker.stop()
     world.run(for: .seconds(2))
     return Outcome(
-      failures: oracle.failures, lines: oracle.lines, delivered: oracle.delivered, commits: disk.commits,
+      failures: oracle.failures, lines: oracle.lines, delivered: oracle.delivered, commits: oracle.commits,
       failedCommits: disk.failedCommits)
   }
 

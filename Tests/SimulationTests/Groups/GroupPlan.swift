@@ -14,8 +14,10 @@ struct GroupPlan {
   var kills = false
   /// Workers leave and come back.
   var leaves = false
-  /// The broker is killed once, with all that it had in memory.
+  /// The broker is killed once, with all that it had in memory alone.
   var crashes = false
+  /// Topics are on disk before anybody hears of records, so that a crash loses neither these nor what is done.
+  var isDurable = false
   let seed: UInt64
 
   static let topic = "jobs"
@@ -33,6 +35,9 @@ struct GroupPlan {
     kills = random.oneIn(2)
     leaves = random.oneIn(2)
     crashes = random.oneIn(4)
+    var storage = SeededRandom(seed: seed &* 0x7f4a_7c15)
+    isDurable = storage.oneIn(3)
+    if isDurable { crashes = storage.oneIn(2) }
     guard !random.oneIn(4) else { return }
     options.acknowledgement = .explicit
     if random.oneIn(2) { options.order = .byKey }

@@ -1,5 +1,6 @@
 import ReactiveCore
 import SluiceLog
+import SluiceStore
 import SluiceWire
 
 @testable import SluiceBroker
@@ -13,6 +14,10 @@ final class GroupSimulation {
   private let oracle: GroupOracle
   private var broker: Broker
   private var brokerLoops: [SimulatedLoop]
+  /// What durable topics are on.
+  private let disk: DurableDisk
+  private var storage: OpenedDisk
+  private var storageLoop: SimulatedLoop
   private let address = SocketAddress.host("broker", port: 7420)
   private var workers: [GroupWorker] = []
   private var producer: Client!
@@ -25,13 +30,17 @@ final class GroupSimulation {
     brokerLoops = (0..<plan.brokerLoops).map { world.makeLoop(name: "broker \($0)") }
     oracle = GroupOracle(plan)
     random = SeededRandom(seed: plan.seed &* 0x2545_f491)
-    broker = try Self.makeBroker(plan, world, brokerLoops, address, identity: world.random.next())
+    disk = DurableDisk(seed: plan.seed)
+    storage = disk.open()
+    storageLoop = world.makeLoop(name: "storage")
+    broker = try Self.makeBroker(
+      plan, world, brokerLoops, address, identity: world.random.next(), storage, storageLoop)
     producer = try makeProducer()
   }
 
   private static func makeBroker(
     _ plan: GroupPlan, _ world: SimulatedWorld, _ loops: [SimulatedLoop], _ address: SocketAddress,
-    identity: UInt64
+    identity: UInt64, _ storage: OpenedDisk, _ storageLoop: SimulatedLoop
   ) throws -> Broker {
     var configuration = BrokerConfiguration()
     configuration.listen = [address]
@@ -39,7 +48,13 @@ final class GroupSimulation {
     configuration.limits.keepalive = 1_000
     configuration.limits.groupRecords = 64
     if plan.isLossless { configuration.topicDefaults.flow = .lossless }
-    let broker = try Broker(configuration, network: world.network, group: LoopGroup(loops))
+    if plan.isDurable {
+      configuration.topicDefaults.storage = .durable
+      configuration.topicDefaults.sync = .always
+    }
+    let broker = try Broker(
+      configuration, network: world.network, group: LoopGroup(loops), storage: BrokerStorage(storage),
+      storageGroup: LoopGroup([storageLoop]))
     try broker.start()
     return broker
   }
@@ -86,6 +101,8 @@ final class GroupSimulation {
     }
     world.run(for: .seconds(1))
     try settle(subject)
+    // The last dead letters come to disk.
+    if plan.isDurable { world.run(for: .seconds(1)) }
     if oracle.failures.isEmpty { audit() }
     end()
     return (oracle.failures, oracle.received)
@@ -110,11 +127,16 @@ final class GroupSimulation {
   }
 
   private func crash() throws {
-    for loop in brokerLoops { world.network.crash(loop) }
+    storage.die()
+    for loop in brokerLoops + [storageLoop] { world.network.crash(loop) }
     world.run(for: .milliseconds(100))
+    oracle.crashed()
     let world = world
     brokerLoops = brokerLoops.map { world.makeLoop(name: $0.name + "'") }
-    broker = try Self.makeBroker(plan, world, brokerLoops, address, identity: world.random.next())
+    storage = disk.open()
+    storageLoop = world.makeLoop(name: "storage'")
+    broker = try Self.makeBroker(
+      plan, world, brokerLoops, address, identity: world.random.next(), storage, storageLoop)
   }
 
   // MARK: The end
@@ -151,31 +173,49 @@ final class GroupSimulation {
   private func audit() {
     guard let topic else { return oracle.fail("there is no topic") }
     let life = topic.life
-    let letters = broker.core.registry.find(GroupPlan.deadLetters).map { records(of: $0.life.log) } ?? []
+    let letters = broker.core.registry.find(GroupPlan.deadLetters).map { records(of: $0) } ?? []
     let dead = letters.compactMap { letter in
       letter.headers["sluice-dead-offset"].flatMap { UInt64($0) }
     }
     oracle.check(dead.count == letters.count, "a dead letter doesn't say where it is from")
-    oracle.audit(epoch: life.epoch, keys: records(of: life.log).map(\.key), dead: dead)
+    oracle.audit(epoch: life.epoch, keys: records(of: topic).map(\.key), dead: dead)
     guard let info = topic.groupInfos(now: world.now).first else { return oracle.fail("the group is gone") }
     oracle.check(
       info.outstanding == 0 && info.nextOffset == life.log.head && info.members == 0,
       "the group has come to its end with \(info)")
   }
 
-  private func records(of log: TopicLog) -> [(key: String?, headers: [String: String])] {
+  private func records(of topic: Topic) -> [(key: String?, headers: [String: String])] {
     var records: [(key: String?, headers: [String: String])] = []
-    var cursor = log.cursor(at: .earliest).cursor
-    while case .slice(let slice) = log.next(&cursor, bytes: 1 << 20) {
-      var iterator = BatchIterator(slice.bytes, time: 0)
-      while let record = try? iterator.next() {
-        let attributes = record.isAttributed ? try? RecordAttributes(record.body) : nil
-        var headers: [String: String] = [:]
-        attributes?.forEachHeader { name, value in
-          headers[String(decoding: name, as: UTF8.self)] = String(decoding: value, as: UTF8.self)
-        }
-        records.append((attributes?.key.map { String(decoding: $0, as: UTF8.self) }, headers))
+    if let storage = topic.storage {
+      let read: Void? = try? disk.store.batches(of: storage.id, from: 0) { offset, bytes in
+        guard let batch = BatchView(bytes, of: storage.id, at: offset) else { return false }
+        records += Self.records(in: batch.items)
+        return true
       }
+      oracle.check(read != nil, "\(topic.name) can't be read")
+    } else {
+      let log = topic.life.log
+      var cursor = log.cursor(at: .earliest).cursor
+      while case .slice(let slice) = log.next(&cursor, bytes: 1 << 20) {
+        records += Self.records(in: slice.bytes)
+      }
+    }
+    return records
+  }
+
+  private static func records(in items: UnsafeRawBufferPointer) -> [(
+    key: String?, headers: [String: String]
+  )] {
+    var records: [(key: String?, headers: [String: String])] = []
+    var iterator = BatchIterator(items, time: 0)
+    while let record = try? iterator.next() {
+      let attributes = record.isAttributed ? try? RecordAttributes(record.body) : nil
+      var headers: [String: String] = [:]
+      attributes?.forEachHeader { name, value in
+        headers[String(decoding: name, as: UTF8.self)] = String(decoding: value, as: UTF8.self)
+      }
+      records.append((attributes?.key.map { String(decoding: $0, as: UTF8.self) }, headers))
     }
     return records
   }
