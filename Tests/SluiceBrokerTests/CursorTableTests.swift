@@ -177,6 +177,7 @@ struct CursorTableTests {
     #expect(table.find("billing", now: time(70)) == nil)
     #expect(table.place(of: "billing") == moved)
     #expect(table.place(of: "audit") == nil)
+    #expect(table.isStored("billing"))
     // It is known already.
     table.restore("billing", .init(place: place(1), isMoved: false), now: time(11))
     #expect(table.place(of: "billing") == moved)
@@ -207,5 +208,19 @@ struct CursorTableTests {
     _ = try use(&memory, "a")
     delete(&memory, "a")
     #expect(memory.takeForgotten().isEmpty)
+  }
+
+  @Test func aCursorIsStoredWhenSomebodySaysSo() throws {
+    var table = CursorTable(limits: .init(), isKept: true)
+    _ = try use(&table, "billing")
+    #expect(!table.isStored("billing"))
+    table.stored("billing")
+    #expect(table.isStored("billing"))
+    // Another of that name isn't.
+    delete(&table, "billing")
+    table.stored("billing")
+    #expect(!table.isStored("billing"))
+    _ = try use(&table, "billing")
+    #expect(!table.isStored("billing"))
   }
 }

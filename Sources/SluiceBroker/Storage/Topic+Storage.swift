@@ -83,6 +83,7 @@ extension Topic {
       state.tail?.committed(commit.taken)
       if commit.change.isDeletion { state.tail = nil }
       guard !state.isDeleted else { return ([], false) }
+      for name in commit.taken.cursors { state.cursors.stored(name) }
       let log = state.life.log
       if isSynchronous {
         for block in commit.taken.blocks {

@@ -76,6 +76,8 @@ struct CursorTable {
     var since: MonotonicTime
     /// It was put elsewhere, and nobody has begun there yet: one who only comes back would go on somewhere else.
     var isMoved = false
+    /// There is one of that name beyond the process, wherever it stands there.
+    var isStored = false
   }
 
   private let limits: Limits
@@ -190,8 +192,16 @@ struct CursorTable {
   mutating func restore(_ name: String, _ found: Finding, now: MonotonicTime) {
     guard slots[name] == nil else { return }
     // Not made anew, so it isn't held against the limit: that may be lower than it was.
-    add(name, at: found.place, isMoved: found.isMoved, now: now)
+    let slot = add(name, at: found.place, isMoved: found.isMoved, now: now)
+    entries[slot]?.isStored = true
   }
+
+  /// A cursor of that name is kept beyond the process from now on.
+  mutating func stored(_ name: String) {
+    if let slot = slots[name] { entries[slot]?.isStored = true }
+  }
+
+  func isStored(_ name: String) -> Bool { entry(name)?.isStored ?? false }
 
   /// Which names the table has forgotten since it was asked last, deleted ones among them, and doesn't know again by now: in no order.
   mutating func takeForgotten() -> [String] {
@@ -235,7 +245,6 @@ struct CursorTable {
     return add(name, at: place, isMoved: false, now: now)
   }
 
-  @discardableResult
   private mutating func add(_ name: String, at place: Place, isMoved: Bool, now: MonotonicTime) -> Int {
     let entry = Entry(
       name: name, place: place, generation: newGeneration(), holder: nil, since: now, isMoved: isMoved)

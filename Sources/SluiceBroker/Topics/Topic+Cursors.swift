@@ -13,7 +13,7 @@ extension Topic {
     var cursor: LogCursor
     /// Records between where it was to begin and where it does.
     var missed: UInt64
-    /// There was no cursor of that name.
+    /// A crash would leave nothing of it.
     var isNew: Bool
   }
 
@@ -57,7 +57,7 @@ extension Topic {
           .success(
             CursorUse(
               ticket: use.ticket, committed: place.nextOffset, cursor: cursor, missed: missed,
-              isNew: found == nil)),
+              isNew: storage != nil && !state.cursors.isStored(frame.cursor))),
           use.loser
         )
       } catch {
