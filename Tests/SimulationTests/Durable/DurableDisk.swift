@@ -134,6 +134,9 @@ final class OpenedDisk: TopicStore, @unchecked Sendable {
     of topic: TopicID, from offset: UInt64, _ body: (UInt64, UnsafeRawBufferPointer) -> Bool
   ) throws(StoreError) {
     try use()
+    if disk.health == .failing, disk.random.oneIn(3) {
+      throw StoreError(.failed, "the disk can't be read")
+    }
     var skips = disk.flaw == .skips && disk.random.oneIn(4)
     try disk.store.batches(of: topic, from: offset) { first, bytes in
       if skips {

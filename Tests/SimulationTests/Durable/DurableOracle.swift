@@ -13,11 +13,10 @@ final class DurableOracle {
   }
 
   let keepsLines: Bool
-  /// Whether what is to be kept can't always be.
-  let hasBadDisk: Bool
   private(set) var lines: [String] = []
   private(set) var failures: [String] = []
   var clock: () -> MonotonicTime = { MonotonicTime(nanoseconds: 0) }
+  var wallClock: () -> Int64 = { 0 }
   /// By name.
   private(set) var topics: [String: StoredTruth] = [:]
   private var topicsByID: [TopicID: StoredTruth] = [:]
@@ -28,9 +27,8 @@ final class DurableOracle {
   /// Records that readers received.
   var delivered = 0
 
-  init(_ plan: DurablePlan, keepsLines: Bool) {
+  init(keepsLines: Bool) {
     self.keepsLines = keepsLines
-    hasBadDisk = plan.hasBadDisk
   }
 
   func note(_ what: @autoclosure () -> String) {
@@ -83,17 +81,21 @@ final class DurableOracle {
     return (producer, sequence)
   }
 
-  /// The records in a batch.
-  func records(in batch: UnsafeRawBufferPointer) -> [Record] {
-    var records: [Record] = []
+  /// The records in a batch, each with its time.
+  func records(in batch: UnsafeRawBufferPointer, _ body: (Record, Int64) -> Void) {
     var iterator = BatchIterator(batch, time: 0)
     do {
       while let record = try iterator.next() {
-        records.append(Record(isAttributed: record.isAttributed, body: Array(record.body)))
+        body(Record(isAttributed: record.isAttributed, body: Array(record.body)), record.time)
       }
     } catch {
       fail("a batch can't be read: \(error)")
     }
+  }
+
+  func records(in batch: UnsafeRawBufferPointer) -> [Record] {
+    var records: [Record] = []
+    self.records(in: batch) { record, _ in records.append(record) }
     return records
   }
 

@@ -31,6 +31,8 @@ struct DurablePlan {
     var cursor: String?
     /// Goes on where it was, in the epoch it knows; otherwise it relies on its cursor alone.
     var resumes = true
+    /// At its first record or wherever else.
+    var startsAnywhere = false
   }
 
   /// What becomes of the broker.
@@ -75,7 +77,10 @@ struct DurablePlan {
       }
       for number in 0..<random.next(in: 1...3) {
         let cursor = random.oneIn(2) ? "cursor-\(number)" : nil
-        readers.append(Reader(topic: index, cursor: cursor, resumes: cursor == nil || random.oneIn(2)))
+        readers.append(
+          Reader(
+            topic: index, cursor: cursor, resumes: cursor == nil || random.oneIn(2),
+            startsAnywhere: cursor == nil && random.oneIn(3)))
       }
     }
     for _ in 0..<random.next(in: 1...5) {

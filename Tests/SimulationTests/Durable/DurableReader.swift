@@ -17,6 +17,7 @@ final class DurableReader: DurableUser {
   private(set) var next: UInt64 = 0
   /// What it got and wasn't told that it is lost, by offset.
   private(set) var history: [UInt64: DurableOracle.Record] = [:]
+  private var headWhenAsked: UInt64 = 0
   private var received: UInt64 = 0
   private var granted: UInt64 = 0
   private var committed: UInt64 = 0
@@ -49,9 +50,20 @@ final class DurableReader: DurableUser {
       request.start = .offset(next)
       request.epoch = epoch
     }
+    if request.epoch == 0, plan.startsAnywhere { request.start = anyStart }
+    headWhenAsked = oracle.truth(topic)?.head ?? 0
     peer.note("\(name) subscribes to \(topic) at \(request.start) of epoch \(request.epoch)")
     peer.send(request, stream: Self.stream)
     think()
+  }
+
+  private var anyStart: Subscribe.Start {
+    switch peer.random.next(below: 4) {
+    case 0: .last(peer.random.next(below: 30))
+    case 1: .new
+    case 2: .time(oracle.wallClock() - Int64(peer.random.next(below: 3_000)))
+    default: .earliest
+    }
   }
 
   private func subscribed(_ frame: Subscribed) {
@@ -75,11 +87,13 @@ final class DurableReader: DurableUser {
       oracle.check(
         !truth.isSynchronous || frame.nextOffset >= next,
         "\(name) was at \(next) of \(topic), and is sent back to \(frame.nextOffset)")
-    } else if !request.cursor.isEmpty, epoch != 0 || committed > 0 {
+    } else if request.cursor.isEmpty {
+      truth.began(request.start, at: frame.nextOffset, since: headWhenAsked, who: name)
+    } else if epoch != 0 || committed > 0 {
       truth.began(cursor: request.cursor, at: frame.nextOffset, epoch: frame.epoch, who: name)
     }
     oracle.check(
-      request.cursor.isEmpty || truth.cursors[request.cursor] != nil || oracle.hasBadDisk,
+      request.cursor.isEmpty || truth.cursors[request.cursor] != nil,
       "\(name) has a cursor that isn't on disk")
     epoch = frame.epoch
     next = frame.nextOffset
@@ -172,11 +186,8 @@ final class DurableReader: DurableUser {
       oracle.check(
         plan.cursor != nil && request.epoch == 0, "\(name) needs no disk, and is refused: \(fault.message)")
       peer.later(within: .milliseconds(100)) { [weak self] in self?.subscribe() }
-    case .shuttingDown: peer.later(within: .milliseconds(100)) { [weak self] in self?.subscribe() }
-    case .cursorDeleted
-    where oracle.hasBadDisk && oracle.truth(topic)?.cursors[request.cursor] == nil:
-      // It couldn't be written down.
-      startOver()
+    case .shuttingDown, .storageFull, .storageFailed:
+      peer.later(within: .milliseconds(100)) { [weak self] in self?.subscribe() }
     case .epochChanged where oracle.truth(topic)?.isForgotten(request.epoch) ?? true:
       startOver()
     default: oracle.fail("\(name) of \(topic) ended with \(fault.code): \(fault.message)")

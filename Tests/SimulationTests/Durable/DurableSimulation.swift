@@ -40,8 +40,9 @@ final class DurableSimulation {
     self.plan = plan
     let world = SimulatedWorld(seed: plan.seed, loops: 0)
     self.world = world
-    oracle = DurableOracle(plan, keepsLines: keepsLines)
+    oracle = DurableOracle(keepsLines: keepsLines)
     oracle.clock = { [unowned world] in world.now }
+    oracle.wallClock = { [unowned world] in world.wallClock }
     disk = DurableDisk(seed: plan.seed)
     disk.flaw = flaw
     disk.whenCommitted = { [oracle] in oracle.committed($0) }

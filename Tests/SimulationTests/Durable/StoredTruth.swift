@@ -13,6 +13,7 @@ final class StoredTruth {
   private(set) var row: StoredTopic
   /// All records that ever got to disk, by offset.
   private(set) var log: [Record] = []
+  private var times: [Int64] = []
   /// Where each of them is from.
   private var origins: [(producer: Int, sequence: Int)] = []
   /// How many records of each producer are there, in a row from its first on; and the last of them.
@@ -72,7 +73,7 @@ final class StoredTruth {
         }
         check(batch.firstOffset == head, "a batch for \(batch.firstOffset) is stored at \(head)")
         check(row.ending == nil || change.row != nil, "records are stored behind the end")
-        for record in oracle.records(in: view.items) { add(record) }
+        oracle.records(in: view.items) { add($0, at: $1) }
       }
     }
     for state in change.states { committed(state) }
@@ -82,7 +83,7 @@ final class StoredTruth {
     }
   }
 
-  private func add(_ record: Record) {
+  private func add(_ record: Record, at time: Int64) {
     guard let origin = oracle.origin(of: record, in: name) else { return }
     if let seen = early.removeValue(forKey: head) {
       check(seen == record, "record \(head) is another one than was seen before it was on disk")
@@ -93,6 +94,8 @@ final class StoredTruth {
       "record \(origin.sequence) of producer \(origin.producer) is stored after \(before)")
     if origin.sequence == stored[origin.producer, default: 0] { stored[origin.producer, default: 0] += 1 }
     last[origin.producer] = max(before, origin.sequence)
+    check(times.last.map { $0 <= time } ?? true, "record \(head) is older than the one before it")
+    times.append(time)
     log.append(record)
     origins.append(origin)
   }
@@ -176,6 +179,21 @@ final class StoredTruth {
   func told(_ ending: Complete.Ending, who: String) {
     check(
       ending == row.ending, "\(who) is told of an end with \(ending), where \(row.ending as Any) is on disk")
+  }
+
+  /// Somebody begins there who has asked for that start when there were so many records.
+  func began(_ start: Subscribe.Start, at offset: UInt64, since asked: UInt64, who: String) {
+    guard isSynchronous, keepsAll else { return }
+    let isRight =
+      switch start {
+      case .last(let count): (asked - min(count, asked)...head - min(count, head)).contains(offset)
+      case .new: (asked...head).contains(offset)
+      case .time(let time):
+        (offset == 0 || offset <= head && times[Int(offset) - 1] < time)
+          && (offset >= head || times[Int(offset)] >= time)
+      default: offset == 0
+      }
+    check(isRight, "\(who) begins at \(offset) of \(head), where it has asked for \(start)")
   }
 
   /// Somebody was told that records before `next` were dropped.
