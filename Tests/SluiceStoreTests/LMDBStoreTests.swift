@@ -1,3 +1,4 @@
+import CLMDB
 import Glibc
 import SluiceWire
 import Testing
@@ -211,5 +212,105 @@ import Testing
     var status = stat()
     stat("\(scratch.path)/data.mdb", &status)
     #expect(Int(status.st_size) <= 1 << 20 + LMDBStore.reserve)
+  }
+
+  private static func entries(_ store: LMDBStore) throws -> [Int] {
+    try store.read { reader throws(StoreError) in
+      [reader.tables.batches, reader.tables.states, reader.tables.garbage].map { table in
+        var statistics = MDB_stat()
+        mdb_stat(reader.transaction.pointer, table, &statistics)
+        return Int(statistics.ms_entries)
+      }
+    }
+  }
+
+  @Test func aDeletedTopicGoesPieceByPiece() throws {
+    let scratch = try ScratchDirectory()
+    let store = try LMDBStore.open(at: scratch.path, Self.options())
+    try store.add(Self.topic, row: .named("a"), payloads: Array(repeating: [1], count: 700))
+    try store.add(TopicID(rawValue: 2), row: .named("b"), payloads: [[1]])
+    var change = TopicChange(Self.topic)
+    change.states = (0..<100).map { .init(.producer, key: [$0], value: []) }
+    try store.commit([change])
+    change = TopicChange(Self.topic)
+    change.isDeletion = true
+    try store.commit([change])
+    #expect(try Self.entries(store) == [701, 100, 1])
+    #expect(try store.contents().topics.map(\.row.name) == ["b"])
+    var isMore = true
+    var calls = 0
+    while isMore {
+      let before = try Self.entries(store).reduce(0, +)
+      isMore = try store.reclaim()
+      calls += 1
+      #expect(try before - Self.entries(store).reduce(0, +) <= 257)
+    }
+    #expect(calls == 4)
+    #expect(try Self.entries(store) == [1, 0, 0])
+    change = TopicChange(Self.topic)
+    change.row = .named("a")
+    #expect(try store.contents().nextTopic == TopicID(rawValue: 3))
+  }
+
+  @Test func aLongTruncationGoesOnAtTheNext() throws {
+    let scratch = try ScratchDirectory()
+    let store = try LMDBStore.open(at: scratch.path, Self.options())
+    try store.add(Self.topic, row: .named("a"), payloads: Array(repeating: [1], count: 600))
+    var change = TopicChange(Self.topic)
+    change.truncateBefore = 590
+    for first in [256, 512, 590, 590] as [UInt64] {
+      try store.commit([change])
+      let extent = try #require(try store.extent(of: Self.topic))
+      #expect((extent.firstOffset, extent.bytesBefore) == (first, first * 5))
+      #expect(try store.stored(Self.topic).first?.offset == first)
+    }
+  }
+
+  /// Changes the file of a store that has a large batch.
+  private static func damaged(_ change: (Int32) -> Void) throws -> (ScratchDirectory, LMDBStore.Options) {
+    let scratch = try ScratchDirectory()
+    let store = try LMDBStore.open(at: scratch.path, options())
+    try store.add(topic, row: .named("a"), payloads: [[1], Array(repeating: 7, count: 1 << 20)])
+    try store.close()
+    let file = open("\(scratch.path)/data.mdb", O_RDWR)
+    change(file)
+    close(file)
+    return (scratch, options())
+  }
+
+  @Test func aFileThatWasCutOffIsReadAsFarAsItGoes() throws {
+    let (scratch, options) = try Self.damaged { file in
+      var status = stat()
+      fstat(file, &status)
+      ftruncate(file, status.st_size - 600_000)
+    }
+    let error = #expect(throws: StoreError.self) {
+      _ = try LMDBStore.open(at: scratch.path, Self.options(.readOnly))
+    }
+    #expect(error?.kind == .damaged)
+    do {
+      let store = try LMDBStore.open(at: scratch.path, options)
+      for batch in try store.stored(Self.topic) {
+        let isWhole = batch.bytes.withUnsafeBytes { BatchView($0, of: Self.topic, at: batch.offset) != nil }
+        #expect(isWhole == (batch.offset == 0))
+      }
+    } catch let error as StoreError {
+      #expect(error.kind == .damaged)
+    }
+  }
+
+  @Test func aFileOfSomethingElseIsRefused() throws {
+    let (scratch, options) = try Self.damaged { file in
+      _ = pwrite(file, [UInt8](repeating: 0xAB, count: 8192), 8192, 0)
+    }
+    let error = #expect(throws: StoreError.self) { _ = try LMDBStore.open(at: scratch.path, options) }
+    #expect(error?.kind == .damaged)
+    #expect(error?.message.contains(scratch.path) == true)
+  }
+
+  @Test func whatNoReleaseWroteIsRefused() throws {
+    let (scratch, options) = try Self.damaged { file in ftruncate(file, 0) }
+    let error = #expect(throws: StoreError.self) { _ = try LMDBStore.open(at: scratch.path, options) }
+    #expect(error?.kind == .notAStore)
   }
 }

@@ -46,46 +46,65 @@ import Testing
   @Test(arguments: [512, 4096], [false, true])
   func whatWasCommittedIsThereAfterwards(sectorSize: Int, hasFaults: Bool) throws {
     var random = SeededRandom.printed(for: "whatWasCommittedIsThereAfterwards(\(sectorSize), \(hasFaults))")
-    var images = 0
-    for _ in 0..<6 {
-      let recording = try record(hasFaults: hasFaults, &random)
-      var file = VolatileFile(recording.base, sectorSize: sectorSize)
-      for index in 0..<recording.watch.eventCount {
-        let event = recording.watch.event(index)
-        guard String(cString: event.name) == "data.mdb" else { continue }
-        file.begin(event)
-        if Int.random(in: 0..<3, using: &random) == 0 {
-          images += 1
-          try check(file, recording.states(after: index + 1), &random)
-        }
-        file.end(event)
+    for _ in 0..<4 {
+      let recording = try record(seed: random.next()) { watch, workload, _ in
+        guard hasFaults, workload.chance(40) else { return }
+        let calls: DiskWatch.Calls = workload.chance(50) ? .syncs : .syncedWrites
+        let fault = DiskWatch.Fault.allCases.randomElement(using: &workload.random)!
+        watch.fail(calls, count: .random(in: 1...3, using: &workload.random), fault)
       }
+      try check(recording, sectorSize, images: 0...(hasFaults ? 4 : 1), &random)
     }
-    #expect(images > 50)
   }
 
-  private func record(hasFaults: Bool, _ random: inout SeededRandom) throws -> Recording {
+  /// A commit fails when it is to be made to count, and yet the disk has got it. It must be gone from there before its pages are used again: what
+  /// covers it must be written once more when a sync has failed, since the next sync has nothing to write then.
+  @Test func aFailedCommitDoesNotComeBack() throws {
+    var random = SeededRandom.printed()
+    let recording = try record(seed: random.next()) { watch, _, round in
+      if round == 6 { watch.fail(.syncedWrites, count: 2, .doneButSaidToFail) }
+      if round == 7 { watch.fail(.syncs, count: 2) }
+    }
+    try require(!recording.attempts[6].isDone && !recording.attempts[7].isDone, "the faults had no effect")
+    try check(recording, 512, images: 5...5, &random)
+  }
+
+  private func check(
+    _ recording: Recording, _ sectorSize: Int, images: ClosedRange<Int>, _ random: inout SeededRandom
+  ) throws {
+    var file = VolatileFile(recording.base, sectorSize: sectorSize)
+    for index in 0..<recording.watch.eventCount {
+      let event = recording.watch.event(index)
+      guard String(cString: event.name) == StoreDirectory.dataName else { continue }
+      file.begin(event)
+      for _ in 0..<Int.random(in: images, using: &random) {
+        try check(file, recording.states(after: index + 1), &random)
+      }
+      file.end(event)
+    }
+  }
+
+  /// - Parameter fault: may let calls fail during the next commit.
+  private func record(
+    seed: UInt64, _ fault: (DiskWatch, inout StoreWorkload, _ round: Int) -> Void
+  ) throws -> Recording {
     let scratch = try ScratchDirectory()
     let watch = try DiskWatch(scratch.path)
     let store = try LMDBStore.open(at: scratch.path, Self.options())
     watch.record()
     var recording = Recording(
       base: try contents("\(scratch.path)/data.mdb"), attempts: [], watch: watch, scratch: scratch)
-    var workload = StoreWorkload(seed: random.next())
-    for _ in 0..<12 {
+    var workload = StoreWorkload(seed: seed)
+    for round in 0..<12 {
       let (changes, after) = workload.commit()
-      if hasFaults, workload.chance(40) {
-        let calls: DiskWatch.Calls = workload.chance(50) ? .syncs : .syncedWrites
-        let fault = DiskWatch.Fault.allCases.randomElement(using: &random)!
-        watch.fail(calls, count: .random(in: 1...3, using: &random), fault)
-      }
+      fault(watch, &workload, round)
       var attempt = Attempt(
         firstEvent: watch.eventCount, endEvent: 0, before: workload.model, after: after, isDone: true)
       do {
         try store.commit(changes)
         workload.adopt(after)
       } catch {
-        try require(hasFaults, "\(error)")
+        try require(watch.failures > 0, "\(error)")
         attempt.isDone = false
       }
       watch.heal()

@@ -68,6 +68,7 @@ extension LMDBStore {
   ) throws(StoreError) -> Outcome<Result> {
     let outcome = try use { environment throws(StoreError) -> Outcome<Result>? in
       if needsSync {
+        try LMDBMetaPage.forgetCommits(after: lastCommit, in: directory.data)
         let code = mdb_env_sync(environment.pointer, 1)
         guard code == 0 else { throw StoreError(lmdb: code, "sync", directory.data) }
         needsSync = false
@@ -95,10 +96,10 @@ extension LMDBStore {
 
   /// Returns LMDB's code when it fails.
   private func commit(_ transaction: OpaquePointer, _ environment: LMDBEnvironment) -> Int32? {
-    let number = mdb_txn_id(transaction)
     let code = mdb_txn_commit(transaction)
     guard code != 0 else {
-      lastCommit = Int(number)
+      // Not the transaction's own number: when there was nothing to write it wasn't given.
+      lastCommit = environment.lastCommit
       return nil
     }
     environment.checkIfBroken()
