@@ -153,7 +153,9 @@ import Testing
         0: { transaction throws(StoreError) in
           guard let topics = try transaction.table(named: "topics") else { return }
           let entry = TopicEntry(.named("b"))
-          entry.write(to: try transaction.reserve(topics, TopicKey(TopicID(rawValue: 1)), count: entry.count))
+          let topic = TopicID(rawValue: 1)
+          let bytes = try transaction.reserve(topics, TopicKey(topic), count: entry.count)
+          entry.write(to: bytes, for: topic)
         }
       ])
     #expect(throws: StoreError.self) { _ = try LMDBStore(scratch.path, Self.options(.readOnly), renaming) }
@@ -312,5 +314,23 @@ import Testing
     let (scratch, options) = try Self.damaged { file in ftruncate(file, 0) }
     let error = #expect(throws: StoreError.self) { _ = try LMDBStore.open(at: scratch.path, options) }
     #expect(error?.kind == .notAStore)
+  }
+
+  @Test func aTopicsEntryIsCheckedToTheLastBit() {
+    let entry = TopicEntry(.named("a"))
+    var bytes = [UInt8](repeating: 0, count: entry.count)
+    bytes.withUnsafeMutableBytes { entry.write(to: $0, for: Self.topic) }
+    func isRead(_ bytes: [UInt8], _ topic: TopicID) -> Bool {
+      bytes.withUnsafeBytes { TopicEntry($0, of: topic) != nil }
+    }
+    #expect(isRead(bytes, Self.topic))
+    #expect(!isRead(bytes, TopicID(rawValue: 2)))
+    #expect(!isRead([], Self.topic))
+    for index in bytes.indices {
+      var other = bytes
+      other[index] ^= 1
+      #expect(!isRead(other, Self.topic))
+      #expect(!isRead(Array(bytes[..<index]), Self.topic))
+    }
   }
 }

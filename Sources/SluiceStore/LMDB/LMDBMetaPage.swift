@@ -6,12 +6,14 @@ enum LMDBMetaPage {
   private static let numberPosition = 144
   private static let pageSizePosition = 40
 
-  /// Makes commits unseen that came after the one with that number. The disk has it when the file is synced.
+  /// Makes commits unseen that came after the one with that number.
   ///
   /// When writing such a page fails LMDB writes the older number over it; and when that fails as well, the next to open the file would find a
-  /// commit that was said to have failed. The disk may have got it in any case: before its pages are used again this must be called, and synced.
-  /// It must be called again when the sync fails, since the system takes what it couldn't write for written then.
-  static func forgetCommits(after last: Int, in path: String) throws(StoreError) {
+  /// commit that was said to have failed. The disk may have got it in any case: before its pages are used again this must be called `forDisk`, and
+  /// synced; and both again when the sync fails, since the system takes what it couldn't write for written then.
+  ///
+  /// - Parameter forDisk: Writes what covers such a commit once more, even if nothing is seen of it.
+  static func forgetCommits(after last: Int, in path: String, forDisk: Bool) throws(StoreError) {
     let file = open(path, O_RDWR | O_CLOEXEC)
     guard file >= 0 else { throw StoreError(errno: errno, "open", path) }
     defer { close(file) }
@@ -19,9 +21,10 @@ enum LMDBMetaPage {
     for page in 0..<2 {
       let position = page * Int(pageSize) + numberPosition
       let found = try number(file, path, position, as: UInt64.self)
-      guard found != UInt64(last) else { continue }
+      guard forDisk ? found != UInt64(last) : found > UInt64(last) else { continue }
       var older = (found < UInt64(last) ? found : UInt64(max(last - 1, 0))).littleEndian
-      guard pwrite(file, &older, 8, position) == 8 else { throw StoreError(errno: errno, "write to", path) }
+      let written = pwrite(file, &older, 8, position)
+      guard written == 8 else { throw StoreError(errno: written < 0 ? errno : EIO, "write to", path) }
     }
   }
 
@@ -30,9 +33,8 @@ enum LMDBMetaPage {
   ) throws(StoreError) -> Number {
     var number: Number = 0
     let size = MemoryLayout<Number>.size
-    guard pread(file, &number, size, position) == size else {
-      throw StoreError(errno: errno, "read from", path)
-    }
+    let found = pread(file, &number, size, position)
+    guard found == size else { throw StoreError(errno: found < 0 ? errno : EIO, "read from", path) }
     return Number(littleEndian: number)
   }
 }

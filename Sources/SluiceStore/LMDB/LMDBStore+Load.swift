@@ -40,7 +40,8 @@ extension LMDBStore: LoadableStore {
         try Self.checkPrepared(topic.id, transaction, tables)
         try transaction.delete(tables.garbage, TopicKey(topic.id))
         let entry = TopicEntry(extent: topic.extent, row: topic.row.encoded())
-        entry.write(to: try transaction.reserve(tables.topics, TopicKey(topic.id), count: entry.count))
+        entry.write(
+          to: try transaction.reserve(tables.topics, TopicKey(topic.id), count: entry.count), for: topic.id)
         guard let replaced = topic.replaced else { continue }
         try transaction.delete(tables.topics, TopicKey(replaced))
         _ = try transaction.reserve(tables.garbage, TopicKey(replaced), count: 0)

@@ -29,11 +29,11 @@ extension LMDBStore {
   private func topic(
     _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer
   ) throws(StoreError) -> StoreContents.Topic {
-    guard let id = TopicKey.topic(key), let extent = TopicEntry.extent(value) else {
+    guard let id = TopicKey.topic(key), let extent = TopicEntry.extent(value, of: id) else {
       throw StoreError(
         .damaged, "\(directory.data) is damaged: a topic can't be read; put a backup in its place")
     }
-    let row = UnsafeRawBufferPointer(rebasing: value[TopicEntry.extentSize...])
+    let row = UnsafeRawBufferPointer(rebasing: value[TopicEntry.rowPosition...])
     do throws(StoreError) {
       return StoreContents.Topic(id: id, row: try StoredTopic(decoding: row), extent: extent)
     } catch {
@@ -63,7 +63,7 @@ extension LMDBStore {
 
   private func extent(of topic: TopicID, _ reader: LMDBReader) throws(StoreError) -> StoredExtent? {
     guard let bytes = try reader.transaction.get(reader.tables.topics, TopicKey(topic)) else { return nil }
-    if let extent = TopicEntry.extent(bytes) { return extent }
+    if let extent = TopicEntry.extent(bytes, of: topic) { return extent }
     throw StoreError(
       .damaged,
       "\(directory.data) is damaged: topic \(topic.rawValue) can't be read; put a backup in its place")

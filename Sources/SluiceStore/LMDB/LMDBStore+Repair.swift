@@ -27,14 +27,14 @@ extension LMDBStore: RepairableStore {
   }
 
   private static func topic(_ id: TopicID, _ value: UnsafeRawBufferPointer) -> StoreInspection.Topic {
-    guard value.count >= TopicEntry.extentSize else {
+    guard value.count >= TopicEntry.rowPosition else {
       return StoreInspection.Topic(
         id: id, row: .failure(StoreError(.damaged, "a topic's row can't be read: it is cut short")),
         extent: nil)
     }
-    let bytes = UnsafeRawBufferPointer(rebasing: value[TopicEntry.extentSize...])
+    let bytes = UnsafeRawBufferPointer(rebasing: value[TopicEntry.rowPosition...])
     let row = Result { () throws(StoreError) in try StoredTopic(decoding: bytes) }
-    return StoreInspection.Topic(id: id, row: row, extent: TopicEntry.extent(value))
+    return StoreInspection.Topic(id: id, row: row, extent: TopicEntry.extent(value, of: id))
   }
 
   private func forEach(
@@ -167,9 +167,10 @@ extension LMDBStore {
     let key = TopicKey(repair.topic)
     guard let bytes = try transaction.get(tables.topics, key) else { return }
     var entry = TopicEntry(
-      extent: TopicEntry.extent(bytes) ?? StoredExtent(), row: Array(bytes.dropFirst(TopicEntry.extentSize)))
+      extent: TopicEntry.extent(bytes, of: repair.topic) ?? StoredExtent(),
+      row: Array(bytes.dropFirst(TopicEntry.rowPosition)))
     if let extent = repair.extent { entry.extent = extent }
     if let row = repair.row { entry.row = row.encoded() }
-    entry.write(to: try transaction.reserve(tables.topics, key, count: entry.count))
+    entry.write(to: try transaction.reserve(tables.topics, key, count: entry.count), for: repair.topic)
   }
 }

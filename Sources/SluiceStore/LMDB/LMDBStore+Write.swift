@@ -68,7 +68,7 @@ extension LMDBStore {
   ) throws(StoreError) -> Outcome<Result> {
     let outcome = try use { environment throws(StoreError) -> Outcome<Result>? in
       if needsSync {
-        try LMDBMetaPage.forgetCommits(after: lastCommit, in: directory.data)
+        try LMDBMetaPage.forgetCommits(after: lastCommit, in: directory.data, forDisk: true)
         let code = mdb_env_sync(environment.pointer, 1)
         guard code == 0 else { throw StoreError(lmdb: code, "sync", directory.data) }
         needsSync = false

@@ -127,7 +127,7 @@ public final class LMDBStore: TopicStore, @unchecked Sendable {
     guard environment?.isBroken.load(ordering: .acquiring) ?? true else { return }
     environment = nil
     needsSync = true
-    try LMDBMetaPage.forgetCommits(after: lastCommit, in: directory.data)
+    try LMDBMetaPage.forgetCommits(after: lastCommit, in: directory.data, forDisk: false)
     environment = try Self.environment(directory, options, schema)
   }
 

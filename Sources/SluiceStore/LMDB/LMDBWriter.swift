@@ -33,13 +33,14 @@ struct LMDBWriter {
     if let offset = change.truncateBefore {
       try truncate(topic, &entry.extent, before: offset, atLeast: 2 * change.batches.count)
     }
-    entry.write(to: try transaction.reserve(tables.topics, TopicKey(topic), count: entry.count))
+    let bytes = try transaction.reserve(tables.topics, TopicKey(topic), count: entry.count)
+    entry.write(to: bytes, for: topic)
   }
 
   private func entry(of change: TopicChange) throws(StoreError) -> TopicEntry {
     let topic = change.topic
     if let bytes = try transaction.get(tables.topics, TopicKey(topic)) {
-      guard var entry = TopicEntry(bytes) else {
+      guard var entry = TopicEntry(bytes, of: topic) else {
         throw StoreError(.damaged, "\(transaction.path) is damaged: topic \(topic.rawValue) can't be read")
       }
       if let row = change.row { entry.row = row.encoded() }

@@ -1,12 +1,15 @@
+import CXXHash
+
 /// A value of `topics`, little-endian:
 ///
 /// ```
-/// 0 u64 first offset · 8 u64 head · 16 u64 bytes before · 24 u64 bytes through · 32 i64 last time · 40 row
+/// 0 u64 checksum · 8 u64 first offset · 16 u64 head · 24 u64 bytes before · 32 u64 bytes through · 40 i64 last time · 48 row
 /// ```
 ///
-/// The row's bytes are taken over as they are when only the extent changes.
+/// The checksum is XXH3 with 64 bits of all that follows it, seeded with the topic's number. The row's bytes are taken over as they are when
+/// only the extent changes.
 struct TopicEntry {
-  static let extentSize = 40
+  static let rowPosition = 48
 
   var extent: StoredExtent
   /// As ``StoredTopic/encoded()`` has made it.
@@ -17,41 +20,45 @@ struct TopicEntry {
     self.row = row.encoded()
   }
 
-  /// Nil when it is too short for one.
-  init?(_ bytes: UnsafeRawBufferPointer) {
-    guard let extent = Self.extent(bytes) else { return nil }
+  /// Nil when the bytes aren't what was stored for this topic.
+  init?(_ bytes: UnsafeRawBufferPointer, of topic: TopicID) {
+    guard let extent = Self.extent(bytes, of: topic) else { return nil }
     self.extent = extent
-    row = Array(bytes[Self.extentSize...])
+    row = Array(bytes[Self.rowPosition...])
   }
 
-  static func extent(_ bytes: UnsafeRawBufferPointer) -> StoredExtent? {
-    guard bytes.count >= extentSize else { return nil }
+  static func extent(_ bytes: UnsafeRawBufferPointer, of topic: TopicID) -> StoredExtent? {
     func number(_ position: Int) -> UInt64 {
       UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: position, as: UInt64.self))
     }
+    guard bytes.count >= rowPosition, number(0) == checksum(bytes, topic) else { return nil }
     var extent = StoredExtent()
-    extent.firstOffset = number(0)
-    extent.head = number(8)
-    extent.bytesBefore = number(16)
-    extent.bytesThrough = number(24)
-    extent.lastTime = Int64(bitPattern: number(32))
-    guard extent.firstOffset <= extent.head, extent.bytesBefore <= extent.bytesThrough else { return nil }
+    extent.firstOffset = number(8)
+    extent.head = number(16)
+    extent.bytesBefore = number(24)
+    extent.bytesThrough = number(32)
+    extent.lastTime = Int64(bitPattern: number(40))
     return extent
   }
 
-  var count: Int { Self.extentSize + row.count }
+  var count: Int { Self.rowPosition + row.count }
 
   /// - Parameter bytes: ``count`` of them.
-  func write(to bytes: UnsafeMutableRawBufferPointer) {
+  func write(to bytes: UnsafeMutableRawBufferPointer, for topic: TopicID) {
     func write(_ number: UInt64, _ position: Int) {
       bytes.storeBytes(of: number.littleEndian, toByteOffset: position, as: UInt64.self)
     }
-    write(extent.firstOffset, 0)
-    write(extent.head, 8)
-    write(extent.bytesBefore, 16)
-    write(extent.bytesThrough, 24)
-    write(UInt64(bitPattern: extent.lastTime), 32)
-    UnsafeMutableRawBufferPointer(rebasing: bytes[Self.extentSize...]).copyBytes(from: row)
+    write(extent.firstOffset, 8)
+    write(extent.head, 16)
+    write(extent.bytesBefore, 24)
+    write(extent.bytesThrough, 32)
+    write(UInt64(bitPattern: extent.lastTime), 40)
+    UnsafeMutableRawBufferPointer(rebasing: bytes[Self.rowPosition...]).copyBytes(from: row)
+    write(Self.checksum(UnsafeRawBufferPointer(bytes), topic), 0)
+  }
+
+  private static func checksum(_ bytes: UnsafeRawBufferPointer, _ topic: TopicID) -> UInt64 {
+    xxh3_64bits(bytes.baseAddress! + 8, bytes.count - 8, topic.rawValue)
   }
 }
 
