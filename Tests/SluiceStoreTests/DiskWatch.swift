@@ -62,6 +62,11 @@ final class DiskWatch: Sendable {
     faulty_fail(watch, calls.rawValue, skipped, count, fault == .noSpace ? ENOSPC : EIO, mode)
   }
 
+  /// Lets so many of the next calls be refused with an error of the system's.
+  func refuse(_ calls: Calls, count: Int64, error: Int32) {
+    faulty_fail(watch, calls.rawValue, 0, count, error, FAULTY_REFUSED)
+  }
+
   func heal() { faulty_heal(watch) }
 
   func count(_ calls: Calls) -> Int64 { faulty_calls(watch, calls.rawValue) }

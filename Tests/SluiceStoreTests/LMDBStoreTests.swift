@@ -333,4 +333,29 @@ import Testing
       #expect(!isRead(Array(bytes[..<index]), Self.topic))
     }
   }
+
+  @Test func lessAddressSpaceIsEnough() throws {
+    let scratch = try ScratchDirectory()
+    let watch = try DiskWatch(scratch.path)
+    var store: LMDBStore? = try LMDBStore.open(at: scratch.path, Self.options())
+    store = nil
+    watch.refuse(.maps, count: 3, error: ENOMEM)
+    store = try LMDBStore.open(at: scratch.path, Self.options(limit: 5 << 30))
+    #expect(try store?.use { $0.limit } == 1 << 30)
+    try store?.add(Self.topic, row: .named("a"))
+    store = nil
+    watch.refuse(.maps, count: 10, error: ENOMEM)
+    #expect(throws: StoreError.self) {
+      _ = try LMDBStore.open(at: scratch.path, Self.options(limit: 5 << 30))
+    }
+  }
+
+  @Test func afterItsEndNothingIsDone() throws {
+    let scratch = try ScratchDirectory()
+    let store = try LMDBStore.open(at: scratch.path, Self.options())
+    try store.close()
+    #expect(throws: StoreError.self) { try store.contents() }
+    #expect(throws: StoreError.self) { try store.add(Self.topic, row: .named("a")) }
+    _ = try LMDBStore.open(at: scratch.path, Self.options())
+  }
 }

@@ -1,6 +1,8 @@
 import Glibc
 
 /// The two pages at the front of LMDB's file: the one with the larger number says what was committed last.
+///
+/// All that a commit changes of them is in the first 152 bytes of a page, so within a sector: when the power fails the disk has it, or not.
 enum LMDBMetaPage {
   /// Where a page has the number of its commit, and the size of all pages, as LMDB 0.9 lays it out for machines with 64 bits.
   private static let numberPosition = 144

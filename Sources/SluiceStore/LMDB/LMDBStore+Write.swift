@@ -24,6 +24,9 @@ extension LMDBStore {
   func write<Result>(
     _ effect: Effect, _ body: (LMDBTransaction, LMDBTables) throws(StoreError) -> Result
   ) throws(StoreError) -> Result {
+    guard options.access != .readOnly else {
+      throw StoreError(.failed, "couldn't write to \(directory.data): it was opened for reading only")
+    }
     let result = try writeOrMakeRoom(effect, body)
     if effect != .takes { lastFreeingCommit = lastCommit }
     return result

@@ -34,8 +34,9 @@ public final class LMDBStore: TopicStore, @unchecked Sendable {
   private let lock: StoreLock
 
   private let gate = ReadWriteLock()
-  /// Nil when it broke, and another one couldn't be opened yet.
+  /// Nil when it broke, and another one couldn't be opened yet; and at the end.
   private var environment: LMDBEnvironment?
+  private var isClosed = false
   /// The number of the last commit that is known to have succeeded.
   var lastCommit: Int
   /// The number of the last commit that gave back space.
@@ -125,6 +126,7 @@ public final class LMDBStore: TopicStore, @unchecked Sendable {
     gate.lockForChange()
     defer { gate.unlock() }
     guard environment?.isBroken.load(ordering: .acquiring) ?? true else { return }
+    guard !isClosed else { throw StoreError(.failed, "the store at \(directory.path) was closed") }
     environment = nil
     needsSync = true
     try LMDBMetaPage.forgetCommits(after: lastCommit, in: directory.data, forDisk: false)
@@ -148,6 +150,7 @@ public final class LMDBStore: TopicStore, @unchecked Sendable {
     gate.lockForChange()
     defer { gate.unlock() }
     environment = nil
+    isClosed = true
     lock.release()
   }
 }
