@@ -8,7 +8,7 @@ import Testing
   @Test(arguments: StoreEngine.allCases)
   func randomCommitsAreKept(_ engine: StoreEngine) throws {
     var seeds = SeededRandom.printed(for: "randomCommitsAreKept(\(engine.rawValue))")
-    for round in 0..<250 {
+    for round in 0..<150 {
       let seed = seeds.next()
       do {
         try play(engine, StoreWorkload(seed: seed))

@@ -42,7 +42,8 @@ struct VolatileFile {
       var next = Array(sectors[index].versions[sectors[index].versions.count - 1])
       let first = max(start, index * sectorSize)
       let last = min(end, (index + 1) * sectorSize)
-      for position in first..<last { next[position - index * sectorSize] = event.bytes[position - start] }
+      let written = UnsafeBufferPointer(start: event.bytes + (first - start), count: last - first)
+      next.replaceSubrange(first - index * sectorSize..<last - index * sectorSize, with: written)
       sectors[index].versions.append(next[...])
       sectors[index].isGivenUp = false
       uncertain.insert(index)
