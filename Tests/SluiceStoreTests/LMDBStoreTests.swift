@@ -134,7 +134,7 @@ import Testing
     }
     let store = try LMDBStore.open(at: scratch.path, Self.options())
     try store.add(Self.topic, row: .named("a"))
-    #expect(scratch.names == ["data.mdb", "data.mdb-lock", "lock"])
+    #expect(scratch.names == ["data.mdb", "data.mdb-lock", "lock", "reserve"])
   }
 
   @Test func anOlderStoreIsBroughtUpToDateAndANewerOneRefused() throws {

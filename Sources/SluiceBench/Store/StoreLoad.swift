@@ -92,7 +92,7 @@ struct StoreLoad {
   }
 
   private func remove() {
-    for name in ["data.mdb", "data.mdb-lock", "lock"] { unlink("\(path)/\(name)") }
+    for name in ["data.mdb", "data.mdb-lock", "lock", "reserve"] { unlink("\(path)/\(name)") }
     rmdir(path)
   }
 }

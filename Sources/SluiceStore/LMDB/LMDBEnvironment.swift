@@ -131,6 +131,18 @@ final class LMDBEnvironment: @unchecked Sendable {
     return LMDBTransaction(pointer: transaction, path: path)
   }
 
+  /// Has the disk set aside bytes behind the last page. Returns the system's error.
+  func allocate(_ bytes: Int) -> Int32 {
+    var info = MDB_envinfo()
+    var statistics = MDB_stat()
+    var descriptor: Int32 = -1
+    mdb_env_info(pointer, &info)
+    mdb_env_stat(pointer, &statistics)
+    mdb_env_get_fd(pointer, &descriptor)
+    let end = (Int(info.me_last_pgno) + 1) * Int(statistics.ms_psize)
+    return posix_fallocate(descriptor, end, bytes)
+  }
+
   /// The number of the last commit.
   var lastCommit: Int {
     var info = MDB_envinfo()

@@ -6,7 +6,9 @@ extension LMDBStore {
   public func commit(_ changes: [TopicChange]) throws(StoreError) {
     let takes = changes.contains { !$0.batches.isEmpty }
     let frees = changes.contains { $0.truncateBefore != nil }
-    try write(!takes ? .frees : frees ? .takesAndFrees : .takes) { transaction, tables throws(StoreError) in
+    let bytes = changes.reduce(0) { $0 + $1.batches.reduce(0) { $0 + $1.bytes } }
+    try write(!takes ? .frees : frees ? .takesAndFrees : .takes, bytes: bytes) {
+      transaction, tables throws(StoreError) in
       var writer = try LMDBWriter(transaction, tables)
       for change in changes { try writer.apply(change) }
       try writer.finish(isMarkedOpen: isMarkedOpen)

@@ -6,6 +6,9 @@ extension LMDBStore {
   /// Bytes beyond the limit in which only what gives back space may be written: to a copy-on-write tree that takes space first.
   static let reserve = 4 << 20
 
+  /// What a commit may write besides batches, roughly.
+  private static let treeBytes = 256 << 10
+
   /// What became of one attempt.
   private enum Outcome<Result> {
     case done(Result)
@@ -21,45 +24,55 @@ extension LMDBStore {
   }
 
   /// Makes the changes of `body` in one transaction, and has them on disk.
+  ///
+  /// - Parameter bytes: About how many will be written, besides pages of the tree.
   func write<Result>(
-    _ effect: Effect, _ body: (LMDBTransaction, LMDBTables) throws(StoreError) -> Result
+    _ effect: Effect, bytes: Int = 0, _ body: (LMDBTransaction, LMDBTables) throws(StoreError) -> Result
   ) throws(StoreError) -> Result {
     guard options.access != .readOnly else {
       throw StoreError(.failed, "couldn't write to \(directory.data): it was opened for reading only")
     }
-    let result = try writeOrMakeRoom(effect, body)
+    let result = try writeOrMakeRoom(effect, bytes, body)
     if effect != .takes { lastFreeingCommit = lastCommit }
     return result
   }
 
   private func writeOrMakeRoom<Result>(
-    _ effect: Effect, _ body: (LMDBTransaction, LMDBTables) throws(StoreError) -> Result
+    _ effect: Effect, _ bytes: Int, _ body: (LMDBTransaction, LMDBTables) throws(StoreError) -> Result
   ) throws(StoreError) -> Result {
     do throws(StoreError) {
-      return try writeTwice(body)
+      return try writeTwice(bytes, body)
     } catch {
       guard error.kind == .full, effect == .frees || lastFreeingCommit == lastCommit else { throw error }
     }
     if effect != .frees {
       // What the last commit gave back is still in use by the one before it: it takes another one.
-      try writeOrMakeRoom(.frees) { transaction, tables throws(StoreError) in
+      try writeOrMakeRoom(.frees, 0) { transaction, tables throws(StoreError) in
         try transaction.put(number: UInt8(0), tables.meta, .closed)
       }
       isMarkedOpen = true
-      return try writeTwice(body)
+      return try writeTwice(bytes, body)
     }
     try exceedLimit(by: Self.reserve)
-    defer { try? exceedLimit(by: 0) }
-    return try writeTwice(body)
+    directory.reserve.giveBack()
+    defer {
+      directory.reserve.take()
+      try? exceedLimit(by: 0)
+    }
+    return try writeTwice(bytes, body)
   }
 
-  /// A write that the disk has taken only a part of is EIO for LMDB: only the second attempt tells whether there is no more room. It writes all
-  /// of it again, so a failed sync has left nothing behind that is relied on.
+  /// A write that the disk has taken only a part of is EIO for LMDB. So the space is asked for then, which tells whether there is any, and all of
+  /// it is written again: a failed sync has left nothing behind that is relied on.
   private func writeTwice<Result>(
-    _ body: (LMDBTransaction, LMDBTables) throws(StoreError) -> Result
+    _ bytes: Int, _ body: (LMDBTransaction, LMDBTables) throws(StoreError) -> Result
   ) throws(StoreError) -> Result {
     var outcome = try attempt(body)
-    if case .failed(EIO) = outcome { outcome = try attempt(body) }
+    if case .failed(EIO) = outcome {
+      let code = try use { environment in environment.allocate(bytes + Self.treeBytes) }
+      if code == ENOSPC || code == EDQUOT { throw StoreError(lmdb: code, "write to", directory.data) }
+      outcome = try attempt(body)
+    }
     switch outcome {
     case .done(let result): return result
     case .failed(let code): throw StoreError(lmdb: code, "write to", directory.data)

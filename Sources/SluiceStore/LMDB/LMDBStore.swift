@@ -68,6 +68,7 @@ public final class LMDBStore: TopicStore, @unchecked Sendable {
     if options.access != .readOnly { directory.removeNew() }
     if options.access == .create, !directory.hasData { try Self.create(directory, options, schema) }
     let environment = try Self.environment(directory, options, schema)
+    if options.access != .readOnly { directory.reserve.take() }
     lastCommit = environment.lastCommit
     guard let reader = try environment.reader() else {
       throw StoreError(lmdb: MDB_PANIC, "read from", directory.data)

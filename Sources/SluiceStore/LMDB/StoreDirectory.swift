@@ -6,16 +6,19 @@ import Glibc
 /// lock           held as long as the store is open; the holder's process id is in it
 /// data.mdb       all there is
 /// data.mdb-lock  LMDB's account of readers; means nothing when nobody has the store open
+/// reserve        space to be had when the disk is full
 /// new.mdb        a store that is being made
 /// ```
 struct StoreDirectory {
   static let lockName = "lock"
   static let dataName = "data.mdb"
+  static let reserveName = "reserve"
   static let newName = "new.mdb"
 
   let path: String
 
   var data: String { "\(path)/\(Self.dataName)" }
+  var reserve: DiskReserve { DiskReserve(path: "\(path)/\(Self.reserveName)") }
   var new: String { "\(path)/\(Self.newName)" }
 
   /// - Throws: ``StoreError/Kind/notAStore`` when there is no directory, or one that isn't a store's.
@@ -68,7 +71,7 @@ struct StoreDirectory {
       switch name {
       case Self.dataName: hasData = true
       // A file system of its own has a `lost+found`.
-      case ".", "..", "lost+found", Self.lockName, Self.newName: break
+      case ".", "..", "lost+found", Self.lockName, Self.reserveName, Self.newName: break
       case LMDBLockFile.path(beside: Self.dataName), LMDBLockFile.path(beside: Self.newName): break
       default: stranger = name
       }
