@@ -1,14 +1,17 @@
 #define _GNU_SOURCE
 #include "FaultyDisk.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -24,6 +27,7 @@ struct watch {
   int64_t count;
   int error;
   enum faulty_mode mode;
+  int64_t limit;
   int is_recording;
   struct faulty_event *events;
   int64_t event_count;
@@ -89,6 +93,29 @@ void faulty_fail(int watch, int calls, int64_t skipped, int64_t count, int error
 }
 
 void faulty_heal(int watch) { faulty_fail(watch, 0, 0, 0, 0, FAULTY_REFUSED); }
+
+void faulty_limit(int watch, int64_t bytes) {
+  pthread_mutex_lock(&lock);
+  watches[watch].limit = bytes;
+  pthread_mutex_unlock(&lock);
+}
+
+// Of bytes up to `end` in a file, how many the disk has no room for. Under the lock.
+static int64_t excess(struct watch *watch, int descriptor, int64_t end) {
+  if (watch->limit == 0) return 0;
+  struct stat status;
+  if (fstat(descriptor, &status) != 0 || end <= status.st_size) return 0;
+  int64_t room = watch->limit - (end - status.st_size);
+  DIR *directory = opendir(watch->prefix);
+  if (!directory) return 0;
+  for (struct dirent *entry; (entry = readdir(directory));) {
+    char path[1024];
+    snprintf(path, sizeof path, "%s/%s", watch->prefix, entry->d_name);
+    if (stat(path, &status) == 0 && S_ISREG(status.st_mode)) room -= status.st_size;
+  }
+  closedir(directory);
+  return room < 0 ? -room : 0;
+}
 
 int64_t faulty_calls(int watch, int calls) {
   int64_t sum = 0;
@@ -201,7 +228,23 @@ static ssize_t watched_write(struct file *file, int descriptor, const struct iov
       result = -1;
     }
   } else {
-    result = system_write(descriptor, parts, count, offset);
+    struct iovec fitting[64];
+    int64_t total = 0;
+    for (int i = 0; i < count; i++) total += parts[i].iov_len;
+    int64_t left = file->watch ? total - excess(&watches[file->watch - 1], descriptor, position + total) : total;
+    if (left < total && count <= 64) {
+      int whole = 0;
+      int64_t sum = 0;
+      for (; whole < count && sum < left; whole++) {
+        fitting[whole] = parts[whole];
+        if (sum + (int64_t)fitting[whole].iov_len > left) fitting[whole].iov_len = left - sum;
+        sum += fitting[whole].iov_len;
+      }
+      parts = fitting;
+      count = whole;
+    }
+    errno = ENOSPC;
+    result = count > 0 ? system_write(descriptor, parts, count, offset) : -1;
     if (result > 0 && file->watch) note(file, call, position, parts, count, result, 0);
   }
   int error = errno;
@@ -277,6 +320,17 @@ int ftruncate(int descriptor, off_t count) {
   pthread_mutex_unlock(&lock);
   errno = error;
   return result;
+}
+
+int posix_fallocate(int descriptor, off_t offset, off_t count) {
+  struct file *file = file_of(descriptor);
+  if (file) {
+    pthread_mutex_lock(&lock);
+    int is_full = file->watch && excess(&watches[file->watch - 1], descriptor, offset + count) > 0;
+    pthread_mutex_unlock(&lock);
+    if (is_full) return ENOSPC;
+  }
+  return syscall(SYS_fallocate, descriptor, 0, offset, count) == 0 ? 0 : errno;
 }
 
 int ftruncate64(int descriptor, off64_t count) { return ftruncate(descriptor, count); }

@@ -67,6 +67,9 @@ final class DiskWatch: Sendable {
     faulty_fail(watch, calls.rawValue, 0, count, error, FAULTY_REFUSED)
   }
 
+  /// Lets the disk have no more than so many bytes for the directory.
+  func limit(_ bytes: Int64) { faulty_limit(watch, bytes) }
+
   func heal() { faulty_heal(watch) }
 
   func count(_ calls: Calls) -> Int64 { faulty_calls(watch, calls.rawValue) }

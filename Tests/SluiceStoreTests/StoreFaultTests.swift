@@ -169,6 +169,35 @@ import Testing
     #expect(try store.extent(of: id)?.head == 25)
   }
 
+  /// To take something away from a copy-on-write tree takes space first.
+  @Test func aStoreOnAFullDiskCanBeEmptied() throws {
+    let scratch = try ScratchDirectory()
+    let watch = try DiskWatch(scratch.path)
+    watch.limit(4 << 20)
+    let store = try LMDBStore.open(at: scratch.path, Self.options())
+    for number in 1...6 as ClosedRange<UInt64> {
+      let id = TopicID(rawValue: number)
+      try store.add(id, row: .named("t\(number)"))
+      var records = 0
+      for size in [60_000, 8000, 100] {
+        let error = #expect(throws: StoreError.self) {
+          while true {
+            try store.add(id, payloads: [Array(repeating: 1, count: size)])
+            records += 1
+          }
+        }
+        #expect(error?.kind == .full)
+      }
+      #expect(try store.stored(id).count == records)
+      #expect(records > 20)
+      var change = TopicChange(id)
+      if number.isMultiple(of: 2) { change.isDeletion = true } else { change.truncateBefore = .max }
+      // Of the shorter ones there may be more than go at a time.
+      for _ in 0..<20 { try store.commit([change]) }
+      while try store.reclaim() {}
+    }
+  }
+
   private static func readAll(_ id: TopicID, _ store: LMDBStore) throws {
     var next: UInt64 = 0
     let head = try store.extent(of: id)?.head ?? 0

@@ -41,6 +41,7 @@ extension LMDBStore {
     _ effect: Effect, _ bytes: Int, _ body: (LMDBTransaction, LMDBTables) throws(StoreError) -> Result
   ) throws(StoreError) -> Result {
     do throws(StoreError) {
+      if effect != .frees { try leaveReserve(bytes) }
       return try writeTwice(bytes, body)
     } catch {
       guard error.kind == .full, effect == .frees || lastFreeingCommit == lastCommit else { throw error }
@@ -51,15 +52,27 @@ extension LMDBStore {
         try transaction.put(number: UInt8(0), tables.meta, .closed)
       }
       isMarkedOpen = true
+      try leaveReserve(bytes)
       return try writeTwice(bytes, body)
     }
     try exceedLimit(by: Self.reserve)
     directory.reserve.giveBack()
     defer {
-      directory.reserve.take()
+      hasReserve = directory.reserve.take()
       try? exceedLimit(by: 0)
     }
     return try writeTwice(bytes, body)
+  }
+
+  /// Refuses to take the last of the space on a full disk: as much as the reserve should have must be free in the file then.
+  private func leaveReserve(_ bytes: Int) throws(StoreError) {
+    if hasReserve { return }
+    hasReserve = directory.reserve.take()
+    if hasReserve { return }
+    let free = try read { reader throws(StoreError) in try reader.transaction.freeBytes() }
+    guard free >= bytes + Self.treeBytes + DiskReserve.bytes else {
+      throw StoreError(lmdb: ENOSPC, "write to", directory.data)
+    }
   }
 
   /// A write that the disk has taken only a part of is EIO for LMDB. So the space is asked for then, which tells whether there is any, and all of

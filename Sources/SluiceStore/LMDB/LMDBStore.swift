@@ -41,6 +41,8 @@ public final class LMDBStore: TopicStore, @unchecked Sendable {
   var lastCommit: Int
   /// The number of the last commit that gave back space.
   var lastFreeingCommit = 0
+  /// Whether there is space set aside to give back space with.
+  var hasReserve: Bool
   /// Whether the disk may have something else than the file seems to have, after a fault.
   var needsSync = false
 
@@ -68,7 +70,7 @@ public final class LMDBStore: TopicStore, @unchecked Sendable {
     if options.access != .readOnly { directory.removeNew() }
     if options.access == .create, !directory.hasData { try Self.create(directory, options, schema) }
     let environment = try Self.environment(directory, options, schema)
-    if options.access != .readOnly { directory.reserve.take() }
+    hasReserve = options.access == .readOnly || directory.reserve.take()
     lastCommit = environment.lastCommit
     guard let reader = try environment.reader() else {
       throw StoreError(lmdb: MDB_PANIC, "read from", directory.data)

@@ -68,6 +68,23 @@ struct LMDBTransaction {
     guard code == 0 || code == MDB_NOTFOUND else { throw StoreError(lmdb: code, "write to", path) }
   }
 
+  /// Bytes of the file that are in no use, or won't be soon.
+  func freeBytes() throws(StoreError) -> Int {
+    // LMDB's own table of them: by commit, the number of pages and theirs.
+    let freePages: Table = 0
+    var statistics = MDB_stat()
+    mdb_stat(pointer, freePages, &statistics)
+    let cursor = try LMDBCursor(freePages, in: self)
+    defer { cursor.close() }
+    var pages = 0
+    var key = try cursor.last()
+    while key != nil {
+      pages += try cursor.value().loadUnaligned(as: Int.self)
+      key = try cursor.previous()
+    }
+    return pages * Int(statistics.ms_psize)
+  }
+
   /// Nil when there is no such table.
   func table(named name: String, isCreated: Bool = false) throws(StoreError) -> Table? {
     var table: Table = 0

@@ -32,6 +32,9 @@ void faulty_unwatch(int watch);
 // Of the calls of these kinds, skips some and lets `count` fail from then on, again and again. It replaces what was said before.
 void faulty_fail(int watch, int calls, int64_t skipped, int64_t count, int error, enum faulty_mode mode);
 void faulty_heal(int watch);
+// Lets the disk have so many bytes for all files of the directory that is watched; 0 for no limit. What goes beyond is written as far as there
+// is room, or refused with ENOSPC.
+void faulty_limit(int watch, int64_t bytes);
 // Calls of these kinds so far.
 int64_t faulty_calls(int watch, int calls);
 // Calls that failed so far.
