@@ -1,5 +1,5 @@
 #!/bin/sh
-# Fuzzes every decoder of SluiceWire with libFuzzer and the address sanitizer.
+# Fuzzes every decoder of SluiceWire and of SluiceStore with libFuzzer and the address sanitizer.
 #
 #   scripts/fuzz.sh [SECONDS] [TARGET]...     SECONDS for each target, 60 unless told; all targets unless told
 #
@@ -16,17 +16,20 @@ case $seconds in
   exit 2
   ;;
 esac
-targets=${*:-streams bodies batches topicNames}
+targets=${*:-streams bodies batches topicNames topicRows exports exportSections storedBatches}
 
 build=.build/fuzz
 mkdir -p "$build"
-flags="-O -g -use-ld=lld -swift-version 6 -sanitize=fuzzer,address -parse-as-library"
-# shellcheck disable=SC2086,SC2046
-swiftc $flags -wmo -module-name SluiceWire -emit-module -emit-module-path "$build/SluiceWire.swiftmodule" \
-  -emit-library -static -o "$build/libSluiceWire.a" $(find Sources/SluiceWire -name '*.swift')
+flags="-O -g -use-ld=lld -swift-version 6 -sanitize=fuzzer,address -parse-as-library -package-name sluice"
+flags="$flags -I $build -I Sources/CLMDB -I Sources/CXXHash"
+for module in SluiceWire SluiceStore; do
+  # shellcheck disable=SC2086,SC2046
+  swiftc $flags -wmo -module-name $module -emit-module -emit-module-path "$build/$module.swiftmodule" \
+    -emit-library -static -o "$build/lib$module.a" $(find Sources/$module -name '*.swift')
+done
 # shellcheck disable=SC2086
-swiftc $flags -I "$build" -L "$build" -lSluiceWire Tests/Fuzz/Fuzz.swift Tests/TestSupport/WireProbe.swift \
-  -o "$build/fuzz"
+swiftc $flags -L "$build" -lSluiceStore -lSluiceWire -llmdb Tests/Fuzz/Fuzz.swift \
+  Tests/TestSupport/WireProbe.swift Tests/SluiceStoreTests/StoreProbe.swift -o "$build/fuzz"
 
 failed=0
 for target in $targets; do

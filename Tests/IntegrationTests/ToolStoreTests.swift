@@ -271,4 +271,27 @@ import Testing
     #expect(try filesAreEqual(file, other.file("after")))
     #expect(try run("verify", store.path).output.contains("no damage"))
   }
+
+  @Test("a command that is killed leaves a store that is as before, or as it would be")
+  func killed() throws {
+    var random = SeededRandom.printed(for: "killed commands")
+    try open { store in
+      for id: UInt64 in 3...20 { try Self.fill(store, "topic.\(id)", id: id, batches: 60) }
+    }
+    let file = other.file("export")
+    _ = try run("export", store.path, file, "--quiet")
+    let commands = [["compact", store.path], ["import", store.path, file, "--replace"]]
+    for round in 0..<12 {
+      let process = try ChildProcess(BuiltProduct.path("sluice"), ["store"] + commands[round % 2])
+      pause(.random(in: 0...0.15, using: &random))
+      process.signal(SIGKILL)
+      _ = try process.waitForExit()
+      let after = other.file("after-\(round)")
+      _ = try run("export", store.path, after, "--quiet")
+      #expect(try filesAreEqual(file, after), "\(commands[round % 2])")
+    }
+    #expect(try run("verify", store.path).output.contains("no damage"))
+    _ = try run("compact", store.path)
+    #expect(try run("verify", store.path).output.hasPrefix("20 topics"))
+  }
 }

@@ -10,21 +10,21 @@ enum StoreProbe {
   /// What the fuzzer runs, each with its own corpus.
   enum Target: String, CaseIterable, Sendable {
     /// A topic's row.
-    case rows
+    case topicRows
     /// A stream, as it comes.
     case exports
     /// Sections, with checksums that are right: a kind, a `u16` length and a body each.
-    case sections
+    case exportSections
     /// A batch of topic 1 at offset 0, whose checksum is made right.
-    case batches
+    case storedBatches
   }
 
   static func run(_ target: Target, on input: [UInt8]) throws {
     switch target {
-    case .rows: try row(input)
+    case .topicRows: try row(input)
     case .exports: try export(input, piece: 7)
-    case .sections: try sections(input)
-    case .batches: try batch(input)
+    case .exportSections: try sections(input)
+    case .storedBatches: try batch(input)
     }
   }
 
