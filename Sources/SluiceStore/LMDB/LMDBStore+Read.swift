@@ -31,7 +31,8 @@ extension LMDBStore {
   ) throws(StoreError) -> StoreContents.Topic {
     guard let id = TopicKey.topic(key), let extent = TopicEntry.extent(value, of: id) else {
       throw StoreError(
-        .damaged, "\(directory.data) is damaged: a topic can't be read; put a backup in its place")
+        .damaged, "\(directory.data) is damaged: a topic can't be read; sluice store repair saves its records"
+      )
     }
     let row = UnsafeRawBufferPointer(rebasing: value[TopicEntry.rowPosition...])
     do throws(StoreError) {
@@ -66,7 +67,8 @@ extension LMDBStore {
     if let extent = TopicEntry.extent(bytes, of: topic) { return extent }
     throw StoreError(
       .damaged,
-      "\(directory.data) is damaged: topic \(topic.rawValue) can't be read; put a backup in its place")
+      "\(directory.data) is damaged: topic \(topic.rawValue) can't be read; sluice store repair saves its records"
+    )
   }
 
   /// As ``TopicStore`` says. What it sees is brought up to date every ``bytesInView`` bytes.
@@ -85,6 +87,12 @@ extension LMDBStore {
   /// Values from this size on have pages of their own; smaller ones lie in that of the tree which was read to find them.
   private static let wholePages = 4096
 
+  /// The bytes of a batch. One that the disk can't read is handed out empty, which nobody takes for a batch.
+  static func readable(_ value: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
+    let isReadable = value.count < wholePages || MappedPages.load(value)
+    return isReadable ? value : UnsafeRawBufferPointer(rebasing: value[..<0])
+  }
+
   /// Returns where to go on.
   private static func batches(
     _ reader: LMDBReader, _ topic: TopicID, _ extent: StoredExtent?, from offset: UInt64,
@@ -96,12 +104,8 @@ extension LMDBStore {
     var bytes = 0
     while let first = position {
       guard bytes < bytesInView else { return first }
-      let value = try cursor.value()
-      // One that the disk can't read is handed out empty, which nobody takes for a batch.
-      let isReadable = value.count < wholePages || MappedPages.load(value)
-      guard body(first, isReadable ? value : UnsafeRawBufferPointer(rebasing: value[..<0])) else {
-        return nil
-      }
+      let value = readable(try cursor.value())
+      guard body(first, value) else { return nil }
       bytes += value.count
       position = try cursor.next().flatMap { BatchKey.offset($0, of: topic) }
     }

@@ -86,7 +86,7 @@ extension LMDBStore: RepairableStore {
   ) throws(StoreError) {
     try read { reader throws(StoreError) in
       var offset = try reader.batches.seek(BatchKey(topic, 0)).flatMap { BatchKey.offset($0, of: topic) }
-      while let first = offset, body(first, try reader.batches.value()) {
+      while let first = offset, body(first, Self.readable(try reader.batches.value())) {
         offset = try reader.batches.next().flatMap { BatchKey.offset($0, of: topic) }
       }
     }

@@ -20,12 +20,12 @@ struct RepairPlan {
   mutating func take(_ finding: StoreFinding, _ names: inout Set<String>) {
     switch finding.problem {
     case .row: restore(&names)
-    case .name, .duplicateName: rename(&names)
+    case .name: rename(&names)
     case .nextTopic: add(.raisedNextTopic)
     case .state(let key, _):
       repair.states.append(key)
       add(.removedState(key: key))
-    case .extentUnreadable, .extent, .extentTime, .gap, .strays:
+    case .extentUnreadable, .extent, .extentTime, .gap, .superseded, .strays:
       // The extent is compared in the end, and strays have no topic.
       break
     case .rowIsNewer, .bytesBefore, .timeGoesBack: left += 1

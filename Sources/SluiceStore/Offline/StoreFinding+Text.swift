@@ -36,7 +36,7 @@ extension StoreFinding.Problem: CustomStringConvertible {
     case .extentTime(let says, let has):
       "it says that its last record is of \(says), where its batches say \(has)"
     case .row(let why), .rowIsNewer(let why), .name(let why): why
-    case .duplicateName(let other): "topic number \(other.rawValue) has the same name"
+    case .superseded(let other): "it was deleted, and topic number \(other.rawValue) has its name now"
     case .state(let key, let why): "state \(Self.hexadecimal(key)): \(why)"
     case .strays: "there are batches or states, and no topic"
     case .nextTopic(let says): "the next topic would get number \(says.rawValue)"
@@ -62,7 +62,7 @@ extension StoreFinding.Problem: CustomStringConvertible {
     case .row: "row"
     case .rowIsNewer: "row-is-newer"
     case .name: "name"
-    case .duplicateName: "duplicate-name"
+    case .superseded: "superseded"
     case .state: "state"
     case .strays: "strays"
     case .nextTopic: "next-topic"

@@ -36,8 +36,8 @@ public struct StoreFinding: Hashable, Sendable {
     case rowIsNewer(String)
     /// No topic can have this name.
     case name(String)
-    /// Another topic has the same name.
-    case duplicateName(of: TopicID)
+    /// A later topic has the same name: this one was deleted, and a crash came in between. The broker removes it when it starts.
+    case superseded(by: TopicID)
     /// The key of a small state can't be read.
     case state(key: [UInt8], String)
     /// There are batches or states under a number that no topic has.
@@ -72,8 +72,13 @@ public struct StoreFinding: Hashable, Sendable {
     self.missing = missing
   }
 
-  /// False for what is known and can't be helped: records that were taken away.
-  public var isDamage: Bool { problem != .gap }
+  /// False for what is known and needs no help: records that were taken away, and topics that others have replaced.
+  public var isDamage: Bool {
+    switch problem {
+    case .gap, .superseded: false
+    default: true
+    }
+  }
 
   /// That ``StoreRepair`` does nothing about it, though it is damage: the records are all there.
   public var isLeftByRepair: Bool {

@@ -53,7 +53,7 @@ extension StoreInspection {
   /// What is wrong with the rows, apart from what they say of batches.
   var findings: [StoreFinding] {
     var findings: [StoreFinding] = []
-    var owners: [String: TopicID] = [:]
+    let owners = owners
     for topic in topics {
       switch topic.row {
       case .failure(let error):
@@ -63,10 +63,8 @@ extension StoreInspection {
       case .success(let row):
         if let why = Self.fault(inName: row.name) {
           findings.append(StoreFinding(.name(why), topic: topic.id, name: nil))
-        } else if let owner = owners[row.name] {
-          findings.append(StoreFinding(.duplicateName(of: owner), topic: topic.id, name: row.name))
-        } else {
-          owners[row.name] = topic.id
+        } else if let owner = owners[row.name], owner != topic.id {
+          findings.append(StoreFinding(.superseded(by: owner), topic: topic.id, name: row.name))
         }
       }
     }
@@ -75,6 +73,13 @@ extension StoreInspection {
       findings.append(StoreFinding(.nextTopic(says: nextTopic), topic: last.id, name: last.name))
     }
     return findings
+  }
+
+  /// Which topic has a name: the latest.
+  var owners: [String: TopicID] {
+    topics.reduce(into: [:]) { owners, topic in
+      if let name = topic.name { owners[name] = topic.id }
+    }
   }
 
   private static func fault(inName name: String) -> String? {
@@ -125,10 +130,15 @@ extension RawState {
   /// Why it can't be used; nil when it can.
   var fault: String? {
     guard let first = key.first else { return "its key is empty" }
-    guard StoredState.Kind(rawValue: first) != nil else { return "a state of kind \(first) isn't known" }
+    guard let kind = StoredState.Kind(rawValue: first) else { return "a state of kind \(first) isn't known" }
     guard (2...256).contains(key.count) else {
       return "its key has \(key.count - 1) bytes, where 1 to 255 are possible"
     }
-    return nil
+    switch kind {
+    case .producer:
+      return key.count == 9 ? nil : "its key has \(key.count - 1) bytes, where a producer's number has 8"
+    case .cursor, .group:
+      return String(validating: key.dropFirst(), as: UTF8.self) == nil ? "its name isn't valid UTF-8" : nil
+    }
   }
 }

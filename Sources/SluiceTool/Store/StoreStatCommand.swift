@@ -35,7 +35,7 @@ struct StoreStatCommand: Command {
       let store = try StoreJob.open(directory, .readOnly)
       let statistics = try StoreStatistics(of: store) { job.progressed(to: $0) }
       if let topic {
-        guard let found = statistics.topics.first(where: { $0.row?.name == topic }) else {
+        guard let found = statistics.topics.last(where: { $0.row?.name == topic }) else {
           throw StoreError(.failed, "there is no topic \(topic) in \(directory)")
         }
         try job.print(asJSON ? StoreJSON.line(found) : StoreTable.show(found))

@@ -63,6 +63,16 @@ struct ExportTests {
     }
   }
 
+  @Test func ofTwoTopicsWithANameTheLaterOneCounts() throws {
+    try StoreScene.fill(store, "other", id: 2)
+    store.damage(TopicID(rawValue: 2), .name("orders"))
+    let other = MemoryStore()
+    try StoreScene.import(try StoreScene.export(store).bytes, into: other)
+    #expect(try other.contents().topics.map(\.row.epoch) == [2])
+    try StoreScene.import(try StoreScene.export(other).bytes, into: store, replacing: true)
+    #expect(try store.contents().topics.map(\.id.rawValue) == [1, 3])
+  }
+
   @Test func everythingOfATopicIsThere() throws {
     let other = MemoryStore()
     let summary = try StoreScene.import(try StoreScene.export(store).bytes, into: other)

@@ -97,22 +97,25 @@ struct RepairTests {
   }
 
   @Test func statesRowsAndNumbers() throws {
-    for number: UInt64 in 2...6 { try StoreScene.fill(store, "topic.\(number)", id: number) }
+    for number: UInt64 in 2...7 { try StoreScene.fill(store, "topic.\(number)", id: number) }
     store.damage(TopicID(rawValue: 2), .row(StoreError(.damaged, "no row")))
     store.damage(TopicID(rawValue: 3), .row(StoreError(.newer, "tomorrow's")))
     store.damage(TopicID(rawValue: 4), .name("recovered.2"))
     store.damage(TopicID(rawValue: 5), .name("orders"))
     store.damage(TopicID(rawValue: 6), .strayed)
     store.damage(topic, .state(key: [99, 1]))
+    store.damage(TopicID(rawValue: 7), .name("a b"))
     store.damage(TopicID(rawValue: 5), .nextTopic)
     let summary = try repair().summary
     // What a later version wrote is left to it.
     #expect(summary.left == 1)
-    #expect(try StoreScene.findings(store).map(\.problem.code) == ["row-is-newer"])
+    #expect(try StoreScene.findings(store).map(\.problem.code) == ["superseded", "row-is-newer"])
     let contents = try store.contents()
     #expect(
-      contents.topics.map(\.row.name) == ["orders", "recovered.2.2", "topic.3", "recovered.2", "recovered.5"])
-    #expect(contents.nextTopic > TopicID(rawValue: 5))
+      contents.topics.map(\.row.name) == [
+        "orders", "recovered.2.2", "topic.3", "recovered.2", "orders", "recovered.7",
+      ])
+    #expect(contents.nextTopic > TopicID(rawValue: 7))
     #expect(contents.topics[1].row.settings.replayRecords == TopicSettings.unlimited)
     #expect(try StoreScene.records(store, 2).count == 10)
     #expect(try store.states(of: topic, .cursor).count == 1)

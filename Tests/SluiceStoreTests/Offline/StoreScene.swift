@@ -69,7 +69,10 @@ enum StoreScene {
         bytesBefore: .random(in: 0...1_000, using: &random))
       for kind in StoredState.Kind.allCases {
         for _ in 0..<Int.random(in: 0...3, using: &random) {
-          let key = random.bytes(.random(in: 1...255, using: &random))
+          let key =
+            kind == .producer
+            ? random.bytes(8)
+            : random.bytes(.random(in: 1...255, using: &random)).map { UInt8(97) + $0 % 26 }
           change.states.append(
             .init(kind, key: key, value: random.bytes(.random(in: 0...100, using: &random))))
         }

@@ -225,16 +225,18 @@ struct VerificationTests {
     store.damage(topic, .state(key: [99, 1]))
     store.damage(topic, .state(key: [1]))
     store.damage(topic, .state(key: []))
+    store.damage(topic, .state(key: [1, 2, 3]))
+    store.damage(topic, .state(key: [2, 0xFF]))
     store.damage(topic, .state(key: [2] + [UInt8](repeating: 7, count: 256)))
     store.damage(TopicID(rawValue: 5), .nextTopic)
     let findings = try StoreScene.findings(store)
     #expect(
       findings.map { "\($0.topic.rawValue) \($0.problem.code)" } == [
-        "2 row", "3 row-is-newer", "4 name", "5 duplicate-name", "6 strays", "5 next-topic", "1 state",
-        "1 state",
-        "1 state", "1 state",
+        "1 superseded", "2 row", "3 row-is-newer", "4 name", "6 strays", "5 next-topic", "1 state",
+        "1 state", "1 state", "1 state", "1 state", "1 state",
       ])
-    #expect(findings.allSatisfy { $0.isDamage && !"\($0)".contains("\n") })
+    #expect(findings.dropFirst().allSatisfy { $0.isDamage && !"\($0)".contains("\n") })
+    #expect(!findings[0].isDamage)
   }
 
   @Test func aFindingIsALineForPeople() {

@@ -16,7 +16,8 @@ struct ImportAssembly {
 
   private let store: any LoadableStore
   private let isReplacing: Bool
-  private let present: [StoreInspection.Topic]
+  /// The topics that are there.
+  private let owners: [String: TopicID]
   private var names: Set<String> = []
   private var prepared: [TopicID] = []
   private var complete: [LoadedTopic] = []
@@ -30,7 +31,7 @@ struct ImportAssembly {
   init(_ store: any LoadableStore, isReplacing: Bool, _ inspection: StoreInspection) {
     self.store = store
     self.isReplacing = isReplacing
-    present = inspection.topics
+    owners = inspection.owners
   }
 
   mutating func take(_ section: ExportSection) throws(StoreError) {
@@ -78,7 +79,7 @@ struct ImportAssembly {
       throw damaged(error.message)
     }
     guard names.insert(row.name).inserted else { throw damaged("topic \(row.name) is there twice") }
-    let replaced = present.first { $0.name == row.name }?.id
+    let replaced = owners[row.name]
     guard replaced == nil || isReplacing else {
       throw StoreError(
         .failed, "there is a topic \(row.name) already; nothing was imported: see --replace")
@@ -110,6 +111,9 @@ struct ImportAssembly {
 
   private mutating func take(state: StoredState) throws(StoreError) {
     guard var current = current.take() else { throw damaged("a state belongs to no topic") }
+    if let fault = RawState(key: [state.kind.rawValue] + state.key, value: []).fault {
+      throw damaged("topic \(current.row.name), a state: \(fault)")
+    }
     current.states += 1
     states.append(state)
     gathered += state.key.count + state.value.count + 64

@@ -36,8 +36,10 @@ public struct StoreExport: Hashable, Sendable {
     }
     var progress = OfflineProgress(progress)
     var writer = try ExportWriter(sink)
+    let owners = inspection.owners
     for topic in inspection.topics {
-      guard let row = try? topic.row.get(), wanted?.contains(row.name) ?? true else { continue }
+      guard let row = try? topic.row.get(), wanted?.contains(row.name) ?? true, owners[row.name] == topic.id
+      else { continue }
       try summary.write(topic, row, of: store, to: &writer, &progress, report)
     }
     try writer.write(
@@ -76,10 +78,10 @@ public struct StoreExport: Hashable, Sendable {
     totals.extent = scan.mended
 
     try store.rawStates(of: topic.id) { raw in
-      guard let state = raw.state else {
-        note(StoreFinding(.state(key: raw.key, raw.fault ?? ""), topic: topic.id, name: row.name))
-        return true
+      if let fault = raw.fault {
+        note(StoreFinding(.state(key: raw.key, fault), topic: topic.id, name: row.name))
       }
+      guard raw.fault == nil, let state = raw.state else { return true }
       totals.states += 1
       do throws(StoreError) {
         try writer.write(.state(state))
