@@ -50,12 +50,14 @@ import Testing
     try store.close()
   }
 
-  /// Puts other bytes wherever these are in the store's file.
+  /// Puts other bytes wherever these are in the store's file: there may be old copies of a page as well.
   private func damage(_ text: String, _ replacement: String) throws {
     let file = URL(filePath: store.file("data.mdb"))
     var data = try Data(contentsOf: file)
-    let range = try #require(data.range(of: Data(text.utf8)))
-    data.replaceSubrange(range, with: Data(replacement.utf8))
+    try #require(data.range(of: Data(text.utf8)) != nil)
+    while let range = data.range(of: Data(text.utf8)) {
+      data.replaceSubrange(range, with: Data(replacement.utf8))
+    }
     try data.write(to: file)
   }
 
@@ -76,6 +78,7 @@ import Testing
 
   @Test func whatIsThereIsShown() throws {
     let list = lines(try run("stat", store.path).output)
+    try #require(list.count == 4)
     #expect(list[0].split(separator: " ").prefix(4) == ["TOPIC", "STATE", "RECORDS", "FROM"])
     #expect(list[1].split(separator: " ").prefix(4) == ["orders", "open", "200", "0"])
     #expect(list[1].contains("2026-02-03T04:05:06.000Z"))
@@ -87,7 +90,7 @@ import Testing
     #expect(try run("stat", store.path, "oders", code: 1).errors.contains("there is no topic oders"))
 
     let objects = lines(try run("stat", store.path, "--json").output)
-    #expect(objects.count == 3)
+    try #require(objects.count == 3)
     #expect(objects[0].contains("\"topic\":\"orders\"") && objects[0].contains("\"next_offset\":200"))
     #expect(objects[2].contains("\"topics\":2,\"records\":210") && objects[2].contains("\"closed\":true"))
     #expect(try run("verify", store.path).output.hasSuffix(": no damage\n"))
@@ -142,8 +145,8 @@ import Testing
     #expect(lines(try run("repair", store.path).output) == [step, "1 thing mended; 10 records lost"])
     #expect(try run("repair", store.path).output == "nothing to mend\n")
     let after = lines(try run("verify", store.path).output)
-    #expect(after[0] == "topic orders: a gap; records 70 to 79 are missing")
-    #expect(after[1].hasSuffix(": no damage, 10 records missing"))
+    #expect(after.first == "topic orders: a gap; records 70 to 79 are missing")
+    #expect(after.last?.hasSuffix(": no damage, 10 records missing") == true)
     var extent: StoredExtent?
     try open { extent = try $0.extent(of: TopicID(rawValue: 1)) }
     #expect(extent?.head == 200)
