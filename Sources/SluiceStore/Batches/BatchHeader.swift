@@ -35,6 +35,16 @@ public struct BatchHeader: Hashable, Sendable {
   /// The offset behind the last record.
   public var endOffset: UInt64 { firstOffset &+ UInt64(records) }
 
+  /// Whether that offset is behind all of a stored batch's records: some are missing there. A batch that says another offset than the one under which it
+  /// is stored is damaged, and may have held it.
+  static func isBehind(
+    _ offset: UInt64, _ value: UnsafeRawBufferPointer, storedAt first: UInt64
+  ) -> Bool {
+    guard value.count >= size, let base = value.baseAddress else { return false }
+    let header = BatchHeader(at: base)
+    return header.firstOffset == first && header.endOffset > first && header.endOffset <= offset
+  }
+
   func write(at base: UnsafeMutableRawPointer) {
     base.storeBytes(of: firstOffset.littleEndian, toByteOffset: 8, as: UInt64.self)
     base.storeBytes(of: bytesBefore.littleEndian, toByteOffset: 16, as: UInt64.self)

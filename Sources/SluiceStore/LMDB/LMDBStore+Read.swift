@@ -120,7 +120,11 @@ extension LMDBStore {
     let following = found.flatMap { BatchKey.offset($0, of: topic) }
     if following == offset { return following }
     let before = found == nil ? try cursor.last() : try cursor.previous()
-    if let offset = before.flatMap({ BatchKey.offset($0, of: topic) }) { return offset }
+    if let first = before.flatMap({ BatchKey.offset($0, of: topic) }),
+      try !BatchHeader.isBehind(offset, readable(cursor.value()), storedAt: first)
+    {
+      return first
+    }
     return try cursor.seek(BatchKey(topic, offset)).flatMap { BatchKey.offset($0, of: topic) }
   }
 }

@@ -26,7 +26,9 @@ public final class MemoryStore: TopicStore {
         let middle = (low + high) / 2
         if batches[middle].offset <= offset { low = middle + 1 } else { high = middle }
       }
-      return max(low - 1, 0)
+      guard low > 0 else { return 0 }
+      let (first, value) = batches[low - 1]
+      return value.withUnsafeBytes { BatchHeader.isBehind(offset, $0, storedAt: first) } ? low : low - 1
     }
   }
 
