@@ -96,7 +96,7 @@ struct HostileDirectoryTests {
     }
     #expect(
       try FileManager.default.contentsOfDirectory(atPath: directory).sorted() == [
-        "data.mdb", "data.mdb-lock", "lock",
+        "data.mdb", "data.mdb-lock", "lock", "reserve",
       ])
   }
 

@@ -47,10 +47,10 @@ extension LMDBStoreTests {
     #expect(error?.message.contains(scratch.path) == true)
   }
 
-  @Test func whatNoReleaseWroteIsRefused() throws {
+  @Test func aFileWithNothingInItIsRefused() throws {
     let (scratch, options) = try Self.damaged { file in ftruncate(file, 0) }
     let error = #expect(throws: StoreError.self) { _ = try LMDBStore.open(at: scratch.path, options) }
-    #expect(error?.kind == .notAStore)
+    #expect(error?.kind == .damaged)
   }
 
   @Test func aTopicsEntryIsCheckedToTheLastBit() {
