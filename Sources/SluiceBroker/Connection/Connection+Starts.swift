@@ -5,35 +5,35 @@ import SluiceWire
 // Subscriptions to durable topics that begin at a time: where that is, the store knows, and is asked first.
 extension Connection {
   func subscribeFound(_ stream: UInt32, _ frame: Subscribe) throws(WireError) {
-    let topic = try registry.use(frame.topic)
-    if findStart(
-      frame.start, of: topic, stream,
-      { connection, start in
-        var frame = frame
-        frame.start = start
-        // It may have asked for more meanwhile.
-        frame.grantedThrough = connection.session.granted(stream) ?? frame.grantedThrough
-        connection.attempt(stream) { () throws(WireError) in try connection.subscribe(stream, frame) }
-      })
-    {
-      return
+    try found(frame.start, of: try registry.use(frame.topic), stream) {
+      connection, start, granted throws(WireError) in
+      var frame = frame
+      if let start { frame.start = start }
+      if let granted { frame.grantedThrough = granted }
+      try connection.subscribe(stream, frame)
     }
-    try subscribe(stream, frame)
   }
 
   func joinFound(_ stream: UInt32, _ frame: JoinGroup) throws(WireError) {
     let topic = try registry.use(frame.topic)
-    if findStart(
-      frame.start, of: topic, stream,
-      { connection, start in
-        var frame = frame
-        frame.start = start
-        connection.attempt(stream) { () throws(WireError) in try connection.joinStored(stream, frame, topic) }
-      })
-    {
-      return
+    try found(frame.start, of: topic, stream) { connection, start, granted throws(WireError) in
+      var frame = frame
+      if let start { frame.start = start }
+      if let granted { frame.grantedThrough = granted }
+      try connection.joinStored(stream, frame, topic)
     }
-    try joinStored(stream, frame, topic)
+  }
+
+  /// Opens a subscription where it is to start: at once, or when the store has said where that is, with what was granted by then.
+  private func found(
+    _ start: Subscribe.Start, of topic: Topic, _ stream: UInt32,
+    _ open: @escaping @Sendable (Connection, Subscribe.Start?, _ granted: UInt64?) throws(WireError) -> Void
+  ) throws(WireError) {
+    let isAsked = findStart(start, of: topic, stream) { connection, start in
+      let granted = connection.session.granted(stream)
+      connection.attempt(stream) { () throws(WireError) in try open(connection, start, granted) }
+    }
+    if !isAsked { try open(self, nil, nil) }
   }
 
   /// Joins a group that is on disk, if its topic is durable: one that is made for this is brought there first, or a crash would take it from under

@@ -1,0 +1,186 @@
+import SluiceIO
+import SluiceLog
+import SluiceWire
+
+/// Producers, as far as they are a connection's affair: what they may publish, what of it is in the log, and on disk.
+extension Connection {
+  func openPublication(_ stream: UInt32, _ frame: PublishOpen) throws(WireError) {
+    let topic = try registry.use(frame.topic)
+    guard frame.acknowledgement != .durable || topic.storage != nil else {
+      throw WireError(
+        .unsupported,
+        "topic \(frame.topic) is kept in memory, so nothing in it is durable; ask for acknowledgement \"received\", or create it with storage durable"
+      )
+    }
+    if let fault = topic.storage?.service.refusal { throw WireError(fault.code, fault.message) }
+    let loop = context.loop
+    let holder = ProducerTable.Holder(connection: id) { [weak self] ticket in
+      loop.execute { [weak self] in self?.fenced(stream, ticket) }
+    }
+    let attachment = try topic.attachPublication(frame, holder, now: loop.now)
+    let tap = topic.tap(on: context)
+    lastNumber += 1
+    let publication = Publication(
+      stream: stream, number: lastNumber, tap: tap, connection: self, frame, attachment)
+    tap.add(publication)
+    setHandle(stream, .publication(publication))
+    session.publication(stream, continuesAt: attachment.nextSequence)
+    guard publication.waitsForDisk, frame.producer != 0 else { return opened(publication, attachment) }
+    // What it published before counts when it is on disk: until then it must not forget it.
+    publication.isOpening = true
+    whenCommitted(publication) { connection, publication in
+      publication.isOpening = false
+      connection.opened(publication, attachment)
+    }
+  }
+
+  /// Tells a producer that it may publish.
+  private func opened(_ publication: Publication, _ attachment: Topic.Attachment) {
+    let stream = publication.stream
+    let demand =
+      grantMore(to: publication)
+      ?? Demand(grantedThrough: attachment.nextSequence, bytesThrough: 0)
+    send(
+      PublishOpened(
+        epoch: attachment.life.epoch, grantedThrough: demand.grantedThrough,
+        bytesThrough: demand.bytesThrough, nextSequence: attachment.nextSequence),
+      stream: stream)
+    // Something may have happened between the look and the entry in its list; and a source wants to know whether to start.
+    topicChanged(publication)
+  }
+
+  /// Grants what the topic can take now.
+  func grantMore(to publication: Publication) -> Demand? {
+    guard session.phase == .open, let credit = session.publication(publication.stream) else { return nil }
+    let more = publication.topic.grant(to: credit.held)
+    publication.owed.add(more)
+    let demand = session.grant(more, to: publication.stream)
+    let left = session.publication(publication.stream)?.held ?? GrantLedger.Allowance()
+    if left.records > 0, left.bytes > 0 {
+      publication.heldUpSince = nil
+    } else if publication.heldUpSince == nil {
+      publication.heldUpSince = context.loop.now
+    }
+    return demand
+  }
+
+  func append(_ stream: UInt32, _ count: UInt32, _ batch: UnsafeRawBufferPointer) {
+    guard case .publication(let publication) = handle(stream),
+      let used = session.publication(stream)?.used(records: UInt64(count), bytes: batch.count)
+    else { return }
+    guard !publication.hasEnded else {
+      let message = "topic \(publication.topic.name) was ended by this producer; publish to another topic"
+      return refuse(stream, Fault(code: .topicEnded, message: message))
+    }
+    publication.owed.subtract(used)
+    switch publication.topic.append(
+      batch, count: count, at: context.loop.wallClock, in: publication.life, using: used,
+      by: publication.ticket)
+    {
+    case .appended(let lastOffset):
+      publication.appended(count, lastOffset: lastOffset)
+      makeDue(publication)
+    case .unfit(let fault):
+      settle(publication)
+      refuse(stream, fault)
+    case .refused:
+      // The topic has ended meanwhile, or the producer is fenced: somebody is about to say so on this stream.
+      break
+    }
+  }
+
+  func complete(_ stream: UInt32, _ ending: Complete.Ending) {
+    guard case .publication(let publication) = handle(stream) else { return }
+    settle(publication)
+    let topic = publication.topic
+    if let fault = topic.end(ending, in: publication.life, by: publication.producer, publication.ticket) {
+      releaseStream(stream)
+      return send(fault, stream: stream)
+    }
+    guard topic.storage != nil else { return ended(publication) }
+    publication.ends = .withTopic
+    whenCommitted(publication) { connection, publication in connection.ended(publication) }
+  }
+
+  /// The producer leaves. It is owed the last acknowledgement, which may have to wait for the disk.
+  func cancel(_ publication: Publication) {
+    settle(publication)
+    guard publication.owesAck, publication.topic.storage?.service.refusal == nil else {
+      return ended(publication)
+    }
+    publication.ends = .alone
+    whenCommitted(publication) { connection, publication in connection.ended(publication) }
+  }
+
+  /// Does something when all that has happened to the publication's topic is on disk, unless the publication is over by then.
+  private func whenCommitted(
+    _ publication: Publication, _ body: @escaping @Sendable (Connection, Publication) -> Void
+  ) {
+    let (stream, loop, number) = (publication.stream, context.loop, publication.number)
+    publication.topic.whenCommitted { [weak self] in
+      loop.execute { [weak self] in
+        guard let self, case .publication(let publication) = handle(stream), publication.number == number
+        else { return }
+        body(self, publication)
+      }
+    }
+  }
+
+  /// The topic is over, or the publication, as the producer has said.
+  private func ended(_ publication: Publication) {
+    settle(publication)
+    releaseStream(publication.stream)
+    send(Cancelled(), stream: publication.stream)
+  }
+
+  /// Something about the topic has changed, or its subscribers have: tells the producer what concerns it.
+  func topicChanged(_ publication: Publication) {
+    let topic = publication.topic
+    if let fault = topic.storage?.service.refusal, !publication.isOpening, !topic.isDeleted {
+      // Who has left waits for CANCELLED, not for the disk.
+      if publication.ends == .alone { return ended(publication) }
+      settle(publication)
+      return refuse(publication.stream, fault)
+    }
+    // It waits for the disk, and is told then.
+    if publication.ends != nil, !topic.isDeleted { return }
+    switch publication.life.condition {
+    case .ended: return topicEnded(publication)
+    case .superseded: publication.life = topic.life
+    case .open, .deleted: break
+    }
+    if topic.isDeleted { return topicDeleted(publication.stream, name: topic.name) }
+    if publication.isSource, !publication.isOpening {
+      let isConnected = topic.isConnected
+      if isConnected != publication.toldConnected {
+        publication.toldConnected = isConnected
+        if isConnected {
+          send(Connected(), stream: publication.stream)
+        } else {
+          send(Disconnected(), stream: publication.stream)
+        }
+      }
+    }
+    makeDue(publication)
+  }
+
+  /// Another producer has ended the topic.
+  private func topicEnded(_ publication: Publication) {
+    if publication.hasEnded { return }
+    settle(publication)
+    session.ended(publication.stream)
+    releaseStream(publication.stream)
+    send(Complete(publication.life.ending ?? .finished), stream: publication.stream)
+  }
+
+  /// Another publication has the producer's number now.
+  private func fenced(_ stream: UInt32, _ ticket: ProducerTable.Ticket) {
+    guard case .publication(let publication) = handle(stream), publication.ticket == ticket else { return }
+    settle(publication)
+    refuse(stream, .fenced(on: publication.topic.name))
+  }
+
+  func topicDeleted(_ stream: UInt32, name: String) {
+    refuse(stream, Fault(code: .topicDeleted, message: "topic \(name) was deleted"))
+  }
+}
