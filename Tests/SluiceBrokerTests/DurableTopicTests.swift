@@ -342,6 +342,44 @@ import Testing
     }
   }
 
+  @Test func aBufferMayBeAsLargeAsANumberCanSay() throws {
+    let setting = try DurableSetting()
+    let client = try setting.client()
+    var settings = DurableSetting.durable()
+    settings.flow = .lossless
+    settings.bufferBytes = .max
+    settings.bufferRecords = .max
+    try client.create("t", settings)
+    try client.publishAll(Self.texts(0..<10), to: "t")
+    #expect(try client.show("t").summary.nextOffset == 10)
+  }
+
+  @Test func limitsAreKeptBesideBatchesThatSayWhatCannotBe() throws {
+    let setting = try DurableSetting()
+    let client = try setting.client()
+    var settings = DurableSetting.durable()
+    settings.replayBytes = 100_000
+    try client.create("t", settings)
+    let id = try #require(setting.broker.core.registry.find("t")?.storage?.id)
+    try client.openPublication("t", stream: 1, acknowledgement: .durable)
+    func publish(_ count: Int) throws {
+      for _ in 0..<count {
+        try client.publish([[UInt8](repeating: 1, count: 10_000)], stream: 1)
+        try client.receiveAcknowledgements(stream: 1)
+      }
+    }
+    try publish(5)
+    for offset in [UInt64(0), 3] {
+      setting.store.memory.damage(id, batchAt: offset) { value in
+        for byte in 16..<24 { value[byte] = 0xFF }
+      }
+    }
+    try publish(30)
+    let summary = try client.show("t").summary
+    #expect(summary.nextOffset == 35)
+    #expect(summary.firstOffset > 20 && summary.firstOffset <= 25)
+  }
+
   @Test func cursorsAndGroupsGoOnWhereTheyWere() throws {
     let setting = try DurableSetting()
     var client = try setting.client()

@@ -45,8 +45,8 @@ struct DurableTail {
   private var bytesThrough: UInt64
   private var lastTime: Int64
   private var waiting = Taken()
-  /// Completions of what is in a commit are there already; this says whether there is one.
-  private(set) var isInCommit = false
+  /// Whether something was taken of which it isn't known yet what became of it.
+  private var isInCommit = false
   private(set) var ending: PendingEnding?
 
   init(_ extent: StoredExtent) {

@@ -11,6 +11,22 @@ struct RetentionFront {
     /// Bytes of the topic's records up to its end.
     var bytesThrough: UInt64
     var lastTime: Int64
+
+    init(endOffset: UInt64, bytesThrough: UInt64, lastTime: Int64) {
+      self.endOffset = endOffset
+      self.bytesThrough = bytesThrough
+      self.lastTime = lastTime
+    }
+
+    /// Nil for a header that can't be one of that topic's, as a damaged one may be.
+    init?(_ header: BatchHeader, in extent: StoredExtent) {
+      let bytesThrough = header.bytesBefore.addingReportingOverflow(UInt64(header.recordBytes))
+      guard !bytesThrough.overflow, bytesThrough.partialValue <= extent.bytesThrough,
+        header.endOffset <= extent.head
+      else { return nil }
+      self.init(
+        endOffset: header.endOffset, bytesThrough: bytesThrough.partialValue, lastTime: header.lastTime)
+    }
   }
 
   private let retention: Retention

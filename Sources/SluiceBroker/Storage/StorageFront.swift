@@ -77,9 +77,11 @@ final class StorageFront {
   func trim(_ topic: Topic, wallClock: Int64) -> TopicChange? {
     guard isOutdated(wallClock: wallClock) else { return nil }
     let needed = topic.state.withLock { topic.keepFrom($0) }
+    let offset = min(cut(extent, wallClock).offset, needed ?? .max)
+    guard offset > extent.firstOffset else { return nil }
     var change = TopicChange(storage.id)
-    change.truncateBefore = min(cut(extent, wallClock).offset, needed ?? .max)
-    return change.truncateBefore.map { $0 > extent.firstOffset } == true ? change : nil
+    change.truncateBefore = offset
+    return change
   }
 
   /// That is done.
@@ -94,11 +96,10 @@ final class StorageFront {
       var batches: [RetentionFront.Batch] = []
       try? store.batches(of: storage.id, from: cut.offset) { offset, bytes in
         // Whether all of it is in order isn't asked: that would take reading it.
-        guard let header = BatchHeader(bytes), header.firstOffset == offset else { return true }
-        batches.append(
-          RetentionFront.Batch(
-            endOffset: header.endOffset,
-            bytesThrough: header.bytesBefore + UInt64(header.recordBytes), lastTime: header.lastTime))
+        guard let header = BatchHeader(bytes), header.firstOffset == offset,
+          let batch = RetentionFront.Batch(header, in: extent)
+        else { return true }
+        batches.append(batch)
         return batches.count < Self.lookedAt
       }
       if batches.isEmpty { break }

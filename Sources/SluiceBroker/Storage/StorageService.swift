@@ -11,7 +11,8 @@ import Synchronization
 /// ```
 ///
 /// While a commit is under way the next one gathers, so that the price of a sync is shared by all that came meanwhile.
-// @unchecked: `arrivals` and `condition` have locks; `reading` and what comes behind it belongs to the writer's loop.
+// @unchecked: what is said to be for the writer's loop is used there only, but for `signal` and `announce`, which are set before anything else happens;
+// everything else is constant, atomic, or has a lock.
 final class StorageService: @unchecked Sendable {
   /// After which time the records of a topic with `os` are on disk at the latest.
   static let longestDelay = Duration.seconds(1)

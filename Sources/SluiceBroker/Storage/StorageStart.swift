@@ -23,7 +23,7 @@ extension TopicLife {
     }
   }
 
-  /// Whether the store must be asked for that position: see ``Topic/resolve(_:on:_:)``.
+  /// Whether the store must be asked for that position: see ``Connection/findStart(_:of:_:_:)``.
   func needsStore(for position: StartPosition) -> Bool {
     guard let storage, case .time = position else { return false }
     return storedStart(at: position, storage, resuming: false) == nil

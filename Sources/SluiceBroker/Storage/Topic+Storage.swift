@@ -128,7 +128,8 @@ extension TopicSettings {
   /// What of a durable topic is in memory, for those who follow the head.
   var tailRetention: Retention {
     let buffer = flow == .free ? 0 : bufferBytes ?? 0
-    return Retention(bytes: max(Self.tailBytes, buffer + Self.tailBytes))
+    let bytes = buffer.addingReportingOverflow(Self.tailBytes)
+    return Retention(bytes: bytes.overflow ? .max : bytes.partialValue)
   }
 
   private static let tailBytes: UInt64 = 2 << 20

@@ -117,9 +117,9 @@ public final class MemoryStore: TopicStore {
     guard dropped > 0 else { return }
     topic.batches.removeFirst(dropped)
     topic.extent.firstOffset = topic.batches.first?.offset ?? topic.extent.head
-    topic.extent.bytesBefore =
-      topic.batches.first.map { first in first.value.withUnsafeBytes { BatchHeader(at: $0.baseAddress!) } }?
-      .bytesBefore ?? topic.extent.bytesThrough
+    // A damaged batch may say anything.
+    let header = topic.batches.first.flatMap { first in first.value.withUnsafeBytes { BatchHeader($0) } }
+    topic.extent.bytesBefore = min(header?.bytesBefore ?? .max, topic.extent.bytesThrough)
   }
 
   public func batches(
