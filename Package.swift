@@ -25,6 +25,8 @@ let package = Package(
     // The durable store's engine, and its checksums.
     .systemLibrary(name: "CLMDB", providers: [.apt(["liblmdb-dev"])]),
     .systemLibrary(name: "CXXHash", providers: [.apt(["libxxhash-dev"])]),
+    // TLS, and the cryptography of passwords and tokens.
+    .systemLibrary(name: "COpenSSL", providers: [.apt(["libssl-dev"])]),
 
     // Counts the benchmark's allocations; replaces malloc in the program that links it.
     .target(name: "CAllocationCount"),
@@ -41,14 +43,18 @@ let package = Package(
     .target(
       name: "SluiceStore", dependencies: ["SluiceWire", "CLMDB", "CXXHash"], swiftSettings: settings),
     .target(name: "SluiceIO", dependencies: ["CLinux"], swiftSettings: settings),
+    // The only one that sees OpenSSL: TLS as one more byte stream, and hashes and signatures.
+    .target(name: "SluiceTLS", dependencies: ["SluiceIO", "COpenSSL"], swiftSettings: settings),
+    // Who may connect, and what they may do then: users, tokens, permissions.
+    .target(name: "SluiceAccess", dependencies: ["SluiceWire", "SluiceTLS"], swiftSettings: settings),
 
     // The broker and the client, as libraries.
     .target(
       name: "SluiceBroker",
-      dependencies: ["SluiceWire", "SluiceLog", "SluiceStore", "SluiceIO", "CXXHash"],
+      dependencies: ["SluiceWire", "SluiceLog", "SluiceStore", "SluiceIO", "SluiceAccess", "CXXHash"],
       swiftSettings: settings),
     .target(
-      name: "SluiceClient", dependencies: ["ReactiveCore", "SluiceWire", "SluiceIO"],
+      name: "SluiceClient", dependencies: ["ReactiveCore", "SluiceWire", "SluiceIO", "SluiceTLS"],
       swiftSettings: settings),
     // Values as JSON, for programs that use Foundation anyway.
     .target(
@@ -59,18 +65,23 @@ let package = Package(
     .target(name: "SluiceCommand", dependencies: ["SluiceIO", "SluiceWire"], swiftSettings: settings),
     .executableTarget(
       name: "SluiceDaemon",
-      dependencies: ["SluiceCommand", "SluiceBroker", "SluiceStore", "SluiceIO", "SluiceWire", "CLinux"],
+      dependencies: [
+        "SluiceCommand", "SluiceBroker", "SluiceAccess", "SluiceStore", "SluiceTLS", "SluiceIO", "SluiceWire",
+        "CLinux",
+      ],
       swiftSettings: settings),
     .executableTarget(
       name: "SluiceTool",
       dependencies: [
-        "SluiceCommand", "SluiceClient", "SluiceStore", "ReactiveCore", "SluiceIO", "SluiceWire",
+        "SluiceCommand", "SluiceClient", "SluiceAccess", "SluiceStore", "SluiceTLS", "ReactiveCore",
+        "SluiceIO", "SluiceWire",
       ],
       swiftSettings: settings),
     .executableTarget(
       name: "SluiceBench",
       dependencies: [
-        "CLinux", "CAllocationCount", "SluiceWire", "SluiceLog", "SluiceStore", "SluiceClient",
+        "CLinux", "CAllocationCount", "SluiceWire", "SluiceLog", "SluiceStore", "SluiceIO", "SluiceTLS",
+        "SluiceClient",
         "ReactiveCore",
         "ReactiveFoundation",
       ],
@@ -107,13 +118,21 @@ let package = Package(
     .testTarget(
       name: "SluiceIOTests", dependencies: ["SluiceIO", "TestSupport"], swiftSettings: settings),
     .testTarget(
+      name: "SluiceTLSTests", dependencies: ["SluiceTLS", "SluiceIO", "TestSupport"], swiftSettings: settings),
+    .testTarget(
+      name: "SluiceAccessTests", dependencies: ["SluiceAccess", "SluiceTLS", "SluiceWire", "TestSupport"],
+      swiftSettings: settings),
+    .testTarget(
       name: "SluiceBrokerTests",
-      dependencies: ["SluiceBroker", "SluiceWire", "SluiceLog", "SluiceStore", "SluiceIO", "TestSupport"],
+      dependencies: [
+        "SluiceBroker", "SluiceAccess", "SluiceWire", "SluiceLog", "SluiceStore", "SluiceIO", "TestSupport",
+      ],
       swiftSettings: settings),
     .testTarget(
       name: "SluiceClientTests",
       dependencies: [
-        "SluiceClient", "SluiceBroker", "ReactiveCore", "SluiceIO", "SluiceWire", "TestSupport",
+        "SluiceClient", "SluiceBroker", "SluiceAccess", "SluiceTLS", "ReactiveCore", "SluiceIO", "SluiceWire",
+        "TestSupport",
       ],
       swiftSettings: settings),
     .testTarget(
@@ -123,21 +142,22 @@ let package = Package(
     .testTarget(
       name: "SluiceCommandTests",
       dependencies: [
-        "SluiceCommand", "SluiceDaemon", "SluiceTool", "SluiceBroker", "SluiceIO", "SluiceWire",
+        "SluiceCommand", "SluiceDaemon", "SluiceTool", "SluiceBroker", "SluiceAccess", "SluiceTLS",
+        "SluiceIO", "SluiceWire", "TestSupport",
       ],
       swiftSettings: settings),
     .testTarget(
       name: "SimulationTests",
       dependencies: [
-        "SluiceBroker", "SluiceClient", "SluiceIO", "SluiceLog", "SluiceStore", "SluiceWire", "ReactiveCore",
-        "TestSupport",
+        "SluiceBroker", "SluiceClient", "SluiceAccess", "SluiceIO", "SluiceLog", "SluiceStore", "SluiceWire",
+        "ReactiveCore", "TestSupport",
       ],
       swiftSettings: settings),
     .testTarget(
       name: "IntegrationTests",
       dependencies: [
-        "SluiceDaemon", "SluiceTool", "SluiceClient", "SluiceStore", "ReactiveCore", "SluiceWire", "CLinux",
-        "TestSupport",
+        "SluiceDaemon", "SluiceTool", "SluiceClient", "SluiceAccess", "SluiceStore", "SluiceTLS",
+        "ReactiveCore", "SluiceIO", "SluiceWire", "CLinux", "TestSupport",
       ],
       swiftSettings: settings),
   ]

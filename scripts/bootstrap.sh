@@ -7,8 +7,10 @@ cd "$(dirname "$0")/.."
 say() { echo "bootstrap: $*" >&2; }
 fail() { say "$*"; exit 1; }
 
-# What the toolchain links with, the durable store's engine and checksums, and the word list that the tests and the demonstration publish.
-packages=(binutils git libc6-dev libgcc-12-dev liblmdb-dev libstdc++-12-dev libxxhash-dev tzdata wamerican)
+# What the toolchain links with, the durable store's engine and checksums, TLS and cryptography, and the word list that the tests and the demonstration publish.
+packages=(
+  binutils git libc6-dev libgcc-12-dev liblmdb-dev libssl-dev libstdc++-12-dev libxxhash-dev openssl tzdata wamerican
+)
 
 missing=()
 if command -v dpkg-query >/dev/null; then

@@ -40,6 +40,21 @@ public struct ErrorCode: RawRepresentable, Hashable, Sendable, CustomStringConve
   /// connection, since the two sides no longer agree on what its numbers mean.
   public static let invalidStream = ErrorCode(11)
 
+  /// The broker wants to know who its clients are, and the client didn't say.
+  public static let authenticationRequired = ErrorCode(12)
+  /// The client isn't who it says, or can't prove it; or may not connect.
+  public static let authenticationFailed = ErrorCode(13)
+  /// The client's credentials have expired, and it didn't renew them.
+  public static let credentialsExpired = ErrorCode(14)
+  /// The client may not be connected any more: it was taken from the broker's list.
+  public static let accessRevoked = ErrorCode(15)
+  /// Nothing was open on the connection for too long.
+  public static let idleTimeout = ErrorCode(16)
+  /// The client didn't read what was sent to it.
+  public static let writeTimeout = ErrorCode(17)
+  /// Too many attempts to authenticate are under way, or were made from the client's address.
+  public static let tooManyAttempts = ErrorCode(18)
+
   // Stream and request
   /// The topic's name isn't one.
   public static let invalidTopic = ErrorCode(101)
@@ -87,6 +102,8 @@ public struct ErrorCode: RawRepresentable, Hashable, Sendable, CustomStringConve
   public static let storageFull = ErrorCode(122)
   /// The broker's storage fails: nothing can be published to durable topics until it works again.
   public static let storageFailed = ErrorCode(123)
+  /// The client's permissions don't cover this, whether there is such a topic or not.
+  public static let permissionDenied = ErrorCode(124)
   /// A producer ended the topic with a failure and named no code of its own.
   public static let producerFailure = ErrorCode(200)
 
@@ -101,12 +118,15 @@ public struct ErrorCode: RawRepresentable, Hashable, Sendable, CustomStringConve
     1: "not-sluice", 2: "version-mismatch", 3: "malformed-frame", 4: "frame-too-large",
     5: "unsupported-frame", 6: "unexpected-frame", 7: "keepalive-timeout", 8: "shutting-down",
     9: "too-many-connections", 10: "handshake-timeout", 11: "invalid-stream",
+    12: "authentication-required", 13: "authentication-failed", 14: "credentials-expired",
+    15: "access-revoked", 16: "idle-timeout", 17: "write-timeout", 18: "too-many-attempts",
     101: "invalid-topic", 102: "unknown-topic", 103: "topic-ended",
     104: "topic-deleted", 105: "topic-exists", 106: "record-too-large", 107: "malformed-batch",
     108: "demand-exceeded", 109: "invalid-demand", 110: "lagged", 111: "epoch-changed",
     112: "invalid-setting", 113: "limit-reached", 114: "unsupported",
     115: "producer-fenced", 116: "cursor-taken", 117: "cursor-moved", 118: "cursor-deleted",
     119: "key-required", 120: "unknown-cursor", 121: "group-mismatch",
-    122: "storage-full", 123: "storage-failed", 200: "producer-failure",
+    122: "storage-full", 123: "storage-failed", 124: "permission-denied",
+    200: "producer-failure",
   ]
 }

@@ -46,6 +46,8 @@ private let rules: [(type: FrameType, broker: Bool, client: Bool, zero: Bool, no
   (.from, false, true, false, true),
   (.deliveries, false, true, false, true),
   (.cursors, false, true, false, true),
+  (.authenticate, true, false, false, true),
+  (.authenticated, false, true, false, true),
 ]
 
 private func header(_ type: UInt8, flags: UInt8 = 0, stream: UInt32 = 1) -> FrameHeader {

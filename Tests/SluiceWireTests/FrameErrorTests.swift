@@ -51,6 +51,9 @@ struct FrameErrorTests {
       hello, "534c4345 0300 0200", .malformedFrame, "HELLO names version 3 as lowest and 2 as highest"),
     // Values that aren't defined
     Case(
+      Authenticate(.none), "03 0000 0000", .unsupported,
+      "credentials are of method 3; 0 to 2 are defined"),
+    Case(
       subscribe, "0100 61 06 00 0000 0000000000000000 0000000000000000 0000000000000000 0000 00",
       .unsupported,
       "SUBSCRIBE names start position 6; 0 to 5 are defined"),

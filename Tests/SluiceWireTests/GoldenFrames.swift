@@ -31,10 +31,14 @@ let goldenFrames: [GoldenFrame] = [
     Hello(
       versions: 1...2, features: 0x8000_0000_0000_0001, maximumFrame: 0x0010_0000, keepalive: 30_000,
       name: "probe"),
-    "534c4345 0100 0200 0100000000000080 00001000 30750000 0500 70726f6265"),
+    "534c4345 0100 0200 0100000000000080 00001000 30750000 0500 70726f6265 00 0000 0000"),
   GoldenFrame(
     "HELLO without a name", 0x01, Hello(maximumFrame: .max, keepalive: 0, name: ""),
-    "534c4345 0100 0100 0000000000000000 ffffffff 00000000 0000"),
+    "534c4345 0100 0100 0000000000000000 ffffffff 00000000 0000 00 0000 0000"),
+  GoldenFrame(
+    "HELLO with a password", 0x01,
+    Hello(maximumFrame: .max, keepalive: 0, name: "", credentials: .password("é", user: "bo")),
+    "534c4345 0100 0100 0000000000000000 ffffffff 00000000 0000 01 0200 626f 0200 c3a9"),
   GoldenFrame(
     "WELCOME", 0x02,
     Welcome(
@@ -42,7 +46,16 @@ let goldenFrames: [GoldenFrame] = [
       keepalive: 5000, broker: 0x0102_0304_0506_0708, software: "sluiced é"),
     """
     534c4345 0100 0000 0100000000000000 00002000 00001000 00200000 88130000 0807060504030201
-    0a00 736c7569636564 20 c3a9
+    0a00 736c7569636564 20 c3a9 0000 ffffffffffffffff
+    """),
+  GoldenFrame(
+    "WELCOME with an identity", 0x02,
+    Welcome(
+      maximumFrame: 1, maximumRecord: 1, maximumStreams: 1, keepalive: 0, broker: 0, software: "",
+      identity: "bo", expires: 0x0102),
+    """
+    534c4345 0100 0000 0000000000000000 01000000 01000000 01000000 00000000 0000000000000000
+    0000 0200 626f 0201000000000000
     """),
   GoldenFrame("PING", 0x03, Ping(token: 0x1122_3344_5566_7788), "8877665544332211"),
   GoldenFrame("PONG", 0x04, Pong(token: .max), "ffffffffffffffff"),
@@ -50,6 +63,15 @@ let goldenFrames: [GoldenFrame] = [
   GoldenFrame("ERROR", 0x06, Fault(code: .unknownTopic, message: "no"), "66000000 0200 6e6f"),
   GoldenFrame(
     "ERROR of an unknown code", 0x06, Fault(code: ErrorCode(rawValue: .max), message: ""), "ffffffff 0000"),
+
+  GoldenFrame("AUTHENTICATE", 0x07, Authenticate(.token("a.b")), "02 0000 0300 612e62"),
+  GoldenFrame(
+    "AUTHENTICATE with a password", 0x07, Authenticate(.password("p", user: "u")), "01 0100 75 0100 70"),
+  GoldenFrame("AUTHENTICATE with nothing", 0x07, Authenticate(.none), "00 0000 0000"),
+  GoldenFrame(
+    "AUTHENTICATED", 0x08, Authenticated(identity: "bo", expires: 0x0102), "0200 626f 0201000000000000"),
+  GoldenFrame(
+    "AUTHENTICATED for ever", 0x08, Authenticated(identity: ""), "0000 ffffffffffffffff"),
 
   GoldenFrame(
     "SUBSCRIBE from replay", 0x10, Subscribe(topic: "a.b", grantedThrough: 0),

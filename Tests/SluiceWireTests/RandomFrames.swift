@@ -59,6 +59,7 @@ struct RandomFrames {
       { TopicConnect(topic: $0.text(300)) }, { TopicDisconnect(topic: $0.text(300)) },
       { Ack(through: $0.integer(), lastOffset: $0.integer()) },
       { TopicCreate(topic: $0.text(300), settings: $0.settings()) },
+      { Authenticate($0.credentials()) }, { Authenticated(identity: $0.text(255), expires: $0.integer()) },
       { TopicShow(topic: $0.text(300)) }, { TopicDelete(topic: $0.text(300)) },
       { TopicList(after: $0.text(300), limit: $0.integer()) },
       { frames in
@@ -96,13 +97,22 @@ struct RandomFrames {
     let versions: [UInt16] = [integer(), integer()].sorted()
     return Hello(
       versions: versions[0]...versions[1], features: integer(), maximumFrame: integer(), keepalive: integer(),
-      name: text(255))
+      name: text(255), credentials: credentials())
+  }
+
+  private mutating func credentials() -> Credentials {
+    switch Int.random(in: 0...2, using: &random) {
+    case 0: .none
+    case 1: .password(text(300), user: text(300))
+    default: .token(text(300))
+    }
   }
 
   private mutating func welcome() -> Welcome {
     Welcome(
       version: integer(), features: integer(), maximumFrame: integer(), maximumRecord: integer(),
-      maximumStreams: integer(), keepalive: integer(), broker: integer(), software: text(255))
+      maximumStreams: integer(), keepalive: integer(), broker: integer(), software: text(255),
+      identity: text(255), expires: integer())
   }
 
   private mutating func subscribe() -> Subscribe {

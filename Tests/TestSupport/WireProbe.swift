@@ -15,7 +15,8 @@ public enum WireProbe {
     Subscribe.self, Subscribed.self, Demand.self, Live.self, Lag.self, Cancel.self, Cancelled.self,
     Complete.self,
     PublishOpen.self, PublishOpened.self, Ack.self,
-    TopicCreate.self, TopicShow.self, TopicInfo.self, TopicList.self, Topics.self, TopicDelete.self,
+    Authenticate.self, Authenticated.self, TopicCreate.self, TopicShow.self, TopicInfo.self, TopicList.self,
+    Topics.self, TopicDelete.self,
     Done.self,
   ]
 

@@ -23,6 +23,7 @@ public final class SocketNetwork: Network {
     let loops = group.loops.map { Self.own($0) }
     let connections = AcceptedConnections(loops: loops, placement: placement, handler: accepted)
     switch address {
+    case .tls: throw Self.withoutTLS("listen at \(address)")
     case .unix(let path):
       let (descriptor, file) = try Self.bindUnix(path)
       let source = AcceptSource(
@@ -47,6 +48,11 @@ public final class SocketNetwork: Network {
     let attempt = SocketConnect(loop: Self.own(loop), target: address, completion: completion)
     attempt.begin()
     return attempt
+  }
+
+  /// TLS is a layer over this.
+  static func withoutTLS(_ action: String) -> IOError {
+    IOError(action: action, code: EPROTONOSUPPORT, reason: "TLS isn't set up")
   }
 
   private static func own(_ loop: any EventLoop) -> EpollLoop {

@@ -11,6 +11,9 @@ public protocol ByteStream: AnyObject {
   /// Where the other side is, for messages and logs.
   var peer: SocketAddress { get }
 
+  /// What protects the bytes and who the peer has proved to be, when the first bytes have come; nil for bytes as they are.
+  var security: StreamSecurity? { get }
+
   /// Starts handing out events to `handler`, which the stream keeps until it is closed or fails. Once.
   func start(_ handler: any ByteStreamHandler)
 
@@ -38,6 +41,29 @@ public protocol ByteStream: AnyObject {
   /// Closes at once with a reset; what wasn't sent yet is lost. Over a Unix socket, which knows no resets, the peer may see
   /// an end instead.
   func abort()
+}
+
+extension ByteStream {
+  public var security: StreamSecurity? { nil }
+}
+
+/// What protects a stream.
+public struct StreamSecurity: Hashable, Sendable {
+  /// `TLSv1.3`
+  public var version: String
+  /// `TLS_AES_256_GCM_SHA384`
+  public var cipher: String
+  /// The name in the certificate that the peer has proved to be its own, and that a trusted authority has signed; nil without one.
+  public var peerName: String?
+  /// When that certificate ends, in milliseconds since 1970; nil without one.
+  public var peerExpires: Int64?
+
+  public init(version: String, cipher: String, peerName: String? = nil, peerExpires: Int64? = nil) {
+    self.version = version
+    self.cipher = cipher
+    self.peerName = peerName
+    self.peerExpires = peerExpires
+  }
 }
 
 /// Whoever reads and writes a stream. Called on the stream's loop only.

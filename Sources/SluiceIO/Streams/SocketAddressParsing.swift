@@ -13,7 +13,7 @@ extension SocketAddress {
   /// The longest path that the system takes for a Unix socket, in bytes.
   static let longestUnixPath = 107
 
-  /// Reads `HOST:PORT`, `[V6]:PORT` or `unix:PATH`.
+  /// Reads `HOST:PORT`, `[V6]:PORT`, either of them behind `tls://`, or `unix:PATH`.
   ///
   /// A host is a name or a numeric address; names aren't looked up here. A port is a number from 0 to 65535.
   ///
@@ -33,6 +33,8 @@ extension SocketAddress {
       return
     }
 
+    let isSecure = text.hasPrefix("tls://")
+    let text = text.dropFirst(isSecure ? "tls://".count : 0)
     let host: Substring
     let port: Substring
     if text.hasPrefix("[") {
@@ -61,6 +63,6 @@ extension SocketAddress {
     guard isNumber, let number = UInt16(port) else {
       throw fail("a port is a number from 0 to 65535, not '\(port)'")
     }
-    self = .host(String(host), port: number)
+    self = isSecure ? .tls(String(host), port: number) : .host(String(host), port: number)
   }
 }

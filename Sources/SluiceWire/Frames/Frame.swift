@@ -16,6 +16,8 @@ public struct FrameType: RawRepresentable, Hashable, Sendable, CustomStringConve
   @inlinable public static var pong: FrameType { FrameType(rawValue: 0x04) }
   @inlinable public static var goAway: FrameType { FrameType(rawValue: 0x05) }
   @inlinable public static var error: FrameType { FrameType(rawValue: 0x06) }
+  @inlinable public static var authenticate: FrameType { FrameType(rawValue: 0x07) }
+  @inlinable public static var authenticated: FrameType { FrameType(rawValue: 0x08) }
 
   @inlinable public static var subscribe: FrameType { FrameType(rawValue: 0x10) }
   @inlinable public static var subscribed: FrameType { FrameType(rawValue: 0x11) }
@@ -67,6 +69,7 @@ public struct FrameType: RawRepresentable, Hashable, Sendable, CustomStringConve
 
   private static let names: [UInt8: String] = [
     0x01: "HELLO", 0x02: "WELCOME", 0x03: "PING", 0x04: "PONG", 0x05: "GOAWAY", 0x06: "ERROR",
+    0x07: "AUTHENTICATE", 0x08: "AUTHENTICATED",
     0x10: "SUBSCRIBE", 0x11: "SUBSCRIBED", 0x12: "DEMAND", 0x13: "DELIVER", 0x14: "LIVE", 0x15: "LAG",
     0x16: "CANCEL", 0x17: "CANCELLED", 0x18: "COMPLETE",
     0x19: "SUBSCRIBE_PATTERN", 0x1A: "POSITIONS", 0x1B: "MATCHED", 0x1C: "UNMATCHED", 0x1D: "FROM",

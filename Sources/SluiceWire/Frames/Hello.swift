@@ -2,6 +2,7 @@
 ///
 /// ```
 /// u32 magic "SLCE" · u16 lowest version · u16 highest version · u64 features · u32 max frame · u32 keepalive ms · string name
+/// credentials
 /// ```
 public struct Hello: Frame {
   public static let type = FrameType.hello
@@ -18,16 +19,19 @@ public struct Hello: Frame {
   public var keepalive: UInt32
   /// What the client calls itself, for people who look at the broker; may be empty.
   public var name: String
+  /// Who the client is.
+  public var credentials: Credentials
 
   public init(
     versions: ClosedRange<UInt16> = 1...1, features: UInt64 = 0, maximumFrame: UInt32, keepalive: UInt32,
-    name: String
+    name: String, credentials: Credentials = .none
   ) {
     self.versions = versions
     self.features = features
     self.maximumFrame = maximumFrame
     self.keepalive = keepalive
     self.name = name
+    self.credentials = credentials
   }
 
   public func encodeBody(into writer: inout ByteWriter) {
@@ -38,6 +42,7 @@ public struct Hello: Frame {
     writer.integer(maximumFrame)
     writer.integer(keepalive)
     writer.string(name, limit: Limits.name)
+    credentials.encode(into: &writer)
   }
 
   public init(body reader: inout ByteReader) throws(WireError) {
@@ -54,5 +59,6 @@ public struct Hello: Frame {
     maximumFrame = try reader.integer("HELLO maximum frame")
     keepalive = try reader.integer("HELLO keepalive")
     name = try reader.string("HELLO name")
+    credentials = try Credentials(&reader)
   }
 }

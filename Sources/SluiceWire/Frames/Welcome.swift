@@ -2,7 +2,7 @@
 ///
 /// ```
 /// u32 magic · u16 version · u16 0 · u64 features · u32 max frame · u32 max record · u32 max streams · u32 keepalive ms
-/// u64 broker · string software
+/// u64 broker · string software · string identity · u64 expires
 /// ```
 public struct Welcome: Frame {
   public static let type = FrameType.welcome
@@ -23,10 +23,15 @@ public struct Welcome: Frame {
   public var broker: UInt64
   /// The broker's software and version.
   public var software: String
+  /// Who the broker takes the client for; empty where it doesn't ask.
+  public var identity: String
+  /// When the client's credentials expire, in milliseconds since 1970; ``Authenticated/never`` for never.
+  public var expires: UInt64
 
   public init(
     version: UInt16 = 1, features: UInt64 = 0, maximumFrame: UInt32, maximumRecord: UInt32,
-    maximumStreams: UInt32, keepalive: UInt32, broker: UInt64, software: String
+    maximumStreams: UInt32, keepalive: UInt32, broker: UInt64, software: String,
+    identity: String = "", expires: UInt64 = Authenticated.never
   ) {
     self.version = version
     self.features = features
@@ -36,6 +41,8 @@ public struct Welcome: Frame {
     self.keepalive = keepalive
     self.broker = broker
     self.software = software
+    self.identity = identity
+    self.expires = expires
   }
 
   public func encodeBody(into writer: inout ByteWriter) {
@@ -49,6 +56,8 @@ public struct Welcome: Frame {
     writer.integer(keepalive)
     writer.integer(broker)
     writer.string(software, limit: Limits.name)
+    writer.string(identity, limit: Limits.name)
+    writer.integer(expires)
   }
 
   public init(body reader: inout ByteReader) throws(WireError) {
@@ -64,5 +73,7 @@ public struct Welcome: Frame {
     keepalive = try reader.integer("WELCOME keepalive")
     broker = try reader.integer("WELCOME broker")
     software = try reader.string("WELCOME software")
+    identity = try reader.string("WELCOME identity")
+    expires = try reader.integer("WELCOME expires")
   }
 }

@@ -79,10 +79,10 @@ extension FrameHeader {
       case .demand, .complete: (receiver, stream) = (nil, .nonzero)
       case .subscribe, .cancel, .publishOpen, .publish, .topicCreate, .topicShow, .topicList, .topicDelete,
         .topicConnect, .topicDisconnect, .subscribePattern, .positions, .joinGroup, .settle, .commit,
-        .cursorList, .cursorMove, .cursorDelete:
+        .cursorList, .cursorMove, .cursorDelete, .authenticate:
         (receiver, stream) = (.broker, .nonzero)
       case .subscribed, .deliver, .live, .lag, .cancelled, .publishOpened, .ack, .topicInfo, .topics, .done,
-        .connected, .disconnected, .matched, .unmatched, .from, .deliveries, .cursors:
+        .connected, .disconnected, .matched, .unmatched, .from, .deliveries, .cursors, .authenticated:
         (receiver, stream) = (.client, .nonzero)
       default: return nil
       }

@@ -1,0 +1,37 @@
+import SluiceWire
+
+/// Who a connection's client is, and what that allows.
+public struct Identity: Hashable, Sendable {
+  /// What proved it.
+  public enum Proof: Hashable, Sendable {
+    /// Nobody asked.
+    case none
+    case password
+    /// Signed with the key of that id.
+    case token(key: String)
+    case certificate
+  }
+
+  /// At most 255 bytes; empty where nobody asked.
+  public var name: String
+  public var proof: Proof
+  public var permissions: Permissions
+  /// Whether the permissions came with the proof, in a token, and don't change with the broker's own lists.
+  public var carriesPermissions: Bool
+  /// When it ends, in milliseconds since 1970; nil for never.
+  public var expires: Int64?
+
+  public init(
+    name: String, proof: Proof, permissions: Permissions, carriesPermissions: Bool = false,
+    expires: Int64? = nil
+  ) {
+    self.name = name
+    self.proof = proof
+    self.permissions = permissions
+    self.carriesPermissions = carriesPermissions
+    self.expires = expires
+  }
+
+  /// Anybody, where nobody is asked; may do everything.
+  public static let anybody = Identity(name: "", proof: .none, permissions: .everything)
+}

@@ -1,0 +1,67 @@
+import SluiceWire
+
+/// What one identity may do, by the names of topics. What no rule allows is denied.
+///
+/// A wildcard that comes first doesn't stand for names that aren't everybody's, `_inbox.…` and `$…`: see ``TopicPattern/selects(_:)``. Inboxes, to which
+/// replies go, are their owners' by their names, which nobody can guess: whoever may publish anything may open one of a name of its own, and whoever
+/// may subscribe to anything may answer to one.
+public struct Permissions: Hashable, Sendable {
+  public struct Rule: Hashable, Sendable {
+    public var rights: Rights
+    public var pattern: TopicPattern
+
+    public init(_ rights: Rights, on pattern: TopicPattern) {
+      self.rights = rights
+      self.pattern = pattern
+    }
+  }
+
+  /// Where nobody is asked who they are.
+  public static let everything = Permissions(isUnrestricted: true, rules: [])
+  public static let nothing = Permissions(isUnrestricted: false, rules: [])
+
+  /// True for ``everything``, for which no name needs to be looked at.
+  public let isUnrestricted: Bool
+  public let rules: [Rule]
+  /// What the rules allow on any name.
+  private let most: Rights
+
+  public init(_ rules: [Rule]) {
+    self.init(isUnrestricted: false, rules: rules)
+  }
+
+  private init(isUnrestricted: Bool, rules: [Rule]) {
+    self.isUnrestricted = isUnrestricted
+    self.rules = rules
+    most = rules.reduce(into: []) { $0.formUnion($1.rights) }
+  }
+
+  /// All that may be done with the topic of that name, whether there is one or not.
+  public func rights(on name: String) -> Rights {
+    if isUnrestricted { return .all }
+    var rights = Rights()
+    for rule in rules where !rights.isSuperset(of: rule.rights) && rule.pattern.selects(name) {
+      rights.formUnion(rule.rights)
+    }
+    return rights
+  }
+
+  /// Whether all of `wanted` may be done with the topic of that name.
+  public func allow(_ wanted: Rights, on name: String) -> Bool {
+    isUnrestricted || rights(on: name).union(inboxRights(on: name)).isSuperset(of: wanted)
+  }
+
+  /// Whether the identity may know that there is such a topic.
+  public func reveal(_ name: String) -> Bool {
+    isUnrestricted || !rights(on: name).isEmpty
+  }
+
+  /// What knowing an inbox's name allows. Doesn't make it visible.
+  private func inboxRights(on name: String) -> Rights {
+    guard name.hasPrefix(TopicName.inboxPrefix) else { return [] }
+    var rights = Rights()
+    if most.contains(.publish) { rights.formUnion([.create, .subscribe]) }
+    if most.contains(.subscribe) { rights.formUnion(.publish) }
+    return rights
+  }
+}

@@ -1,0 +1,41 @@
+import SluiceAccess
+import SluiceWire
+import Testing
+
+@Suite("Permissions")
+struct PermissionsTests {
+  private func permissions(_ rules: (Rights, String)...) throws -> Permissions {
+    Permissions(try rules.map { Permissions.Rule($0.0, on: try TopicPattern($0.1)) })
+  }
+
+  @Test("what no rule allows is denied")
+  func denied() throws {
+    #expect(Permissions.nothing.rights(on: "a").isEmpty)
+    #expect(!Permissions.nothing.allow(.subscribe, on: "a"))
+    #expect(!Permissions.nothing.reveal("a"))
+    #expect(Permissions.everything.allow(.all, on: "a"))
+    let some = try permissions((.subscribe, "orders.*"), (.publish, "orders.eu"), (.admin, "other.>"))
+    #expect(some.rights(on: "orders.eu") == [.subscribe, .publish])
+    #expect(some.rights(on: "orders.us") == .subscribe)
+    #expect(some.rights(on: "orders").isEmpty)
+    #expect(!some.allow([.subscribe, .create], on: "orders.eu"))
+    #expect(some.allow([.subscribe, .publish], on: "orders.eu"))
+    #expect(some.reveal("other.a.b"))
+    #expect(!some.reveal("others"))
+  }
+
+  @Test("a first wildcard doesn't stand for private names, and an inbox is for whoever knows its name")
+  func inboxes() throws {
+    let reader = try permissions((.subscribe, ">"))
+    #expect(!reader.reveal("_inbox.a"))
+    #expect(!reader.allow(.subscribe, on: "_inbox.a"))
+    #expect(reader.allow(.publish, on: "_inbox.a"))
+    let writer = try permissions((.publish, "orders"))
+    #expect(writer.allow([.subscribe, .create], on: "_inbox.a"))
+    #expect(!writer.allow(.publish, on: "_inbox.a"))
+    #expect(!writer.allow(.admin, on: "_inbox.a"))
+    #expect(!Permissions.nothing.allow(.publish, on: "_inbox.a"))
+    #expect(try permissions((.subscribe, "_inbox.>")).reveal("_inbox.a"))
+    #expect(!reader.reveal("$internal"))
+  }
+}
