@@ -1,0 +1,85 @@
+/// Values in byte order of their names, so that a page of them costs what the page has, not what there is in all.
+///
+/// ```
+/// [a … c] [d … k] [l … z]      chunks, each sorted and behind the one before
+/// ```
+///
+/// Finding a place takes two binary searches; entering and taking out move the rest of one chunk.
+struct NameOrder<Value> {
+  typealias Entry = (name: String, value: Value)
+
+  private var chunks: [[Entry]] = []
+  private let limit: Int
+
+  /// - Parameter chunk: the most that stand in one chunk, at least 2.
+  init(chunk: Int = 512) {
+    limit = max(chunk, 2)
+  }
+
+  /// Enters a value under a name that isn't there yet.
+  mutating func insert(_ name: String, _ value: Value) {
+    guard !chunks.isEmpty else { return chunks.append([(name, value)]) }
+    let index = max(chunksBeginning(notBehind: name) - 1, 0)
+    chunks[index].insert((name, value), at: entries(in: chunks[index], before: name, orAt: false))
+    guard chunks[index].count > limit else { return }
+    let half = chunks[index].count / 2
+    let rest = Array(chunks[index][half...])
+    chunks[index].removeSubrange(half...)
+    chunks.insert(rest, at: index + 1)
+  }
+
+  /// Takes out what was entered under exactly this name, if it is there.
+  mutating func remove(_ name: String) {
+    let index = chunksBeginning(notBehind: name) - 1
+    guard index >= 0 else { return }
+    let place = entries(in: chunks[index], before: name, orAt: false)
+    guard place < chunks[index].count, chunks[index][place].name.utf8.elementsEqual(name.utf8) else { return }
+    chunks[index].remove(at: place)
+    if chunks[index].isEmpty { chunks.remove(at: index) }
+  }
+
+  /// Calls `body` with each value whose name comes behind `name`, which needn't be there, in order, until it returns false.
+  func forEach(after name: String, _ body: (Value) -> Bool) {
+    guard !chunks.isEmpty else { return }
+    let first = max(chunksBeginning(notBehind: name) - 1, 0)
+    var place = entries(in: chunks[first], before: name, orAt: true)
+    for chunk in chunks[first...] {
+      for entry in chunk[place...] {
+        guard body(entry.value) else { return }
+      }
+      place = 0
+    }
+  }
+
+  var count: Int { chunks.reduce(0) { $0 + $1.count } }
+
+  /// How many chunks begin with `name` or a name before it.
+  private func chunksBeginning(notBehind name: String) -> Int {
+    var (low, high) = (0, chunks.count)
+    while low < high {
+      let middle = (low + high) / 2
+      if Self.precedes(name, chunks[middle][0].name) { high = middle } else { low = middle + 1 }
+    }
+    return low
+  }
+
+  /// How many entries of a chunk come before `name`.
+  ///
+  /// - Parameter orAt: counts the one of that name as well.
+  private func entries(in chunk: [Entry], before name: String, orAt: Bool) -> Int {
+    var (low, high) = (0, chunk.count)
+    while low < high {
+      let middle = (low + high) / 2
+      let isBefore =
+        orAt ? !Self.precedes(name, chunk[middle].name) : Self.precedes(chunk[middle].name, name)
+      if isBefore { low = middle + 1 } else { high = middle }
+    }
+    return low
+  }
+
+  private static func precedes(_ left: String, _ right: String) -> Bool {
+    left.utf8.lexicographicallyPrecedes(right.utf8)
+  }
+}
+
+extension NameOrder: Sendable where Value: Sendable {}
