@@ -4,8 +4,16 @@ import SluiceWire
 ///
 /// A value: a broker that is told of another one applies it to its live connections as well.
 public struct AccessPolicy: Sendable {
-  /// By the identity's name.
-  public var permissions: [String: Permissions] = [:]
+  /// What may be done by whom, by the identity's name, in addition to what ``everybody`` may.
+  public var permissions: NameTable<Permissions> = [:]
+  /// What every identity may do that was proved.
+  public var everybody = Permissions.nothing
+  /// Those who have a password.
+  public var users: Users = [:]
+  /// What tokens are checked with.
+  public var tokenKeys: TokenKeys = [:]
+  /// Whether the name in a client's certificate must be a user's, or stand in ``permissions``; else whoever has a certificate may connect.
+  public var certificatesMustBeListed = false
 
   public init() {}
 
@@ -20,18 +28,83 @@ public struct AccessPolicy: Sendable {
   public func authenticate(
     _ credentials: Credentials, peerName: String?, peerExpires: Int64?, now: Int64
   ) throws(WireError) -> Identity {
-    guard credentials.method == .none, let peerName else {
-      throw WireError(.authenticationFailed, "who the client says it is couldn't be proved")
+    switch credentials.method {
+    case .password: try user(credentials.user, password: credentials.secret)
+    case .token: try bearer(of: credentials.secret, now: now)
+    case .none: try certificate(of: peerName, expires: peerExpires, now: now)
     }
+  }
+
+  private func user(_ name: String, password: String) throws(WireError) -> Identity {
+    guard let hash = users.prove(password, of: name) else { throw Self.failed }
     return Identity(
-      name: peerName, proof: .certificate, permissions: permissions[peerName] ?? .nothing,
-      expires: peerExpires)
+      name: name, proof: .password, permissions: permissions(of: name), basis: hash.fingerprint)
+  }
+
+  private func bearer(of token: String, now: Int64) throws(WireError) -> Identity {
+    let verified: VerifiedToken
+    do {
+      verified = try tokenKeys.verify(token, now: now)
+    } catch .expired {
+      throw WireError(.credentialsExpired, "the token has expired; get a new one")
+    } catch {
+      throw Self.failed
+    }
+    let claims = verified.claims
+    return Identity(
+      name: claims.subject, proof: .token(key: verified.keyID),
+      permissions: claims.permissions ?? permissions(of: claims.subject),
+      carriesPermissions: claims.permissions != nil, expires: claims.expires, basis: verified.keyFingerprint)
+  }
+
+  private func certificate(of name: String?, expires: Int64?, now: Int64) throws(WireError) -> Identity {
+    guard let name else {
+      throw WireError(
+        .authenticationRequired,
+        "this broker wants to know who its clients are; give it a user, a token or a certificate")
+    }
+    if let expires, expires <= now {
+      throw WireError(.credentialsExpired, "the client's certificate has expired; get a new one")
+    }
+    guard isWelcome(certificate: name) else { throw Self.failed }
+    return Identity(
+      name: name, proof: .certificate, permissions: permissions(of: name), expires: expires)
+  }
+
+  private func isWelcome(certificate name: String) -> Bool {
+    guard IdentityRules.objection(to: name) == nil else { return false }
+    return !certificatesMustBeListed || users[name] != nil || permissions[name] != nil
+  }
+
+  /// The same for everything that is wrong.
+  private static var failed: WireError {
+    WireError(
+      .authenticationFailed,
+      "the client isn't who it says, or may not connect: its user and password, its token or its certificate isn't right"
+    )
+  }
+
+  /// What an identity may do that doesn't carry its permissions with it.
+  private func permissions(of name: String) -> Permissions {
+    permissions[name].map { everybody.adding($0) } ?? everybody
   }
 
   /// What became of an identity that another policy had let in: its permissions now; nil when it may not be connected any more.
+  ///
+  /// That is so when the user is gone or has another password, when the key of its token is gone or another, and when a certificate's name must
+  /// be listed and isn't.
   public func reconsider(_ identity: Identity) -> Identity? {
+    switch identity.proof {
+    case .none: return nil
+    case .password:
+      guard let hash = users[identity.name], hash.fingerprint == identity.basis else { return nil }
+    case .token(let id):
+      guard let key = tokenKeys[id], key.fingerprint == identity.basis else { return nil }
+    case .certificate:
+      guard isWelcome(certificate: identity.name) else { return nil }
+    }
     var identity = identity
-    if !identity.carriesPermissions { identity.permissions = permissions[identity.name] ?? .nothing }
+    if !identity.carriesPermissions { identity.permissions = permissions(of: identity.name) }
     return identity
   }
 }

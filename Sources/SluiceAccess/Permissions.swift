@@ -36,6 +36,12 @@ public struct Permissions: Hashable, Sendable {
     most = rules.reduce(into: []) { $0.formUnion($1.rights) }
   }
 
+  /// What either of them allows.
+  func adding(_ other: Permissions) -> Permissions {
+    if isUnrestricted || other.isUnrestricted { return .everything }
+    return rules.isEmpty ? other : Permissions(rules + other.rules)
+  }
+
   /// All that may be done with the topic of that name, whether there is one or not.
   public func rights(on name: String) -> Rights {
     if isUnrestricted { return .all }

@@ -1,0 +1,86 @@
+import FoundationEssentials
+import SluiceWire
+
+/// What a token says. Claims that aren't here are passed over.
+struct TokenClaims: Decodable, Sendable {
+  let subject: String
+  /// In milliseconds since 1970, as the others.
+  let expires: Int64
+  let notBefore: Int64?
+  let issued: Int64?
+  /// Nil: not said.
+  let audience: [String]?
+  /// Nil: what the broker's own file says holds.
+  let permissions: Permissions?
+
+  /// Whom tokens are for.
+  static let audience = "sluice"
+
+  private enum Name: String, CodingKey {
+    case sub, exp, nbf, iat, aud, sluice
+  }
+
+  init(from decoder: any Decoder) throws {
+    let members = try decoder.container(keyedBy: Name.self)
+    subject = try members.decode(String.self, forKey: .sub)
+    if let objection = IdentityRules.objection(to: subject) {
+      throw TokenError.malformed("its subject (sub) can't be an identity: \(objection)")
+    }
+    expires = try Self.time(members, .exp)
+    notBefore = members.contains(.nbf) ? try Self.time(members, .nbf) : nil
+    issued = members.contains(.iat) ? try Self.time(members, .iat) : nil
+    if !members.contains(.aud) {
+      audience = nil
+    } else if let one = try? members.decode(String.self, forKey: .aud) {
+      audience = [one]
+    } else {
+      audience = try members.decode([String].self, forKey: .aud)
+    }
+    permissions =
+      members.contains(.sluice)
+      ? try members.decode(TokenPermissions.self, forKey: .sluice).permissions : nil
+  }
+
+  /// Seconds since 1970, with or without a fraction.
+  private static func time(_ members: KeyedDecodingContainer<Name>, _ name: Name) throws -> Int64 {
+    let seconds = try members.decode(Double.self, forKey: name)
+    // Some hundred thousand years.
+    guard seconds.isFinite, abs(seconds) < 1e13 else {
+      throw TokenError.malformed("\(name.rawValue) isn't a time in seconds since 1970")
+    }
+    return Int64(seconds * 1000)
+  }
+}
+
+/// `{"publish":["orders.>"],"subscribe":["orders.>"]}`
+private struct TokenPermissions: Decodable {
+  let permissions: Permissions
+
+  private enum Name: String, CodingKey, CaseIterable {
+    case publish, subscribe, create, admin
+
+    var rights: Rights {
+      switch self {
+      case .publish: .publish
+      case .subscribe: .subscribe
+      case .create: .create
+      case .admin: .admin
+      }
+    }
+  }
+
+  init(from decoder: any Decoder) throws {
+    let members = try decoder.container(keyedBy: Name.self)
+    var rules: [Permissions.Rule] = []
+    for name in Name.allCases where members.contains(name) {
+      for text in try members.decode([String].self, forKey: name) {
+        do {
+          rules.append(.init(name.rights, on: try TopicPattern(text)))
+        } catch {
+          throw TokenError.malformed("sluice.\(name.rawValue): \(error.message)")
+        }
+      }
+    }
+    permissions = Permissions(rules)
+  }
+}

@@ -1,0 +1,72 @@
+import SluiceTLS
+
+/// What a broker checks tokens' signatures with. The key decides the algorithm, whatever a token says.
+public enum TokenKey: Sendable {
+  /// HS256: who checks can sign as well. At least ``minimumSecret`` bytes.
+  case secret([UInt8])
+  /// EdDSA with Ed25519, or RS256.
+  case publicKey(PublicKey)
+
+  /// In bytes: as many as the signature has.
+  public static let minimumSecret = 32
+
+  var algorithm: TokenAlgorithm {
+    switch self {
+    case .secret: .hs256
+    case .publicKey(let key): TokenAlgorithm(key.kind)
+    }
+  }
+
+  func verify(_ signature: [UInt8], of message: [UInt8]) -> Bool {
+    switch self {
+    case .secret(let secret): isEqualInConstantTime(hmacSHA256(message, key: secret), signature)
+    case .publicKey(let key): key.verify(signature, of: message)
+    }
+  }
+
+  /// Changes when the key does, and doesn't tell it.
+  var fingerprint: [UInt8] {
+    switch self {
+    case .secret(let secret): hmacSHA256(Array("sluice key fingerprint".utf8), key: secret)
+    case .publicKey(let key): key.fingerprint
+    }
+  }
+}
+
+/// How tokens are signed, as RFC 7518 and RFC 8037 call it.
+public enum TokenAlgorithm: String, CaseIterable, Sendable {
+  case hs256 = "HS256"
+  case eddsa = "EdDSA"
+  case rs256 = "RS256"
+
+  init(_ kind: KeyKind) {
+    switch kind {
+    case .ed25519: self = .eddsa
+    case .rsa: self = .rs256
+    }
+  }
+}
+
+/// What can be the id of a key, which is also the name of its file.
+public enum TokenKeyID {
+  public static let maximumLength = 64
+
+  /// What is wrong with it, as the end of a sentence; nil for one that can be used.
+  public static func objection(to id: String) -> String? {
+    guard (1...maximumLength).contains(id.utf8.count) else {
+      return "it needs 1 to \(maximumLength) characters"
+    }
+    let isPlain = id.utf8.allSatisfy { letter in
+      switch letter {
+      case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+        UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "."):
+        true
+      default: false
+      }
+    }
+    guard isPlain, id.utf8.first != UInt8(ascii: ".") else {
+      return "it can have letters and digits of ASCII, dashes, underscores, and dots that aren't first"
+    }
+    return nil
+  }
+}

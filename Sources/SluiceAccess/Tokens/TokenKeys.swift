@@ -1,0 +1,46 @@
+/// The keys that a broker takes tokens of, by their ids.
+public struct TokenKeys: Sendable, ExpressibleByDictionaryLiteral {
+  private var table: NameTable<TokenKey> = [:]
+
+  /// How far clocks may be apart for a token that isn't valid yet, in milliseconds. There is nothing of the kind for one that has expired.
+  public static let leeway: Int64 = 60_000
+
+  public init() {}
+
+  public init(dictionaryLiteral elements: (String, TokenKey)...) {
+    for (id, key) in elements { table[id] = key }
+  }
+
+  public subscript(id: String) -> TokenKey? {
+    get { table[id] }
+    set { table[id] = newValue }
+  }
+
+  public var isEmpty: Bool { table.isEmpty }
+  public var ids: [String] { table.names.sorted() }
+
+  /// Believes a token, or doesn't.
+  ///
+  /// - Parameter now: in milliseconds since 1970.
+  /// - Throws: ``TokenError/expired(_:)`` only when everything else is right.
+  func verify(_ token: String, now: Int64) throws(TokenError) -> VerifiedToken {
+    let text = try TokenText(token)
+    guard let key = table[text.header.key] else { throw .noSuchKey(text.header.key) }
+    guard text.header.algorithm == key.algorithm.rawValue else {
+      throw .otherAlgorithm(text.header.algorithm, expected: key.algorithm)
+    }
+    guard key.verify(text.signature, of: text.signed) else { throw .badSignature }
+    let claims = try text.claims()
+    if let audience = claims.audience, !audience.contains(TokenClaims.audience) { throw .otherAudience }
+    if let begins = claims.notBefore, begins > now, begins - Self.leeway > now { throw .notYet(begins) }
+    guard claims.expires > now else { throw .expired(claims.expires) }
+    return VerifiedToken(claims: claims, keyID: text.header.key, keyFingerprint: key.fingerprint)
+  }
+}
+
+/// A token that was signed with a known key and holds now.
+struct VerifiedToken: Sendable {
+  let claims: TokenClaims
+  let keyID: String
+  let keyFingerprint: [UInt8]
+}

@@ -1,0 +1,80 @@
+import COpenSSL
+
+/// The half of a key pair that signs. From any thread.
+// @unchecked: the key isn't changed after `init`, and OpenSSL reads a key from several threads.
+public final class PrivateKey: @unchecked Sendable {
+  public let kind: KeyKind
+  private let key: OpaquePointer
+
+  private init(owned key: OpaquePointer) throws(KeyError) {
+    do {
+      kind = try KeyKind(key)
+    } catch {
+      EVP_PKEY_free(key)
+      throw error
+    }
+    self.key = key
+  }
+
+  /// Reads PEM: `-----BEGIN PRIVATE KEY-----`, without a pass phrase.
+  ///
+  /// - Throws: ``KeyError`` when there is no such key, when it needs a pass phrase, or is too weak.
+  public convenience init(pem: [UInt8]) throws(KeyError) {
+    guard !KeyText.isEncrypted(pem) else {
+      throw KeyError(
+        "a key with a pass phrase; take that off with openssl pkey, and keep the file to yourself")
+    }
+    guard let key = KeyText.privateKey(pem) else {
+      throw KeyError("no private key in PEM, which begins with -----BEGIN PRIVATE KEY-----")
+    }
+    try self.init(owned: key)
+  }
+
+  /// Makes a new one. Takes up to seconds for RSA.
+  ///
+  /// - Throws: ``KeyError`` for an RSA key of a length that can't be used.
+  public static func generate(_ kind: KeyKind) throws(KeyError) -> PrivateKey {
+    let name: String
+    switch kind {
+    case .ed25519: name = "ED25519"
+    case .rsa(let bits):
+      guard KeyKind.rsaBits.contains(bits) else {
+        throw KeyError("\(bits) bits can't be the length of an RSA key here")
+      }
+      name = "RSA"
+    }
+    var key: OpaquePointer?
+    if let context = EVP_PKEY_CTX_new_from_name(nil, name, nil) {
+      defer { EVP_PKEY_CTX_free(context) }
+      var isReady = EVP_PKEY_keygen_init(context) == 1
+      if isReady, case .rsa(let bits) = kind {
+        isReady = EVP_PKEY_CTX_set_rsa_keygen_bits(context, Int32(bits)) == 1
+      }
+      if isReady { EVP_PKEY_generate(context, &key) }
+    }
+    ERR_clear_error()
+    guard let key else { throw KeyError("nothing: OpenSSL can't make keys for \(name)") }
+    return try PrivateKey(owned: key)
+  }
+
+  deinit { EVP_PKEY_free(key) }
+
+  /// The key, for a file that nobody else can read.
+  public var pem: [UInt8] { KeyText.privateText(key) }
+  /// The other half, for everybody who checks signatures.
+  public var publicPEM: [UInt8] { KeyText.publicText(key) }
+
+  /// Signs; nil when OpenSSL can't.
+  public func sign(_ message: [UInt8]) -> [UInt8]? {
+    guard let context = EVP_MD_CTX_new() else { return nil }
+    defer {
+      EVP_MD_CTX_free(context)
+      ERR_clear_error()
+    }
+    guard EVP_DigestSignInit_ex(context, nil, kind.digest, nil, nil, key, nil) == 1 else { return nil }
+    var count = Int(EVP_PKEY_get_size(key))
+    var signature = [UInt8](repeating: 0, count: count)
+    guard EVP_DigestSign(context, &signature, &count, message, message.count) == 1 else { return nil }
+    return Array(signature.prefix(count))
+  }
+}

@@ -1,0 +1,43 @@
+import COpenSSL
+
+/// The half of a key pair that checks signatures. From any thread.
+// @unchecked: the key isn't changed after `init`, and OpenSSL reads a key from several threads.
+public final class PublicKey: @unchecked Sendable {
+  public let kind: KeyKind
+  private let key: OpaquePointer
+
+  /// Reads PEM: `-----BEGIN PUBLIC KEY-----`.
+  ///
+  /// - Throws: ``KeyError`` when there is no such key, when it is a private one, or too weak.
+  public init(pem: [UInt8]) throws(KeyError) {
+    guard !KeyText.isPrivate(pem) else {
+      throw KeyError("a private key, which must stay with who signs; a public key belongs here")
+    }
+    guard let key = KeyText.publicKey(pem) else {
+      throw KeyError("no public key in PEM, which begins with -----BEGIN PUBLIC KEY-----")
+    }
+    do {
+      kind = try KeyKind(key)
+    } catch {
+      EVP_PKEY_free(key)
+      throw error
+    }
+    self.key = key
+  }
+
+  deinit { EVP_PKEY_free(key) }
+
+  /// Whether `signature` was made of `message` by the other half.
+  public func verify(_ signature: [UInt8], of message: [UInt8]) -> Bool {
+    guard let context = EVP_MD_CTX_new() else { return false }
+    defer {
+      EVP_MD_CTX_free(context)
+      ERR_clear_error()
+    }
+    guard EVP_DigestVerifyInit_ex(context, nil, kind.digest, nil, nil, key, nil) == 1 else { return false }
+    return EVP_DigestVerify(context, signature, signature.count, message, message.count) == 1
+  }
+
+  /// Changes when the key does.
+  public var fingerprint: [UInt8] { sha256(KeyText.publicText(key)) }
+}
