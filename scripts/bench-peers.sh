@@ -118,6 +118,8 @@ BENCH=.build/release/sluice-bench
 
 # Each side holds a descriptor for every connection.
 ulimit -n "$(ulimit -Hn)" 2>/dev/null || true
+# All of them come from one address.
+export SLUICED_MAX_CONNECTIONS_PER_ADDRESS=16384
 FILES=$(ulimit -n)
 if [ "$FILES" != unlimited ] && [ "$FILES" -lt $((CONNECTIONS + 500)) ]; then
   CONNECTIONS=$((FILES - 500))

@@ -115,14 +115,14 @@ public final class Broker: Sendable {
     for context in contexts { context.start() }
     let byLoop = Dictionary(
       uniqueKeysWithValues: contexts.map { (ObjectIdentifier($0.loop), $0) })
+    let loops = group.loops.compactMap { $0 as? EpollLoop }
     var listeners: [any Listener] = []
     do {
       for address in core.configuration.listen {
         listeners.append(
           try network.listen(at: address, group: group) { [core] stream, loop in
             guard let context = byLoop[ObjectIdentifier(loop)] else { return stream.abort() }
-            guard let id = core.admit() else { return Self.turnAway(stream) }
-            _ = Connection(id: id, stream: stream, context: context)
+            Self.admit(stream, core, context, loops)
           })
       }
     } catch {
@@ -196,6 +196,9 @@ public final class Broker: Sendable {
     closeAll()
   }
 
+  /// What the broker has counted so far. From any thread.
+  public var metrics: BrokerMetrics { core.metrics }
+
   // MARK: Stopping
 
   /// When the last loop has stopped publishing, topics are final, and connections may be closed as they have got everything.
@@ -217,7 +220,7 @@ public final class Broker: Sendable {
     state.withLock { $0.deadline = deadline }
     core.becameEmpty.withLock { $0 = { [weak self] in self?.closeAll() } }
     core.stage.store(.draining, ordering: .sequentiallyConsistent)
-    if core.connections.load(ordering: .acquiring) == 0 { return closeAll() }
+    if core.isEmpty { return closeAll() }
     _ = first.schedule(at: deadline) { [weak self] in self?.closeAll() }
   }
 
@@ -269,11 +272,29 @@ public final class Broker: Sendable {
     for observer in observers { observer() }
   }
 
-  /// One connection too many: says so and closes.
-  private static func turnAway(_ stream: any ByteStream) {
-    let fault = Fault(
-      code: .tooManyConnections, message: "the broker has as many connections as it may; try again later")
-    fault.encoded(stream: 0).withUnsafeBytes { bytes in
+  // MARK: Connections
+
+  /// A new connection, unless there are too many: then it is told so and closed, and costs nothing else.
+  private static func admit(
+    _ stream: any ByteStream, _ core: BrokerCore, _ context: LoopContext, _ loops: [EpollLoop]
+  ) {
+    // Those that were closed keep their descriptors for a moment, until their peers have closed, too.
+    let open = loops.reduce(0) { $0 + $1.streamCount }
+    guard open <= core.configuration.limits.connections + BrokerLimits.closingConnections else {
+      core.metrics.add(.refusedDescriptors)
+      return stream.abort()
+    }
+    let origin = PeerOrigin(stream.peer)
+    do {
+      let id = try core.admit(from: origin)
+      _ = Connection(id: id, stream: stream, origin: origin, context: context)
+    } catch {
+      turnAway(stream, error)
+    }
+  }
+
+  private static func turnAway(_ stream: any ByteStream, _ error: WireError) {
+    Fault(error).encoded(stream: 0).withUnsafeBytes { bytes in
       var vector = iovec(
         iov_base: UnsafeMutableRawPointer(mutating: bytes.baseAddress!), iov_len: bytes.count)
       withUnsafePointer(to: &vector) { _ = stream.write(UnsafeBufferPointer(start: $0, count: 1)) }

@@ -19,7 +19,8 @@ final class BrokerCore: Sendable {
   let registry: TopicRegistry
   let rules: SessionRules
   let stage = Atomic(Stage.serving)
-  let connections = Atomic<Int>(0)
+  let metrics = BrokerMetrics()
+  private let connections = Mutex(ConnectionCounts())
 
   private let lastConnection = Atomic<UInt64>(0)
   /// The shortest deadline that any client asked for, in milliseconds: sweeps come often enough for it.
@@ -47,7 +48,7 @@ final class BrokerCore: Sendable {
         storage.store, pool: pool, limits: limits, writer: writer, readers: readers, report: storage.report)
     }
     registry = TopicRegistry(
-      configuration: configuration, identity: identity, pool: pool, storage: service)
+      configuration: configuration, identity: identity, pool: pool, storage: service, metrics: metrics)
     rules = SessionRules(
       handshake: ServerHandshake(
         offer: Welcome(
@@ -67,20 +68,45 @@ final class BrokerCore: Sendable {
 
   var storage: StorageService? { registry.storage }
 
-  /// A number for a new connection, or nil when there are as many as may be.
-  func admit() -> UInt64? {
-    guard connections.add(1, ordering: .relaxed).newValue <= configuration.limits.connections else {
-      connections.subtract(1, ordering: .relaxed)
-      return nil
+  /// A number for a new connection.
+  ///
+  /// - Parameter origin: where it comes from; nil if that isn't counted.
+  /// - Throws: ``ErrorCode/tooManyConnections`` when there are as many as may be.
+  func admit(from origin: PeerOrigin?) throws(WireError) -> UInt64 {
+    let limits = configuration.limits
+    let refusal = connections.withLock {
+      $0.add(from: origin, atMost: limits.connections, perOrigin: limits.connectionsPerAddress)
     }
+    switch refusal {
+    case nil: break
+    case .inAll:
+      metrics.add(.refusedConnections)
+      throw WireError(
+        .tooManyConnections,
+        "the broker has \(limits.connections) connections, which is its limit; try again later")
+    case .perOrigin:
+      metrics.add(.refusedConnectionsPerAddress)
+      throw WireError(
+        .tooManyConnections,
+        "there are \(limits.connectionsPerAddress) connections from \(origin?.description ?? "there"), which is the limit for an address; close some, or use fewer"
+      )
+    }
+    metrics.add(.connections)
+    metrics.add(.connectionsAccepted)
     return lastConnection.add(1, ordering: .relaxed).newValue
   }
 
   /// A connection that was admitted is gone.
-  func release() {
-    guard connections.subtract(1, ordering: .acquiringAndReleasing).newValue == 0 else { return }
-    becameEmpty.withLock { $0 }?()
+  func release(from origin: PeerOrigin?) {
+    metrics.add(.connections, -1)
+    let isEmpty = connections.withLock {
+      $0.remove(from: origin)
+      return $0.total == 0
+    }
+    if isEmpty { becameEmpty.withLock { $0 }?() }
   }
+
+  var isEmpty: Bool { connections.withLock { $0.total == 0 } }
 
   func agreed(keepalive: UInt32) {
     if keepalive > 0 { shortestKeepalive.min(keepalive, ordering: .relaxed) }

@@ -76,7 +76,8 @@ final class Daemon: Sendable {
 
   private func listenForSignals() throws(UsageError) -> ProcessSignals {
     do {
-      return try ProcessSignals.deliver([.terminate, .interrupt, .hangUp], to: loop) { [self] signal in
+      return try ProcessSignals.deliver([.terminate, .interrupt, .hangUp, .user1], to: loop) {
+        [self] signal in
         received(signal)
       }
     } catch {
@@ -85,6 +86,7 @@ final class Daemon: Sendable {
   }
 
   private func received(_ signal: ProcessSignal) {
+    if signal == .user1 { return logMetrics() }
     let name = Self.name(of: signal)
     guard signal != .hangUp else {
       return logger.log(.warning, "there is no configuration file to reread", ["signal": .text(name)])
@@ -104,11 +106,18 @@ final class Daemon: Sendable {
     }
   }
 
+  /// All of the broker's numbers in one line.
+  private func logMetrics() {
+    let metrics = broker.metrics
+    logger.log(.info, "metrics", fields: BrokerMetric.allCases.map { ($0.name, .number(Int64(metrics[$0]))) })
+  }
+
   private static func name(of signal: ProcessSignal) -> String {
     switch signal {
     case .hangUp: "SIGHUP"
     case .interrupt: "SIGINT"
     case .terminate: "SIGTERM"
+    case .user1: "SIGUSR1"
     }
   }
 

@@ -9,7 +9,7 @@ enum Sluiced {
   // end the process.
   static func main() {
     StandardStreams.reserve()
-    ProcessSignals.block([.terminate, .interrupt, .hangUp])
+    ProcessSignals.block([.terminate, .interrupt, .hangUp, .user1])
     ProcessSignals.ignoreBrokenPipes()
     do {
       try run(CommandLine.arguments.dropFirst())

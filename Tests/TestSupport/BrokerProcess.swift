@@ -39,17 +39,20 @@ public final class BrokerProcess: Sendable {
   }
 
   /// A client of it, before the handshake. It keeps the broker running.
-  public func connect(receiveBuffer: Int? = nil) throws -> RawClient {
-    let client = try RawClient(address, receiveBuffer: receiveBuffer)
+  ///
+  /// - Parameter source: the address to come from; nil for the system's choice.
+  public func connect(receiveBuffer: Int? = nil, from source: String? = nil) throws -> RawClient {
+    let client = try RawClient(address, receiveBuffer: receiveBuffer, from: source)
     client.broker = self
     return client
   }
 
   /// A client of it, after the handshake.
   public func client(
-    _ name: String = "test", keepalive: UInt32 = 0, maximumFrame: UInt32 = 4 << 20, receiveBuffer: Int? = nil
+    _ name: String = "test", keepalive: UInt32 = 0, maximumFrame: UInt32 = 4 << 20, receiveBuffer: Int? = nil,
+    from source: String? = nil
   ) throws -> RawClient {
-    let client = try connect(receiveBuffer: receiveBuffer)
+    let client = try connect(receiveBuffer: receiveBuffer, from: source)
     try client.shakeHands(name: name, keepalive: keepalive, maximumFrame: maximumFrame)
     return client
   }

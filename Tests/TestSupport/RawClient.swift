@@ -35,8 +35,8 @@ public final class RawClient {
   private let lifetime = Deadline(in: 900)
 
   /// Connects, and says nothing yet.
-  public init(_ address: String, receiveBuffer: Int? = nil) throws {
-    socket = try RawSocket(address, receiveBuffer: receiveBuffer)
+  public init(_ address: String, receiveBuffer: Int? = nil, from source: String? = nil) throws {
+    socket = try RawSocket(address, receiveBuffer: receiveBuffer, from: source)
   }
 
   deinit {

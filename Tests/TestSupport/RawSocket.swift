@@ -16,8 +16,10 @@ public final class RawSocket {
 
   /// Connects to `HOST:PORT`, numeric.
   ///
-  /// - Parameter receiveBuffer: the size of the kernel's buffer, in bytes; nil for the system's.
-  public init(_ address: String, receiveBuffer: Int? = nil) throws {
+  /// - Parameters:
+  ///   - receiveBuffer: the size of the kernel's buffer, in bytes; nil for the system's.
+  ///   - source: the numeric address to come from; nil for the system's choice.
+  public init(_ address: String, receiveBuffer: Int? = nil, from source: String? = nil) throws {
     guard let colon = address.lastIndex(of: ":"), let port = UInt16(address[address.index(after: colon)...])
     else { throw TestFailure("\(address) isn't HOST:PORT") }
     var target = sockaddr_in()
@@ -32,10 +34,14 @@ public final class RawSocket {
     }
     var yes: Int32 = 1
     setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &yes, socklen_t(MemoryLayout<Int32>.size))
-    let code = withUnsafeBytes(of: &target) {
-      Glibc.connect(
-        descriptor, $0.baseAddress!.assumingMemoryBound(to: sockaddr.self), socklen_t($0.count))
+    var code: Int32 = 0
+    if let source {
+      var origin = sockaddr_in()
+      origin.sin_family = sa_family_t(AF_INET)
+      inet_pton(AF_INET, source, &origin.sin_addr)
+      code = Self.call(Glibc.bind, descriptor, &origin)
     }
+    if code == 0 { code = Self.call(Glibc.connect, descriptor, &target) }
     guard code == 0 else {
       let code = errno
       Glibc.close(descriptor)
@@ -46,6 +52,15 @@ public final class RawSocket {
 
   deinit {
     close()
+  }
+
+  private static func call(
+    _ function: (Int32, UnsafePointer<sockaddr>?, socklen_t) -> Int32, _ descriptor: Int32,
+    _ address: inout sockaddr_in
+  ) -> Int32 {
+    withUnsafeBytes(of: &address) {
+      function(descriptor, $0.baseAddress!.assumingMemoryBound(to: sockaddr.self), socklen_t($0.count))
+    }
   }
 
   /// Closes it, in the ordinary way.

@@ -48,84 +48,6 @@ public struct BrokerConfiguration: Sendable {
   public init() {}
 }
 
-/// Bounds on what peers can make the broker do.
-public struct BrokerLimits: Sendable {
-  /// Connections at a time. Default: 16,384.
-  public var connections = 16_384
-
-  /// The longest record, in bytes of its body (payload, key and headers). 1 to 256 MiB. Default: 1 MiB.
-  public var record = 1 << 20
-
-  /// The longest frame, in bytes of its body; at least ``record`` + 1 KiB. Default: 2 MiB.
-  public var frame = 2 << 20
-
-  /// Streams (subscriptions, publications and requests) at a time on one connection. Default: 8,192.
-  public var streams: UInt32 = 8_192
-
-  /// Topics at a time. Default: 100,000.
-  public var topics = 100_000
-
-  /// Subscriptions to patterns at a time. Default: 100,000.
-  public var patterns = 100_000
-
-  /// Subscriptions to patterns at a time on one connection. Default: 4,096.
-  public var patternsPerConnection = 4_096
-
-  /// Topics at a time that a connection's subscriptions to patterns may match, counted for each of them. Each takes some 600 bytes.
-  /// Default: 1,000,000.
-  public var matches = 1_000_000
-
-  /// How many records a producer may send ahead of the broker's grant. 2 to 2^32. Default: 65,536.
-  public var producerWindow: UInt64 = 65_536
-
-  /// Producers that a topic remembers, so that what they send again after a lost connection is in its log once. Those that are
-  /// attached are among them. Default: 10,000.
-  public var producers = 10_000
-
-  /// How long a topic remembers a producer that isn't attached any more. Default: 24 hours.
-  public var producerMemory: Duration = .seconds(86_400)
-
-  /// After which time without anybody attached a topic with ``TopicSettings/autoDelete`` is deleted. Default: 10 s.
-  public var autoDeleteTime: Duration = .seconds(10)
-
-  /// Durable cursors and groups that a topic has at a time, together; beyond it no new one is made. Default: 10,000.
-  public var cursors = 10_000
-
-  /// How long a topic remembers a durable cursor that nobody uses. Default: 7 days.
-  public var cursorMemory: Duration = .seconds(7 * 86_400)
-
-  /// Records that a group with explicit acknowledgement may have under way at a time: with its members, waiting to be given out again,
-  /// or behind another one with their key. What comes after them waits in the topic. Default: 65,536.
-  public var groupRecords = 65_536
-
-  /// The silence after which a peer is given up, in milliseconds; 0 for never; a client may ask for less. Default: 30 s.
-  public var keepalive: UInt32 = 30_000
-
-  /// How long a connection may take for its handshake. Default: 10 s.
-  public var handshake: Duration = .seconds(10)
-
-  /// Bytes that are gathered for one connection before it is another one's turn; what a connection that doesn't read can hold
-  /// back of the log's memory. A socket that is filled in one go moves half as much again as one that is filled in four. Default: 1 MiB.
-  public var gather = 1 << 20
-
-  /// Answers that wait for a client to read them, in bytes; beyond it nothing more is read from that client. Default: 256 KiB.
-  public var answers = 256 << 10
-
-  /// Memory of retired segments that is kept for new ones, in bytes. Default: 64 MiB.
-  public var pooledMemory = 64 << 20
-
-  /// Bytes of one durable topic's records that may wait to be written; its producers are asked for no more then. Default: 16 MiB.
-  public var topicBacklog = 16 << 20
-
-  /// The same for all durable topics together. Default: 256 MiB.
-  public var storageBacklog = 256 << 20
-
-  /// Bytes of stored records in memory for subscribers that catch up, beyond which those that ask for nothing give up theirs. Default: 256 MiB.
-  public var catchUpMemory = 256 << 20
-
-  public init() {}
-}
-
 /// Settings for new topics whose names match a pattern.
 public struct TopicRule: Hashable, Sendable {
   public var pattern: TopicPattern
@@ -146,40 +68,12 @@ public struct ConfigurationError: Error, Hashable, Sendable, CustomStringConvert
 extension BrokerConfiguration {
   /// - Throws: ``ConfigurationError`` that names the first setting out of its range.
   public func validate() throws(ConfigurationError) {
-    func check(_ holds: Bool, _ message: @autoclosure () -> String) throws(ConfigurationError) {
-      if !holds { throw ConfigurationError(description: message()) }
+    guard !listen.isEmpty else {
+      throw ConfigurationError(description: "listen: at least one address is needed")
     }
-    try check(!listen.isEmpty, "listen: at least one address is needed")
-    if let loops { try check((1...1024).contains(loops), "loops: \(loops) isn't in 1...1024") }
-    try check(limits.connections >= 1, "limits.connections: must be at least 1")
-    try check(
-      (1...(256 << 20)).contains(limits.record), "limits.record: \(limits.record) isn't in 1...268435456")
-    let leastFrame = max(limits.record + 1024, Limits.smallestFrame)
-    try check(
-      (leastFrame...(512 << 20)).contains(limits.frame),
-      "limits.frame: \(limits.frame) isn't in \(leastFrame)...536870912 (the record limit and 1 KiB more, or 64 KiB)"
-    )
-    try check(
-      (1...1_048_576).contains(limits.streams), "limits.streams: \(limits.streams) isn't in 1...1048576")
-    try check(limits.topics >= 1, "limits.topics: must be at least 1")
-    try check(limits.patterns >= 0, "limits.patterns: must not be negative")
-    try check(limits.patternsPerConnection >= 0, "limits.patternsPerConnection: must not be negative")
-    try check(limits.matches >= 0, "limits.matches: must not be negative")
-    try check(
-      (2...(1 << 32)).contains(limits.producerWindow),
-      "limits.producerWindow: \(limits.producerWindow) isn't in 2...4294967296")
-    try check(limits.producers >= 1, "limits.producers: must be at least 1")
-    try check(limits.producerMemory >= .zero, "limits.producerMemory: must not be negative")
-    try check(limits.autoDeleteTime >= .zero, "limits.autoDeleteTime: must not be negative")
-    try check(limits.cursors >= 1, "limits.cursors: must be at least 1")
-    try check(limits.cursorMemory >= .zero, "limits.cursorMemory: must not be negative")
-    try check(
-      (1...(1 << 24)).contains(limits.groupRecords),
-      "limits.groupRecords: \(limits.groupRecords) isn't in 1...16777216")
-    try check(limits.topicBacklog >= 4096, "limits.topicBacklog: must be at least 4096 bytes")
-    try check(limits.storageBacklog >= 4096, "limits.storageBacklog: must be at least 4096 bytes")
-    try check(limits.catchUpMemory >= 0, "limits.catchUpMemory: must not be negative")
-    try check(limits.gather >= 4096, "limits.gather: must be at least 4096 bytes")
-    try check(limits.answers >= 4096, "limits.answers: must be at least 4096 bytes")
+    if let loops, !(1...1024).contains(loops) {
+      throw ConfigurationError(description: "loops: \(loops) isn't in 1...1024")
+    }
+    try limits.validate()
   }
 }

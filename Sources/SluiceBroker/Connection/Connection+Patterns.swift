@@ -20,6 +20,7 @@ extension Connection {
     let pattern = try TopicPattern(frame.pattern)
     let limit = context.core.configuration.limits.patternsPerConnection
     guard patterns.subscriptions < limit else {
+      context.core.metrics.add(.refusedPatterns)
       throw WireError(
         .limitReached,
         "the connection has \(limit) subscriptions to patterns, which is its limit; open another")
@@ -91,6 +92,7 @@ extension Connection {
   func addMatch() throws(WireError) {
     let limit = context.core.configuration.limits.matches
     guard patterns.matches < limit else {
+      context.core.metrics.add(.refusedMatches)
       throw WireError(
         .limitReached,
         "the connection's patterns match \(limit) topics in all, which is its limit; use ones that match fewer, or several connections"

@@ -17,14 +17,26 @@ extension Connection {
     case .commit(let stream, let offset): commit(stream, offset)
     case .welcome(let agreement): opened(agreement)
     case .subscribe(let stream, let frame):
-      attempt(stream) { () throws(WireError) in try subscribeFound(stream, frame) }
+      attempt(stream) { () throws(WireError) in
+        try checkSubscriptions()
+        try subscribeFound(stream, frame)
+      }
     case .subscribePattern(let stream, let frame):
-      attempt(stream) { () throws(WireError) in try subscribePattern(stream, frame) }
+      attempt(stream) { () throws(WireError) in
+        try checkSubscriptions()
+        try subscribePattern(stream, frame)
+      }
     case .join(let stream, let frame):
-      attempt(stream) { () throws(WireError) in try joinFound(stream, frame) }
+      attempt(stream) { () throws(WireError) in
+        try checkSubscriptions()
+        try joinFound(stream, frame)
+      }
     case .settle(let stream, let frame): settle(stream, frame)
     case .openPublication(let stream, let frame):
-      attempt(stream) { () throws(WireError) in try openPublication(stream, frame) }
+      attempt(stream) { () throws(WireError) in
+        try checkPublications()
+        try openPublication(stream, frame)
+      }
     case .complete(let stream, let ending): complete(stream, ending)
     case .cancel(let stream):
       // Up to the end a producer learns what of its records is in the log.
@@ -38,7 +50,7 @@ extension Connection {
     case .fault(let stream, let fault): refuse(stream, fault)
     case .createTopic(let stream, let frame):
       attempt(stream) { () throws(WireError) in
-        let topic = try registry.create(frame.topic, frame.settings)
+        let topic = try registry.create(frame.topic, frame.settings, by: quota)
         whenCommitted(topic, stream) { $0.describe(topic, to: stream) }
       }
     case .showTopic(let stream, let name):
@@ -54,7 +66,7 @@ extension Connection {
       }
     case .connectTopic(let stream, let name, let isConnected):
       attempt(stream) { () throws(WireError) in
-        try registry.use(name).connect(isConnected)
+        try registry.use(name, by: quota).connect(isConnected)
         answer(session.request(on: stream), Done(), to: stream)
       }
     case .listCursors, .moveCursor, .deleteCursor: performCursorRequest(action)
@@ -81,7 +93,7 @@ extension Connection {
   // MARK: Subscribers
 
   func subscribe(_ stream: UInt32, _ frame: Subscribe) throws(WireError) {
-    let topic = try registry.use(frame.topic)
+    let topic = try registry.use(frame.topic, by: quota)
     let tap = topic.tap(on: context)
     if topic.isPaced { tap.protectEverything() }
     let (life, buffered) = topic.attachSubscription()

@@ -36,6 +36,7 @@ final class Connection: ByteStreamHandler, @unchecked Sendable {
   private static let drainPatience = Duration.milliseconds(500)
 
   let id: UInt64
+  private let origin: PeerOrigin?
   unowned let context: LoopContext
   private(set) var clientName = ""
   /// The longest batch that fits a frame of the client's.
@@ -47,6 +48,8 @@ final class Connection: ByteStreamHandler, @unchecked Sendable {
 
   var session = Session()
   var patterns = PatternCount()
+  var open = OpenCounts()
+  let quota = TopicQuota()
   /// The number of the last publication, or subscription whose start was asked for: streams are used again.
   var lastNumber: UInt64 = 0
   /// By stream number less one.
@@ -73,8 +76,9 @@ final class Connection: ByteStreamHandler, @unchecked Sendable {
   /// Bytes of answers, and of all kinds taken up for a write that came short, that wait for the peer to read.
   var waitingBytes: (answers: Int, pending: Int) { (answers.count, pending.byteCount) }
 
-  init(id: UInt64, stream: any ByteStream, context: LoopContext) {
+  init(id: UInt64, stream: any ByteStream, origin: PeerOrigin?, context: LoopContext) {
     self.id = id
+    self.origin = origin
     self.stream = stream
     self.context = context
     let limits = context.core.configuration.limits
@@ -157,7 +161,9 @@ final class Connection: ByteStreamHandler, @unchecked Sendable {
   func setHandle(_ stream: UInt32, _ handle: Handle) {
     let index = Int(stream) - 1
     while handles.count <= index { handles.append(.none) }
+    count(handles[index], -1)
     handles[index] = handle
+    count(handle, 1)
   }
 
   /// Lets go of what a stream has, if it has anything.
@@ -304,7 +310,7 @@ final class Connection: ByteStreamHandler, @unchecked Sendable {
     pending = PendingOutput()
     if abruptly { stream.abort() } else { stream.close() }
     context.remove(self)
-    core.release()
+    core.release(from: origin)
   }
 
   private func releaseStreams() {

@@ -4,7 +4,7 @@ import SluiceWire
 extension Connection {
   func join(_ stream: UInt32, _ frame: JoinGroup) throws(WireError) {
     try frame.validate()
-    let topic = try context.core.registry.use(frame.topic)
+    let topic = try registry.use(frame.topic, by: quota)
     guard topic.settings.compact != true else {
       throw WireError(
         .unsupported,

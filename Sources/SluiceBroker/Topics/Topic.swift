@@ -22,6 +22,8 @@ final class Topic: Sendable {
     var producers: ProducerTable
     var cursors: CursorTable
     var isDeleted = false
+    /// Of the connection that has made it, as long as it is there.
+    var quota: TopicQuota?
     /// One per loop on which somebody is attached.
     var taps: [TopicTap] = []
     var subscriptions = 0
@@ -206,6 +208,8 @@ final class Topic: Sendable {
       state.tail?.noteRow()
       state.life.delete()
       state.groups = [:]
+      state.quota?.gone()
+      state.quota = nil
       return (state.life, state.taps)
     }
     life.log.removeAll()

@@ -20,6 +20,7 @@ final class TopicRegistry: Sendable {
   private let defaults: TopicSettings
   private let rules: [TopicRule]
   private let limit: Int
+  private let limitPerConnection: Int
   private let watchLimit: Int
   let window: UInt64
   let producers: ProducerTable.Limits
@@ -29,17 +30,20 @@ final class TopicRegistry: Sendable {
   /// Nil for a broker without a directory for durable topics.
   let storage: StorageService?
   let state = Mutex(State())
+  private let metrics: BrokerMetrics
 
   /// - Parameter identity: the broker's, from which epochs are made.
   init(
     configuration: BrokerConfiguration, identity: UInt64, pool: SegmentPool? = nil,
-    storage: StorageService? = nil
+    storage: StorageService? = nil, metrics: BrokerMetrics = BrokerMetrics()
   ) {
+    self.metrics = metrics
     self.pool = pool ?? SegmentPool(maximumPooledBytes: configuration.limits.pooledMemory)
     self.storage = storage
     defaults = configuration.topicDefaults.completed(by: BrokerConfiguration.standardTopic)
     rules = configuration.topicRules
     limit = configuration.limits.topics
+    limitPerConnection = configuration.limits.topicsPerConnection
     watchLimit = configuration.limits.patterns
     window = configuration.limits.producerWindow
     producers = ProducerTable.Limits(
@@ -63,7 +67,9 @@ final class TopicRegistry: Sendable {
   }
 
   /// The topic of that name, made with the defaults if there is none.
-  func use(_ name: String) throws(WireError) -> Topic {
+  ///
+  /// - Parameter quota: of the connection that wants it; nil for the broker itself.
+  func use(_ name: String, by quota: TopicQuota? = nil) throws(WireError) -> Topic {
     let found = state.withLock { state in
       let topic = state.topics[name]
       topic?.reserve()
@@ -71,13 +77,15 @@ final class TopicRegistry: Sendable {
     }
     if let found { return found }
     try TopicName.validate(name)
-    return try make(name, TopicSettings(), mustMatch: false)
+    return try make(name, TopicSettings(), mustMatch: false, by: quota)
   }
 
   /// Makes a topic with settings of its own, or finds it there with the same.
-  func create(_ name: String, _ settings: TopicSettings) throws(WireError) -> Topic {
+  func create(
+    _ name: String, _ settings: TopicSettings, by quota: TopicQuota? = nil
+  ) throws(WireError) -> Topic {
     try TopicName.validate(name)
-    return try make(name, settings, mustMatch: true)
+    return try make(name, settings, mustMatch: true, by: quota)
   }
 
   /// - Returns: the topic, which is gone from here; from the disk it is with its next commit.
@@ -121,7 +129,7 @@ final class TopicRegistry: Sendable {
   var all: [Topic] { state.withLock { Array($0.topics.values) } }
 
   private func make(
-    _ name: String, _ settings: TopicSettings, mustMatch: Bool
+    _ name: String, _ settings: TopicSettings, mustMatch: Bool, by quota: TopicQuota?
   ) throws(WireError) -> Topic {
     let rule = rules.first { $0.pattern.matches(name) }?.settings ?? Self.builtIn(name)
     let complete = settings.completed(by: rule).completed(by: defaults)
@@ -136,9 +144,24 @@ final class TopicRegistry: Sendable {
         return .success((topic, nil))
       }
       guard state.topics.count < limit else {
-        return .failure(WireError(.limitReached, "the broker has \(limit) topics, which is its limit"))
+        metrics.add(.refusedTopics)
+        return .failure(
+          WireError(
+            .limitReached,
+            "the broker has \(limit) topics, which is its limit; delete some, or have it raised (--max-topics)"
+          ))
+      }
+      if let quota, quota.used >= limitPerConnection {
+        metrics.add(.refusedTopicsPerConnection)
+        return .failure(
+          WireError(
+            .limitReached,
+            "this connection has made \(limitPerConnection) topics that are still there, which is its limit; delete some, or have it raised (--max-topics-per-connection)"
+          ))
       }
       let topic = newTopic(name, complete)
+      quota?.made()
+      topic.state.withLock { $0.quota = quota }
       state.add(topic)
       return .success((topic, (topic.life, state.watchers)))
     }
@@ -183,7 +206,10 @@ final class TopicRegistry: Sendable {
     _ pattern: TopicPattern, _ watcher: @escaping Watcher
   ) throws(WireError) -> (number: UInt64, topics: [Topic]) {
     let found: (number: UInt64, topics: [String: Topic])? = state.withLock { state in
-      guard state.watchers.count < watchLimit else { return nil }
+      guard state.watchers.count < watchLimit else {
+        metrics.add(.refusedPatterns)
+        return nil
+      }
       state.lastWatch += 1
       state.watchers.insert(pattern, number: state.lastWatch, watcher)
       return (state.lastWatch, state.topics)

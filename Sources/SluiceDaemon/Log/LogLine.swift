@@ -11,7 +11,7 @@ struct LogLine {
   var time: Int64
   var level: LogLevel
   var message: String
-  var fields: KeyValuePairs<String, LogValue>
+  var fields: [(key: String, value: LogValue)]
 
   /// The line, with its line break: always exactly one, whatever the values contain.
   func rendered(as format: LogFormat) -> String {

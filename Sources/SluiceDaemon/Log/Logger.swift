@@ -8,6 +8,11 @@ struct Logger: Sendable {
 
   /// From any thread. May block as long as nobody reads standard error.
   func log(_ level: LogLevel, _ message: String, _ fields: KeyValuePairs<String, LogValue> = [:]) {
+    self.log(level, message, fields: Array(fields))
+  }
+
+  /// The same, with fields that aren't known in advance.
+  func log(_ level: LogLevel, _ message: String, fields: [(key: String, value: LogValue)]) {
     guard level >= self.level else { return }
     let line = LogLine(time: Self.now, level: level, message: message, fields: fields)
     Descriptor.write(line.rendered(as: format), to: STDERR_FILENO)

@@ -128,77 +128,6 @@ struct DaemonSettings {
     ]
   }
 
-  private static func limits() -> [Setting] {
-    [
-      .count(
-        "max-connections", \.broker.limits.connections, path: "limits.connections", "Connections at a time."),
-      .size(
-        "max-record", \.broker.limits.record, path: "limits.record",
-        "The longest record: payload, key and headers together."),
-      .size(
-        "max-frame", \.broker.limits.frame, path: "limits.frame",
-        "The longest frame; follows --max-record when that needs more."),
-      .count(
-        "max-streams", \.broker.limits.streams, path: "limits.streams",
-        "Subscriptions, publications and requests at a time on one connection."),
-      .count("max-topics", \.broker.limits.topics, path: "limits.topics", "Topics at a time."),
-      .count(
-        "max-cursors", \.broker.limits.cursors, path: "limits.cursors",
-        "Durable cursors and groups that a topic has at a time."),
-      .count(
-        "group-records", \.broker.limits.groupRecords, path: "limits.groupRecords",
-        "Records that a group may have under way before they are acknowledged."),
-      .count(
-        "max-patterns", \.broker.limits.patterns, path: "limits.patterns",
-        "Subscriptions to patterns at a time."),
-      .count(
-        "max-patterns-per-connection", \.broker.limits.patternsPerConnection,
-        path: "limits.patternsPerConnection", "Subscriptions to patterns at a time on one connection."),
-      .count(
-        "max-matches", \.broker.limits.matches, path: "limits.matches",
-        "Topics that a connection's patterns may match, counted for each of them."),
-      .count(
-        "producer-window", \.broker.limits.producerWindow, path: "limits.producerWindow",
-        "Records that a producer may send ahead of what the broker has taken in."),
-      .count(
-        "max-producers", \.broker.limits.producers, path: "limits.producers",
-        "Producers that a topic remembers, so that what they send again is published once."),
-      .duration(
-        "producer-memory", \.broker.limits.producerMemory,
-        "How long a topic remembers a producer that has left."),
-      .duration(
-        "auto-delete-time", \.broker.limits.autoDeleteTime,
-        "After which time without anybody attached a topic with auto-delete goes."),
-      .duration(
-        "cursor-memory", \.broker.limits.cursorMemory,
-        "How long a topic remembers a durable cursor that nobody uses."),
-      Setting(
-        "keepalive", "TIME", \.broker.limits.keepalive, path: "limits.keepalive",
-        "The silence after which a peer is given up; 0 for never. A client may ask for less.",
-        read: { text throws(ValueError) in
-          guard let time = UInt32(exactly: try milliseconds(text)) else {
-            throw ValueError("'\(text)' is too long; 49 days is the most")
-          }
-          return time
-        },
-        write: { TimeSpan.exact(.milliseconds(Int64($0))) }),
-      .duration(
-        "handshake", \.broker.limits.handshake, "How long a new connection may take to introduce itself."),
-      .size(
-        "gather", \.broker.limits.gather, path: "limits.gather",
-        "Bytes gathered for one connection before it is another one's turn."),
-      .size(
-        "answers", \.broker.limits.answers, path: "limits.answers",
-        "Bytes of answers that may wait for a client to read them, before nothing more is read from it."),
-      .size(
-        "pooled-memory", \.broker.limits.pooledMemory, path: "limits.pooledMemory",
-        "Freed memory of topics that is kept for new records."),
-      .duration(
-        "drain", \.broker.drainTime,
-        "How long an orderly stop waits for subscribers to take what they were granted."),
-    ]
-  }
-
   private static func logs() -> [Setting] {
     [
       Setting(
@@ -231,10 +160,5 @@ struct DaemonSettings {
     ].map { name, value, reason in
       Setting(CommandOption(name, value: value, help: "", unavailable: reason)) { _, _ in }
     }
-  }
-
-  private static func milliseconds(_ text: String) throws(ValueError) -> Int64 {
-    let (seconds, attoseconds) = try TimeSpan.parse(text).components
-    return seconds * 1000 + attoseconds / 1_000_000_000_000_000
   }
 }

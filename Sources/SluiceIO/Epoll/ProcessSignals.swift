@@ -9,12 +9,15 @@ public enum ProcessSignal: Hashable, Sendable, CaseIterable {
   case interrupt
   /// `SIGTERM`
   case terminate
+  /// `SIGUSR1`
+  case user1
 
   public var number: Int32 {
     switch self {
     case .hangUp: SIGHUP
     case .interrupt: SIGINT
     case .terminate: SIGTERM
+    case .user1: SIGUSR1
     }
   }
 }

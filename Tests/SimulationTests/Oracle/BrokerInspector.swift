@@ -60,7 +60,7 @@ final class BrokerInspector {
         pending <= max(limits.gather, limits.answers) + limits.record + Self.slack, 0,
         "\(pending) bytes wait for \(connection.clientName)")
     }
-    let counted = broker.core.connections.load(ordering: .relaxed)
+    let counted = broker.core.metrics[.connections]
     oracle.check(
       counted == connections.count, 0, "\(connections.count) connections are counted as \(counted)")
     for topic in broker.core.registry.all { check(topic) }

@@ -175,7 +175,7 @@ struct DaemonSettingsTests {
   func logLines() {
     let line = LogLine(
       time: 0, level: .info, message: "ready",
-      fields: ["pid": .number(7), "name": .text("a \"b\"\nc"), "plain": .text("x=1")])
+      fields: [("pid", .number(7)), ("name", .text("a \"b\"\nc")), ("plain", .text("x=1"))])
     #expect(
       line.rendered(as: .text)
         == "1970-01-01T00:00:00.000Z info    ready pid=7 name=\"a \\\"b\\\"\\nc\" plain=x=1\n")

@@ -1,0 +1,72 @@
+/// Something that a broker counts, or measures: what is named `refused…` is requests and connections that a limit turned away.
+public enum BrokerMetric: Int, CaseIterable, Sendable {
+  /// Connections at present, and those that were ever accepted.
+  case connections
+  case connectionsAccepted
+  /// Connections that were turned away because there were too many: in all, from their address, or of their identity.
+  case refusedConnections
+  case refusedConnectionsPerAddress
+  case refusedConnectionsPerIdentity
+  /// Connections that were reset at once because too many others were still about to close.
+  case refusedDescriptors
+
+  /// Connections that were ended by a deadline.
+  case handshakeTimeouts
+  case keepaliveTimeouts
+  case idleTimeouts
+  case writeTimeouts
+
+  /// Subscriptions and publications at present, of all connections.
+  case subscriptions
+  case publications
+  case refusedTopics
+  case refusedTopicsPerConnection
+  case refusedSubscriptions
+  case refusedSubscriptionsPerConnection
+  case refusedPublications
+  case refusedPublicationsPerConnection
+  case refusedPatterns
+  case refusedMatches
+
+  /// Bytes that wait in connections, in either direction.
+  case bufferedBytes
+  /// Connections that were closed because all together buffered too much, and places of patterns that were refused because one did.
+  case closedForBuffering
+  case refusedPositions
+
+  /// Bytes of records and of what waits in connections, and what these may be before producers wait; 0 for no ceiling.
+  case memoryUsed
+  case memoryCeiling
+  /// How often the ceiling was reached.
+  case memoryCeilingReached
+  /// Publications that were refused more because of it.
+  case memoryHolds
+  /// How often a connection wasn't read from because memory went beyond the ceiling all the same.
+  case memoryPauses
+
+  /// How often a publication, and how often a connection's subscriptions, waited for their identity's rate.
+  case publishRateHolds
+  case deliveryRateHolds
+
+  /// What the kind of number is.
+  public enum Kind: Sendable {
+    /// Only ever grows.
+    case counter
+    /// Goes up and down.
+    case gauge
+  }
+
+  public var kind: Kind {
+    switch self {
+    case .connections, .subscriptions, .publications, .bufferedBytes, .memoryUsed, .memoryCeiling: .gauge
+    default: .counter
+    }
+  }
+
+  /// `refused_connections`: what it is called outside of the program.
+  public var name: String {
+    "\(self)".reduce(into: "") { name, letter in
+      name += letter.isUppercase ? "_" + letter.lowercased() : String(letter)
+    }
+  }
+}
