@@ -25,6 +25,8 @@ extension Connection {
         .limitReached,
         "the connection has \(limit) subscriptions to patterns, which is its limit; open another")
     }
+    // Each is compared with the pattern.
+    if pattern.hasWildcards { effort.spend(registry.count / 32) }
     patterns.last += 1
     let number = patterns.last
     let loop = context.loop

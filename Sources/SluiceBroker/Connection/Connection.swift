@@ -49,6 +49,7 @@ final class Connection: ByteStreamHandler, @unchecked Sendable {
   var session = Session()
   var patterns = PatternCount()
   var open = OpenCounts()
+  var effort = Effort()
   let quota = TopicQuota()
   /// The number of the last publication, or subscription whose start was asked for: streams are used again.
   var lastNumber: UInt64 = 0
@@ -98,12 +99,14 @@ final class Connection: ByteStreamHandler, @unchecked Sendable {
     }
     guard case .open = phase else { return }
     keepalive.heard(at: context.loop.now.nanoseconds)
+    effort.renew()
     let bytes = UnsafeRawBufferPointer(rebasing: context.readBuffer[..<count])
     let taken = takeUp(bytes)
     if taken < count { unread = ArraySlice(bytes[taken...]) }
   }
 
-  /// Takes up the frames in `bytes`, until the answers to them are more than may wait. Reading stops there.
+  /// Takes up the frames in `bytes`, until the answers to them are more than may wait, or they have been enough work for one turn. Reading
+  /// stops there.
   ///
   /// - Returns: how many bytes were taken up; the rest is for later.
   private func takeUp(_ bytes: UnsafeRawBufferPointer) -> Int {
@@ -111,9 +114,11 @@ final class Connection: ByteStreamHandler, @unchecked Sendable {
     do {
       try decoder.decode(bytes) { header, body throws(WireError) in
         guard try header.admission(at: .broker) == .take else { return true }
-        perform(try session.receive(header, body, core.rules))
+        let action = try session.receive(header, body, core.rules)
+        effort.spend(action.effort)
+        perform(action)
         guard case .open = phase else { return false }
-        return answers.count <= limit
+        return answers.count <= limit && !effort.isExhausted
       }
     } catch {
       fail(error)
@@ -122,15 +127,20 @@ final class Connection: ByteStreamHandler, @unchecked Sendable {
     // A client sends nothing behind its HELLO before it has the WELCOME.
     if session.phase != .handshake { decoder.maximumFrame = core.configuration.limits.frame }
     if answers.count > limit { stream.readsPaused = true }
+    if effort.isExhausted {
+      stream.readsPaused = true
+      context.makeReady(self)
+    }
     return decoder.takenBytes
   }
 
-  /// The answers that were too many are written: goes on with what was read before, then with reading.
+  /// The answers that were too many are written, or another turn has come: goes on with what was read before, then with reading.
   private func resumeReading() {
+    if effort.isExhausted { return }
     let taken = unread.withUnsafeBytes { takeUp($0) }
     unread = unread.dropFirst(taken)
     if unread.isEmpty { unread = [] }
-    if answers.count <= core.configuration.limits.answers { stream.readsPaused = false }
+    if answers.count <= core.configuration.limits.answers, !effort.isExhausted { stream.readsPaused = false }
   }
 
   func streamWritable() {
@@ -216,6 +226,10 @@ final class Connection: ByteStreamHandler, @unchecked Sendable {
         if count > 0, pending.carriesRecords { keepalive.heard(at: context.loop.now.nanoseconds) }
       }
       guard pending.isEmpty else { return }
+    }
+    if effort.isExhausted, case .open = phase {
+      effort.renew()
+      resumeReading()
     }
     settlePublications()
     let gather = context.gather

@@ -125,6 +125,8 @@ final class TopicRegistry: Sendable {
     return (found.prefix(limit).map(\.summary), found.count > limit)
   }
 
+  var count: Int { state.withLock { $0.topics.count } }
+
   /// Every topic, in no order.
   var all: [Topic] { state.withLock { Array($0.topics.values) } }
 
