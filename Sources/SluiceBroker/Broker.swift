@@ -1,4 +1,5 @@
 import Glibc
+import SluiceAccess
 import SluiceIO
 import SluiceLog
 import SluiceStore
@@ -48,6 +49,8 @@ public final class Broker: Sendable {
   private let ownsLoops: Bool
   /// Threads that wait for the disk.
   private let storageGroup: LoopGroup?
+  /// A thread that verifies credentials.
+  private let accessGroup: LoopGroup?
   private let state = Mutex(State())
 
   /// Threads that read what is no longer in memory.
@@ -55,16 +58,21 @@ public final class Broker: Sendable {
 
   /// A broker on this machine's sockets, with event loops of its own.
   ///
-  /// - Parameter storage: where durable topics are, if there are to be any. The broker closes the store when it has stopped.
+  /// - Parameters:
+  ///   - storage: where durable topics are, if there are to be any. The broker closes the store when it has stopped.
+  ///   - access: whom the broker lets in, and what they may do; nil for everybody, and everything.
   /// - Throws: ``ConfigurationError``; `IOError` when the loops can't be made; `StoreError` when the store can't be read.
-  public convenience init(_ configuration: BrokerConfiguration, storage: BrokerStorage? = nil) throws {
+  public convenience init(
+    _ configuration: BrokerConfiguration, storage: BrokerStorage? = nil, access: AccessPolicy? = nil
+  ) throws {
     try configuration.validate()
     let group = try LoopGroup.threads(count: configuration.loops ?? LoopGroup.availableCores, name: "broker")
     try self.init(
       configuration, network: SocketNetwork(placement: .filling(upTo: Self.connectionsTogether)),
       group: group, ownsLoops: true, storage: storage,
       storageGroup: storage == nil
-        ? nil : try LoopGroup.threads(count: 1 + Self.storageReaders, name: "storage"))
+        ? nil : try LoopGroup.threads(count: 1 + Self.storageReaders, name: "storage"), access: access,
+      accessGroup: access == nil ? nil : try LoopGroup.threads(count: 1, name: "access"))
   }
 
   /// A broker on loops and a network that somebody else owns; they may be shared, or simulated.
@@ -72,27 +80,35 @@ public final class Broker: Sendable {
   /// - Parameters:
   ///   - storage: where durable topics are, if there are to be any.
   ///   - storageGroup: the loops that work with the store, of which the first writes, and the others read; `group` if nil.
+  ///   - access: whom the broker lets in, and what they may do; nil for everybody, and everything.
+  ///   - accessGroup: the loops of which the first verifies credentials, which may take tens of milliseconds; `group` if nil.
   /// - Throws: ``ConfigurationError``; `StoreError` when the store can't be read.
   public convenience init(
     _ configuration: BrokerConfiguration, network: any Network, group: LoopGroup,
-    storage: BrokerStorage? = nil, storageGroup: LoopGroup? = nil
+    storage: BrokerStorage? = nil, storageGroup: LoopGroup? = nil, access: AccessPolicy? = nil,
+    accessGroup: LoopGroup? = nil
   ) throws {
     try self.init(
       configuration, network: network, group: group, ownsLoops: false, storage: storage,
-      storageGroup: storageGroup)
+      storageGroup: storageGroup, access: access, accessGroup: accessGroup)
   }
 
   /// - Parameter ownsLoops: whether the groups have threads that end with the broker.
   init(
     _ configuration: BrokerConfiguration, network: any Network, group: LoopGroup,
-    ownsLoops: Bool, storage: BrokerStorage? = nil, storageGroup: LoopGroup? = nil
+    ownsLoops: Bool, storage: BrokerStorage? = nil, storageGroup: LoopGroup? = nil,
+    access: AccessPolicy? = nil, accessGroup: LoopGroup? = nil
   ) throws {
     try configuration.validate()
     // A loop's own time is for those who are on it.
     let now = group.loops[0] is EpollLoop ? EpollLoop.time : group.loops[0].now
     core = try BrokerCore(
-      configuration: configuration, storage: storage, on: storageGroup ?? group, now: now)
+      configuration: configuration, storage: storage, on: storageGroup ?? group,
+      authenticator: access.map {
+        Authenticator($0, on: (accessGroup ?? group).loops[0], limits: configuration.limits)
+      }, now: now)
     self.storageGroup = storageGroup
+    self.accessGroup = accessGroup
     self.network = network
     self.group = group
     self.ownsLoops = ownsLoops
@@ -151,6 +167,7 @@ public final class Broker: Sendable {
     if ownsLoops {
       group.stopThreads()
       storageGroup?.stopThreads()
+      accessGroup?.stopThreads()
     }
   }
 
@@ -198,6 +215,19 @@ public final class Broker: Sendable {
 
   /// What the broker has counted so far. From any thread.
   public var metrics: BrokerMetrics { core.metrics }
+
+  /// Has another policy hold from now on, also for the connections that there are: whoever isn't in it any more is disconnected with
+  /// ``ErrorCode/accessRevoked``, and streams that its client may not have any more end with ``ErrorCode/permissionDenied``. From any thread; returns
+  /// at once.
+  ///
+  /// - Precondition: the broker was made with a policy. One that asks nobody can't begin to.
+  public func updateAccess(_ policy: AccessPolicy) {
+    guard let authenticator = core.authenticator else {
+      preconditionFailure("the broker asks nobody who they are")
+    }
+    authenticator.update(policy)
+    for context in contexts { context.accessChanged() }
+  }
 
   // MARK: Stopping
 
@@ -267,7 +297,10 @@ public final class Broker: Sendable {
     }
     // This runs on one of the loops, so whoever waits in `run()` waits for their threads too.
     if ownsLoops {
-      for case let loop as EpollLoop in group.loops + (storageGroup?.loops ?? []) { loop.stop() }
+      for case let loop as EpollLoop in group.loops + (storageGroup?.loops ?? []) + (accessGroup?.loops ?? [])
+      {
+        loop.stop()
+      }
     }
     for observer in observers { observer() }
   }

@@ -18,6 +18,8 @@ final class BrokerCore: Sendable {
   let configuration: BrokerConfiguration
   let registry: TopicRegistry
   let rules: SessionRules
+  /// Nil where nobody is asked who they are.
+  let authenticator: Authenticator?
   let stage = Atomic(Stage.serving)
   let metrics = BrokerMetrics()
   private let connections = Mutex(ConnectionCounts())
@@ -31,13 +33,15 @@ final class BrokerCore: Sendable {
   /// - Parameters:
   ///   - storage: nil for a broker without durable topics.
   ///   - loops: those that work with it: the first writes, the others read.
+  ///   - authenticator: nil to ask nobody.
   ///   - now: the loops' time.
   /// - Throws: when the store can't be read.
   init(
     configuration: BrokerConfiguration, storage: BrokerStorage? = nil, on loops: LoopGroup? = nil,
-    now: MonotonicTime = MonotonicTime(nanoseconds: 0)
+    authenticator: Authenticator? = nil, now: MonotonicTime = MonotonicTime(nanoseconds: 0)
   ) throws(StoreError) {
     self.configuration = configuration
+    self.authenticator = authenticator
     let limits = configuration.limits
     let identity = configuration.identity ?? UInt64.random(in: 1...UInt64.max)
     let pool = SegmentPool(maximumPooledBytes: limits.pooledMemory)
@@ -55,7 +59,8 @@ final class BrokerCore: Sendable {
           maximumFrame: UInt32(limits.frame), maximumRecord: UInt32(limits.record),
           maximumStreams: limits.streams, keepalive: limits.keepalive, broker: identity,
           software: configuration.software)),
-      maximumRecord: limits.record, maximumStreams: limits.streams, maximumPositions: limits.matches)
+      maximumRecord: limits.record, maximumStreams: limits.streams, maximumPositions: limits.matches,
+      asksIdentity: authenticator != nil)
     shortestKeepalive = Atomic(limits.keepalive == 0 ? .max : limits.keepalive)
     guard let service, let storage else { return }
     let event = try registry.restore(service, groupLimit: limits.groupRecords, now: now) { [weak registry] in

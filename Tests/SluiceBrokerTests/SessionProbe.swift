@@ -10,6 +10,8 @@ struct SessionProbe {
     case append(stream: UInt32, count: UInt32, batch: [UInt8])
     case demand(stream: UInt32, grantedThrough: UInt64)
     case welcome(client: String)
+    case authenticate(Credentials)
+    case renew(stream: UInt32, Credentials)
     case subscribe(stream: UInt32, topic: String)
     case subscribePattern(stream: UInt32, pattern: String, positions: Int, grantedThrough: UInt64)
     case join(stream: UInt32, group: String)
@@ -42,11 +44,21 @@ struct SessionProbe {
     maximumRecord: 1000, maximumStreams: 8, maximumPositions: 5)
 
   var session = Session()
+  var rules = Self.rules
 
   /// A session after its handshake.
   static func open() -> SessionProbe {
     var probe = SessionProbe()
     _ = probe.receive(Hello(maximumFrame: 1 << 20, keepalive: 0, name: "client"), stream: 0)
+    return probe
+  }
+
+  /// A session that was sent HELLO with credentials, and has to find out whether they hold.
+  static func asking(_ credentials: Credentials = .none) -> SessionProbe {
+    var probe = SessionProbe()
+    probe.rules.asksIdentity = true
+    let hello = Hello(maximumFrame: 1 << 20, keepalive: 0, name: "client", credentials: credentials)
+    _ = probe.receive(hello, stream: 0)
     return probe
   }
 
@@ -66,7 +78,7 @@ struct SessionProbe {
       let header = FrameHeader(at: bytes.baseAddress!)
       let body = UnsafeRawBufferPointer(rebasing: bytes[FrameHeader.size...])
       do throws(WireError) {
-        return Outcome(try session.receive(header, body, Self.rules))
+        return Outcome(try session.receive(header, body, rules))
       } catch {
         return .connectionError(error.code)
       }
@@ -109,6 +121,8 @@ extension SessionProbe.Outcome {
         .append(stream: stream, count: count, batch: [UInt8](batch))
       case .demand(let stream, let granted): .demand(stream: stream, grantedThrough: granted)
       case .welcome(let agreement): .welcome(client: agreement.clientName)
+      case .authenticate(let agreement): .authenticate(agreement.credentials)
+      case .renew(let stream, let credentials): .renew(stream: stream, credentials)
       case .subscribe(let stream, let frame): .subscribe(stream: stream, topic: frame.topic)
       case .subscribePattern(let stream, let frame):
         .subscribePattern(

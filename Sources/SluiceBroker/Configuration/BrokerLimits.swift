@@ -74,6 +74,13 @@ public struct BrokerLimits: Sendable {
   /// How long a connection may take for its handshake. Default: 10 s.
   public var handshake: Duration = .seconds(10)
 
+  /// Clients that wait at a time for their credentials to be verified, and new credentials of connections; beyond it they are told
+  /// to try again later. Default: 1,024.
+  public var authentications = 1_024
+
+  /// The same for those of one address. Default: 64.
+  public var authenticationsPerAddress = 64
+
   /// Bytes that are gathered for one connection before it is another one's turn; what a connection that doesn't read can hold
   /// back of the log's memory. A socket that is filled in one go moves half as much again as one that is filled in four. Default: 1 MiB.
   public var gather = 1 << 20
@@ -130,6 +137,8 @@ extension BrokerLimits {
       (2...(1 << 32)).contains(producerWindow),
       "limits.producerWindow: \(producerWindow) isn't in 2...4294967296")
     try check(producers >= 1, "limits.producers: must be at least 1")
+    try check(authentications >= 1, "limits.authentications: must be at least 1")
+    try check(authenticationsPerAddress >= 1, "limits.authenticationsPerAddress: must be at least 1")
     try check(producerMemory >= .zero, "limits.producerMemory: must not be negative")
     try check(autoDeleteTime >= .zero, "limits.autoDeleteTime: must not be negative")
     try check(cursors >= 1, "limits.cursors: must be at least 1")

@@ -1,3 +1,4 @@
+import SluiceAccess
 import SluiceIO
 import SluiceLog
 import SluiceWire
@@ -43,6 +44,7 @@ extension Connection {
     switch action {
     case .listCursors(let stream, let topic, let after, let limit):
       attempt(stream) { () throws(WireError) in
+        try require(.subscribe, on: topic)
         let topic = try registry.known(topic)
         topic.forgetGroups(
           idleFor: context.core.configuration.limits.cursorMemory, now: context.loop.now)
@@ -52,6 +54,7 @@ extension Connection {
       }
     case .moveCursor(let stream, let frame):
       attempt(stream) { () throws(WireError) in
+        try require(.admin, on: frame.topic)
         let topic = try registry.known(frame.topic)
         let isAsked = findStart(frame.start, of: topic, stream) { connection, start in
           var frame = frame
@@ -70,6 +73,7 @@ extension Connection {
       }
     case .deleteCursor(let stream, let topic, let name):
       attempt(stream) { () throws(WireError) in
+        try require(.admin, on: topic)
         let topic = try registry.known(topic)
         if !topic.deleteGroup(name, on: context) { try topic.deleteCursor(name, now: context.loop.now) }
         confirm(topic, to: stream)

@@ -38,7 +38,8 @@ extension Connection {
       stream,
       .subscription(
         PatternSubscription(
-          frame, pattern, stream: stream, connection: self, number: number, watch: watch, found: found)))
+          frame, pattern, stream: stream, connection: self, number: number, watch: watch,
+          found: matched(found))))
     joinTopics(for: number, on: stream)
   }
 
@@ -55,8 +56,9 @@ extension Connection {
     let unknown = pattern.unknownStarts(atMost: Self.joinedTogether)
     if !unknown.isEmpty { return findStarts(unknown, for: number, on: stream) }
     attempt(stream) { () throws(WireError) in
+      let isNew = !pattern.hasBegun
       if try pattern.join(atMost: Self.joinedTogether) {
-        send(Subscribed(epoch: 0, nextOffset: 0, liveOffset: 0), stream: stream)
+        if isNew { send(Subscribed(epoch: 0, nextOffset: 0, liveOffset: 0), stream: stream) }
         makeReady(pattern)
       } else {
         context.loop.execute { [weak self] in self?.joinTopics(for: number, on: stream) }
@@ -84,8 +86,16 @@ extension Connection {
 
   /// A topic was made that the subscription's pattern selects.
   private func topicMade(_ topic: Topic, _ life: TopicLife, for number: UInt64, on stream: UInt32) {
-    guard let pattern = pattern(number, on: stream) else { return }
+    guard let pattern = pattern(number, on: stream), matchesTopics(named: topic.name) else { return }
     attempt(stream) { () throws(WireError) in try pattern.topicMade(topic, life) }
+  }
+
+  /// The client's permissions have changed: the subscription is to other topics of those that its pattern selects.
+  func changeTopics(of pattern: PatternSubscription) {
+    let isJoining = pattern.isJoining
+    pattern.lose { !matchesTopics(named: $0) }
+    pattern.gain(matched(registry.topics(selectedBy: pattern.pattern)))
+    if !isJoining, pattern.isJoining { joinTopics(for: pattern.number, on: pattern.stream) }
   }
 
   // MARK: Limits

@@ -1,3 +1,4 @@
+import SluiceAccess
 import SluiceIO
 import SluiceLog
 import SluiceWire
@@ -5,7 +6,7 @@ import SluiceWire
 // Subscriptions to durable topics that begin at a time: where that is, the store knows, and is asked first.
 extension Connection {
   func subscribeFound(_ stream: UInt32, _ frame: Subscribe) throws(WireError) {
-    try found(frame.start, of: try registry.use(frame.topic, by: quota), stream) {
+    try found(frame.start, of: try useTopic(frame.topic, for: .subscribe), stream) {
       connection, start, granted throws(WireError) in
       var frame = frame
       if let start { frame.start = start }
@@ -15,7 +16,8 @@ extension Connection {
   }
 
   func joinFound(_ stream: UInt32, _ frame: JoinGroup) throws(WireError) {
-    let topic = try registry.use(frame.topic, by: quota)
+    let topic = try useTopic(frame.topic, for: .subscribe)
+    try requireDeadLetters(frame.settings.deadLetters)
     try found(frame.start, of: topic, stream) { connection, start, granted throws(WireError) in
       var frame = frame
       if let start { frame.start = start }

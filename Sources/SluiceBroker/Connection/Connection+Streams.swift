@@ -1,3 +1,4 @@
+import SluiceAccess
 import SluiceIO
 import SluiceLog
 import SluiceWire
@@ -16,6 +17,8 @@ extension Connection {
     case .demand(let stream, let granted): demand(stream, granted)
     case .commit(let stream, let offset): commit(stream, offset)
     case .welcome(let agreement): opened(agreement)
+    case .authenticate(let agreement): authenticate(agreement)
+    case .renew(let stream, let credentials): renew(stream, credentials)
     case .subscribe(let stream, let frame):
       attempt(stream) { () throws(WireError) in
         try checkSubscriptions()
@@ -50,23 +53,27 @@ extension Connection {
     case .fault(let stream, let fault): refuse(stream, fault)
     case .createTopic(let stream, let frame):
       attempt(stream) { () throws(WireError) in
+        try require(.create, on: frame.topic)
         let topic = try registry.create(frame.topic, frame.settings, by: quota)
         whenCommitted(topic, stream) { $0.describe(topic, to: stream) }
       }
     case .showTopic(let stream, let name):
       attempt(stream) { () throws(WireError) in
+        try requireSight(of: name)
         describe(try registry.known(name), to: stream)
       }
     case .listTopics(let stream, let after, let limit):
-      let (page, more) = registry.list(after: after, limit: min(Int(limit), Self.topicsPerPage))
+      let (page, more) = registry.list(
+        after: after, limit: min(Int(limit), Self.topicsPerPage), where: isListed)
       answer(session.request(on: stream), Topics(topics: page, more: more), to: stream)
     case .deleteTopic(let stream, let name):
       attempt(stream) { () throws(WireError) in
+        try require(.admin, on: name)
         confirm(try registry.delete(name), to: stream)
       }
     case .connectTopic(let stream, let name, let isConnected):
       attempt(stream) { () throws(WireError) in
-        try registry.use(name, by: quota).connect(isConnected)
+        try useTopic(name, for: .admin).connect(isConnected)
         answer(session.request(on: stream), Done(), to: stream)
       }
     case .listCursors, .moveCursor, .deleteCursor: performCursorRequest(action)
@@ -93,7 +100,7 @@ extension Connection {
   // MARK: Subscribers
 
   func subscribe(_ stream: UInt32, _ frame: Subscribe) throws(WireError) {
-    let topic = try registry.use(frame.topic, by: quota)
+    let topic = try useTopic(frame.topic, for: .subscribe)
     let tap = topic.tap(on: context)
     if topic.isPaced { tap.protectEverything() }
     let (life, buffered) = topic.attachSubscription()
@@ -190,7 +197,7 @@ extension Connection {
   private func describe(_ topic: Topic, to stream: UInt32) {
     let loop = context.loop
     let request = session.request(on: stream)
-    TopicInspection(topic).run { [weak self] info in
+    TopicInspection(topic, showing: shownPeers(of: topic)).run { [weak self] info in
       loop.execute { [weak self] in self?.answer(request, info, to: stream) }
     }
   }

@@ -51,6 +51,8 @@ final class Connection: ByteStreamHandler, @unchecked Sendable {
   var open = OpenCounts()
   var effort = Effort()
   let quota = TopicQuota()
+  /// Nil where nobody is asked who they are.
+  let admission: Admission?
   /// The number of the last publication, or subscription whose start was asked for: streams are used again.
   var lastNumber: UInt64 = 0
   /// By stream number less one.
@@ -85,6 +87,7 @@ final class Connection: ByteStreamHandler, @unchecked Sendable {
     let limits = context.core.configuration.limits
     keepalive = Keepalive(milliseconds: limits.keepalive, now: context.loop.now.nanoseconds)
     handshakeDeadline = context.loop.now + limits.handshake
+    admission = context.core.authenticator == nil ? nil : Admission()
     context.add(self)
     stream.start(self)
   }
@@ -125,7 +128,7 @@ final class Connection: ByteStreamHandler, @unchecked Sendable {
     }
     guard case .open = phase else { return bytes.count }
     // A client sends nothing behind its HELLO before it has the WELCOME.
-    if session.phase != .handshake { decoder.maximumFrame = core.configuration.limits.frame }
+    if !isInHandshake { decoder.maximumFrame = core.configuration.limits.frame }
     if answers.count > limit { stream.readsPaused = true }
     if effort.isExhausted {
       stream.readsPaused = true
@@ -151,6 +154,20 @@ final class Connection: ByteStreamHandler, @unchecked Sendable {
     close()
   }
 
+  /// Whether WELCOME wasn't sent yet.
+  private var isInHandshake: Bool { session.phase == .handshake || session.phase == .authenticating }
+
+  private var handshakeTimeout: WireError {
+    let limit = core.configuration.limits.handshake
+    return session.phase == .handshake
+      ? WireError(.handshakeTimeout, "no HELLO came within \(limit)")
+      : WireError(.handshakeTimeout, "the client couldn't be authenticated within \(limit); try again later")
+  }
+
+  /// Where the client is, and what protects what it sends.
+  var peer: SocketAddress { stream.peer }
+  var security: StreamSecurity? { stream.security }
+
   /// The handshake is over.
   func opened(_ agreement: ServerHandshake.Agreement) {
     clientName = agreement.clientName
@@ -167,6 +184,9 @@ final class Connection: ByteStreamHandler, @unchecked Sendable {
     let index = Int(stream) - 1
     return handles.indices.contains(index) ? handles[index] : .none
   }
+
+  /// All that may be open.
+  var streams: Range<UInt32> { 1..<UInt32(handles.count + 1) }
 
   func setHandle(_ stream: UInt32, _ handle: Handle) {
     let index = Int(stream) - 1
@@ -328,6 +348,7 @@ final class Connection: ByteStreamHandler, @unchecked Sendable {
   }
 
   private func releaseStreams() {
+    abandonAttempt()
     for index in handles.indices { releaseStream(UInt32(index + 1)) }
     // Requests that are under way have nobody any more who waits for them.
     session = Session()
@@ -340,7 +361,7 @@ final class Connection: ByteStreamHandler, @unchecked Sendable {
   func drain() {
     guard !isDraining, case .open = phase else { return }
     isDraining = true
-    guard session.phase != .handshake else { return finish() }
+    guard !isInHandshake else { return finish() }
     session.drain()
     send(
       GoAway(code: .shuttingDown, message: "the broker is stopping; connect to another or try again later"),
@@ -374,12 +395,11 @@ final class Connection: ByteStreamHandler, @unchecked Sendable {
     case .finishing(let deadline): return now >= deadline ? close() : ()
     case .open: break
     }
-    if session.phase == .handshake {
-      if now >= handshakeDeadline {
-        fail(WireError(.handshakeTimeout, "no HELLO came within \(core.configuration.limits.handshake)"))
-      }
+    if isInHandshake {
+      if now >= handshakeDeadline { fail(handshakeTimeout) }
       return
     }
+    if checkExpiry() { return }
     switch keepalive.check(at: now.nanoseconds) {
     case .sleep: break
     case .ping: send(Ping(token: id), stream: 0)

@@ -99,6 +99,13 @@ final class LoopContext: TurnParticipant, @unchecked Sendable {
     reports.append(tap)
   }
 
+  /// The broker has another policy. From any thread.
+  func accessChanged() {
+    loop.execute { [self] in
+      for connection in connections.reversed() { connection.accessChanged() }
+    }
+  }
+
   // MARK: The end of a turn
 
   func turnEnded() -> Bool {

@@ -1,10 +1,12 @@
+import SluiceAccess
 import SluiceWire
 
 /// What the session's actions mean for groups.
 extension Connection {
   func join(_ stream: UInt32, _ frame: JoinGroup) throws(WireError) {
     try frame.validate()
-    let topic = try registry.use(frame.topic, by: quota)
+    let topic = try useTopic(frame.topic, for: .subscribe)
+    try requireDeadLetters(frame.settings.deadLetters)
     guard topic.settings.compact != true else {
       throw WireError(
         .unsupported,

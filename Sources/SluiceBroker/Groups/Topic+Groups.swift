@@ -155,8 +155,8 @@ extension JoinGroup.Settings {
     if deadline != others.deadline { return "has a deadline of \(others.deadline) ms" }
     if deliveries != others.deliveries { return "has a limit of \(others.deliveries) deliveries" }
     if deadLetters != others.deadLetters {
-      return others.deadLetters.isEmpty
-        ? "has no dead letters" : "has its dead letters in \(others.deadLetters)"
+      // Not where: not everybody may know.
+      return others.deadLetters.isEmpty ? "has no dead letters" : "has its dead letters in another topic"
     }
     return "has another filter"
   }

@@ -114,9 +114,29 @@ final class PatternSubscription: Consumer {
     starts[topic.name] = .offset(offset)
   }
 
+  /// Whether there are topics still to be joined.
+  var isJoining: Bool { !hasBegun || !found.isEmpty }
+
+  /// Its client may not subscribe to some topics any more.
+  func lose(where isLost: (String) -> Bool) {
+    found.removeAll { isLost($0.name) }
+    made.removeAll { isLost($0.0.name) }
+    for member in members.values.sorted(by: { $0.number < $1.number }) where isLost(member.topic.name) {
+      topicDeleted(member)
+    }
+  }
+
+  /// These are the topics that its client may subscribe to now: those that it hasn't are joined as if they had been found first.
+  func gain(_ topics: [Topic]) {
+    let known = Set(found.map { ObjectIdentifier($0) } + made.map { ObjectIdentifier($0.0) })
+    found += topics.filter { members[$0.name]?.topic !== $0 && !known.contains(ObjectIdentifier($0)) }
+  }
+
   /// A topic was made that the pattern selects.
   func topicMade(_ topic: Topic, _ life: TopicLife) throws(WireError) {
     guard hasBegun else { return made.append((topic, life)) }
+    // It may have been gained before this was told.
+    if members[topic.name]?.topic === topic { return }
     try joinFromStart(topic, life)
   }
 

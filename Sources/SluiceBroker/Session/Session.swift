@@ -7,6 +7,8 @@ struct SessionRules: Sendable {
   var maximumStreams: UInt32
   /// Positions of patterns' topics that a connection may have on their way.
   var maximumPositions: Int
+  /// Whether clients have to say who they are.
+  var asksIdentity = false
 }
 
 /// One connection's side of the protocol: a frame in, an action out.
@@ -17,6 +19,8 @@ struct Session {
   enum Phase: Hashable {
     /// Nothing but HELLO is taken.
     case handshake
+    /// It is being found out who the client is; nothing is taken.
+    case authenticating
     case open
     /// The broker is stopping: what is open goes on, but nothing new is published or opened.
     case draining
@@ -40,6 +44,8 @@ struct Session {
   private var requests: UInt64 = 0
   /// Positions that have come for subscriptions that are opening.
   private var positions = 0
+  /// New credentials are being verified.
+  private var isRenewing = false
 
   /// Takes one frame.
   ///
@@ -49,8 +55,11 @@ struct Session {
   ) throws(WireError) -> SessionAction {
     if phase == .handshake {
       let agreement = try rules.handshake.receive(header, body)
-      phase = .open
-      return .welcome(agreement)
+      phase = rules.asksIdentity ? .authenticating : .open
+      return rules.asksIdentity ? .authenticate(agreement) : .welcome(agreement)
+    }
+    guard phase != .authenticating else {
+      throw WireError(.unexpectedFrame, "\(header.type) came before WELCOME was sent; a client waits for it")
     }
     switch header.type {
     case .publish: return try publish(header.stream, body, rules)
@@ -120,12 +129,23 @@ struct Session {
         let frame = try CursorDelete(body: body)
         return .deleteCursor(stream: stream, topic: frame.topic, name: frame.name)
       }
+    case .authenticate: return try renew(header.stream, body, rules)
     case .error where header.stream == 0:
       // The client says why it is about to close.
       return .none
     default:
       throw WireError(.unexpectedFrame, "a client doesn't send \(header.type) on stream \(header.stream)")
     }
+  }
+
+  /// The client is who it says. WELCOME is next.
+  mutating func admitted() {
+    if phase == .authenticating { phase = .open }
+  }
+
+  /// Whatever came of new credentials: others may be verified.
+  mutating func renewed() {
+    isRenewing = false
   }
 
   /// From now on nothing new is published or opened.
@@ -337,6 +357,22 @@ extension Session {
       (.request(number), try decode(stream))
     }
     requests = number
+    return action
+  }
+
+  private mutating func renew(
+    _ stream: UInt32, _ body: UnsafeRawBufferPointer, _ rules: SessionRules
+  ) throws(WireError) -> SessionAction {
+    let action = try request(stream, rules) { stream throws(WireError) in
+      .renew(stream: stream, try Authenticate(body: body).credentials)
+    }
+    guard case .renew = action else { return action }
+    guard !isRenewing else {
+      return fault(
+        stream, .tooManyAttempts,
+        "other credentials of this connection are being verified; wait for the answer")
+    }
+    isRenewing = true
     return action
   }
 

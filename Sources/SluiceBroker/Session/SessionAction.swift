@@ -17,6 +17,8 @@ enum SessionAction {
   // Streams
   /// The handshake is over: send WELCOME.
   indirect case welcome(ServerHandshake.Agreement)
+  /// The client says who it is: WELCOME waits until that is proved, see ``Session/admitted()``.
+  indirect case authenticate(ServerHandshake.Agreement)
   indirect case subscribe(stream: UInt32, Subscribe)
   indirect case subscribePattern(stream: UInt32, SubscribePattern)
   indirect case join(stream: UInt32, JoinGroup)
@@ -43,5 +45,7 @@ enum SessionAction {
   case deleteCursor(stream: UInt32, topic: String, name: String)
 
   // The connection
+  /// Verify new credentials, then say so: ``Session/renewed()``.
+  indirect case renew(stream: UInt32, Credentials)
   case pong(token: UInt64)
 }

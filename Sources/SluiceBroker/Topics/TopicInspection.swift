@@ -1,3 +1,4 @@
+import SluiceAccess
 import SluiceIO
 import SluiceLog
 import SluiceWire
@@ -9,18 +10,64 @@ final class TopicInspection: Sendable {
   /// may take: 62 KB.
   private static let listed = 100
 
+  /// Whom a description names.
+  enum Peers: Sendable {
+    case all
+    /// The connections of the identity with that name.
+    case only(String)
+  }
+
+  /// Of the subscriptions that may hold up producers, those that do: nobody while no producer waits, else the ones that have
+  /// asked for least, and those that have taken least. None for longer than a producer has been waiting.
+  private struct Holders {
+    private var waiting: UInt64 = 0
+    private var leastAsked = UInt64.max
+    private var leastTaken = UInt64.max
+
+    init() {}
+
+    init(_ subscriptions: [Consumer.Shown], of publications: [TopicInfo.Publication]) {
+      waiting = publications.map(\.waiting).max() ?? 0
+      let candidates = subscriptions.filter { $0.info.holding > 0 }
+      leastAsked = candidates.map(\.askedThrough).min() ?? .max
+      leastTaken = candidates.map(\.info.nextOffset).min() ?? .max
+    }
+
+    mutating func add(_ others: Holders) {
+      waiting = max(waiting, others.waiting)
+      leastAsked = min(leastAsked, others.leastAsked)
+      leastTaken = min(leastTaken, others.leastTaken)
+    }
+
+    func judge(_ subscription: Consumer.Shown) -> TopicInfo.Subscription {
+      var info = subscription.info
+      let isHolder = subscription.askedThrough == leastAsked || info.nextOffset == leastTaken
+      info.holding = isHolder ? min(info.holding, waiting) : 0
+      return info
+    }
+  }
+
   private struct Findings {
     var outstanding: Int
+    var holders = Holders()
     var subscriptions: [Consumer.Shown] = []
     var publications: [TopicInfo.Publication] = []
+
+    mutating func add(_ part: Findings) {
+      holders.add(part.holders)
+      subscriptions += part.subscriptions
+      publications += part.publications
+    }
   }
 
   private let topic: Topic
+  private let peers: Peers
   private let taps: [TopicTap]
   private let findings: Mutex<Findings>
 
-  init(_ topic: Topic) {
+  init(_ topic: Topic, showing peers: Peers) {
     self.topic = topic
+    self.peers = peers
     taps = topic.taps
     findings = Mutex(Findings(outstanding: taps.count))
   }
@@ -30,13 +77,9 @@ final class TopicInspection: Sendable {
     guard !taps.isEmpty else { return completion(result(Findings(outstanding: 0))) }
     for tap in taps {
       tap.loop.loop.execute { [self] in
-        let subscriptions = Array(
-          tap.subscriptions.compactMap(\.shown).sorted { Self.precedes($0.info, $1.info) }.prefix(Self.listed)
-        )
-        let publications = tap.publications.prefix(Self.listed).map(\.info)
+        let part = look(at: tap)
         let finished = findings.withLock { findings -> Findings? in
-          findings.subscriptions += subscriptions
-          findings.publications += publications
+          findings.add(part)
           findings.outstanding -= 1
           return findings.outstanding == 0 ? findings : nil
         }
@@ -45,8 +88,30 @@ final class TopicInspection: Sendable {
     }
   }
 
+  /// On the tap's loop.
+  private func look(at tap: TopicTap) -> Findings {
+    var part = Findings(outstanding: 0)
+    let subscriptions = Self.first(tap.subscriptions)
+    let publications = tap.publications.prefix(Self.listed)
+    part.holders = Holders(subscriptions, of: publications.map(\.info))
+    switch peers {
+    case .all:
+      part.subscriptions = subscriptions
+      part.publications = publications.map(\.info)
+    case .only(let name):
+      part.subscriptions = Self.first(tap.subscriptions.filter { $0.connection.identity.name == name })
+      part.publications = tap.publications.filter { $0.connection.identity.name == name }
+        .prefix(Self.listed).map(\.info)
+    }
+    return part
+  }
+
+  private static func first(_ consumers: [Consumer]) -> [Consumer.Shown] {
+    Array(consumers.compactMap(\.shown).sorted { precedes($0.info, $1.info) }.prefix(listed))
+  }
+
   private func result(_ findings: Findings) -> TopicInfo {
-    let subscriptions = Self.holders(findings.subscriptions, of: findings.publications)
+    let subscriptions = findings.subscriptions.map { findings.holders.judge($0) }
     return TopicInfo(
       summary: topic.summary, settings: topic.settings,
       subscriptions: Array(subscriptions.sorted(by: Self.precedes).prefix(Self.listed)),
@@ -57,23 +122,6 @@ final class TopicInspection: Sendable {
   private static func precedes(_ left: TopicInfo.Subscription, _ right: TopicInfo.Subscription) -> Bool {
     (left.holding == 0 ? 1 : 0, left.connection, left.stream)
       < (right.holding == 0 ? 1 : 0, right.connection, right.stream)
-  }
-
-  /// Of the subscriptions that may hold up producers, those that do: nobody while no producer waits, else the ones that have
-  /// asked for least, and those that have taken least. None for longer than a producer has been waiting.
-  private static func holders(
-    _ subscriptions: [Consumer.Shown], of publications: [TopicInfo.Publication]
-  ) -> [TopicInfo.Subscription] {
-    let waiting = publications.map(\.waiting).max() ?? 0
-    let candidates = subscriptions.filter { $0.info.holding > 0 }
-    let leastAsked = candidates.map(\.askedThrough).min()
-    let leastTaken = candidates.map(\.info.nextOffset).min()
-    return subscriptions.map { subscription in
-      var info = subscription.info
-      let isHolder = subscription.askedThrough == leastAsked || info.nextOffset == leastTaken
-      info.holding = isHolder ? min(info.holding, waiting) : 0
-      return info
-    }
   }
 }
 

@@ -9,9 +9,11 @@ final class TopicRegistry: Sendable {
   typealias Watcher = @Sendable (Topic, TopicLife) -> Void
 
   struct State {
-    var topics: [String: Topic] = [:]
+    fileprivate(set) var topics: [String: Topic] = [:]
+    /// The same in order.
+    fileprivate var names = NameOrder<Topic>()
     /// Those of them that are deleted when nobody uses them.
-    var fleeting: [String: Topic] = [:]
+    fileprivate var fleeting: [String: Topic] = [:]
     var watchers = PatternIndex<Watcher>()
     var lastWatch: UInt64 = 0
   }
@@ -63,13 +65,22 @@ final class TopicRegistry: Sendable {
     if let topic = find(name) { return topic }
     // A name that isn't one is described with care, and not repeated as it is.
     try TopicName.validate(name)
-    throw WireError(.unknownTopic, "there is no topic \(name)")
+    throw Self.unknown(name)
+  }
+
+  private static func unknown(_ name: String) -> WireError {
+    WireError(.unknownTopic, "there is no topic \(name)")
   }
 
   /// The topic of that name, made with the defaults if there is none.
   ///
-  /// - Parameter quota: of the connection that wants it; nil for the broker itself.
-  func use(_ name: String, by quota: TopicQuota? = nil) throws(WireError) -> Topic {
+  /// - Parameters:
+  ///   - quota: of the connection that wants it; nil for the broker itself.
+  ///   - mayCreate: asked when there is none.
+  /// - Throws: ``ErrorCode/unknownTopic`` when it may not be made.
+  func use(
+    _ name: String, by quota: TopicQuota? = nil, mayCreate: @autoclosure () -> Bool = true
+  ) throws(WireError) -> Topic {
     let found = state.withLock { state in
       let topic = state.topics[name]
       topic?.reserve()
@@ -77,6 +88,7 @@ final class TopicRegistry: Sendable {
     }
     if let found { return found }
     try TopicName.validate(name)
+    guard mayCreate() else { throw Self.unknown(name) }
     return try make(name, TopicSettings(), mustMatch: false, by: quota)
   }
 
@@ -94,8 +106,7 @@ final class TopicRegistry: Sendable {
     let topic = try known(name)
     let isRemoved = state.withLock { state in
       guard state.topics[name] === topic else { return false }
-      state.topics[name] = nil
-      state.fleeting[name] = nil
+      state.remove(topic)
       return true
     }
     // Somebody else may have been quicker; it is gone either way.
@@ -108,21 +119,28 @@ final class TopicRegistry: Sendable {
     let abandoned = state.withLock { state in
       // Under the lock, so that nobody finds one that is about to go.
       let abandoned = state.fleeting.values.filter { $0.isAbandoned(for: autoDeleteTime, now: now) }
-      for topic in abandoned {
-        state.topics[topic.name] = nil
-        state.fleeting[topic.name] = nil
-      }
+      for topic in abandoned { state.remove(topic) }
       return abandoned
     }
     for topic in abandoned { topic.delete() }
   }
 
   /// A page of topics in byte order of their names, and whether there are more.
-  func list(after: String, limit: Int) -> (page: [TopicSummary], more: Bool) {
-    let found = state.withLock { state in
-      state.topics.values.filter { after.isEmpty || Self.precedes(after, $0.name) }
-    }.sorted { Self.precedes($0.name, $1.name) }
-    return (found.prefix(limit).map(\.summary), found.count > limit)
+  ///
+  /// - Parameter isListed: asked for the names that may come into the page.
+  func list(
+    after: String, limit: Int, where isListed: (String) -> Bool = { _ in true }
+  ) -> (page: [TopicSummary], more: Bool) {
+    // A copy, so that nobody waits for the search.
+    let names = state.withLock { $0.names }
+    var (page, more) = ([TopicSummary](), false)
+    names.forEach(after: after) { topic in
+      guard isListed(topic.name) else { return true }
+      more = page.count >= limit
+      if !more { page.append(topic.summary) }
+      return !more
+    }
+    return (page, more)
   }
 
   var count: Int { state.withLock { $0.topics.count } }
@@ -220,12 +238,19 @@ final class TopicRegistry: Sendable {
       throw WireError(
         .limitReached, "the broker has \(watchLimit) subscriptions to patterns, which is its limit")
     }
-    guard pattern.hasWildcards else {
-      return (found.number, found.topics[pattern.description].map { [$0] } ?? [])
-    }
+    return (found.number, Self.topics(in: found.topics, selectedBy: pattern))
+  }
+
+  /// The topics that a pattern selects, by name.
+  func topics(selectedBy pattern: TopicPattern) -> [Topic] {
+    Self.topics(in: state.withLock { $0.topics }, selectedBy: pattern)
+  }
+
+  private static func topics(in all: [String: Topic], selectedBy pattern: TopicPattern) -> [Topic] {
+    guard pattern.hasWildcards else { return all[pattern.description].map { [$0] } ?? [] }
     var topics: [Topic] = []
-    for (name, topic) in found.topics where pattern.selects(name) { topics.append(topic) }
-    return (found.number, topics.sorted { Self.precedes($0.name, $1.name) })
+    for (name, topic) in all where pattern.selects(name) { topics.append(topic) }
+    return topics.sorted { precedes($0.name, $1.name) }
   }
 
   /// Nobody wants to know any more. What is being told at this moment may still come.
@@ -242,7 +267,14 @@ final class TopicRegistry: Sendable {
 
 extension TopicRegistry.State {
   mutating func add(_ topic: Topic) {
-    topics[topic.name] = topic
+    if let former = topics.updateValue(topic, forKey: topic.name) { names.remove(former.name) }
+    names.insert(topic.name, topic)
     if topic.settings.autoDelete == true { fleeting[topic.name] = topic }
+  }
+
+  mutating func remove(_ topic: Topic) {
+    topics[topic.name] = nil
+    names.remove(topic.name)
+    fleeting[topic.name] = nil
   }
 }

@@ -15,6 +15,8 @@ public struct ServerHandshake: Sendable {
     public var clientMaximumFrame: Int
     /// The client's name for itself, cut to ``Limits/name``.
     public var clientName: String
+    /// Who the client says it is.
+    public var credentials: Credentials
   }
 
   /// Answers the first frame of a connection.
@@ -45,7 +47,7 @@ public struct ServerHandshake: Sendable {
     welcome.keepalive = Self.keepalive(wanted: hello.keepalive, offered: offer.keepalive)
     return Agreement(
       welcome: welcome, clientMaximumFrame: Int(min(hello.maximumFrame, UInt32(Int32.max))),
-      clientName: String(hello.name.utf8Prefix(Int(Limits.name))) ?? "")
+      clientName: String(hello.name.utf8Prefix(Int(Limits.name))) ?? "", credentials: hello.credentials)
   }
 
   /// The shorter of the two deadlines, where 0 means that a side doesn't ask for one, but not below 100 ms, so that a client

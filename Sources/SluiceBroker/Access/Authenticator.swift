@@ -1,0 +1,177 @@
+import SluiceAccess
+import SluiceIO
+import SluiceWire
+import Synchronization
+
+/// Finds out who clients are, one at a time, on a loop of its own: a password is as hard to check as to guess.
+///
+/// From any thread.
+final class Authenticator: Sendable {
+  typealias Verification =
+    @Sendable (AccessPolicy, Credentials, StreamSecurity?, _ now: Int64) -> Result<Identity, WireError>
+
+  /// What came of an attempt, and the policy that it was made under.
+  struct Finding: Sendable {
+    fileprivate var result: Result<Identity, WireError>
+    fileprivate var generation: UInt64
+
+    fileprivate init(_ result: Result<Identity, WireError>, generation: UInt64) {
+      self.result = result
+      self.generation = generation
+    }
+
+    /// It wasn't made at all.
+    init(_ error: WireError) {
+      self.init(.failure(error), generation: 0)
+    }
+  }
+
+  /// Somebody who wants to be let in.
+  struct Attempt: Sendable {
+    fileprivate var number: UInt64
+    fileprivate var address: String
+    fileprivate var credentials: Credentials
+    fileprivate var security: StreamSecurity?
+    fileprivate var completion: @Sendable (Finding) -> Void
+  }
+
+  private struct State {
+    var policy: AccessPolicy
+    /// Counts the policies.
+    var generation: UInt64 = 0
+    var queue: AttemptQueue<Attempt>
+    var lastNumber: UInt64 = 0
+    /// The next attempt is about to be taken up.
+    var isBusy = false
+    /// When all addresses that wait have to wait: for the first of them.
+    var timer: TimerToken?
+  }
+
+  private let loop: any EventLoop
+  private let verify: Verification
+  private let state: Mutex<State>
+
+  /// - Parameters:
+  ///   - loop: where credentials are verified, which may take tens of milliseconds each.
+  ///   - limits: how many may wait for that.
+  init(
+    _ policy: AccessPolicy, on loop: any EventLoop, limits: BrokerLimits,
+    verify: @escaping Verification = Authenticator.verify
+  ) {
+    self.loop = loop
+    self.verify = verify
+    let queue = AttemptQueue<Attempt>(
+      limit: limits.authentications, addressLimit: limits.authenticationsPerAddress)
+    state = Mutex(State(policy: policy, queue: queue))
+  }
+
+  private static let verify: Verification = { policy, credentials, security, now in
+    Result { () throws(WireError) in
+      try policy.authenticate(
+        credentials, peerName: security?.peerName, peerExpires: security?.peerExpires, now: now)
+    }
+  }
+
+  // MARK: The policy
+
+  /// From now on another policy holds. Those who are in already have to be reconsidered.
+  func update(_ policy: AccessPolicy) {
+    state.withLock { state in
+      state.policy = policy
+      state.generation += 1
+    }
+  }
+
+  /// What became of somebody who was let in; nil when it may not be connected any more.
+  func reconsider(_ identity: Identity) -> Identity? {
+    state.withLock { $0.policy }.reconsider(identity)
+  }
+
+  /// Who it is, by the policy that holds now.
+  ///
+  /// - Throws: why it isn't let in.
+  func identity(_ finding: Finding) throws(WireError) -> Identity {
+    let identity = try finding.result.get()
+    let (policy, generation) = state.withLock { ($0.policy, $0.generation) }
+    if generation == finding.generation { return identity }
+    guard let identity = policy.reconsider(identity) else {
+      throw WireError(.authenticationFailed, "who the client says it is couldn't be proved")
+    }
+    return identity
+  }
+
+  // MARK: Attempts
+
+  /// Has credentials verified when it is their turn.
+  ///
+  /// - Parameter completion: called once, on the authenticator's loop, unless the attempt is abandoned or the broker stops.
+  /// - Throws: ``ErrorCode/tooManyAttempts``.
+  func attempt(
+    _ credentials: Credentials, by peer: SocketAddress, _ security: StreamSecurity?,
+    completion: @escaping @Sendable (Finding) -> Void
+  ) throws(WireError) -> Attempt {
+    let attempt = state.withLock { state -> Attempt? in
+      state.lastNumber += 1
+      let attempt = Attempt(
+        number: state.lastNumber, address: peer.origin, credentials: credentials, security: security,
+        completion: completion)
+      return state.queue.add(attempt, number: attempt.number, from: attempt.address) ? attempt : nil
+    }
+    guard let attempt else {
+      throw WireError(
+        .tooManyAttempts, "too many clients are waiting to be authenticated; try again later")
+    }
+    wake()
+    return attempt
+  }
+
+  /// Nobody wants to know any more.
+  func abandon(_ attempt: Attempt) {
+    state.withLock { $0.queue.remove(attempt.number, from: attempt.address) }
+  }
+
+  private func wake() {
+    let wasBusy = state.withLock { state in
+      defer { state.isBusy = true }
+      return state.isBusy
+    }
+    if !wasBusy { loop.execute { [self] in work() } }
+  }
+
+  /// One attempt, and then it is somebody else's turn on the loop.
+  private func work() {
+    let now = loop.now
+    let (next, policy, generation) = state.withLock { state in
+      let next = state.queue.next { _ in .zero }
+      if case .attempt = next {} else { state.isBusy = false }
+      return (next, state.policy, state.generation)
+    }
+    switch next {
+    case .none: break
+    case .wait(let delay): sleep(until: now + delay)
+    case .attempt(let attempt, _):
+      let result = verify(policy, attempt.credentials, attempt.security, loop.wallClock)
+      attempt.completion(Finding(result, generation: generation))
+      loop.execute { [self] in work() }
+    }
+  }
+
+  private func sleep(until time: MonotonicTime) {
+    let timer = loop.schedule(at: time) { [weak self] in self?.wake() }
+    let former = state.withLock { state in
+      defer { state.timer = timer }
+      return state.timer
+    }
+    if let former { loop.cancel(former) }
+  }
+}
+
+extension SocketAddress {
+  /// What attempts are counted by. Who is on the machine, behind whatever Unix socket, is one.
+  var origin: String {
+    switch self {
+    case .host(let host, _), .tls(let host, _): host
+    case .unix: "unix"
+    }
+  }
+}

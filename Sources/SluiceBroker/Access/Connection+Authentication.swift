@@ -1,0 +1,108 @@
+import SluiceAccess
+import SluiceIO
+import SluiceWire
+
+// Who a client is: asked in the handshake, and again when that expires or the broker's lists change.
+extension Connection {
+  /// Who the client is. Anybody where nobody is asked, and nobody before the handshake is over.
+  var identity: Identity { admission?.identity ?? .anybody }
+
+  private var authenticator: Authenticator? { context.core.authenticator }
+
+  // MARK: The handshake
+
+  func authenticate(_ agreement: ServerHandshake.Agreement) {
+    verify(agreement.credentials) { connection, finding in
+      connection.admit(agreement, finding)
+    }
+  }
+
+  private func admit(_ agreement: ServerHandshake.Agreement, _ finding: Authenticator.Finding) {
+    guard let authenticator, let admission, session.phase == .authenticating else { return }
+    do {
+      let identity = try authenticator.identity(finding)
+      admission.identity = identity
+      session.admitted()
+      var agreement = agreement
+      agreement.welcome.identity = identity.name
+      agreement.welcome.expires = identity.wireExpiry
+      opened(agreement)
+    } catch {
+      fail(error)
+    }
+  }
+
+  // MARK: Renewal
+
+  func renew(_ stream: UInt32, _ credentials: Credentials) {
+    guard authenticator != nil else {
+      session.renewed()
+      return answer(session.request(on: stream), Authenticated(identity: ""), to: stream)
+    }
+    let request = session.request(on: stream)
+    verify(credentials) { connection, finding in
+      connection.session.renewed()
+      connection.renew(request, on: stream, finding)
+    }
+  }
+
+  private func renew(_ request: UInt64?, on stream: UInt32, _ finding: Authenticator.Finding) {
+    // Who has cancelled doesn't know whether it was renewed, so it wasn't.
+    guard let authenticator, let admission, session.request(on: stream) == request else { return }
+    attempt(stream) { () throws(WireError) in
+      let identity = try authenticator.identity(finding)
+      guard identity.name == admission.identity.name else {
+        throw WireError(
+          .authenticationFailed,
+          "the new credentials are another's than the connection's; connect anew to be somebody else")
+      }
+      answer(
+        request, Authenticated(identity: identity.name, expires: identity.wireExpiry), to: stream)
+      adopt(identity)
+    }
+  }
+
+  // MARK: Verification
+
+  /// Asks who has such credentials. Ends the connection, or the stream that waits, when too many others ask.
+  private func verify(
+    _ credentials: Credentials,
+    _ body: @escaping @Sendable (Connection, Authenticator.Finding) -> Void
+  ) {
+    guard let authenticator, let admission else { return }
+    let loop = context.loop
+    do {
+      admission.attempt = try authenticator.attempt(credentials, by: peer, security) { [weak self] finding in
+        loop.execute { [weak self] in
+          // Nobody waits for it any more when the connection is about to close.
+          guard let self, let admission = self.admission, admission.attempt != nil else { return }
+          admission.attempt = nil
+          body(self, finding)
+        }
+      }
+    } catch {
+      body(self, Authenticator.Finding(error))
+    }
+  }
+
+  /// The connection is about to close.
+  func abandonAttempt() {
+    guard let admission, let attempt = admission.attempt else { return }
+    admission.attempt = nil
+    authenticator?.abandon(attempt)
+  }
+
+  /// Ends the connection when the client's credentials have.
+  func checkExpiry() -> Bool {
+    guard let expires = admission?.identity.expires, context.loop.wallClock >= expires else { return false }
+    fail(WireError(.credentialsExpired, "the client's credentials have expired; connect anew with others"))
+    return true
+  }
+}
+
+extension Identity {
+  /// As WELCOME says it.
+  fileprivate var wireExpiry: UInt64 {
+    expires.map { UInt64(clamping: $0) } ?? Authenticated.never
+  }
+}
