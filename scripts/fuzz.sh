@@ -1,13 +1,54 @@
 #!/bin/sh
-# Fuzzes every decoder of SluiceWire and of SluiceStore with libFuzzer and the address sanitizer.
+# Fuzzes everything that takes bytes or text from outside with libFuzzer and the address sanitizer: one target after another.
 #
 #   scripts/fuzz.sh [SECONDS] [TARGET]...     SECONDS for each target, 60 unless told; all targets unless told
+#   scripts/fuzz.sh list                      what the targets are
 #
-# Inputs that reach something new gather in .build/fuzz/corpus. An input that fails is kept in Tests/Fuzz/Corpus/TARGET, where
-# `swift test` replays it from then on. Exits 1 when there was one.
+# A target is a case of a Probe in Tests. Inputs that reach something new gather in .build/fuzz/corpus, and grow from run to run. An
+# input that fails is kept in Tests/Fuzz/Corpus/TARGET, where `swift test` replays it from then on. Prints a line for each target;
+# exits 1 when there was a failure.
 set -eu
 cd "$(dirname "$0")/.."
 
+build=.build/fuzz
+mkdir -p "$build/modules"
+modules="SluiceWire SluiceStore"
+probes="Tests/SluiceStoreTests/StoreProbe.swift"
+
+# One library a module, as far as it has changed since.
+flags="-O -g -use-ld=lld -swift-version 6 -sanitize=fuzzer,address -parse-as-library -package-name sluice -enable-testing"
+flags="$flags -enable-upcoming-feature ExistentialAny -enable-upcoming-feature MemberImportVisibility"
+flags="$flags -I $build/modules -I Sources/CLinux -I Sources/CLMDB -I Sources/CXXHash -I Sources/COpenSSL"
+newest=$build/flags
+printf '%s\n' "$flags" | cmp -s - "$newest" || printf '%s\n' "$flags" >"$newest"
+compile() {
+  module=$1 archive=$build/lib$1.a
+  shift
+  if [ ! -e "$archive" ] || [ -n "$(find "$@" "$newest" -newer "$archive")" ]; then
+    # shellcheck disable=SC2086
+    swiftc $flags -wmo -module-name "$module" -emit-module -emit-module-path "$build/modules/$module.swiftmodule" \
+      -emit-library -static -o "$archive" "$@"
+    newest=$archive
+  elif [ -n "$(find "$archive" -newer "$newest")" ]; then
+    newest=$archive
+  fi
+}
+# shellcheck disable=SC2046
+for module in $modules; do compile "$module" $(find "Sources/$module" -name '*.swift'); done
+compile TestSupport Tests/TestSupport/Probes/*.swift Tests/TestSupport/SeededRandom.swift
+link="-L $build -lTestSupport"
+for module in $modules; do link="-l$module $link"; done
+if [ ! -e "$build/fuzz" ] || [ -n "$(find $probes Tests/Fuzz/Fuzz.swift "$newest" -newer "$build/fuzz")" ]; then
+  # shellcheck disable=SC2086
+  swiftc $flags -module-name Fuzz Tests/Fuzz/Fuzz.swift $probes -Xlinker --start-group $link -Xlinker --end-group \
+    -llmdb -o "$build/fuzz"
+fi
+
+all=$("$build/fuzz")
+if [ "${1:-}" = list ]; then
+  echo "$all"
+  exit
+fi
 seconds=${1:-60}
 [ $# -gt 0 ] && shift
 case $seconds in
@@ -16,28 +57,22 @@ case $seconds in
   exit 2
   ;;
 esac
-targets=${*:-streams bodies batches topicNames topicRows exports exportSections storedBatches}
-
-build=.build/fuzz
-mkdir -p "$build"
-flags="-O -g -use-ld=lld -swift-version 6 -sanitize=fuzzer,address -parse-as-library -package-name sluice"
-flags="$flags -I $build -I Sources/CLMDB -I Sources/CXXHash"
-for module in SluiceWire SluiceStore; do
-  # shellcheck disable=SC2086,SC2046
-  swiftc $flags -wmo -module-name $module -emit-module -emit-module-path "$build/$module.swiftmodule" \
-    -emit-library -static -o "$build/lib$module.a" $(find Sources/$module -name '*.swift')
-done
-# shellcheck disable=SC2086
-swiftc $flags -L "$build" -lSluiceStore -lSluiceWire -llmdb Tests/Fuzz/Fuzz.swift \
-  Tests/TestSupport/WireProbe.swift Tests/SluiceStoreTests/StoreProbe.swift -o "$build/fuzz"
 
 failed=0
-for target in $targets; do
+for target in ${*:-$all}; do
   kept=Tests/Fuzz/Corpus/$target
   mkdir -p "$build/corpus/$target" "$kept"
-  echo "== $target, $seconds s"
+  log=$build/$target.log
+  verdict=clean
   SLUICE_FUZZ_TARGET=$target "$build/fuzz" -max_total_time="$seconds" -max_len=4096 -timeout=10 -rss_limit_mb=1024 \
-    -print_final_stats=1 -artifact_prefix="$kept/" "$build/corpus/$target" "$kept" 2>"$build/$target.log" || failed=1
-  grep -E '^(stat::|#.*(DONE|INITED))|ERROR|Fatal error|Test unit written' "$build/$target.log" || true
+    -print_final_stats=1 -artifact_prefix="$kept/" "$build/corpus/$target" "$kept" 2>"$log" || verdict=FAILED
+  awk -v target="$target" -v seconds="$seconds" -v verdict="$verdict" '
+    /^#[0-9]+/ { for (i = 2; i <= NF; i++) { if ($i == "cov:") cov = $(i + 1); if ($i == "ft:") ft = $(i + 1) } }
+    /^stat::number_of_executed_units/ { runs = $2 }
+    END { printf "%-18s %4d s %12s runs  cov %6s  ft %6s  %s\n", target, seconds, runs, cov, ft, verdict }' "$log"
+  if [ "$verdict" = FAILED ]; then
+    failed=1
+    grep -E 'ERROR|Fatal error|Test unit written' "$log" || true
+  fi
 done
 exit $failed

@@ -10,6 +10,11 @@ public enum TopicName {
   /// subscribers, and are deleted when nobody is attached any more.
   public static let inboxPrefix = "_inbox."
 
+  /// Whether the name begins with ``inboxPrefix``. By bytes, as names are cut into tokens: the next one may begin with a character that combines.
+  public static func isInbox(_ name: String) -> Bool {
+    name.utf8.starts(with: inboxPrefix.utf8)
+  }
+
   /// - Parameter kind: what is called so: the names of durable cursors and groups have the same rules.
   /// - Throws: ``ErrorCode/invalidTopic`` with what is wrong and where.
   public static func validate(_ name: String, as kind: String = "topic") throws(WireError) {
@@ -51,7 +56,7 @@ public enum TopicName {
 
   /// Whether a name isn't everybody's: the broker's own, and those where answers to requests go.
   static func isPrivate(_ name: String) -> Bool {
-    name.utf8.first == UInt8(ascii: "$") || name == "_inbox" || name.hasPrefix("_inbox.")
+    name.utf8.first == UInt8(ascii: "$") || name == "_inbox" || isInbox(name)
   }
 
   private static func isVisible(_ scalar: Unicode.Scalar) -> Bool {

@@ -1,17 +1,26 @@
-// The fuzzer's way into SluiceWire and SluiceStore; `scripts/fuzz.sh` builds and runs it. Not part of the package.
+// The fuzzer's way into all that takes bytes from outside; `scripts/fuzz.sh` builds and runs it. Not part of the package.
 
 import Glibc
-import SluiceStore
-import SluiceWire
+import TestSupport
 
-/// Set once, before the first input.
+private let probes: [any Probe.Type] = [WireProbe.self, StoreProbe.self]
+
+/// What the environment's `SLUICE_FUZZ_TARGET` names. Set once, before the first input.
 private let run: @Sendable ([UInt8]) throws -> Void = {
   let name = getenv("SLUICE_FUZZ_TARGET").map { String(cString: $0) } ?? ""
-  if let target = WireProbe.Target(rawValue: name) { return { try WireProbe.run(target, on: $0) } }
-  if let target = StoreProbe.Target(rawValue: name) { return { try StoreProbe.run(target, on: $0) } }
-  let names = WireProbe.Target.allCases.map(\.rawValue) + StoreProbe.Target.allCases.map(\.rawValue)
-  fatalError("SLUICE_FUZZ_TARGET must be one of \(names.joined(separator: ", "))")
+  for probe in probes { if let run = probe.runner(of: name) { return run } }
+  fatalError("there is no target '\(name)'")
 }()
+
+/// Called by libFuzzer before anything else. Without a target it is told which there are.
+@_cdecl("LLVMFuzzerInitialize")
+public func initialize(
+  _ count: UnsafeMutablePointer<CInt>?, _ arguments: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?
+) -> CInt {
+  guard getenv("SLUICE_FUZZ_TARGET") == nil else { return 0 }
+  for probe in probes { for target in probe.targets { print(target) } }
+  exit(0)
+}
 
 /// Called by libFuzzer with each input.
 @_cdecl("LLVMFuzzerTestOneInput")

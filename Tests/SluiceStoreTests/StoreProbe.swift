@@ -1,13 +1,9 @@
 import SluiceStore
 import SluiceWire
+import TestSupport
 
-/// Gives any bytes to all that reads what a disk or a file has, and finds out when that takes what it mustn't. Used by tests and by the fuzzer.
-enum StoreProbe {
-  struct Violation: Error, CustomStringConvertible {
-    let description: String
-  }
-
-  /// What the fuzzer runs, each with its own corpus.
+/// Gives any bytes to all that reads what a disk or a file has.
+enum StoreProbe: Probe {
   enum Target: String, CaseIterable, Sendable {
     /// A topic's row.
     case topicRows
@@ -35,7 +31,7 @@ enum StoreProbe {
     guard let row = try? withExactMemory(bytes, { try StoredTopic(decoding: $0) }) else { return }
     let encoded = row.encoded()
     guard try withExactMemory(encoded, { try StoredTopic(decoding: $0) }) == row else {
-      throw Violation(description: "\(row) isn't the same when it is read again")
+      throw ProbeViolation("\(row) isn't the same when it is read again")
     }
   }
 
@@ -55,7 +51,7 @@ enum StoreProbe {
       _ = try StoreImport.run(into: store, replacing: false, from: ExportReader(source))
     } catch {
       guard try store.contents().topics.isEmpty else {
-        throw Violation(description: "a stream that was refused has left something")
+        throw ProbeViolation("a stream that was refused has left something")
       }
       return
     }
@@ -72,7 +68,7 @@ enum StoreProbe {
       default: finding.isDamage
       }
     }) {
-      throw Violation(description: "a stream was taken, and now \(damage)")
+      throw ProbeViolation("a stream was taken, and now \(damage)")
     }
     let first = try export(store)
     let other = MemoryStore()
@@ -85,7 +81,7 @@ enum StoreProbe {
     }
     _ = try StoreImport.run(into: other, replacing: false, from: reader)
     guard try export(other) == first else {
-      throw Violation(description: "a stream isn't the same after another import")
+      throw ProbeViolation("a stream isn't the same after another import")
     }
   }
 
@@ -144,16 +140,6 @@ enum StoreProbe {
     _ = try StoreRepair.run(store, isDryRun: false, found: { _ in }, done: { _ in })
     var left: StoreFinding?
     _ = try StoreVerification.run(store) { if $0.isDamage { left = $0 } }
-    if let left { throw Violation(description: "after a repair, \(left)") }
-  }
-
-  /// Memory of just the bytes, so that the address sanitizer finds a read outside.
-  private static func withExactMemory<T>(
-    _ bytes: [UInt8], _ body: (UnsafeRawBufferPointer) throws -> T
-  ) rethrows -> T {
-    let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: bytes.count, alignment: 1)
-    defer { memory.deallocate() }
-    memory.copyBytes(from: bytes)
-    return try body(UnsafeRawBufferPointer(memory))
+    if let left { throw ProbeViolation("after a repair, \(left)") }
   }
 }

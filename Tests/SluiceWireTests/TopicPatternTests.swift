@@ -28,7 +28,7 @@ struct TopicPatternTests {
   @Test(
     "select what they match, but not with a first wildcard what isn't everybody's",
     arguments: [
-      (">", ["a", "_inboxes.a", "a._inbox.b"], ["_inbox.a", "_inbox", "$x.a"]),
+      (">", ["a", "_inboxes.a", "a._inbox.b"], ["_inbox.a", "_inbox", "$x.a", "_inbox.\u{301}a"]),
       ("*.a", ["_inboxes.a"], ["_inbox.a", "$x.a"]),
       ("_inbox.*", ["_inbox.a"], ["_inbox"]),
       ("a", ["a"], ["b"]),

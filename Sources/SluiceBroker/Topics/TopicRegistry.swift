@@ -209,7 +209,7 @@ final class TopicRegistry: Sendable {
 
   /// What a name says of a topic unless a rule does. Inboxes, to which replies come, keep nothing for others and go with their owner.
   private static func builtIn(_ name: String) -> TopicSettings {
-    guard name.hasPrefix(TopicName.inboxPrefix) else { return TopicSettings() }
+    guard TopicName.isInbox(name) else { return TopicSettings() }
     var settings = TopicSettings(replayRecords: 0)
     settings.autoDelete = true
     settings.storage = .memory
