@@ -17,3 +17,10 @@ public struct Rights: OptionSet, Hashable, Sendable {
 
   public static let all: Rights = [.publish, .subscribe, .create, .admin]
 }
+
+extension Rights {
+  /// The rights one by one, as they are written.
+  public static let names: KeyValuePairs<Rights, String> = [
+    .publish: "publish", .subscribe: "subscribe", .create: "create", .admin: "admin",
+  ]
+}

@@ -41,6 +41,13 @@ struct TokenClaims: Decodable, Sendable {
       ? try members.decode(TokenPermissions.self, forKey: .sluice).permissions : nil
   }
 
+  /// Why they don't hold now, in milliseconds since 1970. That they have expired is said only when nothing else is wrong.
+  func objection(now: Int64) -> TokenError? {
+    if let audience, !audience.contains(Self.audience) { return .otherAudience }
+    if let notBefore, notBefore - TokenKeys.leeway > now { return .notYet(notBefore) }
+    return expires > now ? nil : .expired(expires)
+  }
+
   /// Seconds since 1970, with or without a fraction.
   private static func time(_ members: KeyedDecodingContainer<Name>, _ name: Name) throws -> Int64 {
     let seconds = try members.decode(Double.self, forKey: name)
@@ -56,28 +63,25 @@ struct TokenClaims: Decodable, Sendable {
 private struct TokenPermissions: Decodable {
   let permissions: Permissions
 
-  private enum Name: String, CodingKey, CaseIterable {
-    case publish, subscribe, create, admin
+  private struct Name: CodingKey {
+    let stringValue: String
+    var intValue: Int? { nil }
 
-    var rights: Rights {
-      switch self {
-      case .publish: .publish
-      case .subscribe: .subscribe
-      case .create: .create
-      case .admin: .admin
-      }
-    }
+    init(stringValue: String) { self.stringValue = stringValue }
+    init?(intValue: Int) { nil }
   }
 
   init(from decoder: any Decoder) throws {
     let members = try decoder.container(keyedBy: Name.self)
     var rules: [Permissions.Rule] = []
-    for name in Name.allCases where members.contains(name) {
-      for text in try members.decode([String].self, forKey: name) {
+    for (rights, text) in Rights.names {
+      let name = Name(stringValue: text)
+      guard members.contains(name) else { continue }
+      for pattern in try members.decode([String].self, forKey: name) {
         do {
-          rules.append(.init(name.rights, on: try TopicPattern(text)))
+          rules.append(.init(rights, on: try TopicPattern(pattern)))
         } catch {
-          throw TokenError.malformed("sluice.\(name.rawValue): \(error.message)")
+          throw TokenError.malformed("sluice.\(text): \(error.message)")
         }
       }
     }

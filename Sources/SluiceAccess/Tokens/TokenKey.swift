@@ -10,6 +10,37 @@ public enum TokenKey: Sendable {
   /// In bytes: as many as the signature has.
   public static let minimumSecret = 32
 
+  /// Reads a file that checks signatures: a public key in PEM, or else a secret, without the line break at its end.
+  ///
+  /// - Throws: ``AccessTextError`` with what is wrong, as the end of a sentence.
+  public init(_ bytes: [UInt8]) throws(AccessTextError) {
+    self =
+      bytes.starts(with: "-----BEGIN".utf8)
+      ? try Self.publicKey(pem: bytes) : .secret(try Self.secretBytes(bytes))
+  }
+
+  static func publicKey(pem: [UInt8]) throws(AccessTextError) -> TokenKey {
+    do {
+      return .publicKey(try PublicKey(pem: pem))
+    } catch {
+      throw AccessTextError("it has \(error)")
+    }
+  }
+
+  /// Any bytes, of which a line break at the end doesn't count.
+  static func secretBytes(_ bytes: [UInt8]) throws(AccessTextError) -> [UInt8] {
+    var secret = bytes[...]
+    if secret.last == UInt8(ascii: "\n") { secret.removeLast() }
+    if secret.last == UInt8(ascii: "\r") { secret.removeLast() }
+    guard secret.count >= minimumSecret else {
+      throw AccessTextError("it has \(secret.count) bytes, and a secret needs \(minimumSecret) at least")
+    }
+    guard !secret.starts(with: "-----BEGIN".utf8) else {
+      throw AccessTextError("it has a key in PEM, which isn't a secret that both sides have")
+    }
+    return Array(secret)
+  }
+
   var algorithm: TokenAlgorithm {
     switch self {
     case .secret: .hs256

@@ -17,6 +17,7 @@ public struct TokenKeys: Sendable, ExpressibleByDictionaryLiteral {
   }
 
   public var isEmpty: Bool { table.isEmpty }
+  public var count: Int { table.count }
   public var ids: [String] { table.names.sorted() }
 
   /// Believes a token, or doesn't.
@@ -24,16 +25,17 @@ public struct TokenKeys: Sendable, ExpressibleByDictionaryLiteral {
   /// - Parameter now: in milliseconds since 1970.
   /// - Throws: ``TokenError/expired(_:)`` only when everything else is right.
   func verify(_ token: String, now: Int64) throws(TokenError) -> VerifiedToken {
-    let text = try TokenText(token)
+    try verify(try TokenText(token), now: now)
+  }
+
+  func verify(_ text: TokenText, now: Int64) throws(TokenError) -> VerifiedToken {
     guard let key = table[text.header.key] else { throw .noSuchKey(text.header.key) }
     guard text.header.algorithm == key.algorithm.rawValue else {
       throw .otherAlgorithm(text.header.algorithm, expected: key.algorithm)
     }
     guard key.verify(text.signature, of: text.signed) else { throw .badSignature }
     let claims = try text.claims()
-    if let audience = claims.audience, !audience.contains(TokenClaims.audience) { throw .otherAudience }
-    if let begins = claims.notBefore, begins > now, begins - Self.leeway > now { throw .notYet(begins) }
-    guard claims.expires > now else { throw .expired(claims.expires) }
+    if let objection = claims.objection(now: now) { throw objection }
     return VerifiedToken(claims: claims, keyID: text.header.key, keyFingerprint: key.fingerprint)
   }
 }

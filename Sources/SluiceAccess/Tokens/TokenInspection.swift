@@ -1,0 +1,53 @@
+import FoundationEssentials
+
+/// A token taken apart for people to look at.
+public struct TokenInspection: Sendable {
+  private let text: TokenText
+  private let claims: TokenClaims
+
+  /// - Throws: ``TokenError`` for a token that no broker would take, whatever its signature.
+  public init(_ token: String) throws(TokenError) {
+    text = try TokenText(token)
+    claims = try text.claims()
+  }
+
+  public var algorithm: String { text.header.algorithm }
+  public var keyID: String { text.header.key }
+  public var subject: String { claims.subject }
+  /// In milliseconds since 1970, as the others.
+  public var expires: Int64 { claims.expires }
+  public var issued: Int64? { claims.issued }
+  public var notBefore: Int64? { claims.notBefore }
+  /// Nil when it doesn't say.
+  public var audience: [String]? { claims.audience }
+  /// Nil where the broker's own file decides.
+  public var permissions: Permissions? { claims.permissions }
+
+  /// All of the header and the claims as JSON, on one line each.
+  public var headerJSON: String { Self.compact(text.headerBytes) }
+  public var claimsJSON: String { Self.compact(text.claimBytes) }
+
+  /// What a broker would object to at that time, in milliseconds since 1970, that has this key under the token's id; nil when it would take it.
+  public func objection(of key: TokenKey, now: Int64) -> TokenError? {
+    var keys: TokenKeys = [:]
+    keys[keyID] = key
+    do {
+      _ = try keys.verify(text, now: now)
+      return nil
+    } catch {
+      return error
+    }
+  }
+
+  /// What a broker would object to without looking at the signature.
+  public func objection(now: Int64) -> TokenError? { claims.objection(now: now) }
+
+  private static func compact(_ bytes: [UInt8]) -> String {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    guard let value = try? JSONDecoder().decode(JSONValue.self, from: Data(bytes)),
+      let text = try? encoder.encode(value)
+    else { return "null" }
+    return String(decoding: text, as: UTF8.self)
+  }
+}
