@@ -1,0 +1,76 @@
+import Glibc
+
+/// A file or directory that decides who may do what, opened and looked at: it mustn't be anybody's to change.
+final class AccessFile {
+  /// The most that is read of one, in bytes.
+  static let limit = 16 << 20
+
+  let path: String
+  let descriptor: Int32
+  let status: stat
+
+  enum Kind {
+    case file
+    case directory
+  }
+
+  /// - Parameter flags: for `open`; of what it makes, only the user may read anything.
+  init(_ path: String, _ kind: Kind = .file, flags: Int32 = O_RDONLY) throws(AccessFileError) {
+    self.path = path
+    // A pipe without a writer would be waited for.
+    descriptor = open(path, flags | O_CLOEXEC | O_NONBLOCK, 0o600)
+    guard descriptor >= 0 else {
+      let code = errno
+      throw AccessFileError(path, "cannot be opened: \(String(cString: strerror(code)))")
+    }
+    var status = stat()
+    guard fstat(descriptor, &status) == 0 else {
+      close(descriptor)
+      throw AccessFileError(path, "cannot be looked at: \(String(cString: strerror(errno)))")
+    }
+    self.status = status
+    try check(kind)
+  }
+
+  deinit { close(descriptor) }
+
+  private func check(_ kind: Kind) throws(AccessFileError) {
+    let type = status.st_mode & S_IFMT
+    switch kind {
+    case .file: if type != S_IFREG { throw AccessFileError(path, "isn't a file") }
+    case .directory: if type != S_IFDIR { throw AccessFileError(path, "isn't a directory") }
+    }
+    if status.st_mode & S_IWOTH != 0, !isReadOnly {
+      throw AccessFileError(
+        path,
+        "every user of this machine may change it, and with it who may do what; chmod o-w '\(path)' helps")
+    }
+  }
+
+  /// Whether nobody may write it because it is mounted so.
+  private var isReadOnly: Bool {
+    var system = statvfs()
+    return fstatvfs(descriptor, &system) == 0 && system.f_flag & UInt(ST_RDONLY) != 0
+  }
+
+  /// Whether users of other groups may read it.
+  var isReadByOthers: Bool { status.st_mode & S_IROTH != 0 }
+
+  /// All that is in it.
+  func contents(limit: Int = AccessFile.limit) throws(AccessFileError) -> [UInt8] {
+    var bytes: [UInt8] = []
+    var chunk = [UInt8](repeating: 0, count: 1 << 16)
+    while true {
+      let count = Glibc.read(descriptor, &chunk, chunk.count)
+      if count < 0, errno == EINTR { continue }
+      guard count >= 0 else {
+        throw AccessFileError(path, "cannot be read: \(String(cString: strerror(errno)))")
+      }
+      guard count > 0 else { return bytes }
+      bytes += chunk[..<count]
+      guard bytes.count <= limit else {
+        throw AccessFileError(path, "is longer than \(limit) bytes, which is the limit")
+      }
+    }
+  }
+}

@@ -1,0 +1,56 @@
+/// The files that say who may do what.
+public struct AccessFiles: Hashable, Sendable {
+  /// Of users and the hashes of their passwords: see ``UsersFile``.
+  public var users: String?
+  /// The directory of the keys of tokens: `ID.secret`, `ID.pem`.
+  public var tokenKeys: String?
+  /// Of permissions: `IDENTITY RIGHTS PATTERN...` a line.
+  public var permissions: String?
+  /// See ``AccessPolicy/certificatesMustBeListed``.
+  public var certificatesMustBeListed = false
+
+  public init() {}
+
+  /// Reads all of them. Blocks.
+  ///
+  /// - Parameter warn: told of what works but shouldn't stay so, in sentences.
+  /// - Throws: ``AccessFileError`` for the first thing that is wrong: a line, or a file that every user of the machine may change.
+  public func load(warn: (String) -> Void = { _ in }) throws(AccessFileError) -> AccessPolicy {
+    var policy = AccessPolicy()
+    policy.certificatesMustBeListed = certificatesMustBeListed
+    if let users { policy.users = try Self.users(users, warn) }
+    if let tokenKeys {
+      policy.tokenKeys = try TokenKeyDirectory.read(tokenKeys, warn: warn)
+      if policy.tokenKeys.isEmpty { warn("\(tokenKeys) has no keys: no token will be taken") }
+    }
+    if let permissions {
+      let file = try PermissionsFile(try AccessFile(permissions).contents(), path: permissions)
+      policy.permissions = file.permissions
+      policy.everybody = file.everybody
+    }
+    return policy
+  }
+
+  private static func users(_ path: String, _ warn: (String) -> Void) throws(AccessFileError) -> Users {
+    let file = try AccessFile(path)
+    if file.isReadByOthers {
+      warn("every user of this machine can read \(path), and try to guess passwords from it; chmod 600 helps")
+    }
+    let all = try UsersFile(try file.contents(), path: path).users
+    let users = Users(all)
+    if let usual = users.usualCost {
+      let others = all.filter { $0.hash.cost != usual }.map(\.name)
+      if let first = others.first {
+        warn(
+          "\(path): the hashes don't all have the same parameters, by which it can be told who is there: "
+            + "\(IdentityRules.shown(first))\(others.count > 1 ? " and \(others.count - 1) more" : ""); sluice user passwd makes new ones"
+        )
+      }
+      let weak = all.count { $0.hash.isWeak }
+      if weak > 0 {
+        warn("\(path): \(weak) hashes are weaker than they should be; sluice user passwd makes new ones")
+      }
+    }
+    return users
+  }
+}

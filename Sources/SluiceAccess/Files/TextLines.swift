@@ -1,0 +1,57 @@
+/// The lines of a file that people edit.
+struct TextLines {
+  struct Line {
+    /// From 1.
+    var number: Int
+    /// Without white space at its ends.
+    var text: Substring
+  }
+
+  /// All that isn't empty or a comment, which begins with `#`.
+  static func meaningful(of bytes: [UInt8]) throws(LineError) -> [Line] {
+    var lines: [Line] = []
+    for (index, text) in try all(of: bytes).enumerated() {
+      let trimmed = trim(text)
+      if !trimmed.isEmpty, trimmed.utf8.first != UInt8(ascii: "#") {
+        lines.append(Line(number: index + 1, text: trimmed))
+      }
+    }
+    return lines
+  }
+
+  /// Every line, without the line break.
+  static func all(of bytes: [UInt8]) throws(LineError) -> [Substring] {
+    let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
+    // Some editors begin a text with this, and it can't be seen.
+    let content = bytes.starts(with: mark) ? bytes.dropFirst(mark.count) : bytes[...]
+    var lines: [Substring] = []
+    for line in content.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false) {
+      guard let text = String(validating: line, as: UTF8.self) else {
+        throw LineError(lines.count + 1, "this isn't UTF-8; save the file as that")
+      }
+      lines.append(text[...])
+    }
+    if lines.last?.isEmpty == true { lines.removeLast() }
+    return lines
+  }
+
+  /// Without spaces, tabs, and what is left of a line break of two characters.
+  static func trim(_ text: Substring) -> Substring {
+    let blank: [UInt8] = [UInt8(ascii: " "), UInt8(ascii: "\t"), UInt8(ascii: "\r")]
+    guard let first = text.utf8.firstIndex(where: { !blank.contains($0) }),
+      let last = text.utf8.lastIndex(where: { !blank.contains($0) })
+    else { return "" }
+    return Substring(text.utf8[first...last])
+  }
+}
+
+/// What is wrong with a line.
+struct LineError: Error {
+  var line: Int
+  var message: String
+
+  init(_ line: Int, _ message: String) {
+    self.line = line
+    self.message = message
+  }
+}

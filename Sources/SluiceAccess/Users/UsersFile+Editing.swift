@@ -1,0 +1,116 @@
+import Glibc
+import SluiceTLS
+
+extension UsersFile {
+  /// How long somebody else's change is waited for, in steps of a twentieth of a second.
+  private static let patience = 600
+
+  /// Changes a file, as a whole or not at all: the new one is beside it until it is on disk, and takes its place then, with its owner and mode. Who
+  /// changes it at the same time in this way is waited for. Blocks. A link is followed.
+  ///
+  /// - Parameters:
+  ///   - making: whether a file that isn't there is begun, which only its owner may read.
+  ///   - change: isn't called for a file that can't be read. When it throws, nothing has happened.
+  /// - Returns: whether the file was made.
+  @discardableResult
+  public static func edit(
+    _ path: String, making: Bool = false, _ change: (inout UsersFile) throws(AccessFileError) -> Void
+  ) throws(AccessFileError) -> Bool {
+    let (place, wasThere) = try resolve(path, making: making)
+    let file = try lock(place, making: making)
+    let old = try file.contents()
+    // Another's new file isn't empty once the lock is ours.
+    let isNew = !wasThere && old.isEmpty
+    var users = try UsersFile(old, path: path)
+    do throws(AccessFileError) {
+      try change(&users)
+      try replace(file, with: users.bytes)
+    } catch {
+      if isNew { unlink(place) }
+      throw error
+    }
+    return isNew
+  }
+
+  /// The file itself, behind any links: the one that takes its place mustn't take a link's.
+  private static func resolve(
+    _ path: String, making: Bool
+  ) throws(AccessFileError) -> (place: String, wasThere: Bool) {
+    if let real = realpath(path, nil) {
+      defer { free(real) }
+      return (String(cString: real), true)
+    }
+    let code = errno
+    var status = stat()
+    guard making, code == ENOENT, lstat(path, &status) != 0 else {
+      throw AccessFileError(path, "cannot be opened: \(String(cString: strerror(code)))")
+    }
+    return (path, false)
+  }
+
+  private static func lock(_ path: String, making: Bool) throws(AccessFileError) -> AccessFile {
+    for _ in 0..<patience {
+      let file = try AccessFile(path, flags: O_RDWR | (making ? O_CREAT : 0))
+      if flock(file.descriptor, LOCK_EX | LOCK_NB) == 0 {
+        // Whoever had the lock may have put another file in its place.
+        var status = stat()
+        if stat(path, &status) == 0, status.st_ino == file.status.st_ino, status.st_dev == file.status.st_dev
+        {
+          return file
+        }
+        continue
+      }
+      guard errno == EWOULDBLOCK || errno == EINTR else {
+        throw AccessFileError(path, "cannot be locked: \(String(cString: strerror(errno)))")
+      }
+      usleep(50_000)
+    }
+    throw AccessFileError(path, "somebody else is changing it; try again when they are done")
+  }
+
+  private static func replace(_ file: AccessFile, with bytes: [UInt8]) throws(AccessFileError) {
+    func failure(_ what: String) -> AccessFileError {
+      AccessFileError(file.path, "\(what): \(String(cString: strerror(errno)))")
+    }
+    let number = secureRandomBytes(8).reduce(0 as UInt64) { $0 << 8 | UInt64($1) }
+    let temporary = "\(file.path).\(String(number, radix: 36))"
+    let descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
+    guard descriptor >= 0 else { throw failure("cannot make a new file beside it") }
+    do throws(AccessFileError) {
+      defer { close(descriptor) }
+      let owner = (file.status.st_uid, file.status.st_gid)
+      guard owner == (geteuid(), getegid()) || fchown(descriptor, owner.0, owner.1) == 0 else {
+        throw failure("belongs to somebody else, and a new file can't be given to them")
+      }
+      guard fchmod(descriptor, file.status.st_mode & 0o777) == 0, write(bytes, to: descriptor),
+        fsync(descriptor) == 0
+      else { throw failure("cannot write a new file beside it") }
+      guard rename(temporary, file.path) == 0 else { throw failure("cannot be replaced") }
+    } catch {
+      unlink(temporary)
+      throw error
+    }
+    syncDirectory(of: file.path)
+  }
+
+  private static func write(_ bytes: [UInt8], to descriptor: Int32) -> Bool {
+    var rest = bytes[...]
+    while !rest.isEmpty {
+      let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
+      if count < 0, errno == EINTR { continue }
+      guard count > 0 else { return false }
+      rest = rest.dropFirst(count)
+    }
+    return true
+  }
+
+  /// So that the new name survives a crash; where that can't be had, the old file does.
+  private static func syncDirectory(of path: String) {
+    let slash = path.utf8.lastIndex(of: UInt8(ascii: "/"))
+    let directory = slash.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
+    let descriptor = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+    guard descriptor >= 0 else { return }
+    fsync(descriptor)
+    close(descriptor)
+  }
+}

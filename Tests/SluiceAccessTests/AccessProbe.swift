@@ -1,0 +1,163 @@
+import SluiceAccess
+import SluiceWire
+
+/// Gives any bytes to all that reads tokens and the files that say who may do what, and finds out when that takes what it mustn't. Used by tests and by
+/// the fuzzer.
+enum AccessProbe {
+  struct Violation: Error, CustomStringConvertible {
+    let description: String
+  }
+
+  /// What the fuzzer runs, each with its own corpus.
+  enum Target: String, CaseIterable, Sendable {
+    /// A token as it comes.
+    case tokens
+    /// The claims of one that is signed as it should be.
+    case tokenClaims
+    /// The header of one that is signed as it should be.
+    case tokenHeaders
+    case usersFiles
+    case permissionsFiles
+  }
+
+  static func run(_ target: Target, on input: [UInt8]) throws {
+    switch target {
+    case .tokens: try token(input)
+    case .tokenClaims: try claims(input)
+    case .tokenHeaders: try header(input)
+    case .usersFiles: try users(input)
+    case .permissionsFiles: try permissions(input)
+    }
+  }
+
+  // MARK: Tokens
+
+  private static let secret: [UInt8] = Array("a secret of at least 32 bytes, really".utf8)
+  private static let header = Array(#"{"alg":"HS256","kid":"k"}"#.utf8)
+  private static let now: Int64 = 1_800_000_000_000
+
+  private static let policy: AccessPolicy = {
+    var policy = AccessPolicy()
+    policy.tokenKeys["k"] = .secret(secret)
+    return policy
+  }()
+
+  /// Nobody can make one without the secret.
+  static func token(_ bytes: [UInt8]) throws {
+    let text = String(decoding: bytes, as: UTF8.self)
+    if let identity = try authenticate(text) {
+      throw Violation(description: "\(text) was taken for a token of \(identity.name)")
+    }
+    try inspect(text)
+  }
+
+  /// What is taken is an identity that can be, and the same when it is signed again.
+  static func claims(_ bytes: [UInt8]) throws {
+    guard let text = NewToken.text(header: header, claims: bytes, .secret(secret)) else { return }
+    try inspect(text)
+    guard let identity = try authenticate(text) else { return }
+    guard IdentityRules.objection(to: identity.name) == nil, let expires = identity.expires, expires > now
+    else {
+      throw Violation(description: "a token was taken for \(identity)")
+    }
+    let again = NewToken(
+      subject: identity.name, keyID: "k", issued: now, expires: expires / 1000 * 1000 + 1000,
+      permissions: identity.carriesPermissions ? identity.permissions : nil)
+    // What it says takes more room when it is written in another way.
+    guard let other = try? again.signed(with: .secret(secret)) else { return }
+    guard let second = try authenticate(other), second.hasName(of: identity),
+      second.permissions.rules.count == identity.permissions.rules.count,
+      second.carriesPermissions == identity.carriesPermissions
+    else { throw Violation(description: "\(identity) isn't the same in a token that is made of it") }
+  }
+
+  /// Whatever it says, what was signed with this key is taken as that, or not at all.
+  static func header(_ bytes: [UInt8]) throws {
+    let claims = Array(#"{"sub":"a","exp":9e9}"#.utf8)
+    guard let text = NewToken.text(header: bytes, claims: claims, .secret(secret)) else { return }
+    try inspect(text)
+    guard let identity = try authenticate(text) else { return }
+    let inspection = try TokenInspection(text)
+    guard identity.name == "a", inspection.algorithm == "HS256", inspection.keyID == "k" else {
+      throw Violation(description: "a token with the header \(inspection.headerJSON) was taken")
+    }
+  }
+
+  private static func inspect(_ text: String) throws {
+    guard let inspection = try? TokenInspection(text) else { return }
+    for json in [inspection.headerJSON, inspection.claimsJSON] where json.utf8.contains(where: { $0 < 0x20 })
+    {
+      throw Violation(description: "there is a control character in \(json)")
+    }
+  }
+
+  private static func authenticate(_ token: String) throws -> Identity? {
+    do throws(WireError) {
+      return try policy.authenticate(.token(token), peerName: nil, peerExpires: nil, now: now)
+    } catch {
+      guard error.code == .authenticationFailed || error.code == .credentialsExpired else {
+        throw Violation(description: "a token was refused with \(error)")
+      }
+      return nil
+    }
+  }
+
+  // MARK: Files
+
+  /// What was read is the same when it is written and read again, also after changes.
+  static func users(_ bytes: [UInt8]) throws {
+    guard var file = try parse({ () throws(AccessFileError) in try UsersFile(bytes, path: "users") }) else {
+      return
+    }
+    func expect(_ names: [String]) throws {
+      let again = try UsersFile(file.bytes, path: "users")
+      guard again.bytes == file.bytes, again.users.map(\.hash) == file.users.map(\.hash),
+        again.users.map({ Array($0.name.utf8) }) == names.map({ Array($0.utf8) })
+      else { throw Violation(description: "users aren't the same when they are read again") }
+    }
+    let names = file.users.map(\.name)
+    try expect(names)
+    guard let last = file.users.last else { return }
+    file.set(last.hash, of: "somebody new")
+    try expect(names.contains { $0 == "somebody new" } ? names : names + ["somebody new"])
+    guard file.remove("somebody new") else { throw Violation(description: "somebody new can't be removed") }
+    try expect(names.filter { $0 != "somebody new" })
+    guard file.hasUser(last.name) == (last.name != "somebody new") else {
+      throw Violation(description: "\(last.name) has gone")
+    }
+  }
+
+  /// Whoever isn't named may do what everybody may.
+  static func permissions(_ bytes: [UInt8]) throws {
+    guard
+      let file = try parse({ () throws(AccessFileError) in try PermissionsFile(bytes, path: "permissions") })
+    else {
+      return
+    }
+    var policy = AccessPolicy()
+    policy.permissions = file.permissions
+    policy.everybody = file.everybody
+    for name in file.permissions.names.prefix(10) + ["somebody new"] {
+      let identity = try policy.authenticate(.none, peerName: name, peerExpires: nil, now: now)
+      for topic in ["a", "a.b", "_inbox.x", "$x"] {
+        let rights = identity.permissions.rights(on: topic)
+        let expected = file.everybody.rights(on: topic).union(file.permissions[name]?.rights(on: topic) ?? [])
+        guard rights == expected else {
+          throw Violation(description: "\(name) may do other things with \(topic)")
+        }
+      }
+    }
+  }
+
+  /// What is refused is refused in a line that any terminal can show.
+  private static func parse<Value>(_ body: () throws(AccessFileError) -> Value) throws -> Value? {
+    do throws(AccessFileError) {
+      return try body()
+    } catch {
+      if error.description.unicodeScalars.contains(where: { $0.properties.generalCategory == .control }) {
+        throw Violation(description: "a message has a control character")
+      }
+      return nil
+    }
+  }
+}
