@@ -1,14 +1,9 @@
 import SluiceAccess
 import SluiceWire
+import TestSupport
 
-/// Gives any bytes to all that reads tokens and the files that say who may do what, and finds out when that takes what it mustn't. Used by tests and by
-/// the fuzzer.
-enum AccessProbe {
-  struct Violation: Error, CustomStringConvertible {
-    let description: String
-  }
-
-  /// What the fuzzer runs, each with its own corpus.
+/// Gives any bytes to all that reads tokens and the files that say who may do what.
+enum AccessProbe: Probe {
   enum Target: String, CaseIterable, Sendable {
     /// A token as it comes.
     case tokens
@@ -46,7 +41,7 @@ enum AccessProbe {
   static func token(_ bytes: [UInt8]) throws {
     let text = String(decoding: bytes, as: UTF8.self)
     if let identity = try authenticate(text) {
-      throw Violation(description: "\(text) was taken for a token of \(identity.name)")
+      throw ProbeViolation("\(text) was taken for a token of \(identity.name)")
     }
     try inspect(text)
   }
@@ -58,7 +53,7 @@ enum AccessProbe {
     guard let identity = try authenticate(text) else { return }
     guard IdentityRules.objection(to: identity.name) == nil, let expires = identity.expires, expires > now
     else {
-      throw Violation(description: "a token was taken for \(identity)")
+      throw ProbeViolation("a token was taken for \(identity)")
     }
     let again = NewToken(
       subject: identity.name, keyID: "k", issued: now, expires: expires / 1000 * 1000 + 1000,
@@ -68,7 +63,7 @@ enum AccessProbe {
     guard let second = try authenticate(other), second.hasName(of: identity),
       second.permissions.rules.count == identity.permissions.rules.count,
       second.carriesPermissions == identity.carriesPermissions
-    else { throw Violation(description: "\(identity) isn't the same in a token that is made of it") }
+    else { throw ProbeViolation("\(identity) isn't the same in a token that is made of it") }
   }
 
   /// Whatever it says, what was signed with this key is taken as that, or not at all.
@@ -79,7 +74,7 @@ enum AccessProbe {
     guard let identity = try authenticate(text) else { return }
     let inspection = try TokenInspection(text)
     guard identity.name == "a", inspection.algorithm == "HS256", inspection.keyID == "k" else {
-      throw Violation(description: "a token with the header \(inspection.headerJSON) was taken")
+      throw ProbeViolation("a token with the header \(inspection.headerJSON) was taken")
     }
   }
 
@@ -87,7 +82,7 @@ enum AccessProbe {
     guard let inspection = try? TokenInspection(text) else { return }
     for json in [inspection.headerJSON, inspection.claimsJSON] where json.utf8.contains(where: { $0 < 0x20 })
     {
-      throw Violation(description: "there is a control character in \(json)")
+      throw ProbeViolation("there is a control character in \(json)")
     }
   }
 
@@ -96,7 +91,7 @@ enum AccessProbe {
       return try policy.authenticate(.token(token), peerName: nil, peerExpires: nil, now: now)
     } catch {
       guard error.code == .authenticationFailed || error.code == .credentialsExpired else {
-        throw Violation(description: "a token was refused with \(error)")
+        throw ProbeViolation("a token was refused with \(error)")
       }
       return nil
     }
@@ -113,17 +108,17 @@ enum AccessProbe {
       let again = try UsersFile(file.bytes, path: "users")
       guard again.bytes == file.bytes, again.users.map(\.hash) == file.users.map(\.hash),
         again.users.map({ Array($0.name.utf8) }) == names.map({ Array($0.utf8) })
-      else { throw Violation(description: "users aren't the same when they are read again") }
+      else { throw ProbeViolation("users aren't the same when they are read again") }
     }
     let names = file.users.map(\.name)
     try expect(names)
     guard let last = file.users.last else { return }
     file.set(last.hash, of: "somebody new")
     try expect(names.contains { $0 == "somebody new" } ? names : names + ["somebody new"])
-    guard file.remove("somebody new") else { throw Violation(description: "somebody new can't be removed") }
+    guard file.remove("somebody new") else { throw ProbeViolation("somebody new can't be removed") }
     try expect(names.filter { $0 != "somebody new" })
     guard file.hasUser(last.name) == (last.name != "somebody new") else {
-      throw Violation(description: "\(last.name) has gone")
+      throw ProbeViolation("\(last.name) has gone")
     }
   }
 
@@ -143,7 +138,7 @@ enum AccessProbe {
         let rights = identity.permissions.rights(on: topic)
         let expected = file.everybody.rights(on: topic).union(file.permissions[name]?.rights(on: topic) ?? [])
         guard rights == expected else {
-          throw Violation(description: "\(name) may do other things with \(topic)")
+          throw ProbeViolation("\(name) may do other things with \(topic)")
         }
       }
     }
@@ -155,7 +150,7 @@ enum AccessProbe {
       return try body()
     } catch {
       if error.description.unicodeScalars.contains(where: { $0.properties.generalCategory == .control }) {
-        throw Violation(description: "a message has a control character")
+        throw ProbeViolation("a message has a control character")
       }
       return nil
     }
