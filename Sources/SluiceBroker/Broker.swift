@@ -214,7 +214,10 @@ public final class Broker: Sendable {
   }
 
   /// What the broker has counted so far. From any thread.
-  public var metrics: BrokerMetrics { core.metrics }
+  public var metrics: BrokerMetrics {
+    core.metrics.set(.memoryUsed, to: core.memory.used)
+    return core.metrics
+  }
 
   /// Has another policy hold from now on, also for the connections that there are: whoever isn't in it any more is disconnected with
   /// ``ErrorCode/accessRevoked``, and streams that its client may not have any more end with ``ErrorCode/permissionDenied``. From any thread; returns

@@ -20,6 +20,7 @@ final class BrokerCore: Sendable {
   let rules: SessionRules
   /// Nil where nobody is asked who they are.
   let authenticator: Authenticator?
+  let memory: MemoryWatch
   let stage = Atomic(Stage.serving)
   let metrics = BrokerMetrics()
   private let connections = Mutex(ConnectionCounts())
@@ -44,7 +45,11 @@ final class BrokerCore: Sendable {
     self.authenticator = authenticator
     let limits = configuration.limits
     let identity = configuration.identity ?? UInt64.random(in: 1...UInt64.max)
-    let pool = SegmentPool(maximumPooledBytes: limits.pooledMemory)
+    let pool = SegmentPool(
+      maximumPooledBytes: limits.memory == 0
+        ? limits.pooledMemory : min(limits.pooledMemory, limits.memory / 8))
+    memory = MemoryWatch(
+      ceiling: limits.memory, windowBytes: limits.producerWindowBytes, pool: pool, metrics: metrics)
     var service: StorageService?
     if let storage, let loops, let writer = loops.loops.first {
       let readers = loops.loops.count > 1 ? Array(loops.loops.dropFirst()) : [writer]
@@ -52,7 +57,8 @@ final class BrokerCore: Sendable {
         storage.store, pool: pool, limits: limits, writer: writer, readers: readers, report: storage.report)
     }
     registry = TopicRegistry(
-      configuration: configuration, identity: identity, pool: pool, storage: service, metrics: metrics)
+      configuration: configuration, identity: identity, pool: pool, storage: service, metrics: metrics,
+      memory: memory)
     rules = SessionRules(
       handshake: ServerHandshake(
         offer: Welcome(
@@ -60,7 +66,7 @@ final class BrokerCore: Sendable {
           maximumStreams: limits.streams, keepalive: limits.keepalive, broker: identity,
           software: configuration.software)),
       maximumRecord: limits.record, maximumStreams: limits.streams, maximumPositions: limits.matches,
-      asksIdentity: authenticator != nil)
+      maximumPositionBytes: limits.bufferedPerConnection, asksIdentity: authenticator != nil)
     shortestKeepalive = Atomic(limits.keepalive == 0 ? .max : limits.keepalive)
     guard let service, let storage else { return }
     let event = try registry.restore(service, groupLimit: limits.groupRecords, now: now) { [weak registry] in
@@ -112,6 +118,17 @@ final class BrokerCore: Sendable {
   }
 
   var isEmpty: Bool { connections.withLock { $0.total == 0 } }
+
+  /// Looks after the memory that all take. At the end of a loop's turn.
+  func watchMemory() {
+    guard let change = memory.look() else { return }
+    switch change {
+    case .reached: configuration.report(.memoryReached(used: memory.used, ceiling: memory.ceiling))
+    case .left:
+      for topic in registry.all { topic.wakeProducers() }
+      configuration.report(.memoryLeft(used: memory.used, ceiling: memory.ceiling))
+    }
+  }
 
   func agreed(keepalive: UInt32) {
     if keepalive > 0 { shortestKeepalive.min(keepalive, ordering: .relaxed) }

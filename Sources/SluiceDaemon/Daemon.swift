@@ -13,11 +13,24 @@ final class Daemon: Sendable {
   /// Runs on the main thread, and delivers signals.
   private let loop: EpollLoop
   private let stops = Atomic(0)
+  /// How many files the process may have open.
+  private let descriptors: UInt64
 
   /// - Throws: `UsageError` when the system can't give what the settings ask for.
   init(_ settings: DaemonSettings) throws(UsageError) {
+    let logger = Logger(level: settings.logLevel, format: settings.logFormat)
+    self.logger = logger
+    descriptors = Descriptors.raiseLimit()
+    let fit = try SystemFit(settings, descriptors: descriptors, memory: SystemMemory.available())
+    for note in fit.notes {
+      logger.log(
+        .warning, note.message,
+        ["wanted": .number(Int64(note.wanted)), "possible": .number(Int64(note.possible))])
+    }
+    var settings = settings
+    settings.broker.limits = fit.limits
+    settings.broker.report = { BrokerLog(logger).note($0) }
     self.settings = settings.broker
-    logger = Logger(level: settings.logLevel, format: settings.logFormat)
     do {
       loop = try EpollLoop(name: "signals")
       broker = try Self.broker(settings, logger)
@@ -45,7 +58,6 @@ final class Daemon: Sendable {
   ///
   /// - Throws: `UsageError` when an address can't be bound; nothing has been printed then.
   func run() throws(UsageError) {
-    let descriptors = Descriptors.raiseLimit()
     let addresses: [SocketAddress]
     do {
       addresses = try broker.start()

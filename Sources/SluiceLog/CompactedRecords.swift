@@ -24,6 +24,8 @@ public final class CompactedRecords: Sendable {
   public let graceBytes: Int
   private let seed: UInt64
   let chunkBytes: Int
+  /// On whose account the memory is; nil for nobody's.
+  private let pool: SegmentPool?
   let state: Mutex<State>
 
   /// Protected by the lock.
@@ -45,6 +47,8 @@ public final class CompactedRecords: Sendable {
     /// before them has missed something.
     var recordsLostBefore: UInt64
     var deletionsLostBefore: UInt64
+    /// Memory that is on the pool's account.
+    var accounted = 0
 
     init(chunkBytes: Int, head: UInt64) {
       records = RecordRun(chunkBytes: chunkBytes, tag: 0)
@@ -62,15 +66,29 @@ public final class CompactedRecords: Sendable {
   ///   - chunkBytes: the unit in which memory is allocated and given back; records larger than it have their own. At least 1 KiB.
   ///   - firstOffset: that of the first record.
   ///   - seed: makes the hashes of keys unforeseeable; nil for a random one.
+  ///   - pool: counts the memory among its own.
   public init(
     retention: Retention, graceBytes: Int = 1 << 20, chunkBytes: Int = 64 << 10, firstOffset: UInt64 = 0,
-    seed: UInt64? = nil
+    seed: UInt64? = nil, pool: SegmentPool? = nil
   ) {
+    self.pool = pool
     self.retention = retention
     self.graceBytes = max(graceBytes, 0)
     self.chunkBytes = chunkBytes
     self.seed = seed ?? .random(in: 0 ... .max)
     state = Mutex(State(chunkBytes: chunkBytes, head: firstOffset))
+  }
+
+  deinit {
+    pool?.account(-state.withLock { $0.accounted })
+  }
+
+  /// Puts what has changed on the pool's account. With the lock held.
+  func account(_ state: inout State) {
+    guard let pool else { return }
+    let memory = state.memoryBytes
+    pool.account(memory - state.accounted)
+    state.accounted = memory
   }
 
   /// The number of the first record of a batch that has no key; nil when each has one, as ``append(_:at:keepingFrom:)`` needs it.
@@ -110,6 +128,7 @@ public final class CompactedRecords: Sendable {
       }
       state.lapse(retention)
       state.drop(beyond: graceBytes, deletionsBeyond: graceBytes, keepingFrom: keep)
+      account(&state)
     }
   }
 

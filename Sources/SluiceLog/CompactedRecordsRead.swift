@@ -51,7 +51,7 @@ extension CompactedRecords {
       return Statistics(
         head: state.head, firstOffset: state.firstOffset, records: UInt64(state.kept), bytes: state.keptBytes,
         lapsedBytes: state.lapsedBytes, deletions: state.deletions.count,
-        memoryBytes: state.table.memoryBytes + state.records.memoryBytes + state.deletions.memoryBytes)
+        memoryBytes: state.memoryBytes)
     }
   }
 

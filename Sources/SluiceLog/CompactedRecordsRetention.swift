@@ -13,21 +13,27 @@ extension CompactedRecords {
       state.lapse(retention)
       state.drop(
         beyond: graceBytes ?? self.graceBytes, deletionsBeyond: self.graceBytes, keepingFrom: keep)
+      account(&state)
     }
   }
 
   /// Drops all records. Readers under way are told that they missed them.
   public func removeAll() {
     state.withLock { state in
-      let (recordTime, latestTime) = (state.recordTime, state.latestTime)
+      let (recordTime, latestTime, accounted) = (state.recordTime, state.latestTime, state.accounted)
       state = State(chunkBytes: chunkBytes, head: state.head)
       state.recordTime = recordTime
       state.latestTime = latestTime
+      state.accounted = accounted
+      account(&state)
     }
   }
 }
 
 extension CompactedRecords.State {
+  /// Bytes of memory held, for all records and for finding them.
+  var memoryBytes: Int { table.memoryBytes + records.memoryBytes + deletions.memoryBytes }
+
   /// Records, and their bytes, that the limits keep.
   var kept: Int { records.count - lapsed }
   var keptBytes: Int { records.bytes - lapsedBytes }

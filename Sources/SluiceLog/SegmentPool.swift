@@ -27,7 +27,7 @@ public final class SegmentPool: Sendable {
     for block in idle.withLock({ $0.takeAll() }) { block.deallocate(bytes: blockBytes) }
   }
 
-  /// Bytes of segments that a log, a slice or a reader holds.
+  /// Bytes of segments that a log, a slice or a reader holds, and of what else is put on this account.
   public var bytesInUse: Int { inUse.load(ordering: .relaxed) }
 
   /// Bytes of unused blocks that are kept.
@@ -36,6 +36,11 @@ public final class SegmentPool: Sendable {
   /// Gives unused blocks back to the system.
   public func releasePooled() {
     for block in idle.withLock({ $0.takeAll() }) { block.deallocate(bytes: blockBytes) }
+  }
+
+  /// So many bytes of records more, or less, are held elsewhere.
+  func account(_ change: Int) {
+    if change != 0 { inUse.wrappingAdd(change, ordering: .relaxed) }
   }
 
   func allocate(_ bytes: Int) -> UnsafeMutableRawPointer {

@@ -168,6 +168,9 @@ struct SessionPublishTests {
     #expect(probe.session.publication(1)?.bytesAvailable == 6)
     #expect(probe.publish([1000], from: 2, stream: 1) == appended([1000]))
     #expect(probe.session.publication(1)?.bytesAvailable == 0)
+    // With nothing left there isn't a last one.
+    var other = probe
+    #expect(other.publish([1], from: 3, stream: 1) == .fault(stream: 1, .demandExceeded))
     // What the last one took beyond the grant isn't deducted from the next.
     #expect(probe.grant(0, bytes: 10, to: 1) == Demand(grantedThrough: 100, bytesThrough: 1058))
     #expect(probe.session.publication(1)?.bytesAvailable == 10)

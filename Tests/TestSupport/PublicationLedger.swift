@@ -13,6 +13,8 @@ public struct PublicationLedger {
   public private(set) var lastOffset: UInt64?
   /// Records sent so far.
   public var sent: UInt64 = 0
+  /// Bytes of the batches.
+  public var bytesSent: UInt64 = 0
   /// Whether the topic may start over, with offsets from 0.
   public var mayStartOver = false
   /// How the stream ended, if it has.
@@ -20,6 +22,14 @@ public struct PublicationLedger {
 
   init(topic: String) {
     self.topic = topic
+  }
+
+  /// Whether so many records, of so many bytes together, may be sent now. The last of them may go beyond the bytes granted.
+  public func allows(records: UInt64, bytes: Int, maximumRecord: UInt32) -> Bool {
+    guard sent + records <= granted, bytesSent < bytesGranted else { return false }
+    return UInt64(bytes)
+      <= (bytesGranted - bytesSent).addingReportingOverflow(UInt64(maximumRecord) + 4).partialValue
+      || bytesGranted == .max
   }
 
   mutating func account(_ frame: ReceivedFrame) throws {

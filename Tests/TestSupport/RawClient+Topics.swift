@@ -98,10 +98,12 @@ extension RawClient {
     let count = UInt64(batch.count)
     try receive(until: "a grant on stream \(stream)") {
       if let end = publications[stream]!.end { throw TestFailure("the publication has ended: \(end)") }
-      return publications[stream]!.sent + count <= publications[stream]!.granted
+      return publications[stream]!.allows(
+        records: count, bytes: batch.bytes.count, maximumRecord: welcome?.maximumRecord ?? 0)
     }
     try send(raw: Self.publishFrame(batch, from: publications[stream]!.sent, stream: stream))
     publications[stream]!.sent += count
+    publications[stream]!.bytesSent += UInt64(batch.bytes.count)
   }
 
   /// Publishes payloads as one batch.

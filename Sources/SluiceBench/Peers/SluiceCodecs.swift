@@ -3,6 +3,7 @@ import SluiceWire
 /// One PUBLISH frame a batch, within the broker's grant; acknowledged, if that is wanted, when the records are in the log.
 struct SluicePublisher: PublisherCodec {
   var replies = Replies()
+  /// Records that may be published, as far as their number and their bytes are concerned.
   private(set) var granted: UInt64
   var acknowledged: UInt64? { isAcknowledged ? through : nil }
   private let isAcknowledged: Bool
@@ -10,10 +11,10 @@ struct SluicePublisher: PublisherCodec {
   private let template: BatchTemplate
   private let index: Int
 
-  init(_ target: LoadTarget, _ index: Int, granted: UInt64) {
+  init(_ target: LoadTarget, _ index: Int, granted: UInt64, bytes: UInt64) {
     self.index = index
     isAcknowledged = target.isAcknowledged
-    self.granted = granted
+    self.granted = min(granted, bytes / UInt64(RecordLayout.wordSize + target.size))
     let word = withUnsafeBytes(of: RecordLayout.word(.plain, length: target.size).littleEndian) { Array($0) }
     template = BatchTemplate(
       header: [UInt8](repeating: 0, count: FrameHeader.size + PublishHeader.size), prefix: word,
@@ -32,7 +33,9 @@ struct SluicePublisher: PublisherCodec {
     while let (header, body) = SluiceControl.frame(bytes, at: position) {
       switch header.type {
       case .ack: through = max(through, try Ack(body: body).through)
-      case .demand: granted = max(granted, try Demand(body: body).grantedThrough)
+      case .demand:
+        let demand = try Demand(body: body)
+        granted = max(granted, min(demand.grantedThrough, demand.bytesThrough / UInt64(template.stride)))
       default: try SluiceControl.take(header, body, &replies)
       }
       position += FrameHeader.size + body.count

@@ -30,7 +30,8 @@ struct SluiceDriver: LoadDriver {
       PublishOpen(topic: target.topic, acknowledgement: target.isAcknowledged ? .received : .none),
       answer: .publishOpened)
     let opened = try body.withUnsafeBytes { try PublishOpened(body: $0) }
-    return Opened(connection.handshake, SluicePublisher(target, index, granted: opened.grantedThrough))
+    let publisher = SluicePublisher(target, index, granted: opened.grantedThrough, bytes: opened.bytesThrough)
+    return Opened(connection.handshake, publisher)
   }
 
   func openSubscriber() throws -> Opened<SluiceSubscriber> {

@@ -45,6 +45,9 @@ public struct BrokerConfiguration: Sendable {
   /// The identity in WELCOME, from which epochs derive too; nil for a random one. Simulations set it.
   public var identity: UInt64?
 
+  /// Called on the broker's loops, which wait for it, with what somebody should know of.
+  public var report: @Sendable (BrokerEvent) -> Void = { _ in }
+
   public init() {}
 }
 

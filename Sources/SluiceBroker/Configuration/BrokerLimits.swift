@@ -48,6 +48,9 @@ public struct BrokerLimits: Sendable {
   /// How many records a producer may send ahead of the broker's grant. 2 to 2^32. Default: 65,536.
   public var producerWindow: UInt64 = 65_536
 
+  /// The same in bytes; the last record may go beyond it. Near the ceiling of ``memory`` it is less. At least 64 KiB. Default: 16 MiB.
+  public var producerWindowBytes = 16 << 20
+
   /// Producers that a topic remembers, so that what they send again after a lost connection is in its log once. Those that are
   /// attached are among them. Default: 10,000.
   public var producers = 10_000
@@ -71,7 +74,7 @@ public struct BrokerLimits: Sendable {
   /// The silence after which a peer is given up, in milliseconds; 0 for never; a client may ask for less. Default: 30 s.
   public var keepalive: UInt32 = 30_000
 
-  /// How long a connection may take for its handshake. Default: 10 s.
+  /// How long a connection may take for its handshake, from the first byte until the client is known. Default: 10 s.
   public var handshake: Duration = .seconds(10)
 
   /// Clients that wait at a time for their credentials to be verified, and new credentials of connections; beyond it they are told
@@ -81,12 +84,32 @@ public struct BrokerLimits: Sendable {
   /// The same for those of one address. Default: 64.
   public var authenticationsPerAddress = 64
 
+  /// How long a connection may be open with nothing open on it, and nothing asked for, before it is closed; zero for ever. A connection
+  /// that rests costs about a kilobyte, and one whose client is gone is found out by ``keepalive``. Default: zero.
+  public var idle: Duration = .zero
+
+  /// How long a client may leave unread what was written for it, nothing of it taken, before it is given up, whatever it sends; zero for
+  /// ever. A subscriber that asks for nothing isn't written to. Default: 60 s.
+  public var write: Duration = .seconds(60)
+
   /// Bytes that are gathered for one connection before it is another one's turn; what a connection that doesn't read can hold
   /// back of the log's memory. A socket that is filled in one go moves half as much again as one that is filled in four. Default: 1 MiB.
   public var gather = 1 << 20
 
   /// Answers that wait for a client to read them, in bytes; beyond it nothing more is read from that client. Default: 256 KiB.
   public var answers = 256 << 10
+
+  /// Bytes of places with which a connection's subscriptions to patterns go on, until they have come whole. Default: 64 MiB.
+  public var bufferedPerConnection = 64 << 20
+
+  /// Bytes that wait in all connections together: frames that have come in part, answers that aren't read, records that had to be copied for
+  /// clients that don't read them. Beyond it the connections that have the most are closed, one by one. Default: 1 GiB.
+  public var buffered = 1 << 30
+
+  /// Bytes of records, in topics and on their way, and of all that waits in connections, at which producers get no more demand for topics in memory, until
+  /// there is a tenth less. Beyond an eighth more nothing is read from those who publish. Zero for no ceiling. Default: zero; `sluiced` takes
+  /// three quarters of what the system has.
+  public var memory = 0
 
   /// Memory of retired segments that is kept for new ones, in bytes. Default: 64 MiB.
   public var pooledMemory = 64 << 20
@@ -136,6 +159,9 @@ extension BrokerLimits {
     try check(
       (2...(1 << 32)).contains(producerWindow),
       "limits.producerWindow: \(producerWindow) isn't in 2...4294967296")
+    try check(
+      (64 << 10...1 << 40).contains(producerWindowBytes),
+      "limits.producerWindowBytes: \(producerWindowBytes) isn't in 65536...1099511627776")
     try check(producers >= 1, "limits.producers: must be at least 1")
     try check(authentications >= 1, "limits.authentications: must be at least 1")
     try check(authenticationsPerAddress >= 1, "limits.authenticationsPerAddress: must be at least 1")
@@ -149,6 +175,13 @@ extension BrokerLimits {
     try check(topicBacklog >= 4096, "limits.topicBacklog: must be at least 4096 bytes")
     try check(storageBacklog >= 4096, "limits.storageBacklog: must be at least 4096 bytes")
     try check(catchUpMemory >= 0, "limits.catchUpMemory: must not be negative")
+    try check(idle >= .zero, "limits.idle: must not be negative")
+    try check(write >= .zero, "limits.write: must not be negative")
+    try check(bufferedPerConnection >= 4096, "limits.bufferedPerConnection: must be at least 4096 bytes")
+    try check(buffered >= 1 << 20, "limits.buffered: must be at least 1048576 bytes")
+    try check(
+      memory == 0 || (1 << 20...1 << 50).contains(memory),
+      "limits.memory: \(memory) isn't 0, for none, or in 1048576...1125899906842624")
     try check(gather >= 4096, "limits.gather: must be at least 4096 bytes")
     try check(answers >= 4096, "limits.answers: must be at least 4096 bytes")
   }

@@ -59,6 +59,9 @@ extension Connection {
     let left = session.publication(publication.stream)?.held ?? GrantLedger.Allowance()
     if left.records > 0, left.bytes > 0 {
       publication.heldUpSince = nil
+    } else if publication.topic.isOutOfMemory {
+      context.core.metrics.add(.memoryHolds)
+      publication.heldUpSince = publication.heldUpSince ?? context.loop.now
     } else if publication.heldUpSince == nil {
       publication.heldUpSince = context.loop.now
     }

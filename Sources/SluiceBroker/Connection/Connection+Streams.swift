@@ -11,6 +11,7 @@ extension Connection {
   var registry: TopicRegistry { context.core.registry }
 
   func perform(_ action: SessionAction) {
+    if action.isRequest { noteUse() }
     switch action {
     case .none: break
     case .append(let stream, let count, let batch): append(stream, count, batch)
@@ -50,7 +51,9 @@ extension Connection {
       // It may have ended its topic, which isn't on disk yet.
       releaseStream(stream)
       send(Cancelled(), stream: stream)
-    case .fault(let stream, let fault): refuse(stream, fault)
+    case .fault(let stream, let fault):
+      if fault.code == .limitReached { context.core.metrics.add(.refusedOversizes) }
+      refuse(stream, fault)
     case .createTopic(let stream, let frame):
       attempt(stream) { () throws(WireError) in
         try require(.create, on: frame.topic)

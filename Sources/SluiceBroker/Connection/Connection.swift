@@ -25,6 +25,13 @@ final class Connection: ByteStreamHandler, @unchecked Sendable {
     case committing(EndedCursor)
     /// Storage is asked where a subscription begins; the number tells which one that is.
     case starting(UInt64)
+
+    var isOpen: Bool {
+      switch self {
+      case .subscription, .publication, .starting: true
+      case .none, .committing: false
+      }
+    }
   }
 
   /// After one connection has written so much, it is the next one's turn.
@@ -64,6 +71,15 @@ final class Connection: ByteStreamHandler, @unchecked Sendable {
   private let handshakeDeadline: MonotonicTime
   private var phase = Phase.open
   private var isDraining = false
+  /// Nothing is read: answers wait to be read by the peer, or memory is short.
+  private var waitsForAnswers = false
+  private var waitsForMemory = false
+  /// Since when the peer has taken nothing of what is pending; nil while nothing is.
+  private var stalledSince: MonotonicTime?
+  /// When something was last open, or asked for.
+  private var lastUse: MonotonicTime
+  /// Bytes that wait here, as they were last counted.
+  private(set) var buffered = 0
 
   /// What was read behind the frame whose answer was one too many.
   private var unread: ArraySlice<UInt8> = []
@@ -88,6 +104,7 @@ final class Connection: ByteStreamHandler, @unchecked Sendable {
     keepalive = Keepalive(milliseconds: limits.keepalive, now: context.loop.now.nanoseconds)
     handshakeDeadline = context.loop.now + limits.handshake
     admission = context.core.authenticator == nil ? nil : Admission()
+    lastUse = context.loop.now
     context.add(self)
     stream.start(self)
   }
@@ -106,6 +123,7 @@ final class Connection: ByteStreamHandler, @unchecked Sendable {
     let bytes = UnsafeRawBufferPointer(rebasing: context.readBuffer[..<count])
     let taken = takeUp(bytes)
     if taken < count { unread = ArraySlice(bytes[taken...]) }
+    if decoder.heldBytes != 0 || !unread.isEmpty || buffered != 0 { countBuffered() }
   }
 
   /// Takes up the frames in `bytes`, until the answers to them are more than may wait, or they have been enough work for one turn. Reading
@@ -129,21 +147,43 @@ final class Connection: ByteStreamHandler, @unchecked Sendable {
     guard case .open = phase else { return bytes.count }
     // A client sends nothing behind its HELLO before it has the WELCOME.
     if !isInHandshake { decoder.maximumFrame = core.configuration.limits.frame }
-    if answers.count > limit { stream.readsPaused = true }
-    if effort.isExhausted {
-      stream.readsPaused = true
-      context.makeReady(self)
-    }
+    if answers.count > limit { waitsForAnswers = true }
+    if effort.isExhausted { context.makeReady(self) }
+    updateReading()
     return decoder.takenBytes
   }
 
-  /// The answers that were too many are written, or another turn has come: goes on with what was read before, then with reading.
+  private func updateReading() {
+    guard case .open = phase else { return }
+    stream.readsPaused = waitsForAnswers || waitsForMemory || effort.isExhausted
+  }
+
+  /// The answers that were too many are written, another turn has come, or there is memory again: goes on with what was read before, then
+  /// with reading.
   private func resumeReading() {
-    if effort.isExhausted { return }
+    if effort.isExhausted || waitsForMemory { return }
+    waitsForAnswers = false
     let taken = unread.withUnsafeBytes { takeUp($0) }
     unread = unread.dropFirst(taken)
     if unread.isEmpty { unread = [] }
-    if answers.count <= core.configuration.limits.answers, !effort.isExhausted { stream.readsPaused = false }
+  }
+
+  /// Stops reading from a producer because there is too little memory, or goes on.
+  func waitForMemory(_ waits: Bool) {
+    guard case .open = phase, waits != waitsForMemory, !waits || open.publications > 0 else { return }
+    waitsForMemory = waits
+    if waits { core.metrics.add(.memoryPauses) }
+    if !waits, answers.count <= core.configuration.limits.answers { resumeReading() }
+    updateReading()
+  }
+
+  /// Counts what waits here. Called when that may have changed, not for every frame.
+  private func countBuffered() {
+    if case .closed = phase { return }
+    let count =
+      unread.count + decoder.heldBytes + answers.count + pending.ownBytes + session.positionBytes
+    if count != buffered { context.buffered(count - buffered) }
+    buffered = count
   }
 
   func streamWritable() {
@@ -210,6 +250,9 @@ final class Connection: ByteStreamHandler, @unchecked Sendable {
     setHandle(stream, .none)
   }
 
+  /// The client has asked for something.
+  func noteUse() { lastUse = context.loop.now }
+
   // MARK: Frames out
 
   /// Puts a frame behind those that wait to be written.
@@ -236,6 +279,11 @@ final class Connection: ByteStreamHandler, @unchecked Sendable {
 
   /// Writes what there is to write, as far as the transport takes it and it is this connection's turn. Called at the end of a turn.
   func flush() {
+    writeOut()
+    if !answers.isEmpty || !pending.isEmpty || buffered != 0 { countBuffered() }
+  }
+
+  private func writeOut() {
     if case .closed = phase { return }
     if !pending.isEmpty {
       switch pending.write(to: stream) {
@@ -244,6 +292,7 @@ final class Connection: ByteStreamHandler, @unchecked Sendable {
       // Without records it isn't behind anything, and only an answer to it counts.
       case .success(let count):
         if count > 0, pending.carriesRecords { keepalive.heard(at: context.loop.now.nanoseconds) }
+        if count > 0 { stalledSince = pending.isEmpty ? nil : context.loop.now }
       }
       guard pending.isEmpty else { return }
     }
@@ -261,11 +310,13 @@ final class Connection: ByteStreamHandler, @unchecked Sendable {
       guard !gather.isEmpty else { break }
       budget -= gather.bytes
       switch gather.write(to: stream) {
-      case .success(let rest): pending = rest
+      case .success(let rest):
+        pending = rest
+        if !rest.isEmpty { stalledSince = context.loop.now }
       case .failure(let error): return streamFailed(error)
       }
       // The answers are under way. The records still to come, of which there may be no end, don't keep the peer from being heard.
-      if stream.readsPaused, case .open = phase { resumeReading() }
+      if waitsForAnswers, case .open = phase { resumeReading() }
       guard pending.isEmpty else { return }
     }
     if !readySubscriptions.isEmpty { return context.makeReady(self) }
@@ -342,6 +393,8 @@ final class Connection: ByteStreamHandler, @unchecked Sendable {
     phase = .closed
     releaseStreams()
     pending = PendingOutput()
+    context.buffered(-buffered)
+    buffered = 0
     if abruptly { stream.abort() } else { stream.close() }
     context.remove(self)
     core.release(from: origin)
@@ -396,21 +449,75 @@ final class Connection: ByteStreamHandler, @unchecked Sendable {
     case .open: break
     }
     if isInHandshake {
-      if now >= handshakeDeadline { fail(handshakeTimeout) }
+      if now >= handshakeDeadline {
+        core.metrics.add(.handshakeTimeouts)
+        fail(handshakeTimeout)
+      }
       return
     }
     if checkExpiry() { return }
+    // Nothing is read from it, so nothing can be heard.
+    if waitsForMemory { keepalive.heard(at: now.nanoseconds) }
     switch keepalive.check(at: now.nanoseconds) {
     case .sleep: break
     case .ping: send(Ping(token: id), stream: 0)
     case .expired: return giveUp()
     }
     pending.releaseRetiredSegments()
+    countBuffered()
+    if let stalledSince, isOver(core.configuration.limits.write, since: stalledSince, now) {
+      return leaveUnread()
+    }
+    let patience = core.configuration.limits.idle
+    if patience > .zero {
+      if handles.contains(where: \.isOpen) || session.hasRequests { lastUse = now }
+      if isOver(patience, since: lastUse, now) { return endIdle() }
+    }
     if isDraining, core.stage.load(ordering: .acquiring) == .draining, isDrained { finish() }
+  }
+
+  private func isOver(_ limit: Duration, since time: MonotonicTime, _ now: MonotonicTime) -> Bool {
+    limit > .zero && now >= time + limit
+  }
+
+  /// The peer reads nothing: what it is told of that it won't read either.
+  private func leaveUnread() {
+    core.metrics.add(.writeTimeouts)
+    fail(
+      WireError(
+        .writeTimeout,
+        "the client has read nothing for \(core.configuration.limits.write) of what was sent to it; ask only for what is read, or have the time raised (--write-timeout)"
+      ))
+    flush()
+    close(abruptly: true)
+  }
+
+  private func endIdle() {
+    core.metrics.add(.idleTimeouts)
+    fail(
+      WireError(
+        .idleTimeout,
+        "nothing was open on this connection for \(core.configuration.limits.idle); connect again when there is something to do, or have the time raised (--idle-timeout)"
+      ))
+  }
+
+  /// All connections together have too much waiting, and this one the most of them.
+  func closeForBuffering() {
+    core.metrics.add(.closedForBuffering)
+    core.configuration.report(
+      .closedForBuffering(connection: id, client: clientName, bytes: buffered))
+    fail(
+      WireError(
+        .limitReached,
+        "the broker's connections have more than \(core.configuration.limits.buffered) bytes waiting, which is the limit, and this one the most of them; read what is sent, and send frames whole"
+      ))
+    flush()
+    close(abruptly: true)
   }
 
   /// The peer is dead, as far as one can know: says so, for the case that only its side of the line is, and frees everything.
   private func giveUp() {
+    core.metrics.add(.keepaliveTimeouts)
     let deadline = (keepalive.deadline ?? 0) / 1_000_000
     fail(WireError(.keepaliveTimeout, "nothing was heard from the client for \(deadline) ms"))
     flush()

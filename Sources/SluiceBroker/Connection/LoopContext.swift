@@ -27,6 +27,10 @@ final class LoopContext: TurnParticipant, @unchecked Sendable {
   private let remoteWakes = Mutex<[TopicTap]>([])
   private var signal: (any LoopSignal)?
   private var sweepTimer: TimerToken?
+  /// What waits in the connections here has become so much more since the last turn.
+  private var newlyBuffered = 0
+  /// Whether those here who publish aren't read from.
+  private var waitsForMemory = false
 
   /// - Parameter isFirst: true for one of a broker's loops, which does what must be done once.
   init(loop: any EventLoop, core: BrokerCore, isFirst: Bool) {
@@ -129,7 +133,39 @@ final class LoopContext: TurnParticipant, @unchecked Sendable {
     for tap in reports { tap.report() }
     reports.removeAll(keepingCapacity: true)
     core.storage?.kick()
+    watchMemory()
     return !ready.isEmpty || !wakes.isEmpty
+  }
+
+  // MARK: Memory
+
+  /// What waits in a connection has become more, or less.
+  func buffered(_ change: Int) {
+    newlyBuffered += change
+  }
+
+  private func watchMemory() {
+    if newlyBuffered != 0 {
+      core.metrics.add(.bufferedBytes, newlyBuffered)
+      if newlyBuffered > 0 { boundBuffers() }
+      newlyBuffered = 0
+    }
+    core.watchMemory()
+    guard core.memory.isOverflowing != waitsForMemory else { return }
+    waitsForMemory.toggle()
+    for connection in connections { connection.waitForMemory(waitsForMemory) }
+  }
+
+  /// Too much waits in all connections together: those here that have the most go.
+  private func boundBuffers() {
+    let limit = core.configuration.limits.buffered
+    newlyBuffered = 0
+    while core.metrics[.bufferedBytes] > limit {
+      guard let most = connections.max(by: { $0.buffered < $1.buffered }), most.buffered > 0 else { return }
+      most.closeForBuffering()
+      core.metrics.add(.bufferedBytes, newlyBuffered)
+      newlyBuffered = 0
+    }
   }
 
   // MARK: What time brings

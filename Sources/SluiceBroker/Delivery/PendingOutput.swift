@@ -23,6 +23,11 @@ enum HeldBytes {
     }
   }
 
+  /// Whether the memory is the log's.
+  var isSegment: Bool {
+    if case .segment = self { true } else { false }
+  }
+
   /// The same without the first `count` bytes.
   func dropFirst(_ count: Int) -> HeldBytes {
     let rest = UnsafeRawBufferPointer(rebasing: bytes.dropFirst(count))
@@ -72,10 +77,16 @@ struct PendingOutput {
 
   var byteCount: Int { chunks.reduce(0) { $0 + $1.bytes.count } }
 
+  /// Bytes of copies, which nobody else has, that were added and not all written yet.
+  private(set) var ownBytes = 0
+
   mutating func append(_ chunk: HeldBytes) {
     switch chunk {
-    case .segment, .records: carriesRecords = true
-    case .own: break
+    case .segment: carriesRecords = true
+    case .records:
+      carriesRecords = true
+      ownBytes += chunk.bytes.count
+    case .own: ownBytes += chunk.bytes.count
     }
     chunks.append(chunk)
   }
@@ -110,6 +121,7 @@ struct PendingOutput {
     for index in chunks.indices {
       if case .segment(let segment, let bytes) = chunks[index], segment.isRetired {
         chunks[index] = HeldBytes(copying: bytes)
+        ownBytes += bytes.count
       }
     }
   }
@@ -119,10 +131,15 @@ struct PendingOutput {
     var left = count
     var gone = 0
     while gone < chunks.count, left >= chunks[gone].bytes.count {
-      left -= chunks[gone].bytes.count
+      let length = chunks[gone].bytes.count
+      left -= length
+      if !chunks[gone].isSegment { ownBytes -= length }
       gone += 1
     }
-    if left > 0 { chunks[gone] = chunks[gone].dropFirst(left) }
+    if left > 0 {
+      if !chunks[gone].isSegment { ownBytes -= left }
+      chunks[gone] = chunks[gone].dropFirst(left)
+    }
     chunks.removeFirst(gone)
     return gone
   }

@@ -49,6 +49,13 @@ struct GrantLedger: Hashable, Sendable {
     return more
   }
 
+  /// What a producer gets, on top of what it has, where nothing but its window limits it.
+  static func share(to held: Allowance, window: Allowance) -> Allowance {
+    Allowance(
+      records: held.records <= window.records / 2 ? window.records - held.records : 0,
+      bytes: held.bytes <= window.bytes / 2 ? window.bytes - held.bytes : 0)
+  }
+
   private static func share(
     _ held: UInt64, _ outstanding: UInt64, limit: UInt64, producers: Int, window: UInt64
   ) -> UInt64 {

@@ -30,9 +30,10 @@ public enum BrokerMetric: Int, CaseIterable, Sendable {
 
   /// Bytes that wait in connections, in either direction.
   case bufferedBytes
-  /// Connections that were closed because all together buffered too much, and places of patterns that were refused because one did.
+  /// Connections that were closed because all together buffered too much.
   case closedForBuffering
-  case refusedPositions
+  /// Streams that were refused because of how much came for them: places of patterns, the message of a failure.
+  case refusedOversizes
 
   /// Bytes of records and of what waits in connections, and what these may be before producers wait; 0 for no ceiling.
   case memoryUsed

@@ -23,10 +23,11 @@ struct PublicationCredit: Hashable, Sendable {
     GrantLedger.Allowance(records: records.available, bytes: bytesAvailable)
   }
 
-  /// Takes a batch. Its last record may go beyond the bytes that were granted.
+  /// Takes a batch. Its last record may go beyond the bytes that were granted, if there were any left.
   ///
   /// - Returns: false, and nothing is spent, when that is more than was granted.
   mutating func spend(records count: UInt64, bytes: Int, maximumRecord: Int) -> Bool {
+    guard bytesAvailable > 0 else { return false }
     let bytes = UInt64(bytes)
     let reach = bytesAvailable.addingReportingOverflow(UInt64(maximumRecord + RecordLayout.wordSize))
     guard reach.overflow || bytes <= reach.partialValue, records.spend(count) else { return false }

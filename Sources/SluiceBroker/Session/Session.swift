@@ -5,8 +5,9 @@ struct SessionRules: Sendable {
   var handshake: ServerHandshake
   var maximumRecord: Int
   var maximumStreams: UInt32
-  /// Positions of patterns' topics that a connection may have on their way.
+  /// Positions of patterns' topics that a connection may have on their way, and what they may take of memory.
   var maximumPositions: Int
+  var maximumPositionBytes = Int.max
   /// Whether clients have to say who they are.
   var asksIdentity = false
 }
@@ -44,6 +45,8 @@ struct Session {
   private var requests: UInt64 = 0
   /// Positions that have come for subscriptions that are opening.
   private var positions = 0
+  /// About what they take of memory.
+  private(set) var positionBytes = 0
   /// New credentials are being verified.
   private var isRenewing = false
 
@@ -156,6 +159,16 @@ struct Session {
   /// The broker has ended a stream on its own: completed, failed, or refused.
   mutating func ended(_ stream: UInt32) {
     self[stream] = .ended
+  }
+
+  /// Whether something is under way: a request without its answer, or a subscription of which more is to come.
+  var hasRequests: Bool {
+    streams.contains {
+      switch $0 {
+      case .opening, .request: true
+      case .free, .ended, .subscription, .publication: false
+      }
+    }
   }
 
   /// The request on a stream that waits for its answer, if there is one.
@@ -275,8 +288,8 @@ extension Session {
       return (.subscription(grantedThrough: frame.grantedThrough), .subscribePattern(stream: stream, frame))
     }
     guard case .opening(let frame) = self[stream] else { return action }
-    positions += frame.positions.count
-    return positions <= rules.maximumPositions ? action : tooManyPositions(stream, frame, rules)
+    addPositions(frame.positions)
+    return hasTooManyPositions(rules) ? tooManyPositions(stream, frame, rules) : action
   }
 
   private mutating func positions(
@@ -286,10 +299,10 @@ extension Session {
     // So that what has come isn't copied with every frame.
     self[stream] = .ended
     frame.positions += more.positions
-    positions += more.positions.count
-    guard positions <= rules.maximumPositions else { return tooManyPositions(stream, frame, rules) }
+    addPositions(more.positions)
+    if hasTooManyPositions(rules) { return tooManyPositions(stream, frame, rules) }
     guard more.more else {
-      positions -= frame.positions.count
+      removePositions(frame.positions)
       frame.more = false
       self[stream] = .subscription(grantedThrough: frame.grantedThrough)
       return .subscribePattern(stream: stream, frame)
@@ -301,13 +314,32 @@ extension Session {
   private mutating func tooManyPositions(
     _ stream: UInt32, _ frame: SubscribePattern, _ rules: SessionRules
   ) -> SessionAction {
-    positions -= frame.positions.count
+    removePositions(frame.positions)
     return fault(
       stream, .limitReached,
       """
-      positions in more than \(rules.maximumPositions) topics are on their way, which is the broker's limit; use patterns \
-      that match fewer, or several connections
+      positions in more than \(rules.maximumPositions) topics, or of more than \(rules.maximumPositionBytes) bytes, are on \
+      their way, which is the broker's limit; use patterns that match fewer, or several connections
       """)
+  }
+
+  private func hasTooManyPositions(_ rules: SessionRules) -> Bool {
+    positions > rules.maximumPositions || positionBytes > rules.maximumPositionBytes
+  }
+
+  private mutating func addPositions(_ more: [TopicPosition]) {
+    positions += more.count
+    positionBytes += Self.memory(of: more)
+  }
+
+  private mutating func removePositions(_ gone: [TopicPosition]) {
+    positions -= gone.count
+    positionBytes -= Self.memory(of: gone)
+  }
+
+  /// A position, and the block of memory with its topic's name.
+  private static func memory(of positions: [TopicPosition]) -> Int {
+    positions.reduce(0) { $0 + MemoryLayout<TopicPosition>.stride + 32 + $1.topic.utf8.count }
   }
 
   private func commit(_ stream: UInt32, _ commit: Commit) throws(WireError) -> SessionAction {
@@ -398,7 +430,7 @@ extension Session {
     switch self[stream] {
     case .free, .ended, .request: return .confirmCancel(stream: stream)
     case .opening(let frame):
-      positions -= frame.positions.count
+      removePositions(frame.positions)
       return .confirmCancel(stream: stream)
     case .subscription, .publication: return .cancel(stream: stream)
     }

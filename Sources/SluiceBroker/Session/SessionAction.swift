@@ -48,4 +48,12 @@ enum SessionAction {
   /// Verify new credentials, then say so: ``Session/renewed()``.
   indirect case renew(stream: UInt32, Credentials)
   case pong(token: UInt64)
+
+  /// Whether it is more than a sign of life, or what comes often on streams that are open.
+  var isRequest: Bool {
+    switch self {
+    case .none, .pong, .append, .demand, .commit: false
+    default: true
+    }
+  }
 }

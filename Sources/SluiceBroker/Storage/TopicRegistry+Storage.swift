@@ -43,7 +43,7 @@ extension TopicRegistry {
     lineage: [StoredTopic.Ancestor]
   ) -> Topic {
     Topic(
-      name: name, settings: settings, window: window, producers: producers, cursors: cursors,
+      name: name, settings: settings, window: window, memory: memory, producers: producers, cursors: cursors,
       storage: stored
     ) { [pool] in
       TopicLife(

@@ -146,20 +146,21 @@ extension Topic {
 
   /// What a producer gets, on top of what it has. From any loop.
   func grant(to held: GrantLedger.Allowance) -> GrantLedger.Allowance {
-    state.withLock { state in
-      guard state.isConnected, storage?.service.refusal == nil else { return GrantLedger.Allowance() }
-      guard isMetered else {
-        return GrantLedger.Allowance(
-          records: held.records <= window / 2 ? window - held.records : 0,
-          bytes: held.bytes == Credit.unlimited ? 0 : Credit.unlimited)
+    let window = GrantLedger.Allowance(records: window, bytes: memory?.window ?? .max)
+    return state.withLock { state in
+      guard state.isConnected, storage?.service.refusal == nil, !isOutOfMemory else {
+        return GrantLedger.Allowance()
       }
+      guard isMetered else { return GrantLedger.share(to: held, window: window) }
       // Set before the readers are looked at: whoever moves after that look sees it, and wakes us.
       isHeldUp.store(true, ordering: .sequentiallyConsistent)
       return state.ledger.grant(
-        to: held, limit: limit(state), producers: state.publications,
-        window: GrantLedger.Allowance(records: window, bytes: .max))
+        to: held, limit: limit(state), producers: state.publications, window: window)
     }
   }
+
+  /// Whether producers wait for memory. What is on disk takes little of it.
+  var isOutOfMemory: Bool { storage == nil && memory?.isFull == true }
 
   /// How far producers may go: as far as their subscribers let them, and the disk. With the lock held.
   private func limit(_ state: State) -> FlowLimit {
@@ -182,6 +183,11 @@ extension Topic {
   /// The subscriptions of some loop have moved, asked for more, or left: producers may go on. From any loop.
   func readersMoved() {
     guard isHeldUp.exchange(false, ordering: .sequentiallyConsistent) else { return }
+    wakeProducers()
+  }
+
+  /// Producers may go on. From any loop.
+  func wakeProducers() {
     for tap in taps { tap.wakeProducers() }
   }
 }

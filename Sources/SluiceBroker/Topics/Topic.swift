@@ -48,6 +48,8 @@ final class Topic: Sendable {
   let storage: TopicStorage?
   /// The most records that one producer may be granted at a time.
   let window: UInt64
+  /// Nil where memory isn't watched.
+  let memory: MemoryWatch?
   let state: Mutex<State>
   /// Whether some producer has been granted less than it could use, so that it wants to know when subscribers have moved.
   let isHeldUp = Atomic(false)
@@ -61,7 +63,7 @@ final class Topic: Sendable {
   ///   - storage: what there is of it on disk; nil for a topic that is in memory only.
   ///   - makeLife: an empty life with an epoch of its own; called now and whenever the topic starts over.
   init(
-    name: String, settings: TopicSettings, window: UInt64,
+    name: String, settings: TopicSettings, window: UInt64, memory: MemoryWatch? = nil,
     producers: ProducerTable.Limits = ProducerTable.Limits(),
     cursors: CursorTable.Limits = CursorTable.Limits(), storage: TopicStorage? = nil,
     makeLife: @escaping @Sendable () -> TopicLife
@@ -69,6 +71,7 @@ final class Topic: Sendable {
     self.name = name
     self.settings = settings
     self.window = window
+    self.memory = memory
     self.makeLife = makeLife
     self.storage = storage
     strategy = settings.strategy

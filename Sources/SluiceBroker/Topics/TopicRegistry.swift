@@ -33,12 +33,15 @@ final class TopicRegistry: Sendable {
   let storage: StorageService?
   let state = Mutex(State())
   private let metrics: BrokerMetrics
+  let memory: MemoryWatch?
 
   /// - Parameter identity: the broker's, from which epochs are made.
   init(
     configuration: BrokerConfiguration, identity: UInt64, pool: SegmentPool? = nil,
-    storage: StorageService? = nil, metrics: BrokerMetrics = BrokerMetrics()
+    storage: StorageService? = nil, metrics: BrokerMetrics = BrokerMetrics(),
+    memory: MemoryWatch? = nil
   ) {
+    self.memory = memory
     self.metrics = metrics
     self.pool = pool ?? SegmentPool(maximumPooledBytes: configuration.limits.pooledMemory)
     self.storage = storage
@@ -195,7 +198,7 @@ final class TopicRegistry: Sendable {
   private func newTopic(_ name: String, _ settings: TopicSettings) -> Topic {
     if settings.storage == .durable, let storage { return newDurable(name, settings, storage) }
     return Topic(
-      name: name, settings: settings, window: window, producers: producers, cursors: cursors
+      name: name, settings: settings, window: window, memory: memory, producers: producers, cursors: cursors
     ) { [epochs, pool] in
       guard settings.compact == true else {
         return TopicLife(epoch: epochs.next(), log: TopicLog(retention: settings.retention, pool: pool))
@@ -203,7 +206,7 @@ final class TopicRegistry: Sendable {
       // The log is for those who follow the head; what the limits are about is elsewhere.
       return TopicLife(
         epoch: epochs.next(), log: TopicLog(retention: .none, pool: pool),
-        newest: CompactedRecords(retention: settings.retention))
+        newest: CompactedRecords(retention: settings.retention, pool: pool))
     }
   }
 

@@ -55,6 +55,9 @@ extension DaemonSettings {
       .count(
         "producer-window", \.broker.limits.producerWindow, path: "limits.producerWindow",
         "Records that a producer may send ahead of what the broker has taken in."),
+      .size(
+        "producer-window-bytes", \.broker.limits.producerWindowBytes, path: "limits.producerWindowBytes",
+        "The same in bytes; less when memory gets short."),
       .count(
         "max-producers", \.broker.limits.producers, path: "limits.producers",
         "Producers that a topic remembers, so that what they send again is published once."),
@@ -79,6 +82,22 @@ extension DaemonSettings {
         write: { TimeSpan.exact(.milliseconds(Int64($0))) }),
       .duration(
         "handshake", \.broker.limits.handshake, "How long a new connection may take to introduce itself."),
+      Setting(
+        "memory", "SIZE", \.memory, path: "limits.memory",
+        "The memory for records and connections, in bytes or of what there is, at which producers wait; 0 for any.",
+        read: MemorySetting.parse, write: { $0.text }),
+      .duration(
+        "idle-timeout", \.broker.limits.idle,
+        "How long a connection may have nothing open and ask for nothing; 0s for ever."),
+      .duration(
+        "write-timeout", \.broker.limits.write,
+        "How long a client may read nothing of what is sent to it; 0s for ever."),
+      .size(
+        "max-buffered", \.broker.limits.buffered, path: "limits.buffered",
+        "Bytes that wait in all connections together; beyond it those with the most are closed."),
+      .size(
+        "max-positions-bytes", \.broker.limits.bufferedPerConnection, path: "limits.bufferedPerConnection",
+        "Bytes of places that a connection may send along with subscriptions to patterns."),
       .size(
         "gather", \.broker.limits.gather, path: "limits.gather",
         "Bytes gathered for one connection before it is another one's turn."),

@@ -10,6 +10,10 @@ struct DaemonSettings {
   var logFormat = LogFormat.text
   /// Where durable topics are; nil for a broker without.
   var data: String?
+  /// How much memory records and connections may take before producers wait.
+  var memory = MemorySetting.percent(75)
+  /// Whether somebody has said how many connections there may be.
+  var isConnectionLimitGiven = false
   /// The most that is stored there, in bytes.
   var storageLimit = 1 << 40
 
@@ -27,6 +31,8 @@ struct DaemonSettings {
       let needed = broker.limits.record.addingReportingOverflow(64 << 10)
       broker.limits.frame = max(broker.limits.frame, needed.overflow ? .max : needed.partialValue)
     }
+    isConnectionLimitGiven = arguments.has("max-connections")
+    if case .bytes(let bytes) = memory { broker.limits.memory = Int(clamping: bytes) }
     do {
       try broker.validate()
     } catch {

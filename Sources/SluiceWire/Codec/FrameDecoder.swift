@@ -35,6 +35,9 @@ public struct FrameDecoder: ~Copyable {
   /// Bytes of a frame that isn't complete yet; not 0 at the end of a stream means that it was cut off.
   public var pendingBytes: Int { partialCount }
 
+  /// Bytes of memory that are held for that frame.
+  public var heldBytes: Int { partialCapacity }
+
   /// Hands out every frame that `chunk` completes.
   ///
   /// `body` gets the header and the frame's body, valid during the call only, and returns false to stop after this frame:

@@ -1,0 +1,82 @@
+import SluiceBroker
+import SluiceCommand
+import SluiceIO
+
+/// The daemon's settings as this system can carry them out.
+struct SystemFit {
+  /// Something that people should know of: what was changed, and why.
+  struct Note: Hashable {
+    var message: String
+    var wanted: Int
+    var possible: Int
+  }
+
+  private(set) var limits: BrokerLimits
+  private(set) var notes: [Note] = []
+
+  /// - Parameters:
+  ///   - descriptors: how many files the process may have open; 0 if that isn't known.
+  ///   - memory: how much there is, in bytes; nil if that isn't known.
+  /// - Throws: `UsageError` when the system has too little for what was asked for explicitly.
+  init(_ settings: DaemonSettings, descriptors: UInt64, memory: UInt64?) throws(UsageError) {
+    limits = settings.broker.limits
+    limits.memory = settings.memory.bytes(of: memory)
+    try fitConnections(settings, Int(clamping: descriptors))
+  }
+
+  private mutating func fitConnections(_ settings: DaemonSettings, _ descriptors: Int) throws(UsageError) {
+    guard descriptors > 0 else { return }
+    let loops = settings.broker.loops ?? LoopGroup.availableCores
+    // Loops have three each, addresses one or, as names, a few; the store, the standard streams, and files that are read now and then.
+    let others = loops * 3 + settings.broker.listen.count * 2 + 48 + BrokerLimits.closingConnections
+    let possible = descriptors - others
+    guard limits.connections > possible else { return }
+    let advice =
+      "raise the limit on open files, which is \(descriptors) (ulimit -n, or LimitNOFILE= of a service)"
+    guard possible >= 1 else {
+      throw UsageError("\(others) open files are needed besides connections; \(advice)")
+    }
+    guard !settings.isConnectionLimitGiven else {
+      throw UsageError(
+        "--max-connections: \(limits.connections) connections need \(limits.connections + others) open files; \(advice), or say --max-connections \(possible)"
+      )
+    }
+    notes.append(
+      Note(
+        message: "fewer connections are possible than usual: \(advice)", wanted: limits.connections,
+        possible: possible))
+    limits.connections = possible
+  }
+}
+
+/// The ceiling of memory as it is told: so many bytes, or a part of what there is.
+enum MemorySetting: Hashable {
+  case bytes(UInt64)
+  case percent(UInt64)
+
+  /// Reads `512MiB`, `75%` or `0`.
+  static func parse(_ text: String) throws(ValueError) -> MemorySetting {
+    if text.hasSuffix("%") {
+      guard let percent = UInt64(text.dropLast()), (1...100).contains(percent) else {
+        throw ValueError("'\(text)' isn't in 1% to 100%")
+      }
+      return .percent(percent)
+    }
+    return .bytes(try ByteSize.parse(text))
+  }
+
+  var text: String {
+    switch self {
+    case .bytes(let bytes): ByteSize.exact(bytes)
+    case .percent(let percent): "\(percent)%"
+    }
+  }
+
+  /// In bytes; 0 for no ceiling, which is also what a part of nobody knows how much comes to.
+  func bytes(of available: UInt64?) -> Int {
+    switch self {
+    case .bytes(let bytes): Int(clamping: bytes)
+    case .percent(let percent): Int(clamping: available.map { max($0 / 100 * percent, 1 << 20) } ?? 0)
+    }
+  }
+}

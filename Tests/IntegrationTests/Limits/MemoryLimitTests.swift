@@ -1,0 +1,86 @@
+import SluiceWire
+import TestSupport
+import Testing
+
+/// The ceiling of memory: producers wait at it, nobody else does, and it is kept.
+@Suite(.onItsOwnThread) struct MemoryLimitTests {
+  private static let batch = [[UInt8]](repeating: [UInt8](repeating: 7, count: 8_000), count: 32)
+
+  /// Publishes batches until so many are acknowledged.
+  private static func push(_ broker: BrokerProcess, _ topic: String, batches: Int) throws {
+    let client = try broker.client(topic)
+    try client.openPublication(topic, stream: 1)
+    for _ in 0..<batches { try client.publish(batch, stream: 1) }
+    try client.receiveAcknowledgements(stream: 1)
+  }
+
+  @Test func producersWaitAtTheCeilingAndGoOnWhenThereIsRoom() throws {
+    let ceiling = 64 << 20
+    let broker = try BrokerProcess("--memory", "64MiB", "--loops", "2")
+    let before = try broker.memory.resident
+    for number in 0..<3 { try Self.push(broker, "ballast.\(number)", batches: 48) }
+
+    // Eight topics of 4 MiB each: together with those that are there, more than there is room for.
+    let done = Shared(0)
+    try meanwhile {
+      try concurrently(
+        (0..<8).map { number in
+          { @Sendable in
+            try Self.push(broker, "t.\(number)", batches: 16)
+            done.update { $0 += 1 }
+          }
+        })
+    } _: {
+      try eventually("producers wait") { try broker.metric("memory_holds") > 0 }
+      let admin = try broker.client("admin")
+      // Those who read go on, and so do requests.
+      let reader = try broker.client("reader")
+      try reader.subscribe("ballast.0", stream: 1)
+      reader.subscriptions[1]!.keepsPayloads = false
+      try reader.receiveRecords(48 * 32, stream: 1)
+      // It stays so.
+      for _ in 0..<20 {
+        #expect(try broker.metric("memory_used") < ceiling + ceiling / 4)
+        #expect(try broker.memory.resident - before < ceiling + ceiling / 2)
+        pause(0.02)
+      }
+      #expect(done.value < 8)
+      #expect(try broker.metric("memory_ceiling_reached") == 1)
+      // Nothing but room is needed.
+      for number in 0..<3 { try admin.delete("ballast.\(number)") }
+    }
+    #expect(done.value == 8)
+    for number in 0..<8 {
+      #expect(try broker.show("t.\(number)").summary.nextOffset == 16 * 32)
+    }
+    let log = broker.process.standardError.text
+    #expect(log.contains("memory is at its ceiling") && log.contains("there is memory again"))
+  }
+
+  @Test func whoIsFullDoesntKeepOthersFromBeingServed() throws {
+    let broker = try BrokerProcess("--memory", "16MiB", "--replay-bytes", "1MiB")
+    let producer = try broker.client("producer")
+    try producer.openPublication("small", stream: 1)
+    // More than the ceiling goes through a topic that keeps little.
+    for _ in 0..<128 { try producer.publish(Self.batch, stream: 1) }
+    try producer.receiveAcknowledgements(stream: 1)
+    #expect(try broker.metric("memory_ceiling_reached") == 0)
+  }
+
+  @Test func theNewestOfEachKeyCountsAsWell() throws {
+    let broker = try BrokerProcess("--memory", "32MiB")
+    let client = try broker.client()
+    var settings = TopicSettings()
+    settings.compact = true
+    try client.create("latest", settings)
+    let before = try broker.metric("memory_used")
+    try client.openPublication("latest", stream: 1)
+    let payload = String(repeating: "x", count: 8000)
+    for number in 0..<500 { try client.publish([("\(number)", payload)], stream: 1) }
+    try client.receiveAcknowledgements(stream: 1)
+    #expect(try broker.metric("memory_used") - before > 500 * 8000)
+    try client.cancel(stream: 1)
+    try client.delete("latest")
+    try eventually("it is given back") { try broker.metric("memory_used") - before < 1 << 20 }
+  }
+}
