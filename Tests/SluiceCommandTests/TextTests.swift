@@ -26,6 +26,13 @@ struct TextTests {
     #expect(Spelling.distance(Array(right.utf8), Array(left.utf8)) == expected)
   }
 
+  @Test("What stands in a table can't steer a terminal, nor make up rows")
+  func tables() {
+    #expect(
+      TextTable.render([["A", "B"], ["a\u{1B}[2J\nb", "\u{9B}2Jé"]], leftColumns: 2)
+        == "A              B\na\\u001b[2J\\nb  \\u009b2Jé\n")
+  }
+
   @Test("A complaint is one line, and can't steer a terminal")
   func complaints() {
     #expect(Complaint.line("bad\nthing\u{1B}[2J", by: "sluice") == "sluice: bad?thing?[2J\n")

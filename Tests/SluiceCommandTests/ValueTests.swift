@@ -61,6 +61,12 @@ struct ValueTests {
     #expect(throws: ValueError.self) { try TimeSpan.parse(text) }
   }
 
+  @Test("A duration that is too long to be read back is written all the same")
+  func longDurations() {
+    #expect(TimeSpan.exact(.milliseconds(Int64.max)) == "106751991167d7h12m55s807ms")
+    #expect(TimeSpan.exact(.seconds(-5)) == "0s")
+  }
+
   @Test(
     "A duration is written so that it reads back as the same",
     arguments: [

@@ -7,8 +7,10 @@ public enum JSONText {
   ///
   /// - Parameter quotes: false to leave quotation marks and backslashes, and escape control characters only.
   public static func escaped(_ text: String, quotes: Bool = true) -> String {
+    // C2 begins the control characters beyond ASCII, among others.
     let needsNone = text.utf8.allSatisfy {
-      $0 >= 0x20 && $0 != 0x7F && !(quotes && ($0 == UInt8(ascii: "\"") || $0 == UInt8(ascii: "\\")))
+      $0 >= 0x20 && $0 != 0x7F && $0 != 0xC2
+        && !(quotes && ($0 == UInt8(ascii: "\"") || $0 == UInt8(ascii: "\\")))
     }
     if needsNone { return text }
     var result = ""
@@ -19,7 +21,7 @@ public enum JSONText {
       case "\n": result += "\\n"
       case "\r": result += "\\r"
       case "\t": result += "\\t"
-      case _ where scalar.value < 0x20 || scalar.value == 0x7F:
+      case _ where scalar.properties.generalCategory == .control:
         let hex = String(scalar.value, radix: 16)
         result += "\\u" + String(repeating: "0", count: 4 - hex.count) + hex
       default: result.unicodeScalars.append(scalar)

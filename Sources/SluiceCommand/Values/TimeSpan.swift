@@ -31,12 +31,18 @@ public enum TimeSpan {
   /// The exact duration, as ``parse(_:)`` reads it: "1h30m", "250ms", "0s". Parts of a nanosecond are dropped.
   public static func exact(_ duration: Duration) -> String {
     let (seconds, attoseconds) = duration.components
-    var left = max(0, seconds) * 1_000_000_000 + max(0, attoseconds) / 1_000_000_000
     var result = ""
-    for unit in units where left >= unit.nanoseconds {
-      result += "\(left / unit.nanoseconds)\(unit.name)"
-      left %= unit.nanoseconds
+    // Apart: a duration may have more nanoseconds than a number can hold.
+    func add(_ amount: Int64, each second: Int64, _ units: some Sequence<(name: String, nanoseconds: Int64)>)
+    {
+      var left = max(0, amount)
+      for unit in units where left >= unit.nanoseconds / second {
+        result += "\(left / (unit.nanoseconds / second))\(unit.name)"
+        left %= unit.nanoseconds / second
+      }
     }
+    add(seconds, each: 1_000_000_000, units.prefix { $0.nanoseconds >= 1_000_000_000 })
+    add(attoseconds / 1_000_000_000, each: 1, units.drop { $0.nanoseconds >= 1_000_000_000 })
     return result.isEmpty ? "0s" : result
   }
 

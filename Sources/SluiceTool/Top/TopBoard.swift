@@ -81,7 +81,7 @@ struct TopBoard {
       if subscription.granted == .max {
         row.outstanding = nil
       } else {
-        row.outstanding? += subscription.granted - min(subscription.granted, subscription.sent)
+        row.add(outstanding: subscription.granted - min(subscription.granted, subscription.sent))
       }
       if subscription.holding > row.holding {
         (row.holder, row.holding) = (subscription.client, subscription.holding)
@@ -89,6 +89,15 @@ struct TopBoard {
     }
     row.waiting = info.publications.count { $0.waiting > 0 }
     return row
+  }
+}
+
+extension TopRow {
+  /// Several subscriptions may each ask for nearly all that can be counted.
+  fileprivate mutating func add(outstanding more: UInt64) {
+    guard let outstanding else { return }
+    let sum = outstanding.addingReportingOverflow(more)
+    self.outstanding = sum.overflow ? .max : sum.partialValue
   }
 }
 

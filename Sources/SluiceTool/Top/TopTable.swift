@@ -51,7 +51,10 @@ enum TopTable {
     return "\(holder) for \(time) (\(row.waiting) wait\(row.waiting == 1 ? "s" : ""))"
   }
 
-  private static func rate(_ rate: Double) -> String { Magnitude.grouped(UInt64(max(rate, 0).rounded())) }
+  private static func rate(_ rate: Double) -> String {
+    // Whatever a broker says of its offsets.
+    Magnitude.grouped(UInt64(min(max(rate, 0), 1e18).rounded()))
+  }
 
   private static func fitted(_ line: String, _ width: Int) -> String {
     line.count <= width ? line : line.prefix(max(width - 1, 0)) + "…"

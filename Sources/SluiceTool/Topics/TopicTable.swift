@@ -23,7 +23,7 @@ enum TopicTable {
         "records",
         summary.records == 0
           ? "none kept, \(summary.nextOffset) published"
-          : "\(summary.records) kept, offsets \(summary.firstOffset) to \(summary.nextOffset - 1)",
+          : "\(summary.records) kept, offsets \(summary.firstOffset) to \(max(summary.nextOffset, 1) - 1)",
       ],
       ["bytes", ByteSize.rounded(summary.bytes)],
       ["subscribers", "\(summary.subscriptions)"], ["producers", "\(summary.publications)"],

@@ -65,6 +65,23 @@ struct TopTests {
     #expect(rows.map(\.inRate) == [0])
   }
 
+  @Test("Numbers that only a strange peer has, or a strange broker tells, are shown as the largest")
+  func extremes() {
+    var board = TopBoard()
+    let before = summary("t", next: 0)
+    _ = board.take(TopSample(time: MonotonicTime(nanoseconds: 0), topics: [before]))
+    let after = summary("t", next: .max)
+    let subscriptions = [
+      subscription("s", sent: 0, granted: .max - 1),
+      subscription("t", sent: 0, granted: .max - 1, connection: 2),
+    ]
+    let rows = board.take(
+      TopSample(
+        time: MonotonicTime(nanoseconds: 1), topics: [after], details: ["t": info(after, subscriptions)]))
+    #expect(rows[0].outstanding == .max)
+    #expect(TopTable.render(rows, title: "").contains("1,000,000,000,000,000,000"))
+  }
+
   @Test("Who holds up producers is told, and what is asked for")
   func holders() {
     var board = TopBoard()
