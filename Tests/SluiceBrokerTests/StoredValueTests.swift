@@ -42,9 +42,12 @@ import Testing
 
   @Test func aProducerComesBack() throws {
     var random = SeededRandom.printed()
-    for next in [0, 1, 77, UInt64.max] {
+    for next in [0, 1, 77, 1 << 63] as [UInt64] {
       #expect(
         try StoredProducer(decoding: StoredProducer(next: next).encoded()) == StoredProducer(next: next))
+    }
+    for next in [1 << 63 + 1, .max] as [UInt64] {
+      #expect(throws: StoreError.self) { try StoredProducer(decoding: StoredProducer(next: next).encoded()) }
     }
     damage(StoredProducer(next: 5).encoded(), rounds: 300, &random, StoredProducer.init(decoding:))
   }
@@ -80,7 +83,9 @@ import Testing
       }
       let stored = group(entries, frontier: offset + 1)
       #expect(try StoredGroup(decoding: stored.encoded()) == stored)
-      damage(stored.encoded(), rounds: 60, &random, StoredGroup.init(decoding:))
+      damage(stored.encoded(), rounds: 60, &random) { bytes throws(StoreError) in
+        try StoredGroup(decoding: bytes)
+      }
     }
   }
 

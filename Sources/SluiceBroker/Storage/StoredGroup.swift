@@ -12,7 +12,7 @@ import SluiceWire
 struct StoredGroup: Hashable, Sendable {
   private static let version: UInt8 = 1
   /// No group may have more.
-  private static let mostRecords: UInt64 = 1 << 24
+  static let mostRecords: UInt64 = 1 << 24
 
   /// Of the life in which the offsets mean something.
   var epoch: UInt64
@@ -42,8 +42,9 @@ struct StoredGroup: Hashable, Sendable {
     return writer.bytes
   }
 
+  /// - Parameter limit: the most records that it may have.
   /// - Throws: ``StoreError/Kind/damaged``, ``StoreError/Kind/newer``.
-  init(decoding bytes: [UInt8]) throws(StoreError) {
+  init(decoding bytes: [UInt8], atMost limit: UInt64 = mostRecords) throws(StoreError) {
     self = try StoredValue.decode("a group's state", Self.version, bytes) { reader throws(WireError) in
       let epoch: UInt64 = try reader.integer("epoch")
       let seed: UInt64 = try reader.integer("seed")
@@ -54,7 +55,7 @@ struct StoredGroup: Hashable, Sendable {
         throw WireError(.malformedFrame, "\(settings.count) bytes are left behind its settings")
       }
       var state = GroupState.Snapshot(frontier: try reader.integer("frontier"))
-      try Self.decodeEntries(of: &state, from: &reader)
+      try Self.decodeEntries(of: &state, from: &reader, atMost: limit)
       return StoredGroup(epoch: epoch, seed: seed, settings: join.settings, state: state)
     }
   }
@@ -93,10 +94,10 @@ struct StoredGroup: Hashable, Sendable {
   }
 
   private static func decodeEntries(
-    of state: inout GroupState.Snapshot, from reader: inout ByteReader
+    of state: inout GroupState.Snapshot, from reader: inout ByteReader, atMost limit: UInt64
   ) throws(WireError) {
     var rest = try reader.compact("records")
-    guard rest <= mostRecords else {
+    guard rest <= limit else {
       throw WireError(.malformedFrame, "\(rest) records are more than any group may have")
     }
     var index = 0
