@@ -12,8 +12,11 @@ cd "$(dirname "$0")/.."
 
 build=.build/fuzz
 mkdir -p "$build/modules"
-modules="SluiceWire SluiceStore"
-probes="Tests/SluiceStoreTests/StoreProbe.swift"
+modules="SluiceWire SluiceLog SluiceStore SluiceIO SluiceTLS SluiceAccess SluiceBroker ReactiveCore SluiceClient SluiceCommand
+  SluiceDaemon SluiceTool"
+probes="Tests/SluiceBrokerTests/Probes/*.swift Tests/SluiceBrokerTests/SessionProbe.swift
+  Tests/SluiceClientTests/Probes/*.swift Tests/SluiceClientTests/Support/Box.swift Tests/SluiceCommandTests/Probes/*.swift
+  Tests/SluiceStoreTests/StoreProbe.swift"
 
 # One library a module, as far as it has changed since.
 flags="-O -g -use-ld=lld -swift-version 6 -sanitize=fuzzer,address -parse-as-library -package-name sluice -enable-testing"
@@ -26,7 +29,7 @@ compile() {
   shift
   if [ ! -e "$archive" ] || [ -n "$(find "$@" "$newest" -newer "$archive")" ]; then
     # shellcheck disable=SC2086
-    swiftc $flags -wmo -module-name "$module" -emit-module -emit-module-path "$build/modules/$module.swiftmodule" \
+    swiftc $flags -wmo -module-name "$module" -Xfrontend -entry-point-function-name -Xfrontend "${module}_main" -emit-module -emit-module-path "$build/modules/$module.swiftmodule" \
       -emit-library -static -o "$archive" "$@"
     newest=$archive
   elif [ -n "$(find "$archive" -newer "$newest")" ]; then
@@ -35,13 +38,13 @@ compile() {
 }
 # shellcheck disable=SC2046
 for module in $modules; do compile "$module" $(find "Sources/$module" -name '*.swift'); done
-compile TestSupport Tests/TestSupport/Probes/*.swift Tests/TestSupport/SeededRandom.swift
+compile TestSupport Tests/TestSupport/Probes/*.swift Tests/TestSupport/Threads.swift
 link="-L $build -lTestSupport"
 for module in $modules; do link="-l$module $link"; done
 if [ ! -e "$build/fuzz" ] || [ -n "$(find $probes Tests/Fuzz/Fuzz.swift "$newest" -newer "$build/fuzz")" ]; then
   # shellcheck disable=SC2086
   swiftc $flags -module-name Fuzz Tests/Fuzz/Fuzz.swift $probes -Xlinker --start-group $link -Xlinker --end-group \
-    -llmdb -o "$build/fuzz"
+    -llmdb -lssl -lcrypto -o "$build/fuzz"
 fi
 
 all=$("$build/fuzz")

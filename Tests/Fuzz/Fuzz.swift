@@ -3,7 +3,9 @@
 import Glibc
 import TestSupport
 
-private let probes: [any Probe.Type] = [WireProbe.self, StoreProbe.self]
+private let probes: [any Probe.Type] = [
+  WireProbe.self, StoreProbe.self, BrokerProbe.self, ClientProbe.self, CommandProbe.self,
+]
 
 /// What the environment's `SLUICE_FUZZ_TARGET` names. Set once, before the first input.
 private let run: @Sendable ([UInt8]) throws -> Void = {

@@ -109,12 +109,3 @@ final class Stage {
 enum StageError: Error {
   case noAnswer
 }
-
-/// A variable that closures of one thread share.
-final class Box<Value>: @unchecked Sendable {
-  var value: Value
-
-  init(_ value: Value) {
-    self.value = value
-  }
-}

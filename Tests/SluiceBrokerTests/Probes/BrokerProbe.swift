@@ -1,0 +1,73 @@
+import SluiceIO
+import SluiceWire
+import TestSupport
+
+@testable import SluiceBroker
+
+/// Gives any bytes to what the broker reads: from peers, and from its disk.
+enum BrokerProbe: Probe {
+  enum Target: String, CaseIterable, Sendable {
+    /// A byte for what the store has, then its bytes.
+    case storedValues
+    /// Frames to a session, and what the broker does with one besides: see ``SessionModel``.
+    case sessions
+    /// Frames of several clients to a whole broker: see ``BrokerScene``.
+    case brokers
+  }
+
+  static func run(_ target: Target, on bytes: [UInt8]) throws {
+    switch target {
+    case .storedValues: try storedValue(bytes)
+    case .sessions: try SessionModel.play(ProbeInput(bytes))
+    case .brokers: try BrokerScene.play(ProbeInput(bytes))
+    }
+  }
+
+  /// What can be read must be the same when it is read again.
+  private static func storedValue(_ bytes: [UInt8]) throws {
+    let value = Array(bytes.dropFirst())
+    switch (bytes.first ?? 0) % 4 {
+    case 0:
+      guard let producer = try? StoredProducer(decoding: value) else { return }
+      try check(producer, StoredProducer(decoding: producer.encoded()))
+      // Whoever comes back with this number is granted more, and publishes.
+      var credit = PublicationCredit(startingAt: producer.next)
+      _ = credit.add(GrantLedger.Allowance(records: 1 << 32, bytes: .max))
+    case 1:
+      guard let cursor = try? StoredCursor(decoding: value) else { return }
+      try check(cursor, StoredCursor(decoding: cursor.encoded()))
+    case 2:
+      guard let group = try? StoredGroup(decoding: value, atMost: 1_000) else { return }
+      try check(group, StoredGroup(decoding: group.encoded()))
+      try goOn(with: group)
+    default:
+      _ = try? StoredValue.name(value)
+      _ = try? StoredValue.number(value)
+    }
+  }
+
+  /// The broker goes on with a group that was stored: somebody comes, and gets what there is.
+  private static func goOn(with stored: StoredGroup) throws {
+    let rules = stored.settings.rules
+    var state = GroupState(rules, restoring: stored.state, limit: 1_100)
+    let now = MonotonicTime(nanoseconds: 0)
+    let member = state.join()
+    state.setRoom(2_000, of: member)
+    let head = stored.state.frontier.addingReportingOverflow(10)
+    state.distribute(before: head.overflow ? .max : head.partialValue, now: now)
+    for run in state.takeAssignments() where run.count > 0 {
+      let settle = Settle(.again, delivery: run.delivery, firstOffset: run.first, count: run.count)
+      if rules.isExplicit { state.settle(settle, now: now) }
+    }
+    state.expire(now: .init(nanoseconds: .max))
+    while let dying = state.nextDying() { state.buried(dying.offset, isKept: true) }
+    state._checkInvariants()
+    guard rules.isExplicit || stored.state.entries.isEmpty || state.entries.isEmpty else {
+      throw ProbeViolation("a group with automatic acknowledgement has entries")
+    }
+  }
+
+  private static func check<Value: Equatable>(_ value: Value, _ again: Value) throws {
+    guard value == again else { throw ProbeViolation("\(value) isn't the same when it is read again") }
+  }
+}

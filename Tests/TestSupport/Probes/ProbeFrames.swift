@@ -1,0 +1,317 @@
+import SluiceWire
+
+/// Frames of every type, right and wrong, drawn from a fuzzer's input: numbers at their edges, few names, few streams, so that they meet.
+public struct ProbeFrames {
+  public var input: ProbeInput
+  /// Names of topics that come up.
+  public var topics = ["t", "t.a", "d.a", "d.b", "k.a", "g", "_inbox.a", "dead", "$x", "a..b", ""]
+  /// What was published on each stream, as far as a client that keeps the rules would count.
+  private var published: [UInt32: UInt64] = [:]
+
+  public init(_ input: ProbeInput) {
+    self.input = input
+  }
+
+  /// A frame as a client sends it.
+  public mutating func fromClient() -> [UInt8] {
+    switch input.byte() % 32 {
+    case 0, 1: subscribe()
+    case 2, 3: joinGroup()
+    case 4: subscribePattern()
+    case 5: encoded(Positions(positions(), more: input.bool()))
+    case 6, 7, 8: encoded(Demand(grantedThrough: input.number(), bytesThrough: input.number()))
+    case 9: encoded(Cancel())
+    case 10, 11: publishOpen()
+    case 12, 13, 14, 15: publish()
+    case 16: encoded(Complete(ending()))
+    case 17, 18:
+      encoded(
+        settle(
+          input.element(of: Settle.Verdict.allCases), input.shortNumber(), input.number(), input.shortNumber()
+        ))
+    case 19, 20: encoded(Commit(nextOffset: input.number()))
+    case 21, 22: encoded(TopicCreate(topic: topic(), settings: settings()))
+    case 23: encoded(TopicShow(topic: topic()))
+    case 24: encoded(TopicList(after: topic(), limit: input.shortNumber()))
+    case 25: encoded(TopicDelete(topic: topic()))
+    case 26: input.bool() ? encoded(TopicConnect(topic: topic())) : encoded(TopicDisconnect(topic: topic()))
+    case 27: encoded(CursorList(topic: topic(), after: cursor(), limit: input.shortNumber()))
+    case 28: encoded(CursorMove(topic: topic(), name: cursor(), to: start()))
+    case 29: encoded(CursorDelete(topic: topic(), name: cursor()))
+    case 30: aboutTheConnection()
+    default: anything()
+    }
+  }
+
+  /// A frame as a broker sends it.
+  public mutating func fromBroker() -> [UInt8] {
+    switch input.byte() % 32 {
+    case 0, 1, 2: encoded(place())
+    case 3, 4, 5, 6: deliver()
+    case 7: encoded(Live(nextOffset: input.number()))
+    case 8: encoded(Lag(missed: input.number(), nextOffset: input.number()))
+    case 9: encoded(Cancelled())
+    case 10: encoded(Complete(ending()))
+    case 11, 12:
+      encoded(
+        PublishOpened(
+          epoch: input.number(), grantedThrough: input.number(), bytesThrough: input.number(),
+          nextSequence: input.number()))
+    case 13, 14: encoded(Demand(grantedThrough: input.number(), bytesThrough: input.number()))
+    case 15: encoded(Ack(through: input.number(), lastOffset: input.number()))
+    case 16: input.bool() ? encoded(Connected()) : encoded(Disconnected())
+    case 17: encoded(Matched(number: input.shortNumber(), topic: topic(), place: place()))
+    case 18: encoded(Unmatched(number: input.shortNumber()))
+    case 19: encoded(From(number: input.shortNumber()))
+    case 20: encoded(Deliveries(count: input.shortNumber()))
+    case 21: encoded(Fault(code: ErrorCode(rawValue: input.shortNumber()), message: "no"))
+    case 22: encoded(TopicInfo(summary: summary(), settings: settings(), subscriptions: [], publications: []))
+    case 23: encoded(Topics(topics: [summary()], more: input.bool()))
+    case 24:
+      encoded(
+        Cursors(
+          cursors: [
+            CursorInfo(
+              name: cursor(), kind: input.element(of: CursorInfo.Kind.allCases), epoch: input.number(),
+              nextOffset: input.number(), end: input.number(), members: input.shortNumber(),
+              outstanding: input.number(), idle: input.number())
+          ], more: input.bool()))
+    case 25: encoded(Done())
+    case 26: Ping(token: input.number()).encoded(stream: 0)
+    case 27: Pong(token: input.number()).encoded(stream: 0)
+    case 28: GoAway(code: ErrorCode(rawValue: input.shortNumber()), message: "bye").encoded(stream: 0)
+    case 29: encoded(Authenticated(identity: input.text(), expires: input.number()))
+    default: anything()
+    }
+  }
+
+  // MARK: Streams
+
+  /// Mostly one of four.
+  public mutating func stream() -> UInt32 {
+    switch input.byte() {
+    case 0xF0: 0
+    case 0xF1: .max
+    case 0xF2: 9
+    case let byte where byte > 0xF2: UInt32(byte & 7) + 1
+    case let byte: UInt32(byte % 4) + 1
+    }
+  }
+
+  private mutating func encoded(_ frame: some Frame) -> [UInt8] { frame.encoded(stream: stream()) }
+
+  // MARK: Subscriptions
+
+  private mutating func subscribe() -> [UInt8] {
+    encoded(
+      Subscribe(
+        topic: topic(), start: start(), lag: input.element(of: [.skip, .fail, nil]), epoch: input.number(),
+        grantedThrough: input.number(), cursor: input.bool() ? cursor() : "", filter: filter()))
+  }
+
+  private mutating func joinGroup() -> [UInt8] {
+    encoded(
+      JoinGroup(
+        topic: topic(), group: cursor(), start: start(),
+        settings: JoinGroup.Settings(
+          acknowledgement: input.element(of: JoinGroup.Acknowledgement.allCases),
+          order: input.element(of: JoinGroup.Order.allCases), deadline: input.shortNumber(),
+          deliveries: input.shortNumber(), deadLetters: input.bool() ? topic() : "", filter: filter()),
+        grantedThrough: input.number()))
+  }
+
+  private mutating func subscribePattern() -> [UInt8] {
+    encoded(
+      SubscribePattern(
+        pattern: input.element(of: [">", "*", "t.>", "d.*", "*.a", "t", ">.a", "_inbox.*"]), start: start(),
+        lag: input.element(of: [.skip, .fail, nil]), grantedThrough: input.number(), filter: filter(),
+        positions: positions(), more: input.bool()))
+  }
+
+  private mutating func positions() -> [TopicPosition] {
+    (0..<Int(input.byte() % 4)).map { _ in
+      TopicPosition(topic: topic(), epoch: input.number(), nextOffset: input.number())
+    }
+  }
+
+  private mutating func start() -> Subscribe.Start {
+    let kind = input.byte() % 6
+    let value = kind > 2 ? input.number() : 0
+    return switch kind {
+    case 0: .replay
+    case 1: .earliest
+    case 2: .new
+    case 3: .last(value)
+    case 4: .offset(value)
+    default: .time(Int64(bitPattern: value))
+    }
+  }
+
+  private mutating func filter() -> RecordFilter {
+    let count = input.byte()
+    guard count < 64 else { return RecordFilter() }
+    return RecordFilter(
+      (0..<Int(count % 4)).map { _ in
+        let subject: RecordFilter.Subject = input.bool() ? .key : .header(input.bool() ? "h" : "n")
+        let value = input.bytes(Int(input.byte() % 3))
+        return .init(subject, input.element(of: [.exists, .equals(value), .hasPrefix(value)]))
+      })
+  }
+
+  private mutating func settle(
+    _ verdict: Settle.Verdict, _ delivery: UInt32, _ first: UInt64, _ count: UInt32
+  ) -> Settle {
+    Settle(verdict, delivery: delivery, firstOffset: first, count: count)
+  }
+
+  // MARK: Publications
+
+  private mutating func publishOpen() -> [UInt8] {
+    let stream = stream()
+    let first = input.bool() ? input.number() : 0
+    published[stream] = first
+    return PublishOpen(
+      topic: topic(), acknowledgement: input.element(of: [.none, .received, .durable]),
+      isSource: input.bool(), producer: UInt64(input.byte() % 4), firstSequence: first
+    ).encoded(stream: stream)
+  }
+
+  private mutating func publish() -> [UInt8] {
+    let stream = stream()
+    let batch = batch()
+    var first = published[stream] ?? 0
+    published[stream] = first &+ UInt64(batch.count)
+    var count = batch.count
+    switch input.byte() {
+    case 0xFF: first = input.number()
+    case 0xFE: count = input.shortNumber()
+    default: break
+    }
+    var front = [UInt8](repeating: 0, count: FrameHeader.size + PublishHeader.size)
+    front.withUnsafeMutableBytes {
+      PublishHeader(firstSequence: first, count: count)
+        .write(at: $0.baseAddress!, stream: stream, batchLength: batch.bytes.count)
+    }
+    return front + batch.bytes
+  }
+
+  /// Records of any kind, some of them broken.
+  private mutating func batch() -> (bytes: [UInt8], count: UInt32) {
+    var builder = BatchBuilder()
+    for _ in 0..<Int(input.byte() % 6) + 1 {
+      let shape = input.byte()
+      let key = shape & 1 != 0 ? input.bytes(Int(shape >> 6)) : nil
+      let headers = shape & 2 != 0 ? [(name: Array("h".utf8), value: input.bytes(Int(shape >> 6)))] : []
+      let payload = input.bytes(shape & 4 != 0 ? Int(input.byte()) * 8 : Int(shape >> 3 & 7))
+      payload.withUnsafeBytes { payload in
+        guard let key else { return try? builder.append(key: nil, headers: headers, payload: payload) }
+        key.withUnsafeBytes { try? builder.append(key: $0, headers: headers, payload: payload) }
+      }
+    }
+    var bytes = builder.bytes
+    switch input.byte() {
+    case 0xFF: bytes = input.bytes(Int(input.byte()))
+    case 0xFE: bytes[Int(input.byte()) % bytes.count] = input.byte()
+    case 0xFD: bytes.removeLast()
+    default: break
+    }
+    return (bytes, builder.count)
+  }
+
+  private mutating func deliver() -> [UInt8] {
+    let batch = batch()
+    var count = batch.count
+    if input.byte() == 0xFF { count = input.shortNumber() }
+    var front = [UInt8](repeating: 0, count: FrameHeader.size + DeliverHeader.size)
+    let header = DeliverHeader(firstOffset: input.number(), count: count)
+    let (stream, hasMark) = (stream(), input.byte() == 0xFF)
+    var bytes: [UInt8] = []
+    if hasMark {
+      bytes = [UInt8](repeating: 0, count: RecordLayout.timeMarkSize)
+      let time = Int64(bitPattern: input.number())
+      bytes.withUnsafeMutableBytes { RecordLayout.writeTimeMark(time, at: $0.baseAddress!) }
+    }
+    bytes += batch.bytes
+    front.withUnsafeMutableBytes {
+      header.write(at: $0.baseAddress!, stream: stream, batchLength: bytes.count)
+    }
+    return front + bytes
+  }
+
+  private mutating func ending() -> Complete.Ending {
+    input.bool() ? .finished : .failure(code: ErrorCode(rawValue: input.shortNumber()), message: "failed")
+  }
+
+  // MARK: Topics
+
+  private mutating func topic() -> String { input.element(of: topics) }
+
+  private mutating func cursor() -> String { input.element(of: ["c", "g", "c.d", "*", ""]) }
+
+  private mutating func settings() -> TopicSettings {
+    var settings = TopicSettings()
+    let named: UInt16 = input.integer()
+    func isNamed(_ bit: UInt16) -> Bool { named & 1 << bit != 0 }
+    if isNamed(0) { settings.replayRecords = input.number() }
+    if isNamed(1) { settings.replayBytes = input.number() }
+    if isNamed(2) { settings.replayAge = input.number() }
+    if isNamed(3) { settings.scope = input.element(of: TopicSettings.Scope.allCases) }
+    if isNamed(4) { settings.flow = input.element(of: TopicSettings.Flow.allCases) }
+    if isNamed(5) { settings.connect = input.element(of: [.immediate, .auto(1), .auto(.max), .manual]) }
+    if isNamed(6) { settings.bufferRecords = input.number() }
+    if isNamed(7) { settings.bufferBytes = input.number() }
+    if isNamed(8) { settings.whenAlone = input.element(of: TopicSettings.WhenAlone.allCases) }
+    if isNamed(9) { settings.lag = input.element(of: [.skip, .fail]) }
+    if isNamed(10) { settings.compact = input.bool() }
+    if isNamed(11) { settings.autoDelete = input.bool() }
+    if isNamed(12) { settings.storage = input.element(of: TopicSettings.Storage.allCases) }
+    if isNamed(13) { settings.sync = input.element(of: [.always, .interval(1), .interval(.max), .os]) }
+    return settings
+  }
+
+  private mutating func place() -> Subscribed {
+    Subscribed(
+      epoch: input.number(), nextOffset: input.number(), liveOffset: input.number(), gaps: input.bool(),
+      continues: input.bool())
+  }
+
+  private mutating func summary() -> TopicSummary {
+    TopicSummary(
+      topic: topic(), epoch: input.number(), firstOffset: input.number(), nextOffset: input.number(),
+      bytes: input.number(), ending: input.bool() ? nil : ending(), subscriptions: input.shortNumber(),
+      publications: input.shortNumber(), records: input.number())
+  }
+
+  // MARK: The rest
+
+  private mutating func aboutTheConnection() -> [UInt8] {
+    switch input.byte() % 5 {
+    case 0: Ping(token: input.number()).encoded(stream: 0)
+    case 1: Pong(token: input.number()).encoded(stream: 0)
+    case 2: Fault(code: ErrorCode(rawValue: input.shortNumber()), message: "").encoded(stream: 0)
+    case 3: encoded(Authenticate(input.bool() ? .token(input.text()) : .password("p", user: input.text())))
+    default: hello().encoded(stream: 0)
+    }
+  }
+
+  public mutating func hello() -> Hello {
+    Hello(
+      versions: 1...max(1, UInt16(input.byte())), features: input.number(),
+      maximumFrame: max(UInt32(Limits.smallestFrame), input.shortNumber()), keepalive: input.shortNumber(),
+      name: input.text(), credentials: input.bool() ? .none : .password("p", user: "u"))
+  }
+
+  /// A header that may be anything, and a body that may.
+  private mutating func anything() -> [UInt8] {
+    let type = FrameType(rawValue: input.byte())
+    let flags = input.byte()
+    let stream = stream()
+    let body = input.bytes(Int(input.byte()))
+    var bytes = [UInt8](repeating: 0, count: FrameHeader.size)
+    bytes.withUnsafeMutableBytes {
+      FrameHeader(length: UInt32(body.count), type: type, flags: flags & 0x80 | flags >> 6, stream: stream)
+        .write(at: $0.baseAddress!)
+    }
+    return bytes + body
+  }
+}
