@@ -284,6 +284,9 @@ struct TokenTests {
     #expect(inspection.objection(now: Self.now) == nil)
     #expect(inspection.objection(of: .secret(Self.secret), now: Self.now) == nil)
     #expect(inspection.objection(of: .secret(Self.secret + [1]), now: Self.now) == .badSignature)
+    let steering = try TokenInspection(
+      try signed(claims: "{\"sub\":\"a\",\"exp\":9e9,\"x\":\"\\u0085\\u007f\\u001b\"}"))
+    #expect(steering.claimsJSON == #"{"exp":9000000000,"sub":"a","x":"\u0085\u007f\u001b"}"#)
     #expect(inspection.objection(now: .max) == .expired(9_000_000_000_000))
   }
 }

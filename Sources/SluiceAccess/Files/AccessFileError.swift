@@ -5,7 +5,7 @@ public struct AccessFileError: Error, Hashable, Sendable, CustomStringConvertibl
   public var line: Int?
   public var message: String
 
-  init(_ path: String, line: Int? = nil, _ message: String) {
+  public init(_ path: String, line: Int? = nil, _ message: String) {
     self.path = path
     self.line = line
     self.message = message

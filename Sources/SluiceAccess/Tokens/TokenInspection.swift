@@ -48,6 +48,15 @@ public struct TokenInspection: Sendable {
     guard let value = try? JSONDecoder().decode(JSONValue.self, from: Data(bytes)),
       let text = try? encoder.encode(value)
     else { return "null" }
-    return String(decoding: text, as: UTF8.self)
+    // The encoder leaves those as they are that begin at 7F, and some terminals obey them.
+    var result = ""
+    for scalar in String(decoding: text, as: UTF8.self).unicodeScalars {
+      if scalar.properties.generalCategory == .control {
+        result += "\\u00" + String(scalar.value, radix: 16)
+      } else {
+        result.unicodeScalars.append(scalar)
+      }
+    }
+    return result
   }
 }

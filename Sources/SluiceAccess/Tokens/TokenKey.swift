@@ -19,6 +19,11 @@ public enum TokenKey: Sendable {
       ? try Self.publicKey(pem: bytes) : .secret(try Self.secretBytes(bytes))
   }
 
+  /// A new secret, as text with a line break.
+  public static func newSecret() -> [UInt8] {
+    Array(Base64Text.url.encode(secureRandomBytes(48)).utf8) + [UInt8(ascii: "\n")]
+  }
+
   static func publicKey(pem: [UInt8]) throws(AccessTextError) -> TokenKey {
     do {
       return .publicKey(try PublicKey(pem: pem))

@@ -41,7 +41,7 @@ public struct PasswordHash: Hashable, Sendable, CustomStringConvertible, CustomR
   }
 
   /// Whether the cost is less than what passwords need today.
-  var isWeak: Bool { cost.work < 1 << 17 }
+  public var isWeak: Bool { cost.work < 1 << 17 }
 
   /// Changes when the password is set, and doesn't help to guess it.
   var fingerprint: [UInt8] { salt }

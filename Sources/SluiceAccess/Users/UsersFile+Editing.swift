@@ -1,9 +1,13 @@
 import Glibc
-import SluiceTLS
 
 extension UsersFile {
   /// How long somebody else's change is waited for, in steps of a twentieth of a second.
   private static let patience = 600
+
+  /// Reads a file. Blocks.
+  public static func read(_ path: String) throws(AccessFileError) -> UsersFile {
+    try UsersFile(try AccessFile(path).contents(), path: path)
+  }
 
   /// Changes a file, as a whole or not at all: the new one is beside it until it is on disk, and takes its place then, with its owner and mode. Who
   /// changes it at the same time in this way is waited for. Blocks. A link is followed.
@@ -24,7 +28,9 @@ extension UsersFile {
     var users = try UsersFile(old, path: path)
     do throws(AccessFileError) {
       try change(&users)
-      try replace(file, with: users.bytes)
+      try FileReplacement.replace(
+        place, with: users.bytes, mode: file.status.st_mode & 0o777,
+        owner: (file.status.st_uid, file.status.st_gid))
     } catch {
       if isNew { unlink(place) }
       throw error
@@ -66,51 +72,5 @@ extension UsersFile {
       usleep(50_000)
     }
     throw AccessFileError(path, "somebody else is changing it; try again when they are done")
-  }
-
-  private static func replace(_ file: AccessFile, with bytes: [UInt8]) throws(AccessFileError) {
-    func failure(_ what: String) -> AccessFileError {
-      AccessFileError(file.path, "\(what): \(String(cString: strerror(errno)))")
-    }
-    let number = secureRandomBytes(8).reduce(0 as UInt64) { $0 << 8 | UInt64($1) }
-    let temporary = "\(file.path).\(String(number, radix: 36))"
-    let descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
-    guard descriptor >= 0 else { throw failure("cannot make a new file beside it") }
-    do throws(AccessFileError) {
-      defer { close(descriptor) }
-      let owner = (file.status.st_uid, file.status.st_gid)
-      guard owner == (geteuid(), getegid()) || fchown(descriptor, owner.0, owner.1) == 0 else {
-        throw failure("belongs to somebody else, and a new file can't be given to them")
-      }
-      guard fchmod(descriptor, file.status.st_mode & 0o777) == 0, write(bytes, to: descriptor),
-        fsync(descriptor) == 0
-      else { throw failure("cannot write a new file beside it") }
-      guard rename(temporary, file.path) == 0 else { throw failure("cannot be replaced") }
-    } catch {
-      unlink(temporary)
-      throw error
-    }
-    syncDirectory(of: file.path)
-  }
-
-  private static func write(_ bytes: [UInt8], to descriptor: Int32) -> Bool {
-    var rest = bytes[...]
-    while !rest.isEmpty {
-      let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
-      if count < 0, errno == EINTR { continue }
-      guard count > 0 else { return false }
-      rest = rest.dropFirst(count)
-    }
-    return true
-  }
-
-  /// So that the new name survives a crash; where that can't be had, the old file does.
-  private static func syncDirectory(of path: String) {
-    let slash = path.utf8.lastIndex(of: UInt8(ascii: "/"))
-    let directory = slash.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
-    let descriptor = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-    guard descriptor >= 0 else { return }
-    fsync(descriptor)
-    close(descriptor)
   }
 }

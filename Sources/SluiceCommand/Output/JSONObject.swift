@@ -22,6 +22,9 @@ public struct JSONObject {
     append(name, "[\(values.map(\.text).joined(separator: ","))]")
   }
 
+  /// A value that is JSON already.
+  public mutating func add(_ name: String, json: String) { append(name, json) }
+
   private mutating func append(_ name: String, _ value: String) {
     if !members.isEmpty { members += "," }
     members += "\(JSONText.quoted(name)):\(value)"

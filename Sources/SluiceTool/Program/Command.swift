@@ -30,7 +30,8 @@ enum Commands {
   static var all: [any Command.Type] {
     [
       PubCommand.self, SubCommand.self, RequestCommand.self, ReplyCommand.self, TopicCommand.self,
-      CursorCommand.self, StoreCommand.self, TopCommand.self, PingCommand.self, BenchCommand.self,
+      CursorCommand.self, StoreCommand.self, UserCommand.self, TokenCommand.self, TopCommand.self,
+      PingCommand.self, BenchCommand.self,
     ]
   }
 

@@ -1,0 +1,54 @@
+import Glibc
+import SluiceTLS
+
+/// Puts a new file in the place of another: at each moment there is the one or the other, whole.
+enum FileReplacement {
+  /// - Parameter owner: whose it is to be, if not this user's.
+  static func replace(
+    _ path: String, with bytes: [UInt8], mode: mode_t, owner: (user: uid_t, group: gid_t)?
+  ) throws(AccessFileError) {
+    func failure(_ what: String) -> AccessFileError {
+      AccessFileError(path, "\(what): \(String(cString: strerror(errno)))")
+    }
+    let number = secureRandomBytes(8).reduce(0 as UInt64) { $0 << 8 | UInt64($1) }
+    let temporary = "\(path).\(String(number, radix: 36))"
+    let descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
+    guard descriptor >= 0 else { throw failure("cannot make a new file beside it") }
+    do throws(AccessFileError) {
+      defer { close(descriptor) }
+      if let owner, owner != (geteuid(), getegid()), fchown(descriptor, owner.user, owner.group) != 0 {
+        throw failure("belongs to somebody else, and a new file can't be given to them")
+      }
+      guard fchmod(descriptor, mode) == 0, write(bytes, to: descriptor), fsync(descriptor) == 0 else {
+        throw failure("cannot write a new file beside it")
+      }
+      guard rename(temporary, path) == 0 else { throw failure("cannot be replaced") }
+    } catch {
+      unlink(temporary)
+      throw error
+    }
+    syncDirectory(of: path)
+  }
+
+  /// Returns false, with `errno`, when not all could be written.
+  static func write(_ bytes: [UInt8], to descriptor: Int32) -> Bool {
+    var rest = bytes[...]
+    while !rest.isEmpty {
+      let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
+      if count < 0, errno == EINTR { continue }
+      guard count > 0 else { return false }
+      rest = rest.dropFirst(count)
+    }
+    return true
+  }
+
+  /// So that the new name survives a crash; where that can't be had, the old file does.
+  private static func syncDirectory(of path: String) {
+    let slash = path.utf8.lastIndex(of: UInt8(ascii: "/"))
+    let directory = slash.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
+    let descriptor = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+    guard descriptor >= 0 else { return }
+    fsync(descriptor)
+    close(descriptor)
+  }
+}

@@ -1,0 +1,89 @@
+import Glibc
+import SluiceTLS
+
+/// Files of keys, read and made.
+public enum KeyFile {
+  /// What signs: a private key in PEM, or a secret.
+  ///
+  /// - Parameter warn: told of what works but shouldn't stay so.
+  public static func signer(_ path: String, warn: (String) -> Void) throws(AccessFileError) -> TokenSigner {
+    let file = try AccessFile(path)
+    if file.isReadByOthers {
+      warn(
+        "every user of this machine can read \(path), and sign tokens with it; chmod 600 it, and make another key"
+      )
+    }
+    do {
+      return try TokenSigner(try contents(of: file))
+    } catch let error as AccessTextError {
+      throw AccessFileError(path, error.description)
+    } catch let error as AccessFileError {
+      throw error
+    } catch {
+      throw AccessFileError(path, "\(error)")
+    }
+  }
+
+  /// What verifies: a public key in PEM, a secret, or a private key, which has its public half with it.
+  public static func verifier(_ path: String) throws(AccessFileError) -> TokenKey {
+    let bytes = try contents(of: try AccessFile(path))
+    do {
+      if let key = try? PrivateKey(pem: bytes) { return try .publicKey(pem: key.publicPEM) }
+      return try TokenKey(bytes)
+    } catch {
+      throw AccessFileError(path, error.description)
+    }
+  }
+
+  private static func contents(of file: AccessFile) throws(AccessFileError) -> [UInt8] {
+    try file.contents(limit: TokenKeyDirectory.fileLimit)
+  }
+
+  /// Makes a file that isn't there yet.
+  ///
+  /// - Parameter isSecret: whether nobody but the owner may read it.
+  public static func make(_ path: String, _ bytes: [UInt8], isSecret: Bool) throws(AccessFileError) {
+    let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, isSecret ? 0o600 : 0o644)
+    guard descriptor >= 0 else {
+      let code = errno
+      throw AccessFileError(
+        path,
+        code == EEXIST
+          ? "is there already; remove it, or name another file"
+          : "cannot be made: \(String(cString: strerror(code)))")
+    }
+    defer { close(descriptor) }
+    guard FileReplacement.write(bytes, to: descriptor), fsync(descriptor) == 0 else {
+      let code = errno
+      unlink(path)
+      throw AccessFileError(path, "cannot be written: \(String(cString: strerror(code)))")
+    }
+  }
+
+  /// Removes a file that was made in vain.
+  public static func discard(_ path: String) {
+    unlink(path)
+  }
+
+  /// Makes a file that only the owner may read, or puts another in its place: whoever reads it gets the old one or the new one.
+  public static func replace(_ path: String, with bytes: [UInt8]) throws(AccessFileError) {
+    var status = stat()
+    let isThere = stat(path, &status) == 0
+    guard !isThere || status.st_mode & S_IFMT == S_IFREG else {
+      return try overwrite(path, with: bytes)
+    }
+    try FileReplacement.replace(path, with: bytes, mode: 0o600, owner: nil)
+  }
+
+  /// A terminal, or a pipe.
+  private static func overwrite(_ path: String, with bytes: [UInt8]) throws(AccessFileError) {
+    let descriptor = open(path, O_WRONLY | O_CLOEXEC)
+    guard descriptor >= 0 else {
+      throw AccessFileError(path, "cannot be opened: \(String(cString: strerror(errno)))")
+    }
+    defer { close(descriptor) }
+    guard FileReplacement.write(bytes, to: descriptor) else {
+      throw AccessFileError(path, "cannot be written: \(String(cString: strerror(errno)))")
+    }
+  }
+}

@@ -1,0 +1,127 @@
+import Glibc
+import SluiceAccess
+import SluiceCommand
+
+/// `sluice token show`
+struct TokenShowCommand: Command {
+  enum Source: Equatable {
+    case text(String)
+    case file(String)
+    case standardInput
+  }
+
+  let source: Source
+  let key: String?
+  let asJSON: Bool
+
+  static let page = CommandPage(
+    "sluice token show", summary: "show what a token says, and whether it would be taken",
+    operands: [Operand("TOKEN", .optional)],
+    options: [
+      CommandOption("file", value: "FILE", help: "The file that the token is in."),
+      CommandOption(
+        "key", value: "FILE", help: "Verify the signature with this key: public, private or secret."),
+      CommandOption("json", help: "Print an object."),
+    ],
+    details: [
+      """
+      Without TOKEN and --file, or with -, it is read from standard input. Other users of the machine may see TOKEN on the command line: who has a \
+      token that hasn't expired can use it. With --key, the exit code is 1 for a token that a broker with that key wouldn't take.
+      """
+    ],
+    examples: [
+      .init("What a token says.", "sluice token show --file shop.token"),
+      .init(
+        "Whether a broker with that key would take it.", "sluice token show --file shop.token --key 2026.pem"),
+      .init("When it ends.", "sluice token show --file shop.token --json | jq -r .expires"),
+    ])
+
+  init(_ arguments: ParsedArguments) throws(UsageError) {
+    key = arguments.text("key")
+    asJSON = arguments.has("json")
+    let operand = arguments.operands.first
+    if let path = arguments.text("file") {
+      guard operand == nil else { throw UsageError("--file and TOKEN exclude each other; give one of them") }
+      source = .file(path)
+    } else if let operand, operand != "-" {
+      source = .text(operand)
+    } else {
+      source = .standardInput
+    }
+  }
+
+  func start(_ run: Run) {
+    AccessJob.start(run) { () throws(AccessJob.Failure) in try inspect() }
+  }
+
+  private func inspect() throws(AccessJob.Failure) -> String {
+    let text = try text()
+    let inspection: TokenInspection
+    do {
+      inspection = try TokenInspection(text)
+    } catch {
+      throw .init(error.description)
+    }
+    let now = TokenCommand.now
+    guard let key else { return show(inspection, verdict: nil, now) }
+    let verifier: TokenKey
+    do {
+      verifier = try KeyFile.verifier(key)
+    } catch {
+      throw .init(error)
+    }
+    let objection = inspection.objection(of: verifier, now: now)
+    let shown = show(inspection, verdict: Verdict(objection), now)
+    guard let objection else { return shown }
+    // What there is to see is printed in any case.
+    Descriptor.write(shown, to: STDOUT_FILENO)
+    throw .init("a broker with this key wouldn't take the token: \(objection)")
+  }
+
+  private func show(_ inspection: TokenInspection, verdict: Verdict?, _ now: Int64) -> String {
+    asJSON ? TokenText.json(inspection, verdict, now: now) : TokenText.table(inspection, verdict, now: now)
+  }
+
+  private func text() throws(AccessJob.Failure) -> String {
+    switch source {
+    case .text(let text): return text
+    case .standardInput: return try Self.contents(of: STDIN_FILENO, "standard input")
+    case .file(let path):
+      let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+      guard descriptor >= 0 else { throw .init("cannot open \(path): \(String(cString: strerror(errno)))") }
+      defer { close(descriptor) }
+      return try Self.contents(of: descriptor, path)
+    }
+  }
+
+  private static func contents(of descriptor: Int32, _ name: String) throws(AccessJob.Failure) -> String {
+    // Enough to say that it is too long.
+    let limit = 1 << 16
+    var bytes: [UInt8] = []
+    var chunk = [UInt8](repeating: 0, count: limit)
+    while bytes.count < limit {
+      let count = read(descriptor, &chunk, chunk.count)
+      if count < 0, errno == EINTR { continue }
+      guard count >= 0 else { throw .init("cannot read \(name): \(String(cString: strerror(errno)))") }
+      guard count > 0 else { break }
+      bytes += chunk[..<count]
+    }
+    let blank: Set<UInt8> = [UInt8(ascii: " "), UInt8(ascii: "\t"), UInt8(ascii: "\r"), UInt8(ascii: "\n")]
+    let token = bytes.drop { blank.contains($0) }.reversed().drop { blank.contains($0) }.reversed()
+    return String(decoding: Array(token), as: UTF8.self)
+  }
+
+  /// What the key says.
+  enum Verdict {
+    case right
+    case wrong
+
+    /// A token may be signed rightly and not be taken for another reason.
+    init(_ objection: TokenError?) {
+      switch objection {
+      case nil, .expired, .notYet, .otherAudience: self = .right
+      case .malformed, .noSuchKey, .otherAlgorithm, .badSignature: self = .wrong
+      }
+    }
+  }
+}
