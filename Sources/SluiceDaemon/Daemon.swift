@@ -8,8 +8,9 @@ import Synchronization
 /// The broker as a process: what is printed, what is logged, and what signals do.
 final class Daemon: Sendable {
   private let settings: BrokerConfiguration
-  private let logger: Logger
-  private let broker: Broker
+  let access: AccessSettings
+  let logger: Logger
+  let broker: Broker
   /// Runs on the main thread, and delivers signals.
   private let loop: EpollLoop
   private let stops = Atomic(0)
@@ -31,6 +32,7 @@ final class Daemon: Sendable {
     settings.broker.limits = fit.limits
     settings.broker.report = { BrokerLog(logger).note($0) }
     self.settings = settings.broker
+    access = settings.access
     do {
       loop = try EpollLoop(name: "signals")
       broker = try Self.broker(settings, logger)
@@ -42,13 +44,14 @@ final class Daemon: Sendable {
   }
 
   private static func broker(_ settings: DaemonSettings, _ logger: Logger) throws -> Broker {
-    guard let directory = settings.data else { return try Broker(settings.broker) }
+    let policy = try policy(settings.access, logger)
+    guard let directory = settings.data else { return try Broker(settings.broker, access: policy) }
     let log = StorageLog(logger, directory: directory)
     do {
       var options = LMDBStore.Options()
       options.limit = settings.storageLimit
       let store = try LMDBStore.open(at: directory, options)
-      return try Broker(settings.broker, storage: BrokerStorage(store) { log.note($0) })
+      return try Broker(settings.broker, storage: BrokerStorage(store) { log.note($0) }, access: policy)
     } catch let error as StoreError {
       throw UsageError("--data: \(error)")
     }
@@ -68,7 +71,7 @@ final class Daemon: Sendable {
     for address in addresses {
       Descriptor.write("sluiced listening on \(address)\n", to: STDOUT_FILENO)
       logger.log(.info, "listening", ["address": .text(address.description)])
-      warn(ifOpen: address)
+      warn(about: address)
     }
     Descriptor.write("sluiced ready\n", to: STDOUT_FILENO)
     logger.log(
@@ -100,9 +103,7 @@ final class Daemon: Sendable {
   private func received(_ signal: ProcessSignal) {
     if signal == .user1 { return logMetrics() }
     let name = Self.name(of: signal)
-    guard signal != .hangUp else {
-      return logger.log(.warning, "there is no configuration file to reread", ["signal": .text(name)])
-    }
+    guard signal != .hangUp else { return reread() }
     switch stops.add(1, ordering: .relaxed).newValue {
     case 1:
       logger.log(
@@ -116,6 +117,14 @@ final class Daemon: Sendable {
       // Asked three times: whatever keeps it from ending isn't worth waiting for.
       _exit(ExitCode.failure.rawValue)
     }
+  }
+
+  /// What SIGHUP asks for.
+  private func reread() {
+    guard access.asksClients else {
+      return logger.log(.warning, "there is no file to reread", ["signal": .text("SIGHUP")])
+    }
+    rereadAccess()
   }
 
   /// All of the broker's numbers in one line.
@@ -145,18 +154,6 @@ final class Daemon: Sendable {
         .warning, "this environment variable means nothing here",
         ["name": .text(name), "nearest": .text(nearest)])
     }
-  }
-
-  private func warn(ifOpen address: SocketAddress) {
-    guard case .host(let host, _) = address, !Self.isLoopback(host) else { return }
-    logger.log(
-      .warning,
-      "whoever reaches this address can read and write every topic: there is neither TLS nor authentication",
-      ["address": .text(address.description)])
-  }
-
-  private static func isLoopback(_ host: String) -> Bool {
-    host == "localhost" || host == "::1" || host.hasPrefix("127.")
   }
 
   private static func explained(_ error: any Error) -> String {

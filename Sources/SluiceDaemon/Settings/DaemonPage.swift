@@ -15,8 +15,9 @@ enum DaemonPage {
         and logs on standard error. SIGTERM and SIGINT stop it in an orderly way, a second one at once.
         """,
         """
-        There is neither TLS nor authentication in this version: whoever reaches an address can read and \
-        write every topic. Listen on loopback addresses or Unix sockets only.
+        Without --users, --token-keys and --auth on, nobody is asked who they are, and everybody may do everything: such a broker listens on \
+        loopback addresses and Unix sockets only, or with --allow-unauthenticated. Whoever is known may do what --permissions or their \
+        token says, and nothing else. SIGHUP has users, keys and permissions read again, also for those who are connected.
         """,
         """
         Topics are in memory, and gone when it ends, unless they are created with storage durable: those are kept in the \
@@ -38,6 +39,9 @@ enum DaemonPage {
         .init(
           "Topics that survive the broker, on at most 50 GiB; those below orders without being asked for.",
           "sluiced --data /var/lib/sluice --storage-limit 50GiB --topic-rule 'orders.> storage=durable'"),
+        .init(
+          "Users with passwords, who may do what a file says.",
+          "sluiced --users /etc/sluice/users --permissions /etc/sluice/permissions"),
         .init("Take records of up to 16 MiB.", "SLUICED_MAX_RECORD=16MiB sluiced"),
       ])
   }

@@ -16,10 +16,12 @@ struct DaemonSettings {
   var isConnectionLimitGiven = false
   /// The most that is stored there, in bytes.
   var storageLimit = 1 << 40
+  /// Who may connect, and what they may do.
+  var access = AccessSettings()
 
   /// The settings, in the order of the help.
   static func all() -> [Setting] {
-    listeners() + storage() + topics() + limits() + logs() + unavailable()
+    listeners() + accessSettings() + storage() + topics() + limits() + logs() + unavailable()
   }
 
   /// - Throws: `UsageError` for a value that can't be read, or that the broker can't work with.
@@ -39,6 +41,7 @@ struct DaemonSettings {
       throw Self.renamed(error.description, by: settings)
     }
     try checkStorage()
+    try checkAccess()
   }
 
   private func checkStorage() throws(UsageError) {

@@ -1,0 +1,118 @@
+import Glibc
+import SluiceAccess
+import SluiceBroker
+import SluiceCommand
+import SluiceIO
+
+/// Whether clients are asked who they are, and what they are looked up in.
+struct AccessSettings {
+  var files = AccessFiles()
+  /// Nil where it follows from the files.
+  var isOn: Bool?
+  /// That it is meant that everybody may do everything, from wherever.
+  var allowsUnauthenticated = false
+
+  var asksClients: Bool { isOn ?? (files.users != nil || files.tokenKeys != nil) }
+}
+
+extension DaemonSettings {
+  /// Who may connect, and what they may do.
+  static func accessSettings() -> [Setting] {
+    [
+      path(
+        "users", "FILE", \.access.files.users,
+        "Users and the hashes of their passwords: see sluice user --help."),
+      path(
+        "token-keys", "DIR", \.access.files.tokenKeys,
+        "The directory of the keys that tokens are signed with, ID.pem or ID.secret: see sluice token --help."
+      ),
+      path(
+        "permissions", "FILE", \.access.files.permissions,
+        "Who may do what, a line each: IDENTITY RIGHTS PATTERN..., where * is everybody who is known, and rights are publish, subscribe, create, admin or all."
+      ),
+      Setting(
+        CommandOption(
+          "auth", value: "on|off",
+          help:
+            "Whether clients have to say who they are. On with --users or --token-keys; to be said for certificates alone."
+        )
+      ) { arguments, settings throws(UsageError) in
+        settings.access.isOn = try arguments.value("auth", Values.choice(["on": true, "off": false]))
+      },
+      Setting(
+        "certificate-names", "any|listed", \.access.files.certificatesMustBeListed,
+        "Whether the name in a client's certificate must stand in --users or --permissions.",
+        read: Values.choice(["any": false, "listed": true]), write: { $0 ? "listed" : "any" }),
+      Setting(
+        CommandOption(
+          "allow-unauthenticated", value: "BOOL", bare: "true",
+          help: "Listen on addresses that others can reach although everybody may do everything there.",
+          standard: "false")
+      ) { arguments, settings throws(UsageError) in
+        let read = Values.choice([
+          "true": true, "false": false, "on": true, "off": false, "1": true, "0": false,
+        ])
+        if let value = try arguments.value("allow-unauthenticated", read) {
+          settings.access.allowsUnauthenticated = value
+        }
+      },
+    ]
+  }
+
+  private static func path(
+    _ name: String, _ placeholder: String, _ target: WritableKeyPath<DaemonSettings, String?>, _ help: String
+  ) -> Setting {
+    Setting(CommandOption(name, value: placeholder, help: help)) { arguments, settings throws(UsageError) in
+      guard let path = arguments.text(name) else { return }
+      guard !path.isEmpty else {
+        throw UsageError("--\(name): the name of the \(placeholder == "DIR" ? "directory" : "file") is empty")
+      }
+      settings[keyPath: target] = path
+    }
+  }
+
+  /// - Throws: `UsageError` for settings that contradict each other, and where everybody could do everything without that having been said.
+  func checkAccess() throws(UsageError) {
+    guard access.asksClients else {
+      if access.files.users != nil || access.files.tokenKeys != nil {
+        throw UsageError(
+          "--auth: off contradicts --\(access.files.users != nil ? "users" : "token-keys"); leave one of them out"
+        )
+      }
+      if access.files.permissions != nil {
+        throw UsageError(
+          "--permissions: nobody is asked who they are; say how they prove it with --users FILE, --token-keys DIR, or --auth on for "
+            + "certificates")
+      }
+      guard !access.allowsUnauthenticated, let open = broker.listen.first(where: { $0.isReachedByOthers })
+      else {
+        return
+      }
+      throw UsageError(
+        "--listen: whoever reaches \(open) could read and write every topic; say who may with --users FILE, --token-keys DIR or --auth on, "
+          + "or that everybody may with --allow-unauthenticated")
+    }
+    if access.allowsUnauthenticated {
+      throw UsageError("--allow-unauthenticated: clients are asked who they are; leave it out")
+    }
+  }
+}
+
+extension SocketAddress {
+  /// Whether other machines may be able to connect there. A name counts as such, since nobody knows what it will stand for.
+  var isReachedByOthers: Bool {
+    switch self {
+    case .unix: false
+    case .host(let host, _), .tls(let host, _): host != "localhost" && !Self.isLoopback(host)
+    }
+  }
+
+  private static func isLoopback(_ host: String) -> Bool {
+    var four = in_addr()
+    if inet_pton(AF_INET, host, &four) == 1 { return UInt32(bigEndian: four.s_addr) >> 24 == 127 }
+    var six = [UInt8](repeating: 0, count: 16)
+    guard inet_pton(AF_INET6, host, &six) == 1 else { return false }
+    if six[..<10].allSatisfy({ $0 == 0 }), six[10] == 0xFF, six[11] == 0xFF { return six[12] == 127 }
+    return six[..<15].allSatisfy { $0 == 0 } && six[15] == 1
+  }
+}
