@@ -93,11 +93,14 @@ public final class Broker: Sendable {
       storageGroup: storageGroup, access: access, accessGroup: accessGroup)
   }
 
-  /// - Parameter ownsLoops: whether the groups have threads that end with the broker.
+  /// - Parameters:
+  ///   - ownsLoops: whether the groups have threads that end with the broker.
+  ///   - verify: how credentials are looked at.
   init(
     _ configuration: BrokerConfiguration, network: any Network, group: LoopGroup,
     ownsLoops: Bool, storage: BrokerStorage? = nil, storageGroup: LoopGroup? = nil,
-    access: AccessPolicy? = nil, accessGroup: LoopGroup? = nil
+    access: AccessPolicy? = nil, accessGroup: LoopGroup? = nil,
+    verify: @escaping Authenticator.Verification = Authenticator.verify
   ) throws {
     try configuration.validate()
     // A loop's own time is for those who are on it.
@@ -105,7 +108,8 @@ public final class Broker: Sendable {
     core = try BrokerCore(
       configuration: configuration, storage: storage, on: storageGroup ?? group,
       authenticator: access.map {
-        Authenticator($0, on: (accessGroup ?? group).loops[0], limits: configuration.limits)
+        Authenticator(
+          $0, on: (accessGroup ?? group).loops[0], limits: configuration.limits, verify: verify)
       }, now: now)
     self.storageGroup = storageGroup
     self.accessGroup = accessGroup

@@ -126,6 +126,9 @@ public final class Client: Sendable {
     return broker
   }
 
+  /// Who the broker takes the client for, by the credentials of the present connection or the last one; nil where it doesn't ask.
+  public var identity: ClientIdentity? { core.identity }
+
   /// Closes the connection. What was published is given to the transport as far as that takes it; use ``TopicSubject/flush()`` before to be sure.
   /// Subscribers, and whoever waits for an answer, are told ``ClientError/Code/closed``.
   ///

@@ -36,6 +36,20 @@ public struct ClientError: Error, Hashable, Sendable, CustomStringConvertible {
     public static let cutOff = Code("cut-off")
     /// The broker was silent for too long, or found that this client was.
     public static let keepaliveTimeout = Code("keepalive-timeout")
+    /// The broker wants to know who its clients are: see ``ClientOptions/credentials``.
+    public static let authenticationRequired = Code("authentication-required")
+    /// The broker doesn't believe that the client is who it says, or that it may connect.
+    public static let authenticationFailed = Code("authentication-failed")
+    /// The client's credentials have expired.
+    public static let credentialsExpired = Code("credentials-expired")
+    /// The broker was told that the client may not be connected any more.
+    public static let accessRevoked = Code("access-revoked")
+    /// The broker has too many clients to authenticate; try again later.
+    public static let tooManyAttempts = Code("too-many-attempts")
+    /// Credentials weren't sent, since others could have read them: see ``ClientOptions/allowsPlaintextCredentials``.
+    public static let insecureConnection = Code("insecure-connection")
+    /// The client's credentials couldn't be had: see ``ClientCredentials/provider(_:)``.
+    public static let credentialsUnavailable = Code("credentials-unavailable")
     /// The broker is stopping.
     public static let shuttingDown = Code("shutting-down")
     /// The broker has as many connections as it may.
@@ -58,6 +72,8 @@ public struct ClientError: Error, Hashable, Sendable, CustomStringConvertible {
     public static let invalidTopic = Code("invalid-topic")
     /// No such topic.
     public static let unknownTopic = Code("unknown-topic")
+    /// The client may not do this with this topic, whether there is one or not.
+    public static let permissionDenied = Code("permission-denied")
     /// The topic is over: nothing can be published to it.
     public static let topicEnded = Code("topic-ended")
     /// A producer ended the topic with a failure.
@@ -184,6 +200,12 @@ extension ClientError.Code {
       case .malformedFrame, .frameTooLarge, .unsupportedFrame, .unexpectedFrame, .invalidStream,
         .malformedBatch, .demandExceeded, .invalidDemand:
         .protocolViolation
+      case .authenticationRequired: .authenticationRequired
+      case .authenticationFailed: .authenticationFailed
+      case .credentialsExpired: .credentialsExpired
+      case .accessRevoked: .accessRevoked
+      case .tooManyAttempts: .tooManyAttempts
+      case .permissionDenied: .permissionDenied
       case .invalidTopic: .invalidTopic
       case .unknownTopic: .unknownTopic
       case .topicEnded: .topicEnded

@@ -22,6 +22,13 @@ public struct ClientOptions: Hashable, Sendable {
   /// Memory is taken for what really arrives, not for this.
   public var maximumFrame = 16 << 20
 
+  /// Who the client is, for brokers that ask. Default: nothing is said.
+  public var credentials = ClientCredentials.none
+
+  /// Whether passwords and tokens are sent where others may read them: over TCP without TLS, to a host that isn't this one. Otherwise connecting
+  /// there with credentials fails with ``ClientError/Code/insecureConnection``. Default: false.
+  public var allowsPlaintextCredentials = false
+
   /// What happens when the connection is lost; nil: everything on it ends. Default: the client makes another, for as long as it takes.
   public var reconnect: ReconnectPolicy? = ReconnectPolicy()
 

@@ -1,9 +1,9 @@
 /// Who is authenticated next: each address in its turn, so that one with many attempts keeps only its own waiting.
 ///
 /// A value: attempts come in, the next one goes out. It knows neither threads nor clocks.
-struct AttemptQueue<Attempt> {
+struct AttemptQueue<Address: Hashable, Attempt> {
   enum Next {
-    case attempt(Attempt, from: String)
+    case attempt(Attempt, from: Address)
     /// All who wait have to wait for so long.
     case wait(Duration)
     case none
@@ -14,9 +14,9 @@ struct AttemptQueue<Attempt> {
   /// Attempts of one address at a time.
   let addressLimit: Int
 
-  private var waiting: [String: [(number: UInt64, attempt: Attempt)]] = [:]
+  private var waiting: [Address: [(number: UInt64, attempt: Attempt)]] = [:]
   /// Addresses that have somebody waiting, in the order of their turns.
-  private var turns = ReadyQueue<String>()
+  private var turns = ReadyQueue<Address>()
   private(set) var count = 0
 
   init(limit: Int, addressLimit: Int) {
@@ -25,7 +25,7 @@ struct AttemptQueue<Attempt> {
   }
 
   /// - Returns: false when there are too many already.
-  mutating func add(_ attempt: Attempt, number: UInt64, from address: String) -> Bool {
+  mutating func add(_ attempt: Attempt, number: UInt64, from address: Address) -> Bool {
     let others = waiting[address]?.count ?? 0
     guard count < limit, others < addressLimit else { return false }
     if others == 0 { turns.append(address) }
@@ -35,7 +35,7 @@ struct AttemptQueue<Attempt> {
   }
 
   /// Forgets an attempt, if it is still waiting.
-  mutating func remove(_ number: UInt64, from address: String) {
+  mutating func remove(_ number: UInt64, from address: Address) {
     guard let index = waiting[address]?.firstIndex(where: { $0.number == number }) else { return }
     waiting[address]?.remove(at: index)
     count -= 1
@@ -46,18 +46,18 @@ struct AttemptQueue<Attempt> {
 
   /// Takes out the first attempt of the address whose turn it is.
   ///
-  /// - Parameter delay: how long an address has to wait from now on.
-  mutating func next(_ delay: (String) -> Duration) -> Next {
+  /// - Parameter delay: how long an attempt, and all of its address, has to wait from now on.
+  mutating func next(_ delay: (Attempt) -> Duration) -> Next {
     var shortest: Duration?
     for _ in 0..<turns.count {
-      guard let address = turns.popFirst() else { break }
-      let wait = delay(address)
+      guard let address = turns.popFirst(), let first = waiting[address]?.first else { break }
+      let wait = delay(first.attempt)
       guard wait <= .zero else {
         turns.append(address)
         shortest = min(shortest ?? wait, wait)
         continue
       }
-      guard let first = waiting[address]?.removeFirst() else { continue }
+      waiting[address]?.removeFirst()
       count -= 1
       if waiting[address]?.isEmpty == true { waiting[address] = nil } else { turns.append(address) }
       return .attempt(first.attempt, from: address)

@@ -29,17 +29,32 @@ final class Authenticator: Sendable {
   /// Somebody who wants to be let in.
   struct Attempt: Sendable {
     fileprivate var number: UInt64
-    fileprivate var address: String
+    fileprivate var peer: SocketAddress
     fileprivate var credentials: Credentials
     fileprivate var security: StreamSecurity?
     fileprivate var completion: @Sendable (Finding) -> Void
+
+    /// Whether it may be tried until it is right. A certificate can't, and who has one doesn't wait for those who try.
+    fileprivate var isGuess: Bool { credentials.method != .none }
+  }
+
+  /// Those who wait for one another: of one address, unless they have nothing that could be guessed.
+  private struct Line: Hashable {
+    var origin: PeerOrigin?
+    var isGuess: Bool
+
+    init(_ attempt: Attempt) {
+      origin = PeerOrigin(attempt.peer)
+      isGuess = attempt.isGuess
+    }
   }
 
   private struct State {
     var policy: AccessPolicy
     /// Counts the policies.
     var generation: UInt64 = 0
-    var queue: AttemptQueue<Attempt>
+    var queue: AttemptQueue<Line, Attempt>
+    var limiter = AttemptLimiter()
     var lastNumber: UInt64 = 0
     /// The next attempt is about to be taken up.
     var isBusy = false
@@ -60,12 +75,12 @@ final class Authenticator: Sendable {
   ) {
     self.loop = loop
     self.verify = verify
-    let queue = AttemptQueue<Attempt>(
+    let queue = AttemptQueue<Line, Attempt>(
       limit: limits.authentications, addressLimit: limits.authenticationsPerAddress)
     state = Mutex(State(policy: policy, queue: queue))
   }
 
-  private static let verify: Verification = { policy, credentials, security, now in
+  static let verify: Verification = { policy, credentials, security, now in
     Result { () throws(WireError) in
       try policy.authenticate(
         credentials, peerName: security?.peerName, peerExpires: security?.peerExpires, now: now)
@@ -113,9 +128,9 @@ final class Authenticator: Sendable {
     let attempt = state.withLock { state -> Attempt? in
       state.lastNumber += 1
       let attempt = Attempt(
-        number: state.lastNumber, address: peer.origin, credentials: credentials, security: security,
+        number: state.lastNumber, peer: peer, credentials: credentials, security: security,
         completion: completion)
-      return state.queue.add(attempt, number: attempt.number, from: attempt.address) ? attempt : nil
+      return state.queue.add(attempt, number: attempt.number, from: Line(attempt)) ? attempt : nil
     }
     guard let attempt else {
       throw WireError(
@@ -127,7 +142,7 @@ final class Authenticator: Sendable {
 
   /// Nobody wants to know any more.
   func abandon(_ attempt: Attempt) {
-    state.withLock { $0.queue.remove(attempt.number, from: attempt.address) }
+    state.withLock { $0.queue.remove(attempt.number, from: Line(attempt)) }
   }
 
   private func wake() {
@@ -142,7 +157,7 @@ final class Authenticator: Sendable {
   private func work() {
     let now = loop.now
     let (next, policy, generation) = state.withLock { state in
-      let next = state.queue.next { _ in .zero }
+      let next = state.queue.next { state.limiter.delay(of: $0, at: now) }
       if case .attempt = next {} else { state.isBusy = false }
       return (next, state.policy, state.generation)
     }
@@ -151,6 +166,7 @@ final class Authenticator: Sendable {
     case .wait(let delay): sleep(until: now + delay)
     case .attempt(let attempt, _):
       let result = verify(policy, attempt.credentials, attempt.security, loop.wallClock)
+      state.withLock { $0.limiter.note(attempt, result, at: loop.now) }
       attempt.completion(Finding(result, generation: generation))
       loop.execute { [self] in work() }
     }
@@ -166,12 +182,30 @@ final class Authenticator: Sendable {
   }
 }
 
+extension AttemptLimiter {
+  fileprivate func delay(of attempt: Authenticator.Attempt, at now: MonotonicTime) -> Duration {
+    attempt.isGuess ? delay(for: attempt.peer.host, at: now.nanoseconds) : .zero
+  }
+
+  fileprivate mutating func note(
+    _ attempt: Authenticator.Attempt, _ result: Result<Identity, WireError>, at now: MonotonicTime
+  ) {
+    guard attempt.isGuess else { return }
+    switch result {
+    case .success: succeeded(attempt.peer.host, at: now.nanoseconds)
+    // Who has a token that was right guesses nothing.
+    case .failure(let error) where error.code == .credentialsExpired: break
+    case .failure: failed(attempt.peer.host, at: now.nanoseconds)
+    }
+  }
+}
+
 extension SocketAddress {
-  /// What attempts are counted by. Who is on the machine, behind whatever Unix socket, is one.
-  var origin: String {
+  /// Nil for a Unix socket.
+  fileprivate var host: String? {
     switch self {
     case .host(let host, _), .tls(let host, _): host
-    case .unix: "unix"
+    case .unix: nil
     }
   }
 }

@@ -51,7 +51,7 @@ extension Connection {
     guard let authenticator, let admission, session.request(on: stream) == request else { return }
     attempt(stream) { () throws(WireError) in
       let identity = try authenticator.identity(finding)
-      guard identity.name == admission.identity.name else {
+      guard identity.hasName(of: admission.identity) else {
         throw WireError(
           .authenticationFailed,
           "the new credentials are another's than the connection's; connect anew to be somebody else")

@@ -1,5 +1,6 @@
 import SluiceAccess
 import SluiceWire
+import Synchronization
 
 // What a client may do: asked once when a stream begins, before anything is looked up, so that neither the answer nor its time tells whether
 // there is such a topic.
@@ -26,7 +27,11 @@ extension Connection {
   /// - Throws: as ``require(_:on:)``, and ``ErrorCode/unknownTopic``.
   func useTopic(_ name: String, for rights: Rights) throws(WireError) -> Topic {
     try require(rights, on: name)
-    return try registry.use(name, by: quota, mayCreate: permissions.allow(.create, on: name))
+    let topic = try registry.use(name, by: quota, mayCreate: permissions.allow(.create, on: name))
+    guard rights == .subscribe, !permissions.rights(on: name).contains(.subscribe) else { return topic }
+    // It is an inbox. Its name is in the requests of its owner, whoever reads those.
+    guard topic.claim(for: identity) else { throw Self.denied(rights.verb, name) }
+    return topic
   }
 
   /// The member of a group has the broker publish what nobody gets done, and make the topic for that.
@@ -46,16 +51,22 @@ extension Connection {
     permissions.isUnrestricted ? topics : topics.filter { matchesTopics(named: $0.name) }
   }
 
-  /// The topics that lists may name.
-  var isListed: (String) -> Bool {
+  /// A page of the topics that the client may know of.
+  func listTopics(after: String, limit: Int) -> (page: [TopicSummary], more: Bool) {
     let permissions = permissions
-    return { permissions.reveal($0) }
+    if permissions.isUnrestricted { return registry.list(after: after, limit: limit) }
+    var asked = 0
+    defer { effort.spend(asked / 8) }
+    return registry.list(after: after, limit: limit) { name in
+      asked += 1
+      return permissions.reveal(name)
+    }
   }
 
   /// Whom a topic's description names: everybody for whoever looks after the topic, oneself for others.
   func shownPeers(of topic: Topic) -> TopicInspection.Peers {
     if permissions.rights(on: topic.name).contains(.admin) { return .all }
-    return .only(identity.name)
+    return .only(identity)
   }
 
   private func denial(of rights: Rights, on name: String) throws(WireError) -> WireError? {
@@ -66,6 +77,19 @@ extension Connection {
 
   private static func denied(_ verb: String, _ name: String) -> WireError {
     WireError(.permissionDenied, "the client may not \(verb) topic \(name)")
+  }
+}
+
+extension Topic {
+  /// The first who subscribes to an inbox may read it, and nobody else.
+  fileprivate func claim(for identity: Identity) -> Bool {
+    state.withLock { state in
+      guard let owner = state.owner else {
+        state.owner = identity.name
+        return true
+      }
+      return owner.utf8.elementsEqual(identity.name.utf8)
+    }
   }
 }
 

@@ -66,8 +66,7 @@ extension Connection {
         describe(try registry.known(name), to: stream)
       }
     case .listTopics(let stream, let after, let limit):
-      let (page, more) = registry.list(
-        after: after, limit: min(Int(limit), Self.topicsPerPage), where: isListed)
+      let (page, more) = listTopics(after: after, limit: min(Int(limit), Self.topicsPerPage))
       answer(session.request(on: stream), Topics(topics: page, more: more), to: stream)
     case .deleteTopic(let stream, let name):
       attempt(stream) { () throws(WireError) in

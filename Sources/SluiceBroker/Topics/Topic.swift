@@ -24,6 +24,8 @@ final class Topic: Sendable {
     var isDeleted = false
     /// Of the connection that has made it, as long as it is there.
     var quota: TopicQuota?
+    /// Of an inbox: the name of the identity that may read it.
+    var owner: String?
     /// One per loop on which somebody is attached.
     var taps: [TopicTap] = []
     var subscriptions = 0

@@ -13,8 +13,8 @@ final class TopicInspection: Sendable {
   /// Whom a description names.
   enum Peers: Sendable {
     case all
-    /// The connections of the identity with that name.
-    case only(String)
+    /// The connections of the same identity.
+    case only(Identity)
   }
 
   /// Of the subscriptions that may hold up producers, those that do: nobody while no producer waits, else the ones that have
@@ -98,9 +98,10 @@ final class TopicInspection: Sendable {
     case .all:
       part.subscriptions = subscriptions
       part.publications = publications.map(\.info)
-    case .only(let name):
-      part.subscriptions = Self.first(tap.subscriptions.filter { $0.connection.identity.name == name })
-      part.publications = tap.publications.filter { $0.connection.identity.name == name }
+    case .only(let identity):
+      let isShown = { (connection: Connection) in connection.identity.hasName(of: identity) }
+      part.subscriptions = Self.first(tap.subscriptions.filter { isShown($0.connection) })
+      part.publications = tap.publications.filter { isShown($0.connection) }
         .prefix(Self.listed).map(\.info)
     }
     return part

@@ -32,6 +32,7 @@ final class ClientCore: @unchecked Sendable {
   private let inbox = Inbox()
   private let end = Mutex<ClientError?>(nil)
   private let broker = Mutex<BrokerDescription?>(nil)
+  private let proved = Mutex<ClientIdentity?>(nil)
   private var signal: (any LoopSignal)!
 
   // On the loop only.
@@ -77,6 +78,9 @@ final class ClientCore: @unchecked Sendable {
   /// What the broker of the last connection said of itself; nil before the first.
   var description: BrokerDescription? { broker.withLock { $0 } }
 
+  /// Who the broker takes the client for; nil where it doesn't ask, and before the first connection.
+  var identity: ClientIdentity? { proved.withLock { $0 } }
+
   /// Connects; calls `opened` on the loop, once.
   func connect(_ opened: @escaping Opened) {
     loop.execute { [self] in
@@ -109,7 +113,7 @@ final class ClientCore: @unchecked Sendable {
   }
 
   private func givingUp(_ cause: ClientError) -> ClientError {
-    if let policy = reconnect.policy, opened == nil || policy.includesFirst {
+    if let policy = reconnect.policy, opened == nil || policy.includesFirst, !cause.refusesClient {
       return ClientError(
         .gaveUp, "gave up after \(reconnect.attempts) attempts to connect; the last one: \(cause)")
     }
@@ -125,13 +129,19 @@ final class ClientCore: @unchecked Sendable {
       state = .open(Weak(connection))
       reconnect.connected(at: loop.now)
       broker.withLock { $0 = BrokerDescription(welcome) }
+      renewed(ClientIdentity(name: welcome.identity, expires: welcome.expires))
       states.send(.connected(address))
       let opened = exchange(&opened, for: nil)
       opened?(.success(()))
       for attachment in parking.removeAll() { connection.adopt(attachment) }
     case .failure(let error):
-      follow(reconnect.failed(at: loop.now), cause: error)
+      follow(reconnect.failed(at: loop.now, refusesClient: error.refusesClient), cause: error)
     }
+  }
+
+  /// The client's credentials hold, or others.
+  func renewed(_ identity: ClientIdentity?) {
+    proved.withLock { $0 = identity }
   }
 
   /// The connection is over. Its streams wait for the next one, if there is to be one.
@@ -157,6 +167,13 @@ final class ClientCore: @unchecked Sendable {
 
   /// A number for a producer that has none of its own.
   func makeProducer() -> UInt64 { max(1, random.next()) }
+
+  /// A name that nobody can guess: whoever knows it may publish there. With a seed it is as good as that.
+  func makeInboxName() -> String {
+    var system = SystemRandomNumberGenerator()
+    let numbers = (0..<2).map { _ in options.seed == nil ? system.next() : random.next() }
+    return TopicName.inboxPrefix + numbers.map { String($0, radix: 36) }.joined(separator: "-")
+  }
 
   // MARK: On the loop: waiting for a connection
 
@@ -325,6 +342,13 @@ final class ClientCore: @unchecked Sendable {
     case .publication(let publication): publication.end(.failure(error))
     case .request(let request): request.complete(.failure(error), loop)
     }
+  }
+}
+
+extension ClientError {
+  /// Whether it will be the same the next time.
+  fileprivate var refusesClient: Bool {
+    [.authenticationRequired, .authenticationFailed, .credentialsExpired, .insecureConnection].contains(code)
   }
 }
 

@@ -73,6 +73,7 @@ extension Connection {
     case .topics(let stream, let frame): answer(stream, .topics(frame))
     case .cursors(let stream, let frame): answer(stream, .cursors(frame))
     case .done(let stream): answer(stream, .done)
+    case .authenticated(let stream, let frame): answer(stream, .authenticated(frame))
 
     case .opened(let welcome): opened(welcome)
     case .answerPing(let token): send(Pong(token: token), stream: 0)
@@ -237,6 +238,14 @@ extension Connection {
     open(publication)
   }
 
+  /// Asks the broker of this connection, and no other.
+  func ask(_ request: Request) {
+    guard departure == nil else {
+      return request.complete(.failure(departure ?? .closedHere), loop)
+    }
+    perform(request)
+  }
+
   private func perform(_ request: Request) {
     request.start(core)
     if isLeaving { return core.park(request) }
@@ -260,6 +269,7 @@ extension Connection {
     case .cursors(let frame): send(frame, stream: stream)
     case .moveCursor(let frame): send(frame, stream: stream)
     case .deleteCursor(let frame): send(frame, stream: stream)
+    case .authenticate(let frame): send(frame, stream: stream)
     case .ping: break
     }
   }

@@ -42,11 +42,18 @@ final class Connection: ByteStreamHandler {
   /// Why the broker is about to close.
   private(set) var departure: ClientError?
   private var watchTimer: TimerToken?
+  /// What HELLO said, up to the handshake's end.
+  private var credentials: Credentials
+  private(set) var renewal: CredentialsRenewal?
 
   /// Says HELLO. `completion` is called once, with the broker's answer or with why there is none.
-  init(stream: any ByteStream, core: ClientCore, completion: @escaping HandshakeCompletion) {
+  init(
+    stream: any ByteStream, core: ClientCore, credentials: Credentials,
+    completion: @escaping HandshakeCompletion
+  ) {
     self.stream = stream
     self.core = core
+    self.credentials = credentials
     handshakeCompletion = completion
     readBuffer = .allocate(byteCount: Self.readSizes.least, alignment: 16)
     let options = core.options
@@ -55,7 +62,7 @@ final class Connection: ByteStreamHandler {
         versions: Limits.versions,
         maximumFrame: UInt32(clamping: max(options.maximumFrame, Limits.smallestFrame)),
         keepalive: options.keepaliveMilliseconds,
-        name: options.cutName),
+        name: options.cutName, credentials: credentials),
       stream: 0)
     stream.start(self)
     flush()
@@ -152,6 +159,9 @@ final class Connection: ByteStreamHandler {
   func opened(_ welcome: Welcome) {
     self.welcome = welcome
     watch()
+    let identity = ClientIdentity(name: welcome.identity, expires: welcome.expires)
+    renewal = CredentialsRenewal(credentials, of: self, expires: identity?.expires)
+    credentials = .none
     let completion = handshakeCompletion
     handshakeCompletion = nil
     completion?(.success(welcome))
@@ -258,6 +268,8 @@ final class Connection: ByteStreamHandler {
     isClosed = true
     stream.close()
     if let watchTimer { loop.cancel(watchTimer) }
+    renewal?.end()
+    renewal = nil
     let handles = exchange(&handles, for: [])
     let pings = exchange(&pings, for: [:])
     for bridge in dueSubscriptions { bridge.isDue = false }

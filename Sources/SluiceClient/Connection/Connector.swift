@@ -8,6 +8,7 @@ final class Connector {
 
   private unowned let core: ClientCore
   private var completion: Completion?
+  private var question: CredentialsQuestion?
   private var attempt: (any ConnectionAttempt)?
   private var connection: Connection?
   private var timer: TimerToken?
@@ -19,9 +20,34 @@ final class Connector {
 
   func start(on network: any Network) {
     timer = core.loop.schedule(after: core.options.connectTimeout) { [weak self] in self?.timeOut() }
+    let options = core.options
+    question = CredentialsQuestion(options.credentials, within: options.connectTimeout, on: core.loop) {
+      [weak self] result in
+      switch result {
+      case .success(let credentials): self?.connect(with: credentials, on: network)
+      case .failure(let error): self?.refuse(error)
+      }
+    }
+  }
+
+  private func connect(with credentials: Credentials, on network: any Network) {
+    let address = core.address
+    guard credentials.method == .none || core.options.allowsPlaintextCredentials || !address.isReadByOthers
+    else {
+      return refuse(.readByOthers(at: address))
+    }
     // Kept by its own completion until that was called or `abandon()`.
-    attempt = network.connect(to: core.address, on: core.loop) { [weak self] result in
-      self?.connected(result)
+    attempt = network.connect(to: address, on: core.loop) { [weak self] result in
+      self?.connected(result, credentials)
+    }
+  }
+
+  /// Whoever started this doesn't expect its end before that has returned.
+  private func refuse(_ error: ClientError) {
+    if let timer { core.loop.cancel(timer) }
+    timer = core.loop.schedule(at: core.loop.now) { [weak self] in
+      self?.timer = nil
+      self?.complete(.failure(error))
     }
   }
 
@@ -33,7 +59,7 @@ final class Connector {
     connection = nil
   }
 
-  private func connected(_ result: Result<any ByteStream, IOError>) {
+  private func connected(_ result: Result<any ByteStream, IOError>, _ credentials: Credentials) {
     attempt = nil
     guard completion != nil else {
       if case .success(let stream) = result { stream.abort() }
@@ -41,7 +67,9 @@ final class Connector {
     }
     switch result {
     case .success(let stream):
-      connection = Connection(stream: stream, core: core) { [weak self] result in self?.shookHands(result) }
+      connection = Connection(stream: stream, core: core, credentials: credentials) { [weak self] result in
+        self?.shookHands(result)
+      }
     case .failure(let error):
       complete(.failure(ClientError(connecting: error, to: core.address)))
     }
@@ -57,14 +85,17 @@ final class Connector {
     timer = nil
     let time = core.options.connectTimeout
     let error =
-      connection == nil
+      attempt == nil && connection == nil
       ? ClientError(
-        .connectTimeout,
-        "no connection to \(core.address) within \(time); check the address, and that nothing between drops packets"
-      )
-      : ClientError(
-        .connectTimeout,
-        "\(core.address) accepted the connection and didn't answer within \(time); is it a Sluice broker?")
+        .credentialsUnavailable, "the client's credentials weren't provided within \(time)")
+      : connection == nil
+        ? ClientError(
+          .connectTimeout,
+          "no connection to \(core.address) within \(time); check the address, and that nothing between drops packets"
+        )
+        : ClientError(
+          .connectTimeout,
+          "\(core.address) accepted the connection and didn't answer within \(time); is it a Sluice broker?")
     connection?.abort()
     connection = nil
     complete(.failure(error))
@@ -78,6 +109,8 @@ final class Connector {
   }
 
   private func finish() {
+    question?.abandon()
+    question = nil
     attempt?.abandon()
     attempt = nil
     if let timer { core.loop.cancel(timer) }

@@ -16,6 +16,7 @@ final class Request: @unchecked Sendable {
     case cursors(CursorList)
     case moveCursor(CursorMove)
     case deleteCursor(CursorDelete)
+    case authenticate(Authenticate)
     case ping
   }
 
@@ -24,6 +25,7 @@ final class Request: @unchecked Sendable {
     case info(TopicInfo)
     case cursors(Cursors)
     case done
+    case authenticated(Authenticated)
     /// How long the round trip took.
     case pong(Duration)
   }
@@ -58,7 +60,7 @@ final class Request: @unchecked Sendable {
     case .cursors(let frame): frame.topic
     case .moveCursor(let frame): frame.topic
     case .deleteCursor(let frame): frame.topic
-    case .topics, .ping: nil
+    case .topics, .authenticate, .ping: nil
     }
   }
 
@@ -67,6 +69,8 @@ final class Request: @unchecked Sendable {
     switch question {
     // A cursor that was moved may have gone on since.
     case .delete, .moveCursor, .deleteCursor: false
+    // The next connection has credentials of its own.
+    case .authenticate: false
     case .topics, .show, .create, .connect, .disconnect, .cursors, .ping: true
     }
   }

@@ -26,6 +26,9 @@ struct Reconnect {
   /// When that was.
   private var begin: MonotonicTime?
   private var connectedAt: MonotonicTime?
+  /// Rounds in a row in which the client's credentials were refused.
+  private var refusals = 0
+  private var wasRefused = false
 
   init(_ policy: ReconnectPolicy?, servers: Int, seed: UInt64) {
     self.policy = policy
@@ -45,6 +48,8 @@ struct Reconnect {
   /// The attempt succeeded.
   mutating func connected(at now: MonotonicTime) {
     connectedAt = now
+    refusals = 0
+    wasRefused = false
   }
 
   /// The connection is over.
@@ -61,9 +66,18 @@ struct Reconnect {
   }
 
   /// The attempt failed.
-  mutating func failed(at now: MonotonicTime) -> Step {
+  ///
+  /// - Parameter refusesClient: the server was there, and doesn't want this client: more attempts are of no use, but another server may, or the
+  ///   broker's lists are just being changed.
+  mutating func failed(at now: MonotonicTime, refusesClient: Bool = false) -> Step {
     leftInRound -= 1
     moveOn()
+    if refusesClient { wasRefused = true }
+    if wasRefused, leftInRound <= 0 {
+      wasRefused = false
+      refusals += 1
+      if !hasConnected || refusals >= policy?.refusals ?? 1 { return .giveUp }
+    }
     guard hasConnected || policy?.includesFirst == true, let policy else {
       return leftInRound > 0 ? attempt() : .giveUp
     }

@@ -24,6 +24,9 @@ public struct ReconnectPolicy: Hashable, Sendable {
   public var giveUpAfter: Duration?
   /// The most attempts after a loss, each server counted. From 1 up. Default: nil, as many as it takes.
   public var attempts: Int?
+  /// How many times in a row the client's credentials may be refused after a loss, by some of the servers in each round, before the client gives
+  /// up; each time a provider is asked for others. Before there was a connection, it is once. From 1 up. Default: 3.
+  public var refusals = 3
   /// Whether it begins with a server chosen by chance rather than the first, so that many clients spread themselves.
   /// Default: false.
   public var startsAnywhere = false

@@ -95,7 +95,7 @@ final class Requester: @unchecked Sendable {
   }
 
   private func openInbox(with client: Client) -> Inbox {
-    let topic = TopicName.inboxPrefix + String(core.makeProducer(), radix: 36)
+    let topic = core.makeInboxName()
     let subscription = client.topic(topic, from: .new, lag: .skip).sink { [weak self] completion in
       self?.inboxEnded(completion)
     } receiveValue: { [weak self] record in

@@ -45,6 +45,7 @@ enum ClientAction {
   case topics(stream: UInt32, Topics)
   case cursors(stream: UInt32, Cursors)
   case done(stream: UInt32)
+  indirect case authenticated(stream: UInt32, Authenticated)
 
   // The connection
   case opened(Welcome)

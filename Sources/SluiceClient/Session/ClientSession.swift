@@ -105,6 +105,8 @@ struct ClientSession {
     case .topics: return try answer(header, .topics(stream: stream, Topics(body: body)))
     case .cursors: return try answer(header, .cursors(stream: stream, Cursors(body: body)))
     case .done: return try answer(header, .done(stream: stream))
+    case .authenticated:
+      return try answer(header, .authenticated(stream: stream, Authenticated(body: body)))
     case .ping: return .answerPing(token: try Ping(body: body).token)
     case .pong: return .pong(token: try Pong(body: body).token)
     case .goAway:

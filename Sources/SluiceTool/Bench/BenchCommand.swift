@@ -69,7 +69,7 @@ struct BenchCommand: Command {
   }
 
   func start(_ run: Run) {
-    let benchmark = Benchmark(self, run.servers)
+    let benchmark = Benchmark(self, run.access)
     run.interrupted = { benchmark.interrupt() }
     Threads.start {
       let result = benchmark.run()

@@ -14,16 +14,16 @@ struct Benchmark {
   }
 
   private let command: BenchCommand
-  private let servers: [SocketAddress]
+  private let access: ClientAccess
   private let topic: String
   private let isStopped = Shared(Atomic(false))
 
   /// Publishers go no further ahead of the slowest subscriber than so many bytes: less than a topic keeps, so that nothing is lost.
   private static let windowBytes = 16 << 20
 
-  init(_ command: BenchCommand, _ servers: [SocketAddress]) {
+  init(_ command: BenchCommand, _ access: ClientAccess) {
     self.command = command
-    self.servers = servers
+    self.access = access
     topic = "bench.\(getpid()).\(UInt64(MonotonicClock.now) % 1_000_000_007)"
   }
 
@@ -67,7 +67,7 @@ struct Benchmark {
       publishers.append(BenchPublisher(client, topic: topic, size: command.size))
     }
     var report = BenchReport(
-      server: "\(servers[0]) (\(control.broker.software))", size: command.size,
+      server: "\(access.servers[0]) (\(control.broker.software))", size: command.size,
       publishers: command.publishers,
       subscribers: command.subscribers)
     report.throughput = try throughput(publishers, subscribers)
@@ -170,9 +170,10 @@ struct Benchmark {
     var options = ClientOptions()
     // What is measured would be another thing.
     options.reconnect = nil
+    access.apply(to: &options)
     do throws(ClientError) {
       return try Waiting.answer {
-        Client.connect(to: servers, options: options, network: network, loop: loop, completion: $0)
+        Client.connect(to: access.servers, options: options, network: network, loop: loop, completion: $0)
       }
     } catch {
       throw .client(error)

@@ -35,19 +35,19 @@ enum Commands {
     ]
   }
 
-  static let shared = [
-    CommandOption(
-      "server", value: "ADDR",
-      help:
-        "The broker: HOST:PORT, [V6]:PORT or unix:PATH. Several, with commas between them, are tried in their order.",
-      isRepeatable: true, environment: "SLUICE_SERVER", standard: "127.0.0.1:7420"),
-    CommandOption("help", help: "Explain the command."),
-  ]
+  static let shared =
+    [
+      CommandOption(
+        "server", value: "ADDR",
+        help:
+          "The broker: HOST:PORT, [V6]:PORT or unix:PATH. Several, with commas between them, are tried in their order.",
+        isRepeatable: true, environment: "SLUICE_SERVER", standard: "127.0.0.1:7420")
+    ] + ClientAccess.options + [CommandOption("help", help: "Explain the command.")]
 
   static func page() -> CommandPage {
     CommandPage(
       "sluice", summary: "publishes to and subscribes to topics of a Sluice broker",
-      options: [shared[0], CommandOption("version", help: "Print the version."), shared[1]],
+      options: shared.dropLast() + [CommandOption("version", help: "Print the version.")] + shared.suffix(1),
       details: [
         "Every command explains itself: sluice COMMAND --help. Start a broker with sluiced.",
         """
@@ -80,24 +80,9 @@ enum Commands {
     throw UsageError("there is no command '\(word)'; it can be \(words.joined(separator: ", "))")
   }
 
-  /// Options stand before the environment, and those behind the command before those in front of it.
-  static func servers(
-    _ head: ParsedArguments, _ parsed: ParsedArguments
-  ) throws(UsageError) -> [SocketAddress] {
-    let environment = try ArgumentParser(CommandPage("sluice", summary: ""), shared: shared)
+  /// What the environment says of the options that all commands take.
+  static func environment() throws(UsageError) -> ParsedArguments {
+    try ArgumentParser(CommandPage("sluice", summary: ""), shared: shared)
       .parse([], environment: Environment.value)
-    for arguments in [parsed, head, environment] {
-      let servers = try arguments.values("server", Self.servers)
-      if !servers.isEmpty { return servers.flatMap(\.self) }
-    }
-    return [.host("127.0.0.1", port: 7420)]
-  }
-
-  private static func servers(_ text: String) throws(ValueError) -> [SocketAddress] {
-    var servers: [SocketAddress] = []
-    for part in text.split(separator: ",", omittingEmptySubsequences: false) {
-      servers.append(try Values.address(String(part)))
-    }
-    return servers
   }
 }

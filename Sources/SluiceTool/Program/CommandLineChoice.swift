@@ -5,7 +5,7 @@ import SluiceIO
 enum CommandLineChoice {
   /// Help or version.
   case print(String)
-  case run(any Command, [SocketAddress])
+  case run(any Command, ClientAccess)
 
   /// Reads the program's arguments.
   ///
@@ -27,7 +27,7 @@ enum CommandLineChoice {
     let kind = try Commands.find(word, in: Commands.all, of: "sluice")
     name = kind.page.name
     if let group = kind as? any CommandGroup.Type { return try member(of: group, head, left, naming: &name) }
-    return try choice(kind, head, left)
+    return try choice(kind, [head], left)
   }
 
   /// The command that the next word names.
@@ -43,15 +43,16 @@ enum CommandLineChoice {
     }
     let kind = try Commands.find(word, in: group.members, of: name)
     name = kind.page.name
-    return try choice(kind, groupHead.has("server") ? groupHead : head, rest.dropFirst())
+    return try choice(kind, [groupHead, head], rest.dropFirst())
   }
 
   private static func choice(
-    _ kind: any Command.Type, _ head: ParsedArguments, _ arguments: ArraySlice<String>
+    _ kind: any Command.Type, _ heads: [ParsedArguments], _ arguments: ArraySlice<String>
   ) throws(UsageError) -> CommandLineChoice {
     let parsed = try ArgumentParser(kind.page, shared: Commands.shared).parse(arguments)
     if parsed.wantsHelp { return .print(HelpText.render(kind.page, shared: Commands.shared)) }
     let command = try kind.init(parsed)
-    return .run(command, try Commands.servers(head, parsed))
+    // Options stand before the environment, and those behind the command before those in front of it.
+    return .run(command, try ClientAccess([parsed] + heads + [Commands.environment()]))
   }
 }

@@ -9,7 +9,7 @@ import SluiceIO
 final class Run: @unchecked Sendable {
   let loop: EpollLoop
   let network = SocketNetwork()
-  let servers: [SocketAddress]
+  let access: ClientAccess
   /// The one that the last connection was made to.
   private(set) var server: SocketAddress
 
@@ -25,9 +25,9 @@ final class Run: @unchecked Sendable {
   private var result: ExitCode?
 
   /// - Throws: `UsageError` when the environment asks for what can't be, or the system has no descriptors left.
-  init(servers: [SocketAddress]) throws(UsageError) {
-    self.servers = servers
-    server = servers[0]
+  init(_ access: ClientAccess) throws(UsageError) {
+    self.access = access
+    server = access.servers[0]
     keepalive = try Self.wantedKeepalive()
     do {
       loop = try EpollLoop(name: "sluice")
@@ -74,8 +74,9 @@ final class Run: @unchecked Sendable {
       options.connectTimeout = max(timeout, keepalive)
     }
     options.reconnect = persistence.policy
+    access.apply(to: &options)
     nonisolated(unsafe) let body = body  // Called on the loop, from which it came.
-    Client.connect(to: servers, options: options, network: network, loop: loop) { [self] result in
+    Client.connect(to: access.servers, options: options, network: network, loop: loop) { [self] result in
       if self.result != nil { return }
       switch result {
       case .success(let client):

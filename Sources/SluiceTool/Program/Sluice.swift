@@ -21,8 +21,8 @@ enum Sluice {
       case .print(let text):
         Descriptor.write(text, to: STDOUT_FILENO)
         return .success
-      case .run(let command, let servers):
-        return try Run(servers: servers).perform(command)
+      case .run(let command, let access):
+        return try Run(access).perform(command)
       }
     } catch {
       Complaint.write(Complaint.usage(error, of: name), by: "sluice")

@@ -1,4 +1,5 @@
 import Glibc
+import SluiceAccess
 import SluiceIO
 import SluiceWire
 
@@ -13,21 +14,25 @@ final class SmallWorld {
 
   init(
     seed: UInt64 = 1, brokerLoops: Int = 1, conditions: SimulatedConditions = .calm,
+    access: (policy: AccessPolicy, verify: Authenticator.Verification)? = nil,
     _ configure: (inout BrokerConfiguration) -> Void = { _ in }
   ) throws {
     world = SimulatedWorld(seed: seed, loops: brokerLoops, conditions: conditions)
     var configuration = BrokerConfiguration()
     configuration.identity = 1
     configure(&configuration)
-    broker = try Broker(configuration, network: world.network, group: world.group)
+    broker = try Broker(
+      configuration, network: world.network, group: world.group, ownsLoops: false,
+      access: access?.policy, verify: access?.verify ?? Authenticator.verify)
     address = try broker.start()[0]
     loop = world.makeLoop(name: "clients")
   }
 
   /// A client that is connected; and welcomed, unless it is `raw`.
-  func connect(raw: Bool = false, keepalive: UInt32 = 30_000, maximumFrame: UInt32 = 1 << 20)
-    -> ScriptedClient
-  {
+  func connect(
+    raw: Bool = false, keepalive: UInt32 = 30_000, maximumFrame: UInt32 = 1 << 20,
+    credentials: Credentials = .none
+  ) -> ScriptedClient {
     let client = ScriptedClient(loop: loop)
     loop.perform {
       _ = world.network.connect(to: address, on: loop) { result in
@@ -36,7 +41,9 @@ final class SmallWorld {
     }
     _ = world.run(limit: .seconds(1)) { client.isConnected }
     if raw { return client }
-    client.send(Hello(maximumFrame: maximumFrame, keepalive: keepalive, name: "test"), stream: 0)
+    client.send(
+      Hello(maximumFrame: maximumFrame, keepalive: keepalive, name: "test", credentials: credentials),
+      stream: 0)
     settle()
     return client
   }

@@ -248,10 +248,10 @@ struct CommandTests {
   func server() throws {
     func servers(_ arguments: String...) throws -> [UInt16]? {
       var name = ""
-      guard case .run(_, let servers) = try CommandLineChoice.read(arguments, naming: &name) else {
+      guard case .run(_, let access) = try CommandLineChoice.read(arguments, naming: &name) else {
         return nil
       }
-      return servers.map { if case .host("h", let port) = $0 { port } else { 0 } }
+      return access.servers.map { if case .host("h", let port) = $0 { port } else { 0 } }
     }
     #expect(try servers("--server", "h:1", "ping") == [1])
     #expect(try servers("ping", "--server", "h:2") == [2])

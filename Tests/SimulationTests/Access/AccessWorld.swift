@@ -1,0 +1,90 @@
+import SluiceAccess
+import SluiceIO
+import SluiceWire
+
+@testable import SluiceBroker
+
+/// Identities without cryptography: whoever is listed has the password `right`, and tokens say their name and their end.
+enum PlainAccess {
+  /// Who may do what, in words: `["ada": "publish a.> subscribe >"]`.
+  static func policy(_ rules: [String: String]) throws -> AccessPolicy {
+    var policy = AccessPolicy()
+    // Those who aren't listed any more may not be connected.
+    policy.certificatesMustBeListed = true
+    for (name, text) in rules { policy.permissions[name] = try permissions(text) }
+    return policy
+  }
+
+  static func permissions(_ text: String) throws -> Permissions {
+    let words = text.split(separator: " ").map(String.init)
+    let names: [String: Rights] = [
+      "publish": .publish, "subscribe": .subscribe, "create": .create, "admin": .admin, "all": .all,
+    ]
+    return Permissions(
+      try stride(from: 0, to: words.count, by: 2).map {
+        .init(names[words[$0]] ?? [], on: try TopicPattern(words[$0 + 1]))
+      })
+  }
+
+  static func password(of name: String) -> Credentials { .password("right", user: name) }
+
+  static func token(of name: String, until expires: Int64) -> Credentials { .token("\(name) \(expires)") }
+
+  static let verify: Authenticator.Verification = { policy, credentials, _, now in
+    let failed = Result<Identity, WireError>.failure(WireError(.authenticationFailed, "not who it says"))
+    var name = credentials.user
+    var expires: Int64?
+    switch credentials.method {
+    case .none: return .failure(WireError(.authenticationRequired, "who are you?"))
+    case .password: if credentials.secret != "right" { return failed }
+    case .token:
+      let words = credentials.secret.split(separator: " ")
+      guard words.count == 2, let end = Int64(words[1]) else { return failed }
+      name = String(words[0])
+      expires = end
+      guard end > now else { return .failure(WireError(.credentialsExpired, "too late")) }
+    }
+    guard let permissions = policy.permissions[name] else { return failed }
+    return .success(
+      Identity(name: name, proof: .certificate, permissions: permissions, expires: expires))
+  }
+}
+
+extension SmallWorld {
+  /// A broker that asks, with identities as of ``PlainAccess``.
+  convenience init(
+    seed: UInt64 = 1, brokerLoops: Int = 1, rules: [String: String],
+    _ configure: (inout BrokerConfiguration) -> Void = { _ in }
+  ) throws {
+    try self.init(
+      seed: seed, brokerLoops: brokerLoops, access: (PlainAccess.policy(rules), PlainAccess.verify), configure
+    )
+  }
+
+  /// A client that is let in.
+  func connect(as name: String) -> ScriptedClient {
+    connect(credentials: PlainAccess.password(of: name))
+  }
+
+  func change(_ rules: [String: String]) throws {
+    broker.updateAccess(try PlainAccess.policy(rules))
+    settle()
+  }
+}
+
+extension ScriptedClient {
+  /// Sends a frame, and lets everything happen that comes of it.
+  ///
+  /// - Returns: what came on its stream.
+  func ask(_ frame: some Frame, stream: UInt32, in small: SmallWorld) -> [Received] {
+    let before = frames(on: stream).count
+    send(frame, stream: stream)
+    small.settle()
+    return Array(frames(on: stream).dropFirst(before))
+  }
+
+  /// The error that came last on a stream.
+  func fault(on stream: UInt32) throws -> Fault? {
+    try frames(on: stream).last { $0.header.type == .error }?.decoded(Fault.self)
+  }
+}
