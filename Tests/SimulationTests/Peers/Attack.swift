@@ -10,6 +10,8 @@ struct Attack: Sendable {
     case streamEnds([ErrorCode])
     /// Nothing bad; the connection lives.
     case harmless
+    /// Whatever the protocol allows.
+    case anything
   }
 
   enum Kind: String, Sendable, CaseIterable {
@@ -22,13 +24,17 @@ struct Attack: Sendable {
       secondHello
     case wrongSequence, tooManyRecords, miscount, cutShortBatch, timeMark, longRecord, durable, halfFrame
     case pingFlood, listFlood, subscriptionFlood, demandAfterCancel
+    /// Frames of every type, one after the other: see ``Storm``.
+    case storm
+
+    static let single = allCases.filter { $0 != .storm }
   }
 
   var kind: Kind
   var seed: UInt64
 
   static func random(_ random: inout SeededRandom) -> Attack {
-    Attack(kind: Kind.allCases[random.next(in: 0...Kind.allCases.count - 1)], seed: random.next())
+    Attack(kind: Kind.single[random.next(in: 0...Kind.single.count - 1)], seed: random.next())
   }
 
   var beginsWithHandshake: Bool {
@@ -76,6 +82,7 @@ struct Attack: Sendable {
     case .durable: .streamEnds([.unsupported])
     case .halfFrame: .refused([.keepaliveTimeout])
     case .demandAfterCancel: .refused([.invalidStream])
+    case .storm: .anything
     }
   }
 }
@@ -101,7 +108,7 @@ extension Attack {
     case .tinyFrames: return hello(maximumFrame: 1_000).encoded(stream: 0)
     case .pingFirst: return Ping(token: 1).encoded(stream: 0)
     case .longHello: return header(.hello, length: 9_000, stream: 0)
-    case .noHello: return []
+    case .noHello, .storm: return []
     case .halfHello: return Array(hello().encoded(stream: 0).dropLast(random.next(in: 1...20)))
     case .unknownFrame: return header(FrameType(rawValue: 0x7F), length: 0, stream: 0)
     case .ignorableFrame: return header(FrameType(rawValue: 0x90), length: 5, stream: 77) + [1, 2, 3, 4, 5]

@@ -4,10 +4,12 @@ import Foundation
 ///
 /// - `SLUICE_SEED=n` plays that one, and prints what happened.
 /// - `SLUICE_SEEDS=n` plays 1 to n; `SLUICE_SEEDS=m-n` plays m to n.
-/// - Otherwise the usual number: 1 to 1,000 of the great story, in which everything happens, and 1 to 200 of each smaller one.
+/// - Otherwise the usual number: 1 to 1,000 of the great story, in which everything happens, 1 to 200 of each smaller one,
+///   and 1 to 80 of the great one with storms.
 enum Seeds {
   static let usual = 1_000
   static let few = 200
+  static let fewest = 80
 
   /// The one seed that was asked for by name.
   static var single: UInt64? { variable("SLUICE_SEED").flatMap { UInt64($0) } }
@@ -19,6 +21,9 @@ enum Seeds {
 
   /// For stories of one thing alone.
   static var chosenFew: ClosedRange<UInt64> { chosen(orUpTo: few) }
+
+  /// For the great story in variations.
+  static var chosenFewest: ClosedRange<UInt64> { chosen(orUpTo: fewest) }
 
   private static func chosen(orUpTo standard: Int) -> ClosedRange<UInt64> {
     if let single { return single...single }

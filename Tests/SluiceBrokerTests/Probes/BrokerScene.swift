@@ -101,11 +101,12 @@ final class BrokerScene {
     case 0xF0...0xF3: world.run(for: .milliseconds(Int64(frames.input.byte()) * 10))
     case 0xF4: publish()
     case 0xF5, 0xF6: peer(what).pauseReading(what == 0xF5)
-    case 0xF7...0xF9: replace(Int(what - 0xF7), abruptly: false)
-    case 0xFA...0xFC: replace(Int(what - 0xFA), abruptly: true)
+    case 0xF7...0xF9: replace(Int(what - 0xF7), &frames, abruptly: false)
+    case 0xFA...0xFC: replace(Int(what - 0xFA), &frames, abruptly: true)
     case 0xFD: peer(frames.input.byte()).send(frames.hello().encoded(stream: 0))
     case 0xFE: peer(frames.input.byte()).send(frames.input.bytes(Int(frames.input.byte())))
     default:
+      frames.client = Int(what % 3)
       peer(what).send(frames.fromClient())
       if what & 0x80 != 0 { world.run(for: .milliseconds(1)) }
     }
@@ -124,8 +125,10 @@ final class BrokerScene {
     return peer
   }
 
-  private func replace(_ index: Int, abruptly: Bool) {
+  private func replace(_ index: Int, _ frames: inout ProbeFrames, abruptly: Bool) {
     guard index < peers.count else { return }
+    frames.client = index
+    frames.startOver()
     peers[index].leave(abruptly: abruptly)
     peers[index] = newPeer()
   }

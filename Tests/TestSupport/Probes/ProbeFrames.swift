@@ -1,45 +1,69 @@
 import SluiceWire
 
 /// Frames of every type, right and wrong, drawn from a fuzzer's input: numbers at their edges, few names, few streams, so that they meet.
+///
+/// Keeps account of which streams each client has opened, and mostly sends on them what belongs there: a frame on a stream that isn't open
+/// ends the connection.
 public struct ProbeFrames {
   public var input: ProbeInput
-  /// Names of topics that come up.
+  /// Whose frames come next.
+  public var client = 0
+  /// Names of topics that come up; and of those that are only read.
   public var topics = ["t", "t.a", "d.a", "d.b", "k.a", "g", "_inbox.a", "dead", "$x", "a..b", ""]
-  /// What was published on each stream, as far as a client that keeps the rules would count.
-  private var published: [UInt32: UInt64] = [:]
+  public var readTopics: [String] = []
+  /// Where a frame's stream is chosen: bytes from this on stand for any, those below for one where the frame belongs.
+  public var disorder: UInt8 = 0xE0
+
+  private enum Use {
+    case subscription
+    /// What was published on it, as far as a client that keeps the rules would count.
+    case publication(UInt64)
+  }
+
+  /// What each client has opened.
+  private var streams: [Int: [UInt32: Use]] = [:]
 
   public init(_ input: ProbeInput) {
     self.input = input
   }
 
+  /// The client has another connection.
+  public mutating func startOver() {
+    streams[client] = nil
+  }
+
   /// A frame as a client sends it.
   public mutating func fromClient() -> [UInt8] {
     switch input.byte() % 32 {
-    case 0, 1: subscribe()
-    case 2, 3: joinGroup()
-    case 4: subscribePattern()
-    case 5: encoded(Positions(positions(), more: input.bool()))
-    case 6, 7, 8: encoded(Demand(grantedThrough: input.number(), bytesThrough: input.number()))
-    case 9: encoded(Cancel())
-    case 10, 11: publishOpen()
-    case 12, 13, 14, 15: publish()
-    case 16: encoded(Complete(ending()))
+    case 0, 1: return subscribe()
+    case 2, 3: return joinGroup()
+    case 4: return subscribePattern()
+    case 5: return toSubscription(Positions(positions(), more: input.bool()))
+    case 6, 7, 8: return toSubscription(Demand(grantedThrough: input.number(), bytesThrough: input.number()))
+    case 9: return cancel()
+    case 10, 11: return publishOpen()
+    case 12, 13, 14, 15: return publish()
+    case 16: return complete()
     case 17, 18:
-      encoded(
-        settle(
-          input.element(of: Settle.Verdict.allCases), input.shortNumber(), input.number(), input.shortNumber()
-        ))
-    case 19, 20: encoded(Commit(nextOffset: input.number()))
-    case 21, 22: encoded(TopicCreate(topic: topic(), settings: settings()))
-    case 23: encoded(TopicShow(topic: topic()))
-    case 24: encoded(TopicList(after: topic(), limit: input.shortNumber()))
-    case 25: encoded(TopicDelete(topic: topic()))
-    case 26: input.bool() ? encoded(TopicConnect(topic: topic())) : encoded(TopicDisconnect(topic: topic()))
-    case 27: encoded(CursorList(topic: topic(), after: cursor(), limit: input.shortNumber()))
-    case 28: encoded(CursorMove(topic: topic(), name: cursor(), to: start()))
-    case 29: encoded(CursorDelete(topic: topic(), name: cursor()))
-    case 30: aboutTheConnection()
-    default: anything()
+      let verdict = input.element(of: Settle.Verdict.allCases)
+      return toSubscription(
+        Settle(
+          verdict, delivery: input.shortNumber(), firstOffset: input.number(), count: input.shortNumber()))
+    case 19, 20: return toSubscription(Commit(nextOffset: input.number()))
+    case 21, 22: return request(TopicCreate(topic: topic(), settings: settings()))
+    case 23: return request(TopicShow(topic: topic(isRead: true)))
+    case 24: return request(TopicList(after: topic(isRead: true), limit: input.shortNumber()))
+    case 25: return request(TopicDelete(topic: topic()))
+    case 26:
+      let isConnected = input.bool()
+      return isConnected
+        ? request(TopicConnect(topic: topic())) : request(TopicDisconnect(topic: topic()))
+    case 27:
+      return request(CursorList(topic: topic(isRead: true), after: cursor(), limit: input.shortNumber()))
+    case 28: return request(CursorMove(topic: topic(isRead: true), name: cursor(), to: start()))
+    case 29: return request(CursorDelete(topic: topic(isRead: true), name: cursor()))
+    case 30: return aboutTheConnection()
+    default: return anything()
     }
   }
 
@@ -88,8 +112,10 @@ public struct ProbeFrames {
   // MARK: Streams
 
   /// Mostly one of four.
-  public mutating func stream() -> UInt32 {
-    switch input.byte() {
+  public mutating func stream() -> UInt32 { Self.stream(input.byte()) }
+
+  private static func stream(_ byte: UInt8) -> UInt32 {
+    switch byte {
     case 0xF0: 0
     case 0xF1: .max
     case 0xF2: 9
@@ -98,39 +124,89 @@ public struct ProbeFrames {
     }
   }
 
+  /// One that is used so, if the client has any, or else any.
+  private mutating func stream(where isFitting: (Use?) -> Bool) -> UInt32 {
+    let byte = input.byte()
+    let fitting = fitting(isFitting)
+    guard byte < disorder, !fitting.isEmpty else { return Self.stream(byte) }
+    return fitting[Int(byte) % fitting.count]
+  }
+
+  private func fitting(_ isFitting: (Use?) -> Bool) -> [UInt32] {
+    (1...6 as ClosedRange<UInt32>).filter { isFitting(streams[client]?[$0]) }
+  }
+
+  private static func isSubscription(_ use: Use?) -> Bool {
+    if case .subscription = use { true } else { false }
+  }
+
+  private static func isPublication(_ use: Use?) -> Bool {
+    if case .publication = use { true } else { false }
+  }
+
+  private mutating func freeStream() -> UInt32 { stream { $0 == nil } }
+
+  private mutating func open(_ frame: some Frame, as use: Use) -> [UInt8] {
+    let stream = freeStream()
+    streams[client, default: [:]][stream] = use
+    return frame.encoded(stream: stream)
+  }
+
+  /// The stream is free again with the answer.
+  private mutating func request(_ frame: some Frame) -> [UInt8] { frame.encoded(stream: freeStream()) }
+
+  private mutating func toSubscription(_ frame: some Frame) -> [UInt8] {
+    if fitting(Self.isSubscription).isEmpty { return subscribe() }
+    return frame.encoded(stream: stream(where: Self.isSubscription))
+  }
+
+  private mutating func toPublication() -> (stream: UInt32, published: UInt64) {
+    let stream = stream(where: Self.isPublication)
+    guard case .publication(let count) = streams[client]?[stream] else { return (stream, 0) }
+    return (stream, count)
+  }
+
+  private mutating func cancel() -> [UInt8] {
+    let stream = stream { $0 != nil }
+    streams[client]?[stream] = nil
+    return Cancel().encoded(stream: stream)
+  }
+
   private mutating func encoded(_ frame: some Frame) -> [UInt8] { frame.encoded(stream: stream()) }
 
   // MARK: Subscriptions
 
   private mutating func subscribe() -> [UInt8] {
-    encoded(
+    open(
       Subscribe(
-        topic: topic(), start: start(), lag: input.element(of: [.skip, .fail, nil]), epoch: input.number(),
-        grantedThrough: input.number(), cursor: input.bool() ? cursor() : "", filter: filter()))
+        topic: topic(isRead: true), start: start(), lag: input.element(of: [.skip, .fail, nil]),
+        epoch: input.number(),
+        grantedThrough: input.number(), cursor: input.bool() ? cursor() : "", filter: filter()),
+      as: .subscription)
   }
 
   private mutating func joinGroup() -> [UInt8] {
-    encoded(
+    open(
       JoinGroup(
-        topic: topic(), group: cursor(), start: start(),
+        topic: topic(isRead: true), group: cursor(), start: start(),
         settings: JoinGroup.Settings(
           acknowledgement: input.element(of: JoinGroup.Acknowledgement.allCases),
           order: input.element(of: JoinGroup.Order.allCases), deadline: input.shortNumber(),
           deliveries: input.shortNumber(), deadLetters: input.bool() ? topic() : "", filter: filter()),
-        grantedThrough: input.number()))
+        grantedThrough: input.number()), as: .subscription)
   }
 
   private mutating func subscribePattern() -> [UInt8] {
-    encoded(
+    open(
       SubscribePattern(
         pattern: input.element(of: [">", "*", "t.>", "d.*", "*.a", "t", ">.a", "_inbox.*"]), start: start(),
         lag: input.element(of: [.skip, .fail, nil]), grantedThrough: input.number(), filter: filter(),
-        positions: positions(), more: input.bool()))
+        positions: positions(), more: input.bool()), as: .subscription)
   }
 
   private mutating func positions() -> [TopicPosition] {
     (0..<Int(input.byte() % 4)).map { _ in
-      TopicPosition(topic: topic(), epoch: input.number(), nextOffset: input.number())
+      TopicPosition(topic: topic(isRead: true), epoch: input.number(), nextOffset: input.number())
     }
   }
 
@@ -158,29 +234,22 @@ public struct ProbeFrames {
       })
   }
 
-  private mutating func settle(
-    _ verdict: Settle.Verdict, _ delivery: UInt32, _ first: UInt64, _ count: UInt32
-  ) -> Settle {
-    Settle(verdict, delivery: delivery, firstOffset: first, count: count)
-  }
-
   // MARK: Publications
 
   private mutating func publishOpen() -> [UInt8] {
-    let stream = stream()
     let first = input.bool() ? input.number() : 0
-    published[stream] = first
-    return PublishOpen(
-      topic: topic(), acknowledgement: input.element(of: [.none, .received, .durable]),
-      isSource: input.bool(), producer: UInt64(input.byte() % 4), firstSequence: first
-    ).encoded(stream: stream)
+    return open(
+      PublishOpen(
+        topic: topic(), acknowledgement: input.element(of: [.none, .received, .durable]),
+        isSource: input.bool(), producer: UInt64(input.byte() % 4), firstSequence: first),
+      as: .publication(first))
   }
 
   private mutating func publish() -> [UInt8] {
-    let stream = stream()
+    if fitting(Self.isPublication).isEmpty { return publishOpen() }
+    var (stream, first) = toPublication()
     let batch = batch()
-    var first = published[stream] ?? 0
-    published[stream] = first &+ UInt64(batch.count)
+    streams[client]?[stream] = .publication(first &+ UInt64(batch.count))
     var count = batch.count
     switch input.byte() {
     case 0xFF: first = input.number()
@@ -238,13 +307,22 @@ public struct ProbeFrames {
     return front + bytes
   }
 
+  private mutating func complete() -> [UInt8] {
+    if fitting(Self.isPublication).isEmpty { return publishOpen() }
+    let stream = toPublication().stream
+    streams[client]?[stream] = nil
+    return Complete(ending()).encoded(stream: stream)
+  }
+
   private mutating func ending() -> Complete.Ending {
     input.bool() ? .finished : .failure(code: ErrorCode(rawValue: input.shortNumber()), message: "failed")
   }
 
   // MARK: Topics
 
-  private mutating func topic() -> String { input.element(of: topics) }
+  private mutating func topic(isRead: Bool = false) -> String {
+    input.element(of: isRead ? topics + readTopics : topics)
+  }
 
   private mutating func cursor() -> String { input.element(of: ["c", "g", "c.d", "*", ""]) }
 

@@ -1,0 +1,31 @@
+import SluiceIO
+import Testing
+
+extension ShortStories {
+  /// The great story with clients among the others that send frames of every type, right and wrong.
+  @Suite struct StormSeedTests {
+    @Test(arguments: Seeds.chosenFewest)
+    func thoseWhoBehaveGetWhatTheyAreOwedAmongThoseWhoDont(seed: UInt64) throws {
+      let outcome = try Simulation(.stormy(seed), keepsLines: Seeds.single != nil).run()
+      if Seeds.single != nil { print(outcome.lines.joined(separator: "\n")) }
+      #expect(
+        outcome.failures.isEmpty, "seed \(seed): \(outcome.failures.prefix(5).joined(separator: "\n"))")
+    }
+  }
+}
+
+extension Scenario {
+  /// The story of that seed, and storms over it.
+  static func stormy(_ seed: UInt64) -> Scenario {
+    var scenario = random(seed)
+    var random = SeededRandom(seed: seed &* 0xbf58_476d_1ce4_e5b9)
+    for _ in 0..<random.next(in: 2...5) {
+      scenario.disturbances.append(
+        Disturbance(
+          time: random.next(in: .zero...scenario.length),
+          kind: .attack(Attack(kind: .storm, seed: random.next()))))
+    }
+    scenario.disturbances.sort { $0.time < $1.time }
+    return scenario
+  }
+}
