@@ -10,6 +10,9 @@ extension Daemon {
   /// - Throws: `UsageError` that names the file and its line.
   static func policy(_ settings: AccessSettings, _ logger: Logger) throws(UsageError) -> AccessPolicy? {
     guard settings.asksClients else { return nil }
+    if settings.files.permissions == nil, settings.files.tokenKeys == nil {
+      logger.log(.warning, "nobody may do anything: say who may do what with --permissions FILE")
+    }
     do {
       return try settings.files.load { logger.log(.warning, $0) }
     } catch {

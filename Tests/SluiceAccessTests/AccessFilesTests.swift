@@ -121,6 +121,22 @@ struct AccessFilesTests {
     }
   }
 
+  @Test(
+    "a directory in which every user may replace files is warned of, unless they are kept from that as in /tmp"
+  )
+  func replaceable() throws {
+    try writeAll()
+    for (mode, count) in [(0o777, 2), (0o1777, 0), (0o755, 0)] as [(mode_t, Int)] {
+      chmod(directory.path, mode)
+      let warnings = try load(all).warnings
+      #expect(warnings.count == count)
+      #expect(
+        warnings.allSatisfy {
+          $0.hasPrefix("every user of this machine may put another file in the place of")
+        })
+    }
+  }
+
   @Test("secrets that others can read are warned of, and what everybody may know isn't")
   func readable() throws {
     try writeAll()

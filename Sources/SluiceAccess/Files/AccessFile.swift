@@ -53,6 +53,17 @@ final class AccessFile {
     return fstatvfs(descriptor, &system) == 0 && system.f_flag & UInt(ST_RDONLY) != 0
   }
 
+  /// The directory that it is in, if every user may put another file in its place there. What others may only add to, as to /tmp, isn't one.
+  var replaceableIn: String? {
+    let slash = path.utf8.lastIndex(of: UInt8(ascii: "/"))
+    let directory = slash.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
+    var status = stat()
+    guard stat(directory, &status) == 0, status.st_mode & S_IWOTH != 0, status.st_mode & S_ISVTX == 0 else {
+      return nil
+    }
+    return directory
+  }
+
   /// Whether users of other groups may read it.
   var isReadByOthers: Bool { status.st_mode & S_IROTH != 0 }
 

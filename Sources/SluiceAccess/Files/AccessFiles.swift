@@ -24,15 +24,18 @@ public struct AccessFiles: Hashable, Sendable {
       if policy.tokenKeys.isEmpty { warn("\(tokenKeys) has no keys: no token will be taken") }
     }
     if let permissions {
-      let file = try PermissionsFile(try AccessFile(permissions).contents(), path: permissions)
-      policy.permissions = file.permissions
-      policy.everybody = file.everybody
+      let file = try AccessFile(permissions)
+      Self.warnIfReplaceable(file, warn)
+      let content = try PermissionsFile(try file.contents(), path: permissions)
+      policy.permissions = content.permissions
+      policy.everybody = content.everybody
     }
     return policy
   }
 
   private static func users(_ path: String, _ warn: (String) -> Void) throws(AccessFileError) -> Users {
     let file = try AccessFile(path)
+    warnIfReplaceable(file, warn)
     if file.isReadByOthers {
       warn("every user of this machine can read \(path), and try to guess passwords from it; chmod 600 helps")
     }
@@ -52,5 +55,12 @@ public struct AccessFiles: Hashable, Sendable {
       }
     }
     return users
+  }
+
+  private static func warnIfReplaceable(_ file: AccessFile, _ warn: (String) -> Void) {
+    guard let directory = file.replaceableIn else { return }
+    warn(
+      "every user of this machine may put another file in the place of \(file.path); chmod o-w '\(directory)' helps"
+    )
   }
 }

@@ -89,8 +89,13 @@ extension DaemonSettings {
         return
       }
       throw UsageError(
-        "--listen: whoever reaches \(open) could read and write every topic; say who may with --users FILE, --token-keys DIR or --auth on, "
-          + "or that everybody may with --allow-unauthenticated")
+        "--listen: whoever reaches \(open) could read and write every topic; say who may with --users FILE, --token-keys DIR, or --auth on for "
+          + "certificates, or that everybody may with --allow-unauthenticated")
+    }
+    if access.files.users == nil, access.files.tokenKeys == nil, !broker.listen.contains(where: \.hasTLS) {
+      throw UsageError(
+        "--auth: nobody could prove who they are; name --users FILE or --token-keys DIR, or listen on tls://HOST:PORT for clients with certificates"
+      )
     }
     if access.allowsUnauthenticated {
       throw UsageError("--allow-unauthenticated: clients are asked who they are; leave it out")
@@ -99,6 +104,8 @@ extension DaemonSettings {
 }
 
 extension SocketAddress {
+  fileprivate var hasTLS: Bool { if case .tls = self { true } else { false } }
+
   /// Whether other machines may be able to connect there. A name counts as such, since nobody knows what it will stand for.
   var isReachedByOthers: Bool {
     switch self {

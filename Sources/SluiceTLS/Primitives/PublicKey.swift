@@ -4,6 +4,8 @@ import COpenSSL
 // @unchecked: the key isn't changed after `init`, and OpenSSL reads a key from several threads.
 public final class PublicKey: @unchecked Sendable {
   public let kind: KeyKind
+  /// Changes when the key does.
+  public let fingerprint: [UInt8]
   private let key: OpaquePointer
 
   /// Reads PEM: `-----BEGIN PUBLIC KEY-----`.
@@ -23,6 +25,7 @@ public final class PublicKey: @unchecked Sendable {
       throw error
     }
     self.key = key
+    fingerprint = sha256(KeyText.publicText(key))
   }
 
   deinit { EVP_PKEY_free(key) }
@@ -37,7 +40,4 @@ public final class PublicKey: @unchecked Sendable {
     guard EVP_DigestVerifyInit_ex(context, nil, kind.digest, nil, nil, key, nil) == 1 else { return false }
     return EVP_DigestVerify(context, signature, signature.count, message, message.count) == 1
   }
-
-  /// Changes when the key does.
-  public var fingerprint: [UInt8] { sha256(KeyText.publicText(key)) }
 }

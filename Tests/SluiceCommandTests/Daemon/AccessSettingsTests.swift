@@ -19,7 +19,7 @@ struct AccessSettingsTests {
   @Test("clients are asked who they are where there is something to look them up in, or where that is said")
   func asking() throws {
     let table: [([String], Bool)] = [
-      ([], false), (["--users", "u"], true), (["--token-keys", "k"], true), (["--auth", "on"], true),
+      ([], false), (["--users", "u"], true), (["--token-keys", "k"], true),
       (["--auth", "off"], false), (["--users", "u", "--auth", "on", "--permissions", "p"], true),
     ]
     for (arguments, expected) in table {
@@ -83,6 +83,10 @@ struct AccessSettingsTests {
       (["--users", "u", "--auth", "off"], "--auth: off contradicts --users; leave one of them out"),
       (
         ["--token-keys", "k", "--auth", "off"], "--auth: off contradicts --token-keys; leave one of them out"
+      ),
+      (
+        ["--auth", "on"],
+        "--auth: nobody could prove who they are; name --users FILE or --token-keys DIR, or listen"
       ),
       (["--permissions", "p"], "--permissions: nobody is asked who they are; say how they prove it with"),
       (["--permissions", "p", "--auth", "off"], "--permissions: nobody is asked who they are"),
