@@ -25,6 +25,8 @@ struct SessionModel {
   private var session = Session()
   private var table: [UInt32: Stream] = [:]
   private var isDraining = false
+  /// New credentials are being looked at.
+  private var isRenewing = false
 
   /// A byte for what happens, then what that needs. Ends with the connection.
   static func play(_ input: ProbeInput) throws {
@@ -68,6 +70,8 @@ struct SessionModel {
       throw ProbeViolation("an answer is wanted: \(isWanted)")
     }
     if isWanted { table[stream] = .free }
+    session.renewed()
+    isRenewing = false
   }
 
   private mutating func grant(_ records: UInt64, _ bytes: UInt64, to stream: UInt32) throws {
@@ -139,6 +143,11 @@ struct SessionModel {
       .deleteTopic(let stream, _), .connectTopic(let stream, _, _), .listCursors(let stream, _, _, _),
       .moveCursor(let stream, _), .deleteCursor(let stream, _, _):
       try open(stream, .request)
+    case .authenticate: throw unexpected(header, action)
+    case .renew(let stream, _):
+      guard !isRenewing else { throw unexpected(header, action) }
+      isRenewing = true
+      try open(stream, .request)
     case .complete(let stream, _):
       guard case .publication = table[stream], !isDraining else { throw unexpected(header, action) }
       table[stream] = .free
@@ -154,7 +163,9 @@ struct SessionModel {
       }
     case .fault(let stream, let fault):
       // A broker that stops says so on each stream that it doesn't open.
-      let isOfStream = !fault.code.endsConnection || fault.code == .shuttingDown && isDraining
+      let isOfStream =
+        !fault.code.endsConnection || fault.code == .shuttingDown && isDraining
+        || fault.code == .tooManyAttempts && isRenewing
       guard stream != 0, stream <= Self.streams, isOfStream, !fault.message.isEmpty else {
         throw unexpected(header, action)
       }
