@@ -21,6 +21,7 @@ final class BrokerCore: Sendable {
   /// Nil where nobody is asked who they are.
   let authenticator: Authenticator?
   let memory: MemoryWatch
+  let accounts: IdentityAccounts
   let stage = Atomic(Stage.serving)
   let metrics = BrokerMetrics()
   private let connections = Mutex(ConnectionCounts())
@@ -48,6 +49,7 @@ final class BrokerCore: Sendable {
     let pool = SegmentPool(
       maximumPooledBytes: limits.memory == 0
         ? limits.pooledMemory : min(limits.pooledMemory, limits.memory / 8))
+    accounts = IdentityAccounts(limits, metrics: metrics)
     memory = MemoryWatch(
       ceiling: limits.memory, windowBytes: limits.producerWindowBytes, pool: pool, metrics: metrics)
     var service: StorageService?
@@ -143,6 +145,7 @@ final class BrokerCore: Sendable {
   /// Drops what has become too old, or is left behind.
   func trim(now milliseconds: Int64, _ monotonic: MonotonicTime) {
     registry.deleteAbandoned(now: monotonic)
+    accounts.forget(at: monotonic)
     for topic in registry.all where topic.needsTrimming {
       topic.trim(now: milliseconds)
     }

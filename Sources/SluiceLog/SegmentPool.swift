@@ -14,6 +14,7 @@ public final class SegmentPool: Sendable {
 
   private let idle = Mutex(IdleBlocks())
   private let inUse = Atomic<Int>(0)
+  private let accounted = Atomic<Int>(0)
 
   /// - Parameters:
   ///   - blockBytes: the logs' full segment size. A multiple of 2 MiB is mapped on huge pages where there are any.
@@ -27,8 +28,11 @@ public final class SegmentPool: Sendable {
     for block in idle.withLock({ $0.takeAll() }) { block.deallocate(bytes: blockBytes) }
   }
 
-  /// Bytes of segments that a log, a slice or a reader holds, and of what else is put on this account.
+  /// Bytes of segments that a log, a slice or a reader holds.
   public var bytesInUse: Int { inUse.load(ordering: .relaxed) }
+
+  /// Bytes of records that are held in other ways, as far as they were put on this account.
+  public var bytesAccounted: Int { accounted.load(ordering: .relaxed) }
 
   /// Bytes of unused blocks that are kept.
   public var bytesPooled: Int { idle.withLock { $0.blocks.count * blockBytes } }
@@ -40,7 +44,7 @@ public final class SegmentPool: Sendable {
 
   /// So many bytes of records more, or less, are held elsewhere.
   func account(_ change: Int) {
-    if change != 0 { inUse.wrappingAdd(change, ordering: .relaxed) }
+    if change != 0 { accounted.wrappingAdd(change, ordering: .relaxed) }
   }
 
   func allocate(_ bytes: Int) -> UnsafeMutableRawPointer {

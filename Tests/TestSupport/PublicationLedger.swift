@@ -25,7 +25,7 @@ public struct PublicationLedger {
   }
 
   /// Whether so many records, of so many bytes together, may be sent now. The last of them may go beyond the bytes granted.
-  public func allows(records: UInt64, bytes: Int, maximumRecord: UInt32) -> Bool {
+  public func allows(records: UInt64, bytes: Int, maximumRecord: UInt32 = 0) -> Bool {
     guard sent + records <= granted, bytesSent < bytesGranted else { return false }
     return UInt64(bytes)
       <= (bytesGranted - bytesSent).addingReportingOverflow(UInt64(maximumRecord) + 4).partialValue

@@ -21,6 +21,7 @@ extension Connection {
     guard let authenticator, let admission, session.phase == .authenticating else { return }
     do {
       let identity = try authenticator.identity(finding)
+      try enter(identity.name)
       admission.identity = identity
       session.admitted()
       var agreement = agreement

@@ -8,6 +8,18 @@ public struct BrokerLimits: Sendable {
   /// Those of them that come from one address; of IPv6, from one /64. Unix sockets, which have permissions, don't count. Default: 4,096.
   public var connectionsPerAddress = 4_096
 
+  /// Those of one identity, where clients are asked who they are. Default: 1,024.
+  public var connectionsPerIdentity = 1_024
+
+  /// What one identity may publish in a second, on all its connections together; without identities, what one connection may. It is granted no
+  /// more, and nothing is dropped. A quarter of a second's worth may be saved up. 0 for any amount. Default: 0.
+  public var identityPublishRecords = 0
+  public var identityPublishBytes = 0
+
+  /// The same for what it is sent of subscriptions. What a turn sends beyond it is made up for by waiting. Default: 0.
+  public var identityDeliveryRecords = 0
+  public var identityDeliveryBytes = 0
+
   /// The longest record, in bytes of its body (payload, key and headers). 1 to 256 MiB. Default: 1 MiB.
   public var record = 1 << 20
 
@@ -140,6 +152,11 @@ extension BrokerLimits {
     try check(connectionsPerAddress >= 1, "limits.connectionsPerAddress: must be at least 1")
     try check(
       (1...(256 << 20)).contains(record), "limits.record: \(record) isn't in 1...268435456")
+    try check(connectionsPerIdentity >= 1, "limits.connectionsPerIdentity: must be at least 1")
+    try check(identityPublishRecords >= 0, "limits.identityPublishRecords: must not be negative")
+    try check(identityPublishBytes >= 0, "limits.identityPublishBytes: must not be negative")
+    try check(identityDeliveryRecords >= 0, "limits.identityDeliveryRecords: must not be negative")
+    try check(identityDeliveryBytes >= 0, "limits.identityDeliveryBytes: must not be negative")
     let leastFrame = max(record + 1024, Limits.smallestFrame)
     try check(
       (leastFrame...(512 << 20)).contains(frame),

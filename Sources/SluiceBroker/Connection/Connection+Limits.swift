@@ -22,6 +22,22 @@ extension Connection {
     }
   }
 
+  // MARK: Identities
+
+  /// The client's identity is known: it may be connected so many times, and its connections share what it may publish and be sent.
+  func enter(_ identity: String) throws(WireError) {
+    account = try context.core.accounts.enter(identity, at: context.loop.now)
+  }
+
+  /// The connection is over.
+  func leaveAccount() {
+    guard let account else { return }
+    self.account = nil
+    context.core.accounts.leave(account, at: context.loop.now)
+  }
+
+  // MARK: Streams
+
   /// Whether there may be another subscription. Several loops that ask at the same moment may each get one more.
   func checkSubscriptions() throws(WireError) {
     let (limits, metrics) = (context.core.configuration.limits, context.core.metrics)

@@ -53,7 +53,7 @@ extension Connection {
   /// Grants what the topic can take now.
   func grantMore(to publication: Publication) -> Demand? {
     guard session.phase == .open, let credit = session.publication(publication.stream) else { return nil }
-    let more = publication.topic.grant(to: credit.held)
+    let more = grant(publication, holding: credit.held)
     publication.owed.add(more)
     let demand = session.grant(more, to: publication.stream)
     let left = session.publication(publication.stream)?.held ?? GrantLedger.Allowance()
@@ -77,6 +77,7 @@ extension Connection {
       return refuse(stream, Fault(code: .topicEnded, message: message))
     }
     publication.owed.subtract(used)
+    if used.bytes < UInt64(batch.count) { exceeded(by: UInt64(batch.count) - used.bytes) }
     switch publication.topic.append(
       batch, count: count, at: context.loop.wallClock, in: publication.life, using: used,
       by: publication.ticket)

@@ -58,6 +58,9 @@ final class Connection: ByteStreamHandler, @unchecked Sendable {
   var open = OpenCounts()
   var effort = Effort()
   let quota = TopicQuota()
+  /// What the client's connections have together; nil before the handshake is over.
+  var account: IdentityAccount?
+  var isRateTimerSet = false
   /// Nil where nobody is asked who they are.
   let admission: Admission?
   /// The number of the last publication, or subscription whose start was asked for: streams are used again.
@@ -74,6 +77,8 @@ final class Connection: ByteStreamHandler, @unchecked Sendable {
   /// Nothing is read: answers wait to be read by the peer, or memory is short.
   private var waitsForAnswers = false
   private var waitsForMemory = false
+  /// What is ready isn't served before the identity may be sent more.
+  private var isHeldByRate = false
   /// Since when the peer has taken nothing of what is pending; nil while nothing is.
   private var stalledSince: MonotonicTime?
   /// When something was last open, or asked for.
@@ -210,6 +215,8 @@ final class Connection: ByteStreamHandler, @unchecked Sendable {
 
   /// The handshake is over.
   func opened(_ agreement: ServerHandshake.Agreement) {
+    // Of nobody's connections there may be any number.
+    if account == nil { try? enter("") }
     clientName = agreement.clientName
     largestBatch = agreement.clientMaximumFrame - DeliverHeader.size - RecordLayout.timeMarkSize
     keepalive = Keepalive(milliseconds: agreement.welcome.keepalive, now: context.loop.now.nanoseconds)
@@ -246,6 +253,7 @@ final class Connection: ByteStreamHandler, @unchecked Sendable {
       subscription.place = .ended
     case .publication(let publication):
       publication.tap.remove(publication)
+      giveBack(publication)
     }
     setHandle(stream, .none)
   }
@@ -319,17 +327,32 @@ final class Connection: ByteStreamHandler, @unchecked Sendable {
       if waitsForAnswers, case .open = phase { resumeReading() }
       guard pending.isEmpty else { return }
     }
-    if !readySubscriptions.isEmpty { return context.makeReady(self) }
+    if !readySubscriptions.isEmpty { return isHeldByRate ? () : context.makeReady(self) }
     if case .finishing = phase { return close() }
   }
 
   private func serveSubscriptions(_ gather: Gather) {
-    let limit = core.configuration.limits.gather
+    isHeldByRate = false
+    if readySubscriptions.isEmpty { return }
+    var limit = core.configuration.limits.gather
+    if account?.delivering != nil {
+      let room = deliveryRoom(atMost: limit)
+      isHeldByRate = room == 0
+      if isHeldByRate { return }
+      limit = min(limit, gather.work + room)
+    }
+    let before = gather.bytes
+    var records: UInt64 = 0
+    defer {
+      account?.delivering?.spend(records: records, bytes: UInt64(max(gather.bytes - before, 0)))
+    }
     while gather.work < limit, gather.hasRoom, let subscription = readySubscriptions.popFirst() {
       guard case .ready = subscription.place else { continue }
       subscription.place = .none
       let room = limit - gather.work
       let bytes = readySubscriptions.isEmpty ? room : min(room, Self.portion)
+      let spent = subscription.credit.spent
+      defer { records &+= subscription.credit.spent &- spent }
       switch subscription.produce(into: gather, bytes: bytes) {
       case .more:
         subscription.place = .ready
@@ -403,6 +426,7 @@ final class Connection: ByteStreamHandler, @unchecked Sendable {
   private func releaseStreams() {
     abandonAttempt()
     for index in handles.indices { releaseStream(UInt32(index + 1)) }
+    leaveAccount()
     // Requests that are under way have nobody any more who waits for them.
     session = Session()
     handles = []

@@ -36,7 +36,7 @@ final class MemoryWatch: Sendable {
   }
 
   /// Bytes of records, and of what waits in connections.
-  var used: Int { pool.bytesInUse + metrics[.bufferedBytes] }
+  var used: Int { pool.bytesInUse + pool.bytesAccounted + metrics[.bufferedBytes] }
 
   /// Whether producers wait.
   var isFull: Bool { full.load(ordering: .relaxed) }

@@ -43,6 +43,8 @@ final class Publication {
   var ends: Ending?
   /// True while it stands in its connection's list of publications with something to tell.
   var isDue = false
+  /// It is granted nothing before its identity may publish more.
+  var waitsForRate = false
   /// What it was granted and hasn't used, as the topic's ledger has it.
   var owed = GrantLedger.Allowance()
   /// Since when it has had no demand; nil while it has.

@@ -144,9 +144,24 @@ extension Topic {
 
   // MARK: Demand
 
+  /// The most that one producer may have at a time.
+  var grantWindow: GrantLedger.Allowance {
+    GrantLedger.Allowance(records: window, bytes: memory?.window ?? .max)
+  }
+
   /// What a producer gets, on top of what it has. From any loop.
-  func grant(to held: GrantLedger.Allowance) -> GrantLedger.Allowance {
-    let window = GrantLedger.Allowance(records: window, bytes: memory?.window ?? .max)
+  ///
+  /// - Parameter most: what it may get; nil for as much as there is.
+  func grant(
+    to held: GrantLedger.Allowance, atMost most: GrantLedger.Allowance? = nil
+  ) -> GrantLedger.Allowance {
+    var window = grantWindow
+    if let most {
+      var reach = held
+      reach.add(most)
+      window.records = min(window.records, reach.records)
+      window.bytes = min(window.bytes, reach.bytes)
+    }
     return state.withLock { state in
       guard state.isConnected, storage?.service.refusal == nil, !isOutOfMemory else {
         return GrantLedger.Allowance()

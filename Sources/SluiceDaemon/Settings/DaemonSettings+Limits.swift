@@ -12,6 +12,24 @@ extension DaemonSettings {
         "max-connections-per-address", \.broker.limits.connectionsPerAddress,
         path: "limits.connectionsPerAddress",
         "Those of them that come from one address; of IPv6, from one /64. Unix sockets don't count."),
+      .count(
+        "max-connections-per-identity", \.broker.limits.connectionsPerIdentity,
+        path: "limits.connectionsPerIdentity", "Those of one identity, where clients are asked who they are."),
+      .count(
+        "identity-publish-records", \.broker.limits.identityPublishRecords,
+        path: "limits.identityPublishRecords",
+        "Records a second that one identity, or a connection without, may publish; 0 for any number."),
+      .size(
+        "identity-publish-bytes", \.broker.limits.identityPublishBytes, path: "limits.identityPublishBytes",
+        "The same in bytes."),
+      .count(
+        "identity-delivery-records", \.broker.limits.identityDeliveryRecords,
+        path: "limits.identityDeliveryRecords",
+        "Records a second that are sent to one identity, or a connection without; 0 for any number."),
+      .size(
+        "identity-delivery-bytes", \.broker.limits.identityDeliveryBytes,
+        path: "limits.identityDeliveryBytes",
+        "The same in bytes."),
       .size(
         "max-record", \.broker.limits.record, path: "limits.record",
         "The longest record: payload, key and headers together."),

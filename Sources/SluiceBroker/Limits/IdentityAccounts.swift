@@ -1,0 +1,83 @@
+import SluiceIO
+import SluiceWire
+import Synchronization
+
+/// What the connections of one identity have together; of a connection without one, what it has by itself.
+final class IdentityAccount: Sendable {
+  let name: String
+  /// Nil for any rate.
+  let publishing: RateLimiter?
+  let delivering: RateLimiter?
+
+  init(_ name: String, _ limits: BrokerLimits, at now: MonotonicTime) {
+    self.name = name
+    publishing = RateLimiter(
+      records: limits.identityPublishRecords, bytes: limits.identityPublishBytes, at: now)
+    delivering = RateLimiter(
+      records: limits.identityDeliveryRecords, bytes: limits.identityDeliveryBytes, at: now)
+  }
+
+  /// Whether nothing would be forgotten with it: somebody who leaves and comes back has no more for that.
+  fileprivate func isAtRest(at now: MonotonicTime) -> Bool {
+    publishing?.isFull(at: now) ?? true && delivering?.isFull(at: now) ?? true
+  }
+}
+
+/// The accounts of all identities that are connected, or were not long ago. From any thread.
+final class IdentityAccounts: Sendable {
+  private struct Entry {
+    var account: IdentityAccount
+    var connections = 0
+  }
+
+  private let limits: BrokerLimits
+  private let metrics: BrokerMetrics
+  private let entries = Mutex<[String: Entry]>([:])
+
+  init(_ limits: BrokerLimits, metrics: BrokerMetrics) {
+    self.limits = limits
+    self.metrics = metrics
+  }
+
+  /// The account for a new connection. Those that nobody has a name for have one each.
+  ///
+  /// - Throws: ``ErrorCode/tooManyConnections`` when the identity has as many as it may.
+  func enter(_ name: String, at now: MonotonicTime) throws(WireError) -> IdentityAccount {
+    guard !name.isEmpty else { return IdentityAccount(name, limits, at: now) }
+    let account = entries.withLock { entries -> IdentityAccount? in
+      var entry = entries[name] ?? Entry(account: IdentityAccount(name, limits, at: now))
+      guard entry.connections < limits.connectionsPerIdentity else { return nil }
+      entry.connections += 1
+      entries[name] = entry
+      return entry.account
+    }
+    guard let account else {
+      metrics.add(.refusedConnectionsPerIdentity)
+      throw WireError(
+        .tooManyConnections,
+        "\(name) has \(limits.connectionsPerIdentity) connections, which is the limit for an identity; close some, or have it raised (--max-connections-per-identity)"
+      )
+    }
+    return account
+  }
+
+  /// A connection that had entered is gone.
+  func leave(_ account: IdentityAccount, at now: MonotonicTime) {
+    guard !account.name.isEmpty else { return }
+    entries.withLock { entries in
+      guard var entry = entries[account.name] else { return }
+      entry.connections -= 1
+      let isOver = entry.connections == 0 && account.isAtRest(at: now)
+      entries[account.name] = isOver ? nil : entry
+    }
+  }
+
+  /// Forgets those that aren't connected and owe nothing. Called now and then.
+  func forget(at now: MonotonicTime) {
+    entries.withLock { entries in
+      entries = entries.filter { $1.connections > 0 || !$1.account.isAtRest(at: now) }
+    }
+  }
+
+  var count: Int { entries.withLock { $0.count } }
+}
