@@ -116,7 +116,7 @@ let package = Package(
       dependencies: ["SluiceStore", "SluiceWire", "CLMDB", "FaultyDisk", "TestSupport"],
       swiftSettings: settings),
     .testTarget(
-      name: "SluiceIOTests", dependencies: ["SluiceIO", "TestSupport"], swiftSettings: settings),
+      name: "SluiceIOTests", dependencies: ["SluiceIO", "SluiceTLS", "TestSupport"], swiftSettings: settings),
     .testTarget(
       name: "SluiceTLSTests", dependencies: ["SluiceTLS", "SluiceIO", "TestSupport"], swiftSettings: settings),
     .testTarget(

@@ -43,7 +43,8 @@ import Testing
   @Test(arguments: Venue.all) func theCompletionComesAfterConnectHasReturned(venue: Venue) throws {
     try venue.use { stage in
       let listener = try stage.network.listen(at: stage.freshAddress(), group: LoopGroup(stage.loops)) {
-        _, _ in
+        stream, loop in
+        stream.start(Peer(stream: stream, loop: loop))
       }
       let network = stage.network
       let loop = stage.loops[0]
@@ -128,7 +129,8 @@ import Testing
       first.close()
       first.close()
       let accepted = Shared(0)
-      let second = try stage.network.listen(at: first.address, group: group) { _, _ in
+      let second = try stage.network.listen(at: first.address, group: group) { stream, loop in
+        stream.start(Peer(stream: stream, loop: loop))
         accepted.change { $0 += 1 }
       }
       #expect(second.address == first.address)

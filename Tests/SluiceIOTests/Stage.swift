@@ -1,5 +1,6 @@
 import Glibc
 import SluiceIO
+import SluiceTLS
 import Synchronization
 import TestSupport
 import Testing
@@ -53,8 +54,12 @@ enum Venue: CustomTestStringConvertible, Sendable {
   case tcp
   case unixSocket
   case simulated(seed: UInt64)
+  case tls
+  case simulatedTLS(seed: UInt64)
 
-  static let all: [Venue] = [.tcp, .unixSocket] + (1...12).map { .simulated(seed: $0) }
+  static let all: [Venue] =
+    [.tcp, .unixSocket] + (1...12).map { .simulated(seed: $0) } + [.tls]
+    + (1...8).map { .simulatedTLS(seed: $0) }
 
   var testDescription: String { "\(self)" }
 
@@ -74,20 +79,35 @@ enum Venue: CustomTestStringConvertible, Sendable {
     case .tcp: try SocketStage { .host(Loopback.freshHost(), port: 0) }
     case .unixSocket: try SocketStage { .unix(SocketStage.freshPath()) }
     case .simulated(let seed): SimulatedStage(seed: seed)
+    case .tls:
+      try SocketStage(network: try Self.overTLS(SocketNetwork())) { .tls(Loopback.freshHost(), port: 0) }
+    case .simulatedTLS(let seed): try SimulatedStage(seed: seed, secure: Self.overTLS)
     }
+  }
+
+  private static func overTLS(_ network: any Network) throws -> any Network {
+    let certificates = try TestCertificates.shared()
+    var options = TLSClientOptions()
+    options.authorities = certificates.authority
+    options.serverName = "localhost"
+    return TLSNetwork(
+      over: network,
+      server: try TLSServer(TLSServerOptions(certificate: certificates.server, key: certificates.serverKey)),
+      client: try TLSClient(options), patience: .seconds(600))
   }
 }
 
 /// Real loops, each with its thread, and real sockets.
 final class SocketStage: Stage {
-  let network: any Network = SocketNetwork()
+  let network: any Network
   let group: LoopGroup
   private let address: () -> SocketAddress
 
   /// Long enough for a busy machine; a test that succeeds never waits for it.
   private static let patience = 120.0
 
-  init(address: @escaping () -> SocketAddress) throws {
+  init(network: any Network = SocketNetwork(), address: @escaping () -> SocketAddress) throws {
+    self.network = network
     group = try LoopGroup.threads(count: 2)
     self.address = address
     for case let loop as EpollLoop in group.loops {
@@ -125,15 +145,25 @@ final class SocketStage: Stage {
 /// A simulated world, all in the test's thread.
 final class SimulatedStage: Stage {
   let world: SimulatedWorld
+  let network: any Network
+  private let address: SocketAddress
 
   init(seed: UInt64) {
     world = SimulatedWorld(seed: seed, loops: 2)
+    network = world.network
+    address = .host("broker", port: 0)
+  }
+
+  /// With TLS over the simulated network.
+  init(seed: UInt64, secure: (any Network) throws -> any Network) throws {
+    world = SimulatedWorld(seed: seed, loops: 2)
+    network = try secure(world.network)
+    address = .tls("broker", port: 0)
   }
 
   let plenty = 300_000
-  var network: any Network { world.network }
   var loops: [any EventLoop] { world.loops }
-  func freshAddress() -> SocketAddress { .host("broker", port: 0) }
+  func freshAddress() -> SocketAddress { address }
   func wait(until condition: () -> Bool) -> Bool { world.run(until: condition) }
   func settle() { world.run(for: .milliseconds(50)) }
   func end() {}

@@ -11,6 +11,11 @@ public final class TemporaryDirectory: Sendable {
   }
 
   deinit {
+    remove()
+  }
+
+  /// Removes it, with the files in it.
+  func remove() {
     guard let directory = opendir(path) else { return }
     while let entry = readdir(directory) {
       let name = withUnsafeBytes(of: entry.pointee.d_name) { bytes in

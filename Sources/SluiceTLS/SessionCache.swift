@@ -1,0 +1,59 @@
+import COpenSSL
+import Synchronization
+
+/// What servers gave a client so that it can come back without a full handshake: the latest of each server.
+///
+/// May be used from any thread.
+final class SessionCache: Sendable {
+  /// Servers that are remembered at most; one more, and any other is forgotten.
+  private static let limit = 64
+
+  private let sessions = Mutex<[String: Session]>([:])
+
+  /// A session of OpenSSL's, which this holds.
+  ///
+  /// Unchecked: sessions that were established aren't changed, and OpenSSL counts references atomically.
+  final class Session: @unchecked Sendable {
+    let pointer: OpaquePointer
+
+    /// Takes over a reference.
+    init(_ pointer: OpaquePointer) {
+      self.pointer = pointer
+    }
+
+    deinit {
+      SSL_SESSION_free(pointer)
+    }
+  }
+
+  func keep(_ session: Session, for server: String) {
+    sessions.withLock { sessions in
+      if sessions[server] == nil, sessions.count >= Self.limit, let other = sessions.keys.first {
+        sessions[other] = nil
+      }
+      sessions[server] = session
+    }
+  }
+
+  /// What is kept of a server, unless the certificate that it proved itself with has ended since.
+  ///
+  /// - Parameter time: now, in milliseconds since 1970.
+  func session(for server: String, at time: Int64) -> Session? {
+    sessions.withLock { sessions in
+      guard let session = sessions[server] else { return nil }
+      let certificate = SSL_SESSION_get0_peer(session.pointer)
+      guard SSL_SESSION_is_resumable(session.pointer) == 1,
+        certificate.flatMap({ Certificate.expiry($0) }).map({ $0 > time }) ?? true
+      else {
+        sessions[server] = nil
+        return nil
+      }
+      return session
+    }
+  }
+
+  /// What was kept has done no good.
+  func forget(_ server: String) {
+    sessions.withLock { $0[server] = nil }
+  }
+}

@@ -1,0 +1,271 @@
+import COpenSSL
+import Glibc
+import SluiceIO
+
+/// OpenSSL between plaintext and a stream of ciphertext: reads from the stream into OpenSSL's own buffer, and gathers what OpenSSL writes.
+///
+/// On the loop only. Nothing here calls the stream's handler.
+final class TLSEngine {
+  /// What came of a call.
+  enum Outcome {
+    case done(Int)
+    /// More of the peer's bytes must come first.
+    case needsInput
+    /// The peer has said that it sends no more.
+    case ended
+    case failed(TLSFault)
+  }
+
+  /// With so much ciphertext waiting for the transport, the peer isn't read, so that it can't have us answer without end. It is
+  /// more than a write leaves over: those who both write don't stop reading each other.
+  private static let unsentLimit = TLSLoop.blockSize + (64 << 10)
+
+  let ssl: OpaquePointer
+  let isServer: Bool
+  private let context: TLSContext
+  private let transport: any ByteStream
+  private let shared: TLSLoop
+  private let keepSession: ((SessionCache.Session) -> Void)?
+
+  /// Of the peer's certificates the one that wasn't good enough.
+  var refusedCertificate: Certificate?
+
+  /// Ciphertext for which the transport had no room, from `unsentStart` on.
+  private var unsent: [UInt8] = []
+  private var unsentStart = 0
+  /// Why nothing more can be sent.
+  private(set) var writeFailure: IOError?
+
+  /// In this call the transport gave less than it could have: there is no more now.
+  private var cameShort = false
+  /// What the transport has come to.
+  private var transportEnded = false
+  private(set) var readFailure: IOError?
+
+  init(
+    _ context: TLSContext, isServer: Bool, transport: any ByteStream, shared: TLSLoop,
+    keepSession: ((SessionCache.Session) -> Void)? = nil
+  ) {
+    guard let ssl = SSL_new(context.pointer), let bio = BIO_new(TransportBIO.method) else {
+      fatalError("out of memory for a TLS connection")
+    }
+    self.context = context
+    self.ssl = ssl
+    self.isServer = isServer
+    self.transport = transport
+    self.shared = shared
+    self.keepSession = keepSession
+    BIO_set_data(bio, Unmanaged.passUnretained(self).toOpaque())
+    BIO_set_init(bio, 1)
+    SSL_set_bio(ssl, bio, bio)
+    if isServer { SSL_set_accept_state(ssl) } else { SSL_set_connect_state(ssl) }
+  }
+
+  deinit {
+    SSL_free(ssl)
+  }
+
+  /// The engine that a connection of OpenSSL's belongs to.
+  static func of(_ ssl: OpaquePointer) -> TLSEngine? {
+    SSL_get_rbio(ssl).flatMap { TransportBIO.engine($0) }
+  }
+
+  /// What the transport has failed with.
+  var failure: IOError? { readFailure ?? writeFailure }
+
+  // MARK: Calls
+
+  func handshake() -> Outcome {
+    begin()
+    let result = SSL_do_handshake(ssl)
+    return result == 1 ? .done(0) : outcome(result)
+  }
+
+  /// Reads at most `buffer.count` bytes, at least one; the rest of a record stays for the next call.
+  func read(into buffer: UnsafeMutableRawBufferPointer) -> Outcome {
+    ErrorQueue.clear()
+    let result = SSL_read(ssl, buffer.baseAddress, Int32(clamping: buffer.count))
+    return result > 0 ? .done(Int(result)) : outcome(result)
+  }
+
+  /// Before the first of several calls to ``read(into:)``.
+  func begin() {
+    cameShort = false
+    ErrorQueue.clear()
+  }
+
+  /// Encrypts all of `bytes`, of which there is at least one. Nil when that was done.
+  func write(_ bytes: UnsafeRawBufferPointer) -> TLSFault? {
+    ErrorQueue.clear()
+    let result = SSL_write(ssl, bytes.baseAddress, Int32(bytes.count))
+    if result == Int32(bytes.count) { return nil }
+    if case .failed(let fault) = outcome(result) { return fault }
+    return TLSFault(.broken, "OpenSSL took \(result) of \(bytes.count) bytes")
+  }
+
+  /// Says that nothing more will be sent.
+  func sayGoodbye() {
+    ErrorQueue.clear()
+    _ = SSL_shutdown(ssl)
+    ErrorQueue.clear()
+  }
+
+  /// Whether bytes of the peer's are in OpenSSL's hands, decrypted or not.
+  var hasBuffered: Bool { SSL_has_pending(ssl) == 1 }
+
+  var isResumed: Bool { SSL_session_reused(ssl) == 1 }
+
+  private func outcome(_ result: Int32) -> Outcome {
+    switch SSL_get_error(ssl, result) {
+    case SSL_ERROR_WANT_READ, SSL_ERROR_WANT_WRITE: return .needsInput
+    case SSL_ERROR_ZERO_RETURN: return .ended
+    default:
+      if let readFailure { return .failed(TLSFault(readFailure)) }
+      if transportEnded { return .failed(TLSFault(.truncated, "")) }
+      return .failed(TLSFault(of: self))
+    }
+  }
+
+  // MARK: Ciphertext out
+
+  /// How much waits for room.
+  var unsentCount: Int { unsent.count - unsentStart }
+
+  var isClear: Bool { unsent.isEmpty && writeFailure == nil }
+
+  /// So much waits that the peer isn't read.
+  var holdsBack: Bool { unsentCount > Self.unsentLimit }
+
+  /// From OpenSSL: always takes all.
+  fileprivate func put(_ bytes: UnsafeRawBufferPointer) {
+    if writeFailure != nil { return }
+    if unsent.isEmpty {
+      if shared.add(bytes) { return }
+      flushGathered()
+      if writeFailure != nil { return }
+      if unsent.isEmpty, shared.add(bytes) { return }
+    }
+    unsent.append(contentsOf: bytes)
+  }
+
+  /// At the end of whatever wrote. See ``writeFailure``.
+  func flush() {
+    if !shared.isEmpty { flushGathered() }
+  }
+
+  /// In the middle of it: only if it is much.
+  func flushIfFull() {
+    if shared.isFull { flushGathered() }
+  }
+
+  private func flushGathered() {
+    defer { shared.empty() }
+    if writeFailure != nil { return }
+    let bytes = shared.gathered
+    let count = send(bytes)
+    if writeFailure == nil, count < bytes.count {
+      unsent.append(contentsOf: UnsafeRawBufferPointer(rebasing: bytes[count...]))
+    }
+  }
+
+  /// There is room in the transport: sends what waits.
+  func sendUnsent() {
+    guard !unsent.isEmpty, writeFailure == nil else { return }
+    let start = unsentStart
+    let sent = unsent.withUnsafeBytes { send(UnsafeRawBufferPointer(rebasing: $0[start...])) }
+    unsentStart = start + sent
+    if unsentStart == unsent.count || writeFailure != nil {
+      unsent = []
+      unsentStart = 0
+    }
+  }
+
+  private func send(_ bytes: UnsafeRawBufferPointer) -> Int {
+    var vector = iovec(
+      iov_base: UnsafeMutableRawPointer(mutating: bytes.baseAddress), iov_len: bytes.count)
+    switch withUnsafePointer(to: &vector, { transport.write(UnsafeBufferPointer(start: $0, count: 1)) }) {
+    case .wrote(let count): return count
+    case .failed(let error):
+      writeFailure = error
+      return 0
+    }
+  }
+
+  // MARK: Ciphertext in
+
+  /// The transport has failed by itself; what OpenSSL has of the peer's bytes can still be read.
+  func transportFailed(_ error: IOError) {
+    readFailure = readFailure ?? error
+    writeFailure = writeFailure ?? error
+    unsent = []
+    unsentStart = 0
+  }
+
+  /// For OpenSSL: bytes, 0 for the end, -1 for none now or a failure.
+  fileprivate func take(into buffer: UnsafeMutableRawBufferPointer, _ bio: OpaquePointer) -> Int32 {
+    if readFailure != nil { return -1 }
+    if transportEnded { return 0 }
+    guard !cameShort, !holdsBack else {
+      sluice_bio_retry_read(bio)
+      return -1
+    }
+    switch transport.read(into: buffer) {
+    case .bytes(let count):
+      // A transport that can't be written to doesn't report what is left in it.
+      cameShort = count < buffer.count && writeFailure == nil
+      return Int32(count)
+    case .wouldBlock:
+      sluice_bio_retry_read(bio)
+      return -1
+    case .end:
+      transportEnded = true
+      return 0
+    case .failed(let error):
+      readFailure = error
+      return -1
+    }
+  }
+
+  fileprivate var isAtEnd: Bool { transportEnded }
+
+  // MARK: Sessions
+
+  /// From OpenSSL. Returns true when the session's reference was taken over.
+  func keep(session: OpaquePointer) -> Bool {
+    guard let keepSession else { return false }
+    keepSession(SessionCache.Session(session))
+    return true
+  }
+}
+
+/// How OpenSSL gets at a stream.
+enum TransportBIO {
+  /// Made once, never changed.
+  nonisolated(unsafe) static let method: OpaquePointer = {
+    let kind = BIO_get_new_index() | BIO_TYPE_SOURCE_SINK
+    guard let method = BIO_meth_new(kind, "stream") else { fatalError("out of memory for TLS") }
+    BIO_meth_set_read(method) { bio, target, count in
+      guard let bio, let target, count > 0, let engine = engine(bio) else { return 0 }
+      sluice_bio_clear_retry(bio)
+      return engine.take(into: UnsafeMutableRawBufferPointer(start: target, count: Int(count)), bio)
+    }
+    BIO_meth_set_write(method) { bio, source, count in
+      guard let bio, let source, count > 0, let engine = engine(bio) else { return 0 }
+      sluice_bio_clear_retry(bio)
+      engine.put(UnsafeRawBufferPointer(start: source, count: Int(count)))
+      return count
+    }
+    BIO_meth_set_ctrl(method) { bio, command, _, _ in
+      switch command {
+      case BIO_CTRL_FLUSH: 1
+      case BIO_CTRL_EOF: bio.flatMap { engine($0) }?.isAtEnd == true ? 1 : 0
+      default: 0
+      }
+    }
+    return method
+  }()
+
+  static func engine(_ bio: OpaquePointer) -> TLSEngine? {
+    BIO_get_data(bio).map { Unmanaged<TLSEngine>.fromOpaque($0).takeUnretainedValue() }
+  }
+}

@@ -1,0 +1,100 @@
+import COpenSSL
+import SluiceIO
+
+/// What is different between the two sides of a TLS connection.
+enum TLSSide {
+  case server(TLSContext, verifies: Bool, refused: (@Sendable (SocketAddress, IOError) -> Void)?)
+  case client(TLSClient, server: String, port: UInt16)
+
+  var isServer: Bool {
+    if case .server = self { true } else { false }
+  }
+
+  /// What fails if the handshake does.
+  func action(_ peer: SocketAddress) -> String {
+    isServer ? "shake hands with \(peer)" : "connect to \(peer)"
+  }
+
+  func refused(_ peer: SocketAddress, _ error: IOError) {
+    if case .server(_, _, let refused?) = self { refused(peer, error) }
+  }
+
+  func makeEngine(_ transport: any ByteStream, _ shared: TLSLoop) -> TLSEngine {
+    switch self {
+    case .server(let context, _, _):
+      return TLSEngine(context, isServer: true, transport: transport, shared: shared)
+    case .client(let client, let server, let port):
+      let key = "\(server):\(port)"
+      let engine = TLSEngine(client.context, isServer: false, transport: transport, shared: shared) {
+        client.sessions.keep($0, for: key)
+      }
+      client.prepare(engine.ssl, for: server)
+      if let session = client.sessions.session(for: key, at: shared.loop.wallClock) {
+        SSL_set_session(engine.ssl, session.pointer)
+      }
+      return engine
+    }
+  }
+
+  /// What protects a connection that was just established, and who the peer has proved to be.
+  ///
+  /// - Parameter time: now, in milliseconds since 1970.
+  /// - Returns: a failure when the peer's certificate names nobody that could be told apart, or has ended since it was looked at.
+  func security(of engine: TLSEngine, at time: Int64) -> Result<StreamSecurity, TLSFaultError> {
+    let ssl = engine.ssl
+    var security = StreamSecurity(
+      version: SSL_get_version(ssl).map { String(cString: $0) } ?? "TLS",
+      cipher: SSL_get_current_cipher(ssl).flatMap { SSL_CIPHER_get_name($0) }.map { String(cString: $0) }
+        ?? "")
+    guard verifies, let certificate = Certificate.peer(of: ssl) else { return .success(security) }
+    security.peerExpires = certificate.expires
+    // Who comes back isn't asked for it again.
+    if engine.isResumed, let end = security.peerExpires, end <= time {
+      if case .client(let client, let server, let port) = self { client.sessions.forget("\(server):\(port)") }
+      return .failure(TLSFaultError(TLSFault(.certificate, "the peer's certificate has expired")))
+    }
+    do {
+      security.peerName = try certificate.name()
+    } catch {
+      return .failure(
+        TLSFaultError(
+          TLSFault(.certificate, "the name in the peer's certificate is empty, too long, or no text")))
+    }
+    return .success(security)
+  }
+
+  private var verifies: Bool {
+    switch self {
+    case .server(_, let verifies, _): verifies
+    case .client(let client, _, _): client.options.verification == .full
+    }
+  }
+}
+
+/// A fault as a `Result` wants it.
+struct TLSFaultError: Error {
+  let fault: TLSFault
+
+  init(_ fault: TLSFault) {
+    self.fault = fault
+  }
+}
+
+extension TLSClient {
+  /// Says whom a connection is meant for, and has that checked.
+  ///
+  /// - Parameter server: the host that is connected to.
+  func prepare(_ ssl: OpaquePointer, for server: String) {
+    let name = options.serverName ?? (server.hasSuffix(".") ? String(server.dropLast()) : server)
+    let isAddress = Self.isAddress(name)
+    // A server with several certificates chooses by the name; addresses aren't names.
+    if !isAddress { _ = sluice_ssl_set_server_name(ssl, name) }
+    guard options.verification == .full else { return }
+    let parameters = SSL_get0_param(ssl)
+    X509_VERIFY_PARAM_set_hostflags(parameters, UInt32(X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS))
+    let result =
+      isAddress ? X509_VERIFY_PARAM_set1_ip_asc(parameters, name) : SSL_set1_host(ssl, name)
+    // Without a name to check, any certificate would do.
+    precondition(result == 1, "OpenSSL takes '\(name)' for no name")
+  }
+}

@@ -1,0 +1,419 @@
+import COpenSSL
+import Glibc
+import SluiceIO
+
+/// Bytes over TLS over another stream.
+///
+/// What OpenSSL holds of the peer's bytes is handed out like what is still in the transport: once per turn as long as there is some.
+/// What is written is gathered into full records, and those into few writes; at most ``TLSLoop/blockSize`` of ciphertext and a record wait
+/// for room in the transport.
+///
+/// On its loop only. Kept by the transport, as its handler, until it is closed or has failed.
+final class TLSStream: ByteStream, ByteStreamHandler {
+  enum State {
+    /// Of a server, before `start(_:)`.
+    case idle
+    case handshaking
+    case open
+    /// A write has failed, and the handler knows. What had arrived before can still be read.
+    case writeFailed
+    /// Closed here; what was written is being sent, what arrives is thrown away.
+    case closing
+    /// Failed or closed: nothing is left.
+    case gone
+  }
+
+  typealias HandshakeCompletion = (Result<TLSStream, IOError>) -> Void
+
+  let peer: SocketAddress
+  private let transport: any ByteStream
+  private let shared: TLSLoop
+  private let side: TLSSide
+  private var state = State.idle
+  private var engine: TLSEngine?
+  private var handler: (any ByteStreamHandler)?
+  private var completion: HandshakeCompletion?
+  private(set) var security: StreamSecurity?
+
+  /// The peer has said its last word, and it was read.
+  private var peerEnded = false
+  /// What reading came to behind bytes that were handed out, and is told next.
+  private var ending: ReadResult?
+  /// OpenSSL has nothing more to give before the transport has.
+  private var isDrained = false
+  /// A write came short and `streamWritable()` wasn't called since.
+  private var waitsForRoom = false
+
+  /// For ``TLSLoop``: stands on its list; was called in this turn.
+  var isWaiting = false
+  var wasServed = false
+
+  init(_ transport: any ByteStream, peer: SocketAddress, side: TLSSide, shared: TLSLoop) {
+    self.transport = transport
+    self.peer = peer
+    self.side = side
+    self.shared = shared
+  }
+
+  /// How much ciphertext waits for room in the transport.
+  var unsentCount: Int { engine?.unsentCount ?? 0 }
+
+  /// Whether the handshake was cut short by what the client had kept of an earlier one.
+  private(set) var isResumed = false
+
+  // MARK: The handshake
+
+  /// Of a client: shakes hands. The completion is called once, unless ``abort()`` is called before.
+  func connect(_ completion: @escaping HandshakeCompletion) {
+    self.completion = completion
+    state = .handshaking
+    engine = side.makeEngine(transport, shared)
+    transport.start(self)
+    shakeHands()
+  }
+
+  func start(_ handler: any ByteStreamHandler) {
+    precondition(shared.loop.isCurrent, "a stream is used on its loop")
+    precondition(self.handler == nil, "a stream is started once")
+    switch state {
+    case .idle:
+      self.handler = handler
+      state = .handshaking
+      engine = side.makeEngine(transport, shared)
+      transport.start(self)
+    case .open:
+      self.handler = handler
+      settle()
+    case .handshaking, .writeFailed, .closing, .gone: break
+    }
+  }
+
+  private func shakeHands() {
+    guard let engine else { return }
+    var outcome = engine.handshake()
+    engine.flush()
+    if engine.writeFailure != nil, case .needsInput = outcome {
+      // The peer may have said why before it closed.
+      outcome = engine.handshake()
+      if case .needsInput = outcome, let error = engine.writeFailure { outcome = .failed(TLSFault(error)) }
+    }
+    switch outcome {
+    case .needsInput: updateTransport()
+    case .done: established(engine)
+    case .ended: refuse(TLSFault(.truncated, ""))
+    case .failed(let fault): refuse(fault)
+    }
+  }
+
+  private func established(_ engine: TLSEngine) {
+    switch side.security(of: engine, at: shared.loop.wallClock) {
+    case .success(let security): self.security = security
+    case .failure(let error): return refuse(error.fault)
+    }
+    isResumed = engine.isResumed
+    state = .open
+    if let completion {
+      self.completion = nil
+      updateTransport()
+      return completion(.success(self))
+    }
+    updateTransport()
+    if waitsForRoom, engine.isClear {
+      waitsForRoom = false
+      handler?.streamWritable()
+    }
+    // The client's first words may have come with the end of its handshake.
+    handOut()
+    wasServed = true
+    settle()
+  }
+
+  /// The handshake has failed.
+  private func refuse(_ fault: TLSFault) {
+    if case .notTLS = fault.kind, side.isServer { sayWeSpeakTLS() }
+    let error = fault.error(side.action(peer), inHandshake: true)
+    side.refused(peer, error)
+    fail(error)
+  }
+
+  /// Tells a client without TLS, in the plainest of TLS's words, that this is it: OpenSSL says nothing to such a one.
+  private func sayWeSpeakTLS() {
+    // An alert: fatal, protocol version.
+    var alert: (UInt8, UInt8, UInt8, UInt8, UInt8, UInt8, UInt8) = (0x15, 3, 1, 0, 2, 2, 70)
+    withUnsafeMutableBytes(of: &alert) { bytes in
+      var vector = iovec(iov_base: bytes.baseAddress, iov_len: bytes.count)
+      _ = withUnsafePointer(to: &vector) { transport.write(UnsafeBufferPointer(start: $0, count: 1)) }
+    }
+  }
+
+  // MARK: Reading
+
+  func read(into buffer: UnsafeMutableRawBufferPointer) -> ReadResult {
+    precondition(shared.loop.isCurrent, "a stream is used on its loop")
+    switch state {
+    case .idle, .handshaking: return .wouldBlock
+    case .closing, .gone: return .failed(IOError(action: "read from \(peer)", code: EBADF))
+    case .open, .writeFailed: break
+    }
+    if peerEnded { return .end }
+    guard !buffer.isEmpty, let engine else { return .wouldBlock }
+    let result = ending ?? decrypt(engine, into: buffer)
+    switch result {
+    case .bytes, .wouldBlock: settle()
+    case .end:
+      peerEnded = true
+      ending = nil
+      updateTransport()
+    case .failed:
+      ending = nil
+      loseReading()
+    }
+    return result
+  }
+
+  private func decrypt(_ engine: TLSEngine, into buffer: UnsafeMutableRawBufferPointer) -> ReadResult {
+    engine.begin()
+    var total = 0
+    var result = ReadResult.wouldBlock
+    isDrained = false
+    reading: while total < buffer.count {
+      switch engine.read(into: UnsafeMutableRawBufferPointer(rebasing: buffer[total...])) {
+      case .done(let count): total += count
+      case .needsInput:
+        isDrained = true
+        // The transport reports nothing more.
+        if let error = engine.writeFailure { result = .failed(error) }
+        break reading
+      case .ended:
+        result = .end
+        break reading
+      case .failed(let fault):
+        result = .failed(fault.error("read from \(peer)", inHandshake: false))
+        break reading
+      }
+    }
+    // Reading may have answered something.
+    engine.flush()
+    if total == 0 { return result }
+    if result != .wouldBlock { ending = result }
+    return .bytes(total)
+  }
+
+  var readsPaused = false {
+    didSet {
+      if readsPaused != oldValue { settle() }
+    }
+  }
+
+  /// Whether there is something to hand out that the transport won't report.
+  private var hasMore: Bool {
+    guard let engine, !peerEnded else { return false }
+    return ending != nil || engine.failure != nil || (!isDrained && engine.hasBuffered)
+  }
+
+  /// Sees to it that what is left to read is reported.
+  private func settle() {
+    guard case .open = state else { return }
+    updateTransport()
+    if handler != nil, !readsPaused || engine?.failure != nil, hasMore { shared.comeRound(self) }
+  }
+
+  /// The transport is read as long as somebody takes what comes.
+  private func updateTransport() {
+    let pauses =
+      switch state {
+      case .idle, .closing: false
+      case .handshaking: engine?.holdsBack ?? false
+      case .open: readsPaused || peerEnded || handler == nil || engine?.holdsBack ?? false
+      case .writeFailed, .gone: true
+      }
+    if transport.readsPaused != pauses { transport.readsPaused = pauses }
+  }
+
+  private func handOut() {
+    guard case .open = state, !readsPaused, !peerEnded, hasMore, let handler else { return }
+    handler.streamReadable()
+    settle()
+  }
+
+  /// A turn later: there is something left.
+  func comeRound() {
+    guard case .open = state else { return }
+    // Who doesn't read learns of it at once.
+    if readsPaused, let error = engine?.failure { return fail(error) }
+    handOut()
+  }
+
+  // MARK: Writing
+
+  func write(_ vectors: UnsafeBufferPointer<iovec>) -> WriteResult {
+    precondition(shared.loop.isCurrent, "a stream is used on its loop")
+    switch state {
+    case .open: break
+    case .idle, .handshaking:
+      if vectors.contains(where: { $0.iov_len > 0 }) { waitsForRoom = true }
+      return .wrote(0)
+    case .writeFailed, .closing, .gone: return .failed(IOError(action: "write to \(peer)", code: EPIPE))
+    }
+    guard let engine else { return .wrote(0) }
+    var pieces = RecordPieces(vectors, staging: shared.staging)
+    var taken = 0
+    while engine.isClear, let piece = pieces.next() {
+      if let fault = engine.write(piece) {
+        engine.flush()
+        return .failed(loseWriting(fault.error("write to \(peer)", inHandshake: false)))
+      }
+      taken += piece.count
+      engine.flushIfFull()
+    }
+    engine.flush()
+    if let error = engine.writeFailure { return .failed(loseWriting(error)) }
+    if !pieces.isAtEnd { waitsForRoom = true }
+    return .wrote(taken)
+  }
+
+  // MARK: What the transport reports
+
+  func streamReadable() {
+    switch state {
+    case .handshaking: shakeHands()
+    case .open:
+      guard !readsPaused, !peerEnded, let handler else { return updateTransport() }
+      isDrained = false
+      handler.streamReadable()
+      wasServed = true
+      settle()
+    case .closing: throwAwayInput()
+    case .idle, .writeFailed, .gone: break
+    }
+  }
+
+  func streamWritable() {
+    guard let engine else { return }
+    engine.sendUnsent()
+    if let error = engine.writeFailure {
+      if case .closing = state { return leave() }
+      return fail(error)
+    }
+    guard engine.isClear else { return }
+    switch state {
+    case .closing: finishClosing()
+    case .open:
+      updateTransport()
+      guard waitsForRoom else { return }
+      waitsForRoom = false
+      handler?.streamWritable()
+    case .handshaking: updateTransport()
+    case .idle, .writeFailed, .gone: break
+    }
+  }
+
+  func streamFailed(_ error: IOError) {
+    switch state {
+    case .handshaking:
+      fail(error)
+    case .open:
+      guard let engine, handler != nil, !readsPaused, hasMore else { return fail(error) }
+      // What came before is handed out first.
+      engine.transportFailed(error)
+      settle()
+    case .closing: leave()
+    case .idle, .writeFailed, .gone: break
+    }
+  }
+
+  // MARK: The end
+
+  func close() {
+    precondition(shared.loop.isCurrent, "a stream is used on its loop")
+    switch state {
+    case .idle, .handshaking, .writeFailed: break
+    case .open: engine?.sayGoodbye()
+    case .closing, .gone: return
+    }
+    engine?.flush()
+    end()
+  }
+
+  func abort() {
+    precondition(shared.loop.isCurrent, "a stream is used on its loop")
+    guard state != .gone else { return }
+    transport.abort()
+    leave()
+  }
+
+  /// All of it is out.
+  private func finishClosing() {
+    transport.close()
+    leave()
+  }
+
+  /// Gives up on a peer that takes nothing any more.
+  private func giveUpLater(unsent: Int) {
+    _ = shared.loop.schedule(after: shared.patience) { [weak self] in
+      guard let self, case .closing = state, let engine else { return }
+      if engine.unsentCount < unsent { giveUpLater(unsent: engine.unsentCount) } else { abort() }
+    }
+  }
+
+  private func throwAwayInput() {
+    let buffer = shared.staging
+    for _ in 0..<16 {
+      switch transport.read(into: buffer) {
+      case .bytes: continue
+      case .wouldBlock, .end: return
+      case .failed: return leave()
+      }
+    }
+  }
+
+  /// The connection is gone, as whoever writes is about to learn: the handler hears nothing more.
+  private func loseWriting(_ error: IOError) -> IOError {
+    state = .writeFailed
+    updateTransport()
+    release()
+    return error
+  }
+
+  /// The same for whoever reads.
+  private func loseReading() {
+    end()
+  }
+
+  private func fail(_ error: IOError) {
+    guard state != .gone else { return }
+    let handler = handler
+    let completion = completion
+    end()
+    handler?.streamFailed(error)
+    completion?(.failure(error))
+  }
+
+  /// Closes the transport when what is left for it is out: the last of it may be the reason.
+  private func end() {
+    guard let engine, !engine.isClear, engine.failure == nil else {
+      transport.close()
+      return leave()
+    }
+    state = .closing
+    updateTransport()
+    giveUpLater(unsent: engine.unsentCount)
+    release()
+  }
+
+  private func leave() {
+    state = .gone
+    engine = nil
+    ending = nil
+    release()
+  }
+
+  /// Last in whatever calls it: the handler's end may call the stream.
+  private func release() {
+    let releasedHandler = handler
+    let releasedCompletion = completion
+    handler = nil
+    completion = nil
+    _ = (consume releasedHandler, consume releasedCompletion)
+  }
+}

@@ -1,0 +1,67 @@
+import COpenSSL
+import Glibc
+import Synchronization
+
+/// The client's side of TLS: whom it trusts, who it is, and what it keeps of servers so as to come back to them more quickly.
+///
+/// May be used from any thread.
+public final class TLSClient: Sendable {
+  public let options: TLSClientOptions
+
+  let context: TLSContext
+  let sessions = SessionCache()
+
+  /// Reads the files.
+  ///
+  /// - Throws: ``TLSSetupError``, which names the file that can't be used.
+  public init(_ options: TLSClientOptions = TLSClientOptions()) throws(TLSSetupError) {
+    self.options = options
+    context = try TLSContext(TLS_client_method())
+    switch (options.certificate, options.key) {
+    case (let certificate?, let key?): try context.use(certificate: certificate, key: key)
+    case (nil, nil): break
+    case (_?, nil): throw TLSSetupError("there is a certificate of the client's but not its key")
+    case (nil, _?): throw TLSSetupError("there is a key of the client's but not its certificate")
+    }
+    if let name = options.serverName, !Self.isUsable(name) {
+      throw TLSSetupError("'\(name)' is no server's name")
+    }
+    switch options.verification {
+    case .disabledInsecurely: break
+    case .full:
+      context.verify(SSL_VERIFY_PEER)
+      if let file = options.authorities {
+        try context.trust(authorities: file)
+      } else if SSL_CTX_set_default_verify_paths(context.pointer) != 1 {
+        throw TLSSetupError("the system's trusted certificates can't be read: \(ErrorQueue.takeText())")
+      }
+    }
+    let list = TLSContext.protocolList
+    guard SSL_CTX_set_alpn_protos(context.pointer, list, UInt32(list.count)) == 0 else {
+      throw TLSSetupError("OpenSSL can't name the protocol: \(ErrorQueue.takeText())")
+    }
+    // Sessions are kept by us, by server.
+    sluice_ssl_ctx_set_session_cache_mode(
+      context.pointer, Int(SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL))
+    SSL_CTX_sess_set_new_cb(context.pointer) { ssl, session in
+      guard let ssl, let session else { return 0 }
+      return TLSEngine.of(ssl)?.keep(session: session) == true ? 1 : 0
+    }
+  }
+
+  /// What the user should know about the files, in sentences: a key that others can read.
+  public var warnings: [String] {
+    options.key.flatMap { TLSContext.exposure(ofKey: $0) }.map { [$0] } ?? []
+  }
+
+  /// What OpenSSL, which reads it up to a zero byte, takes for the same name as we do.
+  static func isUsable(_ name: String) -> Bool {
+    !name.isEmpty && name.utf8.count <= 253 && name.utf8.allSatisfy { $0 > 0x20 && $0 != 0x7F }
+  }
+
+  /// Whether a host is a numeric address, which certificates name in another way.
+  static func isAddress(_ host: String) -> Bool {
+    var address = in6_addr()
+    return inet_pton(AF_INET, host, &address) == 1 || inet_pton(AF_INET6, host, &address) == 1
+  }
+}

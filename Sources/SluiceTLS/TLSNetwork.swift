@@ -1,0 +1,170 @@
+import Glibc
+import SluiceIO
+import Synchronization
+
+/// TLS over another network: `tls://` addresses are listened at and connected to there, with TLS over what it gives. All others are passed on
+/// as they are.
+///
+/// ```swift
+/// let network = TLSNetwork(over: SocketNetwork(), server: try TLSServer(options))
+/// ```
+///
+/// - A server's streams are handed out before their handshakes, which begin when they are started. One that fails is reported by
+///   `streamFailed`. Nothing can be written before it is done; `streamWritable()` is called then.
+/// - A client's connections are handed out when their handshakes are done. A failure's `IOError` has ``SluiceIO/IOError/isTLSFailure``, and
+///   says what is wrong.
+///
+/// May be used from any thread, where the network beneath may.
+public final class TLSNetwork: Network {
+  private let beneath: any Network
+  private let server: TLSServer?
+  private let client: TLSClient?
+  private let refused: (@Sendable (SocketAddress, IOError) -> Void)?
+  private let patience: Duration
+  private let loops = Mutex<[ObjectIdentifier: TLSLoop]>([:])
+
+  /// - Parameters:
+  ///   - server: needed to listen at `tls://` addresses.
+  ///   - client: needed to connect to them.
+  ///   - refused: is told of peers whose handshake has failed, and why. Called on their loops.
+  public convenience init(
+    over network: any Network, server: TLSServer? = nil, client: TLSClient? = nil,
+    refused: (@Sendable (SocketAddress, IOError) -> Void)? = nil
+  ) {
+    self.init(over: network, server: server, client: client, refused: refused, patience: .seconds(5))
+  }
+
+  /// - Parameter patience: how long a closed stream waits for a peer that takes nothing of what is still to be sent.
+  package init(
+    over network: any Network, server: TLSServer?, client: TLSClient?,
+    refused: (@Sendable (SocketAddress, IOError) -> Void)? = nil, patience: Duration
+  ) {
+    beneath = network
+    self.server = server
+    self.client = client
+    self.refused = refused
+    self.patience = patience
+  }
+
+  public func listen(
+    at address: SocketAddress, group: LoopGroup,
+    accepted: @escaping @Sendable (any ByteStream, any EventLoop) -> Void
+  ) throws -> any Listener {
+    guard case .tls(let host, let port) = address else {
+      return try beneath.listen(at: address, group: group, accepted: accepted)
+    }
+    guard let server else { throw Self.notSetUp("listen at \(address)") }
+    let verifies = server.options.clientCertificates != .off
+    let refused = refused
+    do {
+      return TLSListener(
+        try beneath.listen(at: .host(host, port: port), group: group) { [self] stream, loop in
+          let side = TLSSide.server(server.context, verifies: verifies, refused: refused)
+          accepted(TLSStream(stream, peer: stream.peer, side: side, shared: shared(by: loop)), loop)
+        })
+    } catch let error as IOError {
+      throw IOError(action: "listen at \(address)", code: error.code, reason: error.reason)
+    }
+  }
+
+  public func connect(
+    to address: SocketAddress, on loop: any EventLoop,
+    completion: @escaping (Result<any ByteStream, IOError>) -> Void
+  ) -> any ConnectionAttempt {
+    guard case .tls(let host, let port) = address else {
+      return beneath.connect(to: address, on: loop, completion: completion)
+    }
+    let attempt = TLSConnect(address, completion)
+    guard let client, TLSClient.isUsable(host) else {
+      let error =
+        client == nil
+        ? Self.notSetUp("connect to \(address)")
+        : IOError(action: "connect to \(address)", code: EINVAL, reason: "'\(host)' is no server's name")
+      _ = loop.schedule(at: loop.now) { attempt.finish(.failure(error)) }
+      return attempt
+    }
+    let shared = shared(by: loop)
+    attempt.begin(
+      on: loop, network: beneath, to: .host(host, port: port),
+      side: .client(client, server: host, port: port),
+      shared: shared)
+    return attempt
+  }
+
+  private static func notSetUp(_ action: String) -> IOError {
+    IOError(action: action, code: EPROTONOSUPPORT, reason: "TLS isn't set up")
+  }
+
+  /// As many as there are loops; each keeps its loop, so that no other can be taken for it.
+  private func shared(by loop: any EventLoop) -> TLSLoop {
+    loops.withLock { loops in
+      if let shared = loops[ObjectIdentifier(loop)] { return shared }
+      let shared = TLSLoop(loop, patience: patience)
+      loops[ObjectIdentifier(loop)] = shared
+      return shared
+    }
+  }
+}
+
+/// A listener that says of itself that it has TLS.
+private final class TLSListener: Listener {
+  private let beneath: any Listener
+
+  init(_ beneath: any Listener) {
+    self.beneath = beneath
+  }
+
+  var address: SocketAddress {
+    guard case .host(let host, let port) = beneath.address else { return beneath.address }
+    return .tls(host, port: port)
+  }
+
+  func close() { beneath.close() }
+}
+
+/// A connection that is being opened, and then secured. On its loop only.
+private final class TLSConnect: ConnectionAttempt {
+  private let address: SocketAddress
+  private var completion: ((Result<any ByteStream, IOError>) -> Void)?
+  private var attempt: (any ConnectionAttempt)?
+  private var stream: TLSStream?
+
+  init(_ address: SocketAddress, _ completion: @escaping (Result<any ByteStream, IOError>) -> Void) {
+    self.address = address
+    self.completion = completion
+  }
+
+  /// Kept by the completions that it waits for.
+  func begin(
+    on loop: any EventLoop, network: any Network, to target: SocketAddress, side: TLSSide, shared: TLSLoop
+  ) {
+    attempt = network.connect(to: target, on: loop) { [self] result in
+      attempt = nil
+      switch result {
+      case .failure(let error):
+        finish(.failure(IOError(action: "connect to \(address)", code: error.code, reason: error.reason)))
+      case .success(let transport):
+        let stream = TLSStream(transport, peer: address, side: side, shared: shared)
+        self.stream = stream
+        stream.connect { [self] in finish($0.map { $0 }) }
+      }
+    }
+  }
+
+  func finish(_ result: Result<any ByteStream, IOError>) {
+    stream = nil
+    let completion = completion
+    self.completion = nil
+    if let completion { completion(result) } else if case .success(let stream) = result { stream.abort() }
+  }
+
+  func abandon() {
+    let dropped = completion
+    completion = nil
+    _ = consume dropped
+    attempt?.abandon()
+    attempt = nil
+    stream?.abort()
+    stream = nil
+  }
+}

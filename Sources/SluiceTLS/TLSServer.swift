@@ -1,0 +1,97 @@
+import COpenSSL
+import Synchronization
+
+/// The server's side of TLS: its certificate and rules, which can be exchanged while connections go on.
+///
+/// May be used from any thread.
+public final class TLSServer: Sendable {
+  public let options: TLSServerOptions
+
+  private let current: Mutex<TLSContext>
+
+  /// How long a client may come back without a full handshake, in seconds.
+  private static let resumptionTime = 2 * 60 * 60
+
+  /// Reads the files.
+  ///
+  /// - Throws: ``TLSSetupError``, which names the file that can't be used.
+  public init(_ options: TLSServerOptions) throws(TLSSetupError) {
+    self.options = options
+    current = Mutex(try Self.context(options))
+  }
+
+  /// Reads the files again. Connections that are open stay as they are; new ones get what is in the files now, and none comes
+  /// back by a handshake of before.
+  ///
+  /// - Throws: ``TLSSetupError`` when a file can't be used; everything stays as it was then.
+  public func reload() throws(TLSSetupError) {
+    let context = try Self.context(options)
+    current.withLock { $0 = context }
+  }
+
+  /// What somebody should know about the files, in sentences: a key that others can read.
+  public var warnings: [String] {
+    TLSContext.exposure(ofKey: options.key).map { [$0] } ?? []
+  }
+
+  /// When the certificate in use ends, in milliseconds since 1970.
+  public var expires: Int64? { context.expires }
+
+  /// What the next connection gets.
+  var context: TLSContext { current.withLock { $0 } }
+
+  private static func context(_ options: TLSServerOptions) throws(TLSSetupError) -> TLSContext {
+    let context = try TLSContext(TLS_server_method())
+    try context.use(certificate: options.certificate, key: options.key)
+    try ask(clientsOf: context, options)
+    // A client that names protocols has to name ours. One that names none may as well be meant.
+    SSL_CTX_set_alpn_select_cb(
+      context.pointer,
+      { _, chosen, length, offered, offeredLength, _ in
+        let list = UnsafeBufferPointer(start: offered, count: Int(offeredLength))
+        guard let place = TLSServer.place(ofProtocolIn: list) else { return SSL_TLSEXT_ERR_ALERT_FATAL }
+        chosen?.pointee = offered.map { $0 + place }
+        length?.pointee = UInt8(TLSContext.applicationProtocol.count)
+        return SSL_TLSEXT_ERR_OK
+      }, nil)
+    // Sessions are in tickets that the client keeps, under a key of this context: an exchanged one takes none of before.
+    sluice_ssl_ctx_set_session_cache_mode(context.pointer, Int(SSL_SESS_CACHE_OFF))
+    SSL_CTX_set_timeout(context.pointer, resumptionTime)
+    SSL_CTX_set_num_tickets(context.pointer, 1)
+    let id = Array("sluice".utf8)
+    SSL_CTX_set_session_id_context(context.pointer, id, UInt32(id.count))
+    return context
+  }
+
+  private static func ask(clientsOf context: TLSContext, _ options: TLSServerOptions) throws(TLSSetupError) {
+    let mode: Int32
+    switch options.clientCertificates {
+    case .off: return
+    case .optional: mode = SSL_VERIFY_PEER
+    case .required: mode = SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT
+    }
+    guard let file = options.clientAuthorities else {
+      throw TLSSetupError(
+        "certificates of clients are \(options.clientCertificates.rawValue), but there is no authority that they could be signed by; name a file with its certificate"
+      )
+    }
+    try context.trust(authorities: file)
+    // The client learns from their names which of its certificates to show.
+    guard let names = SSL_load_client_CA_file(file) else {
+      throw TLSSetupError(file: file, "holds no authority's certificate (\(ErrorQueue.takeText()))")
+    }
+    SSL_CTX_set_client_CA_list(context.pointer, names)
+    context.verify(mode)
+  }
+
+  /// Where our protocol's name stands in a list of names, each behind its length; nil when it doesn't.
+  static func place(ofProtocolIn list: UnsafeBufferPointer<UInt8>) -> Int? {
+    var next = 0
+    while next < list.count {
+      let start = next + 1
+      next = start + Int(list[next])
+      if next <= list.count, list[start..<next].elementsEqual(TLSContext.applicationProtocol) { return start }
+    }
+    return nil
+  }
+}
