@@ -10,14 +10,16 @@ extension Daemon {
   /// - Throws: `UsageError` that names the file and its line.
   static func policy(_ settings: AccessSettings, _ logger: Logger) throws(UsageError) -> AccessPolicy? {
     guard settings.asksClients else { return nil }
-    if settings.files.permissions == nil, settings.files.tokenKeys == nil {
-      logger.log(.warning, "nobody may do anything: say who may do what with --permissions FILE")
-    }
+    let policy: AccessPolicy
     do {
-      return try settings.files.load { logger.log(.warning, $0) }
+      policy = try settings.files.load { logger.log(.warning, $0) }
     } catch {
       throw UsageError(error.description)
     }
+    if settings.files.permissions == nil, settings.files.tokenKeys == nil {
+      logger.log(.warning, "nobody may do anything: say who may do what with --permissions FILE")
+    }
+    return policy
   }
 
   /// Reads the files again, and has what they say hold for everybody who is connected. What can't be read changes nothing.

@@ -68,6 +68,55 @@ import Testing
     #expect(try refusal(token(for: -3_600_000, now: now), at: broker) == .credentialsExpired)
   }
 
+  @Test func theToolProvesWhoItIsAndMayDoWhatTheFilesSay() throws {
+    let tool = try BuiltProduct.path("sluice")
+    func run(_ arguments: String..., input: String = "") throws -> ChildProcess {
+      let process = try ChildProcess(tool, arguments, input: .bytes(Array(input.utf8)))
+      _ = try process.waitForExit()
+      return process
+    }
+    try write("password", "correct horse\n")
+    let users = directory.file("users")
+    #expect(
+      try run("user", "add", "alice", "--file", users, "--password-file", directory.file("password"))
+        .currentExit
+        == .code(0))
+    let (pair, token) = (directory.file("pair"), directory.file("token"))
+    #expect(
+      try run("token", "key", "--output", pair, "--public", keys.file("2026.pem")).currentExit == .code(0))
+    let make = [
+      "token", "make", "--key", pair, "--key-id", "2026", "--subject", "shop", "--for", "1h", "--output",
+      token,
+    ]
+    let made = try ChildProcess(tool, make + ["--publish", "orders.>", "--create", "orders.>"])
+    #expect(try made.waitForExit() == .code(0), "\(made.messages)")
+    try write("permissions", "alice subscribe,create orders.>\n")
+    let broker = try broker()
+
+    func sluice(_ arguments: String..., proof: [String]) throws -> ChildProcess {
+      let process = try ChildProcess.sluice(arguments + proof, server: broker.address)
+      _ = try process.waitForExit()
+      return process
+    }
+    let alice = ["--user", "alice", "--password-file", directory.file("password")]
+    let shop = ["--token-file", token]
+    let published = try sluice("pub", "orders.eu", "one", "two", "--complete", proof: shop)
+    #expect(published.currentExit == .code(0), "\(published.messages)")
+    let received = try sluice("sub", "orders.eu", proof: alice)
+    #expect(
+      received.currentExit == .code(0) && received.standardOutput.text == "one\ntwo\n", "\(received.messages)"
+    )
+    for process in [
+      try sluice("pub", "orders.us", "x", proof: alice), try sluice("pub", "other", "x", proof: shop),
+      try sluice("sub", "orders.eu", proof: shop), try sluice("topic", "delete", "orders.eu", proof: alice),
+    ] {
+      #expect(
+        process.currentExit == .code(1) && process.standardError.text.contains("may not"),
+        "\(process.messages)")
+    }
+    #expect(try sluice("ping", "--count", "1", proof: []).currentExit == .code(1))
+  }
+
   @Test func filesAreReadAgainOnHangUp() throws {
     try write("users", "alice:\(hash("correct horse"))\nbob:\(hash("battery staple"))\n")
     try write("permissions", "* all >\n")

@@ -26,18 +26,17 @@ package struct PermissionsFile: Sendable {
   }
 
   private mutating func read(_ lines: [TextLines.Line]) throws(LineError) {
-    // Gathered first: a rule that is added to permissions copies them.
-    var gathered: NameTable<[Permissions.Rule]> = [:]
-    var forEverybody: [Permissions.Rule] = []
+    // Gathered first, in place: permissions are made of rules once. The first list is everybody's.
+    var places: NameTable<Int> = [:]
+    var lists: [[Permissions.Rule]] = [[]]
     for line in lines {
       do throws(AccessTextError) {
         let (subject, rules) = try Self.rules(of: line.text)
-        if let subject {
-          gathered[subject, default: []] += rules
-        } else {
-          forEverybody += rules
-        }
-        guard (subject.map { gathered[$0]?.count } ?? forEverybody.count) ?? 0 <= Self.patternLimit else {
+        let place = subject.map { places[$0] ?? lists.count } ?? 0
+        if place == lists.count { lists.append([]) }
+        if let subject { places[subject] = place }
+        lists[place] += rules
+        guard lists[place].count <= Self.patternLimit else {
           throw AccessTextError(
             "these are more than \(Self.patternLimit) patterns for one identity; take fewer, with wildcards")
         }
@@ -45,8 +44,8 @@ package struct PermissionsFile: Sendable {
         throw LineError(line.number, error.description)
       }
     }
-    for name in gathered.names { permissions[name] = gathered[name].map { Permissions($0) } }
-    everybody = Permissions(forEverybody)
+    for name in places.names { permissions[name] = places[name].map { Permissions(lists[$0]) } }
+    everybody = Permissions(lists[0])
   }
 
   /// Nil for everybody.

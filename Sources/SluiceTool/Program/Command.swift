@@ -15,9 +15,13 @@ protocol Command {
 /// A command that is only the first word of others: `sluice topic`.
 protocol CommandGroup: Command {
   static var members: [any Command.Type] { get }
+  /// Whether they talk to a broker, and so take what says where it is and who they are.
+  static var needsBroker: Bool { get }
 }
 
 extension CommandGroup {
+  static var needsBroker: Bool { true }
+
   init(_ arguments: ParsedArguments) throws(UsageError) {
     throw UsageError("\(Self.page.name) needs a command")
   }
@@ -43,6 +47,9 @@ enum Commands {
           "The broker: HOST:PORT, [V6]:PORT or unix:PATH. Several, with commas between them, are tried in their order.",
         isRepeatable: true, environment: "SLUICE_SERVER", standard: "127.0.0.1:7420")
     ] + ClientAccess.options + [CommandOption("help", help: "Explain the command.")]
+
+  /// Those of them that a command takes which needs no broker.
+  static var sharedWithoutBroker: [CommandOption] { shared.suffix(1) }
 
   static func page() -> CommandPage {
     CommandPage(

@@ -27,7 +27,7 @@ enum CommandLineChoice {
     let kind = try Commands.find(word, in: Commands.all, of: "sluice")
     name = kind.page.name
     if let group = kind as? any CommandGroup.Type { return try member(of: group, head, left, naming: &name) }
-    return try choice(kind, [head], left)
+    return try choice(kind, [head], left, needsBroker: true)
   }
 
   /// The command that the next word names.
@@ -35,23 +35,26 @@ enum CommandLineChoice {
     of group: any CommandGroup.Type, _ head: ParsedArguments, _ arguments: ArraySlice<String>,
     naming name: inout String
   ) throws(UsageError) -> CommandLineChoice {
-    let (groupHead, rest) = try ArgumentParser(group.page, shared: Commands.shared).parseHead(arguments)
-    if groupHead.wantsHelp { return .print(HelpText.render(group.page, shared: Commands.shared)) }
+    let shared = group.needsBroker ? Commands.shared : Commands.sharedWithoutBroker
+    let (groupHead, rest) = try ArgumentParser(group.page, shared: shared).parseHead(arguments)
+    if groupHead.wantsHelp { return .print(HelpText.render(group.page, shared: shared)) }
     guard let word = rest.first else {
       throw UsageError(
         "\(name) what? It can be \(group.members.map { $0.page.word }.joined(separator: ", "))")
     }
     let kind = try Commands.find(word, in: group.members, of: name)
     name = kind.page.name
-    return try choice(kind, [groupHead, head], rest.dropFirst())
+    return try choice(kind, [groupHead, head], rest.dropFirst(), needsBroker: group.needsBroker)
   }
 
   private static func choice(
-    _ kind: any Command.Type, _ heads: [ParsedArguments], _ arguments: ArraySlice<String>
+    _ kind: any Command.Type, _ heads: [ParsedArguments], _ arguments: ArraySlice<String>, needsBroker: Bool
   ) throws(UsageError) -> CommandLineChoice {
-    let parsed = try ArgumentParser(kind.page, shared: Commands.shared).parse(arguments)
-    if parsed.wantsHelp { return .print(HelpText.render(kind.page, shared: Commands.shared)) }
+    let shared = needsBroker ? Commands.shared : Commands.sharedWithoutBroker
+    let parsed = try ArgumentParser(kind.page, shared: shared).parse(arguments)
+    if parsed.wantsHelp { return .print(HelpText.render(kind.page, shared: shared)) }
     let command = try kind.init(parsed)
+    guard needsBroker else { return .run(command, try ClientAccess([])) }
     // Options stand before the environment, and those behind the command before those in front of it.
     return .run(command, try ClientAccess([parsed] + heads + [Commands.environment()]))
   }

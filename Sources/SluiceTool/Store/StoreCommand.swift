@@ -2,6 +2,8 @@ import SluiceCommand
 
 /// `sluice store`
 struct StoreCommand: CommandGroup {
+  static var needsBroker: Bool { false }
+
   static var members: [any Command.Type] {
     [
       StoreStatCommand.self, StoreVerifyCommand.self, StoreRepairCommand.self, StoreExportCommand.self,

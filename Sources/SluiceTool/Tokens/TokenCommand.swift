@@ -4,6 +4,8 @@ import SluiceCommand
 
 /// `sluice token`
 struct TokenCommand: CommandGroup {
+  static var needsBroker: Bool { false }
+
   static var members: [any Command.Type] {
     [TokenMakeCommand.self, TokenShowCommand.self, TokenKeyCommand.self]
   }

@@ -3,6 +3,8 @@ import SluiceCommand
 
 /// `sluice user`
 struct UserCommand: CommandGroup {
+  static var needsBroker: Bool { false }
+
   static var members: [any Command.Type] {
     [UserAddCommand.self, UserPasswdCommand.self, UserRemoveCommand.self, UserListCommand.self]
   }

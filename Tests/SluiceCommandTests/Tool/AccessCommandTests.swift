@@ -33,6 +33,19 @@ struct AccessCommandTests {
     #expect((try command(["user", "list", "--file", "u", "--json"]) as? UserListCommand)?.asJSON == true)
   }
 
+  @Test("commands that need no broker take nothing that is for reaching one")
+  func withoutBroker() throws {
+    for arguments in [
+      ["user", "list", "--file", "u"], ["store", "stat", "d"], ["token", "key", "--output", "k"],
+    ] {
+      _ = try command(arguments)
+      _ = try command(["--user", "alice", "--server", "x:1"] + arguments)
+      for option in ["--server", "--token-file", "--user"] {
+        #expect(throws: UsageError.self) { try command(arguments + [option, "x"]) }
+      }
+    }
+  }
+
   @Test("a token is made of a key, a subject, a time and perhaps patterns")
   func make() throws {
     let usual = ["token", "make", "--key", "k", "--key-id", "2026", "--subject", "shop", "--for", "1h30m"]
