@@ -29,6 +29,7 @@ extension Connection {
       agreement.welcome.expires = identity.wireExpiry
       opened(agreement)
     } catch {
+      note(error)
       fail(error)
     }
   }
@@ -51,7 +52,7 @@ extension Connection {
     // Who has cancelled doesn't know whether it was renewed, so it wasn't.
     guard let authenticator, let admission, session.request(on: stream) == request else { return }
     attempt(stream) { () throws(WireError) in
-      let identity = try authenticator.identity(finding)
+      let identity = try looked(at: finding, by: authenticator)
       guard identity.hasName(of: admission.identity) else {
         throw WireError(
           .authenticationFailed,
@@ -61,6 +62,22 @@ extension Connection {
         request, Authenticated(identity: identity.name, expires: identity.wireExpiry), to: stream)
       adopt(identity)
     }
+  }
+
+  private func looked(
+    at finding: Authenticator.Finding, by authenticator: Authenticator
+  ) throws(WireError) -> Identity {
+    do {
+      return try authenticator.identity(finding)
+    } catch {
+      note(error)
+      throw error
+    }
+  }
+
+  private func note(_ error: WireError) {
+    context.core.metrics.add(
+      error.code == .tooManyAttempts ? .refusedAuthentications : .failedAuthentications)
   }
 
   // MARK: Verification
@@ -96,6 +113,7 @@ extension Connection {
   /// Ends the connection when the client's credentials have.
   func checkExpiry() -> Bool {
     guard let expires = admission?.identity.expires, context.loop.wallClock >= expires else { return false }
+    context.core.metrics.add(.expiredCredentials)
     fail(WireError(.credentialsExpired, "the client's credentials have expired; connect anew with others"))
     return true
   }

@@ -19,7 +19,7 @@ extension Connection {
   func requireSight(of name: String) throws(WireError) {
     if permissions.isUnrestricted { return }
     try TopicName.validate(name)
-    guard permissions.reveal(name) else { throw Self.denied("know of", name) }
+    guard permissions.reveal(name) else { throw denied("know of", name) }
   }
 
   /// The topic of that name, made if there is none and the client may make it.
@@ -30,15 +30,19 @@ extension Connection {
     let topic = try registry.use(name, by: quota, mayCreate: permissions.allow(.create, on: name))
     guard rights == .subscribe, !permissions.rights(on: name).contains(.subscribe) else { return topic }
     // It is an inbox. Its name is in the requests of its owner, whoever reads those.
-    guard topic.claim(for: identity) else { throw Self.denied(rights.verb, name) }
+    guard topic.claim(for: identity) else { throw denied(rights.verb, name) }
     return topic
   }
 
-  /// The member of a group has the broker publish what nobody gets done, and make the topic for that.
-  func requireDeadLetters(_ name: String) throws(WireError) {
-    if name.isEmpty { return }
-    try require(.publish, on: name)
-    if !permissions.allow(.create, on: name) { _ = try registry.known(name) }
+  /// The topic of a group that the client wants to be a member of. It has the broker publish what nobody gets done, and make the topic for that.
+  func useTopic(for frame: JoinGroup) throws(WireError) -> Topic {
+    let deadLetters = frame.settings.deadLetters
+    try require(.subscribe, on: frame.topic)
+    if !deadLetters.isEmpty {
+      try require(.publish, on: deadLetters)
+      if !permissions.allow(.create, on: deadLetters) { _ = try registry.known(deadLetters) }
+    }
+    return try useTopic(frame.topic, for: .subscribe)
   }
 
   /// Whether a subscription to a pattern is one to the topic of that name. Of inboxes a pattern knows nothing, whoever may answer to them.
@@ -72,11 +76,12 @@ extension Connection {
   private func denial(of rights: Rights, on name: String) throws(WireError) -> WireError? {
     if permissions.isUnrestricted { return nil }
     try TopicName.validate(name)
-    return permissions.allow(rights, on: name) ? nil : Self.denied(rights.verb, name)
+    return permissions.allow(rights, on: name) ? nil : denied(rights.verb, name)
   }
 
-  private static func denied(_ verb: String, _ name: String) -> WireError {
-    WireError(.permissionDenied, "the client may not \(verb) topic \(name)")
+  private func denied(_ verb: String, _ name: String) -> WireError {
+    context.core.metrics.add(.deniedPermissions)
+    return WireError(.permissionDenied, "the client may not \(verb) topic \(name)")
   }
 }
 
@@ -115,6 +120,7 @@ extension Connection {
       session.phase != .authenticating
     else { return }
     guard let identity = authenticator.reconsider(admission.identity) else {
+      context.core.metrics.add(.revokedConnections)
       return fail(
         WireError(.accessRevoked, "\(admission.identity.name) may not be connected to the broker any more"))
     }

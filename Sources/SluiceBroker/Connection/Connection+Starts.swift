@@ -16,8 +16,7 @@ extension Connection {
   }
 
   func joinFound(_ stream: UInt32, _ frame: JoinGroup) throws(WireError) {
-    let topic = try useTopic(frame.topic, for: .subscribe)
-    try requireDeadLetters(frame.settings.deadLetters)
+    let topic = try useTopic(for: frame)
     try found(frame.start, of: topic, stream) { connection, start, granted throws(WireError) in
       var frame = frame
       if let start { frame.start = start }

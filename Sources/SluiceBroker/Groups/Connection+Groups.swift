@@ -5,8 +5,7 @@ import SluiceWire
 extension Connection {
   func join(_ stream: UInt32, _ frame: JoinGroup) throws(WireError) {
     try frame.validate()
-    let topic = try useTopic(frame.topic, for: .subscribe)
-    try requireDeadLetters(frame.settings.deadLetters)
+    let topic = try useTopic(for: frame)
     guard topic.settings.compact != true else {
       throw WireError(
         .unsupported,

@@ -16,6 +16,15 @@ public enum BrokerMetric: Int, CaseIterable, Sendable {
   case idleTimeouts
   case writeTimeouts
 
+  /// Clients, and new credentials of connections, that couldn't prove who they are; and those that weren't looked at, since too many waited.
+  case failedAuthentications
+  case refusedAuthentications
+  /// Connections whose credentials have expired, and whose identity may not connect any more.
+  case expiredCredentials
+  case revokedConnections
+  /// Streams that were refused, or ended, since the client isn't allowed to have them.
+  case deniedPermissions
+
   /// Subscriptions and publications at present, of all connections.
   case subscriptions
   case publications

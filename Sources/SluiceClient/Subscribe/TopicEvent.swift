@@ -52,7 +52,7 @@ public enum TopicNews: Hashable, Sendable {
   case finished
   /// A producer has failed the topic, and all of its records have come.
   case failed(ClientError)
-  /// The topic was deleted. If one of that name is created, it is matched again.
+  /// The topic was deleted, or the client may not subscribe to it any more. If one of that name is created, or that is allowed, it is matched again.
   case deleted
 }
 

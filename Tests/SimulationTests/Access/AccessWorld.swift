@@ -53,12 +53,12 @@ enum PlainAccess {
 extension SmallWorld {
   /// A broker that asks, with identities as of ``PlainAccess``.
   convenience init(
-    seed: UInt64 = 1, brokerLoops: Int = 1, rules: [String: String],
+    seed: UInt64 = 1, brokerLoops: Int = 1, conditions: SimulatedConditions = .calm, rules: [String: String],
     _ configure: (inout BrokerConfiguration) -> Void = { _ in }
   ) throws {
     try self.init(
-      seed: seed, brokerLoops: brokerLoops, access: (PlainAccess.policy(rules), PlainAccess.verify), configure
-    )
+      seed: seed, brokerLoops: brokerLoops, conditions: conditions,
+      access: (PlainAccess.policy(rules), PlainAccess.verify), configure)
   }
 
   /// A client that is let in.

@@ -96,8 +96,10 @@ import Testing
   @Test func theMemberOfAGroupMayPublishItsDeadLetters() throws {
     let small = try SmallWorld(rules: [
       "root": "all >", "none": "subscribe t create >", "some": "subscribe t publish morgue",
+      "other": "subscribe t",
     ])
     let (root, none, some) = (small.connect(as: "root"), small.connect(as: "none"), small.connect(as: "some"))
+    let other = small.connect(as: "other")
     _ = root.ask(TopicCreate(topic: "t", settings: TopicSettings()), stream: 1, in: small)
     func join(_ client: ScriptedClient, _ letters: String) throws -> ErrorCode? {
       var settings = JoinGroup.Settings(acknowledgement: .explicit)
@@ -110,6 +112,11 @@ import Testing
     }
     #expect(try join(none, "morgue") == .permissionDenied)
     #expect(try join(some, "morgue") == .unknownTopic)
+    // Which of the two is there makes no difference to who may not.
+    _ = root.ask(TopicDelete(topic: "t"), stream: 1, in: small)
+    #expect(try join(other, "morgue") == .permissionDenied)
+    _ = root.ask(TopicCreate(topic: "t", settings: TopicSettings()), stream: 1, in: small)
+    #expect(try join(other, "morgue") == .permissionDenied)
     _ = root.ask(TopicCreate(topic: "morgue", settings: TopicSettings()), stream: 1, in: small)
     #expect(try join(none, "morgue") == .permissionDenied)
     #expect(try join(some, "morgue") == nil)

@@ -1,0 +1,25 @@
+import Testing
+
+extension ShortStories {
+  /// Peers who do what they may and what they may not, while that changes.
+  @Suite struct AccessSeedTests {
+    @Test(arguments: Seeds.chosenFew)
+    func nobodyLearnsOfWhatIsntTheirs(seed: UInt64) throws {
+      let story = try AccessStory(seed: seed)
+      try story.play()
+      #expect(story.failures.isEmpty, "seed \(seed): \(story.failures.prefix(5).joined(separator: "\n"))")
+    }
+
+    @Test func storiesAreAboutSomething() throws {
+      var told: [AccessStory.Event: Int] = [:]
+      for seed in 1...20 as ClosedRange<UInt64> {
+        let story = try AccessStory(seed: seed)
+        try story.play()
+        told.merge(story.told) { $0 + $1 }
+      }
+      for event in AccessStory.Event.allCases {
+        #expect(told[event, default: 0] > 0, "\(event) never happens")
+      }
+    }
+  }
+}
