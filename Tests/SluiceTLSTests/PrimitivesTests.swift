@@ -87,6 +87,23 @@ struct PrimitivesTests {
     #expect(try PublicKey(pem: again.publicPEM).fingerprint == publicKey.fingerprint)
   }
 
+  @Test("several threads use a key at once")
+  func threads() throws {
+    let key = try PrivateKey.generate(.ed25519)
+    let publicKey = try PublicKey(pem: key.publicPEM)
+    try concurrently(
+      (0..<4).map { thread in
+        {
+          for index in 0..<50 {
+            let message = [UInt8(thread), UInt8(index)]
+            guard let signature = key.sign(message), publicKey.verify(signature, of: message),
+              !publicKey.verify(signature, of: [UInt8(thread), UInt8(index + 1)])
+            else { throw TestFailure("signatures of several threads are mixed up") }
+          }
+        }
+      })
+  }
+
   @Test("a key that can't be used is refused for what it is")
   func refusals() throws {
     func objection(_ pem: String) -> String? {
