@@ -260,6 +260,19 @@ struct UsersFileTests {
     #expect(try files() == ["broken", "link", "users"])
   }
 
+  @Test("several may begin the same file at once")
+  func beginnings() throws {
+    let hash = try PasswordHash(Self.hash)
+    for round in 0..<50 {
+      let path = directory.file("users-\(round)")
+      try concurrently(
+        (0..<3).map { thread in
+          { try UsersFile.edit(path, making: true) { $0.set(hash, of: "user-\(thread)") } }
+        })
+      #expect(try UsersFile.read(path).users.count == 3)
+    }
+  }
+
   @Test("many who change it at once lose nothing of each other's")
   func together() throws {
     let hash = try PasswordHash(Self.hash)

@@ -42,16 +42,18 @@ extension UsersFile {
   private static func resolve(
     _ path: String, making: Bool
   ) throws(AccessFileError) -> (place: String, wasThere: Bool) {
-    if let real = realpath(path, nil) {
-      defer { free(real) }
-      return (String(cString: real), true)
+    var code: Int32 = 0
+    // Somebody else may make it between the two questions, and then it is there at the second attempt.
+    for _ in 0..<2 {
+      if let real = realpath(path, nil) {
+        defer { free(real) }
+        return (String(cString: real), true)
+      }
+      code = errno
+      var status = stat()
+      if making, code == ENOENT, lstat(path, &status) != 0 { return (path, false) }
     }
-    let code = errno
-    var status = stat()
-    guard making, code == ENOENT, lstat(path, &status) != 0 else {
-      throw AccessFileError(path, "cannot be opened: \(String(cString: strerror(code)))")
-    }
-    return (path, false)
+    throw AccessFileError(path, "cannot be opened: \(String(cString: strerror(code)))")
   }
 
   private static func lock(_ path: String, making: Bool) throws(AccessFileError) -> AccessFile {
