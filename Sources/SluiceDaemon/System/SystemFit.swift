@@ -76,7 +76,8 @@ enum MemorySetting: Hashable {
   func bytes(of available: UInt64?) -> Int {
     switch self {
     case .bytes(let bytes): Int(clamping: bytes)
-    case .percent(let percent): Int(clamping: available.map { max($0 / 100 * percent, 1 << 20) } ?? 0)
+    case .percent(let percent):
+      Int(clamping: available.map { max($0 / 100 * percent + $0 % 100 * percent / 100, 1 << 20) } ?? 0)
     }
   }
 }

@@ -1,3 +1,4 @@
+import Glibc
 import SluiceWire
 import TestSupport
 import Testing
@@ -21,6 +22,33 @@ import Testing
     first[0].close()
     try eventually("there is room again") { (try? broker.client("next", from: "127.9.9.1")) != nil }
     #expect(try broker.metric("refused_connections") == 0)
+  }
+
+  @Test func withoutFilesToOpenThoseWhoAreThereGoOnAndOthersComeLater() throws {
+    let broker = try BrokerProcess()
+    let client = try broker.client("first")
+    try client.subscribe("t", stream: 1)
+    try client.openPublication("t", stream: 2)
+    try setDescriptorLimit(of: broker, to: 1)
+    // They are connected as far as the system is concerned, and wait.
+    let waiting = try (0..<10).map { _ in try broker.connect() }
+    for client in waiting {
+      try client.send(Hello(maximumFrame: 1 << 20, keepalive: 0, name: "waiting"), stream: 0)
+    }
+    for number in UInt64(1)...20 {
+      try client.publish(["\(number)"], stream: 2)
+      try client.receiveRecords(number, stream: 1)
+      pause(0.01)
+    }
+    #expect(try broker.metric("connections") == 1)
+    try setDescriptorLimit(of: broker, to: 1000)
+    for client in waiting { _ = try client.expect(Welcome.self, stream: 0) }
+  }
+
+  /// How many files a running broker may have open.
+  private func setDescriptorLimit(of broker: BrokerProcess, to soft: rlim_t) throws {
+    let tool = try ChildProcess("/usr/bin/prlimit", ["--pid", "\(broker.process.pid)", "--nofile=\(soft):"])
+    try require(try tool.waitForExit() == .code(0), "prlimit: \(tool.messages)")
   }
 
   @Test func theLimitInAllIsCounted() throws {

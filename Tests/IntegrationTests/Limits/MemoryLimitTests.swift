@@ -57,6 +57,44 @@ import Testing
     #expect(log.contains("memory is at its ceiling") && log.contains("there is memory again"))
   }
 
+  @Test func whatWasGrantedBeforeIsReadWhenThereIsRoom() throws {
+    let ceiling = 16 << 20
+    let broker = try BrokerProcess("--memory", "16MiB", "--loops", "2")
+    let admin = try broker.client("admin")
+    // Grants from before the memory was short, a hundred kilobytes for each of 64.
+    let early = try broker.client("early")
+    for stream in UInt32(1)...64 { try early.openPublication("early.\(stream)", stream: stream) }
+    try meanwhile {
+      // Held at the ceiling, until its topic is gone.
+      #expect(throws: (any Error).self) { try Self.push(broker, "ballast", batches: 200) }
+    } _: {
+      try eventually("the ceiling") { try broker.metric("memory_ceiling_reached") > 0 }
+      let payload = [UInt8](repeating: 1, count: 100_000)
+      for stream in UInt32(1)...64 {
+        var batch = BatchBuilder()
+        payload.withUnsafeBytes { batch.append($0) }
+        try require(
+          early.publications[stream]!.allows(records: 1, bytes: batch.bytes.count),
+          "stream \(stream) has no grant")
+        try early.enqueue(raw: RawClient.publishFrame(batch, from: 0, stream: stream))
+        early.publications[stream]!.sent = 1
+        early.publications[stream]!.bytesSent = UInt64(batch.bytes.count)
+      }
+      try eventually("it isn't read from") {
+        try early.pump()
+        return try broker.metric("memory_pauses") > 0
+      }
+      for _ in 0..<10 {
+        try early.pump()
+        #expect(try broker.metric("memory_used") < ceiling + ceiling / 4)
+        pause(0.02)
+      }
+      try admin.delete("ballast")
+      for stream in UInt32(1)...64 { try early.receiveAcknowledgements(stream: stream) }
+    }
+    try early.roundTrip()
+  }
+
   @Test func whoIsFullDoesntKeepOthersFromBeingServed() throws {
     let broker = try BrokerProcess("--memory", "16MiB", "--replay-bytes", "1MiB")
     let producer = try broker.client("producer")
