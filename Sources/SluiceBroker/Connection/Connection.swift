@@ -139,7 +139,8 @@ final class Connection: ByteStreamHandler, @unchecked Sendable {
     let limit = core.configuration.limits.answers
     do {
       try decoder.decode(bytes) { header, body throws(WireError) in
-        guard try header.admission(at: .broker) == .take else { return true }
+        effort.tookFrame()
+        guard try header.admission(at: .broker) == .take else { return !effort.isExhausted }
         let action = try session.receive(header, body, core.rules)
         effort.spend(action.effort)
         perform(action)

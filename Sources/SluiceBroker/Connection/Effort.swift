@@ -1,15 +1,23 @@
 /// How much work a connection has made in one turn, so that whoever floods the broker with requests waits for himself: the rest of
 /// what he sent is for the next turn, and others have theirs in between.
 ///
-/// Counted in steps of about a microsecond or a few. What is about records isn't counted: it is bounded by the bytes that a turn reads.
+/// Counted in steps of about a microsecond or a few. What is about records isn't counted: it is bounded by the bytes that a turn reads. Frames
+/// are, whatever they are about: of the smallest there are tens of thousands in those bytes.
 struct Effort {
   /// What a connection may have in one turn, some milliseconds of work.
   static let limit = 1_024
 
+  /// Frames that are taken up in one turn. Those with records in them don't come to as many.
+  static let frameLimit = 4_096
+
   private(set) var spent = 0
+  private var frames = 0
 
   /// There is no more of it in this turn.
-  var isExhausted: Bool { spent >= Self.limit }
+  var isExhausted: Bool { spent >= Self.limit || frames >= Self.frameLimit }
+
+  /// A frame was taken up, or passed over.
+  mutating func tookFrame() { frames &+= 1 }
 
   mutating func spend(_ steps: Int) {
     let sum = spent.addingReportingOverflow(steps)
@@ -17,7 +25,10 @@ struct Effort {
   }
 
   /// A new turn begins.
-  mutating func renew() { spent = 0 }
+  mutating func renew() {
+    spent = 0
+    frames = 0
+  }
 }
 
 extension SessionAction {
