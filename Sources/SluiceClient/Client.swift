@@ -38,7 +38,7 @@ public final class Client: Sendable {
 
   /// Connects to a broker, on the machine's network and the library's own loop.
   ///
-  /// - Parameter address: `HOST:PORT`, `[V6]:PORT` or `unix:PATH`.
+  /// - Parameter address: `HOST:PORT`, `[V6]:PORT`, either of them behind `tls://`, or `unix:PATH`. See ``ClientOptions/tls``.
   /// - Throws: one of the codes for connections; ``ClientError/Code/cancelled`` when the task is cancelled.
   public static func connect(
     to address: String, options: ClientOptions = ClientOptions()

@@ -30,6 +30,11 @@ public struct ClientError: Error, Hashable, Sendable, CustomStringConvertible {
     public static let connectTimeout = Code("connect-timeout")
     /// Whoever answers isn't a Sluice broker.
     public static let notSluice = Code("not-sluice")
+    /// TLS couldn't be set up with ``ClientOptions/tls``, or the handshake failed: the other side doesn't speak it there, or not as this
+    /// library does.
+    public static let tlsFailed = Code("tls-failed")
+    /// The broker's certificate wasn't good enough for the client, or the client's for the broker.
+    public static let certificateRefused = Code("certificate-refused")
     /// The broker speaks no version of the protocol that this library speaks.
     public static let versionMismatch = Code("version-mismatch")
     /// The connection broke off, and nobody said why.

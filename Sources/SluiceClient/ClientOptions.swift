@@ -1,3 +1,5 @@
+import SluiceTLS
+
 /// How a ``Client`` connects and what it takes.
 ///
 /// ```swift
@@ -28,6 +30,12 @@ public struct ClientOptions: Hashable, Sendable {
   /// Whether passwords and tokens are sent where others may read them: over TCP without TLS, to a host that isn't this one. Otherwise connecting
   /// there with credentials fails with ``ClientError/Code/insecureConnection``. Default: false.
   public var allowsPlaintextCredentials = false
+
+  /// Whom the client trusts at `tls://` addresses, and what it shows there. Default: the system's authorities, and nothing.
+  public var tls = TLS()
+
+  /// See ``tls``. `SluiceTLS` has it under the name of `TLSClientOptions`.
+  public typealias TLS = TLSClientOptions
 
   /// What happens when the connection is lost; nil: everything on it ends. Default: the client makes another, for as long as it takes.
   public var reconnect: ReconnectPolicy? = ReconnectPolicy()

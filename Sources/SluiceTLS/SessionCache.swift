@@ -52,6 +52,10 @@ final class SessionCache: Sendable {
     }
   }
 
+  func removeAll() {
+    sessions.withLock { $0 = [:] }
+  }
+
   /// What was kept has done no good.
   func forget(_ server: String) {
     sessions.withLock { $0[server] = nil }

@@ -54,6 +54,11 @@ public final class TLSClient: Sendable {
     options.key.flatMap { TLSContext.exposure(ofKey: $0) }.map { [$0] } ?? []
   }
 
+  /// Has the next connections shake hands in full.
+  package func forgetSessions() {
+    sessions.removeAll()
+  }
+
   /// What OpenSSL, which reads it up to a zero byte, takes for the same name as we do.
   static func isUsable(_ name: String) -> Bool {
     !name.isEmpty && name.utf8.count <= 253 && name.utf8.allSatisfy { $0 > 0x20 && $0 != 0x7F }

@@ -27,6 +27,8 @@ final class ClientCore: @unchecked Sendable {
   /// What the client's state publisher publishes.
   let states: CurrentValueSubject<ConnectionState, Never>
   private let network: any Network
+  /// Why TLS can't be used.
+  private let setupFailure: ClientError?
 
   // From any thread.
   private let inbox = Inbox()
@@ -55,7 +57,7 @@ final class ClientCore: @unchecked Sendable {
   init(servers: [SocketAddress], options: ClientOptions, network: any Network, loop: any EventLoop) {
     self.servers = servers
     self.options = options
-    self.network = network
+    (self.network, setupFailure) = Self.secured(network, for: servers, options.tls)
     self.loop = loop
     address = servers[0]
     let seed = options.seed ?? UInt64.random(in: 0 ... .max)
@@ -85,6 +87,10 @@ final class ClientCore: @unchecked Sendable {
   func connect(_ opened: @escaping Opened) {
     loop.execute { [self] in
       if case .closed(let error) = state { return opened(.failure(error)) }
+      if let setupFailure {
+        close(setupFailure)
+        return opened(.failure(setupFailure))
+      }
       self.opened = opened
       follow(reconnect.first(at: loop.now), cause: nil)
     }
@@ -348,7 +354,10 @@ final class ClientCore: @unchecked Sendable {
 extension ClientError {
   /// Whether it will be the same the next time.
   fileprivate var refusesClient: Bool {
-    [.authenticationRequired, .authenticationFailed, .credentialsExpired, .insecureConnection].contains(code)
+    [
+      .authenticationRequired, .authenticationFailed, .credentialsExpired, .insecureConnection,
+      .certificateRefused,
+    ].contains(code)
   }
 }
 

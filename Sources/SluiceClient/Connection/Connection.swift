@@ -1,5 +1,6 @@
 import ReactiveCore
 import SluiceIO
+import SluiceTLS
 import SluiceWire
 
 /// One connection to a broker: bytes in, frames, the session's actions; commands in, frames out.
@@ -211,6 +212,7 @@ final class Connection: ByteStreamHandler {
     tell(error)
     switch error.code {
     case .versionMismatch: end(ClientError(Fault(error)))
+    case _ where isHandshake && readBuffer.beginsLikeTLS: end(.secureServer(core.address))
     case _ where isHandshake:
       end(ClientError(.notSluice, "\(core.address) answers, but not as a Sluice broker; check the address"))
     default: end(.violation(error, by: core.address))
@@ -227,6 +229,9 @@ final class Connection: ByteStreamHandler {
   private func lost(_ error: IOError? = nil) {
     if let departure { return end(departure) }
     guard session.phase != .handshake else {
+      // With TLS 1.3 a client hears only here that its certificate is refused.
+      if let error, error.isTLSFailure { return end(ClientError(tls: error)) }
+      if decoder.pendingBytes >= 4, readBuffer.beginsLikeTLS { return end(.secureServer(core.address)) }
       let how = error.map { "\($0)" } ?? "it closed the connection"
       return end(
         ClientError(

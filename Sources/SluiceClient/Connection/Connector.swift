@@ -1,5 +1,6 @@
 import Glibc
 import SluiceIO
+import SluiceTLS
 import SluiceWire
 
 /// Makes a connection and sees it through the handshake, in a limited time. On the loop only.
@@ -121,6 +122,7 @@ final class Connector {
 extension ClientError {
   init(connecting error: IOError, to address: SocketAddress) {
     switch error.code {
+    case _ where error.isTLSFailure: self.init(tls: error)
     case ECONNREFUSED, ENOENT:
       self.init(
         .connectionRefused, "nobody listens at \(address); is the broker running, and at this address?")
