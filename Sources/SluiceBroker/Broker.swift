@@ -61,15 +61,17 @@ public final class Broker: Sendable {
   /// - Parameters:
   ///   - storage: where durable topics are, if there are to be any. The broker closes the store when it has stopped.
   ///   - access: whom the broker lets in, and what they may do; nil for everybody, and everything.
+  ///   - layer: puts a network over that of sockets, for addresses that need one; nil for none.
   /// - Throws: ``ConfigurationError``; `IOError` when the loops can't be made; `StoreError` when the store can't be read.
   public convenience init(
-    _ configuration: BrokerConfiguration, storage: BrokerStorage? = nil, access: AccessPolicy? = nil
+    _ configuration: BrokerConfiguration, storage: BrokerStorage? = nil, access: AccessPolicy? = nil,
+    layer: ((any Network) -> any Network)? = nil
   ) throws {
     try configuration.validate()
     let group = try LoopGroup.threads(count: configuration.loops ?? LoopGroup.availableCores, name: "broker")
+    let sockets = SocketNetwork(placement: .filling(upTo: Self.connectionsTogether))
     try self.init(
-      configuration, network: SocketNetwork(placement: .filling(upTo: Self.connectionsTogether)),
-      group: group, ownsLoops: true, storage: storage,
+      configuration, network: layer?(sockets) ?? sockets, group: group, ownsLoops: true, storage: storage,
       storageGroup: storage == nil
         ? nil : try LoopGroup.threads(count: 1 + Self.storageReaders, name: "storage"), access: access,
       accessGroup: access == nil ? nil : try LoopGroup.threads(count: 1, name: "access"))

@@ -3,6 +3,7 @@ import SluiceBroker
 import SluiceCommand
 import SluiceIO
 import SluiceStore
+import SluiceTLS
 import Synchronization
 
 /// The broker as a process: what is printed, what is logged, and what signals do.
@@ -11,6 +12,8 @@ final class Daemon: Sendable {
   let access: AccessSettings
   let logger: Logger
   let broker: Broker
+  /// Nil where no address has TLS.
+  let tls: TLSServer?
   /// Runs on the main thread, and delivers signals.
   private let loop: EpollLoop
   private let stops = Atomic(0)
@@ -35,7 +38,8 @@ final class Daemon: Sendable {
     access = settings.access
     do {
       loop = try EpollLoop(name: "signals")
-      broker = try Self.broker(settings, logger)
+      tls = try Self.tlsServer(settings, logger)
+      broker = try Self.broker(settings, tls, logger)
     } catch let error as UsageError {
       throw error
     } catch {
@@ -43,15 +47,25 @@ final class Daemon: Sendable {
     }
   }
 
-  private static func broker(_ settings: DaemonSettings, _ logger: Logger) throws -> Broker {
+  private static func broker(
+    _ settings: DaemonSettings, _ tls: TLSServer?, _ logger: Logger
+  ) throws -> Broker {
+    let handshakes = HandshakeLog(logger)
+    func secure(_ network: any Network) -> any Network {
+      guard let tls else { return network }
+      return TLSNetwork(over: network, server: tls) { handshakes.note($0, $1) }
+    }
     let policy = try policy(settings.access, logger)
-    guard let directory = settings.data else { return try Broker(settings.broker, access: policy) }
+    guard let directory = settings.data else {
+      return try Broker(settings.broker, access: policy, layer: secure)
+    }
     let log = StorageLog(logger, directory: directory)
     do {
       var options = LMDBStore.Options()
       options.limit = settings.storageLimit
       let store = try LMDBStore.open(at: directory, options)
-      return try Broker(settings.broker, storage: BrokerStorage(store) { log.note($0) }, access: policy)
+      return try Broker(
+        settings.broker, storage: BrokerStorage(store) { log.note($0) }, access: policy, layer: secure)
     } catch let error as StoreError {
       throw UsageError("--data: \(error)")
     }
@@ -121,9 +135,10 @@ final class Daemon: Sendable {
 
   /// What SIGHUP asks for.
   private func reread() {
-    guard access.asksClients else {
+    guard access.asksClients || tls != nil else {
       return logger.log(.warning, "there is no file to reread", ["signal": .text("SIGHUP")])
     }
+    rereadCertificates()
     rereadAccess()
   }
 

@@ -60,12 +60,8 @@ public enum Values {
     }
   }
 
-  /// `HOST:PORT`, `[V6]:PORT` or `unix:PATH`.
+  /// `HOST:PORT`, `[V6]:PORT`, either behind `tls://`, or `unix:PATH`.
   public static func address(_ text: String) throws(ValueError) -> SocketAddress {
-    if text.hasPrefix("tls://") {
-      throw ValueError(
-        "'\(text)': there is no TLS in this version; use a loopback address, HOST:PORT or unix:PATH")
-    }
     do {
       return try SocketAddress(parsing: text)
     } catch {

@@ -20,6 +20,11 @@ enum DaemonPage {
         token says, and nothing else. SIGHUP has users, keys and permissions read again, also for those who are connected.
         """,
         """
+        An address behind tls:// speaks TLS 1.2 or 1.3, others don't; there may be several of both. SIGHUP has the certificates read again, for new \
+        connections. With --tls-client-certs, a client is who its certificate says: the first name, mail address or URI among its \
+        alternative names, else its common name.
+        """,
+        """
         Topics are in memory, and gone when it ends, unless they are created with storage durable: those are kept in the \
         directory of --data, records, cursors and groups, and are there again at the next start, whatever ended it. \
         What sync leaves open to a crash is told to those who had received it. Only one broker at a time has a \
@@ -42,6 +47,10 @@ enum DaemonPage {
         .init(
           "Users with passwords, who may do what a file says.",
           "sluiced --users /etc/sluice/users --permissions /etc/sluice/permissions"),
+        .init(
+          "With TLS, beside the usual address for this machine's own clients.",
+          "sluiced --listen 127.0.0.1:7420 --listen tls://0.0.0.0:7421 --tls-cert server.pem --tls-key server.key --users users --permissions permissions"
+        ),
         .init("Take records of up to 16 MiB.", "SLUICED_MAX_RECORD=16MiB sluiced"),
       ])
   }

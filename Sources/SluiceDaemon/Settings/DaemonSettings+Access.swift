@@ -104,7 +104,7 @@ extension DaemonSettings {
 }
 
 extension SocketAddress {
-  fileprivate var hasTLS: Bool { if case .tls = self { true } else { false } }
+  var hasTLS: Bool { if case .tls = self { true } else { false } }
 
   /// Whether other machines may be able to connect there. A name counts as such, since nobody knows what it will stand for.
   var isReachedByOthers: Bool {

@@ -18,10 +18,12 @@ struct DaemonSettings {
   var storageLimit = 1 << 40
   /// Who may connect, and what they may do.
   var access = AccessSettings()
+  /// How `tls://` addresses are protected.
+  var tls = TLSSettings()
 
   /// The settings, in the order of the help.
   static func all() -> [Setting] {
-    listeners() + accessSettings() + storage() + topics() + limits() + logs() + unavailable()
+    listeners() + tlsSettings() + accessSettings() + storage() + topics() + limits() + logs() + unavailable()
   }
 
   /// - Throws: `UsageError` for a value that can't be read, or that the broker can't work with.
@@ -42,6 +44,7 @@ struct DaemonSettings {
     }
     try checkStorage()
     try checkAccess()
+    _ = try tlsOptions()
   }
 
   private func checkStorage() throws(UsageError) {
@@ -79,7 +82,8 @@ struct DaemonSettings {
     let standard = DaemonSettings().broker.listen.map(\.description).joined(separator: ",")
     let listen = CommandOption(
       "listen", value: "ADDR",
-      help: "Accept connections there: HOST:PORT, [V6]:PORT or unix:PATH; port 0 takes a free one.",
+      help:
+        "Accept connections there: HOST:PORT, [V6]:PORT, either behind tls://, or unix:PATH; port 0 takes a free one.",
       isRepeatable: true, standard: standard)
     let loops = CommandOption(
       "loops", value: "N", help: "Event loops, each a thread.", standard: "one per core")

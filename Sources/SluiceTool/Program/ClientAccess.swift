@@ -2,6 +2,7 @@ import Glibc
 import SluiceClient
 import SluiceCommand
 import SluiceIO
+import SluiceTLS
 import SluiceWire
 
 /// How the program reaches a broker, and what it proves with who it is: what all commands take.
@@ -9,6 +10,7 @@ struct ClientAccess {
   var servers: [SocketAddress] = [.host("127.0.0.1", port: 7420)]
   var credentials = ClientCredentials.none
   var allowsPlaintextCredentials = false
+  var tls = TLSClientOptions()
 
   static let options = [
     CommandOption(
@@ -38,11 +40,13 @@ struct ClientAccess {
     }
     allowsPlaintextCredentials = sources.contains { $0.has("allow-plaintext-credentials") }
     credentials = try Self.credentials(sources)
+    tls = try Self.tls(sources, for: servers)
   }
 
   func apply(to options: inout ClientOptions) {
     options.credentials = credentials
     options.allowsPlaintextCredentials = allowsPlaintextCredentials
+    options.tls = tls
   }
 
   private static func servers(_ text: String) throws(ValueError) -> [SocketAddress] {

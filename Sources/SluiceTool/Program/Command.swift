@@ -44,9 +44,9 @@ enum Commands {
       CommandOption(
         "server", value: "ADDR",
         help:
-          "The broker: HOST:PORT, [V6]:PORT or unix:PATH. Several, with commas between them, are tried in their order.",
+          "The broker: HOST:PORT, [V6]:PORT, either behind tls://, or unix:PATH. Several, with commas between them, are tried in their order.",
         isRepeatable: true, environment: "SLUICE_SERVER", standard: "127.0.0.1:7420")
-    ] + ClientAccess.options + [CommandOption("help", help: "Explain the command.")]
+    ] + ClientAccess.tlsOptions + ClientAccess.options + [CommandOption("help", help: "Explain the command.")]
 
   /// Those of them that a command takes which needs no broker.
   static var sharedWithoutBroker: [CommandOption] { shared.suffix(1) }

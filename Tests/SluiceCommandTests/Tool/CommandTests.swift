@@ -216,7 +216,7 @@ struct CommandTests {
       (["store", "verify", "d", "e"], "'e' is one argument too many"),
       (["store", "repiar", "d"], "there is no command 'repiar'; did you mean sluice store repair?"),
       (["store", "repair", "d", "--dry"], "there is no option --dry; did you mean --dry-run?"),
-      (["pub", "t", "--tls-ca", "f"], "there is no option --tls-ca"),
+      (["pub", "t", "--tls-ca", "f"], "--tls-ca: 127.0.0.1:7420 has no TLS"),
     ])
   func complaints(arguments: [String], beginning: String) {
     var name = ""

@@ -1,0 +1,93 @@
+import SluiceAccess
+import SluiceBroker
+import SluiceCommand
+import SluiceIO
+import SluiceTLS
+
+/// What TLS needs to know; nothing without certificate.
+struct TLSSettings {
+  var certificate: String?
+  var key: String?
+  var clientAuthorities: String?
+  var clientCertificates = TLSServerOptions.ClientCertificates.off
+}
+
+extension DaemonSettings {
+  /// How the broker presents itself over TLS, and whose certificates it believes.
+  static func tlsSettings() -> [Setting] {
+    [
+      file(
+        "tls-cert", \.tls.certificate,
+        "The broker's certificate for tls:// addresses, and behind it those up to its authority, in PEM."),
+      file("tls-key", \.tls.key, "Its private key, in PEM."),
+      file(
+        "tls-client-ca", \.tls.clientAuthorities,
+        "The certificates of the authorities that sign those of clients, in PEM."),
+      Setting(
+        "tls-client-certs", "off|optional|required", \.tls.clientCertificates,
+        "Whether clients show certificates of their own.",
+        read: Values.choice(["off": .off, "optional": .optional, "required": .required]),
+        write: { $0.rawValue }),
+    ]
+  }
+
+  private static func file(
+    _ name: String, _ target: WritableKeyPath<DaemonSettings, String?>, _ help: String
+  ) -> Setting {
+    Setting(CommandOption(name, value: "FILE", help: help)) { arguments, settings throws(UsageError) in
+      guard let path = arguments.text(name) else { return }
+      guard !path.isEmpty else { throw UsageError("--\(name): the name of the file is empty") }
+      settings[keyPath: target] = path
+    }
+  }
+
+  /// The server's side of TLS, if there is to be one.
+  ///
+  /// - Throws: `UsageError` for settings that don't go together.
+  func tlsOptions() throws(UsageError) -> TLSServerOptions? {
+    guard let secure = broker.listen.first(where: \.hasTLS) else {
+      if let given = givenTLSOption {
+        throw UsageError(
+          "--\(given): no address has TLS; say where it is to be spoken with --listen tls://HOST:PORT")
+      }
+      return nil
+    }
+    guard let certificate = tls.certificate else {
+      throw UsageError(
+        "--listen: \(secure) needs a certificate and its key; name them with --tls-cert FILE --tls-key FILE "
+          + "(scripts/certs.sh makes some to try it with)")
+    }
+    guard let key = tls.key else {
+      throw UsageError("--tls-cert: its private key is missing; name it with --tls-key FILE")
+    }
+    switch (tls.clientCertificates, tls.clientAuthorities) {
+    case (.off, _?):
+      throw UsageError(
+        "--tls-client-ca: clients aren't asked for certificates; say whether they may or must show one with "
+          + "--tls-client-certs optional|required")
+    case (.optional, nil), (.required, nil):
+      throw UsageError(
+        "--tls-client-certs: nobody could have signed them; name the authority's certificate with --tls-client-ca FILE"
+      )
+    default: break
+    }
+    if tls.clientCertificates == .off, access.asksClients, access.files.users == nil,
+      access.files.tokenKeys == nil
+    {
+      throw UsageError(
+        "--auth: nobody could prove who they are; have clients show certificates with --tls-client-certs required "
+          + "--tls-client-ca FILE, or name --users FILE or --token-keys DIR")
+    }
+    var options = TLSServerOptions(certificate: certificate, key: key)
+    options.clientCertificates = tls.clientCertificates
+    options.clientAuthorities = tls.clientAuthorities
+    return options
+  }
+
+  private var givenTLSOption: String? {
+    if tls.certificate != nil { return "tls-cert" }
+    if tls.key != nil { return "tls-key" }
+    if tls.clientAuthorities != nil { return "tls-client-ca" }
+    return tls.clientCertificates == .off ? nil : "tls-client-certs"
+  }
+}
