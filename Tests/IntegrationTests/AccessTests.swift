@@ -142,6 +142,27 @@ import Testing
     try broker.requireRunning()
   }
 
+  @Test func anotherPasswordOrKeyEndsWhatTheOldOneOpened() throws {
+    try write("users", "alice:\(hash("correct horse"))\nbob:\(hash("battery staple"))\n")
+    try write("permissions", "* all >\n")
+    let key = keys.file("k.secret")
+    try "0123456789abcdef0123456789abcdef".write(toFile: key, atomically: true, encoding: .utf8)
+    let broker = try broker()
+    let now = Int64(Date().timeIntervalSince1970 * 1000)
+    let alice = try hello(.password("correct horse", user: "alice"), to: broker)
+    let bob = try hello(.password("battery staple", user: "bob"), to: broker)
+    let shop = try hello(token(for: 3_600_000, now: now), to: broker)
+    for client in [alice, bob, shop] { _ = try client.expect(Welcome.self, stream: 0) }
+
+    let users = try String(contentsOfFile: directory.file("users"), encoding: .utf8)
+    try write("users", "alice:\(hash("correct horse"))\n" + users.split(separator: "\n")[1] + "\n")
+    try "fedcba9876543210fedcba9876543210".write(toFile: key, atomically: true, encoding: .utf8)
+    broker.process.signal(SIGHUP)
+    for client in [alice, shop] { #expect(try client.expect(Fault.self, stream: 0).code == .accessRevoked) }
+    try bob.roundTrip()
+    #expect(try refusal(token(for: 3_600_000, now: now), at: broker) == .authenticationFailed)
+  }
+
   @Test func whatIsWrongWithAFileKeepsItFromStarting() throws {
     try write("users", "alice:\(hash("correct horse"))\n\nbob:secret\n")
     let users = directory.file("users")

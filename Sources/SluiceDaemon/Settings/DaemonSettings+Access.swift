@@ -56,6 +56,12 @@ extension DaemonSettings {
           settings.access.allowsUnauthenticated = value
         }
       },
+      .count(
+        "max-authentications", \.broker.limits.authentications, path: "limits.authentications",
+        "Clients that may wait at a time to have their credentials verified."),
+      .count(
+        "max-authentications-per-address", \.broker.limits.authenticationsPerAddress,
+        path: "limits.authenticationsPerAddress", "Those of them that come from one address."),
     ]
   }
 

@@ -43,6 +43,12 @@ struct AccessSettingsTests {
       "SLUICED_CERTIFICATE_NAMES": "listed",
     ]
     #expect(try settings([], environment: environment).files == files)
+    let limits = try DaemonSettings(
+      ArgumentParser(DaemonPage.page()).parse([
+        "--max-authentications", "7", "--max-authentications-per-address", "3",
+      ])
+    ).broker.limits
+    #expect(limits.authentications == 7 && limits.authenticationsPerAddress == 3)
     let isOpen = ["SLUICED_ALLOW_UNAUTHENTICATED": "1", "SLUICED_LISTEN": "0.0.0.0:0"]
     #expect(try settings([], environment: isOpen).allowsUnauthenticated)
     let isClosed = ["SLUICED_ALLOW_UNAUTHENTICATED": "false", "SLUICED_LISTEN": "0.0.0.0:0"]
