@@ -20,7 +20,7 @@ extension Connection {
   private func admit(_ agreement: ServerHandshake.Agreement, _ finding: Authenticator.Finding) {
     guard let authenticator, let admission, session.phase == .authenticating else { return }
     do {
-      let identity = try authenticator.identity(finding)
+      let identity = try looked(at: finding, by: authenticator)
       try enter(identity.name)
       admission.identity = identity
       session.admitted()
@@ -29,7 +29,6 @@ extension Connection {
       agreement.welcome.expires = identity.wireExpiry
       opened(agreement)
     } catch {
-      note(error)
       fail(error)
     }
   }
