@@ -12,11 +12,11 @@ cd "$(dirname "$0")/.."
 
 build=.build/fuzz
 mkdir -p "$build/modules"
-modules="SluiceWire SluiceLog SluiceStore SluiceIO SluiceTLS SluiceAccess SluiceBroker ReactiveCore SluiceClient SluiceCommand
+modules="ReactiveCore SluiceWire SluiceLog SluiceStore SluiceIO SluiceTLS SluiceAccess SluiceBroker SluiceClient SluiceCommand
   SluiceDaemon SluiceTool"
-probes="Tests/SluiceBrokerTests/Probes/*.swift Tests/SluiceBrokerTests/SessionProbe.swift
-  Tests/SluiceClientTests/Probes/*.swift Tests/SluiceClientTests/Support/Box.swift Tests/SluiceCommandTests/Probes/*.swift
-  Tests/SluiceStoreTests/StoreProbe.swift"
+probes="Tests/SluiceAccessTests/AccessProbe.swift Tests/SluiceStoreTests/StoreProbe.swift
+  Tests/SluiceBrokerTests/Probes/*.swift Tests/SluiceBrokerTests/SessionProbe.swift
+  Tests/SluiceClientTests/Probes/*.swift Tests/SluiceClientTests/Support/Box.swift Tests/SluiceCommandTests/Probes/*.swift"
 
 # One library a module, as far as it has changed since.
 flags="-O -g -use-ld=lld -swift-version 6 -sanitize=fuzzer,address -parse-as-library -package-name sluice -enable-testing"
@@ -29,8 +29,8 @@ compile() {
   shift
   if [ ! -e "$archive" ] || [ -n "$(find "$@" "$newest" -newer "$archive")" ]; then
     # shellcheck disable=SC2086
-    swiftc $flags -wmo -module-name "$module" -Xfrontend -entry-point-function-name -Xfrontend "${module}_main" -emit-module -emit-module-path "$build/modules/$module.swiftmodule" \
-      -emit-library -static -o "$archive" "$@"
+    swiftc $flags -wmo -module-name "$module" -emit-module -emit-module-path "$build/modules/$module.swiftmodule" \
+      -Xfrontend -entry-point-function-name -Xfrontend "${module}_main" -emit-library -static -o "$archive" "$@"
     newest=$archive
   elif [ -n "$(find "$archive" -newer "$newest")" ]; then
     newest=$archive

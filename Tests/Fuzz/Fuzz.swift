@@ -4,7 +4,7 @@ import Glibc
 import TestSupport
 
 private let probes: [any Probe.Type] = [
-  WireProbe.self, StoreProbe.self, BrokerProbe.self, ClientProbe.self, CommandProbe.self,
+  WireProbe.self, StoreProbe.self, AccessProbe.self, BrokerProbe.self, ClientProbe.self, CommandProbe.self,
 ]
 
 /// What the environment's `SLUICE_FUZZ_TARGET` names. Set once, before the first input.
