@@ -55,6 +55,10 @@ public struct ClientError: Error, Hashable, Sendable, CustomStringConvertible {
     public static let insecureConnection = Code("insecure-connection")
     /// The client's credentials couldn't be had: see ``ClientCredentials/provider(_:)``.
     public static let credentialsUnavailable = Code("credentials-unavailable")
+    /// Nothing was open on the connection for longer than the broker allows.
+    public static let idleTimeout = Code("idle-timeout")
+    /// The client didn't read what the broker sent for longer than that allows.
+    public static let writeTimeout = Code("write-timeout")
     /// The broker is stopping.
     public static let shuttingDown = Code("shutting-down")
     /// The broker has as many connections as it may.
@@ -205,6 +209,8 @@ extension ClientError.Code {
       case .malformedFrame, .frameTooLarge, .unsupportedFrame, .unexpectedFrame, .invalidStream,
         .malformedBatch, .demandExceeded, .invalidDemand:
         .protocolViolation
+      case .idleTimeout: .idleTimeout
+      case .writeTimeout: .writeTimeout
       case .authenticationRequired: .authenticationRequired
       case .authenticationFailed: .authenticationFailed
       case .credentialsExpired: .credentialsExpired

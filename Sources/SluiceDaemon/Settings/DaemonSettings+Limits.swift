@@ -100,6 +100,12 @@ extension DaemonSettings {
         write: { TimeSpan.exact(.milliseconds(Int64($0))) }),
       .duration(
         "handshake", \.broker.limits.handshake, "How long a new connection may take to introduce itself."),
+      .count(
+        "max-authentications", \.broker.limits.authentications, path: "limits.authentications",
+        "Clients that wait at a time for their credentials to be looked at."),
+      .count(
+        "max-authentications-per-address", \.broker.limits.authenticationsPerAddress,
+        path: "limits.authenticationsPerAddress", "Those of them that come from one address."),
       Setting(
         "memory", "SIZE", \.memory, path: "limits.memory",
         "The memory for records and connections, in bytes or of what there is, at which producers wait; 0 for any.",
