@@ -238,7 +238,8 @@ final class LibraryPeer: Participant {
   }
 
   var attachments: (subscriptions: Int, publications: Int)? {
-    guard isConnected, !subscribers.contains(where: \.mayLinger) else { return nil }
+    guard isConnected, !subscribers.contains(where: \.mayLinger), !producers.contains(where: \.mayLinger)
+    else { return nil }
     return (subscribers.count, producers.count { $0.isAttached })
   }
 }

@@ -54,6 +54,9 @@ final class LibraryProducer {
 
   var isAttached: Bool { subject != nil && !isOver }
 
+  /// It has left, and what it had published may wait for subscribers for as long as they like: its publication stays until then.
+  var mayLinger: Bool { isEnding && plan.finale == .cancel && !isOver && oracle.mayHoldUp(plan.topic) }
+
   private func later(_ body: @escaping (LibraryProducer) -> Void) {
     let delay = peer.isSettling ? .milliseconds(1) : peer.random.next(in: plan.pauses)
     _ = peer.loop.schedule(after: delay) { [weak self] in if let self { body(self) } }
