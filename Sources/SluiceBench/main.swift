@@ -7,16 +7,18 @@ do {
   case "codec", "log", "combine", "client", "patterns":
     try MicroCommand.run(words[0], Array(words.dropFirst()))
   case "store": try StoreCommand.run(Array(words.dropFirst()))
+  case "tls": try TLSCommand.run(Array(words.dropFirst()))
   case "copy-server": try CopyServerCommand.run(Array(words.dropFirst()))
   case "pong-server": try PongServerCommand.run(Array(words.dropFirst()))
   case "summary": try SummaryCommand.run(Array(words.dropFirst()))
   case "--help", "help":
     print(
       LoadCommand.usage, SummaryCommand.usage, MicroCommand.usage, StoreCommand.usage,
+      TLSCommand.usage,
       CopyServerCommand.usage, PongServerCommand.usage, separator: "\n\n")
   default:
     throw UsageError(
-      "a command is needed: load, summary, codec, log, combine, client, patterns, store; see --help")
+      "a command is needed: load, summary, codec, log, combine, client, patterns, store, tls; see --help")
   }
 } catch let error as UsageError {
   say(error)
