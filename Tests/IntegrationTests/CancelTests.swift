@@ -135,7 +135,8 @@ import Testing
   @Test(.enabled(if: PulledCable.isPossible, "needs to be root, and network namespaces"))
   func aCableThatIsPulledIsNoticedByTheDeadline() throws {
     let cable = try PulledCable.laid()
-    let broker = try BrokerProcess("--keepalive", "1h", "--listen", "\(cable.near):0")
+    let broker = try BrokerProcess(
+      "--keepalive", "1h", "--listen", "\(cable.near):0", "--allow-unauthenticated")
     try broker.client().create("t")
     let address = broker.addresses[1]
     let process = try SilentProcess(
