@@ -35,7 +35,7 @@ import Testing
     let delete = try broker.sluice("topic", "delete", "t.0")
     #expect(try delete.waitForExit() == .code(0), "\(delete.messages)")
     try eventually("it is told; \(process.messages)") {
-      process.standardError.text.contains("t.0 was deleted")
+      process.standardError.text.contains("t.0 is gone: it was deleted")
     }
     process.signal(SIGINT)
     _ = try process.waitForExit()

@@ -105,7 +105,7 @@ final class Subscribing: Subscriber, TurnParticipant, @unchecked Sendable {
     case .rewound(let next): noteRewind(topic, next)
     case .finished: run.note("\(topic) has finished")
     case .failed(let error): run.note(error.message)
-    case .deleted: run.note("\(topic) was deleted")
+    case .deleted: run.note("\(topic) is gone: it was deleted, or may not be read any more")
     }
   }
 
