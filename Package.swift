@@ -9,6 +9,9 @@ let settings: [SwiftSetting] = [
   .enableUpcomingFeature("MemberImportVisibility"),
 ]
 
+// What reads or writes memory by address says so, word for word: `unsafe`. Tests needn't.
+let strictSettings = settings + [.strictMemorySafety()]
+
 let package = Package(
   name: "sluice",
   products: [
@@ -32,51 +35,52 @@ let package = Package(
     .target(name: "CAllocationCount"),
 
     // Our Combine, its parts that need Dispatch and Foundation, and the name under which a program imports both.
-    .target(name: "ReactiveCore", swiftSettings: settings),
-    .target(name: "ReactiveFoundation", dependencies: ["ReactiveCore"], swiftSettings: settings),
+    .target(name: "ReactiveCore", swiftSettings: strictSettings),
+    .target(name: "ReactiveFoundation", dependencies: ["ReactiveCore"], swiftSettings: strictSettings),
     .target(
-      name: "PortableCombine", dependencies: ["ReactiveCore", "ReactiveFoundation"], swiftSettings: settings),
+      name: "PortableCombine", dependencies: ["ReactiveCore", "ReactiveFoundation"],
+      swiftSettings: strictSettings),
 
     // The protocol, the log, what outlives the process, the event loops.
-    .target(name: "SluiceWire", swiftSettings: settings),
-    .target(name: "SluiceLog", dependencies: ["SluiceWire"], swiftSettings: settings),
+    .target(name: "SluiceWire", swiftSettings: strictSettings),
+    .target(name: "SluiceLog", dependencies: ["SluiceWire"], swiftSettings: strictSettings),
     .target(
-      name: "SluiceStore", dependencies: ["SluiceWire", "CLMDB", "CXXHash"], swiftSettings: settings),
-    .target(name: "SluiceIO", dependencies: ["CLinux"], swiftSettings: settings),
+      name: "SluiceStore", dependencies: ["SluiceWire", "CLMDB", "CXXHash"], swiftSettings: strictSettings),
+    .target(name: "SluiceIO", dependencies: ["CLinux"], swiftSettings: strictSettings),
     // The only one that sees OpenSSL: TLS as one more byte stream, and hashes and signatures.
-    .target(name: "SluiceTLS", dependencies: ["SluiceIO", "COpenSSL"], swiftSettings: settings),
+    .target(name: "SluiceTLS", dependencies: ["SluiceIO", "COpenSSL"], swiftSettings: strictSettings),
     // Who may connect, and what they may do then: users, tokens, permissions.
-    .target(name: "SluiceAccess", dependencies: ["SluiceWire", "SluiceTLS"], swiftSettings: settings),
+    .target(name: "SluiceAccess", dependencies: ["SluiceWire", "SluiceTLS"], swiftSettings: strictSettings),
 
     // The broker and the client, as libraries.
     .target(
       name: "SluiceBroker",
       dependencies: ["SluiceWire", "SluiceLog", "SluiceStore", "SluiceIO", "SluiceAccess", "CXXHash"],
-      swiftSettings: settings),
+      swiftSettings: strictSettings),
     .target(
       name: "SluiceClient", dependencies: ["ReactiveCore", "SluiceWire", "SluiceIO", "SluiceTLS"],
-      swiftSettings: settings),
+      swiftSettings: strictSettings),
     // Values as JSON, for programs that use Foundation anyway.
     .target(
       name: "SluiceClientFoundation", dependencies: ["SluiceClient", "ReactiveCore", "ReactiveFoundation"],
-      swiftSettings: settings),
+      swiftSettings: strictSettings),
 
     // The programs, and what their command lines have in common.
-    .target(name: "SluiceCommand", dependencies: ["SluiceIO", "SluiceWire"], swiftSettings: settings),
+    .target(name: "SluiceCommand", dependencies: ["SluiceIO", "SluiceWire"], swiftSettings: strictSettings),
     .executableTarget(
       name: "SluiceDaemon",
       dependencies: [
         "SluiceCommand", "SluiceBroker", "SluiceAccess", "SluiceStore", "SluiceTLS", "SluiceIO", "SluiceWire",
         "CLinux",
       ],
-      swiftSettings: settings),
+      swiftSettings: strictSettings),
     .executableTarget(
       name: "SluiceTool",
       dependencies: [
         "SluiceCommand", "SluiceClient", "SluiceAccess", "SluiceStore", "SluiceTLS", "ReactiveCore",
         "SluiceIO", "SluiceWire",
       ],
-      swiftSettings: settings),
+      swiftSettings: strictSettings),
     .executableTarget(
       name: "SluiceBench",
       dependencies: [

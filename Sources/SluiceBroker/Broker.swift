@@ -336,10 +336,12 @@ public final class Broker: Sendable {
   }
 
   private static func turnAway(_ stream: any ByteStream, _ error: WireError) {
-    Fault(error).encoded(stream: 0).withUnsafeBytes { bytes in
-      var vector = iovec(
+    unsafe Fault(error).encoded(stream: 0).withUnsafeBytes { bytes in
+      var vector = unsafe iovec(
         iov_base: UnsafeMutableRawPointer(mutating: bytes.baseAddress!), iov_len: bytes.count)
-      withUnsafePointer(to: &vector) { _ = stream.write(UnsafeBufferPointer(start: $0, count: 1)) }
+      unsafe withUnsafePointer(to: &vector) {
+        _ = unsafe stream.write(UnsafeBufferPointer(start: $0, count: 1))
+      }
     }
     stream.close()
   }

@@ -48,6 +48,6 @@ extension RemoteTopic where Output == TopicRecord {
 extension Data {
   /// A copy of a record's payload.
   public init(_ record: TopicRecord) {
-    self = record.withUnsafeBytes { Data($0) }
+    self = unsafe record.withUnsafeBytes { unsafe Data($0) }
   }
 }

@@ -4,16 +4,16 @@ import Glibc
 public enum Environment {
   /// The value of a variable; nil when it isn't set.
   public static func value(_ name: String) -> String? {
-    getenv(name).map { String(cString: $0) }
+    unsafe getenv(name).map { unsafe String(cString: $0) }
   }
 
   /// Every variable, as `NAME=VALUE`.
   public static var all: [String] {
     var result: [String] = []
-    var entry = environ
-    while let pointer = entry.pointee {
-      result.append(String(cString: pointer))
-      entry += 1
+    var entry = unsafe environ
+    while let pointer = unsafe entry.pointee {
+      unsafe result.append(String(cString: pointer))
+      unsafe entry += 1
     }
     return result
   }

@@ -99,8 +99,8 @@ public final class CompactedRecords: Sendable {
     var position = 0
     var record = 0
     while position < batch.count {
-      guard RecordLayout.hasKey(base + position) else { return record }
-      position += RecordLayout.itemSize(RecordLayout.word(at: base + position))
+      guard unsafe RecordLayout.hasKey(base + position) else { return record }
+      unsafe position += RecordLayout.itemSize(RecordLayout.word(at: base + position))
       record += 1
     }
     return nil
@@ -121,8 +121,8 @@ public final class CompactedRecords: Sendable {
       state.latestTime = max(state.latestTime, milliseconds)
       var position = 0
       while position < batch.count {
-        let size = RecordLayout.itemSize(RecordLayout.word(at: base + position))
-        put(UnsafeRawBufferPointer(start: base + position, count: size), &state)
+        let size = unsafe RecordLayout.itemSize(RecordLayout.word(at: base + position))
+        unsafe put(UnsafeRawBufferPointer(start: base + position, count: size), &state)
         state.head &+= 1
         position += size
       }
@@ -133,10 +133,10 @@ public final class CompactedRecords: Sendable {
   }
 
   private func put(_ item: UnsafeRawBufferPointer, _ state: inout State) {
-    let start = item.baseAddress.unsafelyUnwrapped
-    let key = RecordLayout.key(start)
-    let hash = hash(key)
-    let slot = state.slot(of: key, hash)
+    let start = unsafe item.baseAddress.unsafelyUnwrapped
+    let key = unsafe RecordLayout.key(start)
+    let hash = unsafe hash(key)
+    let slot = unsafe state.slot(of: key, hash)
     if let slot {
       let old = state.table[slot]
       // While things move the slot must not be taken for another record's.
@@ -144,11 +144,12 @@ public final class CompactedRecords: Sendable {
       state.remove(old)
     }
     let place: RecordPlace
-    if RecordLayout.isDeletion(start) {
-      place = state.deletions.append(
+    if unsafe RecordLayout.isDeletion(start) {
+      place = unsafe state.deletions.append(
         item, offset: state.head, time: state.recordTime, hash: hash, &state.table)
     } else {
-      place = state.records.append(item, offset: state.head, time: state.recordTime, hash: hash, &state.table)
+      place = unsafe state.records.append(
+        item, offset: state.head, time: state.recordTime, hash: hash, &state.table)
     }
     if let slot { state.table[slot] = place } else { state.table.insert(hash, at: place) }
   }
@@ -156,7 +157,7 @@ public final class CompactedRecords: Sendable {
   private func hash(_ key: UnsafeRawBufferPointer) -> UInt32 {
     var hasher = Hasher()
     hasher.combine(seed)
-    hasher.combine(bytes: key)
+    unsafe hasher.combine(bytes: key)
     return UInt32(truncatingIfNeeded: hasher.finalize())
   }
 }
@@ -171,9 +172,9 @@ extension CompactedRecords.State {
   @inline(__always)
   fileprivate func slot(of key: UnsafeRawBufferPointer, _ hash: UInt32) -> Int? {
     table.find(hash) { place in
-      let item = records.holds(place) ? records.item(place) : deletions.item(place)
-      let other = RecordLayout.key(item.baseAddress.unsafelyUnwrapped)
-      return other.count == key.count
+      let item = unsafe records.holds(place) ? records.item(place) : deletions.item(place)
+      let other = unsafe RecordLayout.key(item.baseAddress.unsafelyUnwrapped)
+      return unsafe other.count == key.count
         && (key.isEmpty
           || memcmp(other.baseAddress.unsafelyUnwrapped, key.baseAddress.unsafelyUnwrapped, key.count) == 0)
     }

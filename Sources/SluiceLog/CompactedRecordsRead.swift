@@ -1,6 +1,7 @@
 import Synchronization
 
 /// A record as a store of newest records shows it.
+@safe
 public struct CompactedRecord {
   public let offset: UInt64
   /// Milliseconds since 1970.
@@ -126,7 +127,7 @@ extension CompactedRecords {
 extension RecordRun {
   fileprivate func shown(_ place: RecordPlace) -> CompactedRecord {
     let entry = entry(place)
-    return CompactedRecord(offset: entry.offset, time: entry.time, item: item(place))
+    return unsafe CompactedRecord(offset: entry.offset, time: entry.time, item: item(place))
   }
 }
 

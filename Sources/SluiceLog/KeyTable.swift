@@ -13,6 +13,7 @@ struct RecordPlace: Hashable {
 /// It knows no keys: whoever looks one up compares them where they lie. Nothing is moved by looking up, or by giving a key
 /// another place; inserting and removing move slots.
 // @unchecked: its memory has one owner, this value, which the lock of its store protects.
+@safe
 struct KeyTable: ~Copyable, @unchecked Sendable {
   private struct Slot {
     var hash: UInt32
@@ -24,17 +25,17 @@ struct KeyTable: ~Copyable, @unchecked Sendable {
 
   private(set) var count = 0
   private var capacity = leastCapacity
-  private var slots = allocate(leastCapacity)
+  private var slots = unsafe allocate(leastCapacity)
 
   deinit {
-    slots.deallocate()
+    unsafe slots.deallocate()
   }
 
   var memoryBytes: Int { capacity * MemoryLayout<Slot>.stride }
 
   subscript(slot: Int) -> RecordPlace {
-    get { slots[slot].place }
-    nonmutating set { slots[slot].place = newValue }
+    get { unsafe slots[slot].place }
+    nonmutating set { unsafe slots[slot].place = newValue }
   }
 
   /// The slot with this hash for whose place `isSought` holds.
@@ -42,8 +43,8 @@ struct KeyTable: ~Copyable, @unchecked Sendable {
   func find(_ hash: UInt32, where isSought: (RecordPlace) -> Bool) -> Int? {
     let mask = capacity &- 1
     var slot = Int(hash) & mask
-    while slots[slot].place.chunk != RecordPlace.none.chunk {
-      if slots[slot].hash == hash, isSought(slots[slot].place) { return slot }
+    while unsafe slots[slot].place.chunk != RecordPlace.none.chunk {
+      if unsafe slots[slot].hash == hash, unsafe isSought(slots[slot].place) { return slot }
       slot = (slot &+ 1) & mask
     }
     return nil
@@ -61,16 +62,16 @@ struct KeyTable: ~Copyable, @unchecked Sendable {
     let mask = capacity &- 1
     var hole = slot
     var next = (slot &+ 1) & mask
-    while slots[next].place.chunk != RecordPlace.none.chunk {
-      let home = Int(slots[next].hash) & mask
+    while unsafe slots[next].place.chunk != RecordPlace.none.chunk {
+      let home = unsafe Int(slots[next].hash) & mask
       // It may move up if the hole isn't ahead of where it belongs.
       if (next &- home) & mask >= (next &- hole) & mask {
-        slots[hole] = slots[next]
+        unsafe slots[hole] = unsafe slots[next]
         hole = next
       }
       next = (next &+ 1) & mask
     }
-    slots[hole].place = .none
+    unsafe slots[hole].place = .none
     count -= 1
     if capacity > Self.leastCapacity, count * 8 < capacity { resize(to: capacity / 4) }
   }
@@ -78,21 +79,23 @@ struct KeyTable: ~Copyable, @unchecked Sendable {
   private func put(_ new: Slot) {
     let mask = capacity &- 1
     var slot = Int(new.hash) & mask
-    while slots[slot].place.chunk != RecordPlace.none.chunk { slot = (slot &+ 1) & mask }
-    slots[slot] = new
+    while unsafe slots[slot].place.chunk != RecordPlace.none.chunk { slot = (slot &+ 1) & mask }
+    unsafe slots[slot] = new
   }
 
   private mutating func resize(to newCapacity: Int) {
-    let (old, oldCapacity) = (slots, capacity)
+    let (old, oldCapacity) = unsafe (slots, capacity)
     capacity = max(newCapacity, Self.leastCapacity)
-    slots = Self.allocate(capacity)
-    for slot in 0..<oldCapacity where old[slot].place.chunk != RecordPlace.none.chunk { put(old[slot]) }
-    old.deallocate()
+    unsafe slots = unsafe Self.allocate(capacity)
+    for slot in 0..<oldCapacity where unsafe old[slot].place.chunk != RecordPlace.none.chunk {
+      unsafe put(old[slot])
+    }
+    unsafe old.deallocate()
   }
 
   private static func allocate(_ capacity: Int) -> UnsafeMutablePointer<Slot> {
     let slots = UnsafeMutablePointer<Slot>.allocate(capacity: capacity)
-    slots.initialize(repeating: Slot(hash: 0, place: .none), count: capacity)
-    return slots
+    unsafe slots.initialize(repeating: Slot(hash: 0, place: .none), count: capacity)
+    return unsafe slots
   }
 }

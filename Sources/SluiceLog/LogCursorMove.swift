@@ -18,13 +18,13 @@ extension LogCursor {
       return
     }
     while nextOffset < offset {
-      let item = hint.memory + position
-      let word = RecordLayout.word(at: item)
+      let item = unsafe hint.memory + position
+      let word = unsafe RecordLayout.word(at: item)
       if RecordLayout.isRecord(word) {
         nextOffset &+= 1
       } else {
         // It has to be told when the next record is.
-        pendingTimeMark = RecordLayout.time(ofMarkAt: item)
+        pendingTimeMark = unsafe RecordLayout.time(ofMarkAt: item)
       }
       position &+= RecordLayout.itemSize(word)
     }

@@ -2,6 +2,7 @@
 ///
 /// It begins with a record or the time mark of one and ends with a record. The segment keeps the bytes in place: they are
 /// valid, and constant, for as long as it is held, on any thread.
+@safe
 public struct LogSlice {
   /// Holds the memory of `bytes`.
   public let segment: Segment
@@ -17,7 +18,7 @@ public struct LogSlice {
 
   /// A part of it: `count` records, whose items are in that range of its bytes, behind the first so many.
   public func part(_ range: Range<Int>, firstRecord: Int, count: Int) -> LogSlice {
-    LogSlice(
+    unsafe LogSlice(
       segment: segment, bytes: UnsafeRawBufferPointer(rebasing: bytes[range]),
       firstOffset: firstOffset &+ UInt64(firstRecord), count: count)
   }

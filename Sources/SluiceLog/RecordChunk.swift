@@ -21,6 +21,7 @@ struct RecordEntry {
 /// ```
 ///
 /// Whoever owns it frees its memory.
+@safe
 struct RecordChunk {
   static let entryBytes = MemoryLayout<RecordEntry>.stride
 
@@ -39,7 +40,7 @@ struct RecordChunk {
   /// - Parameter capacity: rounded up so that entries are aligned.
   init(capacity: Int) {
     self.capacity = (capacity + 15) & ~15
-    memory = .allocate(byteCount: self.capacity, alignment: 16)
+    unsafe memory = .allocate(byteCount: self.capacity, alignment: 16)
   }
 
   /// What the live records would take in a chunk of their own.
@@ -49,12 +50,12 @@ struct RecordChunk {
   var baseOffset: UInt64 { self[0].offset }
 
   subscript(entry: Int) -> RecordEntry {
-    @inline(__always) get { slot(entry).pointee }
+    @inline(__always) get { unsafe slot(entry).pointee }
   }
 
   @inline(__always)
   private func slot(_ entry: Int) -> UnsafeMutablePointer<RecordEntry> {
-    (memory + (capacity &- (entry &+ 1) &* Self.entryBytes)).assumingMemoryBound(to: RecordEntry.self)
+    unsafe (memory + (capacity &- (entry &+ 1) &* Self.entryBytes)).assumingMemoryBound(to: RecordEntry.self)
   }
 
   func hasRoom(for item: Int) -> Bool {
@@ -63,8 +64,8 @@ struct RecordChunk {
 
   /// There must be room.
   mutating func append(_ item: UnsafeRawBufferPointer, offset: UInt64, time: Int64, hash: UInt32) {
-    (memory + used).copyMemory(from: item.baseAddress.unsafelyUnwrapped, byteCount: item.count)
-    slot(count).initialize(
+    unsafe (memory + used).copyMemory(from: item.baseAddress.unsafelyUnwrapped, byteCount: item.count)
+    unsafe slot(count).initialize(
       to: RecordEntry(
         offset: offset, time: time, position: UInt32(truncatingIfNeeded: used),
         length: UInt32(truncatingIfNeeded: item.count), hash: hash))
@@ -77,11 +78,11 @@ struct RecordChunk {
   /// Takes a live record out. Its memory comes back with the chunk's.
   mutating func kill(_ entry: Int) {
     records -= 1
-    bytes -= Int(slot(entry).pointee.length)
-    slot(entry).pointee.length = 0
+    unsafe bytes -= Int(slot(entry).pointee.length)
+    unsafe slot(entry).pointee.length = 0
     if entry == firstLive {
       firstLive += 1
-      while firstLive < count, !slot(firstLive).pointee.isLive { firstLive += 1 }
+      while firstLive < count, unsafe !slot(firstLive).pointee.isLive { firstLive += 1 }
     }
   }
 
@@ -94,7 +95,7 @@ struct RecordChunk {
 
   /// The item of a live record.
   func item(_ entry: RecordEntry) -> UnsafeRawBufferPointer {
-    UnsafeRawBufferPointer(start: memory + Int(entry.position), count: Int(entry.length))
+    unsafe UnsafeRawBufferPointer(start: memory + Int(entry.position), count: Int(entry.length))
   }
 
   /// The first live entry with this offset or a later one; `count` if there is none.
@@ -103,9 +104,9 @@ struct RecordChunk {
     var high = count
     while low < high {
       let middle = (low &+ high) >> 1
-      if slot(middle).pointee.offset < offset { low = middle &+ 1 } else { high = middle }
+      if unsafe slot(middle).pointee.offset < offset { low = middle &+ 1 } else { high = middle }
     }
-    while low < count, !slot(low).pointee.isLive { low &+= 1 }
+    while low < count, unsafe !slot(low).pointee.isLive { low &+= 1 }
     return low
   }
 }
@@ -115,23 +116,23 @@ extension RecordLayout {
   /// Whether the record has a key; `item` begins with its word.
   @inline(__always)
   static func hasKey(_ item: UnsafeRawPointer) -> Bool {
-    kind(word(at: item)) == .attributed
+    unsafe kind(word(at: item)) == .attributed
       && (item + wordSize).load(as: UInt8.self) & RecordAttributes.Flag.key != 0
   }
 
   /// The key of a record that has one.
   @inline(__always)
   static func key(_ item: UnsafeRawPointer) -> UnsafeRawBufferPointer {
-    let length = item.loadUnaligned(fromByteOffset: wordSize + 1, as: UInt16.self)
-    return UnsafeRawBufferPointer(start: item + wordSize + 3, count: Int(UInt16(littleEndian: length)))
+    let length = unsafe item.loadUnaligned(fromByteOffset: wordSize + 1, as: UInt16.self)
+    return unsafe UnsafeRawBufferPointer(start: item + wordSize + 3, count: Int(UInt16(littleEndian: length)))
   }
 
   /// Whether a record with a key has no payload.
   @inline(__always)
   static func isDeletion(_ item: UnsafeRawPointer) -> Bool {
-    let body = UnsafeRawBufferPointer(start: item + wordSize, count: length(word(at: item)))
-    let rest = body.count - 3 - key(item).count
-    if body[0] & RecordAttributes.Flag.headers == 0 { return rest == 0 }
-    return (try? RecordAttributes(body))?.payload.isEmpty ?? false
+    let body = unsafe UnsafeRawBufferPointer(start: item + wordSize, count: length(word(at: item)))
+    let rest = unsafe body.count - 3 - key(item).count
+    if unsafe body[0] & RecordAttributes.Flag.headers == 0 { return rest == 0 }
+    return unsafe (try? RecordAttributes(body))?.payload.isEmpty ?? false
   }
 }

@@ -30,7 +30,7 @@ struct RecordRun: ~Copyable, @unchecked Sendable {
   }
 
   deinit {
-    for case let chunk? in chunks { chunk.memory.deallocate() }
+    for case let chunk? in chunks { unsafe chunk.memory.deallocate() }
   }
 
   var memoryBytes: Int {
@@ -56,7 +56,7 @@ struct RecordRun: ~Copyable, @unchecked Sendable {
   @inline(__always)
   func item(_ place: RecordPlace) -> UnsafeRawBufferPointer {
     let chunk = chunk(place.chunk)
-    return chunk.item(chunk[Int(place.entry)])
+    return unsafe chunk.item(chunk[Int(place.entry)])
   }
 
   /// The oldest record.
@@ -124,7 +124,7 @@ struct RecordRun: ~Copyable, @unchecked Sendable {
 
   @inline(__always)
   func chunk(_ number: UInt32) -> RecordChunk {
-    chunks[Int(number & ~Self.tagBit)].unsafelyUnwrapped
+    unsafe chunks[Int(number & ~Self.tagBit)].unsafelyUnwrapped
   }
 
   /// The position in the order of the last chunk that begins at or before `offset`; 0 if there is none.
@@ -153,7 +153,7 @@ struct RecordRun: ~Copyable, @unchecked Sendable {
     let number = order[order.count - 1]
     let index = Int(number & ~Self.tagBit)
     let entry = chunk(number).count
-    chunks[index]!.append(item, offset: offset, time: time, hash: hash)
+    unsafe chunks[index]!.append(item, offset: offset, time: time, hash: hash)
     count += 1
     bytes += item.count
     return RecordPlace(chunk: number, entry: UInt32(entry))
@@ -202,7 +202,7 @@ struct RecordRun: ~Copyable, @unchecked Sendable {
     let number = order.remove(at: position)
     let index = Int(number & ~Self.tagBit)
     chunkMemory -= chunk(number).capacity
-    chunk(number).memory.deallocate()
+    unsafe chunk(number).memory.deallocate()
     chunks[index] = nil
     unused.append(UInt32(index))
   }
@@ -234,7 +234,7 @@ struct RecordRun: ~Copyable, @unchecked Sendable {
         if let slot = table.find(entry.hash, where: { $0 == place }) {
           table[slot] = RecordPlace(chunk: number, entry: UInt32(copy.count))
         }
-        copy.append(source.item(entry), offset: entry.offset, time: entry.time, hash: entry.hash)
+        unsafe copy.append(source.item(entry), offset: entry.offset, time: entry.time, hash: entry.hash)
       }
     }
     chunks[Int(number & ~Self.tagBit)] = copy

@@ -13,6 +13,7 @@ import Synchronization
 ///
 /// Unchecked: `memory` beyond the committed position and `index` beyond `indexCount` are written only under the lock of
 /// the log that owns the segment, and published by the release of those two atomics; everything else is constant.
+@safe
 public final class Segment: @unchecked Sendable {
   /// The offset of the first record. No two segments of a log ever have the same.
   public let baseOffset: UInt64
@@ -33,13 +34,13 @@ public final class Segment: @unchecked Sendable {
     self.baseOffset = baseOffset
     self.capacity = capacity
     self.pool = pool
-    memory = pool.allocate(capacity)
-    index = .allocate(capacity: capacity / IndexEntry.spacing + 1)
+    unsafe memory = unsafe pool.allocate(capacity)
+    unsafe index = .allocate(capacity: capacity / IndexEntry.spacing + 1)
   }
 
   deinit {
-    index.deallocate()
-    pool.deallocate(memory, bytes: capacity)
+    unsafe index.deallocate()
+    unsafe pool.deallocate(memory, bytes: capacity)
   }
 
   /// True once the log has dropped the segment. Whoever caches a segment lets go of it then; slices already taken stay

@@ -37,7 +37,7 @@ extension Segment {
   /// Adds an entry for the batch that is about to be committed. Under the log's lock.
   func addIndexEntry(_ place: Place) {
     let count = indexCount.load(ordering: .relaxed)
-    (index + count).initialize(
+    unsafe (index + count).initialize(
       to: IndexEntry(
         record: UInt32(truncatingIfNeeded: place.record),
         position: UInt32(truncatingIfNeeded: place.position),
@@ -52,9 +52,9 @@ extension Segment {
     var high = indexCount.load(ordering: .acquiring)
     while low < high {
       let middle = (low &+ high) >> 1
-      if isBefore(index[middle]) { low = middle &+ 1 } else { high = middle }
+      if unsafe isBefore(index[middle]) { low = middle &+ 1 } else { high = middle }
     }
-    return low > 0 ? index[low &- 1] : nil
+    return unsafe low > 0 ? index[low &- 1] : nil
   }
 
   /// The first place at which `isReached` holds; it must hold from there on. The segment's end when it holds nowhere.
@@ -67,11 +67,11 @@ extension Segment {
       ?? Place(record: 0, position: 0, recordBytes: 0, time: .min)
     while place.record < end.records {
       var position = place.position
-      var word = RecordLayout.word(at: memory + position)
+      var word = unsafe RecordLayout.word(at: memory + position)
       while !RecordLayout.isRecord(word) {
-        place.time = RecordLayout.time(ofMarkAt: memory + position)
+        place.time = unsafe RecordLayout.time(ofMarkAt: memory + position)
         position += RecordLayout.timeMarkSize
-        word = RecordLayout.word(at: memory + position)
+        word = unsafe RecordLayout.word(at: memory + position)
       }
       if isReached(place) { break }
       let size = RecordLayout.itemSize(word)

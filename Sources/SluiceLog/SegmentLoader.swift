@@ -38,7 +38,7 @@ public struct SegmentLoader {
       indexedPosition = position
     }
     if let source = items.baseAddress {
-      (segment.memory + position).copyMemory(from: source, byteCount: items.count)
+      unsafe (segment.memory + position).copyMemory(from: source, byteCount: items.count)
     }
     position += items.count
     records += count

@@ -10,25 +10,25 @@ enum SegmentMemory {
   static func allocate(_ bytes: Int) -> UnsafeMutableRawPointer {
     guard isMapped(bytes) else { return .allocate(byteCount: bytes, alignment: 16) }
     // Alignment is had by mapping one page more and giving back what sticks out.
-    let mapped = mmap(
+    let mapped = unsafe mmap(
       nil, bytes + hugePageBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
-    guard let mapped, mapped != MAP_FAILED else {
+    guard let mapped = unsafe mapped, unsafe mapped != MAP_FAILED else {
       fatalError("out of memory for a segment of \(bytes) bytes")
     }
     let before = -Int(bitPattern: mapped) & (hugePageBytes - 1)
-    let aligned = mapped + before
-    if before > 0 { munmap(mapped, before) }
-    if before < hugePageBytes { munmap(aligned + bytes, hugePageBytes - before) }
+    let aligned = unsafe mapped + before
+    if before > 0 { unsafe munmap(mapped, before) }
+    if before < hugePageBytes { unsafe munmap(aligned + bytes, hugePageBytes - before) }
     // A kernel without huge pages refuses; small ones do as well.
-    _ = madvise(aligned, bytes, MADV_HUGEPAGE)
-    return aligned
+    _ = unsafe madvise(aligned, bytes, MADV_HUGEPAGE)
+    return unsafe aligned
   }
 
   static func deallocate(_ address: UnsafeMutableRawPointer, bytes: Int) {
     if isMapped(bytes) {
-      munmap(address, bytes)
+      unsafe munmap(address, bytes)
     } else {
-      address.deallocate()
+      unsafe address.deallocate()
     }
   }
 

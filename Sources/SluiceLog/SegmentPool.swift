@@ -49,13 +49,13 @@ public final class SegmentPool: Sendable {
 
   func allocate(_ bytes: Int) -> UnsafeMutableRawPointer {
     inUse.wrappingAdd(bytes, ordering: .relaxed)
-    if bytes == blockBytes, let block = idle.withLock({ $0.blocks.popLast() }) { return block.address }
-    return SegmentMemory.allocate(bytes)
+    if bytes == blockBytes, let block = idle.withLock({ $0.blocks.popLast() }) { return unsafe block.address }
+    return unsafe SegmentMemory.allocate(bytes)
   }
 
   func deallocate(_ address: UnsafeMutableRawPointer, bytes: Int) {
     inUse.wrappingSubtract(bytes, ordering: .relaxed)
-    let block = Block(address: address)
+    let block = unsafe Block(address: address)
     let kept =
       bytes == blockBytes
       && idle.withLock { idle in
@@ -70,10 +70,11 @@ public final class SegmentPool: Sendable {
 /// Memory that nobody uses.
 ///
 /// Unchecked: the address has exactly one owner at any time, the pool's lock passes it on.
+@safe
 private struct Block: @unchecked Sendable {
   let address: UnsafeMutableRawPointer
 
-  func deallocate(bytes: Int) { SegmentMemory.deallocate(address, bytes: bytes) }
+  func deallocate(bytes: Int) { unsafe SegmentMemory.deallocate(address, bytes: bytes) }
 }
 
 private struct IdleBlocks {

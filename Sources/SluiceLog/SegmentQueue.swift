@@ -35,12 +35,12 @@ struct SegmentQueue {
 
   /// The segment being filled. There must be one.
   var last: SegmentSummary {
-    get { slots[slots.count - 1].unsafelyUnwrapped }
+    get { unsafe slots[slots.count - 1].unsafelyUnwrapped }
     _modify { yield &slots[slots.count - 1]! }
   }
 
   subscript(position: Int) -> SegmentSummary {
-    slots[start + position].unsafelyUnwrapped
+    unsafe slots[start + position].unsafelyUnwrapped
   }
 
   mutating func append(_ summary: SegmentSummary) {
@@ -49,7 +49,7 @@ struct SegmentQueue {
 
   /// Takes the oldest out. There must be one.
   mutating func removeFirst() -> SegmentSummary {
-    let summary = slots[start].unsafelyUnwrapped
+    let summary = unsafe slots[start].unsafelyUnwrapped
     slots[start] = nil
     start += 1
     if start * 2 >= slots.count {

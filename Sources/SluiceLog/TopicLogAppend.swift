@@ -17,13 +17,13 @@ extension TopicLog {
   public func append(
     _ batch: UnsafeRawBufferPointer, count: Int, at milliseconds: Int64, keepingFrom keep: UInt64? = nil
   ) -> UInt64 {
-    guard count > 0, !batch.isEmpty else { return head }
+    guard count > 0, unsafe !batch.isEmpty else { return head }
     var dropped: [Segment] = []
     let first = state.withLock { state in
       let first = state.head
       state.recordTime = max(state.recordTime, milliseconds)
       state.latestTime = max(state.latestTime, milliseconds)
-      write(batch, count: count, to: &state)
+      unsafe write(batch, count: count, to: &state)
       // The newest segment stays, and whatever holds this batch.
       while state.segments.count > 1, state.isFirstSegmentOutdated(retention, graceBytes: graceBytes),
         state.segments[0].endOffset <= min(first, keep ?? .max)
@@ -38,23 +38,23 @@ extension TopicLog {
   }
 
   private func write(_ batch: UnsafeRawBufferPointer, count: Int, to state: inout State) {
-    var rest = batch
+    var rest = unsafe batch
     var count = count
     while true {
       if !state.segments.isEmpty {
         let room = state.room
         if rest.count <= room {
-          put(rest, count: count, into: &state)
+          unsafe put(rest, count: count, into: &state)
           return
         }
-        let part = Self.prefix(of: rest, fitting: room)
+        let part = unsafe Self.prefix(of: rest, fitting: room)
         if part.count > 0 {
-          put(UnsafeRawBufferPointer(rebasing: rest[..<part.bytes]), count: part.count, into: &state)
-          rest = UnsafeRawBufferPointer(rebasing: rest[part.bytes...])
+          unsafe put(UnsafeRawBufferPointer(rebasing: rest[..<part.bytes]), count: part.count, into: &state)
+          unsafe rest = unsafe UnsafeRawBufferPointer(rebasing: rest[part.bytes...])
           count -= part.count
         }
       }
-      openSegment(for: rest, in: &state)
+      unsafe openSegment(for: rest, in: &state)
     }
   }
 
@@ -65,7 +65,7 @@ extension TopicLog {
     var bytes = 0
     var count = 0
     while bytes < batch.count {
-      let next = bytes + RecordLayout.itemSize(RecordLayout.word(at: base + bytes))
+      let next = unsafe bytes + RecordLayout.itemSize(RecordLayout.word(at: base + bytes))
       if next > room { break }
       bytes = next
       count += 1
@@ -80,7 +80,7 @@ extension TopicLog {
       capacity = min(capacity * 2, segmentBytes)
     }
     state.nextCapacity = min(capacity * 2, segmentBytes)
-    let first = RecordLayout.itemSize(RecordLayout.word(at: batch.baseAddress.unsafelyUnwrapped))
+    let first = unsafe RecordLayout.itemSize(RecordLayout.word(at: batch.baseAddress.unsafelyUnwrapped))
     capacity = max(capacity, RecordLayout.timeMarkSize + first)
     state.memoryBytes += capacity
     state.segments.append(
@@ -92,7 +92,7 @@ extension TopicLog {
     let time = state.recordTime
     state.head &+= UInt64(truncatingIfNeeded: count)
     state.recordBytes += records.count
-    state.segments.last.put(records, count: count, time: time) {
+    unsafe state.segments.last.put(records, count: count, time: time) {
       // The head goes first, so that no reader gets ahead of it.
       headOffset.store(state.head, ordering: .releasing)
     }
@@ -121,11 +121,11 @@ extension SegmentSummary {
       indexedPosition = position
     }
     if needsMark(time) {
-      RecordLayout.writeTimeMark(time, at: segment.memory + position)
+      unsafe RecordLayout.writeTimeMark(time, at: segment.memory + position)
       position += RecordLayout.timeMarkSize
       lastTime = time
     }
-    (segment.memory + position).copyMemory(
+    unsafe (segment.memory + position).copyMemory(
       from: bytes.baseAddress.unsafelyUnwrapped, byteCount: bytes.count)
     position += bytes.count
     recordBytes += bytes.count

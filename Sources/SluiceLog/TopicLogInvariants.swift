@@ -38,26 +38,26 @@ extension TopicLog {
       precondition(segment.end == (records, position), "what was written is committed")
       var time = previousTime
       var place = Place(record: 0, position: 0, recordBytes: 0, time: .min)
-      var entries = (0..<segment.indexCount.load(ordering: .acquiring)).map { segment.index[$0] }[...]
+      var entries = (0..<segment.indexCount.load(ordering: .acquiring)).map { unsafe segment.index[$0] }[...]
       precondition(entries.first?.position == 0 && entries.last.map { Int($0.position) } == indexedPosition)
       while place.position < position {
         if let entry = entries.first, Int(entry.position) == place.position {
           precondition(Int(entry.record) == place.record && Int(entry.recordBytes) == place.recordBytes)
-          let next = RecordLayout.word(at: segment.memory + place.position)
-          precondition(
+          let next = unsafe RecordLayout.word(at: segment.memory + place.position)
+          unsafe precondition(
             RecordLayout.isRecord(next)
               ? entry.time == time
               : entry.time == RecordLayout.time(ofMarkAt: segment.memory + place.position))
           entries.removeFirst()
         }
-        let word = RecordLayout.word(at: segment.memory + place.position)
+        let word = unsafe RecordLayout.word(at: segment.memory + place.position)
         precondition(
           place.position > 0 || !RecordLayout.isRecord(word), "a segment begins with a time mark")
         if RecordLayout.isRecord(word) {
           place.record += 1
           place.recordBytes += RecordLayout.itemSize(word)
         } else {
-          let mark = RecordLayout.time(ofMarkAt: segment.memory + place.position)
+          let mark = unsafe RecordLayout.time(ofMarkAt: segment.memory + place.position)
           precondition(mark > time || (place.position == 0 && mark >= time), "times never go back")
           time = mark
         }

@@ -49,7 +49,7 @@ extension Segment {
     let end = end
     let start = cursor.position
     guard end.position > start, records > 0 else { return nil }
-    if cursor.pendingTimeMark != nil, !RecordLayout.isRecord(RecordLayout.word(at: memory + start)) {
+    if cursor.pendingTimeMark != nil, unsafe !RecordLayout.isRecord(RecordLayout.word(at: memory + start)) {
       cursor.pendingTimeMark = nil
     }
     let firstRecord = Int(truncatingIfNeeded: cursor.nextOffset &- baseOffset)
@@ -60,7 +60,7 @@ extension Segment {
       stop = self.stop(
         after: (firstRecord, start), end: end, records: Int(clamping: records), bytes: max(bytes, 0))
     }
-    let slice = LogSlice(
+    let slice = unsafe LogSlice(
       segment: self, bytes: UnsafeRawBufferPointer(start: memory + start, count: stop.position &- start),
       firstOffset: cursor.nextOffset, count: stop.records &- firstRecord)
     cursor.nextOffset &+= UInt64(stop.records &- firstRecord)
@@ -86,7 +86,7 @@ extension Segment {
     }
     var position = stop.position
     while stop.records < recordLimit {
-      let word = RecordLayout.word(at: memory + position)
+      let word = unsafe RecordLayout.word(at: memory + position)
       position &+= RecordLayout.itemSize(word)
       if !RecordLayout.isRecord(word) { continue }
       if position > byteLimit, stop.records > start.record { break }

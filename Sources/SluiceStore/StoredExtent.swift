@@ -18,9 +18,9 @@ public struct StoredExtent: Hashable, Sendable {
 
   /// A topic begins where its first batch does.
   mutating func beginIfNew(with batch: BatchBlock) {
-    guard head == 0, let base = batch.value.baseAddress else { return }
+    guard head == 0, let base = unsafe batch.value.baseAddress else { return }
     firstOffset = batch.firstOffset
     head = batch.firstOffset
-    bytesBefore = BatchHeader(at: base).bytesBefore
+    bytesBefore = unsafe BatchHeader(at: base).bytesBefore
   }
 }

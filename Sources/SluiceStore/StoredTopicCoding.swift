@@ -35,7 +35,7 @@ extension StoredTopic {
 
   /// - Throws: ``StoreError/Kind/damaged``; ``StoreError/Kind/newer`` for a row that this version doesn't understand.
   public init(decoding bytes: UnsafeRawBufferPointer) throws(StoreError) {
-    var reader = ByteReader(bytes)
+    var reader = unsafe ByteReader(bytes)
     do throws(WireError) {
       let version: UInt8 = try reader.integer("version")
       guard version == Self.version else {

@@ -75,8 +75,8 @@ extension TopicStore {
     while low < high {
       let middle = low + (high - low) / 2
       var probe: (header: BatchHeader, first: UInt64?)?
-      try batches(of: topic, from: middle) { offset, bytes in
-        guard let batch = BatchView(bytes, of: topic, at: offset) else { return true }
+      try unsafe batches(of: topic, from: middle) { offset, bytes in
+        guard let batch = unsafe BatchView(bytes, of: topic, at: offset) else { return true }
         probe = (batch.header, batch.firstOffset(atOrAfter: time))
         return false
       }

@@ -13,16 +13,17 @@ final class SessionCache: Sendable {
   /// A session of OpenSSL's, which this holds.
   ///
   /// Unchecked: sessions that were established aren't changed, and OpenSSL counts references atomically.
+  @safe
   final class Session: @unchecked Sendable {
     let pointer: OpaquePointer
 
     /// Takes over a reference.
     init(_ pointer: OpaquePointer) {
-      self.pointer = pointer
+      unsafe self.pointer = unsafe pointer
     }
 
     deinit {
-      SSL_SESSION_free(pointer)
+      unsafe SSL_SESSION_free(pointer)
     }
   }
 
@@ -41,9 +42,9 @@ final class SessionCache: Sendable {
   func session(for server: String, at time: Int64) -> Session? {
     sessions.withLock { sessions in
       guard let session = sessions[server] else { return nil }
-      let certificate = SSL_SESSION_get0_peer(session.pointer)
-      guard SSL_SESSION_is_resumable(session.pointer) == 1,
-        certificate.flatMap({ Certificate.expiry($0) }).map({ $0 > time }) ?? true
+      let certificate = unsafe SSL_SESSION_get0_peer(session.pointer)
+      guard unsafe SSL_SESSION_is_resumable(session.pointer) == 1,
+        unsafe certificate.flatMap({ unsafe Certificate.expiry($0) }).map({ $0 > time }) ?? true
       else {
         sessions[server] = nil
         return nil

@@ -16,7 +16,7 @@ public final class TLSClient: Sendable {
   /// - Throws: ``TLSSetupError``, which names the file that can't be used.
   public init(_ options: TLSClientOptions = TLSClientOptions()) throws(TLSSetupError) {
     self.options = options
-    context = try TLSContext(TLS_client_method())
+    context = try unsafe TLSContext(TLS_client_method())
     switch (options.certificate, options.key) {
     case (let certificate?, let key?): try context.use(certificate: certificate, key: key)
     case (nil, nil): break
@@ -32,20 +32,20 @@ public final class TLSClient: Sendable {
       context.verify(SSL_VERIFY_PEER)
       if let file = options.authorities {
         try context.trust(authorities: file)
-      } else if SSL_CTX_set_default_verify_paths(context.pointer) != 1 {
+      } else if unsafe SSL_CTX_set_default_verify_paths(context.pointer) != 1 {
         throw TLSSetupError("the system's trusted certificates can't be read: \(ErrorQueue.takeText())")
       }
     }
     let list = TLSContext.protocolList
-    guard SSL_CTX_set_alpn_protos(context.pointer, list, UInt32(list.count)) == 0 else {
+    guard unsafe SSL_CTX_set_alpn_protos(context.pointer, list, UInt32(list.count)) == 0 else {
       throw TLSSetupError("OpenSSL can't name the protocol: \(ErrorQueue.takeText())")
     }
     // Sessions are kept by us, by server.
-    sluice_ssl_ctx_set_session_cache_mode(
+    unsafe sluice_ssl_ctx_set_session_cache_mode(
       context.pointer, Int(SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL))
-    SSL_CTX_sess_set_new_cb(context.pointer) { ssl, session in
-      guard let ssl, let session else { return 0 }
-      return TLSEngine.of(ssl)?.keep(session: session) == true ? 1 : 0
+    unsafe SSL_CTX_sess_set_new_cb(context.pointer) { ssl, session in
+      guard let ssl = unsafe ssl, let session = unsafe session else { return 0 }
+      return unsafe TLSEngine.of(ssl)?.keep(session: session) == true ? 1 : 0
     }
   }
 
@@ -67,6 +67,6 @@ public final class TLSClient: Sendable {
   /// Whether a host is a numeric address, which certificates name in another way.
   static func isAddress(_ host: String) -> Bool {
     var address = in6_addr()
-    return inet_pton(AF_INET, host, &address) == 1 || inet_pton(AF_INET6, host, &address) == 1
+    return unsafe inet_pton(AF_INET, host, &address) == 1 || inet_pton(AF_INET6, host, &address) == 1
   }
 }

@@ -41,25 +41,27 @@ public final class TLSServer: Sendable {
   var context: TLSContext { current.withLock { $0 } }
 
   private static func context(_ options: TLSServerOptions) throws(TLSSetupError) -> TLSContext {
-    let context = try TLSContext(TLS_server_method())
+    let context = try unsafe TLSContext(TLS_server_method())
     try context.use(certificate: options.certificate, key: options.key)
     try ask(clientsOf: context, options)
     // A client that names protocols has to name ours. One that names none may as well be meant.
-    SSL_CTX_set_alpn_select_cb(
+    unsafe SSL_CTX_set_alpn_select_cb(
       context.pointer,
       { _, chosen, length, offered, offeredLength, _ in
-        let list = UnsafeBufferPointer(start: offered, count: Int(offeredLength))
-        guard let place = TLSServer.place(ofProtocolIn: list) else { return SSL_TLSEXT_ERR_ALERT_FATAL }
-        chosen?.pointee = offered.map { $0 + place }
-        length?.pointee = UInt8(TLSContext.applicationProtocol.count)
+        let list = unsafe UnsafeBufferPointer(start: offered, count: Int(offeredLength))
+        guard let place = unsafe TLSServer.place(ofProtocolIn: list) else {
+          return SSL_TLSEXT_ERR_ALERT_FATAL
+        }
+        unsafe chosen?.pointee = unsafe offered.map { unsafe $0 + place }
+        unsafe length?.pointee = UInt8(TLSContext.applicationProtocol.count)
         return SSL_TLSEXT_ERR_OK
       }, nil)
     // Sessions are in tickets that the client keeps, under a key of this context: an exchanged one takes none of before.
-    sluice_ssl_ctx_set_session_cache_mode(context.pointer, Int(SSL_SESS_CACHE_OFF))
-    SSL_CTX_set_timeout(context.pointer, resumptionTime)
-    SSL_CTX_set_num_tickets(context.pointer, 1)
+    unsafe sluice_ssl_ctx_set_session_cache_mode(context.pointer, Int(SSL_SESS_CACHE_OFF))
+    unsafe SSL_CTX_set_timeout(context.pointer, resumptionTime)
+    unsafe SSL_CTX_set_num_tickets(context.pointer, 1)
     let id = Array("sluice".utf8)
-    SSL_CTX_set_session_id_context(context.pointer, id, UInt32(id.count))
+    unsafe SSL_CTX_set_session_id_context(context.pointer, id, UInt32(id.count))
     return context
   }
 
@@ -77,10 +79,10 @@ public final class TLSServer: Sendable {
     }
     try context.trust(authorities: file)
     // The client learns from their names which of its certificates to show.
-    guard let names = SSL_load_client_CA_file(file) else {
+    guard let names = unsafe SSL_load_client_CA_file(file) else {
       throw TLSSetupError(file: file, "holds no authority's certificate (\(ErrorQueue.takeText()))")
     }
-    SSL_CTX_set_client_CA_list(context.pointer, names)
+    unsafe SSL_CTX_set_client_CA_list(context.pointer, names)
     context.verify(mode)
   }
 
@@ -89,8 +91,10 @@ public final class TLSServer: Sendable {
     var next = 0
     while next < list.count {
       let start = next + 1
-      next = start + Int(list[next])
-      if next <= list.count, list[start..<next].elementsEqual(TLSContext.applicationProtocol) { return start }
+      next = unsafe start + Int(list[next])
+      if next <= list.count, unsafe list[start..<next].elementsEqual(TLSContext.applicationProtocol) {
+        return start
+      }
     }
     return nil
   }

@@ -70,8 +70,8 @@ public struct TopicPattern: Hashable, Sendable, CustomStringConvertible {
 
   /// The answer for two texts of ASCII, byte by byte; nil when one of them has other characters, of which several may be the same.
   private static func compareASCII(_ pattern: String, _ name: String) -> Bool? {
-    let answer: Bool?? = pattern.utf8.withContiguousStorageIfAvailable { pattern in
-      name.utf8.withContiguousStorageIfAvailable { compareASCII(pattern, $0) } ?? nil
+    let answer: Bool?? = unsafe pattern.utf8.withContiguousStorageIfAvailable { pattern in
+      unsafe name.utf8.withContiguousStorageIfAvailable { unsafe compareASCII(pattern, $0) } ?? nil
     }
     return answer ?? nil
   }
@@ -81,23 +81,24 @@ public struct TopicPattern: Hashable, Sendable, CustomStringConvertible {
   ) -> Bool? {
     let (dot, star, rest) = (UInt8(ascii: "."), UInt8(ascii: "*"), UInt8(ascii: ">"))
     var next = 0
-    for byte in pattern {
+    for place in 0..<pattern.count {
+      let byte = unsafe pattern[place]
       switch byte {
       // Neither can stand in a name.
       case star:
-        while next < name.count, name[next] != dot {
-          if name[next] >= 0x80 { return nil }
+        while next < name.count, unsafe name[next] != dot {
+          if unsafe name[next] >= 0x80 { return nil }
           next += 1
         }
       case rest: return true
       default:
         guard byte < 0x80 else { return nil }
         guard next < name.count else { return false }
-        guard name[next] == byte else { return name[next] < 0x80 ? false : nil }
+        guard unsafe name[next] == byte else { return unsafe name[next] < 0x80 ? false : nil }
         next += 1
       }
     }
-    if next < name.count, name[next] >= 0x80 { return nil }
+    if next < name.count, unsafe name[next] >= 0x80 { return nil }
     return next == name.count
   }
 

@@ -9,6 +9,6 @@ struct Lock: ~Copyable {
   borrowing func withLock<Result>(_ body: () -> Result) -> Result {
     var result: Result?
     mutex.withLock { _ in result = body() }
-    return result.unsafelyUnwrapped
+    return unsafe result.unsafelyUnwrapped
   }
 }

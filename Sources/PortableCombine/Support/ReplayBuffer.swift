@@ -16,7 +16,7 @@ struct ReplayBuffer<Value> {
 
   /// The value with a number from `start` to before `end`.
   subscript(number: Int) -> Value {
-    slots[wrapped(head + number - start)].unsafelyUnwrapped
+    unsafe slots[wrapped(head + number - start)].unsafelyUnwrapped
   }
 
   mutating func append(_ value: Value) {

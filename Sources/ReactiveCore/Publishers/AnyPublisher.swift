@@ -13,7 +13,7 @@ public struct AnyPublisher<Output, Failure: Error>: Publisher, CustomStringConve
   @inlinable
   public init<P: Publisher>(_ publisher: P) where P.Output == Output, P.Failure == Failure {
     if P.self == AnyPublisher<Output, Failure>.self {
-      self = unsafeBitCast(publisher, to: AnyPublisher<Output, Failure>.self)
+      self = unsafe unsafeBitCast(publisher, to: AnyPublisher<Output, Failure>.self)
     } else {
       attach = { publisher.receive(subscriber: $0) }
     }

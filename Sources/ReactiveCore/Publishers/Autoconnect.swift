@@ -23,10 +23,10 @@ extension Publishers {
     public final func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
       var connecting: Int?
       lock.withLock {
-        subscriberCount += 1
-        if subscriberCount == 1 {
-          generation += 1
-          connecting = generation
+        unsafe subscriberCount += 1
+        if unsafe subscriberCount == 1 {
+          unsafe generation += 1
+          connecting = unsafe generation
         }
       }
       upstream.subscribe(AutoconnectSubscriber(parent: self, downstream: subscriber) { [self] in leave() })
@@ -40,8 +40,8 @@ extension Publishers {
       let connection = upstream.connect()
       // All may have left meanwhile, and others come, who have connected themselves.
       let isWanted = lock.withLock {
-        guard subscriberCount > 0, self.generation == generation else { return false }
-        self.connection = connection
+        guard unsafe subscriberCount > 0, unsafe self.generation == generation else { return false }
+        unsafe self.connection = connection
         return true
       }
       if !isWanted {
@@ -53,9 +53,9 @@ extension Publishers {
     final func leave() {
       var connection: (any Cancellable)?
       lock.withLock {
-        subscriberCount -= 1
-        if subscriberCount == 0 {
-          swap(&connection, &self.connection)
+        unsafe subscriberCount -= 1
+        if unsafe subscriberCount == 0 {
+          unsafe swap(&connection, &self.connection)
         }
       }
       connection?.cancel()
@@ -117,7 +117,7 @@ final class AutoconnectSubscription: Subscription, CustomStringConvertible, Cust
   @inlinable
   init(_ upstream: any Subscription, leave: @escaping () -> Void) {
     self.upstream = upstream
-    self.leave = leave
+    unsafe self.leave = leave
   }
 
   @inlinable
@@ -128,7 +128,7 @@ final class AutoconnectSubscription: Subscription, CustomStringConvertible, Cust
   @inlinable
   func cancel() {
     var leave: (() -> Void)?
-    lock.withLock { swap(&leave, &self.leave) }
+    lock.withLock { unsafe swap(&leave, &self.leave) }
     leave?()
     upstream.cancel()
   }

@@ -88,17 +88,17 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
     self.size = size
     self.prefetch = prefetch
     self.whenFull = whenFull
-    self.downstream = downstream
+    unsafe self.downstream = downstream
   }
 
   @inlinable
   func receive(subscription: any Subscription) {
     var accepted: Downstream?
     lock.withLock {
-      if !isConnected {
-        isConnected = true
-        upstream = subscription
-        accepted = downstream
+      if unsafe !isConnected {
+        unsafe isConnected = true
+        unsafe upstream = subscription
+        accepted = unsafe downstream
       }
     }
     guard let accepted else { return subscription.cancel() }
@@ -107,7 +107,7 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
     case .byRequest: subscription.request(.unlimited)
     }
     accepted.receive(subscription: self)
-    lock.withLock { isOpen = true }
+    lock.withLock { unsafe isOpen = true }
     replenish(drain())
   }
 
@@ -115,23 +115,23 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
   func receive(_ input: Input) -> Subscribers.Demand {
     var dropped: Input?
     let outcome: Outcome = lock.withLock {
-      if downstream == nil || !isConnected || isFailing { return .ignored }
-      if case .failure = terminal { return .ignored }
+      if unsafe downstream == nil || !isConnected || isFailing { return .ignored }
+      if case .failure = unsafe terminal { return .ignored }
       // Values that are paid for are on their way; only the others take up room.
-      let paid = min(values.count, demand.max ?? values.count)
-      if values.count - paid >= size {
+      let paid = unsafe min(values.count, demand.max ?? values.count)
+      if unsafe values.count - paid >= size {
         switch whenFull {
         case .dropNewest:
           return .taken
         case .dropOldest:
           if size == 0 { return .taken }
-          dropped = values.remove(at: paid)
+          dropped = unsafe values.remove(at: paid)
         case .customError:
-          isFailing = true
+          unsafe isFailing = true
           return .overflow
         }
       }
-      values.append(input)
+      unsafe values.append(input)
       return .taken
     }
     withExtendedLifetime(dropped) {}
@@ -153,8 +153,8 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
     let error = makeError()
     var upstream: (any Subscription)?
     lock.withLock {
-      terminal = .failure(error)
-      swap(&upstream, &self.upstream)
+      unsafe terminal = .failure(error)
+      unsafe swap(&upstream, &self.upstream)
     }
     upstream?.cancel()
   }
@@ -163,9 +163,11 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
   func receive(completion: Subscribers.Completion<Failure>) {
     var upstream: (any Subscription)?
     let isFirst = lock.withLock {
-      guard isConnected, downstream != nil, terminal == nil, !isFailing else { return false }
-      terminal = completion
-      swap(&upstream, &self.upstream)
+      guard unsafe isConnected, unsafe downstream != nil, unsafe terminal == nil, unsafe !isFailing else {
+        return false
+      }
+      unsafe terminal = completion
+      unsafe swap(&upstream, &self.upstream)
       return true
     }
     if isFirst {
@@ -175,7 +177,7 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
 
   @inlinable
   func request(_ demand: Subscribers.Demand) {
-    lock.withLock { self.demand += demand }
+    lock.withLock { unsafe self.demand += demand }
     replenish(drain())
   }
 
@@ -184,7 +186,7 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
   func replenish(_ count: Int) {
     guard prefetch == .keepFull, count > 0 else { return }
     var upstream: (any Subscription)?
-    lock.withLock { upstream = self.upstream }
+    lock.withLock { upstream = unsafe self.upstream }
     upstream?.request(.max(count))
   }
 
@@ -195,8 +197,8 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
   func drain() -> Int {
     var count = 0
     let isOurs = lock.withLock {
-      guard isOpen, !isDelivering else { return false }
-      isDelivering = true
+      guard unsafe isOpen, unsafe !isDelivering else { return false }
+      unsafe isDelivering = true
       return true
     }
     guard isOurs else { return 0 }
@@ -206,18 +208,18 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
       var completion: Subscribers.Completion<Failure>?
       var downstream: Downstream?
       lock.withLock {
-        demand += more
-        if demand > .none, !values.isEmpty, self.downstream != nil {
-          demand -= 1
-          value = values.popFirst()
-          downstream = self.downstream
+        unsafe demand += more
+        if unsafe demand > .none, unsafe !values.isEmpty, unsafe self.downstream != nil {
+          unsafe demand -= 1
+          value = unsafe values.popFirst()
+          downstream = unsafe self.downstream
           return
         }
-        isDelivering = false
-        switch terminal {
-        case .finished where demand > .none, .failure:
-          completion = terminal
-          swap(&downstream, &self.downstream)
+        unsafe isDelivering = false
+        switch unsafe terminal {
+        case .finished where unsafe demand > .none, .failure:
+          completion = unsafe terminal
+          unsafe swap(&downstream, &self.downstream)
         default: break
         }
       }
@@ -240,10 +242,10 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
     var downstream: Downstream?
     var values = RingBuffer<Input>()
     lock.withLock {
-      isConnected = true
-      swap(&upstream, &self.upstream)
-      swap(&downstream, &self.downstream)
-      swap(&values, &self.values)
+      unsafe isConnected = true
+      unsafe swap(&upstream, &self.upstream)
+      unsafe swap(&downstream, &self.downstream)
+      unsafe swap(&values, &self.values)
     }
     upstream?.cancel()
   }
@@ -252,7 +254,7 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
 
   @usableFromInline var customMirror: Mirror {
     let (values, upstream, demand, terminal) = lock.withLock {
-      (self.values.elements, self.upstream, self.demand, self.terminal)
+      unsafe (self.values.elements, self.upstream, self.demand, self.terminal)
     }
     return Mirror(
       self,

@@ -49,17 +49,17 @@ where Downstream.Input == [Input], Downstream.Failure == Failure {
   init(count: Int, downstream: Downstream) {
     precondition(count > 0, "collect needs a count of at least one")
     self.count = count
-    self.downstream = downstream
+    unsafe self.downstream = downstream
   }
 
   @inlinable
   func receive(subscription: any Subscription) {
     var accepted: Downstream?
     lock.withLock {
-      guard !isConnected else { return }
-      isConnected = true
-      upstream = subscription
-      accepted = downstream
+      guard unsafe !isConnected else { return }
+      unsafe isConnected = true
+      unsafe upstream = subscription
+      accepted = unsafe downstream
     }
     if let accepted {
       accepted.receive(subscription: self)
@@ -73,13 +73,13 @@ where Downstream.Input == [Input], Downstream.Failure == Failure {
     var full: [Input] = []
     var downstream: Downstream?
     lock.withLock {
-      guard upstream != nil else { return }
+      guard unsafe upstream != nil else { return }
       // A great count may stand for whatever comes.
-      if buffer.isEmpty { buffer.reserveCapacity(Swift.min(count, 1024)) }
-      buffer.append(input)
-      if buffer.count == count {
-        swap(&full, &buffer)
-        downstream = self.downstream
+      if unsafe buffer.isEmpty { unsafe buffer.reserveCapacity(Swift.min(count, 1024)) }
+      unsafe buffer.append(input)
+      if unsafe buffer.count == count {
+        unsafe swap(&full, &buffer)
+        downstream = unsafe self.downstream
       }
     }
     guard let downstream else { return .none }
@@ -100,7 +100,7 @@ where Downstream.Input == [Input], Downstream.Failure == Failure {
   func request(_ demand: Subscribers.Demand) {
     demand.assertNonZero()
     var upstream: (any Subscription)?
-    lock.withLock { upstream = self.upstream }
+    lock.withLock { upstream = unsafe self.upstream }
     upstream?.request(demand * count)
   }
 
@@ -116,10 +116,10 @@ where Downstream.Input == [Input], Downstream.Failure == Failure {
     var downstream: Downstream?
     var rest: [Input] = []
     lock.withLock {
-      guard isConnected else { return }
-      swap(&upstream, &self.upstream)
-      swap(&downstream, &self.downstream)
-      swap(&rest, &buffer)
+      guard unsafe isConnected else { return }
+      unsafe swap(&upstream, &self.upstream)
+      unsafe swap(&downstream, &self.downstream)
+      unsafe swap(&rest, &buffer)
     }
     return (upstream, downstream, rest)
   }
@@ -129,8 +129,8 @@ where Downstream.Input == [Input], Downstream.Failure == Failure {
   @usableFromInline var customMirror: Mirror {
     var (downstream, upstream): (Downstream?, (any Subscription)?)
     let buffer = lock.withLock {
-      (downstream, upstream) = (self.downstream, self.upstream)
-      return self.buffer
+      (downstream, upstream) = unsafe (self.downstream, self.upstream)
+      return unsafe self.buffer
     }
     return Mirror(
       self,

@@ -23,7 +23,7 @@ extension Publishers {
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
       let coordinator = CombineLatestCoordinator<A.Output, B.Output, Never, Never, Failure, S>(
         downstream: subscriber, count: 2
-      ) { ($0.a.unsafelyUnwrapped, $0.b.unsafelyUnwrapped) }
+      ) { unsafe ($0.a.unsafelyUnwrapped, $0.b.unsafelyUnwrapped) }
       a.receive(subscriber: coordinator.side(0, subscriber) { .a($0) })
       b.receive(subscriber: coordinator.side(1, subscriber) { .b($0) })
       coordinator.start(subscriber)
@@ -56,7 +56,7 @@ extension Publishers {
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
       let coordinator = CombineLatestCoordinator<A.Output, B.Output, C.Output, Never, Failure, S>(
         downstream: subscriber, count: 3
-      ) { ($0.a.unsafelyUnwrapped, $0.b.unsafelyUnwrapped, $0.c.unsafelyUnwrapped) }
+      ) { unsafe ($0.a.unsafelyUnwrapped, $0.b.unsafelyUnwrapped, $0.c.unsafelyUnwrapped) }
       a.receive(subscriber: coordinator.side(0, subscriber) { .a($0) })
       b.receive(subscriber: coordinator.side(1, subscriber) { .b($0) })
       c.receive(subscriber: coordinator.side(2, subscriber) { .c($0) })
@@ -93,7 +93,11 @@ extension Publishers {
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
       let coordinator = CombineLatestCoordinator<A.Output, B.Output, C.Output, D.Output, Failure, S>(
         downstream: subscriber, count: 4
-      ) { ($0.a.unsafelyUnwrapped, $0.b.unsafelyUnwrapped, $0.c.unsafelyUnwrapped, $0.d.unsafelyUnwrapped) }
+      ) {
+        unsafe (
+          $0.a.unsafelyUnwrapped, $0.b.unsafelyUnwrapped, $0.c.unsafelyUnwrapped, $0.d.unsafelyUnwrapped
+        )
+      }
       a.receive(subscriber: coordinator.side(0, subscriber) { .a($0) })
       b.receive(subscriber: coordinator.side(1, subscriber) { .b($0) })
       c.receive(subscriber: coordinator.side(2, subscriber) { .c($0) })

@@ -69,7 +69,7 @@ where Downstream.Failure == Failure {
   ///   - combine: Combines the values that are used, all of which are there.
   @usableFromInline
   init(downstream: Downstream, count: Int, combine: @escaping (Values) -> Downstream.Input) {
-    self.downstream = downstream
+    unsafe self.downstream = downstream
     self.combine = combine
     all = (1 << count) - 1
     remaining = count
@@ -170,9 +170,9 @@ where Downstream.Failure == Failure {
   /// - Returns: How many more values downstream wants.
   @inlinable
   func deliver(_ entry: Entry, to downstream: Downstream) -> Subscribers.Demand {
-    values.store(entry)
-    guard values.present == all, demand.take() else { return .none }
-    let more = downstream.receive(combine(values))
+    unsafe values.store(entry)
+    guard unsafe values.present == all, demand.take() else { return .none }
+    let more = unsafe downstream.receive(combine(values))
     demand.add(more)
     return more
   }
@@ -190,7 +190,7 @@ where Downstream.Failure == Failure {
           return .none
         }
         guard let next = lock.withLock({ queue.popFirst() }) else { break }
-        more += deliver(next.entry, to: downstream.unsafelyUnwrapped)
+        unsafe more += deliver(next.entry, to: downstream.unsafelyUnwrapped)
       }
       if let terminal = lock.withLock({ isKnown && queue.isEmpty ? terminal : nil }) {
         finish(terminal)
@@ -204,7 +204,7 @@ where Downstream.Failure == Failure {
   }
 
   private func finish(_ completion: Subscribers.Completion<Failure>) {
-    let target = downstream
+    let target = unsafe downstream
     release()
     if case .insider = gate.end() {
       _ = takeAll()
@@ -213,8 +213,8 @@ where Downstream.Failure == Failure {
   }
 
   private func release() {
-    downstream = nil
-    values = Values()
+    unsafe downstream = nil
+    unsafe values = Values()
   }
 
   @usableFromInline

@@ -24,7 +24,7 @@ extension Publishers {
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
       // A part of a longer chain, behind `AnyPublisher`: the chain's subscriber takes over its two parts.
       if S.self == AnySubscriber<Output, Failure>.self,
-        let chain = unsafeBitCast(subscriber, to: AnySubscriber<Output, Failure>.self).box.object
+        let chain = unsafe unsafeBitCast(subscriber, to: AnySubscriber<Output, Failure>.self).box.object
           as? ConcatenateChain<Output, Failure>,
         chain.splice({ prefix.receive(subscriber: $0) }, { suffix.receive(subscriber: $0) })
       {

@@ -46,21 +46,21 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
   @usableFromInline
   init(_ count: Int, downstream: Downstream) {
     precondition(count >= 0, "count must not be negative")
-    remaining = count
+    unsafe remaining = count
     self.downstream = downstream
     link = UpstreamLink("Drop", downstream: downstream, isStrict: false)
   }
 
   @usableFromInline
   func receive(subscription: any Subscription) {
-    _ = link.connect(subscription, requesting: .max(remaining))
+    _ = unsafe link.connect(subscription, requesting: .max(remaining))
   }
 
   @inlinable
   func receive(_ input: Input) -> Subscribers.Demand {
     guard link.isOpen else { return .none }
-    if remaining > 0 {
-      remaining -= 1
+    if unsafe remaining > 0 {
+      unsafe remaining -= 1
       return .none
     }
     return downstream.receive(input)

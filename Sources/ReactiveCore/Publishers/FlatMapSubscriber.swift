@@ -6,6 +6,7 @@ import Synchronization
 /// demand, or while another is being delivered, waits in a queue; whoever is delivering works it off. So downstream gets one
 /// thing at a time and the stack does not grow.
 @usableFromInline
+@safe
 final class FlatMapSubscriber<Input, Failure, Child: Publisher, Downstream: Subscriber>: Subscriber,
   Subscription, CustomStringConvertible, CustomReflectable, CustomPlaygroundDisplayConvertible
 where Child.Failure == Failure, Downstream.Input == Child.Output, Downstream.Failure == Failure {
@@ -22,7 +23,7 @@ where Child.Failure == Failure, Downstream.Input == Child.Output, Downstream.Fai
   @usableFromInline let isUnlimited = Atomic<Bool>(false)
   /// The place of a child that has ended, left for the next, which then needs no lock to get one; the table counts it as taken.
   /// Put here under the lock, taken by the outer stream, which makes one call at a time.
-  @usableFromInline let spare = Atomic<UnsafeMutablePointer<ChildPlace>?>(nil)
+  @usableFromInline let spare = unsafe Atomic<UnsafeMutablePointer<ChildPlace>?>(nil)
 
   /// Belongs to whoever is inside the gate.
   @usableFromInline @exclusivity(unchecked) var downstream: Downstream?
@@ -44,20 +45,20 @@ where Child.Failure == Failure, Downstream.Input == Child.Output, Downstream.Fai
   init(maxPublishers: Subscribers.Demand, transform: @escaping (Input) -> Child, downstream: Downstream) {
     self.maxPublishers = maxPublishers
     self.transform = transform
-    self.downstream = downstream
+    unsafe self.downstream = downstream
   }
 
   /// Whether there is no end in sight. Called with the lock held.
-  @inlinable var lockedIsGoingOn: Bool { !isOver && terminal == nil }
+  @inlinable var lockedIsGoingOn: Bool { unsafe !isOver && terminal == nil }
 
   // The outer stream.
 
   @inlinable
   func receive(subscription: any Subscription) {
     let isAccepted = lock.withLock {
-      guard !isConnected, lockedIsGoingOn else { return false }
-      isConnected = true
-      outer = subscription
+      guard unsafe !isConnected, lockedIsGoingOn else { return false }
+      unsafe isConnected = true
+      unsafe outer = subscription
       return true
     }
     if isAccepted {
@@ -81,11 +82,11 @@ where Child.Failure == Failure, Downstream.Input == Child.Output, Downstream.Fai
   @inlinable
   func addChild() -> ChildKey? {
     guard isOpen.load(ordering: .acquiring) else { return nil }
-    if let place = spare.load(ordering: .acquiring) {
-      spare.store(nil, ordering: .releasing)
-      return ChildKey(place)
+    if let place = unsafe spare.load(ordering: .acquiring) {
+      unsafe spare.store(nil, ordering: .releasing)
+      return unsafe ChildKey(place)
     }
-    return lock.withLock { lockedIsGoingOn ? children.add() : nil }
+    return lock.withLock { unsafe lockedIsGoingOn ? children.add() : nil }
   }
 
   @inlinable
@@ -93,9 +94,9 @@ where Child.Failure == Failure, Downstream.Input == Child.Output, Downstream.Fai
     guard case .finished = completion else { return fail(completion, cancellingOuter: false) }
     var outer: (any Subscription)?
     let isLast = lock.withLock {
-      isOuterDone = true
+      unsafe isOuterDone = true
       isOpen.store(false, ordering: .releasing)
-      swap(&outer, &self.outer)
+      unsafe swap(&outer, &self.outer)
       return lockedFinish()
     }
     if isLast, gate.knock() {
@@ -106,9 +107,10 @@ where Child.Failure == Failure, Downstream.Input == Child.Output, Downstream.Fai
   /// Notes that it finishes if upstream and all children have finished. Called with the lock held.
   @inlinable
   func lockedFinish() -> Bool {
-    guard isOuterDone, lockedIsGoingOn, children.count == (spare.load(ordering: .relaxed) == nil ? 0 : 1)
+    guard unsafe isOuterDone, lockedIsGoingOn,
+      unsafe children.count == (spare.load(ordering: .relaxed) == nil ? 0 : 1)
     else { return false }
-    terminal = .finished
+    unsafe terminal = .finished
     return true
   }
 
@@ -119,11 +121,11 @@ where Child.Failure == Failure, Downstream.Input == Child.Output, Downstream.Fai
     var children: [any Subscription] = []
     let isFirst = lock.withLock {
       guard lockedIsGoingOn, key?.isCurrent ?? true else { return false }
-      terminal = completion
+      unsafe terminal = completion
       isOpen.store(false, ordering: .releasing)
-      swap(&outer, &self.outer)
-      failed = key.flatMap { self.children.takeSubscription($0) }
-      children = self.children.removeAll()
+      unsafe swap(&outer, &self.outer)
+      failed = key.flatMap { unsafe self.children.takeSubscription($0) }
+      children = unsafe self.children.removeAll()
       return true
     }
     guard isFirst else { return }
@@ -141,9 +143,9 @@ where Child.Failure == Failure, Downstream.Input == Child.Output, Downstream.Fai
   func receive(subscription: any Subscription, from key: ChildKey) {
     var request = Subscribers.Demand.none
     lock.withLock {
-      guard lockedIsGoingOn, children.accept(subscription, for: key, isUnlimited: demand == .unlimited)
+      guard lockedIsGoingOn, unsafe children.accept(subscription, for: key, isUnlimited: demand == .unlimited)
       else { return }
-      request = demand == .unlimited ? .unlimited : .max(1)
+      request = unsafe demand == .unlimited ? .unlimited : .max(1)
     }
     if request != .none {
       subscription.request(request)
@@ -157,7 +159,7 @@ where Child.Failure == Failure, Downstream.Input == Child.Output, Downstream.Fai
     guard isUnlimited.load(ordering: .acquiring), key.isCurrent, gate.enter() else {
       return receiveCounting(value, from: key)
     }
-    _ = downstream.unsafelyUnwrapped.receive(value)
+    _ = unsafe downstream.unsafelyUnwrapped.receive(value)
     if !gate.leave() {
       workOff()
     }
@@ -171,12 +173,12 @@ where Child.Failure == Failure, Downstream.Input == Child.Output, Downstream.Fai
     var isCounted = false
     lock.withLock {
       guard lockedIsGoingOn, key.isCurrent else { return }
-      if demand > .none, queue.isEmpty, gate.enter() {
-        demand -= 1
+      if unsafe demand > .none, unsafe queue.isEmpty, gate.enter() {
+        unsafe demand -= 1
         isInside = true
-        isCounted = children.isCounted(key)
+        isCounted = unsafe children.isCounted(key)
       } else {
-        queue.append((value, key))
+        unsafe queue.append((value, key))
         isQueued = true
       }
     }
@@ -184,7 +186,7 @@ where Child.Failure == Failure, Downstream.Input == Child.Output, Downstream.Fai
       if isQueued, gate.knock() { workOff() }
       return .none
     }
-    add(downstream.unsafelyUnwrapped.receive(value))
+    unsafe add(downstream.unsafelyUnwrapped.receive(value))
     if !gate.leave() {
       workOff()
     }
@@ -195,18 +197,18 @@ where Child.Failure == Failure, Downstream.Input == Child.Output, Downstream.Fai
   func receive(completion: Subscribers.Completion<Failure>, from key: ChildKey) {
     guard case .finished = completion else { return fail(completion, of: key, cancellingOuter: true) }
     // The subscription is let go of outside the lock.
-    withUnsafeTemporaryAllocation(of: (any Subscription).self, capacity: 1) { memory in
-      let subscription = memory.baseAddress.unsafelyUnwrapped
+    unsafe withUnsafeTemporaryAllocation(of: (any Subscription).self, capacity: 1) { memory in
+      let subscription = unsafe memory.baseAddress.unsafelyUnwrapped
       var isReleasable = false
       var isLast = false
       var asksForAnother = false
       lock.withLock {
         guard lockedIsGoingOn, key.isCurrent else { return }
-        isReleasable = children.remove(key, to: subscription)
-        if spare.load(ordering: .relaxed) == nil {
-          spare.store(key.place, ordering: .releasing)
+        isReleasable = unsafe children.remove(key, to: subscription)
+        if unsafe spare.load(ordering: .relaxed) == nil {
+          unsafe spare.store(key.place, ordering: .releasing)
         } else {
-          children.vacate(key.place)
+          unsafe children.vacate(key.place)
         }
         isLast = lockedFinish()
         asksForAnother = !isLast && maxPublishers != .unlimited
@@ -217,7 +219,7 @@ where Child.Failure == Failure, Downstream.Input == Child.Output, Downstream.Fai
         requestAnother()
       }
       if isReleasable {
-        subscription.deinitialize(count: 1)
+        unsafe subscription.deinitialize(count: 1)
       }
     }
   }
@@ -225,7 +227,7 @@ where Child.Failure == Failure, Downstream.Input == Child.Output, Downstream.Fai
   @usableFromInline
   func requestAnother() {
     var outer: (any Subscription)?
-    lock.withLock { outer = self.outer }
+    lock.withLock { outer = unsafe self.outer }
     outer?.request(.max(1))
   }
 
@@ -234,7 +236,7 @@ where Child.Failure == Failure, Downstream.Input == Child.Output, Downstream.Fai
   @usableFromInline
   func add(_ more: Subscribers.Demand) {
     if more > .none {
-      lock.withLock { demand += more }
+      lock.withLock { unsafe demand += more }
     }
   }
 
@@ -242,11 +244,11 @@ where Child.Failure == Failure, Downstream.Input == Child.Output, Downstream.Fai
   @usableFromInline
   func workOff() {
     repeat {
-      guard gate.answer() else { return downstream = nil }
+      guard gate.answer() else { return unsafe downstream = nil }
       while let (value, key) = takeNext() {
-        add(downstream.unsafelyUnwrapped.receive(value))
-        guard !gate.isEnded else { return downstream = nil }
-        let child = lock.withLock { children.countedSubscription(key) }
+        unsafe add(downstream.unsafelyUnwrapped.receive(value))
+        guard !gate.isEnded else { return unsafe downstream = nil }
+        let child = lock.withLock { unsafe children.countedSubscription(key) }
         child?.request(.max(1))
       }
       if let completion = takeEnd() {
@@ -257,11 +259,11 @@ where Child.Failure == Failure, Downstream.Input == Child.Output, Downstream.Fai
 
   private func takeNext() -> (value: Output, key: ChildKey)? {
     lock.withLock {
-      guard demand > .none, let next = queue.popFirst() else {
-        if demand == .unlimited { isUnlimited.store(true, ordering: .releasing) }
+      guard unsafe demand > .none, let next = unsafe queue.popFirst() else {
+        if unsafe demand == .unlimited { isUnlimited.store(true, ordering: .releasing) }
         return nil
       }
-      demand -= 1
+      unsafe demand -= 1
       return next
     }
   }
@@ -269,15 +271,15 @@ where Child.Failure == Failure, Downstream.Input == Child.Output, Downstream.Fai
   private func takeEnd() -> Subscribers.Completion<Failure>? {
     lock.withLock {
       // What is in the queue has not been asked for. A failure does not wait until it is.
-      guard let terminal else { return nil }
-      if case .finished = terminal, !queue.isEmpty { return nil }
+      guard let terminal = unsafe terminal else { return nil }
+      if case .finished = terminal, unsafe !queue.isEmpty { return nil }
       return terminal
     }
   }
 
   private func finish(_ completion: Subscribers.Completion<Failure>) {
-    let target = downstream
-    downstream = nil
+    let target = unsafe downstream
+    unsafe downstream = nil
     if case .insider = gate.end() {
       _ = takeAll()
       target?.receive(completion: completion)
@@ -291,10 +293,10 @@ where Child.Failure == Failure, Downstream.Input == Child.Output, Downstream.Fai
     demand.assertNonZero()
     var unbounded: [any Subscription] = []
     lock.withLock {
-      guard !isOver else { return }
-      self.demand += demand
-      if self.demand == .unlimited {
-        unbounded = children.makeUnlimited()
+      guard unsafe !isOver else { return }
+      unsafe self.demand += demand
+      if unsafe self.demand == .unlimited {
+        unbounded = unsafe children.makeUnlimited()
       }
     }
     if gate.knock() {
@@ -312,7 +314,7 @@ where Child.Failure == Failure, Downstream.Input == Child.Output, Downstream.Fai
     for child in children { child.cancel() }
     outer?.cancel()
     if case .caller = custody {
-      downstream = nil
+      unsafe downstream = nil
     }
   }
 
@@ -322,11 +324,11 @@ where Child.Failure == Failure, Downstream.Input == Child.Output, Downstream.Fai
     var children: [any Subscription] = []
     var queue = RingBuffer<(value: Output, key: ChildKey)>()
     lock.withLock {
-      isOver = true
+      unsafe isOver = true
       isOpen.store(false, ordering: .releasing)
-      swap(&outer, &self.outer)
-      children = self.children.removeAll()
-      swap(&queue, &self.queue)
+      unsafe swap(&outer, &self.outer)
+      children = unsafe self.children.removeAll()
+      unsafe swap(&queue, &self.queue)
     }
     return (outer, children)
   }

@@ -14,7 +14,7 @@ public final class Future<Output, Failure: Error>: Publisher {
   public init(_ attemptToFulfill: @escaping (@escaping Promise) -> Void) {
     // The future guards its state by its lock; the promise is all that crosses threads.
     nonisolated(unsafe) let future = self
-    attemptToFulfill { future.settle($0) }
+    attemptToFulfill { unsafe future.settle($0) }
   }
 
   public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {

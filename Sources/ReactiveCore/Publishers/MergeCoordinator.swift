@@ -38,7 +38,7 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
   /// - Parameter count: How many upstreams there are.
   @usableFromInline
   init(downstream: Downstream, count: Int) {
-    self.downstream = downstream
+    unsafe self.downstream = downstream
     sources = ContiguousArray(repeating: Source(), count: count)
     remaining = count
   }
@@ -93,7 +93,7 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
       if gate.knock() { workOff() }
       return .none
     }
-    add(downstream.unsafelyUnwrapped.receive(input))
+    unsafe add(downstream.unsafelyUnwrapped.receive(input))
     if !gate.leave() {
       workOff()
     }
@@ -138,10 +138,10 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
   @usableFromInline
   func workOff() {
     repeat {
-      guard gate.answer() else { return downstream = nil }
+      guard gate.answer() else { return unsafe downstream = nil }
       while let (value, index) = takeNext() {
-        add(downstream.unsafelyUnwrapped.receive(value))
-        guard !gate.isEnded else { return downstream = nil }
+        unsafe add(downstream.unsafelyUnwrapped.receive(value))
+        guard !gate.isEnded else { return unsafe downstream = nil }
         askAgain(index)
       }
       if let completion = takeEnd() {
@@ -180,8 +180,8 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
   }
 
   private func finish(_ completion: Subscribers.Completion<Failure>) {
-    let target = downstream
-    downstream = nil
+    let target = unsafe downstream
+    unsafe downstream = nil
     if case .insider = gate.end() {
       _ = takeSources()
       target?.receive(completion: completion)
@@ -229,7 +229,7 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
       source.subscription?.cancel()
     }
     if case .caller = custody {
-      downstream = nil
+      unsafe downstream = nil
     }
   }
 

@@ -26,7 +26,7 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
 
   @inlinable
   func receive(_ input: Input) -> Subscribers.Demand {
-    guard isOpen else { return .none }
+    guard unsafe isOpen else { return .none }
     guard coordinator.isUnlimited.load(ordering: .acquiring), coordinator.gate.enter() else {
       return coordinator.receiveCounting(input, from: index)
     }
@@ -39,8 +39,8 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
 
   @inlinable
   func receive(completion: Subscribers.Completion<Failure>) {
-    if isOpen {
-      isOpen = false
+    if unsafe isOpen {
+      unsafe isOpen = false
       coordinator.complete(completion, from: index)
     }
   }

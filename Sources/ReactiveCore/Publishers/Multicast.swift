@@ -23,7 +23,7 @@ extension Publishers {
     @inlinable
     func existingSubject() -> SubjectType? {
       var subject: SubjectType?
-      lock.withLock { subject = self.subject }
+      lock.withLock { subject = unsafe self.subject }
       return subject
     }
 
@@ -33,10 +33,10 @@ extension Publishers {
       let candidate = createSubject()
       var subject = candidate
       lock.withLock {
-        if let existing = self.subject {
+        if let existing = unsafe self.subject {
           subject = existing
         } else {
-          self.subject = candidate
+          unsafe self.subject = candidate
         }
       }
       return subject

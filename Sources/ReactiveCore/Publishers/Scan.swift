@@ -45,7 +45,7 @@ where Downstream.Failure == Failure {
     _ initial: Downstream.Input, _ combine: @escaping (Downstream.Input, Input) -> Downstream.Input,
     downstream: Downstream
   ) {
-    result = initial
+    unsafe result = initial
     self.combine = combine
     self.downstream = downstream
   }
@@ -57,8 +57,8 @@ where Downstream.Failure == Failure {
 
   @inlinable
   func receive(_ input: Input) -> Subscribers.Demand {
-    result = combine(result, input)
-    return downstream.receive(result)
+    unsafe result = unsafe combine(result, input)
+    return unsafe downstream.receive(result)
   }
 
   @inlinable
@@ -69,7 +69,7 @@ where Downstream.Failure == Failure {
   @usableFromInline var description: String { "Scan" }
 
   @usableFromInline var customMirror: Mirror {
-    Mirror(self, children: [("downstream", downstream as Any), ("result", result as Any)])
+    unsafe Mirror(self, children: [("downstream", downstream as Any), ("result", result as Any)])
   }
 
   @usableFromInline var playgroundDescription: Any { description }

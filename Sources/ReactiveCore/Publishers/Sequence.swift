@@ -16,7 +16,7 @@ extension Publishers {
     @inline(__always)
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
       let subscription = SequenceSubscription<Elements, S>(sequence, downstream: subscriber)
-      if subscription.next == nil {
+      if unsafe subscription.next == nil {
         subscription.cancel()
         subscriber.receive(subscription: Subscriptions.empty)
         subscriber.receive(completion: .finished)
@@ -51,9 +51,9 @@ where Downstream.Input == Elements.Element {
   @inlinable
   init(_ sequence: Elements, downstream: Downstream) {
     var iterator = sequence.makeIterator()
-    next = iterator.next()
-    self.iterator = iterator
-    self.downstream = downstream
+    unsafe next = iterator.next()
+    unsafe self.iterator = iterator
+    unsafe self.downstream = downstream
     deliverAll = { $0.deliver() }
     setSequence(sequence)
   }
@@ -81,8 +81,8 @@ where Downstream.Input == Elements.Element {
   @inlinable
   func deliver() {
     // Local copies, so that the loop works in registers; written back before others may deliver.
-    guard let downstream, var iterator else { return }
-    var next = self.next
+    guard let downstream = unsafe downstream, var iterator = unsafe iterator else { return }
+    var next = unsafe self.next
     while let asked = word.take() {
       var remaining = asked
       while remaining > 0, let value = next {
@@ -99,8 +99,8 @@ where Downstream.Input == Elements.Element {
         downstream.receive(completion: .finished)
         return
       }
-      self.iterator = iterator
-      self.next = next
+      unsafe self.iterator = iterator
+      unsafe self.next = next
       if word.pause() { return }
     }
     release()
@@ -108,9 +108,9 @@ where Downstream.Input == Elements.Element {
 
   @usableFromInline
   func release() {
-    downstream = nil
-    next = nil
-    iterator = nil
+    unsafe downstream = nil
+    unsafe next = nil
+    unsafe iterator = nil
     setSequence(nil)
   }
 

@@ -29,7 +29,7 @@ where Input.Failure == Failure, Downstream.Input == Input.Output, Downstream.Fai
 
   @inlinable
   init(downstream: Downstream) {
-    self.downstream = downstream
+    unsafe self.downstream = downstream
   }
 
   // The outer stream.
@@ -37,9 +37,9 @@ where Input.Failure == Failure, Downstream.Input == Input.Output, Downstream.Fai
   @inlinable
   func receive(subscription: any Subscription) {
     let isAccepted = lock.withLock {
-      guard !isOver, !isConnected else { return false }
-      isConnected = true
-      outer = subscription
+      guard unsafe !isOver, unsafe !isConnected else { return false }
+      unsafe isConnected = true
+      unsafe outer = subscription
       return true
     }
     if isAccepted {
@@ -64,12 +64,12 @@ where Input.Failure == Failure, Downstream.Input == Input.Output, Downstream.Fai
   func switchOver() -> UInt64? {
     var old: (any Subscription)?
     let next: UInt64? = lock.withLock {
-      guard !isOver, terminal == nil, !isOuterDone else { return nil }
-      swap(&old, &nested)
-      number += 1
-      isNestedConnected = false
-      isNestedDone = false
-      return number
+      guard unsafe !isOver, unsafe terminal == nil, unsafe !isOuterDone else { return nil }
+      unsafe swap(&old, &nested)
+      unsafe number += 1
+      unsafe isNestedConnected = false
+      unsafe isNestedDone = false
+      return unsafe number
     }
     old?.cancel()
     return next
@@ -80,16 +80,16 @@ where Input.Failure == Failure, Downstream.Input == Input.Output, Downstream.Fai
     var released: (any Subscription)?
     var cancelled: (any Subscription)?
     let isEnding = lock.withLock {
-      guard !isOver, terminal == nil, !isOuterDone else { return false }
-      isOuterDone = true
-      swap(&released, &outer)
+      guard unsafe !isOver, unsafe terminal == nil, unsafe !isOuterDone else { return false }
+      unsafe isOuterDone = true
+      unsafe swap(&released, &outer)
       if case .failure = completion {
-        swap(&cancelled, &nested)
-        terminal = completion
-      } else if isNestedDone {
-        terminal = .finished
+        unsafe swap(&cancelled, &nested)
+        unsafe terminal = completion
+      } else if unsafe isNestedDone {
+        unsafe terminal = .finished
       }
-      return terminal != nil
+      return unsafe terminal != nil
     }
     cancelled?.cancel()
     if isEnding, gate.knock() {
@@ -103,9 +103,10 @@ where Input.Failure == Failure, Downstream.Input == Input.Output, Downstream.Fai
   func connect(_ subscription: any Subscription, number: UInt64) {
     var request: Subscribers.Demand?
     lock.withLock {
-      guard !isOver, terminal == nil, number == self.number, !isNestedConnected else { return }
-      isNestedConnected = true
-      nested = subscription
+      guard unsafe !isOver, unsafe terminal == nil, unsafe number == self.number, unsafe !isNestedConnected
+      else { return }
+      unsafe isNestedConnected = true
+      unsafe nested = subscription
       request = demand.value
     }
     guard let request else { return subscription.cancel() }
@@ -118,12 +119,14 @@ where Input.Failure == Failure, Downstream.Input == Input.Output, Downstream.Fai
   func receive(_ value: Output, number: UInt64) -> Subscribers.Demand {
     var isInside = false
     let isTaken = lock.withLock {
-      guard !isOver, terminal == nil, number == self.number, !isNestedDone else { return false }
+      guard unsafe !isOver, unsafe terminal == nil, unsafe number == self.number, unsafe !isNestedDone else {
+        return false
+      }
       isInside = gate.enter()
       if isInside {
         lockedCount()
       } else {
-        queue.append((value, number))
+        unsafe queue.append((value, number))
       }
       return true
     }
@@ -144,16 +147,18 @@ where Input.Failure == Failure, Downstream.Input == Input.Output, Downstream.Fai
     var released: (any Subscription)?
     var cancelled: (any Subscription)?
     let isEnding = lock.withLock {
-      guard !isOver, terminal == nil, number == self.number, !isNestedDone else { return false }
-      swap(&released, &nested)
-      isNestedDone = true
-      if case .failure = completion {
-        swap(&cancelled, &outer)
-        terminal = completion
-      } else if isOuterDone {
-        terminal = .finished
+      guard unsafe !isOver, unsafe terminal == nil, unsafe number == self.number, unsafe !isNestedDone else {
+        return false
       }
-      return terminal != nil
+      unsafe swap(&released, &nested)
+      unsafe isNestedDone = true
+      if case .failure = completion {
+        unsafe swap(&cancelled, &outer)
+        unsafe terminal = completion
+      } else if unsafe isOuterDone {
+        unsafe terminal = .finished
+      }
+      return unsafe terminal != nil
     }
     cancelled?.cancel()
     if isEnding, gate.knock() {
@@ -176,14 +181,14 @@ where Input.Failure == Failure, Downstream.Input == Input.Output, Downstream.Fai
   /// - Returns: How many more values are wanted from its publisher.
   @inlinable
   func deliver(_ value: Output, _ number: UInt64) -> Subscribers.Demand {
-    let more = downstream.unsafelyUnwrapped.receive(value)
+    let more = unsafe downstream.unsafelyUnwrapped.receive(value)
     guard more > .none else { return .none }
     // If another publisher has become the latest meanwhile, it is the one that has to deliver them.
     var other: (any Subscription)?
     let isLatest = lock.withLock {
       demand.add(more)
-      if number == self.number { return true }
-      other = nested
+      if unsafe number == self.number { return true }
+      other = unsafe nested
       return false
     }
     other?.request(more)
@@ -194,12 +199,12 @@ where Input.Failure == Failure, Downstream.Input == Input.Output, Downstream.Fai
   func workOff() {
     repeat {
       while true {
-        guard gate.answer() else { return downstream = nil }
+        guard gate.answer() else { return unsafe downstream = nil }
         guard let next = takeNext() else { break }
         let more = deliver(next.value, next.number)
         if more > .none { next.source?.request(more) }
       }
-      if let completion = lock.withLock({ queue.isEmpty ? terminal : nil }) {
+      if let completion = lock.withLock({ unsafe queue.isEmpty ? terminal : nil }) {
         return finish(completion)
       }
     } while !gate.leave()
@@ -210,10 +215,10 @@ where Input.Failure == Failure, Downstream.Input == Input.Output, Downstream.Fai
   func takeNext() -> (value: Output, number: UInt64, source: (any Subscription)?)? {
     var stale: [Output] = []
     let next: (value: Output, number: UInt64, source: (any Subscription)?)? = lock.withLock {
-      while let next = queue.popFirst() {
-        if next.number == number {
+      while let next = unsafe queue.popFirst() {
+        if unsafe next.number == number {
           lockedCount()
-          return (next.value, next.number, nested)
+          return unsafe (next.value, next.number, nested)
         }
         stale.append(next.value)
       }
@@ -225,8 +230,8 @@ where Input.Failure == Failure, Downstream.Input == Input.Output, Downstream.Fai
 
   @inlinable
   func finish(_ completion: Subscribers.Completion<Failure>) {
-    let target = downstream
-    downstream = nil
+    let target = unsafe downstream
+    unsafe downstream = nil
     if case .insider = gate.end() {
       _ = takeAll()
       target?.receive(completion: completion)
@@ -241,7 +246,7 @@ where Input.Failure == Failure, Downstream.Input == Input.Output, Downstream.Fai
     // Under the lock, so that the next publisher is asked for it if this one is not.
     let nested = lock.withLock {
       self.demand.add(demand)
-      return self.nested
+      return unsafe self.nested
     }
     nested?.request(demand)
   }
@@ -253,7 +258,7 @@ where Input.Failure == Failure, Downstream.Input == Input.Output, Downstream.Fai
     nested?.cancel()
     outer?.cancel()
     if case .caller = custody {
-      downstream = nil
+      unsafe downstream = nil
     }
   }
 
@@ -264,10 +269,10 @@ where Input.Failure == Failure, Downstream.Input == Input.Output, Downstream.Fai
     var outer: (any Subscription)?
     var queue = RingBuffer<(value: Output, number: UInt64)>()
     lock.withLock {
-      isOver = true
-      swap(&nested, &self.nested)
-      swap(&outer, &self.outer)
-      swap(&queue, &self.queue)
+      unsafe isOver = true
+      unsafe swap(&nested, &self.nested)
+      unsafe swap(&outer, &self.outer)
+      unsafe swap(&queue, &self.queue)
     }
     return (nested, outer)
   }

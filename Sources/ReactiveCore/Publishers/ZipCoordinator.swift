@@ -38,7 +38,7 @@ struct ZipQueues<A, B, C, D> {
   static func take<Value>(_ queue: inout RingBuffer<Value>, _ filled: inout UInt8, _ bit: UInt8) -> Value {
     let value = queue.popFirst()
     if queue.isEmpty { filled &= ~bit }
-    return value.unsafelyUnwrapped
+    return unsafe value.unsafelyUnwrapped
   }
 }
 
@@ -83,10 +83,10 @@ where Downstream.Failure == Failure {
   ///   - take: Takes the first value of each queue that is used.
   @inlinable
   init(downstream: Downstream, count: Int, take: @escaping (inout Queues) -> Output) {
-    self.downstream = downstream
+    unsafe self.downstream = downstream
     self.take = take
     all = (1 << count) - 1
-    subscriptions = ContiguousArray(repeating: nil, count: count)
+    unsafe subscriptions = ContiguousArray(repeating: nil, count: count)
   }
 
   @inlinable
@@ -103,15 +103,15 @@ where Downstream.Failure == Failure {
     var isAccepted = false
     let isReady = lock.withLock {
       let bit: UInt8 = 1 << UInt8(index)
-      guard !isOver, connected & bit == 0 else { return false }
+      guard unsafe !isOver, unsafe connected & bit == 0 else { return false }
       isAccepted = true
-      connected |= bit
-      subscriptions[index] = subscription
-      return connected == all
+      unsafe connected |= bit
+      unsafe subscriptions[index] = subscription
+      return unsafe connected == all
     }
     if !isAccepted { return subscription.cancel() }
     if isReady {
-      downstream?.receive(subscription: self)
+      unsafe downstream?.receive(subscription: self)
       _ = run(adding: .none, sender: nil)
     }
   }
@@ -121,12 +121,12 @@ where Downstream.Failure == Failure {
     var output: Output?
     var isLast = false
     let isReady = lock.withLock {
-      guard !isOver, terminal == nil else { return false }
-      queues.append(entry)
-      guard queues.filled == all else { return false }
+      guard unsafe !isOver, unsafe terminal == nil else { return false }
+      unsafe queues.append(entry)
+      guard unsafe queues.filled == all else { return false }
       if gate.enter() {
         output = lockedTake()
-        isLast = terminal != nil
+        isLast = unsafe terminal != nil
       }
       return true
     }
@@ -146,14 +146,14 @@ where Downstream.Failure == Failure {
   func complete(_ completion: Subscribers.Completion<Failure>, from index: Int) {
     var released: (any Subscription)?
     let isEnding = lock.withLock {
-      guard !isOver, terminal == nil else { return false }
+      guard unsafe !isOver, unsafe terminal == nil else { return false }
       if case .finished = completion {
         let bit: UInt8 = 1 << UInt8(index)
-        finished |= bit
-        swap(&released, &subscriptions[index])
-        if queues.filled & bit != 0 { return false }
+        unsafe finished |= bit
+        unsafe swap(&released, &subscriptions[index])
+        if unsafe queues.filled & bit != 0 { return false }
       }
-      terminal = completion
+      unsafe terminal = completion
       return true
     }
     if isEnding, gate.knock() {
@@ -166,10 +166,10 @@ where Downstream.Failure == Failure {
   /// Takes the next combination, if there is one. Called with the lock held.
   @inlinable
   func lockedTake() -> Output? {
-    guard queues.filled == all else { return nil }
-    let output = take(&queues)
-    if finished & ~queues.filled != 0, terminal == nil {
-      terminal = .finished
+    guard unsafe queues.filled == all else { return nil }
+    let output = unsafe take(&queues)
+    if unsafe finished & ~queues.filled != 0, unsafe terminal == nil {
+      unsafe terminal = .finished
     }
     return output
   }
@@ -185,16 +185,16 @@ where Downstream.Failure == Failure {
     var asked = asked
     repeat {
       guard gate.answer() else {
-        downstream = nil
+        unsafe downstream = nil
         return .none
       }
       while true {
         var isEnding = false
         let next = lock.withLock {
-          asked += pending
-          pending = .none
+          unsafe asked += pending
+          unsafe pending = .none
           let next = lockedTake()
-          isEnding = next == nil && terminal != nil
+          isEnding = unsafe next == nil && terminal != nil
           return next
         }
         if isEnding {
@@ -202,7 +202,7 @@ where Downstream.Failure == Failure {
           return .none
         }
         guard let next else { break }
-        asked += downstream.unsafelyUnwrapped.receive(next)
+        unsafe asked += downstream.unsafelyUnwrapped.receive(next)
       }
     } while !gate.leave()
     if asked > .none {
@@ -213,7 +213,7 @@ where Downstream.Failure == Failure {
 
   @usableFromInline
   func pass(_ demand: Subscribers.Demand, except sender: Int?) {
-    let subscriptions = lock.withLock { self.subscriptions }
+    let subscriptions = lock.withLock { unsafe self.subscriptions }
     for index in subscriptions.indices where index != sender {
       subscriptions[index]?.request(demand)
     }
@@ -221,10 +221,10 @@ where Downstream.Failure == Failure {
 
   @usableFromInline
   func finish() {
-    let target = downstream
-    downstream = nil
+    let target = unsafe downstream
+    unsafe downstream = nil
     guard case .insider = gate.end() else { return }
-    let completion = lock.withLock { terminal }
+    let completion = lock.withLock { unsafe terminal }
     for subscription in takeAll() {
       subscription?.cancel()
     }
@@ -239,7 +239,7 @@ where Downstream.Failure == Failure {
   func request(_ demand: Subscribers.Demand) {
     demand.assertNonZero()
     lock.withLock {
-      if !isOver { pending += demand }
+      if unsafe !isOver { unsafe pending += demand }
     }
     if gate.knock() {
       _ = run(adding: .none, sender: nil)
@@ -253,7 +253,7 @@ where Downstream.Failure == Failure {
       subscription?.cancel()
     }
     if case .caller = custody {
-      downstream = nil
+      unsafe downstream = nil
     }
   }
 
@@ -262,9 +262,9 @@ where Downstream.Failure == Failure {
     var subscriptions = ContiguousArray<(any Subscription)?>()
     var queues = Queues()
     lock.withLock {
-      isOver = true
-      swap(&queues, &self.queues)
-      swap(&subscriptions, &self.subscriptions)
+      unsafe isOver = true
+      unsafe swap(&queues, &self.queues)
+      unsafe swap(&subscriptions, &self.subscriptions)
     }
     return subscriptions
   }

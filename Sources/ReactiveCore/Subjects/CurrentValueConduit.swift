@@ -6,6 +6,7 @@ import Synchronization
 /// subscriber has not got the current value. The first of them delivers; what the other brings meanwhile is kept for it.
 /// Once the subscriber has asked for everything and has got a first value, only the roster delivers, without a lock.
 @usableFromInline
+@safe
 final class CurrentValueConduit<Output, Failure: Error>: RosterMember, Subscription, CustomStringConvertible,
   CustomReflectable, CustomPlaygroundDisplayConvertible
 {
@@ -35,12 +36,12 @@ final class CurrentValueConduit<Output, Failure: Error>: RosterMember, Subscript
 
   init(subject: Parent, downstream: AnySubscriber<Output, Failure>) {
     self.subject = subject
-    self.downstream = .passRetained(downstream.box)
+    unsafe self.downstream = unsafe .passRetained(downstream.box)
   }
 
   deinit {
     if !isRetired {
-      downstream.release()
+      unsafe downstream.release()
     }
   }
 
@@ -49,8 +50,8 @@ final class CurrentValueConduit<Output, Failure: Error>: RosterMember, Subscript
   @inline(__always)
   func offer(_ value: Output, version: UInt64) {
     if isSettled.load(ordering: .acquiring) {
-      if let lastVersion, version <= lastVersion { return }
-      _ = downstream._withUnsafeGuaranteedRef { $0.deliver($0, value) }
+      if let lastVersion = unsafe lastVersion, version <= lastVersion { return }
+      _ = unsafe downstream._withUnsafeGuaranteedRef { $0.deliver($0, value) }
     } else {
       offerCounting(value, version: version)
     }
@@ -60,7 +61,7 @@ final class CurrentValueConduit<Output, Failure: Error>: RosterMember, Subscript
   func offerCounting(_ value: Output, version: UInt64) {
     let isOurs = lock.withLock {
       if subject == nil { return false }
-      if let lastVersion, version <= lastVersion { return false }
+      if let lastVersion = unsafe lastVersion, version <= lastVersion { return false }
       guard demand > .none else {
         isStale = true
         return false
@@ -105,14 +106,14 @@ final class CurrentValueConduit<Output, Failure: Error>: RosterMember, Subscript
     var next: (value: Output, version: UInt64)? = (value, version)
     while let (value, version) = next {
       let isWanted = lock.withLock {
-        if let lastVersion, version <= lastVersion {
+        if let lastVersion = unsafe lastVersion, version <= lastVersion {
           demand += 1
           return false
         }
-        lastVersion = version
+        unsafe lastVersion = version
         return subject != nil
       }
-      let more = isWanted ? downstream._withUnsafeGuaranteedRef { $0.deliver($0, value) } : .none
+      let more = unsafe isWanted ? downstream._withUnsafeGuaranteedRef { $0.deliver($0, value) } : .none
       next = turn(more)
     }
   }
@@ -144,7 +145,7 @@ final class CurrentValueConduit<Output, Failure: Error>: RosterMember, Subscript
     if let completion {
       deliver(completion)
     } else if isReleasable {
-      downstream.release()
+      unsafe downstream.release()
     }
     return next
   }
@@ -186,7 +187,7 @@ final class CurrentValueConduit<Output, Failure: Error>: RosterMember, Subscript
   }
 
   private func deliver(_ completion: Subscribers.Completion<Failure>) {
-    downstream._withUnsafeGuaranteedRef { $0.receive(completion: completion) }
+    unsafe downstream._withUnsafeGuaranteedRef { $0.receive(completion: completion) }
     var subject: Parent?
     let isReleasable = lock.withLock {
       swap(&subject, &self.subject)
@@ -194,7 +195,7 @@ final class CurrentValueConduit<Output, Failure: Error>: RosterMember, Subscript
       return lockedReleasable()
     }
     if isReleasable {
-      downstream.release()
+      unsafe downstream.release()
     }
   }
 
@@ -217,7 +218,7 @@ final class CurrentValueConduit<Output, Failure: Error>: RosterMember, Subscript
       return lockedReleasable()
     }
     if isReleasable {
-      downstream.release()
+      unsafe downstream.release()
     }
   }
 
@@ -233,7 +234,7 @@ final class CurrentValueConduit<Output, Failure: Error>: RosterMember, Subscript
   @usableFromInline var customMirror: Mirror {
     let (subject, downstream, demand): (Parent?, AnySubscriber<Output, Failure>?, Subscribers.Demand) =
       lock.withLock {
-        (
+        unsafe (
           self.subject, isRetired ? nil : AnySubscriber(box: self.downstream.takeUnretainedValue()),
           self.demand
         )

@@ -29,7 +29,7 @@ public final class CurrentValueSubject<Output, Failure: Error>: Subject {
   /// A subject with a first value.
   @inlinable
   public init(_ value: Output) {
-    current = value
+    unsafe current = value
   }
 
   deinit {
@@ -41,7 +41,7 @@ public final class CurrentValueSubject<Output, Failure: Error>: Subject {
   /// The latest value. Setting it is sending it; after completion that has no effect.
   @inlinable
   public var value: Output {
-    get { roster.lock.withLock { current } }
+    get { roster.lock.withLock { unsafe current } }
     set { send(newValue) }
   }
 
@@ -60,7 +60,7 @@ public final class CurrentValueSubject<Output, Failure: Error>: Subject {
   func attach(_ subscriber: AnySubscriber<Output, Failure>) {
     let conduit = Conduit(subject: self, downstream: subscriber)
     let completion: Subscribers.Completion<Failure>? = roster.lock.withLock {
-      if !isClosed { roster.lockedAdd(conduit) }
+      if unsafe !isClosed { roster.lockedAdd(conduit) }
       return self.completion
     }
     if let completion {
@@ -79,10 +79,10 @@ public final class CurrentValueSubject<Output, Failure: Error>: Subject {
     let newValue = value
     var version: UInt64 = 0
     let isInside = roster.lock.withLock {
-      if isClosed { return false }
-      self.version &+= 1
-      version = self.version
-      swap(&value, &current)
+      if unsafe isClosed { return false }
+      unsafe self.version &+= 1
+      version = unsafe self.version
+      unsafe swap(&value, &current)
       return roster.lockedEnter(orNote: .value(newValue, version: version))
     }
     if isInside {
@@ -93,8 +93,8 @@ public final class CurrentValueSubject<Output, Failure: Error>: Subject {
 
   public func send(completion: Subscribers.Completion<Failure>) {
     let isInside = roster.lock.withLock {
-      if isClosed { return false }
-      isClosed = true
+      if unsafe isClosed { return false }
+      unsafe isClosed = true
       self.completion = completion
       return roster.lockedEnter(orNote: .completion(completion))
     }
@@ -119,7 +119,7 @@ public final class CurrentValueSubject<Output, Failure: Error>: Subject {
 
   /// The latest value and its number.
   func snapshot() -> (value: Output, version: UInt64) {
-    roster.lock.withLock { (current, version) }
+    roster.lock.withLock { unsafe (current, version) }
   }
 }
 

@@ -22,7 +22,7 @@ public final class PassthroughSubject<Output, Failure: Error>: Subject {
   public init() {}
 
   deinit {
-    for source in sources.all {
+    for source in unsafe sources.all {
       source.cancel()
     }
   }
@@ -30,8 +30,8 @@ public final class PassthroughSubject<Output, Failure: Error>: Subject {
   public func send(subscription: any Subscription) {
     var released: [any Subscription] = []
     let hasDemand = roster.lock.withLock {
-      released = sources.append(subscription)
-      return self.hasDemand
+      released = unsafe sources.append(subscription)
+      return unsafe self.hasDemand
     }
     withExtendedLifetime(released) {}
     if hasDemand {
@@ -56,7 +56,7 @@ public final class PassthroughSubject<Output, Failure: Error>: Subject {
   @usableFromInline
   func admit(_ conduit: Conduit) -> Bool {
     roster.lock.withLock {
-      if isClosed { return false }
+      if unsafe isClosed { return false }
       roster.lockedAdd(conduit)
       return true
     }
@@ -64,13 +64,13 @@ public final class PassthroughSubject<Output, Failure: Error>: Subject {
 
   /// The completion of a subject that has completed.
   @usableFromInline var end: Subscribers.Completion<Failure> {
-    roster.lock.withLock { completion.unsafelyUnwrapped }
+    roster.lock.withLock { unsafe completion.unsafelyUnwrapped }
   }
 
   @inlinable
   public func send(_ value: Output) {
     let isInside = roster.lock.withLock {
-      !isClosed && roster.lockedEnter(orNote: .value(value))
+      unsafe !isClosed && roster.lockedEnter(orNote: .value(value))
     }
     if isInside {
       roster.tellAll { $0.offer(value) }
@@ -80,9 +80,9 @@ public final class PassthroughSubject<Output, Failure: Error>: Subject {
 
   public func send(completion: Subscribers.Completion<Failure>) {
     let isInside = roster.lock.withLock {
-      if isClosed { return false }
-      isClosed = true
-      self.completion = completion
+      if unsafe isClosed { return false }
+      unsafe isClosed = true
+      unsafe self.completion = completion
       return roster.lockedEnter(orNote: .completion(completion))
     }
     if isInside {
@@ -100,16 +100,16 @@ public final class PassthroughSubject<Output, Failure: Error>: Subject {
       roster.tellAll { $0.finish(completion) }
       roster.removeAll()
       var sources = SubjectSources()
-      roster.lock.withLock { swap(&sources, &self.sources) }
+      roster.lock.withLock { unsafe swap(&sources, &self.sources) }
     }
   }
 
   /// Called when a subscriber asks for values: from the first time on, the sources are asked for everything.
   func acknowledgeDemand() {
     let sources: [any Subscription] = roster.lock.withLock {
-      if hasDemand { return [] }
-      hasDemand = true
-      return self.sources.all
+      if unsafe hasDemand { return [] }
+      unsafe hasDemand = true
+      return unsafe self.sources.all
     }
     for source in sources {
       source.request(.unlimited)
@@ -129,6 +129,7 @@ enum SubjectSignal<Output, Failure: Error> {
 
 /// One subscription to a passthrough subject.
 @usableFromInline
+@safe
 final class PassthroughConduit<Output, Failure: Error>: RosterMember, Subscription, CustomStringConvertible,
   CustomReflectable, CustomPlaygroundDisplayConvertible
 {
@@ -151,13 +152,13 @@ final class PassthroughConduit<Output, Failure: Error>: RosterMember, Subscripti
 
   @inlinable
   init(subject: Parent, downstream: AnySubscriber<Output, Failure>) {
-    self.subject = subject
-    self.downstream = .passRetained(downstream.box)
+    unsafe self.subject = subject
+    unsafe self.downstream = unsafe .passRetained(downstream.box)
   }
 
   deinit {
-    if !isRetired {
-      downstream.release()
+    if unsafe !isRetired {
+      unsafe downstream.release()
     }
   }
 
@@ -166,7 +167,7 @@ final class PassthroughConduit<Output, Failure: Error>: RosterMember, Subscripti
   @inline(__always)
   func offer(_ value: Output) {
     if demand.load(ordering: .acquiring) == Subscribers.Demand.unlimited.rawValue {
-      _ = downstream._withUnsafeGuaranteedRef { $0.deliver($0, value) }
+      _ = unsafe downstream._withUnsafeGuaranteedRef { $0.deliver($0, value) }
     } else {
       offerCounting(value)
     }
@@ -183,7 +184,7 @@ final class PassthroughConduit<Output, Failure: Error>: RosterMember, Subscripti
       if isOurs { break }
       current = actual
     }
-    let more = downstream._withUnsafeGuaranteedRef { $0.deliver($0, value) }
+    let more = unsafe downstream._withUnsafeGuaranteedRef { $0.deliver($0, value) }
     if more != .none {
       add(more)
     }
@@ -192,8 +193,8 @@ final class PassthroughConduit<Output, Failure: Error>: RosterMember, Subscripti
   /// Delivers the completion, after the subscription if that is still being delivered. Called inside the roster.
   func finish(_ completion: Subscribers.Completion<Failure>) {
     let isReady = lock.withLock {
-      if !isOpen { isCompletionDue = true }
-      return isOpen
+      if unsafe !isOpen { unsafe isCompletionDue = true }
+      return unsafe isOpen
     }
     if isReady {
       deliver(completion)
@@ -204,8 +205,8 @@ final class PassthroughConduit<Output, Failure: Error>: RosterMember, Subscripti
   @usableFromInline
   func open() {
     let isDue = lock.withLock {
-      isOpen = true
-      return isCompletionDue
+      unsafe isOpen = true
+      return unsafe isCompletionDue
     }
     if isDue {
       finishLate()
@@ -214,7 +215,7 @@ final class PassthroughConduit<Output, Failure: Error>: RosterMember, Subscripti
 
   @inline(never)
   private func finishLate() {
-    if let subject = lock.withLock({ subject }) {
+    if let subject = lock.withLock({ unsafe subject }) {
       deliver(subject.end)
     }
     retire()
@@ -222,7 +223,7 @@ final class PassthroughConduit<Output, Failure: Error>: RosterMember, Subscripti
 
   private func deliver(_ completion: Subscribers.Completion<Failure>) {
     if demand.exchange(Self.closed, ordering: .acquiringAndReleasing) != Self.closed {
-      downstream._withUnsafeGuaranteedRef { $0.receive(completion: completion) }
+      unsafe downstream._withUnsafeGuaranteedRef { $0.receive(completion: completion) }
       _ = takeSubject()
     }
   }
@@ -231,19 +232,19 @@ final class PassthroughConduit<Output, Failure: Error>: RosterMember, Subscripti
   override func retire() {
     let isOurs = lock.withLock {
       // Whoever opens retires, if the completion came before.
-      if isRetired || (!isOpen && isCompletionDue) { return false }
-      isRetired = true
+      if unsafe isRetired || (!isOpen && isCompletionDue) { return false }
+      unsafe isRetired = true
       return true
     }
     if isOurs {
-      downstream.release()
+      unsafe downstream.release()
     }
   }
 
   @usableFromInline
   func request(_ demand: Subscribers.Demand) {
     demand.assertNonZero()
-    guard let subject = lock.withLock({ subject }) else { return }
+    guard let subject = lock.withLock({ unsafe subject }) else { return }
     add(demand)
     subject.acknowledgeDemand()
   }
@@ -269,8 +270,8 @@ final class PassthroughConduit<Output, Failure: Error>: RosterMember, Subscripti
 
   private func takeSubject() -> Parent? {
     lock.withLock {
-      defer { subject = nil }
-      return subject
+      defer { unsafe subject = nil }
+      return unsafe subject
     }
   }
 
@@ -278,7 +279,7 @@ final class PassthroughConduit<Output, Failure: Error>: RosterMember, Subscripti
 
   @usableFromInline var customMirror: Mirror {
     let (subject, downstream): (Parent?, AnySubscriber<Output, Failure>?) = lock.withLock {
-      (self.subject, isRetired ? nil : AnySubscriber(box: self.downstream.takeUnretainedValue()))
+      unsafe (self.subject, isRetired ? nil : AnySubscriber(box: self.downstream.takeUnretainedValue()))
     }
     let demand = demand.load(ordering: .relaxed)
     return Mirror(

@@ -11,7 +11,7 @@ public struct AnySubscriber<Input, Failure: Error>: Subscriber, CustomStringConv
   @inlinable
   public init<S: Subscriber>(_ subscriber: S) where S.Input == Input, S.Failure == Failure {
     if S.self == AnySubscriber<Input, Failure>.self {
-      self = unsafeBitCast(subscriber, to: AnySubscriber<Input, Failure>.self)
+      self = unsafe unsafeBitCast(subscriber, to: AnySubscriber<Input, Failure>.self)
     } else {
       box = AnySubscriberBox(subscriber)
     }
@@ -113,7 +113,7 @@ final class AnySubscriberBox<S: Subscriber>: AnySubscriberBase<S.Input, S.Failur
   init(_ subscriber: S) {
     self.subscriber = subscriber
     super.init { box, input in
-      unsafeDowncast(box, to: AnySubscriberBox<S>.self).subscriber.receive(input)
+      unsafe unsafeDowncast(box, to: AnySubscriberBox<S>.self).subscriber.receive(input)
     }
   }
 

@@ -4,6 +4,7 @@ extension Subscribers {
   /// Asks for everything and hands it to two functions.
   ///
   /// Both functions are released at completion, or on cancellation as soon as a value being delivered has been.
+  @safe
   public final class Sink<Input, Failure: Error>: Subscriber, Cancellable, CustomStringConvertible,
     CustomReflectable, CustomPlaygroundDisplayConvertible
   {
@@ -27,13 +28,13 @@ extension Subscribers {
       receiveCompletion: @escaping (Subscribers.Completion<Failure>) -> Void,
       receiveValue: @escaping (Input) -> Void
     ) {
-      functions = .passRetained(
+      unsafe functions = unsafe .passRetained(
         SinkFunctions(receiveCompletion: receiveCompletion, receiveValue: receiveValue))
     }
 
     deinit {
       if uses.load(ordering: .acquiring) & SinkUse.released == 0 {
-        functions.release()
+        unsafe functions.release()
       }
     }
 
@@ -41,14 +42,14 @@ extension Subscribers {
     public var receiveValue: (Input) -> Void {
       let isOpen = enter()
       defer { leave() }
-      return isOpen ? functions._withUnsafeGuaranteedRef { $0.receiveValue } : { _ in }
+      return unsafe isOpen ? functions._withUnsafeGuaranteedRef { $0.receiveValue } : { _ in }
     }
 
     /// The function that gets the completion; one that does nothing after the end.
     public var receiveCompletion: (Subscribers.Completion<Failure>) -> Void {
       let isOpen = enter()
       defer { leave() }
-      return isOpen ? functions._withUnsafeGuaranteedRef { $0.receiveCompletion } : { _ in }
+      return unsafe isOpen ? functions._withUnsafeGuaranteedRef { $0.receiveCompletion } : { _ in }
     }
 
     public func receive(subscription: any Subscription) {
@@ -68,7 +69,7 @@ extension Subscribers {
     @inlinable
     public func receive(_ input: Input) -> Subscribers.Demand {
       if enter() {
-        functions._withUnsafeGuaranteedRef { $0.receiveValue(input) }
+        unsafe functions._withUnsafeGuaranteedRef { $0.receiveValue(input) }
       }
       leave()
       return .none
@@ -77,7 +78,7 @@ extension Subscribers {
     public func receive(completion: Subscribers.Completion<Failure>) {
       if enter(), end() {
         let subscription = takeSubscription()
-        functions._withUnsafeGuaranteedRef { $0.receiveCompletion(completion) }
+        unsafe functions._withUnsafeGuaranteedRef { $0.receiveCompletion(completion) }
         withExtendedLifetime(subscription) {}
       }
       leave()
@@ -128,7 +129,7 @@ extension Subscribers {
         expected: SinkUse.ended, desired: SinkUse.ended | SinkUse.released,
         ordering: .acquiringAndReleasing)
       if isOurs {
-        functions.release()
+        unsafe functions.release()
       }
     }
 

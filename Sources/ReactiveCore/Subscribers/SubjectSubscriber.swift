@@ -12,17 +12,17 @@ final class SubjectSubscriber<S: Subject>: Subscriber, Subscription, CustomStrin
 
   @inlinable
   init(_ subject: S) {
-    self.subject = subject
+    unsafe self.subject = subject
   }
 
   @inlinable
   func receive(subscription: any Subscription) {
     var accepted: S?
     lock.withLock {
-      if upstream == nil, subject != nil {
-        upstream = subscription
-        isAttached = true
-        accepted = subject
+      if unsafe upstream == nil, unsafe subject != nil {
+        unsafe upstream = subscription
+        unsafe isAttached = true
+        accepted = unsafe subject
       }
     }
     if let accepted {
@@ -34,7 +34,7 @@ final class SubjectSubscriber<S: Subject>: Subscriber, Subscription, CustomStrin
 
   @inlinable
   func receive(_ input: S.Output) -> Subscribers.Demand {
-    let subject = lock.withLock { isAttached ? self.subject : nil }
+    let subject = lock.withLock { unsafe isAttached ? self.subject : nil }
     subject?.send(input)
     return .none
   }
@@ -49,7 +49,7 @@ final class SubjectSubscriber<S: Subject>: Subscriber, Subscription, CustomStrin
 
   @inlinable
   func request(_ demand: Subscribers.Demand) {
-    lock.withLock { upstream }?.request(demand)
+    lock.withLock { unsafe upstream }?.request(demand)
   }
 
   @inlinable
@@ -62,18 +62,20 @@ final class SubjectSubscriber<S: Subject>: Subscriber, Subscription, CustomStrin
   func end() -> (subject: S?, upstream: (any Subscription)?) {
     lock.withLock {
       defer {
-        subject = nil
-        upstream = nil
-        isAttached = false
+        unsafe subject = nil
+        unsafe upstream = nil
+        unsafe isAttached = false
       }
-      return (subject, upstream)
+      return unsafe (subject, upstream)
     }
   }
 
   @usableFromInline var description: String { "Subject" }
 
   @usableFromInline var customMirror: Mirror {
-    let (subject, upstream): (S?, (any Subscription)?) = lock.withLock { (self.subject, self.upstream) }
+    let (subject, upstream): (S?, (any Subscription)?) = lock.withLock {
+      unsafe (self.subject, self.upstream)
+    }
     return Mirror(
       self,
       children: [
@@ -86,7 +88,7 @@ final class SubjectSubscriber<S: Subject>: Subscriber, Subscription, CustomStrin
 }
 
 extension SubjectSubscriber: EndingSource {
-  var isOver: Bool { lock.withLock { subject == nil } }
+  var isOver: Bool { lock.withLock { unsafe subject == nil } }
 }
 
 /// A subscription that knows when it is of no more use.

@@ -2,6 +2,7 @@ import Synchronization
 
 /// Where a child of an operator that subscribes to many publishers is kept. It stays where it is as long as the table lives.
 @usableFromInline
+@safe
 struct ChildPlace: ~Copyable {
   /// Counts the children that have been here. Written under the owner's lock.
   @usableFromInline let number = Atomic<Int>(0)
@@ -19,13 +20,14 @@ struct ChildPlace: ~Copyable {
 
   @inlinable
   deinit {
-    if hasSubscription { subscription.deinitialize(count: 1) }
-    subscription.deallocate()
+    if hasSubscription { unsafe subscription.deinitialize(count: 1) }
+    unsafe subscription.deallocate()
   }
 }
 
 /// A child: where it is kept, and a number that tells it apart from others that are kept there before and after it.
 @usableFromInline
+@safe
 struct ChildKey {
   @usableFromInline let place: UnsafeMutablePointer<ChildPlace>
   @usableFromInline let number: Int
@@ -33,12 +35,12 @@ struct ChildKey {
   /// The next child in a place.
   @inlinable
   init(_ place: UnsafeMutablePointer<ChildPlace>) {
-    self.place = place
-    number = place.pointee.number.load(ordering: .relaxed)
+    unsafe self.place = unsafe place
+    number = unsafe place.pointee.number.load(ordering: .relaxed)
   }
 
   /// Whether the child is still there. Needs no lock, for the end of a child does not come while the child delivers.
-  @inlinable var isCurrent: Bool { place.pointee.number.load(ordering: .acquiring) == number }
+  @inlinable var isCurrent: Bool { unsafe place.pointee.number.load(ordering: .acquiring) == number }
 }
 
 /// The subscriptions of the publishers that an operator has under way. The owner guards it with a lock.
@@ -46,10 +48,11 @@ struct ChildKey {
 /// Adding and removing are O(1) and allocate nothing once the table has grown. Subscriptions lie in memory that is managed by
 /// hand: an optional existential would cost more to copy and destroy than all else that a short-lived child needs.
 @usableFromInline
+@safe
 struct ChildTable: ~Copyable {
   @usableFromInline typealias Place = UnsafeMutablePointer<ChildPlace>
 
-  @usableFromInline var places: [Place] = []
+  @usableFromInline var places: [Place] = unsafe []
   @usableFromInline var firstVacant: Place?
   /// How many places are not vacant.
   @usableFromInline var count = 0
@@ -59,9 +62,10 @@ struct ChildTable: ~Copyable {
 
   @inlinable
   deinit {
-    for place in places {
-      place.deinitialize(count: 1)
-      place.deallocate()
+    for index in unsafe 0..<places.count {
+      let place = unsafe places[index]
+      unsafe place.deinitialize(count: 1)
+      unsafe place.deallocate()
     }
   }
 
@@ -69,33 +73,33 @@ struct ChildTable: ~Copyable {
   @inlinable
   mutating func add() -> ChildKey {
     count += 1
-    guard let place = firstVacant else { return ChildKey(grow()) }
-    firstVacant = place.pointee.nextVacant
-    return ChildKey(place)
+    guard let place = unsafe firstVacant else { return unsafe ChildKey(grow()) }
+    unsafe firstVacant = unsafe place.pointee.nextVacant
+    return unsafe ChildKey(place)
   }
 
   @usableFromInline
   mutating func grow() -> Place {
     let place = Place.allocate(capacity: 1)
-    place.initialize(to: ChildPlace())
-    places.append(place)
-    return place
+    unsafe place.initialize(to: ChildPlace())
+    unsafe places.append(place)
+    return unsafe place
   }
 
   /// Keeps a child's subscription, unless the child has gone or has one.
   @inlinable
   mutating func accept(_ subscription: any Subscription, for key: ChildKey, isUnlimited: Bool) -> Bool {
-    guard key.isCurrent, !key.place.pointee.hasSubscription else { return false }
-    key.place.pointee.hasSubscription = true
-    key.place.pointee.hasUnlimitedDemand = isUnlimited
-    key.place.pointee.subscription.initialize(to: subscription)
+    guard key.isCurrent, unsafe !key.place.pointee.hasSubscription else { return false }
+    unsafe key.place.pointee.hasSubscription = true
+    unsafe key.place.pointee.hasUnlimitedDemand = isUnlimited
+    unsafe key.place.pointee.subscription.initialize(to: subscription)
     return true
   }
 
   /// Whether a child is there that has to be asked for each value.
   @inlinable
   func isCounted(_ key: ChildKey) -> Bool {
-    key.isCurrent && !key.place.pointee.hasUnlimitedDemand
+    unsafe key.isCurrent && !key.place.pointee.hasUnlimitedDemand
   }
 
   /// Takes a child out; its place may be used for another, or made vacant. Its subscription is moved to `memory`, from which
@@ -104,45 +108,47 @@ struct ChildTable: ~Copyable {
   /// - Returns: Whether there is something in the memory.
   @inlinable
   mutating func remove(_ key: ChildKey, to memory: UnsafeMutablePointer<any Subscription>) -> Bool {
-    let hadSubscription = key.place.pointee.hasSubscription
+    let hadSubscription = unsafe key.place.pointee.hasSubscription
     if hadSubscription {
-      memory.moveInitialize(from: key.place.pointee.subscription, count: 1)
-      key.place.pointee.hasSubscription = false
+      unsafe memory.moveInitialize(from: key.place.pointee.subscription, count: 1)
+      unsafe key.place.pointee.hasSubscription = false
     }
-    key.place.pointee.number.store(key.number &+ 1, ordering: .releasing)
+    unsafe key.place.pointee.number.store(key.number &+ 1, ordering: .releasing)
     return hadSubscription
   }
 
   /// Makes a place vacant from which a child has been taken out.
   @inlinable
   mutating func vacate(_ place: Place) {
-    place.pointee.nextVacant = firstVacant
-    firstVacant = place
+    unsafe place.pointee.nextVacant = unsafe firstVacant
+    unsafe firstVacant = unsafe place
     count -= 1
   }
 
   /// Takes out the subscription of a child that stays.
   @usableFromInline
   mutating func takeSubscription(_ key: ChildKey) -> (any Subscription)? {
-    guard key.place.pointee.hasSubscription else { return nil }
-    key.place.pointee.hasSubscription = false
-    return key.place.pointee.subscription.move()
+    guard unsafe key.place.pointee.hasSubscription else { return nil }
+    unsafe key.place.pointee.hasSubscription = false
+    return unsafe key.place.pointee.subscription.move()
   }
 
   /// The subscription of a child that is still there and hasn't been asked for everything.
   @usableFromInline
   func countedSubscription(_ key: ChildKey) -> (any Subscription)? {
-    guard isCounted(key), key.place.pointee.hasSubscription else { return nil }
-    return key.place.pointee.subscription.pointee
+    guard isCounted(key), unsafe key.place.pointee.hasSubscription else { return nil }
+    return unsafe key.place.pointee.subscription.pointee
   }
 
   /// Notes that all children will be asked for everything, and returns the subscriptions of those that haven't been before.
   @usableFromInline
   mutating func makeUnlimited() -> [any Subscription] {
     var counted: [any Subscription] = []
-    for place in places where place.pointee.hasSubscription && !place.pointee.hasUnlimitedDemand {
-      place.pointee.hasUnlimitedDemand = true
-      counted.append(place.pointee.subscription.pointee)
+    for index in unsafe 0..<places.count {
+      let place = unsafe places[index]
+      guard unsafe place.pointee.hasSubscription && !place.pointee.hasUnlimitedDemand else { continue }
+      unsafe place.pointee.hasUnlimitedDemand = true
+      unsafe counted.append(place.pointee.subscription.pointee)
     }
     return counted
   }
@@ -151,11 +157,12 @@ struct ChildTable: ~Copyable {
   @usableFromInline
   mutating func removeAll() -> [any Subscription] {
     var all: [any Subscription] = []
-    for place in places {
-      place.pointee.number.wrappingAdd(1, ordering: .releasing)
-      guard place.pointee.hasSubscription else { continue }
-      place.pointee.hasSubscription = false
-      all.append(place.pointee.subscription.move())
+    for index in unsafe 0..<places.count {
+      let place = unsafe places[index]
+      unsafe place.pointee.number.wrappingAdd(1, ordering: .releasing)
+      guard unsafe place.pointee.hasSubscription else { continue }
+      unsafe place.pointee.hasSubscription = false
+      unsafe all.append(place.pointee.subscription.move())
     }
     return all
   }

@@ -59,13 +59,13 @@ where Coordinator.Failure == Failure {
 
   @inlinable
   func receive(_ input: Input) -> Subscribers.Demand {
-    isOpen ? coordinator.receive(wrap(input), from: index, for: downstream) : .none
+    unsafe isOpen ? coordinator.receive(wrap(input), from: index, for: downstream) : .none
   }
 
   @inlinable
   func receive(completion: Subscribers.Completion<Failure>) {
-    if isOpen {
-      isOpen = false
+    if unsafe isOpen {
+      unsafe isOpen = false
       coordinator.complete(completion, from: index)
     }
   }

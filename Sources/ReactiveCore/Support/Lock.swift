@@ -18,6 +18,6 @@ package struct Lock: ~Copyable {
   package borrowing func withLock<Result>(_ body: () -> Result) -> Result {
     var result: Result?
     mutex.withLock { _ in result = body() }
-    return result.unsafelyUnwrapped
+    return unsafe result.unsafelyUnwrapped
   }
 }

@@ -41,7 +41,7 @@ where
   /// - Parameter name: The operator's name in descriptions.
   @usableFromInline
   init(_ name: StaticString, _ reduction: R, downstream: Downstream) {
-    self.reduction = reduction
+    unsafe self.reduction = reduction
     link = ReductionLink(name, initial: reduction.result, downstream: downstream)
   }
 
@@ -54,9 +54,9 @@ where
   func receive(_ input: Input) -> Subscribers.Demand {
     guard link.isOpen else { return .none }
     do {
-      switch try reduction.receive(input) {
+      switch try unsafe reduction.receive(input) {
       case .more: break
-      case .done: link.finish(with: reduction.result, cancelling: true)
+      case .done: unsafe link.finish(with: reduction.result, cancelling: true)
       }
     } catch {
       link.fail(R.Errors.convert(thrown: error), cancelling: true)
@@ -67,7 +67,7 @@ where
   @usableFromInline
   func receive(completion: Subscribers.Completion<Failure>) {
     switch completion {
-    case .finished: link.finish(with: reduction.result, cancelling: false)
+    case .finished: unsafe link.finish(with: reduction.result, cancelling: false)
     case .failure(let error): link.fail(R.Errors.convert(error), cancelling: false)
     }
   }

@@ -30,7 +30,7 @@ final class Roster<Member: RosterMember, Signal> {
   init() {}
 
   deinit {
-    members.deallocate()
+    unsafe members.deallocate()
   }
 }
 
@@ -54,21 +54,21 @@ class RosterMember {
 extension Roster {
   /// Adds a member, to be told what is sent from now on. Called with the lock held.
   func lockedAdd(_ member: RosterMember) {
-    if isInside {
+    if unsafe isInside {
       lockedNote(.add(member))
     } else {
-      members.place(member)
+      unsafe members.place(member)
     }
   }
 
   /// Removes a member and retires it.
   func remove(_ member: RosterMember) {
     let isRemoved = lock.withLock {
-      if isInside {
+      if unsafe isInside {
         lockedNote(.remove(member))
         return false
       }
-      return members.vacate(member)
+      return unsafe members.vacate(member)
     }
     if isRemoved {
       dismiss(member)
@@ -77,13 +77,13 @@ extension Roster {
 
   @inline(never)
   private func lockedNote(_ note: Note) {
-    notes.append(note)
+    unsafe notes.append(note)
   }
 
   /// Retires a member and gives up the reference its slot had.
   private func dismiss(_ member: RosterMember) {
     member.retire()
-    Unmanaged.passUnretained(member).release()
+    unsafe Unmanaged.passUnretained(member).release()
   }
 }
 
@@ -95,11 +95,11 @@ extension Roster {
   @inlinable
   @inline(__always)
   func lockedEnter(orNote signal: @autoclosure () -> Signal) -> Bool {
-    if isInside {
-      notes.append(.signal(signal()))
+    if unsafe isInside {
+      unsafe notes.append(.signal(signal()))
       return false
     }
-    isInside = true
+    unsafe isInside = true
     return true
   }
 
@@ -107,10 +107,10 @@ extension Roster {
   @inlinable
   @inline(__always)
   func tellAll(_ body: (Member) -> Void) {
-    let slots = members.slots
-    for index in 0..<members.count {
-      if let member = slots[index] {
-        member._withUnsafeGuaranteedRef { body(unsafeDowncast($0, to: Member.self)) }
+    let slots = unsafe members.slots
+    for index in unsafe 0..<members.count {
+      if let member = unsafe slots[index] {
+        unsafe member._withUnsafeGuaranteedRef { unsafe body(unsafeDowncast($0, to: Member.self)) }
       }
     }
   }
@@ -120,8 +120,8 @@ extension Roster {
   @inline(__always)
   func leave(_ tell: (Signal) -> Void) {
     let isOut = lock.withLock {
-      if notes.isEmpty { isInside = false }
-      return !isInside
+      if unsafe notes.isEmpty { unsafe isInside = false }
+      return unsafe !isInside
     }
     if !isOut {
       workOff(tell)
@@ -132,32 +132,32 @@ extension Roster {
   func workOff(_ tell: (Signal) -> Void) {
     while true {
       // Two arrays take turns, so that a subject that feeds itself does not allocate for each value.
-      var current = spareNotes
-      spareNotes = []
+      var current = unsafe spareNotes
+      unsafe spareNotes = []
       let isOut = lock.withLock {
-        if notes.isEmpty {
-          isInside = false
+        if unsafe notes.isEmpty {
+          unsafe isInside = false
           return true
         }
-        swap(&current, &notes)
+        unsafe swap(&current, &notes)
         return false
       }
       if isOut { return }
       for note in current {
         switch note {
-        case .add(let member): members.place(member)
-        case .remove(let member): if members.vacate(member) { dismiss(member) }
+        case .add(let member): unsafe members.place(member)
+        case .remove(let member): if unsafe members.vacate(member) { dismiss(member) }
         case .signal(let signal): tell(signal)
         }
       }
       current.removeAll(keepingCapacity: true)
-      spareNotes = current
+      unsafe spareNotes = current
     }
   }
 
   /// Removes and retires all members. Called inside.
   func removeAll() {
-    let leaving = members.takeAll()
+    let leaving = unsafe members.takeAll()
     for member in leaving {
       dismiss(member)
     }
@@ -169,6 +169,7 @@ extension Roster {
 /// Leaving is O(1): the slot is emptied, and slots are closed up when half of them are empty. An occupied slot has a reference
 /// to its member.
 @usableFromInline
+@safe
 struct RosterSlots {
   @usableFromInline var slots = UnsafeMutablePointer<Unmanaged<RosterMember>?>.allocate(capacity: 1)
   @usableFromInline var count = 0
@@ -179,21 +180,21 @@ struct RosterSlots {
 
   func deallocate() {
     for index in 0..<count {
-      slots[index]?.release()
+      unsafe slots[index]?.release()
     }
-    slots.deallocate()
+    unsafe slots.deallocate()
   }
 
   mutating func place(_ member: RosterMember) {
     if count == capacity {
       let larger = UnsafeMutablePointer<Unmanaged<RosterMember>?>.allocate(capacity: capacity * 2)
-      larger.moveInitialize(from: slots, count: count)
-      slots.deallocate()
-      slots = larger
+      unsafe larger.moveInitialize(from: slots, count: count)
+      unsafe slots.deallocate()
+      unsafe slots = unsafe larger
       capacity *= 2
     }
-    (slots + count).initialize(to: .passRetained(member))
-    member.slot = count
+    unsafe (slots + count).initialize(to: .passRetained(member))
+    unsafe member.slot = count
     count += 1
   }
 
@@ -201,14 +202,14 @@ struct RosterSlots {
   ///
   /// - Returns: Whether it had a slot.
   mutating func vacate(_ member: RosterMember) -> Bool {
-    guard member.slot >= 0 else { return false }
-    slots[member.slot] = nil
-    if member.slot == count - 1 {
+    guard unsafe member.slot >= 0 else { return false }
+    unsafe slots[member.slot] = nil
+    if unsafe member.slot == count - 1 {
       count -= 1
     } else {
       vacancies += 1
     }
-    member.slot = -1
+    unsafe member.slot = -1
     if vacancies == count {
       count = 0
       vacancies = 0
@@ -223,8 +224,8 @@ struct RosterSlots {
     var taken: [RosterMember] = []
     taken.reserveCapacity(count - vacancies)
     for index in 0..<count {
-      guard let member = slots[index]?.takeUnretainedValue() else { continue }
-      member.slot = -1
+      guard let member = unsafe slots[index]?.takeUnretainedValue() else { continue }
+      unsafe member.slot = -1
       taken.append(member)
     }
     count = 0
@@ -235,9 +236,9 @@ struct RosterSlots {
   private mutating func closeUp() {
     var next = 0
     for index in 0..<count {
-      guard let member = slots[index] else { continue }
-      slots[next] = member
-      member._withUnsafeGuaranteedRef { $0.slot = next }
+      guard let member = unsafe slots[index] else { continue }
+      unsafe slots[next] = unsafe member
+      unsafe member._withUnsafeGuaranteedRef { unsafe $0.slot = next }
       next += 1
     }
     count = next

@@ -23,9 +23,9 @@ final class SingleValueSubscription<Value, Held>: Subscription, CustomStringConv
   where Held == Downstream?, Downstream.Input == Value {
     self.name = name
     self.value = value
-    self.downstream = downstream
+    unsafe self.downstream = downstream
     finish = { subscription, delivers in
-      guard let downstream = subscription.downstream.take(), delivers else { return }
+      guard let downstream = unsafe subscription.downstream.take(), delivers else { return }
       _ = downstream.receive(subscription.value)
       downstream.receive(completion: .finished)
     }

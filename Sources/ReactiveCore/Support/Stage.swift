@@ -54,7 +54,7 @@ where
   /// - Parameter name: The operator's name in descriptions.
   @inlinable
   init(_ name: StaticString, _ stage: S, downstream: Downstream) {
-    self.stage = stage
+    unsafe self.stage = stage
     self.downstream = downstream
     link = UpstreamLink(
       name, downstream: downstream, isStrict: S.isStrict, acceptsNone: S.acceptsNone)
@@ -71,7 +71,7 @@ where
   func receive(_ input: Input) -> Subscribers.Demand {
     guard link.isOpen else { return .none }
     do {
-      switch try stage.receive(input) {
+      switch try unsafe stage.receive(input) {
       case .pass(let output):
         return downstream.receive(output)
       case .drop:

@@ -100,7 +100,7 @@ where Next.Output == Input, Downstream.Input == Input {
   @inlinable
   func receive(_ input: Input) -> Subscribers.Demand {
     guard link.isOpen(0) else { return ignore() }
-    isEmpty = false
+    unsafe isEmpty = false
     if link.isUnlimited {
       return downstream.receive(input)
     }
@@ -121,7 +121,7 @@ where Next.Output == Input, Downstream.Input == Input {
   @usableFromInline
   func receive(completion: Subscribers.Completion<Failure>) {
     guard link.advance(from: 0, evenIfAwaiting: !waitsForUpstream) else { return }
-    switch successor(completion, isEmpty) {
+    switch unsafe successor(completion, isEmpty) {
     case .end(let completion): finish(completion)
     case .next(let publisher): publisher.subscribe(SuccessorSubscriber(parent: self))
     }

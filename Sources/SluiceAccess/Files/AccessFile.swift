@@ -18,15 +18,15 @@ final class AccessFile {
   init(_ path: String, _ kind: Kind = .file, flags: Int32 = O_RDONLY) throws(AccessFileError) {
     self.path = path
     // A pipe without a writer would be waited for.
-    descriptor = open(path, flags | O_CLOEXEC | O_NONBLOCK, 0o600)
+    descriptor = unsafe open(path, flags | O_CLOEXEC | O_NONBLOCK, 0o600)
     guard descriptor >= 0 else {
       let code = errno
-      throw AccessFileError(path, "cannot be opened: \(String(cString: strerror(code)))")
+      throw AccessFileError(path, unsafe "cannot be opened: \(String(cString: strerror(code)))")
     }
     var status = stat()
-    guard fstat(descriptor, &status) == 0 else {
+    guard unsafe fstat(descriptor, &status) == 0 else {
       close(descriptor)
-      throw AccessFileError(path, "cannot be looked at: \(String(cString: strerror(errno)))")
+      throw AccessFileError(path, unsafe "cannot be looked at: \(String(cString: strerror(errno)))")
     }
     self.status = status
     try check(kind)
@@ -50,7 +50,7 @@ final class AccessFile {
   /// Whether nobody may write it because it is mounted so.
   private var isReadOnly: Bool {
     var system = statvfs()
-    return fstatvfs(descriptor, &system) == 0 && system.f_flag & UInt(ST_RDONLY) != 0
+    return unsafe fstatvfs(descriptor, &system) == 0 && system.f_flag & UInt(ST_RDONLY) != 0
   }
 
   /// The directory that it is in, if every user may put another file in its place there. What others may only add to, as to /tmp, isn't one.
@@ -58,7 +58,8 @@ final class AccessFile {
     let slash = path.utf8.lastIndex(of: UInt8(ascii: "/"))
     let directory = slash.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
     var status = stat()
-    guard stat(directory, &status) == 0, status.st_mode & S_IWOTH != 0, status.st_mode & S_ISVTX == 0 else {
+    guard unsafe stat(directory, &status) == 0, status.st_mode & S_IWOTH != 0, status.st_mode & S_ISVTX == 0
+    else {
       return nil
     }
     return directory
@@ -72,10 +73,10 @@ final class AccessFile {
     var bytes: [UInt8] = []
     var chunk = [UInt8](repeating: 0, count: 1 << 16)
     while true {
-      let count = Glibc.read(descriptor, &chunk, chunk.count)
+      let count = unsafe Glibc.read(descriptor, &chunk, chunk.count)
       if count < 0, errno == EINTR { continue }
       guard count >= 0 else {
-        throw AccessFileError(path, "cannot be read: \(String(cString: strerror(errno)))")
+        throw AccessFileError(path, unsafe "cannot be read: \(String(cString: strerror(errno)))")
       }
       guard count > 0 else { return bytes }
       bytes += chunk[..<count]

@@ -8,11 +8,11 @@ enum FileReplacement {
     _ path: String, with bytes: [UInt8], mode: mode_t, owner: (user: uid_t, group: gid_t)?
   ) throws(AccessFileError) {
     func failure(_ what: String) -> AccessFileError {
-      AccessFileError(path, "\(what): \(String(cString: strerror(errno)))")
+      AccessFileError(path, unsafe "\(what): \(String(cString: strerror(errno)))")
     }
     let number = secureRandomBytes(8).reduce(0 as UInt64) { $0 << 8 | UInt64($1) }
     let temporary = "\(path).\(String(number, radix: 36))"
-    let descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
+    let descriptor = unsafe open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
     guard descriptor >= 0 else { throw failure("cannot make a new file beside it") }
     do throws(AccessFileError) {
       defer { close(descriptor) }
@@ -22,9 +22,9 @@ enum FileReplacement {
       guard fchmod(descriptor, mode) == 0, write(bytes, to: descriptor), fsync(descriptor) == 0 else {
         throw failure("cannot write a new file beside it")
       }
-      guard rename(temporary, path) == 0 else { throw failure("cannot be replaced") }
+      guard unsafe rename(temporary, path) == 0 else { throw failure("cannot be replaced") }
     } catch {
-      unlink(temporary)
+      unsafe unlink(temporary)
       throw error
     }
     syncDirectory(of: path)
@@ -34,7 +34,7 @@ enum FileReplacement {
   static func write(_ bytes: [UInt8], to descriptor: Int32) -> Bool {
     var rest = bytes[...]
     while !rest.isEmpty {
-      let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
+      let count = unsafe rest.withUnsafeBytes { unsafe Glibc.write(descriptor, $0.baseAddress, $0.count) }
       if count < 0, errno == EINTR { continue }
       guard count > 0 else { return false }
       rest = rest.dropFirst(count)
@@ -46,7 +46,7 @@ enum FileReplacement {
   private static func syncDirectory(of path: String) {
     let slash = path.utf8.lastIndex(of: UInt8(ascii: "/"))
     let directory = slash.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
-    let descriptor = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+    let descriptor = unsafe open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     guard descriptor >= 0 else { return }
     fsync(descriptor)
     close(descriptor)

@@ -43,32 +43,32 @@ public enum KeyFile {
   ///
   /// - Parameter isSecret: whether nobody but the owner may read it.
   public static func make(_ path: String, _ bytes: [UInt8], isSecret: Bool) throws(AccessFileError) {
-    let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, isSecret ? 0o600 : 0o644)
+    let descriptor = unsafe open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, isSecret ? 0o600 : 0o644)
     guard descriptor >= 0 else {
       let code = errno
       throw AccessFileError(
         path,
         code == EEXIST
           ? "is there already; remove it, or name another file"
-          : "cannot be made: \(String(cString: strerror(code)))")
+          : unsafe "cannot be made: \(String(cString: strerror(code)))")
     }
     defer { close(descriptor) }
     guard FileReplacement.write(bytes, to: descriptor), fsync(descriptor) == 0 else {
       let code = errno
-      unlink(path)
-      throw AccessFileError(path, "cannot be written: \(String(cString: strerror(code)))")
+      unsafe unlink(path)
+      throw AccessFileError(path, unsafe "cannot be written: \(String(cString: strerror(code)))")
     }
   }
 
   /// Removes a file that was made in vain.
   public static func discard(_ path: String) {
-    unlink(path)
+    unsafe unlink(path)
   }
 
   /// Makes a file that only the owner may read, or puts another in its place: whoever reads it gets the old one or the new one.
   public static func replace(_ path: String, with bytes: [UInt8]) throws(AccessFileError) {
     var status = stat()
-    let isThere = stat(path, &status) == 0
+    let isThere = unsafe stat(path, &status) == 0
     guard !isThere || status.st_mode & S_IFMT == S_IFREG else {
       return try overwrite(path, with: bytes)
     }
@@ -77,13 +77,13 @@ public enum KeyFile {
 
   /// A terminal, or a pipe.
   private static func overwrite(_ path: String, with bytes: [UInt8]) throws(AccessFileError) {
-    let descriptor = open(path, O_WRONLY | O_CLOEXEC)
+    let descriptor = unsafe open(path, O_WRONLY | O_CLOEXEC)
     guard descriptor >= 0 else {
-      throw AccessFileError(path, "cannot be opened: \(String(cString: strerror(errno)))")
+      throw AccessFileError(path, unsafe "cannot be opened: \(String(cString: strerror(errno)))")
     }
     defer { close(descriptor) }
     guard FileReplacement.write(bytes, to: descriptor) else {
-      throw AccessFileError(path, "cannot be written: \(String(cString: strerror(errno)))")
+      throw AccessFileError(path, unsafe "cannot be written: \(String(cString: strerror(errno)))")
     }
   }
 }

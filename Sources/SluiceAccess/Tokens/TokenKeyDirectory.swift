@@ -53,14 +53,14 @@ enum TokenKeyDirectory {
   /// In the order of their names, so that the same is said each time.
   private static func names(in path: String) throws(AccessFileError) -> [String] {
     let directory = try AccessFile(path, .directory, flags: O_RDONLY | O_DIRECTORY)
-    guard let stream = fdopendir(dup(directory.descriptor)) else {
-      throw AccessFileError(path, "cannot be read: \(String(cString: strerror(errno)))")
+    guard let stream = unsafe fdopendir(dup(directory.descriptor)) else {
+      throw AccessFileError(path, unsafe "cannot be read: \(String(cString: strerror(errno)))")
     }
-    defer { closedir(stream) }
+    defer { unsafe closedir(stream) }
     var names: [String] = []
-    while let entry = readdir(stream) {
-      let name = withUnsafeBytes(of: entry.pointee.d_name) { bytes in
-        String(validating: bytes.prefix { $0 != 0 }, as: UTF8.self)
+    while let entry = unsafe readdir(stream) {
+      let name = unsafe withUnsafeBytes(of: entry.pointee.d_name) { bytes in
+        unsafe String(validating: bytes.prefix { $0 != 0 }, as: UTF8.self)
       }
       guard let name, name.utf8.first != UInt8(ascii: ".") else { continue }
       names.append(name)

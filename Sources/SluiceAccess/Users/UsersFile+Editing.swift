@@ -32,7 +32,7 @@ extension UsersFile {
         place, with: users.bytes, mode: file.status.st_mode & 0o777,
         owner: (file.status.st_uid, file.status.st_gid))
     } catch {
-      if isNew { unlink(place) }
+      if isNew { unsafe unlink(place) }
       throw error
     }
     return isNew
@@ -45,15 +45,15 @@ extension UsersFile {
     var code: Int32 = 0
     // Somebody else may make it between the two questions, and then it is there at the second attempt.
     for _ in 0..<2 {
-      if let real = realpath(path, nil) {
-        defer { free(real) }
-        return (String(cString: real), true)
+      if let real = unsafe realpath(path, nil) {
+        defer { unsafe free(real) }
+        return unsafe (String(cString: real), true)
       }
       code = errno
       var status = stat()
-      if making, code == ENOENT, lstat(path, &status) != 0 { return (path, false) }
+      if making, code == ENOENT, unsafe lstat(path, &status) != 0 { return (path, false) }
     }
-    throw AccessFileError(path, "cannot be opened: \(String(cString: strerror(code)))")
+    throw AccessFileError(path, unsafe "cannot be opened: \(String(cString: strerror(code)))")
   }
 
   private static func lock(_ path: String, making: Bool) throws(AccessFileError) -> AccessFile {
@@ -62,14 +62,15 @@ extension UsersFile {
       if flock(file.descriptor, LOCK_EX | LOCK_NB) == 0 {
         // Whoever had the lock may have put another file in its place.
         var status = stat()
-        if stat(path, &status) == 0, status.st_ino == file.status.st_ino, status.st_dev == file.status.st_dev
+        if unsafe stat(path, &status) == 0, status.st_ino == file.status.st_ino,
+          status.st_dev == file.status.st_dev
         {
           return file
         }
         continue
       }
       guard errno == EWOULDBLOCK || errno == EINTR else {
-        throw AccessFileError(path, "cannot be locked: \(String(cString: strerror(errno)))")
+        throw AccessFileError(path, unsafe "cannot be locked: \(String(cString: strerror(errno)))")
       }
       usleep(50_000)
     }

@@ -78,7 +78,7 @@ extension Connection {
     }
     publication.owed.subtract(used)
     if used.bytes < UInt64(batch.count) { exceeded(by: UInt64(batch.count) - used.bytes) }
-    switch publication.topic.append(
+    switch unsafe publication.topic.append(
       batch, count: count, at: context.loop.wallClock, in: publication.life, using: used,
       by: publication.ticket)
     {

@@ -14,7 +14,7 @@ extension Connection {
     if action.isRequest { noteUse() }
     switch action {
     case .none: break
-    case .append(let stream, let count, let batch): append(stream, count, batch)
+    case .append(let stream, let count, let batch): unsafe append(stream, count, batch)
     case .demand(let stream, let granted): demand(stream, granted)
     case .commit(let stream, let offset): commit(stream, offset)
     case .welcome(let agreement): opened(agreement)

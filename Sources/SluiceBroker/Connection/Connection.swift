@@ -117,7 +117,7 @@ final class Connection: ByteStreamHandler, @unchecked Sendable {
   // MARK: Bytes in
 
   func streamReadable() {
-    let result = stream.read(into: context.readBuffer)
+    let result = unsafe stream.read(into: context.readBuffer)
     guard case .bytes(let count) = result else {
       if result != .wouldBlock { close() }
       return
@@ -125,9 +125,9 @@ final class Connection: ByteStreamHandler, @unchecked Sendable {
     guard case .open = phase else { return }
     keepalive.heard(at: context.loop.now.nanoseconds)
     effort.renew()
-    let bytes = UnsafeRawBufferPointer(rebasing: context.readBuffer[..<count])
-    let taken = takeUp(bytes)
-    if taken < count { unread = ArraySlice(bytes[taken...]) }
+    let bytes = unsafe UnsafeRawBufferPointer(rebasing: context.readBuffer[..<count])
+    let taken = unsafe takeUp(bytes)
+    if taken < count { unread = unsafe ArraySlice(bytes[taken...]) }
     if decoder.heldBytes != 0 || !unread.isEmpty || buffered != 0 { countBuffered() }
   }
 
@@ -138,10 +138,10 @@ final class Connection: ByteStreamHandler, @unchecked Sendable {
   private func takeUp(_ bytes: UnsafeRawBufferPointer) -> Int {
     let limit = core.configuration.limits.answers
     do {
-      try decoder.decode(bytes) { header, body throws(WireError) in
+      try unsafe decoder.decode(bytes) { header, body throws(WireError) in
         effort.tookFrame()
         guard try header.admission(at: .broker) == .take else { return !effort.isExhausted }
-        let action = try session.receive(header, body, core.rules)
+        let action = try unsafe session.receive(header, body, core.rules)
         effort.spend(action.effort)
         perform(action)
         guard case .open = phase else { return false }
@@ -169,7 +169,7 @@ final class Connection: ByteStreamHandler, @unchecked Sendable {
   private func resumeReading() {
     if effort.isExhausted || waitsForMemory { return }
     waitsForAnswers = false
-    let taken = unread.withUnsafeBytes { takeUp($0) }
+    let taken = unsafe unread.withUnsafeBytes { unsafe takeUp($0) }
     unread = unread.dropFirst(taken)
     if unread.isEmpty { unread = [] }
   }

@@ -7,6 +7,7 @@ import Synchronization
 ///
 /// At the end of each turn everything that became ready is delivered at once.
 // @unchecked: `enqueue(_:)` is for any thread, under the lock of `remoteWakes`; everything else belongs to `loop`.
+@safe
 final class LoopContext: TurnParticipant, @unchecked Sendable {
   /// A connection is read in chunks of at most this, so that none keeps the others waiting.
   private static let readSize = 512 << 10
@@ -40,7 +41,7 @@ final class LoopContext: TurnParticipant, @unchecked Sendable {
   }
 
   deinit {
-    readBuffer.deallocate()
+    unsafe readBuffer.deallocate()
   }
 
   /// Before anything else. From any thread.

@@ -38,7 +38,7 @@ struct CopiedBatches {
 
   /// Returns false when the record isn't taken, because there is no room. The first is, unless it is too long.
   mutating func take(_ record: CompactedRecord) -> Bool {
-    let item = record.item
+    let item = unsafe record.item
     guard item.count <= largest else {
       tooLong = count == 0
       return false
@@ -46,7 +46,7 @@ struct CopiedBatches {
     guard count < limit else { return false }
     let room = Self.headerBytes + RecordLayout.timeMarkSize + item.count
     if let block {
-      guard used + room <= block.bytes.count else { return false }
+      guard unsafe used + room <= block.bytes.count else { return false }
     } else {
       block = OwnedBytes(count: max(bytes, room))
     }
@@ -57,13 +57,13 @@ struct CopiedBatches {
       used += Self.headerBytes
       run = (record.offset, 0)
     }
-    let base = block.unsafelyUnwrapped.bytes.baseAddress.unsafelyUnwrapped
+    let base = unsafe block.unsafelyUnwrapped.bytes.baseAddress.unsafelyUnwrapped
     if record.time != time {
-      RecordLayout.writeTimeMark(record.time, at: base + used)
+      unsafe RecordLayout.writeTimeMark(record.time, at: base + used)
       used += RecordLayout.timeMarkSize
       time = record.time
     }
-    (base + used).copyMemory(from: item.baseAddress.unsafelyUnwrapped, byteCount: item.count)
+    unsafe (base + used).copyMemory(from: item.baseAddress.unsafelyUnwrapped, byteCount: item.count)
     used += item.count
     run.count += 1
     count += 1
@@ -71,8 +71,8 @@ struct CopiedBatches {
   }
 
   private func closeFrame() {
-    guard run.count > 0, let base = block?.bytes.baseAddress else { return }
-    DeliverHeader(firstOffset: run.firstOffset, count: run.count)
+    guard run.count > 0, let base = unsafe block?.bytes.baseAddress else { return }
+    unsafe DeliverHeader(firstOffset: run.firstOffset, count: run.count)
       .write(at: base + start, stream: stream, batchLength: used - start - Self.headerBytes)
   }
 
@@ -80,6 +80,6 @@ struct CopiedBatches {
   mutating func finish() -> HeldBytes? {
     guard count > 0, let block else { return nil }
     closeFrame()
-    return .records(block, UnsafeRawBufferPointer(rebasing: block.bytes[..<used]))
+    return unsafe .records(block, UnsafeRawBufferPointer(rebasing: block.bytes[..<used]))
   }
 }

@@ -40,7 +40,7 @@ struct FilteredReading {
     case .lagged(let missed): return .lagged(missed: missed)
     case .slice(let slice):
       if let mark = cursor.pendingTimeMark.take() { time.current = mark }
-      var runs = MatchingRuns(slice.bytes, matcher, time: time)
+      var runs = unsafe MatchingRuns(slice.bytes, matcher, time: time)
       var left = demand
       var taken = 0
       var goesOn = true
@@ -51,7 +51,7 @@ struct FilteredReading {
       }
       time = runs.time
       let passed = runs.position - taken
-      cursor.stepBack(records: slice.count - runs.records, bytes: slice.bytes.count - runs.position)
+      unsafe cursor.stepBack(records: slice.count - runs.records, bytes: slice.bytes.count - runs.position)
       let isStarved = goesOn && !runs.isAtEnd
       return isStarved ? .starved(slice.segment, passed: passed) : .read(slice.segment, passed: passed)
     }
@@ -77,13 +77,13 @@ extension Subscription {
         log, at: &cursor, records: recordsToLive, bytes: budget, demand: credit.available, largest: largest,
         hint: hint()
       ) { run, mark in
-        guard run.bytes.count <= largest else {
+        guard unsafe run.bytes.count <= largest else {
           tooLong = run.firstOffset
           return false
         }
         gather.appendSmall(run, mark: mark, stream: stream)
         spend(UInt64(run.count), through: run.firstOffset + UInt64(run.count))
-        budget -= run.bytes.count
+        unsafe budget -= run.bytes.count
         return gather.hasRoom
       }
       if let tooLong { return tooLongForClient(tooLong, gather) }

@@ -7,6 +7,7 @@ import SluiceWire
 ///
 /// One per loop, used by its connections in turn: filled, written, and emptied. What a short write leaves over is taken out as
 /// ``PendingOutput`` and stays with the connection.
+@safe
 final class Gather {
   /// Below the kernel's IOV_MAX.
   private static let maximumVectors = 512
@@ -35,9 +36,9 @@ final class Gather {
   }
 
   deinit {
-    vectors.deallocate()
-    holders.deallocate()
-    block.deallocate()
+    unsafe vectors.deallocate()
+    unsafe holders.deallocate()
+    unsafe block.deallocate()
   }
 
   var isEmpty: Bool { count == 0 }
@@ -63,49 +64,50 @@ final class Gather {
   /// Adds frames that are encoded already, and empties `frames`.
   func append(_ frames: inout [UInt8]) {
     guard !frames.isEmpty else { return }
-    frames.withUnsafeBytes { append($0) }
+    unsafe frames.withUnsafeBytes { unsafe append($0) }
     // A long answer's memory isn't kept for the next short one.
     frames.removeAll(keepingCapacity: frames.capacity <= 1024)
   }
 
   func append(_ frame: some Frame, stream: UInt32) {
-    frame.encoded(stream: stream).withUnsafeBytes { append($0) }
+    unsafe frame.encoded(stream: stream).withUnsafeBytes { unsafe append($0) }
   }
 
   /// Takes back the small frame that was added last.
   func removeLast(_ length: Int) {
-    vectors[count - 1].iov_len -= length
-    if vectors[count - 1].iov_len == 0 { count -= 1 }
+    unsafe vectors[count - 1].iov_len -= length
+    if unsafe vectors[count - 1].iov_len == 0 { count -= 1 }
     blockUsed -= length
     bytes -= length
   }
 
   /// Adds a DELIVER with the records of `slice`, behind a time mark if there is one to be told.
   func append(_ slice: LogSlice, mark: Int64?, stream: UInt32) {
-    let header = block + blockUsed
+    let header = unsafe block + blockUsed
     let markLength = mark == nil ? 0 : RecordLayout.timeMarkSize
-    DeliverHeader(firstOffset: slice.firstOffset, count: UInt32(slice.count))
+    unsafe DeliverHeader(firstOffset: slice.firstOffset, count: UInt32(slice.count))
       .write(at: header, stream: stream, batchLength: markLength + slice.bytes.count)
     if let mark {
-      RecordLayout.writeTimeMark(mark, at: header + FrameHeader.size + DeliverHeader.size)
+      unsafe RecordLayout.writeTimeMark(mark, at: header + FrameHeader.size + DeliverHeader.size)
     }
     pushBlock(FrameHeader.size + DeliverHeader.size + markLength)
-    push(.segment(slice.segment, slice.bytes))
+    unsafe push(.segment(slice.segment, slice.bytes))
   }
 
   /// The same for what may be single records, which are copied: that costs less than a vector for each.
   func appendSmall(_ slice: LogSlice, mark: Int64?, stream: UInt32) {
-    let length = slice.bytes.count
+    let length = unsafe slice.bytes.count
     guard length <= Self.smallBatch, blockUsed + Self.roomForRound + length <= Self.blockSize else {
       return append(slice, mark: mark, stream: stream)
     }
-    let header = block + blockUsed
+    let header = unsafe block + blockUsed
     let markLength = mark == nil ? 0 : RecordLayout.timeMarkSize
-    DeliverHeader(firstOffset: slice.firstOffset, count: UInt32(slice.count))
+    unsafe DeliverHeader(firstOffset: slice.firstOffset, count: UInt32(slice.count))
       .write(at: header, stream: stream, batchLength: markLength + length)
-    let records = header + FrameHeader.size + DeliverHeader.size
-    if let mark { RecordLayout.writeTimeMark(mark, at: records) }
-    (records + markLength).copyMemory(from: slice.bytes.baseAddress.unsafelyUnwrapped, byteCount: length)
+    let records = unsafe header + FrameHeader.size + DeliverHeader.size
+    if let mark { unsafe RecordLayout.writeTimeMark(mark, at: records) }
+    unsafe (records + markLength).copyMemory(
+      from: slice.bytes.baseAddress.unsafelyUnwrapped, byteCount: length)
     pushBlock(FrameHeader.size + DeliverHeader.size + markLength + length)
     hasCopies = true
   }
@@ -126,7 +128,7 @@ final class Gather {
       bytes = 0
       held.removeAll(keepingCapacity: true)
     }
-    switch stream.write(UnsafeBufferPointer(start: vectors, count: count)) {
+    switch unsafe stream.write(UnsafeBufferPointer(start: vectors, count: count)) {
     case .wrote(let written):
       return .success(written == bytes ? PendingOutput() : rest(from: written))
     case .failed(let error):
@@ -138,21 +140,21 @@ final class Gather {
 
   private func append(_ encoded: UnsafeRawBufferPointer) {
     if encoded.count <= Self.roomForRound / 4 || encoded.count <= Self.blockSize / 2 - blockUsed {
-      (block + blockUsed).copyMemory(from: encoded.baseAddress!, byteCount: encoded.count)
+      unsafe (block + blockUsed).copyMemory(from: encoded.baseAddress!, byteCount: encoded.count)
       pushBlock(encoded.count)
     } else {
-      push(HeldBytes(copying: encoded))
+      unsafe push(HeldBytes(copying: encoded))
     }
   }
 
   /// The next `length` bytes of the block, which were written already.
   private func pushBlock(_ length: Int) {
-    if count > 0, holders[count - 1] == Self.inBlock {
+    if count > 0, unsafe holders[count - 1] == Self.inBlock {
       // The block is filled from front to back, so they lie behind the vector before.
-      vectors[count - 1].iov_len += length
+      unsafe vectors[count - 1].iov_len += length
     } else {
-      vectors[count] = iovec(iov_base: block + blockUsed, iov_len: length)
-      holders[count] = Self.inBlock
+      unsafe vectors[count] = unsafe iovec(iov_base: block + blockUsed, iov_len: length)
+      unsafe holders[count] = Self.inBlock
       count += 1
     }
     blockUsed += length
@@ -160,27 +162,27 @@ final class Gather {
   }
 
   private func push(_ chunk: HeldBytes) {
-    vectors[count] = iovec(
+    unsafe vectors[count] = unsafe iovec(
       iov_base: UnsafeMutableRawPointer(mutating: chunk.bytes.baseAddress!), iov_len: chunk.bytes.count)
-    holders[count] = Int32(held.count)
+    unsafe holders[count] = Int32(held.count)
     held.append(chunk)
     count += 1
-    bytes += chunk.bytes.count
+    unsafe bytes += chunk.bytes.count
   }
 
   private func rest(from written: Int) -> PendingOutput {
     var pending = PendingOutput(carriesRecords: hasCopies)
     var skip = written
     for index in 0..<count {
-      let length = vectors[index].iov_len
+      let length = unsafe vectors[index].iov_len
       guard skip < length else {
         skip -= length
         continue
       }
-      if holders[index] >= 0 {
-        pending.append(held[Int(holders[index])].dropFirst(skip))
+      if unsafe holders[index] >= 0 {
+        unsafe pending.append(held[Int(holders[index])].dropFirst(skip))
       } else {
-        pending.append(
+        unsafe pending.append(
           HeldBytes(
             copying: UnsafeRawBufferPointer(start: vectors[index].iov_base + skip, count: length - skip)))
       }

@@ -85,8 +85,8 @@ extension Subscription {
       let walk = reading.records.walk(
         from: cursor.nextOffset, before: reading.end, deletionsFrom: reading.deletionsFrom
       ) { record in
-        guard let matcher, !matcher.matches(item: record.item) else { return batches.take(record) }
-        passed += record.item.count
+        guard let matcher, unsafe !matcher.matches(item: record.item) else { return batches.take(record) }
+        unsafe passed += record.item.count
         return passed < portion
       }
       gather.passed(passed)
@@ -94,7 +94,7 @@ extension Subscription {
       if let copied = batches.finish() {
         gather.append(copied)
         spend(batches.count, through: reading.end)
-        budget -= copied.bytes.count
+        unsafe budget -= copied.bytes.count
         reading.time = batches.time
       }
       switch walk {
@@ -130,8 +130,8 @@ extension Subscription {
     let walk = reading.records.walk(
       from: cursor.nextOffset, before: reading.end, deletionsFrom: reading.deletionsFrom
     ) { record in
-      isWanted = matcher.matches(item: record.item)
-      passed += record.item.count
+      isWanted = unsafe matcher.matches(item: record.item)
+      unsafe passed += record.item.count
       return !isWanted && passed < portion
     }
     gather.passed(passed)

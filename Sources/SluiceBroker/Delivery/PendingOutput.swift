@@ -3,6 +3,7 @@ import SluiceIO
 import SluiceLog
 
 /// Bytes that stay where they are as long as somebody holds their owner.
+@safe
 enum HeldBytes {
   /// A part of the log.
   case segment(Segment, UnsafeRawBufferPointer)
@@ -13,13 +14,13 @@ enum HeldBytes {
 
   /// A copy of `bytes`.
   init(copying bytes: UnsafeRawBufferPointer) {
-    let copy = OwnedBytes(bytes)
-    self = .own(copy, UnsafeRawBufferPointer(copy.bytes))
+    let copy = unsafe OwnedBytes(bytes)
+    self = unsafe .own(copy, UnsafeRawBufferPointer(copy.bytes))
   }
 
   var bytes: UnsafeRawBufferPointer {
     switch self {
-    case .segment(_, let bytes), .records(_, let bytes), .own(_, let bytes): bytes
+    case .segment(_, let bytes), .records(_, let bytes), .own(_, let bytes): unsafe bytes
     }
   }
 
@@ -30,31 +31,32 @@ enum HeldBytes {
 
   /// The same without the first `count` bytes.
   func dropFirst(_ count: Int) -> HeldBytes {
-    let rest = UnsafeRawBufferPointer(rebasing: bytes.dropFirst(count))
+    let rest = unsafe UnsafeRawBufferPointer(rebasing: bytes.dropFirst(count))
     switch self {
-    case .segment(let segment, _): return .segment(segment, rest)
-    case .records(let owner, _): return .records(owner, rest)
-    case .own(let owner, _): return .own(owner, rest)
+    case .segment(let segment, _): return unsafe .segment(segment, rest)
+    case .records(let owner, _): return unsafe .records(owner, rest)
+    case .own(let owner, _): return unsafe .own(owner, rest)
     }
   }
 }
 
 /// A block of memory of its own.
+@safe
 final class OwnedBytes {
   let bytes: UnsafeMutableRawBufferPointer
 
   init(_ source: UnsafeRawBufferPointer) {
-    bytes = .allocate(byteCount: source.count, alignment: 1)
-    bytes.copyMemory(from: source)
+    unsafe bytes = .allocate(byteCount: source.count, alignment: 1)
+    unsafe bytes.copyMemory(from: source)
   }
 
   /// A block to be filled.
   init(count: Int) {
-    bytes = .allocate(byteCount: count, alignment: 16)
+    unsafe bytes = .allocate(byteCount: count, alignment: 16)
   }
 
   deinit {
-    bytes.deallocate()
+    unsafe bytes.deallocate()
   }
 }
 
@@ -75,7 +77,7 @@ struct PendingOutput {
 
   var isEmpty: Bool { chunks.isEmpty }
 
-  var byteCount: Int { chunks.reduce(0) { $0 + $1.bytes.count } }
+  var byteCount: Int { chunks.reduce(0) { unsafe $0 + $1.bytes.count } }
 
   /// Bytes of copies, which nobody else has, that were added and not all written yet.
   private(set) var ownBytes = 0
@@ -85,8 +87,8 @@ struct PendingOutput {
     case .segment: carriesRecords = true
     case .records:
       carriesRecords = true
-      ownBytes += chunk.bytes.count
-    case .own: ownBytes += chunk.bytes.count
+      unsafe ownBytes += chunk.bytes.count
+    case .own: unsafe ownBytes += chunk.bytes.count
     }
     chunks.append(chunk)
   }
@@ -98,12 +100,12 @@ struct PendingOutput {
     var total = 0
     while !chunks.isEmpty {
       let offered = chunks.prefix(Self.vectorsAtOnce)
-      let result = withUnsafeTemporaryAllocation(of: iovec.self, capacity: offered.count) { vectors in
+      let result = unsafe withUnsafeTemporaryAllocation(of: iovec.self, capacity: offered.count) { vectors in
         for (index, chunk) in offered.enumerated() {
-          vectors[index] = iovec(
+          unsafe vectors[index] = unsafe iovec(
             iov_base: UnsafeMutableRawPointer(mutating: chunk.bytes.baseAddress!), iov_len: chunk.bytes.count)
         }
-        return stream.write(UnsafeBufferPointer(vectors))
+        return unsafe stream.write(UnsafeBufferPointer(vectors))
       }
       switch result {
       case .failed(let error): return .failure(error)
@@ -120,7 +122,7 @@ struct PendingOutput {
   mutating func releaseRetiredSegments() {
     for index in chunks.indices {
       if case .segment(let segment, let bytes) = chunks[index], segment.isRetired {
-        chunks[index] = HeldBytes(copying: bytes)
+        chunks[index] = unsafe HeldBytes(copying: bytes)
         ownBytes += bytes.count
       }
     }
@@ -130,8 +132,8 @@ struct PendingOutput {
   private mutating func drop(_ count: Int) -> Int {
     var left = count
     var gone = 0
-    while gone < chunks.count, left >= chunks[gone].bytes.count {
-      let length = chunks[gone].bytes.count
+    while gone < chunks.count, unsafe left >= chunks[gone].bytes.count {
+      let length = unsafe chunks[gone].bytes.count
       left -= length
       if !chunks[gone].isSegment { ownBytes -= length }
       gone += 1

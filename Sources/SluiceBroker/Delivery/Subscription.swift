@@ -139,10 +139,10 @@ class Subscription: Consumer {
       case .slice(let slice):
         saw(slice.segment)
         let mark = cursor.pendingTimeMark.take()
-        guard slice.bytes.count <= largest else { return tooLongForClient(slice.firstOffset, gather) }
+        guard unsafe slice.bytes.count <= largest else { return tooLongForClient(slice.firstOffset, gather) }
         gather.append(slice, mark: mark, stream: stream)
         _ = credit.spend(UInt64(slice.count))
-        budget -= slice.bytes.count
+        unsafe budget -= slice.bytes.count
       case .caughtUp:
         return isOver ? complete(gather) : .waiting
       case .lagged(let missed):

@@ -91,13 +91,13 @@ extension Group {
       return .gone
     }
     guard
-      let batch = letter(
+      let batch = unsafe letter(
         slice.bytes, offset: record.offset, deliveries: record.deliveries, reason: record.reason,
         longest: loop.core.configuration.limits.record)
     else { return .gone }
     guard let deadLetters = try? loop.core.registry.use(settings.deadLetters) else { return .refused }
-    let result = batch.bytes.withUnsafeBytes { bytes in
-      deadLetters.append(
+    let result = unsafe batch.bytes.withUnsafeBytes { bytes in
+      unsafe deadLetters.append(
         bytes, count: batch.count, at: loop.loop.wallClock, in: deadLetters.life,
         using: GrantLedger.Allowance())
     }
@@ -119,12 +119,12 @@ extension Group {
     _ items: UnsafeRawBufferPointer, offset: UInt64, deliveries: UInt32, reason: GroupState.Reason,
     longest: Int
   ) -> BatchBuilder? {
-    var iterator = BatchIterator(items, time: 0)
+    var iterator = unsafe BatchIterator(items, time: 0)
     guard let record = try? iterator.next() else { return nil }
-    let attributes = record.isAttributed ? try? RecordAttributes(record.body) : nil
-    let payload = attributes?.payload ?? record.body
+    let attributes = unsafe record.isAttributed ? try? RecordAttributes(record.body) : nil
+    let payload = unsafe attributes?.payload ?? record.body
     var headers: [(name: [UInt8], value: [UInt8])] = []
-    attributes?.forEachHeader { name, value in headers.append((Array(name), Array(value))) }
+    unsafe attributes?.forEachHeader { name, value in unsafe headers.append((Array(name), Array(value))) }
     let plain = headers
     for (name, value) in [
       ("sluice-dead-topic", topic.name), ("sluice-dead-group", self.name),
@@ -133,12 +133,12 @@ extension Group {
     ] {
       headers.append((Array(name.utf8), Array(value.utf8)))
     }
-    let length = try? BatchBuilder.bodyLength(
+    let length = try? unsafe BatchBuilder.bodyLength(
       key: attributes?.key?.count, headers: headers, payload: payload.count)
     let fits = length.map { $0 <= longest } ?? false
     var batch = BatchBuilder()
     do {
-      try batch.append(key: attributes?.key, headers: fits ? headers : plain, payload: payload)
+      try unsafe batch.append(key: attributes?.key, headers: fits ? headers : plain, payload: payload)
     } catch {
       return nil
     }

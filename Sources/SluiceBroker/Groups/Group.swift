@@ -312,7 +312,7 @@ final class Group: Sendable {
         core.missed += core.state.lost(before: core.look.nextOffset)
       case .slice(let slice):
         if chunk == nil { hint = slice.segment }
-        let (isWanted, key) = settings.look(at: slice.bytes, matcher, seed: seed)
+        let (isWanted, key) = unsafe settings.look(at: slice.bytes, matcher, seed: seed)
         if !isWanted {
           core.state.pass()
         } else if core.state.wantsRecord(before: head) {

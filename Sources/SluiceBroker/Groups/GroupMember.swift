@@ -124,7 +124,7 @@ final class GroupMember: Consumer, @unchecked Sendable {
         tap.saw(slice.segment, of: group.life)
       }
       let mark = cursor.pendingTimeMark.take()
-      guard slice.bytes.count <= largest else {
+      guard unsafe slice.bytes.count <= largest else {
         gather.append(
           Fault(
             code: .recordTooLarge,
@@ -139,7 +139,7 @@ final class GroupMember: Consumer, @unchecked Sendable {
         gather.append(Deliveries(count: run.delivery), stream: stream)
       }
       gather.appendSmall(slice, mark: mark, stream: stream)
-      budget -= slice.bytes.count
+      unsafe budget -= slice.bytes.count
       spend(UInt64(slice.count), of: &run)
     case .lagged:
       var oldest = cursor.nextOffset

@@ -52,15 +52,18 @@ extension JoinGroup.Settings {
   func look(
     at items: UnsafeRawBufferPointer, _ matcher: RecordMatcher?, seed: UInt64
   ) -> (isWanted: Bool, key: UInt64?) {
-    var iterator = BatchIterator(items, time: 0)
+    var iterator = unsafe BatchIterator(items, time: 0)
     guard let record = try? iterator.next() else { return (false, nil) }
     if let matcher {
       let kind = record.isAttributed ? RecordLayout.Kind.attributed : .plain
-      guard let body = record.body.baseAddress, matcher.matches(kind, body) else { return (false, nil) }
+      guard let body = unsafe record.body.baseAddress, unsafe matcher.matches(kind, body) else {
+        return (false, nil)
+      }
     }
-    guard order == .byKey, record.isAttributed, let key = (try? RecordAttributes(record.body))?.key else {
+    guard order == .byKey, record.isAttributed, let key = unsafe (try? RecordAttributes(record.body))?.key
+    else {
       return (true, nil)
     }
-    return (true, xxh3_64bits(key.baseAddress, key.count, seed))
+    return unsafe (true, xxh3_64bits(key.baseAddress, key.count, seed))
   }
 }

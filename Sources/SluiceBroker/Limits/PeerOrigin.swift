@@ -20,18 +20,18 @@ enum PeerOrigin: Hashable, Sendable, CustomStringConvertible {
 
   private init(host: String) {
     var v4 = in_addr()
-    if inet_pton(AF_INET, host, &v4) == 1 {
+    if unsafe inet_pton(AF_INET, host, &v4) == 1 {
       self = .v4(UInt32(bigEndian: v4.s_addr))
       return
     }
     var v6 = in6_addr()
     let plain = host.prefix { $0 != "%" }
-    guard inet_pton(AF_INET6, String(plain), &v6) == 1 else {
+    guard unsafe inet_pton(AF_INET6, String(plain), &v6) == 1 else {
       self = .other(host)
       return
     }
-    let (first, second) = withUnsafeBytes(of: &v6) {
-      (
+    let (first, second) = unsafe withUnsafeBytes(of: &v6) {
+      unsafe (
         UInt64(bigEndian: $0.loadUnaligned(fromByteOffset: 0, as: UInt64.self)),
         UInt64(bigEndian: $0.loadUnaligned(fromByteOffset: 8, as: UInt64.self))
       )

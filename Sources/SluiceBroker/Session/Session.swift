@@ -57,7 +57,7 @@ struct Session {
     _ header: FrameHeader, _ body: UnsafeRawBufferPointer, _ rules: SessionRules
   ) throws(WireError) -> SessionAction {
     if phase == .handshake {
-      let agreement = try rules.handshake.receive(header, body)
+      let agreement = try unsafe rules.handshake.receive(header, body)
       phase = rules.asksIdentity ? .authenticating : .open
       return rules.asksIdentity ? .authenticate(agreement) : .welcome(agreement)
     }
@@ -65,74 +65,74 @@ struct Session {
       throw WireError(.unexpectedFrame, "\(header.type) came before WELCOME was sent; a client waits for it")
     }
     switch header.type {
-    case .publish: return try publish(header.stream, body, rules)
-    case .demand: return try demand(header.stream, Demand(body: body))
+    case .publish: return try unsafe publish(header.stream, body, rules)
+    case .demand: return try unsafe demand(header.stream, Demand(body: body))
     case .subscribe:
       return try open(header.stream, rules) { stream throws(WireError) in
-        let frame = try Subscribe(body: body)
+        let frame = try unsafe Subscribe(body: body)
         return (.subscription(grantedThrough: frame.grantedThrough), .subscribe(stream: stream, frame))
       }
     case .subscribePattern:
-      return try subscribePattern(header.stream, body, rules)
-    case .positions: return try positions(header.stream, Positions(body: body), rules)
+      return try unsafe subscribePattern(header.stream, body, rules)
+    case .positions: return try unsafe positions(header.stream, Positions(body: body), rules)
     case .joinGroup:
       return try open(header.stream, rules) { stream throws(WireError) in
-        let frame = try JoinGroup(body: body)
+        let frame = try unsafe JoinGroup(body: body)
         return (.subscription(grantedThrough: frame.grantedThrough), .join(stream: stream, frame))
       }
-    case .settle: return try settle(header.stream, body)
+    case .settle: return try unsafe settle(header.stream, body)
     case .publishOpen:
       return try open(header.stream, rules) { stream throws(WireError) in
         // What it is granted is the topic's affair.
-        let frame = try PublishOpen(body: body)
+        let frame = try unsafe PublishOpen(body: body)
         let credit = PublicationCredit(startingAt: frame.firstSequence)
         return (.publication(credit), .openPublication(stream: stream, frame))
       }
-    case .commit: return try commit(header.stream, Commit(body: body))
-    case .complete: return try complete(header.stream, Complete(body: body))
+    case .commit: return try unsafe commit(header.stream, Commit(body: body))
+    case .complete: return try unsafe complete(header.stream, Complete(body: body))
     case .cancel: return try cancel(header.stream)
-    case .ping: return .pong(token: try Ping(body: body).token)
+    case .ping: return unsafe .pong(token: try Ping(body: body).token)
     case .pong: return .none
     case .topicCreate:
       return try request(header.stream, rules) { stream throws(WireError) in
-        .createTopic(stream: stream, try TopicCreate(body: body))
+        unsafe .createTopic(stream: stream, try TopicCreate(body: body))
       }
     case .topicShow:
       return try request(header.stream, rules) { stream throws(WireError) in
-        .showTopic(stream: stream, topic: try TopicShow(body: body).topic)
+        unsafe .showTopic(stream: stream, topic: try TopicShow(body: body).topic)
       }
     case .topicList:
       return try request(header.stream, rules) { stream throws(WireError) in
-        let page = try TopicList(body: body)
+        let page = try unsafe TopicList(body: body)
         return .listTopics(stream: stream, after: page.after, limit: page.limit)
       }
     case .topicDelete:
       return try request(header.stream, rules) { stream throws(WireError) in
-        .deleteTopic(stream: stream, topic: try TopicDelete(body: body).topic)
+        unsafe .deleteTopic(stream: stream, topic: try TopicDelete(body: body).topic)
       }
     case .topicConnect:
       return try request(header.stream, rules) { stream throws(WireError) in
-        .connectTopic(stream: stream, topic: try TopicConnect(body: body).topic, isConnected: true)
+        unsafe .connectTopic(stream: stream, topic: try TopicConnect(body: body).topic, isConnected: true)
       }
     case .topicDisconnect:
       return try request(header.stream, rules) { stream throws(WireError) in
-        .connectTopic(stream: stream, topic: try TopicDisconnect(body: body).topic, isConnected: false)
+        unsafe .connectTopic(stream: stream, topic: try TopicDisconnect(body: body).topic, isConnected: false)
       }
     case .cursorList:
       return try request(header.stream, rules) { stream throws(WireError) in
-        let page = try CursorList(body: body)
+        let page = try unsafe CursorList(body: body)
         return .listCursors(stream: stream, topic: page.topic, after: page.after, limit: page.limit)
       }
     case .cursorMove:
       return try request(header.stream, rules) { stream throws(WireError) in
-        .moveCursor(stream: stream, try CursorMove(body: body))
+        unsafe .moveCursor(stream: stream, try CursorMove(body: body))
       }
     case .cursorDelete:
       return try request(header.stream, rules) { stream throws(WireError) in
-        let frame = try CursorDelete(body: body)
+        let frame = try unsafe CursorDelete(body: body)
         return .deleteCursor(stream: stream, topic: frame.topic, name: frame.name)
       }
-    case .authenticate: return try renew(header.stream, body, rules)
+    case .authenticate: return try unsafe renew(header.stream, body, rules)
     case .error where header.stream == 0:
       // The client says why it is about to close.
       return .none
@@ -224,7 +224,7 @@ extension Session {
   private mutating func publish(
     _ stream: UInt32, _ body: UnsafeRawBufferPointer, _ rules: SessionRules
   ) throws(WireError) -> SessionAction {
-    let (header, batch) = try PublishHeader.decode(body)
+    let (header, batch) = unsafe try PublishHeader.decode(body)
     guard case .publication(var credit) = self[stream] else { return try misplaced(stream, .publish) }
     if phase == .draining { return .none }
     guard header.firstSequence == credit.records.spent else {
@@ -247,12 +247,12 @@ extension Session {
         """)
     }
     do {
-      try RecordLayout.validate(batch, count: header.count, maximumRecord: rules.maximumRecord)
+      try unsafe RecordLayout.validate(batch, count: header.count, maximumRecord: rules.maximumRecord)
     } catch {
       return fault(stream, error.code, error.message)
     }
     self[stream] = .publication(credit)
-    return .append(stream: stream, count: header.count, batch: batch)
+    return unsafe .append(stream: stream, count: header.count, batch: batch)
   }
 
   private mutating func demand(
@@ -283,7 +283,7 @@ extension Session {
     _ stream: UInt32, _ body: UnsafeRawBufferPointer, _ rules: SessionRules
   ) throws(WireError) -> SessionAction {
     let action = try open(stream, rules) { stream throws(WireError) in
-      let frame = try SubscribePattern(body: body)
+      let frame = try unsafe SubscribePattern(body: body)
       if frame.more { return (.opening(frame), .none) }
       return (.subscription(grantedThrough: frame.grantedThrough), .subscribePattern(stream: stream, frame))
     }
@@ -356,7 +356,7 @@ extension Session {
   ) throws(WireError) -> SessionAction {
     guard case .subscription = self[stream] else { return try misplaced(stream, .settle) }
     do {
-      return .settle(stream: stream, try Settle(body: body))
+      return unsafe .settle(stream: stream, try Settle(body: body))
     } catch {
       // A verdict that this broker doesn't know is no reason to part.
       if error.code.endsConnection { throw error }
@@ -396,7 +396,7 @@ extension Session {
     _ stream: UInt32, _ body: UnsafeRawBufferPointer, _ rules: SessionRules
   ) throws(WireError) -> SessionAction {
     let action = try request(stream, rules) { stream throws(WireError) in
-      .renew(stream: stream, try Authenticate(body: body).credentials)
+      unsafe .renew(stream: stream, try Authenticate(body: body).credentials)
     }
     guard case .renew = action else { return action }
     guard !isRenewing else {

@@ -1,6 +1,7 @@
 import SluiceWire
 
 /// What a frame asks of the broker, once the session has found it in order.
+@safe
 enum SessionAction {
   /// Nothing.
   case none

@@ -64,19 +64,19 @@ struct DurableTail {
   mutating func append(_ batch: UnsafeRawBufferPointer, count: UInt32, at milliseconds: Int64) -> UInt64 {
     let first = nextOffset
     lastTime = max(lastTime, milliseconds)
-    var rest = batch
+    var rest = unsafe batch
     var left = Int(count)
     while left > 0 {
       if waiting.blocks.isEmpty { openBlock() }
       let block = waiting.blocks[waiting.blocks.count - 1]
       let before = block.bytes
-      let taken = block.append(rest, count: left, time: lastTime)
+      let taken = unsafe block.append(rest, count: left, time: lastTime)
       waiting.bytes += block.bytes - before
       waitingBytes += block.bytes - before
       nextOffset += UInt64(taken.records)
       bytesThrough += UInt64(taken.bytes)
       left -= taken.records
-      rest = UnsafeRawBufferPointer(rebasing: rest[taken.bytes...])
+      unsafe rest = unsafe UnsafeRawBufferPointer(rebasing: rest[taken.bytes...])
       if left > 0 { openBlock() }
     }
     return first

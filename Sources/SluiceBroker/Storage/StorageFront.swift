@@ -94,9 +94,9 @@ final class StorageFront {
     var cut = retention.cut(extent, now: now)
     while retention.wantsBatches(extent, now: now), cut.offset < extent.head {
       var batches: [RetentionFront.Batch] = []
-      try? store.batches(of: storage.id, from: cut.offset) { offset, bytes in
+      try? unsafe store.batches(of: storage.id, from: cut.offset) { offset, bytes in
         // Whether all of it is in order isn't asked: that would take reading it.
-        guard let header = BatchHeader(bytes), header.firstOffset == offset,
+        guard let header = unsafe BatchHeader(bytes), header.firstOffset == offset,
           let batch = RetentionFront.Batch(header, in: extent)
         else { return true }
         batches.append(batch)

@@ -36,7 +36,7 @@ struct StoredGroup: Hashable, Sendable {
     var join = ByteWriter()
     JoinGroup(topic: "", group: "", settings: settings, grantedThrough: 0).encodeBody(into: &join)
     writer.integer(UInt32(join.bytes.count))
-    join.bytes.withUnsafeBytes { writer.raw($0) }
+    unsafe join.bytes.withUnsafeBytes { unsafe writer.raw($0) }
     writer.integer(state.frontier)
     encodeEntries(into: &writer)
     return writer.bytes
@@ -49,7 +49,7 @@ struct StoredGroup: Hashable, Sendable {
       let epoch: UInt64 = try reader.integer("epoch")
       let seed: UInt64 = try reader.integer("seed")
       let length: UInt32 = try reader.integer("settings")
-      var settings = ByteReader(try reader.bytes("settings", count: Int(length)))
+      var settings = unsafe ByteReader(try reader.bytes("settings", count: Int(length)))
       let join = try JoinGroup(body: &settings)
       guard settings.count == 0 else {
         throw WireError(.malformedFrame, "\(settings.count) bytes are left behind its settings")

@@ -34,20 +34,20 @@ extension StorageService {
     var loader: SegmentLoader?
     var damaged: UInt64?
     do throws(StoreError) {
-      try store.batches(of: storage.id, from: offset) { first, value in
-        guard let batch = BatchView(value, of: storage.id, at: first) else {
+      try unsafe store.batches(of: storage.id, from: offset) { first, value in
+        guard let batch = unsafe BatchView(value, of: storage.id, at: first) else {
           // What is behind it is for the next time, if there is anything to hand over.
           if damaged == nil, loader == nil { damaged = max(first, offset) }
           return loader == nil
         }
         if loader == nil {
-          loader = SegmentLoader(
+          loader = unsafe SegmentLoader(
             baseOffset: first, capacity: max(bytes, batch.items.count), pool: pool)
         }
-        guard let room = loader?.room, first == loader?.nextOffset, batch.items.count <= room else {
+        guard let room = loader?.room, first == loader?.nextOffset, unsafe batch.items.count <= room else {
           return false
         }
-        loader?.append(
+        unsafe loader?.append(
           batch.items, count: Int(batch.header.records), recordBytes: Int(batch.header.recordBytes),
           firstTime: batch.header.firstTime)
         return true

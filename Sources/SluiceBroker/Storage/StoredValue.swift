@@ -14,8 +14,8 @@ enum StoredValue {
     _ what: String, _ version: UInt8, _ bytes: [UInt8],
     _ fields: (inout ByteReader) throws(WireError) -> Value
   ) throws(StoreError) -> Value {
-    let result = bytes.withUnsafeBytes { bytes -> Result<Value, WireError> in
-      var reader = ByteReader(bytes)
+    let result = unsafe bytes.withUnsafeBytes { bytes -> Result<Value, WireError> in
+      var reader = unsafe ByteReader(bytes)
       do throws(WireError) {
         let found: UInt8 = try reader.integer("version")
         guard found == version else {
@@ -50,7 +50,9 @@ enum StoredValue {
   }
 
   /// The key of what is known by a number: big-endian, so that keys are in the order of numbers.
-  static func key(_ number: UInt64) -> [UInt8] { withUnsafeBytes(of: number.bigEndian) { Array($0) } }
+  static func key(_ number: UInt64) -> [UInt8] {
+    unsafe withUnsafeBytes(of: number.bigEndian) { unsafe Array($0) }
+  }
 
   /// - Throws: ``StoreError/Kind/damaged`` for a key that is no number's.
   static func number(_ key: [UInt8]) throws(StoreError) -> UInt64 {

@@ -87,7 +87,7 @@ extension Topic {
       let log = state.life.log
       if isSynchronous {
         for block in commit.taken.blocks {
-          block.forEachRun { log.append($0, count: $1, at: $2) }
+          unsafe block.forEachRun { unsafe log.append($0, count: $1, at: $2) }
         }
       }
       guard let ending = commit.taken.ending else { return (state.taps, false) }

@@ -5,7 +5,7 @@ import SluiceWire
 extension Topic {
   /// Why `batch` can't be appended to such a topic, if so.
   func keyRequired(by batch: UnsafeRawBufferPointer) -> Fault? {
-    guard let record = CompactedRecords.firstWithoutKey(batch) else { return nil }
+    guard let record = unsafe CompactedRecords.firstWithoutKey(batch) else { return nil }
     return Fault(
       code: .keyRequired,
       message:

@@ -103,7 +103,7 @@ final class Topic: Sendable {
     _ batch: UnsafeRawBufferPointer, count: UInt32, at milliseconds: Int64, in life: TopicLife,
     using used: GrantLedger.Allowance, by ticket: ProducerTable.Ticket? = nil
   ) -> AppendResult {
-    if life.newest != nil, let fault = keyRequired(by: batch) {
+    if life.newest != nil, let fault = unsafe keyRequired(by: batch) {
       if isMetered { state.withLock { $0.ledger.returned(used) } }
       return .unfit(fault)
     }
@@ -115,13 +115,13 @@ final class Topic: Sendable {
       }
       if isMetered { state.ledger.returned(used) }
       if let storage {
-        return store(batch, count, milliseconds, ticket, storage, &state, &commitDelay)
+        return unsafe store(batch, count, milliseconds, ticket, storage, &state, &commitDelay)
       }
       if let newest = state.life.newest {
         // Before the log: whoever has read these up to some head of the log goes on behind it.
-        newest.append(batch, at: milliseconds, keepingFrom: keepNewestFrom(state))
+        unsafe newest.append(batch, at: milliseconds, keepingFrom: keepNewestFrom(state))
       }
-      let first = state.life.log.append(
+      let first = unsafe state.life.log.append(
         batch, count: Int(count), at: milliseconds, keepingFrom: keepFrom(state))
       return (.appended(lastOffset: first + UInt64(count) - 1), state.taps)
     }
@@ -139,7 +139,7 @@ final class Topic: Sendable {
     _ commitDelay: inout Duration?
   ) -> (AppendResult, [TopicTap]) {
     let waited = state.tail?.waitingBytes ?? 0
-    let first = state.tail?.append(batch, count: count, at: milliseconds) ?? 0
+    let first = unsafe state.tail?.append(batch, count: count, at: milliseconds) ?? 0
     if let ticket, let (producer, next) = state.producers.next(of: ticket) {
       state.tail?.note(producer: producer, next: next)
     }
@@ -151,7 +151,7 @@ final class Topic: Sendable {
     let result = AppendResult.appended(lastOffset: first + UInt64(count) - 1)
     if storage.isSynchronous { return (result, []) }
     // What isn't on disk must be in memory.
-    state.life.log.append(
+    unsafe state.life.log.append(
       batch, count: Int(count), at: milliseconds, keepingFrom: state.tail?.committed)
     return (result, state.taps)
   }

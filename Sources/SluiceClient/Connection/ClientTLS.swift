@@ -39,6 +39,6 @@ extension UnsafeMutableRawBufferPointer {
   /// Whether this may be TLS's alert: what a server with TLS says to those who begin without it. No frame begins so, as it would be longer than
   /// any in a handshake.
   var beginsLikeTLS: Bool {
-    count >= 4 && self[0] == 0x15 && self[1] == 3 && self[2] <= 4 && self[3] == 0
+    unsafe count >= 4 && self[0] == 0x15 && self[1] == 3 && self[2] <= 4 && self[3] == 0
   }
 }

@@ -14,7 +14,7 @@ extension Connection {
 
     case .deliver(let stream, let header, let batch):
       guard case .subscription(let bridge) = handle(stream) else { return }
-      try bridge.receive(header, batch, reusing: &lastBuffer)
+      try unsafe bridge.receive(header, batch, reusing: &lastBuffer)
       noteDue(bridge)
     case .subscribed(let stream, let frame):
       guard case .subscription(let bridge) = handle(stream) else { return }
@@ -450,8 +450,8 @@ extension Connection {
       let length = bytes.count - start - FrameHeader.size - PublishHeader.size
       let first = session.publish(stream, count: count, bytes: length)
       let header = PublishHeader(firstSequence: first, count: count)
-      bytes.withUnsafeMutableBytes {
-        header.write(at: $0.baseAddress! + start, stream: stream, batchLength: length)
+      unsafe bytes.withUnsafeMutableBytes {
+        unsafe header.write(at: $0.baseAddress! + start, stream: stream, batchLength: length)
       }
     }
     Publication.run(calls)

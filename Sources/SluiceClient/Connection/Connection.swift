@@ -7,6 +7,7 @@ import SluiceWire
 ///
 /// The shell around ``ClientSession``, which decides. Kept by its stream until that is closed. On the loop only. What it does for
 /// subscribers and producers is in `Connection+Streams`.
+@safe
 final class Connection: ByteStreamHandler {
   typealias HandshakeCompletion = (Result<Welcome, ClientError>) -> Void
 
@@ -56,7 +57,7 @@ final class Connection: ByteStreamHandler {
     self.core = core
     self.credentials = credentials
     handshakeCompletion = completion
-    readBuffer = .allocate(byteCount: Self.readSizes.least, alignment: 16)
+    unsafe readBuffer = .allocate(byteCount: Self.readSizes.least, alignment: 16)
     let options = core.options
     output.append(
       Hello(
@@ -70,7 +71,7 @@ final class Connection: ByteStreamHandler {
   }
 
   deinit {
-    readBuffer.deallocate()
+    unsafe readBuffer.deallocate()
   }
 
   var loop: any EventLoop { core.loop }
@@ -78,7 +79,7 @@ final class Connection: ByteStreamHandler {
   // MARK: Bytes in
 
   func streamReadable() {
-    switch stream.read(into: readBuffer) {
+    switch unsafe stream.read(into: readBuffer) {
     case .wouldBlock: return
     case .end: return lost()
     case .failed(let error): return lost(error)
@@ -90,9 +91,9 @@ final class Connection: ByteStreamHandler {
     let now = loop.now.nanoseconds
     session.heard(at: now)
     do {
-      try decoder.decode(UnsafeRawBufferPointer(rebasing: readBuffer[..<count])) {
+      try unsafe decoder.decode(UnsafeRawBufferPointer(rebasing: readBuffer[..<count])) {
         header, body throws(WireError) in
-        try perform(try session.receive(header, body, at: now))
+        try unsafe perform(try session.receive(header, body, at: now))
         return !isClosed
       }
     } catch {
@@ -103,13 +104,13 @@ final class Connection: ByteStreamHandler {
     if session.phase != .handshake {
       decoder.maximumFrame = max(core.options.maximumFrame, Limits.smallestFrame)
     }
-    if count == readBuffer.count, count < Self.readSizes.most { growReadBuffer() }
+    if unsafe count == readBuffer.count, count < Self.readSizes.most { growReadBuffer() }
   }
 
   private func growReadBuffer() {
-    let size = min(readBuffer.count * 4, Self.readSizes.most)
-    readBuffer.deallocate()
-    readBuffer = .allocate(byteCount: size, alignment: 16)
+    let size = unsafe min(readBuffer.count * 4, Self.readSizes.most)
+    unsafe readBuffer.deallocate()
+    unsafe readBuffer = .allocate(byteCount: size, alignment: 16)
   }
 
   // MARK: Bytes out
@@ -212,7 +213,7 @@ final class Connection: ByteStreamHandler {
     tell(error)
     switch error.code {
     case .versionMismatch: end(ClientError(Fault(error)))
-    case _ where isHandshake && readBuffer.beginsLikeTLS: end(.secureServer(core.address))
+    case _ where unsafe isHandshake && readBuffer.beginsLikeTLS: end(.secureServer(core.address))
     case _ where isHandshake:
       end(ClientError(.notSluice, "\(core.address) answers, but not as a Sluice broker; check the address"))
     default: end(.violation(error, by: core.address))
@@ -231,7 +232,9 @@ final class Connection: ByteStreamHandler {
     guard session.phase != .handshake else {
       // With TLS 1.3 a client hears only here that its certificate is refused.
       if let error, error.isTLSFailure { return end(ClientError(tls: error)) }
-      if decoder.pendingBytes >= 4, readBuffer.beginsLikeTLS { return end(.secureServer(core.address)) }
+      if decoder.pendingBytes >= 4, unsafe readBuffer.beginsLikeTLS {
+        return end(.secureServer(core.address))
+      }
       let how = error.map { "\($0)" } ?? "it closed the connection"
       return end(
         ClientError(

@@ -25,9 +25,11 @@ struct OutputBuffer {
   mutating func write(to stream: any ByteStream) -> IOError? {
     guard count > 0 else { return nil }
     let head = head
-    let result = bytes.withUnsafeMutableBytes { bytes in
-      var vector = iovec(iov_base: bytes.baseAddress! + head, iov_len: bytes.count - head)
-      return withUnsafePointer(to: &vector) { stream.write(UnsafeBufferPointer(start: $0, count: 1)) }
+    let result = unsafe bytes.withUnsafeMutableBytes { bytes in
+      var vector = unsafe iovec(iov_base: bytes.baseAddress! + head, iov_len: bytes.count - head)
+      return unsafe withUnsafePointer(to: &vector) {
+        unsafe stream.write(UnsafeBufferPointer(start: $0, count: 1))
+      }
     }
     switch result {
     case .failed(let error): return error

@@ -36,11 +36,11 @@ extension Message {
   /// - Precondition: ``bodyLength()`` has said that it can be.
   func append(to bytes: inout [UInt8]) {
     guard isAttributed else {
-      return payload.withUnsafeBytes { Self.append($0, to: &bytes) }
+      return unsafe payload.withUnsafeBytes { unsafe Self.append($0, to: &bytes) }
     }
     let length = (try? bodyLength()) ?? 0
     func integer<I: FixedWidthInteger & BitwiseCopyable>(_ value: I) {
-      withUnsafeBytes(of: value.littleEndian) { bytes.append(contentsOf: $0) }
+      unsafe withUnsafeBytes(of: value.littleEndian) { unsafe bytes.append(contentsOf: $0) }
     }
     integer(RecordLayout.word(.attributed, length: length))
     bytes.append(
@@ -64,7 +64,7 @@ extension Message {
   /// Appends a record without key and headers as an item of a batch.
   static func append(_ payload: UnsafeRawBufferPointer, to bytes: inout [UInt8]) {
     let word = RecordLayout.word(.plain, length: payload.count)
-    withUnsafeBytes(of: word.littleEndian) { bytes.append(contentsOf: $0) }
-    bytes.append(contentsOf: payload)
+    unsafe withUnsafeBytes(of: word.littleEndian) { unsafe bytes.append(contentsOf: $0) }
+    unsafe bytes.append(contentsOf: payload)
   }
 }

@@ -19,30 +19,30 @@ extension Publication {
   /// Asks the upstreams for what they may send: what is granted and not yet used, as far as there is room for it.
   func fill(granted: UInt64) {
     let requests: [(any Subscription, Int)] = lock.locked {
-      guard case .active = phase, !upstreams.isEmpty else { return [] }
-      let limits = queue.limits
-      var target = min(limits.records, Int(clamping: granted)) - queue.count
-      target = min(target, (limits.bytes - queue.byteCount) / queue.averageSize)
+      guard case .active = unsafe phase, unsafe !upstreams.isEmpty else { return [] }
+      let limits = unsafe queue.limits
+      var target = unsafe min(limits.records, Int(clamping: granted)) - queue.count
+      target = unsafe min(target, (limits.bytes - queue.byteCount) / queue.averageSize)
       // More than fills a few frames only goes through memory that has left the caches before it is sent.
-      target = min(target, max(4 * Self.batchSize / queue.averageSize, 64))
+      target = unsafe min(target, max(4 * Self.batchSize / queue.averageSize, 64))
       // How large their records are is known from the first few on.
-      if queue.accepted < 16 { target = min(target, 16) }
+      if unsafe queue.accepted < 16 { target = min(target, 16) }
       // One in any case, however long it may be.
-      if queue.isEmpty, granted > 0 { target = max(target, 1) }
+      if unsafe queue.isEmpty, granted > 0 { target = max(target, 1) }
       // In halves, so that not every record costs a request.
-      guard target > 0, promised * 2 <= target else { return [] }
-      let wanted = target - promised
-      promised = target
-      let share = wanted / upstreams.count
-      let rest = wanted % upstreams.count
-      return upstreams.enumerated().map { ($1, share + ($0 < rest ? 1 : 0)) }
+      guard target > 0, unsafe promised * 2 <= target else { return [] }
+      let wanted = unsafe target - promised
+      unsafe promised = target
+      let share = unsafe wanted / upstreams.count
+      let rest = unsafe wanted % upstreams.count
+      return unsafe upstreams.enumerated().map { ($1, share + ($0 < rest ? 1 : 0)) }
     }
     for (upstream, count) in requests where count > 0 { upstream.request(.max(count)) }
   }
 
   /// Moves records to `output`: at most `records`, about `bytes` bytes.
   func take(records: UInt32, bytes: Int, into output: inout [UInt8], calls: inout Calls) -> UInt32 {
-    let (count, newCalls) = lock.locked { queue.take(records: records, bytes: bytes, into: &output) }
+    let (count, newCalls) = lock.locked { unsafe queue.take(records: records, bytes: bytes, into: &output) }
     calls = newCalls
     return count
   }
@@ -50,15 +50,15 @@ extension Publication {
   /// What is to be done next.
   var outlook: Outlook {
     lock.locked {
-      guard queue.isEmpty else { return queue.isBlocked ? .blocked : .more }
-      switch phase {
+      guard unsafe queue.isEmpty else { return unsafe queue.isBlocked ? .blocked : .more }
+      switch unsafe phase {
       case .active, .over:
-        isScheduled = false
+        unsafe isScheduled = false
         return .idle
       case .completing(let ending): return isCompletionSent ? .idle : .complete(Complete.Ending(ending))
       case .releasing:
         // Whoever waits for an acknowledgement still gets it.
-        return queue.isAcknowledged ? .release : .idle
+        return unsafe queue.isAcknowledged ? .release : .idle
       }
     }
   }
@@ -70,9 +70,9 @@ extension Publication {
   /// Returns true when there may be something to do about it.
   func acknowledged(_ frame: Ack) -> Bool {
     let (calls, isNews): (Calls, Bool) = lock.locked {
-      let wasBlocked = queue.isBlocked
-      let calls = queue.acknowledge(through: frame.through, lastOffset: frame.lastOffset)
-      if case .releasing = phase { return (calls, true) } else { return (calls, wasBlocked) }
+      let wasBlocked = unsafe queue.isBlocked
+      let calls = unsafe queue.acknowledge(through: frame.through, lastOffset: frame.lastOffset)
+      if case .releasing = unsafe phase { return (calls, true) } else { return (calls, wasBlocked) }
     }
     noteTaken()
     Self.run(calls)
@@ -90,7 +90,7 @@ extension Publication {
   func completed() {
     var ending = Ending.finished
     lock.locked {
-      if case .completing(let own) = phase { ending = own }
+      if case .completing(let own) = unsafe phase { ending = own }
     }
     end(ending, isConfirmed: true)
   }
@@ -119,16 +119,16 @@ extension Publication {
     var cancelled: [any Cancellable] = []
     let last: Ending? = lock.locked {
       var last = ending
-      switch phase {
+      switch unsafe phase {
       case .over: return nil
       // The reason is the first one.
       case .releasing(let error): last = .failure(error)
       case .active, .completing: break
       }
-      phase = .over(last)
+      unsafe phase = .over(last)
       let outcome = isConfirmed ? Self.outcome(.finished) : Self.outcome(ending)
-      calls = queue.removeAll(outcome) + completions.map { ($0, outcome) }
-      completions = []
+      calls = unsafe queue.removeAll(outcome) + completions.map { ($0, outcome) }
+      unsafe completions = []
       cancelled = takeUpstreams()
       return last
     }

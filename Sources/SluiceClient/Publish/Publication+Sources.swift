@@ -7,8 +7,8 @@ extension Publication {
   /// - Returns: false when the publication is over, or about to be.
   func add(_ source: SourceAttachment) -> Bool {
     let isAdded = lock.locked {
-      guard case .active = phase else { return false }
-      sources.append(source)
+      guard case .active = unsafe phase else { return false }
+      unsafe sources.append(source)
       return true
     }
     if isAdded { core.post(.becomeSource(self)) }
@@ -17,13 +17,13 @@ extension Publication {
 
   func remove(_ source: SourceAttachment) {
     let removed = lock.locked {
-      sources.firstIndex { $0 === source }.map { sources.remove(at: $0) }
+      unsafe sources.firstIndex { $0 === source }.map { unsafe sources.remove(at: $0) }
     }
     _ = consume removed
   }
 
   /// Whether anything wants to know.
-  var isSource: Bool { lock.locked { !sources.isEmpty } }
+  var isSource: Bool { lock.locked { unsafe !sources.isEmpty } }
 
   /// On the loop: the broker says whether the topic is connected.
   func connected(_ isConnected: Bool) {
@@ -34,18 +34,19 @@ extension Publication {
   /// On the loop: some may not know yet.
   func tellSources() {
     guard let isTopicConnected else { return }
-    for source in lock.locked({ sources }) { source.connected(isTopicConnected) }
+    for source in lock.locked({ unsafe sources }) { source.connected(isTopicConnected) }
   }
 
   /// Lets go of an upstream, which was asked for so many records that won't come.
   func detach(_ upstream: SourceSubscriber, owing: Int) {
     let mustWake = lock.locked {
-      guard let index = upstreams.firstIndex(where: { $0.combineIdentifier == upstream.combineIdentifier })
+      guard
+        let index = unsafe upstreams.firstIndex(where: { $0.combineIdentifier == upstream.combineIdentifier })
       else { return false }
-      upstreams.remove(at: index)
-      promised = max(promised - owing, 0)
+      unsafe upstreams.remove(at: index)
+      unsafe promised = unsafe max(promised - owing, 0)
       // Another one may have them.
-      guard case .active = phase, !upstreams.isEmpty else { return false }
+      guard case .active = unsafe phase, unsafe !upstreams.isEmpty else { return false }
       return schedule()
     }
     if mustWake { core.post(.advance(self)) }
@@ -53,9 +54,9 @@ extension Publication {
 
   /// Under the lock: everything that feeds it, to be cancelled outside.
   func takeUpstreams() -> [any Cancellable] {
-    let all: [any Cancellable] = upstreams + sources
-    upstreams = []
-    sources = []
+    let all: [any Cancellable] = unsafe upstreams + sources
+    unsafe upstreams = []
+    unsafe sources = []
     return all
   }
 }

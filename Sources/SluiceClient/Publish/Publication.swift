@@ -90,7 +90,7 @@ final class Publication: @unchecked Sendable {
     self.whenFull = whenFull
     self.core = core
     chosenProducer = producer?.id
-    queue = PublishQueue(
+    unsafe queue = PublishQueue(
       limits: buffer, isUnacknowledged: acknowledgement == .none,
       firstSequence: producer?.firstSequence ?? 0)
   }
@@ -99,7 +99,7 @@ final class Publication: @unchecked Sendable {
   func opening() -> PublishOpen {
     if producer == 0 { producer = chosenProducer ?? core.makeProducer() }
     let firstSequence: UInt64
-    (firstSequence, isOpenedAsSource) = lock.locked { (queue.firstSequence, !sources.isEmpty) }
+    (firstSequence, isOpenedAsSource) = lock.locked { unsafe (queue.firstSequence, !sources.isEmpty) }
     return PublishOpen(
       topic: topic, acknowledgement: acknowledgement, isSource: isOpenedAsSource, producer: producer,
       firstSequence: firstSequence)
@@ -109,13 +109,15 @@ final class Publication: @unchecked Sendable {
   ///
   /// - Throws: when it can't know of it.
   func resume(at next: UInt64) throws(WireError) {
-    guard let calls = lock.locked({ queue.resume(at: next, mayBeAhead: chosenProducer != nil) }) else {
+    guard let calls = lock.locked({ unsafe queue.resume(at: next, mayBeAhead: chosenProducer != nil) }) else {
       throw WireError(
         .malformedFrame, "PUBLISH_OPENED expects record \(next) of topic \(topic), and so many weren't sent")
     }
     Self.run(calls)
     // If nothing waits there is nothing that the broker could prove itself with.
-    if acknowledgement == .none || lock.locked({ queue.isEmpty && queue.isAcknowledged }) { noteTaken() }
+    if acknowledgement == .none || lock.locked({ unsafe queue.isEmpty && queue.isAcknowledged }) {
+      noteTaken()
+    }
   }
 
   // MARK: - Records in, from any thread
@@ -132,8 +134,8 @@ final class Publication: @unchecked Sendable {
   }
 
   func send(copying payload: UnsafeRawBufferPointer) {
-    let isAccepted = send(payload.count) { Message.append(payload, to: &$0) }
-    if isAccepted, hasListeners.load(ordering: .relaxed) { echo.send(Message([UInt8](payload))) }
+    let isAccepted = send(payload.count) { unsafe Message.append(payload, to: &$0) }
+    if isAccepted, hasListeners.load(ordering: .relaxed) { unsafe echo.send(Message([UInt8](payload))) }
   }
 
   /// Returns true when the record was accepted.
@@ -147,23 +149,23 @@ final class Publication: @unchecked Sendable {
     var error: ClientError?
     var isAccepted = false
     let mustWake = lock.locked {
-      guard case .active = phase else { return false }
+      guard case .active = unsafe phase else { return false }
       // What upstream was promised is taken in any case: there was room for it when it was asked for.
-      if promised > 0 {
-        promised -= 1
-      } else if !isOwed, queue.isFull {
+      if unsafe promised > 0 {
+        unsafe promised -= 1
+      } else if !isOwed, unsafe queue.isFull {
         switch whenFull {
         case .fail:
           error = bufferFull
           return false
         case .dropNewest:
-          queue.countDropped()
+          unsafe queue.countDropped()
           return false
         case .dropOldest:
-          if queue.count > 0 { calls = queue.dropOldest() }
+          if unsafe queue.count > 0 { calls = unsafe queue.dropOldest() }
         }
       }
-      queue.accept(append)
+      unsafe queue.accept(append)
       isAccepted = true
       return schedule()
     }
@@ -179,18 +181,18 @@ final class Publication: @unchecked Sendable {
     var error: ClientError?
     var isAccepted = false
     let mustWake = lock.locked {
-      guard case .active = phase else {
+      guard case .active = unsafe phase else {
         error = inactivity
         return false
       }
-      if queue.isFull { return false }
-      queue.accept { Message.append(payload, to: &$0) }
+      if unsafe queue.isFull { return false }
+      unsafe queue.accept { unsafe Message.append(payload, to: &$0) }
       isAccepted = true
       return schedule()
     }
     if let error { throw error }
     if mustWake { core.post(.advance(self)) }
-    if isAccepted, hasListeners.load(ordering: .relaxed) { echo.send(Message([UInt8](payload))) }
+    if isAccepted, hasListeners.load(ordering: .relaxed) { unsafe echo.send(Message([UInt8](payload))) }
     return isAccepted
   }
 
@@ -214,11 +216,11 @@ final class Publication: @unchecked Sendable {
     let mustWake = lock.locked {
       error = inactivity
       guard error == nil else { return false }
-      if queue.isFull {
-        applicant = queue.apply(message, awaitsAcknowledgement: awaitsAcknowledgement, completion)
+      if unsafe queue.isFull {
+        applicant = unsafe queue.apply(message, awaitsAcknowledgement: awaitsAcknowledgement, completion)
       } else {
-        queue.accept { message.append(to: &$0) }
-        if awaitsAcknowledgement { queue.awaitLast(completion) } else { isAccepted = true }
+        unsafe queue.accept { message.append(to: &$0) }
+        if awaitsAcknowledgement { unsafe queue.awaitLast(completion) } else { isAccepted = true }
       }
       return schedule()
     }
@@ -233,14 +235,14 @@ final class Publication: @unchecked Sendable {
   }
 
   func withdraw(_ applicant: UInt64) {
-    Self.run(lock.locked { queue.withdraw(applicant) })
+    Self.run(lock.locked { unsafe queue.withdraw(applicant) })
   }
 
   /// Tells `completion` when all that was accepted so far is acknowledged.
   func flush(_ completion: @escaping PublishQueue.Completion) {
     let calls: Calls = lock.locked {
-      if case .over(let ending) = phase { return [(completion, Self.outcome(ending))] }
-      return queue.awaitAll(completion)
+      if case .over(let ending) = unsafe phase { return [(completion, Self.outcome(ending))] }
+      return unsafe queue.awaitAll(completion)
     }
     Self.run(calls)
   }
@@ -250,14 +252,14 @@ final class Publication: @unchecked Sendable {
     var calls: Calls = []
     var cancelled: [any Cancellable] = []
     let mustWake = lock.locked {
-      switch phase {
+      switch unsafe phase {
       case .active:
-        phase = .completing(ending)
+        unsafe phase = .completing(ending)
         cancelled = takeUpstreams()
-        if let completion { completions.append(completion) }
+        if let completion { unsafe completions.append(completion) }
         return schedule()
       case .completing:
-        if let completion { completions.append(completion) }
+        if let completion { unsafe completions.append(completion) }
       case .releasing(let error):
         if let completion { calls = [(completion, .failure(error))] }
       case .over(let ending):
@@ -274,8 +276,8 @@ final class Publication: @unchecked Sendable {
   func giveUp(_ error: ClientError) {
     var cancelled: [any Cancellable] = []
     let mustWake = lock.locked {
-      guard case .active = phase else { return false }
-      phase = .releasing(error)
+      guard case .active = unsafe phase else { return false }
+      unsafe phase = .releasing(error)
       cancelled = takeUpstreams()
       return schedule()
     }
@@ -285,10 +287,10 @@ final class Publication: @unchecked Sendable {
 
   func attach(_ upstream: any Subscription) {
     let (isAccepted, mustWake) = lock.locked {
-      guard case .active = phase else { return (false, false) }
-      upstreams.append(upstream)
+      guard case .active = unsafe phase else { return (false, false) }
+      unsafe upstreams.append(upstream)
       // What another one was promised may never come: it may have been cancelled.
-      promised = 0
+      unsafe promised = 0
       return (true, schedule())
     }
     if mustWake { core.post(.advance(self)) }
@@ -302,30 +304,30 @@ final class Publication: @unchecked Sendable {
 
   /// Whether more can be published.
   var isActive: Bool {
-    lock.locked { if case .active = phase { true } else { false } }
+    lock.locked { if case .active = unsafe phase { true } else { false } }
   }
 
   /// Why it is over, if it failed.
   var failure: ClientError? {
-    lock.locked { if case .over(.failure(let error)) = phase { error } else { nil } }
+    lock.locked { if case .over(.failure(let error)) = unsafe phase { error } else { nil } }
   }
 
   var counts: (accepted: UInt64, acknowledged: UInt64, dropped: UInt64) {
-    lock.locked { (queue.accepted, queue.acknowledgedCount, queue.dropped) }
+    lock.locked { unsafe (queue.accepted, queue.acknowledgedCount, queue.dropped) }
   }
 
   // MARK: Under the lock
 
   /// Returns true when the loop must be told.
   func schedule() -> Bool {
-    if isScheduled { return false }
-    isScheduled = true
+    if unsafe isScheduled { return false }
+    unsafe isScheduled = true
     return true
   }
 
   /// Why nothing can be accepted any more, if so.
   private var inactivity: ClientError? {
-    switch phase {
+    switch unsafe phase {
     case .active: nil
     case .completing:
       ClientError(.topicEnded, "topic \(topic) was ended here; publish to another", topic: topic)
@@ -345,7 +347,7 @@ final class Publication: @unchecked Sendable {
   private var bufferFull: ClientError {
     ClientError(
       .bufferFull,
-      "\(queue.count) records wait for topic \(topic), which is as many as may: publish slower, use publish(_:) which waits, "
+      unsafe "\(queue.count) records wait for topic \(topic), which is as many as may: publish slower, use publish(_:) which waits, "
         + "or let the subject drop", topic: topic)
   }
 

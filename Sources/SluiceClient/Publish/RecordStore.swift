@@ -20,15 +20,15 @@ struct RecordStore {
   }
 
   func copy(_ range: Range<Int>, to output: inout [UInt8]) {
-    bytes.withUnsafeBytes {
-      output.append(contentsOf: $0[(range.lowerBound - base)..<(range.upperBound - base)])
+    unsafe bytes.withUnsafeBytes {
+      unsafe output.append(contentsOf: $0[(range.lowerBound - base)..<(range.upperBound - base)])
     }
   }
 
   /// Where the record behind that at `place` begins.
   func next(_ place: Int) -> Int {
-    bytes.withUnsafeBytes {
-      place + RecordLayout.wordSize
+    unsafe bytes.withUnsafeBytes {
+      unsafe place + RecordLayout.wordSize
         + RecordLayout.length(RecordLayout.word(at: $0.baseAddress! + (place - base)))
     }
   }
@@ -40,10 +40,11 @@ struct RecordStore {
     if count <= records, end - start <= limit { return (count, end) }
     var place = start
     var taken: UInt64 = 0
-    bytes.withUnsafeBytes { all in
-      let first = all.baseAddress! - base
+    unsafe bytes.withUnsafeBytes { all in
+      let first = unsafe all.baseAddress! - base
       while taken < min(records, count) {
-        let next = place + RecordLayout.wordSize + RecordLayout.length(RecordLayout.word(at: first + place))
+        let next =
+          unsafe place + RecordLayout.wordSize + RecordLayout.length(RecordLayout.word(at: first + place))
         guard next - start <= limit || taken == 0 else { break }
         place = next
         taken += 1

@@ -128,7 +128,7 @@ public final class TopicSubject: Subject, Sendable {
 
   /// Publishes a record without key and headers; copies the payload, and allocates nothing. See ``send(_:)``.
   public func send(copying payload: UnsafeRawBufferPointer) {
-    publication.send(copying: payload)
+    unsafe publication.send(copying: payload)
   }
 
   /// Ends the topic, for all its producers and subscribers, after what was sent before. See ``complete(_:)``.
@@ -186,7 +186,7 @@ public final class TopicSubject: Subject, Sendable {
   /// - Returns: false when there is no room; nothing was taken then.
   /// - Throws: as ``publish(_:)``.
   public func enqueue(copying payload: UnsafeRawBufferPointer) throws(ClientError) -> Bool {
-    try publication.enqueue(copying: payload)
+    try unsafe publication.enqueue(copying: payload)
   }
 
   private func enqueue(

@@ -1,6 +1,7 @@
 import SluiceWire
 
 /// What a frame of the broker's means for the client, once the session has found it in order.
+@safe
 enum ClientAction {
   /// Nothing, or nothing any more.
   case none

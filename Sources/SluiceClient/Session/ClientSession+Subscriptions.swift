@@ -29,7 +29,7 @@ extension ClientSession {
   mutating func deliver(
     _ stream: UInt32, _ body: UnsafeRawBufferPointer
   ) throws(WireError) -> ClientAction {
-    let (header, batch) = try DeliverHeader.decode(body)
+    let (header, batch) = unsafe try DeliverHeader.decode(body)
     guard var inbound = try subscription(stream, .deliver) else { return .none }
     guard header.count > 0 else { throw WireError(.malformedBatch, "a DELIVER announces no records") }
     guard inbound.credit.spend(UInt64(header.count)) else {
@@ -46,7 +46,7 @@ extension ClientSession {
     }
     inbound.nextOffset = end.partialValue
     self[stream] = .subscription(inbound)
-    return .deliver(stream: stream, header, batch: batch)
+    return unsafe .deliver(stream: stream, header, batch: batch)
   }
 
   mutating func subscribed(

@@ -81,37 +81,37 @@ struct ClientSession {
   mutating func receive(
     _ header: FrameHeader, _ body: UnsafeRawBufferPointer, at now: UInt64
   ) throws(WireError) -> ClientAction {
-    if phase == .handshake { return try handshake(header, body, now) }
+    if phase == .handshake { return try unsafe handshake(header, body, now) }
     guard try header.admission(at: .client) == .take else { return .none }
     let stream = header.stream
     switch header.type {
-    case .deliver: return try deliver(stream, body)
-    case .subscribed: return try subscribed(stream, Subscribed(body: body))
-    case .live: return try live(stream, Live(body: body))
-    case .lag: return try lag(stream, Lag(body: body))
-    case .matched: return try matched(stream, Matched(body: body))
-    case .unmatched: return try unmatched(stream, Unmatched(body: body))
-    case .from: return try turned(stream, From(body: body))
-    case .deliveries: return try deliveries(stream, Deliveries(body: body))
-    case .publishOpened: return try publishOpened(stream, PublishOpened(body: body))
-    case .demand: return try demand(stream, Demand(body: body))
-    case .ack: return try ack(stream, Ack(body: body))
+    case .deliver: return try unsafe deliver(stream, body)
+    case .subscribed: return try unsafe subscribed(stream, Subscribed(body: body))
+    case .live: return try unsafe live(stream, Live(body: body))
+    case .lag: return try unsafe lag(stream, Lag(body: body))
+    case .matched: return try unsafe matched(stream, Matched(body: body))
+    case .unmatched: return try unsafe unmatched(stream, Unmatched(body: body))
+    case .from: return try unsafe turned(stream, From(body: body))
+    case .deliveries: return try unsafe deliveries(stream, Deliveries(body: body))
+    case .publishOpened: return try unsafe publishOpened(stream, PublishOpened(body: body))
+    case .demand: return try unsafe demand(stream, Demand(body: body))
+    case .ack: return try unsafe ack(stream, Ack(body: body))
     case .connected: return try connection(stream, isConnected: true)
     case .disconnected: return try connection(stream, isConnected: false)
-    case .complete: return try complete(stream, Complete(body: body))
+    case .complete: return try unsafe complete(stream, Complete(body: body))
     case .cancelled: return try cancelled(stream)
-    case .error: return try error(stream, Fault(body: body))
-    case .topicInfo: return try answer(header, .topicInfo(stream: stream, TopicInfo(body: body)))
-    case .topics: return try answer(header, .topics(stream: stream, Topics(body: body)))
-    case .cursors: return try answer(header, .cursors(stream: stream, Cursors(body: body)))
+    case .error: return try unsafe error(stream, Fault(body: body))
+    case .topicInfo: return try unsafe answer(header, .topicInfo(stream: stream, TopicInfo(body: body)))
+    case .topics: return try unsafe answer(header, .topics(stream: stream, Topics(body: body)))
+    case .cursors: return try unsafe answer(header, .cursors(stream: stream, Cursors(body: body)))
     case .done: return try answer(header, .done(stream: stream))
     case .authenticated:
-      return try answer(header, .authenticated(stream: stream, Authenticated(body: body)))
-    case .ping: return .answerPing(token: try Ping(body: body).token)
-    case .pong: return .pong(token: try Pong(body: body).token)
+      return try unsafe answer(header, .authenticated(stream: stream, Authenticated(body: body)))
+    case .ping: return unsafe .answerPing(token: try Ping(body: body).token)
+    case .pong: return unsafe .pong(token: try Pong(body: body).token)
     case .goAway:
       phase = .leaving
-      return .goAway(try GoAway(body: body))
+      return unsafe .goAway(try GoAway(body: body))
     default: throw WireError(.unexpectedFrame, "\(header.type) came after the handshake")
     }
   }
@@ -121,10 +121,10 @@ struct ClientSession {
   ) throws(WireError) -> ClientAction {
     switch header.type {
     case .error where header.stream == 0:
-      return .failed(try Fault(body: body))
+      return unsafe .failed(try Fault(body: body))
     case .welcome:
       _ = try header.admission(at: .client)
-      let welcome = try Welcome(body: body)
+      let welcome = try unsafe Welcome(body: body)
       guard Limits.versions.contains(welcome.version) else {
         throw WireError(
           .versionMismatch,

@@ -45,19 +45,19 @@ struct DeliveredBatch {
     var left = min(limit, count)
     // A reference of the loop's own, which all its records can borrow.
     let buffer = buffer
-    let base = UnsafeRawPointer(buffer.base)
+    let base = unsafe UnsafeRawPointer(buffer.base)
     while left > 0, !bridge.isCancelled {
-      let word = RecordLayout.word(at: base + position)
+      let word = unsafe RecordLayout.word(at: base + position)
       let length = RecordLayout.length(word)
       let body = position + RecordLayout.wordSize
       position = body + length
       var attributes = 0
       if word >= DeliveredBatch.firstUncommon {
         guard RecordLayout.isRecord(word) else {
-          time = Int64(littleEndian: (base + body).loadUnaligned(as: Int64.self))
+          time = unsafe Int64(littleEndian: (base + body).loadUnaligned(as: Int64.self))
           continue
         }
-        attributes = DeliveredBatch.attributesCount(base + body, length)
+        attributes = unsafe DeliveredBatch.attributesCount(base + body, length)
       }
       let record = TopicRecord(
         buffer: buffer, offset: offset, time: time,
@@ -78,10 +78,11 @@ struct DeliveredBatch {
   /// The bytes of an attributed record in front of its payload.
   @usableFromInline
   static func attributesCount(_ body: UnsafeRawPointer, _ length: Int) -> Int {
-    guard let attributes = try? RecordAttributes(UnsafeRawBufferPointer(start: body, count: length)) else {
+    guard let attributes = try? unsafe RecordAttributes(UnsafeRawBufferPointer(start: body, count: length))
+    else {
       return 0
     }
-    return length - attributes.payload.count
+    return unsafe length - attributes.payload.count
   }
 }
 
@@ -98,12 +99,17 @@ extension DeliveredBatch {
       throw WireError(.malformedBatch, "a batch announces \(count) records and is empty")
     }
     while end &- position >= RecordLayout.wordSize {
-      let word = RecordLayout.word(at: base + position)
+      let word = unsafe RecordLayout.word(at: base + position)
       let length = RecordLayout.length(word)
       guard word < firstUncommon else {
         guard length <= end - position - RecordLayout.wordSize else { break }
-        let body = UnsafeRawBufferPointer(start: base + position + RecordLayout.wordSize, count: length)
-        if let mark = try checkUncommon(RecordLayout.kind(word), body) { time = mark } else { records &+= 1 }
+        let body = unsafe UnsafeRawBufferPointer(
+          start: base + position + RecordLayout.wordSize, count: length)
+        if let mark = try unsafe checkUncommon(RecordLayout.kind(word), body) {
+          time = mark
+        } else {
+          records &+= 1
+        }
         position &+= RecordLayout.wordSize &+ length
         continue
       }
@@ -112,7 +118,8 @@ extension DeliveredBatch {
       repeat {
         position &+= size
         records &+= 1
-      } while end &- position >= RecordLayout.wordSize && RecordLayout.word(at: base + position) == word
+      } while unsafe end &- position >= RecordLayout.wordSize
+        && RecordLayout.word(at: base + position) == word
     }
     guard position == end else {
       throw WireError(.malformedBatch, "a batch is cut short within record \(records) of it")
@@ -131,13 +138,13 @@ extension DeliveredBatch {
     switch kind {
     case .plain: return nil
     case .attributed:
-      _ = try RecordAttributes(body)
+      _ = try unsafe RecordAttributes(body)
       return nil
     case .timeMark:
       guard body.count == 8 else {
         throw WireError(.malformedBatch, "a time mark has \(body.count) bytes instead of 8")
       }
-      return Int64(littleEndian: body.loadUnaligned(as: Int64.self))
+      return unsafe Int64(littleEndian: body.loadUnaligned(as: Int64.self))
     case .reserved:
       throw WireError(.malformedBatch, "an item has kind 3, which isn't defined")
     }

@@ -306,7 +306,7 @@ final class DemandBridge: Subscription, CustomStringConvertible, @unchecked Send
   func receive(
     _ header: DeliverHeader, _ batch: UnsafeRawBufferPointer, reusing last: inout RecordBuffer?
   ) throws(WireError) {
-    let lastTime = try DeliveredBatch.check(batch, count: header.count)
+    let lastTime = try unsafe DeliveredBatch.check(batch, count: header.count)
     var topic = plan.topic
     if places == nil {
       place.advance(to: header.firstOffset + UInt64(header.count))
@@ -317,7 +317,7 @@ final class DemandBridge: Subscription, CustomStringConvertible, @unchecked Send
     received += UInt64(header.count)
     recordsEnd = header.firstOffset + UInt64(header.count)
     if isCancelled { return }
-    let buffer = RecordBuffer.copy(batch, topic: topic, commits: commits, reusing: &last)
+    let buffer = unsafe RecordBuffer.copy(batch, topic: topic, commits: commits, reusing: &last)
     var records = DeliveredBatch(
       buffer, count: Int(header.count), firstOffset: header.firstOffset, time: time, origin: origin)
     if backlog.isEmpty { deliver(&records) }

@@ -3,6 +3,7 @@
 /// A subscriber that keeps one record of a batch keeps the whole batch; to keep little of much, copy the
 /// ``TopicRecord/payload``.
 // @unchecked: written only while one owner, the loop, has the only reference; constant from the first delivery on.
+@safe
 public final class RecordBuffer: @unchecked Sendable {
   @usableFromInline let base: UnsafeMutableRawPointer
   /// Bytes of the batch in use.
@@ -21,11 +22,11 @@ public final class RecordBuffer: @unchecked Sendable {
     self.capacity = capacity
     self.topic = topic
     count = 0
-    base = .allocate(byteCount: max(capacity, 1), alignment: 8)
+    unsafe base = .allocate(byteCount: max(capacity, 1), alignment: 8)
   }
 
   deinit {
-    base.deallocate()
+    unsafe base.deallocate()
   }
 
   /// What the buffer's memory takes, in bytes.
@@ -53,7 +54,7 @@ public final class RecordBuffer: @unchecked Sendable {
       if isLarge { last = buffer }
     }
     buffer.count = batch.count
-    if let source = batch.baseAddress { buffer.base.copyMemory(from: source, byteCount: batch.count) }
+    if let source = batch.baseAddress { unsafe buffer.base.copyMemory(from: source, byteCount: batch.count) }
     return buffer
   }
 }

@@ -64,7 +64,7 @@ public struct RemoteTopic<Output>: Publisher, Sendable {
       records = { batch, limit, bridge in
         // The same type, see `decoding`.
         batch.deliver(atMost: limit, unlessCancelled: bridge) {
-          subscriber.receive(unsafeBitCast($0, to: Output.self))
+          unsafe subscriber.receive(unsafeBitCast($0, to: Output.self))
         }
       }
     }

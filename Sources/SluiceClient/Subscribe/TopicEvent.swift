@@ -90,7 +90,7 @@ public struct TopicEvents<Value>: Publisher, Sendable {
       records = { batch, limit, bridge in
         // The same type, see `RemoteTopic.decoding`.
         batch.deliver(atMost: limit, unlessCancelled: bridge) {
-          subscriber.receive(.record(unsafeBitCast($0, to: Value.self)))
+          unsafe subscriber.receive(.record(unsafeBitCast($0, to: Value.self)))
         }
       }
     }

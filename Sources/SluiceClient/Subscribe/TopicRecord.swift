@@ -50,24 +50,26 @@ public struct TopicRecord: Sendable {
     _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
   ) throws(Failure) -> Result {
     try withExtendedLifetime(buffer) { () throws(Failure) -> Result in
-      try body(UnsafeRawBufferPointer(start: buffer.base + Int(payloadStart), count: Int(payloadCount)))
+      try unsafe body(
+        UnsafeRawBufferPointer(start: buffer.base + Int(payloadStart), count: Int(payloadCount)))
     }
   }
 
   /// A copy of the payload.
-  public var payload: [UInt8] { withUnsafeBytes { [UInt8]($0) } }
+  public var payload: [UInt8] { unsafe withUnsafeBytes { unsafe [UInt8]($0) } }
 
   /// The payload as text; bytes that aren't UTF-8 become U+FFFD.
-  public var string: String { withUnsafeBytes { String(decoding: $0, as: UTF8.self) } }
+  public var string: String { unsafe withUnsafeBytes { unsafe String(decoding: $0, as: UTF8.self) } }
 
   /// A copy of the key; nil when the producer gave none, which is not the same as an empty one.
   public var key: [UInt8]? {
-    withAttributes { attributes in attributes.key.map { [UInt8]($0) } } ?? nil
+    withAttributes { attributes in unsafe attributes.key.map { unsafe [UInt8]($0) } } ?? nil
   }
 
   /// The key as text, see ``string``.
   public var keyString: String? {
-    withAttributes { attributes in attributes.key.map { String(decoding: $0, as: UTF8.self) } } ?? nil
+    withAttributes { attributes in unsafe attributes.key.map { unsafe String(decoding: $0, as: UTF8.self) } }
+      ?? nil
   }
 
   /// The headers in the producer's order, decoded now.
@@ -75,8 +77,8 @@ public struct TopicRecord: Sendable {
     withAttributes { attributes in
       var headers: [Message.Header] = []
       headers.reserveCapacity(attributes.headerCount)
-      attributes.forEachHeader { name, value in
-        headers.append(Message.Header(String(decoding: name, as: UTF8.self), [UInt8](value)))
+      unsafe attributes.forEachHeader { name, value in
+        unsafe headers.append(Message.Header(String(decoding: name, as: UTF8.self), [UInt8](value)))
       }
       return headers
     } ?? []
@@ -86,10 +88,10 @@ public struct TopicRecord: Sendable {
   private func withAttributes<Result>(_ body: (RecordAttributes) -> Result) -> Result? {
     guard attributesCount > 0 else { return nil }
     return withExtendedLifetime(buffer) {
-      let bytes = UnsafeRawBufferPointer(
+      let bytes = unsafe UnsafeRawBufferPointer(
         start: buffer.base + Int(payloadStart) - Int(attributesCount),
         count: Int(attributesCount) + Int(payloadCount))
-      return (try? RecordAttributes(bytes)).map(body)
+      return unsafe (try? RecordAttributes(bytes)).map(body)
     }
   }
 }

@@ -11,6 +11,6 @@ struct Guard: ~Copyable {
   borrowing func locked<Result>(_ body: () -> Result) -> Result {
     var result: Result?
     mutex.withLock { _ in result = body() }
-    return result.unsafelyUnwrapped
+    return unsafe result.unsafelyUnwrapped
   }
 }

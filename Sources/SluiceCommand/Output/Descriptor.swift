@@ -6,15 +6,15 @@ public enum Descriptor {
   ///
   /// - Returns: 0, or the system's error number; `EPIPE` when nobody reads any more. What was written before may be part of `bytes`.
   public static func writeAll(_ bytes: UnsafeRawBufferPointer, to descriptor: Int32) -> Int32 {
-    var rest = bytes
-    while !rest.isEmpty {
-      let count = Glibc.write(descriptor, rest.baseAddress, rest.count)
+    var rest = unsafe bytes
+    while unsafe !rest.isEmpty {
+      let count = unsafe Glibc.write(descriptor, rest.baseAddress, rest.count)
       if count >= 0 {
-        rest = UnsafeRawBufferPointer(rebasing: rest[count...])
+        unsafe rest = unsafe UnsafeRawBufferPointer(rebasing: rest[count...])
       } else if errno == EAGAIN {
         // Somebody else has made the pipe or terminal that we share with them non-blocking.
         var waiting = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
-        _ = poll(&waiting, 1, -1)
+        _ = unsafe poll(&waiting, 1, -1)
       } else if errno != EINTR {
         return errno
       }
@@ -26,6 +26,6 @@ public enum Descriptor {
   @discardableResult
   public static func write(_ text: String, to descriptor: Int32) -> Int32 {
     var text = text
-    return text.withUTF8 { writeAll(UnsafeRawBufferPointer($0), to: descriptor) }
+    return text.withUTF8 { unsafe writeAll(UnsafeRawBufferPointer($0), to: descriptor) }
   }
 }

@@ -122,9 +122,9 @@ extension SocketAddress {
 
   private static func isLoopback(_ host: String) -> Bool {
     var four = in_addr()
-    if inet_pton(AF_INET, host, &four) == 1 { return UInt32(bigEndian: four.s_addr) >> 24 == 127 }
+    if unsafe inet_pton(AF_INET, host, &four) == 1 { return UInt32(bigEndian: four.s_addr) >> 24 == 127 }
     var six = [UInt8](repeating: 0, count: 16)
-    guard inet_pton(AF_INET6, host, &six) == 1 else { return false }
+    guard unsafe inet_pton(AF_INET6, host, &six) == 1 else { return false }
     if six[..<10].allSatisfy({ $0 == 0 }), six[10] == 0xFF, six[11] == 0xFF { return six[12] == 127 }
     return six[..<15].allSatisfy { $0 == 0 } && six[15] == 1
   }

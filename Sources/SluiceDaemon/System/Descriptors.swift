@@ -6,10 +6,10 @@ enum Descriptors {
   static func raiseLimit() -> UInt64 {
     var limit = rlimit()
     let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
-    guard getrlimit(resource, &limit) == 0 else { return 0 }
+    guard unsafe getrlimit(resource, &limit) == 0 else { return 0 }
     if limit.rlim_cur < limit.rlim_max {
       var raised = rlimit(rlim_cur: limit.rlim_max, rlim_max: limit.rlim_max)
-      if setrlimit(resource, &raised) == 0 { limit = raised }
+      if unsafe setrlimit(resource, &raised) == 0 { limit = raised }
     }
     return UInt64(limit.rlim_cur)
   }

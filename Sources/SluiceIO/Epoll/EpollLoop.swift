@@ -11,6 +11,7 @@ import Synchronization
 ///
 /// A loop lives until it is stopped: its thread keeps it. Unchecked: everything but the constants and atomics is used by
 /// the loop's thread only, or before it starts.
+@safe
 public final class EpollLoop: EventLoop, @unchecked Sendable {
   public let name: String
 
@@ -70,9 +71,9 @@ public final class EpollLoop: EventLoop, @unchecked Sendable {
       throw IOError(action: "create an event loop's wake-up", code: code)
     }
     // Edge-triggered: each write counts as news, so that the counter never has to be read back.
-    var event = epoll_event(
+    var event = unsafe epoll_event(
       events: EpollEvents([.readable, .edgeTriggered]).rawValue, data: epoll_data_t(u64: Self.wakeUpData))
-    guard epoll_ctl(poll, EPOLL_CTL_ADD, wakeUp, &event) == 0 else {
+    guard unsafe epoll_ctl(poll, EPOLL_CTL_ADD, wakeUp, &event) == 0 else {
       let code = errno
       _ = Glibc.close(poll)
       _ = Glibc.close(wakeUp)
@@ -83,7 +84,7 @@ public final class EpollLoop: EventLoop, @unchecked Sendable {
   deinit {
     _ = Glibc.close(poll)
     _ = Glibc.close(wakeUp)
-    events.deallocate()
+    unsafe events.deallocate()
   }
 
   // MARK: For any thread
@@ -149,7 +150,7 @@ public final class EpollLoop: EventLoop, @unchecked Sendable {
 
   static func clock() -> MonotonicTime {
     var time = timespec()
-    clock_gettime(CLOCK_MONOTONIC, &time)
+    unsafe clock_gettime(CLOCK_MONOTONIC, &time)
     return MonotonicTime(nanoseconds: UInt64(time.tv_sec) &* 1_000_000_000 &+ UInt64(time.tv_nsec))
   }
 
@@ -158,7 +159,7 @@ public final class EpollLoop: EventLoop, @unchecked Sendable {
   public var wallClock: Int64 {
     if let read = wallClockRead { return read }
     var time = timespec()
-    clock_gettime(CLOCK_REALTIME, &time)
+    unsafe clock_gettime(CLOCK_REALTIME, &time)
     let read = Int64(time.tv_sec) * 1_000 + Int64(time.tv_nsec) / 1_000_000
     wallClockRead = read
     return read
@@ -189,8 +190,8 @@ public final class EpollLoop: EventLoop, @unchecked Sendable {
   func register(_ source: EventSource, for interest: EpollEvents) throws(IOError) {
     assert(isCurrent, "sources are registered on their loop")
     let registration = sources.insert(source)
-    var event = epoll_event(events: interest.rawValue, data: epoll_data_t(u64: registration.rawValue))
-    guard epoll_ctl(poll, EPOLL_CTL_ADD, source.descriptor, &event) == 0 else {
+    var event = unsafe epoll_event(events: interest.rawValue, data: epoll_data_t(u64: registration.rawValue))
+    guard unsafe epoll_ctl(poll, EPOLL_CTL_ADD, source.descriptor, &event) == 0 else {
       let code = errno
       let removed = sources.remove(registration)
       _ = consume removed
@@ -201,16 +202,16 @@ public final class EpollLoop: EventLoop, @unchecked Sendable {
 
   func changeInterest(of source: EventSource, to interest: EpollEvents) {
     guard let registration = source.registration else { return }
-    var event = epoll_event(events: interest.rawValue, data: epoll_data_t(u64: registration.rawValue))
-    let result = epoll_ctl(poll, EPOLL_CTL_MOD, source.descriptor, &event)
+    var event = unsafe epoll_event(events: interest.rawValue, data: epoll_data_t(u64: registration.rawValue))
+    let result = unsafe epoll_ctl(poll, EPOLL_CTL_MOD, source.descriptor, &event)
     precondition(result == 0, "a registered descriptor was closed behind the loop's back")
   }
 
   /// Ends the watch, if any. Before the descriptor is closed.
   func deregister(_ source: EventSource) {
     guard source.registration != nil else { return }
-    var event = epoll_event()
-    _ = epoll_ctl(poll, EPOLL_CTL_DEL, source.descriptor, &event)
+    var event = unsafe epoll_event()
+    _ = unsafe epoll_ctl(poll, EPOLL_CTL_DEL, source.descriptor, &event)
     dropRegistration(source)
   }
 
@@ -263,7 +264,7 @@ public final class EpollLoop: EventLoop, @unchecked Sendable {
         }
       }
     }
-    let count = epoll_wait(poll, events.baseAddress, Int32(events.count), timeout)
+    let count = unsafe epoll_wait(poll, events.baseAddress, Int32(events.count), timeout)
     if timeout != 0 {
       now = Self.clock()
       isSleeping.store(false, ordering: .relaxed)
@@ -292,11 +293,11 @@ public final class EpollLoop: EventLoop, @unchecked Sendable {
 
   private func dispatch(_ count: Int) {
     for index in 0..<count {
-      let event = events[index]
-      guard event.data.u64 != Self.wakeUpData,
-        let source = sources[Registration(rawValue: event.data.u64)]
+      let event = unsafe events[index]
+      guard unsafe event.data.u64 != Self.wakeUpData,
+        let source = unsafe sources[Registration(rawValue: event.data.u64)]
       else { continue }
-      source.ready(EpollEvents(rawValue: event.events))
+      unsafe source.ready(EpollEvents(rawValue: event.events))
     }
   }
 
@@ -344,7 +345,8 @@ public final class EpollLoop: EventLoop, @unchecked Sendable {
       let time = Self.clock()
       guard time < deadline else { break }
       let milliseconds = ((deadline - time).clampedNanoseconds - 1) / 1_000_000 + 1
-      let count = epoll_wait(poll, events.baseAddress, Int32(events.count), Int32(clamping: milliseconds))
+      let count = unsafe epoll_wait(
+        poll, events.baseAddress, Int32(events.count), Int32(clamping: milliseconds))
       dispatch(Int(max(count, 0)))
     }
     for source in sources.all { source.closeDescriptor() }

@@ -7,6 +7,7 @@ import Synchronization
 ///
 /// Unchecked: `handler` is called on the loop only; `next` belongs to whoever set the flag until the signal is on the
 /// list, and to the list from then on.
+@safe
 final class EpollSignal: LoopSignal, @unchecked Sendable {
   private let loop: EpollLoop
   private let handler: () -> Void
@@ -40,34 +41,35 @@ final class EpollSignal: LoopSignal, @unchecked Sendable {
 
 /// Signals fired by other threads, waiting for their loop: a stack that is pushed to one by one and taken whole, which
 /// is why it needs neither a lock nor protection from reuse of its nodes.
+@safe
 struct SignalStack: ~Copyable {
-  private let top = Atomic<Unmanaged<EpollSignal>?>(nil)
+  private let top = unsafe Atomic<Unmanaged<EpollSignal>?>(nil)
 
-  var isEmpty: Bool { top.load(ordering: .sequentiallyConsistent) == nil }
+  var isEmpty: Bool { unsafe top.load(ordering: .sequentiallyConsistent) == nil }
 
   /// From any thread. The stack keeps the signal until it is taken.
   func push(_ signal: EpollSignal) {
-    let node = Unmanaged.passRetained(signal)
-    var expected = top.load(ordering: .relaxed)
+    let node = unsafe Unmanaged.passRetained(signal)
+    var expected = unsafe top.load(ordering: .relaxed)
     while true {
-      signal.next = expected
-      let (exchanged, found) = top.weakCompareExchange(
+      unsafe signal.next = unsafe expected
+      let (exchanged, found) = unsafe top.weakCompareExchange(
         expected: expected, desired: node, successOrdering: .sequentiallyConsistent,
         failureOrdering: .relaxed)
       if exchanged { return }
-      expected = found
+      unsafe expected = unsafe found
     }
   }
 
   /// Appends what was pushed to `batch`, oldest first. One taker at a time.
   func take(into batch: inout [EpollSignal]) {
-    guard top.load(ordering: .relaxed) != nil else { return }
+    guard unsafe top.load(ordering: .relaxed) != nil else { return }
     let start = batch.count
-    var node = top.exchange(nil, ordering: .acquiring)
-    while let current = node {
-      let signal = current.takeRetainedValue()
-      node = signal.next
-      signal.next = nil
+    var node = unsafe top.exchange(nil, ordering: .acquiring)
+    while let current = unsafe node {
+      let signal = unsafe current.takeRetainedValue()
+      unsafe node = unsafe signal.next
+      unsafe signal.next = nil
       batch.append(signal)
     }
     batch[start...].reverse()

@@ -44,23 +44,23 @@ enum Threads {
     // A thread inherits the mask of the one that makes it; it must not take a signal before it could block it itself.
     var all = sigset_t()
     var previous = sigset_t()
-    sigfillset(&all)
-    pthread_sigmask(SIG_SETMASK, &all, &previous)
-    defer { pthread_sigmask(SIG_SETMASK, &previous, nil) }
+    unsafe sigfillset(&all)
+    unsafe pthread_sigmask(SIG_SETMASK, &all, &previous)
+    defer { unsafe pthread_sigmask(SIG_SETMASK, &previous, nil) }
 
-    let context = Unmanaged.passRetained(Body(name: name, run: body))
+    let context = unsafe Unmanaged.passRetained(Body(name: name, run: body))
     var thread = pthread_t()
-    let code = pthread_create(
+    let code = unsafe pthread_create(
       &thread, nil,
       { context in
-        let body = Unmanaged<Body>.fromOpaque(context!).takeRetainedValue()
+        let body = unsafe Unmanaged<Body>.fromOpaque(context!).takeRetainedValue()
         // The kernel keeps 15 bytes of a thread's name.
-        pthread_setname_np(pthread_self(), String(decoding: body.name.utf8.prefix(15), as: UTF8.self))
+        unsafe pthread_setname_np(pthread_self(), String(decoding: body.name.utf8.prefix(15), as: UTF8.self))
         body.run()
         return nil
-      }, context.toOpaque())
+      }, unsafe context.toOpaque())
     if code == 0 { return (thread, 0) }
-    context.release()
+    unsafe context.release()
     return (nil, code)
   }
 
@@ -120,8 +120,11 @@ extension LoopGroup {
   public static var availableCores: Int {
     var set = cpu_set_t()
     let size = MemoryLayout<cpu_set_t>.size
-    guard sched_getaffinity(0, size, &set) == 0 else { return max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN))) }
-    let bits = withUnsafeBytes(of: &set) { bytes in bytes.reduce(0) { $0 + $1.nonzeroBitCount } }
+    guard unsafe sched_getaffinity(0, size, &set) == 0 else {
+      return max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN)))
+    }
+    let bits = unsafe withUnsafeBytes(of: &set) { bytes in unsafe bytes.reduce(0) { $0 + $1.nonzeroBitCount }
+    }
     return max(1, bits)
   }
 }

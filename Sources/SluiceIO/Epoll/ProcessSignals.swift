@@ -33,7 +33,7 @@ public final class ProcessSignals: Sendable {
   /// `deliver` picks them up.
   public static func block(_ signals: Set<ProcessSignal>) {
     var mask = Self.mask(of: signals)
-    pthread_sigmask(SIG_BLOCK, &mask, nil)
+    unsafe pthread_sigmask(SIG_BLOCK, &mask, nil)
   }
 
   /// Makes writing to a closed pipe an error instead of the end of the process. Sockets of this module never raise
@@ -51,7 +51,7 @@ public final class ProcessSignals: Sendable {
   ) throws(IOError) -> ProcessSignals {
     block(signals)
     var mask = Self.mask(of: signals)
-    let descriptor = signalfd(-1, &mask, Int32(SFD_CLOEXEC | SFD_NONBLOCK))
+    let descriptor = unsafe signalfd(-1, &mask, Int32(SFD_CLOEXEC | SFD_NONBLOCK))
     guard descriptor >= 0 else { throw IOError(action: "receive signals", code: errno) }
     let source = SignalSource(loop: loop, descriptor: descriptor, handler: handler)
     loop.execute { try? loop.register(source, for: .readable) }
@@ -69,8 +69,8 @@ public final class ProcessSignals: Sendable {
 
   private static func mask(of signals: Set<ProcessSignal>) -> sigset_t {
     var mask = sigset_t()
-    sigemptyset(&mask)
-    for signal in signals { sigaddset(&mask, signal.number) }
+    unsafe sigemptyset(&mask)
+    for signal in signals { unsafe sigaddset(&mask, signal.number) }
     return mask
   }
 }
@@ -87,7 +87,7 @@ private final class SignalSource: EventSource, @unchecked Sendable {
   override func ready(_ events: EpollEvents) {
     var information = signalfd_siginfo()
     let size = MemoryLayout<signalfd_siginfo>.size
-    while descriptor >= 0, Glibc.read(descriptor, &information, size) == size {
+    while descriptor >= 0, unsafe Glibc.read(descriptor, &information, size) == size {
       let number = Int32(bitPattern: information.ssi_signo)
       if let signal = ProcessSignal.allCases.first(where: { $0.number == number }) { handler(signal) }
     }

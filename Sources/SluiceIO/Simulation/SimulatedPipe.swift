@@ -152,8 +152,9 @@ final class SimulatedPipe {
     if count > 1, scheduler.random.oneIn(settings.conditions.partialReadOneIn) {
       count = scheduler.random.next(in: 1...count)
     }
-    arrived.withUnsafeBytes { bytes in
-      buffer.copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes[arrivedStart..<arrivedStart + count]))
+    unsafe arrived.withUnsafeBytes { bytes in
+      unsafe buffer.copyMemory(
+        from: UnsafeRawBufferPointer(rebasing: bytes[arrivedStart..<arrivedStart + count]))
     }
     arrivedStart += count
     if arrivedStart == arrived.count {

@@ -61,9 +61,9 @@ final class SimulatedStream: ByteStream {
   func read(into buffer: UnsafeMutableRawBufferPointer) -> ReadResult {
     precondition(loop.isCurrent, "a stream is used on its loop")
     guard state == .open || state == .failed else { return .failed(error("read from", EBADF)) }
-    if peerEnded || buffer.isEmpty { return peerEnded ? .end : .wouldBlock }
+    if unsafe peerEnded || buffer.isEmpty { return peerEnded ? .end : .wouldBlock }
     if incoming.unread > 0 {
-      let count = incoming.read(into: buffer)
+      let count = unsafe incoming.read(into: buffer)
       scheduler.note("\(name): reads \(count)")
       return .bytes(count)
     }
@@ -79,13 +79,13 @@ final class SimulatedStream: ByteStream {
     precondition(loop.isCurrent, "a stream is used on its loop")
     guard state == .open else { return .failed(error("write to", EPIPE)) }
     if incoming.wasReset { return .failed(lose("write to", ECONNRESET)) }
-    let offered = vectors.reduce(0) { $0 + $1.iov_len }
+    let offered = unsafe vectors.reduce(0) { unsafe $0 + $1.iov_len }
     let room = outgoing.room
     var count = min(offered, room)
     if count > 0, scheduler.random.oneIn(settings.conditions.shortWriteOneIn) {
       count = scheduler.random.next(in: 0...count)
     }
-    if count > 0 { outgoing.send(Self.gather(vectors, count)) }
+    if count > 0 { unsafe outgoing.send(Self.gather(vectors, count)) }
     scheduler.note("\(name): writes \(count) of \(offered)")
     if count < offered {
       waitsForRoom = true
@@ -100,10 +100,12 @@ final class SimulatedStream: ByteStream {
   }
 
   private static func gather(_ vectors: UnsafeBufferPointer<iovec>, _ count: Int) -> [UInt8] {
-    [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
-      for vector in vectors where filled < count && vector.iov_len > 0 {
-        let length = min(vector.iov_len, count - filled)
-        (UnsafeMutableRawPointer(buffer.baseAddress!) + filled)
+    unsafe [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
+      for index in 0..<vectors.count {
+        let vector = unsafe vectors[index]
+        guard unsafe filled < count && vector.iov_len > 0 else { continue }
+        let length = unsafe min(vector.iov_len, count - filled)
+        unsafe (UnsafeMutableRawPointer(buffer.baseAddress!) + filled)
           .copyMemory(from: vector.iov_base, byteCount: length)
         filled += length
       }

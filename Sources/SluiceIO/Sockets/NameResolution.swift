@@ -26,25 +26,25 @@ enum NameResolution {
   }
 
   private static func lookUp(_ host: String, port: UInt16, flags: Int32) -> Result<[RawAddress], Failure> {
-    var hints = addrinfo()
-    hints.ai_flags = flags
-    hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
+    var hints = unsafe addrinfo()
+    unsafe hints.ai_flags = flags
+    unsafe hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
     var list: UnsafeMutablePointer<addrinfo>?
-    let code = getaddrinfo(host, nil, &hints, &list)
-    defer { freeaddrinfo(list) }
+    let code = unsafe getaddrinfo(host, nil, &hints, &list)
+    defer { unsafe freeaddrinfo(list) }
     guard code == 0 else {
       if code == EAI_SYSTEM { return .failure(Failure(code: errno)) }
-      return .failure(Failure(code: EHOSTUNREACH, reason: String(cString: gai_strerror(code))))
+      return unsafe .failure(Failure(code: EHOSTUNREACH, reason: String(cString: gai_strerror(code))))
     }
     var addresses: [RawAddress] = []
-    var next = list
-    while let entry = next {
-      if let address = entry.pointee.ai_addr {
-        var address = RawAddress(copying: address, length: entry.pointee.ai_addrlen)
+    var next = unsafe list
+    while let entry = unsafe next {
+      if let address = unsafe entry.pointee.ai_addr {
+        var address = unsafe RawAddress(copying: address, length: entry.pointee.ai_addrlen)
         address.port = port
         addresses.append(address)
       }
-      next = entry.pointee.ai_next
+      unsafe next = unsafe entry.pointee.ai_next
     }
     return .success(addresses)
   }

@@ -12,8 +12,8 @@ struct RawAddress {
   init(copying address: UnsafePointer<sockaddr>, length: socklen_t) {
     self.length = min(length, socklen_t(MemoryLayout<sockaddr_storage>.size))
     let count = Int(self.length)
-    withUnsafeMutableBytes(of: &storage) {
-      $0.copyMemory(from: UnsafeRawBufferPointer(start: address, count: count))
+    unsafe withUnsafeMutableBytes(of: &storage) {
+      unsafe $0.copyMemory(from: UnsafeRawBufferPointer(start: address, count: count))
     }
   }
 
@@ -23,24 +23,24 @@ struct RawAddress {
     let capacity = MemoryLayout.size(ofValue: address.sun_path)
     guard path.utf8.count < capacity else { return nil }
     address.sun_family = sa_family_t(AF_UNIX)
-    withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
+    unsafe withUnsafeMutableBytes(of: &address.sun_path) { unsafe $0.copyBytes(from: path.utf8) }
     length = socklen_t(MemoryLayout<sockaddr_un>.size)
-    withUnsafeMutableBytes(of: &storage) { bytes in
-      withUnsafeBytes(of: &address) { bytes.copyMemory(from: $0) }
+    unsafe withUnsafeMutableBytes(of: &storage) { bytes in
+      unsafe withUnsafeBytes(of: &address) { unsafe bytes.copyMemory(from: $0) }
     }
   }
 
   /// Nil when the host isn't a plain numeric address.
   init?(numericHost host: String, port: UInt16) {
     var four = sockaddr_in()
-    if inet_pton(AF_INET, host, &four.sin_addr) == 1 {
+    if unsafe inet_pton(AF_INET, host, &four.sin_addr) == 1 {
       four.sin_family = sa_family_t(AF_INET)
       four.sin_port = port.bigEndian
       self.init(value: &four)
       return
     }
     var six = sockaddr_in6()
-    if inet_pton(AF_INET6, host, &six.sin6_addr) == 1 {
+    if unsafe inet_pton(AF_INET6, host, &six.sin6_addr) == 1 {
       six.sin6_family = sa_family_t(AF_INET6)
       six.sin6_port = port.bigEndian
       self.init(value: &six)
@@ -51,29 +51,29 @@ struct RawAddress {
 
   private init<Address>(value: inout Address) {
     length = socklen_t(MemoryLayout<Address>.size)
-    withUnsafeMutableBytes(of: &storage) { bytes in
-      withUnsafeBytes(of: &value) { bytes.copyMemory(from: $0) }
+    unsafe withUnsafeMutableBytes(of: &storage) { bytes in
+      unsafe withUnsafeBytes(of: &value) { unsafe bytes.copyMemory(from: $0) }
     }
   }
 
   /// The port, of an address that has one.
   var port: UInt16 {
     get {
-      withUnsafeBytes(of: storage) { bytes in
-        UInt16(bigEndian: bytes.loadUnaligned(fromByteOffset: 2, as: UInt16.self))
+      unsafe withUnsafeBytes(of: storage) { bytes in
+        unsafe UInt16(bigEndian: bytes.loadUnaligned(fromByteOffset: 2, as: UInt16.self))
       }
     }
     set {
       guard family == AF_INET || family == AF_INET6 else { return }
-      withUnsafeMutableBytes(of: &storage) { bytes in
-        bytes.storeBytes(of: newValue.bigEndian, toByteOffset: 2, as: UInt16.self)
+      unsafe withUnsafeMutableBytes(of: &storage) { bytes in
+        unsafe bytes.storeBytes(of: newValue.bigEndian, toByteOffset: 2, as: UInt16.self)
       }
     }
   }
 
   func withPointer<Result>(_ body: (UnsafePointer<sockaddr>, socklen_t) -> Result) -> Result {
-    withUnsafeBytes(of: storage) { bytes in
-      body(bytes.baseAddress!.assumingMemoryBound(to: sockaddr.self), length)
+    unsafe withUnsafeBytes(of: storage) { bytes in
+      unsafe body(bytes.baseAddress!.assumingMemoryBound(to: sockaddr.self), length)
     }
   }
 
@@ -83,37 +83,37 @@ struct RawAddress {
   {
     var storage = sockaddr_storage()
     var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
-    return withUnsafeMutableBytes(of: &storage) { bytes in
-      let pointer = bytes.baseAddress!.assumingMemoryBound(to: sockaddr.self)
-      let result = call(pointer, &length)
-      return (result, RawAddress(copying: pointer, length: length))
+    return unsafe withUnsafeMutableBytes(of: &storage) { bytes in
+      let pointer = unsafe bytes.baseAddress!.assumingMemoryBound(to: sockaddr.self)
+      let result = unsafe call(pointer, &length)
+      return unsafe (result, RawAddress(copying: pointer, length: length))
     }
   }
 
   /// The numeric address and port; nil for a Unix socket's, which the other side of a connection often lacks.
   var socketAddress: SocketAddress? {
-    withUnsafeBytes(of: storage) { bytes in
-      withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(INET6_ADDRSTRLEN)) { text in
+    unsafe withUnsafeBytes(of: storage) { bytes in
+      unsafe withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(INET6_ADDRSTRLEN)) { text in
         let base = bytes.baseAddress!
         switch family {
         case AF_INET:
           let offset = MemoryLayout<sockaddr_in>.offset(of: \.sin_addr)!
-          inet_ntop(AF_INET, base + offset, text.baseAddress, socklen_t(text.count))
+          unsafe inet_ntop(AF_INET, base + offset, text.baseAddress, socklen_t(text.count))
         case AF_INET6:
           let offset = MemoryLayout<sockaddr_in6>.offset(of: \.sin6_addr)!
           // An IPv4 peer of a socket that takes both kinds: ::ffff:a.b.c.d.
           let mapped =
-            (0..<10).allSatisfy { bytes[offset + $0] == 0 } && bytes[offset + 10] == 0xff
+            unsafe (0..<10).allSatisfy { unsafe bytes[offset + $0] == 0 } && bytes[offset + 10] == 0xff
             && bytes[offset + 11] == 0xff
           if mapped {
-            inet_ntop(AF_INET, base + offset + 12, text.baseAddress, socklen_t(text.count))
+            unsafe inet_ntop(AF_INET, base + offset + 12, text.baseAddress, socklen_t(text.count))
           } else {
-            inet_ntop(AF_INET6, base + offset, text.baseAddress, socklen_t(text.count))
+            unsafe inet_ntop(AF_INET6, base + offset, text.baseAddress, socklen_t(text.count))
           }
         default:
           return nil
         }
-        return .host(String(cString: text.baseAddress!), port: port)
+        return unsafe .host(String(cString: text.baseAddress!), port: port)
       }
     }
   }

@@ -10,15 +10,15 @@ enum Socket {
   }
 
   static func accept(_ listener: Int32) -> (descriptor: Int32, peer: RawAddress) {
-    let (result, address) = RawAddress.filled { pointer, length in
-      accept4(listener, pointer, length, Int32(SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue))
+    let (result, address) = unsafe RawAddress.filled { pointer, length in
+      unsafe accept4(listener, pointer, length, Int32(SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue))
     }
     return (result, address)
   }
 
   static func set(_ descriptor: Int32, level: Int32, option: Int32, to value: Int32) {
     var value = value
-    _ = setsockopt(descriptor, level, option, &value, socklen_t(MemoryLayout<Int32>.size))
+    _ = unsafe setsockopt(descriptor, level, option, &value, socklen_t(MemoryLayout<Int32>.size))
   }
 
   /// Small writes go out at once: batching is done above, by the turn.
@@ -29,44 +29,44 @@ enum Socket {
   /// Closing will reset the connection instead of ending it in good order.
   static func resetOnClose(_ descriptor: Int32) {
     var value = linger(l_onoff: 1, l_linger: 0)
-    _ = setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &value, socklen_t(MemoryLayout<linger>.size))
+    _ = unsafe setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &value, socklen_t(MemoryLayout<linger>.size))
   }
 
   /// The error that the connection ended with, or that connecting gave; 0 when there is none. Reading it clears it.
   static func takeError(_ descriptor: Int32) -> Int32 {
     var value: Int32 = 0
     var length = socklen_t(MemoryLayout<Int32>.size)
-    guard getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &value, &length) == 0 else { return errno }
+    guard unsafe getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &value, &length) == 0 else { return errno }
     return value
   }
 
   /// Bytes that have arrived and weren't read.
   static func unreadCount(_ descriptor: Int32) -> Int {
     var count: Int32 = 0
-    guard ioctl(descriptor, UInt(FIONREAD), &count) == 0 else { return 0 }
+    guard unsafe ioctl(descriptor, UInt(FIONREAD), &count) == 0 else { return 0 }
     return Int(count)
   }
 
   /// Bytes that were written and that the peer's system hasn't confirmed yet.
   static func unconfirmedCount(_ descriptor: Int32) -> Int {
     var count: Int32 = 0
-    guard ioctl(descriptor, UInt(TIOCOUTQ), &count) == 0 else { return 0 }
+    guard unsafe ioctl(descriptor, UInt(TIOCOUTQ), &count) == 0 else { return 0 }
     return Int(count)
   }
 
   static func localAddress(_ descriptor: Int32) -> RawAddress? {
-    let (result, address) = RawAddress.filled { getsockname(descriptor, $0, $1) }
+    let (result, address) = unsafe RawAddress.filled { unsafe getsockname(descriptor, $0, $1) }
     return result == 0 ? address : nil
   }
 
   static func bind(_ descriptor: Int32, to address: RawAddress) -> Int32 {
-    address.withPointer { Glibc.bind(descriptor, $0, $1) }
+    unsafe address.withPointer { unsafe Glibc.bind(descriptor, $0, $1) }
   }
 
   /// 0, or the error number; `EINPROGRESS` when it goes on in the background.
   static func connect(_ descriptor: Int32, to address: RawAddress) -> Int32 {
     while true {
-      if address.withPointer({ Glibc.connect(descriptor, $0, $1) }) == 0 { return 0 }
+      if unsafe address.withPointer({ unsafe Glibc.connect(descriptor, $0, $1) }) == 0 { return 0 }
       if errno != EINTR { return errno }
     }
   }

@@ -62,9 +62,9 @@ final class SocketStream: EventSource, ByteStream {
   func read(into buffer: UnsafeMutableRawBufferPointer) -> ReadResult {
     assert(loop.isAccessible, "a stream is used on its loop")
     guard state == .open || state == .failed else { return .failed(error("read from", EBADF)) }
-    if peerEnded || buffer.isEmpty { return peerEnded ? .end : .wouldBlock }
+    if unsafe peerEnded || buffer.isEmpty { return peerEnded ? .end : .wouldBlock }
     while true {
-      let count = recv(descriptor, buffer.baseAddress, buffer.count, 0)
+      let count = unsafe recv(descriptor, buffer.baseAddress, buffer.count, 0)
       if count > 0 { return .bytes(count) }
       if count == 0 {
         // From now on the socket is readable for ever.
@@ -96,11 +96,11 @@ final class SocketStream: EventSource, ByteStream {
     while first < vectors.count {
       let count = min(vectors.count - first, Self.vectorLimit)
       var offered = 0
-      for index in first..<first + count { offered += vectors[index].iov_len }
-      var message = msghdr()
-      message.msg_iov = UnsafeMutablePointer(mutating: base + first)
-      message.msg_iovlen = count
-      let taken = sendmsg(descriptor, &message, Int32(MSG_NOSIGNAL))
+      for index in first..<first + count { unsafe offered += vectors[index].iov_len }
+      var message = unsafe msghdr()
+      unsafe message.msg_iov = unsafe UnsafeMutablePointer(mutating: base + first)
+      unsafe message.msg_iovlen = count
+      let taken = unsafe sendmsg(descriptor, &message, Int32(MSG_NOSIGNAL))
       if taken < 0 {
         let code = errno
         if code == EINTR { continue }
@@ -216,9 +216,9 @@ final class SocketStream: EventSource, ByteStream {
   /// Reads and forgets what the peer still sends, for a while per turn, until its end.
   private func throwAwayInput() {
     let size = 16_384
-    withUnsafeTemporaryAllocation(byteCount: size, alignment: 1) { buffer in
+    unsafe withUnsafeTemporaryAllocation(byteCount: size, alignment: 1) { buffer in
       for _ in 0..<16 {
-        let count = recv(descriptor, buffer.baseAddress, size, 0)
+        let count = unsafe recv(descriptor, buffer.baseAddress, size, 0)
         if count > 0 { continue }
         if count < 0 && (errno == EAGAIN || errno == EINTR) { return }
         return finish()

@@ -9,7 +9,7 @@ struct UnixSocketFile: Sendable {
   /// The file at `path`, made by `bind` just now; nil if there is none.
   init?(path: String) {
     var status = stat()
-    guard lstat(path, &status) == 0 else { return nil }
+    guard unsafe lstat(path, &status) == 0 else { return nil }
     self.path = path
     device = status.st_dev
     number = status.st_ino
@@ -18,8 +18,8 @@ struct UnixSocketFile: Sendable {
   /// Removes the file, unless somebody has put another in its place.
   func remove() {
     var status = stat()
-    guard lstat(path, &status) == 0, status.st_dev == device, status.st_ino == number else { return }
-    _ = unlink(path)
+    guard unsafe lstat(path, &status) == 0, status.st_dev == device, status.st_ino == number else { return }
+    _ = unsafe unlink(path)
   }
 
   /// Removes a socket's file at `path` if nobody answers there: what a killed process left behind.
@@ -27,12 +27,12 @@ struct UnixSocketFile: Sendable {
   /// Returns false, and removes nothing, when somebody answers or the file is no socket.
   static func removeStale(at path: String) -> Bool {
     var status = stat()
-    guard lstat(path, &status) == 0 else { return errno == ENOENT }
+    guard unsafe lstat(path, &status) == 0 else { return errno == ENOENT }
     guard status.st_mode & S_IFMT == S_IFSOCK, let address = RawAddress(unixPath: path) else { return false }
     let descriptor = Socket.open(AF_UNIX)
     guard descriptor >= 0 else { return false }
     defer { _ = Glibc.close(descriptor) }
     guard Socket.connect(descriptor, to: address) == ECONNREFUSED else { return false }
-    return unlink(path) == 0
+    return unsafe unlink(path) == 0
   }
 }

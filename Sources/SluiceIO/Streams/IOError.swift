@@ -23,12 +23,12 @@ public struct IOError: Error, Hashable, Sendable, CustomStringConvertible {
 
   /// The system's words for an error number. From any thread.
   static func text(for code: Int32) -> String {
-    withUnsafeTemporaryAllocation(of: CChar.self, capacity: 256) { buffer in
-      buffer.initialize(repeating: 0)
+    unsafe withUnsafeTemporaryAllocation(of: CChar.self, capacity: 256) { buffer in
+      unsafe buffer.initialize(repeating: 0)
       // The importer sees the POSIX variant, which fills the buffer.
-      guard let base = buffer.baseAddress, strerror_r(code, base, buffer.count) == 0
+      guard let base = buffer.baseAddress, unsafe strerror_r(code, base, buffer.count) == 0
       else { return "error \(code)" }
-      return String(cString: base)
+      return unsafe String(cString: base)
     }
   }
 }

@@ -4,6 +4,7 @@ import SluiceWire
 ///
 /// Small batches that come one after the other are joined in it.
 // @unchecked: filled under its owner's lock; from `seal(for:)` on it doesn't change.
+@safe
 public final class BatchBlock: @unchecked Sendable {
   /// With this many bytes a batch is full, unless a single record takes more: sixteen pages of LMDB's, less what it needs for itself.
   public static let fullBytes = 65_520
@@ -25,11 +26,11 @@ public final class BatchBlock: @unchecked Sendable {
       firstOffset: firstOffset, bytesBefore: bytesBefore, firstTime: .min, lastTime: .min, records: 0,
       recordBytes: 0)
     capacity = Self.leastCapacity
-    memory = .allocate(byteCount: capacity, alignment: 16)
+    unsafe memory = .allocate(byteCount: capacity, alignment: 16)
   }
 
   deinit {
-    memory.deallocate()
+    unsafe memory.deallocate()
   }
 
   public var firstOffset: UInt64 { header.firstOffset }
@@ -43,19 +44,20 @@ public final class BatchBlock: @unchecked Sendable {
 
   /// The items: records, and time marks ahead of the first and wherever the time changes.
   public var items: UnsafeRawBufferPointer {
-    UnsafeRawBufferPointer(start: memory + BatchHeader.size, count: used - BatchHeader.size)
+    unsafe UnsafeRawBufferPointer(start: memory + BatchHeader.size, count: used - BatchHeader.size)
   }
 
   /// The records without their marks: runs of one time each.
   public func forEachRun(_ body: (UnsafeRawBufferPointer, _ count: Int, _ time: Int64) -> Void) {
     for (index, run) in runs.enumerated() {
       let next = index + 1 < runs.count ? runs[index + 1].start - RecordLayout.timeMarkSize : used
-      body(UnsafeRawBufferPointer(start: memory + run.start, count: next - run.start), run.records, run.time)
+      unsafe body(
+        UnsafeRawBufferPointer(start: memory + run.start, count: next - run.start), run.records, run.time)
     }
   }
 
   /// All of it, once it is sealed.
-  public var value: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: memory, count: used) }
+  public var value: UnsafeRawBufferPointer { unsafe UnsafeRawBufferPointer(start: memory, count: used) }
 
   /// Takes records from the front of `items`, as far as there is room for them.
   ///
@@ -69,15 +71,16 @@ public final class BatchBlock: @unchecked Sendable {
   ) -> (bytes: Int, records: Int) {
     let mark = header.records == 0 || time != header.lastTime ? RecordLayout.timeMarkSize : 0
     let room = Self.fullBytes - used - mark
-    let part = items.count <= room ? (bytes: items.count, records: count) : prefix(of: items, within: room)
+    let part =
+      unsafe items.count <= room ? (bytes: items.count, records: count) : prefix(of: items, within: room)
     guard part.records > 0, let source = items.baseAddress else { return (0, 0) }
     reserve(used + mark + part.bytes)
     if mark > 0 {
-      RecordLayout.writeTimeMark(time, at: memory + used)
+      unsafe RecordLayout.writeTimeMark(time, at: memory + used)
       runs.append((used + mark, 0, time))
     }
     runs[runs.count - 1].records += part.records
-    (memory + used + mark).copyMemory(from: source, byteCount: part.bytes)
+    unsafe (memory + used + mark).copyMemory(from: source, byteCount: part.bytes)
     used += mark + part.bytes
     if header.records == 0 { header.firstTime = time }
     header.lastTime = time
@@ -90,7 +93,7 @@ public final class BatchBlock: @unchecked Sendable {
     guard let base = items.baseAddress else { return (0, 0) }
     var taken = (bytes: 0, records: 0)
     while taken.bytes < items.count {
-      let next = taken.bytes + RecordLayout.itemSize(RecordLayout.word(at: base + taken.bytes))
+      let next = unsafe taken.bytes + RecordLayout.itemSize(RecordLayout.word(at: base + taken.bytes))
       // A record that fits no block has one of its own.
       guard next <= room || (header.records == 0 && taken.records == 0) else { break }
       taken = (next, taken.records + 1)
@@ -102,16 +105,16 @@ public final class BatchBlock: @unchecked Sendable {
     guard needed > capacity else { return }
     let grown = max(needed, min(capacity * 4, Self.fullBytes))
     let larger = UnsafeMutableRawPointer.allocate(byteCount: grown, alignment: 16)
-    larger.copyMemory(from: memory, byteCount: used)
-    memory.deallocate()
-    memory = larger
+    unsafe larger.copyMemory(from: memory, byteCount: used)
+    unsafe memory.deallocate()
+    unsafe memory = unsafe larger
     capacity = grown
   }
 
   /// Writes the header and the checksum. Nothing may be appended afterwards.
   public func seal(for topic: TopicID) {
-    header.write(at: memory)
-    let checksum = BatchView.checksum(of: value, topic)
-    memory.storeBytes(of: checksum.littleEndian, as: UInt64.self)
+    unsafe header.write(at: memory)
+    let checksum = unsafe BatchView.checksum(of: value, topic)
+    unsafe memory.storeBytes(of: checksum.littleEndian, as: UInt64.self)
   }
 }

@@ -41,29 +41,29 @@ public struct BatchHeader: Hashable, Sendable {
     _ offset: UInt64, _ value: UnsafeRawBufferPointer, storedAt first: UInt64
   ) -> Bool {
     guard value.count >= size, let base = value.baseAddress else { return false }
-    let header = BatchHeader(at: base)
+    let header = unsafe BatchHeader(at: base)
     return header.firstOffset == first && header.endOffset > first && header.endOffset <= offset
   }
 
   func write(at base: UnsafeMutableRawPointer) {
-    base.storeBytes(of: firstOffset.littleEndian, toByteOffset: 8, as: UInt64.self)
-    base.storeBytes(of: bytesBefore.littleEndian, toByteOffset: 16, as: UInt64.self)
-    base.storeBytes(of: firstTime.littleEndian, toByteOffset: 24, as: Int64.self)
-    base.storeBytes(of: lastTime.littleEndian, toByteOffset: 32, as: Int64.self)
-    base.storeBytes(of: records.littleEndian, toByteOffset: 40, as: UInt32.self)
-    base.storeBytes(of: recordBytes.littleEndian, toByteOffset: 44, as: UInt32.self)
+    unsafe base.storeBytes(of: firstOffset.littleEndian, toByteOffset: 8, as: UInt64.self)
+    unsafe base.storeBytes(of: bytesBefore.littleEndian, toByteOffset: 16, as: UInt64.self)
+    unsafe base.storeBytes(of: firstTime.littleEndian, toByteOffset: 24, as: Int64.self)
+    unsafe base.storeBytes(of: lastTime.littleEndian, toByteOffset: 32, as: Int64.self)
+    unsafe base.storeBytes(of: records.littleEndian, toByteOffset: 40, as: UInt32.self)
+    unsafe base.storeBytes(of: recordBytes.littleEndian, toByteOffset: 44, as: UInt32.self)
   }
 
   /// What a stored batch says of itself, with its checksum not looked at; nil when that is too short.
   public init?(_ value: UnsafeRawBufferPointer) {
     guard value.count >= Self.size, let base = value.baseAddress else { return nil }
-    self.init(at: base)
+    unsafe self.init(at: base)
   }
 
   /// - Parameter base: of at least ``size`` bytes.
   init(at base: UnsafeRawPointer) {
     func load<Number: FixedWidthInteger & BitwiseCopyable>(_ offset: Int, as: Number.Type) -> Number {
-      Number(littleEndian: base.loadUnaligned(fromByteOffset: offset, as: Number.self))
+      unsafe Number(littleEndian: base.loadUnaligned(fromByteOffset: offset, as: Number.self))
     }
     self.init(
       firstOffset: load(8, as: UInt64.self), bytesBefore: load(16, as: UInt64.self),

@@ -2,6 +2,7 @@ import CXXHash
 import SluiceWire
 
 /// A stored batch whose checksum is right, in place. Valid as long as its bytes are.
+@safe
 public struct BatchView {
   public let header: BatchHeader
   public let items: UnsafeRawBufferPointer
@@ -9,15 +10,15 @@ public struct BatchView {
   /// Nil when the bytes aren't what was stored there.
   public init?(_ bytes: UnsafeRawBufferPointer, of topic: TopicID, at offset: UInt64) {
     guard bytes.count > BatchHeader.size, let base = bytes.baseAddress else { return nil }
-    let checksum = UInt64(littleEndian: base.loadUnaligned(as: UInt64.self))
-    guard checksum == Self.checksum(of: bytes, topic) else { return nil }
-    header = BatchHeader(at: base)
+    let checksum = unsafe UInt64(littleEndian: base.loadUnaligned(as: UInt64.self))
+    guard unsafe checksum == Self.checksum(of: bytes, topic) else { return nil }
+    header = unsafe BatchHeader(at: base)
     guard header.firstOffset == offset, header.records > 0 else { return nil }
-    items = UnsafeRawBufferPointer(rebasing: bytes[BatchHeader.size...])
+    unsafe items = unsafe UnsafeRawBufferPointer(rebasing: bytes[BatchHeader.size...])
   }
 
   static func checksum(of value: UnsafeRawBufferPointer, _ topic: TopicID) -> UInt64 {
-    xxh3_64bits(value.baseAddress! + 8, value.count - 8, topic.rawValue)
+    unsafe xxh3_64bits(value.baseAddress! + 8, value.count - 8, topic.rawValue)
   }
 
   /// The first record with this time or a later one; nil when there is none.
@@ -26,13 +27,13 @@ public struct BatchView {
     var offset = header.firstOffset
     var isReached = false
     var position = 0
-    while position < items.count, let base = items.baseAddress {
-      let word = RecordLayout.word(at: base + position)
+    while unsafe position < items.count, let base = unsafe items.baseAddress {
+      let word = unsafe RecordLayout.word(at: base + position)
       if RecordLayout.isRecord(word) {
         if isReached { return offset }
         offset += 1
       } else {
-        isReached = RecordLayout.time(ofMarkAt: base + position) >= time
+        isReached = unsafe RecordLayout.time(ofMarkAt: base + position) >= time
       }
       position += RecordLayout.itemSize(word)
     }

@@ -8,7 +8,7 @@ struct DiskReserve {
 
   /// Takes as much as there is, up to ``bytes``. Returns whether it has them all.
   func take() -> Bool {
-    let file = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+    let file = unsafe open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
     guard file >= 0 else { return false }
     defer { close(file) }
     var bytes = Self.bytes
@@ -21,7 +21,7 @@ struct DiskReserve {
   }
 
   func giveBack() {
-    let file = open(path, O_RDWR | O_CLOEXEC)
+    let file = unsafe open(path, O_RDWR | O_CLOEXEC)
     guard file >= 0 else { return }
     ftruncate(file, 0)
     close(file)

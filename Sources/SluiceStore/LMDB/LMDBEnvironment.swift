@@ -6,6 +6,7 @@ import Synchronization
 ///
 /// After an error that LMDB calls fatal it is of no more use, and another one takes its place.
 // @unchecked: LMDB's environment may be used by all threads; `spare` is guarded.
+@safe
 final class LMDBEnvironment: @unchecked Sendable {
   /// So many may read at the same time.
   static let maximumReaders = 1022
@@ -29,15 +30,15 @@ final class LMDBEnvironment: @unchecked Sendable {
     tables prepare: (LMDBTransaction) throws(StoreError) -> LMDBTables
   ) throws(StoreError) {
     self.path = path
-    pointer = try Self.open(path, limit: limit, isWritten: isWritten)
-    var info = MDB_envinfo()
-    mdb_env_info(pointer, &info)
-    self.limit = Int(info.me_mapsize)
+    unsafe pointer = try unsafe Self.open(path, limit: limit, isWritten: isWritten)
+    var info = unsafe MDB_envinfo()
+    unsafe mdb_env_info(pointer, &info)
+    self.limit = unsafe Int(info.me_mapsize)
     do throws(StoreError) {
-      try Self.fill(pointer, path, isWritten: isWritten)
-      tables = try Self.openTables(pointer, path, isWritten: isWritten, prepare)
+      try unsafe Self.fill(pointer, path, isWritten: isWritten)
+      tables = try unsafe Self.openTables(pointer, path, isWritten: isWritten, prepare)
     } catch {
-      mdb_env_close(pointer)
+      unsafe mdb_env_close(pointer)
       throw error
     }
   }
@@ -46,15 +47,15 @@ final class LMDBEnvironment: @unchecked Sendable {
     _ environment: OpaquePointer, _ path: String, isWritten: Bool,
     _ prepare: (LMDBTransaction) throws(StoreError) -> LMDBTables
   ) throws(StoreError) -> LMDBTables {
-    let transaction = try begin(environment, path, isReading: !isWritten)
+    let transaction = try unsafe begin(environment, path, isReading: !isWritten)
     let tables: LMDBTables
     do throws(StoreError) {
       tables = try prepare(transaction)
     } catch {
-      mdb_txn_abort(transaction.pointer)
+      unsafe mdb_txn_abort(transaction.pointer)
       throw error
     }
-    let code = mdb_txn_commit(transaction.pointer)
+    let code = unsafe mdb_txn_commit(transaction.pointer)
     guard code == 0 else { throw StoreError(lmdb: code, "write to", path) }
     return tables
   }
@@ -63,7 +64,7 @@ final class LMDBEnvironment: @unchecked Sendable {
     spare.withLock { readers in
       for reader in readers { reader.end() }
     }
-    mdb_env_close(pointer)
+    unsafe mdb_env_close(pointer)
   }
 
   private static func open(_ path: String, limit: Int, isWritten: Bool) throws(StoreError) -> OpaquePointer {
@@ -77,19 +78,21 @@ final class LMDBEnvironment: @unchecked Sendable {
     var limit = limit
     while true {
       var environment: OpaquePointer?
-      var code = mdb_env_create(&environment)
-      guard code == 0, let environment else { throw StoreError(lmdb: code, "open", path) }
-      mdb_env_set_maxdbs(environment, 8)
-      mdb_env_set_maxreaders(environment, UInt32(maximumReaders))
-      code = mdb_env_set_mapsize(environment, limit)
-      if code == 0 { code = mdb_env_open(environment, path, UInt32(flags), 0o600) }
+      var code = unsafe mdb_env_create(&environment)
+      guard code == 0, let environment = unsafe environment else {
+        throw StoreError(lmdb: code, "open", path)
+      }
+      unsafe mdb_env_set_maxdbs(environment, 8)
+      unsafe mdb_env_set_maxreaders(environment, UInt32(maximumReaders))
+      code = unsafe mdb_env_set_mapsize(environment, limit)
+      if code == 0 { code = unsafe mdb_env_open(environment, path, UInt32(flags), 0o600) }
       if code == 0 {
         // A child process has no business with it.
         var descriptor: Int32 = -1
-        if mdb_env_get_fd(environment, &descriptor) == 0 { _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC) }
-        return environment
+        if unsafe mdb_env_get_fd(environment, &descriptor) == 0 { _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC) }
+        return unsafe environment
       }
-      mdb_env_close(environment)
+      unsafe mdb_env_close(environment)
       // Not so much address space: the process, or the machine, has a limit for it.
       guard code == ENOMEM, limit > leastLimit else { throw StoreError(lmdb: code, "open", path) }
       limit = max(limit / 2, leastLimit)
@@ -99,15 +102,15 @@ final class LMDBEnvironment: @unchecked Sendable {
   /// Makes a file longer that ends before its last page, since reading behind the end would end the process. Such pages are either in no use,
   /// and were never written, or they were lost; then what is read there is damaged.
   private static func fill(_ environment: OpaquePointer, _ path: String, isWritten: Bool) throws(StoreError) {
-    var info = MDB_envinfo()
+    var info = unsafe MDB_envinfo()
     var statistics = MDB_stat()
     var descriptor: Int32 = -1
     var status = stat()
-    mdb_env_info(environment, &info)
-    mdb_env_stat(environment, &statistics)
-    mdb_env_get_fd(environment, &descriptor)
-    let bytes = (Int(info.me_last_pgno) + 1) * Int(statistics.ms_psize)
-    guard fstat(descriptor, &status) == 0 else { throw StoreError(errno: errno, "open", path) }
+    unsafe mdb_env_info(environment, &info)
+    unsafe mdb_env_stat(environment, &statistics)
+    unsafe mdb_env_get_fd(environment, &descriptor)
+    let bytes = unsafe (Int(info.me_last_pgno) + 1) * Int(statistics.ms_psize)
+    guard unsafe fstat(descriptor, &status) == 0 else { throw StoreError(errno: errno, "open", path) }
     guard Int(status.st_size) < bytes else { return }
     guard isWritten else {
       throw StoreError(
@@ -124,30 +127,30 @@ final class LMDBEnvironment: @unchecked Sendable {
     _ environment: OpaquePointer, _ path: String, isReading: Bool
   ) throws(StoreError) -> LMDBTransaction {
     var transaction: OpaquePointer?
-    let code = mdb_txn_begin(environment, nil, isReading ? UInt32(MDB_RDONLY) : 0, &transaction)
-    guard code == 0, let transaction else {
+    let code = unsafe mdb_txn_begin(environment, nil, isReading ? UInt32(MDB_RDONLY) : 0, &transaction)
+    guard code == 0, let transaction = unsafe transaction else {
       throw StoreError(lmdb: code, isReading ? "read from" : "write to", path)
     }
-    return LMDBTransaction(pointer: transaction, path: path)
+    return unsafe LMDBTransaction(pointer: transaction, path: path)
   }
 
   /// Has the disk set aside bytes behind the last page. Returns the system's error.
   func allocate(_ bytes: Int) -> Int32 {
-    var info = MDB_envinfo()
+    var info = unsafe MDB_envinfo()
     var statistics = MDB_stat()
     var descriptor: Int32 = -1
-    mdb_env_info(pointer, &info)
-    mdb_env_stat(pointer, &statistics)
-    mdb_env_get_fd(pointer, &descriptor)
-    let end = (Int(info.me_last_pgno) + 1) * Int(statistics.ms_psize)
+    unsafe mdb_env_info(pointer, &info)
+    unsafe mdb_env_stat(pointer, &statistics)
+    unsafe mdb_env_get_fd(pointer, &descriptor)
+    let end = unsafe (Int(info.me_last_pgno) + 1) * Int(statistics.ms_psize)
     return posix_fallocate(descriptor, end, bytes)
   }
 
   /// The number of the last commit.
   var lastCommit: Int {
-    var info = MDB_envinfo()
-    mdb_env_info(pointer, &info)
-    return info.me_last_txnid
+    var info = unsafe MDB_envinfo()
+    unsafe mdb_env_info(pointer, &info)
+    return unsafe info.me_last_txnid
   }
 
   /// A reader that sees what was committed last; nil when the environment is broken. Give it back with ``giveBack(_:)``, after a short time:
@@ -161,9 +164,9 @@ final class LMDBEnvironment: @unchecked Sendable {
       reader.end()
     } else {
       var transaction: OpaquePointer?
-      code = mdb_txn_begin(pointer, nil, UInt32(MDB_RDONLY), &transaction)
-      if code == 0, let transaction {
-        return try LMDBReader(LMDBTransaction(pointer: transaction, path: path), tables)
+      code = unsafe mdb_txn_begin(pointer, nil, UInt32(MDB_RDONLY), &transaction)
+      if code == 0, let transaction = unsafe transaction {
+        return unsafe try LMDBReader(LMDBTransaction(pointer: transaction, path: path), tables)
       }
     }
     guard code == MDB_PANIC else { throw StoreError(lmdb: code, "read from", path) }

@@ -27,7 +27,7 @@ extension StoreError {
     }
   }
 
-  private static func text(_ code: Int32) -> String { String(cString: mdb_strerror(code)) }
+  private static func text(_ code: Int32) -> String { unsafe String(cString: mdb_strerror(code)) }
 
   /// For the system call that has just failed.
   init(errno code: Int32, _ attempt: String, _ path: String) {

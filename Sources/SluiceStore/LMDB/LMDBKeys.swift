@@ -12,12 +12,12 @@ struct TopicKey: LMDBKey {
   }
 
   func withBytes<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {
-    withUnsafeBytes(of: topic, body)
+    unsafe withUnsafeBytes(of: topic, body)
   }
 
   /// Nil for a key of another kind, which only a damaged file has.
   static func topic(_ key: UnsafeRawBufferPointer) -> TopicID? {
-    key.count == 8 ? TopicID(rawValue: key.number(at: 0)) : nil
+    unsafe key.count == 8 ? TopicID(rawValue: key.number(at: 0)) : nil
   }
 }
 
@@ -30,16 +30,16 @@ struct BatchKey: LMDBKey {
   }
 
   func withBytes<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {
-    withUnsafeBytes(of: numbers, body)
+    unsafe withUnsafeBytes(of: numbers, body)
   }
 
   static func topic(_ key: UnsafeRawBufferPointer) -> TopicID? {
-    key.count == 16 ? TopicID(rawValue: key.number(at: 0)) : nil
+    unsafe key.count == 16 ? TopicID(rawValue: key.number(at: 0)) : nil
   }
 
   /// Nil when it is another topic's.
   static func offset(_ key: UnsafeRawBufferPointer, of topic: TopicID) -> UInt64? {
-    Self.topic(key) == topic ? key.number(at: 8) : nil
+    unsafe Self.topic(key) == topic ? key.number(at: 8) : nil
   }
 }
 
@@ -50,28 +50,28 @@ struct StateKey: LMDBKey {
   /// - Parameter kind: Nil for the least key that the topic can have.
   init(_ topic: TopicID, _ kind: StoredState.Kind?, _ key: [UInt8] = []) {
     bytes.reserveCapacity(9 + key.count)
-    withUnsafeBytes(of: topic.rawValue.bigEndian) { bytes.append(contentsOf: $0) }
+    unsafe withUnsafeBytes(of: topic.rawValue.bigEndian) { unsafe bytes.append(contentsOf: $0) }
     if let kind { bytes.append(kind.rawValue) }
     bytes.append(contentsOf: key)
   }
 
   /// A key as it was found.
   init(_ found: UnsafeRawBufferPointer) {
-    bytes = Array(found)
+    bytes = unsafe Array(found)
   }
 
   func withBytes<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {
-    bytes.withUnsafeBytes(body)
+    unsafe bytes.withUnsafeBytes(body)
   }
 
   static func topic(_ key: UnsafeRawBufferPointer) -> TopicID? {
-    TopicID(rawValue: key.number(at: 0))
+    unsafe TopicID(rawValue: key.number(at: 0))
   }
 
   /// Nil when it is another topic's, or of another kind.
   static func key(_ key: UnsafeRawBufferPointer, of topic: TopicID, _ kind: StoredState.Kind) -> [UInt8]? {
-    guard key.count > 9, Self.topic(key) == topic, key[8] == kind.rawValue else { return nil }
-    return Array(key[9...])
+    guard key.count > 9, unsafe Self.topic(key) == topic, unsafe key[8] == kind.rawValue else { return nil }
+    return unsafe Array(key[9...])
   }
 }
 
@@ -85,7 +85,7 @@ enum MetaKey: String, LMDBKey {
   case nextTopic
 
   func withBytes<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {
-    Array(rawValue.utf8).withUnsafeBytes(body)
+    unsafe Array(rawValue.utf8).withUnsafeBytes(body)
   }
 }
 
@@ -100,6 +100,6 @@ extension UnsafeRawBufferPointer {
   /// The big-endian number there; nil when it is too short.
   fileprivate func number(at position: Int) -> UInt64? {
     guard position + 8 <= count else { return nil }
-    return UInt64(bigEndian: loadUnaligned(fromByteOffset: position, as: UInt64.self))
+    return unsafe UInt64(bigEndian: loadUnaligned(fromByteOffset: position, as: UInt64.self))
   }
 }

@@ -8,7 +8,7 @@ enum LMDBLockFile {
   /// Gives the file its space before LMDB maps it: a page of it that is first touched when the disk is full would end the process.
   static func allocate(beside data: String) throws(StoreError) {
     let path = path(beside: data)
-    let file = Glibc.open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+    let file = unsafe Glibc.open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
     guard file >= 0 else { throw StoreError(errno: errno, "open", path) }
     defer { Glibc.close(file) }
     // LMDB takes as many readers as there is room for: 64 bytes for each, and its own header.

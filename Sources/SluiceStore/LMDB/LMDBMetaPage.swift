@@ -16,7 +16,7 @@ enum LMDBMetaPage {
   ///
   /// - Parameter forDisk: Writes what covers such a commit once more, even if nothing is seen of it.
   static func forgetCommits(after last: Int, in path: String, forDisk: Bool) throws(StoreError) {
-    let file = open(path, O_RDWR | O_CLOEXEC)
+    let file = unsafe open(path, O_RDWR | O_CLOEXEC)
     guard file >= 0 else { throw StoreError(errno: errno, "open", path) }
     defer { close(file) }
     let pageSize = try number(file, path, pageSizePosition, as: UInt32.self)
@@ -25,7 +25,7 @@ enum LMDBMetaPage {
       let found = try number(file, path, position, as: UInt64.self)
       guard forDisk ? found != UInt64(last) : found > UInt64(last) else { continue }
       var older = (found < UInt64(last) ? found : UInt64(max(last - 1, 0))).littleEndian
-      let written = pwrite(file, &older, 8, position)
+      let written = unsafe pwrite(file, &older, 8, position)
       guard written == 8 else { throw StoreError(errno: written < 0 ? errno : EIO, "write to", path) }
     }
   }
@@ -35,7 +35,7 @@ enum LMDBMetaPage {
   ) throws(StoreError) -> Number {
     var number: Number = 0
     let size = MemoryLayout<Number>.size
-    let found = pread(file, &number, size, position)
+    let found = unsafe pread(file, &number, size, position)
     guard found == size else { throw StoreError(errno: found < 0 ? errno : EIO, "read from", path) }
     return Number(littleEndian: number)
   }

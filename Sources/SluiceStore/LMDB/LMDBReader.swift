@@ -14,24 +14,24 @@ struct LMDBReader: @unchecked Sendable {
     do throws(StoreError) {
       batches = try LMDBCursor(tables.batches, in: transaction)
     } catch {
-      mdb_txn_abort(transaction.pointer)
+      unsafe mdb_txn_abort(transaction.pointer)
       throw error
     }
   }
 
   /// Sees nothing any longer, and holds nothing.
   func rest() {
-    mdb_txn_reset(transaction.pointer)
+    unsafe mdb_txn_reset(transaction.pointer)
   }
 
   /// Sees what was committed last. Returns LMDB's code.
   func renew() -> Int32 {
-    let code = mdb_txn_renew(transaction.pointer)
-    return code == 0 ? mdb_cursor_renew(transaction.pointer, batches.pointer) : code
+    let code = unsafe mdb_txn_renew(transaction.pointer)
+    return unsafe code == 0 ? mdb_cursor_renew(transaction.pointer, batches.pointer) : code
   }
 
   func end() {
     batches.close()
-    mdb_txn_abort(transaction.pointer)
+    unsafe mdb_txn_abort(transaction.pointer)
   }
 }

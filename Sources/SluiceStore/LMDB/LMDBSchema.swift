@@ -72,19 +72,19 @@ extension LMDBTransaction {
   func number<Number: FixedWidthInteger & BitwiseCopyable>(
     _ table: Table, _ key: MetaKey
   ) throws(StoreError) -> Number? {
-    guard let bytes = try get(table, key) else { return nil }
+    guard let bytes = try unsafe get(table, key) else { return nil }
     guard bytes.count == MemoryLayout<Number>.size else {
       throw StoreError(
         .damaged,
         "\(path) is damaged: its \(key.rawValue) has \(bytes.count) bytes; put a backup in its place")
     }
-    return Number(littleEndian: bytes.loadUnaligned(as: Number.self))
+    return unsafe Number(littleEndian: bytes.loadUnaligned(as: Number.self))
   }
 
   func put(
     number: some FixedWidthInteger & BitwiseCopyable, _ table: Table, _ key: MetaKey
   ) throws(StoreError) {
-    let bytes = try reserve(table, key, count: number.bitWidth / 8)
-    bytes.storeBytes(of: number.littleEndian, as: type(of: number))
+    let bytes = try unsafe reserve(table, key, count: number.bitWidth / 8)
+    unsafe bytes.storeBytes(of: number.littleEndian, as: type(of: number))
   }
 }

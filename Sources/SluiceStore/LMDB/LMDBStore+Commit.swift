@@ -28,7 +28,7 @@ extension LMDBStore {
     let isEmpty = try read { reader throws(StoreError) in
       let cursor = try LMDBCursor(reader.tables.garbage, in: reader.transaction)
       defer { cursor.close() }
-      return try cursor.last() == nil
+      return try unsafe cursor.last() == nil
     }
     if isEmpty { return false }
     return try write(.frees) { transaction, tables throws(StoreError) in

@@ -26,11 +26,11 @@ extension LMDBStore {
   }
 
   private func copy(to path: String) throws(StoreError) {
-    let file = Glibc.open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+    let file = unsafe Glibc.open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
     guard file >= 0 else { throw StoreError(errno: errno, "make", path) }
     defer { Glibc.close(file) }
     try use { environment throws(StoreError) in
-      let code = mdb_env_copyfd2(environment.pointer, file, UInt32(MDB_CP_COMPACT))
+      let code = unsafe mdb_env_copyfd2(environment.pointer, file, UInt32(MDB_CP_COMPACT))
       guard code == 0 else { throw StoreError(lmdb: code, "copy the store to", path) }
     }
     guard fsync(file) == 0 else { throw StoreError(errno: errno, "sync", path) }
@@ -38,7 +38,7 @@ extension LMDBStore {
 
   private func fileSize(_ path: String) throws(StoreError) -> UInt64 {
     var status = stat()
-    guard stat(path, &status) == 0 else { throw StoreError(errno: errno, "look at", path) }
+    guard unsafe stat(path, &status) == 0 else { throw StoreError(errno: errno, "look at", path) }
     return UInt64(status.st_size)
   }
 

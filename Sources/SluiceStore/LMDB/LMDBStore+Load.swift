@@ -9,7 +9,7 @@ extension LMDBStore: LoadableStore {
       }
       try transaction.put(number: next + 1, tables.meta, .nextTopic)
       let topic = TopicID(rawValue: next)
-      _ = try transaction.reserve(tables.garbage, TopicKey(topic), count: 0)
+      _ = try unsafe transaction.reserve(tables.garbage, TopicKey(topic), count: 0)
       return topic
     }
     isMarkedOpen = true
@@ -22,12 +22,12 @@ extension LMDBStore: LoadableStore {
     try write(.takes) { transaction, tables throws(StoreError) in
       try Self.checkPrepared(topic, transaction, tables)
       for batch in batches {
-        try transaction
+        try unsafe transaction
           .reserve(tables.batches, BatchKey(topic, batch.firstOffset), count: batch.value.count)
           .copyBytes(from: batch.value)
       }
       for state in states {
-        try transaction
+        try unsafe transaction
           .reserve(tables.states, StateKey(topic, state.kind, state.key), count: state.value.count)
           .copyBytes(from: state.value)
       }
@@ -40,11 +40,11 @@ extension LMDBStore: LoadableStore {
         try Self.checkPrepared(topic.id, transaction, tables)
         try transaction.delete(tables.garbage, TopicKey(topic.id))
         let entry = TopicEntry(extent: topic.extent, row: topic.row.encoded())
-        entry.write(
+        unsafe entry.write(
           to: try transaction.reserve(tables.topics, TopicKey(topic.id), count: entry.count), for: topic.id)
         guard let replaced = topic.replaced else { continue }
         try transaction.delete(tables.topics, TopicKey(replaced))
-        _ = try transaction.reserve(tables.garbage, TopicKey(replaced), count: 0)
+        _ = try unsafe transaction.reserve(tables.garbage, TopicKey(replaced), count: 0)
       }
     }
     while topics.contains(where: { $0.replaced != nil }), try reclaim() {}
@@ -57,7 +57,7 @@ extension LMDBStore: LoadableStore {
   private static func checkPrepared(
     _ topic: TopicID, _ transaction: LMDBTransaction, _ tables: LMDBTables
   ) throws(StoreError) {
-    guard try transaction.get(tables.garbage, TopicKey(topic)) == nil else { return }
+    guard try unsafe transaction.get(tables.garbage, TopicKey(topic)) == nil else { return }
     throw StoreError(.failed, "topic number \(topic.rawValue) wasn't prepared")
   }
 }

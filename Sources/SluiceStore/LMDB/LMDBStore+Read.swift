@@ -17,10 +17,10 @@ extension LMDBStore {
       contents.nextTopic = TopicID(rawValue: next ?? 1)
       let cursor = try LMDBCursor(reader.tables.topics, in: reader.transaction)
       defer { cursor.close() }
-      var key = try cursor.seek(TopicKey(TopicID(rawValue: 0)))
-      while let found = key {
-        contents.topics.append(try topic(found, cursor.value()))
-        key = try cursor.next()
+      var key = try unsafe cursor.seek(TopicKey(TopicID(rawValue: 0)))
+      while let found = unsafe key {
+        unsafe contents.topics.append(try topic(found, cursor.value()))
+        unsafe key = try unsafe cursor.next()
       }
       return contents
     }
@@ -29,14 +29,14 @@ extension LMDBStore {
   private func topic(
     _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer
   ) throws(StoreError) -> StoreContents.Topic {
-    guard let id = TopicKey.topic(key), let extent = TopicEntry.extent(value, of: id) else {
+    guard let id = unsafe TopicKey.topic(key), let extent = unsafe TopicEntry.extent(value, of: id) else {
       throw StoreError(
         .damaged, "\(directory.data) is damaged: a topic can't be read; sluice store repair saves its records"
       )
     }
-    let row = UnsafeRawBufferPointer(rebasing: value[TopicEntry.rowPosition...])
+    let row = unsafe UnsafeRawBufferPointer(rebasing: value[TopicEntry.rowPosition...])
     do throws(StoreError) {
-      return StoreContents.Topic(id: id, row: try StoredTopic(decoding: row), extent: extent)
+      return unsafe StoreContents.Topic(id: id, row: try StoredTopic(decoding: row), extent: extent)
     } catch {
       throw StoreError(error.kind, "topic \(id.rawValue) in \(directory.data): \(error.message)")
     }
@@ -49,10 +49,10 @@ extension LMDBStore {
       var states: [StoredState] = []
       let cursor = try LMDBCursor(reader.tables.states, in: reader.transaction)
       defer { cursor.close() }
-      var found = try cursor.seek(StateKey(topic, kind))
-      while let key = found.flatMap({ StateKey.key($0, of: topic, kind) }) {
-        states.append(StoredState(kind, key: key, value: Array(try cursor.value())))
-        found = try cursor.next()
+      var found = try unsafe cursor.seek(StateKey(topic, kind))
+      while let key = unsafe found.flatMap({ unsafe StateKey.key($0, of: topic, kind) }) {
+        unsafe states.append(StoredState(kind, key: key, value: Array(try cursor.value())))
+        unsafe found = try unsafe cursor.next()
       }
       return states
     }
@@ -63,8 +63,10 @@ extension LMDBStore {
   }
 
   private func extent(of topic: TopicID, _ reader: LMDBReader) throws(StoreError) -> StoredExtent? {
-    guard let bytes = try reader.transaction.get(reader.tables.topics, TopicKey(topic)) else { return nil }
-    if let extent = TopicEntry.extent(bytes, of: topic) { return extent }
+    guard let bytes = try unsafe reader.transaction.get(reader.tables.topics, TopicKey(topic)) else {
+      return nil
+    }
+    if let extent = unsafe TopicEntry.extent(bytes, of: topic) { return extent }
     throw StoreError(
       .damaged,
       "\(directory.data) is damaged: topic \(topic.rawValue) can't be read; sluice store repair saves its records"
@@ -78,7 +80,7 @@ extension LMDBStore {
     var next: UInt64? = offset
     while let offset = next {
       next = try read { reader throws(StoreError) in
-        try Self.batches(reader, topic, extent(of: topic, reader), from: offset, body)
+        try unsafe Self.batches(reader, topic, extent(of: topic, reader), from: offset, body)
       }
     }
   }
@@ -89,8 +91,8 @@ extension LMDBStore {
 
   /// The bytes of a batch. One that the disk can't read is handed out empty, which nobody takes for a batch.
   static func readable(_ value: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
-    let isReadable = value.count < wholePages || MappedPages.load(value)
-    return isReadable ? value : UnsafeRawBufferPointer(rebasing: value[..<0])
+    let isReadable = unsafe value.count < wholePages || MappedPages.load(value)
+    return unsafe isReadable ? value : UnsafeRawBufferPointer(rebasing: value[..<0])
   }
 
   /// Returns where to go on.
@@ -104,10 +106,10 @@ extension LMDBStore {
     var bytes = 0
     while let first = position {
       guard bytes < bytesInView else { return first }
-      let value = readable(try cursor.value())
-      guard body(first, value) else { return nil }
+      let value = unsafe readable(try cursor.value())
+      guard unsafe body(first, value) else { return nil }
       bytes += value.count
-      position = try cursor.next().flatMap { BatchKey.offset($0, of: topic) }
+      position = try unsafe cursor.next().flatMap { unsafe BatchKey.offset($0, of: topic) }
     }
     return nil
   }
@@ -116,15 +118,15 @@ extension LMDBStore {
   private static func position(
     _ cursor: LMDBCursor, _ topic: TopicID, _ offset: UInt64
   ) throws(StoreError) -> UInt64? {
-    let found = try cursor.seek(BatchKey(topic, offset))
-    let following = found.flatMap { BatchKey.offset($0, of: topic) }
+    let found = try unsafe cursor.seek(BatchKey(topic, offset))
+    let following = unsafe found.flatMap { unsafe BatchKey.offset($0, of: topic) }
     if following == offset { return following }
-    let before = found == nil ? try cursor.last() : try cursor.previous()
-    if let first = before.flatMap({ BatchKey.offset($0, of: topic) }),
-      try !BatchHeader.isBehind(offset, readable(cursor.value()), storedAt: first)
+    let before = unsafe found == nil ? try cursor.last() : try cursor.previous()
+    if let first = unsafe before.flatMap({ unsafe BatchKey.offset($0, of: topic) }),
+      try unsafe !BatchHeader.isBehind(offset, readable(cursor.value()), storedAt: first)
     {
       return first
     }
-    return try cursor.seek(BatchKey(topic, offset)).flatMap { BatchKey.offset($0, of: topic) }
+    return try unsafe cursor.seek(BatchKey(topic, offset)).flatMap { unsafe BatchKey.offset($0, of: topic) }
   }
 }

@@ -7,18 +7,18 @@ extension LMDBStore: RepairableStore {
     return try read { reader throws(StoreError) in
       let (transaction, tables) = (reader.transaction, reader.tables)
       var topics: [StoreInspection.Topic] = []
-      try forEach(tables.topics, in: transaction) { key, value in
-        if let id = TopicKey.topic(key) { topics.append(Self.topic(id, value)) }
+      try unsafe forEach(tables.topics, in: transaction) { key, value in
+        if let id = unsafe TopicKey.topic(key) { unsafe topics.append(Self.topic(id, value)) }
       }
       var known = Set(topics.map(\.id))
-      try forEach(tables.garbage, in: transaction) { key, _ in
-        if let id = TopicKey.topic(key) { known.insert(id) }
+      try unsafe forEach(tables.garbage, in: transaction) { key, _ in
+        if let id = unsafe TopicKey.topic(key) { known.insert(id) }
       }
       var strays = try topicsWithBatches(reader).union(topicsWithStates(reader))
       strays.subtract(known)
       // One that can't be read counts as the least.
-      let next = try transaction.get(tables.meta, MetaKey.nextTopic).flatMap { bytes in
-        bytes.count == 8 ? UInt64(littleEndian: bytes.loadUnaligned(as: UInt64.self)) : nil
+      let next = try unsafe transaction.get(tables.meta, MetaKey.nextTopic).flatMap { bytes in
+        unsafe bytes.count == 8 ? UInt64(littleEndian: bytes.loadUnaligned(as: UInt64.self)) : nil
       }
       return StoreInspection(
         topics: topics, strays: strays.sorted(), nextTopic: TopicID(rawValue: next ?? 0),
@@ -32,9 +32,9 @@ extension LMDBStore: RepairableStore {
         id: id, row: .failure(StoreError(.damaged, "a topic's row can't be read: it is cut short")),
         extent: nil)
     }
-    let bytes = UnsafeRawBufferPointer(rebasing: value[TopicEntry.rowPosition...])
-    let row = Result { () throws(StoreError) in try StoredTopic(decoding: bytes) }
-    return StoreInspection.Topic(id: id, row: row, extent: TopicEntry.extent(value, of: id))
+    let bytes = unsafe UnsafeRawBufferPointer(rebasing: value[TopicEntry.rowPosition...])
+    let row = Result { () throws(StoreError) in try unsafe StoredTopic(decoding: bytes) }
+    return unsafe StoreInspection.Topic(id: id, row: row, extent: TopicEntry.extent(value, of: id))
   }
 
   private func forEach(
@@ -44,10 +44,10 @@ extension LMDBStore: RepairableStore {
     let cursor = try LMDBCursor(table, in: transaction)
     defer { cursor.close() }
     // From behind nothing, the next is the first.
-    var key = try cursor.next()
-    while let found = key {
-      body(found, try cursor.value())
-      key = try cursor.next()
+    var key = try unsafe cursor.next()
+    while let found = unsafe key {
+      unsafe body(found, try cursor.value())
+      unsafe key = try unsafe cursor.next()
     }
   }
 
@@ -57,11 +57,11 @@ extension LMDBStore: RepairableStore {
     let cursor = try LMDBCursor(reader.tables.batches, in: reader.transaction)
     defer { cursor.close() }
     var topics: Set<TopicID> = []
-    var key = try cursor.seek(BatchKey(TopicID(rawValue: 0), 0))
-    while let topic = key.flatMap(BatchKey.topic) {
+    var key = try unsafe cursor.seek(BatchKey(TopicID(rawValue: 0), 0))
+    while let topic = unsafe key.flatMap(BatchKey.topic) {
       topics.insert(topic)
       guard topic.rawValue < .max else { break }
-      key = try cursor.seek(BatchKey(TopicID(rawValue: topic.rawValue + 1), 0))
+      unsafe key = try unsafe cursor.seek(BatchKey(TopicID(rawValue: topic.rawValue + 1), 0))
     }
     return topics
   }
@@ -70,11 +70,11 @@ extension LMDBStore: RepairableStore {
     let cursor = try LMDBCursor(reader.tables.states, in: reader.transaction)
     defer { cursor.close() }
     var topics: Set<TopicID> = []
-    var key = try cursor.seek(StateKey(TopicID(rawValue: 0), nil))
-    while let topic = key.flatMap(StateKey.topic) {
+    var key = try unsafe cursor.seek(StateKey(TopicID(rawValue: 0), nil))
+    while let topic = unsafe key.flatMap(StateKey.topic) {
       topics.insert(topic)
       guard topic.rawValue < .max else { break }
-      key = try cursor.seek(StateKey(TopicID(rawValue: topic.rawValue + 1), nil))
+      unsafe key = try unsafe cursor.seek(StateKey(TopicID(rawValue: topic.rawValue + 1), nil))
     }
     return topics
   }
@@ -85,9 +85,11 @@ extension LMDBStore: RepairableStore {
     of topic: TopicID, _ body: (UInt64, UnsafeRawBufferPointer) -> Bool
   ) throws(StoreError) {
     try read { reader throws(StoreError) in
-      var offset = try reader.batches.seek(BatchKey(topic, 0)).flatMap { BatchKey.offset($0, of: topic) }
-      while let first = offset, body(first, Self.readable(try reader.batches.value())) {
-        offset = try reader.batches.next().flatMap { BatchKey.offset($0, of: topic) }
+      var offset = try unsafe reader.batches.seek(BatchKey(topic, 0)).flatMap {
+        unsafe BatchKey.offset($0, of: topic)
+      }
+      while let first = offset, unsafe body(first, Self.readable(try reader.batches.value())) {
+        offset = try unsafe reader.batches.next().flatMap { unsafe BatchKey.offset($0, of: topic) }
       }
     }
   }
@@ -96,10 +98,10 @@ extension LMDBStore: RepairableStore {
     try read { reader throws(StoreError) in
       let cursor = try LMDBCursor(reader.tables.states, in: reader.transaction)
       defer { cursor.close() }
-      var key = try cursor.seek(StateKey(topic, nil))
-      while let found = key, StateKey.topic(found) == topic {
-        guard body(RawState(key: Array(found[8...]), value: Array(try cursor.value()))) else { return }
-        key = try cursor.next()
+      var key = try unsafe cursor.seek(StateKey(topic, nil))
+      while let found = unsafe key, unsafe StateKey.topic(found) == topic {
+        guard unsafe body(RawState(key: Array(found[8...]), value: Array(try cursor.value()))) else { return }
+        unsafe key = try unsafe cursor.next()
       }
     }
   }
@@ -111,20 +113,20 @@ extension LMDBStore: RepairableStore {
       guard let reader = try environment.reader() else { return nil }
       defer { environment.giveBack(reader) }
       var status = stat()
-      guard stat(path, &status) == 0 else { throw StoreError(errno: errno, "look at", path) }
-      var info = MDB_envinfo()
+      guard unsafe stat(path, &status) == 0 else { throw StoreError(errno: errno, "look at", path) }
+      var info = unsafe MDB_envinfo()
       var statistics = MDB_stat()
-      mdb_env_info(environment.pointer, &info)
-      mdb_env_stat(environment.pointer, &statistics)
+      unsafe mdb_env_info(environment.pointer, &info)
+      unsafe mdb_env_stat(environment.pointer, &statistics)
       // Table 0 has lists of free pages, by the commits that freed them; in front of each list is its length.
       var pages: UInt64 = 0
-      try forEach(0, in: reader.transaction) { _, value in
-        if value.count >= 8 { pages &+= value.loadUnaligned(as: UInt64.self) }
+      try unsafe forEach(0, in: reader.transaction) { _, value in
+        if value.count >= 8 { unsafe pages &+= value.loadUnaligned(as: UInt64.self) }
       }
       let pageSize = UInt64(statistics.ms_psize)
-      let used = (UInt64(info.me_last_pgno) + 1) &* pageSize
+      let used = unsafe (UInt64(info.me_last_pgno) + 1) &* pageSize
       let file = UInt64(status.st_size)
-      return StoreSize(
+      return unsafe StoreSize(
         files: file, reusable: min(file, pages &* pageSize &+ (file - min(file, used))),
         limit: UInt64(info.me_mapsize))
     }
@@ -140,7 +142,7 @@ extension LMDBStore {
       try raiseNextTopic(above: repair.topic, transaction, tables)
       if repair.isRemoval {
         try transaction.delete(tables.topics, TopicKey(repair.topic))
-        return _ = try transaction.reserve(tables.garbage, TopicKey(repair.topic), count: 0)
+        return _ = try unsafe transaction.reserve(tables.garbage, TopicKey(repair.topic), count: 0)
       }
       for offset in repair.batches { try transaction.delete(tables.batches, BatchKey(repair.topic, offset)) }
       for key in repair.states { try transaction.delete(tables.states, StateKey(repair.topic, nil, key)) }
@@ -153,8 +155,8 @@ extension LMDBStore {
   private func raiseNextTopic(
     above topic: TopicID, _ transaction: LMDBTransaction, _ tables: LMDBTables
   ) throws(StoreError) {
-    let next = try transaction.get(tables.meta, MetaKey.nextTopic).flatMap { bytes in
-      bytes.count == 8 ? UInt64(littleEndian: bytes.loadUnaligned(as: UInt64.self)) : nil
+    let next = try unsafe transaction.get(tables.meta, MetaKey.nextTopic).flatMap { bytes in
+      unsafe bytes.count == 8 ? UInt64(littleEndian: bytes.loadUnaligned(as: UInt64.self)) : nil
     }
     guard next ?? 0 <= topic.rawValue, topic.rawValue < .max else { return }
     try transaction.put(number: topic.rawValue + 1, tables.meta, .nextTopic)
@@ -165,12 +167,12 @@ extension LMDBStore {
   ) throws(StoreError) {
     guard repair.extent != nil || repair.row != nil else { return }
     let key = TopicKey(repair.topic)
-    guard let bytes = try transaction.get(tables.topics, key) else { return }
-    var entry = TopicEntry(
+    guard let bytes = try unsafe transaction.get(tables.topics, key) else { return }
+    var entry = unsafe TopicEntry(
       extent: TopicEntry.extent(bytes, of: repair.topic) ?? StoredExtent(),
       row: Array(bytes.dropFirst(TopicEntry.rowPosition)))
     if let extent = repair.extent { entry.extent = extent }
     if let row = repair.row { entry.row = row.encoded() }
-    entry.write(to: try transaction.reserve(tables.topics, key, count: entry.count), for: repair.topic)
+    unsafe entry.write(to: try transaction.reserve(tables.topics, key, count: entry.count), for: repair.topic)
   }
 }

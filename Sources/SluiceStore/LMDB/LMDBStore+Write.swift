@@ -98,25 +98,27 @@ extension LMDBStore {
     let outcome = try use { environment throws(StoreError) -> Outcome<Result>? in
       if needsSync {
         try LMDBMetaPage.forgetCommits(after: lastCommit, in: directory.data, forDisk: true)
-        let code = mdb_env_sync(environment.pointer, 1)
+        let code = unsafe mdb_env_sync(environment.pointer, 1)
         guard code == 0 else { throw StoreError(lmdb: code, "sync", directory.data) }
         needsSync = false
       }
       var pointer: OpaquePointer?
-      let code = mdb_txn_begin(environment.pointer, nil, 0, &pointer)
+      let code = unsafe mdb_txn_begin(environment.pointer, nil, 0, &pointer)
       if code == MDB_PANIC {
         environment.isBroken.store(true, ordering: .releasing)
         return nil
       }
-      guard code == 0, let pointer else { throw StoreError(lmdb: code, "write to", directory.data) }
+      guard code == 0, let pointer = unsafe pointer else {
+        throw StoreError(lmdb: code, "write to", directory.data)
+      }
       let result: Result
       do throws(StoreError) {
-        result = try body(LMDBTransaction(pointer: pointer, path: directory.data), environment.tables)
+        result = try unsafe body(LMDBTransaction(pointer: pointer, path: directory.data), environment.tables)
       } catch {
-        mdb_txn_abort(pointer)
+        unsafe mdb_txn_abort(pointer)
         throw error
       }
-      return commit(pointer, environment).map(Outcome.failed) ?? .done(result)
+      return unsafe commit(pointer, environment).map(Outcome.failed) ?? .done(result)
     }
     // Readers shall not have to wait for the next commit.
     if case .failed = outcome { try? replaceBroken() }
@@ -125,7 +127,7 @@ extension LMDBStore {
 
   /// Returns LMDB's code when it fails.
   private func commit(_ transaction: OpaquePointer, _ environment: LMDBEnvironment) -> Int32? {
-    let code = mdb_txn_commit(transaction)
+    let code = unsafe mdb_txn_commit(transaction)
     guard code != 0 else {
       // Not the transaction's own number: when there was nothing to write it wasn't given.
       lastCommit = environment.lastCommit

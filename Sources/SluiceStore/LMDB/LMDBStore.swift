@@ -141,7 +141,7 @@ public final class LMDBStore: TopicStore, @unchecked Sendable {
     gate.lockForChange()
     defer { gate.unlock() }
     guard let environment else { return }
-    let code = mdb_env_set_mapsize(environment.pointer, environment.limit + bytes)
+    let code = unsafe mdb_env_set_mapsize(environment.pointer, environment.limit + bytes)
     guard code == 0 else {
       environment.isBroken.store(true, ordering: .releasing)
       throw StoreError(lmdb: code, "map", directory.data)

@@ -1,6 +1,7 @@
 import CLMDB
 
 /// A transaction of LMDB's, and what can be done in it. It is ended by who began it; what it hands out is valid until then, or until the next change.
+@safe
 struct LMDBTransaction {
   /// A named table of the file.
   typealias Table = MDB_dbi
@@ -10,14 +11,14 @@ struct LMDBTransaction {
   let path: String
 
   func get(_ table: Table, _ key: some LMDBKey) throws(StoreError) -> UnsafeRawBufferPointer? {
-    var value = MDB_val()
-    let code = key.withBytes { bytes in
-      var key = MDB_val(bytes)
-      return mdb_get(pointer, table, &key, &value)
+    var value = unsafe MDB_val()
+    let code = unsafe key.withBytes { bytes in
+      var key = unsafe MDB_val(bytes)
+      return unsafe mdb_get(pointer, table, &key, &value)
     }
     if code == MDB_NOTFOUND { return nil }
     guard code == 0 else { throw StoreError(lmdb: code, "read from", path) }
-    return UnsafeRawBufferPointer(value)
+    return unsafe UnsafeRawBufferPointer(value)
   }
 
   /// Which keys a new value may have, so that LMDB can make use of it, or say that it isn't so.
@@ -41,29 +42,29 @@ struct LMDBTransaction {
   func reserve(
     _ table: Table, _ key: some LMDBKey, count: Int, _ place: Place = .anywhere
   ) throws(StoreError) -> UnsafeMutableRawBufferPointer {
-    var value = MDB_val(mv_size: count, mv_data: nil)
-    let code = key.withBytes { bytes in
-      var key = MDB_val(bytes)
-      return mdb_put(pointer, table, &key, &value, UInt32(MDB_RESERVE | place.flags))
+    var value = unsafe MDB_val(mv_size: count, mv_data: nil)
+    let code = unsafe key.withBytes { bytes in
+      var key = unsafe MDB_val(bytes)
+      return unsafe mdb_put(pointer, table, &key, &value, UInt32(MDB_RESERVE | place.flags))
     }
     if code == MDB_KEYEXIST {
       throw StoreError(.damaged, "couldn't write to \(path): something is where a new entry belongs")
     }
     guard code == 0 else { throw StoreError(lmdb: code, "write to", path) }
-    return UnsafeMutableRawBufferPointer(start: value.mv_data, count: count)
+    return unsafe UnsafeMutableRawBufferPointer(start: value.mv_data, count: count)
   }
 
   func put(
     _ table: Table, _ key: some LMDBKey, _ bytes: UnsafeRawBufferPointer, _ place: Place = .anywhere
   ) throws(StoreError) {
-    try reserve(table, key, count: bytes.count, place).copyMemory(from: bytes)
+    try unsafe reserve(table, key, count: bytes.count, place).copyMemory(from: bytes)
   }
 
   /// Does nothing when there is none.
   func delete(_ table: Table, _ key: some LMDBKey) throws(StoreError) {
-    let code = key.withBytes { bytes in
-      var key = MDB_val(bytes)
-      return mdb_del(pointer, table, &key, nil)
+    let code = unsafe key.withBytes { bytes in
+      var key = unsafe MDB_val(bytes)
+      return unsafe mdb_del(pointer, table, &key, nil)
     }
     guard code == 0 || code == MDB_NOTFOUND else { throw StoreError(lmdb: code, "write to", path) }
   }
@@ -73,14 +74,14 @@ struct LMDBTransaction {
     // LMDB's own table of them: by commit, the number of pages and theirs.
     let freePages: Table = 0
     var statistics = MDB_stat()
-    mdb_stat(pointer, freePages, &statistics)
+    unsafe mdb_stat(pointer, freePages, &statistics)
     let cursor = try LMDBCursor(freePages, in: self)
     defer { cursor.close() }
     var pages = 0
-    var key = try cursor.last()
-    while key != nil {
-      pages += try cursor.value().loadUnaligned(as: Int.self)
-      key = try cursor.previous()
+    var key = try unsafe cursor.last()
+    while unsafe key != nil {
+      unsafe pages += try cursor.value().loadUnaligned(as: Int.self)
+      unsafe key = try unsafe cursor.previous()
     }
     return pages * Int(statistics.ms_psize)
   }
@@ -88,7 +89,7 @@ struct LMDBTransaction {
   /// Nil when there is no such table.
   func table(named name: String, isCreated: Bool = false) throws(StoreError) -> Table? {
     var table: Table = 0
-    let code = mdb_dbi_open(pointer, name, isCreated ? UInt32(MDB_CREATE) : 0, &table)
+    let code = unsafe mdb_dbi_open(pointer, name, isCreated ? UInt32(MDB_CREATE) : 0, &table)
     if code == MDB_NOTFOUND { return nil }
     guard code == 0 else { throw StoreError(lmdb: code, "open the table \(name) in", path) }
     return table
@@ -97,12 +98,12 @@ struct LMDBTransaction {
 
 extension MDB_val {
   init(_ bytes: UnsafeRawBufferPointer) {
-    self.init(mv_size: bytes.count, mv_data: UnsafeMutableRawPointer(mutating: bytes.baseAddress))
+    unsafe self.init(mv_size: bytes.count, mv_data: UnsafeMutableRawPointer(mutating: bytes.baseAddress))
   }
 }
 
 extension UnsafeRawBufferPointer {
   init(_ value: MDB_val) {
-    self.init(start: value.mv_data, count: value.mv_size)
+    unsafe self.init(start: value.mv_data, count: value.mv_size)
   }
 }

@@ -17,7 +17,7 @@ struct LMDBWriter {
     nextTopic = try transaction.number(tables.meta, .nextTopic) ?? 1
     let cursor = try LMDBCursor(tables.batches, in: transaction)
     defer { cursor.close() }
-    lastTopic = try cursor.last().flatMap(BatchKey.topic)
+    lastTopic = try unsafe cursor.last().flatMap(BatchKey.topic)
   }
 
   mutating func apply(_ change: TopicChange) throws(StoreError) {
@@ -33,14 +33,14 @@ struct LMDBWriter {
     if let offset = change.truncateBefore {
       try truncate(topic, &entry.extent, before: offset, atLeast: 2 * change.batches.count)
     }
-    let bytes = try transaction.reserve(tables.topics, TopicKey(topic), count: entry.count)
-    entry.write(to: bytes, for: topic)
+    let bytes = try unsafe transaction.reserve(tables.topics, TopicKey(topic), count: entry.count)
+    unsafe entry.write(to: bytes, for: topic)
   }
 
   private func entry(of change: TopicChange) throws(StoreError) -> TopicEntry {
     let topic = change.topic
-    if let bytes = try transaction.get(tables.topics, TopicKey(topic)) {
-      guard var entry = TopicEntry(bytes, of: topic) else {
+    if let bytes = try unsafe transaction.get(tables.topics, TopicKey(topic)) {
+      guard var entry = unsafe TopicEntry(bytes, of: topic) else {
         throw StoreError(.damaged, "\(transaction.path) is damaged: topic \(topic.rawValue) can't be read")
       }
       if let row = change.row { entry.row = row.encoded() }
@@ -50,7 +50,7 @@ struct LMDBWriter {
       throw StoreError(
         .damaged, "topic \(topic.rawValue) isn't in \(transaction.path), and the change has no row for it")
     }
-    guard try transaction.get(tables.garbage, TopicKey(topic)) == nil else {
+    guard try unsafe transaction.get(tables.garbage, TopicKey(topic)) == nil else {
       throw StoreError(.damaged, "topic \(topic.rawValue) was deleted from \(transaction.path) before")
     }
     return TopicEntry(row)
@@ -67,7 +67,7 @@ struct LMDBWriter {
           "a batch at offset \(batch.firstOffset) doesn't follow on \(extent.head) in \(transaction.path)")
       }
       let isLast = lastTopic.map { topic >= $0 } ?? true
-      try transaction.put(
+      try unsafe transaction.put(
         tables.batches, BatchKey(topic, batch.firstOffset), batch.value, isLast ? .last : .new)
       if isLast { lastTopic = topic }
       extent.head = batch.endOffset
@@ -82,13 +82,13 @@ struct LMDBWriter {
     }
     let key = StateKey(topic, state.kind, state.key)
     guard let value = state.value else { return try transaction.delete(tables.states, key) }
-    try transaction.reserve(tables.states, key, count: value.count).copyBytes(from: value)
+    try unsafe transaction.reserve(tables.states, key, count: value.count).copyBytes(from: value)
   }
 
   private func delete(_ topic: TopicID) throws(StoreError) {
-    guard try transaction.get(tables.topics, TopicKey(topic)) != nil else { return }
+    guard try unsafe transaction.get(tables.topics, TopicKey(topic)) != nil else { return }
     try transaction.delete(tables.topics, TopicKey(topic))
-    _ = try transaction.reserve(tables.garbage, TopicKey(topic), count: 0)
+    _ = try unsafe transaction.reserve(tables.garbage, TopicKey(topic), count: 0)
   }
 
   private func truncate(
@@ -100,11 +100,11 @@ struct LMDBWriter {
     // A batch can go when the next one begins at the offset or before.
     var dropped: [UInt64] = []
     var bytes = 0
-    var next = try cursor.seek(BatchKey(topic, 0)).flatMap { BatchKey.offset($0, of: topic) }
+    var next = try unsafe cursor.seek(BatchKey(topic, 0)).flatMap { unsafe BatchKey.offset($0, of: topic) }
     while let first = next {
       if dropped.count >= max(count, Self.sliceCount) || bytes >= Self.sliceBytes { break }
-      let size = try cursor.value().count
-      next = try cursor.next().flatMap { BatchKey.offset($0, of: topic) }
+      let size = try unsafe cursor.value().count
+      next = try unsafe cursor.next().flatMap { unsafe BatchKey.offset($0, of: topic) }
       guard next ?? extent.head <= offset else {
         next = first
         break
@@ -116,10 +116,10 @@ struct LMDBWriter {
     for offset in dropped { try transaction.delete(tables.batches, BatchKey(topic, offset)) }
     extent.firstOffset = next ?? extent.head
     extent.bytesBefore = extent.bytesThrough
-    if let next, let bytes = try transaction.get(tables.batches, BatchKey(topic, next)),
+    if let next, let bytes = try unsafe transaction.get(tables.batches, BatchKey(topic, next)),
       bytes.count >= BatchHeader.size, let base = bytes.baseAddress
     {
-      extent.bytesBefore = min(BatchHeader(at: base).bytesBefore, extent.bytesThrough)
+      extent.bytesBefore = unsafe min(BatchHeader(at: base).bytesBefore, extent.bytesThrough)
     }
   }
 
@@ -132,11 +132,12 @@ struct LMDBWriter {
   func reclaim() throws(StoreError) -> Bool {
     let garbage = try LMDBCursor(tables.garbage, in: transaction)
     defer { garbage.close() }
-    guard let key = try garbage.seek(TopicKey(TopicID(rawValue: 0))), let topic = TopicKey.topic(key)
+    guard let key = try unsafe garbage.seek(TopicKey(TopicID(rawValue: 0))),
+      let topic = unsafe TopicKey.topic(key)
     else { return false }
     if try removeSlice(of: topic) { return true }
     try transaction.delete(tables.garbage, TopicKey(topic))
-    return try garbage.last() != nil
+    return try unsafe garbage.last() != nil
   }
 
   /// Returns whether the topic may have more.
@@ -146,20 +147,20 @@ struct LMDBWriter {
     let batches = try LMDBCursor(tables.batches, in: transaction)
     defer { batches.close() }
     while left > 0, bytes < Self.sliceBytes {
-      guard let key = try batches.seek(BatchKey(topic, 0)),
-        let offset = BatchKey.offset(key, of: topic)
+      guard let key = try unsafe batches.seek(BatchKey(topic, 0)),
+        let offset = unsafe BatchKey.offset(key, of: topic)
       else { break }
-      bytes += try batches.value().count
+      unsafe bytes += try batches.value().count
       try transaction.delete(tables.batches, BatchKey(topic, offset))
       left -= 1
     }
     let states = try LMDBCursor(tables.states, in: transaction)
     defer { states.close() }
     while left > 0, bytes < Self.sliceBytes {
-      guard let key = try states.seek(StateKey(topic, nil)), StateKey.topic(key) == topic else {
+      guard let key = try unsafe states.seek(StateKey(topic, nil)), unsafe StateKey.topic(key) == topic else {
         return false
       }
-      try transaction.delete(tables.states, StateKey(key))
+      try unsafe transaction.delete(tables.states, StateKey(key))
       left -= 1
     }
     return true

@@ -11,7 +11,7 @@ enum MappedPages {
     guard let base = bytes.baseAddress, bytes.count > 0 else { return true }
     let start = UInt(bitPattern: base) & ~(pageBytes - 1)
     let length = Int(UInt(bitPattern: base) - start) + bytes.count
-    while madvise(UnsafeMutableRawPointer(bitPattern: start), length, populateRead) != 0 {
+    while unsafe madvise(UnsafeMutableRawPointer(bitPattern: start), length, populateRead) != 0 {
       switch errno {
       case EAGAIN, EINTR: continue
       case EINVAL: return true

@@ -26,11 +26,11 @@ struct StoreDirectory {
     self.path = path
     var isMade = false
     if access == .create {
-      isMade = mkdir(path, 0o700) == 0
+      isMade = unsafe mkdir(path, 0o700) == 0
       guard isMade || errno == EEXIST else { throw StoreError(errno: errno, "make the directory", path) }
     }
     var status = stat()
-    guard stat(path, &status) == 0 else {
+    guard unsafe stat(path, &status) == 0 else {
       guard errno == ENOENT else { throw StoreError(errno: errno, "open", path) }
       throw StoreError(.notAStore, "there is no store at \(path): no such directory")
     }
@@ -46,7 +46,7 @@ struct StoreDirectory {
   /// LMDB would wait for somebody to write into a pipe, and make an environment of an empty file.
   private func checkData() throws(StoreError) {
     var status = stat()
-    guard stat(data, &status) == 0 else {
+    guard unsafe stat(data, &status) == 0 else {
       guard errno == ENOENT else { throw StoreError(errno: errno, "open", data) }
       return
     }
@@ -60,13 +60,13 @@ struct StoreDirectory {
   }
 
   private func checkNames(_ access: LMDBStore.Access) throws(StoreError) {
-    guard let directory = opendir(path) else { throw StoreError(errno: errno, "open", path) }
-    defer { closedir(directory) }
+    guard let directory = unsafe opendir(path) else { throw StoreError(errno: errno, "open", path) }
+    defer { unsafe closedir(directory) }
     var stranger: String?
     var hasData = false
-    while let entry = readdir(directory) {
-      let name = withUnsafeBytes(of: entry.pointee.d_name) { bytes in
-        String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+    while let entry = unsafe readdir(directory) {
+      let name = unsafe withUnsafeBytes(of: entry.pointee.d_name) { bytes in
+        unsafe String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
       }
       switch name {
       case Self.dataName: hasData = true
@@ -95,7 +95,7 @@ struct StoreDirectory {
       throw StoreError(
         .notAStore, "won't have a store at \(path): all users share that directory; name one of your own")
     }
-    guard chmod(path, 0o700) == 0 else {
+    guard unsafe chmod(path, 0o700) == 0 else {
       throw StoreError(errno: errno, "keep other users out of", path)
     }
   }
@@ -103,24 +103,24 @@ struct StoreDirectory {
   private func parent(of path: String) -> String { "\(path)/.." }
 
   private func sync(_ directory: String) throws(StoreError) {
-    let descriptor = Glibc.open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+    let descriptor = unsafe Glibc.open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     guard descriptor >= 0 else { throw StoreError(errno: errno, "open", directory) }
     defer { Glibc.close(descriptor) }
     guard fsync(descriptor) == 0 else { throw StoreError(errno: errno, "sync", directory) }
   }
 
-  var hasData: Bool { access(data, F_OK) == 0 }
+  var hasData: Bool { unsafe access(data, F_OK) == 0 }
 
   /// Removes what is left of a store that wasn't finished.
   func removeNew() {
-    unlink(new)
-    unlink(LMDBLockFile.path(beside: new))
+    unsafe unlink(new)
+    unsafe unlink(LMDBLockFile.path(beside: new))
   }
 
   /// Makes the new store the one that is there, for good.
   func adoptNew() throws(StoreError) {
-    unlink(LMDBLockFile.path(beside: new))
-    guard rename(new, data) == 0 else { throw StoreError(errno: errno, "rename", new) }
+    unsafe unlink(LMDBLockFile.path(beside: new))
+    guard unsafe rename(new, data) == 0 else { throw StoreError(errno: errno, "rename", new) }
     try sync(path)
   }
 }

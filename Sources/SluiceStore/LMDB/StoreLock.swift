@@ -9,10 +9,10 @@ final class StoreLock: @unchecked Sendable {
   /// - Throws: ``StoreError/Kind/inUse``.
   init(_ directory: String, isShared: Bool) throws(StoreError) {
     let path = "\(directory)/\(StoreDirectory.lockName)"
-    var descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+    var descriptor = unsafe open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
     if descriptor < 0, isShared {
       let code = errno
-      descriptor = open(path, O_RDONLY | O_CLOEXEC)
+      descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
       if descriptor < 0, errno == ENOENT, code == EROFS {
         // Nobody can write there, so there is nobody to keep out.
         self.descriptor = -1
@@ -34,7 +34,7 @@ final class StoreLock: @unchecked Sendable {
     let digits = Array(String(getpid()).utf8)
     let text =
       digits + Array(repeating: UInt8(ascii: " "), count: max(0, 15 - digits.count)) + [UInt8(ascii: "\n")]
-    _ = text.withUnsafeBytes { pwrite(descriptor, $0.baseAddress, $0.count, 0) }
+    _ = unsafe text.withUnsafeBytes { unsafe pwrite(descriptor, $0.baseAddress, $0.count, 0) }
   }
 
   deinit {
@@ -51,7 +51,7 @@ final class StoreLock: @unchecked Sendable {
 
   private static func holder(_ descriptor: Int32) -> Int? {
     var text = [UInt8](repeating: 0, count: 16)
-    let count = text.withUnsafeMutableBytes { pread(descriptor, $0.baseAddress, $0.count, 0) }
+    let count = unsafe text.withUnsafeMutableBytes { unsafe pread(descriptor, $0.baseAddress, $0.count, 0) }
     guard count > 0 else { return nil }
     return Int(String(decoding: text[..<count].prefix { $0 != UInt8(ascii: " ") }, as: UTF8.self))
   }

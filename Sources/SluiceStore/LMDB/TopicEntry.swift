@@ -22,16 +22,16 @@ struct TopicEntry {
 
   /// Nil when the bytes aren't what was stored for this topic.
   init?(_ bytes: UnsafeRawBufferPointer, of topic: TopicID) {
-    guard let extent = Self.extent(bytes, of: topic) else { return nil }
+    guard let extent = unsafe Self.extent(bytes, of: topic) else { return nil }
     self.extent = extent
-    row = Array(bytes[Self.rowPosition...])
+    row = unsafe Array(bytes[Self.rowPosition...])
   }
 
   static func extent(_ bytes: UnsafeRawBufferPointer, of topic: TopicID) -> StoredExtent? {
     func number(_ position: Int) -> UInt64 {
-      UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: position, as: UInt64.self))
+      unsafe UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: position, as: UInt64.self))
     }
-    guard bytes.count >= rowPosition, number(0) == checksum(bytes, topic) else { return nil }
+    guard bytes.count >= rowPosition, unsafe number(0) == checksum(bytes, topic) else { return nil }
     var extent = StoredExtent()
     extent.firstOffset = number(8)
     extent.head = number(16)
@@ -46,19 +46,19 @@ struct TopicEntry {
   /// - Parameter bytes: ``count`` of them.
   func write(to bytes: UnsafeMutableRawBufferPointer, for topic: TopicID) {
     func write(_ number: UInt64, _ position: Int) {
-      bytes.storeBytes(of: number.littleEndian, toByteOffset: position, as: UInt64.self)
+      unsafe bytes.storeBytes(of: number.littleEndian, toByteOffset: position, as: UInt64.self)
     }
     write(extent.firstOffset, 8)
     write(extent.head, 16)
     write(extent.bytesBefore, 24)
     write(extent.bytesThrough, 32)
     write(UInt64(bitPattern: extent.lastTime), 40)
-    UnsafeMutableRawBufferPointer(rebasing: bytes[Self.rowPosition...]).copyBytes(from: row)
-    write(Self.checksum(UnsafeRawBufferPointer(bytes), topic), 0)
+    unsafe UnsafeMutableRawBufferPointer(rebasing: bytes[Self.rowPosition...]).copyBytes(from: row)
+    unsafe write(Self.checksum(UnsafeRawBufferPointer(bytes), topic), 0)
   }
 
   private static func checksum(_ bytes: UnsafeRawBufferPointer, _ topic: TopicID) -> UInt64 {
-    xxh3_64bits(bytes.baseAddress! + 8, bytes.count - 8, topic.rawValue)
+    unsafe xxh3_64bits(bytes.baseAddress! + 8, bytes.count - 8, topic.rawValue)
   }
 }
 

@@ -22,7 +22,7 @@ extension MemoryStore: RepairableStore {
       (state.topics[topic] ?? state.strays[topic])?.batches ?? []
     }
     for batch in batches {
-      guard batch.value.withUnsafeBytes({ body(batch.offset, $0) }) else { return }
+      guard unsafe batch.value.withUnsafeBytes({ unsafe body(batch.offset, $0) }) else { return }
     }
   }
 

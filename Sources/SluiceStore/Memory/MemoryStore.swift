@@ -28,7 +28,8 @@ public final class MemoryStore: TopicStore {
       }
       guard low > 0 else { return 0 }
       let (first, value) = batches[low - 1]
-      return value.withUnsafeBytes { BatchHeader.isBehind(offset, $0, storedAt: first) } ? low : low - 1
+      return unsafe value.withUnsafeBytes { unsafe BatchHeader.isBehind(offset, $0, storedAt: first) }
+        ? low : low - 1
     }
   }
 
@@ -96,7 +97,7 @@ public final class MemoryStore: TopicStore {
         return StoreError(
           .damaged, "a batch at offset \(batch.firstOffset) doesn't follow on \(topic.extent.head)")
       }
-      topic.batches.append((batch.firstOffset, Array(batch.value)))
+      unsafe topic.batches.append((batch.firstOffset, Array(batch.value)))
       topic.extent.head = batch.endOffset
       topic.extent.bytesThrough = batch.bytesThrough
       topic.extent.lastTime = batch.lastTime
@@ -118,7 +119,9 @@ public final class MemoryStore: TopicStore {
     topic.batches.removeFirst(dropped)
     topic.extent.firstOffset = topic.batches.first?.offset ?? topic.extent.head
     // A damaged batch may say anything.
-    let header = topic.batches.first.flatMap { first in first.value.withUnsafeBytes { BatchHeader($0) } }
+    let header = topic.batches.first.flatMap { first in
+      unsafe first.value.withUnsafeBytes { unsafe BatchHeader($0) }
+    }
     topic.extent.bytesBefore = min(header?.bytesBefore ?? .max, topic.extent.bytesThrough)
   }
 
@@ -130,7 +133,7 @@ public final class MemoryStore: TopicStore {
       return topic.batches[topic.index(holding: offset)...]
     }
     for batch in found {
-      guard batch.value.withUnsafeBytes({ body(batch.offset, $0) }) else { return }
+      guard unsafe batch.value.withUnsafeBytes({ unsafe body(batch.offset, $0) }) else { return }
     }
   }
 

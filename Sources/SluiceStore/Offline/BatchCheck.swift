@@ -9,12 +9,12 @@ enum BatchCheck {
     guard bytes.count > BatchHeader.size, let base = bytes.baseAddress else {
       return (nil, .batchTooShort(bytes: bytes.count))
     }
-    let checksum = UInt64(littleEndian: base.loadUnaligned(as: UInt64.self))
-    guard checksum == BatchView.checksum(of: bytes, topic) else { return (nil, .batchChecksum) }
-    let header = BatchHeader(at: base)
+    let checksum = unsafe UInt64(littleEndian: base.loadUnaligned(as: UInt64.self))
+    guard unsafe checksum == BatchView.checksum(of: bytes, topic) else { return (nil, .batchChecksum) }
+    let header = unsafe BatchHeader(at: base)
     guard header.firstOffset == offset else { return (nil, .batchMisplaced(says: header.firstOffset)) }
-    let items = UnsafeRawBufferPointer(rebasing: bytes[BatchHeader.size...])
-    return (header, contents(header, items))
+    let items = unsafe UnsafeRawBufferPointer(rebasing: bytes[BatchHeader.size...])
+    return unsafe (header, contents(header, items))
   }
 
   /// Whether items are what their header says.
@@ -23,7 +23,7 @@ enum BatchCheck {
     guard !header.firstOffset.addingReportingOverflow(UInt64(header.records)).overflow,
       !header.bytesBefore.addingReportingOverflow(UInt64(header.recordBytes)).overflow
     else { return .batchItems("its numbers are larger than any that were given") }
-    var walk = Walk(items)
+    var walk = unsafe Walk(items)
     if let problem = walk.run() { return problem }
     guard walk.records == UInt64(header.records) else {
       return .batchRecords(says: header.records, has: walk.records)
@@ -46,9 +46,9 @@ enum BatchCheck {
     var lastTime = Int64.min
 
     init(_ items: UnsafeRawBufferPointer) {
-      iterator = BatchIterator(items, time: .min)
+      iterator = unsafe BatchIterator(items, time: .min)
       isMarked =
-        items.count >= RecordLayout.wordSize
+        unsafe items.count >= RecordLayout.wordSize
         && !RecordLayout.isRecord(RecordLayout.word(at: items.baseAddress!))
     }
 
@@ -59,11 +59,11 @@ enum BatchCheck {
           guard records == 0 || record.time >= lastTime else {
             return .batchTimes("record \(records) of it is older than the one before")
           }
-          if record.isAttributed { _ = try RecordAttributes(record.body) }
+          if record.isAttributed { _ = try unsafe RecordAttributes(record.body) }
           if records == 0 { firstTime = record.time }
           lastTime = record.time
           records += 1
-          bytes += UInt64(RecordLayout.wordSize + record.body.count)
+          unsafe bytes += UInt64(RecordLayout.wordSize + record.body.count)
         }
         return nil
       } catch {
@@ -77,9 +77,9 @@ extension BatchView {
   /// A batch for a topic, whatever its checksum was before. Of at least eight bytes.
   package static func sealed(_ value: [UInt8], for topic: TopicID) -> [UInt8] {
     var value = value
-    value.withUnsafeMutableBytes { bytes in
-      let checksum = checksum(of: UnsafeRawBufferPointer(bytes), topic)
-      bytes.storeBytes(of: checksum.littleEndian, as: UInt64.self)
+    unsafe value.withUnsafeMutableBytes { bytes in
+      let checksum = unsafe checksum(of: UnsafeRawBufferPointer(bytes), topic)
+      unsafe bytes.storeBytes(of: checksum.littleEndian, as: UInt64.self)
     }
     return value
   }

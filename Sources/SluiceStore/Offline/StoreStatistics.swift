@@ -44,8 +44,8 @@ public struct StoreStatistics: Sendable {
     for found in inspection.topics {
       var topic = Topic(id: found.id, row: try? found.row.get(), extent: found.extent ?? StoredExtent())
       var goesOn = true
-      try store.rawBatches(of: found.id) { _, bytes in
-        topic.add(bytes)
+      try unsafe store.rawBatches(of: found.id) { _, bytes in
+        unsafe topic.add(bytes)
         goesOn = progress.add(bytes.count)
         return goesOn
       }
@@ -68,7 +68,7 @@ extension StoreStatistics.Topic {
     stored += UInt64(bytes.count)
     guard bytes.count > BatchHeader.size, let base = bytes.baseAddress else { return }
     // Believed unchecked: verifying is for others.
-    let header = BatchHeader(at: base)
+    let header = unsafe BatchHeader(at: base)
     records &+= UInt64(header.records)
     self.bytes &+= UInt64(header.recordBytes)
     if firstTime == nil { firstTime = header.firstTime }

@@ -100,8 +100,8 @@ extension RepairableStore {
   ) throws(StoreError) -> TopicScan {
     var scan = TopicScan(topic.id, name: topic.name, extent: topic.extent)
     var goesOn = true
-    try rawBatches(of: topic.id) { offset, bytes in
-      _ = scan.take(bytes, at: offset, report)
+    try unsafe rawBatches(of: topic.id) { offset, bytes in
+      _ = unsafe scan.take(bytes, at: offset, report)
       goesOn = progress.add(bytes.count)
       return goesOn
     }

@@ -38,7 +38,7 @@ struct TopicScan {
   mutating func take(
     _ bytes: UnsafeRawBufferPointer, at offset: UInt64, _ report: (StoreFinding) -> Void
   ) -> Bool {
-    let (header, problem) = BatchCheck.check(bytes, of: topic, at: offset)
+    let (header, problem) = unsafe BatchCheck.check(bytes, of: topic, at: offset)
     return take(header, problem, at: offset, size: bytes.count, report) == nil
   }
 

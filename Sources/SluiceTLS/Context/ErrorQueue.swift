@@ -18,7 +18,7 @@ enum ErrorQueue {
     let code = ERR_get_error()
     ERR_clear_error()
     guard code != 0 else { return "OpenSSL doesn't say why" }
-    if let text = ERR_reason_error_string(code) { return String(cString: text) }
+    if let text = unsafe ERR_reason_error_string(code) { return unsafe String(cString: text) }
     return "OpenSSL's error \(code)"
   }
 }

@@ -4,6 +4,7 @@ import Glibc
 /// OpenSSL's settings for connections of one kind: versions, ciphers, certificates.
 ///
 /// Unchecked: changed by whoever makes it only; connections on any thread refer to it, and OpenSSL counts references atomically.
+@safe
 final class TLSContext: @unchecked Sendable {
   /// What both sides name in the handshake, so that a broker's port isn't mistaken for another TLS service's.
   static let applicationProtocol: [UInt8] = Array("sluice/1".utf8)
@@ -14,22 +15,22 @@ final class TLSContext: @unchecked Sendable {
 
   init(_ method: OpaquePointer) throws(TLSSetupError) {
     ErrorQueue.clear()
-    guard let pointer = SSL_CTX_new(method) else {
+    guard let pointer = unsafe SSL_CTX_new(method) else {
       throw TLSSetupError("OpenSSL can't be set up: \(ErrorQueue.takeText())")
     }
-    self.pointer = pointer
-    sluice_ssl_ctx_harden(pointer)
+    unsafe self.pointer = unsafe pointer
+    unsafe sluice_ssl_ctx_harden(pointer)
     // An idle connection keeps no buffers. Ciphertext is always taken, so there are no partial writes.
-    sluice_ssl_ctx_set_mode(pointer, Int(SSL_MODE_RELEASE_BUFFERS))
+    unsafe sluice_ssl_ctx_set_mode(pointer, Int(SSL_MODE_RELEASE_BUFFERS))
     // A read takes a whole record and the next one's head rather than first the one and then the other.
-    sluice_ssl_ctx_set_read_ahead(pointer, 1)
-    guard sluice_ssl_ctx_set_min_version(pointer, TLS1_2_VERSION) == 1,
-      SSL_CTX_set_cipher_list(pointer, "ECDHE+AESGCM:ECDHE+CHACHA20") == 1
+    unsafe sluice_ssl_ctx_set_read_ahead(pointer, 1)
+    guard unsafe sluice_ssl_ctx_set_min_version(pointer, TLS1_2_VERSION) == 1,
+      unsafe SSL_CTX_set_cipher_list(pointer, "ECDHE+AESGCM:ECDHE+CHACHA20") == 1
     else { throw TLSSetupError("OpenSSL has no TLS 1.2 with AES-GCM: \(ErrorQueue.takeText())") }
   }
 
   deinit {
-    SSL_CTX_free(pointer)
+    unsafe SSL_CTX_free(pointer)
   }
 
   /// Uses a certificate, with those between it and an authority behind it in the file, and its key.
@@ -37,7 +38,7 @@ final class TLSContext: @unchecked Sendable {
     try Self.checkReadable(certificate)
     try Self.checkReadable(key)
     ErrorQueue.clear()
-    guard SSL_CTX_use_certificate_chain_file(pointer, certificate) == 1 else {
+    guard unsafe SSL_CTX_use_certificate_chain_file(pointer, certificate) == 1 else {
       throw TLSSetupError(
         file: certificate,
         "holds no certificate that can be used (\(ErrorQueue.takeText())); it has to be in PEM, with -----BEGIN CERTIFICATE-----"
@@ -45,14 +46,14 @@ final class TLSContext: @unchecked Sendable {
     }
     // A passphrase is noted, rather than asked for at a terminal.
     var needsPassphrase = false
-    let result = withUnsafeMutablePointer(to: &needsPassphrase) { flag in
-      SSL_CTX_set_default_passwd_cb(pointer) { _, _, _, flag in
-        flag?.assumingMemoryBound(to: Bool.self).pointee = true
+    let result = unsafe withUnsafeMutablePointer(to: &needsPassphrase) { flag in
+      unsafe SSL_CTX_set_default_passwd_cb(pointer) { _, _, _, flag in
+        unsafe flag?.assumingMemoryBound(to: Bool.self).pointee = true
         return 0
       }
-      SSL_CTX_set_default_passwd_cb_userdata(pointer, flag)
-      defer { SSL_CTX_set_default_passwd_cb_userdata(pointer, nil) }
-      return SSL_CTX_use_PrivateKey_file(pointer, key, SSL_FILETYPE_PEM)
+      unsafe SSL_CTX_set_default_passwd_cb_userdata(pointer, flag)
+      defer { unsafe SSL_CTX_set_default_passwd_cb_userdata(pointer, nil) }
+      return unsafe SSL_CTX_use_PrivateKey_file(pointer, key, SSL_FILETYPE_PEM)
     }
     guard result == 1 else {
       let reason = ErrorQueue.reason(in: ERR_LIB_X509)
@@ -68,7 +69,7 @@ final class TLSContext: @unchecked Sendable {
         file: key,
         "holds no key that can be used (\(text)); it has to be in PEM, with -----BEGIN PRIVATE KEY-----")
     }
-    guard SSL_CTX_check_private_key(pointer) == 1 else {
+    guard unsafe SSL_CTX_check_private_key(pointer) == 1 else {
       ErrorQueue.clear()
       throw Self.mismatch(key: key, certificate: certificate)
     }
@@ -83,7 +84,7 @@ final class TLSContext: @unchecked Sendable {
   func trust(authorities file: String) throws(TLSSetupError) {
     try Self.checkReadable(file)
     ErrorQueue.clear()
-    guard SSL_CTX_load_verify_file(pointer, file) == 1 else {
+    guard unsafe SSL_CTX_load_verify_file(pointer, file) == 1 else {
       throw TLSSetupError(
         file: file,
         "holds no authority's certificate (\(ErrorQueue.takeText())); it has to be in PEM, with -----BEGIN CERTIFICATE-----"
@@ -93,11 +94,12 @@ final class TLSContext: @unchecked Sendable {
 
   /// Has the peer's certificate asked for and checked, as `mode` says; what is found wrong is kept for the message.
   func verify(_ mode: Int32) {
-    SSL_CTX_set_verify(pointer, mode) { isGood, store in
-      if isGood == 0, let store, let certificate = X509_STORE_CTX_get_current_cert(store),
-        let ssl = X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx())
+    unsafe SSL_CTX_set_verify(pointer, mode) { isGood, store in
+      if isGood == 0, let store = unsafe store,
+        let certificate = unsafe X509_STORE_CTX_get_current_cert(store),
+        let ssl = unsafe X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx())
       {
-        TLSEngine.of(OpaquePointer(ssl))?.refusedCertificate = Certificate(sharing: certificate)
+        unsafe TLSEngine.of(OpaquePointer(ssl))?.refusedCertificate = unsafe Certificate(sharing: certificate)
       }
       return isGood
     }
@@ -105,7 +107,7 @@ final class TLSContext: @unchecked Sendable {
 
   /// When the certificate in use ends, in milliseconds since 1970.
   var expires: Int64? {
-    SSL_CTX_get0_certificate(pointer).flatMap { Certificate.expiry($0) }
+    unsafe SSL_CTX_get0_certificate(pointer).flatMap { unsafe Certificate.expiry($0) }
   }
 
   /// OpenSSL says of a file that isn't there no more than that there is no PEM in it.
@@ -114,13 +116,13 @@ final class TLSContext: @unchecked Sendable {
     guard !file.isEmpty, !file.utf8.contains(0) else {
       throw TLSSetupError(file: file, "is no file's name")
     }
-    let descriptor = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+    let descriptor = unsafe open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
     guard descriptor >= 0 else {
-      throw TLSSetupError(file: file, "can't be read: \(String(cString: strerror(errno)))")
+      throw TLSSetupError(file: file, unsafe "can't be read: \(String(cString: strerror(errno)))")
     }
     defer { close(descriptor) }
     var status = stat()
-    guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT != S_IFDIR else {
+    guard unsafe fstat(descriptor, &status) == 0, status.st_mode & S_IFMT != S_IFDIR else {
       throw TLSSetupError(file: file, "is a directory; name the file in it")
     }
   }
@@ -128,7 +130,7 @@ final class TLSContext: @unchecked Sendable {
   /// Who beside its owner may read a file, as a warning; nil when nobody may.
   static func exposure(ofKey file: String) -> String? {
     var status = stat()
-    guard stat(file, &status) == 0, status.st_mode & 0o007 != 0 else { return nil }
+    guard unsafe stat(file, &status) == 0, status.st_mode & 0o007 != 0 else { return nil }
     return "'\(file)' holds a private key, and every user of this machine can read it; chmod 600 it"
   }
 }

@@ -10,17 +10,17 @@ public enum KeyKind: Hashable, Sendable {
   static let rsaBits = 2048...8192
 
   init(_ key: OpaquePointer) throws(KeyError) {
-    if EVP_PKEY_is_a(key, "ED25519") == 1 {
+    if unsafe EVP_PKEY_is_a(key, "ED25519") == 1 {
       self = .ed25519
-    } else if EVP_PKEY_is_a(key, "RSA") == 1 {
-      let bits = Int(EVP_PKEY_get_bits(key))
+    } else if unsafe EVP_PKEY_is_a(key, "RSA") == 1 {
+      let bits = unsafe Int(EVP_PKEY_get_bits(key))
       guard Self.rsaBits.contains(bits) else {
         throw KeyError(
           "an RSA key of \(bits) bits; it needs \(Self.rsaBits.lowerBound) to \(Self.rsaBits.upperBound)")
       }
       self = .rsa(bits: bits)
     } else {
-      let name = EVP_PKEY_get0_type_name(key).map { String(cString: $0) } ?? "unknown"
+      let name = unsafe EVP_PKEY_get0_type_name(key).map { unsafe String(cString: $0) } ?? "unknown"
       throw KeyError("a key for \(name); Ed25519 and RSA are what can be used")
     }
   }

@@ -2,18 +2,19 @@ import COpenSSL
 
 /// The half of a key pair that signs. From any thread.
 // @unchecked: the key isn't changed after `init`, and OpenSSL reads a key from several threads.
+@safe
 public final class PrivateKey: @unchecked Sendable {
   public let kind: KeyKind
   private let key: OpaquePointer
 
   private init(owned key: OpaquePointer) throws(KeyError) {
     do {
-      kind = try KeyKind(key)
+      kind = try unsafe KeyKind(key)
     } catch {
-      EVP_PKEY_free(key)
+      unsafe EVP_PKEY_free(key)
       throw error
     }
-    self.key = key
+    unsafe self.key = unsafe key
   }
 
   /// Reads PEM: `-----BEGIN PRIVATE KEY-----`, without a pass phrase.
@@ -24,10 +25,10 @@ public final class PrivateKey: @unchecked Sendable {
       throw KeyError(
         "a key with a pass phrase; take that off with openssl pkey, and keep the file to yourself")
     }
-    guard let key = KeyText.privateKey(pem) else {
+    guard let key = unsafe KeyText.privateKey(pem) else {
       throw KeyError("no private key in PEM, which begins with -----BEGIN PRIVATE KEY-----")
     }
-    try self.init(owned: key)
+    unsafe try self.init(owned: key)
   }
 
   /// Makes a new one. Takes up to seconds for RSA.
@@ -44,37 +45,37 @@ public final class PrivateKey: @unchecked Sendable {
       name = "RSA"
     }
     var key: OpaquePointer?
-    if let context = EVP_PKEY_CTX_new_from_name(nil, name, nil) {
-      defer { EVP_PKEY_CTX_free(context) }
-      var isReady = EVP_PKEY_keygen_init(context) == 1
+    if let context = unsafe EVP_PKEY_CTX_new_from_name(nil, name, nil) {
+      defer { unsafe EVP_PKEY_CTX_free(context) }
+      var isReady = unsafe EVP_PKEY_keygen_init(context) == 1
       if isReady, case .rsa(let bits) = kind {
-        isReady = EVP_PKEY_CTX_set_rsa_keygen_bits(context, Int32(bits)) == 1
+        isReady = unsafe EVP_PKEY_CTX_set_rsa_keygen_bits(context, Int32(bits)) == 1
       }
-      if isReady { EVP_PKEY_generate(context, &key) }
+      if isReady { unsafe EVP_PKEY_generate(context, &key) }
     }
     ERR_clear_error()
-    guard let key else { throw KeyError("nothing: OpenSSL can't make keys for \(name)") }
-    return try PrivateKey(owned: key)
+    guard let key = unsafe key else { throw KeyError("nothing: OpenSSL can't make keys for \(name)") }
+    return try unsafe PrivateKey(owned: key)
   }
 
-  deinit { EVP_PKEY_free(key) }
+  deinit { unsafe EVP_PKEY_free(key) }
 
   /// The key, for a file that nobody else can read.
-  public var pem: [UInt8] { KeyText.privateText(key) }
+  public var pem: [UInt8] { unsafe KeyText.privateText(key) }
   /// The other half, for everybody who checks signatures.
-  public var publicPEM: [UInt8] { KeyText.publicText(key) }
+  public var publicPEM: [UInt8] { unsafe KeyText.publicText(key) }
 
   /// Signs; nil when OpenSSL can't.
   public func sign(_ message: [UInt8]) -> [UInt8]? {
-    guard let context = EVP_MD_CTX_new() else { return nil }
+    guard let context = unsafe EVP_MD_CTX_new() else { return nil }
     defer {
-      EVP_MD_CTX_free(context)
+      unsafe EVP_MD_CTX_free(context)
       ERR_clear_error()
     }
-    guard EVP_DigestSignInit_ex(context, nil, kind.digest, nil, nil, key, nil) == 1 else { return nil }
-    var count = Int(EVP_PKEY_get_size(key))
+    guard unsafe EVP_DigestSignInit_ex(context, nil, kind.digest, nil, nil, key, nil) == 1 else { return nil }
+    var count = unsafe Int(EVP_PKEY_get_size(key))
     var signature = [UInt8](repeating: 0, count: count)
-    guard EVP_DigestSign(context, &signature, &count, message, message.count) == 1 else { return nil }
+    guard unsafe EVP_DigestSign(context, &signature, &count, message, message.count) == 1 else { return nil }
     return Array(signature.prefix(count))
   }
 }

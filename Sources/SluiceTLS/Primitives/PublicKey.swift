@@ -2,6 +2,7 @@ import COpenSSL
 
 /// The half of a key pair that checks signatures. From any thread.
 // @unchecked: the key isn't changed after `init`, and OpenSSL reads a key from several threads.
+@safe
 public final class PublicKey: @unchecked Sendable {
   public let kind: KeyKind
   /// Changes when the key does.
@@ -15,29 +16,31 @@ public final class PublicKey: @unchecked Sendable {
     guard !KeyText.isPrivate(pem) else {
       throw KeyError("a private key, which must stay with who signs; a public key belongs here")
     }
-    guard let key = KeyText.publicKey(pem) else {
+    guard let key = unsafe KeyText.publicKey(pem) else {
       throw KeyError("no public key in PEM, which begins with -----BEGIN PUBLIC KEY-----")
     }
     do {
-      kind = try KeyKind(key)
+      kind = try unsafe KeyKind(key)
     } catch {
-      EVP_PKEY_free(key)
+      unsafe EVP_PKEY_free(key)
       throw error
     }
-    self.key = key
-    fingerprint = sha256(KeyText.publicText(key))
+    unsafe self.key = unsafe key
+    fingerprint = unsafe sha256(KeyText.publicText(key))
   }
 
-  deinit { EVP_PKEY_free(key) }
+  deinit { unsafe EVP_PKEY_free(key) }
 
   /// Whether `signature` was made of `message` by the other half.
   public func verify(_ signature: [UInt8], of message: [UInt8]) -> Bool {
-    guard let context = EVP_MD_CTX_new() else { return false }
+    guard let context = unsafe EVP_MD_CTX_new() else { return false }
     defer {
-      EVP_MD_CTX_free(context)
+      unsafe EVP_MD_CTX_free(context)
       ERR_clear_error()
     }
-    guard EVP_DigestVerifyInit_ex(context, nil, kind.digest, nil, nil, key, nil) == 1 else { return false }
-    return EVP_DigestVerify(context, signature, signature.count, message, message.count) == 1
+    guard unsafe EVP_DigestVerifyInit_ex(context, nil, kind.digest, nil, nil, key, nil) == 1 else {
+      return false
+    }
+    return unsafe EVP_DigestVerify(context, signature, signature.count, message, message.count) == 1
   }
 }

@@ -41,9 +41,9 @@ public enum Scrypt {
     guard cost.isBearable, count > 0 else { return nil }
     let password = password.map { CChar(bitPattern: $0) }
     var isDerived = false
-    let key = [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
+    let key = unsafe [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
       isDerived =
-        EVP_PBE_scrypt(
+        unsafe EVP_PBE_scrypt(
           password, password.count, salt, salt.count, 1 << UInt64(cost.logN), UInt64(cost.r), UInt64(cost.p),
           cost.memoryLimit, buffer.baseAddress, count) == 1
       filled = isDerived ? count : 0

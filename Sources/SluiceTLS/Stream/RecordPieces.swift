@@ -1,6 +1,7 @@
 import Glibc
 
 /// Cuts what is to be written into pieces that fill TLS records: long vectors as they are, short ones joined.
+@safe
 struct RecordPieces {
   /// So much is given to OpenSSL at once, which makes records of it by itself.
   private static let longestPiece = 4 * TLSLoop.recordSize
@@ -12,39 +13,40 @@ struct RecordPieces {
 
   /// - Parameter staging: where short vectors are joined; as long as a record can be.
   init(_ vectors: UnsafeBufferPointer<iovec>, staging: UnsafeMutableRawBufferPointer) {
-    self.vectors = vectors
-    self.staging = staging
+    unsafe self.vectors = unsafe vectors
+    unsafe self.staging = unsafe staging
     skipEmpty()
   }
 
   /// Whether every byte was in a piece.
-  var isAtEnd: Bool { index == vectors.count }
+  var isAtEnd: Bool { unsafe index == vectors.count }
 
   /// The next piece, which holds until the one after it; nil at the end.
   mutating func next() -> UnsafeRawBufferPointer? {
-    guard index < vectors.count else { return nil }
-    let left = rest
+    guard unsafe index < vectors.count else { return nil }
+    let left = unsafe rest
     // The last vector goes as it is, however short; its copy would gain nothing.
-    if left.count >= TLSLoop.recordSize || index == vectors.count - 1 {
+    if unsafe left.count >= TLSLoop.recordSize || index == vectors.count - 1 {
       var count = min(left.count, Self.longestPiece)
-      if count > TLSLoop.recordSize, index < vectors.count - 1 { count -= count % TLSLoop.recordSize }
+      if count > TLSLoop.recordSize, unsafe index < vectors.count - 1 { count -= count % TLSLoop.recordSize }
       advance(count)
-      return UnsafeRawBufferPointer(rebasing: left[..<count])
+      return unsafe UnsafeRawBufferPointer(rebasing: left[..<count])
     }
     var filled = 0
-    while filled < staging.count, index < vectors.count {
-      let part = UnsafeRawBufferPointer(rebasing: rest.prefix(staging.count - filled))
-      UnsafeMutableRawBufferPointer(rebasing: staging[filled...]).copyMemory(from: part)
+    while unsafe filled < staging.count, unsafe index < vectors.count {
+      let part = unsafe UnsafeRawBufferPointer(rebasing: rest.prefix(staging.count - filled))
+      unsafe UnsafeMutableRawBufferPointer(rebasing: staging[filled...]).copyMemory(from: part)
       filled += part.count
       advance(part.count)
     }
-    return UnsafeRawBufferPointer(rebasing: staging[..<filled])
+    return unsafe UnsafeRawBufferPointer(rebasing: staging[..<filled])
   }
 
   private var rest: UnsafeRawBufferPointer {
-    let vector = vectors[index]
-    return UnsafeRawBufferPointer(
-      start: vector.iov_base.map { UnsafeRawPointer($0) + offset }, count: vector.iov_len - offset)
+    let vector = unsafe vectors[index]
+    return unsafe UnsafeRawBufferPointer(
+      start: vector.iov_base.map { unsafe UnsafeRawPointer($0) + offset },
+      count: unsafe vector.iov_len - offset)
   }
 
   private mutating func advance(_ count: Int) {
@@ -53,7 +55,7 @@ struct RecordPieces {
   }
 
   private mutating func skipEmpty() {
-    while index < vectors.count, offset == vectors[index].iov_len {
+    while unsafe index < vectors.count, unsafe offset == vectors[index].iov_len {
       index += 1
       offset = 0
     }

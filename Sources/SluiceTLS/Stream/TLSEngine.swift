@@ -5,6 +5,7 @@ import SluiceIO
 /// OpenSSL between plaintext and a stream of ciphertext: reads from the stream into OpenSSL's own buffer, and gathers what OpenSSL writes.
 ///
 /// On the loop only. Nothing here calls the stream's handler.
+@safe
 final class TLSEngine {
   /// What came of a call.
   enum Outcome {
@@ -46,28 +47,28 @@ final class TLSEngine {
     _ context: TLSContext, isServer: Bool, transport: any ByteStream, shared: TLSLoop,
     keepSession: ((SessionCache.Session) -> Void)? = nil
   ) {
-    guard let ssl = SSL_new(context.pointer), let bio = BIO_new(TransportBIO.method) else {
+    guard let ssl = unsafe SSL_new(context.pointer), let bio = unsafe BIO_new(TransportBIO.method) else {
       fatalError("out of memory for a TLS connection")
     }
     self.context = context
-    self.ssl = ssl
+    unsafe self.ssl = unsafe ssl
     self.isServer = isServer
     self.transport = transport
     self.shared = shared
     self.keepSession = keepSession
-    BIO_set_data(bio, Unmanaged.passUnretained(self).toOpaque())
-    BIO_set_init(bio, 1)
-    SSL_set_bio(ssl, bio, bio)
-    if isServer { SSL_set_accept_state(ssl) } else { SSL_set_connect_state(ssl) }
+    unsafe BIO_set_data(bio, Unmanaged.passUnretained(self).toOpaque())
+    unsafe BIO_set_init(bio, 1)
+    unsafe SSL_set_bio(ssl, bio, bio)
+    if isServer { unsafe SSL_set_accept_state(ssl) } else { unsafe SSL_set_connect_state(ssl) }
   }
 
   deinit {
-    SSL_free(ssl)
+    unsafe SSL_free(ssl)
   }
 
   /// The engine that a connection of OpenSSL's belongs to.
   static func of(_ ssl: OpaquePointer) -> TLSEngine? {
-    SSL_get_rbio(ssl).flatMap { TransportBIO.engine($0) }
+    unsafe SSL_get_rbio(ssl).flatMap { unsafe TransportBIO.engine($0) }
   }
 
   /// What the transport has failed with.
@@ -77,14 +78,14 @@ final class TLSEngine {
 
   func handshake() -> Outcome {
     begin()
-    let result = SSL_do_handshake(ssl)
+    let result = unsafe SSL_do_handshake(ssl)
     return result == 1 ? .done(0) : outcome(result)
   }
 
   /// Reads at most `buffer.count` bytes, at least one; the rest of a record stays for the next call.
   func read(into buffer: UnsafeMutableRawBufferPointer) -> Outcome {
     ErrorQueue.clear()
-    let result = SSL_read(ssl, buffer.baseAddress, Int32(clamping: buffer.count))
+    let result = unsafe SSL_read(ssl, buffer.baseAddress, Int32(clamping: buffer.count))
     return result > 0 ? .done(Int(result)) : outcome(result)
   }
 
@@ -97,7 +98,7 @@ final class TLSEngine {
   /// Encrypts all of `bytes`, of which there is at least one. Nil when that was done.
   func write(_ bytes: UnsafeRawBufferPointer) -> TLSFault? {
     ErrorQueue.clear()
-    let result = SSL_write(ssl, bytes.baseAddress, Int32(bytes.count))
+    let result = unsafe SSL_write(ssl, bytes.baseAddress, Int32(bytes.count))
     if result == Int32(bytes.count) { return nil }
     if case .failed(let fault) = outcome(result) { return fault }
     return TLSFault(.broken, "OpenSSL took \(result) of \(bytes.count) bytes")
@@ -106,17 +107,17 @@ final class TLSEngine {
   /// Says that nothing more will be sent.
   func sayGoodbye() {
     ErrorQueue.clear()
-    _ = SSL_shutdown(ssl)
+    _ = unsafe SSL_shutdown(ssl)
     ErrorQueue.clear()
   }
 
   /// Whether bytes of the peer's are in OpenSSL's hands, decrypted or not.
-  var hasBuffered: Bool { SSL_has_pending(ssl) == 1 }
+  var hasBuffered: Bool { unsafe SSL_has_pending(ssl) == 1 }
 
-  var isResumed: Bool { SSL_session_reused(ssl) == 1 }
+  var isResumed: Bool { unsafe SSL_session_reused(ssl) == 1 }
 
   private func outcome(_ result: Int32) -> Outcome {
-    switch SSL_get_error(ssl, result) {
+    switch unsafe SSL_get_error(ssl, result) {
     case SSL_ERROR_WANT_READ, SSL_ERROR_WANT_WRITE: return .needsInput
     case SSL_ERROR_ZERO_RETURN: return .ended
     default:
@@ -140,12 +141,12 @@ final class TLSEngine {
   fileprivate func put(_ bytes: UnsafeRawBufferPointer) {
     if writeFailure != nil { return }
     if unsent.isEmpty {
-      if shared.add(bytes) { return }
+      if unsafe shared.add(bytes) { return }
       flushGathered()
       if writeFailure != nil { return }
-      if unsent.isEmpty, shared.add(bytes) { return }
+      if unsent.isEmpty, unsafe shared.add(bytes) { return }
     }
-    unsent.append(contentsOf: bytes)
+    unsafe unsent.append(contentsOf: bytes)
   }
 
   /// At the end of whatever wrote. See ``writeFailure``.
@@ -161,10 +162,10 @@ final class TLSEngine {
   private func flushGathered() {
     defer { shared.empty() }
     if writeFailure != nil { return }
-    let bytes = shared.gathered
-    let count = send(bytes)
+    let bytes = unsafe shared.gathered
+    let count = unsafe send(bytes)
     if writeFailure == nil, count < bytes.count {
-      unsent.append(contentsOf: UnsafeRawBufferPointer(rebasing: bytes[count...]))
+      unsafe unsent.append(contentsOf: UnsafeRawBufferPointer(rebasing: bytes[count...]))
     }
   }
 
@@ -172,7 +173,7 @@ final class TLSEngine {
   func sendUnsent() {
     guard !unsent.isEmpty, writeFailure == nil else { return }
     let start = unsentStart
-    let sent = unsent.withUnsafeBytes { send(UnsafeRawBufferPointer(rebasing: $0[start...])) }
+    let sent = unsafe unsent.withUnsafeBytes { unsafe send(UnsafeRawBufferPointer(rebasing: $0[start...])) }
     unsentStart = start + sent
     if unsentStart == unsent.count || writeFailure != nil {
       unsent = []
@@ -181,9 +182,11 @@ final class TLSEngine {
   }
 
   private func send(_ bytes: UnsafeRawBufferPointer) -> Int {
-    var vector = iovec(
+    var vector = unsafe iovec(
       iov_base: UnsafeMutableRawPointer(mutating: bytes.baseAddress), iov_len: bytes.count)
-    switch withUnsafePointer(to: &vector, { transport.write(UnsafeBufferPointer(start: $0, count: 1)) }) {
+    switch unsafe withUnsafePointer(
+      to: &vector, { unsafe transport.write(UnsafeBufferPointer(start: $0, count: 1)) })
+    {
     case .wrote(let count): return count
     case .failed(let error):
       writeFailure = error
@@ -206,16 +209,16 @@ final class TLSEngine {
     if readFailure != nil { return -1 }
     if transportEnded { return 0 }
     guard !cameShort, !holdsBack else {
-      sluice_bio_retry_read(bio)
+      unsafe sluice_bio_retry_read(bio)
       return -1
     }
-    switch transport.read(into: buffer) {
+    switch unsafe transport.read(into: buffer) {
     case .bytes(let count):
       // A transport that can't be written to doesn't report what is left in it.
       cameShort = count < buffer.count && writeFailure == nil
       return Int32(count)
     case .wouldBlock:
-      sluice_bio_retry_read(bio)
+      unsafe sluice_bio_retry_read(bio)
       return -1
     case .end:
       transportEnded = true
@@ -233,7 +236,7 @@ final class TLSEngine {
   /// From OpenSSL. Returns true when the session's reference was taken over.
   func keep(session: OpaquePointer) -> Bool {
     guard let keepSession else { return false }
-    keepSession(SessionCache.Session(session))
+    unsafe keepSession(SessionCache.Session(session))
     return true
   }
 }
@@ -243,29 +246,31 @@ enum TransportBIO {
   /// Made once, never changed.
   nonisolated(unsafe) static let method: OpaquePointer = {
     let kind = BIO_get_new_index() | BIO_TYPE_SOURCE_SINK
-    guard let method = BIO_meth_new(kind, "stream") else { fatalError("out of memory for TLS") }
-    BIO_meth_set_read(method) { bio, target, count in
-      guard let bio, let target, count > 0, let engine = engine(bio) else { return 0 }
-      sluice_bio_clear_retry(bio)
-      return engine.take(into: UnsafeMutableRawBufferPointer(start: target, count: Int(count)), bio)
+    guard let method = unsafe BIO_meth_new(kind, "stream") else { fatalError("out of memory for TLS") }
+    unsafe BIO_meth_set_read(method) { bio, target, count in
+      guard let bio = unsafe bio, let target = unsafe target, count > 0, let engine = unsafe engine(bio)
+      else { return 0 }
+      unsafe sluice_bio_clear_retry(bio)
+      return unsafe engine.take(into: UnsafeMutableRawBufferPointer(start: target, count: Int(count)), bio)
     }
-    BIO_meth_set_write(method) { bio, source, count in
-      guard let bio, let source, count > 0, let engine = engine(bio) else { return 0 }
-      sluice_bio_clear_retry(bio)
-      engine.put(UnsafeRawBufferPointer(start: source, count: Int(count)))
+    unsafe BIO_meth_set_write(method) { bio, source, count in
+      guard let bio = unsafe bio, let source = unsafe source, count > 0, let engine = unsafe engine(bio)
+      else { return 0 }
+      unsafe sluice_bio_clear_retry(bio)
+      unsafe engine.put(UnsafeRawBufferPointer(start: source, count: Int(count)))
       return count
     }
-    BIO_meth_set_ctrl(method) { bio, command, _, _ in
+    unsafe BIO_meth_set_ctrl(method) { bio, command, _, _ in
       switch command {
       case BIO_CTRL_FLUSH: 1
-      case BIO_CTRL_EOF: bio.flatMap { engine($0) }?.isAtEnd == true ? 1 : 0
+      case BIO_CTRL_EOF: unsafe bio.flatMap { unsafe engine($0) }?.isAtEnd == true ? 1 : 0
       default: 0
       }
     }
-    return method
+    return unsafe method
   }()
 
   static func engine(_ bio: OpaquePointer) -> TLSEngine? {
-    BIO_get_data(bio).map { Unmanaged<TLSEngine>.fromOpaque($0).takeUnretainedValue() }
+    unsafe BIO_get_data(bio).map { unsafe Unmanaged<TLSEngine>.fromOpaque($0).takeUnretainedValue() }
   }
 }

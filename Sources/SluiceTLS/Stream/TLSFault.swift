@@ -89,7 +89,7 @@ extension TLSFault {
 
   /// What is wrong with the peer's certificate.
   private static func verification(_ engine: TLSEngine) -> String {
-    let code = SSL_get_verify_result(engine.ssl)
+    let code = unsafe SSL_get_verify_result(engine.ssl)
     if engine.isServer {
       switch Int32(code) {
       case X509_V_ERR_CERT_HAS_EXPIRED: return "the client's certificate has expired"
@@ -120,6 +120,6 @@ extension TLSFault {
   }
 
   private static func text(_ code: Int) -> String {
-    X509_verify_cert_error_string(code).map { String(cString: $0) } ?? "error \(code)"
+    unsafe X509_verify_cert_error_string(code).map { unsafe String(cString: $0) } ?? "error \(code)"
   }
 }

@@ -3,6 +3,7 @@ import SluiceIO
 /// What the TLS streams of one loop share: memory that is used within one call, and the way to come round again.
 ///
 /// Unchecked: used on its loop only.
+@safe
 final class TLSLoop: @unchecked Sendable {
   /// The most plaintext that one TLS record carries.
   static let recordSize = 16_384
@@ -33,14 +34,14 @@ final class TLSLoop: @unchecked Sendable {
   }
 
   deinit {
-    staging.deallocate()
-    block.deallocate()
+    unsafe staging.deallocate()
+    unsafe block.deallocate()
   }
 
   // MARK: Ciphertext
 
   /// What was added and not taken yet.
-  var gathered: UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: block[..<blockUsed]) }
+  var gathered: UnsafeRawBufferPointer { unsafe UnsafeRawBufferPointer(rebasing: block[..<blockUsed]) }
 
   var isEmpty: Bool { blockUsed == 0 }
 
@@ -49,8 +50,8 @@ final class TLSLoop: @unchecked Sendable {
 
   /// - Returns: false when there is no room for it.
   func add(_ bytes: UnsafeRawBufferPointer) -> Bool {
-    guard bytes.count <= block.count - blockUsed else { return false }
-    UnsafeMutableRawBufferPointer(rebasing: block[blockUsed...]).copyMemory(from: bytes)
+    guard unsafe bytes.count <= block.count - blockUsed else { return false }
+    unsafe UnsafeMutableRawBufferPointer(rebasing: block[blockUsed...]).copyMemory(from: bytes)
     blockUsed += bytes.count
     return true
   }

@@ -28,9 +28,9 @@ enum TLSSide {
       let engine = TLSEngine(client.context, isServer: false, transport: transport, shared: shared) {
         client.sessions.keep($0, for: key)
       }
-      client.prepare(engine.ssl, for: server)
+      unsafe client.prepare(engine.ssl, for: server)
       if let session = client.sessions.session(for: key, at: shared.loop.wallClock) {
-        SSL_set_session(engine.ssl, session.pointer)
+        unsafe SSL_set_session(engine.ssl, session.pointer)
       }
       return engine
     }
@@ -41,12 +41,14 @@ enum TLSSide {
   /// - Parameter time: now, in milliseconds since 1970.
   /// - Returns: a failure when the peer's certificate names nobody that could be told apart, or has ended since it was looked at.
   func security(of engine: TLSEngine, at time: Int64) -> Result<StreamSecurity, TLSFaultError> {
-    let ssl = engine.ssl
-    var security = StreamSecurity(
-      version: SSL_get_version(ssl).map { String(cString: $0) } ?? "TLS",
-      cipher: SSL_get_current_cipher(ssl).flatMap { SSL_CIPHER_get_name($0) }.map { String(cString: $0) }
+    let ssl = unsafe engine.ssl
+    var security = unsafe StreamSecurity(
+      version: SSL_get_version(ssl).map { unsafe String(cString: $0) } ?? "TLS",
+      cipher: unsafe SSL_get_current_cipher(ssl).flatMap { unsafe SSL_CIPHER_get_name($0) }.map {
+        unsafe String(cString: $0)
+      }
         ?? "")
-    guard verifies, let certificate = Certificate.peer(of: ssl) else { return .success(security) }
+    guard verifies, let certificate = unsafe Certificate.peer(of: ssl) else { return .success(security) }
     security.peerExpires = certificate.expires
     // Who comes back isn't asked for it again.
     if engine.isResumed, let end = security.peerExpires, end <= time {
@@ -88,12 +90,12 @@ extension TLSClient {
     let name = options.serverName ?? (server.hasSuffix(".") ? String(server.dropLast()) : server)
     let isAddress = Self.isAddress(name)
     // A server with several certificates chooses by the name; addresses aren't names.
-    if !isAddress { _ = sluice_ssl_set_server_name(ssl, name) }
+    if !isAddress { _ = unsafe sluice_ssl_set_server_name(ssl, name) }
     guard options.verification == .full else { return }
-    let parameters = SSL_get0_param(ssl)
-    X509_VERIFY_PARAM_set_hostflags(parameters, UInt32(X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS))
+    let parameters = unsafe SSL_get0_param(ssl)
+    unsafe X509_VERIFY_PARAM_set_hostflags(parameters, UInt32(X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS))
     let result =
-      isAddress ? X509_VERIFY_PARAM_set1_ip_asc(parameters, name) : SSL_set1_host(ssl, name)
+      unsafe isAddress ? X509_VERIFY_PARAM_set1_ip_asc(parameters, name) : SSL_set1_host(ssl, name)
     // Without a name to check, any certificate would do.
     precondition(result == 1, "OpenSSL takes '\(name)' for no name")
   }

@@ -140,9 +140,11 @@ final class TLSStream: ByteStream, ByteStreamHandler {
   private func sayWeSpeakTLS() {
     // An alert: fatal, protocol version.
     var alert: (UInt8, UInt8, UInt8, UInt8, UInt8, UInt8, UInt8) = (0x15, 3, 1, 0, 2, 2, 70)
-    withUnsafeMutableBytes(of: &alert) { bytes in
-      var vector = iovec(iov_base: bytes.baseAddress, iov_len: bytes.count)
-      _ = withUnsafePointer(to: &vector) { transport.write(UnsafeBufferPointer(start: $0, count: 1)) }
+    unsafe withUnsafeMutableBytes(of: &alert) { bytes in
+      var vector = unsafe iovec(iov_base: bytes.baseAddress, iov_len: bytes.count)
+      _ = unsafe withUnsafePointer(to: &vector) {
+        unsafe transport.write(UnsafeBufferPointer(start: $0, count: 1))
+      }
     }
   }
 
@@ -156,8 +158,8 @@ final class TLSStream: ByteStream, ByteStreamHandler {
     case .open, .writeFailed: break
     }
     if peerEnded { return .end }
-    guard !buffer.isEmpty, let engine else { return .wouldBlock }
-    let result = ending ?? decrypt(engine, into: buffer)
+    guard unsafe !buffer.isEmpty, let engine else { return .wouldBlock }
+    let result = unsafe ending ?? decrypt(engine, into: buffer)
     switch result {
     case .bytes, .wouldBlock: settle()
     case .end:
@@ -177,7 +179,7 @@ final class TLSStream: ByteStream, ByteStreamHandler {
     var result = ReadResult.wouldBlock
     isDrained = false
     reading: while total < buffer.count {
-      switch engine.read(into: UnsafeMutableRawBufferPointer(rebasing: buffer[total...])) {
+      switch unsafe engine.read(into: UnsafeMutableRawBufferPointer(rebasing: buffer[total...])) {
       case .done(let count): total += count
       case .needsInput:
         isDrained = true
@@ -251,15 +253,15 @@ final class TLSStream: ByteStream, ByteStreamHandler {
     switch state {
     case .open: break
     case .idle, .handshaking:
-      if vectors.contains(where: { $0.iov_len > 0 }) { waitsForRoom = true }
+      if unsafe vectors.contains(where: { unsafe $0.iov_len > 0 }) { waitsForRoom = true }
       return .wrote(0)
     case .writeFailed, .closing, .gone: return .failed(IOError(action: "write to \(peer)", code: EPIPE))
     }
     guard let engine else { return .wrote(0) }
-    var pieces = RecordPieces(vectors, staging: shared.staging)
+    var pieces = unsafe RecordPieces(vectors, staging: shared.staging)
     var taken = 0
-    while engine.isClear, let piece = pieces.next() {
-      if let fault = engine.write(piece) {
+    while engine.isClear, let piece = unsafe pieces.next() {
+      if let fault = unsafe engine.write(piece) {
         engine.flush()
         return .failed(loseWriting(fault.error("write to \(peer)", inHandshake: false)))
       }
@@ -357,9 +359,9 @@ final class TLSStream: ByteStream, ByteStreamHandler {
   }
 
   private func throwAwayInput() {
-    let buffer = shared.staging
+    let buffer = unsafe shared.staging
     for _ in 0..<16 {
-      switch transport.read(into: buffer) {
+      switch unsafe transport.read(into: buffer) {
       case .bytes: continue
       case .wouldBlock, .end: return
       case .failed: return leave()

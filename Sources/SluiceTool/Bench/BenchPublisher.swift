@@ -2,6 +2,7 @@ import SluiceClient
 
 /// A publisher of records that begin with the time at which they were made.
 // Unchecked: used on one thread at a time.
+@safe
 final class BenchPublisher: @unchecked Sendable {
   private let client: Client
   private let subject: TopicSubject
@@ -11,23 +12,23 @@ final class BenchPublisher: @unchecked Sendable {
   init(_ client: Client, topic: String, size: Int) {
     self.client = client
     subject = client.subject(topic)
-    payload = .allocate(byteCount: size, alignment: 8)
-    for index in payload.indices { payload[index] = UInt8(truncatingIfNeeded: index) }
+    unsafe payload = .allocate(byteCount: size, alignment: 8)
+    for index in unsafe payload.indices { unsafe payload[index] = UInt8(truncatingIfNeeded: index) }
   }
 
   deinit {
-    payload.deallocate()
+    unsafe payload.deallocate()
   }
 
   /// Publishes so many records, each after `pause` and as long as that returns true, as far as the broker grants.
   func publish(_ count: UInt64, after pause: () -> Bool) {
     for _ in 0..<count {
       guard pause() else { return }
-      payload.storeBytes(of: MonotonicClock.now.littleEndian, as: UInt64.self)
+      unsafe payload.storeBytes(of: MonotonicClock.now.littleEndian, as: UInt64.self)
       do throws(ClientError) {
-        let bytes = UnsafeRawBufferPointer(payload)
-        guard try !subject.enqueue(copying: bytes) else { continue }
-        try Waiting.answer { subject.enqueue(Message([UInt8](bytes)), completion: $0) }
+        let bytes = unsafe UnsafeRawBufferPointer(payload)
+        guard try unsafe !subject.enqueue(copying: bytes) else { continue }
+        try Waiting.answer { unsafe subject.enqueue(Message([UInt8](bytes)), completion: $0) }
       } catch {
         failure = error
         return

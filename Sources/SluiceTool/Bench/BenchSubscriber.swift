@@ -50,7 +50,9 @@ final class BenchSubscriber: Subscriber, @unchecked Sendable {
     if record.offset != next { missing.add(record.offset &- next, ordering: .relaxed) }
     next = record.offset &+ 1
     if latencyIsMeasured.load(ordering: .relaxed) {
-      let made = record.withUnsafeBytes { UInt64(littleEndian: $0.loadUnaligned(as: UInt64.self)) }
+      let made = unsafe record.withUnsafeBytes {
+        unsafe UInt64(littleEndian: $0.loadUnaligned(as: UInt64.self))
+      }
       let now = MonotonicClock.now
       times.withLock { $0.add(now > made ? now - made : 0) }
     }

@@ -9,7 +9,7 @@ enum Base64 {
       let count = min(3, bytes.count - position)
       var group: UInt32 = 0
       for index in 0..<3 {
-        group = group << 8 | (index < count ? UInt32(bytes[position + index]) : 0)
+        group = unsafe group << 8 | (index < count ? UInt32(bytes[position + index]) : 0)
       }
       for index in 0..<4 {
         let letter = letters[Int(group >> (18 - 6 * UInt32(index)) & 63)]

@@ -13,8 +13,8 @@ enum OutputFormat {
   case template(RecordTemplate)
 
   func append(_ record: TopicRecord, deliveries: Int? = nil, to output: inout [UInt8]) {
-    record.withUnsafeBytes { payload in
-      append(
+    unsafe record.withUnsafeBytes { payload in
+      unsafe append(
         payload,
         of: RecordParts(
           topic: record.topic, offset: record.offset, time: record.time, key: record.key,
@@ -28,13 +28,13 @@ enum OutputFormat {
   ) {
     switch self {
     case .lines:
-      output.append(contentsOf: payload)
+      unsafe output.append(contentsOf: payload)
       output.append(UInt8(ascii: "\n"))
     case .raw:
-      output.append(contentsOf: payload)
+      unsafe output.append(contentsOf: payload)
     case .frames:
-      withUnsafeBytes(of: UInt32(payload.count).littleEndian) { output.append(contentsOf: $0) }
-      output.append(contentsOf: payload)
+      unsafe withUnsafeBytes(of: UInt32(payload.count).littleEndian) { unsafe output.append(contentsOf: $0) }
+      unsafe output.append(contentsOf: payload)
     case .json(let json):
       json.append(parts(), to: &output)
     case .template(let template):

@@ -20,9 +20,9 @@ final class RecordJSON {
       output.append(contentsOf: ",\"deliveries\":".utf8)
       Decimal.append(UInt64(deliveries), to: &output)
     }
-    if let key = record.key { key.withUnsafeBytes { append("key", $0, to: &output) } }
+    if let key = record.key { unsafe key.withUnsafeBytes { unsafe append("key", $0, to: &output) } }
     if !record.headers.isEmpty { append(record.headers, to: &output) }
-    append("payload", record.payload, to: &output)
+    unsafe append("payload", record.payload, to: &output)
     output.append(contentsOf: "}\n".utf8)
   }
 
@@ -39,7 +39,7 @@ final class RecordJSON {
     for (index, header) in headers.enumerated() {
       if index > 0 { output.append(UInt8(ascii: ",")) }
       output.append(contentsOf: "{\"name\":\(JSONText.quoted(header.name))".utf8)
-      header.value.withUnsafeBytes { append("value", $0, to: &output) }
+      unsafe header.value.withUnsafeBytes { unsafe append("value", $0, to: &output) }
       output.append(UInt8(ascii: "}"))
     }
     output.append(UInt8(ascii: "]"))
@@ -48,16 +48,16 @@ final class RecordJSON {
   private func append(_ name: String, _ bytes: UnsafeRawBufferPointer, to output: inout [UInt8]) {
     output.append(contentsOf: ",\"".utf8)
     output.append(contentsOf: name.utf8)
-    if bytes.allSatisfy(Self.isPlain) {
+    if unsafe bytes.allSatisfy(Self.isPlain) {
       output.append(contentsOf: "\":\"".utf8)
-      output.append(contentsOf: bytes)
+      unsafe output.append(contentsOf: bytes)
       output.append(UInt8(ascii: "\""))
-    } else if let text = String(validating: bytes, as: UTF8.self) {
+    } else if let text = unsafe String(validating: bytes, as: UTF8.self) {
       output.append(contentsOf: "\":".utf8)
       output.append(contentsOf: JSONText.quoted(text).utf8)
     } else {
       output.append(contentsOf: "_base64\":\"".utf8)
-      Base64.append(bytes, to: &output)
+      unsafe Base64.append(bytes, to: &output)
       output.append(UInt8(ascii: "\""))
     }
   }

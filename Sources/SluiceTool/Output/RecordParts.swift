@@ -1,6 +1,7 @@
 import SluiceClient
 
 /// What can be printed of a record.
+@safe
 struct RecordParts {
   var topic: String
   var offset: UInt64

@@ -26,8 +26,8 @@ extension RecordSink {
   /// True when Ctrl-C waits to be noticed: the moment not to wait any longer.
   static var isInterrupted: Bool {
     var waiting = sigset_t()
-    sigpending(&waiting)
-    return sigismember(&waiting, SIGINT) == 1 || sigismember(&waiting, SIGTERM) == 1
+    unsafe sigpending(&waiting)
+    return unsafe sigismember(&waiting, SIGINT) == 1 || sigismember(&waiting, SIGTERM) == 1
   }
 }
 

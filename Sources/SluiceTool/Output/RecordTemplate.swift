@@ -101,10 +101,10 @@ struct RecordTemplate {
         }
       case .header(let name):
         if let header = record.headers.first(where: { $0.name == name }) { output += header.value }
-      case .size: Decimal.append(UInt64(record.payload.count), to: &output)
+      case .size: unsafe Decimal.append(UInt64(record.payload.count), to: &output)
       case .deliveries:
         if let deliveries = record.deliveries { Decimal.append(UInt64(deliveries), to: &output) }
-      case .payload: output.append(contentsOf: record.payload)
+      case .payload: unsafe output.append(contentsOf: record.payload)
       }
     }
     output.append(UInt8(ascii: "\n"))

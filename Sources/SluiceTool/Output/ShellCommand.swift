@@ -24,7 +24,7 @@ struct ShellCommand {
       input.closeWriting()
       return .failure(failed(code))
     }
-    _ = record.withUnsafeBytes { Descriptor.writeAll($0, to: input.writing) }
+    _ = unsafe record.withUnsafeBytes { unsafe Descriptor.writeAll($0, to: input.writing) }
     input.closeWriting()
     return end(of: child)
   }
@@ -55,7 +55,7 @@ struct ShellCommand {
     _ = fcntl(input.writing, F_SETFL, O_NONBLOCK)
     var answer: [UInt8] = []
     var buffer = [UInt8](repeating: 0, count: 64 << 10)
-    record.withUnsafeBytes { payload in
+    unsafe record.withUnsafeBytes { payload in
       var given = 0
       var isGiving = true
       while true {
@@ -67,14 +67,14 @@ struct ShellCommand {
           pollfd(fd: output.reading, events: Int16(POLLIN), revents: 0),
           pollfd(fd: input.writing, events: Int16(POLLOUT), revents: 0),
         ]
-        if poll(&waiting, isGiving ? 2 : 1, -1) < 0, errno != EINTR { break }
+        if unsafe poll(&waiting, isGiving ? 2 : 1, -1) < 0, errno != EINTR { break }
         if isGiving, waiting[1].revents != 0 {
-          let count = write(input.writing, payload.baseAddress! + given, payload.count - given)
+          let count = unsafe write(input.writing, payload.baseAddress! + given, payload.count - given)
           // A command that closes its input has had enough of it.
           if count >= 0 { given += count } else if errno != EAGAIN, errno != EINTR { given = payload.count }
         }
         guard waiting[0].revents != 0 else { continue }
-        let count = read(output.reading, &buffer, buffer.count)
+        let count = unsafe read(output.reading, &buffer, buffer.count)
         if count > 0 { answer += buffer[..<count] } else if count == 0 || errno != EINTR { break }
       }
       if isGiving { input.closeWriting() }
@@ -85,7 +85,7 @@ struct ShellCommand {
 
   private func end(of child: pid_t) -> Result<Void, SinkFailure> {
     var status: Int32 = 0
-    while waitpid(child, &status, 0) < 0, errno == EINTR {}
+    while unsafe waitpid(child, &status, 0) < 0, errno == EINTR {}
     let signal = status & 0x7F
     if signal != 0 { return .failure(.refused("the command was ended by signal \(signal) at \(place)")) }
     let result = (status >> 8) & 0xFF
@@ -96,28 +96,28 @@ struct ShellCommand {
   private var place: String { "offset \(record.offset) of \(record.topic)" }
 
   private func failed(_ code: Int32) -> SinkFailure {
-    .failed("cannot run the command: \(String(cString: strerror(code)))")
+    .failed(unsafe "cannot run the command: \(String(cString: strerror(code)))")
   }
 
   private func spawn(_ child: inout pid_t, input: Int32, output: Int32?) -> Int32 {
-    var actions = posix_spawn_file_actions_t()
-    posix_spawn_file_actions_init(&actions)
-    defer { posix_spawn_file_actions_destroy(&actions) }
-    posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO)
-    if let output { posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO) }
+    var actions = unsafe posix_spawn_file_actions_t()
+    unsafe posix_spawn_file_actions_init(&actions)
+    defer { unsafe posix_spawn_file_actions_destroy(&actions) }
+    unsafe posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO)
+    if let output { unsafe posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO) }
 
     // This program blocks and ignores signals that commands should have.
     var attributes = posix_spawnattr_t()
-    posix_spawnattr_init(&attributes)
-    defer { posix_spawnattr_destroy(&attributes) }
+    unsafe posix_spawnattr_init(&attributes)
+    defer { unsafe posix_spawnattr_destroy(&attributes) }
     var none = sigset_t()
-    sigemptyset(&none)
-    posix_spawnattr_setsigmask(&attributes, &none)
+    unsafe sigemptyset(&none)
+    unsafe posix_spawnattr_setsigmask(&attributes, &none)
     var ignored = sigset_t()
-    sigemptyset(&ignored)
-    sigaddset(&ignored, SIGPIPE)
-    posix_spawnattr_setsigdefault(&attributes, &ignored)
-    posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF))
+    unsafe sigemptyset(&ignored)
+    unsafe sigaddset(&ignored, SIGPIPE)
+    unsafe posix_spawnattr_setsigdefault(&attributes, &ignored)
+    unsafe posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF))
 
     var variables = Environment.all.filter {
       !$0.hasPrefix("SLUICE_KEY=") && !$0.hasPrefix("SLUICE_DELIVERIES=")
@@ -127,9 +127,9 @@ struct ShellCommand {
     variables.append("SLUICE_TIME=\(WallTime.format(record.time))")
     if let deliveries { variables.append("SLUICE_DELIVERIES=\(deliveries)") }
     if let key = record.keyString { variables.append("SLUICE_KEY=\(key)") }
-    return CStrings.with(["sh", "-c", command]) { arguments in
-      CStrings.with(variables) { environment in
-        posix_spawn(&child, "/bin/sh", &actions, &attributes, arguments, environment)
+    return unsafe CStrings.with(["sh", "-c", command]) { arguments in
+      unsafe CStrings.with(variables) { environment in
+        unsafe posix_spawn(&child, "/bin/sh", &actions, &attributes, arguments, environment)
       }
     }
   }
@@ -142,7 +142,7 @@ private struct Pipe {
 
   init?() {
     var ends: [Int32] = [0, 0]
-    guard pipe(&ends) == 0 else { return nil }
+    guard unsafe pipe(&ends) == 0 else { return nil }
     for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
     (reading, writing) = (ends[0], ends[1])
   }
@@ -157,8 +157,8 @@ private enum CStrings {
   static func with<Result>(
     _ strings: [String], _ body: (UnsafePointer<UnsafeMutablePointer<CChar>?>) -> Result
   ) -> Result {
-    let copies = strings.map { strdup($0) } + [nil]
-    defer { for copy in copies { free(copy) } }
-    return copies.withUnsafeBufferPointer { body($0.baseAddress!) }
+    let copies = unsafe strings.map { unsafe strdup($0) } + [nil]
+    defer { for index in unsafe copies.indices { unsafe free(copies[index]) } }
+    return unsafe copies.withUnsafeBufferPointer { unsafe body($0.baseAddress!) }
   }
 }

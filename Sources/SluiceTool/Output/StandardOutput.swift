@@ -35,7 +35,7 @@ final class StandardOutput: RecordSink, @unchecked Sendable {
     self.descriptor = descriptor
     self.loop = loop
     var status = stat()
-    let type = fstat(descriptor, &status) == 0 ? status.st_mode & S_IFMT : 0
+    let type = unsafe fstat(descriptor, &status) == 0 ? status.st_mode & S_IFMT : 0
     neverBlocks = type == S_IFREG || (type == S_IFCHR && isatty(descriptor) == 0)
     isPipe = type == S_IFIFO || type == S_IFSOCK
     queue = WorkQueue(limit: Self.limit) { [unowned self] chunk in write(chunk) }
@@ -55,7 +55,7 @@ final class StandardOutput: RecordSink, @unchecked Sendable {
       pending.bytes.reserveCapacity(min(printed.bytes, 1 << 20))
       return .nothing
     }
-    let code = pending.bytes.withUnsafeBytes { Descriptor.writeAll($0, to: descriptor) }
+    let code = unsafe pending.bytes.withUnsafeBytes { unsafe Descriptor.writeAll($0, to: descriptor) }
     pending.bytes.removeAll(keepingCapacity: true)
     pending.records = 0
     guard code == 0 else {
@@ -74,7 +74,7 @@ final class StandardOutput: RecordSink, @unchecked Sendable {
   var isClosed: Bool {
     guard isPipe else { return false }
     var state = pollfd(fd: descriptor, events: 0, revents: 0)
-    return poll(&state, 1, 0) > 0 && Int32(state.revents) & (POLLERR | POLLHUP) != 0
+    return unsafe poll(&state, 1, 0) > 0 && Int32(state.revents) & (POLLERR | POLLHUP) != 0
   }
 
   private var canWriteNow: Bool {
@@ -82,18 +82,18 @@ final class StandardOutput: RecordSink, @unchecked Sendable {
     if neverBlocks { return true }
     guard pending.bytes.count <= Self.atomicSize else { return false }
     var state = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
-    return poll(&state, 1, 0) > 0
+    return unsafe poll(&state, 1, 0) > 0
   }
 
   /// On the queue's thread.
   private func write(_ chunk: Chunk) {
-    let code = chunk.bytes.withUnsafeBytes { Descriptor.writeAll($0, to: descriptor) }
+    let code = unsafe chunk.bytes.withUnsafeBytes { unsafe Descriptor.writeAll($0, to: descriptor) }
     let printed = Printed(records: chunk.records, bytes: chunk.bytes.count)
     loop.execute { [self] in progress(code == 0 ? .success(printed) : .failure(Self.failure(code))) }
   }
 
   private static func failure(_ code: Int32) -> SinkFailure {
     code == EPIPE
-      ? .closedPipe : .failed("cannot write to standard output: \(String(cString: strerror(code)))")
+      ? .closedPipe : .failed(unsafe "cannot write to standard output: \(String(cString: strerror(code)))")
   }
 }

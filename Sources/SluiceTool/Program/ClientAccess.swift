@@ -97,7 +97,7 @@ private enum SecretFile {
   private static let longest = 8_192
 
   static func firstLine(of path: String) throws(UsageError) -> String {
-    let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+    let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
     guard descriptor >= 0 else {
       throw UsageError("\(path) can't be read: \(IOError(action: path, code: errno).reasonText)")
     }
@@ -106,7 +106,9 @@ private enum SecretFile {
     while bytes.count <= longest, !bytes.contains(UInt8(ascii: "\n")) {
       let count = bytes.count
       bytes += [UInt8](repeating: 0, count: 1_024)
-      let result = bytes.withUnsafeMutableBytes { read(descriptor, $0.baseAddress! + count, 1_024) }
+      let result = unsafe bytes.withUnsafeMutableBytes {
+        unsafe read(descriptor, $0.baseAddress! + count, 1_024)
+      }
       bytes.removeLast(1_024 - max(result, 0))
       if result < 0, errno == EINTR { continue }
       guard result >= 0 else {

@@ -9,7 +9,7 @@ extension Run {
     case .success(let value):
       let code = Descriptor.write(text(value), to: STDOUT_FILENO)
       guard code == 0 || code == EPIPE else {
-        return finish(.failure, "cannot write to standard output: \(String(cString: strerror(code)))")
+        return finish(.failure, unsafe "cannot write to standard output: \(String(cString: strerror(code)))")
       }
       finish(.success)
     case .failure(let error): fail(error)

@@ -53,7 +53,7 @@ final class Run: @unchecked Sendable {
       throw UsageError("cannot start: \(error)")
     }
     nonisolated(unsafe) let command = command  // Handed over to the loop, which is this thread's.
-    loop.execute { [self] in command.start(self) }
+    loop.execute { [self] in unsafe command.start(self) }
     loop.run()
     return result ?? .failure
   }
@@ -82,7 +82,7 @@ final class Run: @unchecked Sendable {
       case .success(let client):
         clients.append(client)
         watch(client, persistence)
-        body(client)
+        unsafe body(client)
       case .failure(let error):
         fail(error)
       }

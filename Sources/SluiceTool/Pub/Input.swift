@@ -13,9 +13,9 @@ enum Input {
     case .standardInput:
       self = .descriptor(STDIN_FILENO)
     case .file(let path):
-      let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+      let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
       guard descriptor >= 0 else {
-        throw InputError(description: "cannot open \(path): \(String(cString: strerror(errno)))")
+        throw InputError(description: unsafe "cannot open \(path): \(String(cString: strerror(errno)))")
       }
       self = .descriptor(descriptor)
     }

@@ -20,14 +20,14 @@ struct Pace {
     if early > Self.grain {
       var time = timespec(tv_sec: Int(early), tv_nsec: Int((early - early.rounded(.down)) * 1e9))
       var left = timespec()
-      while nanosleep(&time, &left) != 0 { time = left }
+      while unsafe nanosleep(&time, &left) != 0 { time = left }
     }
     next = max(next, now - 1) + interval
   }
 
   private static var now: Double {
     var time = timespec()
-    clock_gettime(CLOCK_MONOTONIC, &time)
+    unsafe clock_gettime(CLOCK_MONOTONIC, &time)
     return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
   }
 }

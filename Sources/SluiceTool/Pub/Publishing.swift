@@ -175,7 +175,7 @@ final class Publishing: @unchecked Sendable {
       pace?.wait()
       if isStopped.load(ordering: .relaxed) { return false }
       do throws(ClientError) {
-        try publish(payload)
+        try unsafe publish(payload)
         bytes.add(UInt64(payload.count), ordering: .relaxed)
         return true
       } catch {
@@ -184,7 +184,7 @@ final class Publishing: @unchecked Sendable {
       }
     }
     do throws(InputError) {
-      try forEachRecord(offer)
+      try unsafe forEachRecord(offer)
     } catch {
       if failure == nil { return .failure(.input(error)) }
     }
@@ -195,21 +195,21 @@ final class Publishing: @unchecked Sendable {
     switch input {
     case .messages(let messages):
       for var message in messages {
-        let goesOn = message.withUTF8 { body(UnsafeRawBufferPointer($0)) }
+        let goesOn = message.withUTF8 { unsafe body(UnsafeRawBufferPointer($0)) }
         guard goesOn else { return }
       }
     case .descriptor(let descriptor):
       var reader = RecordReader(descriptor, limit: client.broker.maximumRecord)
-      try reader.forEach(command.framing) { record throws(InputError) in body(record) }
+      try unsafe reader.forEach(command.framing) { record throws(InputError) in unsafe body(record) }
     }
   }
 
   /// Waits until the subject has room for the record.
   private func publish(_ payload: UnsafeRawBufferPointer) throws(ClientError) {
     if command.key == nil, command.headers.isEmpty {
-      if try subject.enqueue(copying: payload) { return }
+      if try unsafe subject.enqueue(copying: payload) { return }
     }
-    let message = Message(
+    let message = unsafe Message(
       [UInt8](payload), key: command.key.map { [UInt8]($0.utf8) }, headers: command.headers)
     try Waiting.answer { subject.enqueue(message, completion: $0) }
   }

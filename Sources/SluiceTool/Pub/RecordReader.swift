@@ -4,6 +4,7 @@ import SluiceCommand
 /// Reads records from a descriptor in large blocks, and hands each out where it lies.
 ///
 /// Memory: a block, or a record if that is longer, and never more than the longest record allowed.
+@safe
 struct RecordReader: ~Copyable {
   /// Told a record; returns false to read no further. The bytes are valid during the call only.
   typealias Body = (UnsafeRawBufferPointer) throws(InputError) -> Bool
@@ -26,11 +27,11 @@ struct RecordReader: ~Copyable {
   init(_ descriptor: Int32, limit: Int) {
     self.descriptor = descriptor
     self.limit = limit
-    buffer = .allocate(byteCount: Self.block, alignment: 16)
+    unsafe buffer = .allocate(byteCount: Self.block, alignment: 16)
   }
 
   deinit {
-    buffer.deallocate()
+    unsafe buffer.deallocate()
   }
 
   /// Hands out every record up to the end of the input, or until `body` has had enough.
@@ -38,9 +39,9 @@ struct RecordReader: ~Copyable {
   /// - Throws: `InputError`, after all records before the place where it happened were handed out.
   mutating func forEach(_ framing: Framing, _ body: Body) throws(InputError) {
     switch framing {
-    case .delimited(let delimiter): try readDelimited(delimiter, body)
-    case .whole: try readWhole(body)
-    case .lengthPrefixed: try readFrames(body)
+    case .delimited(let delimiter): try unsafe readDelimited(delimiter, body)
+    case .whole: try unsafe readWhole(body)
+    case .lengthPrefixed: try unsafe readFrames(body)
     }
   }
 
@@ -53,20 +54,20 @@ struct RecordReader: ~Copyable {
         let record = filled.lowerBound..<found
         filled = found + 1..<filled.upperBound
         searched = 0
-        guard try handOut(record, body) else { return }
+        guard try unsafe handOut(record, body) else { return }
       }
       searched = filled.count
       guard searched <= limit else { throw tooLong(delimiter) }
       guard try fill() > 0 else { break }
     }
-    if !filled.isEmpty { _ = try handOut(filled, body) }
+    if !filled.isEmpty { _ = try unsafe handOut(filled, body) }
   }
 
   private mutating func readWhole(_ body: Body) throws(InputError) {
     repeat {
       guard filled.count <= limit else { throw .tooLong("the input", limit: limit) }
     } while try fill() > 0
-    _ = try handOut(filled, body)
+    _ = try unsafe handOut(filled, body)
   }
 
   private mutating func readFrames(_ body: Body) throws(InputError) {
@@ -76,7 +77,7 @@ struct RecordReader: ~Copyable {
         guard filled.isEmpty else { throw truncated("has \(filled.count) of the 4 bytes of its length") }
         return
       }
-      let length = Int(
+      let length = unsafe Int(
         UInt32(littleEndian: buffer.loadUnaligned(fromByteOffset: filled.lowerBound, as: UInt32.self)))
       guard length <= limit else {
         throw InputError(
@@ -89,27 +90,28 @@ struct RecordReader: ~Copyable {
       }
       let record = filled.lowerBound + 4..<filled.lowerBound + 4 + length
       filled = record.upperBound..<filled.upperBound
-      guard try handOut(record, body) else { return }
+      guard try unsafe handOut(record, body) else { return }
     }
   }
 
   private mutating func handOut(_ range: Range<Int>, _ body: Body) throws(InputError) -> Bool {
     defer { number += 1 }
-    return try body(UnsafeRawBufferPointer(rebasing: buffer[range]))
+    return try unsafe body(UnsafeRawBufferPointer(rebasing: buffer[range]))
   }
 
   private func position(of byte: UInt8, in range: Range<Int>) -> Int? {
-    guard !range.isEmpty, let start = buffer.baseAddress,
-      let found = memchr(start + range.lowerBound, Int32(byte), range.count)
+    guard !range.isEmpty, let start = unsafe buffer.baseAddress,
+      let found = unsafe memchr(start + range.lowerBound, Int32(byte), range.count)
     else { return nil }
-    return found - start
+    return unsafe found - start
   }
 
   /// Reads what there is, waiting for some. Returns how much that was; 0 at the end of the input.
   private mutating func fill() throws(InputError) -> Int {
     makeRoom()
     while true {
-      let count = read(descriptor, buffer.baseAddress! + filled.upperBound, buffer.count - filled.upperBound)
+      let count = unsafe read(
+        descriptor, buffer.baseAddress! + filled.upperBound, buffer.count - filled.upperBound)
       if count >= 0 {
         filled = filled.lowerBound..<filled.upperBound + count
         return count
@@ -119,8 +121,9 @@ struct RecordReader: ~Copyable {
       case EAGAIN:
         // Somebody else has made the pipe or terminal that we share with them non-blocking.
         var waiting = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-        _ = poll(&waiting, 1, -1)
-      default: throw InputError(description: "cannot read the input: \(String(cString: strerror(errno)))")
+        _ = unsafe poll(&waiting, 1, -1)
+      default:
+        throw InputError(description: unsafe "cannot read the input: \(String(cString: strerror(errno)))")
       }
     }
   }
@@ -130,19 +133,19 @@ struct RecordReader: ~Copyable {
       base += filled.lowerBound
       filled = 0..<0
     }
-    guard filled.upperBound == buffer.count else { return }
+    guard unsafe filled.upperBound == buffer.count else { return }
     base += filled.lowerBound
     // Moved to the front as long as that makes good room; otherwise the record is long, and the buffer grows with it.
-    let isWorthwhile = filled.lowerBound >= buffer.count / 2
+    let isWorthwhile = unsafe filled.lowerBound >= buffer.count / 2
     let target =
-      isWorthwhile
+      unsafe isWorthwhile
       ? buffer : .allocate(byteCount: min(buffer.count * 2, max(limit + 5, buffer.count + 1)), alignment: 16)
-    if let source = buffer.baseAddress, let destination = target.baseAddress {
-      memmove(destination, source + filled.lowerBound, filled.count)
+    if let source = unsafe buffer.baseAddress, let destination = target.baseAddress {
+      unsafe memmove(destination, source + filled.lowerBound, filled.count)
     }
     if !isWorthwhile {
-      buffer.deallocate()
-      buffer = target
+      unsafe buffer.deallocate()
+      unsafe buffer = unsafe target
     }
     filled = 0..<filled.count
   }

@@ -47,17 +47,17 @@ struct RequestCommand: Command {
   func start(_ run: Run) {
     // There is nothing else to do meanwhile.
     guard let payload = text.map({ Array($0.utf8) }) ?? Self.standardInput() else {
-      return run.finish(.failure, "cannot read standard input: \(String(cString: strerror(errno)))")
+      return run.finish(.failure, unsafe "cannot read standard input: \(String(cString: strerror(errno)))")
     }
     let message = Message(payload, key: key.map { Array($0.utf8) }, headers: headers)
     run.connect { client in
       client.request(topic, message, timeout: timeout) { result in
         switch result {
         case .success(let reply):
-          let code = reply.withUnsafeBytes { Descriptor.writeAll($0, to: STDOUT_FILENO) }
+          let code = unsafe reply.withUnsafeBytes { unsafe Descriptor.writeAll($0, to: STDOUT_FILENO) }
           guard code == 0 || code == EPIPE else {
             return run.finish(
-              .failure, "cannot write to standard output: \(String(cString: strerror(code)))")
+              .failure, unsafe "cannot write to standard output: \(String(cString: strerror(code)))")
           }
           run.finish(.success)
         case .failure(let error): run.fail(error)
@@ -71,7 +71,7 @@ struct RequestCommand: Command {
     var all: [UInt8] = []
     var buffer = [UInt8](repeating: 0, count: 64 << 10)
     while true {
-      let count = read(STDIN_FILENO, &buffer, buffer.count)
+      let count = unsafe read(STDIN_FILENO, &buffer, buffer.count)
       if count == 0 { return all }
       if count > 0 { all += buffer[..<count] } else if errno != EINTR { return nil }
     }

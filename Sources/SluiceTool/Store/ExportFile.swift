@@ -16,18 +16,18 @@ final class ExportFile {
       descriptor = STDOUT_FILENO
       return
     }
-    descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+    descriptor = unsafe open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
     guard descriptor >= 0 else {
       throw StoreError(
         .failed,
         errno == EEXIST
           ? "\(path) is there already; remove it, or name another file"
-          : "cannot make \(path): \(String(cString: strerror(errno)))")
+          : unsafe "cannot make \(path): \(String(cString: strerror(errno)))")
     }
   }
 
   func write(_ bytes: UnsafeRawBufferPointer) -> StoreError? {
-    let code = Descriptor.writeAll(bytes, to: descriptor)
+    let code = unsafe Descriptor.writeAll(bytes, to: descriptor)
     if code == 0 { return nil }
     isUnwanted = code == EPIPE
     return fault(code)
@@ -41,12 +41,12 @@ final class ExportFile {
 
   /// Removes a file that isn't whole.
   func discard() {
-    if let path { unlink(path) }
+    if let path { unsafe unlink(path) }
   }
 
   private func fault(_ code: Int32) -> StoreError {
     StoreError(
       code == ENOSPC || code == EDQUOT ? .full : .failed,
-      "cannot write to \(path ?? "standard output"): \(String(cString: strerror(code)))")
+      unsafe "cannot write to \(path ?? "standard output"): \(String(cString: strerror(code)))")
   }
 }

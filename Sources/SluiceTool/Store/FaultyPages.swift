@@ -10,7 +10,7 @@ enum FaultyPages {
         // Nothing but system calls may be made here.
         let message: StaticString =
           "sluice: the store's file is damaged in its structure, and can't be read on; put a backup in its place\n"
-        _ = Glibc.write(STDERR_FILENO, message.utf8Start, message.utf8CodeUnitCount)
+        _ = unsafe Glibc.write(STDERR_FILENO, message.utf8Start, message.utf8CodeUnitCount)
         _exit(ExitCode.failure.rawValue)
       }
     }

@@ -18,9 +18,9 @@ final class ImportFile {
       descriptor = STDIN_FILENO
       return
     }
-    descriptor = open(path, O_RDONLY | O_CLOEXEC)
+    descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
     guard descriptor >= 0 else {
-      throw StoreError(.failed, "cannot open \(path): \(String(cString: strerror(errno)))")
+      throw StoreError(.failed, unsafe "cannot open \(path): \(String(cString: strerror(errno)))")
     }
   }
 
@@ -31,21 +31,22 @@ final class ImportFile {
   /// Its bytes, if it is a file.
   var size: UInt64? {
     var status = stat()
-    guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
+    guard unsafe fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
     return UInt64(status.st_size)
   }
 
   func read(_ target: UnsafeMutableRawBufferPointer) -> Result<Int, StoreError> {
     while true {
       var waiting = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-      let isReady = poll(&waiting, 1, Self.interval)
+      let isReady = unsafe poll(&waiting, 1, Self.interval)
       if job.isStopped { return .failure(StoreError(.failed, "it was stopped")) }
       if isReady == 0 || (isReady < 0 && errno == EINTR) { continue }
-      let count = Glibc.read(descriptor, target.baseAddress, target.count)
+      let count = unsafe Glibc.read(descriptor, target.baseAddress, target.count)
       if count >= 0 { return .success(count) }
       guard errno == EINTR || errno == EAGAIN else {
         return .failure(
-          StoreError(.failed, "cannot read \(path ?? "standard input"): \(String(cString: strerror(errno)))"))
+          StoreError(
+            .failed, unsafe "cannot read \(path ?? "standard input"): \(String(cString: strerror(errno)))"))
       }
     }
   }

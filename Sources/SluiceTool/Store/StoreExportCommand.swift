@@ -55,9 +55,9 @@ struct StoreExportCommand: Command {
       let output = try ExportFile(file)
       let summary: StoreExport
       do throws(StoreError) {
-        summary = try StoreExport.run(
+        summary = try unsafe StoreExport.run(
           store, topics: topics.isEmpty ? nil : topics, progress: { job.progressed(to: $0) },
-          report: { run.note("left out: \(StoreTable.shown($0))") }, to: output.write)
+          report: { run.note("left out: \(StoreTable.shown($0))") }, to: unsafe output.write)
         try output.finish()
       } catch {
         output.discard()

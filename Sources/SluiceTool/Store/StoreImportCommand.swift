@@ -46,7 +46,7 @@ struct StoreImportCommand: Command {
       let input = try ImportFile(file, job)
       if let size = input.size { job.expect(size) }
       // Nothing is made for something else than an export.
-      var reader = ExportReader(input.read)
+      var reader = unsafe ExportReader(input.read)
       try reader.begin()
       let store = try StoreJob.open(directory, .create)
       let summary: StoreImport

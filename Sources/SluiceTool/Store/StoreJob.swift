@@ -85,7 +85,7 @@ final class StoreJob: Sendable {
     let code = Descriptor.write(text, to: STDOUT_FILENO)
     guard code != 0 else { return }
     if code == EPIPE { _exit(ExitCode.success.rawValue) }
-    throw StoreError(.failed, "cannot write to standard output: \(String(cString: strerror(code)))")
+    throw StoreError(.failed, unsafe "cannot write to standard output: \(String(cString: strerror(code)))")
   }
 
   /// Opens a store that there is.

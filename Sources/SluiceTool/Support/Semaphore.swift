@@ -2,34 +2,35 @@ import Glibc
 
 /// Lets one thread wait for another.
 // Unchecked: made for use from several threads.
+@safe
 final class Semaphore: @unchecked Sendable {
   private let semaphore = UnsafeMutablePointer<sem_t>.allocate(capacity: 1)
 
   init() {
-    sem_init(semaphore, 0, 0)
+    unsafe sem_init(semaphore, 0, 0)
   }
 
   deinit {
-    sem_destroy(semaphore)
-    semaphore.deallocate()
+    unsafe sem_destroy(semaphore)
+    unsafe semaphore.deallocate()
   }
 
   /// Lets one call of `wait()` return, one that comes later included.
   func signal() {
-    sem_post(semaphore)
+    unsafe sem_post(semaphore)
   }
 
   func wait() {
-    while sem_wait(semaphore) != 0 {}
+    while unsafe sem_wait(semaphore) != 0 {}
   }
 
   /// Waits at most about so long.
   func wait(milliseconds: Int) {
     var time = timespec()
-    clock_gettime(CLOCK_REALTIME, &time)
+    unsafe clock_gettime(CLOCK_REALTIME, &time)
     let nanoseconds = time.tv_nsec + milliseconds % 1000 * 1_000_000
     time.tv_sec += milliseconds / 1000 + nanoseconds / 1_000_000_000
     time.tv_nsec = nanoseconds % 1_000_000_000
-    sem_timedwait(semaphore, &time)
+    unsafe sem_timedwait(semaphore, &time)
   }
 }

@@ -14,14 +14,14 @@ enum Threads {
   ///
   /// Signals are blocked in the main thread before this is called for the first time, and so in every thread.
   static func start(_ body: @escaping @Sendable () -> Void) {
-    let context = Unmanaged.passRetained(Body(body))
+    let context = unsafe Unmanaged.passRetained(Body(body))
     var thread = pthread_t()
-    let code = pthread_create(
+    let code = unsafe pthread_create(
       &thread, nil,
       { context in
-        Unmanaged<Body>.fromOpaque(context!).takeRetainedValue().run()
+        unsafe Unmanaged<Body>.fromOpaque(context!).takeRetainedValue().run()
         return nil
-      }, context.toOpaque())
+      }, unsafe context.toOpaque())
     precondition(code == 0, "the system has no thread left")
     pthread_detach(thread)
   }

@@ -33,7 +33,7 @@ struct TokenCommand: CommandGroup {
   /// Now, in milliseconds since 1970.
   static var now: Int64 {
     var time = timespec()
-    clock_gettime(CLOCK_REALTIME, &time)
+    unsafe clock_gettime(CLOCK_REALTIME, &time)
     return Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000
   }
 }

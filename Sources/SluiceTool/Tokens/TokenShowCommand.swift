@@ -87,8 +87,10 @@ struct TokenShowCommand: Command {
     case .text(let text): return text
     case .standardInput: return try Self.contents(of: STDIN_FILENO, "standard input")
     case .file(let path):
-      let descriptor = open(path, O_RDONLY | O_CLOEXEC)
-      guard descriptor >= 0 else { throw .init("cannot open \(path): \(String(cString: strerror(errno)))") }
+      let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
+      guard descriptor >= 0 else {
+        throw .init(unsafe "cannot open \(path): \(String(cString: strerror(errno)))")
+      }
       defer { close(descriptor) }
       return try Self.contents(of: descriptor, path)
     }
@@ -100,9 +102,9 @@ struct TokenShowCommand: Command {
     var bytes: [UInt8] = []
     var chunk = [UInt8](repeating: 0, count: limit)
     while bytes.count < limit {
-      let count = read(descriptor, &chunk, chunk.count)
+      let count = unsafe read(descriptor, &chunk, chunk.count)
       if count < 0, errno == EINTR { continue }
-      guard count >= 0 else { throw .init("cannot read \(name): \(String(cString: strerror(errno)))") }
+      guard count >= 0 else { throw .init(unsafe "cannot read \(name): \(String(cString: strerror(errno)))") }
       guard count > 0 else { break }
       bytes += chunk[..<count]
     }

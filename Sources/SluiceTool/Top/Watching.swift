@@ -95,7 +95,7 @@ final class Watching: @unchecked Sendable {
     guard code != 0 else { return true }
     finish {
       if code == EPIPE { return run.finish(.success) }
-      run.finish(.failure, "cannot write to standard output: \(String(cString: strerror(code)))")
+      run.finish(.failure, unsafe "cannot write to standard output: \(String(cString: strerror(code)))")
     }
     return false
   }
@@ -114,7 +114,7 @@ struct Screen {
   /// In characters.
   var size: (width: Int, height: Int) {
     var size = winsize()
-    guard ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0, size.ws_row > 0 else {
+    guard unsafe ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0, size.ws_row > 0 else {
       return (80, 24)
     }
     return (Int(size.ws_col), Int(size.ws_row))

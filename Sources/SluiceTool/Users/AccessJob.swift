@@ -33,7 +33,8 @@ enum AccessJob {
         case .success(let text):
           let code = Descriptor.write(text, to: STDOUT_FILENO)
           guard code == 0 || code == EPIPE else {
-            return run.finish(.failure, "cannot write to standard output: \(String(cString: strerror(code)))")
+            return run.finish(
+              .failure, unsafe "cannot write to standard output: \(String(cString: strerror(code)))")
           }
           run.finish(.success)
         case .failure(let failure): run.finish(failure.code, failure.message)

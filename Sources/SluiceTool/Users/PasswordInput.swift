@@ -25,9 +25,9 @@ enum PasswordInput {
   func read(for user: String) throws(AccessJob.Failure) -> String {
     switch self {
     case .file(let path):
-      let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+      let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
       guard descriptor >= 0 else {
-        throw .init("cannot open \(path): \(String(cString: strerror(errno)))")
+        throw .init(unsafe "cannot open \(path): \(String(cString: strerror(errno)))")
       }
       defer { close(descriptor) }
       return try Self.checked(try Self.contents(of: descriptor, path))
@@ -56,7 +56,7 @@ enum PasswordInput {
     var bytes: [UInt8] = []
     var byte: UInt8 = 0
     while bytes.count <= maximumLength {
-      let count = Glibc.read(STDIN_FILENO, &byte, 1)
+      let count = unsafe Glibc.read(STDIN_FILENO, &byte, 1)
       if count < 0, errno == EINTR { continue }
       guard count == 1, byte != UInt8(ascii: "\n") else { break }
       bytes.append(byte)
@@ -69,9 +69,9 @@ enum PasswordInput {
     var bytes: [UInt8] = []
     var chunk = [UInt8](repeating: 0, count: maximumLength + 3)
     while bytes.count <= maximumLength + 2 {
-      let count = Glibc.read(descriptor, &chunk, chunk.count)
+      let count = unsafe Glibc.read(descriptor, &chunk, chunk.count)
       if count < 0, errno == EINTR { continue }
-      guard count >= 0 else { throw .init("cannot read \(name): \(String(cString: strerror(errno)))") }
+      guard count >= 0 else { throw .init(unsafe "cannot read \(name): \(String(cString: strerror(errno)))") }
       guard count > 0 else { break }
       bytes += chunk[..<count]
     }

@@ -11,11 +11,11 @@ enum Terminal {
   /// Runs `body` while what is typed isn't shown.
   static func hiding<Value>(_ body: () -> Value) -> Value {
     var settings = termios()
-    if tcgetattr(STDIN_FILENO, &settings) == 0 {
+    if unsafe tcgetattr(STDIN_FILENO, &settings) == 0 {
       hidden.withLock { $0 = settings }
       settings.c_lflag &= ~tcflag_t(ECHO)
       settings.c_lflag |= tcflag_t(ECHONL)
-      tcsetattr(STDIN_FILENO, TCSAFLUSH, &settings)
+      unsafe tcsetattr(STDIN_FILENO, TCSAFLUSH, &settings)
     }
     defer { restore() }
     return body()
@@ -24,6 +24,6 @@ enum Terminal {
   /// Shows again what is typed. From any thread.
   static func restore() {
     guard var settings = hidden.withLock({ $0.take() }) else { return }
-    tcsetattr(STDIN_FILENO, TCSANOW, &settings)
+    unsafe tcsetattr(STDIN_FILENO, TCSANOW, &settings)
   }
 }

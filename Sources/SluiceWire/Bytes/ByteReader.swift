@@ -1,6 +1,7 @@
 /// Reads little-endian fields out of borrowed memory, front to back, checking every length.
 ///
 /// Valid only as long as the memory it was made from.
+@safe
 public struct ByteReader {
   @usableFromInline var rest: UnsafeRawBufferPointer
   /// The code of the errors that reading throws.
@@ -8,7 +9,7 @@ public struct ByteReader {
 
   @inlinable
   public init(_ bytes: UnsafeRawBufferPointer) {
-    self.init(bytes, code: .malformedFrame)
+    unsafe self.init(bytes, code: .malformedFrame)
   }
 
   /// - Parameters:
@@ -16,17 +17,17 @@ public struct ByteReader {
   ///   - code: of the errors to throw, where the bytes are a part of something smaller than a frame.
   @inlinable
   public init(_ bytes: UnsafeRawBufferPointer, code: ErrorCode) {
-    rest = bytes
+    unsafe rest = unsafe bytes
     self.code = code
   }
 
   /// How many bytes are left.
   @inlinable
-  public var count: Int { rest.count }
+  public var count: Int { unsafe rest.count }
 
   /// What is left, unread.
   @inlinable
-  public var remaining: UnsafeRawBufferPointer { rest }
+  public var remaining: UnsafeRawBufferPointer { unsafe rest }
 
   /// The next integer.
   ///
@@ -38,25 +39,25 @@ public struct ByteReader {
     _ what: StaticString, as type: I.Type = I.self
   ) throws(WireError) -> I {
     let size = MemoryLayout<I>.size
-    guard rest.count >= size else { throw short(what, size) }
-    let value = I(littleEndian: rest.loadUnaligned(as: I.self))
-    rest = UnsafeRawBufferPointer(rebasing: rest[size...])
+    guard unsafe rest.count >= size else { throw short(what, size) }
+    let value = unsafe I(littleEndian: rest.loadUnaligned(as: I.self))
+    unsafe rest = unsafe UnsafeRawBufferPointer(rebasing: rest[size...])
     return value
   }
 
   /// The next `count` bytes, in place.
   public mutating func bytes(_ what: StaticString, count: Int) throws(WireError) -> UnsafeRawBufferPointer {
-    guard count >= 0, rest.count >= count else { throw short(what, count) }
-    let bytes = UnsafeRawBufferPointer(rebasing: rest[..<count])
-    rest = UnsafeRawBufferPointer(rebasing: rest[count...])
-    return bytes
+    guard count >= 0, unsafe rest.count >= count else { throw short(what, count) }
+    let bytes = unsafe UnsafeRawBufferPointer(rebasing: rest[..<count])
+    unsafe rest = unsafe UnsafeRawBufferPointer(rebasing: rest[count...])
+    return unsafe bytes
   }
 
   /// A `u16` length and that many bytes of UTF-8.
   public mutating func string(_ what: StaticString) throws(WireError) -> String {
     let length = try integer(what, as: UInt16.self)
-    let bytes = try bytes(what, count: Int(length))
-    guard let string = String(validating: bytes, as: UTF8.self) else {
+    let bytes = try unsafe bytes(what, count: Int(length))
+    guard let string = unsafe String(validating: bytes, as: UTF8.self) else {
       throw WireError(code, "\(what) isn't valid UTF-8")
     }
     return string
@@ -65,6 +66,6 @@ public struct ByteReader {
   @usableFromInline
   func short(_ what: StaticString, _ needed: Int) -> WireError {
     WireError(
-      code, "\(what) is cut short: it needs \(needed) bytes where \(rest.count) are left")
+      code, unsafe "\(what) is cut short: it needs \(needed) bytes where \(rest.count) are left")
   }
 }

@@ -10,11 +10,11 @@ public struct ByteWriter {
 
   @inlinable
   public mutating func integer<I: FixedWidthInteger & BitwiseCopyable>(_ value: I) {
-    Swift.withUnsafeBytes(of: value.littleEndian) { bytes.append(contentsOf: $0) }
+    unsafe Swift.withUnsafeBytes(of: value.littleEndian) { unsafe bytes.append(contentsOf: $0) }
   }
 
   public mutating func raw(_ other: UnsafeRawBufferPointer) {
-    bytes.append(contentsOf: other)
+    unsafe bytes.append(contentsOf: other)
   }
 
   /// A `u16` length and the string's UTF-8, cut between two Unicode scalars if it is longer than `limit` bytes.

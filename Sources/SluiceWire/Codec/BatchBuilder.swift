@@ -22,8 +22,8 @@ public struct BatchBuilder: Sendable {
   public mutating func append(_ payload: UnsafeRawBufferPointer) {
     precondition(payload.count <= RecordLayout.maximumBody, "the payload is longer than a record can be")
     let word = RecordLayout.word(.plain, length: payload.count)
-    withUnsafeBytes(of: word.littleEndian) { bytes.append(contentsOf: $0) }
-    bytes.append(contentsOf: payload)
+    unsafe withUnsafeBytes(of: word.littleEndian) { unsafe bytes.append(contentsOf: $0) }
+    unsafe bytes.append(contentsOf: payload)
     count += 1
   }
 
@@ -34,16 +34,16 @@ public struct BatchBuilder: Sendable {
   public mutating func append(
     key: UnsafeRawBufferPointer?, headers: [(name: [UInt8], value: [UInt8])], payload: UnsafeRawBufferPointer
   ) throws(WireError) {
-    let length = try Self.bodyLength(key: key?.count, headers: headers, payload: payload.count)
-    guard key != nil || !headers.isEmpty else { return append(payload) }
+    let length = try unsafe Self.bodyLength(key: key?.count, headers: headers, payload: payload.count)
+    guard unsafe key != nil || !headers.isEmpty else { return unsafe append(payload) }
     var writer = ByteWriter(bytes)
     bytes = []
     writer.integer(RecordLayout.word(.attributed, length: length))
-    writer.integer(
+    unsafe writer.integer(
       (key == nil ? 0 : RecordAttributes.Flag.key) | (headers.isEmpty ? 0 : RecordAttributes.Flag.headers))
-    if let key {
+    if let key = unsafe key {
       writer.integer(UInt16(key.count))
-      writer.raw(key)
+      unsafe writer.raw(key)
     }
     if !headers.isEmpty {
       writer.integer(UInt16(headers.count))
@@ -54,7 +54,7 @@ public struct BatchBuilder: Sendable {
         writer.bytes.append(contentsOf: header.value)
       }
     }
-    writer.raw(payload)
+    unsafe writer.raw(payload)
     bytes = writer.bytes
     count += 1
   }

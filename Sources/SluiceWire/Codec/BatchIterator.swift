@@ -2,8 +2,10 @@
 ///
 /// Checks what a receiver must: a batch of a peer that lies ends the walk with an error, never with a read outside it. Valid only
 /// as long as the memory it was made from.
+@safe
 public struct BatchIterator {
   /// A record in place.
+  @safe
   public struct Record {
     /// Milliseconds since 1970.
     public let time: Int64
@@ -14,7 +16,7 @@ public struct BatchIterator {
     @inlinable
     init(time: Int64, body: UnsafeRawBufferPointer, isAttributed: Bool) {
       self.time = time
-      self.body = body
+      unsafe self.body = unsafe body
       self.isAttributed = isAttributed
     }
   }
@@ -34,8 +36,8 @@ public struct BatchIterator {
   public init(_ batch: UnsafeRawBufferPointer, count: UInt32? = nil, time: Int64) {
     lastTime = time
     // Of an empty buffer any address serves: it is never read.
-    position = batch.baseAddress ?? UnsafeRawPointer(bitPattern: 1)!
-    end = position + batch.count
+    unsafe position = unsafe batch.baseAddress ?? UnsafeRawPointer(bitPattern: 1)!
+    unsafe end = unsafe position + batch.count
     missing = count.map { Int($0) } ?? .max
     self.count = count
   }
@@ -50,19 +52,19 @@ public struct BatchIterator {
   ///   the end, fewer. The records before were in order.
   @inlinable
   public mutating func next() throws(WireError) -> Record? {
-    while end - position >= RecordLayout.wordSize {
-      let word = RecordLayout.word(at: position)
+    while unsafe end - position >= RecordLayout.wordSize {
+      let word = unsafe RecordLayout.word(at: position)
       let length = RecordLayout.length(word)
-      let body = position + RecordLayout.wordSize
-      guard length <= end - body else { throw cutShort(length, available: end - body) }
-      position = body + length
+      let body = unsafe position + RecordLayout.wordSize
+      guard unsafe length <= end - body else { throw unsafe cutShort(length, available: end - body) }
+      unsafe position = unsafe body + length
       guard RecordLayout.isRecord(word) else {
-        try mark(word, body)
+        try unsafe mark(word, body)
         continue
       }
       guard missing > 0 else { throw miscounted("more") }
       missing &-= 1
-      return Record(
+      return unsafe Record(
         time: lastTime, body: UnsafeRawBufferPointer(start: body, count: length),
         isAttributed: RecordLayout.kind(word) == .attributed)
     }
@@ -78,13 +80,14 @@ public struct BatchIterator {
     guard RecordLayout.length(word) == 8 else {
       throw WireError(.malformedBatch, "a time mark has \(RecordLayout.length(word)) bytes instead of 8")
     }
-    lastTime = Int64(littleEndian: body.loadUnaligned(as: Int64.self))
+    lastTime = unsafe Int64(littleEndian: body.loadUnaligned(as: Int64.self))
   }
 
   @usableFromInline
   func checkEnd() throws(WireError) {
-    guard position == end else {
-      throw WireError(.malformedBatch, "\(end - position) bytes are left where an item needs at least 4")
+    guard unsafe position == end else {
+      throw WireError(
+        .malformedBatch, unsafe "\(end - position) bytes are left where an item needs at least 4")
     }
     if count != nil, missing > 0 { throw miscounted("fewer") }
   }

@@ -20,9 +20,10 @@ extension RecordLayout {
     var position = 0
     var records: UInt32 = 0
     while end &- position >= wordSize {
-      let first = word(at: base + position)
+      let first = unsafe word(at: base + position)
       if first > uncommon {
-        try checkUncommon(base + position, first, available: end - position, record: records, maximumRecord)
+        try unsafe checkUncommon(
+          base + position, first, available: end - position, record: records, maximumRecord)
         position &+= wordSize &+ length(first)
         records &+= 1
         continue
@@ -33,7 +34,7 @@ extension RecordLayout {
       repeat {
         position &+= size
         records &+= 1
-      } while end &- position >= wordSize && word(at: base + position) == first
+      } while unsafe end &- position >= wordSize && word(at: base + position) == first
     }
     guard position == end else {
       // The walk stops ahead of a word that isn't whole, or behind a body that isn't.
@@ -63,7 +64,7 @@ extension RecordLayout {
       throw cutShort(record: record)
     }
     do {
-      _ = try RecordAttributes(UnsafeRawBufferPointer(start: item + wordSize, count: length))
+      _ = try unsafe RecordAttributes(UnsafeRawBufferPointer(start: item + wordSize, count: length))
     } catch {
       throw WireError(error.code, "record \(record) of the batch: \(error.message)")
     }

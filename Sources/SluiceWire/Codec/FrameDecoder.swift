@@ -3,6 +3,7 @@
 /// Frames that lie whole in a chunk are handed out in place, without a copy. Only a frame that straddles two chunks is put
 /// together in memory of the decoder's own, which grows with what has really arrived, never with what a header announces, and is
 /// given back with the frame: a decoder between frames holds nothing.
+@safe
 public struct FrameDecoder: ~Copyable {
   /// The longest body that is taken, in bytes. A change counts from the next chunk on.
   public var maximumFrame: Int
@@ -26,7 +27,7 @@ public struct FrameDecoder: ~Copyable {
   }
 
   deinit {
-    partial?.deallocate()
+    unsafe partial?.deallocate()
   }
 
   /// So that bytes that come one by one don't each ask for memory.
@@ -51,28 +52,28 @@ public struct FrameDecoder: ~Copyable {
   ) throws(WireError) {
     takenBytes = chunk.count
     guard let start = chunk.baseAddress else { return }
-    var position = start
-    let end = position + chunk.count
+    var position = unsafe start
+    let end = unsafe position + chunk.count
     if partialCount > 0 {
-      guard try completePartial(&position, end, body) else {
-        takenBytes = position - start
+      guard try unsafe completePartial(&position, end, body) else {
+        takenBytes = unsafe position - start
         return
       }
     }
-    while end - position >= FrameHeader.size {
-      let header = FrameHeader(at: position)
-      try check(header, at: position)
+    while unsafe end - position >= FrameHeader.size {
+      let header = unsafe FrameHeader(at: position)
+      try unsafe check(header, at: position)
       let length = Int(header.length)
-      guard end - position - FrameHeader.size >= length else { break }
-      let frame = UnsafeRawBufferPointer(start: position + FrameHeader.size, count: length)
-      position += FrameHeader.size + length
+      guard unsafe end - position - FrameHeader.size >= length else { break }
+      let frame = unsafe UnsafeRawBufferPointer(start: position + FrameHeader.size, count: length)
+      unsafe position += FrameHeader.size + length
       opening = nil
-      guard try body(header, frame) else {
-        takenBytes = position - start
+      guard try unsafe body(header, frame) else {
+        takenBytes = unsafe position - start
         return
       }
     }
-    if position < end { keep(position, end - position) }
+    if unsafe position < end { unsafe keep(position, end - position) }
   }
 
   /// Feeds the frame that an earlier chunk began. Returns false when the chunk is used up, or `body` stopped.
@@ -81,37 +82,38 @@ public struct FrameDecoder: ~Copyable {
     _ body: (FrameHeader, UnsafeRawBufferPointer) throws(WireError) -> Bool
   ) throws(WireError) -> Bool {
     if partialCount < FrameHeader.size {
-      let taken = min(FrameHeader.size - partialCount, end - position)
-      keep(position, taken)
-      position += taken
+      let taken = unsafe min(FrameHeader.size - partialCount, end - position)
+      unsafe keep(position, taken)
+      unsafe position += taken
       guard partialCount == FrameHeader.size else { return false }
     }
-    let header = FrameHeader(at: partial!)
-    try check(header, at: partial!)
+    let header = unsafe FrameHeader(at: partial!)
+    try unsafe check(header, at: partial!)
     let whole = FrameHeader.size + Int(header.length)
-    let taken = min(whole - partialCount, end - position)
-    keep(position, taken)
-    position += taken
+    let taken = unsafe min(whole - partialCount, end - position)
+    unsafe keep(position, taken)
+    unsafe position += taken
     guard partialCount == whole else { return false }
-    let memory = partial!
-    partial = nil
+    let memory = unsafe partial!
+    unsafe partial = nil
     partialCount = 0
     partialCapacity = 0
     opening = nil
-    defer { memory.deallocate() }
-    return try body(
+    defer { unsafe memory.deallocate() }
+    return try unsafe body(
       header, UnsafeRawBufferPointer(start: memory + FrameHeader.size, count: whole - FrameHeader.size))
   }
 
   @inline(__always)
   private func check(_ header: FrameHeader, at bytes: UnsafeRawPointer) throws(WireError) {
-    if opening != nil || header.length > maximumFrame { try checkClosely(header, at: bytes) }
+    if opening != nil || header.length > maximumFrame { try unsafe checkClosely(header, at: bytes) }
   }
 
   @inline(never)
   private func checkClosely(_ header: FrameHeader, at bytes: UnsafeRawPointer) throws(WireError) {
     if let opening, !opening.opens(with: header.type) {
-      throw WireError(.notSluice, "the peer doesn't speak the Sluice protocol: it began with \(shown(bytes))")
+      throw WireError(
+        .notSluice, unsafe "the peer doesn't speak the Sluice protocol: it began with \(shown(bytes))")
     }
     guard header.length <= maximumFrame else {
       throw WireError(
@@ -122,7 +124,8 @@ public struct FrameDecoder: ~Copyable {
 
   /// The header's bytes, for people: text as it is.
   private func shown(_ header: UnsafeRawPointer) -> String {
-    let text = UnsafeRawBufferPointer(start: header, count: FrameHeader.size).reduce(into: "") { text, byte in
+    let text = unsafe UnsafeRawBufferPointer(start: header, count: FrameHeader.size).reduce(into: "") {
+      text, byte in
       text +=
         (0x20..<0x7F).contains(byte)
         ? String(Unicode.Scalar(byte)) : "\\x" + (byte < 16 ? "0" : "") + String(byte, radix: 16)
@@ -137,14 +140,14 @@ public struct FrameDecoder: ~Copyable {
       let capacity = max(
         needed, Self.smallestCapacity, min(partialCapacity * 2, FrameHeader.size + maximumFrame))
       let grown = UnsafeMutableRawPointer.allocate(byteCount: capacity, alignment: 16)
-      if let partial {
-        grown.copyMemory(from: partial, byteCount: partialCount)
-        partial.deallocate()
+      if let partial = unsafe partial {
+        unsafe grown.copyMemory(from: partial, byteCount: partialCount)
+        unsafe partial.deallocate()
       }
-      partial = grown
+      unsafe partial = unsafe grown
       partialCapacity = capacity
     }
-    (partial! + partialCount).copyMemory(from: bytes, byteCount: count)
+    unsafe (partial! + partialCount).copyMemory(from: bytes, byteCount: count)
     partialCount = needed
   }
 }

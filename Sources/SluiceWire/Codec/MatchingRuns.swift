@@ -12,6 +12,7 @@ public struct MarkedTime: Hashable, Sendable {
 /// can be sent as they are, as one batch.
 ///
 /// Valid only as long as the memory it was made from.
+@safe
 public struct MatchingRuns {
   public struct Run {
     /// Bytes of the items, within the stretch. They begin and end with a record.
@@ -36,13 +37,13 @@ public struct MatchingRuns {
   ///   - items: records and time marks; must stay as they are for as long as this is used.
   ///   - time: as it is at their beginning.
   public init(_ items: UnsafeRawBufferPointer, _ matcher: RecordMatcher, time: MarkedTime) {
-    self.items = items
+    unsafe self.items = unsafe items
     self.matcher = matcher
     self.time = time
   }
 
   /// Whether everything was looked at.
-  public var isAtEnd: Bool { position == items.count }
+  public var isAtEnd: Bool { unsafe position == items.count }
 
   /// The next run; nil at the end.
   ///
@@ -50,15 +51,15 @@ public struct MatchingRuns {
   ///   - limit: the most records of it. With 0 there is none, but everything is passed by up to the next record that is wanted.
   ///   - bytes: the most bytes of it; one record comes, however long.
   public mutating func next(records limit: UInt64, bytes: Int) -> Run? {
-    guard let base = items.baseAddress else { return nil }
-    while position < items.count {
-      let word = RecordLayout.word(at: base + position)
+    guard let base = unsafe items.baseAddress else { return nil }
+    while unsafe position < items.count {
+      let word = unsafe RecordLayout.word(at: base + position)
       guard RecordLayout.isRecord(word) else {
-        passMark(base)
+        unsafe passMark(base)
         continue
       }
-      if matches(word, base) {
-        return limit > 0 ? run(base, records: limit, bytes: bytes) : nil
+      if unsafe matches(word, base) {
+        return unsafe limit > 0 ? run(base, records: limit, bytes: bytes) : nil
       }
       pass(word)
     }
@@ -69,17 +70,17 @@ public struct MatchingRuns {
   private mutating func run(_ base: UnsafeRawPointer, records limit: UInt64, bytes: Int) -> Run {
     let (start, first) = (position, records)
     let mark = time.current == time.told ? nil : time.current
-    pass(RecordLayout.word(at: base + position))
+    unsafe pass(RecordLayout.word(at: base + position))
     time.told = time.current
     var end = position
-    while position < items.count, UInt64(records &- first) < limit {
-      let word = RecordLayout.word(at: base + position)
+    while unsafe position < items.count, UInt64(records &- first) < limit {
+      let word = unsafe RecordLayout.word(at: base + position)
       guard RecordLayout.isRecord(word) else {
-        passMark(base)
+        unsafe passMark(base)
         continue
       }
       guard position &+ Self.size(word) &- start <= bytes else { break }
-      let isWanted = matches(word, base)
+      let isWanted = unsafe matches(word, base)
       if !isWanted {
         let run = Run(bytes: start..<end, firstRecord: first, count: records &- first, mark: mark)
         pass(word)
@@ -94,7 +95,7 @@ public struct MatchingRuns {
 
   @inline(__always)
   private func matches(_ word: UInt32, _ base: UnsafeRawPointer) -> Bool {
-    matcher.matches(RecordLayout.kind(word), base + position + RecordLayout.wordSize)
+    unsafe matcher.matches(RecordLayout.kind(word), base + position + RecordLayout.wordSize)
   }
 
   @inline(__always)
@@ -104,7 +105,7 @@ public struct MatchingRuns {
   }
 
   private mutating func passMark(_ base: UnsafeRawPointer) {
-    time.current = Int64(
+    time.current = unsafe Int64(
       littleEndian: (base + position + RecordLayout.wordSize).loadUnaligned(as: Int64.self))
     position &+= RecordLayout.timeMarkSize
   }

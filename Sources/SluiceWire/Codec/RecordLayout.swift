@@ -39,7 +39,7 @@ public enum RecordLayout {
   /// The item's word at `bytes`.
   @inlinable @inline(__always)
   public static func word(at bytes: UnsafeRawPointer) -> UInt32 {
-    UInt32(littleEndian: bytes.loadUnaligned(as: UInt32.self))
+    unsafe UInt32(littleEndian: bytes.loadUnaligned(as: UInt32.self))
   }
 
   /// The length of the body that a word announces.
@@ -57,7 +57,7 @@ public enum RecordLayout {
   /// What the item is.
   @inlinable @inline(__always)
   public static func kind(_ word: UInt32) -> Kind {
-    Kind(rawValue: word >> kindShift).unsafelyUnwrapped
+    unsafe Kind(rawValue: word >> kindShift).unsafelyUnwrapped
   }
 
   /// The word of an item. `length` is 0 to ``maximumBody``.
@@ -69,8 +69,8 @@ public enum RecordLayout {
   /// Writes a time mark, ``timeMarkSize`` bytes.
   @inlinable
   public static func writeTimeMark(_ milliseconds: Int64, at bytes: UnsafeMutableRawPointer) {
-    bytes.storeBytes(of: word(.timeMark, length: 8).littleEndian, as: UInt32.self)
-    bytes.storeBytes(of: milliseconds.littleEndian, toByteOffset: wordSize, as: Int64.self)
+    unsafe bytes.storeBytes(of: word(.timeMark, length: 8).littleEndian, as: UInt32.self)
+    unsafe bytes.storeBytes(of: milliseconds.littleEndian, toByteOffset: wordSize, as: Int64.self)
   }
 
   /// The bytes of the item that this word begins, its word included.
@@ -82,6 +82,6 @@ public enum RecordLayout {
   /// The time that the mark at `bytes` tells. It must be one.
   @inlinable @inline(__always)
   public static func time(ofMarkAt bytes: UnsafeRawPointer) -> Int64 {
-    Int64(littleEndian: bytes.loadUnaligned(fromByteOffset: wordSize, as: Int64.self))
+    unsafe Int64(littleEndian: bytes.loadUnaligned(fromByteOffset: wordSize, as: Int64.self))
   }
 }

@@ -3,7 +3,9 @@
 /// The records must have been checked when they came in, by ``RecordLayout/validate(_:count:maximumRecord:)``: their lengths are believed. Takes one walk
 /// over a record's attributes, however many conditions there are.
 // @unchecked: constant from the end of `init` on.
+@safe
 public final class RecordMatcher: @unchecked Sendable {
+  @safe
   private struct Condition {
     var test: RecordFilter.Test.Kind
     /// Of a header; not used for the key.
@@ -25,18 +27,18 @@ public final class RecordMatcher: @unchecked Sendable {
     precondition(ordered.count <= RecordFilter.maximumConditions, "a filter has too many conditions")
     count = ordered.count
     keyConditions = ordered.count { $0.subject == .key }
-    conditions = .allocate(capacity: max(count, 1))
+    unsafe conditions = .allocate(capacity: max(count, 1))
     let bytes = ordered.reduce(0) { $0 + $1.subject.name.utf8.count + $1.test.value.count }
-    texts = .allocate(byteCount: max(bytes, 1), alignment: 1)
-    var end = texts
+    unsafe texts = .allocate(byteCount: max(bytes, 1), alignment: 1)
+    var end = unsafe texts
     func keep(_ text: some Collection<UInt8>) -> UnsafeRawBufferPointer {
-      let place = UnsafeMutableRawBufferPointer(start: end, count: text.count)
-      place.copyBytes(from: text)
-      end += text.count
+      let place = unsafe UnsafeMutableRawBufferPointer(start: end, count: text.count)
+      unsafe place.copyBytes(from: text)
+      unsafe end += text.count
       return UnsafeRawBufferPointer(place)
     }
     for (index, condition) in ordered.enumerated() {
-      (conditions + index).initialize(
+      unsafe (conditions + index).initialize(
         to: Condition(
           test: condition.test.kind, name: keep(condition.subject.name.utf8),
           value: keep(condition.test.value)))
@@ -50,21 +52,21 @@ public final class RecordMatcher: @unchecked Sendable {
   }
 
   deinit {
-    conditions.deallocate()
-    texts.deallocate()
+    unsafe conditions.deallocate()
+    unsafe texts.deallocate()
   }
 
   /// Whether a record of this kind, with the body at `body`, is wanted.
   @inlinable
   public func matches(_ kind: RecordLayout.Kind, _ body: UnsafeRawPointer) -> Bool {
     // Whatever a condition says, it needs a key or a header.
-    kind == .attributed ? matches(attributed: body) : isEmpty
+    unsafe kind == .attributed ? matches(attributed: body) : isEmpty
   }
 
   /// Whether a record is wanted, given with its word.
   public func matches(item: UnsafeRawBufferPointer) -> Bool {
     guard let base = item.baseAddress else { return isEmpty }
-    return matches(RecordLayout.kind(RecordLayout.word(at: base)), base + RecordLayout.wordSize)
+    return unsafe matches(RecordLayout.kind(RecordLayout.word(at: base)), base + RecordLayout.wordSize)
   }
 
   /// True when every record is wanted.
@@ -72,11 +74,11 @@ public final class RecordMatcher: @unchecked Sendable {
 
   @usableFromInline
   func matches(attributed body: UnsafeRawPointer) -> Bool {
-    let flags = body.load(as: UInt8.self)
-    var position = body + 1
+    let flags = unsafe body.load(as: UInt8.self)
+    var position = unsafe body + 1
     if flags & RecordAttributes.Flag.key != 0 {
-      let key = Self.text(&position, length: UInt16.self)
-      for index in 0..<keyConditions where !Self.holds(conditions[index], of: key) { return false }
+      let key = unsafe Self.text(&position, length: UInt16.self)
+      for index in 0..<keyConditions where unsafe !Self.holds(conditions[index], of: key) { return false }
     } else if keyConditions > 0 {
       return false
     }
@@ -84,19 +86,19 @@ public final class RecordMatcher: @unchecked Sendable {
     guard flags & RecordAttributes.Flag.headers != 0 else { return false }
     // A bit for each condition that no header has met yet.
     var open: UInt32 = (1 << UInt32(count)) &- (1 << UInt32(keyConditions))
-    var headers = UInt16(littleEndian: position.loadUnaligned(as: UInt16.self))
-    position += 2
+    var headers = unsafe UInt16(littleEndian: position.loadUnaligned(as: UInt16.self))
+    unsafe position += 2
     while headers > 0 {
       headers &-= 1
-      let name = Self.text(&position, length: UInt16.self)
-      let value = Self.text(&position, length: UInt32.self)
+      let name = unsafe Self.text(&position, length: UInt16.self)
+      let value = unsafe Self.text(&position, length: UInt32.self)
       var untried = open
       while untried != 0 {
         let index = untried.trailingZeroBitCount
         untried &= untried &- 1
-        let condition = conditions[index]
-        guard condition.name.count == name.count, Self.begins(name, with: condition.name),
-          Self.holds(condition, of: value)
+        let condition = unsafe conditions[index]
+        guard unsafe condition.name.count == name.count, unsafe Self.begins(name, with: condition.name),
+          unsafe Self.holds(condition, of: value)
         else { continue }
         open &= ~(1 << UInt32(index))
         if open == 0 { return true }
@@ -110,18 +112,18 @@ public final class RecordMatcher: @unchecked Sendable {
   private static func text<Length: FixedWidthInteger & BitwiseCopyable>(
     _ position: inout UnsafeRawPointer, length: Length.Type
   ) -> UnsafeRawBufferPointer {
-    let count = Int(truncatingIfNeeded: Length(littleEndian: position.loadUnaligned(as: Length.self)))
-    let start = position + MemoryLayout<Length>.size
-    position = start + count
-    return UnsafeRawBufferPointer(start: start, count: count)
+    let count = unsafe Int(truncatingIfNeeded: Length(littleEndian: position.loadUnaligned(as: Length.self)))
+    let start = unsafe position + MemoryLayout<Length>.size
+    unsafe position = unsafe start + count
+    return unsafe UnsafeRawBufferPointer(start: start, count: count)
   }
 
   @inline(__always)
   private static func holds(_ condition: Condition, of value: UnsafeRawBufferPointer) -> Bool {
     switch condition.test {
     case .exists: true
-    case .equals: value.count == condition.value.count && begins(value, with: condition.value)
-    case .hasPrefix: value.count >= condition.value.count && begins(value, with: condition.value)
+    case .equals: unsafe value.count == condition.value.count && begins(value, with: condition.value)
+    case .hasPrefix: unsafe value.count >= condition.value.count && begins(value, with: condition.value)
     }
   }
 
@@ -133,14 +135,14 @@ public final class RecordMatcher: @unchecked Sendable {
     let end = prefix.count
     while end &- position >= 8 {
       guard
-        left.loadUnaligned(fromByteOffset: position, as: UInt64.self)
+        unsafe left.loadUnaligned(fromByteOffset: position, as: UInt64.self)
           == right.loadUnaligned(fromByteOffset: position, as: UInt64.self)
       else { return false }
       position &+= 8
     }
     while position < end {
       guard
-        left.load(fromByteOffset: position, as: UInt8.self)
+        unsafe left.load(fromByteOffset: position, as: UInt8.self)
           == right.load(fromByteOffset: position, as: UInt8.self)
       else { return false }
       position &+= 1

@@ -36,7 +36,7 @@ public struct Complete: Frame {
 
   public init(body reader: inout ByteReader) throws(WireError) {
     let kind: UInt8 = try reader.integer("COMPLETE kind")
-    _ = try reader.bytes("COMPLETE reserved", count: 3)
+    _ = try unsafe reader.bytes("COMPLETE reserved", count: 3)
     let code: UInt32 = try reader.integer("COMPLETE code")
     let message = try reader.string("COMPLETE message")
     switch kind {

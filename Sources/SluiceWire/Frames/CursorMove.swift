@@ -30,7 +30,7 @@ public struct CursorMove: Frame {
     topic = try reader.string("CURSOR_MOVE topic")
     name = try reader.string("CURSOR_MOVE name")
     let start: UInt8 = try reader.integer("CURSOR_MOVE start")
-    _ = try reader.bytes("CURSOR_MOVE reserved", count: 3)
+    _ = try unsafe reader.bytes("CURSOR_MOVE reserved", count: 3)
     self.start = try Subscribe.Start(
       number: start, value: try reader.integer("CURSOR_MOVE start value", as: UInt64.self))
   }

@@ -24,9 +24,10 @@ public struct DeliverHeader: Hashable, Sendable {
   /// Writes the frame's header and the front, 24 bytes, for a batch of `batchLength` bytes.
   @inlinable
   public func write(at bytes: UnsafeMutableRawPointer, stream: UInt32, batchLength: Int) {
-    FrameHeader(length: UInt32(Self.size + batchLength), type: .deliver, stream: stream).write(at: bytes)
-    bytes.storeBytes(of: firstOffset.littleEndian, toByteOffset: FrameHeader.size, as: UInt64.self)
-    bytes.storeBytes(of: count.littleEndian, toByteOffset: FrameHeader.size + 8, as: UInt32.self)
+    unsafe FrameHeader(length: UInt32(Self.size + batchLength), type: .deliver, stream: stream).write(
+      at: bytes)
+    unsafe bytes.storeBytes(of: firstOffset.littleEndian, toByteOffset: FrameHeader.size, as: UInt64.self)
+    unsafe bytes.storeBytes(of: count.littleEndian, toByteOffset: FrameHeader.size + 8, as: UInt32.self)
   }
 
   /// Reads the front of a body and gives the batch behind it.
@@ -37,12 +38,12 @@ public struct DeliverHeader: Hashable, Sendable {
   public static func decode(
     _ body: UnsafeRawBufferPointer
   ) throws(WireError) -> (header: DeliverHeader, batch: UnsafeRawBufferPointer) {
-    var reader = ByteReader(body)
+    var reader = unsafe ByteReader(body)
     let firstOffset: UInt64 = try reader.integer("DELIVER first offset")
     let count: UInt32 = try reader.integer("DELIVER count")
     guard count > 0, !firstOffset.addingReportingOverflow(UInt64(count)).overflow else {
       throw WireError(.malformedFrame, "DELIVER announces \(count) records from offset \(firstOffset)")
     }
-    return (DeliverHeader(firstOffset: firstOffset, count: count), reader.remaining)
+    return unsafe (DeliverHeader(firstOffset: firstOffset, count: count), reader.remaining)
   }
 }

@@ -112,20 +112,20 @@ public struct FrameHeader: Hashable, Sendable {
   /// Reads the first twelve bytes at `bytes`.
   @inlinable
   public init(at bytes: UnsafeRawPointer) {
-    length = UInt32(littleEndian: bytes.loadUnaligned(as: UInt32.self))
-    type = FrameType(rawValue: bytes.load(fromByteOffset: 4, as: UInt8.self))
-    flags = bytes.load(fromByteOffset: 5, as: UInt8.self)
-    stream = UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: 8, as: UInt32.self))
+    length = unsafe UInt32(littleEndian: bytes.loadUnaligned(as: UInt32.self))
+    type = unsafe FrameType(rawValue: bytes.load(fromByteOffset: 4, as: UInt8.self))
+    flags = unsafe bytes.load(fromByteOffset: 5, as: UInt8.self)
+    stream = unsafe UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: 8, as: UInt32.self))
   }
 
   /// Writes twelve bytes at `bytes`.
   @inlinable
   public func write(at bytes: UnsafeMutableRawPointer) {
-    bytes.storeBytes(of: length.littleEndian, as: UInt32.self)
-    bytes.storeBytes(of: type.rawValue, toByteOffset: 4, as: UInt8.self)
-    bytes.storeBytes(of: flags, toByteOffset: 5, as: UInt8.self)
-    bytes.storeBytes(of: 0, toByteOffset: 6, as: UInt16.self)
-    bytes.storeBytes(of: stream.littleEndian, toByteOffset: 8, as: UInt32.self)
+    unsafe bytes.storeBytes(of: length.littleEndian, as: UInt32.self)
+    unsafe bytes.storeBytes(of: type.rawValue, toByteOffset: 4, as: UInt8.self)
+    unsafe bytes.storeBytes(of: flags, toByteOffset: 5, as: UInt8.self)
+    unsafe bytes.storeBytes(of: 0, toByteOffset: 6, as: UInt16.self)
+    unsafe bytes.storeBytes(of: stream.littleEndian, toByteOffset: 8, as: UInt32.self)
   }
 }
 
@@ -152,8 +152,8 @@ extension Frame {
     writer.bytes.append(contentsOf: repeatElement(0, count: FrameHeader.size))
     encodeBody(into: &writer)
     let length = UInt32(writer.bytes.count - start - FrameHeader.size)
-    writer.bytes.withUnsafeMutableBytes {
-      FrameHeader(length: length, type: Self.type, stream: stream).write(at: $0.baseAddress! + start)
+    unsafe writer.bytes.withUnsafeMutableBytes {
+      unsafe FrameHeader(length: length, type: Self.type, stream: stream).write(at: $0.baseAddress! + start)
     }
     output = writer.bytes
   }
@@ -168,7 +168,7 @@ extension Frame {
   /// Decodes a body that stands whole in memory.
   @inlinable
   public init(body: UnsafeRawBufferPointer) throws(WireError) {
-    var reader = ByteReader(body)
+    var reader = unsafe ByteReader(body)
     try self.init(body: &reader)
   }
 }

@@ -21,9 +21,10 @@ public struct PublishHeader: Hashable, Sendable {
   /// Writes the frame's header and the front, 24 bytes, for a batch of `batchLength` bytes.
   @inlinable
   public func write(at bytes: UnsafeMutableRawPointer, stream: UInt32, batchLength: Int) {
-    FrameHeader(length: UInt32(Self.size + batchLength), type: .publish, stream: stream).write(at: bytes)
-    bytes.storeBytes(of: firstSequence.littleEndian, toByteOffset: FrameHeader.size, as: UInt64.self)
-    bytes.storeBytes(of: count.littleEndian, toByteOffset: FrameHeader.size + 8, as: UInt32.self)
+    unsafe FrameHeader(length: UInt32(Self.size + batchLength), type: .publish, stream: stream).write(
+      at: bytes)
+    unsafe bytes.storeBytes(of: firstSequence.littleEndian, toByteOffset: FrameHeader.size, as: UInt64.self)
+    unsafe bytes.storeBytes(of: count.littleEndian, toByteOffset: FrameHeader.size + 8, as: UInt32.self)
   }
 
   /// Reads the front of a body and gives the batch behind it.
@@ -31,9 +32,9 @@ public struct PublishHeader: Hashable, Sendable {
   public static func decode(
     _ body: UnsafeRawBufferPointer
   ) throws(WireError) -> (header: PublishHeader, batch: UnsafeRawBufferPointer) {
-    var reader = ByteReader(body)
+    var reader = unsafe ByteReader(body)
     let firstSequence: UInt64 = try reader.integer("PUBLISH first sequence")
     let count: UInt32 = try reader.integer("PUBLISH count")
-    return (PublishHeader(firstSequence: firstSequence, count: count), reader.remaining)
+    return unsafe (PublishHeader(firstSequence: firstSequence, count: count), reader.remaining)
   }
 }

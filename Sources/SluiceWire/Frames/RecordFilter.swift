@@ -68,7 +68,7 @@ extension RecordFilter {
       writer.integer(test)
       writer.string(header)
       writer.integer(UInt16(clamping: value.count))
-      value.withUnsafeBytes { writer.raw($0) }
+      unsafe value.withUnsafeBytes { unsafe writer.raw($0) }
     }
   }
 
@@ -82,9 +82,9 @@ extension RecordFilter {
       let test: UInt8 = try reader.integer("filter test")
       let header = try reader.string("filter header")
       let length: UInt16 = try reader.integer("filter value")
-      let value = try reader.bytes("filter value", count: Int(length))
+      let value = try unsafe reader.bytes("filter value", count: Int(length))
       do {
-        conditions.append(try Self.condition(subject, header, test, value))
+        unsafe conditions.append(try Self.condition(subject, header, test, value))
       } catch {
         refusal = refusal ?? WireError(error.code, "condition \(index + 1) of the filter \(error.message)")
       }
@@ -112,8 +112,8 @@ extension RecordFilter {
     }
     switch test {
     case 0: return Condition(what, .exists)
-    case 1: return Condition(what, .equals(Array(value)))
-    case 2: return Condition(what, .hasPrefix(Array(value)))
+    case 1: return unsafe Condition(what, .equals(Array(value)))
+    case 2: return unsafe Condition(what, .hasPrefix(Array(value)))
     default:
       throw WireError(.unsupported, "is test \(test); 0, existence, 1, equality, and 2, prefix, are defined")
     }

@@ -45,7 +45,7 @@ public struct Settle: Frame {
 
   public init(body reader: inout ByteReader) throws(WireError) {
     let verdict: UInt8 = try reader.integer("SETTLE verdict")
-    _ = try reader.bytes("SETTLE reserved", count: 3)
+    _ = try unsafe reader.bytes("SETTLE reserved", count: 3)
     delivery = try reader.integer("SETTLE delivery")
     firstOffset = try reader.integer("SETTLE first offset")
     count = try reader.integer("SETTLE count")

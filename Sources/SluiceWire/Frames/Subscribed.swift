@@ -44,6 +44,6 @@ public struct Subscribed: Frame {
     liveOffset = try reader.integer("SUBSCRIBED live offset")
     gaps = try reader.integer("SUBSCRIBED gaps", as: UInt8.self) != 0
     continues = try reader.integer("SUBSCRIBED continues", as: UInt8.self) != 0
-    _ = try reader.bytes("SUBSCRIBED reserved", count: 2)
+    _ = try unsafe reader.bytes("SUBSCRIBED reserved", count: 2)
   }
 }

@@ -14,7 +14,7 @@ public struct ClientHandshake: Sendable {
     _ header: FrameHeader, _ body: UnsafeRawBufferPointer
   ) throws(WireError) -> Welcome {
     if header.type == .error, header.stream == 0 {
-      let refusal = try Fault(body: body)
+      let refusal = try unsafe Fault(body: body)
       throw WireError(refusal.code, refusal.message)
     }
     guard header.type == .welcome else {
@@ -22,7 +22,7 @@ public struct ClientHandshake: Sendable {
         .notSluice, "the broker must answer with WELCOME: the peer doesn't speak the Sluice protocol")
     }
     _ = try header.admission(at: .client)
-    let welcome = try Welcome(body: body)
+    let welcome = try unsafe Welcome(body: body)
     guard hello.versions.contains(welcome.version) else {
       throw WireError(
         .versionMismatch,

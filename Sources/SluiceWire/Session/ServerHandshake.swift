@@ -29,7 +29,7 @@ public struct ServerHandshake: Sendable {
       throw WireError(.notSluice, "the first frame must be HELLO: the peer doesn't speak the Sluice protocol")
     }
     _ = try header.admission(at: .broker)
-    let hello = try Hello(body: body)
+    let hello = try unsafe Hello(body: body)
     guard hello.versions.overlaps(Limits.versions) else {
       throw WireError(
         .versionMismatch,

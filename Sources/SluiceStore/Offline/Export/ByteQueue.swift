@@ -1,32 +1,33 @@
 /// Bytes that have come and aren't used yet, without gaps.
+@safe
 final class ByteQueue {
   private var memory = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 << 10, alignment: 16)
   private var start = 0
   private var end = 0
 
   deinit {
-    memory.deallocate()
+    unsafe memory.deallocate()
   }
 
   /// What is there; valid until the next change.
-  var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: memory[start..<end]) }
+  var bytes: UnsafeRawBufferPointer { unsafe UnsafeRawBufferPointer(rebasing: memory[start..<end]) }
 
   /// Lets `body` fill memory behind what is there, and say how much of it. The memory is no larger than twice what has come already, or 64 KiB.
   ///
   /// - Returns: how much was filled.
   func fill(_ body: (UnsafeMutableRawBufferPointer) -> Result<Int, StoreError>) throws(StoreError) -> Int {
-    if start > 0, start == end || end == memory.count {
-      memory.baseAddress!.copyMemory(from: memory.baseAddress! + start, byteCount: end - start)
+    if start > 0, unsafe start == end || end == memory.count {
+      unsafe memory.baseAddress!.copyMemory(from: memory.baseAddress! + start, byteCount: end - start)
       end -= start
       start = 0
     }
-    if end == memory.count {
-      let larger = UnsafeMutableRawBufferPointer.allocate(byteCount: 2 * memory.count, alignment: 16)
-      larger.copyMemory(from: bytes)
-      memory.deallocate()
-      memory = larger
+    if unsafe end == memory.count {
+      let larger = unsafe UnsafeMutableRawBufferPointer.allocate(byteCount: 2 * memory.count, alignment: 16)
+      unsafe larger.copyMemory(from: bytes)
+      unsafe memory.deallocate()
+      unsafe memory = unsafe larger
     }
-    let count = min(
+    let count = unsafe min(
       max(try body(UnsafeMutableRawBufferPointer(rebasing: memory[end...])).get(), 0), memory.count - end)
     end += count
     return count

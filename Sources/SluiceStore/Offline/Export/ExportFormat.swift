@@ -34,7 +34,7 @@ public enum ExportFormat {
 
   /// Of a section's header and body, which are all of `bytes`. Sections can't change places unnoticed: their number counts.
   static func checksum(_ bytes: UnsafeRawBufferPointer, section: UInt64) -> UInt64 {
-    xxh3_64bits(bytes.baseAddress!, bytes.count, section)
+    unsafe xxh3_64bits(bytes.baseAddress!, bytes.count, section)
   }
 
   static var preamble: [UInt8] {

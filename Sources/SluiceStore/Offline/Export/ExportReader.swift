@@ -1,6 +1,7 @@
 import SluiceWire
 
 /// Reads an export, section by section. Never traps, whatever it is given, and takes no more memory than bytes have come.
+@safe
 public struct ExportReader {
   /// Fills a part of the memory from its start, and returns how much; 0 at the end.
   public typealias Source = (UnsafeMutableRawBufferPointer) -> Result<Int, StoreError>
@@ -14,7 +15,7 @@ public struct ExportReader {
   public private(set) var bytes: UInt64 = 0
 
   public init(_ source: @escaping Source) {
-    self.source = source
+    unsafe self.source = unsafe source
   }
 
   /// The next section; nil when the stream is at its end.
@@ -24,7 +25,7 @@ public struct ExportReader {
   public mutating func next() throws(StoreError) -> ExportSection? {
     try begin()
     guard try fill(ExportFormat.sectionHeaderSize) else {
-      guard queue.bytes.isEmpty else { throw cutShort() }
+      guard unsafe queue.bytes.isEmpty else { throw cutShort() }
       return nil
     }
     let length: UInt32 = load(4)
@@ -33,12 +34,12 @@ public struct ExportReader {
     }
     let size = ExportFormat.sectionHeaderSize + Int(length)
     guard try fill(size + ExportFormat.checksumSize) else { throw cutShort() }
-    let section = UnsafeRawBufferPointer(rebasing: queue.bytes[..<size])
-    guard ExportFormat.checksum(section, section: sections) == load(size) else {
+    let section = unsafe UnsafeRawBufferPointer(rebasing: queue.bytes[..<size])
+    guard unsafe ExportFormat.checksum(section, section: sections) == load(size) else {
       throw fault(.damaged, "its checksum is wrong")
     }
     do throws(StoreError) {
-      let decoded = try ExportSection(
+      let decoded = try unsafe ExportSection(
         kind: section[0], body: UnsafeRawBufferPointer(rebasing: section[ExportFormat.sectionHeaderSize...]))
       remove(size + ExportFormat.checksumSize)
       sections += 1
@@ -53,7 +54,7 @@ public struct ExportReader {
   /// - Throws: as that.
   public mutating func begin() throws(StoreError) {
     if isBegun { return }
-    guard try fill(ExportFormat.preambleSize), queue.bytes.starts(with: ExportFormat.magic) else {
+    guard try fill(ExportFormat.preambleSize), unsafe queue.bytes.starts(with: ExportFormat.magic) else {
       throw StoreError(.notAStore, "this isn't an export of a store: it doesn't begin as one")
     }
     let version: UInt16 = load(ExportFormat.magic.count)
@@ -66,7 +67,7 @@ public struct ExportReader {
   }
 
   private func load<Number: FixedWidthInteger & BitwiseCopyable>(_ offset: Int) -> Number {
-    Number(littleEndian: queue.bytes.loadUnaligned(fromByteOffset: offset, as: Number.self))
+    unsafe Number(littleEndian: queue.bytes.loadUnaligned(fromByteOffset: offset, as: Number.self))
   }
 
   private mutating func remove(_ count: Int) {
@@ -76,8 +77,8 @@ public struct ExportReader {
 
   /// Sees to it that so many bytes have come and aren't used. Returns false when the stream ends before.
   private func fill(_ count: Int) throws(StoreError) -> Bool {
-    while queue.bytes.count < count {
-      guard try queue.fill(source) > 0 else { return false }
+    while unsafe queue.bytes.count < count {
+      guard try unsafe queue.fill(source) > 0 else { return false }
     }
     return true
   }

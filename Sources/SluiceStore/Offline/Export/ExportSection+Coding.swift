@@ -52,14 +52,14 @@ extension ExportSection {
       self = .other(kind)
       return
     }
-    var reader = ByteReader(body)
+    var reader = unsafe ByteReader(body)
     do throws(WireError) {
       switch known {
       case .topic:
-        self = .topic(try Self.row(body))
+        self = unsafe .topic(try Self.row(body))
         return
       case .batch:
-        self = .batch(try Self.batch(body))
+        self = unsafe .batch(try Self.batch(body))
         return
       case .state:
         self = .state(try Self.state(&reader))
@@ -82,7 +82,7 @@ extension ExportSection {
 
   private static func row(_ body: UnsafeRawBufferPointer) throws(WireError) -> StoredTopic {
     do throws(StoreError) {
-      return try StoredTopic(decoding: body)
+      return try unsafe StoredTopic(decoding: body)
     } catch {
       throw WireError(error.kind == .newer ? .unsupported : .malformedFrame, error.message)
     }
@@ -95,7 +95,7 @@ extension ExportSection {
     var value = [UInt8]()
     value.reserveCapacity(batchChecksumSize + body.count)
     value += [UInt8](repeating: 0, count: batchChecksumSize)
-    value += body
+    unsafe value += body
     return value
   }
 
@@ -106,8 +106,8 @@ extension ExportSection {
     }
     let length: UInt8 = try reader.integer("key length")
     guard length > 0 else { throw WireError(.malformedFrame, "the state's key is empty") }
-    let key = Array(try reader.bytes("key", count: Int(length)))
-    return StoredState(kind, key: key, value: Array(reader.remaining))
+    let key = unsafe Array(try reader.bytes("key", count: Int(length)))
+    return unsafe StoredState(kind, key: key, value: Array(reader.remaining))
   }
 
   private static func topicEnd(_ reader: inout ByteReader) throws(WireError) -> TopicTotals {

@@ -1,6 +1,7 @@
 import SluiceWire
 
 /// Writes an export, section by section.
+@safe
 public struct ExportWriter {
   /// Takes bytes, all of them, and returns why it can't.
   public typealias Sink = (UnsafeRawBufferPointer) -> StoreError?
@@ -11,8 +12,8 @@ public struct ExportWriter {
 
   /// Writes the preamble.
   public init(_ sink: @escaping Sink) throws(StoreError) {
-    self.sink = sink
-    let fault = ExportFormat.preamble.withUnsafeBytes { sink($0) }
+    unsafe self.sink = unsafe sink
+    let fault = unsafe ExportFormat.preamble.withUnsafeBytes { unsafe sink($0) }
     if let fault { throw fault }
   }
 
@@ -25,14 +26,14 @@ public struct ExportWriter {
   /// Writes a section of any kind, as its body is.
   public mutating func write(kind: UInt8, body: UnsafeRawBufferPointer) throws(StoreError) {
     begin()
-    writer.raw(body)
+    unsafe writer.raw(body)
     try end(kind)
   }
 
   /// Writes a batch that lies in a store.
   mutating func write(batch value: UnsafeRawBufferPointer) throws(StoreError) {
     begin()
-    writer.raw(UnsafeRawBufferPointer(rebasing: value[ExportSection.batchChecksumSize...]))
+    unsafe writer.raw(UnsafeRawBufferPointer(rebasing: value[ExportSection.batchChecksumSize...]))
     try end(ExportFormat.Kind.batch.rawValue)
   }
 
@@ -45,14 +46,14 @@ public struct ExportWriter {
   private mutating func end(_ kind: UInt8) throws(StoreError) {
     let length = UInt32(clamping: writer.bytes.count - ExportFormat.sectionHeaderSize)
     let number = sections
-    let checksum = writer.bytes.withUnsafeMutableBytes { bytes in
-      bytes[0] = kind
-      bytes.storeBytes(of: length.littleEndian, toByteOffset: 4, as: UInt32.self)
-      return ExportFormat.checksum(UnsafeRawBufferPointer(bytes), section: number)
+    let checksum = unsafe writer.bytes.withUnsafeMutableBytes { bytes in
+      unsafe bytes[0] = kind
+      unsafe bytes.storeBytes(of: length.littleEndian, toByteOffset: 4, as: UInt32.self)
+      return unsafe ExportFormat.checksum(UnsafeRawBufferPointer(bytes), section: number)
     }
     writer.integer(checksum)
     sections += 1
-    let fault = writer.bytes.withUnsafeBytes { sink($0) }
+    let fault = unsafe writer.bytes.withUnsafeBytes { unsafe sink($0) }
     if let fault { throw fault }
   }
 }

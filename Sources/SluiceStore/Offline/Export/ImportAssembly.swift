@@ -92,9 +92,9 @@ struct ImportAssembly {
 
   private mutating func take(batch value: [UInt8]) throws(StoreError) {
     guard var current = current.take() else { throw damaged("a batch belongs to no topic") }
-    let (header, problem) = value.withUnsafeBytes { bytes in
-      let header = BatchHeader(at: bytes.baseAddress!)
-      return (
+    let (header, problem) = unsafe value.withUnsafeBytes { bytes in
+      let header = unsafe BatchHeader(at: bytes.baseAddress!)
+      return unsafe (
         header, BatchCheck.contents(header, UnsafeRawBufferPointer(rebasing: bytes[BatchHeader.size...]))
       )
     }

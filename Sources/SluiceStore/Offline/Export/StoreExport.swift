@@ -35,7 +35,7 @@ public struct StoreExport: Hashable, Sendable {
       }
     }
     var progress = OfflineProgress(progress)
-    var writer = try ExportWriter(sink)
+    var writer = try unsafe ExportWriter(sink)
     let owners = inspection.owners
     for topic in inspection.topics {
       guard let row = try? topic.row.get(), wanted?.contains(row.name) ?? true, owners[row.name] == topic.id
@@ -61,11 +61,11 @@ public struct StoreExport: Hashable, Sendable {
       damaged += 1
       report(finding)
     }
-    try store.rawBatches(of: topic.id) { offset, bytes in
-      if scan.take(bytes, at: offset, note) {
+    try unsafe store.rawBatches(of: topic.id) { offset, bytes in
+      if unsafe scan.take(bytes, at: offset, note) {
         totals.batches += 1
         do throws(StoreError) {
-          try writer.write(batch: bytes)
+          try unsafe writer.write(batch: bytes)
         } catch {
           fault = error
         }
