@@ -77,6 +77,30 @@ import Testing
     #expect(client.publications[1]!.acknowledged == 10)
   }
 
+  @Test(arguments: [true, false])
+  func whoLeavesAndDoesNotWaitIsSentAway(byCancelling: Bool) throws {
+    let setting = try DurableSetting()
+    let observer = try setting.client()
+    let client = try setting.client()
+    try client.create("t", DurableSetting.durable())
+    try client.openPublication("t", stream: 1)
+    setting.store.hold()
+    try client.publish(Self.texts(0..<10), stream: 1)
+    try setting.store.waitForHeldCommit()
+    if byCancelling {
+      try client.send(Cancel(), stream: 1)
+    } else {
+      try client.send(Complete(.finished), stream: 1)
+    }
+    try client.send(PublishOpen(topic: "u", acknowledgement: .received), stream: 1)
+    try client.expectFault(.invalidStream, stream: 0)
+    // Nothing of it is left that news of the topic could be told.
+    setting.store.release()
+    try eventually("it is gone") { try observer.show("t").summary.publications == 0 }
+    try observer.delete("t")
+    try observer.roundTrip()
+  }
+
   @Test func aTopicsEndIsOnDiskBeforeAnybodyHearsOfIt() throws {
     let setting = try DurableSetting()
     let client = try setting.client()

@@ -35,6 +35,15 @@ extension Connection {
     }
   }
 
+  /// A publication that its client has left is there until the disk has what was published on it, and CANCELLED is sent: until then its number
+  /// isn't free, which the session can't know.
+  func checkIsFree(_ stream: UInt32) throws(WireError) {
+    guard case .publication = handle(stream) else { return }
+    throw WireError(
+      .invalidStream,
+      "stream \(stream) was begun anew before CANCELLED had come; wait for it, or take another number")
+  }
+
   /// Tells a producer that it may publish.
   private func opened(_ publication: Publication, _ attachment: Topic.Attachment) {
     let stream = publication.stream

@@ -143,6 +143,7 @@ final class Connection: ByteStreamHandler, @unchecked Sendable {
         guard try header.admission(at: .broker) == .take else { return !effort.isExhausted }
         let action = try unsafe session.receive(header, body, core.rules)
         effort.spend(action.effort)
+        if let stream = action.beginning { try checkIsFree(stream) }
         perform(action)
         guard case .open = phase else { return false }
         return answers.count <= limit && !effort.isExhausted
