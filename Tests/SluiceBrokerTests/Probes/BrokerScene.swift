@@ -86,10 +86,11 @@ final class BrokerScene {
     subscriber.send(
       Subscribe(topic: Self.topic, start: .earliest, grantedThrough: Credit.unlimited).encoded(stream: 1))
     try wait(for: "the good ones begin") { subscriber.records[1] != nil && publisher.granted[1] ?? 0 > 0 }
-    publish()
+    try publish()
   }
 
-  private func publish() {
+  private func publish() throws {
+    try wait(for: "the good publisher may go on") { publisher.granted[1] ?? 0 > UInt64(published) }
     let batch = SessionProbe.batch([published % 7])
     publisher.send(SessionProbe.publishFrame(batch, from: UInt64(published), stream: 1))
     published += 1
@@ -99,7 +100,7 @@ final class BrokerScene {
     let what = frames.input.byte()
     switch what {
     case 0xF0...0xF3: world.run(for: .milliseconds(Int64(frames.input.byte()) * 10))
-    case 0xF4: publish()
+    case 0xF4: try publish()
     case 0xF5, 0xF6: peer(what).pauseReading(what == 0xF5)
     case 0xF7...0xF9: replace(Int(what - 0xF7), &frames, abruptly: false)
     case 0xFA...0xFC: replace(Int(what - 0xFA), &frames, abruptly: true)
@@ -134,7 +135,7 @@ final class BrokerScene {
   }
 
   private func end() throws {
-    for _ in 0..<3 { publish() }
+    for _ in 0..<3 { try publish() }
     try wait(for: "the good records have come") { subscriber.records[1]?.count == published }
     guard subscriber.records[1] == (0..<published).map({ [UInt8](repeating: 0x61, count: $0 % 7) }) else {
       throw ProbeViolation("the good subscriber has got something else")
