@@ -40,39 +40,43 @@ extension Connection {
 
   /// Whether there may be another subscription. Several loops that ask at the same moment may each get one more.
   func checkSubscriptions() throws(WireError) {
-    let (limits, metrics) = (context.core.configuration.limits, context.core.metrics)
-    guard open.subscriptions < limits.subscriptionsPerConnection else {
-      metrics.add(.refusedSubscriptionsPerConnection)
-      throw WireError(
-        .limitReached,
-        "the connection has \(limits.subscriptionsPerConnection) subscriptions, which is its limit; cancel some, or open another connection"
-      )
-    }
-    guard metrics[.subscriptions] < limits.subscriptions else {
-      metrics.add(.refusedSubscriptions)
-      throw WireError(
-        .limitReached,
-        "the broker has \(limits.subscriptions) subscriptions, which is its limit; try again later, or have it raised (--max-subscriptions)"
-      )
-    }
+    let limits = context.core.configuration.limits
+    try check(
+      "subscriptions", own: open.subscriptions, atMost: limits.subscriptionsPerConnection,
+      refusing: .refusedSubscriptionsPerConnection)
+    try check(
+      "subscriptions", ofAll: .subscriptions, atMost: limits.subscriptions, refusing: .refusedSubscriptions)
   }
 
   /// The same for publications.
   func checkPublications() throws(WireError) {
-    let (limits, metrics) = (context.core.configuration.limits, context.core.metrics)
-    guard open.publications < limits.publicationsPerConnection else {
-      metrics.add(.refusedPublicationsPerConnection)
-      throw WireError(
-        .limitReached,
-        "the connection has \(limits.publicationsPerConnection) publications, which is its limit; cancel some, or open another connection"
-      )
-    }
-    guard metrics[.publications] < limits.publications else {
-      metrics.add(.refusedPublications)
-      throw WireError(
-        .limitReached,
-        "the broker has \(limits.publications) publications, which is its limit; try again later, or have it raised (--max-publications)"
-      )
-    }
+    let limits = context.core.configuration.limits
+    try check(
+      "publications", own: open.publications, atMost: limits.publicationsPerConnection,
+      refusing: .refusedPublicationsPerConnection)
+    try check(
+      "publications", ofAll: .publications, atMost: limits.publications, refusing: .refusedPublications)
+  }
+
+  private func check(
+    _ what: String, own count: Int, atMost limit: Int, refusing metric: BrokerMetric
+  ) throws(WireError) {
+    guard count >= limit else { return }
+    context.core.metrics.add(metric)
+    throw WireError(
+      .limitReached,
+      "the connection has \(limit) \(what), which is its limit; cancel some, or open another connection")
+  }
+
+  private func check(
+    _ what: String, ofAll count: BrokerMetric, atMost limit: Int, refusing metric: BrokerMetric
+  ) throws(WireError) {
+    let metrics = context.core.metrics
+    guard metrics[count] >= limit else { return }
+    metrics.add(metric)
+    throw WireError(
+      .limitReached,
+      "the broker has \(limit) \(what), which is its limit; try again later, or have it raised (--max-\(what))"
+    )
   }
 }

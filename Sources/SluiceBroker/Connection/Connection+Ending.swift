@@ -1,0 +1,79 @@
+import SluiceIO
+import SluiceWire
+
+// How a connection ends: with an error, at once, or in an orderly way with the broker.
+extension Connection {
+  /// How long what was answered may take to be written.
+  private static let lingerTime = Duration.seconds(1)
+  /// While draining, a subscriber that could ask for more is waited for as long as it did something this recently.
+  private static let drainPatience = Duration.milliseconds(500)
+
+  /// Tells the peer what it did wrong, and closes.
+  func fail(_ error: WireError) {
+    send(Fault(error), stream: 0)
+    finish()
+  }
+
+  /// Sends what was answered so far, and nothing more.
+  func finish() {
+    guard case .open = phase else { return }
+    phase = .finishing(until: context.loop.now + Self.lingerTime)
+    releaseStreams()
+    stream.readsPaused = true
+    context.makeReady(self)
+  }
+
+  /// Closes at once. The peer's subscriptions and publications are gone with it.
+  ///
+  /// - Parameter abruptly: true to reset the line rather than to wait for the peer's half to be closed too.
+  func close(abruptly: Bool = false) {
+    if case .closed = phase { return }
+    phase = .closed
+    releaseStreams()
+    pending = PendingOutput()
+    context.buffered(-buffered)
+    buffered = 0
+    if abruptly { stream.abort() } else { stream.close() }
+    context.remove(self)
+    core.release(from: origin)
+  }
+
+  private func releaseStreams() {
+    abandonAttempt()
+    for index in handles.indices { releaseStream(UInt32(index + 1)) }
+    leaveAccount()
+    // Requests that are under way have nobody any more who waits for them.
+    session = Session()
+    handles = []
+    duePublications = []
+    readySubscriptions = ReadyQueue()
+  }
+
+  /// The broker is stopping: says so. What is granted is still delivered; see ``sweep()``.
+  func drain() {
+    guard !isDraining, case .open = phase else { return }
+    isDraining = true
+    guard !isInHandshake else { return finish() }
+    session.drain()
+    send(
+      GoAway(code: .shuttingDown, message: "the broker is stopping; connect to another or try again later"),
+      stream: 0)
+  }
+
+  /// Whether every subscription has what it may have of topics that no longer grow.
+  var isDrained: Bool {
+    guard pending.isEmpty, answers.isEmpty else { return false }
+    let silence = Duration.nanoseconds(keepalive.silence(at: context.loop.now.nanoseconds))
+    let patient = silence < Self.drainPatience
+    for handle in handles {
+      switch handle {
+      case .subscription(let subscription):
+        if subscription.isOwed || (patient && subscription.isBehind) { return false }
+      case .publication(let publication):
+        if publication.owesAck || publication.ends != nil { return false }
+      case .none, .committing, .starting: break
+      }
+    }
+    return true
+  }
+}

@@ -1,0 +1,90 @@
+import SluiceIO
+import SluiceWire
+
+// Bytes in: frames, and what the session makes of them. Nothing is read while answers wait, or memory is short.
+extension Connection {
+  func streamReadable() {
+    let result = unsafe stream.read(into: context.readBuffer)
+    guard case .bytes(let count) = result else {
+      if result != .wouldBlock { close() }
+      return
+    }
+    guard case .open = phase else { return }
+    keepalive.heard(at: context.loop.now.nanoseconds)
+    effort.renew()
+    let bytes = unsafe UnsafeRawBufferPointer(rebasing: context.readBuffer[..<count])
+    let taken = unsafe takeUp(bytes)
+    if taken < count { unread = unsafe ArraySlice(bytes[taken...]) }
+    if decoder.heldBytes != 0 || !unread.isEmpty || buffered != 0 { countBuffered() }
+  }
+
+  /// Takes up the frames in `bytes`, until the answers to them are more than may wait, or they have been enough work for one turn. Reading
+  /// stops there.
+  ///
+  /// - Returns: how many bytes were taken up; the rest is for later.
+  private func takeUp(_ bytes: UnsafeRawBufferPointer) -> Int {
+    let limit = core.configuration.limits.answers
+    do {
+      try unsafe decoder.decode(bytes) { header, body throws(WireError) in
+        effort.tookFrame()
+        guard try header.admission(at: .broker) == .take else { return !effort.isExhausted }
+        let action = try unsafe session.receive(header, body, core.rules)
+        effort.spend(action.effort)
+        if let stream = action.beginning { try checkIsFree(stream) }
+        perform(action)
+        guard case .open = phase else { return false }
+        return answers.count <= limit && !effort.isExhausted
+      }
+    } catch {
+      fail(error)
+    }
+    guard case .open = phase else { return bytes.count }
+    // A client sends nothing behind its HELLO before it has the WELCOME.
+    if !isInHandshake { decoder.maximumFrame = core.configuration.limits.frame }
+    if answers.count > limit { waitsForAnswers = true }
+    if effort.isExhausted { context.makeReady(self) }
+    updateReading()
+    return decoder.takenBytes
+  }
+
+  private func updateReading() {
+    guard case .open = phase else { return }
+    stream.readsPaused = waitsForAnswers || waitsForMemory || effort.isExhausted
+  }
+
+  /// The answers that were too many are written, another turn has come, or there is memory again: goes on with what was read before, then
+  /// with reading.
+  func resumeReading() {
+    if effort.isExhausted || waitsForMemory { return }
+    waitsForAnswers = false
+    let taken = unsafe unread.withUnsafeBytes { unsafe takeUp($0) }
+    unread = unread.dropFirst(taken)
+    if unread.isEmpty { unread = [] }
+  }
+
+  /// Stops reading from a producer because there is too little memory, or goes on.
+  func waitForMemory(_ waits: Bool) {
+    guard case .open = phase, waits != waitsForMemory, !waits || open.publications > 0 else { return }
+    waitsForMemory = waits
+    if waits { core.metrics.add(.memoryPauses) }
+    if !waits, answers.count <= core.configuration.limits.answers { resumeReading() }
+    updateReading()
+  }
+
+  /// Counts what waits here. Called when that may have changed, not for every frame.
+  func countBuffered() {
+    if case .closed = phase { return }
+    let count =
+      unread.count + decoder.heldBytes + answers.count + pending.ownBytes + session.positionBytes
+    if count != buffered { context.buffered(count - buffered) }
+    buffered = count
+  }
+
+  func streamWritable() {
+    context.makeReady(self)
+  }
+
+  func streamFailed(_ error: IOError) {
+    close()
+  }
+}

@@ -1,0 +1,116 @@
+import SluiceIO
+import SluiceWire
+
+// Bytes out: answers, records as far as they were asked for, and what producers are told. At the end of a turn.
+extension Connection {
+  /// After one connection has written so much, it is the next one's turn.
+  private static let turnBudget = 1 << 20
+  /// With several subscriptions ready, each is served in portions of this.
+  private static let portion = 64 << 10
+
+  /// Writes what there is to write, as far as the transport takes it and it is this connection's turn. Called at the end of a turn.
+  func flush() {
+    writeOut()
+    if !answers.isEmpty || !pending.isEmpty || buffered != 0 { countBuffered() }
+  }
+
+  private func writeOut() {
+    if case .closed = phase { return }
+    if !pending.isEmpty {
+      switch pending.write(to: stream) {
+      case .failure(let error): return streamFailed(error)
+      // Records found room again, so the peer has read some: a PING may take long to get to it behind all that it hasn't read yet.
+      // Without records it isn't behind anything, and only an answer to it counts.
+      case .success(let count):
+        if count > 0, pending.carriesRecords { keepalive.heard(at: context.loop.now.nanoseconds) }
+        if count > 0 { stalledSince = pending.isEmpty ? nil : context.loop.now }
+      }
+      guard pending.isEmpty else { return }
+    }
+    if effort.isExhausted, case .open = phase {
+      effort.renew()
+      resumeReading()
+    }
+    settlePublications()
+    let gather = context.gather
+    var budget = Self.turnBudget
+    while budget > 0 {
+      gather.append(&answers)
+      serveSubscriptions(gather)
+      budget -= gather.takePassed()
+      guard !gather.isEmpty else { break }
+      budget -= gather.bytes
+      switch gather.write(to: stream) {
+      case .success(let rest):
+        pending = rest
+        if !rest.isEmpty { stalledSince = context.loop.now }
+      case .failure(let error): return streamFailed(error)
+      }
+      // The answers are under way. The records still to come, of which there may be no end, don't keep the peer from being heard.
+      if waitsForAnswers, case .open = phase { resumeReading() }
+      guard pending.isEmpty else { return }
+    }
+    if !readySubscriptions.isEmpty { return isHeldByRate ? () : context.makeReady(self) }
+    if case .finishing = phase { return close() }
+  }
+
+  private func serveSubscriptions(_ gather: Gather) {
+    isHeldByRate = false
+    if readySubscriptions.isEmpty { return }
+    var limit = core.configuration.limits.gather
+    if account?.delivering != nil {
+      let room = deliveryRoom(atMost: limit)
+      isHeldByRate = room == 0
+      if isHeldByRate { return }
+      limit = min(limit, gather.work + room)
+    }
+    let before = gather.bytes
+    var records: UInt64 = 0
+    defer {
+      account?.delivering?.spend(records: records, bytes: UInt64(max(gather.bytes - before, 0)))
+    }
+    while gather.work < limit, gather.hasRoom, let subscription = readySubscriptions.popFirst() {
+      guard case .ready = subscription.place else { continue }
+      subscription.place = .none
+      let room = limit - gather.work
+      let bytes = readySubscriptions.isEmpty ? room : min(room, Self.portion)
+      let spent = subscription.credit.spent
+      defer { records &+= subscription.credit.spent &- spent }
+      switch subscription.produce(into: gather, bytes: bytes) {
+      case .more:
+        subscription.place = .ready
+        readySubscriptions.append(subscription)
+      case .waiting:
+        subscription.wait()
+      case .starved, .loading:
+        break
+      case .ended:
+        session.ended(subscription.stream)
+        let cursor = subscription.endedCursor
+        releaseStream(subscription.stream)
+        if let cursor { setHandle(subscription.stream, .committing(cursor)) }
+      }
+    }
+  }
+
+  /// One ACK and one DEMAND per publication and turn, however many batches came.
+  private func settlePublications() {
+    guard !duePublications.isEmpty else { return }
+    for publication in duePublications {
+      publication.isDue = false
+      // Only if the stream is still this publication's.
+      if case .publication(let current) = handle(publication.stream), current === publication {
+        settle(publication)
+      }
+    }
+    duePublications.removeAll(keepingCapacity: duePublications.capacity <= 16)
+  }
+
+  /// Tells a producer what is in the log, and what more it may send.
+  func settle(_ publication: Publication) {
+    // It doesn't know yet that the stream is open.
+    if publication.isOpening { return }
+    if let ack = publication.takeAck() { ack.encode(stream: publication.stream, into: &answers) }
+    grantMore(to: publication)?.encode(stream: publication.stream, into: &answers)
+  }
+}
