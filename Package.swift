@@ -50,7 +50,9 @@ let package = Package(
     // The only one that sees OpenSSL: TLS as one more byte stream, and hashes and signatures.
     .target(name: "SluiceTLS", dependencies: ["SluiceIO", "COpenSSL"], swiftSettings: strictSettings),
     // Who may connect, and what they may do then: users, tokens, permissions.
-    .target(name: "SluiceAccess", dependencies: ["SluiceWire", "SluiceTLS"], swiftSettings: strictSettings),
+    .target(
+      name: "SluiceAccess", dependencies: ["SluiceWire", "SluiceIO", "SluiceTLS"],
+      swiftSettings: strictSettings),
 
     // The broker and the client, as libraries.
     .target(

@@ -1,8 +1,6 @@
 import SluiceIO
 import Testing
 
-@testable import SluiceBroker
-
 struct PeerOriginTests {
   private func origin(_ host: String) -> PeerOrigin? { PeerOrigin(.host(host, port: 1)) }
 
@@ -26,19 +24,25 @@ struct PeerOriginTests {
     #expect(PeerOrigin(.unix("/tmp/x")) == nil)
   }
 
-  @Test func whoLeavesMakesRoomAndLeavesNothing() {
-    var counts = ConnectionCounts()
-    let (left, right) = (origin("10.0.0.1"), origin("10.0.0.2"))
-    #expect(counts.add(from: left, atMost: 4, perOrigin: 2) == nil)
-    #expect(counts.add(from: left, atMost: 4, perOrigin: 2) == nil)
-    #expect(counts.add(from: left, atMost: 4, perOrigin: 2) == .perOrigin)
-    #expect(counts.add(from: right, atMost: 4, perOrigin: 2) == nil)
-    #expect(counts.add(from: nil, atMost: 4, perOrigin: 2) == nil)
-    #expect(counts.add(from: nil, atMost: 4, perOrigin: 2) == .inAll)
-    #expect(counts.total == 4 && counts.origins == 2)
-    counts.remove(from: left)
-    #expect(counts.add(from: left, atMost: 4, perOrigin: 2) == nil)
-    for origin in [left, left, right, nil] { counts.remove(from: origin) }
-    #expect(counts.total == 0 && counts.origins == 0)
+  @Test(arguments: [
+    ("127.0.0.1", true), ("127.255.0.9", true), ("::1", true), ("::ffff:127.0.0.1", true),
+    ("128.0.0.1", false),
+    ("::2", false), ("::ffff:10.0.0.1", false), ("1::1", false), ("::1%lo", true),
+  ])
+  func loopbackAddressesAreThisMachines(host: String, isLoopback: Bool) {
+    #expect(NumericAddress(host)?.isLoopback == isLoopback)
+  }
+
+  @Test(arguments: ["localhost", "127.1", "", "127.0.0.1 ", "example.org"])
+  func namesAreNoNumbers(host: String) {
+    #expect(NumericAddress(host) == nil)
+    #expect(PeerOrigin(numeric: host) == nil)
+  }
+
+  @Test func ofNamesOnlyLocalhostIsThisMachine() {
+    #expect(SocketAddress.host("LocalHost", port: 1).isOnThisMachine)
+    #expect(SocketAddress.tls("localhost", port: 1).isOnThisMachine)
+    #expect(SocketAddress.unix("/tmp/x").isOnThisMachine)
+    #expect(!SocketAddress.host("localhost.example.org", port: 1).isOnThisMachine)
   }
 }

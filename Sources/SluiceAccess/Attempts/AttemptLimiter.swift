@@ -1,3 +1,5 @@
+import SluiceIO
+
 /// Slows down who tries to guess credentials, by where the attempts come from.
 ///
 /// The first few failures from an address cost nothing. After that each one doubles the time until the next attempt from there may be made, up to a
@@ -25,7 +27,7 @@ public struct AttemptLimiter: Sendable {
   }
 
   private let settings: Settings
-  private var places: [AttemptSource: Int] = [:]
+  private var places: [PeerOrigin: Int] = [:]
   private var entries: [Entry] = []
   /// For who has no place.
   private var shared: AttemptRecord
@@ -33,7 +35,7 @@ public struct AttemptLimiter: Sendable {
   private var hand = 0
 
   private struct Entry {
-    var source: AttemptSource
+    var source: PeerOrigin
     var record: AttemptRecord
   }
 
@@ -53,7 +55,7 @@ public struct AttemptLimiter: Sendable {
   ///   - host: a numeric address. Of IPv6 the first 64 bits count, which is what a customer gets. Anything else, like nil for a Unix socket, never waits.
   ///   - now: in nanoseconds, of a clock that doesn't go back.
   public func delay(for host: String?, at now: UInt64) -> Duration {
-    guard let source = AttemptSource(host) else { return .zero }
+    guard let source = Self.source(of: host) else { return .zero }
     if let place = places[source] {
       return entries[place].record.delay(at: now, settings, ceiling: settings.ceiling)
     }
@@ -63,7 +65,7 @@ public struct AttemptLimiter: Sendable {
 
   /// An attempt from there has failed.
   public mutating func failed(_ host: String?, at now: UInt64) {
-    guard let source = AttemptSource(host) else { return }
+    guard let source = Self.source(of: host) else { return }
     if let place = places[source] ?? makePlace(for: source, at: now) {
       entries[place].record.add(at: now, settings)
     } else {
@@ -73,15 +75,17 @@ public struct AttemptLimiter: Sendable {
 
   /// An attempt from there has succeeded.
   public mutating func succeeded(_ host: String?, at now: UInt64) {
-    guard let source = AttemptSource(host), let place = places[source] else { return }
+    guard let source = Self.source(of: host), let place = places[source] else { return }
     entries[place].record.forgive(at: now, settings)
   }
 
   /// Addresses that are remembered now.
   public var count: Int { entries.count }
 
+  private static func source(of host: String?) -> PeerOrigin? { host.flatMap { PeerOrigin(numeric: $0) } }
+
   /// Nil when everybody in sight has failed more often.
-  private mutating func makePlace(for source: AttemptSource, at now: UInt64) -> Int? {
+  private mutating func makePlace(for source: PeerOrigin, at now: UInt64) -> Int? {
     if entries.count < settings.capacity {
       places[source] = entries.count
       entries.append(Entry(source: source, record: AttemptRecord()))

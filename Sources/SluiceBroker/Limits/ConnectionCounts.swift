@@ -1,3 +1,5 @@
+import SluiceIO
+
 /// How many connections there are, in all and from each place. A value: who comes and who goes is told.
 struct ConnectionCounts {
   enum Refusal: Hashable {

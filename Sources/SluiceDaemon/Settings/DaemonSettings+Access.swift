@@ -1,4 +1,3 @@
-import Glibc
 import SluiceAccess
 import SluiceBroker
 import SluiceCommand
@@ -110,22 +109,6 @@ extension DaemonSettings {
 }
 
 extension SocketAddress {
-  var hasTLS: Bool { if case .tls = self { true } else { false } }
-
-  /// Whether other machines may be able to connect there. A name counts as such, since nobody knows what it will stand for.
-  var isReachedByOthers: Bool {
-    switch self {
-    case .unix: false
-    case .host(let host, _), .tls(let host, _): host != "localhost" && !Self.isLoopback(host)
-    }
-  }
-
-  private static func isLoopback(_ host: String) -> Bool {
-    var four = in_addr()
-    if unsafe inet_pton(AF_INET, host, &four) == 1 { return UInt32(bigEndian: four.s_addr) >> 24 == 127 }
-    var six = [UInt8](repeating: 0, count: 16)
-    guard unsafe inet_pton(AF_INET6, host, &six) == 1 else { return false }
-    if six[..<10].allSatisfy({ $0 == 0 }), six[10] == 0xFF, six[11] == 0xFF { return six[12] == 127 }
-    return six[..<15].allSatisfy { $0 == 0 } && six[15] == 1
-  }
+  /// Whether other machines may be able to connect there.
+  var isReachedByOthers: Bool { !isOnThisMachine }
 }
