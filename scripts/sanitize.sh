@@ -7,8 +7,10 @@
 #
 # Without a filter everything runs, IntegrationTests with programs that are built with the sanitizer, too. A report of any process becomes
 # a file in the build's folder; they are shown at the end. SKIPPED below are
-#   tests of how much memory a process takes, or of the codes with which it ends: a sanitizer has its own idea of both
-#   with the thread sanitizer, stories from seeds: each is one thread from beginning to end, and takes a hundred times as long
+#   tests of how a process ends that does what it mustn't: a sanitizer has its own idea of that. It has one of memory, too; tests that
+#   measure it see SLUICE_SANITIZER and leave that out
+#   with the thread sanitizer, stories from seeds: each is one thread from beginning to end, and takes a hundred times as long. The other
+#   sanitizer plays the first hundred of each, or those that SLUICE_SEEDS says
 #
 # The thread sanitizer understands the atomics of Swift's Synchronization as they are, and its Mutex by scripts/sanitize/mutex.c.
 # SLUICE_JOBS says how many compilers run at a time; all cores unless told.
@@ -21,7 +23,7 @@ kind=${1:-}
 shift
 
 SKIPPED=(
-  signalsOfTheProcessAreDeliveredToALoop acceptingGoesOnWhenThereAreDescriptorsAgain
+  signalsOfTheProcessAreDeliveredToALoop acceptingGoesOnWhenThereAreDescriptorsAgain theSmallStackIsSmall
 )
 build=.build/sanitize-$kind
 # What is built for a few tests is no start for all of them.
@@ -34,17 +36,18 @@ for test in "${SKIPPED[@]}"; do filters+=(--skip "$test"); done
 reports=$PWD/$build/reports
 rm -rf "$reports"
 mkdir -p "$reports"
-environment=()
+environment=(SLUICE_SANITIZER="$kind")
 if [ "$kind" = thread ]; then
   filters+=(--skip SeedTests)
   clang -O1 -shared -fPIC -Wall -Werror scripts/sanitize/mutex.c -o "$build/mutex.so"
-  environment=(
+  environment+=(
     LD_PRELOAD="$PWD/$build/mutex.so"
     TSAN_OPTIONS="log_path=$reports/report exitcode=66 second_deadlock_stack=1 suppressions=$PWD/scripts/sanitize/thread.supp ${TSAN_OPTIONS:-}"
   )
 else
+  environment+=(SLUICE_SEEDS="${SLUICE_SEEDS:-100}")
   # Swift's own metadata and what lives until the end look like leaks.
-  environment=(
+  environment+=(
     ASAN_OPTIONS="log_path=$reports/report detect_leaks=0 detect_stack_use_after_return=1 ${ASAN_OPTIONS:-}"
   )
 fi
