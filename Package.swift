@@ -93,6 +93,21 @@ let package = Package(
       ],
       swiftSettings: settings),
 
+    // To read and to run: swift run Ticker.
+    .executableTarget(
+      name: "Ticker", dependencies: ["SluiceClient", "PortableCombine"], path: "Sources/Examples/Ticker",
+      swiftSettings: settings),
+    .executableTarget(
+      name: "WorkQueue", dependencies: ["SluiceClient", "PortableCombine"],
+      path: "Sources/Examples/WorkQueue",
+      swiftSettings: settings),
+    .executableTarget(
+      name: "Chat", dependencies: ["SluiceClient", "PortableCombine"], path: "Sources/Examples/Chat",
+      swiftSettings: settings),
+    .executableTarget(
+      name: "BackPressure", dependencies: ["SluiceClient", "PortableCombine"],
+      path: "Sources/Examples/BackPressure", swiftSettings: settings),
+
     // Tests: a folder per module, and what they share.
     .target(
       name: "TestSupport", dependencies: ["SluiceWire"], path: "Tests/TestSupport",
@@ -163,7 +178,8 @@ let package = Package(
       name: "IntegrationTests",
       dependencies: [
         "SluiceDaemon", "SluiceTool", "SluiceClient", "SluiceAccess", "SluiceStore", "SluiceTLS",
-        "ReactiveCore", "SluiceIO", "SluiceWire", "CLinux", "TestSupport",
+        "ReactiveCore", "SluiceIO", "SluiceWire", "CLinux", "Ticker", "WorkQueue", "Chat", "BackPressure",
+        "TestSupport",
       ],
       swiftSettings: settings),
   ]

@@ -1,0 +1,56 @@
+import PortableCombine
+import SluiceClient
+import Synchronization
+
+/// Back-pressure made visible: how far a source is asked, while a subscriber behind the broker takes its time.
+///
+///     sluiced &
+///     swift run BackPressure                  # and, meanwhile: sluice topic show pressure, or sluice top
+///
+/// The source could give four thousand numbers at once. The topic is lossless with a buffer of 50 records, and the subscriber asks for one at a time:
+/// so the source is asked for what the subscriber has asked for, and the buffer. After a while the subscriber hurries, and so does the source.
+@main
+enum BackPressure {
+  private static let numbers = 4000
+
+  static func main() async throws {
+    try await run(server: CommandLine.arguments.dropFirst().first ?? "127.0.0.1:7420")
+  }
+
+  // Not in `main()`: closures there belong to the main actor, and these are called on the client's own thread.
+  private static func run(server: String) async throws {
+    let client = try await Client.connect(to: server)
+    var settings = TopicSettings()
+    settings.flow = .lossless
+    settings.bufferRecords = 50
+    settings.whenAlone = .hold
+    // What an earlier run has left.
+    try? await client.deleteTopic("pressure")
+    try await client.createTopic("pressure", settings: settings)
+
+    let given = Atomic(0)
+    let subject = client.subject("pressure")
+    let feeding = (1...numbers).publisher
+      .handleEvents(receiveOutput: { given.store($0, ordering: .relaxed) })
+      .map { Message("\($0)") }
+      .setFailureType(to: ClientError.self)
+      .subscribe(subject)
+
+    print("given by the source ▒, taken by the subscriber ▓, a sign for 50")
+    var taken = 0
+    for try await _ in client.topic("pressure").records {
+      taken += 1
+      if taken % 50 == 0 { show(given: given.load(ordering: .relaxed), taken: taken) }
+      // Slow at first, then in a hurry.
+      if taken < 500 { try await Task.sleep(for: .milliseconds(5)) }
+    }
+    feeding.cancel()
+    print("the source has ended, and so has the topic: \(taken) records")
+  }
+
+  private static func show(given: Int, taken: Int) {
+    let bar =
+      String(repeating: "▓", count: taken / 50) + String(repeating: "▒", count: max(given - taken, 0) / 50)
+    print("\(bar) \(taken) taken, \(given - taken) ahead")
+  }
+}

@@ -1,0 +1,42 @@
+import PortableCombine
+import SluiceClient
+
+/// A room to talk in: what was said lately is replayed to those who come.
+///
+///     sluiced &
+///     swift run Chat kitchen ada              # in one window
+///     swift run Chat kitchen bob              # in another
+///
+/// Every line is a record, its key is who says it. A lost connection is made again, and what was said meanwhile comes then, once. The end of the input
+/// leaves the room.
+@main
+enum Chat {
+  static func main() async throws {
+    let arguments = CommandLine.arguments.dropFirst()
+    guard let room = arguments.first, let name = arguments.dropFirst().first else {
+      print("usage: Chat ROOM NAME [SERVER]")
+      return
+    }
+    try await talk(in: room, as: name, server: arguments.dropFirst(2).first ?? "127.0.0.1:7420")
+  }
+
+  // Not in `main()`: closures there belong to the main actor, and these are called on the client's own thread.
+  private static func talk(in room: String, as name: String, server: String) async throws {
+    let client = try await Client.connect(to: server)
+    let topic = "chat.\(room)"
+    let heard = client.topic(topic, from: .last(20)).sink { completion in
+      if case .failure(let error) = completion { print("the room is closed: \(error.message)") }
+    } receiveValue: { record in
+      let speaker = record.key.map { String(decoding: $0, as: UTF8.self) } ?? "?"
+      print("\(speaker): \(record.string)")
+    }
+    let said = client.subject(topic)
+    // Waits for each line to be in the room: a program that ends takes with it what it hasn't sent.
+    while let line = readLine() {
+      try await said.publish(Message(line, key: name))
+    }
+    // What the others have heard is heard here, too.
+    _ = try await client.ping()
+    heard.cancel()
+  }
+}

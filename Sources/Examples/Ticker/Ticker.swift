@@ -1,0 +1,46 @@
+import Dispatch
+import PortableCombine
+import SluiceClient
+
+/// A source that runs only while somebody listens, wherever that is.
+///
+///     sluiced &
+///     swift run Ticker                        # and, meanwhile: sluice sub ticks --from new
+///
+/// The topic is connected from its first subscriber to its last, and the ticks are a publisher that is asked for one at a time: while nobody
+/// listens no timer runs. The program listens to the first five itself.
+@main
+enum Ticker {
+  static func main() async throws {
+    try await run(server: CommandLine.arguments.dropFirst().first ?? "127.0.0.1:7420")
+  }
+
+  // Not in `main()`: closures there belong to the main actor, and these are called on the client's own thread.
+  private static func run(server: String) async throws {
+    let client = try await Client.connect(to: server)
+    var settings = TopicSettings()
+    settings.connect = .auto(1)
+    try await client.createTopic("ticks", settings: settings)
+
+    let clock = DispatchQueue(label: "clock")
+    let ticks = (1...).publisher
+      .flatMap(maxPublishers: .max(1)) { Just($0).delay(for: .milliseconds(200), scheduler: clock) }
+      .handleEvents(
+        receiveSubscription: { _ in print("somebody listens: the clock runs") },
+        receiveCancel: { print("nobody listens: the clock stands") })
+    let publication =
+      ticks
+      .map { Message("tick \($0)") }
+      .publish(to: client.subject("ticks"), when: .connected)
+
+    var heard = 0
+    for try await record in client.topic("ticks", from: .new).records {
+      print(record.string)
+      heard += 1
+      if heard == 5 { break }
+    }
+    print("Listen with: sluice sub ticks --from new. Press return to end.")
+    _ = readLine()
+    publication.cancel()
+  }
+}
