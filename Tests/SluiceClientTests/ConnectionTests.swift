@@ -200,6 +200,29 @@ import Testing
     #expect(broker.isOver)
   }
 
+  @Test("a broker that has nothing to say while it reads, and whose answer a slow line delays, is kept")
+  func aReadingBrokerIsKept() throws {
+    let broker = try ScriptedBroker(.test(keepalive: 1_000), bytesPerSecond: 100_000)
+    let client = try broker.client()
+    let subject = client.subject("t")
+    broker.world.run(for: .milliseconds(50))
+    _ = try broker.takeOnly(PublishOpen.self)
+    broker.send(PublishOpened(epoch: 1, grantedThrough: 1000), 1)
+    broker.settle()
+    for _ in 0..<50 { subject.send(Message([UInt8](repeating: 1, count: 10_000))) }
+    // Five seconds' worth for the line.
+    broker.world.run(for: .seconds(7))
+    #expect(client.failure == nil)
+    #expect(broker.takeReceived().filter { $0.type == .publish }.map(\.payloads.count).reduce(0, +) == 50)
+
+    // One that doesn't read either is given up.
+    broker.answersPings = false
+    broker.stream?.readsPaused = true
+    for _ in 0..<20 { subject.send(Message([UInt8](repeating: 1, count: 10_000))) }
+    broker.world.run(for: .seconds(8))
+    #expect(client.failure?.code == .keepaliveTimeout)
+  }
+
   @Test func anAnsweringBrokerIsKept() throws {
     let broker = try ScriptedBroker(.test(keepalive: 1_000))
     let client = try broker.client()

@@ -27,6 +27,8 @@ final class Connection: ByteStreamHandler {
   /// Of records that nobody keeps.
   var lastBuffer: RecordBuffer?
   var output = OutputBuffer()
+  /// The transport has taken only a part of it.
+  private var outputWaits = false
 
   /// By stream number less one.
   private(set) var handles: [Attachment?] = []
@@ -131,7 +133,12 @@ final class Connection: ByteStreamHandler {
     if isClosed { return }
     sendGrants()
     servePublications()
+    let waiting = output.count
     if let error = output.write(to: stream) { return lost(error) }
+    // What came short found room again, so the broker reads. It may have nothing to say meanwhile, and a PING stands behind all that
+    // waits, which a slow line may take longer for than the broker may be silent.
+    if outputWaits, output.count < waiting { session.heard(at: loop.now.nanoseconds) }
+    outputWaits = output.count > 0
     // A transport that is full will say when it isn't; otherwise it is the others' turn first.
     if output.count == 0, !duePublications.isEmpty { core.flushSoon() }
   }

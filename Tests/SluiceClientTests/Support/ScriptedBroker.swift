@@ -50,9 +50,13 @@ final class ScriptedBroker: ByteStreamHandler, @unchecked Sendable {
   private let welcome: Welcome?
   private var decoder = FrameDecoder(maximumFrame: 1 << 24)
 
-  /// - Parameter welcome: what HELLO is answered with; nil leaves that to the test.
-  init(_ welcome: Welcome? = .test(), seed: UInt64 = 1) throws {
-    world = SimulatedWorld(seed: seed, loops: 0, conditions: .calm)
+  /// - Parameters:
+  ///   - welcome: what HELLO is answered with; nil leaves that to the test.
+  ///   - bytesPerSecond: what the line carries; nil for any number.
+  init(_ welcome: Welcome? = .test(), seed: UInt64 = 1, bytesPerSecond: Int? = nil) throws {
+    var conditions = SimulatedConditions.calm
+    conditions.bytesPerSecond = bytesPerSecond
+    world = SimulatedWorld(seed: seed, loops: 0, conditions: conditions)
     loop = world.makeLoop(name: "broker")
     clientLoop = world.makeLoop(name: "client")
     self.welcome = welcome
