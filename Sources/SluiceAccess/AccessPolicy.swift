@@ -20,10 +20,11 @@ public struct AccessPolicy: Sendable {
   /// Finds out who a client is. May take as long as a password is to be hard to guess, tens of milliseconds: not for an event loop.
   ///
   /// - Parameters:
+  ///   - credentials: what the client says of itself.
   ///   - peerName: the name in the client's certificate, which was checked.
   ///   - peerExpires: when that certificate ends, in milliseconds since 1970.
   ///   - now: the wall clock, in milliseconds since 1970.
-  /// - Throws: ``ErrorCode/authenticationRequired``, ``ErrorCode/authenticationFailed``, ``ErrorCode/credentialsExpired``. Whether a user is
+  /// - Throws: `authenticationRequired`, `authenticationFailed` or `credentialsExpired`. Whether a user is
   ///   unknown or the password wrong can't be told, by the message nor by the time.
   public func authenticate(
     _ credentials: Credentials, peerName: String?, peerExpires: Int64?, now: Int64

@@ -2,7 +2,7 @@ import SluiceWire
 
 /// What one identity may do, by the names of topics. What no rule allows is denied.
 ///
-/// A wildcard that comes first doesn't stand for names that aren't everybody's, `_inbox.…` and `$…`: see ``TopicPattern/selects(_:)``. Inboxes, to which
+/// A wildcard that comes first doesn't stand for names that aren't everybody's, `_inbox.…` and `$…`: see `TopicPattern.selects(_:)`. Inboxes, to which
 /// replies go, are their owners' by their names, which nobody can guess: whoever may publish anything may open one of a name of its own, and whoever
 /// may subscribe to anything may answer to one.
 public struct Permissions: Hashable, Sendable {

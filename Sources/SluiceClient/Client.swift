@@ -38,7 +38,9 @@ public final class Client: Sendable {
 
   /// Connects to a broker, on the machine's network and the library's own loop.
   ///
-  /// - Parameter address: `HOST:PORT`, `[V6]:PORT`, either of them behind `tls://`, or `unix:PATH`. See ``ClientOptions/tls``.
+  /// - Parameters:
+  ///   - address: `HOST:PORT`, `[V6]:PORT`, either of them behind `tls://`, or `unix:PATH`. See ``ClientOptions/tls``.
+  ///   - options: how to connect, and how to be on a connection.
   /// - Throws: one of the codes for connections; ``ClientError/Code/cancelled`` when the task is cancelled.
   public static func connect(
     to address: String, options: ClientOptions = ClientOptions()
@@ -49,7 +51,9 @@ public final class Client: Sendable {
   /// Connects to one of several servers, on the machine's network and the library's own loop: to the first that answers, in their order. After
   /// a lost connection the next one is tried first; see ``ReconnectPolicy``.
   ///
-  /// - Parameter addresses: at least one, each as in ``connect(to:options:)-(String,_)``.
+  /// - Parameters:
+  ///   - addresses: at least one, each as in ``connect(to:options:)-(String,_)``.
+  ///   - options: how to connect, and how to be on a connection.
   /// - Throws: one of the codes for connections; ``ClientError/Code/cancelled`` when the task is cancelled.
   public static func connect(
     to addresses: [String], options: ClientOptions = ClientOptions()
@@ -76,7 +80,11 @@ public final class Client: Sendable {
   ///
   /// The loop must run for as long as the client is used.
   ///
-  /// - Parameter servers: at least one.
+  /// - Parameters:
+  ///   - servers: at least one; tried in this order.
+  ///   - options: how to connect, and how to be on a connection.
+  ///   - network: how to reach them.
+  ///   - loop: where everything of the client happens.
   /// - Throws: one of the codes for connections; ``ClientError/Code/cancelled`` when the task is cancelled.
   public static func connect(
     to servers: [SocketAddress], options: ClientOptions = ClientOptions(), network: any Network,
@@ -88,9 +96,14 @@ public final class Client: Sendable {
     return try await reply.value(onCancel: { core.post(.close(.waitCancelled)) })
   }
 
-  /// Connects to a broker on somebody's network and loop. From any thread; the completion is called on the loop, once.
+  /// Connects to a broker on somebody's network and loop. From any thread.
   ///
-  /// - Parameter servers: at least one.
+  /// - Parameters:
+  ///   - servers: at least one; tried in this order.
+  ///   - options: how to connect, and how to be on a connection.
+  ///   - network: how to reach them.
+  ///   - loop: where everything of the client happens.
+  ///   - completion: called on the loop, once.
   public static func connect(
     to servers: [SocketAddress], options: ClientOptions = ClientOptions(), network: any Network,
     loop: any EventLoop, completion: @escaping @Sendable (Result<Client, ClientError>) -> Void
@@ -180,7 +193,7 @@ public final class Client: Sendable {
   ///   - pattern: `*` is any one token, a last `>` one or more: `orders.*`, `orders.>`. What is wrong with it is told to the subscriber. A
   ///     wildcard that comes first doesn't match names that start with `$` or `_inbox.`.
   ///   - start: where to begin in the topics that are there when the subscription begins.
-  ///   - lag: as in ``topic(_:from:lag:prefetch:)``, for each topic. With ``SubscriptionPlan/Lag/fail`` one that lags ends the subscription.
+  ///   - lag: as in ``topic(_:from:where:cursor:lag:prefetch:)``, for each topic. With ``SubscriptionPlan/Lag/fail`` one that lags ends the subscription.
   ///   - prefetch: how far the client asks ahead, for all topics together.
   public func topics(
     matching pattern: String, from start: SubscriptionPlan.Start = .replay, lag: SubscriptionPlan.Lag? = nil,

@@ -21,7 +21,10 @@ public protocol TopicStore: Sendable {
 
   /// Hands out batches in order, from the one that holds the record with this offset, or else the first one behind it.
   ///
-  /// - Parameter body: is given the offset under which a batch is stored, and its bytes as they are on disk, checked by nobody yet. They are
+  /// - Parameters:
+  ///   - topic: whose.
+  ///   - offset: where to begin.
+  ///   - body: is given the offset under which a batch is stored, and its bytes as they are on disk, checked by nobody yet. They are
   ///   valid until it returns, and what it keeps the store from reusing must be short: it returns whether it wants another.
   func batches(
     of topic: TopicID, from offset: UInt64, _ body: (UInt64, UnsafeRawBufferPointer) -> Bool

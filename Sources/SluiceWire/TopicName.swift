@@ -15,7 +15,9 @@ public enum TopicName {
     name.utf8.starts(with: inboxPrefix.utf8)
   }
 
-  /// - Parameter kind: what is called so: the names of durable cursors and groups have the same rules.
+  /// - Parameters:
+  ///   - name: to be checked.
+  ///   - kind: what is called so: the names of durable cursors and groups have the same rules.
   /// - Throws: ``ErrorCode/invalidTopic`` with what is wrong and where.
   public static func validate(_ name: String, as kind: String = "topic") throws(WireError) {
     func invalid(_ why: String) -> WireError {

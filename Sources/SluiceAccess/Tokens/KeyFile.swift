@@ -5,7 +5,9 @@ import SluiceTLS
 public enum KeyFile {
   /// What signs: a private key in PEM, or a secret.
   ///
-  /// - Parameter warn: told of what works but shouldn't stay so.
+  /// - Parameters:
+  ///   - path: the file's.
+  ///   - warn: told of what works but shouldn't stay so.
   public static func signer(_ path: String, warn: (String) -> Void) throws(AccessFileError) -> TokenSigner {
     let file = try AccessFile(path)
     if file.isReadByOthers {
@@ -41,7 +43,10 @@ public enum KeyFile {
 
   /// Makes a file that isn't there yet.
   ///
-  /// - Parameter isSecret: whether nobody but the owner may read it.
+  /// - Parameters:
+  ///   - path: the file's.
+  ///   - bytes: what stands in it.
+  ///   - isSecret: whether nobody but the owner may read it.
   public static func make(_ path: String, _ bytes: [UInt8], isSecret: Bool) throws(AccessFileError) {
     let descriptor = unsafe open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, isSecret ? 0o600 : 0o644)
     guard descriptor >= 0 else {

@@ -13,6 +13,7 @@ extension UsersFile {
   /// changes it at the same time in this way is waited for. Blocks. A link is followed.
   ///
   /// - Parameters:
+  ///   - path: the file's.
   ///   - making: whether a file that isn't there is begun, which only its owner may read.
   ///   - change: isn't called for a file that can't be read. When it throws, nothing has happened.
   /// - Returns: whether the file was made.

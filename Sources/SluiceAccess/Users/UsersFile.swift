@@ -13,9 +13,9 @@ public struct UsersFile: Sendable {
 
   public init() {}
 
-  /// Reads a file's bytes.
-  ///
-  /// - Parameter path: for messages.
+  /// - Parameters:
+  ///   - bytes: a whole file.
+  ///   - path: for messages.
   /// - Throws: ``AccessFileError`` that names the line.
   public init(_ bytes: [UInt8], path: String) throws(AccessFileError) {
     do throws(LineError) {

@@ -45,14 +45,14 @@ extension Publisher where Output == Message {
     }
   }
 
-  /// Publishes this publisher's values to a topic while somebody wants them: ``Publisher/publish(to:when:)`` with a subject of its own.
+  /// Publishes this publisher's values to a topic while somebody wants them: `publish(to:when:)` with a subject of its own.
   public func publish(to client: Client, topic: String, when condition: PublishCondition) -> AnyCancellable {
     publish(to: client.subject(topic), when: condition)
   }
 }
 
 extension Publisher {
-  /// Publishes what an encoder makes of this publisher's values: see ``Publisher/publish(to:when:)``. A value that can't be encoded
+  /// Publishes what an encoder makes of this publisher's values: see `publish(to:when:)`. A value that can't be encoded
   /// ends the topic with a failure.
   public func publish<Coder: TopLevelEncoder>(
     to subject: TopicSubject, when condition: PublishCondition, encoder: Coder

@@ -16,7 +16,10 @@ extension Client {
   ///
   /// A task that is cancelled stops waiting; the request has been published all the same.
   ///
-  /// - Parameter timeout: how long to wait for the reply, also while there is no connection. Default: 5 s.
+  /// - Parameters:
+  ///   - topic: where somebody responds.
+  ///   - message: what is asked.
+  ///   - timeout: how long to wait for the reply, also while there is no connection. Default: 5 s.
   /// - Throws: ``ClientError/Code/requestTimeout`` when no reply came in time; ``ClientError/Code/replyFailed`` when whoever replies
   ///   says that it can't be answered; why it couldn't be published; ``ClientError/Code/cancelled``.
   public func request(

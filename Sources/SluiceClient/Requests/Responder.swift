@@ -13,6 +13,7 @@ extension Client {
   /// ``ClientError/Code/replyFailed``. A record without the headers of a request is handled, too, and what comes out is dropped.
   ///
   /// - Parameters:
+  ///   - topic: where the requests are published.
   ///   - concurrent: how many requests may be in work at a time; no more are taken from the broker. At least 1.
   ///   - completion: called once, on the client's loop, when no more requests come: the topic is over, or the client is.
   ///   - handler: makes the reply.

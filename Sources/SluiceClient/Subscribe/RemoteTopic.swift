@@ -100,6 +100,7 @@ extension RemoteTopic where Output == TopicRecord {
   /// The topic with what a decoder makes of each record's payload.
   ///
   /// - Parameters:
+  ///   - type: of the values.
   ///   - decoder: used on the client's loop.
   ///   - decodeFailure: what becomes of the subscription when the decoder throws.
   public func decoded<Value: Decodable & SendableMetatype, Coder: TopLevelDecoder & Sendable>(

@@ -20,7 +20,9 @@ public final class BatchBlock: @unchecked Sendable {
 
   /// An empty block.
   ///
-  /// - Parameter bytesBefore: bytes of the topic's records before it.
+  /// - Parameters:
+  ///   - firstOffset: of its first record.
+  ///   - bytesBefore: bytes of the topic's records before it.
   public init(firstOffset: UInt64, bytesBefore: UInt64) {
     header = BatchHeader(
       firstOffset: firstOffset, bytesBefore: bytesBefore, firstTime: .min, lastTime: .min, records: 0,

@@ -34,6 +34,7 @@ public struct StoreRepair: Hashable, Sendable {
   /// Mends the whole store, topic by topic. Changes nothing when there is nothing to mend.
   ///
   /// - Parameters:
+  ///   - store: what is mended.
   ///   - isDryRun: to change nothing in any case, and say what would be done.
   ///   - progress: as with ``StoreVerification``.
   ///   - found: is told each finding.

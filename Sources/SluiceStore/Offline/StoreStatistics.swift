@@ -32,7 +32,9 @@ public struct StoreStatistics: Sendable {
 
   /// Reads all headers: a page a batch.
   ///
-  /// - Parameter progress: as with ``StoreVerification``.
+  /// - Parameters:
+  ///   - store: what is looked at.
+  ///   - progress: as with ``StoreVerification``.
   public init(
     of store: any RepairableStore, progress: @escaping (UInt64) -> Bool = { _ in true }
   ) throws(StoreError) {

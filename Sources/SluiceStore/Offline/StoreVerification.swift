@@ -19,6 +19,7 @@ public struct StoreVerification: Hashable, Sendable {
   /// Verifies the whole store.
   ///
   /// - Parameters:
+  ///   - store: what is looked at.
   ///   - progress: is told how many bytes of batches were looked at, now and then; returns whether to go on.
   ///   - report: is told each finding as soon as it is made.
   /// - Throws: ``StoreError`` when the store can't be read, or `progress` wanted no more.

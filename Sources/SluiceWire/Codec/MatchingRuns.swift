@@ -35,6 +35,7 @@ public struct MatchingRuns {
 
   /// - Parameters:
   ///   - items: records and time marks; must stay as they are for as long as this is used.
+  ///   - matcher: says which records are wanted.
   ///   - time: as it is at their beginning.
   public init(_ items: UnsafeRawBufferPointer, _ matcher: RecordMatcher, time: MarkedTime) {
     unsafe self.items = unsafe items

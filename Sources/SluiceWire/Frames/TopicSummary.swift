@@ -23,7 +23,7 @@ public struct TopicSummary: Hashable, Sendable {
   /// Whether the topic outlives the broker's process.
   public var storage: TopicSettings.Storage
 
-  /// - Parameter records: nil for as many as there are offsets from the first to the next.
+  /// A summary in which `records` is nil has as many as there are offsets from the first to the next.
   public init(
     topic: String, epoch: UInt64, firstOffset: UInt64, nextOffset: UInt64, bytes: UInt64,
     ending: Complete.Ending?, subscriptions: UInt32, publications: UInt32, records: UInt64? = nil,

@@ -11,7 +11,9 @@ public struct Credit: Hashable, Sendable {
   /// Records that were sent. At most `granted`.
   public private(set) var spent: UInt64
 
-  /// - Parameter spent: what the count begins at.
+  /// - Parameters:
+  ///   - granted: records that may be sent in all.
+  ///   - spent: what the count begins at.
   public init(granted: UInt64 = 0, spent: UInt64 = 0) {
     self.granted = max(granted, spent)
     self.spent = spent

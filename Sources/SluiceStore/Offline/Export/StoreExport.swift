@@ -12,6 +12,8 @@ public struct StoreExport: Hashable, Sendable {
   /// Writes all topics, or those with these names, in the order of their numbers.
   ///
   /// - Parameters:
+  ///   - store: what is exported.
+  ///   - names: the topics that are wanted; nil for all.
   ///   - progress: as with ``StoreVerification``.
   ///   - report: is told what is damaged.
   ///   - sink: takes the stream, piece by piece.

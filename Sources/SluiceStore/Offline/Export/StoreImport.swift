@@ -8,8 +8,10 @@ public struct StoreImport: Hashable, Sendable {
   public var states: UInt64 = 0
 
   /// - Parameters:
+  ///   - store: where the topics go.
   ///   - isReplacing: whether topics that are there already make room for those of the same name. Otherwise they are refused.
   ///   - progress: is told how many bytes of the stream were read, now and then; returns whether to go on.
+  ///   - reader: has the stream.
   /// - Throws: ``StoreError``; the store has the topics that it had then.
   public static func run(
     into store: any LoadableStore, replacing isReplacing: Bool,
