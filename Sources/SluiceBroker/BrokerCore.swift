@@ -24,6 +24,7 @@ final class BrokerCore: Sendable {
   let accounts: IdentityAccounts
   let stage = Atomic(Stage.serving)
   let metrics = BrokerMetrics()
+  let startedAt: MonotonicTime
   private let connections = Mutex(ConnectionCounts())
 
   private let lastConnection = Atomic<UInt64>(0)
@@ -44,6 +45,7 @@ final class BrokerCore: Sendable {
   ) throws(StoreError) {
     self.configuration = configuration
     self.authenticator = authenticator
+    startedAt = now
     let limits = configuration.limits
     let identity = configuration.identity ?? UInt64.random(in: 1...UInt64.max)
     let pool = SegmentPool(

@@ -40,12 +40,14 @@ extension Connection {
       budget -= gather.takePassed()
       guard !gather.isEmpty else { break }
       budget -= gather.bytes
+      let appendedAt = gather.takeSample()
       switch gather.write(to: stream) {
       case .success(let rest):
         pending = rest
         if !rest.isEmpty { stalledSince = context.loop.now }
       case .failure(let error): return streamFailed(error)
       }
+      if let appendedAt { context.delivered(appendedAt: appendedAt) }
       // The answers are under way. The records still to come, of which there may be no end, don't keep the peer from being heard.
       if waitsForAnswers, case .open = phase { resumeReading() }
       guard pending.isEmpty else { return }
@@ -82,8 +84,8 @@ extension Connection {
         readySubscriptions.append(subscription)
       case .waiting:
         subscription.wait()
-      case .starved, .loading:
-        break
+      case .starved: subscription.starve()
+      case .loading: break
       case .ended:
         session.ended(subscription.stream)
         let cursor = subscription.endedCursor
@@ -110,7 +112,11 @@ extension Connection {
   func settle(_ publication: Publication) {
     // It doesn't know yet that the stream is open.
     if publication.isOpening { return }
-    if let ack = publication.takeAck() { ack.encode(stream: publication.stream, into: &answers) }
+    let former = publication.acknowledged
+    if let ack = publication.takeAck() {
+      publication.tap.traffic.acknowledged(publication.acknowledged - former)
+      ack.encode(stream: publication.stream, into: &answers)
+    }
     grantMore(to: publication)?.encode(stream: publication.stream, into: &answers)
   }
 }

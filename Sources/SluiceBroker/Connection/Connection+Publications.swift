@@ -65,9 +65,10 @@ extension Connection {
     let more = grant(publication, holding: credit.held)
     publication.owed.add(more)
     let demand = session.grant(more, to: publication.stream)
+    if demand != nil { publication.tap.traffic.granted(more.records) }
     let left = session.publication(publication.stream)?.held ?? GrantLedger.Allowance()
     if left.records > 0, left.bytes > 0 {
-      publication.heldUpSince = nil
+      publication.tap.traffic.heldUp(since: publication.heldUpSince.take(), until: context.loop.now)
     } else if publication.topic.isOutOfMemory {
       context.core.metrics.add(.memoryHolds)
       publication.heldUpSince = publication.heldUpSince ?? context.loop.now
@@ -93,6 +94,8 @@ extension Connection {
     {
     case .appended(let lastOffset):
       publication.appended(count, lastOffset: lastOffset)
+      publication.tap.traffic.received(UInt64(count), bytes: batch.count)
+      context.appended(to: publication.topic, through: lastOffset)
       makeDue(publication)
     case .unfit(let fault):
       settle(publication)

@@ -36,6 +36,7 @@ final class Connection: ByteStreamHandler, @unchecked Sendable {
 
   let id: UInt64
   let origin: PeerOrigin?
+  let acceptedAt: MonotonicTime
   unowned let context: LoopContext
   private(set) var clientName = ""
   /// The longest batch that fits a frame of the client's.
@@ -89,6 +90,9 @@ final class Connection: ByteStreamHandler, @unchecked Sendable {
 
   var core: BrokerCore { context.core }
 
+  /// Whether the peer doesn't read what it was sent.
+  var isBlocked: Bool { !pending.isEmpty }
+
   /// Bytes of answers, and of all kinds taken up for a write that came short, that wait for the peer to read.
   var waitingBytes: (answers: Int, pending: Int) { (answers.count, pending.byteCount) }
 
@@ -101,6 +105,7 @@ final class Connection: ByteStreamHandler, @unchecked Sendable {
     keepalive = Keepalive(milliseconds: limits.keepalive, now: context.loop.now.nanoseconds)
     handshakeDeadline = context.loop.now + limits.handshake
     admission = context.core.authenticator == nil ? nil : Admission()
+    acceptedAt = context.loop.now
     lastUse = context.loop.now
     context.add(self)
     stream.start(self)

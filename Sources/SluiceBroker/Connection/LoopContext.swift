@@ -33,6 +33,14 @@ final class LoopContext: TurnParticipant, @unchecked Sendable {
   /// Whether those here who publish aren't read from.
   private var waitsForMemory = false
 
+  /// How long turns took, and what the loop had worked before the present one.
+  private(set) var turns = Histogram()
+  private var busyBefore: UInt64?
+  /// How long records took to subscribers here.
+  private(set) var latency = Histogram()
+  /// A batch was noted in this turn whose way is measured.
+  private var hasNotedBatch = false
+
   /// - Parameter isFirst: true for one of a broker's loops, which does what must be done once.
   init(loop: any EventLoop, core: BrokerCore, isFirst: Bool) {
     self.loop = loop
@@ -114,6 +122,7 @@ final class LoopContext: TurnParticipant, @unchecked Sendable {
   // MARK: The end of a turn
 
   func turnEnded() -> Bool {
+    gather.seeksBatch = true
     // By index: a tap that is woken may wake another.
     var next = 0
     while next < wakes.count {
@@ -135,7 +144,31 @@ final class LoopContext: TurnParticipant, @unchecked Sendable {
     reports.removeAll(keepingCapacity: true)
     core.storage?.kick()
     watchMemory()
+    measureTurn()
     return !ready.isEmpty || !wakes.isEmpty
+  }
+
+  // MARK: Time taken
+
+  /// The turn before this one is over, and has taken what the loop has worked meanwhile.
+  private func measureTurn() {
+    let busy = loop.busyNanoseconds
+    if let busyBefore, busy > busyBefore { turns.add(busy - busyBefore) }
+    busyBefore = busy
+    hasNotedBatch = false
+  }
+
+  /// A batch was appended, up to that offset. Of one a turn it is measured when a subscriber is sent it.
+  func appended(to topic: Topic, through offset: UInt64) {
+    guard !hasNotedBatch else { return }
+    hasNotedBatch = true
+    topic.sampledBatch.note(offset, at: loop.now)
+  }
+
+  /// A batch whose way is measured was handed to a subscriber's socket.
+  func delivered(appendedAt start: MonotonicTime) {
+    let now = loop.readClock()
+    latency.add(now > start ? now.nanoseconds - start.nanoseconds : 0)
   }
 
   // MARK: Memory

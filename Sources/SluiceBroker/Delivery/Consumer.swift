@@ -38,6 +38,24 @@ class Consumer {
     var askedThrough: UInt64
   }
 
+  /// Where it stands, in numbers that are soon found.
+  struct Standing {
+    var nextOffset: UInt64
+    /// Of records that it has asked for and not got; all ones for any number.
+    var available: UInt64
+    /// Records between it and the end of its topic.
+    var lag: UInt64
+    /// Whether it may hold up producers.
+    var mayHold: Bool
+    /// Since when there have been records for it, and no demand; nil while that isn't so.
+    var starvedSince: MonotonicTime?
+
+    var askedThrough: UInt64 {
+      let asked = nextOffset.addingReportingOverflow(available)
+      return asked.overflow ? .max : asked.partialValue
+    }
+  }
+
   let stream: UInt32
   unowned let connection: Connection
   var credit: Credit
@@ -67,6 +85,9 @@ class Consumer {
   /// Its stream is over: gives up its place in the topic.
   func leave() {}
 
+  /// There are records for it, and it hasn't asked for any.
+  func starve() {}
+
   /// There may be more for it.
   func woken() {
     place = .none
@@ -89,6 +110,9 @@ class Consumer {
 
   /// Adds where it stands, for flow control.
   func report(to positions: inout ReaderPositions) {}
+
+  /// Where it stands. Nil for what isn't shown by itself.
+  var standing: Standing? { nil }
 
   /// As it is shown to people. Whether it holds up producers at all isn't known here. Nil for what isn't shown by itself.
   var shown: Shown? { nil }

@@ -20,8 +20,9 @@ struct CopiedBatches {
   private var start = 0
   private var run: (firstOffset: UInt64, count: UInt32) = (0, 0)
 
-  /// Records taken.
+  /// Records taken, and the bytes of these.
   private(set) var count: UInt64 = 0
+  private(set) var recordBytes = 0
   /// Of the last mark.
   private(set) var time: Int64?
   /// The record that wasn't taken fits no frame.
@@ -67,6 +68,7 @@ struct CopiedBatches {
     used += item.count
     run.count += 1
     count += 1
+    recordBytes += item.count
     return true
   }
 

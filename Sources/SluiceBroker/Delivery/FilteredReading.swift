@@ -82,7 +82,8 @@ extension Subscription {
           return false
         }
         gather.appendSmall(run, mark: mark, stream: stream)
-        spend(UInt64(run.count), through: run.firstOffset + UInt64(run.count))
+        unsafe spend(
+          UInt64(run.count), bytes: run.bytes.count, through: run.firstOffset + UInt64(run.count))
         unsafe budget -= run.bytes.count
         return gather.hasRoom
       }

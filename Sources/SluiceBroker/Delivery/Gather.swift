@@ -31,6 +31,10 @@ final class Gather {
   /// Bytes of records that were only looked at since the last write, or since it was asked for: they take time, too.
   private var passedBytes = 0
 
+  /// Whether subscriptions look for a batch whose way is measured, and when the one was appended that was found.
+  var seeksBatch = true
+  private var sample: MonotonicTime?
+
   init() {
     held.reserveCapacity(Self.maximumVectors)
   }
@@ -54,6 +58,19 @@ final class Gather {
   /// Records of so many bytes were looked at and not added.
   func passed(_ count: Int) {
     passedBytes += count
+  }
+
+  /// A batch was gathered whose way is measured. One in a turn is enough.
+  func found(batchAppendedAt time: MonotonicTime) {
+    sample = time
+    seeksBatch = false
+  }
+
+  /// When the batch was appended that was found among what was written; nil if there was none.
+  @inline(__always)
+  func takeSample() -> MonotonicTime? {
+    guard sample != nil else { return nil }
+    return sample.take()
   }
 
   func takePassed() -> Int {

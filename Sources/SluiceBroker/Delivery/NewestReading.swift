@@ -93,7 +93,7 @@ extension Subscription {
       budget -= passed
       if let copied = batches.finish() {
         gather.append(copied)
-        spend(batches.count, through: reading.end)
+        spend(batches.count, bytes: batches.recordBytes, through: reading.end)
         unsafe budget -= copied.bytes.count
         reading.time = batches.time
       }

@@ -26,6 +26,10 @@ class Subscription: Consumer {
   var isOpening = false
   /// When it was last given demand, or came: since when it holds up producers, if it does.
   var movedAt: MonotonicTime
+  /// Since when there have been records for it, and no demand; nil while that isn't so.
+  private var starvedSince: MonotonicTime?
+  /// When it last got demand for records that were there.
+  private var fedAt: MonotonicTime?
 
   init(
     stream: UInt32, tap: TopicTap, life: TopicLife, connection: Connection, cursor: LogCursor,
@@ -57,14 +61,18 @@ class Subscription: Consumer {
   /// Records before that offset were sent, as far as they are wanted; those behind it weren't.
   var sentThrough: UInt64 { filtered == nil ? cursor.nextOffset : filteredThrough }
 
-  /// Records up to that offset are about to be sent.
-  func spend(_ count: UInt64, through offset: UInt64) {
+  /// Records up to that offset, and so many bytes of them, are about to be sent.
+  func spend(_ count: UInt64, bytes: Int, through offset: UInt64) {
     _ = credit.spend(count)
+    tap.traffic.sent(count, bytes: bytes)
     filteredThrough = offset
   }
 
   override func raise(to granted: UInt64) -> Bool {
+    let former = credit.granted
     guard super.raise(to: granted) else { return false }
+    tap.traffic.requested(from: former, to: granted)
+    feed()
     if topic.isPaced {
       movedAt = connection.context.loop.now
       tap.readersMoved()
@@ -85,12 +93,24 @@ class Subscription: Consumer {
 
   override func wait() { tap.wait(self) }
 
+  override func starve() {
+    if starvedSince == nil { starvedSince = connection.context.loop.now }
+  }
+
+  /// It has demand, or is over.
+  func feed() {
+    guard let since = starvedSince.take() else { return }
+    fedAt = connection.context.loop.now
+    tap.traffic.starved(since: since, until: connection.context.loop.now)
+  }
+
   override var endedCursor: EndedCursor? {
     durable.map { EndedCursor(topic: topic, ticket: $0.ticket, sentThrough: cursor.nextOffset) }
   }
 
   override func leave() {
     catchUp?.drop()
+    feed()
     leaveCursor(now: connection.context.loop.now)
     tap.remove(self)
   }
@@ -100,16 +120,24 @@ class Subscription: Consumer {
     if readsNewest { positions.add(readingNewestFrom: cursor.nextOffset) }
   }
 
+  override var standing: Standing? {
+    let head = life.log.head
+    return Standing(
+      nextOffset: cursor.nextOffset, available: demand.available,
+      lag: head > cursor.nextOffset ? head - cursor.nextOffset : 0, mayHold: topic.isPaced && isLive,
+      starvedSince: starvedSince)
+  }
+
   override var shown: Shown? {
+    guard let standing else { return nil }
     let now = connection.context.loop.now
-    let holding = topic.isPaced && isLive ? max((now - movedAt).wholeMilliseconds, 1) : 0
-    let asked = cursor.nextOffset.addingReportingOverflow(demand.available)
+    let holding = standing.mayHold ? max((now - movedAt).wholeMilliseconds, 1) : 0
     return Shown(
       info: TopicInfo.Subscription(
         connection: connection.id, client: connection.clientName, stream: stream,
         state: isLive ? .live : .replaying, nextOffset: cursor.nextOffset, granted: demand.granted,
         sent: demand.spent, holding: holding),
-      askedThrough: asked.overflow ? .max : asked.partialValue)
+      askedThrough: standing.askedThrough)
   }
 
   override func produce(into gather: Gather, bytes: Int) -> Outcome {
@@ -142,6 +170,8 @@ class Subscription: Consumer {
         guard unsafe slice.bytes.count <= largest else { return tooLongForClient(slice.firstOffset, gather) }
         gather.append(slice, mark: mark, stream: stream)
         _ = credit.spend(UInt64(slice.count))
+        unsafe tap.traffic.sent(UInt64(slice.count), bytes: slice.bytes.count)
+        if gather.seeksBatch, isLive { seekBatch(in: slice, gather) }
         unsafe budget -= slice.bytes.count
       case .caughtUp:
         return isOver ? complete(gather) : .waiting
@@ -154,6 +184,14 @@ class Subscription: Consumer {
         guard tellLag(missed, gather) else { return .ended }
       }
     }
+  }
+
+  /// Looks for the batch whose way is measured, unless it had to wait for demand.
+  @inline(never)
+  private func seekBatch(in slice: LogSlice, _ gather: Gather) {
+    let end = slice.firstOffset + UInt64(slice.count)
+    guard let start = topic.sampledBatch.take(slice.firstOffset..<end) else { return }
+    if fedAt.map({ $0 <= start }) ?? true { gather.found(batchAppendedAt: start) }
   }
 
   /// Tells that replay ends here, if it does and that wasn't told.
@@ -169,6 +207,7 @@ class Subscription: Consumer {
 
   /// Returns whether the subscription goes on.
   func tellLag(_ missed: UInt64, _ gather: Gather) -> Bool {
+    tap.traffic.missed(missed)
     guard lagPolicy == .skip else {
       gather.append(
         Fault(

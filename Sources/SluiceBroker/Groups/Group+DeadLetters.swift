@@ -102,6 +102,7 @@ extension Group {
         using: GrantLedger.Allowance())
     }
     if case .refused = result { return .refused }
+    if case .appended = result { deadLetters.published(bytes: batch.bytes.count) }
     guard topic.storage != nil, deadLetters.storage != nil else { return .kept }
     // Not before the letter is on disk may the record be done with there.
     deadLetters.whenCommitted { [weak self, weak loop] in

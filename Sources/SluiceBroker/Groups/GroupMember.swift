@@ -35,7 +35,9 @@ final class GroupMember: Consumer, @unchecked Sendable {
   }
 
   override func raise(to granted: UInt64) -> Bool {
+    let former = credit.granted
     guard super.raise(to: granted) else { return false }
+    tap.traffic.requested(from: former, to: granted)
     movedAt = connection.context.loop.now
     return true
   }
@@ -57,6 +59,15 @@ final class GroupMember: Consumer, @unchecked Sendable {
   }
 
   override var isBehind: Bool { !inHand.isEmpty || group.hasMore }
+
+  override var standing: Standing? {
+    let positions = group.shownPositions
+    let head = group.life.log.head
+    return Standing(
+      nextOffset: positions.next, available: credit.available,
+      lag: head > positions.next ? head - positions.next : 0,
+      mayHold: group.topic.isPaced && positions.isLive)
+  }
 
   override var shown: Shown? {
     let positions = group.shownPositions
@@ -83,6 +94,7 @@ final class GroupMember: Consumer, @unchecked Sendable {
       switch answer {
       case .records(let runs): inHand += runs
       case .missed(let count, let next):
+        tap.traffic.missed(count)
         gather.append(Lag(missed: count, nextOffset: next), stream: stream)
         continue
       case .nothing:
@@ -139,6 +151,7 @@ final class GroupMember: Consumer, @unchecked Sendable {
         gather.append(Deliveries(count: run.delivery), stream: stream)
       }
       gather.appendSmall(slice, mark: mark, stream: stream)
+      unsafe tap.traffic.sent(UInt64(slice.count), bytes: slice.bytes.count)
       unsafe budget -= slice.bytes.count
       spend(UInt64(slice.count), of: &run)
     case .lagged:
@@ -156,6 +169,7 @@ final class GroupMember: Consumer, @unchecked Sendable {
       sent += UInt64(gone.count)
       run.first += UInt64(gone.count)
       run.count -= gone.count
+      tap.traffic.missed(missed)
       gather.append(Lag(missed: missed, nextOffset: oldest), stream: stream)
     case .caughtUp:
       // Nothing is given out that isn't in the log; but the log of a deleted topic is empty.

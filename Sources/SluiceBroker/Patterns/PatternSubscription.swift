@@ -291,8 +291,11 @@ final class PatternSubscription: Consumer {
     turn(to: member.number, gather)
     let start = gather.bytes
     member.credit = Credit(granted: share)
+    if share > 0 { member.feed() }
     let outcome = member.produce(into: gather, bytes: bytes)
     _ = credit.spend(member.credit.spent)
+    // What was asked for of this topic shows when it is sent.
+    if credit.granted != Credit.unlimited { member.tap.traffic.requested(from: 0, to: member.credit.spent) }
     member.credit = Credit()
     if gather.bytes > start {
       subject = member.number
@@ -306,6 +309,7 @@ final class PatternSubscription: Consumer {
     case .starved where credit.available > 0:
       takeTurn(member)
     case .starved:
+      member.starve()
       member.place = .ready
       turns.starve(member)
     case .waiting:
@@ -339,6 +343,7 @@ final class PatternSubscription: Consumer {
     announced(member)
     member.isAnnounced = true
     guard member.missedAtStart > 0 else { return }
+    member.tap.traffic.missed(member.missedAtStart)
     turn(to: member.number, gather)
     subject = member.number
     gather.append(

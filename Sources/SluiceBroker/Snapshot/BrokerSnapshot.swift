@@ -6,12 +6,13 @@ import SluiceWire
 /// The loops are asked one after another, so what two of them say may be a turn apart. Counters only ever grow, for as long as the
 /// topic, the connection or the broker lives.
 public struct BrokerSnapshot: Sendable {
-  /// Milliseconds since 1970.
+  /// Milliseconds since 1970; 0 when the broker's loops have ended.
   public var time: Int64 = 0
   /// Milliseconds since the broker has started.
   public var uptime: UInt64 = 0
-  /// By name.
+  /// By name. At most as many as were asked for; ``topicCount`` counts all.
   public var topics: [TopicSnapshot] = []
+  public var topicCount = 0
   /// By number. At most as many as were asked for; ``connectionCount`` counts all.
   public var connections: [ConnectionSnapshot] = []
   public var connectionCount = 0
@@ -48,19 +49,22 @@ public struct TopicSnapshot: Sendable {
 
 /// What has gone through a topic, counted from when it was made or restored. Counters: they survive whoever caused them.
 public struct TopicTraffic: Hashable, Sendable {
-  /// Records that producers were granted, and records and bytes that they have published.
+  /// Records that producers were granted, and records and bytes that they have published. What groups have put here of what they couldn't
+  /// get done is among them.
   public var granted: UInt64 = 0
   public var received: UInt64 = 0
   public var receivedBytes: UInt64 = 0
   /// Records that were acknowledged to producers.
   public var acknowledged: UInt64 = 0
-  /// Records that subscribers have asked for, those of unlimited demand not among them; records and bytes that they were sent.
+  /// Records that subscribers have asked for, those of unlimited demand not among them; of a demand that a pattern's topics share, what was
+  /// used here. Records and bytes that they were sent, time marks among these.
   public var requested: UInt64 = 0
   public var sent: UInt64 = 0
   public var sentBytes: UInt64 = 0
   /// Records that subscribers have missed because they were dropped before they were asked for.
   public var missed: UInt64 = 0
-  /// How long subscribers had no demand while there were records for them, in milliseconds, added up over subscribers.
+  /// How long subscribers had no demand while there were records for them, in milliseconds, added up over subscribers. Members of groups
+  /// don't count: others may have demand.
   public var starved: UInt64 = 0
   /// How long producers had no demand, in milliseconds, added up over producers.
   public var heldUp: UInt64 = 0

@@ -32,7 +32,7 @@ final class Publication {
   /// Records of this producer in the log, and the offset of the last that was appended on this publication.
   private(set) var appended: UInt64
   private(set) var lastOffset: UInt64 = 0
-  private var acknowledged: UInt64
+  private(set) var acknowledged: UInt64
   /// Whether only what is on disk is acknowledged.
   let waitsForDisk: Bool
   /// Batches that aren't acknowledged for that reason: their producer's sequence, and the offset of their last record.

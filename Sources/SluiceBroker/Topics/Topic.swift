@@ -40,6 +40,8 @@ final class Topic: Sendable {
     var groups: [String: Group] = [:]
     /// What isn't on disk yet; nil for a topic that is in memory only.
     var tail: DurableTail?
+    /// What went through the topic on taps that there aren't any more.
+    var traffic = TrafficCount()
   }
 
   let name: String
@@ -55,6 +57,9 @@ final class Topic: Sendable {
   let state: Mutex<State>
   /// Whether some producer has been granted less than it could use, so that it wants to know when subscribers have moved.
   let isHeldUp = Atomic(false)
+
+  /// The batch whose way to a subscriber is measured.
+  let sampledBatch = SampledBatch()
 
   /// Counts what producers must be told of besides records: an ending, a new life, connection.
   let news = Atomic<UInt64>(0)
@@ -245,6 +250,11 @@ final class Topic: Sendable {
     state.aloneSince = state.life.log.head
   }
 
+  /// The broker itself has published a record here. From any loop.
+  func published(bytes: Int) {
+    state.withLock { $0.traffic.received(1, bytes: bytes) }
+  }
+
   // MARK: Taps
 
   /// The tap of `loop` on this topic, made on first use. On that loop only.
@@ -259,7 +269,11 @@ final class Topic: Sendable {
 
   /// Forgets a tap on which nobody is attached any more. On its loop only.
   func remove(_ tap: TopicTap) {
-    state.withLock { state in state.taps.removeAll { $0 === tap } }
+    state.withLock { state in
+      guard let index = state.taps.firstIndex(where: { $0 === tap }) else { return }
+      state.taps.remove(at: index)
+      state.traffic.add(tap.traffic)
+    }
   }
 
   /// The taps of this moment, for looking at who is attached. From any loop.

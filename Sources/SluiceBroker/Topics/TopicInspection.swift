@@ -17,39 +17,9 @@ final class TopicInspection: Sendable {
     case only(Identity)
   }
 
-  /// Of the subscriptions that may hold up producers, those that do: nobody while no producer waits, else the ones that have
-  /// asked for least, and those that have taken least. None for longer than a producer has been waiting.
-  private struct Holders {
-    private var waiting: UInt64 = 0
-    private var leastAsked = UInt64.max
-    private var leastTaken = UInt64.max
-
-    init() {}
-
-    init(_ subscriptions: [Consumer.Shown], of publications: [TopicInfo.Publication]) {
-      waiting = publications.map(\.waiting).max() ?? 0
-      let candidates = subscriptions.filter { $0.info.holding > 0 }
-      leastAsked = candidates.map(\.askedThrough).min() ?? .max
-      leastTaken = candidates.map(\.info.nextOffset).min() ?? .max
-    }
-
-    mutating func add(_ others: Holders) {
-      waiting = max(waiting, others.waiting)
-      leastAsked = min(leastAsked, others.leastAsked)
-      leastTaken = min(leastTaken, others.leastTaken)
-    }
-
-    func judge(_ subscription: Consumer.Shown) -> TopicInfo.Subscription {
-      var info = subscription.info
-      let isHolder = subscription.askedThrough == leastAsked || info.nextOffset == leastTaken
-      info.holding = isHolder ? min(info.holding, waiting) : 0
-      return info
-    }
-  }
-
   private struct Findings {
     var outstanding: Int
-    var holders = Holders()
+    var holders = ProducerHolders()
     var subscriptions: [Consumer.Shown] = []
     var publications: [TopicInfo.Publication] = []
 
@@ -93,7 +63,10 @@ final class TopicInspection: Sendable {
     var part = Findings(outstanding: 0)
     let subscriptions = Self.first(tap.subscriptions)
     let publications = tap.publications.prefix(Self.listed)
-    part.holders = Holders(subscriptions, of: publications.map(\.info))
+    for publication in publications { part.holders.add(waiting: publication.waiting) }
+    for subscription in subscriptions where subscription.info.holding > 0 {
+      part.holders.add(askedThrough: subscription.askedThrough, nextOffset: subscription.info.nextOffset)
+    }
     switch peers {
     case .all:
       part.subscriptions = subscriptions
@@ -108,21 +81,16 @@ final class TopicInspection: Sendable {
   }
 
   private static func first(_ consumers: [Consumer]) -> [Consumer.Shown] {
-    Array(consumers.compactMap(\.shown).sorted { precedes($0.info, $1.info) }.prefix(listed))
+    let shown = consumers.compactMap(\.shown)
+    return Array(shown.sorted { TopicInfo.Subscription.precedes($0.info, $1.info) }.prefix(listed))
   }
 
   private func result(_ findings: Findings) -> TopicInfo {
     let subscriptions = findings.subscriptions.map { findings.holders.judge($0) }
     return TopicInfo(
       summary: topic.summary, settings: topic.settings,
-      subscriptions: Array(subscriptions.sorted(by: Self.precedes).prefix(Self.listed)),
+      subscriptions: Array(subscriptions.sorted(by: TopicInfo.Subscription.precedes).prefix(Self.listed)),
       publications: Array(findings.publications.sorted { $0.connection < $1.connection }.prefix(Self.listed)))
-  }
-
-  /// Those who hold up producers come first.
-  private static func precedes(_ left: TopicInfo.Subscription, _ right: TopicInfo.Subscription) -> Bool {
-    (left.holding == 0 ? 1 : 0, left.connection, left.stream)
-      < (right.holding == 0 ? 1 : 0, right.connection, right.stream)
   }
 }
 
@@ -130,10 +98,15 @@ extension Publication {
   /// As it is shown to people. On its loop only.
   var info: TopicInfo.Publication {
     let credit = connection.session.publication(stream)?.records ?? Credit()
-    let now = connection.context.loop.now
     return TopicInfo.Publication(
       connection: connection.id, client: connection.clientName, stream: stream, granted: credit.granted,
-      received: credit.spent, waiting: heldUpSince.map { max((now - $0).wholeMilliseconds, 1) } ?? 0)
+      received: credit.spent, waiting: waiting)
+  }
+
+  /// For how long it has had no demand, in milliseconds; 0 when it has some. On its loop only.
+  var waiting: UInt64 {
+    guard let heldUpSince else { return 0 }
+    return max((connection.context.loop.now - heldUpSince).wholeMilliseconds, 1)
   }
 }
 

@@ -36,6 +36,8 @@ final class TopicTap: @unchecked Sendable {
   /// Whether producers were woken since the loop last looked after them, and the topic's news that it has seen.
   private let producersDue = Atomic(false)
   private var seenNews: UInt64 = 0
+  /// What has gone through the topic here.
+  var traffic = TrafficCount()
 
   init(topic: Topic, loop: LoopContext) {
     self.topic = topic
@@ -101,6 +103,7 @@ final class TopicTap: @unchecked Sendable {
   func add(_ subscription: Consumer) {
     subscription.index = subscriptions.count
     subscriptions.append(subscription)
+    traffic.requested(from: 0, to: subscription.credit.granted)
     readersMoved()
   }
 
@@ -180,6 +183,7 @@ final class TopicTap: @unchecked Sendable {
   }
 
   func remove(_ publication: Publication) {
+    traffic.heldUp(since: publication.heldUpSince, until: loop.loop.now)
     let last = publications.removeLast()
     if last !== publication {
       publications[publication.index] = last

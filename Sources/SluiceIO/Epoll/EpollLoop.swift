@@ -100,9 +100,9 @@ public final class EpollLoop: EventLoop, @unchecked Sendable {
 
   /// The time that the loop has spent working rather than waiting for something to do, since it began to run. From any thread;
   /// as of the start of the present turn.
-  public var busyTime: Duration {
-    .nanoseconds(Int64(clamping: busy.load(ordering: .relaxed)))
-  }
+  public var busyTime: Duration { .nanoseconds(Int64(clamping: busyNanoseconds)) }
+
+  public var busyNanoseconds: UInt64 { busy.load(ordering: .relaxed) }
 
   /// The number of open streams that belong to this loop. From any thread.
   public var streamCount: Int { load.load(ordering: .relaxed) }
@@ -155,6 +155,8 @@ public final class EpollLoop: EventLoop, @unchecked Sendable {
   }
 
   // MARK: On the loop
+
+  public func readClock() -> MonotonicTime { Self.clock() }
 
   public var wallClock: Int64 {
     if let read = wallClockRead { return read }

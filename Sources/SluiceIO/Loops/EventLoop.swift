@@ -13,6 +13,13 @@ public protocol EventLoop: AnyObject, Sendable {
   /// The wall clock at the start of the current turn, in milliseconds since 1970. On the loop only.
   var wallClock: Int64 { get }
 
+  /// The time at this moment, where that of the turn isn't good enough. It takes a look at the clock. On the loop only.
+  func readClock() -> MonotonicTime
+
+  /// Nanoseconds that the loop has spent working rather than waiting for something to do, up to the start of the present turn. From
+  /// any thread.
+  var busyNanoseconds: UInt64 { get }
+
   /// True when the calling code runs on this loop.
   var isCurrent: Bool { get }
 

@@ -41,6 +41,11 @@ public final class SimulatedLoop: EventLoop, @unchecked Sendable {
 
   public var now: MonotonicTime { scheduler.now }
 
+  public func readClock() -> MonotonicTime { scheduler.now }
+
+  /// No time passes in a turn: each counts as the shortest.
+  public var busyNanoseconds: UInt64 { turns &* UInt64(Self.shortestTurn.clampedNanoseconds) }
+
   public var wallClock: Int64 { settings.wallClock(at: scheduler.now) }
 
   public var isCurrent: Bool { scheduler.current === self }

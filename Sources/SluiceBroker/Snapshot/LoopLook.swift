@@ -1,0 +1,134 @@
+import SluiceAccess
+import SluiceIO
+import SluiceWire
+
+/// Looks at what there is on one loop, for a snapshot: some of it in a turn, so that nobody there waits for long.
+///
+/// Its findings are handed over when nobody has it any more: when it has seen everything, or when its loop, which has ended, has
+/// dropped the job.
+// @unchecked: belongs to its loop, but for its beginning and its end, when nobody else has it.
+final class LoopLook: @unchecked Sendable {
+  /// What is looked at in one turn, in steps of some tens of nanoseconds.
+  private static let together = 8_192
+  /// What it takes to describe a connection, or what hangs on it.
+  private static let description = 32
+  /// The most subscriptions and publications that are described in all.
+  private static let described = 10_000
+
+  private let gathering: SnapshotGathering
+  private let context: LoopContext
+  private let number: Int
+  private var taps: ArraySlice<(subject: Int, tap: TopicTap)>
+  private var connections: ArraySlice<Connection> = []
+  private var left = LoopLook.described
+  private var findings: LoopFindings?
+
+  init(
+    for gathering: SnapshotGathering, at context: LoopContext, number: Int,
+    taps: [(subject: Int, tap: TopicTap)]
+  ) {
+    self.gathering = gathering
+    self.context = context
+    self.number = number
+    self.taps = taps[...]
+  }
+
+  deinit {
+    gathering.take(findings, of: number)
+  }
+
+  /// Looks at the next part. From any thread.
+  func goOn() {
+    context.loop.execute { [self] in look() }
+  }
+
+  private func look() {
+    var found = findings.take() ?? begin()
+    var work = 0
+    while work < Self.together, let (subject, tap) = taps.popFirst() {
+      let topic = look(at: tap)
+      work += tap.subscriptions.count + tap.publications.count
+      work += (topic.subscriptions.count + topic.publications.count + 1) * Self.description
+      found.topics.append((subject, topic))
+    }
+    while work < Self.together, let connection = connections.popFirst() {
+      found.connections.append(connection.snapshot)
+      work += Self.description
+    }
+    findings = found
+    if !taps.isEmpty || !connections.isEmpty { goOn() }
+  }
+
+  private func begin() -> LoopFindings {
+    var found = LoopFindings()
+    found.time = context.loop.wallClock
+    found.uptime = (context.loop.now - gathering.startedAt).wholeMilliseconds
+    found.loop = LoopSnapshot(connections: context.connections.count, turns: context.turns)
+    found.latency = context.latency
+    connections = first(gathering.request.connections, of: context.connections)[...]
+    return found
+  }
+
+  /// Those with the lowest numbers.
+  private func first(_ limit: Int, of connections: [Connection]) -> [Connection] {
+    guard connections.count > limit else { return connections }
+    guard limit > 0 else { return [] }
+    let last = connections.map(\.id).sorted()[limit - 1]
+    return connections.filter { $0.id <= last }
+  }
+
+  private func look(at tap: TopicTap) -> TopicFindings {
+    let now = context.loop.now
+    var found = TopicFindings(traffic: tap.traffic)
+    for publication in tap.publications { found.add(publication, at: now) }
+    for consumer in tap.subscriptions {
+      if let standing = consumer.standing { found.add(standing, at: now) }
+    }
+    listSubscriptions(of: tap, in: &found)
+    listPublications(of: tap, in: &found)
+    return found
+  }
+
+  /// As many as are to be listed, those that hold up producers first, as far as that is known here.
+  private func listSubscriptions(of tap: TopicTap, in found: inout TopicFindings) {
+    let limit = min(gathering.request.subscriptionsPerTopic, left)
+    for holds in found.holders.waiting > 0 ? [true, false] : [false] {
+      for consumer in tap.subscriptions {
+        guard found.subscriptions.count < limit else { return }
+        guard let standing = consumer.standing,
+          holds == (standing.mayHold && found.holders.hold(standing)), let shown = consumer.shown
+        else { continue }
+        left -= 1
+        found.subscriptions.append(
+          TopicFindings.Subscription(
+            shown: shown, identity: consumer.connection.identity.name, lag: standing.lag,
+            isBlocked: consumer.connection.isBlocked))
+      }
+    }
+  }
+
+  /// The same, those that wait first.
+  private func listPublications(of tap: TopicTap, in found: inout TopicFindings) {
+    let limit = min(gathering.request.publicationsPerTopic, left)
+    for waits in [true, false] {
+      for publication in tap.publications {
+        guard found.publications.count < limit else { return }
+        guard waits == (publication.heldUpSince != nil) else { continue }
+        left -= 1
+        found.publications.append(
+          PublicationSnapshot(info: publication.info, identity: publication.connection.identity.name))
+      }
+    }
+  }
+}
+
+extension Connection {
+  /// As it is shown. On its loop.
+  var snapshot: ConnectionSnapshot {
+    ConnectionSnapshot(
+      id: id, client: clientName, identity: identity.name, peer: peer.description,
+      security: security.map { "\($0.version) \($0.cipher)" } ?? "",
+      age: (context.loop.now - acceptedAt).wholeMilliseconds, subscriptions: open.subscriptions,
+      publications: open.publications, buffered: buffered)
+  }
+}

@@ -1,0 +1,126 @@
+import SluiceIO
+import SluiceLog
+import SluiceWire
+import Synchronization
+
+/// Asks every loop for its part of a snapshot, and puts the parts together.
+final class SnapshotGathering: Sendable {
+  /// A topic that is shown.
+  private struct Subject: Sendable {
+    var topic: Topic
+    var summary: TopicSummary
+    /// What went through taps that there weren't any more.
+    var traffic: TrafficCount
+  }
+
+  fileprivate struct State: Sendable {
+    var missing: Int
+    /// In the order of the subjects.
+    var topics: [TopicFindings]
+    /// In the order of the loops.
+    var loops: [LoopSnapshot]
+    var connections: [ConnectionSnapshot] = []
+    var connectionCount = 0
+    var latency = Histogram()
+    var time: Int64 = 0
+    var uptime: UInt64 = 0
+  }
+
+  let request: SnapshotRequest
+  let startedAt: MonotonicTime
+  private let broker: Broker
+  private let topicCount: Int
+  private let subjects: [Subject]
+  /// By loop, those of the subjects, which are named by their places.
+  private let taps: [[(subject: Int, tap: TopicTap)]]
+  private let state: Mutex<State>
+  private let completion: @Sendable (BrokerSnapshot) -> Void
+
+  init(
+    _ request: SnapshotRequest, of broker: Broker, completion: @escaping @Sendable (BrokerSnapshot) -> Void
+  ) {
+    self.request = request
+    self.broker = broker
+    self.completion = completion
+    startedAt = broker.core.startedAt
+    let registry = broker.core.registry
+    topicCount = registry.count
+    var subjects: [Subject] = []
+    var taps: [[(subject: Int, tap: TopicTap)]] = broker.contexts.map { _ in [] }
+    let places = Dictionary(
+      uniqueKeysWithValues: broker.contexts.enumerated().map { (ObjectIdentifier($1), $0) })
+    for topic in Self.topics(request, in: registry) {
+      let summary = topic.summary
+      let (traffic, present) = topic.state.withLock { ($0.traffic, $0.taps) }
+      for tap in present {
+        if let place = places[ObjectIdentifier(tap.loop)] { taps[place].append((subjects.count, tap)) }
+      }
+      subjects.append(Subject(topic: topic, summary: summary, traffic: traffic))
+    }
+    self.taps = taps
+    self.subjects = subjects
+    state = Mutex(
+      State(
+        missing: broker.contexts.count, topics: subjects.map { TopicFindings(traffic: $0.traffic) },
+        loops: broker.contexts.map { _ in LoopSnapshot(connections: 0, turns: Histogram()) }))
+  }
+
+  /// Those to be shown, by name.
+  private static func topics(_ request: SnapshotRequest, in registry: TopicRegistry) -> [Topic] {
+    if let name = request.topic { return registry.find(name).map { [$0] } ?? [] }
+    var topics = registry.all
+    if topics.count > request.topics {
+      let ranked = topics.map { (head: $0.life.log.head, topic: $0) }
+      topics = ranked.sorted { $0.head > $1.head }.prefix(max(request.topics, 0)).map(\.topic)
+    }
+    return topics.sorted { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
+  }
+
+  func begin() {
+    for (index, context) in broker.contexts.enumerated() {
+      LoopLook(for: self, at: context, number: index, taps: taps[index]).goOn()
+    }
+  }
+
+  /// What a loop has found; nothing if it has ended.
+  func take(_ findings: LoopFindings?, of loop: Int) {
+    let finished = state.withLock { state -> State? in
+      if let findings { state.add(findings, of: loop) }
+      state.missing -= 1
+      return state.missing == 0 ? state : nil
+    }
+    if let finished { completion(result(finished)) }
+  }
+
+  private func result(_ found: State) -> BrokerSnapshot {
+    var snapshot = BrokerSnapshot()
+    snapshot.time = found.time
+    snapshot.uptime = found.uptime
+    snapshot.topicCount = topicCount
+    snapshot.topics = zip(subjects, found.topics).map { subject, findings in
+      var topic = TopicSnapshot(summary: subject.summary, settings: subject.topic.settings)
+      findings.show(in: &topic, request)
+      return topic
+    }
+    let connections = found.connections.sorted { $0.id < $1.id }
+    snapshot.connections = Array(connections.prefix(max(request.connections, 0)))
+    snapshot.connectionCount = found.connectionCount
+    snapshot.loops = found.loops
+    snapshot.latency = found.latency
+    let metrics = broker.metrics
+    snapshot.metrics = BrokerMetric.allCases.map { ($0, metrics[$0]) }
+    return snapshot
+  }
+}
+
+extension SnapshotGathering.State {
+  fileprivate mutating func add(_ findings: LoopFindings, of loop: Int) {
+    for (subject, found) in findings.topics { topics[subject].add(found) }
+    loops[loop] = findings.loop
+    connections += findings.connections
+    connectionCount += findings.loop.connections
+    latency.add(findings.latency)
+    time = max(time, findings.time)
+    uptime = max(uptime, findings.uptime)
+  }
+}
