@@ -96,9 +96,12 @@ public struct ArgumentParser {
       }
       if let reason = option.unavailable { throw UsageError("\(variable): \(reason)") }
       parsed.origins[name] = variable
-      parsed.values[name] =
-        option.isRepeatable ? text.split { $0 == "," || $0 == " " }.map(String.init) : [text]
+      parsed.values[name] = option.isRepeatable ? Self.parts(of: text, option) : [text]
     }
+  }
+
+  private static func parts(of text: String, _ option: CommandOption) -> [String] {
+    text.split { $0 == "," || ($0 == " " && !option.hasSpaces) }.map(String.init)
   }
 
   private func check(_ operands: [String]) throws(UsageError) {

@@ -16,10 +16,15 @@ public struct CommandOption: Sendable {
   public var standard: String?
   /// Why it can't be used, for an option that is known but isn't there: it is refused with this, and left out of the help.
   public var unavailable: String?
+  /// The words that its value can be where `value` doesn't name them, or can be besides what that says.
+  public var choices: [String]
+  /// Whether values may have spaces in them: in the environment, several are separated by commas alone.
+  public var hasSpaces: Bool
 
   public init(
     _ name: String, value: String? = nil, bare: String? = nil, help: String, isRepeatable: Bool = false,
-    environment: String? = nil, standard: String? = nil, unavailable: String? = nil
+    environment: String? = nil, standard: String? = nil, unavailable: String? = nil, choices: [String] = [],
+    hasSpaces: Bool = false
   ) {
     self.name = name
     self.value = value
@@ -29,6 +34,8 @@ public struct CommandOption: Sendable {
     self.environment = environment
     self.standard = standard
     self.unavailable = unavailable
+    self.choices = choices
+    self.hasSpaces = hasSpaces
   }
 }
 
@@ -44,9 +51,12 @@ public struct Operand: Sendable {
   /// What stands for it in the help: `TOPIC`.
   public var name: String
   public var arity: Arity
+  /// The words that it can be, where there are a few.
+  public var choices: [String]
 
-  public init(_ name: String, _ arity: Arity = .required) {
+  public init(_ name: String, _ arity: Arity = .required, choices: [String] = []) {
     self.name = name
     self.arity = arity
+    self.choices = choices
   }
 }

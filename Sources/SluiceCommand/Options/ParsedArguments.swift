@@ -5,7 +5,7 @@ public struct ParsedArguments: Sendable {
   public internal(set) var wantsHelp = false
   /// The values by option; for an option without value, an empty text each time.
   var values: [String: [String]] = [:]
-  /// The environment variable behind values that came from there.
+  /// The environment variable, or the place in a file, behind values that came from there.
   var origins: [String: String] = [:]
 
   public init() {}
@@ -18,6 +18,18 @@ public struct ParsedArguments: Sendable {
 
   /// All values of an option, in order.
   public func texts(_ option: String) -> [String] { values[option] ?? [] }
+
+  /// Where an option's value came from, if not from the command line: a variable of the environment, or a place in a file.
+  public func origin(of option: String) -> String? { origins[option] }
+
+  /// Has an option count as given, unless it is.
+  ///
+  /// - Parameter origin: where the values came from, as mistakes in them are to begin.
+  public mutating func add(_ option: String, _ texts: [String], from origin: String) {
+    guard values[option] == nil else { return }
+    values[option] = texts
+    origins[option] = origin
+  }
 
   /// The value of an option, read by `read`.
   ///

@@ -7,6 +7,8 @@ public struct TopicOption: Sendable {
   public let help: String
   /// What it means as an option without a value; nil where it needs one.
   public let bare: String?
+  /// The words that it can be, or can be besides other values.
+  public let choices: [String]
   /// Reads the value into settings.
   public let read: @Sendable (String, inout TopicSettings) throws(ValueError) -> Void
   /// The value as it would be read; nil when the settings leave it open.
@@ -73,6 +75,7 @@ public struct TopicOption: Sendable {
     TopicOption(
       name: "connect", placeholder: "WHEN",
       help: "When producers are asked for records: immediate, auto:N (from N subscribers on), or manual.",
+      choices: ["immediate", "auto", "manual"],
       read: { text, settings throws(ValueError) in
         if text.hasPrefix("auto:") {
           let count = try Values.count(in: 1...UInt64(UInt32.max))(String(text.dropFirst(5)))
@@ -98,6 +101,7 @@ public struct TopicOption: Sendable {
       name: "sync", placeholder: "WHEN",
       help:
         "When records of a durable topic are on disk: always (before anybody gets them), TIME (so long after, like 50ms), or os (at some time).",
+      choices: ["always", "os"],
       read: { text, settings throws(ValueError) in
         switch text {
         case "always": settings.sync = .always
@@ -128,7 +132,7 @@ public struct TopicOption: Sendable {
   }
 
   private init(
-    name: String, placeholder: String, help: String, bare: String? = nil,
+    name: String, placeholder: String, help: String, bare: String? = nil, choices: [String] = [],
     read: @escaping @Sendable (String, inout TopicSettings) throws(ValueError) -> Void,
     write: @escaping @Sendable (TopicSettings) -> String?
   ) {
@@ -136,6 +140,7 @@ public struct TopicOption: Sendable {
     self.placeholder = placeholder
     self.help = help
     self.bare = bare
+    self.choices = choices
     self.read = read
     self.write = write
   }
@@ -147,7 +152,7 @@ public struct TopicOption: Sendable {
     _ words: [(String, Value)], bare: String? = nil
   ) {
     self.init(
-      name: name, placeholder: placeholder, help: help, bare: bare,
+      name: name, placeholder: placeholder, help: help, bare: bare, choices: words.map(\.0),
       read: { text, settings throws(ValueError) in
         settings[keyPath: target] = try Values.choice(words)(text)
       },
@@ -161,7 +166,7 @@ public struct TopicOption: Sendable {
     write: @escaping @Sendable (UInt64) -> String
   ) -> TopicOption {
     TopicOption(
-      name: name, placeholder: placeholder, help: help,
+      name: name, placeholder: placeholder, help: help, choices: ["everything"],
       read: { text, settings throws(ValueError) in
         settings[keyPath: target] = text == "everything" ? TopicSettings.unlimited : try read(text)
       },
@@ -181,7 +186,8 @@ extension TopicOption {
   ///
   /// - Parameter standard: the value that holds when the option isn't given, for the help.
   public func option(standard: String? = nil) -> CommandOption {
-    CommandOption(name, value: placeholder, bare: bare, help: help, standard: standard)
+    CommandOption(
+      name, value: placeholder, bare: bare, help: help, standard: standard, choices: choices)
   }
 
   /// What a command line says of a topic's settings; the rest is nil.

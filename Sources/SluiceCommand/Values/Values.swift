@@ -47,6 +47,13 @@ public enum Values {
     choice(meanings.map { ($0.key, $0.value) })
   }
 
+  /// One of the words that a type has a case for.
+  public static func choice<Value: RawRepresentable<String> & CaseIterable>(
+    _ type: Value.Type
+  ) -> (String) throws(ValueError) -> Value {
+    choice(type.allCases.map { ($0.rawValue, $0) })
+  }
+
   /// One of a few words, as above.
   static func choice<Value>(_ meanings: [(String, Value)]) -> (String) throws(ValueError) -> Value {
     { text throws(ValueError) in

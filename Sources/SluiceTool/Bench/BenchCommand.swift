@@ -29,7 +29,7 @@ struct BenchCommand: Command {
       CommandOption(
         "demand", value: "N",
         help: "What a subscriber requests at first; then one more with each record. Or 'unlimited'.",
-        standard: "unlimited"),
+        standard: "unlimited", choices: ["unlimited"]),
       CommandOption("rate", value: "N", help: "Records a second while latency is measured.", standard: "10k"),
       CommandOption(
         "for", value: "TIME", help: "How long latency is measured; 0 to leave it out.", standard: "3s"),

@@ -64,7 +64,8 @@ struct CursorMoveCommand: Command {
     options: [
       CommandOption(
         "to", value: "START",
-        help: "Where to, as with sluice sub --from: earliest, new, last:N, offset:K, time:T.")
+        help: "Where to, as with sluice sub --from: earliest, new, last:N, offset:K, time:T.",
+        choices: ["earliest", "new"])
     ],
     details: [
       "Makes the cursor if there is none. Whoever subscribes with it ends, and goes on there when it subscribes again."

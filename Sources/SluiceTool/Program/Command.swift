@@ -4,6 +4,8 @@ import SluiceIO
 /// One of the program's commands, with its arguments read.
 protocol Command {
   static var page: CommandPage { get }
+  /// Whether it talks to a broker, and so takes what says where that is and who the client is.
+  static var needsBroker: Bool { get }
 
   /// - Throws: `UsageError` for arguments that can't be used.
   init(_ arguments: ParsedArguments) throws(UsageError)
@@ -14,14 +16,15 @@ protocol Command {
 
 /// A command that is only the first word of others: `sluice topic`.
 protocol CommandGroup: Command {
+  /// Of which none needs a broker unless the group does.
   static var members: [any Command.Type] { get }
-  /// Whether they talk to a broker, and so take what says where it is and who they are.
-  static var needsBroker: Bool { get }
+}
+
+extension Command {
+  static var needsBroker: Bool { true }
 }
 
 extension CommandGroup {
-  static var needsBroker: Bool { true }
-
   init(_ arguments: ParsedArguments) throws(UsageError) {
     throw UsageError("\(Self.page.name) needs a command")
   }
@@ -35,7 +38,7 @@ enum Commands {
     [
       PubCommand.self, SubCommand.self, RequestCommand.self, ReplyCommand.self, TopicCommand.self,
       CursorCommand.self, StoreCommand.self, UserCommand.self, TokenCommand.self, TopCommand.self,
-      PingCommand.self, BenchCommand.self,
+      PingCommand.self, BenchCommand.self, CompletionsCommand.self, ManualCommand.self,
     ]
   }
 
@@ -48,8 +51,17 @@ enum Commands {
         isRepeatable: true, environment: "SLUICE_SERVER", standard: "127.0.0.1:7420")
     ] + ClientAccess.tlsOptions + ClientAccess.options + [CommandOption("help", help: "Explain the command.")]
 
-  /// Those of them that a command takes which needs no broker.
-  static var sharedWithoutBroker: [CommandOption] { shared.suffix(1) }
+  /// Those of them that a command takes.
+  static func shared(by kind: any Command.Type) -> [CommandOption] {
+    kind.needsBroker ? shared : shared.suffix(1)
+  }
+
+  /// The same by the command's page, as the program or one of its groups has it; none for the program itself, which has them as its own.
+  static func shared(by page: CommandPage) -> [CommandOption] {
+    let words = page.name.split(separator: " ")
+    guard words.count > 1, let kind = all.first(where: { $0.page.word == words[1] }) else { return [] }
+    return shared(by: kind)
+  }
 
   static func page() -> CommandPage {
     CommandPage(

@@ -27,7 +27,7 @@ enum CommandLineChoice {
     let kind = try Commands.find(word, in: Commands.all, of: "sluice")
     name = kind.page.name
     if let group = kind as? any CommandGroup.Type { return try member(of: group, head, left, naming: &name) }
-    return try choice(kind, [head], left, needsBroker: true)
+    return try choice(kind, [head], left, needsBroker: kind.needsBroker)
   }
 
   /// The command that the next word names.
@@ -35,7 +35,7 @@ enum CommandLineChoice {
     of group: any CommandGroup.Type, _ head: ParsedArguments, _ arguments: ArraySlice<String>,
     naming name: inout String
   ) throws(UsageError) -> CommandLineChoice {
-    let shared = group.needsBroker ? Commands.shared : Commands.sharedWithoutBroker
+    let shared = Commands.shared(by: group)
     let (groupHead, rest) = try ArgumentParser(group.page, shared: shared).parseHead(arguments)
     if groupHead.wantsHelp { return .print(HelpText.render(group.page, shared: shared)) }
     guard let word = rest.first else {
@@ -50,7 +50,7 @@ enum CommandLineChoice {
   private static func choice(
     _ kind: any Command.Type, _ heads: [ParsedArguments], _ arguments: ArraySlice<String>, needsBroker: Bool
   ) throws(UsageError) -> CommandLineChoice {
-    let shared = needsBroker ? Commands.shared : Commands.sharedWithoutBroker
+    let shared = needsBroker ? Commands.shared : Commands.shared.suffix(1)
     let parsed = try ArgumentParser(kind.page, shared: shared).parse(arguments)
     if parsed.wantsHelp { return .print(HelpText.render(kind.page, shared: shared)) }
     let command = try kind.init(parsed)

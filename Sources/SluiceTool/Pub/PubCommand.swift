@@ -43,7 +43,7 @@ struct PubCommand: Command {
       CommandOption(
         "delimiter", value: "WHAT",
         help: "What ends a record of the input: newline, nul, or none, so that the whole input is one.",
-        standard: "newline"),
+        standard: "newline", choices: ["newline", "nul", "none"]),
       CommandOption(
         "frames", help: "The input has the length of each record in front of it: 4 bytes, little-endian."),
       CommandOption("key", value: "KEY", help: "Publish every record with this key."),
@@ -54,7 +54,8 @@ struct PubCommand: Command {
         "ack", value: "WHEN",
         help:
           "When a record counts as published: none, as soon as it is sent; received, when it stands in the "
-          + "topic's log; durable, when it is on disk.", standard: "received"),
+          + "topic's log; durable, when it is on disk.", standard: "received",
+        choices: ["none", "received", "durable"]),
       CommandOption("complete", help: "Finish the topic behind the last record."),
       CommandOption("fail", value: "MESSAGE", help: "End the topic with a failure behind the last record."),
       CommandOption("progress", help: "Say every second how far it is."),

@@ -13,7 +13,7 @@ enum CursorOptions {
     CommandOption(
       "commit", value: "WHEN",
       help: "When the cursor moves on: printed, behind what was printed; auto, behind what was received.",
-      standard: "printed"),
+      standard: "printed", choices: ["printed", "auto"]),
   ]
 
   static func cursor(_ arguments: ParsedArguments) throws(UsageError) -> SubscriptionPlan.Cursor? {

@@ -14,12 +14,13 @@ struct GroupChoice: Equatable {
       "ack", value: "WHEN",
       help:
         "When a record of the group is done: auto, when it is sent; explicit, when it is printed, or its command has "
-        + "ended with 0. What isn't done is delivered again.", standard: "auto"),
+        + "ended with 0. What isn't done is delivered again.", standard: "auto",
+      choices: ["auto", "explicit"]),
     CommandOption(
       "order", value: "ORDER",
       help:
         "Which records of the group may be under way at a time: any; by-key, only one of those with the same key.",
-      standard: "any"),
+      standard: "any", choices: ["any", "by-key"]),
     CommandOption(
       "deadline", value: "TIME",
       help: "How long a record may take before it is delivered to another member of the group: 30s, 5m.",

@@ -37,13 +37,14 @@ struct SubCommand: Command {
         "from", value: "START",
         help:
           "Where to begin: replay, at what the topic keeps; new, at the next record; earliest; last:N, so many records "
-          + "before the end; offset:K; time:2026-02-03T04:05:06Z; time:-10m, so long ago.", standard: "replay"
-      ),
+          + "before the end; offset:K; time:2026-02-03T04:05:06Z; time:-10m, so long ago.",
+        standard: "replay",
+        choices: starts),
       CommandOption(
         "demand", value: "N",
         help:
           "Request N records at a time, and more when they are printed; or 'unlimited'. Without it, as many are "
-          + "requested as keep the output busy."),
+          + "requested as keep the output busy.", choices: ["unlimited"]),
     ] + FilterOptions.options + CursorOptions.options + [
       CommandOption("count", value: "N", help: "End after N records."),
       CommandOption("for", value: "TIME", help: "End after this time: 30s, 5m."),
@@ -67,7 +68,7 @@ struct SubCommand: Command {
       CommandOption(
         "lag", value: "WHAT",
         help: "When the topic drops records before they were requested: skip, go on and say how many; fail.",
-        standard: "as the topic says"),
+        standard: "as the topic says", choices: ["skip", "fail"]),
       CommandOption(
         "prefetch", value: "N", help: "Let the client ask N records ahead of what is requested.",
         standard: "0"),
@@ -160,6 +161,9 @@ struct SubCommand: Command {
     return plan
   }
 
+  /// Those that are a word alone.
+  static let starts = ["replay", "new", "earliest"]
+
   /// `replay`, `last:10`, `time:-10m` and the like.
   static func start(_ text: String) throws(ValueError) -> SubscriptionPlan.Start {
     let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
@@ -174,6 +178,12 @@ struct SubCommand: Command {
       return .time(now - seconds * 1000 - attoseconds / 1_000_000_000_000_000)
     case ("time", let time?): return .time(try WallTime.parse(time))
     default:
+      // The word may be right, and what is behind it missing.
+      let near = Spelling.nearest(to: parts[0], in: starts + ["last", "offset", "time"])
+      if let near, near != parts[0] {
+        let value = parts.count > 1 ? ":\(parts[1])" : starts.contains(near) ? "" : ":N"
+        throw ValueError("'\(text)' isn't a start; did you mean '\(near)\(value)'?")
+      }
       throw ValueError(
         "'\(text)' isn't a start; it can be replay, new, earliest, last:N, offset:K, time:2026-02-03T04:05:06Z or time:-10m"
       )

@@ -15,7 +15,7 @@ struct TokenKeyCommand: Command {
         "algorithm", value: "NAME",
         help:
           "ed25519 or rs256, a pair of keys of which the broker needs the public one; or hs256, a secret that both have.",
-        standard: "ed25519"),
+        standard: "ed25519", choices: ["ed25519", "rs256", "hs256"]),
       CommandOption(
         "output", value: "FILE",
         help: "Where the key goes that signs, for its owner alone. Mustn't be there yet."),

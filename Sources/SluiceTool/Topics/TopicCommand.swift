@@ -87,7 +87,8 @@ struct TopicCreateCommand: Command {
     options: TopicOption.all.map { $0.option() } + [
       CommandOption(
         "keep", value: "TIME",
-        help: "As --replay-age; with --storage durable the age alone decides, unless another limit is given."),
+        help: "As --replay-age; with --storage durable the age alone decides, unless another limit is given.",
+        choices: ["everything"]),
       TopicCommand.json,
     ],
     details: [

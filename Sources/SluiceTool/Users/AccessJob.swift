@@ -30,13 +30,7 @@ enum AccessJob {
       let result = Result { () throws(Failure) in try body() }
       run.loop.execute {
         switch result {
-        case .success(let text):
-          let code = Descriptor.write(text, to: STDOUT_FILENO)
-          guard code == 0 || code == EPIPE else {
-            return run.finish(
-              .failure, unsafe "cannot write to standard output: \(String(cString: strerror(code)))")
-          }
-          run.finish(.success)
+        case .success(let text): run.print(text)
         case .failure(let failure): run.finish(failure.code, failure.message)
         }
       }
