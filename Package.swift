@@ -33,6 +33,8 @@ let package = Package(
 
     // Counts the benchmark's allocations; replaces malloc in the program that links it.
     .target(name: "CAllocationCount"),
+    // Reads the configuration file, by toml++, which is headers alone.
+    .target(name: "CTOML"),
 
     // Our Combine, its parts that need Dispatch and Foundation, and the name under which a program imports both.
     .target(name: "ReactiveCore", swiftSettings: strictSettings),
@@ -73,7 +75,7 @@ let package = Package(
       name: "SluiceDaemon",
       dependencies: [
         "SluiceCommand", "SluiceBroker", "SluiceAccess", "SluiceStore", "SluiceTLS", "SluiceIO", "SluiceWire",
-        "CLinux",
+        "CLinux", "CTOML",
       ],
       swiftSettings: strictSettings),
     .executableTarget(
@@ -182,7 +184,8 @@ let package = Package(
         "TestSupport",
       ],
       swiftSettings: settings),
-  ]
+  ],
+  cxxLanguageStandard: .cxx17
 )
 
 // For builds that would take too long otherwise, such as one with a sanitizer: no more than these tests, and what they need.

@@ -238,6 +238,12 @@ public final class Broker: Sendable {
     for context in contexts { context.accessChanged() }
   }
 
+  /// Has topics that are made from now on have other settings: see ``BrokerConfiguration/topicDefaults`` and
+  /// ``BrokerConfiguration/topicRules``. Those that are there stay as they are. From any thread.
+  public func updateTopics(defaults: TopicSettings, rules: [TopicRule]) {
+    core.registry.update(defaults: defaults, rules: rules)
+  }
+
   // MARK: Stopping
 
   /// When the last loop has stopped publishing, topics are final, and connections may be closed as they have got everything.

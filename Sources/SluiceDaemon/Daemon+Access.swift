@@ -2,6 +2,7 @@ import SluiceAccess
 import SluiceBroker
 import SluiceCommand
 import SluiceIO
+import Synchronization
 
 // Who may connect, and what they may do.
 extension Daemon {
@@ -22,11 +23,15 @@ extension Daemon {
     return policy
   }
 
-  /// Reads the files again, and has what they say hold for everybody who is connected. What can't be read changes nothing.
-  func rereadAccess() {
-    guard access.asksClients else { return }
+  var access: AccessSettings { running.withLock { $0.access } }
+
+  /// Reads files again, and has what they say hold for everybody who is connected. What can't be read changes nothing.
+  ///
+  /// - Returns: whether they could be read.
+  @discardableResult
+  func rereadAccess(_ files: AccessFiles) -> Bool {
     do {
-      let policy = try access.files.load { logger.log(.warning, $0) }
+      let policy = try files.load { logger.log(.warning, $0) }
       broker.updateAccess(policy)
       logger.log(
         .info, "reread users, keys and permissions",
@@ -34,10 +39,12 @@ extension Daemon {
           "users": .number(Int64(policy.users.count)), "keys": .number(Int64(policy.tokenKeys.count)),
           "identities": .number(Int64(policy.permissions.count)),
         ])
+      return true
     } catch {
       logger.log(
         .error, "users, keys and permissions stay as they were: what was reread is wrong",
         ["cause": .text(error.description)])
+      return false
     }
   }
 

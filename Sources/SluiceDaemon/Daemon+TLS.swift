@@ -19,11 +19,15 @@ extension Daemon {
     }
   }
 
-  /// Reads the certificates again. What can't be read changes nothing.
-  func rereadCertificates() {
-    guard let tls else { return }
+  /// Reads certificates again. What can't be read changes nothing.
+  ///
+  /// - Parameter options: where they are now; nil for where they were.
+  /// - Returns: whether they could be read.
+  @discardableResult
+  func rereadCertificates(_ options: TLSServerOptions? = nil) -> Bool {
+    guard let tls else { return false }
     do throws(TLSSetupError) {
-      try tls.reload()
+      try tls.reload(options)
       logger.log(
         .info, "reread certificates; connections stay",
         [
@@ -31,10 +35,12 @@ extension Daemon {
           "expires": .text(tls.expires.map { WallTime.format($0) } ?? "unknown"),
         ])
       Self.warn(about: tls, logger)
+      return true
     } catch {
       logger.log(
         .error, "certificates stay as they were: what was reread is wrong",
         ["cause": .text(error.description)])
+      return false
     }
   }
 

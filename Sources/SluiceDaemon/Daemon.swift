@@ -9,7 +9,10 @@ import Synchronization
 /// The broker as a process: what is printed, what is logged, and what signals do.
 final class Daemon: Sendable {
   private let settings: BrokerConfiguration
-  let access: AccessSettings
+  /// What it was started with, which a reread file stands behind.
+  let source: SettingsSource
+  /// What holds now: what was told and, of what was reread, as much as can change while it runs.
+  let running: Mutex<DaemonSettings>
   let logger: Logger
   let broker: Broker
   /// Nil where no address has TLS.
@@ -21,7 +24,9 @@ final class Daemon: Sendable {
   private let descriptors: UInt64
 
   /// - Throws: `UsageError` when the system can't give what the settings ask for.
-  init(_ settings: DaemonSettings) throws(UsageError) {
+  init(_ settings: DaemonSettings, from source: SettingsSource) throws(UsageError) {
+    self.source = source
+    running = Mutex(settings)
     let logger = Logger(level: settings.logLevel, format: settings.logFormat)
     self.logger = logger
     descriptors = Descriptors.raiseLimit()
@@ -35,7 +40,6 @@ final class Daemon: Sendable {
     settings.broker.limits = fit.limits
     settings.broker.report = { BrokerLog(logger).note($0) }
     self.settings = settings.broker
-    access = settings.access
     do {
       loop = try EpollLoop(name: "signals")
       tls = try Self.tlsServer(settings, logger)
@@ -133,15 +137,6 @@ final class Daemon: Sendable {
     }
   }
 
-  /// What SIGHUP asks for.
-  private func reread() {
-    guard access.asksClients || tls != nil else {
-      return logger.log(.warning, "there is no file to reread", ["signal": .text("SIGHUP")])
-    }
-    rereadCertificates()
-    rereadAccess()
-  }
-
   /// All of the broker's numbers in one line.
   private func logMetrics() {
     let metrics = broker.metrics
@@ -158,6 +153,26 @@ final class Daemon: Sendable {
   }
 
   // MARK: What people should know
+
+  /// Looks through what the daemon would be started with, and the files that it names.
+  ///
+  /// - Throws: ``ConfigurationMistakes``.
+  static func check(_ source: SettingsSource) throws(ConfigurationMistakes) {
+    let settings = try source.settings()
+    let logger = Logger(level: .warning, format: settings.logFormat)
+    var lines: [String] = []
+    do {
+      _ = try policy(settings.access, logger)
+    } catch {
+      lines.append(source.attributed(error.description))
+    }
+    do {
+      _ = try tlsServer(settings, logger)
+    } catch {
+      lines.append(source.attributed(error.description))
+    }
+    if !lines.isEmpty { throw ConfigurationMistakes(lines: lines) }
+  }
 
   /// A variable that looks like one of ours but isn't may be a typing error. It may as well be somebody else's, so it
   /// doesn't keep the daemon from starting.

@@ -14,31 +14,52 @@ enum Sluiced {
     do {
       try run(CommandLine.arguments.dropFirst())
     } catch {
-      Complaint.write(error.description, by: "sluiced")
+      for line in error.lines { Complaint.write(line, by: "sluiced") }
       exit(ExitCode.usage.rawValue)
     }
     exit(ExitCode.success.rawValue)
   }
 
-  private static func run(_ arguments: some Sequence<String>) throws(UsageError) {
+  private static func run(_ arguments: some Sequence<String>) throws(ConfigurationMistakes) {
     let page = DaemonPage.page()
-    let settings: DaemonSettings
-    do throws(UsageError) {
-      let parsed = try ArgumentParser(page).parse(arguments, environment: Environment.value)
-      if parsed.wantsHelp {
-        Descriptor.write(HelpText.render(page), to: STDOUT_FILENO)
-        return
-      }
-      if parsed.has("version") {
-        Descriptor.write(Version.line(of: "sluiced"), to: STDOUT_FILENO)
-        return
-      }
-      settings = try DaemonSettings(parsed)
+    let parsed: ParsedArguments
+    let text: String?
+    do {
+      parsed = try ArgumentParser(page).parse(arguments, environment: Environment.value)
+      text = try wantedText(parsed, page)
+      // What is in the environment is for starting it.
+      if parsed.origin(of: "config") == nil { try parsed.allowOne(of: "config", "check-config") }
     } catch {
-      throw UsageError(Complaint.usage(error, of: "sluiced"))
+      throw ConfigurationMistakes(lines: [Complaint.usage(error, of: "sluiced")])
     }
-    let daemon = try Daemon(settings)
-    daemon.warnAboutEnvironment(page)
-    try daemon.run()
+    if let text {
+      Descriptor.write(text, to: STDOUT_FILENO)
+      return
+    }
+    if let path = parsed.text("check-config") {
+      try Daemon.check(SettingsSource(arguments: parsed, path: path))
+      Descriptor.write("\(path): nothing is wrong\n", to: STDOUT_FILENO)
+      return
+    }
+    let source = SettingsSource(arguments: parsed, path: parsed.text("config"))
+    let settings = try source.settings()
+    do {
+      let daemon = try Daemon(settings, from: source)
+      daemon.warnAboutEnvironment(page)
+      try daemon.run()
+    } catch {
+      throw ConfigurationMistakes(lines: [error.description])
+    }
+  }
+
+  /// What is only to be printed.
+  private static func wantedText(_ parsed: ParsedArguments, _ page: CommandPage) throws(UsageError) -> String?
+  {
+    if parsed.wantsHelp { return HelpText.render(page) }
+    if parsed.has("version") { return Version.line(of: "sluiced") }
+    if let manual = try parsed.value("manual", Values.choice(ManualChoice.self)) { return manual.text }
+    return try parsed.value("completions", Values.choice(CompletionScript.Shell.self)).map {
+      CompletionScript.render(page, for: $0)
+    }
   }
 }

@@ -5,9 +5,7 @@ import Synchronization
 ///
 /// May be used from any thread.
 public final class TLSServer: Sendable {
-  public let options: TLSServerOptions
-
-  private let current: Mutex<TLSContext>
+  private let current: Mutex<(options: TLSServerOptions, context: TLSContext)>
 
   /// How long a client may come back without a full handshake, in seconds.
   private static let resumptionTime = 2 * 60 * 60
@@ -16,17 +14,21 @@ public final class TLSServer: Sendable {
   ///
   /// - Throws: ``TLSSetupError``, which names the file that can't be used.
   public init(_ options: TLSServerOptions) throws(TLSSetupError) {
-    self.options = options
-    current = Mutex(try Self.context(options))
+    current = Mutex((options, try Self.context(options)))
   }
+
+  /// What holds for the next connection.
+  public var options: TLSServerOptions { current.withLock { $0.options } }
 
   /// Reads the files again. Connections that are open stay as they are; new ones get what is in the files now, and none comes
   /// back by a handshake of before.
   ///
+  /// - Parameter options: other files and rules from now on; nil for the same.
   /// - Throws: ``TLSSetupError`` when a file can't be used; everything stays as it was then.
-  public func reload() throws(TLSSetupError) {
+  public func reload(_ options: TLSServerOptions? = nil) throws(TLSSetupError) {
+    let options = options ?? self.options
     let context = try Self.context(options)
-    current.withLock { $0 = context }
+    current.withLock { $0 = (options, context) }
   }
 
   /// What somebody should know about the files, in sentences: a key that others can read.
@@ -38,7 +40,7 @@ public final class TLSServer: Sendable {
   public var expires: Int64? { context.expires }
 
   /// What the next connection gets.
-  var context: TLSContext { current.withLock { $0 } }
+  var context: TLSContext { current.withLock { $0.context } }
 
   private static func context(_ options: TLSServerOptions) throws(TLSSetupError) -> TLSContext {
     let context = try unsafe TLSContext(TLS_server_method())

@@ -19,8 +19,8 @@ final class TopicRegistry: Sendable {
   }
 
   let pool: SegmentPool
-  private let defaults: TopicSettings
-  private let rules: [TopicRule]
+  /// What new topics are, which may change.
+  private let plan: Mutex<(defaults: TopicSettings, rules: [TopicRule])>
   private let limit: Int
   private let limitPerConnection: Int
   private let watchLimit: Int
@@ -45,8 +45,8 @@ final class TopicRegistry: Sendable {
     self.metrics = metrics
     self.pool = pool ?? SegmentPool(maximumPooledBytes: configuration.limits.pooledMemory)
     self.storage = storage
-    defaults = configuration.topicDefaults.completed(by: BrokerConfiguration.standardTopic)
-    rules = configuration.topicRules
+    let defaults = configuration.topicDefaults.completed(by: BrokerConfiguration.standardTopic)
+    plan = Mutex((defaults, configuration.topicRules))
     limit = configuration.limits.topics
     limitPerConnection = configuration.limits.topicsPerConnection
     watchLimit = configuration.limits.patterns
@@ -57,6 +57,11 @@ final class TopicRegistry: Sendable {
     cursors = CursorTable.Limits(
       cursors: configuration.limits.cursors, memory: configuration.limits.cursorMemory)
     epochs = EpochSource(identity: identity)
+  }
+
+  /// Has new topics be otherwise from now on.
+  func update(defaults: TopicSettings, rules: [TopicRule]) {
+    plan.withLock { $0 = (defaults.completed(by: BrokerConfiguration.standardTopic), rules) }
   }
 
   func find(_ name: String) -> Topic? {
@@ -154,6 +159,7 @@ final class TopicRegistry: Sendable {
   private func make(
     _ name: String, _ settings: TopicSettings, mustMatch: Bool, by quota: TopicQuota?
   ) throws(WireError) -> Topic {
+    let (defaults, rules) = plan.withLock { $0 }
     let rule = rules.first { $0.pattern.matches(name) }?.settings ?? Self.builtIn(name)
     let complete = settings.completed(by: rule).completed(by: defaults)
     try checkStorage(complete, of: name)

@@ -1,10 +1,30 @@
 import Glibc
 import SluiceCommand
+import Synchronization
 
-/// Writes events to standard error, a line and a write each, so that lines of several threads never mix.
+/// Writes events to standard error, a line and a write each, so that lines of several threads never mix. All copies are of one logger.
 struct Logger: Sendable {
-  let level: LogLevel
-  let format: LogFormat
+  /// What is written, and how, which may change.
+  private final class Manner: Sendable {
+    let state: Mutex<(level: LogLevel, format: LogFormat)>
+
+    init(_ level: LogLevel, _ format: LogFormat) {
+      state = Mutex((level, format))
+    }
+  }
+
+  private let manner: Manner
+
+  init(level: LogLevel, format: LogFormat) {
+    manner = Manner(level, format)
+  }
+
+  var level: LogLevel { manner.state.withLock { $0.level } }
+
+  /// From any thread.
+  func change(level: LogLevel, format: LogFormat) {
+    manner.state.withLock { $0 = (level, format) }
+  }
 
   /// From any thread. May block as long as nobody reads standard error.
   func log(_ level: LogLevel, _ message: String, _ fields: KeyValuePairs<String, LogValue> = [:]) {
@@ -13,7 +33,8 @@ struct Logger: Sendable {
 
   /// The same, with fields that aren't known in advance.
   func log(_ level: LogLevel, _ message: String, fields: [(key: String, value: LogValue)]) {
-    guard level >= self.level else { return }
+    let (least, format) = manner.state.withLock { $0 }
+    guard level >= least else { return }
     let line = LogLine(time: Self.now, level: level, message: message, fields: fields)
     Descriptor.write(line.rendered(as: format), to: STDERR_FILENO)
   }

@@ -5,7 +5,25 @@ enum DaemonPage {
   static func page() -> CommandPage {
     CommandPage(
       "sluiced", summary: "the Sluice broker: topics as shared, replaying publishers over TCP",
-      options: DaemonSettings.all().map(\.option) + [
+      options: [
+        CommandOption(
+          "config", value: "FILE",
+          help: "Read settings from FILE, in TOML: see sluiced.toml(5), which --manual=sluiced.toml prints.",
+          environment: Setting.variable(for: "config")),
+        CommandOption(
+          "check-config", value: "FILE",
+          help:
+            "Say all that is wrong with FILE and the files that it names, and end: with 0, or with 2 if anything is."
+        ),
+      ] + DaemonSettings.all().map(\.option) + [
+        CommandOption(
+          "manual", value: ManualChoice.allCases.map(\.rawValue).joined(separator: "|"),
+          bare: ManualChoice.program.rawValue,
+          help: "Print the manual page of the program, sluiced(8), or of its file, sluiced.toml(5), for man."),
+        CommandOption(
+          "completions", value: CompletionScript.Shell.allCases.map(\.rawValue).joined(separator: "|"),
+          help: "Print what has a shell complete the options of sluiced; those of sluice: sluice completions."
+        ),
         CommandOption("version", help: "Print the version."),
         CommandOption("help", help: "Print this."),
       ],
@@ -31,7 +49,15 @@ enum DaemonPage {
         directory, which no other user may read. When its disk is full, or --storage-limit is reached, publishers of \
         durable topics wait and everybody else goes on.
         """,
-        "An option overrides its environment variable. Sizes are written like 64MiB, times like 30s or 24h.",
+        """
+        An option overrides its environment variable, and both override the file of --config. Names of files in it are relative to where it is. \
+        SIGHUP has it read again: what new topics are, users, keys, permissions, certificates and the log change at once, and \
+        what needs a restart is said in the log; a file with a mistake in it changes nothing.
+        """,
+        """
+        Sizes are written like 64MiB, times like 30s or 24h. Ends with 0 after an orderly stop, and with 2, having said \
+        why, when it can't start.
+        """,
       ],
       examples: [
         .init("Start on the usual address, 127.0.0.1:7420.", "sluiced"),
@@ -51,6 +77,9 @@ enum DaemonPage {
           "With TLS, beside the usual address for this machine's own clients.",
           "sluiced --listen 127.0.0.1:7420 --listen tls://0.0.0.0:7421 --tls-cert server.pem --tls-key server.key --users users --permissions permissions"
         ),
+        .init(
+          "Everything from a file, looked through before.",
+          "sluiced --check-config sluiced.toml && sluiced --config sluiced.toml"),
         .init("Take records of up to 16 MiB.", "SLUICED_MAX_RECORD=16MiB sluiced"),
       ])
   }

@@ -18,14 +18,14 @@ extension DaemonSettings {
   /// Who may connect, and what they may do.
   static func accessSettings() -> [Setting] {
     [
-      path(
+      .path(
         "users", "FILE", \.access.files.users,
         "Users and the hashes of their passwords: see sluice user --help."),
-      path(
+      .path(
         "token-keys", "DIR", \.access.files.tokenKeys,
         "The directory of the keys that tokens are signed with, ID.pem or ID.secret: see sluice token --help."
       ),
-      path(
+      .path(
         "permissions", "FILE", \.access.files.permissions,
         "Who may do what, a line each: IDENTITY RIGHTS PATTERN..., where * is everybody who is known, and rights are publish, subscribe, create, admin or all."
       ),
@@ -34,19 +34,19 @@ extension DaemonSettings {
           "auth", value: "on|off",
           help:
             "Whether clients have to say who they are. On with --users or --token-keys; to be said for certificates alone."
-        )
+        ), write: { $0.access.isOn.map { $0 ? "on" : "off" } }
       ) { arguments, settings throws(UsageError) in
         settings.access.isOn = try arguments.value("auth", Values.choice(["on": true, "off": false]))
       },
-      Setting(
+      .choice(
         "certificate-names", "any|listed", \.access.files.certificatesMustBeListed,
         "Whether the name in a client's certificate must stand in --users or --permissions.",
-        read: Values.choice(["any": false, "listed": true]), write: { $0 ? "listed" : "any" }),
+        ["any": false, "listed": true]),
       Setting(
         CommandOption(
           "allow-unauthenticated", value: "BOOL", bare: "true",
           help: "Listen on addresses that others can reach although everybody may do everything there.",
-          standard: "false")
+          standard: "false"), write: { $0.access.allowsUnauthenticated ? "true" : "false" }
       ) { arguments, settings throws(UsageError) in
         let read = Values.choice([
           "true": true, "false": false, "on": true, "off": false, "1": true, "0": false,
@@ -55,25 +55,7 @@ extension DaemonSettings {
           settings.access.allowsUnauthenticated = value
         }
       },
-      .count(
-        "max-authentications", \.broker.limits.authentications, path: "limits.authentications",
-        "Clients that may wait at a time to have their credentials verified."),
-      .count(
-        "max-authentications-per-address", \.broker.limits.authenticationsPerAddress,
-        path: "limits.authenticationsPerAddress", "Those of them that come from one address."),
     ]
-  }
-
-  private static func path(
-    _ name: String, _ placeholder: String, _ target: WritableKeyPath<DaemonSettings, String?>, _ help: String
-  ) -> Setting {
-    Setting(CommandOption(name, value: placeholder, help: help)) { arguments, settings throws(UsageError) in
-      guard let path = arguments.text(name) else { return }
-      guard !path.isEmpty else {
-        throw UsageError("--\(name): the name of the \(placeholder == "DIR" ? "directory" : "file") is empty")
-      }
-      settings[keyPath: target] = path
-    }
   }
 
   /// - Throws: `UsageError` for settings that contradict each other, and where everybody could do everything without that having been said.

@@ -16,29 +16,18 @@ extension DaemonSettings {
   /// How the broker presents itself over TLS, and whose certificates it believes.
   static func tlsSettings() -> [Setting] {
     [
-      file(
-        "tls-cert", \.tls.certificate,
+      .path(
+        "tls-cert", "FILE", \.tls.certificate,
         "The broker's certificate for tls:// addresses, and behind it those up to its authority, in PEM."),
-      file("tls-key", \.tls.key, "Its private key, in PEM."),
-      file(
-        "tls-client-ca", \.tls.clientAuthorities,
+      .path("tls-key", "FILE", \.tls.key, "Its private key, in PEM."),
+      .path(
+        "tls-client-ca", "FILE", \.tls.clientAuthorities,
         "The certificates of the authorities that sign those of clients, in PEM."),
-      Setting(
+      .choice(
         "tls-client-certs", "off|optional|required", \.tls.clientCertificates,
         "Whether clients show certificates of their own.",
-        read: Values.choice(["off": .off, "optional": .optional, "required": .required]),
-        write: { $0.rawValue }),
+        ["off": .off, "optional": .optional, "required": .required]),
     ]
-  }
-
-  private static func file(
-    _ name: String, _ target: WritableKeyPath<DaemonSettings, String?>, _ help: String
-  ) -> Setting {
-    Setting(CommandOption(name, value: "FILE", help: help)) { arguments, settings throws(UsageError) in
-      guard let path = arguments.text(name) else { return }
-      guard !path.isEmpty else { throw UsageError("--\(name): the name of the file is empty") }
-      settings[keyPath: target] = path
-    }
   }
 
   /// The server's side of TLS, if there is to be one.

@@ -22,20 +22,39 @@ struct DaemonSettings {
   var tls = TLSSettings()
 
   /// The settings, in the order of the help.
-  static func all() -> [Setting] {
-    listeners() + tlsSettings() + accessSettings() + storage() + topics() + limits() + logs() + unavailable()
+  static func all() -> [Setting] { ConfigurationSection.allCases.flatMap(\.settings) }
+
+  /// What was given, and behind it what a file says.
+  ///
+  /// - Parameter arguments: the command line and the environment, which stand before the file.
+  /// - Throws: `UsageError` for a value that can't be read, or that the broker can't work with. It names the option, the variable or the
+  ///   place in the file that it came from.
+  init(_ arguments: ParsedArguments, file: ConfigurationFile? = nil) throws(UsageError) {
+    var arguments = arguments
+    if let file {
+      for value in file.values { arguments.add(value.option, value.texts, from: value.origin) }
+      if let first = file.rules.first {
+        arguments.add("topic-rule", file.rules.map(\.text), from: first.origin)
+      }
+    }
+    let settings = Self.all()
+    do throws(UsageError) {
+      try self.init(arguments, settings)
+    } catch {
+      throw Self.attributed(error, arguments, file, settings)
+    }
   }
 
-  /// - Throws: `UsageError` for a value that can't be read, or that the broker can't work with.
-  init(_ arguments: ParsedArguments) throws(UsageError) {
+  private init(_ arguments: ParsedArguments, _ settings: [Setting]) throws(UsageError) {
     self.init()
-    let settings = Self.all()
     for setting in settings { try setting.apply(arguments, &self) }
     if arguments.has("max-record"), !arguments.has("max-frame") {
       let needed = broker.limits.record.addingReportingOverflow(64 << 10)
       broker.limits.frame = max(broker.limits.frame, needed.overflow ? .max : needed.partialValue)
     }
-    isConnectionLimitGiven = arguments.has("max-connections")
+    // Who says what holds anyway asks for nothing.
+    isConnectionLimitGiven =
+      arguments.has("max-connections") && broker.limits.connections != BrokerLimits().connections
     if case .bytes(let bytes) = memory { broker.limits.memory = Int(clamping: bytes) }
     do {
       try broker.validate()
@@ -45,6 +64,27 @@ struct DaemonSettings {
     try checkStorage()
     try checkAccess()
     _ = try tlsOptions()
+  }
+
+  /// A mistake begins with the option that it is about. What wasn't given as an option is called what it was given as.
+  private static func attributed(
+    _ error: UsageError, _ arguments: ParsedArguments, _ file: ConfigurationFile?, _ settings: [Setting]
+  ) -> UsageError {
+    let message = error.description
+    let option = message.dropFirst(2).prefix { $0 != ":" }
+    guard message.hasPrefix("--"), var origin = arguments.origin(of: String(option)) else { return error }
+    let rest = message.dropFirst(2 + option.count)
+    guard let file, origin.hasPrefix(file.path) else { return UsageError(origin + rest) }
+    if option == "topic-rule", let rule = file.rules.first(where: { rest.contains("'\($0.pattern) ") }) {
+      origin = rule.origin
+    }
+    // Its reader thinks of keys. The longest first: others begin like it.
+    var advice = String(rest)
+    for setting in settings.sorted(by: { $0.option.name.count > $1.option.name.count }) {
+      let key = setting.key?.description ?? "[[\(ConfigurationSection.rule)]]"
+      advice.replace("--\(setting.option.name)", with: key)
+    }
+    return UsageError(origin + advice)
   }
 
   private func checkStorage() throws(UsageError) {
@@ -78,7 +118,7 @@ struct DaemonSettings {
 
   // MARK: The settings
 
-  private static func listeners() -> [Setting] {
+  static func listeners() -> [Setting] {
     let standard = DaemonSettings().broker.listen.map(\.description).joined(separator: ",")
     let listen = CommandOption(
       "listen", value: "ADDR",
@@ -86,73 +126,26 @@ struct DaemonSettings {
         "Accept connections there: HOST:PORT, [V6]:PORT, either behind tls://, or unix:PATH; port 0 takes a free one.",
       isRepeatable: true, standard: standard)
     let loops = CommandOption(
-      "loops", value: "N", help: "Event loops, each a thread.", standard: "one per core")
+      "loops", value: "N", help: "Event loops, each a thread; auto: one per core.", standard: "auto",
+      choices: ["auto"])
     return [
-      Setting(listen, path: "listen") { arguments, settings throws(UsageError) in
+      Setting(
+        listen, path: "listen", write: { $0.broker.listen.map(\.description).joined(separator: ",") }
+      ) { arguments, settings throws(UsageError) in
         let addresses = try arguments.values("listen", Values.address)
         if !addresses.isEmpty { settings.broker.listen = addresses }
       },
-      Setting(loops, path: "loops") { arguments, settings throws(UsageError) in
+      Setting(loops, path: "loops", write: { $0.broker.loops.map { String($0) } ?? "auto" }) {
+        arguments, settings throws(UsageError) in
+        guard arguments.text("loops") != "auto" else { return settings.broker.loops = nil }
         if let count = try arguments.value("loops", Values.count(in: 1...1024)) {
           settings.broker.loops = Int(count)
         }
       },
-    ]
-  }
-
-  private static func storage() -> [Setting] {
-    [
       Setting(
         CommandOption(
-          "data", value: "DIR",
-          help: "Keep durable topics there. Made if it isn't there; for this broker alone.")
-      ) { arguments, settings throws(UsageError) in
-        guard let path = arguments.text("data") else { return }
-        guard !path.isEmpty else { throw UsageError("--data: the directory's name is empty") }
-        settings.data = path
-      },
-      .size(
-        "storage-limit", \.storageLimit, path: "storage.limit",
-        "The most that durable topics may take of the disk, with what belongs to them. At least 1 MiB."),
-    ]
-  }
-
-  private static func topics() -> [Setting] {
-    let standard = DaemonSettings().broker.topicDefaults
-    let rule = CommandOption(
-      "topic-rule", value: "RULE",
-      help:
-        "Settings of new topics whose names match a pattern: 'orders.> flow=lossless replay-records=100'. The first that matches counts.",
-      isRepeatable: true)
-    return TopicOption.all.map { option in
-      Setting(option.option(standard: option.write(standard))) { arguments, settings throws(UsageError) in
-        guard let text = arguments.text(option.name) else { return }
-        do {
-          try option.read(text, &settings.broker.topicDefaults)
-        } catch {
-          throw UsageError("--\(option.name): \(error)")
-        }
-      }
-    } + [
-      Setting(rule) { arguments, settings throws(UsageError) in
-        let rules = try arguments.values("topic-rule", TopicRuleText.parse)
-        settings.broker.topicRules = rules.map { TopicRule(pattern: $0.pattern, settings: $0.settings) }
-      }
-    ]
-  }
-
-  private static func logs() -> [Setting] {
-    [
-      Setting(
-        "log-level", "LEVEL", \.logLevel, "What is logged on standard error: debug, info, warning or error.",
-        read: Values.choice(["debug": .debug, "info": .info, "warning": .warning, "error": .error]),
-        write: { $0.name }),
-      Setting(
-        "log-format", "FORMAT", \.logFormat, "How: text or json, one object a line.",
-        read: Values.choice(["text": .text, "json": .json]), write: { $0.rawValue }),
-      Setting(
-        CommandOption(
-          "admin", value: "off", help: "There is no admin listener in this version.", standard: "off")
+          "admin", value: "off", help: "There is no admin listener in this version.", standard: "off"),
+        write: { _ in "off" }
       ) { arguments, _ throws(UsageError) in
         if let text = arguments.text("admin"), text != "off" {
           throw UsageError(
@@ -162,16 +155,61 @@ struct DaemonSettings {
     ]
   }
 
-  /// What is announced for later is refused for what it is, rather than as a typing error.
-  private static func unavailable() -> [Setting] {
-    let byOptions = "sluiced is configured by options and environment variables (see sluiced --help)"
-    return [
-      ("config", "FILE", "--config: there is no configuration file in this version; \(byOptions)"),
-      (
-        "check-config", "FILE", "--check-config: there is no configuration file in this version; \(byOptions)"
-      ),
-    ].map { name, value, reason in
-      Setting(CommandOption(name, value: value, help: "", unavailable: reason)) { _, _ in }
+  static func storage() -> [Setting] {
+    [
+      .path(
+        "data", "DIR", \.data,
+        "Keep durable topics there. Made if it isn't there; for this broker alone."),
+      .size(
+        "storage-limit", \.storageLimit, path: "storage.limit",
+        "The most that durable topics may take of the disk, with what belongs to them. At least 1 MiB."),
+    ]
+  }
+
+  static func topics() -> [Setting] {
+    let standard = DaemonSettings().broker.topicDefaults
+    let rule = CommandOption(
+      "topic-rule", value: "RULE",
+      help:
+        "Settings of new topics whose names match a pattern: 'orders.> flow=lossless replay-records=100'. The first that matches counts.",
+      isRepeatable: true, hasSpaces: true)
+    return TopicOption.all.map { option in
+      Setting(
+        option.option(standard: option.write(standard)), write: { option.write($0.broker.topicDefaults) }
+      ) { arguments, settings throws(UsageError) in
+        guard let text = arguments.text(option.name) else { return }
+        do {
+          try option.read(text, &settings.broker.topicDefaults)
+        } catch {
+          throw UsageError("--\(option.name): \(error)")
+        }
+      }
+    } + [
+      Setting(rule, write: Self.rules) { arguments, settings throws(UsageError) in
+        let rules = try arguments.values("topic-rule", TopicRuleText.parse)
+        settings.broker.topicRules = rules.map { TopicRule(pattern: $0.pattern, settings: $0.settings) }
+      }
+    ]
+  }
+
+  private static func rules(_ settings: DaemonSettings) -> String? {
+    let rules = settings.broker.topicRules.map { rule in
+      let words = TopicOption.all.compactMap { option in
+        option.write(rule.settings).map { "\(option.name)=\($0)" }
+      }
+      return ([rule.pattern.description] + words).joined(separator: " ")
     }
+    return rules.isEmpty ? nil : rules.joined(separator: ",")
+  }
+
+  static func logs() -> [Setting] {
+    [
+      .choice(
+        "log-level", "LEVEL", \.logLevel, "What is logged on standard error: debug, info, warning or error.",
+        ["debug": .debug, "info": .info, "warning": .warning, "error": .error]),
+      .choice(
+        "log-format", "FORMAT", \.logFormat, "How: text or json, one object a line.",
+        ["text": .text, "json": .json]),
+    ]
   }
 }

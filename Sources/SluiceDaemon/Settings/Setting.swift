@@ -2,34 +2,42 @@ import SluiceBroker
 import SluiceCommand
 import SluiceWire
 
-/// One thing that the daemon can be told, as an option or by the environment: what it is called, how it is read, and where it goes.
+/// One thing that the daemon can be told, as an option, by the environment or in its file: what it is called, how it is read, and where it
+/// goes.
 struct Setting {
   typealias Reader<Value> = (String) throws(ValueError) -> Value
 
   let option: CommandOption
   /// What the broker calls it when it refuses the configuration.
   let path: String?
+  /// Where it stands in the file; nil for rules, which are sections of their own.
+  private(set) var key: ConfigurationKey?
+  /// What it is, as it would be written; nil where nothing is said.
+  let write: (DaemonSettings) -> String?
   let apply: (ParsedArguments, inout DaemonSettings) throws(UsageError) -> Void
 
   init(
-    _ option: CommandOption, path: String? = nil,
+    _ option: CommandOption, path: String? = nil, write: @escaping (DaemonSettings) -> String?,
     apply: @escaping (ParsedArguments, inout DaemonSettings) throws(UsageError) -> Void
   ) {
     var option = option
     if option.unavailable == nil { option.environment = Self.variable(for: option.name) }
     self.option = option
     self.path = path
+    self.write = write
     self.apply = apply
   }
 
   /// A setting with one value, which goes to `target`.
   init<Value>(
     _ name: String, _ placeholder: String, _ target: WritableKeyPath<DaemonSettings, Value>,
-    path: String? = nil,
-    _ help: String, read: @escaping Reader<Value>, write: (Value) -> String
+    path: String? = nil, _ help: String, choices: [String] = [], read: @escaping Reader<Value>,
+    write: @escaping (Value) -> String
   ) {
     let standard = write(DaemonSettings()[keyPath: target])
-    self.init(CommandOption(name, value: placeholder, help: help, standard: standard), path: path) {
+    let option = CommandOption(
+      name, value: placeholder, help: help, standard: standard, choices: choices)
+    self.init(option, path: path, write: { write($0[keyPath: target]) }) {
       arguments, settings throws(UsageError) in
       if let value = try arguments.value(name, read) { settings[keyPath: target] = value }
     }
@@ -39,9 +47,26 @@ struct Setting {
   static func variable(for option: String) -> String {
     "SLUICED_" + option.uppercased().map { $0 == "-" ? "_" : String($0) }.joined()
   }
+
+  /// The same, with its place in a section of the file.
+  func placed(in section: ConfigurationSection) -> Setting {
+    var setting = self
+    setting.key = option.name == "topic-rule" ? nil : ConfigurationKey(of: option.name, in: section)
+    return setting
+  }
 }
 
 extension Setting {
+  /// One of a few words.
+  static func choice<Value: Equatable>(
+    _ name: String, _ placeholder: String, _ target: WritableKeyPath<DaemonSettings, Value>, _ help: String,
+    _ meanings: KeyValuePairs<String, Value>
+  ) -> Setting {
+    Setting(
+      name, placeholder, target, help, choices: meanings.map(\.key), read: Values.choice(meanings),
+      write: { value in meanings.first { $0.value == value }?.key ?? "" })
+  }
+
   /// A whole number of anything.
   static func count<Number: FixedWidthInteger>(
     _ name: String, _ target: WritableKeyPath<DaemonSettings, Number>, path: String, _ help: String
@@ -73,5 +98,19 @@ extension Setting {
     _ name: String, _ target: WritableKeyPath<DaemonSettings, Duration>, _ help: String
   ) -> Setting {
     Setting(name, "TIME", target, help, read: TimeSpan.parse, write: TimeSpan.exact)
+  }
+
+  /// The name of a file, `FILE`, or of a directory, `DIR`.
+  static func path(
+    _ name: String, _ placeholder: String, _ target: WritableKeyPath<DaemonSettings, String?>, _ help: String
+  ) -> Setting {
+    let option = CommandOption(name, value: placeholder, help: help)
+    return Setting(option, write: { $0[keyPath: target] }) { arguments, settings throws(UsageError) in
+      guard let path = arguments.text(name) else { return }
+      guard !path.isEmpty else {
+        throw UsageError("--\(name): the name of the \(placeholder == "DIR" ? "directory" : "file") is empty")
+      }
+      settings[keyPath: target] = path
+    }
   }
 }

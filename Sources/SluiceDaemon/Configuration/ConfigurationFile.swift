@@ -1,0 +1,84 @@
+import Glibc
+import SluiceCommand
+import SluiceIO
+
+/// What is wrong with a configuration: a line for each mistake, which begins with where it is.
+struct ConfigurationMistakes: Error, Hashable {
+  var lines: [String]
+}
+
+/// What a configuration file says: the values of settings as their options would take them.
+struct ConfigurationFile {
+  struct Value {
+    var option: String
+    var texts: [String]
+    /// "sluiced.toml:3:1: limits.max-record".
+    var origin: String
+  }
+
+  /// Settings for new topics whose names match a pattern.
+  struct Rule {
+    var pattern: String
+    /// As the option takes it.
+    var text: String
+    var origin: String
+  }
+
+  let path: String
+  let values: [Value]
+  let rules: [Rule]
+
+  /// A longer one is refused by the parser as well.
+  private static let largest = 1 << 20
+
+  /// Reads the file at `path`.
+  ///
+  /// - Throws: ``ConfigurationMistakes``: that it can't be read, or all that is wrong with it by itself.
+  init(at path: String) throws(ConfigurationMistakes) {
+    try self.init(path, try Self.contents(of: path))
+  }
+
+  /// - Parameter path: as mistakes name it, and what relative names of files in it are relative to.
+  init(_ path: String, _ bytes: [UInt8]) throws(ConfigurationMistakes) {
+    let document: TOMLDocument
+    do {
+      document = try TOMLDocument(parsing: bytes)
+    } catch {
+      throw ConfigurationMistakes(lines: ["\(Self.label(path, error.place)): \(error.message)"])
+    }
+    var reader = ConfigurationReader(document, path: path)
+    reader.read()
+    guard reader.mistakes.isEmpty else {
+      throw ConfigurationMistakes(lines: reader.mistakes.sorted { $0.place < $1.place }.map(\.line))
+    }
+    self.path = path
+    values = reader.values
+    rules = reader.rules
+  }
+
+  /// "sluiced.toml:3:1", or less where that isn't known.
+  static func label(_ path: String, _ place: TOMLPlace) -> String {
+    place.line == 0 ? path : "\(path):\(place.line):\(place.column)"
+  }
+
+  private static func contents(of path: String) throws(ConfigurationMistakes) -> [UInt8] {
+    func failure(_ action: String) -> ConfigurationMistakes {
+      ConfigurationMistakes(lines: [
+        "\(path): cannot be \(action): \(unsafe String(cString: strerror(errno)))"
+      ])
+    }
+    let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 else { throw failure("opened") }
+    defer { close(descriptor) }
+    var bytes: [UInt8] = []
+    var chunk = [UInt8](repeating: 0, count: 64 << 10)
+    while bytes.count <= largest {
+      let count = unsafe read(descriptor, &chunk, chunk.count)
+      if count < 0, errno == EINTR { continue }
+      guard count >= 0 else { throw failure("read") }
+      guard count > 0 else { break }
+      bytes += chunk[..<count]
+    }
+    return bytes
+  }
+}

@@ -1,0 +1,100 @@
+import SluiceCommand
+
+/// The page of the manual about the configuration file, from the table of settings.
+enum ConfigurationManual {
+  static func render() -> String {
+    var text = ManualText("sluiced.toml", section: 5, summary: "the configuration of the Sluice broker")
+    text.section("DESCRIPTION")
+    text.paragraph(
+      """
+      A file in TOML, which sluiced reads when it is started with --config FILE, or with SLUICED_CONFIG in its environment. Every setting can be \
+      left out, and is what is said here then. An option or its environment variable overrides what the file says: a key has the name of its \
+      option, without the name of its section.
+      """)
+    text.paragraph(
+      """
+      Counts are plain whole numbers; sizes are texts like "64MiB", times texts like "30s" or "24h". Names of files are relative to the directory \
+      that the configuration is in.
+      """)
+    text.paragraph(
+      """
+      sluiced --check-config FILE says everything that is wrong with a file. SIGHUP has a running broker read it again: what new topics are, users, keys, \
+      permissions, certificates and the log change at once, for everything else the log says that it needs a restart, and a file with a mistake in it \
+      changes nothing.
+      """)
+    for section in ConfigurationSection.allCases {
+      text.section(section == .general ? "KEYS IN FRONT OF ALL SECTIONS" : "[\(section.rawValue)]")
+      text.paragraph(section.summary)
+      for setting in section.settings where setting.option.unavailable == nil {
+        guard let key = setting.key else { continue }
+        text.entry("\(key.name) = \(notation(of: setting.option))", explanation(of: setting.option))
+      }
+    }
+    text.section("[[\(ConfigurationSection.rule)]]")
+    text.paragraph(
+      """
+      Settings of new topics whose names match a pattern; there may be several rules, of which the first that matches counts. A rule has a \
+      \(ConfigurationSection.pattern), and any of the keys of [topics]; what it leaves out is as [topics] says.
+      """)
+    text.entry(
+      "\(ConfigurationSection.pattern) = \"PATTERN\"",
+      "The names that the rule is for: * stands for any one token, a last > for one or more.")
+    text.section("EXAMPLES")
+    text.example("A broker with durable orders.", example)
+    text.section("SEE ALSO")
+    text.paragraph("sluiced(8), sluice(1)")
+    return text.text
+  }
+
+  static let example = """
+    listen = ["127.0.0.1:7420", "tls://0.0.0.0:7421"]
+
+    [tls]
+    cert = "server.pem"
+    key = "server.key"
+
+    [access]
+    users = "users"
+    permissions = "permissions"
+
+    [storage]
+    data = "/var/lib/sluice"
+
+    [limits]
+    max-record = "4MiB"
+
+    [[rule]]
+    pattern = "orders.>"
+    storage = "durable"
+    sync = "always"
+    """
+
+  /// How a value is written.
+  private static func notation(of option: CommandOption) -> String {
+    if option.isRepeatable { return "[\"\(option.value ?? "")\"]" }
+    switch option.kind {
+    case .boolean: return "true|false"
+    case .count: return (["N"] + option.choices.map { "\"\($0)\"" }).joined(separator: "|")
+    default: return "\"\(option.value ?? "")\""
+    }
+  }
+
+  private static func explanation(of option: CommandOption) -> String {
+    var notes: [String] = []
+    if let standard = option.standard { notes.append("default \(literal(standard, option))") }
+    notes.append("--\(option.name)")
+    return "\(option.help) (\(notes.joined(separator: "; ")))"
+  }
+
+  /// A value that an option takes, as it stands in the file.
+  static func literal(_ text: String, _ option: CommandOption) -> String {
+    if option.isRepeatable {
+      return "[" + text.split(separator: ",").map { "\"\($0)\"" }.joined(separator: ", ") + "]"
+    }
+    switch option.kind {
+    case .boolean: return text == "on" || text == "true" ? "true" : "false"
+    case .count where UInt64(text) != nil: return text
+    default: return "\"\(text)\""
+    }
+  }
+}

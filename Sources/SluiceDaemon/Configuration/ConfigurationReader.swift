@@ -1,0 +1,260 @@
+import SluiceBroker
+import SluiceCommand
+import SluiceIO
+import SluiceWire
+
+/// Turns what stands in a file into values of settings, and collects everything that is wrong with it.
+struct ConfigurationReader {
+  struct Mistake {
+    var place: TOMLPlace
+    var line: String
+  }
+
+  private(set) var values: [ConfigurationFile.Value] = []
+  private(set) var rules: [ConfigurationFile.Rule] = []
+  private(set) var mistakes: [Mistake] = []
+
+  private let document: TOMLDocument
+  private let path: String
+  private let settings = DaemonSettings.all()
+
+  init(_ document: TOMLDocument, path: String) {
+    self.document = document
+    self.path = path
+  }
+
+  private static let sections = ConfigurationSection.allCases.filter { $0 != .general }
+
+  mutating func read() {
+    for number in document.top {
+      let entry = document.entries[number]
+      let section = Self.sections.first { $0.rawValue == entry.key }
+      switch entry.kind {
+      case .table where section != nil:
+        for child in entry.children { readSetting(document.entries[child], in: section!) }
+      case .table where entry.key == ConfigurationSection.rule:
+        report(entry, "\(entry.key): write [[\(entry.key)]], in double brackets: there can be several")
+      case .array where entry.key == ConfigurationSection.rule:
+        for child in entry.children { readRule(document.entries[child]) }
+      case _ where section != nil:
+        report(entry, "\(entry.key): is a section; write [\(entry.key)], and its keys in the lines behind it")
+      default: readSetting(entry, in: .general)
+      }
+    }
+  }
+
+  private mutating func report(_ entry: TOMLDocument.Entry, _ message: String) {
+    mistakes.append(
+      Mistake(place: entry.place, line: "\(ConfigurationFile.label(path, entry.place)): \(message)"))
+  }
+
+  // MARK: Settings
+
+  private mutating func readSetting(_ entry: TOMLDocument.Entry, in section: ConfigurationSection) {
+    let found = settings.first { $0.key?.section == section && $0.key?.name == entry.key }
+    guard let setting = found, let key = setting.key else {
+      return report(entry, unknown(entry, in: section))
+    }
+    do {
+      let texts = try texts(of: entry, for: setting.option)
+      let origin = "\(ConfigurationFile.label(path, entry.place)): \(key)"
+      try check(texts, setting, origin)
+      values.append(.init(option: setting.option.name, texts: texts, origin: origin))
+    } catch {
+      // Some name themselves, by the place or by the option that they were made for.
+      let option = "--\(setting.option.name): "
+      let message = error.description
+      let name = "\(ConfigurationFile.label(path, entry.place)): \(key): "
+      let reason = message.hasPrefix(name) ? message.dropFirst(name.count) : message[...]
+      report(entry, "\(key): \(reason.hasPrefix(option) ? reason.dropFirst(option.count) : reason)")
+    }
+  }
+
+  /// Whether the setting takes them.
+  private func check(_ texts: [String], _ setting: Setting, _ origin: String) throws(UsageError) {
+    if let reason = setting.option.unavailable { throw UsageError(reason) }
+    var alone = ParsedArguments()
+    alone.add(setting.option.name, texts, from: origin)
+    var scratch = DaemonSettings()
+    try setting.apply(alone, &scratch)
+  }
+
+  /// A value as the option takes it.
+  private func texts(of entry: TOMLDocument.Entry, for option: CommandOption) throws(UsageError) -> [String] {
+    guard option.isRepeatable else { return [try text(of: entry, for: option)] }
+    guard entry.kind == .array else {
+      throw UsageError("is \(Self.name(of: entry.kind)), and must be a list of texts, like [\"…\", \"…\"]")
+    }
+    guard !entry.children.isEmpty else { throw UsageError("the list is empty; leave it out, or name some") }
+    var texts: [String] = []
+    for child in entry.children { texts.append(try text(of: document.entries[child], for: option)) }
+    return texts
+  }
+
+  private func text(of entry: TOMLDocument.Entry, for option: CommandOption) throws(UsageError) -> String {
+    let isWord = entry.kind == .text && option.choices.contains(entry.text)
+    let wanted: String
+    switch option.kind {
+    case .boolean:
+      if entry.kind == .boolean { return entry.text == "true" ? "on" : "off" }
+      wanted = "true or false"
+    case .count:
+      guard entry.kind != .integer else {
+        if entry.text.hasPrefix("-") { throw UsageError("\(entry.text) is negative") }
+        return entry.text
+      }
+      if isWord { return entry.text }
+      let words = option.choices.map { " or \"\($0)\"" }.joined()
+      wanted = "a whole number, like \(option.standard.flatMap { UInt64($0) } ?? 4)\(words)"
+    case let kind:
+      if entry.kind == .text { return located(entry.text, kind, isAddress: option.name == "listen") }
+      wanted = "a text, like \"\(Self.example(of: option))\""
+    }
+    throw UsageError("is \(Self.name(of: entry.kind)), and must be \(wanted)")
+  }
+
+  private static func example(of option: CommandOption) -> String {
+    if let standard = option.standard { return standard }
+    return switch option.kind {
+    case .size: "64MiB"
+    case .time: "30s"
+    case .directory: "/var/lib/sluice"
+    case .file: "/etc/sluice/\(option.name)"
+    default: option.words.first ?? "…"
+    }
+  }
+
+  /// Names of files in the file are relative to where it is.
+  private func located(_ text: String, _ kind: ValueKind?, isAddress: Bool) -> String {
+    let scheme = "unix:"
+    if isAddress {
+      guard text.hasPrefix(scheme) else { return text }
+      return scheme + located(String(text.dropFirst(scheme.count)), .file, isAddress: false)
+    }
+    guard kind == .file || kind == .directory, !text.isEmpty, !text.hasPrefix("/") else { return text }
+    guard let slash = path.lastIndex(of: "/") else { return text }
+    return path[...slash] + text
+  }
+
+  private static func name(of kind: TOMLDocument.Kind) -> String {
+    switch kind {
+    case .table: "a section"
+    case .array: "a list"
+    case .text: "a text"
+    case .integer: "a whole number"
+    case .float: "a number with a fraction"
+    case .boolean: "true or false"
+    case .time: "a time"
+    }
+  }
+
+  // MARK: Names that aren't known
+
+  private func unknown(_ entry: TOMLDocument.Entry, in section: ConfigurationSection) -> String {
+    let isTop = section == .general
+    let path = isTop ? entry.key : "\(section.rawValue).\(entry.key)"
+    let isSection = isTop && (entry.kind == .table || entry.kind == .array)
+    let beginning =
+      "\(JSONText.escaped(path, quotes: false)): there is no such \(isSection && entry.kind == .table ? "section" : "key")"
+    let sections = Self.sections.map(\.rawValue) + [ConfigurationSection.rule]
+    if isSection, let nearest = Spelling.nearest(to: entry.key, in: sections) {
+      return "\(beginning); did you mean \(Self.heading(nearest))?"
+    }
+    let keys = settings.compactMap(\.key)
+    // What stands in the wrong section, or has its option's name.
+    let elsewhere =
+      keys.first { $0.section != section && $0.name == entry.key }
+      ?? settings.first { $0.option.name == entry.key }?.key
+    if let elsewhere {
+      return elsewhere.section == .general
+        ? "\(beginning); write \(elsewhere.name) in front of all sections"
+        : "\(beginning); write \(elsewhere.name) in [\(elsewhere.section.rawValue)]"
+    }
+    let known = keys.filter { $0.section == section }.map(\.name)
+    if let nearest = Spelling.nearest(to: entry.key, in: known) {
+      return "\(beginning); did you mean \(nearest)?"
+    }
+    if isTop, let nearest = Spelling.nearest(to: entry.key, in: sections) {
+      return "\(beginning); did you mean \(Self.heading(nearest))?"
+    }
+    let all = known + (isTop ? sections.map(Self.heading) : [])
+    return "\(beginning); there are \(all.joined(separator: ", "))"
+  }
+
+  private static func heading(_ section: String) -> String {
+    section == ConfigurationSection.rule ? "[[\(section)]]" : "[\(section)]"
+  }
+
+  // MARK: Rules
+
+  private mutating func readRule(_ entry: TOMLDocument.Entry) {
+    guard entry.kind == .table else {
+      return report(
+        entry,
+        "\(ConfigurationSection.rule): write [[\(ConfigurationSection.rule)]], and its keys in the lines behind it"
+      )
+    }
+    let count = mistakes.count
+    var pattern: TopicPattern?
+    var isNamed = false
+    var topic = TopicSettings()
+    for child in entry.children {
+      let child = document.entries[child]
+      do {
+        if child.key == ConfigurationSection.pattern {
+          isNamed = true
+          pattern = try readPattern(child)
+        } else {
+          try readTopicSetting(child, into: &topic)
+        }
+      } catch {
+        report(child, "\(ConfigurationSection.rule).\(JSONText.escaped(child.key, quotes: false)): \(error)")
+      }
+    }
+    if !isNamed {
+      report(
+        entry,
+        "\(ConfigurationSection.rule): says nothing of which topics it is for; write pattern = \"orders.>\"")
+    } else if topic == TopicSettings(), mistakes.count == count {
+      report(entry, "\(ConfigurationSection.rule): sets nothing; add settings like flow = \"lossless\"")
+    }
+    guard let pattern else { return }
+    let written = TopicOption.all.compactMap { option in option.write(topic).map { "\(option.name)=\($0)" } }
+    let origin = "\(ConfigurationFile.label(path, entry.place)): \(ConfigurationSection.rule)"
+    rules.append(
+      .init(
+        pattern: pattern.description, text: ([pattern.description] + written).joined(separator: " "),
+        origin: origin))
+  }
+
+  private func readPattern(_ entry: TOMLDocument.Entry) throws(UsageError) -> TopicPattern {
+    guard entry.kind == .text else {
+      throw UsageError("is \(Self.name(of: entry.kind)), and must be a text, like \"orders.>\"")
+    }
+    do {
+      return try TopicPattern(entry.text)
+    } catch {
+      throw UsageError(error.message)
+    }
+  }
+
+  private func readTopicSetting(
+    _ entry: TOMLDocument.Entry, into topic: inout TopicSettings
+  ) throws(UsageError) {
+    let options = TopicOption.all
+    guard let option = options.first(where: { $0.name == entry.key }) else {
+      let known = options.map(\.name) + [ConfigurationSection.pattern]
+      guard let nearest = Spelling.nearest(to: entry.key, in: known) else {
+        throw UsageError("there is no such key; there are \(known.joined(separator: ", "))")
+      }
+      throw UsageError("there is no such key; did you mean \(nearest)?")
+    }
+    let text = try text(
+      of: entry, for: option.option(standard: option.write(DaemonSettings().broker.topicDefaults)))
+    do {
+      try option.read(text, &topic)
+    } catch {
+      throw UsageError(error.description)
+    }
+  }
+}

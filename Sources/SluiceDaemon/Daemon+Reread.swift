@@ -1,0 +1,89 @@
+import SluiceBroker
+import SluiceCommand
+import SluiceWire
+import Synchronization
+
+// What SIGHUP asks for: everything that was read from files is read again.
+extension Daemon {
+  func reread() {
+    guard source.path != nil else {
+      guard access.asksClients || tls != nil else {
+        return logger.log(.warning, "there is no file to reread", ["signal": .text("SIGHUP")])
+      }
+      if tls != nil { rereadCertificates() }
+      if access.asksClients { rereadAccess(access.files) }
+      return
+    }
+    do {
+      follow(try source.settings())
+    } catch {
+      for line in error.lines {
+        logger.log(
+          .error, "the configuration stays as it was: what was reread is wrong", ["cause": .text(line)])
+      }
+    }
+  }
+
+  /// Has new settings hold as far as that goes without a restart, and says what has changed and what hasn't.
+  private func follow(_ new: DaemonSettings) {
+    let old = running.withLock { $0 }
+    var next = old
+    // What is to hold where a file that it names can't be read: that is said already.
+    var wanted = old
+    (wanted.logLevel, wanted.logFormat) = (new.logLevel, new.logFormat)
+    logger.change(level: new.logLevel, format: new.logFormat)
+    (next.logLevel, next.logFormat) = (new.logLevel, new.logFormat)
+    followTopics(new, &next, &wanted)
+    if tls != nil {
+      // None where the addresses with TLS are gone, which needs a restart.
+      let options = try? new.tlsOptions()
+      if options != nil { wanted.tls = new.tls }
+      if rereadCertificates(options), options != nil { next.tls = new.tls }
+    }
+    if old.access.asksClients, new.access.asksClients {
+      wanted.access.files = new.access.files
+      if rereadAccess(new.access.files) { next.access.files = new.access.files }
+    }
+    running.withLock { $0 = next }
+    report(from: old, to: next, wanted: wanted, new)
+  }
+
+  private func followTopics(
+    _ new: DaemonSettings, _ next: inout DaemonSettings, _ wanted: inout DaemonSettings
+  ) {
+    // A broker that has no directory can't begin to have durable topics.
+    let isDurable =
+      new.broker.topicDefaults.storage == .durable
+      || new.broker.topicRules.contains { $0.settings.storage == .durable }
+    guard next.data != nil || !isDurable else { return }
+    broker.updateTopics(defaults: new.broker.topicDefaults, rules: new.broker.topicRules)
+    (next.broker.topicDefaults, next.broker.topicRules) = (new.broker.topicDefaults, new.broker.topicRules)
+    (wanted.broker.topicDefaults, wanted.broker.topicRules) = (
+      new.broker.topicDefaults, new.broker.topicRules
+    )
+  }
+
+  private func report(
+    from old: DaemonSettings, to next: DaemonSettings, wanted: DaemonSettings, _ new: DaemonSettings
+  ) {
+    var changes: Int64 = 0
+    for setting in DaemonSettings.all() {
+      let name = setting.key?.description ?? ConfigurationSection.rule
+      let (before, after) = (setting.write(old), setting.write(next))
+      if before != after {
+        changes += 1
+        logger.log(
+          .info, "a setting has changed",
+          ["setting": .text(name), "from": .text(before ?? ""), "to": .text(after ?? "")])
+      }
+      if setting.write(wanted) != setting.write(new) {
+        logger.log(
+          .warning, "this setting needs a restart",
+          ["setting": .text(name), "now": .text(after ?? ""), "wanted": .text(setting.write(new) ?? "")])
+      }
+    }
+    logger.log(
+      .info, "reread the configuration",
+      ["file": .text(source.path ?? ""), "changes": .number(changes)])
+  }
+}
