@@ -14,6 +14,7 @@ final class Daemon: Sendable {
   /// What holds now: what was told and, of what was reread, as much as can change while it runs.
   let running: Mutex<DaemonSettings>
   let logger: Logger
+  private let manager: ServiceManager
   let broker: Broker
   /// Nil where no address has TLS.
   let tls: TLSServer?
@@ -29,6 +30,7 @@ final class Daemon: Sendable {
     running = Mutex(settings)
     let logger = Logger(level: settings.logLevel, format: settings.logFormat)
     self.logger = logger
+    manager = ServiceManager(logger)
     descriptors = Descriptors.raiseLimit()
     let fit = try SystemFit(settings, descriptors: descriptors, memory: SystemMemory.available())
     for note in fit.notes {
@@ -99,6 +101,7 @@ final class Daemon: Sendable {
         "loops": .number(Int64(settings.loops ?? LoopGroup.availableCores)),
         "descriptors": .number(Int64(descriptors)),
       ])
+    manager.ready()
     broker.whenStopped { [loop] in loop.stop() }
     loop.run()
     withExtendedLifetime(signals) {}
@@ -121,12 +124,13 @@ final class Daemon: Sendable {
   private func received(_ signal: ProcessSignal) {
     if signal == .user1 { return logMetrics() }
     let name = Self.name(of: signal)
-    guard signal != .hangUp else { return reread() }
+    guard signal != .hangUp else { return manager.whileReloading(reread) }
     switch stops.add(1, ordering: .relaxed).newValue {
     case 1:
       logger.log(
         .info, "stopping",
         ["signal": .text(name), "drain": .text(TimeSpan.exact(settings.drainTime))])
+      manager.stopping()
       broker.shutdown()
     case 2:
       logger.log(.warning, "stopping at once", ["signal": .text(name)])

@@ -1,0 +1,78 @@
+import Glibc
+import SluiceCommand
+
+/// The service manager that started this process, if one did: systemd with `Type=notify`, or what speaks as it does.
+///
+/// It is told what sd_notify(3) describes: lines `NAME=VALUE` in a datagram to the Unix socket that `NOTIFY_SOCKET` names, by a path or,
+/// behind `@`, by a name in the kernel's abstract namespace. Without that variable nobody is told. What can't be told is logged, and
+/// changes nothing else. From any thread; waits for a manager that is busy, a second at most.
+struct ServiceManager: Sendable {
+  private let socket: String?
+  private let logger: Logger
+
+  /// - Parameter environment: the value of a variable; nil when it isn't set.
+  init(_ logger: Logger, environment: (String) -> String? = Environment.value) {
+    socket = environment("NOTIFY_SOCKET").flatMap { $0.isEmpty ? nil : $0 }
+    self.logger = logger
+  }
+
+  /// It serves clients: what depends on it may start.
+  func ready() {
+    tell("READY=1")
+  }
+
+  /// It has begun to stop, in good order.
+  func stopping() {
+    tell("STOPPING=1")
+  }
+
+  /// Has the manager know of a reload, from when to when.
+  func whileReloading(_ reload: () -> Void) {
+    var time = timespec()
+    unsafe clock_gettime(CLOCK_MONOTONIC, &time)
+    tell("RELOADING=1\nMONOTONIC_USEC=\(Int64(time.tv_sec) * 1_000_000 + Int64(time.tv_nsec) / 1000)")
+    reload()
+    ready()
+  }
+
+  private func tell(_ state: String) {
+    guard let socket else { return }
+    let code = Self.send(state, to: socket)
+    guard code != 0 else { return }
+    logger.log(
+      .warning, "the service manager can't be told how this process is",
+      [
+        "state": .text(String(state.prefix { $0 != "\n" })), "socket": .text(socket),
+        "cause": .text(unsafe String(cString: strerror(code))),
+      ])
+  }
+
+  /// Returns 0, or the error number.
+  private static func send(_ state: String, to name: String) -> Int32 {
+    guard name.hasPrefix("/") || name.hasPrefix("@") else { return EAFNOSUPPORT }
+    var address = sockaddr_un()
+    guard name.utf8.count < MemoryLayout.size(ofValue: address.sun_path) else { return ENAMETOOLONG }
+    address.sun_family = sa_family_t(AF_UNIX)
+    unsafe withUnsafeMutableBytes(of: &address.sun_path) { path in
+      unsafe path.copyBytes(from: name.utf8)
+      if name.hasPrefix("@") { unsafe path[0] = 0 }
+    }
+    // A name in the abstract namespace ends where its length says, not with a zero.
+    let length = socklen_t(MemoryLayout.offset(of: \sockaddr_un.sun_path)! + name.utf8.count)
+
+    let descriptor = Glibc.socket(
+      AF_UNIX, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+    guard descriptor >= 0 else { return errno }
+    defer { close(descriptor) }
+    var patience = timeval(tv_sec: 1, tv_usec: 0)
+    unsafe setsockopt(
+      descriptor, SOL_SOCKET, SO_SNDTIMEO, &patience, socklen_t(MemoryLayout<timeval>.size))
+    let bytes = Array(state.utf8)
+    let sent = unsafe withUnsafePointer(to: &address) { pointer in
+      unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { pointer in
+        unsafe sendto(descriptor, bytes, bytes.count, Int32(MSG_NOSIGNAL.rawValue), pointer, length)
+      }
+    }
+    return sent == bytes.count ? 0 : errno
+  }
+}
