@@ -1,0 +1,49 @@
+#!/bin/sh
+# Puts what an image consists of into a folder: the programs, the libraries that they are linked with, the authorities that are
+# trusted in TLS, and what all of it is licensed under.
+#
+#   Docker/assemble.sh PROGRAMS FOLDER
+set -eu
+
+if [ $# -ne 2 ]; then
+  sed -n '2,5s/^# \{0,1\}//p' "$0" >&2
+  exit 2
+fi
+programs=$1 image=$2
+
+mkdir -p "$image/usr/bin" "$image/usr/share/doc/sluice" "$image/var/lib/sluice"
+for program in sluiced sluice; do install -m 755 "$programs/$program" "$image/usr/bin/$program"; done
+cp LICENSE README.md "$image/usr/share/doc/sluice/"
+chmod 700 "$image/var/lib/sluice"
+
+# Everything is below /usr, and /lib leads there, as in Debian itself.
+libraries=$(ldd "$programs/sluiced" "$programs/sluice" | sed -n 's/^\t.* => \(\/[^ ]*\) .*/\1/p; s/^\t\(\/[^ ]*\) .*/\1/p' | sort -u)
+if ldd "$programs/sluiced" "$programs/sluice" | grep 'not found' >&2; then
+  echo "assemble: install these libraries, which the programs need" >&2
+  exit 1
+fi
+for library in $libraries; do
+  case $library in
+    /lib*)
+      top=${library#/}
+      top=${top%%/*}
+      [ -e "$image/$top" ] || ln -s "usr/$top" "$image/$top"
+      library=/usr$library
+      ;;
+  esac
+  mkdir -p "$image${library%/*}"
+  cp -L "$library" "$image$library"
+  # Whose it is, and under which license.
+  package=$(dpkg-query -S "$(readlink -f "$library")" "${library#/usr}" 2>/dev/null | sed -n '1s/:.*//p')
+  if [ -n "$package" ] && [ -r "/usr/share/doc/$package/copyright" ]; then
+    mkdir -p "$image/usr/share/doc/$package"
+    cp -L "/usr/share/doc/$package/copyright" "$image/usr/share/doc/$package/"
+  fi
+done
+
+authorities=/etc/ssl/certs/ca-certificates.crt
+if [ -r "$authorities" ]; then
+  mkdir -p "$image/etc/ssl/certs" "$image/usr/lib/ssl"
+  cp -L "$authorities" "$image$authorities"
+  ln -s "$authorities" "$image/usr/lib/ssl/cert.pem"
+fi

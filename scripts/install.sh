@@ -1,0 +1,151 @@
+#!/usr/bin/env bash
+# Builds and installs Sluice: the programs, their man pages and completions, a systemd service, its configuration and its user.
+set -euo pipefail
+
+usage() {
+  cat <<'END'
+scripts/install.sh [options]     as root, unless --destdir is a folder of yours
+  --prefix DIR      for programs, man pages, completions and the service (default /usr/local)
+  --destdir DIR     put everything below DIR, as a package's builder wants it
+  --programs DIR    install sluiced and sluice from there instead of building them
+  --no-user         don't make the system user 'sluice'
+  --dry-run         say what would be done
+  --help            this
+
+The configuration is /etc/sluice/sluiced.toml, records are in /var/lib/sluice. Both stay as they are when they are there
+already. Nothing is started: systemctl enable --now sluiced does that. scripts/uninstall.sh takes it all away again.
+END
+}
+
+PREFIX=/usr/local DESTDIR='' PROGRAMS='' MAKE_USER=yes DRY=''
+say() { echo "install: $*" >&2; }
+fail() { say "$*"; exit 1; }
+while [ $# -gt 0 ]; do
+  case $1 in
+    --prefix | --destdir | --programs)
+      [ -n "${2:-}" ] || { say "$1 needs a directory"; exit 2; }
+      case $1 in --prefix) PREFIX=$2 ;; --destdir) DESTDIR=$2 ;; --programs) PROGRAMS=$2 ;; esac
+      shift
+      ;;
+    --no-user) MAKE_USER='' ;;
+    --dry-run) DRY=yes ;;
+    --help | -h) usage; exit 0 ;;
+    *) say "unknown option $1"; usage >&2; exit 2 ;;
+  esac
+  shift
+done
+case $PREFIX in /*) ;; *) say "--prefix: '$PREFIX' doesn't begin with /"; exit 2 ;; esac
+PREFIX=${PREFIX%/}
+if [ -n "$DESTDIR" ]; then DESTDIR=$(mkdir -p "$DESTDIR" && cd "$DESTDIR" && pwd); fi
+if [ -n "$PROGRAMS" ]; then PROGRAMS=$(cd "$PROGRAMS" && pwd) || fail "--programs: there is no such folder"; fi
+cd "$(dirname "$0")/.."
+
+CONFIGURATION=Docker/sluiced.toml
+[ -r "$CONFIGURATION" ] || fail "the configuration to install, $CONFIGURATION, isn't there"
+if [ -z "$DESTDIR" ] && [ -z "$DRY" ] && [ "$(id -u)" -ne 0 ]; then
+  fail "this needs root: run it with sudo, or with --destdir for a folder of yours"
+fi
+
+# Does what it is told, or says it.
+run() {
+  if [ -n "$DRY" ]; then echo "$*"; else "$@"; fi
+}
+
+# FILE MODE SOURCE
+put() {
+  run mkdir -p "$DESTDIR${1%/*}"
+  run install -m "$2" "$3" "$DESTDIR$1"
+}
+
+# --- The programs
+
+work=$(mktemp -d "${TMPDIR:-/tmp}/sluice-install.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+if [ -z "$PROGRAMS" ]; then
+  PROGRAMS=.build/programs
+  say "building (the first time takes some minutes)"
+  run scripts/release.sh "$PROGRAMS"
+fi
+for program in sluiced sluice; do
+  if [ -z "$DRY" ] && [ ! -x "$PROGRAMS/$program" ]; then fail "there is no program $PROGRAMS/$program"; fi
+  put "$PREFIX/bin/$program" 755 "$PROGRAMS/$program"
+done
+
+# --- What they say of themselves
+
+# Programs that don't know the command yet are no reason to fail.
+knows() { # PROGRAM ARGUMENT...
+  local program=$1 code=0
+  shift
+  "$PROGRAMS/$program" "$@" >"$work/out" 2>"$work/err" </dev/null || code=$?
+  case $code in
+    0) ;;
+    2) say "left out, since $program doesn't know '$*'"; return 1 ;;
+    *) cat "$work/err" >&2; fail "$program $* failed" ;;
+  esac
+}
+
+documentation() {
+  local page
+  mkdir "$work/manual"
+  if knows sluice manual --directory "$work/manual"; then
+    for page in "$work"/manual/*.[1-8]; do put "$PREFIX/share/man/man${page##*.}/${page##*/}" 644 "$page"; done
+  fi
+  if [ ! -e "$work/manual/sluiced.1" ] && knows sluiced --manual; then
+    put "$PREFIX/share/man/man1/sluiced.1" 644 "$work/out"
+  fi
+  local shell file
+  for shell in bash zsh fish; do
+    case $shell in
+      bash) file=share/bash-completion/completions/sluice ;;
+      zsh) file=share/zsh/site-functions/_sluice ;;
+      fish) file=share/fish/vendor_completions.d/sluice.fish ;;
+    esac
+    if knows sluice completions "$shell"; then put "$PREFIX/$file" 644 "$work/out"; fi
+  done
+}
+if [ -n "$DRY" ]; then
+  echo "install what sluice manual and sluice completions print below $DESTDIR$PREFIX/share"
+else
+  documentation
+fi
+
+# --- The service
+
+# systemd looks below /usr and /usr/local; what is anywhere else has its service where the administrator's are.
+case $PREFIX in
+  /usr) units=/lib/systemd/system ;;
+  /usr/local) units=/usr/local/lib/systemd/system ;;
+  *) units=/etc/systemd/system ;;
+esac
+sed "s|@BINDIR@|$PREFIX/bin|" packaging/systemd/sluiced.service >"$work/sluiced.service"
+put "$units/sluiced.service" 644 "$work/sluiced.service"
+
+if [ -n "$MAKE_USER" ] && [ -z "$DESTDIR" ] && ! getent passwd sluice >/dev/null; then
+  run useradd --system --user-group --home-dir /var/lib/sluice --no-create-home --shell /usr/sbin/nologin sluice
+fi
+
+if [ -e "$DESTDIR/etc/sluice/sluiced.toml" ]; then
+  say "$DESTDIR/etc/sluice/sluiced.toml stays as it is"
+else
+  put /etc/sluice/sluiced.toml 644 "$CONFIGURATION"
+fi
+run mkdir -p "$DESTDIR/var/lib/sluice"
+run chmod 700 "$DESTDIR/var/lib/sluice"
+
+if [ -z "$DESTDIR" ]; then
+  if [ -n "$DRY" ] || getent passwd sluice >/dev/null; then
+    # Users and permissions will stand there: theirs who run the broker, and nobody else's.
+    run chown root:sluice /etc/sluice
+    run chmod 750 /etc/sluice
+    run chown sluice:sluice /var/lib/sluice
+  else
+    say "there is no user sluice: give /var/lib/sluice to the one that runs the broker"
+  fi
+  if [ -d /run/systemd/system ]; then
+    run systemctl daemon-reload
+    [ -n "$DRY" ] || say "installed; start it with: systemctl enable --now sluiced"
+  else
+    [ -n "$DRY" ] || say "installed; start it with: $PREFIX/bin/sluiced --config /etc/sluice/sluiced.toml"
+  fi
+fi
