@@ -1,6 +1,6 @@
 #!/bin/sh
-# Puts what an image consists of into a folder: the programs, the libraries that they are linked with, the authorities that are
-# trusted in TLS, and what all of it is licensed under.
+# Puts what an image consists of into a folder. In root: the programs, the libraries that they are linked with, the authorities that are
+# trusted in TLS, and what all of it is licensed under. In records: the folder that becomes a volume, which belongs to somebody else.
 #
 #   Docker/assemble.sh PROGRAMS FOLDER
 set -eu
@@ -9,12 +9,12 @@ if [ $# -ne 2 ]; then
   sed -n '2,5s/^# \{0,1\}//p' "$0" >&2
   exit 2
 fi
-programs=$1 image=$2
+programs=$1 image=$2/root
 
-mkdir -p "$image/usr/bin" "$image/usr/share/doc/sluice" "$image/var/lib/sluice"
+mkdir -p "$image/usr/bin" "$image/usr/share/doc/sluice" "$image/var/lib" "$2/records/sluice"
 for program in sluiced sluice; do install -m 755 "$programs/$program" "$image/usr/bin/$program"; done
 cp LICENSE README.md "$image/usr/share/doc/sluice/"
-chmod 700 "$image/var/lib/sluice"
+chmod 700 "$2/records/sluice"
 
 # Everything is below /usr, and /lib leads there, as in Debian itself.
 libraries=$(ldd "$programs/sluiced" "$programs/sluice" | sed -n 's/^\t.* => \(\/[^ ]*\) .*/\1/p; s/^\t\(\/[^ ]*\) .*/\1/p' | sort -u)

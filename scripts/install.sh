@@ -91,9 +91,9 @@ documentation() {
   if knows sluice manual --directory "$work/manual"; then
     for page in "$work"/manual/*.[1-8]; do put "$PREFIX/share/man/man${page##*.}/${page##*/}" 644 "$page"; done
   fi
-  if [ ! -e "$work/manual/sluiced.1" ] && knows sluiced --manual; then
-    put "$PREFIX/share/man/man1/sluiced.1" 644 "$work/out"
-  fi
+  for page in sluiced.8 sluiced.toml.5; do
+    if knows sluiced --manual="${page%.*}"; then put "$PREFIX/share/man/man${page##*.}/$page" 644 "$work/out"; fi
+  done
   local shell file
   for shell in bash zsh fish; do
     case $shell in

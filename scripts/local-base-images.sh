@@ -4,7 +4,7 @@
 #
 #   scripts/local-base-images.sh [base|build]...     both, unless told
 #
-#   sluice-base    a small Debian with the libraries that the programs need
+#   sluice-base    a small Debian
 #   sluice-build   that, with Swift: BUILD_IMAGE. Its size is the toolchain's
 #
 # SUITE is the release of Debian, this machine's unless told; MIRROR is where it comes from.
@@ -34,20 +34,12 @@ work=$(mktemp -d "${TMPDIR:-/tmp}/sluice-images.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 exists() { docker image inspect "$1:$SUITE" >/dev/null 2>&1; }
 
-# Makes a Debian in a folder: FOLDER PACKAGE,...
-debian() {
-  debootstrap --variant=minbase --include="$2" "$SUITE" "$1" "$MIRROR" >"$work/log" 2>&1 ||
-    { tail -20 "$work/log" >&2; fail "debootstrap failed"; }
-  rm -rf "$1"/var/cache/apt/* "$1"/var/lib/apt/lists/* "$1"/debootstrap
-}
-
-libraries=ca-certificates,liblmdb0,libssl3,libxxhash0
-[ "$SUITE" = bookworm ] || libraries=${libraries/libssl3/libssl3t64}
-
 base() {
   if exists sluice-base; then return; fi
   say "making sluice-base:$SUITE"
-  debian "$work/base" "$libraries"
+  debootstrap --variant=minbase --include=ca-certificates "$SUITE" "$work/base" "$MIRROR" >"$work/log" 2>&1 ||
+    { tail -20 "$work/log" >&2; fail "debootstrap failed"; }
+  rm -rf "$work"/base/var/cache/apt/* "$work"/base/var/lib/apt/lists/*
   tar -C "$work/base" -c . | docker import --change 'CMD ["/bin/bash"]' - "sluice-base:$SUITE" >/dev/null
 }
 
@@ -63,19 +55,21 @@ needed_by_toolchain() {
 
 build() {
   if exists sluice-build; then return; fi
-  local toolchain packages
+  base
+  local toolchain
   toolchain=$(swift -print-target-info | sed -n 's|.*"runtimeResourcePath" *: *"\(.*\)/lib/swift".*|\1|p')
   [ -d "$toolchain" ] || fail "swift -print-target-info doesn't say where Swift is"
-  packages=$(needed_by_toolchain "$toolchain" | paste -sd,)
   say "making sluice-build:$SUITE with the Swift of $toolchain"
-  debian "$work/build" "$libraries,git,binutils,$packages"
-  # The debugger isn't needed for building, and large.
-  mkdir -p "$work/build/opt/swift"
-  tar -C "$work/build" -cf "$work/build.tar" .
-  tar -rf "$work/build.tar" -C "$toolchain/.." --transform "s|^usr|./opt/swift/usr|" \
-    --exclude='*lldb*' --exclude='*sourcekit*' --exclude='usr/share/doc' "${toolchain##*/}"
-  docker import --change 'ENV PATH=/opt/swift/usr/bin:/usr/sbin:/usr/bin:/sbin:/bin' \
-    --change 'CMD ["/bin/bash"]' "$work/build.tar" "sluice-build:$SUITE" >/dev/null
+  cat >"$work/Dockerfile" <<END
+FROM sluice-base:$SUITE
+RUN apt-get update -qq && apt-get install -y -qq --no-install-recommends \
+  git binutils $(needed_by_toolchain "$toolchain" | paste -sd' ') && rm -rf /var/lib/apt/lists/*
+COPY ${toolchain##*/} /opt/swift/usr
+ENV PATH=/opt/swift/usr/bin:/usr/sbin:/usr/bin:/sbin:/bin
+END
+  # The debugger and what editors use aren't needed for building, and are large.
+  tar -c --exclude='*lldb*' --exclude='*sourcekit*' --exclude='*clangd*' -C "$work" Dockerfile -C "$toolchain/.." "${toolchain##*/}" |
+    docker build --tag "sluice-build:$SUITE" - >"$work/log" 2>&1 || { tail -20 "$work/log" >&2; fail "docker build failed"; }
 }
 
 for kind in "$@"; do

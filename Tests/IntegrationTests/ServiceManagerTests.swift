@@ -97,6 +97,6 @@ private final class NotifySocket {
   /// Whether nothing has been told that wasn't received.
   var isSilent: Bool {
     var byte: UInt8 = 0
-    return recv(descriptor, &byte, 1, Int32(MSG_DONTWAIT.rawValue)) < 0
+    return recv(descriptor, &byte, 1, Int32(MSG_DONTWAIT)) < 0
   }
 }

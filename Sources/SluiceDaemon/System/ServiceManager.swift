@@ -70,7 +70,7 @@ struct ServiceManager: Sendable {
     let bytes = Array(state.utf8)
     let sent = unsafe withUnsafePointer(to: &address) { pointer in
       unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { pointer in
-        unsafe sendto(descriptor, bytes, bytes.count, Int32(MSG_NOSIGNAL.rawValue), pointer, length)
+        unsafe sendto(descriptor, bytes, bytes.count, Int32(MSG_NOSIGNAL), pointer, length)
       }
     }
     return sent == bytes.count ? 0 : errno

@@ -1,0 +1,163 @@
+#!/usr/bin/env bash
+# Tries the Debian package in a container that is thrown away: it installs, serves, is upgraded with all records, goes, and leaves nothing.
+set -euo pipefail
+
+usage() {
+  cat <<'END'
+scripts/test-deb.sh [options]     needs docker, dpkg-dev, and what is needed to build
+  --programs DIR    package sluiced and sluice from there instead of building them
+  --image NAME      a Debian (default: sluice-base of scripts/local-base-images.sh, which makes it). With systemd in it, it is
+                    booted, and the service is tried; without, the broker is started by hand
+  --help            this
+END
+}
+
+PROGRAMS='' IMAGE=''
+say() { echo "test-deb: $*"; }
+while [ $# -gt 0 ]; do
+  case $1 in
+    --programs | --image)
+      [ -n "${2:-}" ] || { say "$1 needs a value" >&2; exit 2; }
+      case $1 in --programs) PROGRAMS=$(cd "$2" && pwd) ;; --image) IMAGE=$2 ;; esac
+      shift
+      ;;
+    --help | -h) usage; exit 0 ;;
+    *) say "unknown option $1" >&2; usage >&2; exit 2 ;;
+  esac
+  shift
+done
+cd "$(dirname "$0")/.."
+if [ -z "$IMAGE" ]; then IMAGE=$(scripts/local-base-images.sh base); fi
+if [ -z "$PROGRAMS" ]; then
+  PROGRAMS=$PWD/.build/programs
+  scripts/release.sh "$PROGRAMS"
+fi
+
+work=$(mktemp -d "${TMPDIR:-/tmp}/sluice-test-deb.XXXXXX")
+container=
+finish() {
+  local code=$?
+  trap - EXIT INT TERM
+  if [ -n "$container" ]; then
+    if [ "$code" -ne 0 ] && [ -n "$SYSTEMD" ]; then inside journalctl --no-pager -n 30 -u sluiced || true; fi
+    docker rm --force --volumes "$container" >/dev/null 2>&1 || true
+  fi
+  rm -rf "$work"
+  exit "$code"
+}
+trap finish EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+check() { # WHAT COMMAND...
+  local what=$1
+  shift
+  if "$@"; then
+    say "ok: $what"
+  else
+    say "FAILED: $what ($*)"
+    exit 1
+  fi
+}
+
+# --- Two versions of the package, and a Debian to install them on
+
+version=$("$PROGRAMS/sluiced" --version </dev/null)
+version=${version#sluiced }
+old=$(scripts/package-deb.sh --programs "$PROGRAMS" --output "$work" --version "$version~previous-1")
+new=$(scripts/package-deb.sh --programs "$PROGRAMS" --output "$work")
+
+inside() { docker exec --interactive "$container" "$@"; }
+start=(sleep infinity)
+SYSTEMD=
+options=(--volume "$work:/packages:ro")
+if docker run --rm "$IMAGE" test -x /lib/systemd/systemd; then
+  SYSTEMD=yes
+  start=(/lib/systemd/systemd)
+  options+=(--privileged --tmpfs /run --tmpfs /tmp)
+fi
+container=$(docker run --detach "${options[@]}" "$IMAGE" "${start[@]}")
+if [ -n "$SYSTEMD" ]; then
+  for _ in $(seq 100); do
+    case $(inside systemctl is-system-running 2>/dev/null || true) in running | degraded) break ;; esac
+    sleep 0.2
+  done
+  check "systemd runs" inside test -d /run/systemd/system
+fi
+
+# What the package depends on comes from Debian.
+inside apt-get update -qq </dev/null >/dev/null
+inside apt-get install -y -qq --no-install-recommends adduser </dev/null >/dev/null 2>&1
+install() { inside apt-get install -y -qq --no-install-recommends "/packages/${1##*/}" </dev/null >"$work/dpkg.log" 2>&1 || { cat "$work/dpkg.log"; exit 1; }; }
+answers() {
+  for _ in $(seq 100); do
+    if inside sluice ping --count 1 </dev/null >/dev/null 2>&1; then return; fi
+    sleep 0.2
+  done
+  return 1
+}
+# What a service manager would do.
+launch() {
+  if [ -n "$SYSTEMD" ]; then return; fi
+  docker exec --detach "$container" setpriv --reuid=sluice --regid=sluice --clear-groups /usr/bin/sluiced --config /etc/sluice/sluiced.toml
+}
+quit() {
+  if [ -n "$SYSTEMD" ]; then return; fi
+  local process
+  # shellcheck disable=SC2016 # for the shell in there
+  process=$(inside sh -c 'for p in /proc/[0-9]*; do [ "$(readlink "$p/exe")" = /usr/bin/sluiced ] && echo "${p#/proc/}"; done; true')
+  # shellcheck disable=SC2016
+  inside sh -c 'kill "$1"; while [ -d "/proc/$1" ]; do sleep 0.1; done' sh "$process"
+}
+has() { inside test "$@"; }
+hasnt() { ! inside test "$@"; }
+files() { inside find /etc /usr /lib /var /opt -xdev ! -path '/var/lib/dpkg/*' ! -path '/var/log/*' ! -path '/var/cache/*' ! -path '/etc/*-' | sort; }
+records() { inside sluice sub orders --until-live </dev/null | cmp -s - "$work/records"; }
+
+# --- The life of a package
+
+files >"$work/before"
+install "$old"
+check "the programs are there" inside sluiced --version </dev/null
+check "there is a user" inside getent passwd sluice
+check "the folder of records is that user's" [ "$(inside stat -c '%U:%G %a' /var/lib/sluice)" = "sluice:sluice 700" ]
+check "the configuration is for the administrator and that user" [ "$(inside stat -c '%U:%G %a' /etc/sluice)" = "root:sluice 750" ]
+launch
+check "the broker answers" answers
+if [ -n "$SYSTEMD" ]; then
+  check "as a service" inside systemctl --quiet is-active sluiced
+  check "which starts with the system" inside systemctl --quiet is-enabled sluiced
+  check "and reloads" inside systemctl reload sluiced
+fi
+inside sluice topic create orders --storage durable --sync always </dev/null
+seq 20000 >"$work/records"
+inside sluice pub orders --ack durable --quiet <"$work/records"
+check "records are published" records
+
+inside sh -c 'echo "# of the administrator" >>/etc/sluice/sluiced.toml'
+quit
+install "$new"
+launch
+check "after an upgrade the broker answers" answers
+# shellcheck disable=SC2016 # dpkg's own
+check "it is the new one" [ "$(inside dpkg-query -W -f '${Version}' sluice)" = "$version-1" ]
+check "all records are there" records
+check "and the configuration is as the administrator left it" inside grep -q administrator /etc/sluice/sluiced.toml
+
+quit
+inside dpkg --remove sluice </dev/null >/dev/null 2>&1
+check "when it is removed the programs are gone" hasnt -e /usr/bin/sluiced
+if [ -n "$SYSTEMD" ]; then check "and the service" eval '! inside systemctl --quiet is-active sluiced'; fi
+check "records and configuration aren't" has -s /var/lib/sluice/data.mdb -a -s /etc/sluice/sluiced.toml
+install "$new"
+launch
+check "installed again, the broker answers" answers
+check "and all records are there" records
+
+quit
+inside apt-get purge -y -qq --auto-remove sluice </dev/null >/dev/null 2>&1
+check "when it is purged, so are the records" hasnt -e /var/lib/sluice
+check "and the user" eval '! inside getent passwd sluice'
+files >"$work/after"
+check "nothing is left" diff "$work/before" "$work/after"
+say "all passed"
