@@ -30,6 +30,8 @@ let package = Package(
     .systemLibrary(name: "CXXHash", providers: [.apt(["libxxhash-dev"])]),
     // TLS, and the cryptography of passwords and tokens.
     .systemLibrary(name: "COpenSSL", providers: [.apt(["libssl-dev"])]),
+    // HTTP, for the admin listener.
+    .systemLibrary(name: "CMicroHTTPD", providers: [.apt(["libmicrohttpd-dev"])]),
 
     // Counts the benchmark's allocations; replaces malloc in the program that links it.
     .target(name: "CAllocationCount"),
@@ -71,11 +73,18 @@ let package = Package(
 
     // The programs, and what their command lines have in common.
     .target(name: "SluiceCommand", dependencies: ["SluiceIO", "SluiceWire"], swiftSettings: strictSettings),
+    // The broker's metrics, its API and its page, over HTTP.
+    .target(
+      name: "SluiceAdmin",
+      dependencies: [
+        "SluiceCommand", "SluiceBroker", "SluiceAccess", "SluiceTLS", "SluiceIO", "SluiceWire", "CMicroHTTPD",
+      ],
+      swiftSettings: strictSettings),
     .executableTarget(
       name: "SluiceDaemon",
       dependencies: [
-        "SluiceCommand", "SluiceBroker", "SluiceAccess", "SluiceStore", "SluiceTLS", "SluiceIO", "SluiceWire",
-        "CLinux", "CTOML",
+        "SluiceCommand", "SluiceAdmin", "SluiceBroker", "SluiceAccess", "SluiceStore", "SluiceTLS", "SluiceIO",
+        "SluiceWire", "CLinux", "CTOML",
       ],
       swiftSettings: strictSettings),
     .executableTarget(
@@ -167,6 +176,13 @@ let package = Package(
       dependencies: [
         "SluiceCommand", "SluiceDaemon", "SluiceTool", "SluiceBroker", "SluiceAccess", "SluiceTLS",
         "SluiceIO", "SluiceWire", "TestSupport",
+      ],
+      swiftSettings: settings),
+    .testTarget(
+      name: "SluiceAdminTests",
+      dependencies: [
+        "SluiceAdmin", "SluiceBroker", "SluiceAccess", "SluiceCommand", "SluiceTLS", "SluiceIO", "SluiceWire",
+        "TestSupport",
       ],
       swiftSettings: settings),
     .testTarget(

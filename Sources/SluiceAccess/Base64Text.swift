@@ -1,9 +1,9 @@
 /// Base 64 of RFC 4648 without padding, in its two alphabets; strict, so that each value has one text.
-struct Base64Text: Sendable {
+package struct Base64Text: Sendable {
   /// As hashes of passwords are written.
-  static let standard = Base64Text("+/")
+  package static let standard = Base64Text("+/")
   /// As tokens are written.
-  static let url = Base64Text("-_")
+  package static let url = Base64Text("-_")
 
   private let letters: [UInt8]
   /// The value of each letter; 255 for what isn't one.
@@ -16,7 +16,7 @@ struct Base64Text: Sendable {
     self.values = values
   }
 
-  func encode(_ bytes: some Collection<UInt8>) -> String {
+  package func encode(_ bytes: some Collection<UInt8>) -> String {
     var text: [UInt8] = []
     text.reserveCapacity((bytes.count * 4 + 2) / 3)
     var group: UInt32 = 0
@@ -34,7 +34,7 @@ struct Base64Text: Sendable {
   }
 
   /// Nil for padding, other characters, a length that no value has, and bits behind the last byte.
-  func decode(_ text: some Collection<UInt8>) -> [UInt8]? {
+  package func decode(_ text: some Collection<UInt8>) -> [UInt8]? {
     guard text.count % 4 != 1 else { return nil }
     var bytes: [UInt8] = []
     bytes.reserveCapacity(text.count / 4 * 3 + 2)

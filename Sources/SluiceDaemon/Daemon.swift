@@ -1,4 +1,5 @@
 import Glibc
+import SluiceAdmin
 import SluiceBroker
 import SluiceCommand
 import SluiceIO
@@ -18,6 +19,10 @@ final class Daemon: Sendable {
   let broker: Broker
   /// Nil where no address has TLS.
   let tls: TLSServer?
+  /// Nil where there is no admin listener.
+  private let admin: AdminServer?
+  /// What the admin listener sees.
+  private let view: BrokerView
   /// Runs on the main thread, and delivers signals.
   private let loop: EpollLoop
   private let stops = Atomic(0)
@@ -42,10 +47,13 @@ final class Daemon: Sendable {
     settings.broker.limits = fit.limits
     settings.broker.report = { BrokerLog(logger).note($0) }
     self.settings = settings.broker
+    view = BrokerView(asksClients: settings.access.asksClients)
     do {
       loop = try EpollLoop(name: "signals")
       tls = try Self.tlsServer(settings, logger)
+      admin = try Self.adminServer(settings, view)
       broker = try Self.broker(settings, tls, logger)
+      view.show(broker)
     } catch let error as UsageError {
       throw error
     } catch {
@@ -88,10 +96,16 @@ final class Daemon: Sendable {
       throw UsageError(Self.explained(error))
     }
     let signals = try listenForSignals()
+    view.stage = .ready
     for address in addresses {
       Descriptor.write("sluiced listening on \(address)\n", to: STDOUT_FILENO)
       logger.log(.info, "listening", ["address": .text(address.description)])
       warn(about: address)
+    }
+    if let admin {
+      Descriptor.write("sluiced admin on \(admin.address)\n", to: STDOUT_FILENO)
+      logger.log(.info, "admin listener", ["address": .text(admin.address.description)])
+      warn(about: admin.address)
     }
     Descriptor.write("sluiced ready\n", to: STDOUT_FILENO)
     logger.log(
@@ -105,6 +119,7 @@ final class Daemon: Sendable {
     broker.whenStopped { [loop] in loop.stop() }
     loop.run()
     withExtendedLifetime(signals) {}
+    admin?.stop()
     logger.log(.info, "stopped")
   }
 
@@ -131,6 +146,7 @@ final class Daemon: Sendable {
         .info, "stopping",
         ["signal": .text(name), "drain": .text(TimeSpan.exact(settings.drainTime))])
       manager.stopping()
+      view.stage = .stopping
       broker.shutdown()
     case 2:
       logger.log(.warning, "stopping at once", ["signal": .text(name)])
@@ -190,14 +206,15 @@ final class Daemon: Sendable {
     }
   }
 
-  private static func explained(_ error: any Error) -> String {
+  /// - Parameter option: what the address was said with.
+  static func explained(_ error: any Error, option: String = "listen") -> String {
     guard let error = error as? IOError else { return "cannot start: \(error)" }
     let advice =
       switch error.code {
-      case EADDRINUSE: "; stop the program that has it, or choose another address with --listen"
-      case EACCES, EPERM: "; choose a port from 1024 on, or a path that this user may write, with --listen"
-      case ENOENT, ENOTDIR: "; choose a path in a directory that exists with --listen"
-      case EADDRNOTAVAIL: "; this machine has no such address: choose another with --listen"
+      case EADDRINUSE: "; stop the program that has it, or choose another address with --\(option)"
+      case EACCES, EPERM: "; choose a port from 1024 on, or a path that this user may write, with --\(option)"
+      case ENOENT, ENOTDIR: "; choose a path in a directory that exists with --\(option)"
+      case EADDRNOTAVAIL: "; this machine has no such address: choose another with --\(option)"
       default: ""
       }
     return "cannot \(error)\(advice)"

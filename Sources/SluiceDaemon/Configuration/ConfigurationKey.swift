@@ -25,7 +25,7 @@ enum ConfigurationSection: String, CaseIterable {
   var settings: [Setting] {
     let settings =
       switch self {
-      case .general: DaemonSettings.listeners()
+      case .general: DaemonSettings.listeners() + DaemonSettings.adminSettings()
       case .tls: DaemonSettings.tlsSettings()
       case .access: DaemonSettings.accessSettings()
       case .storage: DaemonSettings.storage()

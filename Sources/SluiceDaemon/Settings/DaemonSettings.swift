@@ -20,6 +20,7 @@ struct DaemonSettings {
   var access = AccessSettings()
   /// How `tls://` addresses are protected.
   var tls = TLSSettings()
+  var admin = AdminSettings()
 
   /// The settings, in the order of the help.
   static func all() -> [Setting] { ConfigurationSection.allCases.flatMap(\.settings) }
@@ -63,6 +64,7 @@ struct DaemonSettings {
     }
     try checkStorage()
     try checkAccess()
+    try checkAdmin()
     _ = try tlsOptions()
   }
 
@@ -140,16 +142,6 @@ struct DaemonSettings {
         guard arguments.text("loops") != "auto" else { return settings.broker.loops = nil }
         if let count = try arguments.value("loops", Values.count(in: 1...1024)) {
           settings.broker.loops = Int(count)
-        }
-      },
-      Setting(
-        CommandOption(
-          "admin", value: "off", help: "There is no admin listener in this version.", standard: "off"),
-        write: { _ in "off" }
-      ) { arguments, _ throws(UsageError) in
-        if let text = arguments.text("admin"), text != "off" {
-          throw UsageError(
-            "--admin: there is no admin listener in this version; leave it out, or say --admin off")
         }
       },
     ]

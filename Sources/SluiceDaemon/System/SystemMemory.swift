@@ -1,11 +1,11 @@
-import Glibc
+import SluiceCommand
 
 /// How much memory there is for this process.
 enum SystemMemory {
   /// The machine's memory or, if that is less, what the process's control group may have, in bytes; nil where neither is told.
   ///
   /// - Parameter read: the text of a file; nil if it can't be read.
-  static func available(_ read: (String) -> String? = text) -> UInt64? {
+  static func available(_ read: (String) -> String? = SystemFile.text) -> UInt64? {
     let limits = [machine(read)] + groups(read).map { Self.number(read($0)) }
     return limits.compactMap { $0 }.min()
   }
@@ -41,21 +41,5 @@ enum SystemMemory {
   /// Nil for `max`, which is none.
   private static func number(_ text: String?) -> UInt64? {
     text.flatMap { UInt64($0.prefix { $0.isNumber }) }
-  }
-
-  /// A file of the system's, which is short.
-  private static func text(_ path: String) -> String? {
-    let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
-    guard descriptor >= 0 else { return nil }
-    defer { close(descriptor) }
-    var bytes: [UInt8] = []
-    var chunk = [UInt8](repeating: 0, count: 4096)
-    while bytes.count < 1 << 20 {
-      let count = unsafe Glibc.read(descriptor, &chunk, chunk.count)
-      if count < 0 && errno == EINTR { continue }
-      guard count > 0 else { break }
-      bytes += chunk[..<count]
-    }
-    return String(decoding: bytes, as: UTF8.self)
   }
 }

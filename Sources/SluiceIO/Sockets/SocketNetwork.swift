@@ -62,7 +62,7 @@ public final class SocketNetwork: Network {
 
   // MARK: Binding
 
-  private static func bindUnix(_ path: String) throws(IOError) -> (Int32, UnixSocketFile?) {
+  static func bindUnix(_ path: String) throws(IOError) -> (Int32, UnixSocketFile?) {
     let action = "listen at unix:\(path)"
     guard let address = RawAddress(unixPath: path) else { throw IOError(action: action, code: ENAMETOOLONG) }
     let descriptor = Socket.open(AF_UNIX)
@@ -84,7 +84,7 @@ public final class SocketNetwork: Network {
   }
 
   /// Binds every address of `host` to one port. Returns the listening descriptors and the port.
-  private static func bindHost(_ host: String, port: UInt16) throws(IOError) -> ([Int32], UInt16) {
+  static func bindHost(_ host: String, port: UInt16) throws(IOError) -> ([Int32], UInt16) {
     let action = "listen at \(SocketAddress.host(host, port: port))"
     let addresses = try resolved(host, port: port, action: action)
     var attempts = 1

@@ -1,0 +1,59 @@
+import SluiceBroker
+import SluiceCommand
+
+/// The broker as a whole, and its connections, in the API.
+enum BrokerJSON {
+  static func object(_ snapshot: BrokerSnapshot, version: String) -> JSONObject {
+    var object = JSONObject()
+    object.add("version", version)
+    object.add("time", json: String(snapshot.time))
+    object.add(seconds: "uptimeSeconds", milliseconds: snapshot.uptime)
+    object.add(number: "topics", snapshot.topics.count)
+    object.add(number: "connections", snapshot.connectionCount)
+    var metrics = JSONObject()
+    for (metric, value) in snapshot.metrics { metrics.add(number: metric.name, value) }
+    object.add("metrics", metrics)
+    object.add(
+      "loops",
+      snapshot.loops.map { loop in
+        var object = JSONObject()
+        object.add(number: "connections", loop.connections)
+        return object
+      })
+    var turns = Histogram()
+    for loop in snapshot.loops { turns.add(loop.turns) }
+    object.add("deliveryLatency", histogram(snapshot.latency))
+    object.add("loopLatency", histogram(turns))
+    let process = ProcessNumbers.now
+    var own = JSONObject()
+    own.add("cpuSeconds", process.cpuSeconds, decimals: 2)
+    own.add(number: "residentBytes", process.residentBytes)
+    own.add(number: "openDescriptors", UInt64(process.openDescriptors))
+    object.add("process", own)
+    return object
+  }
+
+  /// How often which durations occurred. `bounds` are nanoseconds, of each but the last bucket, which has none.
+  static func histogram(_ histogram: Histogram) -> JSONObject {
+    var object = JSONObject()
+    let bounds = histogram.counts.indices.dropLast().map { AdminJSON.number(Histogram.bound(of: $0)) }
+    object.add("bounds", json: AdminJSON.array(bounds))
+    object.add("counts", json: AdminJSON.array(histogram.counts.map { AdminJSON.number($0) }))
+    object.add(number: "sum", histogram.sum)
+    return object
+  }
+
+  static func connection(_ connection: ConnectionSnapshot) -> JSONObject {
+    var object = JSONObject()
+    object.add(number: "id", connection.id)
+    object.add("client", connection.client)
+    object.add("identity", connection.identity)
+    object.add("peer", connection.peer)
+    object.add("security", connection.security)
+    object.add(seconds: "ageSeconds", milliseconds: connection.age)
+    object.add(number: "subscriptions", connection.subscriptions)
+    object.add(number: "publications", connection.publications)
+    object.add(number: "buffered", connection.buffered)
+    return object
+  }
+}

@@ -1,0 +1,109 @@
+import SluiceBroker
+import SluiceCommand
+import SluiceWire
+
+/// A topic in the API: everywhere the same members, and with its streams and settings where one topic is asked for.
+enum TopicJSON {
+  static func text(_ topic: TopicSnapshot) -> String { object(topic).text }
+
+  static func detailed(_ topic: TopicSnapshot) -> String {
+    var object = object(topic)
+    var settings = JSONObject()
+    for option in TopicOption.all {
+      if let value = option.write(topic.settings) { settings.add(option.name, value) }
+    }
+    object.add("settings", settings)
+    object.add("subscribers", topic.subscriptions.map(subscriber))
+    object.add("producers", topic.publications.map(producer))
+    return object.text
+  }
+
+  private static func object(_ topic: TopicSnapshot) -> JSONObject {
+    let summary = topic.summary
+    var object = JSONObject()
+    object.add("name", summary.topic)
+    object.add(number: "epoch", summary.epoch)
+    switch summary.ending {
+    case nil: object.add("state", "open")
+    case .finished: object.add("state", "finished")
+    case .failure(let code, let message):
+      object.add("state", "failed")
+      var failure = JSONObject()
+      failure.add("code", UInt64(code.rawValue))
+      failure.add("message", message)
+      object.add("failure", failure)
+    }
+    object.add("storage", summary.storage == .durable ? "durable" : "memory")
+    object.add("flow", flow(topic.settings.flow))
+    object.add(number: "firstOffset", summary.firstOffset)
+    object.add(number: "nextOffset", summary.nextOffset)
+    object.add(number: "records", summary.records)
+    object.add(number: "bytes", summary.bytes)
+    object.add("subscriptions", UInt64(summary.subscriptions))
+    object.add("publications", UInt64(summary.publications))
+    object.add(limit: "outstanding", topic.outstanding)
+    object.add(number: "lag", topic.lag)
+    object.add(seconds: "heldUpSeconds", milliseconds: topic.heldUp)
+    // Who holds it up is told first.
+    if let holder = topic.subscriptions.max(by: { $0.info.holding < $1.info.holding }), holder.info.holding > 0 {
+      object.add("holder", subscriber(holder))
+    }
+    object.add("traffic", traffic(topic.traffic))
+    return object
+  }
+
+  private static func flow(_ flow: TopicSettings.Flow?) -> String {
+    switch flow {
+    case .lossless: "lossless"
+    case .fastest: "fastest"
+    case .free, nil: "free"
+    }
+  }
+
+  static func traffic(_ traffic: TopicTraffic) -> JSONObject {
+    var object = JSONObject()
+    object.add(number: "granted", traffic.granted)
+    object.add(number: "received", traffic.received)
+    object.add(number: "receivedBytes", traffic.receivedBytes)
+    object.add(number: "acknowledged", traffic.acknowledged)
+    object.add(number: "requested", traffic.requested)
+    object.add(number: "sent", traffic.sent)
+    object.add(number: "sentBytes", traffic.sentBytes)
+    object.add(number: "missed", traffic.missed)
+    object.add(seconds: "starvedSeconds", milliseconds: traffic.starved)
+    object.add(seconds: "heldUpSeconds", milliseconds: traffic.heldUp)
+    return object
+  }
+
+  private static func subscriber(_ subscription: SubscriptionSnapshot) -> JSONObject {
+    let info = subscription.info
+    var object = JSONObject()
+    object.add(number: "connection", info.connection)
+    object.add("stream", UInt64(info.stream))
+    object.add("client", info.client)
+    object.add("identity", subscription.identity)
+    object.add("state", info.state == .replaying ? "replaying" : "live")
+    object.add(number: "nextOffset", info.nextOffset)
+    object.add(number: "lag", subscription.lag)
+    object.add(limit: "granted", info.granted)
+    object.add(number: "sent", info.sent)
+    object.add(limit: "outstanding", info.granted == .max ? nil : info.granted &- min(info.sent, info.granted))
+    object.add(seconds: "holdingSeconds", milliseconds: info.holding)
+    object.add("blocked", subscription.isBlocked)
+    return object
+  }
+
+  private static func producer(_ publication: PublicationSnapshot) -> JSONObject {
+    let info = publication.info
+    var object = JSONObject()
+    object.add(number: "connection", info.connection)
+    object.add("stream", UInt64(info.stream))
+    object.add("client", info.client)
+    object.add("identity", publication.identity)
+    object.add(limit: "granted", info.granted)
+    object.add(number: "received", info.received)
+    object.add(limit: "open", info.granted == .max ? nil : info.granted &- min(info.received, info.granted))
+    object.add(seconds: "waitingSeconds", milliseconds: info.waiting)
+    return object
+  }
+}

@@ -1,0 +1,64 @@
+import SluiceAccess
+import SluiceWire
+
+/// What a request's Authorization header says.
+enum Authorization {
+  /// User and password of `Basic`, or the token of `Bearer`. With `Basic` and no user's name the password is a token: browsers ask for nothing else.
+  ///
+  /// - Parameter header: nil where there is none.
+  /// - Throws: 401 for none, and for what can't be read.
+  static func credentials(_ header: String?) throws(AdminProblem) -> Credentials {
+    guard let header else { throw required("this broker wants to know who asks: say so with user and password, or a token") }
+    let parts = header.split(separator: " ", maxSplits: 1)
+    let value = parts.count > 1 ? parts[1].drop { $0 == " " } : ""
+    switch parts.first?.lowercased() {
+    case "bearer" where !value.isEmpty: return .token(String(value))
+    case "basic":
+      var text = value.utf8[...]
+      while text.last == UInt8(ascii: "=") { text.removeLast() }
+      guard let bytes = Base64Text.standard.decode(text), let pair = String(validating: bytes, as: UTF8.self),
+        let colon = pair.utf8.firstIndex(of: UInt8(ascii: ":"))
+      else { break }
+      let secret = String(pair[pair.index(after: colon)...])
+      return colon == pair.startIndex ? .token(secret) : .password(secret, user: String(pair[..<colon]))
+    default: break
+    }
+    throw required("the Authorization header is neither Basic, with user and password, nor Bearer, with a token")
+  }
+
+  static func required(_ message: String) -> AdminProblem {
+    AdminProblem(401, message, HTTPHeader("WWW-Authenticate", "Basic realm=\"sluice\", charset=\"UTF-8\""))
+  }
+
+  /// What an attempt that has failed is answered with.
+  static func problem(_ error: WireError) -> AdminProblem {
+    switch error.code {
+    case .tooManyAttempts: AdminProblem(429, error.message, HTTPHeader("Retry-After", "5"))
+    case .shuttingDown: .unavailable(error.message)
+    default: required(error.message)
+    }
+  }
+
+  /// Whether that one may have what the route leads to: what is about the whole broker needs `admin` on `>`, and what is about a topic `admin` on it.
+  ///
+  /// - Throws: 403, and why.
+  static func check(_ identity: Identity, _ route: Route) throws(AdminProblem) {
+    let permissions = identity.permissions
+    if route.isOpen || permissions.isUnrestricted { return }
+    switch route {
+    case .topic(let name):
+      guard permissions.allow(.admin, on: name) else { throw denied(identity, "admin on topic \(name)") }
+    case .records(let name, _):
+      guard permissions.allow([.admin, .subscribe], on: name) else {
+        throw denied(identity, "admin and subscribe on topic \(name)")
+      }
+    default:
+      let hasAll = permissions.rules.contains { $0.rights.contains(.admin) && $0.pattern.description == ">" }
+      guard hasAll else { throw denied(identity, "admin on every topic, that is on >") }
+    }
+  }
+
+  private static func denied(_ identity: Identity, _ rights: String) -> AdminProblem {
+    .forbidden("\(identity.name) may not see this: it needs the right \(rights)")
+  }
+}

@@ -1,0 +1,105 @@
+/// How metrics are written: both are lines of text, of which some have comments that mean something.
+enum MetricsFormat: Hashable, Sendable {
+  /// What every collector reads.
+  case prometheus
+  /// For who asks for it.
+  case openMetrics
+
+  /// - Parameter accept: the request's header; nil for none.
+  init(accept: String?) {
+    self = accept?.contains("application/openmetrics-text") == true ? .openMetrics : .prometheus
+  }
+
+  var contentType: String {
+    switch self {
+    case .prometheus: "text/plain; version=0.0.4; charset=utf-8"
+    case .openMetrics: "application/openmetrics-text; version=1.0.0; charset=utf-8"
+    }
+  }
+}
+
+/// Writes metrics, family by family: all samples of one name follow its description.
+struct MetricsText {
+  enum Kind: String {
+    case counter
+    case gauge
+    case histogram
+  }
+
+  typealias Labels = KeyValuePairs<String, String>
+
+  private let format: MetricsFormat
+  private(set) var text = ""
+  /// What the family's samples are called.
+  private var name = ""
+
+  init(_ format: MetricsFormat) {
+    self.format = format
+  }
+
+  /// Begins a family.
+  ///
+  /// - Parameters:
+  ///   - name: without the `_total` of counters; ends with the unit.
+  ///   - unit: what is counted, where it has a name: `seconds`, `bytes`.
+  mutating func family(_ name: String, _ kind: Kind, unit: String? = nil, _ help: String) {
+    self.name = kind == .counter ? "\(name)_total" : name
+    let family = format == .openMetrics ? name : self.name
+    text += "# HELP \(family) \(Self.escaped(help, quotes: format == .openMetrics))\n"
+    text += "# TYPE \(family) \(kind.rawValue)\n"
+    if format == .openMetrics, let unit { text += "# UNIT \(family) \(unit)\n" }
+  }
+
+  mutating func sample(_ value: UInt64, _ labels: Labels = [:]) { sample(name, labels, String(value)) }
+
+  /// Infinity stands for no limit.
+  mutating func sample(_ value: Double, _ labels: Labels = [:]) {
+    sample(name, labels, Self.number(value))
+  }
+
+  /// A family of its own: how many durations were below each bound, in seconds.
+  mutating func histogram(
+    _ name: String, _ help: String, bounds: some Sequence<UInt64>, counts: [UInt64], sum: UInt64
+  ) {
+    family(name, .histogram, unit: "seconds", help)
+    var total: UInt64 = 0
+    for (bound, count) in zip(bounds, counts) {
+      total &+= count
+      let limit = bound == .max ? "+Inf" : Self.number(Double(bound) / 1e9)
+      sample("\(name)_bucket", ["le": limit], String(total))
+    }
+    sample("\(name)_sum", [:], Self.number(Double(sum) / 1e9))
+    sample("\(name)_count", [:], String(total))
+  }
+
+  /// Nothing follows.
+  mutating func end() {
+    if format == .openMetrics { text += "# EOF\n" }
+  }
+
+  private mutating func sample(_ name: String, _ labels: Labels, _ value: String) {
+    text += name
+    if !labels.isEmpty {
+      let pairs = labels.map { "\($0.key)=\"\(Self.escaped($0.value, quotes: true))\"" }
+      text += "{\(pairs.joined(separator: ","))}"
+    }
+    text += " \(value)\n"
+  }
+
+  private static func number(_ value: Double) -> String {
+    if value.isNaN { return "NaN" }
+    if value.isInfinite { return value < 0 ? "-Inf" : "+Inf" }
+    return value == value.rounded() && abs(value) < 1e15 ? String(Int64(value)) : String(value)
+  }
+
+  private static func escaped(_ text: String, quotes: Bool) -> String {
+    text.unicodeScalars.reduce(into: "") { result, scalar in
+      switch scalar {
+      case "\\": result += "\\\\"
+      case "\n": result += "\\n"
+      case "\"" where quotes: result += "\\\""
+      default: result.unicodeScalars.append(scalar)
+      }
+    }
+  }
+}

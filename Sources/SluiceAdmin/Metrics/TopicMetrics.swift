@@ -1,0 +1,122 @@
+import SluiceBroker
+import SluiceWire
+
+/// What goes up and down in a topic.
+struct TopicGauges: Hashable {
+  var records: UInt64 = 0
+  var bytes: UInt64 = 0
+  var subscriptions: UInt64 = 0
+  var publications: UInt64 = 0
+  /// Nil for any number.
+  var outstanding: UInt64? = 0
+  var lag: UInt64 = 0
+  /// Milliseconds.
+  var heldUp: UInt64 = 0
+
+  init() {}
+
+  init(_ topic: TopicSnapshot) {
+    records = topic.summary.records
+    bytes = topic.summary.bytes
+    subscriptions = UInt64(topic.summary.subscriptions)
+    publications = UInt64(topic.summary.publications)
+    outstanding = topic.outstanding
+    lag = topic.lag
+    heldUp = topic.heldUp
+  }
+
+  mutating func add(_ other: TopicGauges) {
+    records &+= other.records
+    bytes &+= other.bytes
+    subscriptions &+= other.subscriptions
+    publications &+= other.publications
+    outstanding = outstanding.flatMap { sum in other.outstanding.map { sum &+ $0 } }
+    lag &+= other.lag
+    heldUp = max(heldUp, other.heldUp)
+  }
+}
+
+/// The metrics that each topic has.
+enum TopicMetrics {
+  /// The label of the topics that have no lines of their own. No topic is called so, since names have no spaces.
+  static let others = "all other topics"
+
+  typealias Counter = (
+    name: String, unit: String?, scale: Double, help: String, count: WritableKeyPath<TopicTraffic, UInt64>
+  )
+
+  static var counters: [Counter] {
+    [
+      ("records_granted", nil, 1, "Records that producers were granted.", \.granted),
+      ("records_received", nil, 1, "Records that were published.", \.received),
+      ("received_bytes", "bytes", 1, "Bytes of the records that were published.", \.receivedBytes),
+      ("records_acked", nil, 1, "Records that were acknowledged to producers.", \.acknowledged),
+      (
+        "records_requested", nil, 1,
+        "Records that subscribers have asked for, those who want any number not counted.", \.requested
+      ),
+      ("records_sent", nil, 1, "Records that subscribers were sent.", \.sent),
+      ("sent_bytes", "bytes", 1, "Bytes of the records that subscribers were sent.", \.sentBytes),
+      (
+        "records_missed", nil, 1, "Records that were dropped before subscribers had asked for them.",
+        \.missed
+      ),
+      (
+        "starved_seconds", "seconds", 1e-3,
+        "How long subscribers had no demand while there were records for them, added up.", \.starved
+      ),
+      ("held_up_seconds", "seconds", 1e-3, "How long producers had no demand, added up.", \.heldUp),
+    ]
+  }
+
+  typealias Gauge = (
+    name: String, unit: String?, scale: Double, help: String, value: (TopicGauges) -> UInt64?
+  )
+
+  static var gauges: [Gauge] {
+    [
+      ("retained_records", nil, 1, "Records that are kept.", { $0.records }),
+      ("retained_bytes", "bytes", 1, "Bytes of the records that are kept.", { $0.bytes }),
+      ("subscriptions", nil, 1, "Subscriptions.", { $0.subscriptions }),
+      ("publications", nil, 1, "Publications.", { $0.publications }),
+      (
+        "demand_outstanding", nil, 1,
+        "Records that subscribers have asked for and not got; infinite where one wants any number.",
+        { $0.outstanding }
+      ),
+      (
+        "lag_records", nil, 1,
+        "Records between the subscriber that is furthest behind and the end of the topic.", { $0.lag }
+      ),
+      (
+        "hold_age_seconds", "seconds", 1e-3,
+        "For how long the producer that has waited longest has had no demand; 0 while none waits.",
+        { $0.heldUp }
+      ),
+    ]
+  }
+
+  static func write(_ topics: [TopicSnapshot], _ others: TopicSelection.Others, to text: inout MetricsText) {
+    text.family("sluice_topics", .gauge, "Topics.")
+    text.sample(UInt64(topics.count) + others.count)
+    text.family(
+      "sluice_topics_summed", .gauge, "Topics without lines of their own, which are summed as \(Self.others).")
+    text.sample(others.count)
+    for counter in counters {
+      text.family("sluice_topic_\(counter.name)", .counter, unit: counter.unit, counter.help)
+      func sample(_ name: String, _ traffic: TopicTraffic) {
+        text.sample(Double(traffic[keyPath: counter.count]) * counter.scale, ["topic": name])
+      }
+      for topic in topics { sample(topic.summary.topic, topic.traffic) }
+      sample(Self.others, others.traffic)
+    }
+    for gauge in gauges {
+      text.family("sluice_topic_\(gauge.name)", .gauge, unit: gauge.unit, gauge.help)
+      func sample(_ name: String, _ gauges: TopicGauges) {
+        text.sample(gauge.value(gauges).map { Double($0) * gauge.scale } ?? .infinity, ["topic": name])
+      }
+      for topic in topics { sample(topic.summary.topic, TopicGauges(topic)) }
+      sample(Self.others, others.sum)
+    }
+  }
+}

@@ -1,0 +1,163 @@
+import SluiceAccess
+import SluiceBroker
+import SluiceCommand
+import SluiceIO
+import SluiceWire
+
+/// What a request is answered with.
+enum Reply: Sendable {
+  case response(HTTPResponse)
+  case events(Watcher)
+
+  static func problem(_ problem: AdminProblem) -> Reply { .response(problem.response) }
+}
+
+/// Answers requests: who may ask, and what the broker says to it.
+///
+/// Unchecked: belongs to its loop.
+final class AdminService: @unchecked Sendable {
+  typealias Completion = @Sendable (Reply) -> Void
+
+  let feed: EventFeed
+  private let source: any AdminSource
+  private let loop: any EventLoop
+  private let options: AdminOptions
+  private var identities = IdentityCache()
+  private var selection: TopicSelection
+
+  init(_ source: any AdminSource, on loop: any EventLoop, _ options: AdminOptions) {
+    self.source = source
+    self.loop = loop
+    self.options = options
+    feed = EventFeed(source, on: loop, options)
+    selection = TopicSelection(limit: options.topics)
+  }
+
+  /// - Parameter completion: called once, on the loop, and possibly before this returns; not at all when the broker stops before it has said anything.
+  func answer(_ request: AdminRequest, completion: @escaping Completion) {
+    do throws(AdminProblem) {
+      let route = try Route(request, options.limits)
+      try HostCheck.check(request, route, isLocal: options.isLocal)
+      if let status = status(route) { return completion(.response(status)) }
+      guard source.stage != .starting else { throw .unavailable("the broker is starting") }
+      try identify(request) { [self] result in
+        do throws(AdminProblem) {
+          let identity = try result.get()
+          try Authorization.check(identity, route)
+          try perform(route, request, as: identity, completion)
+        } catch {
+          completion(.problem(error))
+        }
+      }
+    } catch {
+      completion(.problem(error))
+    }
+  }
+
+  /// What anybody may know; nil for other routes.
+  private func status(_ route: Route) -> HTTPResponse? {
+    switch (route, source.stage) {
+    case (.health, _): .text("ok")
+    case (.readiness, .ready): .text("ready")
+    case (.readiness, .starting): .text("starting", status: 503)
+    case (.readiness, .stopping): .text("stopping", status: 503)
+    default: nil
+    }
+  }
+
+  // MARK: Who asks
+
+  private func identify(
+    _ request: AdminRequest, _ body: @escaping @Sendable (Result<Identity, AdminProblem>) -> Void
+  ) throws(AdminProblem) {
+    guard source.asksClients else { return body(.success(.anybody)) }
+    let credentials = try Authorization.credentials(request.authorization)
+    if let known = identities[credentials, at: loop.now] {
+      if let identity = source.reconsider(known), !identity.hasExpired(at: loop.wallClock) {
+        return body(.success(identity))
+      }
+      identities.remove(credentials)
+    }
+    source.authenticate(credentials, from: request.peer) { [self] result in
+      loop.execute { [self] in
+        if case .success(let identity) = result { identities.add(identity, for: credentials, at: loop.now) }
+        body(result.mapError(Authorization.problem))
+      }
+    }
+  }
+
+  // MARK: What is asked
+
+  private func perform(
+    _ route: Route, _ request: AdminRequest, as identity: Identity, _ completion: @escaping Completion
+  ) throws(AdminProblem) {
+    let limits = options.limits
+    switch route {
+    case .health, .readiness: break
+    case .dashboard: completion(.response(Dashboard.response))
+    case .metrics(let format):
+      snapshot(AdminSnapshotRequest(), completion) { [self] snapshot in
+        let text = MetricsPage.text(
+          snapshot, &selection, ProcessNumbers.now, version: options.version, format)
+        return HTTPResponse(type: format.contentType, body: Array(text.utf8))
+      }
+    case .broker:
+      snapshot(AdminSnapshotRequest(), completion) { [options] snapshot in
+        .json(BrokerJSON.object(snapshot, version: options.version).text)
+      }
+    case .topics(let after, let limit):
+      snapshot(AdminSnapshotRequest(streams: 1), completion) { .json(Self.list($0, after: after, limit: limit)) }
+    case .topic(let name):
+      snapshot(AdminSnapshotRequest(topic: name, streams: limits.streams), completion) { snapshot in
+        let topic = snapshot.topics.first { $0.summary.topic == name }
+        return topic.map { .json(TopicJSON.detailed($0)) } ?? AdminProblem.unknownTopic(name).response
+      }
+    case .connections(let limit):
+      snapshot(AdminSnapshotRequest(connections: limit), completion) { snapshot in
+        var object = JSONObject()
+        object.add("connections", snapshot.connections.prefix(limit).map(BrokerJSON.connection))
+        object.add(number: "count", snapshot.connectionCount)
+        return .json(object.text)
+      }
+    case .records(let topic, let count): records(of: topic, count, completion)
+    case .events(let topic):
+      guard request.method == "GET" else { return completion(.response(.text(""))) }
+      guard let watcher = feed.watch(topic, as: identity) else {
+        throw .unavailable("\(limits.watchers) watch already, which is the limit; try again later")
+      }
+      completion(.events(watcher))
+    }
+  }
+
+  private func snapshot(
+    _ request: AdminSnapshotRequest, _ completion: @escaping Completion,
+    _ body: @escaping @Sendable (BrokerSnapshot) -> HTTPResponse
+  ) {
+    source.snapshot(request) { [loop] snapshot in
+      loop.execute { completion(.response(body(snapshot))) }
+    }
+  }
+
+  /// The topics behind `after`, in the order of names, and whether more follow.
+  private static func list(_ snapshot: BrokerSnapshot, after: String, limit: Int) -> String {
+    let topics = snapshot.topics.drop { !after.isEmpty && $0.summary.topic <= after }
+    var object = JSONObject()
+    object.add("topics", json: AdminJSON.array(topics.prefix(limit).map(TopicJSON.text)))
+    object.add("more", topics.count > limit)
+    object.add(number: "count", snapshot.topics.count)
+    return object.text
+  }
+
+  private func records(of topic: String, _ count: Int, _ completion: @escaping Completion) {
+    let limits = options.limits
+    source.lastRecords(of: topic, count: count, bytes: limits.recordBytes) { [loop] records in
+      loop.execute {
+        guard let records else { return completion(.problem(.unknownTopic(topic))) }
+        var object = JSONObject()
+        object.add("topic", topic)
+        object.add("records", records.map { RecordJSON.object($0, limit: limits.payloadBytes) })
+        completion(.response(.json(object.text)))
+      }
+    }
+  }
+}

@@ -1,0 +1,230 @@
+import CMicroHTTPD
+import Glibc
+import SluiceIO
+
+/// Speaks HTTP on one listening socket. The library works on the loop, and nowhere else: it has no thread of its own.
+///
+/// Unchecked: belongs to its loop, after it was made.
+@safe
+final class HTTPServer: @unchecked Sendable {
+  private let loop: EpollLoop
+  private let service: AdminService
+  private let limits: AdminLimits
+  /// Where the library finds this object.
+  private let owner: UnsafeMutablePointer<sluice_http_owner>
+  /// Nil once stopped.
+  private var daemon: OpaquePointer?
+  private var watch: DescriptorWatch?
+  private var exchanges: [OpaquePointer: HTTPExchange] = unsafe [:]
+  private var sweeper: TimerToken?
+
+  /// - Parameter descriptor: a listening socket, which this closes.
+  init(_ descriptor: Int32, _ service: AdminService, on loop: EpollLoop, _ limits: AdminLimits) throws(IOError) {
+    self.loop = loop
+    self.service = service
+    self.limits = limits
+    unsafe owner = .allocate(capacity: 1)
+    unsafe owner.initialize(to: sluice_http_owner())
+    unsafe owner.pointee.object = Unmanaged.passUnretained(self).toOpaque()
+    unsafe owner.pointee.opened = { unsafe HTTPServer.at($0).opened($1!) }
+    unsafe owner.pointee.closed = { unsafe HTTPServer.at($0).closed($1!) }
+    unsafe owner.pointee.began = { unsafe HTTPServer.at($0).began($1!, String(cString: $2!)) }
+    unsafe owner.pointee.handle = { object, connection, method, isFirst in
+      unsafe HTTPServer.at(object).handle(connection!, String(cString: method!), isFirst: isFirst != 0) ? 1 : 0
+    }
+    unsafe owner.pointee.completed = { unsafe HTTPServer.at($0).completed($1!) }
+    unsafe daemon = sluice_http_start(
+      descriptor,
+      sluice_http_limits(
+        connections: UInt32(limits.connections), idle_seconds: UInt32(limits.idle),
+        connection_bytes: limits.connectionBytes), owner)
+    guard unsafe daemon == nil else { return }
+    let code = errno
+    close(descriptor)
+    throw IOError(action: "start the admin listener", code: code)
+  }
+
+  deinit {
+    unsafe owner.deallocate()
+  }
+
+  private static func at(_ object: UnsafeMutableRawPointer?) -> HTTPServer {
+    unsafe Unmanaged<HTTPServer>.fromOpaque(object!).takeUnretainedValue()
+  }
+
+  /// Begins to accept connections. On the loop.
+  func start() {
+    guard let daemon = unsafe daemon else { return }
+    watch = try? DescriptorWatch(unsafe sluice_http_descriptor(daemon), on: loop) { [unowned self] in work() }
+  }
+
+  /// Closes every connection. On the loop.
+  func stop() {
+    guard let daemon = unsafe daemon else { return }
+    unsafe self.daemon = nil
+    watch?.end()
+    watch = nil
+    if let sweeper { loop.cancel(sweeper) }
+    // The library ends the process when it is stopped with suspended connections.
+    for exchange in open where exchange.isSuspended { resume(exchange) }
+    unsafe MHD_stop_daemon(daemon)
+  }
+
+  /// Has the library do what there is to do; if that is much, in several turns of the loop.
+  private func work() {
+    for _ in 0..<16 {
+      guard let daemon = unsafe daemon else { return }
+      if unsafe sluice_http_work(daemon) == 0 { return }
+    }
+    loop.execute { [weak self] in self?.work() }
+  }
+
+  private var isRunning: Bool { unsafe daemon != nil }
+
+  private var open: [HTTPExchange] { unsafe Array(exchanges.values) }
+
+  // MARK: Connections
+
+  private func opened(_ connection: OpaquePointer) {
+    unsafe exchanges[connection] = HTTPExchange(connection, at: loop.now)
+    if sweeper == nil { sweepLater() }
+  }
+
+  private func closed(_ connection: OpaquePointer) {
+    unsafe exchanges[connection] = nil
+  }
+
+  /// Deadlines, to the second.
+  private func sweepLater() {
+    sweeper = loop.schedule(after: .seconds(1)) { [weak self] in self?.sweep() }
+  }
+
+  private func sweep() {
+    sweeper = nil
+    for exchange in open {
+      let age = Int((loop.now - exchange.since).components.seconds)
+      switch exchange.phase {
+      case .head where age >= limits.head: cut(exchange)
+      case .asking where age >= limits.source:
+        deliver(.problem(.unavailable("the broker doesn't answer")), to: exchange, exchange.number)
+      case .sending where age >= limits.answer: cut(exchange)
+      default: break
+      }
+    }
+    // The library has deadlines of its own.
+    work()
+    if !open.isEmpty { sweepLater() }
+  }
+
+  /// The library finds it closed by the other side.
+  private func cut(_ exchange: HTTPExchange) {
+    let descriptor = unsafe sluice_http_socket(exchange.connection)
+    if descriptor >= 0 { shutdown(descriptor, Int32(SHUT_RDWR)) }
+  }
+
+  private func suspend(_ exchange: HTTPExchange) {
+    exchange.isSuspended = true
+    unsafe MHD_suspend_connection(exchange.connection)
+  }
+
+  private func resume(_ exchange: HTTPExchange) {
+    exchange.isSuspended = false
+    unsafe MHD_resume_connection(exchange.connection)
+  }
+
+  // MARK: Requests
+
+  private func began(_ connection: OpaquePointer, _ target: String) {
+    unsafe exchanges[connection]?.target = target
+  }
+
+  private func completed(_ connection: OpaquePointer) {
+    guard let exchange = unsafe exchanges[connection] else { return }
+    if case .events(let watcher) = exchange.reply {
+      watcher.wake = nil
+      service.feed.remove(watcher)
+    }
+    exchange.next(at: loop.now)
+  }
+
+  /// - Returns: false to close the connection.
+  private func handle(_ connection: OpaquePointer, _ method: String, isFirst: Bool) -> Bool {
+    guard let exchange = unsafe exchanges[connection] else { return false }
+    if exchange.reply != nil { return send(exchange, closes: false) }
+    guard exchange.phase == .head else { return true }
+    let request = request(exchange, method)
+    // Called again when all of it is there. What is only refused needn't come.
+    let isRefused = request.hasBody || (method != "GET" && method != "HEAD")
+    if isFirst && !isRefused { return true }
+    exchange.enter(.asking, at: loop.now)
+    service.answer(request) { [weak self, exchange = Held(exchange), number = exchange.number] reply in
+      self?.deliver(reply, to: exchange.value, number)
+    }
+    if exchange.reply != nil { return send(exchange, closes: isRefused) }
+    guard !isRefused else { return false }
+    suspend(exchange)
+    return true
+  }
+
+  private func request(_ exchange: HTTPExchange, _ method: String) -> AdminRequest {
+    func header(_ name: String) -> String? {
+      let value = unsafe sluice_http_header(exchange.connection, name)
+      return unsafe value.map { unsafe String(cString: $0) }
+    }
+    var request = AdminRequest()
+    request.method = method
+    request.target = exchange.target
+    request.host = header("Host")
+    request.origin = header("Origin")
+    request.fetchSite = header("Sec-Fetch-Site")
+    request.authorization = header("Authorization")
+    request.accept = header("Accept")
+    let length = header("Content-Length")
+    request.hasBody = (length != nil && length != "0") || header("Transfer-Encoding") != nil
+    let descriptor = unsafe sluice_http_socket(exchange.connection)
+    if let peer = SocketAddress(peerOf: descriptor) { request.peer = peer }
+    return request
+  }
+
+  private func deliver(_ reply: Reply, to exchange: HTTPExchange, _ number: Int) {
+    guard isRunning, exchange.number == number, exchange.reply == nil, exchange.phase == .asking else {
+      // Nobody reads them.
+      if case .events(let watcher) = reply { service.feed.remove(watcher) }
+      return
+    }
+    exchange.reply = reply
+    if exchange.isSuspended { resume(exchange) }
+  }
+
+  // MARK: Responses
+
+  private func send(_ exchange: HTTPExchange, closes: Bool) -> Bool {
+    switch exchange.reply {
+    case nil: return false
+    case .response(let response):
+      exchange.enter(.sending, at: loop.now)
+      return unsafe HTTPOutput.send(response, on: exchange.connection, closes: closes)
+    case .events(let watcher):
+      exchange.enter(.streaming, at: loop.now)
+      watcher.wake = { [unowned self, unowned exchange] in
+        if exchange.isSuspended { resume(exchange) }
+      }
+      return unsafe HTTPOutput.stream(on: exchange.connection) { [unowned self, unowned exchange] buffer in
+        let count = unsafe watcher.take(into: buffer)
+        if count > 0 { return count }
+        if watcher.hasEnded || !isRunning { return nil }
+        suspend(exchange)
+        return 0
+      }
+    }
+  }
+}
+
+/// Unchecked: belongs to the loop, which it leaves and comes back to.
+private struct Held: @unchecked Sendable {
+  let value: HTTPExchange
+
+  init(_ value: HTTPExchange) {
+    self.value = value
+  }
+}

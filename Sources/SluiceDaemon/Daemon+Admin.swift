@@ -1,0 +1,74 @@
+import SluiceAccess
+import SluiceAdmin
+import SluiceBroker
+import SluiceCommand
+import SluiceIO
+import SluiceWire
+import Synchronization
+
+// Health, metrics and the dashboard.
+extension Daemon {
+  /// Nil where it is off. Listens from now on, before there is a broker: whoever asks how it does is told that it is starting.
+  ///
+  /// - Throws: `UsageError` when the address can't be bound.
+  static func adminServer(_ settings: DaemonSettings, _ view: BrokerView) throws(UsageError) -> AdminServer? {
+    guard let address = settings.admin.address else { return nil }
+    var options = AdminOptions()
+    options.topics = settings.admin.topics
+    options.isLocal = !address.isReachedByOthers
+    options.version = Version.text
+    do {
+      return try AdminServer(at: address, view, options)
+    } catch {
+      throw UsageError("\(explained(error, option: "admin")); --admin off does without")
+    }
+  }
+}
+
+/// The broker as the admin listener sees it, from before there is one.
+final class BrokerView: AdminSource {
+  private struct State {
+    var broker: Broker?
+    var stage = AdminStage.starting
+  }
+
+  private let state = Mutex(State())
+  let asksClients: Bool
+
+  init(asksClients: Bool) {
+    self.asksClients = asksClients
+  }
+
+  /// The broker has been made; it doesn't serve anybody yet.
+  func show(_ broker: Broker) { state.withLock { $0.broker = broker } }
+
+  var stage: AdminStage {
+    get { state.withLock { $0.stage } }
+    set { state.withLock { $0.stage = newValue } }
+  }
+
+  private var broker: Broker? { state.withLock { $0.broker } }
+
+  func snapshot(_ request: AdminSnapshotRequest, completion: @escaping @Sendable (BrokerSnapshot) -> Void) {
+    guard let broker else { return }
+    var snapshot = BrokerSnapshot()
+    snapshot.time = Logger.now
+    snapshot.metrics = BrokerMetric.allCases.map { ($0, broker.metrics[$0]) }
+    completion(snapshot)
+  }
+
+  func lastRecords(
+    of topic: String, count: Int, bytes: Int, completion: @escaping @Sendable ([AdminRecord]?) -> Void
+  ) {
+    completion(nil)
+  }
+
+  func authenticate(
+    _ credentials: Credentials, from peer: SocketAddress,
+    completion: @escaping @Sendable (Result<Identity, WireError>) -> Void
+  ) {
+    broker?.authenticate(credentials, from: peer, completion: completion)
+  }
+
+  func reconsider(_ identity: Identity) -> Identity? { broker?.reconsider(identity) }
+}

@@ -1,0 +1,72 @@
+import SluiceAccess
+import SluiceBroker
+import SluiceIO
+import SluiceWire
+import Synchronization
+
+@testable import SluiceAdmin
+
+/// A broker that a test has made up.
+final class FixtureSource: AdminSource {
+  struct State {
+    var stage = AdminStage.ready
+    var snapshot = BrokerSnapshot()
+    var records: [String: [AdminRecord]] = [:]
+    var requests: [AdminSnapshotRequest] = []
+    /// Whether it answers at all.
+    var isSilent = false
+    var policy: AccessPolicy?
+    var attempts = 0
+  }
+
+  let state = Mutex(State())
+
+  init(_ change: (inout State) -> Void = { _ in }) {
+    state.withLock(change)
+  }
+
+  var stage: AdminStage { state.withLock { $0.stage } }
+  var asksClients: Bool { state.withLock { $0.policy != nil } }
+  var requests: [AdminSnapshotRequest] { state.withLock { $0.requests } }
+
+  func snapshot(_ request: AdminSnapshotRequest, completion: @escaping @Sendable (BrokerSnapshot) -> Void) {
+    let snapshot = state.withLock { state in
+      state.requests.append(request)
+      return state.isSilent ? nil : state.snapshot
+    }
+    if let snapshot { completion(snapshot) }
+  }
+
+  func lastRecords(
+    of topic: String, count: Int, bytes: Int, completion: @escaping @Sendable ([AdminRecord]?) -> Void
+  ) {
+    completion(state.withLock { $0.records[topic].map { Array($0.suffix(count)) } })
+  }
+
+  func authenticate(
+    _ credentials: Credentials, from peer: SocketAddress,
+    completion: @escaping @Sendable (Result<Identity, WireError>) -> Void
+  ) {
+    let policy = state.withLock { state in
+      state.attempts += 1
+      return state.policy ?? AccessPolicy()
+    }
+    completion(
+      Result { () throws(WireError) in
+        try policy.authenticate(credentials, peerName: nil, peerExpires: nil, now: 0)
+      })
+  }
+
+  func reconsider(_ identity: Identity) -> Identity? { state.withLock { $0.policy }?.reconsider(identity) }
+}
+
+extension TopicSnapshot {
+  /// A topic that is there, with traffic if it is told.
+  init(_ name: String, _ change: (inout TopicSnapshot) -> Void = { _ in }) {
+    self.init(
+      summary: TopicSummary(
+        topic: name, epoch: 1, firstOffset: 0, nextOffset: 0, bytes: 0, ending: nil, subscriptions: 0,
+        publications: 0), settings: TopicSettings())
+    change(&self)
+  }
+}

@@ -1,0 +1,108 @@
+import SluiceBroker
+import SluiceCommand
+import SluiceWire
+import Testing
+
+@testable import SluiceAdmin
+
+@Suite struct JSONTests {
+  @Test func numbersThatWouldBeRoundedAreStrings() {
+    #expect(AdminJSON.number(1 << 53) == "9007199254740992")
+    #expect(AdminJSON.number((1 << 53) + 1) == "\"9007199254740993\"")
+    #expect(AdminJSON.limit(.max) == "null")
+    #expect(AdminJSON.limit(7) == "7")
+    #expect(AdminJSON.seconds(milliseconds: 1_005) == "1.005")
+    #expect(AdminJSON.seconds(milliseconds: 12) == "0.012")
+  }
+
+  private var topic: TopicSnapshot {
+    var topic = TopicSnapshot("orders.\"eu\"") { topic in
+      topic.summary.ending = .failure(code: ErrorCode(rawValue: 7), message: "it\nbroke")
+      topic.summary.subscriptions = 2
+      topic.summary.publications = 1
+      topic.settings.flow = .lossless
+      topic.settings.replayRecords = TopicSettings.unlimited
+      topic.outstanding = nil
+      topic.heldUp = 1_500
+    }
+    func subscription(_ connection: UInt64, granted: UInt64, sent: UInt64, holding: UInt64) -> SubscriptionSnapshot {
+      SubscriptionSnapshot(
+        info: TopicInfo.Subscription(
+          connection: connection, client: "sub", stream: 1, state: .live, nextOffset: 9, granted: granted, sent: sent,
+          holding: holding), identity: "alice", lag: 4, isBlocked: connection == 2)
+    }
+    topic.subscriptions = [
+      subscription(1, granted: .max, sent: 9, holding: 0), subscription(2, granted: 10, sent: 8, holding: 1_500),
+    ]
+    topic.publications = [
+      PublicationSnapshot(
+        info: TopicInfo.Publication(connection: 3, client: "pub", stream: 2, granted: 20, received: 20, waiting: 1_500),
+        identity: "bob")
+    ]
+    return topic
+  }
+
+  @Test func aTopicSaysWhoHoldsItUp() {
+    let text = TopicJSON.text(topic)
+    #expect(text.hasPrefix("{\"name\":\"orders.\\\"eu\\\"\",\"epoch\":1,\"state\":\"failed\""))
+    #expect(text.contains("\"failure\":{\"code\":7,\"message\":\"it\\nbroke\"}"))
+    #expect(text.contains("\"outstanding\":null"))
+    #expect(text.contains("\"heldUpSeconds\":1.500"))
+    #expect(text.contains("\"holder\":{\"connection\":2,"))
+    #expect(!text.contains("settings"))
+    #expect(!TopicJSON.text(TopicSnapshot("a")).contains("holder"))
+  }
+
+  @Test func detailsHaveStreamsAndSettings() {
+    let text = TopicJSON.detailed(topic)
+    #expect(text.contains("\"replay-records\":\"everything\""))
+    #expect(text.contains("\"flow\":\"lossless\""))
+    #expect(text.contains("\"granted\":null,\"sent\":9,\"outstanding\":null,\"holdingSeconds\":0.000,\"blocked\":false"))
+    #expect(text.contains("\"granted\":10,\"sent\":8,\"outstanding\":2,\"holdingSeconds\":1.500,\"blocked\":true"))
+    #expect(text.contains("\"granted\":20,\"received\":20,\"open\":0,\"waitingSeconds\":1.500"))
+  }
+
+  private func payload(_ bytes: [UInt8], size: Int? = nil, limit: Int = 8) -> String {
+    RecordJSON.object(AdminRecord(offset: 1, time: 2, payload: bytes, size: size), limit: limit).text
+  }
+
+  @Test func whatIsTextIsShownAsText() {
+    #expect(payload(Array("hé\n".utf8)).hasSuffix("\"payload\":{\"size\":4,\"text\":\"hé\\n\"}}"))
+    #expect(payload([]).hasSuffix("\"payload\":{\"size\":0,\"text\":\"\"}}"))
+    #expect(payload([0x00, 0xFF]).hasSuffix("\"payload\":{\"size\":2,\"hex\":\"00ff\"}}"))
+    #expect(payload([0x1B, 0x5B]).contains("\"hex\":\"1b5b\""))
+  }
+
+  @Test func whatIsLongIsCutBetweenCharacters() {
+    #expect(payload(Array("1234567é9".utf8)).contains("\"size\":10,\"cut\":true,\"text\":\"1234567\""))
+    #expect(payload(Array("ab".utf8), size: 2_000_000).contains("\"size\":2000000,\"cut\":true,\"text\":\"ab\""))
+    #expect(payload([UInt8](repeating: 0xC3, count: 9)).contains("\"hex\":\"c3c3c3c3c3c3c3c3\""))
+  }
+
+  @Test func aRecordHasItsKeyAndHeaders() {
+    let record = AdminRecord(
+      offset: 1 << 60, time: 1_700_000_000_000, key: [1], headers: [("kind", Array("new".utf8))], payload: [])
+    let text = RecordJSON.object(record, limit: 8).text
+    #expect(text.contains("\"offset\":\"1152921504606846976\",\"time\":1700000000000,\"key\":{\"size\":1,\"hex\":\"01\"}"))
+    #expect(text.contains("\"headers\":[{\"size\":3,\"text\":\"new\",\"name\":\"kind\"}]"))
+  }
+
+  @Test func watchersGetWhatHasChanged() {
+    var rows = EventRows(limit: 2)
+    var snapshot = BrokerSnapshot()
+    snapshot.topics = [TopicSnapshot("a"), TopicSnapshot("b"), TopicSnapshot("c")]
+    let first = rows.update(snapshot, version: "1")
+    #expect(first.changes.contains("\"name\":\"a\"") && first.changes.contains("\"name\":\"b\""))
+    #expect(!first.changes.contains("\"name\":\"c\""))
+    #expect(first.changes.contains("\"omitted\":1"))
+    snapshot.topics = [TopicSnapshot("b") { $0.lag = 1 }]
+    let second = rows.update(snapshot, version: "1")
+    #expect(second.changes.contains("\"topics\":[{\"name\":\"b\""))
+    #expect(second.changes.contains("\"gone\":[\"a\"]"))
+    let third = rows.update(snapshot, version: "1")
+    #expect(third.changes.contains("\"all\":false") && third.changes.contains("\"topics\":[],\"gone\":[]"))
+    #expect(third.all().contains("\"all\":true") && third.all().contains("\"topics\":[{\"name\":\"b\""))
+    #expect(third.changes.hasPrefix("event: sample\ndata: {") && third.changes.hasSuffix("}\n\n"))
+    #expect(third.changes.split(separator: "\n").count == 2)
+  }
+}

@@ -1,0 +1,75 @@
+import Testing
+
+@testable import SluiceAdmin
+
+@Suite struct RouteTests {
+  private func route(_ target: String, method: String = "GET") throws -> Route {
+    var request = AdminRequest()
+    request.method = method
+    request.target = target
+    return try Route(request, AdminLimits())
+  }
+
+  private func status(_ target: String, method: String = "GET") -> Int {
+    do {
+      _ = try route(target, method: method)
+      return 200
+    } catch {
+      return (error as? AdminProblem)?.status ?? 0
+    }
+  }
+
+  @Test func pathsLeadWhereTheySay() throws {
+    #expect(try route("/") == .dashboard)
+    #expect(try route("/healthz") == .health)
+    #expect(try route("/readyz", method: "HEAD") == .readiness)
+    #expect(try route("/metrics") == .metrics(.prometheus))
+    #expect(try route("/metrics?collect=all") == .metrics(.prometheus))
+    #expect(try route("/api/broker") == .broker)
+    #expect(try route("/api/topics") == .topics(after: "", limit: 1_000))
+    #expect(try route("/api/topics?limit=7&after=a.b") == .topics(after: "a.b", limit: 7))
+    #expect(try route("/api/topics/a.b") == .topic("a.b"))
+    #expect(try route("/api/topics/%C3%A9%2F%2e") == .topic("é/."))
+    #expect(try route("/api/topics/records") == .topic("records"))
+    #expect(try route("/api/topics/a/records?count=3") == .records(topic: "a", count: 3))
+    #expect(try route("/api/connections") == .connections(limit: 200))
+    #expect(try route("/api/events") == .events(topic: nil))
+    #expect(try route("/api/events?topic=a%20b") == .events(topic: "a b"))
+  }
+
+  @Test(arguments: [
+    "/x", "//", "/healthz/", "/../etc/passwd", "/api/../../etc/passwd", "/api/%2e%2e/%2e%2e/etc/passwd",
+    "/api/topics/", "/api/topics/a/", "/api/topics/a/records/", "/api", "/index.html", "/metrics/x",
+  ])
+  func whatIsntThereIsntFound(_ target: String) {
+    #expect(status(target) == 404)
+  }
+
+  @Test(arguments: [
+    "", "healthz", "http://x/healthz", "/%", "/%4", "/%zz", "/%ff", "/a b", "/é", "/api/topics?limit=0",
+    "/api/topics?limit=x", "/api/topics?limit=1&limit=2", "/api/topics?lmit=1", "/api/topics/a/records?count=-1",
+    "/api/topics/a/records?count=1000000", "/api/broker?x", "/api/topics/a/records?count=99999999999999999999",
+  ])
+  func whatCantBeReadIsRefused(_ target: String) {
+    #expect(status(target) == 400)
+  }
+
+  @Test(arguments: ["POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT", "get", "X"])
+  func nothingCanBeChanged(_ method: String) {
+    #expect(status("/metrics", method: method) == 405)
+    #expect(status("/nowhere", method: method) == 404)
+  }
+
+  @Test func bodiesAreRefused() {
+    var request = AdminRequest()
+    request.target = "/metrics"
+    request.hasBody = true
+    #expect(throws: AdminProblem.self) { try Route(request, AdminLimits()) }
+  }
+
+  @Test func whoAsksForOpenMetricsGetsThem() {
+    #expect(MetricsFormat(accept: nil) == .prometheus)
+    #expect(MetricsFormat(accept: "text/plain;version=0.0.4;q=1,*/*;q=0.1") == .prometheus)
+    #expect(MetricsFormat(accept: "application/openmetrics-text;version=1.0.0,text/plain") == .openMetrics)
+  }
+}
