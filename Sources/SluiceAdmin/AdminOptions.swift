@@ -35,7 +35,7 @@ public struct AdminLimits: Sendable {
   public var streams = 200
   /// Records in one answer, and bytes of them.
   public var records = 100
-  public var recordBytes = 1 << 20
+  public var recordBytes = 8 << 20
   /// Bytes of a payload that are shown.
   public var payloadBytes = 2 << 10
 

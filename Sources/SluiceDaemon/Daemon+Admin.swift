@@ -49,18 +49,14 @@ final class BrokerView: AdminSource {
 
   private var broker: Broker? { state.withLock { $0.broker } }
 
-  func snapshot(_ request: AdminSnapshotRequest, completion: @escaping @Sendable (BrokerSnapshot) -> Void) {
-    guard let broker else { return }
-    var snapshot = BrokerSnapshot()
-    snapshot.time = Logger.now
-    snapshot.metrics = BrokerMetric.allCases.map { ($0, broker.metrics[$0]) }
-    completion(snapshot)
+  func snapshot(_ request: SnapshotRequest, completion: @escaping @Sendable (BrokerSnapshot) -> Void) {
+    broker?.snapshot(request, completion: completion)
   }
 
   func lastRecords(
-    of topic: String, count: Int, bytes: Int, completion: @escaping @Sendable ([AdminRecord]?) -> Void
+    of topic: String, count: Int, bytes: Int, completion: @escaping @Sendable ([RecordSnapshot]?) -> Void
   ) {
-    completion(nil)
+    broker?.lastRecords(of: topic, count: count, bytes: bytes, completion: completion)
   }
 
   func authenticate(

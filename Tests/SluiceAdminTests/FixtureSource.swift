@@ -8,28 +8,30 @@ import Synchronization
 
 /// A broker that a test has made up.
 final class FixtureSource: AdminSource {
-  struct State {
+  struct State: Sendable {
     var stage = AdminStage.ready
     var snapshot = BrokerSnapshot()
-    var records: [String: [AdminRecord]] = [:]
-    var requests: [AdminSnapshotRequest] = []
+    var records: [String: [RecordSnapshot]] = [:]
+    var requests: [SnapshotRequest] = []
     /// Whether it answers at all.
     var isSilent = false
     var policy: AccessPolicy?
     var attempts = 0
   }
 
-  let state = Mutex(State())
+  let state: Mutex<State>
 
   init(_ change: (inout State) -> Void = { _ in }) {
-    state.withLock(change)
+    var state = State()
+    change(&state)
+    self.state = Mutex(state)
   }
 
   var stage: AdminStage { state.withLock { $0.stage } }
   var asksClients: Bool { state.withLock { $0.policy != nil } }
-  var requests: [AdminSnapshotRequest] { state.withLock { $0.requests } }
+  var requests: [SnapshotRequest] { state.withLock { $0.requests } }
 
-  func snapshot(_ request: AdminSnapshotRequest, completion: @escaping @Sendable (BrokerSnapshot) -> Void) {
+  func snapshot(_ request: SnapshotRequest, completion: @escaping @Sendable (BrokerSnapshot) -> Void) {
     let snapshot = state.withLock { state in
       state.requests.append(request)
       return state.isSilent ? nil : state.snapshot
@@ -38,7 +40,7 @@ final class FixtureSource: AdminSource {
   }
 
   func lastRecords(
-    of topic: String, count: Int, bytes: Int, completion: @escaping @Sendable ([AdminRecord]?) -> Void
+    of topic: String, count: Int, bytes: Int, completion: @escaping @Sendable ([RecordSnapshot]?) -> Void
   ) {
     completion(state.withLock { $0.records[topic].map { Array($0.suffix(count)) } })
   }

@@ -8,7 +8,7 @@ enum BrokerJSON {
     object.add("version", version)
     object.add("time", json: String(snapshot.time))
     object.add(seconds: "uptimeSeconds", milliseconds: snapshot.uptime)
-    object.add(number: "topics", snapshot.topics.count)
+    object.add(number: "topics", snapshot.topicCount)
     object.add(number: "connections", snapshot.connectionCount)
     var metrics = JSONObject()
     for (metric, value) in snapshot.metrics { metrics.add(number: metric.name, value) }

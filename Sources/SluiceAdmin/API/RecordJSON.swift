@@ -1,32 +1,33 @@
+import SluiceBroker
 import SluiceCommand
 
 /// A record in the API. What is text is `text`, anything else `hex`, cut off where it is long; `size` is what it has in fact.
 enum RecordJSON {
   /// - Parameter limit: bytes of the payload that are shown.
-  static func object(_ record: AdminRecord, limit: Int) -> JSONObject {
+  static func object(_ record: RecordSnapshot, limit: Int) -> JSONObject {
     var object = JSONObject()
     object.add(number: "offset", record.offset)
     object.add("time", json: String(record.time))
-    if let key = record.key { object.add("key", value(key, size: key.count, limit: 256)) }
+    if let key = record.key { object.add("key", value(key, limit: 256)) }
     if !record.headers.isEmpty {
       object.add(
         "headers",
         record.headers.prefix(32).map { header in
-          var object = value(header.value, size: header.value.count, limit: 256)
-          object.add("name", header.name)
+          var object = value(header.value, limit: 256)
+          object.add("name", String(decoding: header.name, as: UTF8.self))
           return object
         })
     }
-    object.add("payload", value(record.payload, size: record.size, limit: limit))
+    object.add("payload", value(record.payload, limit: limit))
     return object
   }
 
-  private static func value(_ bytes: [UInt8], size: Int, limit: Int) -> JSONObject {
+  private static func value(_ bytes: [UInt8], limit: Int) -> JSONObject {
     var object = JSONObject()
     let shown = bytes.prefix(limit)
-    object.add(number: "size", size)
-    if shown.count < size { object.add("cut", true) }
-    if let text = text(shown, isCut: shown.count < size) {
+    object.add(number: "size", bytes.count)
+    if shown.count < bytes.count { object.add("cut", true) }
+    if let text = text(shown, isCut: shown.count < bytes.count) {
       object.add("text", text)
     } else {
       object.add("hex", hex(shown))

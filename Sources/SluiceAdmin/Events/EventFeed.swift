@@ -59,8 +59,10 @@ final class EventFeed: @unchecked Sendable {
     guard !isSampling, source.stage != .starting else { return }
     isSampling = true
     let details = watchers.values.contains { $0.topic != nil } ? options.limits.streams : 1
-    source.snapshot(AdminSnapshotRequest(connections: Self.connections, streams: details)) {
-      [weak self, loop] snapshot in
+    let request = SnapshotRequest(
+      topics: options.limits.topics, subscriptionsPerTopic: details, publicationsPerTopic: details,
+      connections: Self.connections)
+    source.snapshot(request) { [weak self, loop] snapshot in
       loop.execute { [weak self] in self?.show(snapshot) }
     }
   }

@@ -25,7 +25,7 @@ struct EventRows {
     }
     let gone = rows.keys.filter { shown[$0] == nil }
     rows = shown
-    let omitted = snapshot.topics.count - shown.count
+    let omitted = snapshot.topicCount - shown.count
     func event(topics: some Sequence<String>, gone: [String], isAll: Bool) -> String {
       var object = JSONObject()
       object.add("all", isAll)

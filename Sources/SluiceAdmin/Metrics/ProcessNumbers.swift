@@ -34,8 +34,8 @@ struct ProcessNumbers: Hashable {
   ) {
     guard let name = stat.lastIndex(of: ")") else { return }
     let fields = stat[stat.index(after: name)...].split(separator: " ")
-    // Counted from 1; the first here is what is left of the name, which is the second.
-    func field(_ number: Int) -> Double { fields.count > number - 2 ? Double(fields[number - 2]) ?? 0 : 0 }
+    // Counted from 1; the first here is the third.
+    func field(_ number: Int) -> Double { fields.count > number - 3 ? Double(fields[number - 3]) ?? 0 : 0 }
     cpuSeconds = (field(14) + field(15)) / ticksPerSecond
     let boot = system.split(separator: "\n").first { $0.hasPrefix("btime ") }?.dropFirst(6)
     startTime = (boot.flatMap { Double($0) } ?? 0) + field(22) / ticksPerSecond

@@ -96,24 +96,30 @@ final class AdminService: @unchecked Sendable {
     case .health, .readiness: break
     case .dashboard: completion(.response(Dashboard.response))
     case .metrics(let format):
-      snapshot(AdminSnapshotRequest(), completion) { [self] snapshot in
+      snapshot(.summary(topics: .max), completion) { [self] snapshot in
         let text = MetricsPage.text(
           snapshot, &selection, ProcessNumbers.now, version: options.version, format)
         return HTTPResponse(type: format.contentType, body: Array(text.utf8))
       }
     case .broker:
-      snapshot(AdminSnapshotRequest(), completion) { [options] snapshot in
+      snapshot(.summary(topics: 0), completion) { [options] snapshot in
         .json(BrokerJSON.object(snapshot, version: options.version).text)
       }
     case .topics(let after, let limit):
-      snapshot(AdminSnapshotRequest(streams: 1), completion) { .json(Self.list($0, after: after, limit: limit)) }
+      let request = SnapshotRequest(
+        topics: .max, subscriptionsPerTopic: 1, publicationsPerTopic: 0, connections: 0)
+      snapshot(request, completion) { .json(Self.list($0, after: after, limit: limit)) }
     case .topic(let name):
-      snapshot(AdminSnapshotRequest(topic: name, streams: limits.streams), completion) { snapshot in
+      let request = SnapshotRequest(
+        topic: name, subscriptionsPerTopic: limits.streams, publicationsPerTopic: limits.streams, connections: 0)
+      snapshot(request, completion) { snapshot in
         let topic = snapshot.topics.first { $0.summary.topic == name }
         return topic.map { .json(TopicJSON.detailed($0)) } ?? AdminProblem.unknownTopic(name).response
       }
     case .connections(let limit):
-      snapshot(AdminSnapshotRequest(connections: limit), completion) { snapshot in
+      var request = SnapshotRequest.summary(topics: 0)
+      request.connections = limit
+      snapshot(request, completion) { snapshot in
         var object = JSONObject()
         object.add("connections", snapshot.connections.prefix(limit).map(BrokerJSON.connection))
         object.add(number: "count", snapshot.connectionCount)
@@ -130,7 +136,7 @@ final class AdminService: @unchecked Sendable {
   }
 
   private func snapshot(
-    _ request: AdminSnapshotRequest, _ completion: @escaping Completion,
+    _ request: SnapshotRequest, _ completion: @escaping Completion,
     _ body: @escaping @Sendable (BrokerSnapshot) -> HTTPResponse
   ) {
     source.snapshot(request) { [loop] snapshot in
@@ -159,5 +165,12 @@ final class AdminService: @unchecked Sendable {
         completion(.response(.json(object.text)))
       }
     }
+  }
+}
+
+extension SnapshotRequest {
+  /// Without what is in topics, and on connections, one by one.
+  fileprivate static func summary(topics: Int) -> Self {
+    Self(topics: topics, subscriptionsPerTopic: 0, publicationsPerTopic: 0, connections: 0)
   }
 }
