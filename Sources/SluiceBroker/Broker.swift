@@ -222,6 +222,8 @@ public final class Broker: Sendable {
   /// What the broker has counted so far. From any thread.
   public var metrics: BrokerMetrics {
     core.metrics.set(.memoryUsed, to: core.memory.used)
+    core.metrics.set(.topics, to: core.registry.count)
+    core.metrics.set(.storageBacklog, to: core.storage?.backlog ?? 0)
     return core.metrics
   }
 
@@ -337,6 +339,7 @@ public final class Broker: Sendable {
       let id = try core.admit(from: origin)
       _ = Connection(id: id, stream: stream, origin: origin, context: context)
     } catch {
+      core.configuration.report(.refused(nil, peer: stream.peer, error))
       turnAway(stream, error)
     }
   }

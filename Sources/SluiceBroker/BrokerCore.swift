@@ -58,7 +58,8 @@ final class BrokerCore: Sendable {
     if let storage, let loops, let writer = loops.loops.first {
       let readers = loops.loops.count > 1 ? Array(loops.loops.dropFirst()) : [writer]
       service = StorageService(
-        storage.store, pool: pool, limits: limits, writer: writer, readers: readers, report: storage.report)
+        storage.store, pool: pool, limits: limits, writer: writer, readers: readers, metrics: metrics,
+        report: storage.report)
     }
     registry = TopicRegistry(
       configuration: configuration, identity: identity, pool: pool, storage: service, metrics: metrics,
@@ -134,6 +135,11 @@ final class BrokerCore: Sendable {
     }
   }
 
+  /// The topic for what a group can't get done.
+  func deadLetters(named name: String) throws(WireError) -> Topic {
+    try registry.use(name) { [configuration] in configuration.report(.topicCreated(nil, topic: $0.name)) }
+  }
+
   func agreed(keepalive: UInt32) {
     if keepalive > 0 { shortestKeepalive.min(keepalive, ordering: .relaxed) }
   }
@@ -146,7 +152,9 @@ final class BrokerCore: Sendable {
 
   /// Drops what has become too old, or is left behind.
   func trim(now milliseconds: Int64, _ monotonic: MonotonicTime) {
-    registry.deleteAbandoned(now: monotonic)
+    for topic in registry.deleteAbandoned(now: monotonic) {
+      configuration.report(.topicAbandoned(topic: topic.name))
+    }
     accounts.forget(at: monotonic)
     for topic in registry.all where topic.needsTrimming {
       topic.trim(now: milliseconds)

@@ -45,11 +45,15 @@ final class Daemon: Sendable {
     }
     var settings = settings
     settings.broker.limits = fit.limits
-    settings.broker.report = { BrokerLog(logger).note($0) }
-    self.settings = settings.broker
     view = BrokerView(asksClients: settings.access.asksClients)
     do {
-      loop = try EpollLoop(name: "signals")
+      let loop = try EpollLoop(name: "signals")
+      let log = BrokerLog(logger, audits: settings.access.isAudited) { milliseconds, body in
+        loop.execute { [unowned loop] in _ = loop.schedule(after: .milliseconds(milliseconds), body) }
+      }
+      settings.broker.report = { log.note($0) }
+      self.settings = settings.broker
+      self.loop = loop
       tls = try Self.tlsServer(settings, logger)
       admin = try Self.adminServer(settings, view)
       broker = try Self.broker(settings, tls, logger)

@@ -12,6 +12,7 @@ extension Connection {
   // MARK: The handshake
 
   func authenticate(_ agreement: ServerHandshake.Agreement) {
+    clientName = agreement.clientName
     verify(agreement.credentials) { connection, finding in
       connection.admit(agreement, finding)
     }
@@ -20,9 +21,10 @@ extension Connection {
   private func admit(_ agreement: ServerHandshake.Agreement, _ finding: Authenticator.Finding) {
     guard let authenticator, let admission, session.phase == .authenticating else { return }
     do {
-      let identity = try looked(at: finding, by: authenticator)
+      let identity = try looked(at: finding, by: authenticator, agreement.credentials, isRenewal: false)
       try enter(identity.name)
       admission.identity = identity
+      report(.authenticated(asClient, by: identity.proof, isRenewal: false))
       session.admitted()
       var agreement = agreement
       agreement.welcome.identity = identity.name
@@ -43,20 +45,25 @@ extension Connection {
     let request = session.request(on: stream)
     verify(credentials) { connection, finding in
       connection.session.renewed()
-      connection.renew(request, on: stream, finding)
+      connection.renew(request, on: stream, credentials, finding)
     }
   }
 
-  private func renew(_ request: UInt64?, on stream: UInt32, _ finding: Authenticator.Finding) {
+  private func renew(
+    _ request: UInt64?, on stream: UInt32, _ credentials: Credentials, _ finding: Authenticator.Finding
+  ) {
     // Who has cancelled doesn't know whether it was renewed, so it wasn't.
     guard let authenticator, let admission, session.request(on: stream) == request else { return }
     attempt(stream) { () throws(WireError) in
-      let identity = try looked(at: finding, by: authenticator)
+      let identity = try looked(at: finding, by: authenticator, credentials, isRenewal: true)
       guard identity.hasName(of: admission.identity) else {
-        throw WireError(
+        let error = WireError(
           .authenticationFailed,
           "the new credentials are another's than the connection's; connect anew to be somebody else")
+        report(.notAuthenticated(asClient, claim: identity.name, error, isRenewal: true))
+        throw error
       }
+      report(.authenticated(asClient, by: identity.proof, isRenewal: true))
       answer(
         request, Authenticated(identity: identity.name, expires: identity.wireExpiry), to: stream)
       adopt(identity)
@@ -64,12 +71,14 @@ extension Connection {
   }
 
   private func looked(
-    at finding: Authenticator.Finding, by authenticator: Authenticator
+    at finding: Authenticator.Finding, by authenticator: Authenticator, _ credentials: Credentials,
+    isRenewal: Bool
   ) throws(WireError) -> Identity {
     do {
       return try authenticator.identity(finding)
     } catch {
       note(error)
+      report(.notAuthenticated(asClient, claim: credentials.user, error, isRenewal: isRenewal))
       throw error
     }
   }
@@ -113,6 +122,7 @@ extension Connection {
   func checkExpiry() -> Bool {
     guard let expires = admission?.identity.expires, context.loop.wallClock >= expires else { return false }
     context.core.metrics.add(.expiredCredentials)
+    report(.expired(asClient))
     fail(WireError(.credentialsExpired, "the client's credentials have expired; connect anew with others"))
     return true
   }

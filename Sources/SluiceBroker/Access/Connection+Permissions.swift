@@ -27,7 +27,9 @@ extension Connection {
   /// - Throws: as ``require(_:on:)``, and ``ErrorCode/unknownTopic``.
   func useTopic(_ name: String, for rights: Rights) throws(WireError) -> Topic {
     try require(rights, on: name)
-    let topic = try registry.use(name, by: quota, mayCreate: permissions.allow(.create, on: name))
+    let topic = try registry.use(name, by: quota, mayCreate: permissions.allow(.create, on: name)) {
+      report(.topicCreated(asClient, topic: $0.name))
+    }
     guard rights == .subscribe, !permissions.rights(on: name).contains(.subscribe) else { return topic }
     // It is an inbox. Its name is in the requests of its owner, whoever reads those.
     guard topic.claim(for: identity) else { throw denied(rights.verb, name) }
@@ -81,6 +83,7 @@ extension Connection {
 
   private func denied(_ verb: String, _ name: String) -> WireError {
     context.core.metrics.add(.deniedPermissions)
+    report(.denied(asClient, action: String(verb.prefix { $0 != " " }), topic: name))
     return WireError(.permissionDenied, "the client may not \(verb) topic \(name)")
   }
 }
@@ -121,6 +124,7 @@ extension Connection {
     else { return }
     guard let identity = authenticator.reconsider(admission.identity) else {
       context.core.metrics.add(.revokedConnections)
+      report(.revoked(asClient))
       return fail(
         WireError(.accessRevoked, "\(admission.identity.name) may not be connected to the broker any more"))
     }

@@ -53,7 +53,7 @@ extension Connection {
         answer(session.request(on: stream), Cursors(cursors: page, more: more), to: stream)
       }
     case .moveCursor(let stream, let frame):
-      attempt(stream) { () throws(WireError) in
+      administer(.moveCursor(frame.name), of: frame.topic, stream) { () throws(WireError) in
         try require(.admin, on: frame.topic)
         let topic = try registry.known(frame.topic)
         let isAsked = findStart(frame.start, of: topic, stream) { connection, start in
@@ -61,7 +61,7 @@ extension Connection {
           frame.start = start
           connection.performCursorRequest(.moveCursor(stream: stream, frame))
         }
-        if isAsked { return }
+        if isAsked { return false }
         if !topic.moveGroup(
           frame.name, to: frame.start, limits: context.core.configuration.limits, on: context)
         {
@@ -70,13 +70,15 @@ extension Connection {
             wallClock: context.loop.wallClock)
         }
         confirm(topic, to: stream)
+        return true
       }
     case .deleteCursor(let stream, let topic, let name):
-      attempt(stream) { () throws(WireError) in
+      administer(.deleteCursor(name), of: topic, stream) { () throws(WireError) in
         try require(.admin, on: topic)
         let topic = try registry.known(topic)
         if !topic.deleteGroup(name, on: context) { try topic.deleteCursor(name, now: context.loop.now) }
         confirm(topic, to: stream)
+        return true
       }
     default: break
     }

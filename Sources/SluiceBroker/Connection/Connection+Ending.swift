@@ -10,6 +10,7 @@ extension Connection {
 
   /// Tells the peer what it did wrong, and closes.
   func fail(_ error: WireError) {
+    lastWord = lastWord ?? error
     send(Fault(error), stream: 0)
     finish()
   }
@@ -25,10 +26,16 @@ extension Connection {
 
   /// Closes at once. The peer's subscriptions and publications are gone with it.
   ///
-  /// - Parameter abruptly: true to reset the line rather than to wait for the peer's half to be closed too.
-  func close(abruptly: Bool = false) {
+  /// - Parameters:
+  ///   - abruptly: true to reset the line rather than to wait for the peer's half to be closed too.
+  ///   - reason: why, unless the peer was told something else before.
+  func close(abruptly: Bool = false, because reason: String = "the broker stops") {
     if case .closed = phase { return }
     phase = .closed
+    report(
+      .closed(
+        asClient, reason: lastWord?.message ?? reason, code: lastWord?.code,
+        milliseconds: (context.loop.now - acceptedAt).wholeMilliseconds))
     releaseStreams()
     pending = PendingOutput()
     context.buffered(-buffered)

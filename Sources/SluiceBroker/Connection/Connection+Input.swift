@@ -6,11 +6,16 @@ extension Connection {
   func streamReadable() {
     let result = unsafe stream.read(into: context.readBuffer)
     guard case .bytes(let count) = result else {
-      if result != .wouldBlock { close() }
+      switch result {
+      case .wouldBlock, .bytes: break
+      case .end: close(because: "the client has closed it")
+      case .failed(let error): close(because: error.description)
+      }
       return
     }
     guard case .open = phase else { return }
     keepalive.heard(at: context.loop.now.nanoseconds)
+    context.traffic.bytesReceived &+= count
     effort.renew()
     let bytes = unsafe UnsafeRawBufferPointer(rebasing: context.readBuffer[..<count])
     let taken = unsafe takeUp(bytes)
@@ -85,6 +90,6 @@ extension Connection {
   }
 
   func streamFailed(_ error: IOError) {
-    close()
+    close(because: error.description)
   }
 }

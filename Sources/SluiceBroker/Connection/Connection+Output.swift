@@ -22,6 +22,7 @@ extension Connection {
       // Records found room again, so the peer has read some: a PING may take long to get to it behind all that it hasn't read yet.
       // Without records it isn't behind anything, and only an answer to it counts.
       case .success(let count):
+        context.traffic.bytesSent &+= count
         if count > 0, pending.carriesRecords { keepalive.heard(at: context.loop.now.nanoseconds) }
         if count > 0 { stalledSince = pending.isEmpty ? nil : context.loop.now }
       }
@@ -40,11 +41,15 @@ extension Connection {
       budget -= gather.takePassed()
       guard !gather.isEmpty else { break }
       budget -= gather.bytes
+      context.traffic.bytesSent &+= gather.bytes
       let appendedAt = gather.takeSample()
       switch gather.write(to: stream) {
       case .success(let rest):
         pending = rest
-        if !rest.isEmpty { stalledSince = context.loop.now }
+        if !rest.isEmpty {
+          stalledSince = context.loop.now
+          context.traffic.bytesSent &-= rest.byteCount
+        }
       case .failure(let error): return streamFailed(error)
       }
       if let appendedAt { context.delivered(appendedAt: appendedAt) }
@@ -69,6 +74,7 @@ extension Connection {
     let before = gather.bytes
     var records: UInt64 = 0
     defer {
+      context.traffic.recordsSent &+= Int(records)
       account?.delivering?.spend(records: records, bytes: UInt64(max(gather.bytes - before, 0)))
     }
     while gather.work < limit, gather.hasRoom, let subscription = readySubscriptions.popFirst() {

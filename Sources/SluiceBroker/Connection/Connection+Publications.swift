@@ -95,6 +95,7 @@ extension Connection {
     case .appended(let lastOffset):
       publication.appended(count, lastOffset: lastOffset)
       publication.tap.traffic.received(UInt64(count), bytes: batch.count)
+      context.traffic.recordsReceived &+= Int(count)
       context.appended(to: publication.topic, through: lastOffset)
       makeDue(publication)
     case .unfit(let fault):
@@ -114,6 +115,9 @@ extension Connection {
       releaseStream(stream)
       return send(fault, stream: stream)
     }
+    var failure: ErrorCode?
+    if case .failure(let code, _) = ending { failure = code }
+    report(.topicEnded(asClient, topic: topic.name, failure: failure))
     guard topic.storage != nil else { return ended(publication) }
     publication.ends = .withTopic
     whenCommitted(publication) { connection, publication in connection.ended(publication) }

@@ -55,10 +55,11 @@ extension Connection {
       if fault.code == .limitReached { context.core.metrics.add(.refusedOversizes) }
       refuse(stream, fault)
     case .createTopic(let stream, let frame):
-      attempt(stream) { () throws(WireError) in
+      administer(.createTopic, of: frame.topic, stream) { () throws(WireError) in
         try require(.create, on: frame.topic)
         let topic = try registry.create(frame.topic, frame.settings, by: quota)
         whenCommitted(topic, stream) { $0.describe(topic, to: stream) }
+        return true
       }
     case .showTopic(let stream, let name):
       attempt(stream) { () throws(WireError) in
@@ -69,14 +70,16 @@ extension Connection {
       let (page, more) = listTopics(after: after, limit: min(Int(limit), Self.topicsPerPage))
       answer(session.request(on: stream), Topics(topics: page, more: more), to: stream)
     case .deleteTopic(let stream, let name):
-      attempt(stream) { () throws(WireError) in
+      administer(.deleteTopic, of: name, stream) { () throws(WireError) in
         try require(.admin, on: name)
         confirm(try registry.delete(name), to: stream)
+        return true
       }
     case .connectTopic(let stream, let name, let isConnected):
-      attempt(stream) { () throws(WireError) in
+      administer(isConnected ? .connectTopic : .disconnectTopic, of: name, stream) { () throws(WireError) in
         try useTopic(name, for: .admin).connect(isConnected)
         answer(session.request(on: stream), Done(), to: stream)
+        return true
       }
     case .listCursors, .moveCursor, .deleteCursor: performCursorRequest(action)
     case .pong(let token): send(Pong(token: token), stream: 0)
@@ -94,6 +97,9 @@ extension Connection {
 
   /// Ends a stream with an error.
   func refuse(_ stream: UInt32, _ fault: Fault) {
+    if fault.code == .limitReached {
+      report(.refused(asClient, peer: peer, WireError(fault.code, fault.message)))
+    }
     session.ended(stream)
     releaseStream(stream)
     send(fault, stream: stream)

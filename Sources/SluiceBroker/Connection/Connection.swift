@@ -38,7 +38,7 @@ final class Connection: ByteStreamHandler, @unchecked Sendable {
   let origin: PeerOrigin?
   let acceptedAt: MonotonicTime
   unowned let context: LoopContext
-  private(set) var clientName = ""
+  var clientName = ""
   /// The longest batch that fits a frame of the client's.
   private(set) var largestBatch = Limits.smallestFrame - DeliverHeader.size - RecordLayout.timeMarkSize
   /// Its place in the context's list, and whether it stands among those to be flushed, first or last.
@@ -66,6 +66,8 @@ final class Connection: ByteStreamHandler, @unchecked Sendable {
   var keepalive: Keepalive
   let handshakeDeadline: MonotonicTime
   var phase = Phase.open
+  /// What the peer was told before its connection was closed.
+  var lastWord: WireError?
   var isDraining = false
   /// Nothing is read: answers wait to be read by the peer, or memory is short.
   var waitsForAnswers = false
@@ -127,6 +129,7 @@ final class Connection: ByteStreamHandler, @unchecked Sendable {
     keepalive = Keepalive(milliseconds: agreement.welcome.keepalive, now: context.loop.now.nanoseconds)
     core.agreed(keepalive: agreement.welcome.keepalive)
     send(agreement.welcome, stream: 0)
+    report(.opened(asClient))
     if core.stage.load(ordering: .acquiring) != .serving { drain() }
   }
 

@@ -38,6 +38,8 @@ final class LoopContext: TurnParticipant, @unchecked Sendable {
   private var busyBefore: UInt64?
   /// How long records took to subscribers here.
   private(set) var latency = Histogram()
+  /// In this turn.
+  var traffic = LoopTraffic()
   /// A batch was noted in this turn whose way is measured.
   private var hasNotedBatch = false
 
@@ -144,6 +146,7 @@ final class LoopContext: TurnParticipant, @unchecked Sendable {
     reports.removeAll(keepingCapacity: true)
     core.storage?.kick()
     watchMemory()
+    traffic.settle(with: core.metrics)
     measureTurn()
     return !ready.isEmpty || !wakes.isEmpty
   }

@@ -95,7 +95,7 @@ extension Group {
         slice.bytes, offset: record.offset, deliveries: record.deliveries, reason: record.reason,
         longest: loop.core.configuration.limits.record)
     else { return .gone }
-    guard let deadLetters = try? loop.core.registry.use(settings.deadLetters) else { return .refused }
+    guard let deadLetters = try? loop.core.deadLetters(named: settings.deadLetters) else { return .refused }
     let result = unsafe batch.bytes.withUnsafeBytes { bytes in
       unsafe deadLetters.append(
         bytes, count: batch.count, at: loop.loop.wallClock, in: deadLetters.life,

@@ -1,5 +1,12 @@
 /// Something that a broker counts, or measures: what is named `refused…` is requests and connections that a limit turned away.
 public enum BrokerMetric: Int, CaseIterable, Sendable {
+  /// Records that were published, and that were sent to subscribers; bytes of frames that were read and written.
+  case recordsReceived
+  case recordsSent
+  case bytesReceived
+  case bytesSent
+  case topics
+
   /// Connections at present, and those that were ever accepted.
   case connections
   case connectionsAccepted
@@ -58,6 +65,13 @@ public enum BrokerMetric: Int, CaseIterable, Sendable {
   case publishRateHolds
   case deliveryRateHolds
 
+  /// How often durable topics were brought to disk, for all of them together, how often that failed, and bytes of records that were written.
+  case commits
+  case failedCommits
+  case bytesStored
+  /// Bytes of records that wait to be written.
+  case storageBacklog
+
   /// What the kind of number is.
   public enum Kind: Sendable {
     /// Only ever grows.
@@ -68,7 +82,9 @@ public enum BrokerMetric: Int, CaseIterable, Sendable {
 
   public var kind: Kind {
     switch self {
-    case .connections, .subscriptions, .publications, .bufferedBytes, .memoryUsed, .memoryCeiling: .gauge
+    case .topics, .connections, .subscriptions, .publications, .bufferedBytes, .memoryUsed, .memoryCeiling,
+      .storageBacklog:
+      .gauge
     default: .counter
     }
   }

@@ -22,6 +22,8 @@ public struct BrokerSnapshot: Sendable {
   public var metrics: [(metric: BrokerMetric, value: Int)] = []
   /// How long records took from being appended to being handed to the socket of somebody who had asked for them, in nanoseconds; sampled.
   public var latency = Histogram()
+  /// How long it took to bring what there was of durable topics to disk, in nanoseconds.
+  public var commits = Histogram()
 
   public init() {}
 }

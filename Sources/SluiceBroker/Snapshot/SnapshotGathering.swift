@@ -107,6 +107,7 @@ final class SnapshotGathering: Sendable {
     snapshot.connectionCount = found.connectionCount
     snapshot.loops = found.loops
     snapshot.latency = found.latency
+    snapshot.commits = broker.core.storage?.commitHistogram ?? Histogram()
     let metrics = broker.metrics
     snapshot.metrics = BrokerMetric.allCases.map { ($0, metrics[$0]) }
     return snapshot

@@ -43,6 +43,8 @@ final class StorageService: @unchecked Sendable {
   private let isFaulty = Atomic(false)
   /// Bytes of records that wait, of all topics.
   private let waitingBytes = Atomic<Int>(0)
+  private let metrics: BrokerMetrics
+  private let commitTimes = Mutex(Histogram())
   /// Bytes of records that were read for those who catch up.
   let loadedBytes = Atomic<Int>(0)
   private var signal: (any LoopSignal)?
@@ -64,13 +66,14 @@ final class StorageService: @unchecked Sendable {
   ///   - readers: theirs while something is read; at least one.
   init(
     _ store: any TopicStore, pool: SegmentPool, limits: BrokerLimits, writer: any EventLoop,
-    readers: [any EventLoop],
+    readers: [any EventLoop], metrics: BrokerMetrics,
     report: @escaping @Sendable (StorageEvent) -> Void
   ) {
     precondition(!readers.isEmpty, "storage needs somebody to read")
     self.store = store
     self.pool = pool
     self.limits = limits
+    self.metrics = metrics
     self.writer = writer
     self.readers = readers
     self.report = report
@@ -114,6 +117,12 @@ final class StorageService: @unchecked Sendable {
   }
 
   func noteWaiting(_ bytes: Int) { waitingBytes.add(bytes, ordering: .relaxed) }
+
+  /// Bytes of records that wait, of all topics.
+  var backlog: Int { waitingBytes.load(ordering: .relaxed) }
+
+  /// How long commits took that succeeded.
+  var commitHistogram: Histogram { commitTimes.withLock { $0 } }
 
   /// How many more bytes of a topic's records may wait to be written, besides those that do.
   func room(besides waiting: Int) -> Int {
@@ -178,8 +187,10 @@ final class StorageService: @unchecked Sendable {
   }
 
   private func attempt(_ commits: [TopicCommit]) {
+    let start = writer.readClock()
     do throws(StoreError) {
       try store.commit(commits.map(\.change))
+      note(commits, since: start)
       stuck = []
       retry = Self.firstRetry
       recovered()
@@ -188,6 +199,13 @@ final class StorageService: @unchecked Sendable {
       stuck = commits
       failed(error)
     }
+  }
+
+  private func note(_ commits: [TopicCommit], since start: MonotonicTime) {
+    let end = writer.readClock()
+    commitTimes.withLock { $0.add(end > start ? end.nanoseconds - start.nanoseconds : 0) }
+    metrics.add(.commits)
+    metrics.add(.bytesStored, commits.reduce(0) { $0 + $1.taken.bytes })
   }
 
   private func done(_ commit: TopicCommit) {
@@ -206,6 +224,7 @@ final class StorageService: @unchecked Sendable {
   // MARK: Trouble
 
   private func failed(_ error: StoreError) {
+    metrics.add(.failedCommits)
     let isFull = error.kind == .full
     let isNew = fault.withLock { fault in
       defer {

@@ -85,9 +85,11 @@ final class TopicRegistry: Sendable {
   /// - Parameters:
   ///   - quota: of the connection that wants it; nil for the broker itself.
   ///   - mayCreate: asked when there is none.
+  ///   - made: called when it was made.
   /// - Throws: ``ErrorCode/unknownTopic`` when it may not be made.
   func use(
-    _ name: String, by quota: TopicQuota? = nil, mayCreate: @autoclosure () -> Bool = true
+    _ name: String, by quota: TopicQuota? = nil, mayCreate: @autoclosure () -> Bool = true,
+    made: (Topic) -> Void = { _ in }
   ) throws(WireError) -> Topic {
     let found = state.withLock { state in
       let topic = state.topics[name]
@@ -97,7 +99,7 @@ final class TopicRegistry: Sendable {
     if let found { return found }
     try TopicName.validate(name)
     guard mayCreate() else { throw Self.unknown(name) }
-    return try make(name, TopicSettings(), mustMatch: false, by: quota)
+    return try make(name, TopicSettings(), mustMatch: false, by: quota, made: made)
   }
 
   /// Makes a topic with settings of its own, or finds it there with the same.
@@ -122,8 +124,9 @@ final class TopicRegistry: Sendable {
     return topic
   }
 
-  /// Deletes what is there for its users only and has none. Called now and then.
-  func deleteAbandoned(now: MonotonicTime) {
+  /// Deletes what is there for its users only and has none, and returns that. Called now and then.
+  @discardableResult
+  func deleteAbandoned(now: MonotonicTime) -> [Topic] {
     let abandoned = state.withLock { state in
       // Under the lock, so that nobody finds one that is about to go.
       let abandoned = state.fleeting.values.filter { $0.isAbandoned(for: autoDeleteTime, now: now) }
@@ -131,6 +134,7 @@ final class TopicRegistry: Sendable {
       return abandoned
     }
     for topic in abandoned { topic.delete() }
+    return abandoned
   }
 
   /// A page of topics in byte order of their names, and whether there are more.
@@ -157,7 +161,8 @@ final class TopicRegistry: Sendable {
   var all: [Topic] { state.withLock { Array($0.topics.values) } }
 
   private func make(
-    _ name: String, _ settings: TopicSettings, mustMatch: Bool, by quota: TopicQuota?
+    _ name: String, _ settings: TopicSettings, mustMatch: Bool, by quota: TopicQuota?,
+    made: (Topic) -> Void = { _ in }
   ) throws(WireError) -> Topic {
     let (defaults, rules) = plan.withLock { $0 }
     let rule = rules.first { $0.pattern.matches(name) }?.settings ?? Self.builtIn(name)
@@ -195,7 +200,10 @@ final class TopicRegistry: Sendable {
       return .success((topic, (topic.life, state.watchers)))
     }
     let (topic, new) = try result.get()
-    if new != nil { topic.commit(within: .zero) }
+    if new != nil {
+      topic.commit(within: .zero)
+      made(topic)
+    }
     // A copy, so that nobody waits for the search: those that come meanwhile find the topic there.
     if let (life, watchers) = new { for tell in watchers.values(selecting: name) { tell(topic, life) } }
     return topic

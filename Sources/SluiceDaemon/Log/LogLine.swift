@@ -4,6 +4,7 @@ import SluiceCommand
 enum LogValue {
   case text(String)
   case number(Int64)
+  case flag(Bool)
 }
 
 /// One event as a line.
@@ -27,6 +28,7 @@ struct LogLine {
     for (name, value) in fields {
       switch value {
       case .number(let number): line += " \(name)=\(number)"
+      case .flag(let flag): line += " \(name)=\(flag)"
       case .text(let text):
         let isPlain =
           !text.isEmpty && text.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F && $0 != UInt8(ascii: "\"") }
@@ -42,6 +44,7 @@ struct LogLine {
     for (name, value) in fields {
       switch value {
       case .number(let number): line += ",\(JSONText.quoted(name)):\(number)"
+      case .flag(let flag): line += ",\(JSONText.quoted(name)):\(flag)"
       case .text(let text): line += ",\(JSONText.quoted(name)):\(JSONText.quoted(text))"
       }
     }

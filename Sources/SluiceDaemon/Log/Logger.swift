@@ -32,12 +32,20 @@ struct Logger: Sendable {
   }
 
   /// The same, with fields that aren't known in advance.
-  func log(_ level: LogLevel, _ message: String, fields: [(key: String, value: LogValue)]) {
+  ///
+  /// - Parameter isAudit: it is marked as such, and written whatever the level.
+  func log(
+    _ level: LogLevel, _ message: String, fields: [(key: String, value: LogValue)], isAudit: Bool = false
+  ) {
     let (least, format) = manner.state.withLock { $0 }
-    guard level >= least else { return }
+    guard isAudit || level >= least else { return }
+    let fields = isAudit ? [("audit", .flag(true))] + fields : fields
     let line = LogLine(time: Self.now, level: level, message: message, fields: fields)
     Descriptor.write(line.rendered(as: format), to: STDERR_FILENO)
   }
+
+  /// Whether such an event is written at all.
+  func writes(_ level: LogLevel, isAudit: Bool) -> Bool { isAudit || level >= self.level }
 
   /// Milliseconds since 1970.
   static var now: Int64 {

@@ -10,6 +10,11 @@ struct AccessSettings {
   var isOn: Bool?
   /// That it is meant that everybody may do everything, from wherever.
   var allowsUnauthenticated = false
+  /// Nil where it follows from whether clients are asked.
+  var audit: Bool?
+
+  /// Whether who clients are and what they administer is always logged.
+  var isAudited: Bool { audit ?? asksClients }
 
   var asksClients: Bool { isOn ?? (files.users != nil || files.tokenKeys != nil) }
 }
@@ -54,6 +59,15 @@ extension DaemonSettings {
         if let value = try arguments.value("allow-unauthenticated", read) {
           settings.access.allowsUnauthenticated = value
         }
+      },
+      Setting(
+        CommandOption(
+          "audit", value: "on|off",
+          help:
+            "Whether lines about who clients are, what they weren't allowed and what they administer are logged whatever the log level, marked as audit. On where clients are asked who they are."
+        ), write: { $0.access.audit.map { $0 ? "on" : "off" } }
+      ) { arguments, settings throws(UsageError) in
+        settings.access.audit = try arguments.value("audit", Values.choice(["on": true, "off": false]))
       },
     ]
   }

@@ -14,6 +14,7 @@ final class BrokerInspector {
   private unowned let oracle: Oracle
   private var seen: [Weak] = []
   private var lastSeen: UInt64 = 0
+  private var traffic = TrafficAudit()
 
   /// More than the longest single answer, and all that may come unasked in one turn.
   private static let slack = 160 << 10
@@ -71,6 +72,7 @@ final class BrokerInspector {
     let subscriptions = taps.reduce(0) { $0 + $1.subscriptions.count }
     let publications = taps.reduce(0) { $0 + $1.publications.count }
     let attached = topic.attached
+    if let wrong = traffic.check(topic) { oracle.fail(0, "\(topic.name) \(wrong)") }
     oracle.check(
       attached == (subscriptions, publications), 0,
       "\(topic.name) counts its \(subscriptions) subscriptions and \(publications) publications as \(attached)"

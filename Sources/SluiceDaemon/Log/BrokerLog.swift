@@ -1,0 +1,50 @@
+import SluiceBroker
+import Synchronization
+
+/// Tells of what happens to a broker in the log, of each kind no more lines in a second than somebody reads.
+///
+/// What is about who clients are and about administration is marked and written whatever the log's level, if that is wanted. Of that, too, what
+/// clients may cause without end is counted rather than told in full: attempts that came to nothing.
+final class BrokerLog: Sendable {
+  private let logger: Logger
+  private let audits: Bool
+  /// Calls something in about that many milliseconds, on any thread.
+  private let later: @Sendable (Int64, @escaping @Sendable () -> Void) -> Void
+  private let budget = Mutex(LineBudget<EventLine.Kind>())
+
+  /// - Parameter audits: whether there are lines that are always written.
+  init(
+    _ logger: Logger, audits: Bool,
+    later: @escaping @Sendable (Int64, @escaping @Sendable () -> Void) -> Void
+  ) {
+    self.logger = logger
+    self.audits = audits
+    self.later = later
+  }
+
+  /// From any thread.
+  func note(_ event: BrokerEvent) {
+    var line = EventLine(event)
+    if !audits { line.isAudit = false }
+    guard logger.writes(line.level, isAudit: line.isAudit) else { return }
+    if let limit = line.limit {
+      let verdict = budget.withLock { $0.spend(on: line.kind, atMost: limit, now: Logger.now) }
+      if verdict.isFirstLeftOut { later(LineBudget<EventLine.Kind>.span) { [self] in tellLeftOut() } }
+      guard verdict.isWritten else { return }
+    }
+    write(line)
+  }
+
+  private func write(_ line: EventLine) {
+    logger.log(line.level, line.message, fields: line.fields, isAudit: line.isAudit)
+  }
+
+  /// Says how many lines there would have been more.
+  private func tellLeftOut() {
+    for (kind, count) in budget.withLock({ $0.takeLeftOut() }) {
+      var line = EventLine(leftOut: count, of: kind)
+      if !audits { line.isAudit = false }
+      write(line)
+    }
+  }
+}

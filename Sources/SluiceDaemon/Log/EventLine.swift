@@ -1,0 +1,192 @@
+import SluiceAccess
+import SluiceBroker
+import SluiceIO
+import SluiceWire
+
+/// What the log says of an event of the broker's.
+struct EventLine {
+  /// Those of one kind share their part of the log.
+  enum Kind: String {
+    case opened = "connections that were opened"
+    case closed = "connections that were closed"
+    case authenticated = "clients that proved who they are"
+    case notAuthenticated = "clients that couldn't prove who they are"
+    case ended = "credentials that have ended"
+    case denied = "things that weren't allowed"
+    case topic = "topics that were made or have ended"
+    case administered = "administration"
+    case refused = "things that a limit turned away"
+    case memory = "memory"
+  }
+
+  let kind: Kind
+  var level: LogLevel
+  var message: String
+  var fields: [(key: String, value: LogValue)]
+  /// Whether it is about who somebody is, what that allows, or administration.
+  var isAudit = false
+
+  private init(
+    _ kind: Kind, _ level: LogLevel, _ message: String, _ fields: [(key: String, value: LogValue)],
+    isAudit: Bool = false
+  ) {
+    self.kind = kind
+    self.level = level
+    self.message = message
+    self.fields = fields
+    self.isAudit = isAudit
+  }
+
+  /// The most in a second; nil for what nobody can cause without being allowed to, and has to be there.
+  var limit: Int? {
+    switch kind {
+    case .memory: nil
+    case .authenticated, .ended, .administered: isAudit ? nil : 20
+    case .notAuthenticated, .denied: isAudit ? 100 : 20
+    case .opened, .closed, .topic, .refused: 20
+    }
+  }
+
+  init(leftOut count: Int, of kind: Kind) {
+    self.init(
+      kind, .warning, "lines were left out of the log",
+      [("count", .number(Int64(count))), ("about", .text(kind.rawValue))],
+      isAudit: kind == .notAuthenticated || kind == .denied)
+  }
+
+  // MARK: Events
+
+  init(_ event: BrokerEvent) {
+    switch event {
+    case .opened(let client):
+      self.init(.opened, .debug, "a client has connected", Self.fields(client))
+    case .closed(let client, let reason, let code, let milliseconds):
+      var fields = Self.fields(client) + [("cause", Self.text(reason))]
+      if let code { fields.append(("code", .text(code.description))) }
+      self.init(
+        .closed, .info, "a connection was closed",
+        fields + [("ms", .number(Int64(clamping: milliseconds)))])
+    case .closedForBuffering(let connection, let client, let bytes):
+      self.init(
+        .refused, .warning,
+        "a connection was closed because all together had more waiting than --max-buffered allows, and it the most",
+        [
+          ("connection", .number(Int64(clamping: connection))), ("client", Self.text(client)),
+          ("bytes", .number(Int64(bytes))),
+        ])
+    case .authenticated, .notAuthenticated, .expired, .revoked, .denied, .administered:
+      self.init(audited: event)
+    case .topicCreated(let client, let topic):
+      self.init(.topic, .info, "a topic was made", Self.fields(client) + [("topic", Self.text(topic))])
+    case .topicEnded(let client, let topic, let failure):
+      var fields = Self.fields(client) + [("topic", Self.text(topic))]
+      if let failure { fields.append(("code", .text(failure.description))) }
+      self.init(.topic, .info, failure == nil ? "a topic has finished" : "a topic has failed", fields)
+    case .topicAbandoned(let topic):
+      self.init(
+        .topic, .info, "a topic was deleted: nobody used it any more", [("topic", Self.text(topic))])
+    case .refused(let client, let peer, let error):
+      let fields = client.map { Self.fields($0) } ?? [("peer", Self.text(peer.description))]
+      self.init(.refused, .warning, "a limit was reached", fields + Self.fields(error))
+    case .memoryReached(let used, let ceiling):
+      self.init(
+        .memory, .warning,
+        "memory is at its ceiling: producers of topics in memory wait until topics drop records or are deleted; or start with a larger --memory",
+        [("used", .number(Int64(used))), ("ceiling", .number(Int64(ceiling)))])
+    case .memoryLeft(let used, let ceiling):
+      self.init(
+        .memory, .info, "there is memory again, and producers go on",
+        [("used", .number(Int64(used))), ("ceiling", .number(Int64(ceiling)))])
+    }
+  }
+
+  /// Of what concerns who somebody is, what that allows, and administration: who, what, whereto, and what came of it.
+  private init(audited event: BrokerEvent) {
+    func line(
+      _ kind: Kind, _ level: LogLevel, _ message: String, _ client: BrokerEvent.Client?, _ action: String,
+      _ outcome: String, _ more: [(key: String, value: LogValue)] = []
+    ) -> EventLine {
+      EventLine(
+        kind, level, message,
+        Self.fields(client) + [("action", .text(action)), ("outcome", .text(outcome))] + more, isAudit: true)
+    }
+    switch event {
+    case .authenticated(let client, let proof, let isRenewal):
+      self = line(
+        .authenticated, .info, isRenewal ? "a client has renewed its credentials" : "a client was let in",
+        client, isRenewal ? "renew" : "authenticate", "done", Self.fields(proof))
+    case .notAuthenticated(let client, let claim, let error, let isRenewal):
+      self = line(
+        .notAuthenticated, .warning, "a client couldn't prove who it is", client,
+        isRenewal ? "renew" : "authenticate", "refused", [("claim", Self.text(claim))] + Self.fields(error))
+    case .expired(let client):
+      self = line(.ended, .info, "a client's credentials have expired", client, "stay", "ended")
+    case .revoked(let client):
+      self = line(
+        .ended, .info, "a client's identity may not be connected any more", client, "stay", "revoked")
+    case .denied(let client, let action, let topic):
+      self = line(
+        .denied, .warning, "a client isn't allowed what it wanted", client, action, "denied",
+        [("topic", Self.text(topic))])
+    case .administered(let client, let action, let topic, let refusal):
+      var more = [("topic", Self.text(topic))]
+      if let cursor = action.cursor { more.append(("cursor", Self.text(cursor))) }
+      if let refusal { more += Self.fields(refusal) }
+      self = line(
+        .administered, .info,
+        refusal == nil ? "a client has administered a topic" : "a client couldn't administer a topic",
+        client, action.name, refusal == nil ? "done" : "refused", more)
+    default: preconditionFailure("there is nothing to be audited")
+    }
+  }
+
+  // MARK: Fields
+
+  private static func fields(_ client: BrokerEvent.Client?) -> [(key: String, value: LogValue)] {
+    guard let client else { return [] }
+    return [
+      ("connection", .number(Int64(clamping: client.connection))), ("identity", text(client.identity)),
+      ("client", text(client.name)), ("peer", text(client.peer.description)),
+    ]
+  }
+
+  private static func fields(_ error: WireError) -> [(key: String, value: LogValue)] {
+    [("code", .text(error.code.description)), ("cause", text(error.message))]
+  }
+
+  private static func fields(_ proof: Identity.Proof) -> [(key: String, value: LogValue)] {
+    switch proof {
+    case .none: []
+    case .password: [("proof", .text("password"))]
+    case .token(let key): [("proof", .text("token")), ("key", text(key))]
+    case .certificate: [("proof", .text("certificate"))]
+    }
+  }
+
+  /// Names that clients choose may be long, and a line isn't.
+  private static func text(_ text: String) -> LogValue {
+    let longest = 300
+    guard text.utf8.count > longest else { return .text(text) }
+    return .text(String(decoding: text.utf8.prefix(longest), as: UTF8.self) + "...")
+  }
+}
+
+extension BrokerEvent.Administration {
+  fileprivate var name: String {
+    switch self {
+    case .createTopic: "create-topic"
+    case .deleteTopic: "delete-topic"
+    case .connectTopic: "connect-topic"
+    case .disconnectTopic: "disconnect-topic"
+    case .moveCursor: "move-cursor"
+    case .deleteCursor: "delete-cursor"
+    }
+  }
+
+  fileprivate var cursor: String? {
+    switch self {
+    case .moveCursor(let name), .deleteCursor(let name): name
+    case .createTopic, .deleteTopic, .connectTopic, .disconnectTopic: nil
+    }
+  }
+}
