@@ -11,10 +11,18 @@ if [ $# -ne 2 ]; then
 fi
 programs=$1 image=$2/root
 
-mkdir -p "$image/usr/bin" "$image/usr/share/doc/sluice" "$image/var/lib" "$2/records/sluice"
+mkdir -p "$image/usr/bin" "$image/usr/share/doc/sluice" "$image/etc/sluice" "$image/var/lib" "$2/records/sluice"
 for program in sluiced sluice; do install -m 755 "$programs/$program" "$image/usr/bin/$program"; done
 cp LICENSE README.md "$image/usr/share/doc/sluice/"
 chmod 700 "$2/records/sluice"
+
+# A container is for others to reach, and has a volume. Who may do what there is for those to say who run it.
+configuration=$image/etc/sluice/sluiced.toml
+sed 's|^listen = .*|listen = ["0.0.0.0:7420"]|; s|^# data = .*|data = "/var/lib/sluice"|' Docker/sluiced.toml >"$configuration"
+if [ "$(grep -c -x -e 'listen = \["0.0.0.0:7420"\]' -e 'data = "/var/lib/sluice"' "$configuration")" -ne 2 ]; then
+  echo "assemble: Docker/sluiced.toml doesn't say where it listens and what data would be" >&2
+  exit 1
+fi
 
 # Everything is below /usr, and /lib leads there, as in Debian itself.
 libraries=$(ldd "$programs/sluiced" "$programs/sluice" | sed -n 's/^\t.* => \(\/[^ ]*\) .*/\1/p; s/^\t\(\/[^ ]*\) .*/\1/p' | sort -u)

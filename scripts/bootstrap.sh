@@ -14,10 +14,19 @@ packages=(
   tzdata wamerican
 )
 
+as_root=()
+if [ "$(id -u)" -ne 0 ]; then as_root=(sudo); fi
+# The compiler's own number differs from one Debian to the next.
+compiler() { apt-cache depends gcc 2>/dev/null | sed -n 's/.*Depends: gcc-\([0-9]*\)$/\1/p' || true; }
+
 missing=()
 if command -v dpkg-query >/dev/null; then
-  # The compiler's own number differs from one Debian to the next.
-  gcc=$(apt-cache depends gcc 2>/dev/null | sed -n 's/.*Depends: gcc-\([0-9]*\)$/\1/p')
+  gcc=$(compiler)
+  if [ -z "$gcc" ] && command -v "${as_root[0]:-true}" >/dev/null; then
+    # Nothing is known of packages before their lists have been fetched for the first time.
+    "${as_root[@]}" apt-get update -qq </dev/null
+    gcc=$(compiler)
+  fi
   for package in "${packages[@]}"; do
     package=${package/-12-dev/-${gcc:-12}-dev}
     if [ "$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null)" != installed ]; then
@@ -29,10 +38,8 @@ elif [ ! -e /usr/share/dict/words ]; then
 fi
 
 if [ ${#missing[@]} -gt 0 ]; then
-  as_root=()
   if [ "$(id -u)" -ne 0 ]; then
     command -v sudo >/dev/null || fail "install these as root, then try again: apt-get install ${missing[*]}"
-    as_root=(sudo)
   fi
   say "installing ${missing[*]}"
   export DEBIAN_FRONTEND=noninteractive

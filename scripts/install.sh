@@ -42,6 +42,7 @@ cd "$(dirname "$0")/.."
 
 CONFIGURATION=Docker/sluiced.toml
 [ -r "$CONFIGURATION" ] || fail "the configuration to install, $CONFIGURATION, isn't there"
+grep -q '^# data = "/var/lib/sluice"$' "$CONFIGURATION" || fail "$CONFIGURATION doesn't suggest /var/lib/sluice for data"
 if [ -z "$DESTDIR" ] && [ -z "$DRY" ] && [ "$(id -u)" -ne 0 ]; then
   fail "this needs root: run it with sudo, or with --destdir for a folder of yours"
 fi
@@ -128,7 +129,9 @@ fi
 if [ -e "$DESTDIR/etc/sluice/sluiced.toml" ]; then
   say "$DESTDIR/etc/sluice/sluiced.toml stays as it is"
 else
-  put /etc/sluice/sluiced.toml 644 "$CONFIGURATION"
+  # As the reference has it, but that there is a place for durable topics.
+  sed 's|^# data = "/var/lib/sluice"$|data = "/var/lib/sluice"|' "$CONFIGURATION" >"$work/sluiced.toml"
+  put /etc/sluice/sluiced.toml 644 "$work/sluiced.toml"
 fi
 run mkdir -p "$DESTDIR/var/lib/sluice"
 run chmod 700 "$DESTDIR/var/lib/sluice"

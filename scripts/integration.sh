@@ -120,7 +120,7 @@ export SLUICE_IMAGE=$IMAGE
 failed=()
 for scenario in "${SCENARIOS[@]}"; do
   start=$SECONDS
-  if timeout --kill-after 60 300 "scripts/integration/$scenario.sh" </dev/null; then
+  if timeout --kill-after 60 600 "scripts/integration/$scenario.sh" </dev/null; then
     say "$scenario passed, $((SECONDS - start)) s"
   else
     say "$scenario FAILED"

@@ -9,11 +9,11 @@ create numbers
 OPTIONS=(--env SLUICE_KEEPALIVE=2s)
 background reader sub numbers --reconnect
 background other sub numbers --reconnect
-eventually 30 "both have subscribed" subscribed numbers 2
+eventually "both have subscribed" subscribed numbers 2
 seq 20000 | client writer pub numbers --reconnect --rate 1000 --complete --quiet >"$WORK/writer" 2>"$WORK/writer.err" &
 writer=$!
 
-eventually 30 "records have come" has_lines "$WORK/reader" 1000
+eventually "records have come" has_lines "$WORK/reader" 1000
 say "a subscriber has no network for six seconds, of twenty in which 20,000 lines are published"
 docker network disconnect "$network" "$PROJECT-reader"
 before=$(wc -l <"$WORK/reader")

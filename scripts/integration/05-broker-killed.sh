@@ -16,7 +16,7 @@ background reader sub orders --reconnect
 seq 50001 62000 | client writer pub orders --ack durable --reconnect --rate 1000 --complete --quiet >"$WORK/writer" 2>"$WORK/writer.err" &
 writer=$!
 for lines in 52000 55000; do
-  eventually 60 "records have come" has_lines "$WORK/reader" "$lines"
+  eventually "records have come" has_lines "$WORK/reader" "$lines"
   docker kill --signal KILL "$(broker)" >/dev/null
   sleep 1
   start_broker

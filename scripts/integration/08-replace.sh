@@ -6,14 +6,14 @@
 start_broker
 create orders --storage durable --sync 50ms
 background reader sub orders --reconnect
-eventually 30 "a subscriber is there" subscribed orders 1
+eventually "a subscriber is there" subscribed orders 1
 seq 15000 | client writer pub orders --ack durable --reconnect --rate 1000 --complete --quiet >"$WORK/writer" 2>"$WORK/writer.err" &
 writer=$!
 for lines in 2000 7000; do
-  eventually 60 "records have come" has_lines "$WORK/reader" "$lines"
+  eventually "records have come" has_lines "$WORK/reader" "$lines"
   old=$(broker)
   compose up -d --force-recreate broker
-  eventually 60 "the new broker is healthy" is_healthy
+  eventually "the new broker is healthy" is_healthy
   check "the broker is another one" [ "$(broker)" != "$old" ]
 done
 check "the publisher has had everything acknowledged" wait "$writer"

@@ -30,10 +30,10 @@ container() {
 }
 broker() { container broker; }
 
-# SECONDS WHAT COMMAND...: tries again until it succeeds.
+# WHAT COMMAND...: tries again until it succeeds. Containers may be slow to start on a machine that is busy.
 eventually() {
-  local end=$((SECONDS + $1)) what=$2
-  shift 2
+  local end=$((SECONDS + 180)) what=$1
+  shift
   until "$@" >/dev/null 2>&1; do
     if [ "$SECONDS" -ge "$end" ]; then
       say "FAILED, not in time: $what"
@@ -60,7 +60,7 @@ is_healthy() { [ "$(docker inspect -f '{{.State.Health.Status}}' "$(broker)")" =
 # Starts the broker alone, and waits until it answers.
 start_broker() {
   compose up -d broker
-  eventually 60 "the broker is healthy" is_healthy
+  eventually "the broker is healthy" is_healthy
 }
 
 # NAME ARGUMENT...: sluice in a container of its own on the broker's network, with this standard input and output. OPTIONS is for docker run.
