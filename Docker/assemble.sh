@@ -42,7 +42,8 @@ for library in $libraries; do
   mkdir -p "$image${library%/*}"
   cp -L "$library" "$image$library"
   # Whose it is, and under which license.
-  package=$(dpkg-query -S "$(readlink -f "$library")" "${library#/usr}" 2>/dev/null | sed -n '1s/:.*//p')
+  file=$(readlink -f "$library")
+  package=$(dpkg-query -S "$file" "${file#/usr}" 2>/dev/null | sed -n '1s/:.*//p')
   if [ -n "$package" ] && [ -r "/usr/share/doc/$package/copyright" ]; then
     mkdir -p "$image/usr/share/doc/$package"
     cp -L "/usr/share/doc/$package/copyright" "$image/usr/share/doc/$package/"

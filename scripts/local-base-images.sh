@@ -49,7 +49,9 @@ needed_by_toolchain() {
   for program in swift-frontend swift-build clang lld; do
     ldd "$(readlink -f "$1/bin/$program")"
   done | sed -n 's/.* => \(\/[^ ]*\) .*/\1/p' | { grep -v "^$1/" || true; } | sort -u | while read -r library; do
-    dpkg-query -S "$(readlink -f "$library")" 2>/dev/null | sed -n '1s/:.*//p'
+    library=$(readlink -f "$library")
+    # Packages still say /lib where that leads to /usr/lib.
+    { dpkg-query -S "$library" "${library#/usr}" 2>/dev/null || true; } | sed -n '1s/:.*//p'
   done | sort -u
 }
 
