@@ -24,4 +24,26 @@ import Testing
     }
     #expect(try scene.broker.metric("handshake_timeouts") - before > 1000)
   }
+
+  @Test func slowTLSHandshakesKeepNobodyOut() throws {
+    let certificates = try TestCertificates.shared()
+    let scene = try AttackScene(
+      "slow TLS handshakes", "--handshake", "3s", "--listen", "tls://127.0.0.1:0", "--tls-cert",
+      certificates.server, "--tls-key", certificates.serverKey)
+    let address = try #require(scene.broker.addresses.last).dropFirst("tls://".count)
+    let before = try scene.broker.metric("handshake_timeouts")
+    // A ClientHello of 512 bytes, of which eight come.
+    let hello: [UInt8] = [0x16, 3, 1, 2, 0, 1, 0, 1]
+    try scene.run(growingBy: 96 << 20) {
+      let sockets = try (0..<1000).map { _ in try RawSocket(String(address)) }
+      for position in hello.indices {
+        for socket in sockets {
+          _ = try? [hello[position]].withUnsafeBytes { try socket.write($0) }
+        }
+        try scene.broker.client("newcomer", from: "127.4.4.5").roundTrip()
+      }
+      try eventually("they are given up", within: 300) { try scene.broker.metric("connections") <= 2 }
+    }
+    #expect(try scene.broker.metric("handshake_timeouts") - before > 500)
+  }
 }
