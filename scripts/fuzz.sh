@@ -22,6 +22,7 @@ probes="Tests/SluiceAccessTests/AccessProbe.swift Tests/SluiceStoreTests/StorePr
 flags="-O -g -use-ld=lld -swift-version 6 -sanitize=fuzzer,address -parse-as-library -package-name sluice -enable-testing"
 flags="$flags -enable-upcoming-feature ExistentialAny -enable-upcoming-feature MemberImportVisibility"
 flags="$flags -I $build/modules -I Sources/CLinux -I Sources/CLMDB -I Sources/CXXHash -I Sources/COpenSSL"
+flags="$flags -I $build/modules/CTOML"
 newest=$build/flags
 printf '%s\n' "$flags" | cmp -s - "$newest" || printf '%s\n' "$flags" >"$newest"
 compile() {
@@ -36,15 +37,25 @@ compile() {
     newest=$archive
   fi
 }
+# What is in C++, with the module map that the package manager writes for its own builds.
+mkdir -p "$build/modules/CTOML"
+printf 'module CTOML {\n  header "%s/Sources/CTOML/include/CTOML.h"\n  export *\n}\n' "$PWD" \
+  >"$build/modules/CTOML/module.modulemap"
+if [ ! -e "$build/libCTOML.a" ] || [ -n "$(find Sources/CTOML -newer "$build/libCTOML.a")" ]; then
+  clang++ -std=c++17 -O1 -g -fsanitize=fuzzer-no-link,address -I Sources/CTOML/include -c Sources/CTOML/CTOML.cpp -o "$build/CTOML.o"
+  rm -f "$build/libCTOML.a"
+  ar rcs "$build/libCTOML.a" "$build/CTOML.o"
+  newest=$build/libCTOML.a
+fi
 # shellcheck disable=SC2046
 for module in $modules; do compile "$module" $(find "Sources/$module" -name '*.swift'); done
 compile TestSupport Tests/TestSupport/Probes/*.swift Tests/TestSupport/Threads.swift
-link="-L $build -lTestSupport"
+link="-L $build -lTestSupport -lCTOML"
 for module in $modules; do link="-l$module $link"; done
 if [ ! -e "$build/fuzz" ] || [ -n "$(find $probes Tests/Fuzz/Fuzz.swift "$newest" -newer "$build/fuzz")" ]; then
   # shellcheck disable=SC2086
   swiftc $flags -module-name Fuzz Tests/Fuzz/Fuzz.swift $probes -Xlinker --start-group $link -Xlinker --end-group \
-    -llmdb -lssl -lcrypto -o "$build/fuzz"
+    -llmdb -lssl -lcrypto -lstdc++ -o "$build/fuzz"
 fi
 
 all=$("$build/fuzz")

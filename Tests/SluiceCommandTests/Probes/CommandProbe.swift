@@ -15,6 +15,8 @@ enum CommandProbe: Probe {
     case values
     /// The daemon's arguments, a line each.
     case daemonArguments
+    /// The daemon's configuration file.
+    case configuration
     /// A byte for the framing, then what comes from standard input.
     case framedRecords
     /// What the broker tells of topics and cursors, to be shown as tables and JSON: a byte for the type of frame, then the body.
@@ -32,12 +34,31 @@ enum CommandProbe: Probe {
       let arguments = String(decoding: bytes, as: UTF8.self).split(separator: "\n").map(String.init)
       guard let parsed = try? ArgumentParser(DaemonPage.page()).parse(arguments) else { return }
       _ = try? DaemonSettings(parsed)
+    case .configuration: try configuration(bytes)
     case .framedRecords:
       let framing = input.byte()
       try records(framing, input.remaining())
     case .answers:
       let type = input.byte()
       try answer(FrameType(rawValue: type), input.remaining())
+    }
+  }
+
+  private static func configuration(_ bytes: [UInt8]) throws {
+    let path = "etc/sluiced.toml"
+    do {
+      let file = try ConfigurationFile(path, bytes)
+      do {
+        _ = try DaemonSettings(ParsedArguments(), file: file)
+      } catch {
+        guard error.description.hasPrefix("\(path):") else {
+          throw ProbeViolation("a mistake doesn't say where it is: \(error)")
+        }
+      }
+    } catch let mistakes as ConfigurationMistakes {
+      guard !mistakes.lines.isEmpty, mistakes.lines.allSatisfy({ $0.hasPrefix(path) }) else {
+        throw ProbeViolation("mistakes don't say where they are: \(mistakes.lines)")
+      }
     }
   }
 
