@@ -23,7 +23,7 @@ finish() {
 }
 trap finish EXIT
 
-"$programs/sluiced" --listen 127.0.0.1:0 >"$directory/ready" 2>"$directory/log" </dev/null &
+"$programs/sluiced" --listen 127.0.0.1:0 --admin off >"$directory/ready" 2>"$directory/log" </dev/null &
 broker=$!
 for _ in $(seq 100); do
   grep -q '^sluiced ready$' "$directory/ready" && break

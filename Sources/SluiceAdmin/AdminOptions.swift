@@ -14,7 +14,7 @@ public struct AdminOptions: Sendable {
 /// What visitors can make the admin listener do.
 public struct AdminLimits: Sendable {
   /// Connections at a time; others wait to be accepted.
-  public var connections = 128
+  public var connections = 64
   /// Watchers of the events at a time.
   public var watchers = 32
   /// Seconds in which nothing goes to or from a connection.

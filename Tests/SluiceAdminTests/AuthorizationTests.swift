@@ -16,14 +16,18 @@ import Testing
   }
 
   @Test func userAndPasswordOrTokenAreTaken() throws {
-    #expect(try Authorization.credentials("Basic YWxpY2U6b3BlbiBzZXNhbWU=") == .password("open sesame", user: "alice"))
+    #expect(
+      try Authorization.credentials("Basic YWxpY2U6b3BlbiBzZXNhbWU=")
+        == .password("open sesame", user: "alice"))
     #expect(try Authorization.credentials("basic  YWxpY2U6YTpi") == .password("a:b", user: "alice"))
     #expect(try Authorization.credentials("Bearer abc.def.ghi") == .token("abc.def.ghi"))
     // A browser that is asked for a password can give a token.
     #expect(try Authorization.credentials("Basic OmFiYy5kZWYuZ2hp") == .token("abc.def.ghi"))
   }
 
-  @Test(arguments: [nil, "", "Basic", "Basic ", "Basic !!!", "Basic YWxpY2U=", "Bearer", "Bearer ", "Digest x", "Basic /w=="])
+  @Test(arguments: [
+    nil, "", "Basic", "Basic ", "Basic !!!", "Basic YWxpY2U=", "Bearer", "Bearer ", "Digest x", "Basic /w==",
+  ])
   func whatCantBeReadIsAskedForAgain(_ header: String?) {
     #expect(status(header) == 401)
   }

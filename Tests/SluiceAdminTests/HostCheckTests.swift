@@ -19,15 +19,18 @@ import Testing
   }
 
   @Test(arguments: [
-    "localhost", "localhost:7421", "LOCALHOST:8080", "127.0.0.1", "127.0.0.1:7421", "127.3.2.1:1", "[::1]", "[::1]:7421",
+    "localhost", "localhost:7421", "LOCALHOST:8080", "127.0.0.1", "127.0.0.1:7421", "127.3.2.1:1", "[::1]",
+    "[::1]:7421",
   ])
   func thisMachineIsAnsweredByItsNames(_ host: String) {
     #expect(check(host: host) == 200)
   }
 
   @Test(arguments: [
-    "example.org", "example.org:7421", "localhost.example.org", "127.0.0.1.example.org", "127.0.0.1@example.org",
-    "localhost:", "localhost:x", "localhost:80:80", "127.1", "127.0.0.256", "127.0.0.-1", "::1", "[::1", "[::2]:7421",
+    "example.org", "example.org:7421", "localhost.example.org", "127.0.0.1.example.org",
+    "127.0.0.1@example.org",
+    "localhost:", "localhost:x", "localhost:80:80", "127.1", "127.0.0.256", "127.0.0.-1", "::1", "[::1",
+    "[::2]:7421",
     "0.0.0.0:7421", "128.0.0.1", "", "localhost.", "127.0.0.1 ",
   ])
   func otherNamesMayBeMadeToStandForIt(_ host: String) {

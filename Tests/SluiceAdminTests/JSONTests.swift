@@ -25,18 +25,23 @@ import Testing
       topic.outstanding = nil
       topic.heldUp = 1_500
     }
-    func subscription(_ connection: UInt64, granted: UInt64, sent: UInt64, holding: UInt64) -> SubscriptionSnapshot {
+    func subscription(_ connection: UInt64, granted: UInt64, sent: UInt64, holding: UInt64)
+      -> SubscriptionSnapshot
+    {
       SubscriptionSnapshot(
         info: TopicInfo.Subscription(
-          connection: connection, client: "sub", stream: 1, state: .live, nextOffset: 9, granted: granted, sent: sent,
+          connection: connection, client: "sub", stream: 1, state: .live, nextOffset: 9, granted: granted,
+          sent: sent,
           holding: holding), identity: "alice", lag: 4, isBlocked: connection == 2)
     }
     topic.subscriptions = [
-      subscription(1, granted: .max, sent: 9, holding: 0), subscription(2, granted: 10, sent: 8, holding: 1_500),
+      subscription(1, granted: .max, sent: 9, holding: 0),
+      subscription(2, granted: 10, sent: 8, holding: 1_500),
     ]
     topic.publications = [
       PublicationSnapshot(
-        info: TopicInfo.Publication(connection: 3, client: "pub", stream: 2, granted: 20, received: 20, waiting: 1_500),
+        info: TopicInfo.Publication(
+          connection: 3, client: "pub", stream: 2, granted: 20, received: 20, waiting: 1_500),
         identity: "bob")
     ]
     return topic
@@ -57,8 +62,11 @@ import Testing
     let text = TopicJSON.detailed(topic)
     #expect(text.contains("\"replay-records\":\"everything\""))
     #expect(text.contains("\"flow\":\"lossless\""))
-    #expect(text.contains("\"granted\":null,\"sent\":9,\"outstanding\":null,\"holdingSeconds\":0.000,\"blocked\":false"))
-    #expect(text.contains("\"granted\":10,\"sent\":8,\"outstanding\":2,\"holdingSeconds\":1.500,\"blocked\":true"))
+    #expect(
+      text.contains(
+        "\"granted\":null,\"sent\":9,\"outstanding\":null,\"holdingSeconds\":0.000,\"blocked\":false"))
+    #expect(
+      text.contains("\"granted\":10,\"sent\":8,\"outstanding\":2,\"holdingSeconds\":1.500,\"blocked\":true"))
     #expect(text.contains("\"granted\":20,\"received\":20,\"open\":0,\"waitingSeconds\":1.500"))
   }
 
@@ -84,7 +92,9 @@ import Testing
       offset: 1 << 60, time: 1_700_000_000_000, key: [1],
       headers: [.init(name: Array("kind".utf8), value: Array("new".utf8))], payload: [])
     let text = RecordJSON.object(record, limit: 8).text
-    #expect(text.contains("\"offset\":\"1152921504606846976\",\"time\":1700000000000,\"key\":{\"size\":1,\"hex\":\"01\"}"))
+    #expect(
+      text.contains(
+        "\"offset\":\"1152921504606846976\",\"time\":1700000000000,\"key\":{\"size\":1,\"hex\":\"01\"}"))
     #expect(text.contains("\"headers\":[{\"size\":3,\"text\":\"new\",\"name\":\"kind\"}]"))
   }
 

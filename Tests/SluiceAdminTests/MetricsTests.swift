@@ -62,7 +62,8 @@ import Testing
   @Test func everyNumberOfTheBrokerIsThere() {
     let lines = page(snapshot)
     for metric in BrokerMetric.allCases {
-      #expect(lines.contains { $0.hasPrefix("sluice_broker_\(metric.name)") && $0.hasSuffix(" 5") }, "\(metric)")
+      #expect(
+        lines.contains { $0.hasPrefix("sluice_broker_\(metric.name)") && $0.hasSuffix(" 5") }, "\(metric)")
     }
     #expect(lines.contains("sluice_broker_connections_accepted_total 5"))
     #expect(lines.contains("sluice_broker_memory_used_bytes 5"))
@@ -71,7 +72,9 @@ import Testing
   @Test func bucketsAddUp() throws {
     let lines = page(snapshot)
     func counts(_ name: String) -> [UInt64] {
-      lines.filter { $0.hasPrefix("\(name)_bucket") }.compactMap { UInt64($0.split(separator: " ").last ?? "") }
+      lines.filter { $0.hasPrefix("\(name)_bucket") }.compactMap {
+        UInt64($0.split(separator: " ").last ?? "")
+      }
     }
     let counts = counts("sluice_delivery_latency_seconds")
     #expect(counts.count == Histogram.buckets)
@@ -124,7 +127,9 @@ import Testing
 
   @Test func theSumOfTheOthersNeverFalls() {
     var selection = TopicSelection(limit: 1)
-    func topic(_ name: String, sent: UInt64) -> TopicSnapshot { TopicSnapshot(name) { $0.traffic.sent = sent } }
+    func topic(_ name: String, sent: UInt64) -> TopicSnapshot {
+      TopicSnapshot(name) { $0.traffic.sent = sent }
+    }
     func others(_ topics: [TopicSnapshot]) -> UInt64 { selection.select(topics).others.traffic.sent }
     #expect(others([topic("b", sent: 5), topic("c", sent: 10)]) == 10)
     // One that comes before the others by its name takes no line from them.
@@ -151,10 +156,12 @@ import Testing
     #expect(now.startTime > 1_600_000_000)
   }
 
-  @Test(.enabled(if: Promtool.path != nil, "promtool isn't installed: scripts/bootstrap.sh --tests installs it"))
+  @Test(
+    .enabled(if: Promtool.path != nil, "promtool isn't installed: scripts/bootstrap.sh --tests installs it"))
   func promtoolHasNothingToSay() throws {
     let text = page(snapshot).joined(separator: "\n") + "\n"
-    let tool = try ChildProcess(try #require(Promtool.path), ["check", "metrics"], input: .bytes(Array(text.utf8)))
+    let tool = try ChildProcess(
+      try #require(Promtool.path), ["check", "metrics"], input: .bytes(Array(text.utf8)))
     #expect(try tool.waitForExit() == .code(0))
     #expect(tool.standardError.text == "")
     #expect(tool.standardOutput.text == "")

@@ -10,6 +10,8 @@ public final class BrokerProcess: Sendable {
   public var address: String { addresses[0] }
   /// The same, and those that were asked for with `--listen` in the options.
   public let addresses: [String]
+  /// Where its admin listener is; nil unless it was asked for with `--admin` in the options.
+  public let adminAddress: String?
 
   /// Starts it with these options more, and waits until it says that it is ready.
   ///
@@ -25,14 +27,19 @@ public final class BrokerProcess: Sendable {
     for option in ["--keepalive", "--handshake", "--drain"] where !options.contains(option) {
       patience += [option, "15m"]
     }
+    // Nobody's port but its own, and none at all where it isn't asked for.
+    if !options.contains("--admin") { patience += ["--admin", "off"] }
     process = try ChildProcess(
-      BuiltProduct.path("sluiced"),
-      ["--listen", "\(Loopback.freshHost()):0", "--admin", "off"] + patience + options)
+      BuiltProduct.path("sluiced"), ["--listen", "\(Loopback.freshHost()):0"] + patience + options)
     let listening = "sluiced listening on "
     do {
       _ = try process.standardOutput.line(startingWith: "sluiced ready")
       addresses = process.standardOutput.lines.filter { $0.hasPrefix(listening) }
         .map { String($0.dropFirst(listening.count)) }
+      let admin = "sluiced admin on "
+      adminAddress = process.standardOutput.lines.first { $0.hasPrefix(admin) }.map {
+        String($0.dropFirst(admin.count))
+      }
     } catch {
       throw TestFailure("sluiced didn't start: \(error); \(process.messages)")
     }

@@ -45,7 +45,9 @@ enum TopicJSON {
     object.add(number: "lag", topic.lag)
     object.add(seconds: "heldUpSeconds", milliseconds: topic.heldUp)
     // Who holds it up is told first.
-    if let holder = topic.subscriptions.max(by: { $0.info.holding < $1.info.holding }), holder.info.holding > 0 {
+    if let holder = topic.subscriptions.max(by: { $0.info.holding < $1.info.holding }),
+      holder.info.holding > 0
+    {
       object.add("holder", subscriber(holder))
     }
     object.add("traffic", traffic(topic.traffic))
@@ -87,7 +89,8 @@ enum TopicJSON {
     object.add(number: "lag", subscription.lag)
     object.add(limit: "granted", info.granted)
     object.add(number: "sent", info.sent)
-    object.add(limit: "outstanding", info.granted == .max ? nil : info.granted &- min(info.sent, info.granted))
+    object.add(
+      limit: "outstanding", info.granted == .max ? nil : info.granted &- min(info.sent, info.granted))
     object.add(seconds: "holdingSeconds", milliseconds: info.holding)
     object.add("blocked", subscription.isBlocked)
     return object

@@ -8,7 +8,9 @@ enum Authorization {
   /// - Parameter header: nil where there is none.
   /// - Throws: 401 for none, and for what can't be read.
   static func credentials(_ header: String?) throws(AdminProblem) -> Credentials {
-    guard let header else { throw required("this broker wants to know who asks: say so with user and password, or a token") }
+    guard let header else {
+      throw required("this broker wants to know who asks: say so with user and password, or a token")
+    }
     let parts = header.split(separator: " ", maxSplits: 1)
     let value = parts.count > 1 ? parts[1].drop { $0 == " " } : ""
     switch parts.first?.lowercased() {
@@ -23,7 +25,8 @@ enum Authorization {
       return colon == pair.startIndex ? .token(secret) : .password(secret, user: String(pair[..<colon]))
     default: break
     }
-    throw required("the Authorization header is neither Basic, with user and password, nor Bearer, with a token")
+    throw required(
+      "the Authorization header is neither Basic, with user and password, nor Bearer, with a token")
   }
 
   static func required(_ message: String) -> AdminProblem {

@@ -177,7 +177,7 @@ extension DashboardScript {
           connectionLines.set(connection.id, line);
         }
         const texts = [
-          `${connection.client || "no name"} (${connection.id})`, connection.identity || "–", connection.peer, count(connection.subscriptions),
+          `${connection.client || "no name"} on ${connection.id}`, connection.identity || "–", connection.peer, count(connection.subscriptions),
           count(connection.publications), bytes(connection.buffered), duration(connection.ageSeconds), connection.security || "–",
         ];
         texts.forEach((text, index) => setText(line.children[index], text));

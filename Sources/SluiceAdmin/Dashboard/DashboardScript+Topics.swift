@@ -9,9 +9,11 @@ extension DashboardScript {
     let page = 0;
     let sortedAt = 0;
     const lines = new Map();
+    // hall-2 comes before hall-10.
+    const names = new Intl.Collator("en", { numeric: true });
 
     const sortKeys = {
-      name: (topic) => topic.name,
+      name: null,
       in: (topic) => topic.in,
       out: (topic) => topic.out,
       records: (topic) => number(topic.row.records),
@@ -31,9 +33,10 @@ extension DashboardScript {
       order = [...topics.values()]
         .filter((topic) => topic.name.toLowerCase().includes(wanted) && (!busy || topic.in + topic.out > 0 || topic.row.heldUpSeconds > 0))
         .sort((left, right) => {
+          if (sorting.key === "name") return names.compare(left.name, right.name) * sign;
           const [a, b] = [key(left), key(right)];
           if (a !== b) return (a < b ? -1 : 1) * sign;
-          return left.name < right.name ? -1 : 1;
+          return names.compare(left.name, right.name);
         });
       page = Math.max(0, Math.min(page, Math.ceil(order.length / pageLength) - 1));
     }
@@ -55,8 +58,8 @@ extension DashboardScript {
         wanted.push(line.row);
         if (topic.name === opened) wanted.push(detailRow());
       }
-      const names = new Set(shown.map((topic) => topic.name));
-      for (const name of lines.keys()) if (!names.has(name)) lines.delete(name);
+      const kept = new Set(shown.map((topic) => topic.name));
+      for (const name of lines.keys()) if (!kept.has(name)) lines.delete(name);
       if (!wanted.length) wanted.push(emptyRow());
       arrange($("topic-rows"), wanted);
       const pages = Math.max(1, Math.ceil(order.length / pageLength));

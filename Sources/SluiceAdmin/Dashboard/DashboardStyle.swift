@@ -97,7 +97,7 @@ enum DashboardStyle {
     th, td { text-align: left; padding: 7px 12px; font-weight: 400; vertical-align: middle; }
     thead th { color: var(--quiet); font-size: 0.85rem; border-bottom: 1px solid var(--line); white-space: nowrap; }
     tbody tr + tr > * { border-top: 1px solid var(--line); }
-    .n { text-align: right; }
+    .n { text-align: right; white-space: nowrap; }
     th:first-child, td:first-child { padding-left: 16px; }
     th:last-child, td:last-child { padding-right: 16px; }
     thead button { background: none; border: 0; padding: 2px 0; font: inherit; color: inherit; }
@@ -107,12 +107,12 @@ enum DashboardStyle {
     thead [aria-sort] { color: var(--text); }
     .topics tbody tr.topic:hover { background: var(--raised); }
     .topics th[scope="row"] { width: 34%; overflow-wrap: anywhere; }
-    .topics th button {
+    .topics tbody th button {
       background: none; border: 0; padding: 2px 0; text-align: left; font-weight: 550; color: var(--text); overflow-wrap: anywhere;
     }
-    .topics th button::before { content: "▸"; display: inline-block; width: 1.1em; color: var(--quiet); font-size: 0.85em; }
-    .topics th button[aria-expanded="true"]::before { content: "▾"; }
-    .topics th button:hover { color: var(--accent); }
+    .topics tbody th button::before { content: "▸"; display: inline-block; width: 1.1em; color: var(--quiet); font-size: 0.85em; }
+    .topics tbody th button[aria-expanded="true"]::before { content: "▾"; }
+    .topics tbody th button:hover { color: var(--accent); }
     .zero { color: var(--quiet); }
     .tag {
       display: inline-block; margin-left: 7px; padding: 0 7px; border-radius: 9px; border: 1px solid var(--line); color: var(--quiet); font-size: 0.78rem; white-space: nowrap;

@@ -16,7 +16,9 @@ struct ProcessNumbers: Hashable {
     var numbers = ProcessNumbers()
     numbers.read(stat: SystemFile.text("/proc/self/stat") ?? "", system: SystemFile.text("/proc/stat") ?? "")
     // Of statm the second number is what is resident, in pages.
-    let pages = SystemFile.text("/proc/self/statm")?.split(separator: " ").dropFirst().first.flatMap { UInt64($0) }
+    let pages = SystemFile.text("/proc/self/statm")?.split(separator: " ").dropFirst().first.flatMap {
+      UInt64($0)
+    }
     numbers.residentBytes = (pages ?? 0) * UInt64(max(sysconf(Int32(_SC_PAGESIZE)), 0))
     numbers.openDescriptors = entries("/proc/self/fd")
     var limit = rlimit()

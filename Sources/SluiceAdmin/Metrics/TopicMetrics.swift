@@ -100,7 +100,8 @@ enum TopicMetrics {
     text.family("sluice_topics", .gauge, "Topics.")
     text.sample(UInt64(topics.count) + others.count)
     text.family(
-      "sluice_topics_summed", .gauge, "Topics without lines of their own, which are summed as \(Self.others).")
+      "sluice_topics_summed", .gauge, "Topics without lines of their own, which are summed as \(Self.others)."
+    )
     text.sample(others.count)
     for counter in counters {
       text.family("sluice_topic_\(counter.name)", .counter, unit: counter.unit, counter.help)

@@ -41,7 +41,8 @@ enum Route: Hashable, Sendable {
         topic: path[2], count: try parameters.takeCount("count", standard: 20, most: limits.records))
     default:
       throw .notFound(
-        "there is nothing here; there are /, /healthz, /readyz, /metrics, /api/broker, /api/topics, /api/connections and /api/events")
+        "there is nothing here; there are /, /healthz, /readyz, /metrics, /api/broker, /api/topics, /api/connections and /api/events"
+      )
     }
     guard request.method == "GET" || request.method == "HEAD" else {
       throw AdminProblem(

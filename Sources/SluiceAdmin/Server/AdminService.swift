@@ -111,7 +111,8 @@ final class AdminService: @unchecked Sendable {
       snapshot(request, completion) { .json(Self.list($0, after: after, limit: limit)) }
     case .topic(let name):
       let request = SnapshotRequest(
-        topic: name, subscriptionsPerTopic: limits.streams, publicationsPerTopic: limits.streams, connections: 0)
+        topic: name, subscriptionsPerTopic: limits.streams, publicationsPerTopic: limits.streams,
+        connections: 0)
       snapshot(request, completion) { snapshot in
         let topic = snapshot.topics.first { $0.summary.topic == name }
         return topic.map { .json(TopicJSON.detailed($0)) } ?? AdminProblem.unknownTopic(name).response

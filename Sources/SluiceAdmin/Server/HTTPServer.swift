@@ -17,9 +17,12 @@ final class HTTPServer: @unchecked Sendable {
   private var watch: DescriptorWatch?
   private var exchanges: [OpaquePointer: HTTPExchange] = unsafe [:]
   private var sweeper: TimerToken?
+  private var isAboutToWork = false
 
   /// - Parameter descriptor: a listening socket, which this closes.
-  init(_ descriptor: Int32, _ service: AdminService, on loop: EpollLoop, _ limits: AdminLimits) throws(IOError) {
+  init(_ descriptor: Int32, _ service: AdminService, on loop: EpollLoop, _ limits: AdminLimits)
+    throws(IOError)
+  {
     self.loop = loop
     self.service = service
     self.limits = limits
@@ -30,7 +33,8 @@ final class HTTPServer: @unchecked Sendable {
     unsafe owner.pointee.closed = { unsafe HTTPServer.at($0).closed($1!) }
     unsafe owner.pointee.began = { unsafe HTTPServer.at($0).began($1!, String(cString: $2!)) }
     unsafe owner.pointee.handle = { object, connection, method, isFirst in
-      unsafe HTTPServer.at(object).handle(connection!, String(cString: method!), isFirst: isFirst != 0) ? 1 : 0
+      unsafe HTTPServer.at(object).handle(connection!, String(cString: method!), isFirst: isFirst != 0)
+        ? 1 : 0
     }
     unsafe owner.pointee.completed = { unsafe HTTPServer.at($0).completed($1!) }
     unsafe daemon = sluice_http_start(
@@ -72,10 +76,18 @@ final class HTTPServer: @unchecked Sendable {
 
   /// Has the library do what there is to do; if that is much, in several turns of the loop.
   private func work() {
+    isAboutToWork = false
     for _ in 0..<16 {
       guard let daemon = unsafe daemon else { return }
       if unsafe sluice_http_work(daemon) == 0 { return }
     }
+    workSoon()
+  }
+
+  /// In this turn or the next: the library's descriptor doesn't tell of connections that were resumed.
+  private func workSoon() {
+    guard !isAboutToWork else { return }
+    isAboutToWork = true
     loop.execute { [weak self] in self?.work() }
   }
 
@@ -130,6 +142,7 @@ final class HTTPServer: @unchecked Sendable {
   private func resume(_ exchange: HTTPExchange) {
     exchange.isSuspended = false
     unsafe MHD_resume_connection(exchange.connection)
+    workSoon()
   }
 
   // MARK: Requests

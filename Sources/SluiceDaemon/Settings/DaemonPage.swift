@@ -50,6 +50,11 @@ enum DaemonPage {
         durable topics wait and everybody else goes on.
         """,
         """
+        http://127.0.0.1:7421/ shows the broker to people; /metrics there is for Prometheus, /healthz and /readyz for whoever starts and stops it, \
+        /api/broker, /api/topics, /api/topics/NAME, /api/topics/NAME/records, /api/connections and /api/events for programs. Where clients are asked who they are, visitors \
+        are too, and need the right admin on > (and subscribe on a topic for its records).
+        """,
+        """
         An option overrides its environment variable, and both override the file of --config. Names of files in it are relative to where it is. \
         SIGHUP has it read again: what new topics are, users, keys, permissions, certificates and the log change at once, and \
         what needs a restart is said in the log; a file with a mistake in it changes nothing.
@@ -75,7 +80,7 @@ enum DaemonPage {
           "sluiced --users /etc/sluice/users --permissions /etc/sluice/permissions"),
         .init(
           "With TLS, beside the usual address for this machine's own clients.",
-          "sluiced --listen 127.0.0.1:7420 --listen tls://0.0.0.0:7421 --tls-cert server.pem --tls-key server.key --users users --permissions permissions"
+          "sluiced --listen 127.0.0.1:7420 --listen tls://0.0.0.0:7422 --tls-cert server.pem --tls-key server.key --users users --permissions permissions"
         ),
         .init(
           "Everything from a file, looked through before.",

@@ -31,7 +31,8 @@ extension DaemonSettings {
     guard let address = admin.address else { return }
     if address.hasTLS {
       throw UsageError(
-        "--admin: the admin listener speaks HTTP without TLS; leave out tls://, and put a proxy with TLS in front if others shall reach it")
+        "--admin: the admin listener speaks HTTP without TLS; leave out tls://, and put a proxy with TLS in front if others shall reach it"
+      )
     }
     guard address.isReachedByOthers, !access.asksClients, !access.allowsUnauthenticated else { return }
     throw UsageError(

@@ -1,3 +1,4 @@
+import SluiceAdmin
 import SluiceBroker
 import SluiceCommand
 import SluiceIO
@@ -27,8 +28,10 @@ struct SystemFit {
   private mutating func fitConnections(_ settings: DaemonSettings, _ descriptors: Int) throws(UsageError) {
     guard descriptors > 0 else { return }
     let loops = settings.broker.loops ?? LoopGroup.availableCores
-    // Loops have three each, addresses one or, as names, a few; the store, the standard streams, and files that are read now and then.
-    let others = loops * 3 + settings.broker.listen.count * 2 + 48 + BrokerLimits.closingConnections
+    // Loops have three each, addresses one or, as names, a few; the store, the standard streams, the admin listener's connections, and files that are read now and then.
+    let others =
+      loops * 3 + settings.broker.listen.count * 2 + 48 + BrokerLimits.closingConnections
+      + (settings.admin.address == nil ? 0 : AdminLimits().connections + 8)
     let possible = descriptors - others
     guard limits.connections > possible else { return }
     let advice =

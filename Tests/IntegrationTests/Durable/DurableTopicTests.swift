@@ -132,7 +132,8 @@ import Testing
     var status = stat()
     #expect(stat(stage.data, &status) == 0 && status.st_mode & 0o777 == 0o700)
     let second = try ChildProcess(
-      BuiltProduct.path("sluiced"), ["--listen", "\(Loopback.freshHost()):0", "--data", stage.data])
+      BuiltProduct.path("sluiced"),
+      ["--listen", "\(Loopback.freshHost()):0", "--data", stage.data, "--admin", "off"])
     #expect(try second.waitForExit() == .code(2))
     #expect(second.standardOutput.text.isEmpty)
     let lines = second.standardError.lines
@@ -149,7 +150,7 @@ import Testing
     close(creat(file, 0o600))
     for path in [file, directory.file("not/there"), directory.path] {
       let process = try ChildProcess(
-        BuiltProduct.path("sluiced"), ["--listen", "127.0.0.1:0", "--data", path])
+        BuiltProduct.path("sluiced"), ["--listen", "127.0.0.1:0", "--data", path, "--admin", "off"])
       #expect(try process.waitForExit() == .code(2), "\(path)")
       #expect(process.standardError.lines.count == 1, "\(process.messages)")
       #expect(process.standardError.text.contains(path), "\(process.messages)")

@@ -55,7 +55,8 @@ struct DaemonSettingsTests {
       "64KiB", "--max-patterns", "12", "--max-patterns-per-connection", "13", "--max-matches", "14",
       "--answers", "32KiB", "--pooled-memory", "1MiB", "--drain", "250ms", "--log-level", "debug",
       "--log-format",
-      "json", "--admin", "off", "--flow", "lossless", "--buffer-records", "0", "--buffer-bytes", "1MiB",
+      "json", "--admin", "[::1]:0", "--admin-topics", "7", "--flow", "lossless", "--buffer-records", "0",
+      "--buffer-bytes", "1MiB",
       "--when-alone", "hold", "--connect", "auto:3", "--scope", "while-connected", "--lag", "fail",
       "--data", "/data", "--storage-limit", "50GiB", "--auto-delete", "on", "--compact", "--storage",
       "durable", "--sync", "50ms",
@@ -65,6 +66,8 @@ struct DaemonSettingsTests {
     let configuration = settings.broker
     #expect(configuration.listen == [.host("127.0.0.1", port: 0), .unix("/tmp/x")])
     #expect(configuration.loops == 3)
+    #expect(settings.admin.address == .host("::1", port: 0))
+    #expect(settings.admin.topics == 7)
     var topic = TopicSettings(
       replayRecords: 10_000, replayBytes: TopicSettings.unlimited, replayAge: 86_400_000)
     topic.flow = .lossless
@@ -132,7 +135,10 @@ struct DaemonSettingsTests {
       (["--producer-window", "1"], "--producer-window: 1 isn't in 2...4294967296"),
       (["--keepalive", "50d"], "--keepalive: '50d' is too long"),
       (["--listen", "nowhere"], "--listen: 'nowhere' is not an address"),
-      (["--admin", "127.0.0.1:7421"], "--admin: there is no admin listener in this version"),
+      (["--admin", "nowhere"], "--admin: 'nowhere' is not an address"),
+      (["--admin", "tls://127.0.0.1:7421"], "--admin: the admin listener speaks HTTP without TLS"),
+      (["--admin", "0.0.0.0:7421"], "--admin: whoever reaches 0.0.0.0:7421 could see every topic"),
+      (["--admin-topics", "0"], "--admin-topics: 0 isn't between 1 and 100000"),
       (["--data", ""], "--data: the name of the directory is empty"),
       (
         ["--storage-limit", "1GiB"],

@@ -1,0 +1,130 @@
+import SluiceAccess
+import SluiceBroker
+import SluiceIO
+import SluiceWire
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import SluiceAdmin
+
+/// The listener with a broker that is made up.
+@Suite struct AdminServerTests {
+  private func server(_ source: FixtureSource, _ change: (inout AdminOptions) -> Void = { _ in }) throws
+    -> AdminServer
+  {
+    var options = AdminOptions()
+    options.version = "1.2.3"
+    change(&options)
+    return try AdminServer(at: .host(Loopback.freshHost(), port: 0), source, options)
+  }
+
+  private func get(_ server: AdminServer, _ target: String, headers: [String] = []) throws -> RawHTTP.Answer {
+    try RawHTTP.get(server.address.description, target, headers: headers)
+  }
+
+  @Test func readinessFollowsTheBroker() throws {
+    let source = FixtureSource { $0.stage = .starting }
+    let server = try server(source)
+    defer { server.stop() }
+    #expect(try get(server, "/healthz").status == 200)
+    #expect(try get(server, "/readyz").status == 503)
+    #expect(try get(server, "/metrics").status == 503)
+    source.state.withLock { $0.stage = .ready }
+    #expect(try get(server, "/readyz").status == 200)
+    #expect(try get(server, "/metrics").status == 200)
+    source.state.withLock { $0.stage = .stopping }
+    #expect(try get(server, "/healthz").status == 200)
+    #expect(try get(server, "/readyz").status == 503)
+    #expect(try get(server, "/metrics").status == 200)
+  }
+
+  @Test func topicsComeInPages() throws {
+    let source = FixtureSource { state in
+      state.snapshot.topics = ["a", "b", "c"].map { TopicSnapshot($0) }
+      state.snapshot.topicCount = 3
+    }
+    let server = try server(source)
+    defer { server.stop() }
+    let first = try get(server, "/api/topics?limit=2").text
+    #expect(
+      first.contains("\"name\":\"b\"") && !first.contains("\"name\":\"c\"") && first.contains("\"more\":true")
+    )
+    let second = try get(server, "/api/topics?limit=2&after=b").text
+    #expect(
+      !second.contains("\"name\":\"b\"") && second.contains("\"name\":\"c\"")
+        && second.contains("\"more\":false"))
+    #expect(second.contains("\"count\":3"))
+  }
+
+  @Test func aBrokerThatSaysNothingIsntWaitedForForEver() throws {
+    let server = try server(FixtureSource { $0.isSilent = true }) { $0.limits.source = 1 }
+    defer { server.stop() }
+    #expect(try get(server, "/metrics").status == 503)
+    #expect(try get(server, "/healthz").status == 200)
+  }
+
+  @Test func stoppingDoesntWaitForTheBrokerOrForWatchers() throws {
+    let server = try server(FixtureSource { $0.isSilent = true })
+    let address = server.address.description
+    let watcher = try RawHTTP(address)
+    try watcher.request("/api/events")
+    #expect(try watcher.answer(hasBody: false).status == 200)
+    let asking = try RawHTTP(address)
+    try asking.request("/metrics")
+    _ = try get(server, "/healthz")
+    server.stop()
+    try watcher.waitForClose()
+    try asking.waitForClose()
+  }
+
+  @Test func nothingIsSampledWhileNobodyWatches() throws {
+    let source = FixtureSource()
+    let server = try server(source)
+    defer { server.stop() }
+    _ = try get(server, "/healthz")
+    #expect(source.requests.isEmpty)
+    // Two who watch cost as much as one.
+    let watchers = try (0..<2).map { _ in
+      let watcher = try RawHTTP(server.address.description)
+      try watcher.request("/api/events")
+      return watcher
+    }
+    for watcher in watchers { _ = try watcher.text(upTo: "\"all\":true") }
+    for watcher in watchers { _ = try watcher.text(upTo: "\"all\":false") }
+    for watcher in watchers { watcher.socket.close() }
+    try eventually("nothing is sampled any more") {
+      let before = source.requests.count
+      pause(2.5)
+      return source.requests.count == before
+    }
+  }
+
+  @Test func aPasswordIsLookedAtOnce() throws {
+    let source = FixtureSource { state in
+      var policy = AccessPolicy()
+      policy.users = PasswordHash(of: "open sesame").map { ["alice": $0] } ?? [:]
+      policy.permissions["alice"] = (try? TopicPattern(">")).map { Permissions([.init(.admin, on: $0)]) }
+      state.policy = policy
+    }
+    let server = try server(source)
+    defer { server.stop() }
+    let header = ["Authorization: Basic YWxpY2U6b3BlbiBzZXNhbWU="]
+    #expect(try get(server, "/api/broker").status == 401)
+    for _ in 0..<3 { #expect(try get(server, "/api/broker", headers: header).status == 200) }
+    #expect(source.state.withLock { $0.attempts } == 1)
+    // The policy that holds now counts, not the one of then.
+    source.state.withLock { $0.policy?.permissions = [:] }
+    #expect(try get(server, "/api/broker", headers: header).status == 403)
+    source.state.withLock { $0.policy?.users = [:] }
+    #expect(try get(server, "/api/broker", headers: header).status == 401)
+  }
+
+  @Test func aConnectionIsKeptForTheNextRequest() throws {
+    let server = try server(FixtureSource())
+    defer { server.stop() }
+    let client = try RawHTTP(server.address.description)
+    for target in ["/healthz", "/metrics", "/nowhere", "/readyz"] { try client.request(target) }
+    #expect(try (0..<4).map { _ in try client.answer().status } == [200, 200, 404, 200])
+  }
+}
