@@ -56,6 +56,15 @@ enum BrokerMetricsText {
     case .memoryHolds: "Publications that were refused more because of the ceiling of memory."
     case .memoryPauses: "How often a connection wasn't read from because memory went beyond the ceiling."
     case .publishRateHolds: "How often a publication waited for its identity's rate."
+    case .recordsReceived: "Records that were published."
+    case .recordsSent: "Records that were sent to subscribers."
+    case .bytesReceived: "Bytes of frames that were read."
+    case .bytesSent: "Bytes of frames that were written."
+    case .topics: "Topics at present."
+    case .commits: "How often durable topics were brought to disk."
+    case .failedCommits: "How often that failed."
+    case .bytesStored: "Bytes of records that were brought to disk."
+    case .storageBacklog: "Bytes of records that wait to be brought to disk."
     case .deliveryRateHolds: "How often a connection's subscriptions waited for their identity's rate."
     }
   }
