@@ -6,6 +6,17 @@
 #include <utility>
 #include <vector>
 
+namespace {
+
+struct Misread {};
+
+[[noreturn]] void misread() { throw Misread(); }
+
+} // namespace
+
+// What the parser takes for granted it asserts, or, in release builds, has the compiler assume. Some texts prove it wrong.
+#undef NDEBUG
+#define TOML_ASSERT(expression) ((expression) ? static_cast<void>(0) : misread())
 #define TOML_EXCEPTIONS 0
 #define TOML_UNRELEASED_FEATURES 0
 #define TOML_ENABLE_FORMATTERS 0
@@ -61,8 +72,9 @@ struct ctoml_document {
     column = at_column;
   }
 
-  // The parser bounds values within values, and not the parts of keys, of which it makes tables that are freed one within the other.
-  bool has_few_dots(std::string_view text) {
+  // What no text may have anywhere, and what the parser doesn't bound: it does so for values within values, and not for the parts of keys, of
+  // which it makes tables that are freed one within the other.
+  bool is_harmless(std::string_view text) {
     uint32_t number = 1;
     while (!text.empty()) {
       auto end = text.find('\n');
@@ -71,10 +83,15 @@ struct ctoml_document {
       auto first = row.find_first_not_of(" \t");
       bool is_comment = first != std::string_view::npos && row[first] == '#';
       size_t dots = 0;
-      for (size_t place = 0; place < row.size() && !is_comment; place++) {
-        if (row[place] == '.' && ++dots > CTOML_MOST_DOTS) {
-          fail("there are more than " + std::to_string(CTOML_MOST_DOTS) + " dots in this line; write it on several", number,
-               static_cast<uint32_t>(place + 1));
+      for (size_t place = 0; place < row.size(); place++) {
+        auto byte = static_cast<unsigned char>(row[place]);
+        auto column = static_cast<uint32_t>(place + 1);
+        if ((byte < 0x20 && byte != '\t' && byte != '\r') || byte == 0x7F) {
+          fail("there is a control character here; leave it out", number, column);
+          return false;
+        }
+        if (byte == '.' && !is_comment && ++dots > CTOML_MOST_DOTS) {
+          fail("there are more than " + std::to_string(CTOML_MOST_DOTS) + " dots in this line; write it on several", number, column);
           return false;
         }
       }
@@ -87,7 +104,7 @@ struct ctoml_document {
     if (text.size() > CTOML_LARGEST_FILE) {
       return fail("the file is longer than " + std::to_string(CTOML_LARGEST_FILE) + " bytes", 0, 0);
     }
-    if (!has_few_dots(text)) return;
+    if (!is_harmless(text)) return;
     auto result = toml::parse(text);
     if (!result) {
       auto &problem = result.error();
@@ -120,6 +137,8 @@ ctoml_document *ctoml_parse(const char *bytes, size_t length) {
   if (document == nullptr) return nullptr;
   try {
     document->parse(length == 0 ? std::string_view() : std::string_view(bytes, length));
+  } catch (const Misread &) {
+    document->fail("this isn't TOML", 0, 0);
   } catch (...) {
     delete document;
     return nullptr;

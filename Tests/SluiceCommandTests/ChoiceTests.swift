@@ -26,10 +26,16 @@ struct ChoiceTests {
   private static let pages =
     [DaemonPage.page()] + Commands.all.flatMap { $0.page.commands.isEmpty ? [$0.page] : $0.page.commands }
 
+  /// What a command needs besides, for its options to be looked at.
+  private func needed(_ page: CommandPage) -> [String] {
+    let operands = page.operands.filter { $0.arity == .required }.map { $0.choices.first ?? "x" }
+    return page.name == "sluice sub" ? operands + ["--group", "g"] : operands
+  }
+
   @Test("a value that is no word is answered with the words that are offered, in their order")
   func words() {
     for page in Self.pages {
-      let operands = page.operands.filter { $0.arity == .required }.map { $0.choices.first ?? "x" }
+      let operands = needed(page)
       for option in page.options
       where option.value != nil && !["manual", "completions"].contains(option.name) {
         guard let said = complaint(page, operands + ["--\(option.name)=§§§§§§"]) else { continue }
@@ -43,7 +49,7 @@ struct ChoiceTests {
   @Test("a word that is nearly right is answered with the one that is")
   func suggestions() {
     for page in Self.pages {
-      let operands = page.operands.filter { $0.arity == .required }.map { $0.choices.first ?? "x" }
+      let operands = needed(page)
       for option in page.options {
         guard let word = option.words.first(where: { $0.count >= 4 }), option.kind == .choice else {
           continue
@@ -60,7 +66,7 @@ struct ChoiceTests {
   @Test("every word that is offered is taken")
   func offers() {
     for page in Self.pages {
-      let operands = page.operands.filter { $0.arity == .required }.map { $0.choices.first ?? "x" }
+      let operands = needed(page)
       for option in page.options
       where option.value != nil && !["manual", "completions"].contains(option.name) {
         for word in option.words {

@@ -14,7 +14,7 @@ public struct ManualText {
     // No hyphens in commands and names of options, and no gaps between words.
     text += ".nh\n.ad l\n"
     self.section("NAME")
-    text += "\(Self.escaped(name)) \\- \(Self.escaped(summary))\n"
+    paragraph("\(name) - \(summary)")
   }
 
   public mutating func section(_ heading: String) {
@@ -49,7 +49,7 @@ public struct ManualText {
     paragraph(purpose)
     text += ".PP\n.RS 4\n.nf\n"
     for line in lines.split(separator: "\n", omittingEmptySubsequences: false) {
-      text += Self.line(String(line)) + "\n"
+      text += (line.isEmpty ? "\\&" : Self.line(String(line))) + "\n"
     }
     text += ".fi\n.RE\n"
   }

@@ -121,6 +121,9 @@ public struct TopicOption: Sendable {
 
   private static func interval(_ text: String) throws(ValueError) -> UInt32 {
     guard text.first?.isNumber == true else {
+      if let nearest = Spelling.nearest(to: text, in: ["always", "os"]) {
+        throw ValueError("there is no '\(text)'; did you mean '\(nearest)'?")
+      }
       throw ValueError("there is no '\(text)'; it can be always, os or a time like 50ms")
     }
     let time = try milliseconds(text)

@@ -18,9 +18,9 @@ enum ConfigurationManual {
       """)
     text.paragraph(
       """
-      sluiced --check-config FILE says everything that is wrong with a file. SIGHUP has a running broker read it again: what new topics are, users, keys, \
-      permissions, certificates and the log change at once, for everything else the log says that it needs a restart, and a file with a mistake in it \
-      changes nothing.
+      sluiced --check-config FILE says everything that is wrong with a file. SIGHUP has a running broker read it again: what new topics are, \
+      users, keys, permissions, certificates and the log change at once, for everything else the log says that it needs a restart, and a file \
+      with a mistake in it changes nothing.
       """)
     for section in ConfigurationSection.allCases {
       text.section(section == .general ? "KEYS IN FRONT OF ALL SECTIONS" : "[\(section.rawValue)]")

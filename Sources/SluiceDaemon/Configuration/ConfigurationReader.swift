@@ -212,6 +212,8 @@ struct ConfigurationReader {
       }
     }
     if !isNamed {
+      // One that is misspelt is told already.
+      if mistakes.count > count { return }
       report(
         entry,
         "\(ConfigurationSection.rule): says nothing of which topics it is for; write pattern = \"orders.>\"")

@@ -21,8 +21,8 @@ struct ManualCommand: Command {
     ],
     details: [
       """
-      Without --directory, prints the page of sluice, or of one of its commands, as man reads it. What it says is what --help says. sluiced --manual prints \
-      the broker's pages.
+      Without --directory, prints the page of sluice, or of one of its commands, as man reads it. What it says is what --help says. \
+      sluiced --manual prints the broker's pages.
       """
     ],
     examples: [

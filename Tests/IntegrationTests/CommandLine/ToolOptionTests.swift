@@ -91,7 +91,9 @@ import Testing
     // Each waits for the other, and would for ever if it had to wait for its turn.
     let directory = try TemporaryDirectory()
     let command = """
-      read name; touch '\(directory.path)/'$name; while [ ! -e '\(directory.path)/a' ] || [ ! -e '\(directory.path)/b' ]; do sleep 0.05; done; printf %s $name
+      read name; cd '\(directory.path)'; touch $name
+      while [ ! -e a ] || [ ! -e b ]; do sleep 0.05; done
+      printf %s $name
       """
     let service = try broker.sluice("reply", "s", "--concurrent", "2", "--exec", command)
     try broker.waitForSubscriptions(1, on: "s")
@@ -166,7 +168,9 @@ import Testing
     let quiet = try run(broker, "ping", "--quiet", "--timeout", "2m")
     #expect(quiet.standardOutput.text == "" && quiet.standardError.text == "")
     let silent = try FakeServer { _ in .send([]) }
-    let process = try ChildProcess.sluice(["ping", "--timeout", "100ms"], server: silent.address)
+    // The patience of other tests would be this one's.
+    let process = try ChildProcess(
+      BuiltProduct.path("sluice"), ["--server", silent.address, "ping", "--timeout", "100ms"])
     #expect(try process.waitForExit() == .code(1))
     #expect(process.standardError.lines.count == 1)
   }

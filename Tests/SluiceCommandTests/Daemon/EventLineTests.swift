@@ -138,12 +138,4 @@ struct EventLineTests {
     access.audit = false
     #expect(!access.isAudited)
   }
-
-  @Test("what the process takes of the machine is told")
-  func usage() throws {
-    let usage = ProcessUsage.now()
-    #expect(usage.processorSeconds > 0)
-    #expect(usage.residentBytes > 1 << 20)
-    #expect(usage.openDescriptors >= 3)
-  }
 }
