@@ -83,7 +83,8 @@ let package = Package(
     .executableTarget(
       name: "SluiceDaemon",
       dependencies: [
-        "SluiceCommand", "SluiceAdmin", "SluiceBroker", "SluiceAccess", "SluiceStore", "SluiceTLS", "SluiceIO",
+        "SluiceCommand", "SluiceAdmin", "SluiceBroker", "SluiceAccess", "SluiceStore", "SluiceTLS",
+        "SluiceIO",
         "SluiceWire", "CLinux", "CTOML",
       ],
       swiftSettings: strictSettings),

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what Debian must provide for building, testing and the demonstration, as far as it is missing; and looks for Swift.
-# Needs root or sudo for that only. Calling it again does nothing.
+# With --tests also what some tests use that are left out without: a browser, and Prometheus' check of metrics. Needs root or sudo for that only. Calling it again does nothing.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -13,6 +13,12 @@ packages=(
   binutils git libc6-dev libgcc-12-dev liblmdb-dev libmicrohttpd-dev libssl-dev libstdc++-12-dev libtomlplusplus-dev libxxhash-dev openssl
   tzdata wamerican
 )
+
+case ${1:-} in
+  "") ;;
+  --tests) packages+=(chromium fonts-dejavu-core prometheus) ;;
+  *) fail "there is no option '$1'; there is --tests" ;;
+esac
 
 as_root=()
 if [ "$(id -u)" -ne 0 ]; then as_root=(sudo); fi

@@ -19,7 +19,7 @@ public struct AdminLimits: Sendable {
   public var watchers = 32
   /// Seconds in which nothing goes to or from a connection.
   public var idle = 15
-  /// Seconds that a request's head may take to come, and a connection be kept for another one.
+  /// Seconds that a request's head may take to come, and a connection be kept for another one; one when three quarters of the connections are in use.
   public var head = 10
   /// Seconds that an answer may take to be found and sent; events go on for ever.
   public var answer = 60

@@ -104,6 +104,8 @@ final class HTTPServer: @unchecked Sendable {
 
   private func closed(_ connection: OpaquePointer) {
     unsafe exchanges[connection] = nil
+    // When there were as many as there may be, the library looks for the next one only now.
+    workSoon()
   }
 
   /// Deadlines, to the second.
@@ -113,10 +115,12 @@ final class HTTPServer: @unchecked Sendable {
 
   private func sweep() {
     sweeper = nil
+    // Who keeps others out while doing nothing is given less time.
+    let head = open.count * 4 >= limits.connections * 3 ? min(1, limits.head) : limits.head
     for exchange in open {
       let age = Int((loop.now - exchange.since).components.seconds)
       switch exchange.phase {
-      case .head where age >= limits.head: cut(exchange)
+      case .head where age >= head: cut(exchange)
       case .asking where age >= limits.source:
         deliver(.problem(.unavailable("the broker doesn't answer")), to: exchange, exchange.number)
       case .sending where age >= limits.answer: cut(exchange)

@@ -28,7 +28,7 @@ import Testing
       let users = directory.file("users")
       for name in ["alice", "bob"] {
         let tool = try ChildProcess(
-          BuiltProduct.path("sluice"), ["user", "add", name, "--users", users],
+          BuiltProduct.path("sluice"), ["user", "add", name, "--file", users],
           input: .bytes(Array("\(name)'s secret\n".utf8)))
         guard try tool.waitForExit() == .code(0) else { throw TestFailure(tool.messages) }
       }

@@ -87,7 +87,7 @@ import Testing
   }
 
   @Test func aPortThatIsTakenIsSaidInOneLine() throws {
-    let (_, address) = try broker()
+    let (first, address) = try broker()
     let second = try ChildProcess(
       BuiltProduct.path("sluiced"), ["--listen", "127.0.0.1:0", "--admin", address])
     #expect(try second.waitForExit() == .code(2))
@@ -95,6 +95,7 @@ import Testing
     #expect(second.standardError.lines.count == 1)
     #expect(second.standardError.text.contains("\(address): Address already in use"))
     #expect(second.standardError.text.contains("--admin off"))
+    try first.requireRunning()
   }
 
   @Test func nothingIsHalfStartedWhenTheBrokersPortIsTaken() throws {
