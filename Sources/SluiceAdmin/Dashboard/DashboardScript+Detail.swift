@@ -50,15 +50,14 @@ extension DashboardScript {
         ].filter(Boolean).join(", ");
         return make(
           "tr", { class: holds ? "holding" : "" }, make("th", { scope: "row" }, `${who(each)} `, make("span", { class: "quiet" }, `on ${each.connection}`)),
-          make("td", { class: holds || each.blocked ? "warn" : "" }, state),
-          cell(count(number(each.nextOffset))), cell(count(number(each.lag))), cell(count(number(each.sent))),
           make(
             "td", {}, demandBar(met, open, scale, `${words}; got ${count(met)} in the last ${drawnSeconds} seconds`),
-            make("span", { class: "demand-text" }, words)));
+            make("span", { class: "demand-text" }, words)),
+          make("td", { class: holds || each.blocked ? "warn" : "" }, state),
+          cell(count(number(each.nextOffset))), cell(count(number(each.lag))), cell(count(number(each.sent))));
       });
       return streamsTable(
-        rows, `Filled is what was sent in the last ${drawnSeconds} seconds, pale what is asked for beyond that.`,
-        head("Subscriber", "State", "#Next record", "#Behind", "#Sent", "Demand"), list.length, total, "Nobody subscribes.");
+        rows, head("Subscriber", "Demand", "State", "#Next record", "#Behind", "#Sent"), "Subscribers", list.length, total, "Nobody subscribes.");
     }
 
     function producersTable(list, total) {
@@ -70,21 +69,20 @@ extension DashboardScript {
         const words = open === Infinity ? "may send any number" : open === 0 ? "may send nothing" : `may send ${count(open)} more`;
         return make(
           "tr", { class: waits ? "holding" : "" }, make("th", { scope: "row" }, `${who(each)} `, make("span", { class: "quiet" }, `on ${each.connection}`)),
-          make("td", { class: waits ? "warn" : "" }, waits ? `waits for ${duration(each.waitingSeconds)}` : "may send"),
-          cell(count(number(each.granted))), cell(count(number(each.received))),
           make(
             "td", {}, demandBar(met, open, scale, `${words}; sent ${count(met)} in the last ${drawnSeconds} seconds`),
-            make("span", { class: "demand-text" }, words)));
+            make("span", { class: "demand-text" }, words)),
+          make("td", { class: waits ? "warn" : "" }, waits ? `waits for ${duration(each.waitingSeconds)}` : "may send"),
+          cell(count(number(each.granted))), cell(count(number(each.received))));
       });
       return streamsTable(
-        rows, `Filled is what came in the last ${drawnSeconds} seconds, pale what is granted beyond that.`,
-        head("Producer", "State", "#Granted", "#Received", "Grant"), list.length, total, "Nobody publishes.");
+        rows, head("Producer", "Grant", "State", "#Granted", "#Received"), "Producers", list.length, total, "Nobody publishes.");
     }
 
-    function streamsTable(rows, caption, header, shown, total, nobody) {
+    function streamsTable(rows, header, caption, shown, total, nobody) {
       if (!rows.length) return make("p", { class: "facts" }, nobody);
-      const more = total > shown ? ` The first ${shown} of ${count(total)}.` : "";
-      return make("table", {}, make("caption", {}, caption + more), header, make("tbody", {}, ...rows));
+      const more = total > shown ? make("tr", {}, make("td", { colspan: "6", class: "quiet" }, `These are ${shown} of ${count(total)}.`)) : "";
+      return make("table", {}, make("caption", { class: "hidden" }, caption), header, make("tbody", {}, ...rows, more));
     }
     """#
 
@@ -100,10 +98,13 @@ extension DashboardScript {
         note: make("p", { class: "facts", role: "status" }), records: make("ul", { class: "records", hidden: true }),
       };
       const name = opened;
+      const legend = (met, open) =>
+        make("p", { class: "legend" }, `Filled: ${met} in the last ${drawnSeconds} seconds. Pale: ${open} beyond that.`);
       parts.button.addEventListener("click", () => showRecords(name));
       const cell = make(
-        "td", { colspan: "10", id: "detail" }, parts.facts, make("h3", {}, "Subscribers"), parts.subscribers, make("h3", {}, "Producers"), parts.producers,
-        make("h3", {}, "Records"), parts.button, parts.note, parts.records);
+        "td", { colspan: "10", id: "detail" }, parts.facts,
+        make("h3", {}, "Subscribers"), legend("sent", "asked for"), parts.subscribers,
+        make("h3", {}, "Producers"), legend("received", "granted"), parts.producers, make("h3", {}, "Records"), parts.button, parts.note, parts.records);
       detail = { ...parts, row: make("tr", { class: "detail" }, cell) };
       return detail.row;
     }
@@ -142,7 +143,7 @@ extension DashboardScript {
         const response = await fetch(`/api/topics/${encodeURIComponent(name)}/records?count=20`);
         const answer = await response.json();
         if (!response.ok) throw new Error(answer.error || `status ${response.status}`);
-        setText(shown.note, answer.records.length ? "" : "There are none.");
+        setText(shown.note, answer.records.length ? "" : "There are none in memory that can be shown.");
         shown.records.hidden = !answer.records.length;
         shown.records.replaceChildren(...answer.records.reverse().map(recordItem));
       } catch (error) {

@@ -40,6 +40,7 @@ enum DashboardStyle {
     h3 { font-size: 0.87rem; font-weight: 500; color: var(--quiet); margin: 0; }
     section { margin-top: 26px; }
     section > h2 { margin-bottom: 10px; }
+    main > section:first-child { margin-top: 6px; }
     a { color: var(--accent); }
     footer { margin-top: 28px; display: flex; flex-wrap: wrap; gap: 4px 16px; }
     code, .mono { font-family: ui-monospace, "SF Mono", "Cascadia Mono", "DejaVu Sans Mono", monospace; font-size: 0.87em; }
@@ -106,7 +107,7 @@ enum DashboardStyle {
     thead [aria-sort="descending"] button::after { content: " ↓"; }
     thead [aria-sort] { color: var(--text); }
     .topics tbody tr.topic:hover { background: var(--raised); }
-    .topics th[scope="row"] { width: 34%; overflow-wrap: anywhere; }
+    tr.topic > th { width: 34%; overflow-wrap: anywhere; }
     .topics tbody th button {
       background: none; border: 0; padding: 2px 0; text-align: left; font-weight: 550; color: var(--text); overflow-wrap: anywhere;
     }
@@ -132,7 +133,8 @@ enum DashboardStyle {
     .detail th, .detail td { padding: 5px 12px; }
     .detail .facts { margin: 0; color: var(--quiet); font-size: 0.9rem; }
     .detail .facts span { margin-right: 16px; display: inline-block; }
-    .detail caption { text-align: left; color: var(--quiet); font-size: 0.87rem; padding: 0 0 6px; }
+    .detail tbody th { white-space: nowrap; }
+    .detail .legend { margin: 0 0 6px; color: var(--quiet); font-size: 0.87rem; }
     .detail tr.holding > :first-child { box-shadow: inset 3px 0 var(--warn); }
     .detail .warn { color: var(--warn); }
     .demand { display: flex; height: 12px; width: 150px; border-radius: 3px; background: var(--raised); border: 1px solid var(--line); overflow: hidden; }
@@ -141,11 +143,11 @@ enum DashboardStyle {
     .demand .any { background: repeating-linear-gradient(-45deg, var(--soft) 0 5px, transparent 5px 9px); }
     .demand-text { font-size: 0.85rem; color: var(--quiet); white-space: nowrap; }
     .records { list-style: none; margin: 8px 0 0; padding: 0; background: var(--surface); border: 1px solid var(--line); border-radius: 8px; }
-    .records li { padding: 7px 12px; }
+    .records li { padding: 6px 12px; display: grid; grid-template-columns: 19rem minmax(0, 1fr); gap: 0 12px; align-items: baseline; }
     .records li + li { border-top: 1px solid var(--line); }
     .records .head { margin: 0; color: var(--quiet); font-size: 0.85rem; overflow-wrap: anywhere; }
     .records .head span { margin-right: 14px; }
-    .records pre { margin: 2px 0 0; white-space: pre-wrap; overflow-wrap: anywhere; max-height: 12em; overflow-y: auto; }
+    .records pre { margin: 0; white-space: pre-wrap; overflow-wrap: anywhere; max-height: 12em; overflow-y: auto; }
     """#
 
   private static let widths = #"""
@@ -156,6 +158,10 @@ enum DashboardStyle {
     @media (max-width: 720px) {
       body { padding: 0 12px 32px; }
       header { padding: 12px 0 8px; gap: 4px 12px; }
+      #about { order: 1; width: 100%; font-size: 0.9rem; }
+      .figure:last-child { grid-column: 1 / -1; }
+      .figure .value { white-space: normal; }
+      .records li { display: block; }
       .figures { grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 8px; }
       .figure { padding: 9px 11px 10px; }
       .figure .value b { font-size: 1.3rem; }
@@ -163,7 +169,7 @@ enum DashboardStyle {
       th, td { padding: 7px 8px; }
       th:first-child, td:first-child { padding-left: 11px; }
       th:last-child, td:last-child { padding-right: 11px; }
-      .topics th[scope="row"] { width: auto; }
+      tr.topic > th { width: auto; }
       .detail > td { padding: 10px 11px 14px; }
       .field, .field input { width: 100%; }
       .axis span:nth-child(even) { display: none; }

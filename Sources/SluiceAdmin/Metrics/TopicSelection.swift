@@ -3,8 +3,8 @@ import SluiceWire
 
 /// Which topics have lines of their own in the metrics, and what becomes of the rest.
 ///
-/// Whoever has a line keeps it as long as the topic is there. The sum of the others only grows, as counters do: what a topic had counted that is gone,
-/// or has got a line of its own, stays in it.
+/// Whoever has a line keeps it as long as the topic is there. The sum of the others only grows, as counters do: what a topic
+/// had counted that is gone, or has got a line of its own, stays in it.
 struct TopicSelection {
   /// Topics without lines of their own, together.
   struct Others {

@@ -1,7 +1,7 @@
 /// Keeps pages of other sites from reading what this machine's browser can reach.
 ///
-/// A name that somebody else's name server answers for can be made to stand for 127.0.0.1; the browser then takes our pages for his. So a listener that
-/// only this machine reaches answers to `localhost` and to numbers alone, which can't be made to stand for anything, with any port: it may be
+/// A name that somebody else's name server answers for can be made to stand for 127.0.0.1; the browser then takes our pages for his. So a listener
+/// that only this machine reaches answers to `localhost` and to numbers alone, which can't be made to stand for anything, with any port: it may be
 /// reached through a tunnel. Others answer to any name, since nobody knows what they are called.
 enum HostCheck {
   /// - Throws: 400 or 403, and why.

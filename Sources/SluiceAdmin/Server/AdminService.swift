@@ -33,7 +33,8 @@ final class AdminService: @unchecked Sendable {
     selection = TopicSelection(limit: options.topics)
   }
 
-  /// - Parameter completion: called once, on the loop, and possibly before this returns; not at all when the broker stops before it has said anything.
+  /// - Parameter completion: called once, on the loop, and possibly before this returns; not at all when the broker stops before it
+  ///   has said anything.
   func answer(_ request: AdminRequest, completion: @escaping Completion) {
     do throws(AdminProblem) {
       let route = try Route(request, options.limits)

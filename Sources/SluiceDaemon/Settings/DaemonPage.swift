@@ -51,8 +51,8 @@ enum DaemonPage {
         """,
         """
         http://127.0.0.1:7421/ shows the broker to people; /metrics there is for Prometheus, /healthz and /readyz for whoever starts and stops it, \
-        /api/broker, /api/topics, /api/topics/NAME, /api/topics/NAME/records, /api/connections and /api/events for programs. Where clients are asked who they are, visitors \
-        are too, and need the right admin on > (and subscribe on a topic for its records).
+        /api/broker, /api/topics, /api/topics/NAME, /api/topics/NAME/records, /api/connections and /api/events for programs. \
+        Where clients are asked who they are, visitors are too, and need the right admin on > (and subscribe on a topic for its records).
         """,
         """
         An option overrides its environment variable, and both override the file of --config. Names of files in it are relative to where it is. \

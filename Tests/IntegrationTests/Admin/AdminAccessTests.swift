@@ -86,8 +86,8 @@ import Testing
     _ = try watcher.text(upTo: "event: sample")
     try Stage.write("alice publish >\n", to: stage.directory.file("permissions"))
     stage.broker.process.signal(SIGHUP)
-    // The end of a chunked response.
-    _ = try watcher.text(upTo: "\r\n0\r\n")
+    // The end of a response in chunks.
+    _ = try watcher.text(upTo: "0\r\n\r\n")
     #expect(try stage.status("/metrics", "alice") == 403)
   }
 }

@@ -1,0 +1,79 @@
+import TestSupport
+import Testing
+
+/// The page about the broker, in a browser.
+@Suite(
+  .onItsOwnThread,
+  .enabled(if: Chromium.path != nil, "Chromium isn't installed: scripts/bootstrap.sh --tests installs it"))
+struct DashboardTests {
+  private static let row = "[...document.querySelectorAll('tr.topic button')]"
+
+  private func publish(_ record: String, to topic: String, _ broker: BrokerProcess) throws {
+    #expect(try broker.sluice("pub", topic, record, "--quiet").waitForExit() == .code(0))
+  }
+
+  @Test func itShowsTheBrokerAsItIs() throws {
+    let broker = try BrokerProcess("--admin", "127.0.0.1:0")
+    try publish("<img src=x onerror=document.body.remove()>", to: "orders.eu", broker)
+    let browser = try HeadlessBrowser(try #require(Chromium.path))
+    try browser.show(width: 1280, dark: false)
+    try browser.open("http://\(try #require(broker.adminAddress))/")
+    try browser.wait("document.getElementById('state')?.dataset.state === 'live'")
+    try browser.wait("\(Self.row).some((button) => button.textContent === 'orders.eu')")
+
+    // What comes later is there as well, and who is attached.
+    let subscriber = try broker.sluice("sub", "jobs", "--demand", "7")
+    try browser.wait("\(Self.row).some((button) => button.textContent === 'jobs')")
+    try browser.run("\(Self.row).find((button) => button.textContent === 'jobs').click()")
+    try browser.wait("document.getElementById('detail')?.textContent.includes('asks for 7 more')")
+    subscriber.stop()
+    try browser.wait("document.getElementById('detail').textContent.includes('Nobody subscribes.')")
+
+    // Records are text, whatever they look like.
+    try browser.run("\(Self.row).find((button) => button.textContent === 'orders.eu').click()")
+    try browser.wait(
+      "\(Self.row).find((button) => button.textContent === 'orders.eu').ariaExpanded === 'true'")
+    try browser.run("document.querySelector('#detail button').click()")
+    try browser.wait("document.querySelector('#detail pre')?.textContent.includes('onerror')")
+    #expect(try browser.holds("document.querySelectorAll('img').length === 0"))
+
+    for width in [1280, 360] {
+      try browser.show(width: width, dark: true)
+      #expect(try browser.holds("document.documentElement.scrollWidth <= \(width)"), "\(width)")
+    }
+    #expect(try browser.holds("getComputedStyle(document.documentElement).colorScheme === 'dark'"))
+    try browser.run("document.getElementById('theme').click()")
+    #expect(try browser.holds("getComputedStyle(document.documentElement).colorScheme === 'light'"))
+    #expect(browser.complaints == [])
+
+    broker.process.stop()
+    try browser.wait("document.getElementById('state').dataset.state === 'lost'")
+  }
+
+  @Test func tablesAndButtonsAreWhatTheySay() throws {
+    let broker = try BrokerProcess("--admin", "127.0.0.1:0")
+    for topic in ["b", "a10", "a9"] { try publish("x", to: topic, broker) }
+    let browser = try HeadlessBrowser(try #require(Chromium.path))
+    try browser.open("http://\(try #require(broker.adminAddress))/")
+    func order(_ names: String) -> String {
+      "\(Self.row).map((button) => button.textContent).join() === '\(names)'"
+    }
+    try browser.wait(order("a9,a10,b"))
+    try browser.run("document.querySelector('[data-sort=name] button').click()")
+    #expect(try browser.holds(order("b,a10,a9")))
+    #expect(try browser.holds("document.querySelector('[data-sort=name]').ariaSort === 'descending'"))
+    try browser.run(
+      "document.getElementById('filter').value = 'A'; document.getElementById('filter').dispatchEvent(new Event('input'))"
+    )
+    #expect(try browser.holds(order("a10,a9")))
+    #expect(
+      try browser.holds(
+        "[...document.querySelectorAll('table')].every((table) => table.caption?.textContent)"))
+    #expect(
+      try browser.holds("[...document.querySelectorAll('thead th')].every((cell) => cell.scope === 'col')"))
+    #expect(
+      try browser.holds(
+        "[...document.querySelectorAll('button')].every((button) => button.textContent.trim())"))
+    #expect(browser.complaints == [])
+  }
+}
