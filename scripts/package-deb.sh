@@ -9,6 +9,8 @@ scripts/package-deb.sh [options]     needs dpkg-dev; prints the package's path
   --programs DIR    package sluiced and sluice from there instead of building them
   --version TEXT    Debian's version (default: that of the programs, and -1)
   --help            this
+
+DEBFULLNAME and DEBEMAIL say who makes it.
 END
 }
 
@@ -42,6 +44,7 @@ fi
 
 version=$("$PROGRAMS/sluiced" --version </dev/null)
 VERSION=${VERSION:-${version#sluiced }-1}
+MAINTAINER="${DEBFULLNAME:-Sluice} <${DEBEMAIL:-sluice@localhost}>"
 architecture=$(dpkg --print-architecture)
 # The same source gives the same package.
 if [ -z "${SOURCE_DATE_EPOCH:-}" ]; then SOURCE_DATE_EPOCH=$(git log -1 --format=%ct 2>/dev/null || date +%s); fi
@@ -54,6 +57,7 @@ root=$work/root
 scripts/install.sh --prefix /usr --destdir "$root" --no-user --programs "$PROGRAMS"
 
 # What Debian wants of every package.
+chmod 755 "$root/var/lib/sluice"
 zsh=$root/usr/share/zsh
 if [ -d "$zsh/site-functions" ]; then mv "$zsh/site-functions" "$zsh/vendor-completions"; fi
 if [ -d "$root/usr/share/man" ]; then find "$root/usr/share/man" -type f -exec gzip -9n {} +; fi
@@ -67,7 +71,7 @@ sluice ($VERSION) unstable; urgency=medium
 
   * See changelog.gz.
 
- -- Sluice <sluice@localhost>  $(date --utc --date "@$SOURCE_DATE_EPOCH" '+%a, %d %b %Y %T +0000')
+ -- $MAINTAINER  $(date --utc --date "@$SOURCE_DATE_EPOCH" '+%a, %d %b %Y %T +0000')
 END
 
 # Which packages the programs need is looked up by the libraries that they are linked with.
@@ -86,7 +90,7 @@ cat >"$control/control" <<END
 Package: sluice
 Version: $VERSION
 Architecture: $architecture
-Maintainer: Sluice <sluice@localhost>
+Maintainer: $MAINTAINER
 Installed-Size: $(du -sk --exclude=DEBIAN "$root" | cut -f1)
 Depends: $depends, adduser, init-system-helpers (>= 1.52)
 Section: net
