@@ -107,7 +107,7 @@ struct ConfigurationReader {
       let words = option.choices.map { " or \"\($0)\"" }.joined()
       wanted = "a whole number, like \(option.standard.flatMap { UInt64($0) } ?? 4)\(words)"
     case let kind:
-      if entry.kind == .text { return located(entry.text, kind, isAddress: option.name == "listen") }
+      if entry.kind == .text { return located(entry.text, kind, isAddress: option.value == "ADDR") }
       wanted = "a text, like \"\(Self.example(of: option))\""
     }
     throw UsageError("is \(Self.name(of: entry.kind)), and must be \(wanted)")

@@ -171,7 +171,7 @@ struct ConfigurationFileTests {
       ("[rules]\nx = 1", "s.toml:1:2: rules: there is no such section; did you mean [[rule]]?"),
       ("[tsl]", "s.toml:1:2: tsl: there is no such section; did you mean [tls]?"),
       (
-        "[nonsense]", "s.toml:1:2: nonsense: there is no such section; there are listen, loops, admin, [tls],"
+        "[nonsense]", "s.toml:1:2: nonsense: there is no such section; there are listen, loops, admin"
       ),
       (
         "[limits]\nmax-tpics = 1",
