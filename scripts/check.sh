@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 
 echo "check: format"
 swift format lint --strict --recursive Package.swift Sources Tests
-for script in scripts/*.sh .ci/run; do bash -n "$script"; done
+for script in scripts/*.sh scripts/integration/*.sh Docker/*.sh packaging/debian/p* .ci/run; do bash -n "$script"; done
 
 echo "check: build"
 # A folder of its own: other options than a plain build has would make that one start over.
