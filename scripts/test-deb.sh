@@ -74,7 +74,11 @@ options=(--volume "$work:/packages:ro")
 if docker run --rm "$IMAGE" test -x /lib/systemd/systemd; then
   SYSTEMD=yes
   start=(/lib/systemd/systemd)
-  options+=(--privileged --tmpfs /run --tmpfs /tmp)
+  # What systemd does to its services needs rights of its own, and control groups that it may arrange.
+  options+=(
+    --cap-add SYS_ADMIN --security-opt seccomp=unconfined --security-opt apparmor=unconfined --env container=docker
+    --tmpfs /run --tmpfs /tmp --tmpfs /sys/fs/cgroup
+  )
 fi
 container=$(docker run --detach "${options[@]}" "$IMAGE" "${start[@]}")
 if [ -n "$SYSTEMD" ]; then
@@ -86,7 +90,7 @@ if [ -n "$SYSTEMD" ]; then
 fi
 
 # What the package depends on comes from Debian. What is there before is compared with what is left, so it isn't to be changed by others.
-inside apt-get update -qq </dev/null >/dev/null
+inside sh -c 'ls /var/lib/apt/lists/*Packages* >/dev/null 2>&1 || apt-get update -qq' </dev/null >/dev/null
 inside apt-get install -y -qq --no-install-recommends adduser </dev/null >/dev/null 2>&1
 install() { inside apt-get install -y -qq --no-install-recommends "/packages/${1##*/}" </dev/null >"$work/dpkg.log" 2>&1 || { cat "$work/dpkg.log"; exit 1; }; }
 answers() {
