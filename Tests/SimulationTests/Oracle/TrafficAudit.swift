@@ -1,6 +1,7 @@
 import SluiceLog
 import SluiceWire
 import Synchronization
+import Synchronization
 
 @testable import SluiceBroker
 
