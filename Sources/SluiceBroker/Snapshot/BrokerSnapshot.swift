@@ -58,7 +58,7 @@ public struct TopicTraffic: Hashable, Sendable {
   public var receivedBytes: UInt64 = 0
   /// Records that were acknowledged to producers.
   public var acknowledged: UInt64 = 0
-  /// Records that subscribers have asked for, those of unlimited demand not among them; of a demand that a pattern's topics share, what was
+  /// Records that subscribers have asked for, those of unlimited demand (2^53 and more) not among them; of a demand that a pattern's topics share, what was
   /// used here. Records and bytes that they were sent, time marks among these.
   public var requested: UInt64 = 0
   public var sent: UInt64 = 0

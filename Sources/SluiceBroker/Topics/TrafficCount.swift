@@ -46,9 +46,12 @@ struct TrafficCount: Sendable {
 
   // MARK: Subscribers
 
-  /// The total of what a subscriber has asked for has grown; all ones is no number.
+  /// From here on a total stands for any number, as all ones does: nobody could be sent as much, and sums of such totals would overflow.
+  static let anyNumber: UInt64 = 1 << 53
+
+  /// The total of what a subscriber has asked for has grown.
   mutating func requested(from former: UInt64, to granted: UInt64) {
-    if granted != .max, granted > former { counts.requested &+= granted - former }
+    if granted < Self.anyNumber, granted > former { counts.requested &+= granted - former }
   }
 
   mutating func sent(_ records: UInt64, bytes: Int) {

@@ -1,7 +1,6 @@
 import SluiceLog
 import SluiceWire
 import Synchronization
-import Synchronization
 
 @testable import SluiceBroker
 

@@ -12,6 +12,10 @@ import Testing
     let subscribers = [
       try setting.subscriber("t", granted: .max), try setting.subscriber("t", granted: 3),
     ]
+    // So many are any number, too, and would make the sum smaller.
+    _ = try setting.subscriber("u", granted: .max - 7)
+    _ = try setting.subscriber("u", granted: 5)
+    #expect(try setting.topic("u").traffic.requested == 5)
     setting.publish([1, 2], from: 0, by: publisher)
     setting.publish([3, 4], from: 2, by: publisher)
     let traffic = try setting.topic("t").traffic
