@@ -18,8 +18,9 @@ chmod 700 "$2/records/sluice"
 
 # A container is for others to reach, and has a volume. Who may do what there is for those to say who run it.
 configuration=$image/etc/sluice/sluiced.toml
-sed 's|^listen = .*|listen = ["0.0.0.0:7420"]|; s|^# data = .*|data = "/var/lib/sluice"|' Docker/sluiced.toml >"$configuration"
-if [ "$(grep -c -x -e 'listen = \["0.0.0.0:7420"\]' -e 'data = "/var/lib/sluice"' "$configuration")" -ne 2 ]; then
+sed 's|^listen = .*|listen = ["0.0.0.0:7420"]|; s|^admin = .*|admin = "0.0.0.0:7421"|; s|^# data = .*|data = "/var/lib/sluice"|' \
+  Docker/sluiced.toml >"$configuration"
+if [ "$(grep -c -x -e 'listen = \["0.0.0.0:7420"\]' -e 'admin = "0.0.0.0:7421"' -e 'data = "/var/lib/sluice"' "$configuration")" -ne 3 ]; then
   echo "assemble: Docker/sluiced.toml doesn't say where it listens and what data would be" >&2
   exit 1
 fi

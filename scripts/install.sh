@@ -74,35 +74,32 @@ done
 
 # --- What they say of themselves
 
-# Programs that don't know the command yet are no reason to fail.
-knows() { # PROGRAM ARGUMENT...
-  local program=$1 code=0
+# What it prints is in $work/out.
+asks() { # PROGRAM ARGUMENT...
+  local program=$1
   shift
-  "$PROGRAMS/$program" "$@" >"$work/out" 2>"$work/err" </dev/null || code=$?
-  case $code in
-    0) ;;
-    2) say "left out, since $program doesn't know '$*'"; return 1 ;;
-    *) cat "$work/err" >&2; fail "$program $* failed" ;;
-  esac
+  "$PROGRAMS/$program" "$@" >"$work/out" 2>"$work/err" </dev/null || { cat "$work/err" >&2; fail "$program $* failed"; }
 }
 
 documentation() {
-  local page
+  local page shell program folder
   mkdir "$work/manual"
-  if knows sluice manual --directory "$work/manual"; then
-    for page in "$work"/manual/*.[1-8]; do put "$PREFIX/share/man/man${page##*.}/${page##*/}" 644 "$page"; done
-  fi
+  asks sluice manual --directory "$work/manual"
+  for page in "$work"/manual/*.[1-8]; do put "$PREFIX/share/man/man${page##*.}/${page##*/}" 644 "$page"; done
   for page in sluiced.8 sluiced.toml.5; do
-    if knows sluiced --manual="${page%.*}"; then put "$PREFIX/share/man/man${page##*.}/$page" 644 "$work/out"; fi
+    asks sluiced --manual="${page%.*}"
+    put "$PREFIX/share/man/man${page##*.}/$page" 644 "$work/out"
   done
-  local shell file
   for shell in bash zsh fish; do
-    case $shell in
-      bash) file=share/bash-completion/completions/sluice ;;
-      zsh) file=share/zsh/site-functions/_sluice ;;
-      fish) file=share/fish/vendor_completions.d/sluice.fish ;;
-    esac
-    if knows sluice completions "$shell"; then put "$PREFIX/$file" 644 "$work/out"; fi
+    for program in sluice sluiced; do
+      case $shell in
+        bash) folder=bash-completion/completions/$program ;;
+        zsh) folder=zsh/site-functions/_$program ;;
+        fish) folder=fish/vendor_completions.d/$program.fish ;;
+      esac
+      if [ $program = sluice ]; then asks sluice completions $shell; else asks sluiced --completions $shell; fi
+      put "$PREFIX/share/$folder" 644 "$work/out"
+    done
   done
 }
 if [ -n "$DRY" ]; then

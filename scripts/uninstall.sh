@@ -56,8 +56,8 @@ for page in "$DESTDIR$PREFIX"/share/man/man[1-8]/sluice*.[1-8]; do
   if [ -e "$page" ]; then files+=("${page#"$DESTDIR"}"); fi
 done
 files+=(
-  "$PREFIX/share/bash-completion/completions/sluice" "$PREFIX/share/zsh/site-functions/_sluice"
-  "$PREFIX/share/fish/vendor_completions.d/sluice.fish" "$units/sluiced.service"
+  "$PREFIX"/share/bash-completion/completions/sluice{,d} "$PREFIX"/share/zsh/site-functions/_sluice{,d}
+  "$PREFIX"/share/fish/vendor_completions.d/sluice{,d}.fish "$units/sluiced.service"
 )
 for file in "${files[@]}"; do
   if [ -e "$DESTDIR$file" ]; then run rm -f "$DESTDIR$file"; fi

@@ -9,7 +9,7 @@ SCENARIO=$(basename "$0" .sh)
 PROJECT=sluice-$SCENARIO-$$
 WORK=$(mktemp -d "${TMPDIR:-/tmp}/sluice-integration.XXXXXX")
 # The broker's port on this machine is any that is free, on loopback.
-export SLUICE_IMAGE SLUICE_PORT=
+export SLUICE_IMAGE SLUICE_PORT='' SLUICE_ADMIN_PORT=''
 if command -v docker-compose >/dev/null; then COMPOSE=(docker-compose); else COMPOSE=(docker compose); fi
 
 say() { echo "$SCENARIO: $*"; }
