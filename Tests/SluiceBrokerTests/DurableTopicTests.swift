@@ -101,6 +101,21 @@ import Testing
     try observer.roundTrip()
   }
 
+  @Test func whoAsksWhileADeletionIsOnItsWayHearsWhenItIsDone() throws {
+    let setting = try DurableSetting()
+    try setting.client().create("t", DurableSetting.durable())
+    setting.store.hold()
+    let core = setting.broker.core
+    let topic = try core.registry.delete("t")
+    core.storage?.kick()
+    try setting.store.waitForHeldCommit()
+    let isDone = Flag()
+    topic.whenCommitted { isDone.raise() }
+    core.storage?.kick()
+    setting.store.release()
+    try eventually("it is told") { isDone.isRaised }
+  }
+
   @Test func aTopicsEndIsOnDiskBeforeAnybodyHearsOfIt() throws {
     let setting = try DurableSetting()
     let client = try setting.client()

@@ -157,6 +157,12 @@ struct DurableTail {
     waiting.completions += since.completions
   }
 
+  /// The topic is gone from the disk, and nothing is committed of it any more: those who have asked meanwhile, and wait for that.
+  mutating func takeCompletions() -> [@Sendable () -> Void] {
+    defer { waiting.completions = [] }
+    return waiting.completions
+  }
+
   /// What was taken is on disk.
   mutating func committed(_ taken: Taken) {
     isInCommit = false

@@ -79,9 +79,14 @@ extension Topic {
   /// What was taken is on disk: those who waited for that get their records, and hear of it. On the writer's loop.
   func committed(_ commit: TopicCommit) {
     let isSynchronous = storage?.isSynchronous ?? false
+    var late: [@Sendable () -> Void] = []
+    defer { for body in late { body() } }
     let (taps, hasEnded): ([TopicTap], Bool) = state.withLock { state in
       state.tail?.committed(commit.taken)
-      if commit.change.isDeletion { state.tail = nil }
+      if commit.change.isDeletion {
+        late = state.tail?.takeCompletions() ?? []
+        state.tail = nil
+      }
       guard !state.isDeleted else { return ([], false) }
       for name in commit.taken.cursors { state.cursors.stored(name) }
       let log = state.life.log
