@@ -1,5 +1,5 @@
 #!/bin/sh
-# Puts what an image consists of into a folder. In root: the programs, the libraries that they are linked with, the authorities that are
+# Puts what an image consists of into a folder. In system: the programs, the libraries that they are linked with, the authorities that are
 # trusted in TLS, and what all of it is licensed under. In records: the folder that becomes a volume, which belongs to somebody else.
 #
 #   Docker/assemble.sh PROGRAMS FOLDER
@@ -9,7 +9,7 @@ if [ $# -ne 2 ]; then
   sed -n '2,5s/^# \{0,1\}//p' "$0" >&2
   exit 2
 fi
-programs=$1 image=$2/root
+programs=$1 image=$2/system
 
 mkdir -p "$image/usr/bin" "$image/usr/share/doc/sluice" "$image/etc/sluice" "$image/var/lib" "$2/records/sluice"
 for program in sluiced sluice; do install -m 755 "$programs/$program" "$image/usr/bin/$program"; done

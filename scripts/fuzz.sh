@@ -13,7 +13,7 @@ cd "$(dirname "$0")/.."
 build=.build/fuzz
 mkdir -p "$build/modules"
 modules="ReactiveCore SluiceWire SluiceLog SluiceStore SluiceIO SluiceTLS SluiceAccess SluiceBroker SluiceClient SluiceCommand
-  SluiceDaemon SluiceTool"
+  SluiceAdmin SluiceDaemon SluiceTool"
 probes="Tests/SluiceAccessTests/AccessProbe.swift Tests/SluiceStoreTests/StoreProbe.swift
   Tests/SluiceBrokerTests/Probes/*.swift Tests/SluiceBrokerTests/SessionProbe.swift
   Tests/SluiceClientTests/Probes/*.swift Tests/SluiceClientTests/Support/Box.swift Tests/SluiceCommandTests/Probes/*.swift"
@@ -21,7 +21,7 @@ probes="Tests/SluiceAccessTests/AccessProbe.swift Tests/SluiceStoreTests/StorePr
 # One library a module, as far as it has changed since.
 flags="-O -g -use-ld=lld -swift-version 6 -sanitize=fuzzer,address -parse-as-library -package-name sluice -enable-testing"
 flags="$flags -enable-upcoming-feature ExistentialAny -enable-upcoming-feature MemberImportVisibility"
-flags="$flags -I $build/modules -I Sources/CLinux -I Sources/CLMDB -I Sources/CXXHash -I Sources/COpenSSL"
+flags="$flags -I $build/modules -I Sources/CLinux -I Sources/CLMDB -I Sources/CXXHash -I Sources/COpenSSL -I Sources/CMicroHTTPD"
 flags="$flags -I $build/modules/CTOML"
 newest=$build/flags
 printf '%s\n' "$flags" | cmp -s - "$newest" || printf '%s\n' "$flags" >"$newest"
@@ -55,7 +55,7 @@ for module in $modules; do link="-l$module $link"; done
 if [ ! -e "$build/fuzz" ] || [ -n "$(find $probes Tests/Fuzz/Fuzz.swift "$newest" -newer "$build/fuzz")" ]; then
   # shellcheck disable=SC2086
   swiftc $flags -module-name Fuzz Tests/Fuzz/Fuzz.swift $probes -Xlinker --start-group $link -Xlinker --end-group \
-    -llmdb -lssl -lcrypto -lstdc++ -o "$build/fuzz"
+    -llmdb -lssl -lcrypto -lmicrohttpd -lstdc++ -o "$build/fuzz"
 fi
 
 all=$("$build/fuzz")
