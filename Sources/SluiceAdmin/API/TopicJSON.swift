@@ -77,6 +77,11 @@ enum TopicJSON {
     return object
   }
 
+  /// What is left of a grant; nil for one without limit.
+  private static func rest(of granted: UInt64, after used: UInt64) -> UInt64? {
+    granted == .max ? nil : granted - min(used, granted)
+  }
+
   private static func subscriber(_ subscription: SubscriptionSnapshot) -> JSONObject {
     let info = subscription.info
     var object = JSONObject()
@@ -89,8 +94,7 @@ enum TopicJSON {
     object.add(number: "lag", subscription.lag)
     object.add(limit: "granted", info.granted)
     object.add(number: "sent", info.sent)
-    object.add(
-      limit: "outstanding", info.granted == .max ? nil : info.granted &- min(info.sent, info.granted))
+    object.add(limit: "outstanding", rest(of: info.granted, after: info.sent))
     object.add(seconds: "holdingSeconds", milliseconds: info.holding)
     object.add("blocked", subscription.isBlocked)
     return object
@@ -105,7 +109,7 @@ enum TopicJSON {
     object.add("identity", publication.identity)
     object.add(limit: "granted", info.granted)
     object.add(number: "received", info.received)
-    object.add(limit: "open", info.granted == .max ? nil : info.granted &- min(info.received, info.granted))
+    object.add(limit: "open", rest(of: info.granted, after: info.received))
     object.add(seconds: "waitingSeconds", milliseconds: info.waiting)
     return object
   }

@@ -34,15 +34,10 @@ extension DaemonSettings {
         "permissions", "FILE", \.access.files.permissions,
         "Who may do what, a line each: IDENTITY RIGHTS PATTERN..., where * is everybody who is known, and rights are publish, subscribe, create, admin or all."
       ),
-      Setting(
-        CommandOption(
-          "auth", value: "on|off",
-          help:
-            "Whether clients have to say who they are. On with --users or --token-keys; to be said for certificates alone."
-        ), write: { $0.access.isOn.map { $0 ? "on" : "off" } }
-      ) { arguments, settings throws(UsageError) in
-        settings.access.isOn = try arguments.value("auth", Values.choice(["on": true, "off": false]))
-      },
+      onOrOff(
+        "auth", \.access.isOn,
+        "Whether clients have to say who they are. On with --users or --token-keys; to be said for certificates alone."
+      ),
       .choice(
         "certificate-names", "any|listed", \.access.files.certificatesMustBeListed,
         "Whether the name in a client's certificate must stand in --users or --permissions.",
@@ -60,16 +55,23 @@ extension DaemonSettings {
           settings.access.allowsUnauthenticated = value
         }
       },
-      Setting(
-        CommandOption(
-          "audit", value: "on|off",
-          help:
-            "Whether lines about who clients are, what they weren't allowed and what they administer are logged whatever the log level, marked as audit. On where clients are asked who they are."
-        ), write: { $0.access.audit.map { $0 ? "on" : "off" } }
-      ) { arguments, settings throws(UsageError) in
-        settings.access.audit = try arguments.value("audit", Values.choice(["on": true, "off": false]))
-      },
+      onOrOff(
+        "audit", \.access.audit,
+        "Whether lines about who clients are, what they weren't allowed and what they administer are logged whatever the log level, marked as audit. On where clients are asked who they are."
+      ),
     ]
+  }
+
+  /// Nil where nobody has said it, and it follows from other settings.
+  private static func onOrOff(
+    _ name: String, _ target: WritableKeyPath<DaemonSettings, Bool?>, _ help: String
+  ) -> Setting {
+    Setting(
+      CommandOption(name, value: "on|off", help: help),
+      write: { $0[keyPath: target].map { $0 ? "on" : "off" } }
+    ) { arguments, settings throws(UsageError) in
+      settings[keyPath: target] = try arguments.value(name, Values.choice(["on": true, "off": false]))
+    }
   }
 
   /// - Throws: `UsageError` for settings that contradict each other, and where everybody could do everything without that having been said.
