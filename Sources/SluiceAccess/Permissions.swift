@@ -23,6 +23,8 @@ public struct Permissions: Hashable, Sendable {
   /// True for ``everything``, for which no name needs to be looked at.
   public let isUnrestricted: Bool
   public let rules: [Rule]
+  /// Where in byte order all names stand that it may know of, among others. For ``everything``, everywhere.
+  public let spans: [NameSpan]
   /// What the rules allow on any name.
   private let most: Rights
 
@@ -33,6 +35,7 @@ public struct Permissions: Hashable, Sendable {
   private init(isUnrestricted: Bool, rules: [Rule]) {
     self.isUnrestricted = isUnrestricted
     self.rules = rules
+    spans = isUnrestricted ? [.all] : NameSpan.merged(rules.lazy.map(\.pattern.span))
     most = rules.reduce(into: []) { $0.formUnion($1.rights) }
   }
 

@@ -38,4 +38,17 @@ struct PermissionsTests {
     #expect(try permissions((.subscribe, "_inbox.>")).reveal("_inbox.a"))
     #expect(!reader.reveal("$internal"))
   }
+
+  @Test("whoever lists what may be known of looks at no names but those that rules lead to")
+  func spans() throws {
+    #expect(Permissions.everything.spans == [.all])
+    #expect(Permissions.nothing.spans == [])
+    let some = try permissions((.subscribe, "b.*.x"), (.publish, "a"), (.admin, "b.c.>"), (.create, "b"))
+    #expect(
+      some.spans == [
+        NameSpan(first: "a", end: "a\0"), NameSpan(first: "b", end: "b\0"),
+        NameSpan(first: "b.", end: "b/"),
+      ])
+    #expect(try permissions((.subscribe, "a.>"), (.publish, "*.x")).spans == [.all])
+  }
 }

@@ -1,3 +1,4 @@
+import SluiceWire
 import TestSupport
 import Testing
 
@@ -53,5 +54,31 @@ struct NameOrderTests {
       #expect(page(order, after: after, limit: limit) == Array(expected.prefix(limit)))
       #expect(order.count == model.count)
     }
+  }
+
+  @Test("spans are visited in order, each once, and what lies between them isn't")
+  func spans() {
+    var order = NameOrder<Int>(chunk: 3)
+    for value in 0..<100 { order.insert("t\(value + 100)", value) }
+    let spans = [
+      NameSpan(first: "a", end: "b"), NameSpan(first: "t103", end: "t106"),
+      NameSpan(first: "t150", end: "t150\0"), NameSpan(first: "t198", end: nil),
+    ]
+    func page(after name: String, limit: Int = .max) -> [Int] {
+      var page: [Int] = []
+      order.forEach(after: name, in: spans) {
+        page.append($0)
+        return page.count < limit
+      }
+      return page
+    }
+    #expect(page(after: "") == [3, 4, 5, 50, 98, 99])
+    #expect(page(after: "", limit: 4) == [3, 4, 5, 50])
+    #expect(page(after: "t103") == [4, 5, 50, 98, 99])
+    #expect(page(after: "t105") == [50, 98, 99])
+    #expect(page(after: "t120") == [50, 98, 99])
+    #expect(page(after: "t150") == [98, 99])
+    #expect(page(after: "t199") == [])
+    #expect(page(after: "z") == [])
   }
 }

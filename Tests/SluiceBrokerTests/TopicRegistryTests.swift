@@ -174,6 +174,20 @@ struct TopicRegistryTests {
     #expect(registry.list(after: "", limit: 0).more)
   }
 
+  @Test func aPageOfSomeNamesAsksForNoOthers() throws {
+    let registry = registry()
+    for name in ["a.1", "a.2", "b.1", "b.2", "c.1"] { _ = try registry.use(name) }
+    var asked: [String] = []
+    let spans = [NameSpan(first: "a.", end: "a/"), NameSpan(first: "c.", end: "c/")]
+    let page = registry.list(after: "a.1", limit: 10, in: spans) { name in
+      asked.append(name)
+      return true
+    }
+    #expect(page.page.map(\.topic) == ["a.2", "c.1"])
+    #expect(!page.more)
+    #expect(asked == ["a.2", "c.1"])
+  }
+
   @Test func threadsThatUseTheSameNameGetTheSameTopic() throws {
     let registry = registry()
     let found = Shared<[String: Set<UInt64>]>([:])

@@ -1,3 +1,5 @@
+import SluiceWire
+
 /// Values in byte order of their names, so that a page of them costs what the page has, not what there is in all.
 ///
 /// ```
@@ -39,16 +41,29 @@ struct NameOrder<Value> {
   }
 
   /// Calls `body` with each value whose name comes behind `name`, which needn't be there, in order, until it returns false.
-  func forEach(after name: String, _ body: (Value) -> Bool) {
-    guard !chunks.isEmpty else { return }
+  ///
+  /// - Parameter spans: which names these may have: in order, and apart from each other. What lies between them costs nothing.
+  func forEach(after name: String, in spans: [NameSpan] = [.all], _ body: (Value) -> Bool) {
+    for span in spans where !span.isBefore(name) {
+      let isEntered = !NameSpan.precedes(name, span.first)
+      guard forEach(from: isEntered ? name : span.first, orAt: isEntered, to: span, body) else { return }
+    }
+  }
+
+  /// - Parameter orAt: leaves out the one of just that name.
+  /// - Returns: false when `body` has.
+  private func forEach(from name: String, orAt: Bool, to span: NameSpan, _ body: (Value) -> Bool) -> Bool {
+    guard !chunks.isEmpty else { return true }
     let first = max(chunksBeginning(notBehind: name) - 1, 0)
-    var place = entries(in: chunks[first], before: name, orAt: true)
+    var place = entries(in: chunks[first], before: name, orAt: orAt)
     for chunk in chunks[first...] {
       for entry in chunk[place...] {
-        guard body(entry.value) else { return }
+        if span.isBefore(entry.name) { return true }
+        guard body(entry.value) else { return false }
       }
       place = 0
     }
+    return true
   }
 
   var count: Int { chunks.reduce(0) { $0 + $1.count } }
@@ -58,7 +73,7 @@ struct NameOrder<Value> {
     var (low, high) = (0, chunks.count)
     while low < high {
       let middle = (low + high) / 2
-      if Self.precedes(name, chunks[middle][0].name) { high = middle } else { low = middle + 1 }
+      if NameSpan.precedes(name, chunks[middle][0].name) { high = middle } else { low = middle + 1 }
     }
     return low
   }
@@ -71,14 +86,10 @@ struct NameOrder<Value> {
     while low < high {
       let middle = (low + high) / 2
       let isBefore =
-        orAt ? !Self.precedes(name, chunk[middle].name) : Self.precedes(chunk[middle].name, name)
+        orAt ? !NameSpan.precedes(name, chunk[middle].name) : NameSpan.precedes(chunk[middle].name, name)
       if isBefore { low = middle + 1 } else { high = middle }
     }
     return low
-  }
-
-  private static func precedes(_ left: String, _ right: String) -> Bool {
-    left.utf8.lexicographicallyPrecedes(right.utf8)
   }
 }
 

@@ -139,14 +139,17 @@ final class TopicRegistry: Sendable {
 
   /// A page of topics in byte order of their names, and whether there are more.
   ///
-  /// - Parameter isListed: asked for the names that may come into the page.
+  /// - Parameters:
+  ///   - spans: where to look.
+  ///   - isListed: asked for the names there that may come into the page.
   func list(
-    after: String, limit: Int, where isListed: (String) -> Bool = { _ in true }
+    after: String, limit: Int, in spans: [NameSpan] = [.all],
+    where isListed: (String) -> Bool = { _ in true }
   ) -> (page: [TopicSummary], more: Bool) {
     // A copy, so that nobody waits for the search.
     let names = state.withLock { $0.names }
     var (page, more) = ([TopicSummary](), false)
-    names.forEach(after: after) { topic in
+    names.forEach(after: after, in: spans) { topic in
       guard isListed(topic.name) else { return true }
       more = page.count >= limit
       if !more { page.append(topic.summary) }
