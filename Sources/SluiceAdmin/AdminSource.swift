@@ -12,8 +12,11 @@ public protocol AdminSource: Sendable {
 
   /// The broker as it is now.
   ///
-  /// - Parameter completion: called once, on any thread; not at all when the broker stops before.
-  func snapshot(_ request: SnapshotRequest, completion: @escaping @Sendable (BrokerSnapshot) -> Void)
+  /// - Parameter completion: called once, on any thread; not at all when the broker stops before. With what puts the snapshot together, which may
+  ///   take milliseconds.
+  func snapshot(
+    _ request: SnapshotRequest,
+    completion: @escaping @Sendable (@escaping @Sendable () -> BrokerSnapshot) -> Void)
 
   /// The newest records of a topic, the oldest of them first; nil when there is no such topic.
   ///

@@ -49,8 +49,11 @@ final class BrokerView: AdminSource {
 
   private var broker: Broker? { state.withLock { $0.broker } }
 
-  func snapshot(_ request: SnapshotRequest, completion: @escaping @Sendable (BrokerSnapshot) -> Void) {
-    broker?.snapshot(request, completion: completion)
+  func snapshot(
+    _ request: SnapshotRequest,
+    completion: @escaping @Sendable (@escaping @Sendable () -> BrokerSnapshot) -> Void
+  ) {
+    broker?.snapshot(request) { gathered in completion { gathered.assembled() } }
   }
 
   func lastRecords(

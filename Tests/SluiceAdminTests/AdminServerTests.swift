@@ -57,6 +57,17 @@ import Testing
     #expect(second.contains("\"count\":3"))
   }
 
+  @Test func pagesFollowTheBytesOfNamesAndNotHowTheyRead() throws {
+    // The first reads as é, which comes behind z.
+    let source = FixtureSource { state in
+      state.snapshot.topics = ["e\u{301}", "z"].map { TopicSnapshot($0) }
+    }
+    let server = try server(source)
+    defer { server.stop() }
+    let page = try get(server, "/api/topics?after=e%CC%81").text
+    #expect(page.contains("\"name\":\"z\"") && !page.contains("\u{301}"))
+  }
+
   @Test func aBrokerThatSaysNothingIsntWaitedForForEver() throws {
     let server = try server(FixtureSource { $0.isSilent = true }) { $0.limits.source = 1 }
     defer { server.stop() }

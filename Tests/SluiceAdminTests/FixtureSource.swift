@@ -31,12 +31,15 @@ final class FixtureSource: AdminSource {
   var asksClients: Bool { state.withLock { $0.policy != nil } }
   var requests: [SnapshotRequest] { state.withLock { $0.requests } }
 
-  func snapshot(_ request: SnapshotRequest, completion: @escaping @Sendable (BrokerSnapshot) -> Void) {
+  func snapshot(
+    _ request: SnapshotRequest,
+    completion: @escaping @Sendable (@escaping @Sendable () -> BrokerSnapshot) -> Void
+  ) {
     let snapshot = state.withLock { state in
       state.requests.append(request)
       return state.isSilent ? nil : state.snapshot
     }
-    if let snapshot { completion(snapshot) }
+    if let snapshot { completion { snapshot } }
   }
 
   func lastRecords(

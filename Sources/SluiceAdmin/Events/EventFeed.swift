@@ -62,8 +62,8 @@ final class EventFeed: @unchecked Sendable {
     let request = SnapshotRequest(
       topics: options.limits.topics, subscriptionsPerTopic: details, publicationsPerTopic: details,
       connections: Self.connections)
-    source.snapshot(request) { [weak self, loop] snapshot in
-      loop.execute { [weak self] in self?.show(snapshot) }
+    source.snapshot(request) { [weak self, loop] assemble in
+      loop.execute { [weak self] in self?.show(assemble()) }
     }
   }
 

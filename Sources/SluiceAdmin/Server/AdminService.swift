@@ -141,14 +141,14 @@ final class AdminService: @unchecked Sendable {
     _ request: SnapshotRequest, _ completion: @escaping Completion,
     _ body: @escaping @Sendable (BrokerSnapshot) -> HTTPResponse
   ) {
-    source.snapshot(request) { [loop] snapshot in
-      loop.execute { completion(.response(body(snapshot))) }
+    source.snapshot(request) { [loop] assemble in
+      loop.execute { completion(.response(body(assemble()))) }
     }
   }
 
-  /// The topics behind `after`, in the order of names, and whether more follow.
+  /// The topics behind `after`, in the order of their names' bytes, and whether more follow.
   private static func list(_ snapshot: BrokerSnapshot, after: String, limit: Int) -> String {
-    let topics = snapshot.topics.drop { !after.isEmpty && $0.summary.topic <= after }
+    let topics = snapshot.topics.drop { !NameSpan.precedes(after, $0.summary.topic) }
     var object = JSONObject()
     object.add("topics", json: AdminJSON.array(topics.prefix(limit).map(TopicJSON.text)))
     object.add("more", topics.count > limit)

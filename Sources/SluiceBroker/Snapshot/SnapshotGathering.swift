@@ -13,7 +13,7 @@ final class SnapshotGathering: Sendable {
     var traffic: TrafficCount
   }
 
-  fileprivate struct State: Sendable {
+  struct State: Sendable {
     var missing: Int
     /// In the order of the subjects.
     var topics: [TopicFindings]
@@ -34,10 +34,10 @@ final class SnapshotGathering: Sendable {
   /// By loop, those of the subjects, which are named by their places.
   private let taps: [[(subject: Int, tap: TopicTap)]]
   private let state: Mutex<State>
-  private let completion: @Sendable (BrokerSnapshot) -> Void
+  private let completion: @Sendable (GatheredSnapshot) -> Void
 
   init(
-    _ request: SnapshotRequest, of broker: Broker, completion: @escaping @Sendable (BrokerSnapshot) -> Void
+    _ request: SnapshotRequest, of broker: Broker, completion: @escaping @Sendable (GatheredSnapshot) -> Void
   ) {
     self.request = request
     self.broker = broker
@@ -89,10 +89,10 @@ final class SnapshotGathering: Sendable {
       state.missing -= 1
       return state.missing == 0 ? state : nil
     }
-    if let finished { completion(result(finished)) }
+    if let finished { completion(GatheredSnapshot(gathering: self, found: finished)) }
   }
 
-  private func result(_ found: State) -> BrokerSnapshot {
+  fileprivate func result(_ found: State) -> BrokerSnapshot {
     var snapshot = BrokerSnapshot()
     snapshot.time = found.time
     snapshot.uptime = found.uptime
@@ -124,4 +124,14 @@ extension SnapshotGathering.State {
     time = max(time, findings.time)
     uptime = max(uptime, findings.uptime)
   }
+}
+
+/// What the loops have said for a snapshot, before it is put together: with thousands of topics that takes milliseconds, which no loop of the
+/// broker has.
+public struct GatheredSnapshot: Sendable {
+  fileprivate let gathering: SnapshotGathering
+  fileprivate let found: SnapshotGathering.State
+
+  /// Puts it together, on the calling thread.
+  public func assembled() -> BrokerSnapshot { gathering.result(found) }
 }

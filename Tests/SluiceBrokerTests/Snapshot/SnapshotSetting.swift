@@ -68,7 +68,7 @@ final class SnapshotSetting {
 
   func snapshot(_ request: SnapshotRequest = SnapshotRequest()) throws -> BrokerSnapshot {
     let found = Shared<BrokerSnapshot?>(nil)
-    broker.snapshot(request) { snapshot in found.update { $0 = snapshot } }
+    broker.snapshot(request) { gathered in found.update { $0 = gathered.assembled() } }
     try wait(for: "a snapshot") { found.value != nil }
     return found.value!
   }

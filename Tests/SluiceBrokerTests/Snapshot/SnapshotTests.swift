@@ -91,7 +91,7 @@ import Testing
     // The same without anybody to ask.
     for loop in setting.brokerLoops { loop.stop() }
     let found = Shared<BrokerSnapshot?>(nil)
-    setting.broker.snapshot { snapshot in found.update { $0 = snapshot } }
+    setting.broker.snapshot { gathered in found.update { $0 = gathered.assembled() } }
     let last = try #require(found.value)
     #expect(last.connections.isEmpty && last.time == 0)
     #expect(last.topics.first?.traffic.received == 1)
@@ -100,7 +100,7 @@ import Testing
   @Test func aLoopThatEndsInBetweenIsNotWaitedFor() throws {
     let setting = try SnapshotSetting(loops: 2)
     let found = Shared<BrokerSnapshot?>(nil)
-    setting.broker.snapshot { snapshot in found.update { $0 = snapshot } }
+    setting.broker.snapshot { gathered in found.update { $0 = gathered.assembled() } }
     #expect(found.value == nil)
     for loop in setting.brokerLoops { loop.stop() }
     #expect(found.value != nil)
