@@ -21,6 +21,11 @@ final class TLSEngine {
   /// more than a write leaves over: those who both write don't stop reading each other.
   private static let unsentLimit = TLSLoop.blockSize + (64 << 10)
 
+  /// So much ciphertext can't be without anything in it: two of the longest records are less.
+  private static let emptyLimit = 64 << 10
+  /// Beyond what is asked for, a round of reads takes so much ciphertext for it.
+  private static let overhead = 64 << 10
+
   let ssl: OpaquePointer
   let isServer: Bool
   private let context: TLSContext
@@ -39,6 +44,12 @@ final class TLSEngine {
 
   /// In this call the transport gave less than it could have: there is no more now.
   private var cameShort = false
+  /// How much more this round of calls may take from the transport.
+  private var allowance = Int.max
+  /// The transport was left with more in it than the round might take. It may not report that.
+  private(set) var wasCut = false
+  /// What came since there was something in it. OpenSSL reads new keys and the like as long as there are some.
+  private var emptyCount = 0
   /// What the transport has come to.
   private var transportEnded = false
   private(set) var readFailure: IOError?
@@ -77,8 +88,9 @@ final class TLSEngine {
   // MARK: Calls
 
   func handshake() -> Outcome {
-    begin()
+    begin(expecting: nil)
     let result = unsafe SSL_do_handshake(ssl)
+    emptyCount = 0
     return result == 1 ? .done(0) : outcome(result)
   }
 
@@ -86,12 +98,18 @@ final class TLSEngine {
   func read(into buffer: UnsafeMutableRawBufferPointer) -> Outcome {
     ErrorQueue.clear()
     let result = unsafe SSL_read(ssl, buffer.baseAddress, Int32(clamping: buffer.count))
-    return result > 0 ? .done(Int(result)) : outcome(result)
+    guard result > 0 else { return outcome(result) }
+    emptyCount = 0
+    return .done(Int(result))
   }
 
   /// Before the first of several calls to ``read(into:)``.
-  func begin() {
+  ///
+  /// - Parameter bytes: how much they may read together, or nil where that isn't known.
+  func begin(expecting bytes: Int?) {
     cameShort = false
+    wasCut = false
+    allowance = bytes.map { $0 + Self.overhead } ?? .max
     ErrorQueue.clear()
   }
 
@@ -123,6 +141,9 @@ final class TLSEngine {
     default:
       if let readFailure { return .failed(TLSFault(readFailure)) }
       if transportEnded { return .failed(TLSFault(.truncated, "")) }
+      if talksOfNothing {
+        return .failed(TLSFault(.broken, "the peer sent \(emptyCount) bytes of TLS with nothing in it"))
+      }
       return .failed(TLSFault(of: self))
     }
   }
@@ -196,6 +217,8 @@ final class TLSEngine {
 
   // MARK: Ciphertext in
 
+  private var talksOfNothing: Bool { allowance != .max && emptyCount > Self.emptyLimit }
+
   /// The transport has failed by itself; what OpenSSL has of the peer's bytes can still be read.
   func transportFailed(_ error: IOError) {
     readFailure = readFailure ?? error
@@ -208,7 +231,9 @@ final class TLSEngine {
   fileprivate func take(into buffer: UnsafeMutableRawBufferPointer, _ bio: OpaquePointer) -> Int32 {
     if readFailure != nil { return -1 }
     if transportEnded { return 0 }
-    guard !cameShort, !holdsBack else {
+    if talksOfNothing { return -1 }
+    wasCut = allowance <= 0
+    guard !wasCut, !cameShort, !holdsBack else {
       unsafe sluice_bio_retry_read(bio)
       return -1
     }
@@ -216,6 +241,8 @@ final class TLSEngine {
     case .bytes(let count):
       // A transport that can't be written to doesn't report what is left in it.
       cameShort = count < buffer.count && writeFailure == nil
+      emptyCount += count
+      if allowance != .max { allowance -= count }
       return Int32(count)
     case .wouldBlock:
       unsafe sluice_bio_retry_read(bio)

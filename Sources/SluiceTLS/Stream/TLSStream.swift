@@ -174,7 +174,7 @@ final class TLSStream: ByteStream, ByteStreamHandler {
   }
 
   private func decrypt(_ engine: TLSEngine, into buffer: UnsafeMutableRawBufferPointer) -> ReadResult {
-    engine.begin()
+    engine.begin(expecting: buffer.count)
     var total = 0
     var result = ReadResult.wouldBlock
     isDrained = false
@@ -182,7 +182,7 @@ final class TLSStream: ByteStream, ByteStreamHandler {
       switch unsafe engine.read(into: UnsafeMutableRawBufferPointer(rebasing: buffer[total...])) {
       case .done(let count): total += count
       case .needsInput:
-        isDrained = true
+        isDrained = !engine.wasCut
         // The transport reports nothing more.
         if let error = engine.writeFailure { result = .failed(error) }
         break reading
@@ -210,7 +210,7 @@ final class TLSStream: ByteStream, ByteStreamHandler {
   /// Whether there is something to hand out that the transport won't report.
   private var hasMore: Bool {
     guard let engine, !peerEnded else { return false }
-    return ending != nil || engine.failure != nil || (!isDrained && engine.hasBuffered)
+    return ending != nil || engine.failure != nil || (!isDrained && (engine.wasCut || engine.hasBuffered))
   }
 
   /// Sees to it that what is left to read is reported.
