@@ -174,6 +174,9 @@ enum DashboardStyle {
       .field, .field input { width: 100%; }
       .axis span:nth-child(even) { display: none; }
       .detail .scroll { max-width: calc(100vw - 50px); }
+      /* So that the bar beside it can be seen. */
+      .detail tbody th { white-space: normal; overflow-wrap: anywhere; min-width: 6.5rem; }
+      .detail th, .detail td { padding: 6px 8px; }
     }
     """#
 }
