@@ -5,6 +5,9 @@
 /// All calls may block on a disk. ``commit(_:)``, ``reclaim()`` and ``close()`` are called by one thread at a time; the others by any, at any time until
 /// then, and see what was committed before they were called.
 public protocol TopicStore: Sendable {
+  /// The most bytes that it may take; nil where it has no limit of its own.
+  var limit: Int? { get }
+
   /// What there was when the store was opened.
   func contents() throws(StoreError) -> StoreContents
 
@@ -35,6 +38,10 @@ public protocol TopicStore: Sendable {
 
   /// Says that all is in order, for ``StoreContents/wasClosed``, and lets go. Nothing may be called afterwards.
   func close() throws(StoreError)
+}
+
+extension TopicStore {
+  public var limit: Int? { nil }
 }
 
 /// What a store holds when it is opened.

@@ -22,7 +22,7 @@ final class DurableSetting {
     var all: [StorageEvent] { events.withLock { $0 } }
   }
 
-  init(_ change: (inout BrokerConfiguration) -> Void = { _ in }) throws {
+  init(limit: Int? = nil, _ change: (inout BrokerConfiguration) -> Void = { _ in }) throws {
     var configuration = BrokerConfiguration()
     configuration.listen = [.host(Loopback.freshHost(), port: 0)]
     configuration.loops = 2
@@ -31,7 +31,7 @@ final class DurableSetting {
     configuration.drainTime = .seconds(1)
     change(&configuration)
     self.configuration = configuration
-    store = GatedStore()
+    store = GatedStore(limit: limit)
     reported = Reported()
     (broker, address) = try Self.start(configuration, store, reported)
   }
@@ -62,7 +62,7 @@ final class DurableSetting {
     if cutOff { store.cutOff() }
     if cutOff { broker.stop() } else { broker.shutdown() }
     try eventually("the broker has stopped") { isStopped.isRaised }
-    store = GatedStore(store.memory)
+    store = GatedStore(store.memory, limit: store.limit)
     (broker, address) = try Self.start(configuration, store, reported)
   }
 

@@ -334,6 +334,41 @@ import Testing
     }
   }
 
+  @Test func topicsThatTogetherFindNoRoomFindItOneByOne() throws {
+    let setting = try DurableSetting()
+    let client = try setting.client()
+    for stream in 1...3 as ClosedRange<UInt32> {
+      try client.create("t\(stream)", DurableSetting.durable())
+      try client.openPublication("t\(stream)", stream: stream)
+    }
+    setting.store.limit(to: 10_000)
+    setting.store.hold()
+    try client.publish(["first"], stream: 1)
+    try setting.store.waitForHeldCommit()
+    // All of these wait for the next commit, which is too large.
+    for stream in 1...3 as ClosedRange<UInt32> {
+      try client.publish([[UInt8](repeating: 0, count: 5_000)], stream: stream)
+    }
+    try client.roundTrip()
+    setting.store.release()
+    try eventually("all of it is there") {
+      try setting.store.contents().topics.map(\.extent.head) == [2, 1, 1]
+    }
+    try eventually("it goes on") { setting.events.contains(.recovered) }
+    try client.openPublication("t1", stream: 4, acknowledgement: .durable)
+    try client.publish(["last"], stream: 4)
+    try client.receiveAcknowledgements(stream: 4)
+  }
+
+  @Test func noMoreWaitsThanTheStoreCouldTake() throws {
+    let setting = try DurableSetting(limit: 256 << 10)
+    let client = try setting.client()
+    try client.create("t", DurableSetting.durable())
+    try client.openPublication("t", stream: 1)
+    try client.roundTrip()
+    #expect((1...(256 << 10) / 8).contains(client.publications[1]!.bytesGranted))
+  }
+
   @Test func aSlowDiskStopsItsPublishersAndNoOthers() throws {
     let setting = try DurableSetting { $0.limits.topicBacklog = 64 << 10 }
     let client = try setting.client()

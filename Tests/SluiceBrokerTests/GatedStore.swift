@@ -9,6 +9,8 @@ final class GatedStore: TopicStore {
     var error: StoreError?
     /// Whether only records find no room.
     var isForRecordsOnly = false
+    /// Bytes of records for which there is room in one commit.
+    var room = Int.max
     var isCutOff = false
     var waiting = 0
     var commits = 0
@@ -17,8 +19,12 @@ final class GatedStore: TopicStore {
   let memory: MemoryStore
   private let state = Mutex(State())
 
-  init(_ memory: MemoryStore = MemoryStore()) {
+  /// What it says that it may take.
+  let limit: Int?
+
+  init(_ memory: MemoryStore = MemoryStore(), limit: Int? = nil) {
     self.memory = memory
+    self.limit = limit
   }
 
   /// Commits wait from now on.
@@ -36,6 +42,9 @@ final class GatedStore: TopicStore {
       state.isForRecordsOnly = recordsOnly
     }
   }
+
+  /// Commits of more bytes of records than that find no room from now on.
+  func limit(to bytes: Int) { state.withLock { $0.room = bytes } }
 
   /// The power goes: what wasn't committed never is, and the store isn't closed.
   func cutOff() {
@@ -65,6 +74,9 @@ final class GatedStore: TopicStore {
     let error = state.withLock { state -> StoreError? in
       state.waiting -= 1
       if state.isCutOff { return StoreError(.failed, "the power is off") }
+      if changes.reduce(0, { $0 + $1.batches.reduce(0) { $0 + $1.bytes } }) > state.room {
+        return StoreError(.full, "the disk is in the hands of a test")
+      }
       return state.isForRecordsOnly && changes.allSatisfy { $0.batches.isEmpty } ? nil : state.error
     }
     if let error { throw error }

@@ -126,10 +126,11 @@ public struct BrokerLimits: Sendable {
   /// Memory of retired segments that is kept for new ones, in bytes. Default: 64 MiB.
   public var pooledMemory = 64 << 20
 
-  /// Bytes of one durable topic's records that may wait to be written; its producers are asked for no more then. Default: 16 MiB.
+  /// Bytes of one durable topic's records that may wait to be written; its producers are asked for no more then. Where the store has a limit, no more
+  /// than an eighth of that. Default: 16 MiB.
   public var topicBacklog = 16 << 20
 
-  /// The same for all durable topics together. Default: 256 MiB.
+  /// The same for all durable topics together, and no more than a quarter of the store's limit. Default: 256 MiB.
   public var storageBacklog = 256 << 20
 
   /// Bytes of stored records in memory for subscribers that catch up, beyond which those that ask for nothing give up theirs. Default: 256 MiB.

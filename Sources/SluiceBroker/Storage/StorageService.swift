@@ -27,6 +27,10 @@ final class StorageService: @unchecked Sendable {
   let store: any TopicStore
   let pool: SegmentPool
   let limits: BrokerLimits
+  /// The most bytes of one topic's records that may wait to be written, and of all together. What waits is written in one go, and has to fit into the
+  /// store beside what is about to be dropped for it.
+  private let topicBacklog: Int
+  private let backlogInAll: Int
   private let writer: any EventLoop
   private let readers: [any EventLoop]
   let report: @Sendable (StorageEvent) -> Void
@@ -73,6 +77,9 @@ final class StorageService: @unchecked Sendable {
     self.store = store
     self.pool = pool
     self.limits = limits
+    let limit = store.limit ?? .max
+    topicBacklog = min(limits.topicBacklog, limit / 8)
+    backlogInAll = min(limits.storageBacklog, limit / 4)
     self.metrics = metrics
     self.writer = writer
     self.readers = readers
@@ -126,8 +133,8 @@ final class StorageService: @unchecked Sendable {
 
   /// How many more bytes of a topic's records may wait to be written, besides those that do.
   func room(besides waiting: Int) -> Int {
-    let inAll = limits.storageBacklog - waitingBytes.load(ordering: .relaxed)
-    return max(min(limits.topicBacklog - waiting, inAll), 0)
+    let inAll = backlogInAll - waitingBytes.load(ordering: .relaxed)
+    return max(min(topicBacklog - waiting, inAll), 0)
   }
 
   /// Reads on another thread, and hands on what it has read there.
@@ -186,7 +193,9 @@ final class StorageService: @unchecked Sendable {
     return front
   }
 
-  private func attempt(_ commits: [TopicCommit]) {
+  /// - Returns: whether they are on disk.
+  @discardableResult
+  private func attempt(_ commits: [TopicCommit]) -> Bool {
     let start = writer.readClock()
     do throws(StoreError) {
       try store.commit(commits.map(\.change))
@@ -195,10 +204,24 @@ final class StorageService: @unchecked Sendable {
       retry = Self.firstRetry
       recovered()
       for commit in commits { done(commit) }
+      return true
     } catch {
       stuck = commits
       failed(error)
+      return false
     }
+  }
+
+  /// Together they found no room: the smallest may, one by one.
+  private func commitSome() {
+    for commit in stuck.sorted(by: { $0.taken.bytes < $1.taken.bytes }) {
+      let start = writer.readClock()
+      guard (try? store.commit([commit.change])) != nil else { return }
+      note([commit], since: start)
+      stuck.removeAll { $0.topic === commit.topic }
+      done(commit)
+    }
+    recovered()
   }
 
   private func note(_ commits: [TopicCommit], since start: MonotonicTime) {
@@ -293,7 +316,7 @@ final class StorageService: @unchecked Sendable {
     }
     while let more = try? store.reclaim(), more {}
     let commits = stuck
-    if commits.isEmpty { recovered() } else { attempt(commits) }
+    if commits.isEmpty { recovered() } else if !attempt(commits), commits.count > 1 { commitSome() }
     run()
   }
 

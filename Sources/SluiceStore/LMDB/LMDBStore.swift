@@ -28,6 +28,8 @@ public final class LMDBStore: TopicStore, @unchecked Sendable {
     public init() {}
   }
 
+  public var limit: Int? { options.limit }
+
   let directory: StoreDirectory
   let options: Options
   private let schema: LMDBSchema
