@@ -340,18 +340,8 @@ public final class Broker: Sendable {
       _ = Connection(id: id, stream: stream, origin: origin, context: context)
     } catch {
       core.configuration.report(.refused(nil, peer: stream.peer, error))
-      turnAway(stream, error)
+      TurnedAway.tell(
+        stream, error, on: context.loop, patience: core.configuration.limits.handshake)
     }
-  }
-
-  private static func turnAway(_ stream: any ByteStream, _ error: WireError) {
-    unsafe Fault(error).encoded(stream: 0).withUnsafeBytes { bytes in
-      var vector = unsafe iovec(
-        iov_base: UnsafeMutableRawPointer(mutating: bytes.baseAddress!), iov_len: bytes.count)
-      unsafe withUnsafePointer(to: &vector) {
-        _ = unsafe stream.write(UnsafeBufferPointer(start: $0, count: 1))
-      }
-    }
-    stream.close()
   }
 }

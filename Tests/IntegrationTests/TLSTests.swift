@@ -69,6 +69,21 @@ import Testing
     }
   }
 
+  @Test func whoIsOneTooManyIsToldSoInTLS() throws {
+    let (broker, secure) = try broker("--max-connections", "2", "--max-connections-per-address", "1")
+    let first = try broker.client()
+    let refused = try sluice(["ping", "--count", "1"], at: secure)
+    #expect(try refused.waitForExit() == .code(1))
+    #expect(
+      refused.standardError.text.contains("1 connections from 127.0.0.1, which is the limit for an address"),
+      "\(refused.messages)")
+    first.close()
+    try eventually("there is room") {
+      try sluice(["ping", "--count", "1"], at: secure).waitForExit() == .code(0)
+    }
+    #expect(try broker.terminate() == .code(0))
+  }
+
   @Test func oldVersionsAndOtherProtocolsAreRefused() throws {
     let (broker, secure) = try broker()
     func handshake(_ options: [String]) throws -> String {
