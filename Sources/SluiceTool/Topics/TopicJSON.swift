@@ -17,6 +17,7 @@ enum TopicJSON {
     object.add("buffer_bytes", limit(info.settings.bufferBytes))
     object.add("when_alone", setting("when-alone", info))
     object.add("lag", setting("lag", info))
+    object.add("auto_delete", info.settings.autoDelete ?? false)
     object.add("compact", info.settings.compact ?? false)
     object.add("sync", setting("sync", info))
     object.add("subscriptions", info.subscriptions.map { Self.object($0, info.summary) })

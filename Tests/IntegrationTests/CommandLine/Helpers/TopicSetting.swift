@@ -1,0 +1,39 @@
+/// A setting of topics, with a value that isn't its default, and how `sluice topic show --json` has it.
+struct TopicSetting {
+  let option: String
+  /// As options and files take it, and as it is shown to people.
+  let value: String
+  /// The member of the object, and its text.
+  let member: String
+  let shown: String
+
+  init(_ option: String, _ value: String, _ member: String? = nil, _ shown: String? = nil) {
+    self.option = option
+    self.value = value
+    self.member = member ?? option.map { $0 == "-" ? "_" : String($0) }.joined()
+    self.shown = shown ?? value
+  }
+
+  static let all = [
+    TopicSetting("replay-records", "10"), TopicSetting("replay-bytes", "1MiB", nil, "1048576"),
+    TopicSetting("replay-age", "1h", "replay_age_ms", "3600000"), TopicSetting("scope", "while-connected"),
+    TopicSetting("flow", "lossless"), TopicSetting("flow", "fastest"), TopicSetting("buffer-records", "7"),
+    TopicSetting("buffer-bytes", "2MiB", nil, "2097152"), TopicSetting("when-alone", "hold"),
+    TopicSetting("when-alone", "drop"), TopicSetting("connect", "auto:2"), TopicSetting("connect", "manual"),
+    TopicSetting("lag", "fail"), TopicSetting("auto-delete", "on", nil, "true"),
+    TopicSetting("compact", "on", nil, "true"), TopicSetting("storage", "durable"),
+    TopicSetting("sync", "os"), TopicSetting("sync", "50ms"),
+  ]
+
+  var arguments: [String] { ["--\(option)=\(value)"] }
+
+  /// Whether an object tells that the topic is so.
+  func holds(in object: [String: Any]) -> Bool {
+    switch object[member] {
+    case let text as String: text == shown
+    case let number as Int where shown.first?.isNumber == true: "\(number)" == shown
+    case let flag as Bool: "\(flag)" == shown
+    default: false
+    }
+  }
+}
