@@ -5,6 +5,11 @@ public struct ReceivedFrame: Sendable, CustomStringConvertible {
   public var header: FrameHeader
   public var body: [UInt8]
 
+  public init(header: FrameHeader, body: [UInt8]) {
+    self.header = header
+    self.body = body
+  }
+
   public var type: FrameType { header.type }
   public var stream: UInt32 { header.stream }
 

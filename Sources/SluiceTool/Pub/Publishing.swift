@@ -101,12 +101,14 @@ final class Publishing: @unchecked Sendable {
 
   private func interrupted() {
     isStopped.store(true, ordering: .relaxed)
-    guard !isFlushing else { return run.finish(.interrupted) }
+    guard !isFlushing else { return giveUp() }
     isFlushing = true
     subject.flush { [self] in flushed($0, complaint: nil) }
-    _ = run.loop.schedule(after: Self.patience) { [self] in
-      run.finish(.interrupted, "stopped before everything was acknowledged: \(summary)")
-    }
+    _ = run.loop.schedule(after: Self.patience) { [self] in giveUp() }
+  }
+
+  private func giveUp() {
+    run.finish(.interrupted, "stopped before everything was acknowledged: \(summary)")
   }
 
   /// While the thread waits for input, nobody else would notice that the broker is gone.
