@@ -124,6 +124,8 @@ final class Run: @unchecked Sendable {
     switch error.code {
     case .topicFailed: finish(.topicFailed, "the topic failed: \(error)")
     case .invalidTopic, .invalidAddress: finish(.usage, "\(error)")
+    // The library doesn't know what allows it here.
+    case .insecureConnection: finish(.failure, "\(error) with --allow-plaintext-credentials")
     default: finish(.failure, "\(error)")
     }
   }
