@@ -1,0 +1,63 @@
+import Glibc
+import TestSupport
+import Testing
+
+/// Options of `sluice request`, `sluice reply`, and what `--quiet` leaves out.
+@Suite(.onItsOwnThread) struct RequestOptionTests {
+  private let broker: BrokerProcess
+
+  init() throws {
+    broker = try BrokerProcess()
+  }
+
+  @Test func aRequestHasTheKeyAndTheHeaders() throws {
+    try broker.run(
+      "request", "s", "x", "--key", "k", "--header", "n=v", "--header", "m=w", "--timeout", "10ms", code: 1)
+    let record = try broker.run(
+      "sub", "s", "--count", "1", "--format", "{key} {header:n} {header:m} {header:correlation-id} {payload}")
+    let words = record.standardOutput.text.split(separator: " ")
+    #expect(words.count == 5 && words[..<3] == ["k", "v", "w"] && words.last == "x\n", "\(words)")
+  }
+
+  @Test func aRequestMayBeAllOfStandardInput() throws {
+    try broker.run("request", "s", "--timeout", "10ms", input: .bytes(Array("a\nb\n".utf8)), code: 1)
+    #expect(try broker.run("sub", "s", "--count", "1", "--raw").standardOutput.text == "a\nb\n")
+  }
+
+  @Test(arguments: [true, false]) func aServiceTellsOfItsFailuresUnlessItIsQuiet(isQuiet: Bool) throws {
+    try broker.client().create("s")
+    let service = try ChildProcess.sluice(
+      ["reply", "s", "--exec", "cat; exit 3"] + (isQuiet ? ["--quiet"] : []), server: broker.address)
+    try broker.waitForSubscriptions(1, on: "s")
+    let request = try broker.run("request", "s", "x", "--timeout", "15m", code: 1)
+    #expect(request.standardError.text.contains("the command ended with 3 at offset 0 of s"))
+    service.signal(SIGINT)
+    #expect(try service.waitForExit() == .code(130))
+    let said = "sluice: the command ended with 3 at offset 0 of s\n"
+    #expect(service.standardError.text == (isQuiet ? "" : said))
+  }
+
+  @Test func aReplyNeedsACommand() throws {
+    let process = try broker.run("reply", "s", code: 2)
+    #expect(process.standardError.text.hasPrefix("sluice: --exec COMMAND says what makes the replies"))
+  }
+
+  /// Brokers with the same topic, of which the first is killed.
+  @Test(arguments: [true, false]) func aLostConnectionIsToldUnlessQuiet(isQuiet: Bool) throws {
+    let second = try BrokerProcess()
+    for broker in [broker, second] { try broker.client().create("t") }
+    let process = try ChildProcess.sluice(
+      ["sub", "t"] + (isQuiet ? ["--quiet"] : []), server: "\(broker.address),\(second.address)")
+    try broker.waitForSubscriptions(1, on: "t")
+    broker.process.stop()
+    try second.waitForSubscriptions(1, on: "t")
+    try second.client().end("t")
+    #expect(try process.waitForExit() == .code(0), "\(process.messages)")
+    let lines = process.standardError.lines
+    // That records may be missing is told in any case.
+    #expect(lines.count { $0.contains("was started anew") } == 1, "\(lines)")
+    #expect(lines.contains { $0.contains("; trying again") } == !isQuiet, "\(lines)")
+    #expect(lines.contains { $0.hasSuffix("connected to \(second.address)") } == !isQuiet, "\(lines)")
+    #expect(lines.count == (isQuiet ? 1 : 3), "\(lines)")
+  }
+}

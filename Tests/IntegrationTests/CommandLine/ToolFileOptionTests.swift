@@ -1,0 +1,124 @@
+import Glibc
+import TestSupport
+import Testing
+
+/// Options of commands that work on files, without a broker.
+@Suite(.onItsOwnThread) struct ToolFileOptionTests {
+  private let directory: TemporaryDirectory
+
+  init() throws {
+    directory = try TemporaryDirectory()
+  }
+
+  private func start(_ arguments: [String], input: ChildProcess.Input = .nothing) throws -> ChildProcess {
+    // None of them asks for it.
+    try ChildProcess(
+      BuiltProduct.path("sluice"), arguments, environment: ["SLUICE_SERVER": "nowhere"], input: input)
+  }
+
+  @discardableResult
+  private func run(
+    _ arguments: String..., input: ChildProcess.Input = .nothing, code: Int32 = 0,
+    at location: SourceLocation = #_sourceLocation
+  ) throws -> ChildProcess {
+    let process = try start(arguments, input: input)
+    let exit = try process.waitForExit()
+    #expect(exit == .code(code), "\(arguments): \(process.messages)", sourceLocation: location)
+    return process
+  }
+
+  // MARK: Tokens
+
+  /// A token with these options more.
+  private func token(_ options: String...) throws -> [String: Any] {
+    let made = try start(
+      ["token", "make", "--key", directory.file("k.pem"), "--key-id", "k", "--subject", "shop"] + options)
+    #expect(try made.waitForExit() == .code(0), "\(made.messages)")
+    return try object(
+      try run("token", "show", "--json", made.standardOutput.text.filter { $0 != "\n" }).standardOutput.text)
+  }
+
+  @Test func keysLieWhereTheyAreWanted() throws {
+    try run("token", "key", "--output", directory.file("a"))
+    try run("token", "key", "--output", directory.file("b"), "--public", directory.file("c"))
+    for file in ["a", "a.pub", "b", "c"] { #expect(access(directory.file(file), R_OK) == 0, "\(file)") }
+    #expect(access(directory.file("b.pub"), F_OK) != 0)
+    try run("token", "key", "--algorithm", "hs256", "--output", directory.file("d"))
+    #expect(access(directory.file("d.pub"), F_OK) != 0)
+    for wrong in [[], ["--output", ""], ["--output", "x", "--algorithm", "hs256", "--public", "y"]] {
+      let process = try start(["token", "key"] + wrong)
+      #expect(try process.waitForExit() == .code(2), "\(wrong)")
+    }
+  }
+
+  @Test func aTokenSaysWhatItWasToldAndNoMore() throws {
+    try run("token", "key", "--output", directory.file("k.pem"))
+    let plain = try token("--for", "1h")
+    #expect(plain["subject"] as? String == "shop" && plain["expired"] as? Bool == false, "\(plain)")
+    for right in ["publish", "subscribe", "create", "admin"] {
+      let limited = try token("--for", "1h", "--\(right)", "a.>", "--\(right)", "b")
+      let claims = try #require(limited["claims"] as? [String: Any], "\(limited)")
+      #expect(claims["sluice"] as? [String: [String]] == [right: ["a.>", "b"]], "\(claims)")
+    }
+    #expect((plain["claims"] as? [String: Any])?["sluice"] == nil, "\(plain)")
+    for option in ["--key", "--key-id", "--subject", "--for"] {
+      var arguments = ["--key", "k", "--key-id", "k", "--subject", "s", "--for", "1h"]
+      arguments.removeSubrange(arguments.firstIndex(of: option)!...arguments.firstIndex(of: option)! + 1)
+      let process = try start(["token", "make"] + arguments)
+      #expect(try process.waitForExit() == .code(2), "\(option)")
+      #expect(process.standardError.text.hasPrefix("sluice: \(option) "), "\(process.messages)")
+    }
+  }
+
+  @Test func aTokenEndsWhenItWasToldTo() throws {
+    try run("token", "key", "--output", directory.file("k.pem"))
+    func shown(_ file: String) throws -> ChildProcess {
+      let process = try start(
+        ["token", "show", "--file", directory.file(file), "--key", directory.file("k.pem.pub")])
+      try process.waitForExit()
+      return process
+    }
+    for (file, time) in [("long", "1h"), ("short", "1s")] {
+      try run(
+        "token", "make", "--key", directory.file("k.pem"), "--key-id", "k", "--subject", "s", "--for", time,
+        "--output", directory.file(file))
+    }
+    try eventually("the short one ends", every: 0.1) { try shown("short").currentExit == .code(1) }
+    let over = try shown("short")
+    let rows = over.standardOutput.lines
+    #expect(rows.contains { $0.hasPrefix("signature ") && $0.hasSuffix(" right") }, "\(rows)")
+    #expect(rows.contains { $0.hasPrefix("expires ") && $0.hasSuffix(" ago") }, "\(rows)")
+    #expect(over.standardError.text.contains("a broker with this key wouldn't take the token"))
+    #expect(try shown("long").currentExit == .code(0))
+  }
+
+  // MARK: Stores
+
+  @Test func workThatTakesLongSaysHowFarItIs() throws {
+    let data = directory.file("data")
+    defer { for store in [data, data + ".copy"] { removeStore(store) } }
+    let broker = try BrokerProcess("--data", data)
+    try broker.run("topic", "create", "t", "--storage", "durable")
+    for _ in 0..<3 {
+      try broker.run(
+        "pub", "t", "--ack", "durable", "--quiet", "--delimiter", "none",
+        input: .bytes([UInt8](repeating: 0x61, count: 100_000)))
+    }
+    #expect(try broker.terminate() == .code(0))
+    #expect(try run("store", "compact", data, "--quiet").standardError.text == "")
+    let export = try run("store", "export", data, "--quiet")
+    #expect(export.standardError.text == "")
+    let bytes = export.standardOutput.bytes
+
+    let process = try start(["store", "import", data + ".copy", "--progress", "--quiet"], input: .open)
+    try process.write(Array(bytes.dropLast(50)))
+    // The rest is long in coming.
+    let line = try process.standardError.line(startingWith: "sluice: ")
+    #expect(line.hasSuffix(" KiB"), "\(line)")
+    try process.write(Array(bytes.suffix(50)))
+    process.closeInput()
+    #expect(try process.waitForExit() == .code(0), "\(process.messages)")
+    #expect(process.standardError.lines.allSatisfy { $0.hasSuffix(" KiB") }, "\(process.messages)")
+    #expect(try run("store", "export", data + ".copy", "--quiet").standardOutput.bytes == bytes)
+  }
+}
