@@ -84,7 +84,21 @@ import Testing
     #expect(try log("--log-level", "info").contains { $0.contains(" info    ready ") })
     #expect(try log("--log-format", "json").allSatisfy { $0.hasPrefix("{\"time\":") && $0.hasSuffix("}") })
     #expect(try log("--log-format", "text").allSatisfy { $0.hasPrefix("2") })
-    #expect(try log("--log-level", "debug").count >= log("--log-level", "warning").count)
+    #expect(try log("--log-level", "warning").isEmpty)
+  }
+
+  @Test(arguments: [("debug", 2), ("info", 1), ("warning", 0), ("error", 0)])
+  func aLevelLeavesOutWhatIsBelowIt(level: String, count: Int) throws {
+    let broker = try BrokerProcess("--log-level", level)
+    try broker.run("ping", "--timeout", "15m")
+    #expect(try broker.terminate() == .code(0))
+    let lines = broker.process.standardError.lines
+    let told = ["a client has connected", "a connection was closed"].filter { text in
+      lines.contains { $0.contains(text) }
+    }
+    #expect(told.count == count, "\(lines)")
+    #expect(lines.contains { $0.contains(" debug ") } == (level == "debug"))
+    #expect(lines.contains { $0.contains(" info ") } == (count > 0))
   }
 
   @Test func aVariableThatIsNearlyOneOfOursIsNoted() throws {

@@ -1,0 +1,87 @@
+import TestSupport
+import Testing
+
+/// A setting of `sluiced` as the reference file has it, and two values that it could have as well.
+struct WrittenSetting {
+  /// Of the file; nothing for what stands in front of all.
+  let section: String
+  let name: String
+  let option: String
+  let first: String
+  let second: String
+
+  /// "limits.max-record", as mistakes and the log have it.
+  var key: String { section.isEmpty ? name : "\(section).\(name)" }
+
+  var variable: String {
+    "SLUICED_" + option.uppercased().map { $0 == "-" ? "_" : String($0) }.joined()
+  }
+
+  /// A value as options and the environment take it.
+  func word(_ value: String) -> String {
+    ["true": "on", "false": "off"][value] ?? value
+  }
+
+  /// A value as the log has it.
+  func logged(_ value: String) -> String {
+    name == "allow-unauthenticated" ? value : word(value)
+  }
+
+  /// A file with these values of settings.
+  static func file(_ settings: [WrittenSetting], _ value: KeyPath<WrittenSetting, String>) -> String {
+    var lines: [String] = []
+    var section = ""
+    for setting in settings {
+      if setting.section != section { lines.append("[\(setting.section)]") }
+      section = setting.section
+      let text = setting[keyPath: value]
+      let isBare = text.allSatisfy(\.isNumber) || text == "true" || text == "false"
+      lines.append("\(setting.name) = \(isBare ? text : "\"\(text)\"")")
+    }
+    return lines.joined(separator: "\n") + "\n"
+  }
+
+  /// Those of the reference file, but for addresses, what needs other files, and the form of the log.
+  static func all() throws -> [WrittenSetting] {
+    // This file is Tests/IntegrationTests/CommandLine/Helpers/WrittenSetting.swift.
+    let repository = #filePath.split(separator: "/").dropLast(5).joined(separator: "/")
+    let text = String(decoding: try readFile("/\(repository)/Docker/sluiced.toml"), as: UTF8.self)
+    var settings: [WrittenSetting] = []
+    var section = ""
+    for line in text.split(separator: "\n") {
+      if line.hasPrefix("[") { section = String(line.dropFirst().dropLast()) }
+      guard let equals = line.firstRange(of: " = "), !line.hasPrefix("#") else { continue }
+      let name = String(line[..<equals.lowerBound])
+      let value = line[equals.upperBound...].filter { $0 != "\"" }
+      let key = section.isEmpty ? name : "\(section).\(name)"
+      guard !["listen", "admin", "tls.client-certs", "log.format"].contains(key) else { continue }
+      let (first, second) = try #require(words[key] ?? larger(value), "\(key) = \(value)")
+      let option = key == "storage.limit" || key == "log.level" ? "\(section)-\(name)" : name
+      settings.append(
+        WrittenSetting(section: section, name: name, option: option, first: first, second: second))
+    }
+    return settings
+  }
+
+  /// Values of those that aren't numbers and amounts, or can't have just any.
+  private static let words = [
+    "loops": ("3", "5"), "access.certificate-names": ("listed", "any"),
+    "access.allow-unauthenticated": ("true", "false"), "storage.limit": ("16MiB", "17MiB"),
+    "topics.replay-records": ("10", "11"), "topics.replay-age": ("1h", "2h"),
+    "topics.scope": ("while-connected", "forever"), "topics.flow": ("lossless", "fastest"),
+    "topics.when-alone": ("hold", "drop"), "topics.connect": ("manual", "auto:5"),
+    "topics.lag": ("fail", "skip"),
+    "topics.auto-delete": ("true", "false"), "topics.compact": ("true", "false"),
+    "topics.storage": ("durable", "memory"), "topics.sync": ("os", "50ms"),
+    "limits.max-connections": ("100", "101"),
+    "log.level": ("debug", "info"),
+  ]
+
+  /// One more and two more than a number with or without a unit; nil for something else.
+  private static func larger(_ value: String) -> (String, String)? {
+    let digits = value.prefix { $0.isNumber }
+    guard let number = Int(digits) else { return nil }
+    let unit = value.dropFirst(digits.count)
+    return ("\(number + 1)\(unit)", "\(number + 2)\(unit)")
+  }
+}
