@@ -45,6 +45,16 @@ import Testing
     #expect(lines.contains { $0.hasPrefix("sluice_broker_connections_accepted_total ") })
   }
 
+  @Test func soManyTopicsHaveLinesOfTheirOwn() throws {
+    let (broker, address) = try broker("--admin-topics", "2")
+    for topic in ["a", "b", "c", "d"] { try broker.client().publishAll(["x"], to: topic) }
+    let records = try RawHTTP.get(address, "/metrics").text.split(separator: "\n").filter {
+      $0.hasPrefix("sluice_topic_retained_records{")
+    }
+    #expect(records.count == 3, "\(records)")
+    #expect(records.contains("sluice_topic_retained_records{topic=\"all other topics\"} 2"), "\(records)")
+  }
+
   @Test(
     .enabled(if: Promtool.path != nil, "promtool isn't installed: scripts/bootstrap.sh --tests installs it"))
   func promtoolTakesTheMetrics() throws {

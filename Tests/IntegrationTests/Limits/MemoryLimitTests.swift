@@ -57,6 +57,16 @@ import Testing
     #expect(log.contains("memory is at its ceiling") && log.contains("there is memory again"))
   }
 
+  @Test func theCeilingIsAnAmountOrAPart() throws {
+    func ceiling(_ text: String) throws -> Int {
+      try BrokerProcess("--memory", text).metric("memory_ceiling")
+    }
+    #expect(try ceiling("64MiB") == 64 << 20)
+    #expect(try ceiling("0") == 0)
+    let (half, whole) = (try ceiling("50%"), try ceiling("100%"))
+    #expect(half > 0 && abs(whole - half * 2) < 1 << 20, "\(half) of \(whole)")
+  }
+
   @Test func whatWasGrantedBeforeIsReadWhenThereIsRoom() throws {
     let ceiling = 16 << 20
     let broker = try BrokerProcess("--memory", "16MiB", "--loops", "2")
