@@ -97,6 +97,33 @@ import Testing
     }
   }
 
+  /// The options that a page of help lists.
+  private func options(_ help: String) -> [String] {
+    help.split(separator: "\n").filter { $0.hasPrefix("  --") }
+      .compactMap { $0.split(whereSeparator: { " =[".contains($0) }).first.map(String.init) }
+  }
+
+  @Test func everyOptionThatIsNearlyRightGetsOneToo() throws {
+    for command in try commands() {
+      let all = options(try run("sluice", command + ["--help"]).standardOutput.text)
+      // Of groups the members have options.
+      guard let longest = all.max(by: { $0.count < $1.count }) else { continue }
+      let process = try run("sluice", command + [longest.dropLast() + "x"])
+      #expect(process.currentExit == .code(2), "\(command) \(longest)")
+      #expect(
+        process.standardError.text.contains("did you mean \(longest)?"), "\(command): \(process.messages)")
+      #expect(
+        process.standardError.text.contains("sluice \(command.joined(separator: " ")) --help"),
+        "\(process.messages)")
+    }
+    for option in options(try run("sluiced", ["--help"]).standardOutput.text) {
+      let process = try run("sluiced", [option.dropLast() + "x"])
+      #expect(process.currentExit == .code(2), "\(option)")
+      #expect(
+        process.standardError.text.contains("did you mean \(option)?"), "\(option): \(process.messages)")
+    }
+  }
+
   @Test func wrongUsageIsALineAndTwo() throws {
     for (program, arguments) in [
       ("sluice", []), ("sluice", ["topic"]), ("sluice", ["nonsense"]), ("sluice", ["ping", "more"]),
@@ -105,7 +132,26 @@ import Testing
       ("sluice", ["pub", "t", "m", "--complete", "--fail", "x"]),
       ("sluice", ["sub", "t", "--json", "--raw"]),
       ("sluice", ["completions"]), ("sluice", ["completions", "tcsh"]),
-      ("sluice", ["manual", "--server", "a:1"]),
+      ("sluice", ["manual", "--server", "a:1"]), ("sluice", ["pub", "t", "--rate", "0"]),
+      ("sluice", ["pub", "t", "--delimiter", "comma"]), ("sluice", ["pub", "t", "--header", "n"]),
+      ("sluice", ["pub", "t", "--progress", "--quiet"]), ("sluice", ["sub", "t", "--count", "none"]),
+      ("sluice", ["sub", "t", "--for", "long"]), ("sluice", ["sub", "t", "--lag", "wait"]),
+      ("sluice", ["sub", "t", "--prefetch", "-1"]), ("sluice", ["sub", "t", "--format", "{what}"]),
+      ("sluice", ["sub", "t", "--from", "time:yesterday"]), ("sluice", ["sub", "t", "--commit", "auto"]),
+      ("sluice", ["sub", "t", "--ack", "explicit"]),
+      ("sluice", ["sub", "t", "--reconnect", "--no-reconnect"]),
+      ("sluice", ["topic", "create", "t", "--keep", "1h", "--replay-age", "1h"]),
+      ("sluice", ["topic", "create", "t", "--connect", "auto:0"]), ("sluice", ["topic", "show", "a b"]),
+      ("sluice", ["topic", "fail", "t"]), ("sluice", ["cursor", "move", "t", "c", "--to", "replay:1"]),
+      ("sluice", ["request"]), ("sluice", ["request", "t", "x", "--timeout", "soon"]),
+      ("sluice", ["reply", "t", "--exec", "cat", "--concurrent", "0"]),
+      ("sluice", ["top", "--interval", "1ms"]),
+      ("sluice", ["top", "--once", "--count", "2"]), ("sluice", ["ping", "--timeout", "1"]),
+      ("sluice", ["bench", "--size", "7B"]), ("sluice", ["bench", "--subscribers", "0"]),
+      ("sluice", ["user", "add", "alice"]), ("sluice", ["user", "remove", "--file", "f"]),
+      ("sluice", ["user", "list"]), ("sluice", ["token", "show", "a", "--file", "f"]),
+      ("sluice", ["store", "stat"]), ("sluice", ["store", "repair", "d", "--quiet"]),
+      ("sluice", ["--user", "a", "ping"]), ("sluice", ["--tls-no-verify", "ping"]),
       ("sluiced", ["more"]), ("sluiced", ["--listen"]), ("sluiced", ["--loops", "0"]),
       ("sluiced", ["--completions", "tcsh"]),
     ] as [(String, [String])] {
