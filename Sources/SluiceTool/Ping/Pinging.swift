@@ -10,6 +10,8 @@ final class Pinging: @unchecked Sendable {
   private let run: Run
   private let client: Client
   private var times: [Duration] = []
+  /// Whether it was interrupted: an answer that comes in the same turn isn't told behind the summary.
+  private var isOver = false
 
   init(_ command: PingCommand, _ run: Run, _ client: Client) {
     self.command = command
@@ -19,6 +21,7 @@ final class Pinging: @unchecked Sendable {
 
   func begin() {
     run.interrupted = { [self] in
+      isOver = true
       summarise()
       run.finish(.interrupted)
     }
@@ -39,6 +42,7 @@ final class Pinging: @unchecked Sendable {
   }
 
   private func answered(_ time: Duration) {
+    if isOver { return }
     times.append(time)
     say("\(run.server) (\(client.broker.software)): \(TimeSpan.rounded(time))")
     guard UInt64(times.count) < command.count else {

@@ -16,6 +16,8 @@ final class Watching: @unchecked Sendable {
   private let screen: Screen?
   private var board = TopBoard()
   private var looks: UInt64 = 0
+  /// Whether the screen was given back: what the broker says in the same turn isn't shown any more.
+  private var isOver = false
 
   init(_ command: TopCommand, _ run: Run, _ client: Client) {
     self.command = command
@@ -31,6 +33,7 @@ final class Watching: @unchecked Sendable {
   }
 
   private func finish(_ conclusion: () -> Void) {
+    isOver = true
     screen?.close()
     conclusion()
   }
@@ -71,6 +74,7 @@ final class Watching: @unchecked Sendable {
   }
 
   private func show(_ sample: TopSample) {
+    if isOver { return }
     if let failure = client.failure { return finish { run.fail(failure) } }
     let rows = board.take(sample)
     looks += 1
