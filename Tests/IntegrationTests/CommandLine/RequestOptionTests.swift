@@ -10,18 +10,28 @@ import Testing
     broker = try BrokerProcess()
   }
 
+  /// The record that a request is, in the terms of a template; nobody replies to it.
+  private func record(
+    _ template: String, of options: [String], input: ChildProcess.Input = .nothing
+  ) throws -> String {
+    let request = try ChildProcess.sluice(
+      ["request", "s", "--timeout", "15m"] + options, server: broker.address, input: input)
+    let record = try broker.run("sub", "s", "--count", "1", "--format", template)
+    request.signal(SIGINT)
+    #expect(try request.waitForExit() == .code(130))
+    return record.standardOutput.text
+  }
+
   @Test func aRequestHasTheKeyAndTheHeaders() throws {
-    try broker.run(
-      "request", "s", "x", "--key", "k", "--header", "n=v", "--header", "m=w", "--timeout", "10ms", code: 1)
-    let record = try broker.run(
-      "sub", "s", "--count", "1", "--format", "{key} {header:n} {header:m} {header:correlation-id} {payload}")
-    let words = record.standardOutput.text.split(separator: " ")
+    let text = try record(
+      "{key} {header:n} {header:m} {header:correlation-id} {payload}",
+      of: ["x", "--key", "k", "--header", "n=v", "--header", "m=w"])
+    let words = text.split(separator: " ")
     #expect(words.count == 5 && words[..<3] == ["k", "v", "w"] && words.last == "x\n", "\(words)")
   }
 
   @Test func aRequestMayBeAllOfStandardInput() throws {
-    try broker.run("request", "s", "--timeout", "10ms", input: .bytes(Array("a\nb\n".utf8)), code: 1)
-    #expect(try broker.run("sub", "s", "--count", "1", "--raw").standardOutput.text == "a\nb\n")
+    #expect(try record("{size}:{payload}", of: [], input: .bytes(Array("a\nb\n".utf8))) == "4:a\nb\n\n")
   }
 
   @Test(arguments: [true, false]) func aServiceTellsOfItsFailuresUnlessItIsQuiet(isQuiet: Bool) throws {
