@@ -47,6 +47,15 @@ import Testing
     #expect(service.standardError.text == (isQuiet ? "" : said))
   }
 
+  @Test func withoutReconnectingAServiceEndsWithItsBroker() throws {
+    try broker.client().create("s")
+    let service = try broker.sluice("reply", "s", "--exec", "cat", "--no-reconnect")
+    try broker.waitForSubscriptions(1, on: "s")
+    broker.process.stop()
+    #expect(try service.waitForExit() == .code(1))
+    #expect(service.standardError.lines.count == 1, "\(service.messages)")
+  }
+
   @Test func aReplyNeedsACommand() throws {
     let process = try broker.run("reply", "s", code: 2)
     #expect(process.standardError.text.hasPrefix("sluice: --exec COMMAND says what makes the replies"))

@@ -27,6 +27,35 @@ import Testing
     return process
   }
 
+  // MARK: Users
+
+  @Test func thePasswordIsTheOneOfTheFile() throws {
+    let users = directory.file("users")
+    for (name, password) in [("first", "correct horse"), ("second", "battery staple\r\nand more")] {
+      try writeFile(directory.file(name), Array("\(password)\n".utf8))
+    }
+    try run("user", "add", "alice", "--file", users, "--password-file", directory.file("first"))
+    try writeFile(directory.file("permissions"), Array("* all >\n".utf8))
+    let broker = try BrokerProcess("--users", users, "--permissions", directory.file("permissions"))
+    func list(_ password: String, code: Int32) throws {
+      try broker.run(
+        "topic", "list", "--user", "alice", "--password-file", directory.file(password), code: code)
+    }
+    try list("first", code: 0)
+    // A password is a line.
+    try run("user", "passwd", "alice", "--file", users, "--password-file", directory.file("second"), code: 1)
+    try writeFile(directory.file("second"), Array("battery staple".utf8))
+    try run("user", "passwd", "alice", "--file", users, "--password-file", directory.file("second"))
+    broker.process.signal(SIGHUP)
+    try eventually("the file is read again") {
+      broker.process.standardError.text.contains("reread users, keys and permissions")
+    }
+    try list("first", code: 1)
+    try list("second", code: 0)
+    try run("user", "remove", "alice", "--file", users)
+    #expect(try run("user", "list", "--file", users, "--json").standardOutput.text == "")
+  }
+
   // MARK: Tokens
 
   /// A token with these options more.
@@ -106,6 +135,8 @@ import Testing
     }
     #expect(try broker.terminate() == .code(0))
     #expect(try run("store", "compact", data, "--quiet").standardError.text == "")
+    let topic = try object(try run("store", "stat", data, "t", "--json").standardOutput.text)
+    #expect(topic["topic"] as? String == "t" && topic["records"] as? Int == 3, "\(topic)")
     let export = try run("store", "export", data, "--quiet")
     #expect(export.standardError.text == "")
     let bytes = export.standardOutput.bytes

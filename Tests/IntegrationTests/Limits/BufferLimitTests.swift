@@ -42,6 +42,21 @@ import Testing
     return bytes
   }
 
+  @Test func soMuchIsGatheredAtATime() throws {
+    /// In how many frames two hundred kilobytes come that were published as one batch.
+    func frames(_ options: String...) throws -> Int {
+      let client = try BrokerProcess(options: options).client()
+      try client.openPublication("t", stream: 1)
+      try client.publish([[UInt8]](repeating: [UInt8](repeating: 1, count: 1_000), count: 200), stream: 1)
+      try client.receiveAcknowledgements(stream: 1)
+      try client.subscribe("t", stream: 2)
+      try client.receiveRecords(200, stream: 2)
+      return client.subscriptions[2]!.batches
+    }
+    #expect(try frames("--gather", "4KiB") >= 40)
+    #expect(try frames() < 10)
+  }
+
   @Test func placesOfPatternsHaveTheirLimit() throws {
     let broker = try BrokerProcess("--max-positions-bytes", "64KiB")
     let client = try broker.client()
