@@ -128,10 +128,11 @@ import Testing
     defer { for store in [data, data + ".copy"] { removeStore(store) } }
     let broker = try BrokerProcess("--data", data)
     try broker.run("topic", "create", "t", "--storage", "durable")
-    for _ in 0..<3 {
+    // The first is less than a pipe holds.
+    for size in [20_000, 100_000, 100_000] {
       try broker.run(
         "pub", "t", "--ack", "durable", "--quiet", "--delimiter", "none",
-        input: .bytes([UInt8](repeating: 0x61, count: 100_000)))
+        input: .bytes([UInt8](repeating: 0x61, count: size)))
     }
     #expect(try broker.terminate() == .code(0))
     #expect(try run("store", "compact", data, "--quiet").standardError.text == "")
@@ -140,6 +141,18 @@ import Testing
     let export = try run("store", "export", data, "--quiet")
     #expect(export.standardError.text == "")
     let bytes = export.standardOutput.bytes
+
+    // Its reader is long in beginning.
+    let reader = try HeldCommand()
+    let sluice = try BuiltProduct.path("sluice")
+    let pipe = try ChildProcess(
+      "/bin/sh",
+      ["-c", "'\(sluice)' store export '\(data)' --progress --quiet | { \(reader.text); cat; }"])
+    let far = try pipe.standardError.line(startingWith: "sluice: ")
+    #expect(far.contains(" of about "), "\(far)")
+    reader.letGo()
+    #expect(try pipe.waitForExit() == .code(0))
+    #expect(pipe.standardOutput.bytes == bytes)
 
     let process = try start(["store", "import", data + ".copy", "--progress", "--quiet"], input: .open)
     try process.write(Array(bytes.dropLast(50)))
