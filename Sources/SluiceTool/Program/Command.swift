@@ -93,7 +93,8 @@ enum Commands {
   ) throws(UsageError) -> any Command.Type {
     if let kind = kinds.first(where: { $0.page.word == word }) { return kind }
     let words = kinds.map { $0.page.word }
-    if let nearest = Spelling.nearest(to: word, in: words) {
+    // Help isn't a command like the others, and can be mistyped as well.
+    if let nearest = Spelling.nearest(to: word, in: name == "sluice" ? words + ["help"] : words) {
       throw UsageError("there is no command '\(word)'; did you mean \(name) \(nearest)?")
     }
     throw UsageError("there is no command '\(word)'; it can be \(words.joined(separator: ", "))")

@@ -75,6 +75,7 @@ import Testing
   @Test func namesThatAreNearlyRightGetASuggestion() throws {
     for (program, arguments, suggestion) in [
       ("sluice", ["pubb", "t"], "did you mean sluice pub?"),
+      ("sluice", ["hlep"], "did you mean sluice help?"),
       ("sluice", ["topic", "lst"], "did you mean sluice topic list?"),
       ("sluice", ["--sever", "a:1", "ping"], "did you mean --server?"),
       ("sluice", ["sub", "t", "--cuont", "1"], "did you mean --count?"),
