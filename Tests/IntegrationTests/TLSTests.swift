@@ -70,8 +70,12 @@ import Testing
   }
 
   @Test func whoIsOneTooManyIsToldSoInTLS() throws {
-    let (broker, secure) = try broker("--max-connections", "2", "--max-connections-per-address", "1")
+    let (broker, secure) = try broker(
+      "--max-connections", "2", "--max-connections-per-address", "1", "--handshake", "1s")
     let first = try broker.client()
+    // Who never shakes hands can't be told, and isn't waited for.
+    let silent = try RawClient(String(secure.dropFirst("tls://".count)))
+    try silent.expectEnd()
     let refused = try sluice(["ping", "--count", "1"], at: secure)
     #expect(try refused.waitForExit() == .code(1))
     #expect(
