@@ -10,6 +10,9 @@ public protocol AdminSource: Sendable {
   /// Whether clients are asked who they are. Then visitors of the admin listener are, too.
   var asksClients: Bool { get }
 
+  /// Lines of the log that were left out, since nobody read it in time.
+  var droppedLogLines: Int { get }
+
   /// The broker as it is now.
   ///
   /// - Parameter completion: called once, on any thread; not at all when the broker stops before. With what puts the snapshot together, which may

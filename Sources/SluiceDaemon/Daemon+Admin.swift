@@ -47,6 +47,8 @@ final class BrokerView: AdminSource {
     set { state.withLock { $0.stage = newValue } }
   }
 
+  var droppedLogLines: Int { LogOutput.standardError.droppedLines }
+
   private var broker: Broker? { state.withLock { $0.broker } }
 
   func snapshot(

@@ -30,9 +30,7 @@ extension Daemon {
     var next = old
     // What is to hold where a file that it names can't be read: that is said already.
     var wanted = old
-    (wanted.logLevel, wanted.logFormat) = (new.logLevel, new.logFormat)
-    logger.change(level: new.logLevel, format: new.logFormat)
-    (next.logLevel, next.logFormat) = (new.logLevel, new.logFormat)
+    followLog(new, &next, &wanted)
     followTopics(new, &next, &wanted)
     if tls != nil {
       // None where the addresses with TLS are gone, which needs a restart.
@@ -46,6 +44,20 @@ extension Daemon {
     }
     running.withLock { $0 = next }
     report(from: old, to: next, wanted: wanted, new)
+  }
+
+  private func followLog(
+    _ new: DaemonSettings, _ next: inout DaemonSettings, _ wanted: inout DaemonSettings
+  ) {
+    func copy(to settings: inout DaemonSettings) {
+      (settings.logLevel, settings.logFormat, settings.logBuffer) = (
+        new.logLevel, new.logFormat, new.logBuffer
+      )
+    }
+    copy(to: &next)
+    copy(to: &wanted)
+    logger.change(level: new.logLevel, format: new.logFormat)
+    LogOutput.standardError.capacity = new.logBuffer
   }
 
   private func followTopics(

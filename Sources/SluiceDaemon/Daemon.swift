@@ -34,6 +34,7 @@ final class Daemon: Sendable {
     self.source = source
     running = Mutex(settings)
     let logger = Logger(level: settings.logLevel, format: settings.logFormat)
+    LogOutput.standardError.capacity = settings.logBuffer
     self.logger = logger
     manager = ServiceManager(logger)
     descriptors = Descriptors.raiseLimit()
@@ -157,6 +158,7 @@ final class Daemon: Sendable {
       broker.stop()
     default:
       // Asked three times: whatever keeps it from ending isn't worth waiting for.
+      logger.flush()
       _exit(ExitCode.failure.rawValue)
     }
   }

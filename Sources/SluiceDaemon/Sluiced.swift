@@ -14,10 +14,16 @@ enum Sluiced {
     do {
       try run(CommandLine.arguments.dropFirst())
     } catch {
-      for line in error.lines { Complaint.write(line, by: "sluiced") }
-      exit(ExitCode.usage.rawValue)
+      // Behind what was logged.
+      for line in error.lines { LogOutput.standardError.write(Complaint.line(line, by: "sluiced")) }
+      end(.usage)
     }
-    exit(ExitCode.success.rawValue)
+    end(.success)
+  }
+
+  private static func end(_ code: ExitCode) -> Never {
+    LogOutput.standardError.flush()
+    exit(code.rawValue)
   }
 
   private static func run(_ arguments: some Sequence<String>) throws(ConfigurationMistakes) {

@@ -17,6 +17,7 @@ final class FixtureSource: AdminSource {
     var isSilent = false
     var policy: AccessPolicy?
     var attempts = 0
+    var droppedLogLines = 0
   }
 
   let state: Mutex<State>
@@ -29,6 +30,7 @@ final class FixtureSource: AdminSource {
 
   var stage: AdminStage { state.withLock { $0.stage } }
   var asksClients: Bool { state.withLock { $0.policy != nil } }
+  var droppedLogLines: Int { state.withLock { $0.droppedLogLines } }
   var requests: [SnapshotRequest] { state.withLock { $0.requests } }
 
   func snapshot(

@@ -10,8 +10,11 @@ import Testing
     _ snapshot: BrokerSnapshot, limit: Int = 10, _ format: MetricsFormat = .prometheus
   ) -> [String] {
     var selection = TopicSelection(limit: limit)
-    return MetricsPage.text(snapshot, &selection, ProcessNumbers(), version: "1.2.3", format)
-      .split(separator: "\n").map(String.init)
+    return MetricsPage.text(
+      snapshot, &selection, ProgramNumbers(droppedLogLines: 3), ProcessNumbers(),
+      version: "1.2.3", format
+    )
+    .split(separator: "\n").map(String.init)
   }
 
   private var snapshot: BrokerSnapshot {
@@ -49,6 +52,7 @@ import Testing
       "sluice_topic_lag_records{topic=\"orders.eu\"} 3",
       "sluice_topic_hold_age_seconds{topic=\"orders.eu\"} 2.5",
       "sluice_topics 2", "sluice_topics_summed 0", "sluice_uptime_seconds 1.5",
+      "sluice_log_dropped_lines_total 3",
       "sluice_build_info{version=\"1.2.3\"} 1",
     ] {
       #expect(lines.contains(line), "\(line)")

@@ -3,8 +3,8 @@ import SluiceBroker
 /// All metrics.
 enum MetricsPage {
   static func text(
-    _ snapshot: BrokerSnapshot, _ selection: inout TopicSelection, _ process: ProcessNumbers, version: String,
-    _ format: MetricsFormat
+    _ snapshot: BrokerSnapshot, _ selection: inout TopicSelection, _ program: ProgramNumbers,
+    _ process: ProcessNumbers, version: String, _ format: MetricsFormat
   ) -> String {
     var text = MetricsText(format)
     text.family("sluice_build_info", .gauge, "1, with the version as a label.")
@@ -19,6 +19,7 @@ enum MetricsPage {
       "sluice_delivery_latency_seconds",
       "How long records took from being published to being handed to the socket of somebody who had asked for them; sampled.",
       bounds: bounds, counts: snapshot.latency.counts, sum: snapshot.latency.sum)
+    program.write(to: &text)
     write(process, to: &text)
     text.end()
     return text.text

@@ -98,8 +98,10 @@ final class AdminService: @unchecked Sendable {
     case .dashboard: completion(.response(Dashboard.response))
     case .metrics(let format):
       snapshot(.summary(topics: .max), completion) { [self] snapshot in
+        let program = ProgramNumbers(
+          droppedLogLines: source.droppedLogLines)
         let text = MetricsPage.text(
-          snapshot, &selection, ProcessNumbers.now, version: options.version, format)
+          snapshot, &selection, program, ProcessNumbers.now, version: options.version, format)
         return HTTPResponse(type: format.contentType, body: Array(text.utf8))
       }
     case .broker:

@@ -7,9 +7,9 @@ public enum Complaint {
     Descriptor.write(line(message, by: program), to: STDERR_FILENO)
   }
 
-  /// Control characters, as a message from elsewhere might have them, become question marks: it stays one line, and
+  /// "PROGRAM: MESSAGE" and a line break. Control characters, as a message from elsewhere might have them, become question marks: it stays one line, and
   /// can't steer the terminal.
-  static func line(_ message: String, by program: String) -> String {
+  public static func line(_ message: String, by program: String) -> String {
     let clean = String(
       String.UnicodeScalarView(
         message.unicodeScalars.map { $0.properties.generalCategory == .control ? "?" : $0 }))

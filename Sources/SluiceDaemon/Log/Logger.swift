@@ -1,8 +1,7 @@
 import Glibc
-import SluiceCommand
 import Synchronization
 
-/// Writes events to standard error, a line and a write each, so that lines of several threads never mix. All copies are of one logger.
+/// Writes events to standard error, a line each, so that lines of several threads never mix. All copies are of one logger.
 struct Logger: Sendable {
   /// What is written, and how, which may change.
   private final class Manner: Sendable {
@@ -14,9 +13,11 @@ struct Logger: Sendable {
   }
 
   private let manner: Manner
+  private let output: LogOutput
 
-  init(level: LogLevel, format: LogFormat) {
+  init(level: LogLevel, format: LogFormat, to output: LogOutput = .standardError) {
     manner = Manner(level, format)
+    self.output = output
   }
 
   var level: LogLevel { manner.state.withLock { $0.level } }
@@ -26,7 +27,7 @@ struct Logger: Sendable {
     manner.state.withLock { $0 = (level, format) }
   }
 
-  /// From any thread. May block as long as nobody reads standard error.
+  /// From any thread. Doesn't wait for anybody to read it: see ``LogOutput``.
   func log(_ level: LogLevel, _ message: String, _ fields: KeyValuePairs<String, LogValue> = [:]) {
     self.log(level, message, fields: Array(fields))
   }
@@ -41,8 +42,11 @@ struct Logger: Sendable {
     guard isAudit || level >= least else { return }
     let fields = isAudit ? [("audit", .flag(true))] + fields : fields
     let line = LogLine(time: Self.now, level: level, message: message, fields: fields)
-    Descriptor.write(line.rendered(as: format), to: STDERR_FILENO)
+    output.write(line.rendered(as: format), as: format, isAudit: isAudit)
   }
+
+  /// Waits until what was logged is written, a second at most.
+  func flush() { output.flush() }
 
   /// Whether such an event is written at all.
   func writes(_ level: LogLevel, isAudit: Bool) -> Bool { isAudit || level >= self.level }

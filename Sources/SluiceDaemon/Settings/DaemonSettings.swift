@@ -8,6 +8,8 @@ struct DaemonSettings {
   var broker = BrokerConfiguration()
   var logLevel = LogLevel.info
   var logFormat = LogFormat.text
+  /// Bytes of lines that may wait to be written.
+  var logBuffer = LogBuffer.standardCapacity
   /// Where durable topics are; nil for a broker without.
   var data: String?
   /// How much memory records and connections may take before producers wait.
@@ -202,6 +204,10 @@ struct DaemonSettings {
       .choice(
         "log-format", "FORMAT", \.logFormat, "How: text or json, one object a line.",
         ["text": .text, "json": .json]),
+      .size(
+        "log-buffer", \.logBuffer, in: 64 << 10...1 << 30,
+        "Lines that wait for somebody to read them, in bytes; beyond it they are left out, and told as a number."
+      ),
     ]
   }
 }

@@ -79,9 +79,23 @@ extension Setting {
       write: { String($0) })
   }
 
+  /// A whole number of anything, in a range that the broker doesn't know of.
+  static func count(
+    _ name: String, _ target: WritableKeyPath<DaemonSettings, Int>, in range: ClosedRange<UInt64>,
+    _ help: String
+  ) -> Setting {
+    Setting(
+      name, "N", target, help,
+      read: { text throws(ValueError) in Int(clamping: try Values.count(in: range)(text)) },
+      write: { String($0) })
+  }
+
   /// An amount of bytes.
+  ///
+  /// - Parameter range: what the broker doesn't know of.
   static func size(
-    _ name: String, _ target: WritableKeyPath<DaemonSettings, Int>, path: String, _ help: String
+    _ name: String, _ target: WritableKeyPath<DaemonSettings, Int>, path: String? = nil,
+    in range: ClosedRange<Int> = 0...Int.max, _ help: String
   ) -> Setting {
     Setting(
       name, "SIZE", target, path: path, help,
@@ -89,15 +103,30 @@ extension Setting {
         guard let bytes = Int(exactly: try ByteSize.parse(text)) else {
           throw ValueError("'\(text)' is too large")
         }
+        guard range.contains(bytes) else {
+          let (least, most) = (UInt64(range.lowerBound), UInt64(range.upperBound))
+          throw ValueError("'\(text)' isn't in \(ByteSize.exact(least)) to \(ByteSize.exact(most))")
+        }
         return bytes
       },
       write: { ByteSize.exact(UInt64($0)) })
   }
 
+  /// - Parameter range: what the broker doesn't know of.
   static func duration(
-    _ name: String, _ target: WritableKeyPath<DaemonSettings, Duration>, _ help: String
+    _ name: String, _ target: WritableKeyPath<DaemonSettings, Duration>, path: String? = nil,
+    in range: ClosedRange<Duration> = .zero ... .seconds(Int64.max), _ help: String
   ) -> Setting {
-    Setting(name, "TIME", target, help, read: TimeSpan.parse, write: TimeSpan.exact)
+    Setting(
+      name, "TIME", target, path: path, help,
+      read: { text throws(ValueError) in
+        let time = try TimeSpan.parse(text)
+        guard range.contains(time) else {
+          throw ValueError(
+            "'\(text)' isn't in \(TimeSpan.exact(range.lowerBound)) to \(TimeSpan.exact(range.upperBound))")
+        }
+        return time
+      }, write: TimeSpan.exact)
   }
 
   /// The name of a file, `FILE`, or of a directory, `DIR`.
