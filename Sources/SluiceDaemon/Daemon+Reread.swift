@@ -53,11 +53,14 @@ extension Daemon {
       (settings.logLevel, settings.logFormat, settings.logBuffer) = (
         new.logLevel, new.logFormat, new.logBuffer
       )
+      settings.access.audit = new.access.audit
     }
     copy(to: &next)
     copy(to: &wanted)
     logger.change(level: new.logLevel, format: new.logFormat)
     LogOutput.standardError.capacity = new.logBuffer
+    // Whether clients are asked stays as it was, and with it what holds where nothing is said.
+    log.audits = next.access.isAudited
   }
 
   private func followTopics(

@@ -15,6 +15,8 @@ final class Daemon: Sendable {
   /// What holds now: what was told and, of what was reread, as much as can change while it runs.
   let running: Mutex<DaemonSettings>
   let logger: Logger
+  /// What the broker's events become.
+  let log: BrokerLog
   private let manager: ServiceManager
   let broker: Broker
   /// Nil where no address has TLS.
@@ -52,6 +54,7 @@ final class Daemon: Sendable {
       let log = BrokerLog(logger, audits: settings.access.isAudited) { milliseconds, body in
         loop.execute { [unowned loop] in _ = loop.schedule(after: .milliseconds(milliseconds), body) }
       }
+      self.log = log
       settings.broker.report = { log.note($0) }
       self.settings = settings.broker
       self.loop = loop

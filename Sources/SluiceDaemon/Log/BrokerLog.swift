@@ -7,7 +7,7 @@ import Synchronization
 /// clients may cause without end is counted rather than told in full: attempts that came to nothing.
 final class BrokerLog: Sendable {
   private let logger: Logger
-  private let audits: Bool
+  private let writesAudits: Atomic<Bool>
   /// Calls something in about that many milliseconds, on any thread.
   private let later: @Sendable (Int64, @escaping @Sendable () -> Void) -> Void
   private let budget = Mutex(LineBudget<EventLine.Kind>())
@@ -18,8 +18,14 @@ final class BrokerLog: Sendable {
     later: @escaping @Sendable (Int64, @escaping @Sendable () -> Void) -> Void
   ) {
     self.logger = logger
-    self.audits = audits
+    writesAudits = Atomic(audits)
     self.later = later
+  }
+
+  /// Whether there are lines that are always written. From any thread.
+  var audits: Bool {
+    get { writesAudits.load(ordering: .relaxed) }
+    set { writesAudits.store(newValue, ordering: .relaxed) }
   }
 
   /// From any thread.

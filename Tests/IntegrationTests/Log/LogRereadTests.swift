@@ -1,0 +1,60 @@
+import Glibc
+import TestSupport
+import Testing
+
+/// What of the log follows a file that is read again.
+@Suite(.onItsOwnThread) struct LogRereadTests {
+  private let directory: TemporaryDirectory
+  private var file: String { directory.file("sluiced.toml") }
+
+  init() throws {
+    directory = try TemporaryDirectory()
+  }
+
+  private func write(_ text: String) throws {
+    try writeFile(file, Array(text.utf8))
+  }
+
+  private func lines(_ text: String, of broker: BrokerProcess, count: Int = 1) throws -> [String] {
+    var lines: [String] = []
+    try eventually("'\(text)' in the log: \(broker.process.messages)") {
+      lines = broker.process.standardError.lines.filter { $0.contains(text) }
+      return lines.count == count
+    }
+    return lines
+  }
+
+  private func reread(_ text: String, by broker: BrokerProcess, times: Int) throws {
+    try write(text)
+    broker.process.signal(SIGHUP)
+    _ = try lines("reread the configuration", of: broker, count: times)
+  }
+
+  /// What is logged of a topic that is made.
+  private func madeTopic(_ name: String, _ broker: BrokerProcess) throws -> String {
+    try broker.client().create(name)
+    return try lines("action=create-topic outcome=done topic=\(name)", of: broker)[0]
+  }
+
+  @Test func whetherAndHowMuchIsAudited() throws {
+    try write("[access]\naudit = true\n[log]\nlevel = \"error\"\n")
+    let broker = try BrokerProcess("--config", file)
+    #expect(try madeTopic("a", broker).contains(" audit=true "))
+
+    try reread("[access]\naudit = false\n[log]\nbuffer = \"2MiB\"\n", by: broker, times: 1)
+    for change in [
+      "setting=access.audit from=on to=off", "setting=log.level from=error to=info",
+      "setting=log.buffer from=1MiB to=2MiB",
+    ] {
+      _ = try lines(change, of: broker)
+    }
+    #expect(try !madeTopic("b", broker).contains("audit="))
+
+    try reread("[access]\naudit = true\n", by: broker, times: 2)
+    #expect(try madeTopic("c", broker).contains(" audit=true "))
+    // Where nothing is said, nobody is asked who they are here.
+    try reread("", by: broker, times: 3)
+    #expect(try !madeTopic("d", broker).contains("audit="))
+    #expect(!broker.process.standardError.text.contains("needs a restart"), "\(broker.process.messages)")
+  }
+}
