@@ -124,9 +124,11 @@ final class Daemon: Sendable {
         "descriptors": .number(Int64(descriptors)),
       ])
     manager.ready()
+    let watchdog = Watchdog.interval().map { Watchdog(broker, tells: manager, every: $0, on: loop) }
+    watchdog?.start()
     broker.whenStopped { [loop] in loop.stop() }
     loop.run()
-    withExtendedLifetime(signals) {}
+    withExtendedLifetime((signals, watchdog)) {}
     admin?.stop()
     logger.log(.info, "stopped")
   }

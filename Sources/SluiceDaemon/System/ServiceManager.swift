@@ -26,6 +26,11 @@ struct ServiceManager: Sendable {
     tell("STOPPING=1")
   }
 
+  /// It works, which a manager that watches over it wants to hear now and then.
+  func alive() {
+    tell("WATCHDOG=1")
+  }
+
   /// Has the manager know of a reload, from when to when.
   func whileReloading(_ reload: () -> Void) {
     var time = timespec()
