@@ -15,6 +15,7 @@ extension Daemon {
     guard let address = settings.admin.address else { return nil }
     var options = AdminOptions()
     options.topics = settings.admin.topics
+    options.limits = settings.admin.limits
     options.isLocal = !address.isReachedByOthers
     options.version = Version.text
     do {

@@ -31,6 +31,21 @@ struct AttemptLimiterTests {
     #expect(limiter.delay(for: "192.0.2.2", at: second) == .zero)
   }
 
+  @Test("however many failures cost nothing, and however small the steps are, the ceiling is reached")
+  func longWay() {
+    for (free, first) in [
+      (40, Duration.seconds(1)), (2, .nanoseconds(1)), (Int.max, .seconds(1)), (-3, .seconds(1)),
+    ] {
+      var limiter = AttemptLimiter(
+        settings {
+          $0.free = free
+          $0.first = first
+        })
+      for _ in 0..<80 { limiter.failed("192.0.2.1", at: 0) }
+      #expect(limiter.delay(for: "192.0.2.1", at: 0) == (free == .max ? .zero : .seconds(8)), "\(free)")
+    }
+  }
+
   @Test("failures are forgotten one by one")
   func forgetting() {
     var limiter = AttemptLimiter(settings())

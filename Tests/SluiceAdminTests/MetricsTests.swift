@@ -11,7 +11,7 @@ import Testing
   ) -> [String] {
     var selection = TopicSelection(limit: limit)
     return MetricsPage.text(
-      snapshot, &selection, ProgramNumbers(droppedLogLines: 3), ProcessNumbers(),
+      snapshot, &selection, ProgramNumbers(droppedLogLines: 3, refusedWatchers: 4), ProcessNumbers(),
       version: "1.2.3", format
     )
     .split(separator: "\n").map(String.init)
@@ -53,7 +53,7 @@ import Testing
       "sluice_topic_hold_age_seconds{topic=\"orders.eu\"} 2.5",
       "sluice_topics 2", "sluice_topics_summed 0", "sluice_uptime_seconds 1.5",
       "sluice_log_dropped_lines_total 3",
-      "sluice_build_info{version=\"1.2.3\"} 1",
+      "sluice_admin_refused_watchers_total 4", "sluice_build_info{version=\"1.2.3\"} 1",
     ] {
       #expect(lines.contains(line), "\(line)")
     }

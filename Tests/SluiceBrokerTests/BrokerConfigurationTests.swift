@@ -1,3 +1,4 @@
+import SluiceAccess
 import SluiceBroker
 import SluiceIO
 import SluiceWire
@@ -53,6 +54,10 @@ struct BrokerConfigurationTests {
       ("limits.identityPublishBytes", { $0.limits.identityPublishBytes = -1 }),
       ("limits.gather", { $0.limits.gather = 4095 }),
       ("limits.answers", { $0.limits.answers = 4095 }),
+      ("limits.attempts.free", { $0.limits.attempts.free = -1 }),
+      ("limits.attempts.capacity", { $0.limits.attempts.capacity = 0 }),
+      ("limits.attempts", { $0.limits.attempts.first = .seconds(-1) }),
+      ("limits.attempts.memory", { $0.limits.attempts.memory = .seconds(29) }),
     ]
     for (path, change) in cases {
       let complaint = complaint(change)

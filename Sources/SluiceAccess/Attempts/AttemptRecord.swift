@@ -7,9 +7,6 @@ struct AttemptRecord: Sendable {
   private var last: UInt64 = 0
   private var forgiven: UInt64?
 
-  /// More than so many change nothing.
-  private static let limit = 16
-
   func failures(at now: UInt64, _ settings: AttemptLimiter.Settings) -> Int {
     let forgotten = elapsed(since, now) / memory(settings)
     return forgotten >= UInt64(count) ? 0 : count - Int(forgotten)
@@ -17,7 +14,7 @@ struct AttemptRecord: Sendable {
 
   /// How long from `now` until there may be another attempt.
   func delay(at now: UInt64, _ settings: AttemptLimiter.Settings, ceiling: Duration) -> Duration {
-    let excess = failures(at: now, settings) - settings.free
+    let excess = failures(at: now, settings) - max(0, settings.free)
     guard excess > 0 else { return .zero }
     let first = nanoseconds(settings.first)
     let (whole, overflow) = first.multipliedReportingOverflow(by: 1 << UInt64(min(excess - 1, 40)))
@@ -28,7 +25,7 @@ struct AttemptRecord: Sendable {
 
   mutating func add(at now: UInt64, _ settings: AttemptLimiter.Settings) {
     settle(now, settings)
-    count = min(count + 1, Self.limit)
+    count = min(count + 1, limit(settings))
     last = max(last, now)
   }
 
@@ -48,6 +45,16 @@ struct AttemptRecord: Sendable {
       since += UInt64(count - left) * memory(settings)
     }
     count = left
+  }
+
+  /// More than so many change nothing: some more than it takes to get to the ceiling.
+  private func limit(_ settings: AttemptLimiter.Settings) -> Int {
+    let first = nanoseconds(settings.first)
+    let ceiling = nanoseconds(max(settings.ceiling, settings.sharedCeiling))
+    var doublings = 0
+    while doublings < 40, first > 0, first < ceiling >> UInt64(doublings) { doublings += 1 }
+    let (limit, overflow) = max(0, settings.free).addingReportingOverflow(doublings + 5)
+    return overflow ? .max : limit
   }
 
   private func memory(_ settings: AttemptLimiter.Settings) -> UInt64 { max(1, nanoseconds(settings.memory)) }

@@ -15,6 +15,8 @@ final class EventFeed: @unchecked Sendable {
   private var rows: EventRows
   private var timer: TimerToken?
   private var isSampling = false
+  /// Those who couldn't watch because there were too many.
+  private(set) var refused = 0
 
   private static let interval = Duration.seconds(1)
   /// Connections that an event tells one by one.
@@ -31,7 +33,10 @@ final class EventFeed: @unchecked Sendable {
 
   /// - Returns: nil when there are as many as there may be.
   func watch(_ topic: String?, as identity: Identity) -> Watcher? {
-    guard watchers.count < options.limits.watchers else { return nil }
+    guard watchers.count < options.limits.watchers else {
+      refused += 1
+      return nil
+    }
     let watcher = Watcher(identity: identity, topic: topic)
     watchers[ObjectIdentifier(watcher)] = watcher
     // How long a browser waits before it comes back.

@@ -65,6 +65,7 @@ private struct Parameters {
   mutating func take(_ name: String) -> String? { values.removeValue(forKey: name) }
 
   mutating func takeCount(_ name: String, standard: Int, most: Int) throws(AdminProblem) -> Int {
+    let most = max(1, most)
     guard let text = take(name) else { return min(standard, most) }
     guard let count = Int(text), (1...most).contains(count) else {
       throw .badRequest("\(name): '\(text)' isn't a number from 1 to \(most)")

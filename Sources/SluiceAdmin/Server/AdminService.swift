@@ -99,7 +99,7 @@ final class AdminService: @unchecked Sendable {
     case .metrics(let format):
       snapshot(.summary(topics: .max), completion) { [self] snapshot in
         let program = ProgramNumbers(
-          droppedLogLines: source.droppedLogLines)
+          droppedLogLines: source.droppedLogLines, refusedWatchers: feed.refused)
         let text = MetricsPage.text(
           snapshot, &selection, program, ProcessNumbers.now, version: options.version, format)
         return HTTPResponse(type: format.contentType, body: Array(text.utf8))

@@ -40,8 +40,8 @@ final class HTTPServer: @unchecked Sendable {
     unsafe daemon = sluice_http_start(
       descriptor,
       sluice_http_limits(
-        connections: UInt32(limits.connections), idle_seconds: UInt32(limits.idle),
-        connection_bytes: limits.connectionBytes), owner)
+        connections: UInt32(clamping: limits.connections), idle_seconds: UInt32(clamping: limits.idle),
+        connection_bytes: max(0, limits.connectionBytes)), owner)
     guard unsafe daemon == nil else { return }
     let code = errno
     close(descriptor)
@@ -116,7 +116,7 @@ final class HTTPServer: @unchecked Sendable {
   private func sweep() {
     sweeper = nil
     // Who keeps others out while doing nothing is given less time.
-    let head = open.count * 4 >= limits.connections * 3 ? min(1, limits.head) : limits.head
+    let head = open.count >= limits.connections - limits.connections / 4 ? min(1, limits.head) : limits.head
     for exchange in open {
       let age = Int((loop.now - exchange.since).components.seconds)
       switch exchange.phase {

@@ -54,7 +54,7 @@ final class Authenticator: Sendable {
     /// Counts the policies.
     var generation: UInt64 = 0
     var queue: AttemptQueue<Line, Attempt>
-    var limiter = AttemptLimiter()
+    var limiter: AttemptLimiter
     var lastNumber: UInt64 = 0
     /// The next attempt is about to be taken up.
     var isBusy = false
@@ -68,7 +68,7 @@ final class Authenticator: Sendable {
 
   /// - Parameters:
   ///   - loop: where credentials are verified, which may take tens of milliseconds each.
-  ///   - limits: how many may wait for that.
+  ///   - limits: how many may wait for that, and how long after failures.
   init(
     _ policy: AccessPolicy, on loop: any EventLoop, limits: BrokerLimits,
     verify: @escaping Verification = Authenticator.verify
@@ -77,7 +77,7 @@ final class Authenticator: Sendable {
     self.verify = verify
     let queue = AttemptQueue<Line, Attempt>(
       limit: limits.authentications, addressLimit: limits.authenticationsPerAddress)
-    state = Mutex(State(policy: policy, queue: queue))
+    state = Mutex(State(policy: policy, queue: queue, limiter: AttemptLimiter(limits.attempts)))
   }
 
   static let verify: Verification = { policy, credentials, security, now in

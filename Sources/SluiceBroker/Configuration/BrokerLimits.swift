@@ -1,3 +1,4 @@
+import SluiceAccess
 import SluiceWire
 
 /// Bounds on what peers can make the broker do.
@@ -96,6 +97,9 @@ public struct BrokerLimits: Sendable {
   /// The same for those of one address. Default: 64.
   public var authenticationsPerAddress = 64
 
+  /// How those are slowed down who prove to be somebody, and can't.
+  public var attempts = AttemptLimiter.Settings()
+
   /// How long a connection may be open with nothing open on it, and nothing asked for, before it is closed; zero for ever. A connection
   /// that rests costs about a kilobyte, and one whose client is gone is found out by ``keepalive``. Default: zero.
   public var idle: Duration = .zero
@@ -183,6 +187,15 @@ extension BrokerLimits {
     try check(producers >= 1, "limits.producers: must be at least 1")
     try check(authentications >= 1, "limits.authentications: must be at least 1")
     try check(authenticationsPerAddress >= 1, "limits.authenticationsPerAddress: must be at least 1")
+    try check(attempts.free >= 0, "limits.attempts.free: must not be negative")
+    try check(attempts.capacity >= 1, "limits.attempts.capacity: must be at least 1")
+    try check(
+      min(attempts.first, attempts.ceiling, attempts.sharedCeiling) >= .zero,
+      "limits.attempts: no time may be negative")
+    try check(
+      attempts.memory > .zero && attempts.memory >= max(attempts.ceiling, attempts.sharedCeiling),
+      "limits.attempts.memory: \(attempts.memory) is less than what an attempt may have to wait, \(max(attempts.ceiling, attempts.sharedCeiling))"
+    )
     try check(producerMemory >= .zero, "limits.producerMemory: must not be negative")
     try check(autoDeleteTime >= .zero, "limits.autoDeleteTime: must not be negative")
     try check(cursors >= 1, "limits.cursors: must be at least 1")

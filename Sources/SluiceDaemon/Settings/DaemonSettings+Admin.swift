@@ -8,6 +8,7 @@ struct AdminSettings {
   var address: SocketAddress? = .host("127.0.0.1", port: 7421)
   /// Topics that have lines of their own in the metrics.
   var topics = 1_000
+  var limits = AdminLimits()
 }
 
 extension DaemonSettings {
@@ -18,11 +19,9 @@ extension DaemonSettings {
         "Health, metrics, an API and a page about the broker, over HTTP: HOST:PORT, [V6]:PORT, unix:PATH, or off.",
         read: { text throws(ValueError) in text == "off" ? nil : try Values.address(text) },
         write: { $0?.description ?? "off" }),
-      Setting(
-        "admin-topics", "N", \.admin.topics,
-        "Topics with lines of their own in the metrics; the others are summed in one.",
-        read: { text throws(ValueError) in Int(try Values.count(in: 1...100_000)(text)) },
-        write: { String($0) }),
+      .count(
+        "admin-topics", \.admin.topics, in: 1...100_000,
+        "Topics with lines of their own in the metrics; the others are summed in one."),
     ]
   }
 

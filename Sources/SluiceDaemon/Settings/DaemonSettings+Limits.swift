@@ -1,3 +1,4 @@
+import SluiceAccess
 import SluiceBroker
 import SluiceCommand
 import SluiceWire
@@ -106,6 +107,25 @@ extension DaemonSettings {
       .count(
         "max-authentications-per-address", \.broker.limits.authenticationsPerAddress,
         path: "limits.authenticationsPerAddress", "Those of them that come from one address."),
+      .count(
+        "attempts-free", \.broker.limits.attempts.free, in: 0...1_000_000,
+        "Wrong passwords and tokens from one address, or one /64, that cost it nothing."),
+      .duration(
+        "attempts-delay", \.broker.limits.attempts.first, in: attemptTimes,
+        "How long the next attempt from there has to wait; each that is wrong doubles it. 0s for never."),
+      .duration(
+        "attempts-ceiling", \.broker.limits.attempts.ceiling, in: attemptTimes,
+        "The longest that an attempt has to wait."),
+      .duration(
+        "attempts-memory", \.broker.limits.attempts.memory, path: "limits.attempts.memory",
+        in: .milliseconds(1) ... .seconds(30 * 86_400),
+        "How long it takes to forget one that was wrong; no less than the longest that one has to wait."),
+      .count(
+        "attempts-tracked", \.broker.limits.attempts.capacity, in: 1...10_000_000,
+        "Addresses whose attempts are remembered; others share one memory."),
+      .duration(
+        "attempts-shared-ceiling", \.broker.limits.attempts.sharedCeiling, in: attemptTimes,
+        "The longest that an attempt of one of those others has to wait."),
       Setting(
         "memory", "SIZE", \.memory, path: "limits.memory",
         "The memory for records and connections, in bytes or of what there is, at which producers wait; 0 for any.",
@@ -134,8 +154,10 @@ extension DaemonSettings {
       .duration(
         "drain", \.broker.drainTime,
         "How long an orderly stop waits for subscribers to take what they were granted."),
-    ]
+    ] + adminLimits()
   }
+
+  private static var attemptTimes: ClosedRange<Duration> { .zero ... .seconds(86_400) }
 
   private static func milliseconds(_ text: String) throws(ValueError) -> Int64 {
     let (seconds, attoseconds) = try TimeSpan.parse(text).components

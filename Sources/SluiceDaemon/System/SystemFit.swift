@@ -31,7 +31,7 @@ struct SystemFit {
     // Loops have three each, addresses one or, as names, a few; the store, the standard streams, the admin listener's connections, and files that are read now and then.
     let others =
       loops * 3 + settings.broker.listen.count * 2 + 48 + BrokerLimits.closingConnections
-      + (settings.admin.address == nil ? 0 : AdminLimits().connections + 8)
+      + (settings.admin.address == nil ? 0 : settings.admin.limits.connections + 8)
     let possible = descriptors - others
     guard limits.connections > possible else { return }
     let advice =

@@ -104,6 +104,28 @@ struct DaemonSettingsTests {
     #expect(settings.data == "/data" && settings.storageLimit == 50 << 30)
   }
 
+  @Test("Limits of attempts, of the admin listener and of the log are settings of their own")
+  func otherLimits() throws {
+    // As they are told, and as they hold.
+    let values: [(option: String, text: String, result: String)] = [
+      ("attempts-free", "1", "1"), ("attempts-delay", "2s", "2s"), ("attempts-ceiling", "3s", "3s"),
+      ("attempts-memory", "4m", "4m"), ("attempts-tracked", "5", "5"),
+      ("attempts-shared-ceiling", "6s", "6s"),
+      ("admin-connections", "7", "7"), ("admin-watchers", "0", "0"), ("admin-idle-timeout", "9s", "9s"),
+      ("admin-request-timeout", "10500ms", "11s"), ("admin-answer-timeout", "1ms", "1s"),
+      ("admin-broker-timeout", "1m", "1m"), ("admin-connection-bytes", "13KiB", "13KiB"),
+      ("admin-list-topics", "14", "14"), ("admin-list-connections", "15", "15"),
+      ("admin-list-streams", "16", "16"), ("admin-list-records", "17", "17"),
+      ("admin-list-bytes", "18KiB", "18KiB"), ("admin-payload-bytes", "19", "19B"),
+      ("log-buffer", "20MiB", "20MiB"),
+    ]
+    let settings = try settings(values.map { "--\($0.option)=\($0.text)" })
+    for (option, _, result) in values {
+      let setting = try #require(DaemonSettings.all().first { $0.option.name == option })
+      #expect(setting.write(settings) == result, "\(option)")
+    }
+  }
+
   @Test("The environment sets the same, and an option overrides it")
   func environment() throws {
     let environment = ["SLUICED_LISTEN": "127.0.0.1:1,127.0.0.1:2", "SLUICED_MAX_TOPICS": "5"]
@@ -164,6 +186,19 @@ struct DaemonSettingsTests {
       (["--topic-rule", "a flw=free"], "--topic-rule: there is no setting 'flw'; did you mean 'flow'?"),
       (["--topic-rule", "a flow=fre"], "--topic-rule: flow: there is no 'fre'; did you mean 'free'?"),
       (["--topic-rule", "a flow"], "--topic-rule: 'flow' isn't a setting; write NAME=VALUE"),
+      (["--log-buffer", "1KiB"], "--log-buffer: '1KiB' isn't in 64KiB to 1GiB"),
+      (["--attempts-free", "-1"], "--attempts-free: '-1' isn't a whole number"),
+      (["--attempts-tracked", "0"], "--attempts-tracked: 0 isn't between 1 and 10000000"),
+      (["--attempts-delay", "2d"], "--attempts-delay: '2d' isn't in 0s to 1d"),
+      (["--attempts-memory", "1000d"], "--attempts-memory: '1000d' isn't in 1ms to 30d"),
+      (
+        ["--attempts-memory", "20s"], "--attempts-memory: 20.0 seconds is less than what an attempt may have"
+      ),
+      (["--admin-connections", "18446744073709551615"], "--admin-connections: 18446744073709551615 isn't"),
+      (["--admin-idle-timeout", "0s"], "--admin-idle-timeout: '0s' isn't more than 0s and less than 1d"),
+      (["--admin-answer-timeout", "100000d"], "--admin-answer-timeout: '100000d' isn't more than 0s"),
+      (["--admin-list-records", "0"], "--admin-list-records: 0 isn't between 1 and 1000000"),
+      (["--admin-payload-bytes", "9999999TiB"], "--admin-payload-bytes: '9999999TiB' is too large"),
       (["--relay-age", "1h"], "there is no option --relay-age; did you mean --replay-age?"),
     ])
   func refusals(arguments: [String], beginning: String) {
