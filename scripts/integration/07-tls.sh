@@ -24,11 +24,6 @@ services:
       SLUICED_TLS_KEY: /certificates/server.key
       SLUICED_USERS: /certificates/users
       SLUICED_PERMISSIONS: /certificates/permissions
-      # For the check of its health.
-      SLUICE_SERVER: tls://localhost:7420
-      SLUICE_TLS_CA: /certificates/authority.pem
-      SLUICE_USER: alice
-      SLUICE_PASSWORD_FILE: /certificates/password
     volumes:
       - $certificates:/certificates:ro
 END

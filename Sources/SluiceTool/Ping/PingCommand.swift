@@ -1,3 +1,4 @@
+import Glibc
 import SluiceClient
 import SluiceCommand
 import SluiceIO
@@ -8,6 +9,8 @@ struct PingCommand: Command {
   let interval: Duration
   let timeout: Duration
   let isQuiet: Bool
+  /// Whether it is enough that there is a broker.
+  let isForLife: Bool
 
   static let page = CommandPage(
     "sluice ping", summary: "measure round trips to the broker",
@@ -15,11 +18,22 @@ struct PingCommand: Command {
       CommandOption("count", value: "N", help: "Round trips.", standard: "1"),
       CommandOption("interval", value: "TIME", help: "The time between two.", standard: "1s"),
       CommandOption("timeout", value: "TIME", help: "How long an answer may take.", standard: "5s"),
+      CommandOption(
+        "alive",
+        help:
+          "Only find out whether a broker answers, whoever it lets in: without credentials, over TLS where it wants that, whatever its certificate."
+      ),
       CommandOption("quiet", help: "Print nothing; the exit code tells."),
     ],
-    details: ["Ends with 0 when every ping was answered, with 1 otherwise: a health check."],
+    details: [
+      """
+      Ends with 0 when every ping was answered, with 1 otherwise: a health check. With --alive it ends with 0 as soon as one of the \
+      servers answers as a broker, even if it would refuse this client.
+      """
+    ],
     examples: [
       .init("Is it there?", "sluice ping"),
+      .init("Is it alive, whoever may use it?", "sluice ping --alive --quiet --timeout 3s"),
       .init("How far away is it?", "sluice --server broker.example:7420 ping --count 10 --interval 200ms"),
     ])
 
@@ -28,9 +42,29 @@ struct PingCommand: Command {
     interval = try arguments.value("interval", TimeSpan.parse) ?? .seconds(1)
     timeout = try arguments.value("timeout", TimeSpan.parse) ?? .seconds(5)
     isQuiet = arguments.has("quiet")
+    isForLife = arguments.has("alive")
+    try arguments.allowOne(of: "alive", "count")
+    try arguments.allowOne(of: "alive", "interval")
   }
 
   func start(_ run: Run) {
-    run.connect(timeout: timeout) { client in Pinging(self, run, client).begin() }
+    guard isForLife else {
+      return run.connect(timeout: timeout) { client in Pinging(self, run, client).begin() }
+    }
+    probe(run.access.servers[...], run)
+  }
+
+  private func probe(_ servers: ArraySlice<SocketAddress>, _ run: Run) {
+    guard let server = servers.first else { return }
+    let probe = BrokerProbe(server, over: run.network, run.access.tls, on: run.loop, timeout: timeout) {
+      failure in
+      if failure == nil {
+        if !isQuiet { Descriptor.write("\(server): a broker answers\n", to: STDOUT_FILENO) }
+        return run.finish(.success)
+      }
+      if servers.count > 1 { return self.probe(servers.dropFirst(), run) }
+      run.finish(.failure, failure)
+    }
+    probe.start()
   }
 }

@@ -1,0 +1,157 @@
+import Glibc
+import SluiceIO
+import SluiceTLS
+import SluiceWire
+
+/// Finds out whether a broker answers at an address, and nothing else of it.
+///
+/// Says HELLO in a version that nobody speaks: every broker refuses it before it asks for credentials or keeps anything of it, and what
+/// comes back as a frame of the protocol can only come from one. Credentials aren't sent, so it does no harm that the certificate of
+/// a broker with TLS isn't looked at. Where the answer is TLS's, TLS is tried.
+///
+/// On the loop only. Kept by the loop until it is done.
+@safe
+final class BrokerProbe: ByteStreamHandler {
+  private let loop: any EventLoop
+  private let network: any Network
+  private let tls: TLSClientOptions
+  private let timeout: Duration
+  private let completion: (_ failure: String?) -> Void
+  private var address: SocketAddress
+  private var attempt: (any ConnectionAttempt)?
+  private var stream: (any ByteStream)?
+  private var timer: TimerToken?
+  private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 4_096, alignment: 16)
+  private var decoder = FrameDecoder(maximumFrame: Limits.handshakeFrame, openingAt: .client)
+  private var answersLikeTLS = false
+  private var isDone = false
+
+  /// - Parameters:
+  ///   - network: of sockets.
+  ///   - tls: the client's certificate, if it has one.
+  ///   - timeout: how long the answer may take.
+  ///   - completion: called once, with nil when a broker has answered, otherwise with what there is instead.
+  init(
+    _ address: SocketAddress, over network: any Network, _ tls: TLSClientOptions, on loop: any EventLoop,
+    timeout: Duration, completion: @escaping (_ failure: String?) -> Void
+  ) {
+    self.address = address
+    self.network = network
+    self.tls = tls
+    self.loop = loop
+    self.timeout = timeout
+    self.completion = completion
+  }
+
+  deinit {
+    unsafe buffer.deallocate()
+  }
+
+  func start() {
+    timer = loop.schedule(after: timeout) { [self] in finish("\(address) didn't answer within \(timeout)") }
+    connect()
+  }
+
+  private func connect() {
+    let network: any Network
+    do {
+      network = try address.hasTLS ? secured : self.network
+    } catch {
+      return finish("TLS can't be set up: \(error)")
+    }
+    attempt = network.connect(to: address, on: loop) { [self] result in
+      attempt = nil
+      switch result {
+      case .success(let stream): connected(stream)
+      case .failure(let error): streamFailed(error)
+      }
+    }
+  }
+
+  private var secured: any Network {
+    get throws(TLSSetupError) {
+      var options = tls
+      options.authorities = nil
+      options.verification = .disabledInsecurely
+      return TLSNetwork(over: network, client: try TLSClient(options))
+    }
+  }
+
+  private func connected(_ stream: any ByteStream) {
+    self.stream = stream
+    stream.start(self)
+    let hello = Hello(
+      versions: .max ... .max, maximumFrame: UInt32(Limits.smallestFrame), keepalive: 0, name: "")
+    // A connection that has just been made takes as much at once.
+    unsafe hello.encoded(stream: 0).withUnsafeBytes { bytes in
+      var vector = unsafe iovec(
+        iov_base: UnsafeMutableRawPointer(mutating: bytes.baseAddress!), iov_len: bytes.count)
+      unsafe withUnsafePointer(to: &vector) {
+        _ = unsafe stream.write(UnsafeBufferPointer(start: $0, count: 1))
+      }
+    }
+  }
+
+  // MARK: What comes back
+
+  func streamReadable() {
+    guard let stream else { return }
+    switch unsafe stream.read(into: buffer) {
+    case .wouldBlock: break
+    case .bytes(let count): take(count)
+    case .end: notABroker()
+    case .failed(let error): streamFailed(error)
+    }
+  }
+
+  func streamWritable() {}
+
+  func streamFailed(_ error: IOError) {
+    switch error.code {
+    // Whose certificate is refused is this client's, by a broker that wants one.
+    case _ where error.isCertificateRefusal: finish(nil)
+    case _ where answersLikeTLS && !address.hasTLS: notABroker()
+    case ECONNREFUSED, ENOENT:
+      finish("nobody listens at \(address); is the broker running, and at this address?")
+    default: finish("\(error)")
+    }
+  }
+
+  private func take(_ count: Int) {
+    // An alert, to somebody who begins without TLS.
+    if count >= 3, unsafe buffer[0] == 0x15, unsafe buffer[1] == 3 { answersLikeTLS = true }
+    var isAnswered = false
+    do {
+      try unsafe decoder.decode(UnsafeRawBufferPointer(rebasing: buffer[..<count])) { _, _ in
+        isAnswered = true
+        return false
+      }
+    } catch {
+      return notABroker()
+    }
+    if isAnswered { finish(nil) }
+  }
+
+  /// Nothing comes any more that could be an answer.
+  private func notABroker() {
+    guard answersLikeTLS, case .host(let host, let port) = address else {
+      return finish("\(address) answers, but not as a Sluice broker; check the address")
+    }
+    stream?.abort()
+    stream = nil
+    decoder = FrameDecoder(maximumFrame: Limits.handshakeFrame, openingAt: .client)
+    address = .tls(host, port: port)
+    connect()
+  }
+
+  private func finish(_ failure: String?) {
+    guard !isDone else { return }
+    isDone = true
+    if let timer { loop.cancel(timer) }
+    attempt?.abandon()
+    attempt = nil
+    stream?.close()
+    stream = nil
+    completion(failure)
+  }
+}
