@@ -20,15 +20,35 @@ extension Client {
   }
 
   public func topics(completion: @escaping @Sendable (Result<[TopicSummary], ClientError>) -> Void) {
-    topics(behind: [], completion)
+    topics(behind: [], completion: completion)
+  }
+
+  /// The first topics whose names begin with `prefix`, at most `limit`; costs what there are of them, not what there is in all.
+  package func topics(
+    withPrefix prefix: String, limit: Int,
+    completion: @escaping @Sendable (Result<[TopicSummary], ClientError>) -> Void
+  ) {
+    let page = UInt32(clamping: min(limit, Int(Self.pageSize)))
+    topics(behind: [], after: prefix.justBefore, page) { topics in
+      topics.count >= limit || topics.last.map { !$0.topic.utf8.starts(with: prefix.utf8) } ?? false
+    } completion: { result in
+      completion(
+        result.map { topics in
+          Array(topics.filter { $0.topic.utf8.starts(with: prefix.utf8) }.prefix(limit))
+        })
+    }
   }
 
   /// Asks page by page. Topics that come and go meanwhile may be there or not.
+  ///
+  /// - Parameter isEnough: whether no other page is wanted.
   private func topics(
-    behind topics: [TopicSummary],
-    _ completion: @escaping @Sendable (Result<[TopicSummary], ClientError>) -> Void
+    behind topics: [TopicSummary], after name: String = "", _ pageSize: UInt32 = Client.pageSize,
+    until isEnough: @escaping @Sendable ([TopicSummary]) -> Bool = { _ in false },
+    completion: @escaping @Sendable (Result<[TopicSummary], ClientError>) -> Void
   ) {
-    ask(.topics(TopicList(after: topics.last?.topic ?? "", limit: Self.pageSize))) { [weak self] result in
+    let after = topics.last?.topic ?? name
+    ask(.topics(TopicList(after: after, limit: pageSize))) { [weak self] result in
       let page: Topics
       switch result {
       case .success(.topics(let topics)): page = topics
@@ -36,9 +56,9 @@ extension Client {
       case .failure(let error): return completion(.failure(error))
       }
       let all = topics + page.topics
-      guard page.more, !page.topics.isEmpty else { return completion(.success(all)) }
+      guard page.more, !page.topics.isEmpty, !isEnough(all) else { return completion(.success(all)) }
       guard let self else { return completion(.failure(.closedHere)) }
-      self.topics(behind: all, completion)
+      self.topics(behind: all, pageSize, until: isEnough, completion: completion)
     }
   }
 
@@ -169,6 +189,16 @@ extension Client {
     _ completion: @escaping @Sendable (Result<Request.Answer, ClientError>) -> Void
   ) {
     core.post(.request(Request(question, timeout: core.options.requestTimeout, completion)))
+  }
+}
+
+extension String {
+  /// A text behind which, in byte order, come this one and what begins with it, and before that next to nothing.
+  fileprivate var justBefore: String {
+    guard let last = unicodeScalars.last, last.value > 0 else { return "" }
+    // In front of U+E000 there are numbers that no character has.
+    let before = Unicode.Scalar(last.value - 1) ?? "\u{D7FF}"
+    return String(String.UnicodeScalarView(unicodeScalars.dropLast() + [before, "\u{10FFFF}"]))
   }
 }
 

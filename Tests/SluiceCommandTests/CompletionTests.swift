@@ -9,7 +9,7 @@ import Testing
 struct CompletionTests {
   private static func script(_ shell: CompletionScript.Shell, _ program: String) -> String {
     program == "sluice"
-      ? CompletionScript.render(Commands.page(), for: shell) { Commands.shared(by: $0) }
+      ? CompletionsCommand.script(for: shell)
       : CompletionScript.render(DaemonPage.page(), for: shell)
   }
 
@@ -62,6 +62,8 @@ struct CompletionTests {
     #expect(try offers("sluice", "pub", "x", "--ack", "r") == ["received"])
     #expect(try offers("sluice", "completions", "") == ["bash", "zsh", "fish"])
     #expect(try offers("sluice", "completions", "bash", "") == [])
+    #expect(try offers("sluice", "manual", "man") == ["manual"])
+    #expect(try offers("sluice", "manual", "") == Commands.all.map { $0.page.word })
     // Its value is behind an equals sign only.
     #expect(try offers("sluice", "topic", "create", "--compact", "") == [])
     #expect(try offers("sluiced", "--log-level", "w") == ["warning"])

@@ -1,6 +1,8 @@
 /// Completion for bash, without help from other packages.
 enum BashCompletion {
-  static func render(_ commands: [CompletionScript.Command]) -> String {
+  static func render(_ commands: [CompletionScript.Command], _ topics: CompletionScript.TopicSource?)
+    -> String
+  {
     let program = String(commands[0].program)
     let function = "_" + CompletionScript.identifier(program)
     return """
@@ -22,9 +24,10 @@ enum BashCompletion {
         esac
       }
 
+      \(topics.map(offering) ?? "")\
       \(function)() {
         local command=\(program) members options valued operands kind choices
-        local -a words=()
+        local -a words=() places=()
         local word index joins= option= count=0 current ends=
         # The shell divides words at = and : as well.
         for ((index = 1; index <= COMP_CWORD; index++)); do
@@ -73,10 +76,10 @@ enum BashCompletion {
           choices=$members
         else
           # The n-th word of these is what the n-th operand can be.
-          read -ra words <<<"$operands"
-          word=${words[count]-}
+          read -ra places <<<"$operands"
+          word=${places[count]-}
           case $word in
-            files | directories) kind=$word ;;
+            files | directories | topics) kind=$word ;;
             words:*) choices=${word#words:} choices=${choices//,/ } ;;
           esac
         fi
@@ -84,6 +87,7 @@ enum BashCompletion {
         case $kind in
           files) IFS=$'\\n' read -r -d '' -a COMPREPLY < <(compgen -f -- "$current") ;;
           directories) IFS=$'\\n' read -r -d '' -a COMPREPLY < <(compgen -d -- "$current") ;;
+          topics) \(CompletionScript.topicsFunction) ;;
           words) IFS=$' \\n' read -r -d '' -a COMPREPLY < <(compgen -W "$choices" -- "$current") ;;
         esac
         [[ $kind == files || $kind == directories ]] && compopt -o filenames 2>/dev/null
@@ -95,6 +99,33 @@ enum BashCompletion {
       """
   }
 
+  private static func offering(_ topics: CompletionScript.TopicSource) -> String {
+    """
+    # Sets COMPREPLY to the names of topics that begin with current; words are the line.
+    \(CompletionScript.topicsFunction)() {
+      local word option= name
+      local -a given=()
+      for word in "${words[@]}"; do
+        if [[ -n $option ]]; then
+          given+=("$option" "$word")
+          option=
+          continue
+        fi
+        case $word in
+          \(topics.valued.joined(separator: " | "))) option=$word ;;
+          \(topics.single.joined(separator: " | "))) given+=("$word") ;;
+        esac
+      done
+      while IFS= read -r name; do
+        # What stands in front of a colon isn't replaced.
+        COMPREPLY+=("$(printf %q "${name#"${current%"${current##*:}"}"}")")
+      done < <(\(topics.command) "$current" "${given[@]}" </dev/null 2>/dev/null)
+    }
+
+
+    """
+  }
+
   private static func command(_ command: CompletionScript.Command) -> String {
     let valued = command.options.filter { $0.value != nil && $0.bare == nil }
     let operands = command.operands.map { operand in
@@ -102,6 +133,7 @@ enum BashCompletion {
       case .nothing: "-"
       case .files: "files"
       case .directories: "directories"
+      case .topics: "topics"
       case .words(let words): "words:\(words.joined(separator: ","))"
       }
     }
@@ -126,6 +158,7 @@ enum BashCompletion {
         case .nothing: break
         case .files: lines.append("\(pattern) kind=files ;;")
         case .directories: lines.append("\(pattern) kind=directories ;;")
+        case .topics: lines.append("\(pattern) kind=topics ;;")
         case .words(let words):
           lines.append("\(pattern) kind=words choices='\(words.joined(separator: " "))' ;;")
         }

@@ -4,17 +4,35 @@ public enum CompletionScript {
     case bash, zsh, fish
   }
 
+  /// The function that offers the names of topics, in each of the shells.
+  static let topicsFunction = "_sluice_topics"
+
+  /// What prints the names of topics, one a line, for the shell to offer.
+  public struct TopicSource: Sendable {
+    /// The command and its options, up to the beginning that names must have, which the shell adds.
+    public var command: String
+    /// Options that it takes over from the line that is being written: where the broker is, and who asks.
+    public var options: [CommandOption]
+
+    public init(_ command: String, taking options: [CommandOption]) {
+      self.command = command
+      self.options = options
+    }
+  }
+
   /// - Parameters:
   ///   - page: of the program.
+  ///   - topics: what stands for topics; nil for nothing.
   ///   - shared: what each command takes besides its own options.
   public static func render(
-    _ page: CommandPage, for shell: Shell, shared: (CommandPage) -> [CommandOption] = { _ in [] }
+    _ page: CommandPage, for shell: Shell, topics: TopicSource? = nil,
+    shared: (CommandPage) -> [CommandOption] = { _ in [] }
   ) -> String {
     let commands = commands(of: page, shared)
     return switch shell {
-    case .bash: BashCompletion.render(commands)
-    case .zsh: ZshCompletion.render(commands)
-    case .fish: FishCompletion.render(commands)
+    case .bash: BashCompletion.render(commands, topics)
+    case .zsh: ZshCompletion.render(commands, topics)
+    case .fish: FishCompletion.render(commands, topics)
     }
   }
 
@@ -54,12 +72,14 @@ public enum CompletionScript {
     case nothing
     case files
     case directories
+    case topics
     case words([String])
 
     init(_ kind: ValueKind?, _ words: [String]) {
       switch kind {
       case .file: self = .files
       case .directory: self = .directories
+      case .topic: self = .topics
       default: self = words.isEmpty ? .nothing : .words(words)
       }
     }
@@ -72,5 +92,15 @@ public enum CompletionScript {
   /// A name as functions of shells can have it.
   static func identifier(_ name: some StringProtocol) -> String {
     String(name.map { $0 == " " || $0 == "-" ? "_" : $0 })
+  }
+}
+
+extension CompletionScript.TopicSource {
+  /// Those of the options whose values are words of their own, as `--server`.
+  var valued: [String] { options.filter { $0.value != nil && $0.bare == nil }.map { "--\($0.name)" } }
+
+  /// Those that are one word with their values, or have none, as patterns of shells.
+  var single: [String] {
+    valued.map { "\($0)=*" } + options.filter { $0.value == nil }.map { "--\($0.name)" }
   }
 }

@@ -1,6 +1,8 @@
 /// Completion for fish.
 enum FishCompletion {
-  static func render(_ commands: [CompletionScript.Command]) -> String {
+  static func render(_ commands: [CompletionScript.Command], _ topics: CompletionScript.TopicSource?)
+    -> String
+  {
     let program = String(commands[0].program)
     let function = "__\(CompletionScript.identifier(program))_command"
     let valued = Set(commands.flatMap(\.options).filter { $0.value != nil && $0.bare == nil }.map(\.name))
@@ -29,9 +31,9 @@ enum FishCompletion {
           string join ' ' -- $found
       end
 
-
       """
-    return header + "complete -c \(program) -f\n" + commands.map { lines($0, program, function) }.joined()
+    return header + (topics.map(offering) ?? "") + "complete -c \(program) -f\n"
+      + commands.map { lines($0, program, function) }.joined()
   }
 
   private static func lines(
@@ -52,6 +54,7 @@ enum FishCompletion {
         case .nothing: text += " -f"
         case .files: text += " -F"
         case .directories: text += " -f -a '(__fish_complete_directories)'"
+        case .topics: text += " -f -a '(\(CompletionScript.topicsFunction))'"
         case .words(let words): text += " -f -a \(quoted(words.joined(separator: " ")))"
         }
       }
@@ -62,10 +65,42 @@ enum FishCompletion {
       case .nothing: break
       case .files: text += "\(start) -F\n"
       case .directories: text += "\(start) -a '(__fish_complete_directories)'\n"
+      case .topics: text += "\(start) -a '(\(CompletionScript.topicsFunction))'\n"
       case .words(let words): text += "\(start) -a \(quoted(words.joined(separator: " ")))\n"
       }
     }
     return text
+  }
+
+  private static func offering(_ topics: CompletionScript.TopicSource) -> String {
+    """
+    # The names of topics that begin with the word that is being written.
+    function \(CompletionScript.topicsFunction)
+        set -l given
+        set -l option
+        set -l prefix (commandline -ct)
+        for word in (commandline -opc)[2..-1]
+            if test -n "$option"
+                set -a given $option $word
+                set option
+                continue
+            end
+            switch $word
+                case \(patterns(topics.valued))
+                    set option $word
+                case \(patterns(topics.single))
+                    set -a given $word
+            end
+        end
+        \(topics.command) "$prefix" $given </dev/null 2>/dev/null
+    end
+
+
+    """
+  }
+
+  private static func patterns(_ words: [String]) -> String {
+    words.map { "'\($0)'" }.joined(separator: " ")
   }
 
   private static func quoted(_ text: String) -> String {

@@ -1,6 +1,8 @@
 /// Completion for zsh, by its own `_arguments`.
 enum ZshCompletion {
-  static func render(_ commands: [CompletionScript.Command]) -> String {
+  static func render(_ commands: [CompletionScript.Command], _ topics: CompletionScript.TopicSource?)
+    -> String
+  {
     let program = commands[0].program
     let functions = commands.map(function).joined(separator: "\n")
     let name = "_" + CompletionScript.identifier(program)
@@ -10,6 +12,7 @@ enum ZshCompletion {
       # Completion of \(program) for zsh.
 
       \(functions)
+      \(topics.map(offering) ?? "")\
       if [[ $zsh_eval_context[-1] == loadautofunc ]]; then
         \(name) "$@"
       else
@@ -17,6 +20,31 @@ enum ZshCompletion {
       fi
 
       """
+  }
+
+  private static func offering(_ topics: CompletionScript.TopicSource) -> String {
+    """
+    # Offers the names of topics that begin with the word that is being written.
+    \(CompletionScript.topicsFunction)() {
+      local -a given names
+      local word option=
+      for word in "${(@Q)_sluice_line}"; do
+        if [[ -n $option ]]; then
+          given+=("$option" "$word")
+          option=
+          continue
+        fi
+        case $word in
+          \(topics.valued.joined(separator: " | "))) option=$word ;;
+          \(topics.single.joined(separator: " | "))) given+=("$word") ;;
+        esac
+      done
+      names=(${(f)"$(\(topics.command) "${(Q)PREFIX}" $given </dev/null 2>/dev/null)"})
+      compadd -a names
+    }
+
+
+    """
   }
 
   private static func function(_ command: CompletionScript.Command) -> String {
@@ -36,9 +64,12 @@ enum ZshCompletion {
     let members = command.members.map { member in
       quoted("\(member.word):\(member.summary)")
     }
+    // Functions of commands see only their part of it.
+    let line = command.path.isEmpty ? "  local -a _sluice_line=(\"${(@)words[2,CURRENT-1]}\")\n" : ""
     return """
       \(name)() {
         local curcontext=$curcontext state line
+      \(line)\
         local -a commands
         typeset -A opt_args
         _arguments -C -S \\
@@ -83,6 +114,7 @@ enum ZshCompletion {
     case .nothing: " "
     case .files: "_files"
     case .directories: "_files -/"
+    case .topics: CompletionScript.topicsFunction
     case .words(let words): "(\(words.map(escaped).joined(separator: " ")))"
     }
   }

@@ -12,7 +12,8 @@ struct CompletionsCommand: Command {
     operands: [Operand("SHELL", choices: CompletionScript.Shell.allCases.map(\.rawValue))],
     details: [
       """
-      Completes commands, options, the words that their values can be, and names of files where files are meant. SHELL is bash, zsh or fish. \
+      Completes commands, options, the words that their values can be, names of files where files are meant, and those of topics, which the \
+      broker is asked for: the one of --server in the line, or of the environment. SHELL is bash, zsh or fish. \
       For the broker's options, sluiced --completions does the same.
       """
     ],
@@ -34,6 +35,13 @@ struct CompletionsCommand: Command {
   }
 
   func start(_ run: Run) {
-    run.print(CompletionScript.render(Commands.page(), for: shell) { Commands.shared(by: $0) })
+    run.print(Self.script(for: shell))
+  }
+
+  static func script(for shell: CompletionScript.Shell) -> String {
+    // Nobody waits for long for a broker that isn't there, nor reads through thousands of names.
+    let topics = CompletionScript.TopicSource(
+      "sluice topic list --names --limit 300 --timeout 1s --prefix", taking: Commands.shared.dropLast())
+    return CompletionScript.render(Commands.page(), for: shell, topics: topics) { Commands.shared(by: $0) }
   }
 }

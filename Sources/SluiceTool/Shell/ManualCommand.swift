@@ -12,7 +12,7 @@ struct ManualCommand: Command {
 
   static let page = CommandPage(
     "sluice manual", summary: "print the manual, or write it for man",
-    operands: [Operand("COMMAND", .optional)],
+    operands: [Operand("COMMAND", .optional, choices: commands)],
     options: [
       CommandOption(
         "directory", value: "DIR",
@@ -37,6 +37,11 @@ struct ManualCommand: Command {
     guard let word else { return }
     if directory != nil { throw UsageError("--directory is for all pages; leave COMMAND out") }
     _ = try Commands.find(word, in: Commands.all, of: "sluice manual")
+  }
+
+  /// Those that there are pages of. This one is still being made when its own page asks.
+  private static var commands: [String] {
+    Commands.all.map { $0 == Self.self ? "manual" : $0.page.word }
   }
 
   /// The pages by the names of their files.

@@ -27,27 +27,50 @@ struct TopicCommand: CommandGroup {
 /// `sluice topic list`
 struct TopicListCommand: Command {
   let asJSON: Bool
+  let asNames: Bool
+  let prefix: String
+  let limit: Int
+  /// Nil for the client's own.
+  let timeout: Duration?
 
   static let page = CommandPage(
-    "sluice topic list", summary: "list all topics", options: [TopicCommand.json],
+    "sluice topic list", summary: "list all topics, or some",
+    options: [
+      CommandOption("prefix", value: "TEXT", help: "Only topics whose names begin so."),
+      CommandOption("limit", value: "N", help: "Only the first of them, in the order of their names."),
+      CommandOption("timeout", value: "TIME", help: "How long the broker may take."),
+      CommandOption("names", help: "Print names alone, one a line."), TopicCommand.json,
+    ],
     examples: [
+      .init("Those of one kind.", "sluice topic list --prefix orders. --names"),
       .init(
         "The topics that nobody listens to.",
-        "sluice topic list --json | jq 'select(.subscribers == 0).topic'")
+        "sluice topic list --json | jq 'select(.subscribers == 0).topic'"),
     ])
 
   init(_ arguments: ParsedArguments) throws(UsageError) {
     asJSON = arguments.has("json")
+    asNames = arguments.has("names")
+    try arguments.allowOne(of: "names", "json")
+    prefix = arguments.text("prefix") ?? ""
+    limit = Int(clamping: try arguments.value("limit", Values.count(in: 1...UInt64.max)) ?? .max)
+    timeout = try arguments.value("timeout", TimeSpan.parse)
   }
 
   func start(_ run: Run) {
-    run.connect { client in
-      client.topics { result in
-        run.report(result) { topics in
-          asJSON ? topics.map { TopicJSON.line($0) }.joined() : TopicTable.list(topics)
-        }
+    if let timeout {
+      _ = run.loop.schedule(after: timeout) {
+        run.finish(.failure, "\(run.server) didn't answer within \(TimeSpan.exact(timeout))")
       }
     }
+    run.connect { client in
+      client.topics(withPrefix: prefix, limit: limit) { result in run.report(result, text) }
+    }
+  }
+
+  private func text(_ topics: [TopicSummary]) -> String {
+    if asNames { return topics.map { JSONText.escaped($0.topic, quotes: false) + "\n" }.joined() }
+    return asJSON ? topics.map { TopicJSON.line($0) }.joined() : TopicTable.list(topics)
   }
 }
 
