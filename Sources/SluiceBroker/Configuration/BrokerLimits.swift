@@ -192,9 +192,10 @@ extension BrokerLimits {
     try check(
       min(attempts.first, attempts.ceiling, attempts.sharedCeiling) >= .zero,
       "limits.attempts: no time may be negative")
+    let longest = max(attempts.ceiling, attempts.sharedCeiling)
     try check(
-      attempts.memory > .zero && attempts.memory >= max(attempts.ceiling, attempts.sharedCeiling),
-      "limits.attempts.memory: \(attempts.memory) is less than what an attempt may have to wait, \(max(attempts.ceiling, attempts.sharedCeiling))"
+      attempts.memory > .zero && attempts.memory >= longest,
+      "limits.attempts.memory: \(attempts.memory) is less than what an attempt may have to wait, \(longest); make it longer, or the ceilings shorter"
     )
     try check(producerMemory >= .zero, "limits.producerMemory: must not be negative")
     try check(autoDeleteTime >= .zero, "limits.autoDeleteTime: must not be negative")
