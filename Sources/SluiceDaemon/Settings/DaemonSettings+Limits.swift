@@ -151,6 +151,17 @@ extension DaemonSettings {
       .size(
         "pooled-memory", \.broker.limits.pooledMemory, path: "limits.pooledMemory",
         "Freed memory of topics that is kept for new records."),
+      .size(
+        "storage-backlog", \.broker.limits.storageBacklog, path: "limits.storageBacklog",
+        "Records of durable topics that may wait for the disk before their producers get no more demand; at most a quarter of --storage-limit."
+      ),
+      .size(
+        "storage-backlog-per-topic", \.broker.limits.topicBacklog, path: "limits.topicBacklog",
+        "The same for one topic; at most an eighth."),
+      .size(
+        "catch-up-memory", \.broker.limits.catchUpMemory, path: "limits.catchUpMemory",
+        "Stored records in memory for subscribers that catch up, beyond which those that ask for nothing give up theirs."
+      ),
       .duration(
         "drain", \.broker.drainTime,
         "How long an orderly stop waits for subscribers to take what they were granted."),

@@ -13,7 +13,11 @@ final class DurableStage {
   let address: String
 
   /// - Parameter options: of every broker.
-  init(_ options: String...) throws {
+  convenience init(_ options: String...) throws {
+    try self.init(options: options)
+  }
+
+  init(options: [String]) throws {
     directory = try TemporaryDirectory()
     data = directory.file("data")
     self.options = options

@@ -35,6 +35,21 @@ import Testing
       ])
   }
 
+  @Test func whatWaitsForTheDiskIsWhatWasSaid() throws {
+    func granted(_ options: String...) throws -> UInt64 {
+      let stage = try DurableStage(options: options)
+      try stage.sluice("topic", "create", "t", "--storage", "durable")
+      let client = try stage.broker.client()
+      try client.openPublication("t", stream: 1)
+      try client.roundTrip()
+      return try #require(client.publications[1]).bytesGranted
+    }
+    #expect(try granted() > 64 << 10)
+    #expect(try granted("--storage-backlog-per-topic", "64KiB") <= 64 << 10)
+    #expect(try granted("--storage-backlog", "32KiB") <= 32 << 10)
+    #expect(try granted("--storage-limit", "1MiB") <= 128 << 10)
+  }
+
   @Test func withoutADirectoryItIsRefused() throws {
     let broker = try BrokerProcess()
     let process = try broker.sluice("topic", "create", "t", "--storage", "durable")

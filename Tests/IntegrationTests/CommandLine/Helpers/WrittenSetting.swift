@@ -56,7 +56,7 @@ struct WrittenSetting {
       let key = section.isEmpty ? name : "\(section).\(name)"
       guard !["listen", "admin", "tls.client-certs", "log.format"].contains(key) else { continue }
       let (first, second) = try #require(words[key] ?? larger(value), "\(key) = \(value)")
-      let option = key == "storage.limit" || key == "log.level" ? "\(section)-\(name)" : name
+      let option = ["storage.limit", "log.level", "log.buffer"].contains(key) ? "\(section)-\(name)" : name
       settings.append(
         WrittenSetting(section: section, name: name, option: option, first: first, second: second))
     }
