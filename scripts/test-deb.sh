@@ -116,7 +116,7 @@ quit() {
 has() { inside test "$@"; }
 hasnt() { ! inside test "$@"; }
 knows_user() { inside getent passwd sluice >/dev/null; }
-files() { inside find /etc /usr /lib /var /opt -xdev ! -path '/var/lib/dpkg/*' ! -path '/var/log/*' ! -path '/var/cache/*' ! -path '/etc/*-' | sort; }
+files() { inside find /etc /usr /lib /var /opt -xdev ! -path '/var/lib/dpkg/*' ! -path '/var/lib/apt/*' ! -path '/var/log/*' ! -path '/var/cache/*' ! -path '/etc/*-' | sort; }
 records() { inside sluice sub orders --until-live </dev/null | cmp -s - "$work/records"; }
 
 # --- The life of a package

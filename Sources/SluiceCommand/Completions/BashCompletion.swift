@@ -103,19 +103,8 @@ enum BashCompletion {
     """
     # Sets COMPREPLY to the names of topics that begin with current; words are the line.
     \(CompletionScript.topicsFunction)() {
-      local word option= name
-      local -a given=()
-      for word in "${words[@]}"; do
-        if [[ -n $option ]]; then
-          given+=("$option" "$word")
-          option=
-          continue
-        fi
-        case $word in
-          \(topics.valued.joined(separator: " | "))) option=$word ;;
-          \(topics.single.joined(separator: " | "))) given+=("$word") ;;
-        esac
-      done
+      local name
+    \(topics.gathering(from: #""${words[@]}""#))
       while IFS= read -r name; do
         # What stands in front of a colon isn't replaced.
         COMPREPLY+=("$(printf %q "${name#"${current%"${current##*:}"}"}")")

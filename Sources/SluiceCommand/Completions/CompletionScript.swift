@@ -18,6 +18,27 @@ public enum CompletionScript {
       self.command = command
       self.options = options
     }
+
+    /// Of bash and zsh: has `given` be those of the options that stand in the line.
+    ///
+    /// - Parameter words: the words of the line, as the shell has them.
+    func gathering(from words: String) -> String {
+      """
+        local word option=
+        local -a given=()
+        for word in \(words); do
+          if [[ -n $option ]]; then
+            given+=("$option" "$word")
+            option=
+            continue
+          fi
+          case $word in
+            \(valued.joined(separator: " | "))) option=$word ;;
+            \(single.joined(separator: " | "))) given+=("$word") ;;
+          esac
+        done
+      """
+    }
   }
 
   /// - Parameters:

@@ -26,19 +26,8 @@ enum ZshCompletion {
     """
     # Offers the names of topics that begin with the word that is being written.
     \(CompletionScript.topicsFunction)() {
-      local -a given names
-      local word option=
-      for word in "${(@Q)_sluice_line}"; do
-        if [[ -n $option ]]; then
-          given+=("$option" "$word")
-          option=
-          continue
-        fi
-        case $word in
-          \(topics.valued.joined(separator: " | "))) option=$word ;;
-          \(topics.single.joined(separator: " | "))) given+=("$word") ;;
-        esac
-      done
+      local -a names
+    \(topics.gathering(from: #""${(@Q)_sluice_line}""#))
       names=(${(f)"$(\(topics.command) "${(Q)PREFIX}" $given </dev/null 2>/dev/null)"})
       compadd -a names
     }
