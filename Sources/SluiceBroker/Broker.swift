@@ -107,12 +107,14 @@ public final class Broker: Sendable {
     try configuration.validate()
     // A loop's own time is for those who are on it.
     let now = group.loops[0] is EpollLoop ? EpollLoop.time : group.loops[0].now
+    let metrics = BrokerMetrics()
     core = try BrokerCore(
       configuration: configuration, storage: storage, on: storageGroup ?? group,
       authenticator: access.map {
         Authenticator(
-          $0, on: (accessGroup ?? group).loops[0], limits: configuration.limits, verify: verify)
-      }, now: now)
+          $0, on: (accessGroup ?? group).loops[0], limits: configuration.limits, metrics: metrics,
+          verify: verify)
+      }, metrics: metrics, now: now)
     self.storageGroup = storageGroup
     self.accessGroup = accessGroup
     self.network = network

@@ -23,7 +23,7 @@ final class BrokerCore: Sendable {
   let memory: MemoryWatch
   let accounts: IdentityAccounts
   let stage = Atomic(Stage.serving)
-  let metrics = BrokerMetrics()
+  let metrics: BrokerMetrics
   let startedAt: MonotonicTime
   private let connections = Mutex(ConnectionCounts())
 
@@ -41,10 +41,12 @@ final class BrokerCore: Sendable {
   /// - Throws: when the store can't be read.
   init(
     configuration: BrokerConfiguration, storage: BrokerStorage? = nil, on loops: LoopGroup? = nil,
-    authenticator: Authenticator? = nil, now: MonotonicTime = MonotonicTime(nanoseconds: 0)
+    authenticator: Authenticator? = nil, metrics: BrokerMetrics = BrokerMetrics(),
+    now: MonotonicTime = MonotonicTime(nanoseconds: 0)
   ) throws(StoreError) {
     self.configuration = configuration
     self.authenticator = authenticator
+    self.metrics = metrics
     startedAt = now
     let limits = configuration.limits
     let identity = configuration.identity ?? UInt64.random(in: 1...UInt64.max)

@@ -32,6 +32,7 @@ enum BrokerMetricsText {
     case .writeTimeouts: "Connections that didn't read what was sent to them."
     case .failedAuthentications: "Credentials that proved nothing."
     case .refusedAuthentications: "Credentials that weren't looked at because too many waited."
+    case .slowedAuthentications: "Credentials that had to wait since others from their address were wrong."
     case .expiredCredentials: "Connections whose credentials have expired."
     case .revokedConnections: "Connections whose identity may not connect any more."
     case .deniedPermissions: "Streams that were refused or ended because their client may not have them."

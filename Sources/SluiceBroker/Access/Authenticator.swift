@@ -56,6 +56,8 @@ final class Authenticator: Sendable {
     var queue: AttemptQueue<Line, Attempt>
     var limiter: AttemptLimiter
     var lastNumber: UInt64 = 0
+    /// Attempts that have been found to have to wait for their address's sake, by their numbers.
+    var slowed: Set<UInt64> = []
     /// The next attempt is about to be taken up.
     var isBusy = false
     /// When all addresses that wait have to wait: for the first of them.
@@ -64,17 +66,19 @@ final class Authenticator: Sendable {
 
   private let loop: any EventLoop
   private let verify: Verification
+  private let metrics: BrokerMetrics
   private let state: Mutex<State>
 
   /// - Parameters:
   ///   - loop: where credentials are verified, which may take tens of milliseconds each.
   ///   - limits: how many may wait for that, and how long after failures.
   init(
-    _ policy: AccessPolicy, on loop: any EventLoop, limits: BrokerLimits,
+    _ policy: AccessPolicy, on loop: any EventLoop, limits: BrokerLimits, metrics: BrokerMetrics,
     verify: @escaping Verification = Authenticator.verify
   ) {
     self.loop = loop
     self.verify = verify
+    self.metrics = metrics
     let queue = AttemptQueue<Line, Attempt>(
       limit: limits.authentications, addressLimit: limits.authenticationsPerAddress)
     state = Mutex(State(policy: policy, queue: queue, limiter: AttemptLimiter(limits.attempts)))
@@ -142,7 +146,10 @@ final class Authenticator: Sendable {
 
   /// Nobody wants to know any more.
   func abandon(_ attempt: Attempt) {
-    state.withLock { $0.queue.remove(attempt.number, from: Line(attempt)) }
+    state.withLock { state in
+      state.queue.remove(attempt.number, from: Line(attempt))
+      state.slowed.remove(attempt.number)
+    }
   }
 
   private func wake() {
@@ -157,8 +164,16 @@ final class Authenticator: Sendable {
   private func work() {
     let now = loop.now
     let (next, policy, generation) = state.withLock { state in
-      let next = state.queue.next { state.limiter.delay(of: $0, at: now) }
-      if case .attempt = next {} else { state.isBusy = false }
+      let next = state.queue.next { attempt in
+        let delay = state.limiter.delay(of: attempt, at: now)
+        if delay > .zero, state.slowed.insert(attempt.number).inserted { metrics.add(.slowedAuthentications) }
+        return delay
+      }
+      if case .attempt(let attempt, _) = next {
+        state.slowed.remove(attempt.number)
+      } else {
+        state.isBusy = false
+      }
       return (next, state.policy, state.generation)
     }
     switch next {

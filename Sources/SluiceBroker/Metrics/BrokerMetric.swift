@@ -26,6 +26,8 @@ public enum BrokerMetric: Int, CaseIterable, Sendable {
   /// Clients, and new credentials of connections, that couldn't prove who they are; and those that weren't looked at, since too many waited.
   case failedAuthentications
   case refusedAuthentications
+  /// Those that had to wait since others from the same address were wrong.
+  case slowedAuthentications
   /// Connections whose credentials have expired, and whose identity may not connect any more.
   case expiredCredentials
   case revokedConnections

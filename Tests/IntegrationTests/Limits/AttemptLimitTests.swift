@@ -48,6 +48,7 @@ import Testing
     try fail(7, at: broker)
     let slow = try connect("correct horse", to: broker)
     #expect(try slow.receiveIfAny(within: 0.3) == nil)
+    #expect(try broker.metric("slowed_authentications") == 1)
     // Others are another matter.
     _ = try connect("correct horse", to: broker, from: "127.0.0.3").expect(Welcome.self, stream: 0)
   }
@@ -60,6 +61,7 @@ import Testing
         ] + options)
       try fail(20, at: broker)
       _ = try connect("correct horse", to: broker).expect(Welcome.self, stream: 0)
+      #expect(try broker.metric("slowed_authentications") == 0)
     }
   }
 
