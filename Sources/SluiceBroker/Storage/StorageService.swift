@@ -60,6 +60,7 @@ final class StorageService: @unchecked Sendable {
   /// What couldn't be committed.
   private var stuck: [TopicCommit] = []
   private var retry = StorageService.firstRetry
+  private var retryTimer: TimerToken?
   private var hasGarbage = true
   private var isClosed = false
   /// Called when publishers of durable topics have to be told of something.
@@ -196,10 +197,8 @@ final class StorageService: @unchecked Sendable {
   /// - Returns: whether they are on disk.
   @discardableResult
   private func attempt(_ commits: [TopicCommit]) -> Bool {
-    let start = writer.readClock()
     do throws(StoreError) {
-      try store.commit(commits.map(\.change))
-      note(commits, since: start)
+      try commit(commits)
       stuck = []
       retry = Self.firstRetry
       recovered()
@@ -215,16 +214,17 @@ final class StorageService: @unchecked Sendable {
   /// Together they found no room: the smallest may, one by one.
   private func commitSome() {
     for commit in stuck.sorted(by: { $0.taken.bytes < $1.taken.bytes }) {
-      let start = writer.readClock()
-      guard (try? store.commit([commit.change])) != nil else { return }
-      note([commit], since: start)
+      guard (try? self.commit([commit])) != nil else { return }
       stuck.removeAll { $0.topic === commit.topic }
       done(commit)
     }
     recovered()
   }
 
-  private func note(_ commits: [TopicCommit], since start: MonotonicTime) {
+  /// Has them written, all or none, and counts that.
+  private func commit(_ commits: [TopicCommit]) throws(StoreError) {
+    let start = writer.readClock()
+    try store.commit(commits.map(\.change))
     let end = writer.readClock()
     commitTimes.withLock { $0.add(end > start ? end.nanoseconds - start.nanoseconds : 0) }
     metrics.add(.commits)
@@ -260,7 +260,9 @@ final class StorageService: @unchecked Sendable {
       report(.failed(message: error.message, isFull: isFull))
       announce()
     }
-    _ = writer.schedule(after: retry) { [weak self] in self?.tryAgain() }
+    // One at a time: what fails in whole, then succeeds in parts, and is followed by what fails again, is one trouble.
+    guard retryTimer == nil else { return }
+    retryTimer = writer.schedule(after: retry) { [weak self] in self?.tryAgain() }
     retry = min(retry * 2, Self.longestRetry)
   }
 
@@ -280,6 +282,7 @@ final class StorageService: @unchecked Sendable {
 
   /// First what makes room: deletions, and what topics no longer keep.
   private func tryAgain() {
+    retryTimer = nil
     guard !isClosed, !stuck.isEmpty else { return }
     takeArrivals()
     // What has no records may find room, among it what came together with some that didn't.
