@@ -1,21 +1,12 @@
-import SluiceAccess
-import SluiceTLS
 import TestSupport
 import Testing
 
 /// `sluice ping --alive`: whether a broker is there, whoever it serves.
 @Suite(.onItsOwnThread) struct PingAliveTests {
-  private let directory: TemporaryDirectory
+  private let files: AliceFiles
 
   init() throws {
-    directory = try TemporaryDirectory()
-    let hash = try #require(PasswordHash(of: "correct horse", cost: .init(logN: 4, r: 1, p: 1)))
-    try writeFile(directory.file("users"), Array("alice:\(hash.text)\n".utf8))
-    try writeFile(directory.file("permissions"), Array("alice all >\n".utf8))
-  }
-
-  private var access: [String] {
-    ["--users", directory.file("users"), "--permissions", directory.file("permissions")]
+    files = try AliceFiles()
   }
 
   private func ping(_ server: String, _ options: String...) throws -> ChildProcess {
@@ -33,7 +24,7 @@ import Testing
   }
 
   @Test func aBrokerThatKnowsWhoMayComeInIsAliveForEverybody() throws {
-    let broker = try BrokerProcess(options: access)
+    let broker = try BrokerProcess(options: files.options)
     #expect(try ping(broker.address).currentExit == .code(1))
     let failures = try broker.metric("failed_authentications")
     let lines = broker.process.standardError.lines.count { $0.contains("prove who it is") }
@@ -56,7 +47,7 @@ import Testing
   func soIsOneWithTLSWhateverItsCertificate(certificates wanted: String) throws {
     let certificates = try TestCertificates.shared()
     let broker = try BrokerProcess(
-      options: access + [
+      options: files.options + [
         "--listen", "tls://127.0.0.1:0", "--tls-cert", certificates.server, "--tls-key",
         certificates.serverKey, "--tls-client-certs", wanted,
       ] + (wanted == "off" ? [] : ["--tls-client-ca", certificates.authority]))

@@ -1,27 +1,18 @@
-import SluiceAccess
-import SluiceTLS
 import SluiceWire
 import TestSupport
 import Testing
 
 /// How those are slowed down who guess passwords.
 @Suite(.onItsOwnThread) struct AttemptLimitTests {
-  private let directory: TemporaryDirectory
+  private let files: AliceFiles
 
   init() throws {
-    directory = try TemporaryDirectory()
-    let hash = try #require(PasswordHash(of: "correct horse", cost: .init(logN: 4, r: 1, p: 1)))
-    try writeFile(directory.file("users"), Array("alice:\(hash.text)\n".utf8))
-    try writeFile(directory.file("permissions"), Array("alice all >\n".utf8))
+    files = try AliceFiles()
   }
 
   /// Whoever has to wait at all waits for longer than any test.
   private func broker(_ options: String...) throws -> BrokerProcess {
-    try BrokerProcess(
-      options: [
-        "--users", directory.file("users"), "--permissions", directory.file("permissions"),
-        "--attempts-memory", "10h",
-      ] + options)
+    try BrokerProcess(options: files.options + ["--attempts-memory", "10h"] + options)
   }
 
   private func connect(_ password: String, to broker: BrokerProcess, from source: String = "127.0.0.2") throws
@@ -55,10 +46,7 @@ import Testing
 
   @Test func nobodyWaitsWhereThatIsTurnedOff() throws {
     for options in [["--attempts-delay", "0s"], ["--attempts-ceiling", "0s"], ["--attempts-free", "30"]] {
-      let broker = try BrokerProcess(
-        options: [
-          "--users", directory.file("users"), "--permissions", directory.file("permissions"),
-        ] + options)
+      let broker = try BrokerProcess(options: files.options + options)
       try fail(20, at: broker)
       _ = try connect("correct horse", to: broker).expect(Welcome.self, stream: 0)
       #expect(try broker.metric("slowed_authentications") == 0)
