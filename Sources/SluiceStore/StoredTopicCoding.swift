@@ -2,7 +2,7 @@ import SluiceWire
 
 // As it is on disk, little-endian:
 //
-//     u8 version 1 · name · settings as in TOPIC_CREATE · u64 epoch · u64 ended by
+//     u8 version 1 · name · u8 settings × (u8 key · u64 value), of TOPIC_CREATE · u64 epoch · u64 ended by
 //     u16 ancestors × (u64 epoch · u64 end)
 //     u8 ending: 0 none, 1 finished, 2 failed (u32 code · message)
 //
@@ -14,7 +14,12 @@ extension StoredTopic {
     var writer = ByteWriter()
     writer.integer(Self.version)
     writer.string(name)
-    settings.encode(into: &writer)
+    let settings = settings.numbered
+    writer.integer(UInt8(clamping: settings.count))
+    for (key, value) in settings.prefix(Int(UInt8.max)) {
+      writer.integer(UInt8(clamping: key))
+      writer.integer(value)
+    }
     writer.integer(epoch)
     writer.integer(endedBy)
     writer.integer(UInt16(clamping: lineage.count))
@@ -42,7 +47,12 @@ extension StoredTopic {
         throw WireError(.unsupported, "it has version \(version), and this software knows \(Self.version)")
       }
       let name = try reader.string("name")
-      let settings = try TopicSettings(from: &reader, unknown: .ignore)
+      var settings = TopicSettings()
+      for _ in 0..<(try reader.integer("settings", as: UInt8.self)) {
+        let key = UInt16(try reader.integer("setting's key", as: UInt8.self))
+        // A setting, or a value of one, that this version doesn't know is left alone.
+        _ = settings.set(key, to: try reader.integer("setting's value"))
+      }
       self.init(name: name, settings: settings, epoch: try reader.integer("epoch"))
       endedBy = try reader.integer("ended by")
       let count: UInt16 = try reader.integer("ancestors")

@@ -54,43 +54,47 @@ struct FrameErrorTests {
       Authenticate(.none), "03 0000 0000", .unsupported,
       "credentials are of method 3; 0 to 2 are defined"),
     Case(
-      subscribe, "0100 61 06 00 0000 0000000000000000 0000000000000000 0000000000000000 0000 00",
+      subscribe,
+      "0100 61 06 00 0000 0000000000000000 0000000000000000 0000000000000000 0000 04000000 00000000",
       .unsupported,
       "SUBSCRIBE names start position 6; 0 to 5 are defined"),
     Case(
-      subscribe, "0100 61 00 03 0000 0000000000000000 0000000000000000 0000000000000000 0000 00",
+      subscribe,
+      "0100 61 00 03 0000 0000000000000000 0000000000000000 0000000000000000 0000 04000000 00000000",
       .unsupported,
       "SUBSCRIBE names lag policy 3; 0 to 2 are defined"),
     // Filters: what isn't defined is named, and the rest of the frame is read first.
     Case(
       subscribe,
-      "0100 61 00 00 0000 0000000000000000 0000000000000000 0000000000000000 0000 01 02 00 0000 0000",
+      "0100 61 00 00 0000 0000000000000000 0000000000000000 0000000000000000 0000 0e000000 01000000 06000000 02 00 0000 0000",
       .unsupported, "condition 1 of the filter is about 2; 0, the key, and 1, a header, are defined"),
     Case(
       subscribe,
       """
       0100 61 00 00 0000 0000000000000000 0000000000000000 0000000000000000 0000
-      02 00 00 0000 0000 01 03 0100 68 0000
+      19000000 02000000 06000000 00 00 0000 0000 07000000 01 03 0100 68 0000
       """, .unsupported,
       "condition 2 of the filter is test 3; 0, existence, 1, equality, and 2, prefix, are defined"),
     Case(
       subscribe,
-      "0100 61 00 00 0000 0000000000000000 0000000000000000 0000000000000000 0000 01 00 01 0000 0104"
+      "0100 61 00 00 0000 0000000000000000 0000000000000000 0000000000000000 0000 0f040000 01000000 07040000 00 01 0000 0104"
         + String(repeating: "00", count: 1025), .limitReached,
       "condition 1 of the filter has a text of 1025 bytes; the limit is 1024"),
     Case(
       subscribe,
-      "0100 61 00 00 0000 0000000000000000 0000000000000000 0000000000000000 0000 11"
-        + String(repeating: "00 00 0000 0000", count: 17), .limitReached,
+      "0100 61 00 00 0000 0000000000000000 0000000000000000 0000000000000000 0000 ae000000 11000000"
+        + String(repeating: "06000000 00 00 0000 0000", count: 17), .limitReached,
       "the filter has 17 conditions; the limit is 16"),
     // Groups
     Case(
       JoinGroup(topic: "", group: "", grantedThrough: 0),
-      "0100 74 0100 67 00 02 00 00 0000000000000000 00000000 00000000 0000 0900000000000000 00", .unsupported,
+      "0100 74 0100 67 00 02 00 00 0000000000000000 00000000 00000000 0000 0900000000000000 04000000 00000000",
+      .unsupported,
       "JOIN names acknowledgement 2; 0 and 1 are defined"),
     Case(
       JoinGroup(topic: "", group: "", grantedThrough: 0),
-      "0100 74 0100 67 00 00 02 00 0000000000000000 00000000 00000000 0000 0900000000000000 00", .unsupported,
+      "0100 74 0100 67 00 00 02 00 0000000000000000 00000000 00000000 0000 0900000000000000 04000000 00000000",
+      .unsupported,
       "JOIN names order 2; 0 and 1 are defined"),
     Case(
       Settle(.done, delivery: 0, firstOffset: 0, count: 0), "04 000000 01000000 0000000000000000 00000000",
@@ -101,7 +105,7 @@ struct FrameErrorTests {
     Case(
       Cursors(cursors: [], more: false),
       """
-      00 01000000 0100 63 02 0000000000000000 0000000000000000 0000000000000000 00000000 0000000000000000
+      00 01000000 30000000 0100 63 02 0000000000000000 0000000000000000 0000000000000000 00000000 0000000000000000
       0000000000000000
       """, .malformedFrame, "a cursor has kind 2; 0 and 1 are defined"),
     Case(
@@ -118,29 +122,33 @@ struct FrameErrorTests {
       Complete(.finished), "02 000000 00000000 0000", .malformedFrame,
       "COMPLETE names kind 2; 0 and 1 are defined"),
     Case(
-      TopicCreate(topic: "", settings: TopicSettings()), "0100 61 01 fa 0000000000000000", .invalidSetting,
+      TopicCreate(topic: "", settings: TopicSettings()), "0100 61 01000000 02000000 fa00", .invalidSetting,
       "topic setting 250 isn't known to this version of the broker"),
     Case(
-      TopicCreate(topic: "", settings: TopicSettings()), "0100 61 01 05 0300000000000000", .invalidSetting,
+      TopicCreate(topic: "", settings: TopicSettings()), "0100 61 01000000 0a000000 0500 0300000000000000",
+      .invalidSetting,
       "topic setting 5, flow, can't be 3"),
     Case(
-      TopicCreate(topic: "", settings: TopicSettings()), "0100 61 01 06 0000000001000000", .invalidSetting,
+      TopicCreate(topic: "", settings: TopicSettings()), "0100 61 01000000 0a000000 0600 0000000001000000",
+      .invalidSetting,
       "topic setting 6, connect, can't be 4294967296"),
     Case(
-      TopicCreate(topic: "", settings: TopicSettings()), "0100 61 01 0a 0001000000000000", .invalidSetting,
+      TopicCreate(topic: "", settings: TopicSettings()), "0100 61 01000000 0a000000 0a00 0001000000000000",
+      .invalidSetting,
       "topic setting 10, lag, can't be 256"),
     Case(
-      TopicCreate(topic: "", settings: TopicSettings()), "0100 61 01 0b 0200000000000000", .invalidSetting,
+      TopicCreate(topic: "", settings: TopicSettings()), "0100 61 01000000 0a000000 0b00 0200000000000000",
+      .invalidSetting,
       "topic setting 11, compact, can't be 2"),
     Case(
       topics,
       """
-      00 01000000 0100 78 0000000000000000 0000000000000000 0000000000000000 0000000000000000
+      00 01000000 32000000 0100 78 0000000000000000 0000000000000000 0000000000000000 0000000000000000
       03 00000000 0000 00000000 00000000
       """, .malformedFrame, "topic state is 3; 0 to 2 are defined"),
     // Lists that announce more than there is, by far: nothing is reserved for them.
     Case(
-      topics, "00 ffffffff", .malformedFrame, "topic name is cut short: it needs 2 bytes where 0 are left"),
+      topics, "00 ffffffff", .malformedFrame, "topic summary is cut short: it needs 4 bytes where 0 are left"),
   ]
 
   @Test("each has its code and its message", arguments: cases.indices)
@@ -153,7 +161,8 @@ struct FrameErrorTests {
   func reservedBytes() throws {
     #expect(
       try decode(
-        [UInt8](hex: "0100 61 00 00 ffff 0000000000000000 0000000000000000 0000000000000000 0000 00"),
+        [UInt8](
+          hex: "0100 61 00 00 ffff 0000000000000000 0000000000000000 0000000000000000 0000 04000000 00000000"),
         like: Self.subscribe)
         == Subscribe(topic: "a", grantedThrough: 0))
     #expect(
@@ -176,7 +185,7 @@ struct FrameErrorTests {
 
   @Test("a setting that is named twice counts with its last value")
   func repeatedSetting() throws {
-    let body = [UInt8](hex: "0100 61 02 01 0500000000000000 01 0600000000000000")
+    let body = [UInt8](hex: "0100 61 02000000 0a000000 0100 0500000000000000 0a000000 0100 0600000000000000")
     #expect(
       try decode(body, like: TopicCreate(topic: "", settings: TopicSettings())).settings
         == TopicSettings(replayRecords: 6))
@@ -190,10 +199,10 @@ struct FrameErrorTests {
     let info = TopicInfo(
       summary: summary, settings: TopicSettings(replayRecords: 7), subscriptions: [], publications: [])
     var body = Array(info.encoded(stream: 1)[FrameHeader.size...])
-    let settings = body.count - 8 - 10
+    let settings = body.count - 8 - 18
     #expect(body[settings] == 1)
     body[settings] = 2
-    body.insert(contentsOf: [UInt8](hex: "2a 0900000000000000"), at: settings + 1)
+    body.insert(contentsOf: [UInt8](hex: "03000000 2a00 09"), at: settings + 4)
     #expect(try decode(body, like: info) == info)
 
     let state = TopicInfo.Subscription.State(rawValue: 9)
@@ -236,7 +245,7 @@ struct FrameErrorTests {
       topic: String(repeating: "t", count: TopicName.maximumLength), epoch: 0, firstOffset: 0, nextOffset: 0,
       bytes: 0,
       ending: .failure(code: .producerFailure, message: name), subscriptions: 0, publications: 0)
-    let page = Topics(topics: Array(repeating: summary, count: 48), more: true)
+    let page = Topics(topics: Array(repeating: summary, count: 40), more: true)
     #expect(page.encoded(stream: 1).count - FrameHeader.size <= Limits.smallestFrame)
     let subscription = TopicInfo.Subscription(
       connection: 0, client: name, stream: 0, state: .live, nextOffset: 0, granted: 0, sent: 0)

@@ -6,7 +6,7 @@ import SluiceWire
 /// What the session's actions mean for topics.
 extension Connection {
   /// A page fits the smallest frame that a client may take: a summary has 1,333 bytes at the most.
-  private static let topicsPerPage = 48
+  private static let topicsPerPage = 40
 
   var registry: TopicRegistry { context.core.registry }
 

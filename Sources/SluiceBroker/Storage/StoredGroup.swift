@@ -3,7 +3,7 @@ import SluiceWire
 
 /// A group as its topic's store keeps it, under its name (``StoredValue/key(_:)-(String)``). Little-endian; `c` is a compact number:
 ///
-///     u8 version 1 · u64 epoch · u64 seed · u32 length · settings as in JOIN, whose other fields are empty
+///     u8 version 1 · u64 epoch · u64 seed · u32 length · settings
 ///     u64 frontier · c records in all
 ///     runs × (c offset · c records · c deliveries · u8 dying · c key [· u64 what the key comes to])
 ///
@@ -34,7 +34,7 @@ struct StoredGroup: Hashable, Sendable {
     writer.integer(epoch)
     writer.integer(seed)
     var join = ByteWriter()
-    JoinGroup(topic: "", group: "", settings: settings, grantedThrough: 0).encodeBody(into: &join)
+    settings.encodeStored(into: &join)
     writer.integer(UInt32(join.bytes.count))
     unsafe join.bytes.withUnsafeBytes { unsafe writer.raw($0) }
     writer.integer(state.frontier)
@@ -49,14 +49,14 @@ struct StoredGroup: Hashable, Sendable {
       let epoch: UInt64 = try reader.integer("epoch")
       let seed: UInt64 = try reader.integer("seed")
       let length: UInt32 = try reader.integer("settings")
-      var settings = unsafe ByteReader(try reader.bytes("settings", count: Int(length)))
-      let join = try JoinGroup(body: &settings)
-      guard settings.count == 0 else {
-        throw WireError(.malformedFrame, "\(settings.count) bytes are left behind its settings")
+      var rest = unsafe ByteReader(try reader.bytes("settings", count: Int(length)))
+      let settings = try JoinGroup.Settings(decodingStored: &rest)
+      guard rest.count == 0 else {
+        throw WireError(.malformedFrame, "\(rest.count) bytes are left behind its settings")
       }
       var state = GroupState.Snapshot(frontier: try reader.integer("frontier"))
       try Self.decodeEntries(of: &state, from: &reader, atMost: limit)
-      return StoredGroup(epoch: epoch, seed: seed, settings: join.settings, state: state)
+      return StoredGroup(epoch: epoch, seed: seed, settings: settings, state: state)
     }
   }
 

@@ -63,6 +63,29 @@ public struct ByteReader {
     return string
   }
 
+  /// A structure: a `u32` size and that many bytes, which the result reads. Fields that this version doesn't know stand at their end,
+  /// unread.
+  public mutating func structure(_ what: StaticString) throws(WireError) -> ByteReader {
+    let size = try integer(what, as: UInt32.self)
+    return unsafe ByteReader(try bytes(what, count: Int(size)), code: code)
+  }
+
+  /// A list: a `u32` count and that many structures.
+  ///
+  /// - Parameters:
+  ///   - what: the name of one element, for the error when it is cut short.
+  ///   - read: reads an element's fields. What it leaves unread is skipped.
+  public mutating func list<Element>(
+    _ what: StaticString, _ read: (inout ByteReader) throws(WireError) -> Element
+  ) throws(WireError) -> [Element] {
+    var elements: [Element] = []
+    for _ in 0..<(try integer(what, as: UInt32.self)) {
+      var element = try structure(what)
+      elements.append(try read(&element))
+    }
+    return elements
+  }
+
   @usableFromInline
   func short(_ what: StaticString, _ needed: Int) -> WireError {
     WireError(

@@ -23,6 +23,23 @@ public struct ByteWriter {
     integer(UInt16(kept.count))
     bytes.append(contentsOf: kept)
   }
+
+  /// A structure: a `u32` size, then the fields that `body` writes. Receivers skip fields at its end that they don't know.
+  public mutating func structure(_ body: (inout ByteWriter) -> Void) {
+    let start = bytes.count
+    integer(UInt32(0))
+    body(&self)
+    let size = UInt32(bytes.count - start - MemoryLayout<UInt32>.size)
+    unsafe bytes.withUnsafeMutableBytes {
+      unsafe $0.storeBytes(of: size.littleEndian, toByteOffset: start, as: UInt32.self)
+    }
+  }
+
+  /// A list: a `u32` count, then a structure for each element.
+  public mutating func list<Element>(_ elements: [Element], _ body: (Element, inout ByteWriter) -> Void) {
+    integer(UInt32(elements.count))
+    for element in elements { structure { body(element, &$0) } }
+  }
 }
 
 extension String {

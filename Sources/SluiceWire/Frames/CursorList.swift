@@ -34,7 +34,7 @@ public struct CursorList: Frame {
 /// CURSORS: a page of a topic's durable cursors and groups in byte order of their names. Answers ``CursorList``.
 ///
 /// ```
-/// u8 more (0 or 1) · u32 count · count × cursor
+/// u8 more (0 or 1) · list of cursors
 /// ```
 public struct Cursors: Frame {
   public static let type = FrameType.cursors
@@ -50,16 +50,12 @@ public struct Cursors: Frame {
 
   public func encodeBody(into writer: inout ByteWriter) {
     writer.integer(more ? 1 : 0 as UInt8)
-    writer.integer(UInt32(cursors.count))
-    for cursor in cursors { cursor.encode(into: &writer) }
+    writer.list(cursors) { $0.encode(into: &$1) }
   }
 
   public init(body reader: inout ByteReader) throws(WireError) {
     more = try reader.integer("CURSORS more", as: UInt8.self) != 0
-    cursors = []
-    for _ in 0..<(try reader.integer("CURSORS count", as: UInt32.self)) {
-      cursors.append(try CursorInfo(from: &reader))
-    }
+    cursors = try reader.list("cursor") { reader throws(WireError) in try CursorInfo(from: &reader) }
   }
 }
 

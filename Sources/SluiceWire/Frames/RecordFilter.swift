@@ -1,7 +1,7 @@
 /// Which of a topic's records a subscriber wants, by key and headers. All of its conditions must hold.
 ///
 /// ```
-/// u8 count · count × (u8 subject · u8 test · string header · u16 length · bytes value)
+/// structure (list of (u8 subject · u8 test · string header · u16 length · bytes value))
 /// ```
 ///
 /// Bytes are compared as they are. Of a header that a record has several times, one that fits is enough.
@@ -51,69 +51,80 @@ public struct RecordFilter: Hashable, Sendable {
 
 extension RecordFilter {
   func encode(into writer: inout ByteWriter) {
-    writer.integer(UInt8(clamping: conditions.count))
-    for condition in conditions {
-      let (subject, header): (UInt8, String) =
-        switch condition.subject {
-        case .key: (0, "")
-        case .header(let name): (1, name)
-        }
-      let (test, value): (UInt8, [UInt8]) =
-        switch condition.test {
-        case .exists: (0, [])
-        case .equals(let value): (1, value)
-        case .hasPrefix(let value): (2, value)
-        }
-      writer.integer(subject)
-      writer.integer(test)
-      writer.string(header)
-      writer.integer(UInt16(clamping: value.count))
-      unsafe value.withUnsafeBytes { unsafe writer.raw($0) }
-    }
+    writer.structure { $0.list(conditions) { $0.encode(into: &$1) } }
   }
 
   init(from reader: inout ByteReader) throws(WireError) {
-    conditions = []
-    let count: UInt8 = try reader.integer("filter count")
-    // All are read before one is judged: what follows them has its place.
+    // All are read before one is judged, so that a filter that is cut short is malformed whatever it asks for.
     var refusal: WireError?
-    for index in 0..<Int(count) {
-      let subject: UInt8 = try reader.integer("filter subject")
-      let test: UInt8 = try reader.integer("filter test")
-      let header = try reader.string("filter header")
-      let length: UInt16 = try reader.integer("filter value")
-      let value = try unsafe reader.bytes("filter value", count: Int(length))
-      do {
-        unsafe conditions.append(try Self.condition(subject, header, test, value))
+    var count = 0
+    var filter = try reader.structure("filter")
+    let conditions = try filter.list("filter condition") { reader throws(WireError) -> Condition? in
+      count += 1
+      do throws(WireError) {
+        let condition = try Condition(from: &reader)
+        // Beyond the limit nothing is kept.
+        return count <= Self.maximumConditions ? condition : nil
       } catch {
-        refusal = refusal ?? WireError(error.code, "condition \(index + 1) of the filter \(error.message)")
+        if error.code == .malformedFrame { throw error }
+        refusal = refusal ?? WireError(error.code, "condition \(count) of the filter \(error.message)")
+        return nil
       }
     }
-    if Int(count) > Self.maximumConditions {
+    if count > Self.maximumConditions {
       refusal = WireError(
         .limitReached, "the filter has \(count) conditions; the limit is \(Self.maximumConditions)")
     }
     if let refusal { throw refusal }
+    self.conditions = conditions.compactMap { $0 }
+  }
+}
+
+extension RecordFilter.Condition {
+  /// Appends the fields: u8 subject · u8 test · string header · u16 length · bytes value.
+  public func encode(into writer: inout ByteWriter) {
+    let (subject, header): (UInt8, String) =
+      switch subject {
+      case .key: (0, "")
+      case .header(let name): (1, name)
+      }
+    let (test, value): (UInt8, [UInt8]) =
+      switch test {
+      case .exists: (0, [])
+      case .equals(let value): (1, value)
+      case .hasPrefix(let value): (2, value)
+      }
+    writer.integer(subject)
+    writer.integer(test)
+    writer.string(header)
+    writer.integer(UInt16(clamping: value.count))
+    writer.bytes += value.prefix(Int(UInt16.max))
   }
 
-  private static func condition(
-    _ subject: UInt8, _ header: String, _ test: UInt8, _ value: UnsafeRawBufferPointer
-  ) throws(WireError) -> Condition {
-    guard max(value.count, header.utf8.count) <= maximumLength else {
+  /// Reads the fields.
+  ///
+  /// - Throws: ``ErrorCode/malformedFrame`` when they are cut short; ``ErrorCode/limitReached`` and ``ErrorCode/unsupported`` when they are
+  ///   whole and can't be taken, with a message that goes on behind "the condition".
+  public init(from reader: inout ByteReader) throws(WireError) {
+    let subject: UInt8 = try reader.integer("filter subject")
+    let test: UInt8 = try reader.integer("filter test")
+    let header = try reader.string("filter header")
+    let length: UInt16 = try reader.integer("filter value")
+    let value = try unsafe reader.bytes("filter value", count: Int(length))
+    let longest = max(value.count, header.utf8.count)
+    guard longest <= RecordFilter.maximumLength else {
       throw WireError(
-        .limitReached,
-        "has a text of \(max(value.count, header.utf8.count)) bytes; the limit is \(maximumLength)")
+        .limitReached, "has a text of \(longest) bytes; the limit is \(RecordFilter.maximumLength)")
     }
-    let what: Subject
     switch subject {
-    case 0: what = .key
-    case 1: what = .header(header)
+    case 0: self.subject = .key
+    case 1: self.subject = .header(header)
     default: throw WireError(.unsupported, "is about \(subject); 0, the key, and 1, a header, are defined")
     }
     switch test {
-    case 0: return Condition(what, .exists)
-    case 1: return unsafe Condition(what, .equals(Array(value)))
-    case 2: return unsafe Condition(what, .hasPrefix(Array(value)))
+    case 0: self.test = .exists
+    case 1: unsafe self.test = .equals(Array(value))
+    case 2: unsafe self.test = .hasPrefix(Array(value))
     default:
       throw WireError(.unsupported, "is test \(test); 0, existence, 1, equality, and 2, prefix, are defined")
     }

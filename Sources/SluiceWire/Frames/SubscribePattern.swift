@@ -95,7 +95,7 @@ public struct Positions: Frame {
 /// A place in one of the topics of a pattern.
 ///
 /// ```
-/// positions: u32 count · count × (string topic · u64 epoch · u64 next offset)
+/// positions: list of (string topic · u64 epoch · u64 next offset)
 /// ```
 public struct TopicPosition: Hashable, Sendable {
   public var topic: String
@@ -110,8 +110,7 @@ public struct TopicPosition: Hashable, Sendable {
   }
 
   static func encode(_ positions: [TopicPosition], into writer: inout ByteWriter) {
-    writer.integer(UInt32(positions.count))
-    for position in positions {
+    writer.list(positions) { position, writer in
       writer.string(position.topic)
       writer.integer(position.epoch)
       writer.integer(position.nextOffset)
@@ -119,13 +118,10 @@ public struct TopicPosition: Hashable, Sendable {
   }
 
   static func list(from reader: inout ByteReader) throws(WireError) -> [TopicPosition] {
-    var positions: [TopicPosition] = []
-    for _ in 0..<(try reader.integer("positions count", as: UInt32.self)) {
-      positions.append(
-        TopicPosition(
-          topic: try reader.string("position's topic"), epoch: try reader.integer("position's epoch"),
-          nextOffset: try reader.integer("position's next offset")))
+    try reader.list("position") { reader throws(WireError) in
+      TopicPosition(
+        topic: try reader.string("position's topic"), epoch: try reader.integer("position's epoch"),
+        nextOffset: try reader.integer("position's next offset"))
     }
-    return positions
   }
 }

@@ -1,9 +1,9 @@
 /// TOPIC_INFO: a topic, its settings, and who is attached. Answers TOPIC_SHOW and TOPIC_CREATE.
 ///
 /// ```
-/// summary · settings
-/// u32 subscriptions listed · each: u64 connection · string client · u32 stream · u8 state · u64 next offset · u64 granted · u64 sent · u64 holding
-/// u32 publications listed  · each: u64 connection · string client · u32 stream · u64 granted · u64 received · u64 waiting
+/// structure summary · settings
+/// list of subscriptions: u64 connection · string client · u32 stream · u8 state · u64 next offset · u64 granted · u64 sent · u64 holding
+/// list of publications:  u64 connection · string client · u32 stream · u64 granted · u64 received · u64 waiting
 /// ```
 public struct TopicInfo: Frame {
   public static let type = FrameType.topicInfo
@@ -96,10 +96,9 @@ public struct TopicInfo: Frame {
   }
 
   public func encodeBody(into writer: inout ByteWriter) {
-    summary.encode(into: &writer)
+    writer.structure { summary.encode(into: &$0) }
     settings.encode(into: &writer)
-    writer.integer(UInt32(subscriptions.count))
-    for subscription in subscriptions {
+    writer.list(subscriptions) { subscription, writer in
       writer.integer(subscription.connection)
       writer.string(subscription.client, limit: Limits.name)
       writer.integer(subscription.stream)
@@ -109,8 +108,7 @@ public struct TopicInfo: Frame {
       writer.integer(subscription.sent)
       writer.integer(subscription.holding)
     }
-    writer.integer(UInt32(publications.count))
-    for publication in publications {
+    writer.list(publications) { publication, writer in
       writer.integer(publication.connection)
       writer.string(publication.client, limit: Limits.name)
       writer.integer(publication.stream)
@@ -121,31 +119,28 @@ public struct TopicInfo: Frame {
   }
 
   public init(body reader: inout ByteReader) throws(WireError) {
-    summary = try TopicSummary(from: &reader)
+    var summary = try reader.structure("topic summary")
+    self.summary = try TopicSummary(from: &summary)
     settings = try TopicSettings(from: &reader, unknown: .ignore)
-    subscriptions = []
-    for _ in 0..<(try reader.integer("TOPIC_INFO subscriptions", as: UInt32.self)) {
-      subscriptions.append(
-        Subscription(
-          connection: try reader.integer("subscription connection"),
-          client: try reader.string("subscription client"),
-          stream: try reader.integer("subscription stream"),
-          state: .init(rawValue: try reader.integer("subscription state")),
-          nextOffset: try reader.integer("subscription next offset"),
-          granted: try reader.integer("subscription granted"),
-          sent: try reader.integer("subscription sent"),
-          holding: try reader.integer("subscription holding")))
+    subscriptions = try reader.list("subscription") { reader throws(WireError) in
+      Subscription(
+        connection: try reader.integer("subscription connection"),
+        client: try reader.string("subscription client"),
+        stream: try reader.integer("subscription stream"),
+        state: .init(rawValue: try reader.integer("subscription state")),
+        nextOffset: try reader.integer("subscription next offset"),
+        granted: try reader.integer("subscription granted"),
+        sent: try reader.integer("subscription sent"),
+        holding: try reader.integer("subscription holding"))
     }
-    publications = []
-    for _ in 0..<(try reader.integer("TOPIC_INFO publications", as: UInt32.self)) {
-      publications.append(
-        Publication(
-          connection: try reader.integer("publication connection"),
-          client: try reader.string("publication client"),
-          stream: try reader.integer("publication stream"),
-          granted: try reader.integer("publication granted"),
-          received: try reader.integer("publication received"),
-          waiting: try reader.integer("publication waiting")))
+    publications = try reader.list("publication") { reader throws(WireError) in
+      Publication(
+        connection: try reader.integer("publication connection"),
+        client: try reader.string("publication client"),
+        stream: try reader.integer("publication stream"),
+        granted: try reader.integer("publication granted"),
+        received: try reader.integer("publication received"),
+        waiting: try reader.integer("publication waiting"))
     }
   }
 }

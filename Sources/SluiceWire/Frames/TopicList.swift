@@ -30,7 +30,7 @@ public struct TopicList: Frame {
 /// TOPICS: a page of topics in byte order of their names. Answers ``TopicList``.
 ///
 /// ```
-/// u8 more (0 or 1) · u32 count · count × summary
+/// u8 more (0 or 1) · list of summaries
 /// ```
 public struct Topics: Frame {
   public static let type = FrameType.topics
@@ -46,15 +46,11 @@ public struct Topics: Frame {
 
   public func encodeBody(into writer: inout ByteWriter) {
     writer.integer(more ? 1 : 0 as UInt8)
-    writer.integer(UInt32(topics.count))
-    for topic in topics { topic.encode(into: &writer) }
+    writer.list(topics) { $0.encode(into: &$1) }
   }
 
   public init(body reader: inout ByteReader) throws(WireError) {
     more = try reader.integer("TOPICS more", as: UInt8.self) != 0
-    topics = []
-    for _ in 0..<(try reader.integer("TOPICS count", as: UInt32.self)) {
-      topics.append(try TopicSummary(from: &reader))
-    }
+    topics = try reader.list("topic summary") { reader throws(WireError) in try TopicSummary(from: &reader) }
   }
 }

@@ -1,7 +1,7 @@
 /// What a topic was told to be, as it travels in TOPIC_CREATE and TOPIC_INFO.
 ///
 /// ```
-/// u8 count · count × (u8 key · u64 value)
+/// list of (u16 key · u64 value)
 /// ```
 ///
 /// A setting that isn't named keeps the default of the broker's configuration; of one that is named twice the last counts. All ones
@@ -113,8 +113,9 @@ extension TopicSettings {
 // MARK: On the wire
 
 extension TopicSettings {
-  private var named: [(key: UInt8, value: UInt64)] {
-    let all: [(UInt8, UInt64?)] = [
+  /// Every setting that is named, by its key, in ascending order. On disk settings are these pairs, too.
+  public var numbered: [(key: UInt16, value: UInt64)] {
+    let all: [(UInt16, UInt64?)] = [
       (1, replayRecords), (2, replayBytes), (3, replayAge), (4, scope?.rawValue), (5, flow?.rawValue),
       (6, connect?.number), (7, bufferRecords), (8, bufferBytes), (9, whenAlone?.rawValue),
       (10, lag.map { UInt64($0.rawValue) }), (11, compact.map { $0 ? 1 : 0 }),
@@ -124,11 +125,9 @@ extension TopicSettings {
   }
 
   public func encode(into writer: inout ByteWriter) {
-    let named = named
-    writer.integer(UInt8(named.count))
-    for (key, value) in named {
-      writer.integer(key)
-      writer.integer(value)
+    writer.list(numbered) { setting, writer in
+      writer.integer(setting.key)
+      writer.integer(setting.value)
     }
   }
 
@@ -141,21 +140,30 @@ extension TopicSettings {
   }
 
   public init(from reader: inout ByteReader, unknown: Unknown) throws(WireError) {
-    self.init()
-    let count: UInt8 = try reader.integer("topic settings count")
-    for _ in 0..<count {
-      let key: UInt8 = try reader.integer("topic setting key")
-      let value: UInt64 = try reader.integer("topic setting value")
-      guard !set(key, to: value), unknown == .refuse else { continue }
-      guard let name = Self.names[key] else {
-        throw WireError(.invalidSetting, "topic setting \(key) isn't known to this version of the broker")
+    var settings = TopicSettings()
+    // All are read before one is judged, so that settings that are cut short are malformed whatever they name.
+    var refusal: WireError?
+    _ = try reader.list("topic setting") { reader throws(WireError) in
+      let key: UInt16 = try reader.integer("topic setting key")
+      // What a setting of a later version says may be something else than a number.
+      guard Self.names[key] != nil else {
+        refusal =
+          refusal
+          ?? WireError(.invalidSetting, "topic setting \(key) isn't known to this version of the broker")
+        return
       }
-      throw WireError(.invalidSetting, "topic setting \(key), \(name), can't be \(value)")
+      let value: UInt64 = try reader.integer("topic setting value")
+      guard !settings.set(key, to: value) else { return }
+      refusal =
+        refusal
+        ?? WireError(.invalidSetting, "topic setting \(key), \(Self.names[key] ?? ""), can't be \(value)")
     }
+    if let refusal, unknown == .refuse { throw refusal }
+    self = settings
   }
 
   /// - Returns: false when the key or the value isn't defined.
-  private mutating func set(_ key: UInt8, to value: UInt64) -> Bool {
+  public mutating func set(_ key: UInt16, to value: UInt64) -> Bool {
     switch key {
     case 1: replayRecords = value
     case 2: replayBytes = value
@@ -184,8 +192,10 @@ extension TopicSettings {
     return true
   }
 
-  private static let names: [UInt8: String] = [
-    4: "scope", 5: "flow", 6: "connect", 9: "when alone", 10: "lag", 11: "compact", 12: "auto-delete",
+  /// What the settings are called, by their keys.
+  public static let names: [UInt16: String] = [
+    1: "replay-records", 2: "replay-bytes", 3: "replay-age", 4: "scope", 5: "flow", 6: "connect",
+    7: "buffer-records", 8: "buffer-bytes", 9: "when-alone", 10: "lag", 11: "compact", 12: "auto-delete",
     13: "storage", 14: "sync",
   ]
 }

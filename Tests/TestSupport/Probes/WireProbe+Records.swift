@@ -69,7 +69,8 @@ extension WireProbe {
     let encoded = input.bytes(Int(input.integer(UInt16.self)))
     let front = Subscribe(topic: "", grantedThrough: 0).encoded(stream: 1).dropFirst(FrameHeader.size)
     guard
-      let filter = try? withExactMemory(Array(front.dropLast()) + encoded, { try Subscribe(body: $0).filter })
+      let filter = try? withExactMemory(
+        Array(front.dropLast(8)) + encoded, { try Subscribe(body: $0).filter })
     else { return }
     let marks = input.byte()
     let (mostRecords, mostBytes) = (UInt64(input.byte()), Int(input.byte()))
