@@ -16,6 +16,7 @@ let package = Package(
   name: "sluice",
   products: [
     .library(name: "PortableCombine", targets: ["PortableCombine"]),
+    .library(name: "CombineExtras", targets: ["CombineExtras"]),
     .library(name: "SluiceClient", targets: ["SluiceClient", "SluiceClientFoundation"]),
     .library(name: "SluiceBroker", targets: ["SluiceBroker"]),
     .executable(name: "sluiced", targets: ["SluiceDaemon"]),
@@ -44,6 +45,9 @@ let package = Package(
     .target(
       name: "PortableCombine", dependencies: ["ReactiveCore", "ReactiveFoundation"],
       swiftSettings: strictSettings),
+    // Publishers, subjects and subscribers that Combine doesn't have. A module of its own, so that its names can't collide with
+    // those of a program that imports PortableCombine.
+    .target(name: "CombineExtras", dependencies: ["PortableCombine"], swiftSettings: strictSettings),
 
     // The protocol, the log, what outlives the process, the event loops.
     .target(name: "SluiceWire", swiftSettings: strictSettings),
@@ -137,6 +141,14 @@ let package = Package(
       name: "PortableCombineTests",
       dependencies: ["PortableCombine", "ReactiveCore", "ReactiveFoundation", "ReactiveTestSupport"],
       swiftSettings: settings),
+    .testTarget(
+      name: "CombineExtrasTests",
+      dependencies: [
+        "CombineExtras", "PortableCombine", "ReactiveCore", "ReactiveFoundation", "ReactiveTestSupport",
+      ],
+      swiftSettings: settings),
+    // A program that defines every name of CombineExtras itself. Compiling it is the test.
+    .testTarget(name: "NameCollisionTests", dependencies: ["PortableCombine"], swiftSettings: settings),
     .testTarget(
       name: "SluiceWireTests", dependencies: ["SluiceWire", "TestSupport"], swiftSettings: settings),
     .testTarget(

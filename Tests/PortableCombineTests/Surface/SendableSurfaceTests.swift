@@ -12,12 +12,10 @@ import Testing
   @Test func subjectsOfSendableValues() async {
     let passthrough = PassthroughSubject<Int, Broken>()
     let current = CurrentValueSubject<Int, Never>(1)
-    let replay = ReplaySubject<Int, Never>(bufferSize: 1)
     send(passthrough)
     await withTaskGroup(of: Void.self) { group in
       group.addTask { passthrough.send(1) }
       group.addTask { current.send(2) }
-      group.addTask { replay.send(3) }
     }
     #expect(current.value == 2)
   }
@@ -27,7 +25,6 @@ import Testing
     let subscription = subject.sink { _ in }
     await Task.detached { subscription.cancel() }.value
     send(subscription)
-    send(subject.pausableSink { _ in true })
   }
 
   @Test func publishersOfSendableUpstreams() async {
@@ -56,7 +53,6 @@ import Testing
     send(erased.contains(1).count().ignoreOutput())
     send(erased.receive(on: DispatchQueue.main).subscribe(on: DispatchQueue.main))
     send(erased.share())
-    send(erased.share(replay: 1, scope: .forever))
     send(erased.delay(for: 1, scheduler: DispatchQueue.main))
     send(erased.values)
     send(Subscribers.Demand.unlimited)

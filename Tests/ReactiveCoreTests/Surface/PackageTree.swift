@@ -34,11 +34,12 @@ struct PackageTree {
   /// Where what is public must have a test.
   static let sourceFolders = [
     "Sources/ReactiveCore/Publishers", "Sources/ReactiveCore/Schedulers", "Sources/ReactiveCore/Subjects",
-    "Sources/ReactiveCore/Subscribers", "Sources/ReactiveFoundation", "Sources/PortableCombine",
+    "Sources/ReactiveCore/Subscribers", "Sources/ReactiveFoundation", "Sources/CombineExtras",
   ]
 
   static let testFolders = [
     "Tests/ReactiveCoreTests", "Tests/ReactiveFoundationTests", "Tests/PortableCombineTests",
+    "Tests/CombineExtrasTests",
   ]
 
   private func paths(under folders: [String]) -> [String] {

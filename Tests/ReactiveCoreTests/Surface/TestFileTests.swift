@@ -59,7 +59,7 @@ import Testing
     #expect(Self.untested(in: tree) == [])
     tree.files["Sources/ReactiveCore/Publishers/Twister.swift"] = "final class Twister {}\n"
     #expect(Self.untested(in: tree) == [])
-    tree.files["Sources/PortableCombine/A+B.swift"] = "public final class C {}\n"
+    tree.files["Sources/CombineExtras/A+B.swift"] = "public final class C {}\n"
     #expect(Self.untested(in: tree) == ["AB"])
   }
 }

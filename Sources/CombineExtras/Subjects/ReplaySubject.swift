@@ -1,0 +1,291 @@
+import PortableCombine
+
+/// A subject that keeps its latest values for those who subscribe later.
+///
+/// A subscriber gets the values kept when it subscribed, then those that follow, as it asks for them: in
+/// the order in which they were sent, none twice. The completion comes after the last value, also to those
+/// who subscribe when all is over.
+///
+///     let scores = ReplaySubject<Int, Never>(bufferSize: 2)
+///     scores.send(1)
+///     scores.send(2)
+///     scores.send(3)
+///     let subscription = scores.sink { print($0) }  // 2, 3
+///     scores.send(4)  // 4
+///
+/// All subscribers read from one buffer. A value sent while a subscriber wants more than it got will reach
+/// it, however busy it is; the buffer holds more than its size for so long. A subscriber that has asked for
+/// nothing more is owed no more than the buffer's size: if it falls farther behind, the oldest values are
+/// dropped, and it goes on with the oldest that is kept.
+/// That includes one that asks for a value at a time while it is busy with one.
+///
+/// The functions may be called from any thread. A subscriber gets one value at a time. A value sent while
+/// it is busy with another, on another thread or from within, reaches it afterwards, by way of the thread
+/// that is delivering.
+public final class ReplaySubject<Output, Failure: Error>: Subject {
+  /// How many values are kept.
+  public let bufferSize: Int
+
+  private let lock = Lock()
+  // Guarded by the lock.
+  private var buffer = ReplayBuffer<Output>()
+  private var members = SlotList<ReplaySubscription<Output, Failure>>()
+  private var completion: Subscribers.Completion<Failure>?
+  private var sources: [any Subscription] = []
+  private var isClosed = false
+
+  /// A subject without values.
+  ///
+  /// - Parameter bufferSize: How many values are kept, 0 or more; all of them unless given.
+  public init(bufferSize: Int = .max) {
+    precondition(bufferSize >= 0, "the size of a buffer cannot be negative")
+    self.bufferSize = bufferSize
+  }
+
+  deinit {
+    for source in sources { source.cancel() }
+  }
+
+  public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
+    attach(AnySubscriber(subscriber))
+  }
+
+  /// Attaches a subscriber.
+  ///
+  /// - Parameter onLeave: Called once, when the subscriber cancels or right before it gets the completion.
+  func attach(_ subscriber: AnySubscriber<Output, Failure>, onLeave: (() -> Void)? = nil) {
+    let subscription = ReplaySubscription(subject: self, downstream: subscriber, onLeave: onLeave)
+    lock.withLock {
+      subscription.next = firstKept
+      members.add(subscription)
+    }
+    subscriber.receive(subscription: subscription)
+    lock.withLock { subscription.isAttached = true }
+    serve(subscription)
+  }
+
+  /// Sends a value to the subscribers, and keeps it for later ones. Has no effect after the completion.
+  public func send(_ value: Output) {
+    var slots: [ReplaySubscription<Output, Failure>?] = []
+    let dropped: Output? = lock.withLock {
+      guard completion == nil, !isClosed else { return nil }
+      buffer.append(value)
+      slots = members.slots
+      return lockedDrop()
+    }
+    withExtendedLifetime(dropped) {}
+    for case let subscription? in slots {
+      serve(subscription)
+    }
+  }
+
+  /// Ends the stream. Those who have not had all their values yet get the completion after them.
+  public func send(completion: Subscribers.Completion<Failure>) {
+    var slots: [ReplaySubscription<Output, Failure>?] = []
+    var sources: [any Subscription] = []
+    lock.withLock {
+      guard self.completion == nil, !isClosed else { return }
+      self.completion = completion
+      slots = members.slots
+      swap(&sources, &self.sources)
+    }
+    for case let subscription? in slots {
+      serve(subscription)
+    }
+  }
+
+  /// Asks the source for everything, at once.
+  public func send(subscription: any Subscription) {
+    let isOpen = lock.withLock {
+      guard completion == nil, !isClosed else { return false }
+      sources.append(subscription)
+      return true
+    }
+    if isOpen {
+      subscription.request(.unlimited)
+    } else {
+      subscription.cancel()
+    }
+  }
+
+  /// Cancels the sources and drops the values, for good.
+  func close() {
+    var sources: [any Subscription] = []
+    var buffer = ReplayBuffer<Output>()
+    lock.withLock {
+      isClosed = true
+      swap(&sources, &self.sources)
+      swap(&buffer, &self.buffer)
+    }
+    for source in sources { source.cancel() }
+  }
+}
+
+// The lock guards the state. Values cross threads, hence the condition.
+extension ReplaySubject: @unchecked Sendable where Output: Sendable {}
+
+// Serving a subscriber. What a subscription holds is guarded by the subject's lock.
+extension ReplaySubject {
+  typealias Member = ReplaySubscription<Output, Failure>
+
+  private enum Step {
+    case deliver(Output, AnySubscriber<Output, Failure>)
+    case finish(Subscribers.Completion<Failure>, AnySubscriber<Output, Failure>, onLeave: (() -> Void)?)
+    case rest(isOverfull: Bool)
+  }
+
+  /// The first value that someone who has asked for nothing so far may count on. Called with the lock held.
+  private var firstKept: Int { buffer.count > bufferSize ? buffer.end - bufferSize : buffer.start }
+
+  func request(_ demand: Subscribers.Demand, by member: Member) {
+    lock.withLock {
+      member.isAttached = true
+      lockedAdd(demand, to: member)
+    }
+    serve(member)
+  }
+
+  private func lockedAdd(_ demand: Subscribers.Demand, to member: Member) {
+    guard demand > 0, member.downstream != nil else { return }
+    if member.demand == .none { member.next = Swift.max(member.next, firstKept) }
+    member.demand += demand
+  }
+
+  /// Delivers what the subscriber is owed, unless someone is doing that already.
+  private func serve(_ member: Member) {
+    let isFree = lock.withLock {
+      if member.isServed { return false }
+      member.isServed = true
+      return true
+    }
+    guard isFree else { return }
+    var more = Subscribers.Demand.none
+    while true {
+      let step = lock.withLock {
+        lockedAdd(more, to: member)
+        return lockedStep(member)
+      }
+      switch step {
+      case .deliver(let value, let downstream):
+        more = downstream.receive(value)
+      case .finish(let completion, let downstream, let onLeave):
+        onLeave?()
+        downstream.receive(completion: completion)
+        return
+      case .rest(let isOverfull):
+        if isOverfull { trim() }
+        return
+      }
+    }
+  }
+
+  private func lockedStep(_ member: Member) -> Step {
+    if let downstream = member.downstream {
+      if member.demand == .none { member.next = Swift.max(member.next, firstKept) }
+      if member.next < buffer.end {
+        if member.demand > 0 {
+          member.demand -= 1
+          member.next += 1
+          return .deliver(buffer[member.next - 1], downstream)
+        }
+      } else if let completion, member.isAttached {
+        members.remove(member)
+        let (_, onLeave) = member.lockedEnd()
+        return .finish(completion, downstream, onLeave: onLeave)
+      }
+    }
+    member.isServed = false
+    return .rest(isOverfull: buffer.count > bufferSize)
+  }
+
+  func remove(_ member: Member) {
+    let (downstream, onLeave) = lock.withLock {
+      members.remove(member)
+      return member.lockedEnd()
+    }
+    withExtendedLifetime(downstream) {}
+    onLeave?()
+    trim()
+  }
+
+  /// Takes out the oldest value if it is one too many and owed to nobody. Called with the lock held.
+  private func lockedDrop() -> Output? {
+    guard buffer.count > bufferSize else { return nil }
+    for case let member? in members.slots where member.demand > 0 && member.next <= buffer.start {
+      return nil
+    }
+    return buffer.removeFirst()
+  }
+
+  private func trim() {
+    // One by one, so that values are released outside the lock.
+    while true {
+      let dropped = lock.withLock { lockedDrop() }
+      if dropped == nil { return }
+    }
+  }
+}
+
+/// One subscriber's place in the buffer. Fields are guarded by the subject's lock unless said otherwise.
+final class ReplaySubscription<Output, Failure: Error>: Subscription, SlotMember, CustomStringConvertible,
+  CustomReflectable, CustomPlaygroundDisplayConvertible
+{
+  var slot = -1
+
+  /// The number of the next value to deliver.
+  var next = 0
+  var demand = Subscribers.Demand.none
+  /// Whether a thread is delivering.
+  var isServed = false
+  /// Whether the subscriber knows its subscription.
+  var isAttached = false
+  private(set) var downstream: AnySubscriber<Output, Failure>?
+  private var onLeave: (() -> Void)?
+
+  private let lock = Lock()
+  private var subject: ReplaySubject<Output, Failure>?  // guarded by the lock here
+
+  init(
+    subject: ReplaySubject<Output, Failure>, downstream: AnySubscriber<Output, Failure>,
+    onLeave: (() -> Void)?
+  ) {
+    self.subject = subject
+    self.downstream = downstream
+    self.onLeave = onLeave
+  }
+
+  /// Lets go of the subscriber, and of the subject. Called with the subject's lock held, by one who holds
+  /// the subject.
+  func lockedEnd() -> (AnySubscriber<Output, Failure>?, onLeave: (() -> Void)?) {
+    defer {
+      downstream = nil
+      onLeave = nil
+      demand = .none
+    }
+    _ = takeSubject()
+    return (downstream, onLeave)
+  }
+
+  private func takeSubject() -> ReplaySubject<Output, Failure>? {
+    var taken: ReplaySubject<Output, Failure>?
+    lock.withLock { swap(&taken, &subject) }
+    return taken
+  }
+
+  func request(_ demand: Subscribers.Demand) {
+    demand.assertNonZero()
+    lock.withLock { subject }?.request(demand, by: self)
+  }
+
+  func cancel() {
+    takeSubject()?.remove(self)
+  }
+
+  var description: String { "ReplaySubject" }
+
+  var customMirror: Mirror {
+    Mirror(self, children: [("subject", lock.withLock { subject } as Any)])
+  }
+
+  var playgroundDescription: Any { description }
+}

@@ -1,8 +1,0 @@
-extension Subscribers.Demand {
-  /// Stops the program when nothing is asked for.
-  func assertNonZero(file: StaticString = #file, line: UInt = #line) {
-    if self == .none {
-      fatalError("API Violation: demand must not be zero", file: file, line: line)
-    }
-  }
-}
