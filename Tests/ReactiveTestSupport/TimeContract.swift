@@ -75,3 +75,37 @@ package func expectDeliveriesDoNotNest<Operator: Publisher>(
   #expect(deepest == 1, sourceLocation: sourceLocation)
   #expect(count == 4, sourceLocation: sourceLocation)
 }
+
+/// Checks that what falls due while downstream is getting its subscription is delivered after it and on the scheduler.
+///
+/// - Parameter time: After which the operator has delivered a value and the completion.
+package func expectEarlyDeliveriesGoThroughTheScheduler<Operator: Publisher>(
+  after time: ManualScheduler.SchedulerTimeType.Stride, sourceLocation: SourceLocation = #_sourceLocation,
+  _ makeOperator: (ManualPublisher<Int, Oops>, ManualScheduler) -> Operator
+) where Operator.Output: Hashable {
+  let scheduler = ManualScheduler()
+  let rig = Rig<Int, Oops, Operator>(demand: nil, subscribesAtOnce: false) { makeOperator($0, scheduler) }
+  var isGettingSubscription = false
+  var isNested = false
+  var values = 0
+  rig.subscriber.onValue = { _ in
+    values += 1
+    isNested = isNested || isGettingSubscription
+  }
+  rig.subscriber.onCompletion = { isNested = isNested || isGettingSubscription }
+  rig.subscriber.onSubscription = { [unowned rig] subscription in
+    isGettingSubscription = true
+    subscription.request(.unlimited)
+    rig.source.send(1)
+    scheduler.advance(by: time)
+    rig.source.send(completion: .finished)
+    scheduler.advance(by: time)
+    isGettingSubscription = false
+  }
+  rig.source.sendSubscription()
+  #expect(values == 0, "on the subscribing thread", sourceLocation: sourceLocation)
+  scheduler.advance(by: time)
+  #expect(values == 1, sourceLocation: sourceLocation)
+  #expect(rig.take().last == .finished, sourceLocation: sourceLocation)
+  #expect(!isNested, sourceLocation: sourceLocation)
+}

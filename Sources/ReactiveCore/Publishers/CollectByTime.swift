@@ -82,7 +82,9 @@ where Downstream.Input == [Input], Downstream.Failure == Failure {
   func receive(subscription: any Subscription) {
     guard delivery.connect(subscription) else { return }
     startTimer()
-    delivery.open(with: self, onDemand: addDemand)
+    delivery.open(with: self) {
+      scheduler.schedule(options: options) { self.delivery.deliver(0, onDemand: self.addDemand) }
+    }
   }
 
   private func startTimer() {

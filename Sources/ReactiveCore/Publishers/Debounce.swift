@@ -62,7 +62,9 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
 
   func receive(subscription: any Subscription) {
     guard delivery.connect(subscription) else { return }
-    delivery.open(with: self, onDemand: request)
+    delivery.open(with: self) {
+      scheduler.schedule(options: options) { self.delivery.deliver(0, onDemand: self.request) }
+    }
     delivery.requestUpstream(.unlimited)
   }
 

@@ -1,5 +1,5 @@
 extension Publishers {
-  /// Delivers everything some time later.
+  /// Delivers values and completion some time later.
   public struct Delay<Upstream: Publisher, Context: Scheduler>: Publisher {
     public typealias Output = Upstream.Output
     public typealias Failure = Upstream.Failure
@@ -15,7 +15,7 @@ extension Publishers {
     /// How downstream is called.
     public let options: Context.SchedulerOptions?
 
-    /// Delivers everything from a publisher some time later.
+    /// Delivers the values and the completion of a publisher some time later.
     public init(
       upstream: Upstream, interval: Context.SchedulerTimeType.Stride,
       tolerance: Context.SchedulerTimeType.Stride, scheduler: Context,
@@ -67,8 +67,10 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
 
   func receive(subscription: any Subscription) {
     guard delivery.connect(subscription) else { return }
-    scheduler.schedule(options: options) {
-      self.delivery.open(with: self, onDemand: self.delivery.requestUpstream)
+    delivery.open(with: self) {
+      scheduler.schedule(options: options) {
+        self.delivery.deliver(0, onDemand: self.delivery.requestUpstream)
+      }
     }
   }
 
@@ -112,9 +114,8 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
 extension Publisher {
   /// Delivers values and completion some time later, in order.
   ///
-  /// The subscription is delivered on the scheduler too, without delay. Requests and cancellation pass upstream on the thread they
-  /// come from. What waits when downstream cancels is let go of at once. Unlike in Combine, a completion that is due before the
-  /// subscription has been delivered follows it.
+  /// Downstream gets its subscription at once, on the thread on which upstream hands it over. Requests and cancellation pass
+  /// upstream on the thread they come from. What waits when downstream cancels is let go of at once.
   ///
   /// - Parameters:
   ///   - interval: How much later. Nothing is delivered earlier than that.

@@ -1,7 +1,7 @@
 import Synchronization
 
 extension Publishers {
-  /// Delivers to downstream on a scheduler.
+  /// Delivers values and completion to downstream on a scheduler.
   public struct ReceiveOn<Upstream: Publisher, Context: Scheduler>: Publisher {
     public typealias Output = Upstream.Output
     public typealias Failure = Upstream.Failure
@@ -33,7 +33,7 @@ extension Publishers {
 extension Publishers.ReceiveOn: Sendable
 where Upstream: Sendable, Context: Sendable, Context.SchedulerOptions: Sendable {}
 
-/// Queues what comes from upstream and hands it over on the scheduler.
+/// Hands over the subscription in the caller's turn; queues what comes after it and hands that over on the scheduler.
 ///
 /// What waits when a hop begins is handed over in that hop; what comes after, in the next one. So many values cost one hop, and
 /// none keeps the scheduler for long.
@@ -44,7 +44,6 @@ final class ReceiveOnSubscriber<Context: Scheduler, Input, Failure, Downstream: 
 where Downstream.Input == Input, Downstream.Failure == Failure {
   @usableFromInline
   enum Event {
-    case subscription
     case value(Input)
     case completion(Subscribers.Completion<Failure>)
   }
@@ -75,16 +74,24 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
 
   @inlinable
   func receive(subscription: any Subscription) {
-    let isAccepted = lock.withLock {
-      guard !isConnected else { return false }
+    var accepted: Downstream?
+    lock.withLock {
+      guard !isConnected else { return }
       isConnected = true
       upstream = subscription
-      return true
+      accepted = downstream
+      // A hop that runs before downstream has its subscription does nothing; another follows.
+      isHopping = true
     }
-    if isAccepted {
-      enqueue(.subscription, isLast: false)
-    } else {
-      subscription.cancel()
+    guard let accepted else { return subscription.cancel() }
+    accepted.receive(subscription: self)
+    let isHopMissed = lock.withLock {
+      isHopping = false
+      defer { isHopDue = false }
+      return isHopDue
+    }
+    if isHopMissed {
+      schedule()
     }
   }
 
@@ -165,8 +172,6 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
   @inlinable
   func deliver(_ event: Event, to downstream: Downstream) {
     switch event {
-    case .subscription:
-      downstream.receive(subscription: self)
     case .value(let value):
       let more = downstream.receive(value)
       if more != .none {
@@ -217,11 +222,11 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
 }
 
 extension Publisher {
-  /// Delivers subscription, values and completion to downstream on a scheduler.
+  /// Delivers values and completion to downstream on a scheduler.
   ///
-  /// Requests and cancellation pass upstream on the thread they come from. Values that wait when downstream cancels are not
-  /// delivered any more. Unlike Combine, an upstream that completes at once does not keep the subscription from being delivered,
-  /// and values that wait share one function on the scheduler.
+  /// Downstream gets its subscription at once, on the thread on which upstream hands it over, so that nothing is lost that
+  /// upstream sends next. Requests and cancellation pass upstream on the thread they come from. Values that wait when downstream
+  /// cancels are not delivered any more. Unlike Combine, values that wait share one function on the scheduler.
   ///
   /// - Parameters:
   ///   - scheduler: Where downstream is called. It may run functions concurrently; downstream gets one value at a time all the same.

@@ -58,7 +58,9 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
   func receive(subscription: any Subscription) {
     guard delivery.connect(subscription) else { return }
     subscription.request(.unlimited)
-    delivery.open(with: self, onDemand: request)
+    delivery.open(with: self) {
+      scheduler.schedule { self.delivery.deliver(0, onDemand: self.request) }
+    }
   }
 
   func receive(_ input: Input) -> Subscribers.Demand {

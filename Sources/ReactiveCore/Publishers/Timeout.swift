@@ -63,7 +63,7 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
   func receive(subscription: any Subscription) {
     guard delivery.connect(subscription) else { return }
     startTimer()
-    delivery.open(with: self, onDemand: delivery.requestUpstream)
+    delivery.open(with: self) { schedule(0) }
   }
 
   private func startTimer() {
@@ -127,9 +127,9 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
     if isOpen { schedule() }
   }
 
-  private func schedule() {
+  private func schedule(_ count: Int = 1) {
     scheduler.schedule(options: options) {
-      self.delivery.deliver(onDemand: self.delivery.requestUpstream)
+      self.delivery.deliver(count, onDemand: self.delivery.requestUpstream)
     }
   }
 

@@ -36,7 +36,7 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
 
   /// Takes the subscription, unless there was one or the stream has ended, in which case it is cancelled.
   ///
-  /// Nothing is delivered before ``open(with:onDemand:)``, which must follow.
+  /// Nothing is delivered before ``open(with:reschedule:)``, which must follow.
   func connect(_ subscription: any Subscription) -> Bool {
     let isAccepted = lock.withLock {
       guard phase == .awaiting else { return false }
@@ -51,10 +51,17 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
     return isAccepted
   }
 
-  /// Hands downstream its subscription, then what has become due meanwhile.
-  func open(with subscription: any Subscription, onDemand: (Subscribers.Demand) -> Void) {
+  /// Hands downstream its subscription, in the caller's turn.
+  ///
+  /// - Parameter reschedule: Has the scheduler call `deliver(0)`. Called if something has become due meanwhile, which must be
+  ///   delivered on the scheduler and not on the caller's thread.
+  func open(with subscription: any Subscription, reschedule: () -> Void) {
     lockedDownstream?.receive(subscription: subscription)
-    deliverDue(onDemand)
+    let isDue = lock.withLock {
+      isDelivering = false
+      return due > 0
+    }
+    if isDue { reschedule() }
   }
 
   private var lockedDownstream: Downstream? {

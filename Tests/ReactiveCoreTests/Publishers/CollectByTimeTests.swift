@@ -247,6 +247,10 @@ import Testing
     expectDeliveriesDoNotNest(after: 13) { $0.collect(.byTimeOrCount($1, 100, 1)) }
   }
 
+  @Test func whatFallsDueEarlyGoesThroughTheScheduler() {
+    expectEarlyDeliveriesGoThroughTheScheduler(after: 13) { $0.collect(.byTime($1, 13)) }
+  }
+
   @Test func releasesEverything() {
     expectEverythingReleased { $0.collect(.byTime(ImmediateScheduler.shared, 1)) }
     expectEverythingReleased { $0.collect(.byTimeOrCount(ImmediateScheduler.shared, 1, 2)) }

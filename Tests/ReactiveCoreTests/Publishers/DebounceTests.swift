@@ -181,6 +181,10 @@ import Testing
     expectDeliveriesDoNotNest(after: 13) { $0.debounce(for: 13, scheduler: $1) }
   }
 
+  @Test func whatFallsDueEarlyGoesThroughTheScheduler() {
+    expectEarlyDeliveriesGoThroughTheScheduler(after: 13) { $0.debounce(for: 13, scheduler: $1) }
+  }
+
   @Test func releasesEverything() {
     expectEverythingReleased { $0.debounce(for: 1, scheduler: ImmediateScheduler.shared) }
     expectSchedulerKeepsNothing { $0.debounce(for: 13, scheduler: $1) }

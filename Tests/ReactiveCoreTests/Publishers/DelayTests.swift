@@ -13,9 +13,7 @@ import Testing
     let rig = Rig(demand: demand, perValue: perValue) {
       $0.delay(for: 200, tolerance: 5, scheduler: scheduler, options: .special)
     }
-    #expect(rig.take() == [])
-    #expect(scheduler.takeCalls() == [.soon(.special)])
-    scheduler.advance()
+    #expect(scheduler.takeCalls() == [])
     #expect(rig.take() == [.subscription("Delay")] + (demand.map { [.requested($0)] } ?? []))
     return rig
   }
@@ -57,12 +55,23 @@ import Testing
     #expect(rig.take() == [.requested(.max(10)), .requested(.none), .requested(.unlimited)])
   }
 
-  @Test func aCompletionThatComesBeforeTheSubscriptionIsDeliveredFollowsIt() {
+  @Test func aCompletionFollowsTheValuesBeforeIt() {
     let rig = Rig(demand: nil) { $0.delay(for: 0, scheduler: scheduler) }
     rig.source.send(1)
     rig.source.send(completion: .finished)
     scheduler.advance()
     #expect(rig.take() == [.subscription("Delay"), .value(1), .finished])
+  }
+
+  @Test func whatIsSentRightAfterSubscribingArrives() {
+    let subject = CurrentValueSubject<Int, Never>(0)
+    var values: [Int] = []
+    let subscription = subject.delay(for: 5, scheduler: scheduler).sink { values.append($0) }
+    subject.send(1)
+    #expect(values == [])
+    scheduler.advance(by: 5)
+    #expect(values == [0, 1])
+    withExtendedLifetime(subscription) {}
   }
 
   @Test func timersThatFireOutOfOrderDoNotChangeTheOrder() {
@@ -154,6 +163,10 @@ import Testing
 
   @Test func deliveriesDoNotNest() {
     expectDeliveriesDoNotNest(after: 13) { $0.delay(for: 13, scheduler: $1) }
+  }
+
+  @Test func whatFallsDueEarlyGoesThroughTheScheduler() {
+    expectEarlyDeliveriesGoThroughTheScheduler(after: 13) { $0.delay(for: 13, scheduler: $1) }
   }
 
   @Test func releasesEverything() {

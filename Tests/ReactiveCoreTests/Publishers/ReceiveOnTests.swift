@@ -7,9 +7,8 @@ import Testing
   @Test func deliversOnTheScheduler() {
     let scheduler = ManualScheduler()
     let rig = Rig(demand: .max(2), perValue: .max(1)) { $0.receive(on: scheduler) }
-    #expect(rig.take() == [])
-    scheduler.runWaiting()
     #expect(rig.take() == [.subscription("ReceiveOn"), .requested(.max(2))])
+    #expect(scheduler.pending == 0)
     #expect(rig.source.send(1) == .none)
     #expect(rig.source.send(2) == .none)
     rig.source.send(completion: .finished)
@@ -22,7 +21,6 @@ import Testing
   @Test func passesReturnedDemandUpstream() {
     let scheduler = ManualScheduler()
     let rig = Rig(demand: .max(1), perValue: .max(3)) { $0.receive(on: scheduler) }
-    scheduler.runWaiting()
     _ = rig.take()
     rig.source.send(1)
     scheduler.runWaiting()
@@ -32,7 +30,6 @@ import Testing
   @Test func whatComesDuringAHopWaitsForTheNext() {
     let scheduler = ManualScheduler()
     let rig = Rig { $0.receive(on: scheduler) }
-    scheduler.runWaiting()
     _ = rig.take()
     rig.subscriber.onValue = { [unowned rig] in if $0 < 3 { rig.source.send($0 + 1) } }
     rig.source.send(1)
@@ -48,7 +45,6 @@ import Testing
   @Test func cancellationDropsWhatWaits() {
     let scheduler = ManualScheduler()
     let rig = Rig { $0.receive(on: scheduler) }
-    scheduler.runWaiting()
     rig.source.send(1)
     rig.source.send(2)
     rig.subscriber.onValue = { [unowned rig] _ in rig.subscription.cancel() }
@@ -66,9 +62,54 @@ import Testing
     rig.source.send(1)
     rig.source.send(completion: .finished)
     rig.source.sendSubscription()
-    rig.subscriber.initialDemand = nil
     scheduler.advance()
-    #expect(rig.take() == [.cancelled, .subscription("ReceiveOn"), .failed(Oops(number: 1))])
+    #expect(
+      rig.take() == [
+        .subscription("ReceiveOn"), .requested(.unlimited), .cancelled, .failed(Oops(number: 1)),
+      ])
+  }
+
+  @Test func whatIsSentRightAfterSubscribingArrives() {
+    let scheduler = ManualScheduler()
+    let subject = PassthroughSubject<Int, Never>()
+    let current = CurrentValueSubject<Int, Never>(0)
+    final class Model {
+      @Published var count = 0
+    }
+    let model = Model()
+    var values: [[Int]] = [[], [], []]
+    let subscriptions = [
+      subject.receive(on: scheduler).sink { values[0].append($0) },
+      current.receive(on: scheduler).sink { values[1].append($0) },
+      model.$count.receive(on: scheduler).sink { values[2].append($0) },
+    ]
+    for number in 1...2 {
+      subject.send(number)
+      current.send(number)
+      model.count = number
+    }
+    #expect(values == [[], [], []])
+    scheduler.advance()
+    #expect(values == [[1, 2], [0, 1, 2], [0, 1, 2]])
+    withExtendedLifetime(subscriptions) {}
+  }
+
+  /// What upstream sends while downstream is getting its subscription comes after it, and on the scheduler.
+  @Test func aHopThatComesTooEarlyIsRepeated() {
+    let scheduler = ManualScheduler()
+    let rig = Rig(demand: nil, subscribesAtOnce: false) { $0.receive(on: scheduler) }
+    rig.subscriber.onSubscription = { [unowned rig] subscription in
+      subscription.request(.unlimited)
+      rig.source.send(1)
+      rig.source.send(completion: .finished)
+      scheduler.advance()
+      #expect(rig.take() == [.subscription("ReceiveOn"), .requested(.unlimited)])
+    }
+    rig.source.sendSubscription()
+    #expect(rig.take() == [])
+    scheduler.advance()
+    #expect(rig.take() == [.value(1), .finished])
+    #expect(scheduler.pending == 0)
   }
 
   @Test func anImmediateSchedulerNeedsNoMoreStackForAMillionValues() {
@@ -81,6 +122,10 @@ import Testing
     subject.send(1)
     #expect(last == 1_000_000)
     subscription.cancel()
+  }
+
+  @Test func whatFallsDueEarlyGoesThroughTheScheduler() {
+    expectEarlyDeliveriesGoThroughTheScheduler(after: 13) { $0.receive(on: $1) }
   }
 
   @Test func releasesEverything() {

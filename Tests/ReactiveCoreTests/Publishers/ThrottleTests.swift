@@ -171,6 +171,12 @@ import Testing
     expectDeliveriesDoNotNest(after: 13) { $0.throttle(for: 13, scheduler: $1, latest: true) }
   }
 
+  @Test func whatFallsDueEarlyGoesThroughTheScheduler() {
+    expectEarlyDeliveriesGoThroughTheScheduler(after: 13) {
+      $0.throttle(for: 13, scheduler: $1, latest: true)
+    }
+  }
+
   @Test func releasesEverything() {
     expectEverythingReleased { $0.throttle(for: 1, scheduler: ImmediateScheduler.shared, latest: true) }
     expectSchedulerKeepsNothing { $0.throttle(for: 60, scheduler: $1, latest: true) }

@@ -157,6 +157,10 @@ import Testing
     expectDeliveriesDoNotNest(after: 1) { $0.timeout(13, scheduler: $1) }
   }
 
+  @Test func whatFallsDueEarlyGoesThroughTheScheduler() {
+    expectEarlyDeliveriesGoThroughTheScheduler(after: 13) { $0.timeout(1_000, scheduler: $1) }
+  }
+
   @Test func releasesEverything() {
     expectSchedulerKeepsNothing { $0.timeout(13, scheduler: $1) { Oops() } }
   }

@@ -311,7 +311,7 @@ extension Coverage {
         "withstandsReentrancy": .reentrant,
         "deliversValuesAndCompletionLater": [.normal, .demand, .finish, .failure],
         "everyRequestPasses": .demand,
-        "aCompletionThatComesBeforeTheSubscriptionIsDeliveredFollowsIt": [.normal, .demand, .finish],
+        "aCompletionFollowsTheValuesBeforeIt": [.normal, .demand, .finish],
         "timersThatFireOutOfOrderDoNotChangeTheOrder": [.normal, .finish],
         "cancellationPassesAndForgetsWhatWaits": [.demand, .finish, .cancel],
         "cancellingWithinAValueForgetsTheRest": [.normal, .cancel, .reentrancy],
