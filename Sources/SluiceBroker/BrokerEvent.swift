@@ -71,6 +71,9 @@ public enum BrokerEvent: Hashable, Sendable {
   /// Somebody has administered a topic, or tried to; nil where that was done.
   case administered(Client, Administration, topic: String, refusal: WireError?)
 
+  /// Records that a group has given up wait in the group, because its dead-letter topic doesn't take them. Tried again, less and less often.
+  case deadLettersWait(topic: String, group: String, deadLetters: String, WireError)
+
   // MARK: Limits
 
   /// Something was refused since there is too much of it; of a connection that never came to be, the peer is known.

@@ -7,49 +7,61 @@ import Synchronization
 extension Connection {
   private var permissions: Permissions { admission?.identity.permissions ?? .everything }
 
+  /// Checks what the verb needs on a topic, as ``VerbRule/table`` has it. Doesn't look whether there is such a topic.
+  ///
   /// - Throws: ``ErrorCode/permissionDenied``, or ``ErrorCode/invalidTopic`` for what isn't a name.
-  func require(_ rights: Rights, on name: String) throws(WireError) {
-    guard let denied = try denial(of: rights, on: name) else { return }
+  func require(_ verb: FrameType, on name: String) throws(WireError) {
+    guard let denied = try denial(of: verb, on: name) else { return }
     throw denied
   }
 
-  /// Whether the client may know that there is such a topic.
-  ///
-  /// - Throws: as ``require(_:on:)``.
-  func requireSight(of name: String) throws(WireError) {
-    if permissions.isUnrestricted { return }
-    try TopicName.validate(name)
-    guard permissions.reveal(name) else { throw denied("know of", name) }
-  }
-
-  /// The topic of that name, made if there is none and the client may make it.
+  /// The topic of that name for the verb: made, looked up, claimed or refused as ``VerbRule/table`` has it.
   ///
   /// - Throws: as ``require(_:on:)``, and ``ErrorCode/unknownTopic``.
-  func useTopic(_ name: String, for rights: Rights) throws(WireError) -> Topic {
-    try require(rights, on: name)
-    let topic = try registry.use(name, by: quota, mayCreate: permissions.allow(.create, on: name)) {
-      report(.topicCreated(asClient, topic: $0.name))
+  func topic(_ name: String, for verb: FrameType) throws(WireError) -> Topic {
+    try require(verb, on: name)
+    let topic: Topic
+    if VerbRule.rule(for: verb).absence == .creates {
+      topic = try registry.use(name, by: quota, mayCreate: permissions.allow(.create, on: name)) {
+        report(.topicCreated(asClient, topic: $0.name))
+      }
+    } else {
+      topic = try registry.known(name)
     }
-    guard rights == .subscribe, !permissions.rights(on: name).contains(.subscribe) else { return topic }
-    // It is an inbox. Its name is in the requests of its owner, whoever reads those.
-    guard topic.claim(for: identity) else { throw denied(rights.verb, name) }
+    try requireInbox(topic, for: verb)
     return topic
   }
 
-  /// The topic of a group that the client wants to be a member of. It has the broker publish what nobody gets done, and make the topic for that.
-  func useTopic(for frame: JoinGroup) throws(WireError) -> Topic {
+  /// Checks that the client owns a topic on which it has no rights but those that an inbox's name gives, where the verb needs that. An
+  /// inbox's name is in the requests of its owner, and other clients read those.
+  ///
+  /// - Throws: ``ErrorCode/permissionDenied``.
+  func requireInbox(_ topic: Topic, for verb: FrameType) throws(WireError) {
+    let rule = VerbRule.rule(for: verb)
+    guard rule.inbox != .anyClient, let rights = VerbRule.rights(for: verb),
+      !permissions.rights(on: topic.name).isSuperset(of: rights)
+    else { return }
+    let isOwner = rule.inbox == .claims ? topic.claim(for: identity) : topic.isOwned(by: identity)
+    guard isOwner else { throw denied(rights.verb, topic.name) }
+  }
+
+  /// The topic of a group that the client wants to be a member of. The broker publishes what the group gives up to its dead-letter topic,
+  /// and makes that topic, on the client's behalf.
+  func topic(for frame: JoinGroup) throws(WireError) -> Topic {
     let deadLetters = frame.settings.deadLetters
-    try require(.subscribe, on: frame.topic)
+    try require(.joinGroup, on: frame.topic)
     if !deadLetters.isEmpty {
-      try require(.publish, on: deadLetters)
+      try require(.publishOpen, on: deadLetters)
       if !permissions.allow(.create, on: deadLetters) { _ = try registry.known(deadLetters) }
+      try registry.checkTakesDeadLetters(deadLetters)
     }
-    return try useTopic(frame.topic, for: .subscribe)
+    return try topic(frame.topic, for: .joinGroup)
   }
 
   /// Whether a subscription to a pattern is one to the topic of that name. Of inboxes a pattern knows nothing, whoever may answer to them.
   func matchesTopics(named name: String) -> Bool {
-    permissions.rights(on: name).contains(.subscribe)
+    guard let rights = VerbRule.rights(for: .subscribePattern) else { return true }
+    return permissions.rights(on: name).isSuperset(of: rights)
   }
 
   /// Of topics that a pattern selects, those that the client may subscribe to.
@@ -75,10 +87,17 @@ extension Connection {
     return .only(identity)
   }
 
-  private func denial(of rights: Rights, on name: String) throws(WireError) -> WireError? {
+  private func denial(of verb: FrameType, on name: String) throws(WireError) -> WireError? {
     if permissions.isUnrestricted { return nil }
-    try TopicName.validate(name)
-    return permissions.allow(rights, on: name) ? nil : denied(rights.verb, name)
+    switch VerbRule.rule(for: verb).permission {
+    case .none, .stream, .rightsOnEach, .sightOfEach: return nil
+    case .rights(let rights):
+      try TopicName.validate(name)
+      return permissions.allow(rights, on: name) ? nil : denied(rights.verb, name)
+    case .sight:
+      try TopicName.validate(name)
+      return permissions.reveal(name) ? nil : denied("know of", name)
+    }
   }
 
   private func denied(_ verb: String, _ name: String) -> WireError {
@@ -89,7 +108,11 @@ extension Connection {
 }
 
 extension Topic {
-  /// The first who subscribes to an inbox may read it, and nobody else.
+  fileprivate func isOwned(by identity: Identity) -> Bool {
+    state.withLock { $0.owner?.utf8.elementsEqual(identity.name.utf8) ?? false }
+  }
+
+  /// The first client that subscribes to an inbox, or creates it, owns it. Returns whether `identity` does.
   fileprivate func claim(for identity: Identity) -> Bool {
     state.withLock { state in
       guard let owner = state.owner else {
@@ -147,19 +170,19 @@ extension Connection {
       // It is looked at when it begins.
       case .starting: break
       case .committing(let cursor):
-        if !permissions.allow(.subscribe, on: cursor.topic.name) { releaseStream(stream) }
+        if try denial(of: .subscribe, on: cursor.topic.name) != nil { releaseStream(stream) }
       case .publication(let publication):
         // It ends as it is, with what was published before.
         if publication.ends != nil { return }
-        guard let denied = try denial(of: .publish, on: publication.topic.name) else { return }
+        guard let denied = try denial(of: .publishOpen, on: publication.topic.name) else { return }
         settle(publication)
         throw denied
       case .subscription(let pattern as PatternSubscription):
         changeTopics(of: pattern)
       case .subscription(let member as GroupMember):
-        try require(.subscribe, on: member.group.topic.name)
+        try require(.joinGroup, on: member.group.topic.name)
         let deadLetters = member.group.settings.deadLetters
-        if !deadLetters.isEmpty { try require(.publish, on: deadLetters) }
+        if !deadLetters.isEmpty { try require(.publishOpen, on: deadLetters) }
       case .subscription(let consumer):
         if let subscription = consumer as? Subscription {
           try require(.subscribe, on: subscription.topic.name)

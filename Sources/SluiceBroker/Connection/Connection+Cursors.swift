@@ -44,8 +44,7 @@ extension Connection {
     switch action {
     case .listCursors(let stream, let topic, let after, let limit):
       attempt(stream) { () throws(WireError) in
-        try require(.subscribe, on: topic)
-        let topic = try registry.known(topic)
+        let topic = try self.topic(topic, for: .cursorList)
         topic.forgetGroups(
           idleFor: context.core.configuration.limits.cursorMemory, now: context.loop.now)
         let (page, more) = topic.cursors(
@@ -54,8 +53,7 @@ extension Connection {
       }
     case .moveCursor(let stream, let frame):
       administer(.moveCursor(frame.name), of: frame.topic, stream) { () throws(WireError) in
-        try require(.admin, on: frame.topic)
-        let topic = try registry.known(frame.topic)
+        let topic = try topic(frame.topic, for: .cursorMove)
         let isAsked = findStart(frame.start, of: topic, stream) { connection, start in
           var frame = frame
           frame.start = start
@@ -74,8 +72,7 @@ extension Connection {
       }
     case .deleteCursor(let stream, let topic, let name):
       administer(.deleteCursor(name), of: topic, stream) { () throws(WireError) in
-        try require(.admin, on: topic)
-        let topic = try registry.known(topic)
+        let topic = try self.topic(topic, for: .cursorDelete)
         if !topic.deleteGroup(name, on: context) { try topic.deleteCursor(name, now: context.loop.now) }
         confirm(topic, to: stream)
         return true

@@ -6,7 +6,7 @@ import SluiceWire
 /// Producers, as far as they are a connection's affair: what they may publish, what of it is in the log, and on disk.
 extension Connection {
   func openPublication(_ stream: UInt32, _ frame: PublishOpen) throws(WireError) {
-    let topic = try useTopic(frame.topic, for: .publish)
+    let topic = try topic(frame.topic, for: .publishOpen)
     guard frame.acknowledgement != .durable || topic.storage != nil else {
       throw WireError(
         .unsupported,

@@ -56,28 +56,29 @@ extension Connection {
       refuse(stream, fault)
     case .createTopic(let stream, let frame):
       administer(.createTopic, of: frame.topic, stream) { () throws(WireError) in
-        try require(.create, on: frame.topic)
+        try require(.topicCreate, on: frame.topic)
+        if let there = registry.find(frame.topic) { try requireInbox(there, for: .topicCreate) }
         let topic = try registry.create(frame.topic, frame.settings, by: quota)
+        try requireInbox(topic, for: .topicCreate)
         whenCommitted(topic, stream) { $0.describe(topic, to: stream) }
         return true
       }
     case .showTopic(let stream, let name):
       attempt(stream) { () throws(WireError) in
-        try requireSight(of: name)
-        describe(try registry.known(name), to: stream)
+        describe(try topic(name, for: .topicShow), to: stream)
       }
     case .listTopics(let stream, let after, let limit):
       let (page, more) = listTopics(after: after, limit: min(Int(limit), Self.topicsPerPage))
       answer(session.request(on: stream), Topics(topics: page, more: more), to: stream)
     case .deleteTopic(let stream, let name):
       administer(.deleteTopic, of: name, stream) { () throws(WireError) in
-        try require(.admin, on: name)
+        try require(.topicDelete, on: name)
         confirm(try registry.delete(name), to: stream)
         return true
       }
     case .connectTopic(let stream, let name, let isConnected):
       administer(isConnected ? .connectTopic : .disconnectTopic, of: name, stream) { () throws(WireError) in
-        try useTopic(name, for: .admin).connect(isConnected)
+        try topic(name, for: isConnected ? .topicConnect : .topicDisconnect).connect(isConnected)
         answer(session.request(on: stream), Done(), to: stream)
         return true
       }
@@ -108,7 +109,7 @@ extension Connection {
   // MARK: Subscribers
 
   func subscribe(_ stream: UInt32, _ frame: Subscribe) throws(WireError) {
-    let topic = try useTopic(frame.topic, for: .subscribe)
+    let topic = try topic(frame.topic, for: .subscribe)
     let tap = topic.tap(on: context)
     if topic.isPaced { tap.protectEverything() }
     let (life, buffered) = topic.attachSubscription()

@@ -5,7 +5,7 @@ import SluiceWire
 extension Connection {
   func join(_ stream: UInt32, _ frame: JoinGroup) throws(WireError) {
     try frame.validate()
-    let topic = try useTopic(for: frame)
+    let topic = try topic(for: frame)
     guard topic.settings.compact != true else {
       throw WireError(
         .unsupported,

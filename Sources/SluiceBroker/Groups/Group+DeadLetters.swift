@@ -15,8 +15,10 @@ extension Group {
     case stored(TopicStorage)
     /// The record is no longer there.
     case gone
-    /// The dead letters' topic has ended, or can't be made.
-    case refused
+    /// The dead-letter topic doesn't take it: it has ended, can't be made, or doesn't keep every record.
+    case refused(WireError)
+    /// The broker is stopping.
+    case stopping
   }
 
   /// Appends what is on its way to the dead letters. When they aren't taken it tries again, less and less often; until then the records
@@ -36,11 +38,22 @@ extension Group {
     case .stored(let storage):
       read(record, from: storage, on: loop)
       return false
-    case .refused:
+    case .refused(let error):
+      reportRefusal(error, on: loop)
+      tryLater(on: loop)
+      return false
+    case .stopping:
       tryLater(on: loop)
       return false
     }
     return true
+  }
+
+  /// Reports that the dead-letter topic doesn't take records: once, until it has taken one.
+  private func reportRefusal(_ error: WireError, on loop: LoopContext) {
+    guard core.withLock({ $0.burial.delay == Burial.firstDelay }) else { return }
+    loop.core.configuration.report(
+      .deadLettersWait(topic: topic.name, group: name, deadLetters: settings.deadLetters, error))
   }
 
   /// Reads a record that isn't in memory, and goes on with it.
@@ -81,7 +94,7 @@ extension Group {
   /// - Parameter chunk: where the record is, if it was read from storage.
   private func attempt(_ record: Dying, in chunk: Segment?, on loop: LoopContext) -> Attempt {
     // A broker that stops appends nothing any more.
-    guard loop.core.stage.load(ordering: .acquiring) == .serving else { return .refused }
+    guard loop.core.stage.load(ordering: .acquiring) == .serving else { return .stopping }
     var cursor =
       chunk.map { LogCursor(at: record.offset, in: $0) } ?? LogCursor(unplacedAt: record.offset)
     guard case .slice(let slice) = life.log.next(&cursor, records: 1, bytes: 1, hint: chunk),
@@ -95,14 +108,23 @@ extension Group {
         slice.bytes, offset: record.offset, deliveries: record.deliveries, reason: record.reason,
         longest: loop.core.configuration.limits.record)
     else { return .gone }
-    guard let deadLetters = try? loop.core.deadLetters(named: settings.deadLetters) else { return .refused }
+    let deadLetters: Topic
+    do throws(WireError) {
+      // Before it is made: a topic that the rules make compact isn't one for dead letters either.
+      try loop.core.registry.checkTakesDeadLetters(settings.deadLetters)
+      deadLetters = try loop.core.deadLetters(named: settings.deadLetters)
+    } catch {
+      return .refused(error)
+    }
     let result = unsafe batch.bytes.withUnsafeBytes { bytes in
       unsafe deadLetters.append(
         bytes, count: batch.count, at: loop.loop.wallClock, in: deadLetters.life,
         using: GrantLedger.Allowance())
     }
-    if case .refused = result { return .refused }
-    if case .appended = result { deadLetters.published(bytes: batch.bytes.count) }
+    switch result {
+    case .appended: deadLetters.published(bytes: batch.bytes.count)
+    case .refused(let fault), .unfit(let fault): return .refused(WireError(fault.code, fault.message))
+    }
     guard topic.storage != nil, deadLetters.storage != nil else { return .kept }
     // Not before the letter is on disk may the record be done with there.
     deadLetters.whenCommitted { [weak self, weak loop] in

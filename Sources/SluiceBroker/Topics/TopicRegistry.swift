@@ -167,9 +167,7 @@ final class TopicRegistry: Sendable {
     _ name: String, _ settings: TopicSettings, mustMatch: Bool, by quota: TopicQuota?,
     made: (Topic) -> Void = { _ in }
   ) throws(WireError) -> Topic {
-    let (defaults, rules) = plan.withLock { $0 }
-    let rule = rules.first { $0.pattern.matches(name) }?.settings ?? Self.builtIn(name)
-    let complete = settings.completed(by: rule).completed(by: defaults)
+    let complete = completed(settings, of: name)
     try checkStorage(complete, of: name)
     let result: Result<(Topic, (TopicLife, PatternIndex<Watcher>)?), WireError> = state.withLock { state in
       if let topic = state.topics[name] {
@@ -210,6 +208,26 @@ final class TopicRegistry: Sendable {
     // A copy, so that nobody waits for the search: those that come meanwhile find the topic there.
     if let (life, watchers) = new { for tell in watchers.values(selecting: name) { tell(topic, life) } }
     return topic
+  }
+
+  /// The settings of a topic that is made with these.
+  private func completed(_ settings: TopicSettings, of name: String) -> TopicSettings {
+    let (defaults, rules) = plan.withLock { $0 }
+    let rule = rules.first { $0.pattern.matches(name) }?.settings ?? Self.builtIn(name)
+    return settings.completed(by: rule).completed(by: defaults)
+  }
+
+  /// Checks that the topic of that name, or the one that would be made, keeps every record that a group gives up. A compact topic keeps the
+  /// newest record of a key only, and none without a key.
+  ///
+  /// - Throws: ``ErrorCode/unsupported``.
+  func checkTakesDeadLetters(_ name: String) throws(WireError) {
+    let settings = find(name)?.settings ?? completed(TopicSettings(), of: name)
+    guard settings.compact == true else { return }
+    throw WireError(
+      .unsupported,
+      "topic \(name) is compact: it keeps the newest record of each key, and dead letters must all be kept; name a topic that isn't compact, or delete it and create it otherwise"
+    )
   }
 
   private func newTopic(_ name: String, _ settings: TopicSettings) -> Topic {

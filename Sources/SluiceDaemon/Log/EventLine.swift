@@ -85,6 +85,13 @@ struct EventLine {
     case .topicAbandoned(let topic):
       self.init(
         .topic, .info, "a topic was deleted: nobody used it any more", [("topic", Self.text(topic))])
+    case .deadLettersWait(let topic, let group, let deadLetters, let error):
+      self.init(
+        .topic, .warning,
+        "a group keeps records that it has given up, because its dead-letter topic doesn't take them; it tries again",
+        [
+          ("topic", Self.text(topic)), ("group", Self.text(group)), ("dead_letters", Self.text(deadLetters)),
+        ] + Self.fields(error))
     case .refused(let client, let peer, let error):
       let fields = client.map { Self.fields($0) } ?? [("peer", Self.text(peer.description))]
       self.init(.refused, .warning, "a limit was reached", fields + Self.fields(error))

@@ -54,11 +54,11 @@ extension SmallWorld {
   /// A broker that asks, with identities as of ``PlainAccess``.
   convenience init(
     seed: UInt64 = 1, brokerLoops: Int = 1, conditions: SimulatedConditions = .calm, rules: [String: String],
-    _ configure: (inout BrokerConfiguration) -> Void = { _ in }
+    storage: BrokerStorage? = nil, _ configure: (inout BrokerConfiguration) -> Void = { _ in }
   ) throws {
     try self.init(
       seed: seed, brokerLoops: brokerLoops, conditions: conditions,
-      access: (PlainAccess.policy(rules), PlainAccess.verify), configure)
+      access: (PlainAccess.policy(rules), PlainAccess.verify), storage: storage, configure)
   }
 
   /// A client that is let in.

@@ -15,14 +15,14 @@ final class SmallWorld {
   init(
     seed: UInt64 = 1, brokerLoops: Int = 1, conditions: SimulatedConditions = .calm,
     access: (policy: AccessPolicy, verify: Authenticator.Verification)? = nil,
-    _ configure: (inout BrokerConfiguration) -> Void = { _ in }
+    storage: BrokerStorage? = nil, _ configure: (inout BrokerConfiguration) -> Void = { _ in }
   ) throws {
     world = SimulatedWorld(seed: seed, loops: brokerLoops, conditions: conditions)
     var configuration = BrokerConfiguration()
     configuration.identity = 1
     configure(&configuration)
     broker = try Broker(
-      configuration, network: world.network, group: world.group, ownsLoops: false,
+      configuration, network: world.network, group: world.group, ownsLoops: false, storage: storage,
       access: access?.policy, verify: access?.verify ?? Authenticator.verify)
     address = try broker.start()[0]
     loop = world.makeLoop(name: "clients")
@@ -94,6 +94,10 @@ final class ScriptedClient: ByteStreamHandler {
   func publish(_ payloads: [[UInt8]], from sequence: UInt64, stream: UInt32) {
     var builder = BatchBuilder()
     for payload in payloads { payload.withUnsafeBytes { builder.append($0) } }
+    publish(builder, from: sequence, stream: stream)
+  }
+
+  func publish(_ builder: BatchBuilder, from sequence: UInt64, stream: UInt32) {
     var front = [UInt8](repeating: 0, count: FrameHeader.size + PublishHeader.size)
     front.withUnsafeMutableBytes {
       PublishHeader(firstSequence: sequence, count: builder.count)

@@ -95,6 +95,7 @@ struct EventLineTests {
       .opened(client), .topicCreated(client, topic: "a"), .topicAbandoned(topic: "a"),
       .closed(client, reason: "", code: nil, milliseconds: 0),
       .refused(client, peer: client.peer, error), .memoryReached(used: 1, ceiling: 1),
+      .deadLettersWait(topic: "a", group: "g", deadLetters: "d", error),
     ]
     for event in others { #expect(!EventLine(event).isAudit) }
   }
