@@ -242,6 +242,15 @@ public final class Client: Sendable {
         maximumRecord: broker.maximumRecord, buffer: buffer, whenFull: whenFull, producer: producer,
         core: core))
   }
+
+  /// A topic to publish requests to: a record that no subscriber can reply to is refused, and ends the subject with ``ClientError/Code/noResponders``. The topic
+  /// isn't created.
+  func requestSubject(_ name: String) -> TopicSubject {
+    TopicSubject(
+      Publication(
+        topic: name, acknowledgement: .received, maximumRecord: broker.maximumRecord,
+        buffer: TopicSubject.Buffer(), whenFull: .fail, isRequester: true, core: core))
+  }
 }
 
 /// What a broker says of itself, and what was agreed on with it.

@@ -69,6 +69,8 @@ public struct ClientError: Error, Hashable, Sendable, CustomStringConvertible {
     public static let gaveUp = Code("gave-up")
     /// A request wasn't answered in time.
     public static let requestTimeout = Code("request-timeout")
+    /// The topic of a request has no subscriber, so nothing can reply. The request wasn't published.
+    public static let noResponders = Code("no-responders")
     /// Whoever replies to a request says that it can't be answered.
     public static let replyFailed = Code("reply-failed")
     /// The client was closed or released here.
@@ -217,6 +219,7 @@ extension ClientError.Code {
       case .accessRevoked: .accessRevoked
       case .tooManyAttempts: .tooManyAttempts
       case .permissionDenied: .permissionDenied
+      case .noResponders: .noResponders
       case .invalidTopic: .invalidTopic
       case .unknownTopic: .unknownTopic
       case .topicEnded: .topicEnded

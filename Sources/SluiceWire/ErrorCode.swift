@@ -104,6 +104,8 @@ public struct ErrorCode: RawRepresentable, Hashable, Sendable, CustomStringConve
   public static let storageFailed = ErrorCode(123)
   /// The client's permissions don't cover this, whether there is such a topic or not.
   public static let permissionDenied = ErrorCode(124)
+  /// The topic has no subscriber, and the publication needs one: see ``PublishOpen/Role/requester``.
+  public static let noResponders = ErrorCode(125)
   /// A producer ended the topic with a failure and named no code of its own.
   public static let producerFailure = ErrorCode(200)
 
@@ -126,7 +128,7 @@ public struct ErrorCode: RawRepresentable, Hashable, Sendable, CustomStringConve
     112: "invalid-setting", 113: "limit-reached", 114: "unsupported",
     115: "producer-fenced", 116: "cursor-taken", 117: "cursor-moved", 118: "cursor-deleted",
     119: "key-required", 120: "unknown-cursor", 121: "group-mismatch",
-    122: "storage-full", 123: "storage-failed", 124: "permission-denied",
+    122: "storage-full", 123: "storage-failed", 124: "permission-denied", 125: "no-responders",
     200: "producer-failure",
   ]
 }

@@ -21,7 +21,7 @@ import Testing
     let source = try broker.client("source")
     let other = try broker.client("other")
     try source.create("t", settings(.auto(2)))
-    try source.openPublication("t", stream: 1, isSource: true)
+    try source.openPublication("t", stream: 1, role: .source)
     try receiveConnected(false, source)
     #expect(source.publications[1]!.granted == 0)
 
@@ -49,7 +49,7 @@ import Testing
 
   @Test func aSourceOfATopicThatIsConnectedAlreadyStartsAtOnce() throws {
     let client = try BrokerProcess().client()
-    try client.openPublication("t", stream: 1, isSource: true)
+    try client.openPublication("t", stream: 1, role: .source)
     try receiveConnected(true, client)
   }
 
@@ -58,7 +58,7 @@ import Testing
     let source = try broker.client("source")
     let other = try broker.client("other")
     try source.create("t", settings(.manual))
-    try source.openPublication("t", stream: 1, isSource: true)
+    try source.openPublication("t", stream: 1, role: .source)
     try other.subscribe("t", stream: 1)
     try source.roundTrip()
     #expect(source.publications[1]!.granted == 0)

@@ -1,4 +1,5 @@
 import Glibc
+import SluiceWire
 import TestSupport
 import Testing
 
@@ -35,11 +36,24 @@ import Testing
 
   @Test func withoutAReplyTheRequestFails() throws {
     let broker = try BrokerProcess()
-    let request = try broker.sluice("request", "nobody.there", "x", "--timeout", "200ms")
+    let silent = try broker.client()
+    try silent.subscribe("silent", stream: 1, granted: 10)
+    let request = try broker.sluice("request", "silent", "x", "--timeout", "200ms")
     #expect(try request.waitForExit(within: 600) == .code(1))
     #expect(
       request.standardError.text
-        == "sluice: nobody replied within 0.2 seconds; does somebody reply to requests on topic nobody.there?\n"
+        == "sluice: no reply came within 0.2 seconds; does a subscriber of topic silent reply to requests?\n"
     )
+  }
+
+  @Test func withoutASubscriberTheRequestFailsAtOnce() throws {
+    let broker = try BrokerProcess()
+    let request = try broker.sluice("request", "nothing.there", "x", "--timeout", "10m")
+    #expect(try request.waitForExit(within: 600) == .code(1))
+    #expect(
+      request.standardError.text
+        == "sluice: no subscriber is attached to topic nothing.there, so nothing can reply; start one that replies, then ask again\n"
+    )
+    #expect(!(try broker.client().list(limit: 10).topics.contains { $0.topic == "nothing.there" }))
   }
 }

@@ -96,7 +96,9 @@ import Testing
 
   @Test func withoutAReplyTheRequestTimesOut() throws {
     let stage = try Stage()
-    let client = try stage.client()
+    let (client, answering) = (try stage.client(), try stage.client("answering"))
+    let service = Service(answering, "svc")
+    #expect(stage.world.run { (try? stage.subscriptions("svc", client)) == 1 })
     let begin = stage.world.now
     let answer = ask(client, "1", timeout: .seconds(3))
     #expect(stage.world.run { answer.value != nil })
@@ -104,7 +106,59 @@ import Testing
     guard case .failure(let error) = answer.value else { return #expect(Bool(false)) }
     #expect(error.code == .requestTimeout)
     #expect(
-      error.message == "nobody replied within 3.0 seconds; does somebody reply to requests on topic svc?")
+      error.message == "no reply came within 3.0 seconds; does a subscriber of topic svc reply to requests?")
+    #expect(service.requests.map(\.string) == ["1"])
+  }
+
+  @Test func aTopicWithoutSubscribersCannotReply() throws {
+    let stage = try Stage()
+    let (asking, answering) = (try stage.client("asking"), try stage.client("answering"))
+    // There is no such topic, and the request makes none.
+    let unknown = try stage.failure { asking.request("svc", "1", timeout: .seconds(1000), completion: $0) }
+    #expect(unknown?.code == .noResponders)
+    #expect(
+      unknown?.message
+        == "no subscriber is attached to topic svc, so nothing can reply; start one that replies, then ask again"
+    )
+    #expect(try stage.subscriptions("svc", asking) == nil)
+    // Nor when it is there: the record isn't taken.
+    try stage.publish(["0"], to: "svc", with: answering)
+    let alone = try stage.failure { asking.request("svc", "2", timeout: .seconds(1000), completion: $0) }
+    #expect(alone?.code == .noResponders)
+    // A subscriber changes that, and its leaving changes it back, on a publication that is open.
+    var service: Service? = Service(answering, "svc")
+    #expect(stage.world.run { (try? stage.subscriptions("svc", asking)) == 1 })
+    let answer = ask(asking, "3")
+    #expect(stage.world.run { service?.requests.count == 1 })
+    try service?.reply(to: "3", "three", with: answering)
+    #expect(stage.world.run { answer.value != nil })
+    #expect(answer.value == .success("three"))
+    service = nil
+    #expect(stage.world.run { (try? stage.subscriptions("svc", asking)) == 0 })
+    let left = try stage.failure { asking.request("svc", "4", timeout: .seconds(1000), completion: $0) }
+    #expect(left?.code == .noResponders)
+    #expect(try stage.wait { asking.topic(show: "svc", completion: $0) }.summary.nextOffset == 2)
+  }
+
+  /// What a refused request was granted is given back: a topic that follows its subscribers grants as much as before.
+  @Test func aRefusedRequestUsesUpNoGrant() throws {
+    let stage = try Stage()
+    let (asking, answering) = (try stage.client("asking"), try stage.client("answering"))
+    var settings = TopicSettings()
+    settings.flow = .lossless
+    settings.bufferRecords = 2
+    _ = try stage.wait { asking.createTopic("svc", settings: settings, completion: $0) }
+    for _ in 0..<10 {
+      let error = try stage.failure { asking.request("svc", "x", timeout: .seconds(1000), completion: $0) }
+      #expect(error?.code == .noResponders)
+    }
+    let service = Service(answering, "svc")
+    #expect(stage.world.run { (try? stage.subscriptions("svc", asking)) == 1 })
+    let answer = ask(asking, "1")
+    #expect(stage.world.run { service.requests.count == 1 })
+    try service.reply(to: "1", "one", with: answering)
+    #expect(stage.world.run { answer.value != nil })
+    #expect(answer.value == .success("one"))
   }
 
   @Test func aRequestThatCannotBePublishedFailsAtOnce() throws {
@@ -117,8 +171,11 @@ import Testing
   @Test func closingTheClientEndsWhatIsWaitedFor() throws {
     let stage = try Stage()
     let client = try stage.client()
+    let answering = try stage.client("answering")
+    let service = Service(answering, "svc")
+    #expect(stage.world.run { (try? stage.subscriptions("svc", client)) == 1 })
     let answer = ask(client, "1", timeout: .seconds(1000))
-    #expect(stage.world.run { (try? stage.subscriptions("svc", client)) != nil })
+    #expect(stage.world.run { service.requests.count == 1 })
     client.close()
     #expect(stage.world.run { answer.value != nil })
     #expect(answer.value == .failure(.closedHere))
@@ -127,8 +184,11 @@ import Testing
   @Test func releasingTheClientEndsWhatIsWaitedFor() throws {
     let stage = try Stage()
     var client: Client? = try stage.client()
+    let answering = try stage.client("answering")
+    let service = Service(answering, "svc")
+    #expect(stage.world.run { (try? stage.subscriptions("svc", client!)) == 1 })
     let answer = ask(client!, "1", timeout: .seconds(1000))
-    #expect(stage.world.run { (try? stage.subscriptions("svc", client!)) != nil })
+    #expect(stage.world.run { service.requests.count == 1 })
     client = nil
     #expect(stage.world.run { answer.value != nil })
     guard case .failure(let error) = answer.value else { return #expect(Bool(false)) }
@@ -165,7 +225,7 @@ import Testing
   @Test func onlyTheSubjectsUsedLastAreKept() throws {
     let stage = try Stage()
     let client = try stage.client()
-    var cache = SubjectCache(limit: 2)
+    var cache = SubjectCache(limit: 2) { $0.subject($1) }
     let a = cache.use("a", of: client)
     _ = cache.use("b", of: client)
     #expect(cache.use("a", of: client) === a)
@@ -240,7 +300,12 @@ import Testing
   @Test func cancellingTheWaitingTaskEndsTheWait() async throws {
     try await withBroker { address in
       let client = try await connect(address)
-      let task = Task { try await client.request("nobody", "x", timeout: .seconds(600)) }
+      let silent = client.topic("silent", from: .new).sink { _ in
+      } receiveValue: { _ in
+      }
+      defer { silent.cancel() }
+      _ = try await client.ping()
+      let task = Task { try await client.request("silent", "x", timeout: .seconds(600)) }
       task.cancel()
       let result = await task.result
       #expect(throws: ClientError.self) { try result.get() }

@@ -63,6 +63,10 @@ struct FrameErrorTests {
       "0100 61 00 03 0000 0000000000000000 0000000000000000 0000000000000000 0000 04000000 00000000",
       .unsupported,
       "SUBSCRIBE names lag policy 3; 0 to 2 are defined"),
+    Case(
+      subscribe,
+      "0100 61 00 00 0200 0000000000000000 0000000000000000 0000000000000000 0000 04000000 00000000",
+      .unsupported, "SUBSCRIBE says 2 for a topic that is missing; 0 and 1 are defined"),
     // Filters: what isn't defined is named, and the rest of the frame is read first.
     Case(
       subscribe,
@@ -97,6 +101,11 @@ struct FrameErrorTests {
       .unsupported,
       "JOIN names order 2; 0 and 1 are defined"),
     Case(
+      JoinGroup(topic: "", group: "", grantedThrough: 0),
+      "0100 74 0100 67 00 00 00 02 0000000000000000 00000000 00000000 0000 0900000000000000 04000000 00000000",
+      .unsupported,
+      "JOIN says 2 for a topic that is missing; 0 and 1 are defined"),
+    Case(
       Settle(.done, delivery: 0, firstOffset: 0, count: 0), "04 000000 01000000 0000000000000000 00000000",
       .unsupported, "SETTLE names verdict 4; 0 to 3 are defined"),
     Case(
@@ -115,9 +124,9 @@ struct FrameErrorTests {
       PublishOpen(topic: "", acknowledgement: .none), "0100 61 01 000000 0000000000000000 0100000000000040",
       .unsupported, "PUBLISH_OPEN begins with sequence 4611686018427387905; 2^62 is the largest"),
     Case(
-      PublishOpen(topic: "", acknowledgement: .none), "0100 61 00 02 0000 0000000000000000 0000000000000000",
+      PublishOpen(topic: "", acknowledgement: .none), "0100 61 00 03 0000 0000000000000000 0000000000000000",
       .unsupported,
-      "PUBLISH_OPEN names role 2; 0 and 1 are defined"),
+      "PUBLISH_OPEN names role 3; 0 to 2 are defined"),
     Case(
       Complete(.finished), "02 000000 00000000 0000", .malformedFrame,
       "COMPLETE names kind 2; 0 and 1 are defined"),
@@ -162,7 +171,7 @@ struct FrameErrorTests {
     #expect(
       try decode(
         [UInt8](
-          hex: "0100 61 00 00 ffff 0000000000000000 0000000000000000 0000000000000000 0000 04000000 00000000"),
+          hex: "0100 61 00 00 00ff 0000000000000000 0000000000000000 0000000000000000 0000 04000000 00000000"),
         like: Self.subscribe)
         == Subscribe(topic: "a", grantedThrough: 0))
     #expect(

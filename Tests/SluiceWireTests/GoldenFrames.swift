@@ -91,6 +91,9 @@ let goldenFrames: [GoldenFrame] = [
     Subscribe(topic: "a", start: .offset(.max - 1), epoch: 0x0A0B_0C0D_0E0F_1011, grantedThrough: 1),
     "0100 61 04 00 0000 feffffffffffffff 11100f0e0d0c0b0a 0100000000000000 0000 04000000 00000000"),
   GoldenFrame(
+    "SUBSCRIBE to a topic that must exist", 0x10, Subscribe(topic: "a", ifMissing: .fail, grantedThrough: 1),
+    "0100 61 00 00 01 00 0000000000000000 0000000000000000 0100000000000000 0000 04000000 00000000"),
+  GoldenFrame(
     "SUBSCRIBE from a time before 1970", 0x10, Subscribe(topic: "a", start: .time(-2), grantedThrough: 1),
     "0100 61 05 00 0000 feffffffffffffff 0000000000000000 0100000000000000 0000 04000000 00000000"),
   GoldenFrame(
@@ -154,9 +157,9 @@ let goldenFrames: [GoldenFrame] = [
       topic: "t", group: "g", start: .time(-1),
       settings: JoinGroup.Settings(
         acknowledgement: .explicit, order: .byKey, deadline: 30_000, deliveries: 5, deadLetters: "t.dead",
-        filter: RecordFilter([.init(.header("h"), .hasPrefix([1]))])), grantedThrough: 0),
+        filter: RecordFilter([.init(.header("h"), .hasPrefix([1]))])), ifMissing: .fail, grantedThrough: 0),
     """
-    0100 74 0100 67 05 01 01 00 ffffffffffffffff 30750000 05000000 0600 742e64656164 0000000000000000
+    0100 74 0100 67 05 01 01 01 ffffffffffffffff 30750000 05000000 0600 742e64656164 0000000000000000
     10000000 01000000 08000000 01 02 0100 68 0100 01
     """),
   GoldenFrame("DELIVERIES", 0x29, Deliveries(count: 2), "02000000"),
@@ -221,8 +224,12 @@ let goldenFrames: [GoldenFrame] = [
     PublishOpen(topic: "t", acknowledgement: .durable, producer: .max, firstSequence: 1 << 62),
     "0100 74 02 000000 ffffffffffffffff 0000000000000040"),
   GoldenFrame(
-    "PUBLISH_OPEN of a source", 0x20, PublishOpen(topic: "t", acknowledgement: .none, isSource: true),
+    "PUBLISH_OPEN of a source", 0x20, PublishOpen(topic: "t", acknowledgement: .none, role: .source),
     "0100 74 00 01 0000 0000000000000000 0000000000000000"),
+  GoldenFrame(
+    "PUBLISH_OPEN of a requester", 0x20,
+    PublishOpen(topic: "t", acknowledgement: .received, role: .requester),
+    "0100 74 01 02 0000 0000000000000000 0000000000000000"),
   GoldenFrame(
     "PUBLISH_OPENED", 0x21, PublishOpened(epoch: 5, grantedThrough: 65_536),
     "0500000000000000 0000010000000000 ffffffffffffffff 0000000000000000"),

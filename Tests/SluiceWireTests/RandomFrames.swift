@@ -24,7 +24,7 @@ struct RandomFrames {
       {
         JoinGroup(
           topic: $0.text(300), group: $0.text(300), start: $0.start(), settings: $0.groupSettings(),
-          grantedThrough: $0.integer())
+          ifMissing: $0.ifMissing(), grantedThrough: $0.integer())
       },
       { Deliveries(count: $0.integer()) },
       { frames in
@@ -47,7 +47,7 @@ struct RandomFrames {
         PublishOpen(
           topic: $0.text(300),
           acknowledgement: [.none, .received, .durable].randomElement(using: &$0.random)!,
-          isSource: .random(using: &$0.random),
+          role: PublishOpen.Role.allCases.randomElement(using: &$0.random)!,
           producer: $0.integer(), firstSequence: min($0.integer(), PublishOpen.largestFirstSequence))
       },
       {
@@ -117,8 +117,13 @@ struct RandomFrames {
 
   private mutating func subscribe() -> Subscribe {
     Subscribe(
-      topic: text(300), start: start(), lag: lag(), epoch: integer(), grantedThrough: integer(),
+      topic: text(300), start: start(), lag: lag(), ifMissing: ifMissing(), epoch: integer(),
+      grantedThrough: integer(),
       cursor: text(300), filter: filter())
+  }
+
+  private mutating func ifMissing() -> Subscribe.IfMissing {
+    Subscribe.IfMissing.allCases.randomElement(using: &random)!
   }
 
   private mutating func start() -> Subscribe.Start {

@@ -80,12 +80,12 @@ extension RawClient {
   /// PUBLISH_OPEN and PUBLISH_OPENED.
   public func openPublication(
     _ topic: String, stream: UInt32, acknowledgement: PublishOpen.Acknowledgement = .received,
-    isSource: Bool = false, producer: UInt64 = 0, from first: UInt64 = 0
+    role: PublishOpen.Role = .producer, producer: UInt64 = 0, from first: UInt64 = 0
   ) throws {
     publications[stream] = PublicationLedger(topic: topic)
     try send(
       PublishOpen(
-        topic: topic, acknowledgement: acknowledgement, isSource: isSource, producer: producer,
+        topic: topic, acknowledgement: acknowledgement, role: role, producer: producer,
         firstSequence: first), stream: stream)
     try receive(until: "PUBLISH_OPENED on stream \(stream)") {
       if let end = publications[stream]!.end { throw TestFailure("\(topic) can't be published to: \(end)") }

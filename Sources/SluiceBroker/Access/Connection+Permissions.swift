@@ -17,12 +17,16 @@ extension Connection {
 
   /// The topic of that name for the verb: made, looked up, claimed or refused as ``VerbRule/table`` has it.
   ///
+  /// - Parameter ifMissing: what the client wants of a verb that creates topics.
   /// - Throws: as ``require(_:on:)``, and ``ErrorCode/unknownTopic``.
-  func topic(_ name: String, for verb: FrameType) throws(WireError) -> Topic {
+  func topic(
+    _ name: String, for verb: FrameType, ifMissing: Subscribe.IfMissing = .create
+  ) throws(WireError) -> Topic {
     try require(verb, on: name)
     let topic: Topic
     if VerbRule.rule(for: verb).absence == .creates {
-      topic = try registry.use(name, by: quota, mayCreate: permissions.allow(.create, on: name)) {
+      let mayCreate = ifMissing == .create && permissions.allow(.create, on: name)
+      topic = try registry.use(name, by: quota, mayCreate: mayCreate) {
         report(.topicCreated(asClient, topic: $0.name))
       }
     } else {
@@ -55,7 +59,7 @@ extension Connection {
       if !permissions.allow(.create, on: deadLetters) { _ = try registry.known(deadLetters) }
       try registry.checkTakesDeadLetters(deadLetters)
     }
-    return try topic(frame.topic, for: .joinGroup)
+    return try topic(frame.topic, for: .joinGroup, ifMissing: frame.ifMissing)
   }
 
   /// Whether a subscription to a pattern is one to the topic of that name. Of inboxes a pattern knows nothing, whoever may answer to them.

@@ -6,7 +6,7 @@ import SluiceWire
 /// Producers, as far as they are a connection's affair: what they may publish, what of it is in the log, and on disk.
 extension Connection {
   func openPublication(_ stream: UInt32, _ frame: PublishOpen) throws(WireError) {
-    let topic = try topic(frame.topic, for: .publishOpen)
+    let topic = try topicToPublish(to: frame)
     guard frame.acknowledgement != .durable || topic.storage != nil else {
       throw WireError(
         .unsupported,
@@ -32,6 +32,16 @@ extension Connection {
     whenCommitted(publication) { connection, publication in
       publication.isOpening = false
       connection.opened(publication, attachment)
+    }
+  }
+
+  private func topicToPublish(to frame: PublishOpen) throws(WireError) -> Topic {
+    guard frame.role == .requester else { return try topic(frame.topic, for: .publishOpen) }
+    do {
+      return try topic(frame.topic, for: .publishOpen, ifMissing: .fail)
+    } catch {
+      guard error.code == .unknownTopic else { throw error }
+      throw WireError(.noResponders, Fault.noResponders(on: frame.topic).message)
     }
   }
 
@@ -90,7 +100,7 @@ extension Connection {
     if used.bytes < UInt64(batch.count) { exceeded(by: UInt64(batch.count) - used.bytes) }
     switch unsafe publication.topic.append(
       batch, count: count, at: context.loop.wallClock, in: publication.life, using: used,
-      by: publication.ticket)
+      by: publication.ticket, needsSubscriber: publication.role == .requester)
     {
     case .appended(let lastOffset):
       publication.appended(count, lastOffset: lastOffset)
@@ -171,7 +181,7 @@ extension Connection {
     case .open, .deleted: break
     }
     if topic.isDeleted { return topicDeleted(publication.stream, name: topic.name) }
-    if publication.isSource, !publication.isOpening {
+    if publication.role == .source, !publication.isOpening {
       let isConnected = topic.isConnected
       if isConnected != publication.toldConnected {
         publication.toldConnected = isConnected

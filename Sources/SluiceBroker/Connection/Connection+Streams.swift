@@ -109,7 +109,7 @@ extension Connection {
   // MARK: Subscribers
 
   func subscribe(_ stream: UInt32, _ frame: Subscribe) throws(WireError) {
-    let topic = try topic(frame.topic, for: .subscribe)
+    let topic = try topic(frame.topic, for: .subscribe, ifMissing: frame.ifMissing)
     let tap = topic.tap(on: context)
     if topic.isPaced { tap.protectEverything() }
     let (life, buffered) = topic.attachSubscription()

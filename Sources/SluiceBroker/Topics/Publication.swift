@@ -25,8 +25,9 @@ final class Publication {
   /// Its place in the tap's list.
   var index = 0
 
-  /// Whether it is told of the topic's connection, and what it was told last; nil before the first time.
-  let isSource: Bool
+  /// What it expects of the topic's subscribers.
+  let role: PublishOpen.Role
+  /// Of a source: the topic's connection as the producer was last told it; nil before the first time.
   var toldConnected: Bool?
 
   /// Records of this producer in the log, and the offset of the last that was appended on this publication.
@@ -61,7 +62,7 @@ final class Publication {
     life = attachment.life
     self.connection = connection
     acknowledgement = frame.acknowledgement
-    isSource = frame.isSource
+    role = frame.role
     producer = frame.producer
     ticket = attachment.ticket
     hasEnded = attachment.hasEnded

@@ -236,6 +236,14 @@ extension TopicSettings {
 }
 
 extension Fault {
+  static func noResponders(on topic: String) -> Fault {
+    Fault(
+      code: .noResponders,
+      message:
+        "no subscriber is attached to topic \(topic), so nothing can reply; start one that replies, then ask again"
+    )
+  }
+
   static func fenced(on topic: String) -> Fault {
     Fault(
       code: .producerFenced,

@@ -104,9 +104,10 @@ final class Topic: Sendable {
   ///   - life: the one that the producer knows.
   ///   - used: what of the producer's grants the batch takes.
   ///   - ticket: of a producer with a number.
+  ///   - needsSubscriber: whether the batch is refused while the topic has no subscriber.
   func append(
     _ batch: UnsafeRawBufferPointer, count: UInt32, at milliseconds: Int64, in life: TopicLife,
-    using used: GrantLedger.Allowance, by ticket: ProducerTable.Ticket? = nil
+    using used: GrantLedger.Allowance, by ticket: ProducerTable.Ticket? = nil, needsSubscriber: Bool = false
   ) -> AppendResult {
     if life.newest != nil, let fault = unsafe keyRequired(by: batch) {
       if isMetered { state.withLock { $0.ledger.returned(used) } }
@@ -115,6 +116,10 @@ final class Topic: Sendable {
     var commitDelay: Duration?
     let (result, taps): (AppendResult, [TopicTap]) = state.withLock { state in
       if let fault = Self.refusal(state, life, name) { return (.refused(fault), []) }
+      if needsSubscriber, state.subscriptions == 0 {
+        if isMetered { state.ledger.returned(used) }
+        return (.unfit(.noResponders(on: name)), [])
+      }
       if let ticket, !state.producers.advance(ticket, by: UInt64(count)) {
         return (.refused(.fenced(on: name)), [])
       }

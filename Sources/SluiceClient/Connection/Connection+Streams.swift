@@ -220,7 +220,8 @@ extension Connection {
     if isLeaving { return core.park(publication) }
     if let error = refusal(publication.topic) { return publication.end(.failure(error)) }
     let frame = publication.opening()
-    guard let stream = session.openPublication(from: frame.firstSequence, isSource: frame.isSource) else {
+    guard let stream = session.openPublication(from: frame.firstSequence, isSource: frame.role == .source)
+    else {
       return publication.end(.failure(tooManyStreams))
     }
     setHandle(stream, .publication(publication))

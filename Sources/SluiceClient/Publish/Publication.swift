@@ -43,6 +43,8 @@ final class Publication: @unchecked Sendable {
   let whenFull: TopicSubject.WhenFull
   /// The number that the caller gave; nil for one by chance.
   private let chosenProducer: UInt64?
+  /// Whether every batch needs a subscriber in the topic, or is refused.
+  private let isRequester: Bool
   let core: ClientCore
   /// What this publication's own subscribers hear.
   let echo = PassthroughSubject<Message, ClientError>()
@@ -82,12 +84,13 @@ final class Publication: @unchecked Sendable {
   init(
     topic: String, acknowledgement: PublishOpen.Acknowledgement, maximumRecord: Int,
     buffer: TopicSubject.Buffer, whenFull: TopicSubject.WhenFull, producer: TopicSubject.Producer? = nil,
-    core: ClientCore
+    isRequester: Bool = false, core: ClientCore
   ) {
     self.topic = topic
     self.acknowledgement = acknowledgement
     self.maximumRecord = maximumRecord
     self.whenFull = whenFull
+    self.isRequester = isRequester
     self.core = core
     chosenProducer = producer?.id
     unsafe queue = PublishQueue(
@@ -101,7 +104,8 @@ final class Publication: @unchecked Sendable {
     let firstSequence: UInt64
     (firstSequence, isOpenedAsSource) = lock.locked { unsafe (queue.firstSequence, !sources.isEmpty) }
     return PublishOpen(
-      topic: topic, acknowledgement: acknowledgement, isSource: isOpenedAsSource, producer: producer,
+      topic: topic, acknowledgement: acknowledgement,
+      role: isOpenedAsSource ? .source : isRequester ? .requester : .producer, producer: producer,
       firstSequence: firstSequence)
   }
 

@@ -10,6 +10,9 @@ extension Client {
   /// print(reply.string)
   /// ```
   ///
+  /// A topic without subscribers, group members included, can't reply: the request isn't published then and fails at once with
+  /// ``ClientError/Code/noResponders``.
+  ///
   /// The first reply that comes counts. The request is in its topic like any record, exactly once; the reply isn't kept anywhere: one that
   /// comes while there is no connection for longer than the broker keeps the client's inbox (10 s, unless it is told otherwise) is lost, and
   /// the request times out. All requests of a client share one inbox, a topic `_inbox.…` that goes with the client.
@@ -20,7 +23,7 @@ extension Client {
   ///   - topic: where somebody responds.
   ///   - message: what is asked.
   ///   - timeout: how long to wait for the reply, also while there is no connection. Default: 5 s.
-  /// - Throws: ``ClientError/Code/requestTimeout`` when no reply came in time; ``ClientError/Code/replyFailed`` when whoever replies
+  /// - Throws: ``ClientError/Code/noResponders`` when the topic has no subscriber, or doesn't exist; ``ClientError/Code/requestTimeout`` when no reply came in time; ``ClientError/Code/replyFailed`` when whoever replies
   ///   says that it can't be answered; why it couldn't be published; ``ClientError/Code/cancelled``.
   public func request(
     _ topic: String, _ message: Message, timeout: Duration = .seconds(5)

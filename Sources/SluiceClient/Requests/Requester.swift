@@ -24,7 +24,8 @@ final class Requester: @unchecked Sendable {
 
   private var inbox: Inbox?
   private var pending: [UInt64: Pending] = [:]
-  private var subjects = SubjectCache()
+  private var requests = SubjectCache { $0.requestSubject($1) }
+  private var replies = SubjectCache { $0.subject($1) }
 
   init(_ core: ClientCore) {
     self.core = core
@@ -63,7 +64,7 @@ final class Requester: @unchecked Sendable {
 
   /// Publishes a reply.
   func reply(_ message: Message, to topic: String, with client: Client) {
-    core.loop.execute { [self] in subjects.use(topic, of: client).send(message) }
+    core.loop.execute { [self] in replies.use(topic, of: client).send(message) }
   }
 
   // MARK: On the loop
@@ -78,7 +79,7 @@ final class Requester: @unchecked Sendable {
         .failure(
           ClientError(
             .requestTimeout,
-            "nobody replied within \(timeout); does somebody reply to requests on topic \(topic)?",
+            "no reply came within \(timeout); does a subscriber of topic \(topic) reply to requests?",
             topic: topic)))
     }
     pending[number] = Pending(topic: topic, completion: completion, timer: timer)
@@ -88,7 +89,7 @@ final class Requester: @unchecked Sendable {
     var message = message
     message.headers.append(Message.Header(RequestHeader.replyTo, inbox.topic))
     message.headers.append(Message.Header(RequestHeader.correlation, String(number, radix: 16)))
-    subjects.use(topic, of: client).publish(message) { [weak self] result in
+    requests.use(topic, of: client).publish(message) { [weak self] result in
       // May come on the calling thread, which is the loop's.
       if case .failure(let error) = result { self?.complete(number, .failure(error)) }
     }

@@ -9,9 +9,12 @@ struct SubjectCache {
   private let limit: Int
   private var entries: [String: Entry] = [:]
   private var uses: UInt64 = 0
+  private let make: (Client, String) -> TopicSubject
 
-  init(limit: Int = 64) {
+  /// - Parameter make: makes the subject of a topic.
+  init(limit: Int = 64, make: @escaping (Client, String) -> TopicSubject) {
     self.limit = limit
+    self.make = make
   }
 
   /// The topic's subject. One that has come to an end is replaced, and the one that was used longest ago goes when there are too many:
@@ -22,7 +25,7 @@ struct SubjectCache {
       entries[topic]?.lastUse = uses
       return entry.subject
     }
-    let subject = client.subject(topic)
+    let subject = make(client, topic)
     entries[topic] = Entry(subject: subject, lastUse: uses)
     if entries.count > limit, let oldest = entries.min(by: { $0.value.lastUse < $1.value.lastUse }) {
       entries[oldest.key] = nil

@@ -9,6 +9,7 @@ struct ResumePoint {
   private let lag: Subscribe.LagPolicy?
   private let filter: RecordFilter
   private let cursor: String
+  private let ifMissing: Subscribe.IfMissing
   private var start: Subscribe.Start
   /// Of the topic's life in which `next` means something.
   private var epoch: UInt64 = 0
@@ -22,6 +23,7 @@ struct ResumePoint {
     lag = plan.lag.map { $0 == .skip ? .skip : .fail }
     filter = plan.filter
     cursor = plan.cursor?.name ?? ""
+    ifMissing = plan.ifMissing == .create ? .create : .fail
     start = Subscribe.Start(plan.start)
   }
 
@@ -30,7 +32,8 @@ struct ResumePoint {
 
   func subscribe(granted: UInt64) -> Subscribe {
     Subscribe(
-      topic: topic, start: next.map { .offset($0) } ?? start, lag: lag, epoch: next == nil ? 0 : epoch,
+      topic: topic, start: next.map { .offset($0) } ?? start, lag: lag, ifMissing: ifMissing,
+      epoch: next == nil ? 0 : epoch,
       grantedThrough: granted, cursor: cursor, filter: filter)
   }
 

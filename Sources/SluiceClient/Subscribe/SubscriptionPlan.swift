@@ -101,6 +101,17 @@ public struct SubscriptionPlan: Hashable, Sendable {
   /// How far the client asks ahead. Default: not at all.
   public var prefetch: Prefetch
 
+  /// What happens when a subscription begins, or goes on after a lost connection, and there is no topic of that name.
+  public enum IfMissing: Hashable, Sendable {
+    /// The broker creates the topic, and the subscription waits for what is published.
+    case create
+    /// The subscription ends with ``ClientError/Code/unknownTopic``.
+    case fail
+  }
+
+  /// What happens when there is no such topic. Default: it is created. Of no meaning for patterns, which create nothing.
+  public var ifMissing = IfMissing.create
+
   /// The group that subscriptions are members of, if they are; see ``Client/group(_:of:options:from:prefetch:)``.
   var membership: Membership?
 

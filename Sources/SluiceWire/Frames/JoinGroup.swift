@@ -2,7 +2,7 @@
 /// ``Subscribed`` or ``Fault``.
 ///
 /// ```
-/// string topic · string group · u8 start · u8 acknowledgement · u8 order · u8 0 · u64 start value
+/// string topic · string group · u8 start · u8 acknowledgement · u8 order · u8 if missing · u64 start value
 /// u32 deadline · u32 deliveries · string dead letters · u64 granted through · filter
 /// ```
 ///
@@ -58,17 +58,19 @@ public struct JoinGroup: Frame {
   /// Where the group starts if it isn't there yet.
   public var start: Subscribe.Start
   public var settings: Settings
+  public var ifMissing: Subscribe.IfMissing
   /// The demand to begin with: see ``Demand``. 0 is allowed here.
   public var grantedThrough: UInt64
 
   public init(
     topic: String, group: String, start: Subscribe.Start = .replay, settings: Settings = Settings(),
-    grantedThrough: UInt64
+    ifMissing: Subscribe.IfMissing = .create, grantedThrough: UInt64
   ) {
     self.topic = topic
     self.group = group
     self.start = start
     self.settings = settings
+    self.ifMissing = ifMissing
     self.grantedThrough = grantedThrough
   }
 
@@ -78,7 +80,7 @@ public struct JoinGroup: Frame {
     writer.integer(start.number)
     writer.integer(settings.acknowledgement.rawValue)
     writer.integer(settings.order.rawValue)
-    writer.integer(UInt8(0))
+    writer.integer(ifMissing.rawValue)
     writer.integer(start.value)
     writer.integer(settings.deadline)
     writer.integer(settings.deliveries)
@@ -93,7 +95,7 @@ public struct JoinGroup: Frame {
     let start: UInt8 = try reader.integer("JOIN start")
     let acknowledgement: UInt8 = try reader.integer("JOIN acknowledgement")
     let order: UInt8 = try reader.integer("JOIN order")
-    _ = try reader.integer("JOIN reserved", as: UInt8.self)
+    let ifMissing: UInt8 = try reader.integer("JOIN if missing")
     let value: UInt64 = try reader.integer("JOIN start value")
     let deadline: UInt32 = try reader.integer("JOIN deadline")
     let deliveries: UInt32 = try reader.integer("JOIN deliveries")
@@ -101,6 +103,7 @@ public struct JoinGroup: Frame {
     grantedThrough = try reader.integer("JOIN granted through")
     let filter = try RecordFilter(from: &reader)
     self.start = try Subscribe.Start(number: start, value: value)
+    self.ifMissing = try Subscribe.ifMissing(ifMissing, in: "JOIN")
     guard let acknowledgement = Acknowledgement(rawValue: acknowledgement) else {
       throw WireError(.unsupported, "JOIN names acknowledgement \(acknowledgement); 0 and 1 are defined")
     }

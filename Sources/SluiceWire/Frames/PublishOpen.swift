@@ -1,7 +1,7 @@
 /// PUBLISH_OPEN: opens a publication on a stream that isn't in use. Answered by ``PublishOpened`` or ``Fault``.
 ///
 /// ```
-/// string topic · u8 acknowledgement · u8 role (0 producer, 1 source) · u16 0 · u64 producer · u64 first sequence
+/// string topic · u8 acknowledgement · u8 role (0 producer, 1 source, 2 requester) · u16 0 · u64 producer · u64 first sequence
 /// ```
 public struct PublishOpen: Frame {
   public static let type = FrameType.publishOpen
@@ -16,10 +16,20 @@ public struct PublishOpen: Frame {
     case durable = 2
   }
 
+  /// What the publication expects of the topic's subscribers. The number is the one on the wire.
+  public enum Role: UInt8, Hashable, Sendable, CaseIterable {
+    /// Nothing: records are taken whether the topic has subscribers or not.
+    case producer = 0
+    /// The broker tells it when the topic is connected and when it no longer is: ``Connected``, ``Disconnected``.
+    case source = 1
+    /// At least one subscriber for every batch: without one the batch isn't taken, and ``ErrorCode/noResponders`` ends the publication. The topic
+    /// isn't created.
+    case requester = 2
+  }
+
   public var topic: String
   public var acknowledgement: Acknowledgement
-  /// Whether the producer wants to be told when the topic is connected and when it no longer is: ``Connected``, ``Disconnected``.
-  public var isSource: Bool
+  public var role: Role
   /// Who publishes, so that a record which is sent again after a lost connection is in the log once; 0 for nobody in particular.
   public var producer: UInt64
   /// The sequence of the first record that the producer still has, unacknowledged. At most ``largestFirstSequence``.
@@ -29,12 +39,12 @@ public struct PublishOpen: Frame {
   public static let largestFirstSequence: UInt64 = 1 << 62
 
   public init(
-    topic: String, acknowledgement: Acknowledgement, isSource: Bool = false, producer: UInt64 = 0,
+    topic: String, acknowledgement: Acknowledgement, role: Role = .producer, producer: UInt64 = 0,
     firstSequence: UInt64 = 0
   ) {
     self.topic = topic
     self.acknowledgement = acknowledgement
-    self.isSource = isSource
+    self.role = role
     self.producer = producer
     self.firstSequence = firstSequence
   }
@@ -42,7 +52,7 @@ public struct PublishOpen: Frame {
   public func encodeBody(into writer: inout ByteWriter) {
     writer.string(topic)
     writer.integer(acknowledgement.rawValue)
-    writer.integer(UInt8(isSource ? 1 : 0))
+    writer.integer(role.rawValue)
     writer.integer(UInt16(0))
     writer.integer(producer)
     writer.integer(firstSequence)
@@ -58,15 +68,15 @@ public struct PublishOpen: Frame {
     guard let acknowledgement = Acknowledgement(rawValue: raw) else {
       throw WireError(.unsupported, "PUBLISH_OPEN names acknowledgement \(raw); 0 to 2 are defined")
     }
-    guard role <= 1 else {
-      throw WireError(.unsupported, "PUBLISH_OPEN names role \(role); 0 and 1 are defined")
+    guard let role = Role(rawValue: role) else {
+      throw WireError(.unsupported, "PUBLISH_OPEN names role \(role); 0 to 2 are defined")
     }
     guard firstSequence <= Self.largestFirstSequence else {
       throw WireError(
         .unsupported, "PUBLISH_OPEN begins with sequence \(firstSequence); 2^62 is the largest")
     }
     self.acknowledgement = acknowledgement
-    isSource = role == 1
+    self.role = role
   }
 }
 

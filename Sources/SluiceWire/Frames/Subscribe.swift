@@ -1,7 +1,7 @@
 /// SUBSCRIBE: opens a subscription on a stream that isn't in use. Answered by ``Subscribed`` or ``Fault``.
 ///
 /// ```
-/// string topic · u8 start · u8 lag (2 as the topic's settings say) · u16 0 · u64 start value · u64 epoch · u64 granted through
+/// string topic · u8 start · u8 lag (2 as the topic's settings say) · u8 if missing · u8 0 · u64 start value · u64 epoch · u64 granted through
 /// string cursor · filter
 /// ```
 public struct Subscribe: Frame {
@@ -31,10 +31,19 @@ public struct Subscribe: Frame {
     case fail = 1
   }
 
+  /// What the broker does when there is no topic of that name. The number is the one on the wire.
+  public enum IfMissing: UInt8, Hashable, Sendable, CaseIterable {
+    /// It creates the topic.
+    case create = 0
+    /// It refuses the subscription with ``ErrorCode/unknownTopic``.
+    case fail = 1
+  }
+
   public var topic: String
   public var start: Start
   /// Nil for what the topic's settings say.
   public var lag: LagPolicy?
+  public var ifMissing: IfMissing
   /// The life of the topic in which `start` is meant; 0 takes any.
   public var epoch: UInt64
   /// The demand to begin with: see ``Demand``. 0 is allowed here.
@@ -44,12 +53,13 @@ public struct Subscribe: Frame {
   public var filter: RecordFilter
 
   public init(
-    topic: String, start: Start = .replay, lag: LagPolicy? = .skip, epoch: UInt64 = 0,
-    grantedThrough: UInt64, cursor: String = "", filter: RecordFilter = RecordFilter()
+    topic: String, start: Start = .replay, lag: LagPolicy? = .skip, ifMissing: IfMissing = .create,
+    epoch: UInt64 = 0, grantedThrough: UInt64, cursor: String = "", filter: RecordFilter = RecordFilter()
   ) {
     self.topic = topic
     self.start = start
     self.lag = lag
+    self.ifMissing = ifMissing
     self.epoch = epoch
     self.grantedThrough = grantedThrough
     self.cursor = cursor
@@ -60,7 +70,8 @@ public struct Subscribe: Frame {
     writer.string(topic)
     writer.integer(start.number)
     writer.integer(lag?.rawValue ?? Self.lagOfTopic)
-    writer.integer(UInt16(0))
+    writer.integer(ifMissing.rawValue)
+    writer.integer(UInt8(0))
     writer.integer(start.value)
     writer.integer(epoch)
     writer.integer(grantedThrough)
@@ -72,7 +83,8 @@ public struct Subscribe: Frame {
     topic = try reader.string("SUBSCRIBE topic")
     let start: UInt8 = try reader.integer("SUBSCRIBE start")
     let lag: UInt8 = try reader.integer("SUBSCRIBE lag")
-    _ = try reader.integer("SUBSCRIBE reserved", as: UInt16.self)
+    let ifMissing: UInt8 = try reader.integer("SUBSCRIBE if missing")
+    _ = try reader.integer("SUBSCRIBE reserved", as: UInt8.self)
     let value: UInt64 = try reader.integer("SUBSCRIBE start value")
     epoch = try reader.integer("SUBSCRIBE epoch")
     grantedThrough = try reader.integer("SUBSCRIBE granted through")
@@ -80,6 +92,7 @@ public struct Subscribe: Frame {
     filter = try RecordFilter(from: &reader)
     self.start = try Start(number: start, value: value)
     self.lag = try Self.lag(lag)
+    self.ifMissing = try Self.ifMissing(ifMissing, in: "SUBSCRIBE")
   }
 }
 
@@ -94,6 +107,16 @@ extension Subscribe {
       throw WireError(.unsupported, "SUBSCRIBE names lag policy \(number); 0 to 2 are defined")
     }
     return policy
+  }
+}
+
+extension Subscribe {
+  static func ifMissing(_ number: UInt8, in frame: StaticString) throws(WireError) -> IfMissing {
+    guard let value = IfMissing(rawValue: number) else {
+      throw WireError(
+        .unsupported, "\(frame) says \(number) for a topic that is missing; 0 and 1 are defined")
+    }
+    return value
   }
 }
 

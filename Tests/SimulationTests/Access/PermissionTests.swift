@@ -27,7 +27,7 @@ import Testing
       Subscribe(topic: $0, start: .time(0), grantedThrough: 1, cursor: "c")
     },
     Wish(.publish, makes: true) { PublishOpen(topic: $0, acknowledgement: .received) },
-    Wish(.publish, makes: true) { PublishOpen(topic: $0, acknowledgement: .received, isSource: true) },
+    Wish(.publish, makes: true) { PublishOpen(topic: $0, acknowledgement: .received, role: .source) },
     Wish(.subscribe, makes: true) { JoinGroup(topic: $0, group: "g", grantedThrough: 1) },
     Wish(.create) { TopicCreate(topic: $0, settings: TopicSettings()) },
     Wish(.admin) { TopicDelete(topic: $0) },

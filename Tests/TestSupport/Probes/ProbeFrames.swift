@@ -241,7 +241,8 @@ public struct ProbeFrames {
     return open(
       PublishOpen(
         topic: topic(), acknowledgement: input.element(of: [.none, .received, .durable]),
-        isSource: input.bool(), producer: UInt64(input.byte() % 4), firstSequence: first),
+        role: PublishOpen.Role(rawValue: input.byte() % 3) ?? .producer, producer: UInt64(input.byte() % 4),
+        firstSequence: first),
       as: .publication(first))
   }
 
