@@ -17,6 +17,16 @@ extension CompactedRecords {
     }
   }
 
+  /// Bytes of the records beyond the limits that stand at `offset` or behind it: what a reader that is there has yet to read of them.
+  ///
+  /// Takes time for the chunks of these records, and for the entries of the first and the last one.
+  public func lapsedBytes(from offset: UInt64) -> Int {
+    state.withLock { state in
+      state.lapse(retention)
+      return state.records.bytes(from: offset, before: state.firstKept)
+    }
+  }
+
   /// Drops all records. Readers under way are told that they missed them.
   public func removeAll() {
     state.withLock { state in

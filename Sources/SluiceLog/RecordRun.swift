@@ -75,6 +75,27 @@ struct RecordRun: ~Copyable, @unchecked Sendable {
     return nil
   }
 
+  /// Bytes of the live records with offsets from `offset` to before `end`.
+  func bytes(from offset: UInt64, before end: UInt64) -> Int {
+    guard offset < end else { return 0 }
+    var bytes = 0
+    for position in position(holding: offset)..<order.count {
+      let chunk = chunk(order[position])
+      guard chunk.records > 0 else { continue }
+      if chunk.baseOffset >= end { break }
+      if chunk.baseOffset >= offset, chunk[chunk.count - 1].offset < end {
+        bytes += chunk.bytes
+        continue
+      }
+      var entry = chunk.firstLive(from: offset)
+      while entry < chunk.count, chunk[entry].offset < end {
+        bytes += Int(chunk[entry].length)
+        entry += 1
+      }
+    }
+    return bytes
+  }
+
   /// The live record behind the one at `place`.
   func next(after place: RecordPlace) -> RecordPlace? {
     let chunk = chunk(place.chunk)

@@ -1,4 +1,5 @@
 import SluiceWire
+import Synchronization
 import Testing
 
 @testable import SluiceLog
@@ -201,6 +202,12 @@ private struct CompactedHistory {
     #expect(statistics.firstOffset == model.kept.first?.offset ?? model.head)
     #expect(statistics.head == model.head)
     #expect(statistics.lapsedBytes <= grace)
+    let droppedBefore = store.state.withLock { $0.recordsLostBefore }
+    for offset in [0, model.firstKept / 2, droppedBefore + 1, model.firstKept, model.head] {
+      let first = max(offset, droppedBefore)
+      let lapsed = model.records.filter { $0.offset >= first && $0.offset < model.firstKept }
+      #expect(store.lapsedBytes(from: offset) == lapsed.reduce(0) { $0 + $1.item.count })
+    }
     // What is there in truth, by the store's own word for what it may drop.
     let deletions = min(model.deletions.reduce(0) { $0 + $1.item.count + 32 }, max(grace, statistics.bytes))
     let records =

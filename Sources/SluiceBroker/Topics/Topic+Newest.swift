@@ -21,13 +21,14 @@ extension Topic {
     return strategy.keepFrom(readers, aloneSince: state.unreadSince)
   }
 
-  /// Bytes of newest records that are kept beyond the limits, because somebody must not miss them.
+  /// Bytes of newest records beyond the limits that are kept because a subscriber has yet to read them. What the grace keeps besides,
+  /// for subscribers that come back, doesn't count.
   func lapsedBytes(_ state: State) -> UInt64 {
     if let storage { return settings.flow == .lossless ? storage.lapsedBytes : 0 }
-    guard settings.flow == .lossless, let newest = state.life.newest else { return 0 }
-    // Those who had it kept may have gone on meanwhile.
-    newest.trim(now: .min, graceBytes: 0, keepingFrom: keepNewestFrom(state))
-    return UInt64(newest.statistics().lapsedBytes)
+    guard settings.flow == .lossless, let newest = state.life.newest, let keep = keepNewestFrom(state) else {
+      return 0
+    }
+    return UInt64(newest.lapsedBytes(from: keep))
   }
 
   /// Whether something may have to be dropped though nothing is appended.
