@@ -32,6 +32,20 @@ import Testing
     #expect(try show("t", observer, small).publications == 0)
   }
 
+  /// The broker looks after idle connections once a second; a shorter deadline makes it look earlier from the start.
+  @Test func aClientWithAShortDeadlineIsAskedBeforeItIsGivenUp() throws {
+    let small = try SmallWorld()
+    let client = small.connect(keepalive: 300)
+    for _ in 0..<40 {
+      client.forget()
+      small.settle(.milliseconds(50))
+      for frame in client.frames where frame.header.type == .ping {
+        client.send(Pong(token: try frame.decoded(Ping.self).token), stream: 0)
+      }
+      try #require(!client.hasEnded, "given up at \(small.world.now)")
+    }
+  }
+
   @Test func whoReadsSlowlyIsKept() throws {
     let small = try SmallWorld()
     let slow = small.connect(keepalive: 700)

@@ -127,7 +127,7 @@ final class Connection: ByteStreamHandler, @unchecked Sendable {
     clientName = agreement.clientName
     largestBatch = agreement.clientMaximumFrame - DeliverHeader.size - RecordLayout.timeMarkSize
     keepalive = Keepalive(milliseconds: agreement.welcome.keepalive, now: context.loop.now.nanoseconds)
-    core.agreed(keepalive: agreement.welcome.keepalive)
+    context.agreed(keepalive: agreement.welcome.keepalive)
     send(agreement.welcome, stream: 0)
     report(.opened(asClient))
     if core.stage.load(ordering: .acquiring) != .serving { drain() }

@@ -28,6 +28,8 @@ final class LoopContext: TurnParticipant, @unchecked Sendable {
   private let remoteWakes = Mutex<[TopicTap]>([])
   private var signal: (any LoopSignal)?
   private var sweepTimer: TimerToken?
+  /// When the next sweep is due.
+  private var nextSweep = MonotonicTime(nanoseconds: .max)
   /// What waits in the connections here has become so much more since the last turn.
   private var newlyBuffered = 0
   /// Whether those here who publish aren't read from.
@@ -209,11 +211,21 @@ final class LoopContext: TurnParticipant, @unchecked Sendable {
 
   /// Looks after all connections now and then: cheaper, with 10,000 idle ones, than a timer for each.
   private func scheduleSweep() {
-    sweepTimer = loop.schedule(after: core.sweepInterval) { [unowned self] in
+    let interval = core.sweepInterval
+    nextSweep = loop.now + interval
+    sweepTimer = loop.schedule(after: interval) { [unowned self] in
       for connection in connections.reversed() { connection.sweep() }
       if isFirst { core.trim(now: loop.wallClock, loop.now) }
       scheduleSweep()
     }
+  }
+
+  /// A connection here has agreed to a deadline for silence. The next sweep comes early enough to send a PING before the deadline.
+  func agreed(keepalive: UInt32) {
+    core.agreed(keepalive: keepalive)
+    guard let sweepTimer, nextSweep > loop.now + core.sweepInterval else { return }
+    loop.cancel(sweepTimer)
+    scheduleSweep()
   }
 
   /// Stops publishing here, for an orderly stop, and lets sweeps follow one another quickly from now on.
