@@ -22,6 +22,16 @@ extension Stories {
       #expect(other.hash != first.hash)
     }
 
+    @Test(arguments: BrokerFlaw.allCases)
+    func aFlawedBrokerIsNoticed(_ flaw: BrokerFlaw) throws {
+      let scenarios = (1...2_000 as ClosedRange<UInt64>).lazy.map(Scenario.random)
+      let isNoticed = try scenarios.contains { scenario in
+        guard flaw.isPossible(in: scenario) else { return false }
+        return try Simulation(scenario, flaw: flaw).run().failures.contains { $0.contains(flaw.symptom) }
+      }
+      #expect(isNoticed)
+    }
+
     /// Plays the seed again and tells how it came to this.
     private static func report(_ outcome: Outcome) throws -> String {
       let again = try Simulation(.random(outcome.seed), keepsLines: true).run()

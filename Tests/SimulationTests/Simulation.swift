@@ -18,6 +18,8 @@ struct Outcome {
 /// Plays a scenario: a broker, its peers, the network between them and whatever goes wrong, all in the calling thread.
 final class Simulation {
   let scenario: Scenario
+  /// What is wrong with the broker on purpose.
+  let flaw: BrokerFlaw?
   let world: SimulatedWorld
   private var broker: Broker
   let oracle: Oracle
@@ -49,9 +51,13 @@ final class Simulation {
     func set() { value.store(true, ordering: .relaxed) }
   }
 
-  /// - Parameter keepsLines: whether to tell what happened.
-  init(_ scenario: Scenario, keepsLines: Bool = false) throws {
+  /// - Parameters:
+  ///   - keepsLines: whether to tell what happened.
+  ///   - flaw: what is wrong with the broker on purpose.
+  init(_ scenario: Scenario, keepsLines: Bool = false, flaw: BrokerFlaw? = nil) throws {
+    let scenario = flaw?.planted(in: scenario) ?? scenario
     self.scenario = scenario
+    self.flaw = flaw
     let world = SimulatedWorld(seed: scenario.seed, conditions: scenario.conditions)
     self.world = world
     brokerLoops = [world.loops[0]] + (1..<scenario.brokerLoops).map { world.makeLoop(name: "broker \($0)") }

@@ -59,6 +59,12 @@ public final class SimulatedConnection: @unchecked Sendable {
     for pipe in pipes { pipe.tear() }
   }
 
+  /// When the server closed its side, and for how long nothing had arrived there by then; nil as long as it hasn't closed.
+  var serverClosing: (time: MonotonicTime, silence: Duration)? {
+    guard let time = serverSide.closedAt else { return nil }
+    return (time, time - (serverSide.lastHeard ?? MonotonicTime(nanoseconds: 0)))
+  }
+
   /// Both sides are closed and nothing of the connection is left.
   public var isOver: Bool { clientSide.isGone && serverSide.isGone }
 }

@@ -16,6 +16,9 @@ final class SimulatedStream: ByteStream {
   private var peerEnded = false
   private var waitsForRoom = false
   private var hasNewsOfRoom = false
+  /// When bytes last arrived that could still be read here, and when this side was closed.
+  private(set) var lastHeard: MonotonicTime?
+  private(set) var closedAt: MonotonicTime?
   /// On the loop's list for its next turn.
   var isQueued = false
 
@@ -134,7 +137,9 @@ final class SimulatedStream: ByteStream {
 
   func somethingArrived() {
     switch state {
-    case .open: announce()
+    case .open:
+      lastHeard = scheduler.now
+      announce()
     case .closing: if incoming.hasEnded || incoming.wasReset { leave() }
     case .failed, .gone: break
     }
@@ -194,6 +199,7 @@ final class SimulatedStream: ByteStream {
     }
     if settings.conditions.resetsWhenClosedUnread, incoming.unread > 0 { return reset() }
     scheduler.note("\(name): closes")
+    closedAt = scheduler.now
     outgoing.sendEnd()
     incoming.discard()
     if peerEnded || incoming.hasEnded { return leave() }

@@ -87,11 +87,8 @@ final class DurableReader: DurableUser {
       oracle.check(
         !truth.isSynchronous || frame.nextOffset >= next,
         "\(name) was at \(next) of \(topic), and is sent back to \(frame.nextOffset)")
-    } else if request.cursor.isEmpty {
-      truth.began(request.start, at: frame.nextOffset, since: headWhenAsked, who: name)
-    } else if epoch != 0 || committed > 0 {
-      truth.began(cursor: request.cursor, at: frame.nextOffset, epoch: frame.epoch, who: name)
     }
+    if request.epoch == 0 { began(frame, in: truth) }
     oracle.check(
       request.cursor.isEmpty || truth.cursors[request.cursor] != nil,
       "\(name) has a cursor that isn't on disk")
@@ -100,6 +97,17 @@ final class DurableReader: DurableUser {
     forget(from: next)
     if !request.cursor.isEmpty { truth.asks(cursor: request.cursor, through: next) }
     if isSettling { commit() }
+  }
+
+  /// It begins anew, perhaps in another life than before.
+  private func began(_ frame: Subscribed, in truth: StoredTruth) {
+    if request.cursor.isEmpty {
+      truth.began(request.start, at: frame.nextOffset, since: headWhenAsked, who: name)
+    } else if epoch != 0 || committed > 0 {
+      truth.began(cursor: request.cursor, at: frame.nextOffset, epoch: frame.epoch, who: name)
+    }
+    // What it had of the former life was perhaps never on disk.
+    if epoch != 0, epoch != frame.epoch { forget(from: truth.continued(from: epoch, at: .max) ?? 0) }
   }
 
   /// What it has of records from there on is void.

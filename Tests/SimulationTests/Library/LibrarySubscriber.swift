@@ -28,6 +28,9 @@ final class LibrarySubscriber: Subscriber {
   private var early: [TopicRecord] = []
   private var isThinking = false
   private var hasLastRequest = false
+  /// The head when it heard the first value, or the first after the topic started anew: from there on it hears every record, deletions
+  /// included. Before that the broker may have gone over to the log anywhere.
+  private var followed: UInt64?
 
   init(_ plan: SubscriberPlan, left: Int, peer: LibraryPeer, client: Client) {
     self.plan = plan
@@ -77,6 +80,7 @@ final class LibrarySubscriber: Subscriber {
     isInside = true
     defer { isInside = false }
     received += 1
+    followed = followed ?? oracle.head(of: plan.topic)
     check(received <= requested, "\(received) values where \(requested) were requested")
     switch event {
     case .record(let record): receive(record)
@@ -97,6 +101,7 @@ final class LibrarySubscriber: Subscriber {
       time = .min
       life = nil
       early = []
+      followed = oracle.head(of: plan.topic)
     case .rewound(let offset): check(false, "went back to \(offset), though nothing can be lost")
     case .topic(let name, _): check(false, "news of \(name), which isn't a pattern's")
     }
@@ -340,8 +345,11 @@ final class LibrarySubscriber: Subscriber {
     // What it would have to get can't be told before it has heard anything; but with marks that comes by itself.
     guard let next else { return hearsMarks ? state : nil }
     if peer.plan.persists, oracle.mayHaveRestarted(plan.topic) {
-      if !plan.filter.isEmpty { return nil }
-      return next < oracle.head(of: plan.topic) ?? 0 ? "\(state), started anew" : nil
+      guard plan.filter.isEmpty, next < oracle.head(of: plan.topic) ?? 0 else { return nil }
+      if let life = oracle.presentLife(of: plan.topic), life.isCompact, !hearsMarks || isLive {
+        guard life.firstOwed(from: next, following: followed ?? 0) != nil else { return nil }
+      }
+      return "\(state), started anew"
     }
     guard let epoch = oracle.onlyEpoch(of: plan.topic) ?? life?.epoch,
       let life = oracle.lives.first(where: { $0.epoch == epoch }),
@@ -351,7 +359,14 @@ final class LibrarySubscriber: Subscriber {
       if let wanted = life.firstWanted(by: plan.filter, from: next) { return "\(state), \(wanted) is wanted" }
       return life.ending == nil ? nil : "\(state), and it has ended"
     }
-    if next < head || hearsMarks && !isLive { return "\(state), head \(head)" }
+    if hearsMarks && !isLive { return "\(state), head \(head)" }
+    if next < head {
+      guard life.isCompact else { return "\(state), head \(head)" }
+      // A deletion at the end of the replay is nothing that one without marks would hear of.
+      if let owed = life.firstOwed(from: next, following: hearsMarks ? 0 : followed ?? 0) {
+        return "\(state), \(owed) is owed, head \(head)"
+      }
+    }
     return life.ending == nil ? nil : "\(state), and it has ended"
   }
 }

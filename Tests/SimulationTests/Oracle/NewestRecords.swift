@@ -3,9 +3,21 @@ import SluiceWire
 
 @testable import SluiceBroker
 
-// What is promised of topics that keep the newest record of each key.
+// What is promised of topics that keep the newest record of each key, told from what was published and the topic's settings.
+
+/// A subscriber was told that records are gone.
+struct LagNotice {
+  var offsets: Range<UInt64>
+  /// The topic's head at that time; nil when it was there no more.
+  var head: UInt64?
+  /// The time.
+  var wallClock: Int64
+}
 
 extension TopicLife {
+  /// Whether the topic keeps the newest record of each key.
+  var isCompact: Bool { topic?.settings.compact == true }
+
   /// The offset of the newest record of each key, as far as all that matter are known; nil otherwise.
   func newest(from start: UInt64) -> [[UInt8]: UInt64]? {
     var newest: [[UInt8]: UInt64] = [:]
@@ -15,6 +27,45 @@ extension TopicLife {
       newest[key] = offset
     }
     return newest
+  }
+
+  /// Whether the limits may have reached the record at `offset`, by a time and a head, while it was the newest of its key.
+  ///
+  /// True when not enough is known of it, or of those behind it.
+  func mayBeBeyondLimits(_ offset: UInt64, at notice: LagNotice) -> Bool {
+    guard let settings = topic?.settings, let first = record(at: offset) else { return true }
+    let age = Int64(clamping: settings.replayAge ?? TopicSettings.unlimited)
+    if age < .max, notice.wallClock - first.wallClock >= age { return true }
+    var newer: [[UInt8]: Int] = [:]
+    var bytes = 0
+    for offset in offset..<max(offset, min(reached, notice.head ?? .max)) {
+      guard let record = record(at: offset), let key = record.key else { return true }
+      if key == first.key, !newer.isEmpty { return false }
+      bytes -= newer.removeValue(forKey: key) ?? 0
+      if !record.isDeletion {
+        newer[key] = record.bytes
+        bytes += record.bytes
+      }
+      if UInt64(newer.count) > settings.replayRecords ?? .max { return true }
+      if UInt64(bytes) > settings.replayBytes ?? .max { return true }
+    }
+    return false
+  }
+
+  /// The first record from `offset` on that a subscriber may still wait for, if it follows every record from `followed` on at the
+  /// latest: the newest of a key; of deletions only those that it follows. Nil when there is none, as far as anything is known.
+  func firstOwed(from offset: UInt64, following followed: UInt64) -> UInt64? {
+    guard let head else { return nil }
+    readLog()
+    guard offset < min(head, reached) else { return nil }
+    var replaced: Set<[UInt8]> = []
+    var owed: UInt64?
+    for offset in (offset..<min(head, reached)).reversed() {
+      guard let record = record(at: offset), let key = record.key else { continue }
+      guard replaced.insert(key).inserted else { continue }
+      if !record.isDeletion || offset >= followed { owed = offset }
+    }
+    return owed
   }
 
   /// Reads the newest records themselves, as a last subscriber.
@@ -40,6 +91,7 @@ extension SubscriptionLedger {
   /// that was replaced already.
   func checkNewest() {
     guard gaps, request.filter.isEmpty, let life else { return }
+    for notice in gone where !notice.offsets.isEmpty { check(notice, in: life) }
     let isNew = request.epoch == 0
     let headBefore = before?.epoch == life.epoch ? before?.head ?? 0 : 0
     for offset in heard where offset < liveOffset {
@@ -53,9 +105,24 @@ extension SubscriptionLedger {
     guard end == nil || life.ending != nil, let newest = life.newest(from: start) else { return }
     let heard = Set(heard)
     for (key, offset) in newest where offset < next && !heard.contains(offset) {
-      if gone.contains(where: { $0.contains(offset) }) { continue }
+      if gone.contains(where: { $0.offsets.contains(offset) }) { continue }
       if isNew, offset < liveOffset, life.record(at: offset)?.isDeletion == true { continue }
       fail("missed record \(offset), the newest of \(String(decoding: key, as: UTF8.self))")
+    }
+  }
+
+  /// Checks that a lag has a reason: that the limits have dropped something there, and that they keep nothing there.
+  private func check(_ notice: LagNotice, in life: TopicLife) {
+    guard let head = notice.head else { return }
+    let dropped = notice.offsets.filter { life.mayBeBeyondLimits($0, at: notice) }
+    if dropped.isEmpty { fail("was told that \(notice.offsets) are gone, all of which the limits keep") }
+    let all = Set(dropped)
+    var replaced: Set<[UInt8]> = []
+    for offset in (notice.offsets.lowerBound..<head).reversed() {
+      guard let record = life.record(at: offset), let key = record.key else { return }
+      guard replaced.insert(key).inserted, notice.offsets.contains(offset) else { continue }
+      if record.isDeletion || all.contains(offset) { continue }
+      fail("was told that \(notice.offsets) are gone, and the limits keep \(offset)")
     }
   }
 }

@@ -67,12 +67,6 @@ final class Oracle {
   /// Whether the topic, as it is in the broker now, goes on.
   func isOpen(_ topic: String) -> Bool { present(topic).map { $0.condition == .open } ?? false }
 
-  /// Whether a topic's producers may begin without demand.
-  func isPaced(_ topic: String) -> Bool {
-    guard let settings = present(topic)?.settings else { return true }
-    return settings.flow != .free || settings.connect != .immediate
-  }
-
   /// Whether the first subscriber gets what producers published while there was none.
   func mayHaveBuffered(_ topic: String) -> Bool {
     guard let settings = present(topic)?.settings else { return true }
@@ -105,6 +99,11 @@ final class Oracle {
       name: topic, epoch: epoch, topic: present?.epoch == epoch ? present : nil, oracle: self)
     lives.append(life)
     return life
+  }
+
+  /// The life of a topic as it is in the broker now.
+  func presentLife(of topic: String) -> TopicLife? {
+    present(topic).map { life(of: topic, epoch: $0.epoch, who: 0) }
   }
 
   /// The epoch of a topic that is in its first life for certain.

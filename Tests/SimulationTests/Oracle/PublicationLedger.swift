@@ -66,11 +66,11 @@ final class PublicationLedger {
 
   func opened(_ frame: PublishOpened) {
     oracle.check(life == nil && !isOver, peer, "PUBLISH_OPENED came twice for publication \(number)")
-    oracle.check(
-      frame.grantedThrough > 0 || oracle.isPaced(topic), peer, "publication \(number) begins without demand")
     granted = frame.grantedThrough
     bytesGranted = frame.bytesThrough
-    life = oracle.life(of: topic, epoch: frame.epoch, who: peer)
+    let life = oracle.life(of: topic, epoch: frame.epoch, who: peer)
+    self.life = life
+    oracle.check(granted > 0 || life.mayHold, peer, "publication \(number) begins without demand")
   }
 
   /// It shows in which life of its topic its records are.
@@ -151,6 +151,10 @@ final class PublicationLedger {
   struct Record {
     var key: [UInt8]?
     var isDeletion: Bool
+    /// Of its item.
+    var bytes: Int
+    /// When it was sent, by the wall clock.
+    var wallClock: Int64
   }
 
   func record(_ sequence: Int) -> Record? {
@@ -159,12 +163,24 @@ final class PublicationLedger {
     let item = batch.bytes[batch.starts[sequence - batch.firstSequence]...]
     return item.withUnsafeBytes { bytes in
       let word = RecordLayout.word(at: bytes.baseAddress!)
-      let body = UnsafeRawBufferPointer(
-        rebasing: bytes[RecordLayout.wordSize..<RecordLayout.wordSize + RecordLayout.length(word)])
+      let size = RecordLayout.wordSize + RecordLayout.length(word)
+      let body = UnsafeRawBufferPointer(rebasing: bytes[RecordLayout.wordSize..<size])
       guard RecordLayout.kind(word) == .attributed, let attributes = try? RecordAttributes(body) else {
-        return Record(key: nil, isDeletion: false)
+        return Record(key: nil, isDeletion: false, bytes: size, wallClock: batch.wallClock)
       }
-      return Record(key: attributes.key.map { Array($0) }, isDeletion: attributes.payload.isEmpty)
+      return Record(
+        key: attributes.key.map { Array($0) }, isDeletion: attributes.payload.isEmpty, bytes: size,
+        wallClock: batch.wallClock)
+    }
+  }
+
+  /// Whether a filter lets a record through; nil when there is no such record.
+  func wants(_ filter: RecordFilter, _ sequence: Int) -> Bool? {
+    guard sequence < sent else { return nil }
+    let batch = batches[batchIndex(of: sequence)]
+    return batch.bytes[batch.starts[sequence - batch.firstSequence]...].withUnsafeBytes { bytes in
+      var records = BatchIterator(bytes, count: 1, time: 0)
+      return (try? records.next()).flatMap { $0 }.map(filter.wants)
     }
   }
 

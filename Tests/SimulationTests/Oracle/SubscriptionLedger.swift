@@ -27,10 +27,10 @@ final class SubscriptionLedger {
     case cutOff
   }
 
-  /// Offsets may leave gaps: then all that it heard, for ``checkNewest()``.
+  /// Offsets may leave gaps: then all that it heard, and was told to be gone, for ``checkNewest()``.
   private(set) var gaps = false
   private(set) var heard: [UInt64] = []
-  private(set) var gone: [Range<UInt64>] = []
+  private(set) var gone: [LagNotice] = []
   private(set) var start: UInt64 = 0
 
   private(set) var end: End?
@@ -65,17 +65,23 @@ final class SubscriptionLedger {
   /// The same for one that doesn't want every record: what it doesn't want needs no demand.
   private func isSatisfied(_ life: TopicLife, _ topic: Topic) -> Bool {
     guard let wanted = life.firstWanted(by: request.filter, from: next) else {
+      // It stood at one that was dropped since, and is told so when it asks for more.
+      if life.wants(request.filter, from: next) != false, delivered == granted { return life.isPresent }
       return isLive && topic.condition == .open
     }
     if wanted >= liveOffset, !isLive { return false }
     return delivered == granted && life.isPresent
   }
 
-  /// Whether nothing that it wants is left.
-  var hasAll: Bool {
+  /// Whether nothing that it wants is left, of all that was published; nil when not all of that is known.
+  var hasAll: Bool? {
     guard let life, let head = life.head else { return false }
-    return next >= head || !request.filter.isEmpty && life.firstWanted(by: request.filter, from: next) == nil
+    if next >= head { return true }
+    return request.filter.isEmpty ? false : life.wants(request.filter, from: next).map { !$0 }
   }
+
+  /// The topic keeps the newest record of each key.
+  private var isCompact: Bool { gaps && request.filter.isEmpty }
 
   private var isFiltered: Bool { !request.filter.isEmpty }
 
@@ -164,8 +170,9 @@ final class SubscriptionLedger {
       check(low <= offset && offset <= high, "starts at \(offset), which isn't in \(low)...\(high)")
     }
     if case .offset(let offset) = request.start {
-      // What was replaced isn't missed.
-      inside(next, max(offset, gaps ? 0 : firstBefore), max(offset, firstAfter))
+      // What was replaced isn't missed; whether what is missed was dropped shows in ``checkNewest()``.
+      let last = isCompact ? liveOffset : firstAfter
+      inside(next, max(offset, gaps ? 0 : firstBefore), max(offset, last))
       inside(liveOffset, max(headBefore, next), max(headAfter, next))
       if next > offset {
         check(request.lag == .skip, "starts with a lag, where it asked to fail")
@@ -246,6 +253,7 @@ final class SubscriptionLedger {
       check(
         frame.missed == initialLag && frame.nextOffset == next,
         "LAG of \(frame.missed) to \(frame.nextOffset) where \(initialLag) were missed from the start")
+      noteGone(next - initialLag..<next)
       initialLag = 0
     } else {
       guard stands("LAG") else { return }
@@ -256,7 +264,7 @@ final class SubscriptionLedger {
         frame.nextOffset == next + frame.missed || gaps && frame.nextOffset == next
           || !request.filter.isEmpty && frame.nextOffset >= next,
         "LAG of \(frame.missed) to \(frame.nextOffset)")
-      gone.append(next..<frame.nextOffset)
+      if frame.nextOffset >= next { noteGone(next..<frame.nextOffset) }
       check(request.lag == .skip, "LAG where it asked to fail")
       if let oldest = life?.oldest, !gaps {
         check(frame.nextOffset <= oldest, "LAG to \(frame.nextOffset), while the log has all from \(oldest)")
@@ -264,6 +272,10 @@ final class SubscriptionLedger {
       next = frame.nextOffset
     }
     missed += frame.missed
+  }
+
+  private func noteGone(_ offsets: Range<UInt64>) {
+    gone.append(LagNotice(offsets: offsets, head: life?.head, wallClock: oracle.wallClock()))
   }
 
   func completed(_ frame: Complete) {

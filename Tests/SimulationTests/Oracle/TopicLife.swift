@@ -40,6 +40,12 @@ final class TopicLife {
 
   var head: UInt64? { topic?.log.head }
 
+  /// Whether its producers may begin without demand. True of one that isn't there any more, whose settings are not known.
+  var mayHold: Bool {
+    guard let settings = topic?.settings else { return true }
+    return settings.flow != .free || settings.connect != .immediate
+  }
+
   /// The oldest record in memory: nobody can be sent one before it.
   var oldest: UInt64? { topic?.oldest }
 
@@ -122,6 +128,13 @@ final class TopicLife {
     return oracle.publication(slot.publication)?.record(slot.sequence)
   }
 
+  /// Whether a filter lets a record through; nil when it isn't known which one it is.
+  func wants(_ filter: RecordFilter, at offset: UInt64) -> Bool? {
+    guard offset < slots.count else { return nil }
+    let slot = slots[Int(offset)]
+    return oracle.publication(slot.publication)?.wants(filter, slot.sequence)
+  }
+
   /// The offset behind the last record that somebody knows of.
   var reached: UInt64 { UInt64(slots.count) }
 
@@ -171,14 +184,12 @@ final class TopicLife {
     }
   }
 
-  /// What must hold when nothing happens any more. Reads the log itself, as a last subscriber.
-  func audit() {
-    guard let log = topic?.log else { return }
-    if let endOffset {
-      oracle.check(log.head == endOffset, 0, "\(name) ended at \(endOffset), but its head is \(log.head)")
-    }
-    oracle.check(
-      slots.count <= log.head, 0, "\(name) gave out offset \(slots.count - 1), its head is \(log.head)")
+  /// Takes note of all records that are in the log.
+  ///
+  /// - Returns: the offset behind the last one.
+  @discardableResult
+  func readLog() -> UInt64 {
+    guard let log = topic?.log else { return reached }
     var (cursor, _) = log.cursor(at: .earliest, resuming: true)
     var time = cursor.pendingTimeMark ?? .min
     while case .slice(let slice) = log.next(&cursor, bytes: .max) {
@@ -194,10 +205,20 @@ final class TopicLife {
       }
       time = records.time
     }
-    auditNewest()
+    return cursor.nextOffset
+  }
+
+  /// What must hold when nothing happens any more. Reads the log itself, as a last subscriber.
+  func audit() {
+    guard let log = topic?.log else { return }
+    if let endOffset {
+      oracle.check(log.head == endOffset, 0, "\(name) ended at \(endOffset), but its head is \(log.head)")
+    }
     oracle.check(
-      cursor.nextOffset == log.head, 0, "\(name) can be read to \(cursor.nextOffset), its head is \(log.head)"
-    )
+      slots.count <= log.head, 0, "\(name) gave out offset \(slots.count - 1), its head is \(log.head)")
+    let end = readLog()
+    auditNewest()
+    oracle.check(end == log.head, 0, "\(name) can be read to \(end), its head is \(log.head)")
     // Of the library's, some may have published here without anybody having seen it.
     let publications = oracle.publications.filter { $0.life === self || $0.life == nil && $0.topic == name }
     let (sent, acknowledged) = publications.reduce((0, 0)) {

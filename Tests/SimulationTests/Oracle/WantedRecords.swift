@@ -35,6 +35,14 @@ extension RecordFilter.Test {
 }
 
 extension TopicLife {
+  /// Whether a filter lets a record from `offset` on through, also one that was dropped since; nil when it may be one that isn't known.
+  func wants(_ filter: RecordFilter, from offset: UInt64) -> Bool? {
+    guard let head else { return nil }
+    readLog()
+    let answers = (offset..<max(offset, head)).map { wants(filter, at: $0) }
+    return answers.contains(true) ? true : answers.contains(nil) ? nil : false
+  }
+
   /// The first record from `offset` on that a filter lets through, as far as the broker still has them; nil when there is none.
   func firstWanted(by filter: RecordFilter, from offset: UInt64) -> UInt64? {
     guard let log = topic?.log else { return nil }

@@ -22,6 +22,8 @@ final class Attacker: ByteStreamHandler {
   var isDisturbed = false
 
   private static let probe: UInt64 = 0xF00D
+  /// More than any deadline of the broker's, and than a storm lasts.
+  private static let patience = Duration.seconds(30)
 
   init(_ attack: Attack, number: Int, topic: String, loop: SimulatedLoop, simulation: Simulation) {
     self.attack = attack
@@ -46,9 +48,22 @@ final class Attacker: ByteStreamHandler {
       case .success(let stream):
         self.stream = stream
         stream.start(self)
+        limitWaiting(stream)
         if attack.beginsWithHandshake { send(attack.hello().encoded(stream: 0)) } else { strike() }
       case .failure: isDone = true
       }
+    }
+  }
+
+  /// Gives up when neither an answer nor the end comes any more: both may be lost with a broker that is killed while the line is cut.
+  private func limitWaiting(_ stream: any ByteStream) {
+    _ = loop.schedule(after: Self.patience) { [weak self] in
+      guard let self, !isDone, stream === self.stream else { return }
+      oracle.check(
+        isDisturbed || oracle.excusesTimeouts, number,
+        "\(attack.kind): neither an answer nor an end came in \(Self.patience)")
+      stream.abort()
+      leave()
     }
   }
 

@@ -157,7 +157,9 @@ final class FrameSubscriber: StreamUser {
     case .subscribed: ledger.subscribed(try Subscribed(body: body))
     case .deliver:
       let (front, batch) = try DeliverHeader.decode(body)
-      ledger.deliver(front, batch)
+      let flaw = peer.simulation.flaw
+      let isFlawed = flaw.map { peer.random.oneIn($0.frequency) } ?? false
+      if !isFlawed || flaw?.deliver(front, batch, to: ledger) == false { ledger.deliver(front, batch) }
       if !ledger.isCancelling { react(ledger) }
     case .live: ledger.live(try Live(body: body))
     case .lag: ledger.lag(try Lag(body: body))
@@ -204,15 +206,19 @@ final class FrameSubscriber: StreamUser {
       ledger.end == nil,
       !oracle.brokerRanOutOfTime, !oracle.excusesTimeouts, !peer.isDisturbed
     else { return }
+    // The end may be read long after it was sent.
+    guard let closing = peer.closing else {
+      return oracle.fail(peer.number, "read an end that the broker didn't send")
+    }
     // A grant may have crossed the broker's farewell.
     let recently = peer.simulation.farewellTime
-    let granted = grantedAt.map { peer.loop.now - $0 < recently } == true ? grantedBefore : ledger.granted
+    let granted = grantedAt.map { closing.time - $0 < recently } == true ? grantedBefore : ledger.granted
+    guard let hasAll = ledger.hasAll else { return }
     oracle.check(
-      ledger.hasAll || ledger.delivered >= granted, peer.number,
-      "the broker stopped, and left \(ledger.state)")
-    guard ledger.hasAll else {
-      // It is given time to ask for the rest, as long as it is heard. What it has said last may have crossed the end.
-      let silence = peer.lastWritten.map { peer.loop.now - $0 } ?? .seconds(1)
+      hasAll || ledger.delivered >= granted, peer.number, "the broker stopped, and left \(ledger.state)")
+    guard hasAll else {
+      // It is given time to ask for the rest, as long as it is heard. What arrived last may have been read too late.
+      let silence = closing.silence
       let crossing = peer.simulation.scenario.conditions.latency.upperBound * 3
       return oracle.check(
         silence > .milliseconds(400) || silence < crossing, peer.number,

@@ -1,6 +1,7 @@
 import Glibc
-import SluiceIO
 import SluiceWire
+
+@testable import SluiceIO
 
 /// A client in a simulation: the protocol's frames over a simulated stream, and nothing in between, so that a test decides what is sent
 /// and when it is read.
@@ -29,8 +30,8 @@ final class SimulatedPeer: ByteStreamHandler, Participant {
   private(set) var incarnation = 0
   private(set) var hasGoAway = false
   private(set) var stream: (any ByteStream)?
-  /// When bytes were last sent.
-  private(set) var lastWritten: MonotonicTime?
+  /// When the broker closed the connection that is gone, and how long nothing had reached it from here.
+  private(set) var closing: (time: MonotonicTime, silence: Duration)?
   /// Why the broker may drop this connection.
   var isDisturbed = false
 
@@ -44,6 +45,8 @@ final class SimulatedPeer: ByteStreamHandler, Participant {
   private var isSettling = false
 
   private static let crowded = 96 << 10
+  /// How long it waits for WELCOME. The broker's deadline for HELLO is far shorter, so that only an end that was lost lets this pass.
+  private static let handshakeTime = Duration.seconds(2)
 
   init(number: Int, plan: PeerPlan, loop: SimulatedLoop, simulation: Simulation) {
     self.number = number
@@ -103,6 +106,15 @@ final class SimulatedPeer: ByteStreamHandler, Participant {
     hasGoAway = false
     stream.start(self)
     send(Hello(maximumFrame: plan.maximumFrame, keepalive: plan.keepalive, name: name), stream: 0)
+    let attempt = incarnation
+    _ = loop.schedule(after: Self.handshakeTime) { [weak self] in
+      guard let self, attempt == incarnation, phase == .opening else { return }
+      oracle.check(
+        isDisturbed || oracle.excusesTimeouts, number,
+        "HELLO was answered neither by WELCOME nor by an end in \(Self.handshakeTime)")
+      self.stream?.abort()
+      lost("no WELCOME", inOrder: false)
+    }
   }
 
   private func comeBack() {
@@ -191,7 +203,6 @@ final class SimulatedPeer: ByteStreamHandler, Participant {
     // A failure is reported by reading, after what arrived before it.
     if case .wrote(let count) = result, count > 0 {
       outbox.removeFirst(count)
-      lastWritten = loop.now
     }
   }
 
@@ -294,6 +305,7 @@ final class SimulatedPeer: ByteStreamHandler, Participant {
     if inOrder, fault == nil, !oracle.brokerIsStopping, !isDisturbed, !oracle.excusesTimeouts {
       oracle.fail(number, "the broker closed the connection without a word")
     }
+    closing = connection?.serverClosing
     leave(.away)
     if wasOpen { for user in users { user.disconnected(inOrder: inOrder && hasGoAway) } }
     comeBack()
