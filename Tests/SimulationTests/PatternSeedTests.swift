@@ -9,11 +9,17 @@ import Testing
 extension ShortStories {
   /// Subscribers to patterns that use the library, while topics are made and published to, and connections are lost.
   @Suite struct PatternSeedTests {
-    @Test(arguments: Seeds.chosenFew)
+    @Test(arguments: Seeds.chosen(for: .patterns))
     func everyTopicIsHeardInOrderAndWhole(seed: UInt64) throws {
       let story = try PatternStory(seed: seed)
       let failures = try story.play()
-      #expect(failures.isEmpty, "seed \(seed): \(failures.prefix(5).joined(separator: "\n"))")
+      #expect(
+        failures.isEmpty,
+        """
+        Seed \(seed) fails:
+        \(failures.prefix(5).joined(separator: "\n"))
+        \(Seeds.repeating(seed, of: "PatternSeedTests"))
+        """)
     }
   }
 }

@@ -3,7 +3,7 @@ import Testing
 extension Stories {
   /// Whole brokers with many clients, in one thread, from a seed: see `Seeds` for how to choose them.
   @Suite struct SeedTests {
-    @Test(arguments: Seeds.chosen)
+    @Test(arguments: Seeds.chosen(for: .everything))
     func everySubscriberGetsWhatItIsOwedAndNothingElse(seed: UInt64) throws {
       let outcome = try Simulation(.random(seed), keepsLines: Seeds.single != nil).run()
       if Seeds.single != nil { print(outcome.lines.joined(separator: "\n")) }
@@ -41,7 +41,7 @@ extension Stories {
         \(outcome.failures.joined(separator: "\n"))
         Before it:
         \(again.lines.suffix(40).joined(separator: "\n"))
-        SLUICE_SEED=\(outcome.seed) swift test --filter SeedTests shows all of it.
+        \(Seeds.repeating(outcome.seed, of: "SeedTests"))
         """
     }
   }

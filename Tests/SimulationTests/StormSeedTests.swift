@@ -4,12 +4,17 @@ import Testing
 extension ShortStories {
   /// The great story with clients among the others that send frames of every type, right and wrong.
   @Suite struct StormSeedTests {
-    @Test(arguments: Seeds.chosenFewest)
+    @Test(arguments: Seeds.chosen(for: .storms))
     func thoseWhoBehaveGetWhatTheyAreOwedAmongThoseWhoDont(seed: UInt64) throws {
       let outcome = try Simulation(.stormy(seed), keepsLines: Seeds.single != nil).run()
       if Seeds.single != nil { print(outcome.lines.joined(separator: "\n")) }
       #expect(
-        outcome.failures.isEmpty, "seed \(seed): \(outcome.failures.prefix(5).joined(separator: "\n"))")
+        outcome.failures.isEmpty,
+        """
+        Seed \(seed) fails:
+        \(outcome.failures.prefix(5).joined(separator: "\n"))
+        \(Seeds.repeating(seed, of: "StormSeedTests"))
+        """)
     }
   }
 }

@@ -3,11 +3,17 @@ import Testing
 extension ShortStories {
   /// Peers who do what they may and what they may not, while that changes.
   @Suite struct AccessSeedTests {
-    @Test(arguments: Seeds.chosenFew)
+    @Test(arguments: Seeds.chosen(for: .access))
     func nobodyLearnsOfWhatIsntTheirs(seed: UInt64) throws {
       let story = try AccessStory(seed: seed)
       try story.play()
-      #expect(story.failures.isEmpty, "seed \(seed): \(story.failures.prefix(5).joined(separator: "\n"))")
+      #expect(
+        story.failures.isEmpty,
+        """
+        Seed \(seed) fails:
+        \(story.failures.prefix(5).joined(separator: "\n"))
+        \(Seeds.repeating(seed, of: "AccessSeedTests"))
+        """)
     }
 
     @Test func storiesAreAboutSomething() throws {

@@ -3,7 +3,7 @@ import Testing
 extension ShortStories {
   /// Durable topics over crashes and bad disks, in one thread, from a seed: see `Seeds` for how to choose them.
   @Suite struct DurableSeedTests {
-    @Test(arguments: Seeds.chosenFew)
+    @Test(arguments: Seeds.chosen(for: .durable))
     func whatIsOnDiskIsThereOnceInOrderAndForGood(seed: UInt64) throws {
       let plan = DurablePlan(seed: seed)
       let outcome = try DurableSimulation(plan, keepsLines: Seeds.single != nil).run()
@@ -21,7 +21,7 @@ extension ShortStories {
         \(outcome.failures.joined(separator: "\n"))
         Before it:
         \(again.lines.suffix(40).joined(separator: "\n"))
-        SLUICE_SEED=\(seed) swift test --filter DurableSeedTests shows all of it.
+        \(Seeds.repeating(seed, of: "DurableSeedTests"))
         """)
     }
 

@@ -3,13 +3,18 @@ import Testing
 extension ShortStories {
   /// Groups of unreliable workers, in one thread, from a seed: see `Seeds` for how to choose them.
   @Suite struct GroupSeedTests {
-    @Test(arguments: Seeds.chosenFew)
+    @Test(arguments: Seeds.chosen(for: .groups))
     func everyRecordIsDoneBySomebodyAndByNobodyElseAtATime(seed: UInt64) throws {
       let plan = GroupPlan(seed: seed)
       let (failures, received) = try GroupSimulation(plan).run()
       if Seeds.single != nil { print("\(plan): \(received) deliveries") }
       guard !failures.isEmpty else { return }
-      Issue.record(Comment(rawValue: "Seed \(seed) (\(plan)) fails:\n\(failures.joined(separator: "\n"))"))
+      Issue.record(
+        """
+        Seed \(seed) (\(plan)) fails:
+        \(failures.joined(separator: "\n"))
+        \(Seeds.repeating(seed, of: "GroupSeedTests"))
+        """)
     }
   }
 }
