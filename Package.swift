@@ -40,7 +40,7 @@ let package = Package(
     .target(name: "CTOML"),
 
     // Our Combine, its parts that need Dispatch and Foundation, and the name under which a program imports both.
-    .target(name: "ReactiveCore", swiftSettings: strictSettings),
+    .target(name: "ReactiveCore", dependencies: ["CLinux"], swiftSettings: strictSettings),
     .target(name: "ReactiveFoundation", dependencies: ["ReactiveCore"], swiftSettings: strictSettings),
     .target(
       name: "PortableCombine", dependencies: ["ReactiveCore", "ReactiveFoundation"],
@@ -106,6 +106,8 @@ let package = Package(
         "SluiceClient",
         "ReactiveCore",
         "ReactiveFoundation",
+        "PortableCombine",
+        "CombineExtras",
       ],
       swiftSettings: settings),
 

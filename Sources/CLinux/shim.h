@@ -2,18 +2,39 @@
 #ifndef SLUICE_CLINUX_SHIM_H
 #define SLUICE_CLINUX_SHIM_H
 
+#include <linux/futex.h>
 #include <pthread.h>
+#include <stdint.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/timerfd.h>
+#include <unistd.h>
 
 // GNU extensions: the C library has them, but its headers hide them unless _GNU_SOURCE is set, which an importer of
 // a module can't do.
 extern int accept4(int, struct sockaddr *, socklen_t *, int);
 extern int pthread_setname_np(pthread_t, const char *);
 extern int sched_getaffinity(pid_t, size_t, cpu_set_t *);
+
+// Sleeping until a word in memory changes, which the C library has no functions for.
+static inline long sluice_futex_wait(const void *word, uint32_t expected) {
+  return syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, expected, (void *)0, (void *)0, 0);
+}
+static inline long sluice_futex_wake(const void *word, int count) {
+  return syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, count, (void *)0, (void *)0, 0);
+}
+
+// Tells the processor that a loop waits for another thread.
+static inline void sluice_cpu_relax(void) {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__) || defined(__arm__)
+  __asm__ volatile("yield");
+#endif
+}
 
 #endif

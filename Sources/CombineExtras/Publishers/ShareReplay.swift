@@ -24,8 +24,8 @@ extension Publishers {
     /// How long they are kept.
     public let scope: ReplayScope
 
-    private let lock = Lock()
-    private var connection: ReplayConnection<Output, Failure>?  // guarded by the lock
+    @usableFromInline let lock = Lock()
+    @usableFromInline var connection: ReplayConnection<Output, Failure>?  // guarded by the lock
 
     /// Shares a publisher.
     ///
@@ -33,12 +33,14 @@ extension Publishers {
     ///   - upstream: Where the values come from.
     ///   - bufferSize: How many values are replayed, 0 or more.
     ///   - scope: How long they are kept.
+    @inlinable
     public init(upstream: Upstream, bufferSize: Int, scope: ReplayScope) {
       self.upstream = upstream
       self.bufferSize = bufferSize
       self.scope = scope
     }
 
+    @inlinable
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
       let candidate = ReplayConnection<Output, Failure>(bufferSize: bufferSize, scope: scope)
       var former: ReplayConnection<Output, Failure>?
@@ -57,6 +59,7 @@ extension Publishers {
     }
 
     /// Whether both are the same object.
+    @inlinable
     public static func == (lhs: ShareReplay, rhs: ShareReplay) -> Bool {
       lhs === rhs
     }
@@ -67,24 +70,27 @@ extension Publishers {
 extension Publishers.ShareReplay: @unchecked Sendable where Upstream: Sendable, Upstream.Output: Sendable {}
 
 /// One subscription to upstream, and those who share it.
-private final class ReplayConnection<Output, Failure: Error> {
-  let subject: ReplaySubject<Output, Failure>
-  private let scope: Publishers.ReplayScope
+@usableFromInline
+final class ReplayConnection<Output, Failure: Error> {
+  @usableFromInline let subject: ReplaySubject<Output, Failure>
+  @usableFromInline let scope: Publishers.ReplayScope
 
-  private let lock = Lock()
+  @usableFromInline let lock = Lock()
   // Guarded by the lock.
-  private var subscribers = 0
-  private var hasEnded = false
+  @usableFromInline var subscribers = 0
+  @usableFromInline var hasEnded = false
 
+  @inlinable
   init(bufferSize: Int, scope: Publishers.ReplayScope) {
     subject = ReplaySubject(bufferSize: bufferSize)
     self.scope = scope
   }
 
   /// Whether nobody may join any more.
-  var isOver: Bool { lock.withLock { hasEnded } }
+  @inlinable var isOver: Bool { lock.withLock { hasEnded } }
 
   /// Counts a subscriber in, unless it is too late.
+  @inlinable
   func enter() -> Bool {
     lock.withLock {
       if !hasEnded { subscribers += 1 }
@@ -93,6 +99,7 @@ private final class ReplayConnection<Output, Failure: Error> {
   }
 
   /// Counts a subscriber out.
+  @inlinable
   func leave() {
     let isAbandoned = lock.withLock {
       subscribers -= 1
@@ -103,6 +110,7 @@ private final class ReplayConnection<Output, Failure: Error> {
     if isAbandoned { subject.close() }
   }
 
+  @inlinable
   func complete(_ completion: Subscribers.Completion<Failure>) {
     lock.withLock {
       if scope == .whileConnected { hasEnded = true }
@@ -112,13 +120,16 @@ private final class ReplayConnection<Output, Failure: Error> {
 }
 
 /// What upstream sees. Does not keep the connection: that is for the publisher and the subscribers to do.
-private final class ReplayFeed<Input, Failure: Error>: Subscriber {
-  private weak var connection: ReplayConnection<Input, Failure>?
+@usableFromInline
+final class ReplayFeed<Input, Failure: Error>: Subscriber {
+  @usableFromInline weak var connection: ReplayConnection<Input, Failure>?
 
+  @inlinable
   init(_ connection: ReplayConnection<Input, Failure>) {
     self.connection = connection
   }
 
+  @inlinable
   func receive(subscription: any Subscription) {
     if let connection {
       connection.subject.send(subscription: subscription)
@@ -127,11 +138,13 @@ private final class ReplayFeed<Input, Failure: Error>: Subscriber {
     }
   }
 
+  @inlinable
   func receive(_ input: Input) -> Subscribers.Demand {
     connection?.subject.send(input)
     return .none
   }
 
+  @inlinable
   func receive(completion: Subscribers.Completion<Failure>) {
     connection?.complete(completion)
   }
@@ -152,6 +165,7 @@ extension Publisher {
   ///   - count: How many values are replayed, 0 or more.
   ///   - scope: How long they are kept. With `whileConnected`, upstream is cancelled when the last
   ///     subscriber has cancelled; with `forever`, when this publisher and all its subscriptions are gone.
+  @inlinable
   public func share(
     replay count: Int, scope: Publishers.ReplayScope = .whileConnected
   ) -> Publishers.ShareReplay<Self> {

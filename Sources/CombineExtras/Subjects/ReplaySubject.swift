@@ -26,26 +26,30 @@ public final class ReplaySubject<Output, Failure: Error>: Subject {
   /// How many values are kept.
   public let bufferSize: Int
 
-  private let lock = Lock()
+  @usableFromInline let lock = Lock()
   // Guarded by the lock.
-  private var buffer = ReplayBuffer<Output>()
-  private var members = SlotList<ReplaySubscription<Output, Failure>>()
-  private var completion: Subscribers.Completion<Failure>?
-  private var sources: [any Subscription] = []
-  private var isClosed = false
+  @usableFromInline var buffer = ReplayBuffer<Output>()
+  @usableFromInline var members = SlotList<ReplaySubscription<Output, Failure>>()
+  @usableFromInline var completion: Subscribers.Completion<Failure>?
+  @usableFromInline var sources: [any Subscription] = []
+  @usableFromInline var isClosed = false
+  @usableFromInline var hasCompleted = false  // the completion is there
 
   /// A subject without values.
   ///
   /// - Parameter bufferSize: How many values are kept, 0 or more; all of them unless given.
+  @inlinable
   public init(bufferSize: Int = .max) {
     precondition(bufferSize >= 0, "the size of a buffer cannot be negative")
     self.bufferSize = bufferSize
   }
 
+  @inlinable
   deinit {
     for source in sources { source.cancel() }
   }
 
+  @inlinable
   public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
     attach(AnySubscriber(subscriber))
   }
@@ -53,6 +57,7 @@ public final class ReplaySubject<Output, Failure: Error>: Subject {
   /// Attaches a subscriber.
   ///
   /// - Parameter onLeave: Called once, when the subscriber cancels or right before it gets the completion.
+  @inlinable
   func attach(_ subscriber: AnySubscriber<Output, Failure>, onLeave: (() -> Void)? = nil) {
     let subscription = ReplaySubscription(subject: self, downstream: subscriber, onLeave: onLeave)
     lock.withLock {
@@ -60,11 +65,15 @@ public final class ReplaySubject<Output, Failure: Error>: Subject {
       members.add(subscription)
     }
     subscriber.receive(subscription: subscription)
-    lock.withLock { subscription.isAttached = true }
-    serve(subscription)
+    let isIdle = lock.withLock {
+      subscription.isAttached = true
+      return lockedIsIdle(subscription)
+    }
+    if !isIdle { serve(subscription) }
   }
 
   /// Sends a value to the subscribers, and keeps it for later ones. Has no effect after the completion.
+  @inlinable
   public func send(_ value: Output) {
     var slots: [ReplaySubscription<Output, Failure>?] = []
     let dropped: Output? = lock.withLock {
@@ -80,12 +89,14 @@ public final class ReplaySubject<Output, Failure: Error>: Subject {
   }
 
   /// Ends the stream. Those who have not had all their values yet get the completion after them.
+  @inlinable
   public func send(completion: Subscribers.Completion<Failure>) {
     var slots: [ReplaySubscription<Output, Failure>?] = []
     var sources: [any Subscription] = []
     lock.withLock {
       guard self.completion == nil, !isClosed else { return }
       self.completion = completion
+      hasCompleted = true
       slots = members.slots
       swap(&sources, &self.sources)
     }
@@ -95,6 +106,7 @@ public final class ReplaySubject<Output, Failure: Error>: Subject {
   }
 
   /// Asks the source for everything, at once.
+  @inlinable
   public func send(subscription: any Subscription) {
     let isOpen = lock.withLock {
       guard completion == nil, !isClosed else { return false }
@@ -109,6 +121,7 @@ public final class ReplaySubject<Output, Failure: Error>: Subject {
   }
 
   /// Cancels the sources and drops the values, for good.
+  @inlinable
   func close() {
     var sources: [any Subscription] = []
     var buffer = ReplayBuffer<Output>()
@@ -126,33 +139,46 @@ extension ReplaySubject: @unchecked Sendable where Output: Sendable {}
 
 // Serving a subscriber. What a subscription holds is guarded by the subject's lock.
 extension ReplaySubject {
-  typealias Member = ReplaySubscription<Output, Failure>
+  @usableFromInline typealias Member = ReplaySubscription<Output, Failure>
 
-  private enum Step {
+  @usableFromInline
+  enum Step {
     case deliver(Output, AnySubscriber<Output, Failure>)
     case finish(Subscribers.Completion<Failure>, AnySubscriber<Output, Failure>, onLeave: (() -> Void)?)
     case rest(isOverfull: Bool)
   }
 
   /// The first value that someone who has asked for nothing so far may count on. Called with the lock held.
-  private var firstKept: Int { buffer.count > bufferSize ? buffer.end - bufferSize : buffer.start }
+  @inlinable var firstKept: Int { buffer.count > bufferSize ? buffer.end - bufferSize : buffer.start }
 
+  @inlinable
   func request(_ demand: Subscribers.Demand, by member: Member) {
-    lock.withLock {
+    let isIdle = lock.withLock {
       member.isAttached = true
       lockedAdd(demand, to: member)
+      return lockedIsIdle(member)
     }
-    serve(member)
+    if !isIdle { serve(member) }
   }
 
-  private func lockedAdd(_ demand: Subscribers.Demand, to member: Member) {
+  /// Whether there is nothing to deliver to a member and nothing to drop. Called with the lock held.
+  ///
+  /// Spares a new subscriber, which usually finds nothing, the look at the values.
+  @inlinable
+  func lockedIsIdle(_ member: Member) -> Bool {
+    !hasCompleted && member.next >= buffer.end && buffer.count <= bufferSize
+  }
+
+  @inlinable
+  func lockedAdd(_ demand: Subscribers.Demand, to member: Member) {
     guard demand > 0, member.downstream != nil else { return }
     if member.demand == .none { member.next = Swift.max(member.next, firstKept) }
     member.demand += demand
   }
 
   /// Delivers what the subscriber is owed, unless someone is doing that already.
-  private func serve(_ member: Member) {
+  @inlinable
+  func serve(_ member: Member) {
     let isFree = lock.withLock {
       if member.isServed { return false }
       member.isServed = true
@@ -179,7 +205,8 @@ extension ReplaySubject {
     }
   }
 
-  private func lockedStep(_ member: Member) -> Step {
+  @inlinable
+  func lockedStep(_ member: Member) -> Step {
     if let downstream = member.downstream {
       if member.demand == .none { member.next = Swift.max(member.next, firstKept) }
       if member.next < buffer.end {
@@ -198,6 +225,7 @@ extension ReplaySubject {
     return .rest(isOverfull: buffer.count > bufferSize)
   }
 
+  @inlinable
   func remove(_ member: Member) {
     let (downstream, onLeave) = lock.withLock {
       members.remove(member)
@@ -209,7 +237,8 @@ extension ReplaySubject {
   }
 
   /// Takes out the oldest value if it is one too many and owed to nobody. Called with the lock held.
-  private func lockedDrop() -> Output? {
+  @inlinable
+  func lockedDrop() -> Output? {
     guard buffer.count > bufferSize else { return nil }
     for case let member? in members.slots where member.demand > 0 && member.next <= buffer.start {
       return nil
@@ -217,7 +246,8 @@ extension ReplaySubject {
     return buffer.removeFirst()
   }
 
-  private func trim() {
+  @inlinable
+  func trim() {
     // One by one, so that values are released outside the lock.
     while true {
       let dropped = lock.withLock { lockedDrop() }
@@ -227,24 +257,26 @@ extension ReplaySubject {
 }
 
 /// One subscriber's place in the buffer. Fields are guarded by the subject's lock unless said otherwise.
+@usableFromInline
 final class ReplaySubscription<Output, Failure: Error>: Subscription, SlotMember, CustomStringConvertible,
   CustomReflectable, CustomPlaygroundDisplayConvertible
 {
-  var slot = -1
+  @usableFromInline var slot = -1
 
   /// The number of the next value to deliver.
-  var next = 0
-  var demand = Subscribers.Demand.none
+  @usableFromInline var next = 0
+  @usableFromInline var demand = Subscribers.Demand.none
   /// Whether a thread is delivering.
-  var isServed = false
+  @usableFromInline var isServed = false
   /// Whether the subscriber knows its subscription.
-  var isAttached = false
-  private(set) var downstream: AnySubscriber<Output, Failure>?
-  private var onLeave: (() -> Void)?
+  @usableFromInline var isAttached = false
+  @usableFromInline var downstream: AnySubscriber<Output, Failure>?
+  @usableFromInline var onLeave: (() -> Void)?
 
-  private let lock = Lock()
-  private var subject: ReplaySubject<Output, Failure>?  // guarded by the lock here
+  @usableFromInline let lock = Lock()
+  @usableFromInline var subject: ReplaySubject<Output, Failure>?  // guarded by the lock here
 
+  @inlinable
   init(
     subject: ReplaySubject<Output, Failure>, downstream: AnySubscriber<Output, Failure>,
     onLeave: (() -> Void)?
@@ -256,6 +288,7 @@ final class ReplaySubscription<Output, Failure: Error>: Subscription, SlotMember
 
   /// Lets go of the subscriber, and of the subject. Called with the subject's lock held, by one who holds
   /// the subject.
+  @inlinable
   func lockedEnd() -> (AnySubscriber<Output, Failure>?, onLeave: (() -> Void)?) {
     defer {
       downstream = nil
@@ -266,26 +299,29 @@ final class ReplaySubscription<Output, Failure: Error>: Subscription, SlotMember
     return (downstream, onLeave)
   }
 
-  private func takeSubject() -> ReplaySubject<Output, Failure>? {
+  @inlinable
+  func takeSubject() -> ReplaySubject<Output, Failure>? {
     var taken: ReplaySubject<Output, Failure>?
     lock.withLock { swap(&taken, &subject) }
     return taken
   }
 
+  @inlinable
   func request(_ demand: Subscribers.Demand) {
     demand.assertNonZero()
     lock.withLock { subject }?.request(demand, by: self)
   }
 
+  @inlinable
   func cancel() {
     takeSubject()?.remove(self)
   }
 
-  var description: String { "ReplaySubject" }
+  @usableFromInline var description: String { "ReplaySubject" }
 
-  var customMirror: Mirror {
+  @usableFromInline var customMirror: Mirror {
     Mirror(self, children: [("subject", lock.withLock { subject } as Any)])
   }
 
-  var playgroundDescription: Any { description }
+  @usableFromInline var playgroundDescription: Any { description }
 }

@@ -3,28 +3,35 @@
 ///     slots   [ 8 | 9 |   |   | 5 | 6 | 7 ]
 ///                       ▲       ▲
 ///                      end    start
+@usableFromInline
 struct ReplayBuffer<Value> {
-  private var slots: ContiguousArray<Value?> = []
-  private var head = 0
+  @usableFromInline var slots: ContiguousArray<Value?> = []
+  @usableFromInline var head = 0
 
   /// The number of the first value.
-  private(set) var start = 0
-  private(set) var count = 0
+  @usableFromInline var start = 0
+  @usableFromInline var count = 0
+
+  @inlinable
+  init() {}
 
   /// The number that the next value will have.
-  var end: Int { start + count }
+  @inlinable var end: Int { start + count }
 
   /// The value with a number from `start` to before `end`.
+  @inlinable
   subscript(number: Int) -> Value {
     unsafe slots[wrapped(head + number - start)].unsafelyUnwrapped
   }
 
+  @inlinable
   mutating func append(_ value: Value) {
     if count == slots.count { grow() }
     slots[wrapped(head + count)] = value
     count += 1
   }
 
+  @inlinable
   mutating func removeFirst() -> Value? {
     guard count > 0 else { return nil }
     defer {
@@ -35,11 +42,13 @@ struct ReplayBuffer<Value> {
     return slots[head].take()
   }
 
-  private func wrapped(_ index: Int) -> Int {
+  @inlinable
+  func wrapped(_ index: Int) -> Int {
     index < slots.count ? index : index - slots.count
   }
 
-  private mutating func grow() {
+  @inlinable
+  mutating func grow() {
     var larger = ContiguousArray<Value?>()
     larger.reserveCapacity(max(4, count * 2))
     for index in 0..<count {

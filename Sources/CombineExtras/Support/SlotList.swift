@@ -1,14 +1,20 @@
 /// Objects in the order in which they came. Adding and removing are O(1).
+@usableFromInline
 struct SlotList<Member: SlotMember> {
   /// The members, with gaps where some have left.
-  private(set) var slots: [Member?] = []
-  private var gaps = 0
+  @usableFromInline var slots: [Member?] = []
+  @usableFromInline var gaps = 0
 
+  @inlinable
+  init() {}
+
+  @inlinable
   mutating func add(_ member: Member) {
     member.slot = slots.count
     slots.append(member)
   }
 
+  @inlinable
   mutating func remove(_ member: Member) {
     guard member.slot >= 0 else { return }
     slots[member.slot] = nil
@@ -19,7 +25,8 @@ struct SlotList<Member: SlotMember> {
     }
   }
 
-  private mutating func closeGaps() {
+  @inlinable
+  mutating func closeGaps() {
     slots = slots.filter { $0 != nil }
     gaps = 0
     for (index, member) in slots.enumerated() {
@@ -28,6 +35,7 @@ struct SlotList<Member: SlotMember> {
   }
 }
 
+@usableFromInline
 protocol SlotMember: AnyObject {
   /// Where the list keeps the member; -1 if nowhere. Belongs to the list.
   var slot: Int { get set }

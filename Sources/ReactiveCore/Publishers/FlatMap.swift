@@ -46,7 +46,9 @@ where
 
   @usableFromInline let parent: Parent
   @usableFromInline let key: ChildKey
-  @usableFromInline let combineIdentifier = CombineIdentifier()
+
+  // The place belongs to one child at a time. A number drawn for each child would cost more than handing over its value.
+  @usableFromInline var combineIdentifier: CombineIdentifier { unsafe CombineIdentifier(address: key.place) }
 
   @inlinable
   init(parent: Parent, key: ChildKey) {

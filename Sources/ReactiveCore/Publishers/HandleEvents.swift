@@ -1,3 +1,5 @@
+import Synchronization
+
 extension Publishers {
   /// Calls functions as a stream goes by.
   public struct HandleEvents<Upstream: Publisher>: Publisher {
@@ -36,48 +38,41 @@ extension Publishers {
     }
 
     @inlinable
+    @inline(__always)
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
-      upstream.subscribe(HandleEventsSubscriber(self, downstream: subscriber))
+      upstream.receive(
+        subscriber: HandleEventsSubscriber<Upstream, Output, Failure, S>(self, downstream: subscriber))
     }
   }
 }
 
 @usableFromInline
 final class HandleEventsSubscriber<Upstream: Publisher, Input, Failure, Downstream: Subscriber>: Subscriber,
-  Subscription,
   CustomStringConvertible, CustomReflectable, CustomPlaygroundDisplayConvertible
 where
   Upstream.Output == Input, Upstream.Failure == Failure, Downstream.Input == Input,
   Downstream.Failure == Failure
 {
-  @usableFromInline
-  enum State {
-    case awaiting
-    case open(any Subscription)
-    case ended
-  }
-
-  @usableFromInline let lock = Lock()
-  @usableFromInline var state = State.awaiting  // guarded by the lock
-  @usableFromInline var events: Publishers.HandleEvents<Upstream>?  // guarded by the lock
-  @usableFromInline var downstream: Downstream?  // guarded by the lock
+  @usableFromInline let receiveSubscription: ((any Subscription) -> Void)?
+  @usableFromInline let receiveOutput: ((Input) -> Void)?
+  @usableFromInline let receiveCompletion: ((Subscribers.Completion<Failure>) -> Void)?
+  @usableFromInline let downstream: Downstream
+  @usableFromInline let link: HandleEventsLink
 
   @inlinable
   init(_ events: Publishers.HandleEvents<Upstream>, downstream: Downstream) {
-    self.events = events
+    receiveSubscription = events.receiveSubscription
+    receiveOutput = events.receiveOutput
+    receiveCompletion = events.receiveCompletion
     self.downstream = downstream
+    link = HandleEventsLink(receiveCancel: events.receiveCancel, receiveRequest: events.receiveRequest)
   }
 
   @inlinable
   func receive(subscription: any Subscription) {
-    lock.withLock { events }?.receiveSubscription?(subscription)
-    let accepted: Downstream? = lock.withLock {
-      guard case .awaiting = state else { return nil }
-      state = .open(subscription)
-      return downstream
-    }
-    if let accepted {
-      accepted.receive(subscription: self)
+    receiveSubscription?(subscription)
+    if link.connect(subscription) {
+      downstream.receive(subscription: link)
     } else {
       subscription.cancel()
     }
@@ -85,54 +80,107 @@ where
 
   @inlinable
   func receive(_ input: Input) -> Subscribers.Demand {
-    let (events, downstream): (Publishers.HandleEvents<Upstream>?, Downstream?) =
-      lock.withLock { (self.events, self.downstream) }
-    guard let downstream else { return .none }
-    events?.receiveOutput?(input)
+    guard link.isOpen else { return .none }
+    receiveOutput?(input)
     let more = downstream.receive(input)
     if more != .none {
-      lock.withLock { self.events }?.receiveRequest?(more)
+      link.report(more)
     }
     return more
   }
 
   @inlinable
   func receive(completion: Subscribers.Completion<Failure>) {
-    let (_, events, downstream) = end()
-    events?.receiveCompletion?(completion)
-    downstream?.receive(completion: completion)
+    guard link.complete() else { return }
+    receiveCompletion?(completion)
+    downstream.receive(completion: completion)
+  }
+
+  @usableFromInline var description: String { "HandleEvents" }
+
+  @usableFromInline var customMirror: Mirror { Mirror(self, children: EmptyCollection()) }
+
+  @usableFromInline var playgroundDescription: Any { description }
+}
+
+/// What downstream gets as its subscription. It doesn't hold the operator's subscriber, so the two are no cycle.
+@usableFromInline
+final class HandleEventsLink: Subscription, CustomStringConvertible, CustomReflectable,
+  CustomPlaygroundDisplayConvertible
+{
+  /// Whether values are passed on. Written under the lock, read without it for each value.
+  @usableFromInline let isConnected = Atomic<Bool>(false)
+
+  private let lock = Lock()
+  // Guarded by the lock.
+  private var upstream: (any Subscription)?
+  private var hasEnded = false
+  private var receiveCancel: (() -> Void)?
+  private var receiveRequest: ((Subscribers.Demand) -> Void)?
+
+  @usableFromInline
+  init(receiveCancel: (() -> Void)?, receiveRequest: ((Subscribers.Demand) -> Void)?) {
+    self.receiveCancel = receiveCancel
+    self.receiveRequest = receiveRequest
   }
 
   @inlinable
+  @inline(__always)
+  var isOpen: Bool { isConnected.load(ordering: .acquiring) }
+
+  /// Takes the subscription, unless there was one or the stream has ended.
+  @usableFromInline
+  func connect(_ subscription: any Subscription) -> Bool {
+    lock.withLock {
+      guard upstream == nil, !hasEnded else { return false }
+      upstream = subscription
+      isConnected.store(true, ordering: .releasing)
+      return true
+    }
+  }
+
+  /// Ends the stream because upstream has completed.
+  ///
+  /// - Returns: Whether it was open, so that downstream must be told.
+  @usableFromInline
+  func complete() -> Bool {
+    // What upstream sends before its subscription is ignored.
+    isOpen && end().upstream != nil
+  }
+
+  /// Calls the function for requests.
+  @usableFromInline
+  func report(_ demand: Subscribers.Demand) {
+    lock.withLock { receiveRequest }?(demand)
+  }
+
+  @usableFromInline
   func request(_ demand: Subscribers.Demand) {
-    lock.withLock { events }?.receiveRequest?(demand)
-    var upstream: (any Subscription)?
-    lock.withLock {
-      if case .open(let subscription) = state { upstream = subscription }
-    }
-    upstream?.request(demand)
+    report(demand)
+    lock.withLock { upstream }?.request(demand)
   }
 
-  @inlinable
+  @usableFromInline
   func cancel() {
-    let (state, events, _) = end()
-    events?.receiveCancel?()
-    if case .open(let subscription) = state {
-      subscription.cancel()
-    }
+    let (upstream, receiveCancel) = end()
+    receiveCancel?()
+    upstream?.cancel()
   }
 
-  /// Ends it and returns what was held, to be used and released outside the lock.
-  @inlinable
-  func end() -> (State, Publishers.HandleEvents<Upstream>?, Downstream?) {
+  /// Ends it and returns what is to be called, outside the lock.
+  private func end() -> (upstream: (any Subscription)?, receiveCancel: (() -> Void)?) {
+    var upstream: (any Subscription)?
+    var receiveCancel: (() -> Void)?
+    var receiveRequest: ((Subscribers.Demand) -> Void)?
     lock.withLock {
-      defer {
-        state = .ended
-        events = nil
-        downstream = nil
-      }
-      return (state, events, downstream)
+      hasEnded = true
+      isConnected.store(false, ordering: .releasing)
+      swap(&upstream, &self.upstream)
+      swap(&receiveCancel, &self.receiveCancel)
+      swap(&receiveRequest, &self.receiveRequest)
     }
+    withExtendedLifetime(receiveRequest) {}
+    return (upstream, receiveCancel)
   }
 
   @usableFromInline var description: String { "HandleEvents" }

@@ -59,6 +59,7 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
   @usableFromInline var downstream: Downstream?
   @usableFromInline var upstream: (any Subscription)?
   @usableFromInline var isConnected = false
+  @usableFromInline var isReceiving = false  // upstream has sent its subscription and not yet ended
   @usableFromInline var waiting: [Event] = []
   @usableFromInline var isScheduled = false  // a hop is under way or will come
   @usableFromInline var isHopping = false
@@ -78,6 +79,7 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
     lock.withLock {
       guard !isConnected else { return }
       isConnected = true
+      isReceiving = downstream != nil
       upstream = subscription
       accepted = downstream
       // A hop that runs before downstream has its subscription does nothing; another follows.
@@ -97,28 +99,37 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
 
   @inlinable
   func receive(_ input: Input) -> Subscribers.Demand {
-    enqueue(.value(input), isLast: false)
+    let mustSchedule = lock.withLock { lockedEnqueue(.value(input)) }
+    if mustSchedule {
+      schedule()
+    }
     return .none
   }
 
   @inlinable
   func receive(completion: Subscribers.Completion<Failure>) {
-    enqueue(.completion(completion), isLast: true)
-  }
-
-  @inlinable
-  func enqueue(_ event: Event, isLast: Bool) {
+    // Upstream's subscription is released outside the lock.
     var upstream: (any Subscription)?
     let mustSchedule = lock.withLock {
-      guard self.upstream != nil else { return false }
-      if isLast { swap(&upstream, &self.upstream) }
-      waiting.append(event)
-      defer { isScheduled = true }
-      return !isScheduled
+      swap(&upstream, &self.upstream)
+      defer { isReceiving = false }
+      return lockedEnqueue(.completion(completion))
     }
     if mustSchedule {
       schedule()
     }
+  }
+
+  /// Keeps an event for the next hop. Called with the lock held.
+  ///
+  /// - Returns: Whether the caller must schedule the hop.
+  @inlinable
+  @inline(__always)
+  func lockedEnqueue(_ event: Event) -> Bool {
+    guard isReceiving else { return false }
+    waiting.append(event)
+    defer { isScheduled = true }
+    return !isScheduled
   }
 
   @inlinable
@@ -206,6 +217,7 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
     var waiting: [Event] = []
     lock.withLock {
       isConnected = true
+      isReceiving = false
       isOpen.store(false, ordering: .releasing)
       swap(&upstream, &self.upstream)
       swap(&downstream, &self.downstream)

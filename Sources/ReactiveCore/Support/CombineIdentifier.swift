@@ -16,6 +16,12 @@ public struct CombineIdentifier: Hashable, CustomStringConvertible, Sendable {
     rawValue = UInt64(UInt(bitPattern: ObjectIdentifier(object)))
   }
 
+  /// The identifier of something that stays at an address for as long as it lives.
+  @usableFromInline
+  init(address: UnsafeRawPointer) {
+    rawValue = UInt64(UInt(bitPattern: address))
+  }
+
   /// The identifier as a hexadecimal number.
   public var description: String {
     "0x" + String(rawValue, radix: 16)

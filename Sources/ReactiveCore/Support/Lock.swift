@@ -5,19 +5,53 @@ import Synchronization
 /// `Mutex<Value>` asks that what goes in and out may change hands between isolation regions. Operators hold the values,
 /// subscribers and closures of their users, which need not be `Sendable`, so the lock holds nothing itself; each owner
 /// says which of its fields it guards.
-@usableFromInline
-package struct Lock: ~Copyable {
-  @usableFromInline let mutex = Mutex<Void>(())
+///
+/// On Linux the lock is a word of its own rather than a `Mutex`. Releasing a `Mutex` that threads wait for hands it to one of them,
+/// which holds it from then on although it doesn't run yet, so each critical section costs a switch of threads. This lock is free
+/// when it is released: a running thread can take it at once, and a waiting thread tries again when it runs.
+#if os(Linux)
+  @usableFromInline
+  package struct Lock: ~Copyable {
+    /// `free`, `held`, or `contended`: held, and threads may sleep until it is released.
+    @usableFromInline let word = Atomic<UInt32>(0)
 
-  @inlinable
-  package init() {}
+    @inlinable static var free: UInt32 { 0 }
+    @inlinable static var held: UInt32 { 1 }
+    @inlinable static var contended: UInt32 { 2 }
 
-  /// Runs the body alone. The body must be short and call nothing of the user's, releases of objects included.
-  @inlinable
-  @inline(__always)
-  package borrowing func withLock<Result>(_ body: () -> Result) -> Result {
-    var result: Result?
-    mutex.withLock { _ in result = body() }
-    return unsafe result.unsafelyUnwrapped
+    @inlinable
+    package init() {}
+
+    /// Runs the body alone. The body must be short and call nothing of the user's, releases of objects included.
+    @inlinable
+    @inline(__always)
+    package borrowing func withLock<Result>(_ body: () -> Result) -> Result {
+      if !word.compareExchange(expected: Self.free, desired: Self.held, ordering: .acquiring).exchanged {
+        wait()
+      }
+      defer {
+        if word.exchange(Self.free, ordering: .releasing) == Self.contended {
+          wakeOne()
+        }
+      }
+      return body()
+    }
   }
-}
+#else
+  @usableFromInline
+  package struct Lock: ~Copyable {
+    @usableFromInline let mutex = Mutex<Void>(())
+
+    @inlinable
+    package init() {}
+
+    /// Runs the body alone. The body must be short and call nothing of the user's, releases of objects included.
+    @inlinable
+    @inline(__always)
+    package borrowing func withLock<Result>(_ body: () -> Result) -> Result {
+      var result: Result?
+      mutex.withLock { _ in result = body() }
+      return unsafe result.unsafelyUnwrapped
+    }
+  }
+#endif

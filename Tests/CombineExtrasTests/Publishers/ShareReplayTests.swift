@@ -1,6 +1,8 @@
 import CombineExtras
+import Dispatch
 import PortableCombine
 import ReactiveTestSupport
+import Synchronization
 import Testing
 
 @Suite struct ShareReplayTests {
@@ -178,5 +180,37 @@ import Testing
   @Test(arguments: [Publishers.ReplayScope.forever, .whileConnected])
   func releasesEverything(scope: Publishers.ReplayScope) {
     expectEverythingReleased { $0.share(replay: 1, scope: scope) }
+  }
+
+  /// Each connection that threads make by coming is ended by their leaving.
+  @Test(arguments: [Publishers.ReplayScope.whileConnected, .forever])
+  func manyThreadsMayComeAndGo(scope: Publishers.ReplayScope) {
+    let source = PassthroughSubject<Int, Never>()
+    let (connected, cancelled) = (Counter(), Counter())
+    let shared = UncheckedBox(
+      source.handleEvents(
+        receiveSubscription: { _ in connected.add() }, receiveCancel: { cancelled.add() }
+      ).share(replay: 2, scope: scope))
+    DispatchQueue.concurrentPerform(iterations: 8) { _ in
+      for _ in 0..<500 { shared.value.sink { _ in }.cancel() }
+    }
+    switch scope {
+    case .whileConnected:
+      #expect(connected.value > 0 && connected.value == cancelled.value)
+    case .forever:
+      #expect(connected.value == 1 && cancelled.value == 0)
+    }
+    var values: [Int] = []
+    let subscription = shared.value.sink { values.append($0) }
+    source.send(1)
+    source.send(2)
+    #expect(values == [1, 2])
+    withExtendedLifetime(subscription) {}
+  }
+
+  final class Counter: Sendable {
+    private let number = Atomic(0)
+    var value: Int { number.load(ordering: .relaxed) }
+    func add() { number.add(1, ordering: .relaxed) }
   }
 }

@@ -122,4 +122,80 @@ import Testing
     #expect(await task.value == nil)
     #expect(source.value.history.events == [.cancelled])
   }
+
+  @Test func nothingIsAskedForAfterTheTaskIsCancelled() async {
+    let source = UncheckedBox(ManualPublisher<Int, Never>())
+    let task = Task {
+      var iterator = source.value.values.makeAsyncIterator()
+      var results = [await iterator.next()]
+      results.append(await iterator.next())
+      results.append(await iterator.next())
+      return results
+    }
+    while source.value.history.events.isEmpty { await Task.yield() }
+    source.value.send(1)
+    while source.value.history.events.count < 2 { await Task.yield() }
+    task.cancel()
+    #expect(await task.value == [1, nil, nil])
+    #expect(source.value.history.events == [.requested(.max(1)), .requested(.max(1)), .cancelled])
+  }
+
+  @Test func eachConsumerOfTheValuesHasASubscriptionOfItsOwn() async {
+    let values = (1...100).publisher.values
+    let sums = await withTaskGroup(of: Int.self) { group in
+      for _ in 0..<8 {
+        group.addTask {
+          var sum = 0
+          for await value in values { sum += value }
+          return sum
+        }
+      }
+      return await group.reduce(into: []) { $0.append($1) }
+    }
+    #expect(sums == Array(repeating: 5050, count: 8))
+  }
+
+  @Test func consumersThatShareAnIteratorShareItsSubscription() async {
+    let source = UncheckedBox((1...1000).publisher.values.makeAsyncIterator())
+    let received = await withTaskGroup(of: [Int].self) { group in
+      for _ in 0..<4 {
+        group.addTask {
+          var iterator = source.value
+          var values: [Int] = []
+          while let value = await iterator.next() { values.append(value) }
+          return values
+        }
+      }
+      return await group.reduce(into: []) { $0 += $1 }
+    }
+    #expect(received.sorted() == Array(1...1000))
+  }
+
+  @Test func cancellingOneConsumerLeavesTheOthers() async {
+    let subject = UncheckedBox(CurrentValueSubject<Int, Never>(0))
+    let received = EventLog<Int>()
+    let patient = Task { for await value in subject.value.values { received.append(value) } }
+    let hasty = Task { for await _ in subject.value.values {} }
+    #expect(await received.wait(count: 1))
+    hasty.cancel()
+    await hasty.value
+    for number in 1...3 {
+      subject.value.send(number)
+      #expect(await received.wait(count: number + 1))
+    }
+    subject.value.send(completion: .finished)
+    await patient.value
+    #expect(received.events == [0, 1, 2, 3])
+  }
+
+  @Test func aBufferKeepsWhatComesWhileTheConsumerIsBusy() async {
+    let subject = UncheckedBox(PassthroughSubject<Int, Never>())
+    var iterator = subject.value
+      .buffer(size: 10, prefetch: .byRequest, whenFull: .dropNewest).values.makeAsyncIterator()
+    for number in 1...5 { subject.value.send(number) }
+    subject.value.send(completion: .finished)
+    var values: [Int] = []
+    while let value = await iterator.next() { values.append(value) }
+    #expect(values == [1, 2, 3, 4, 5])
+  }
 }

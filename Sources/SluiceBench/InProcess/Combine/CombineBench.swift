@@ -6,7 +6,9 @@ enum CombineBench {
     let groups = [
       ("from a sequence", sequences), ("from a subject", subjects), ("operators that hold values", holders),
       ("operators with several upstreams", combining),
-      ("subscribing", subscribing), ("from thread to thread", scheduling),
+      ("one more link", links), ("subscribing", subscribing),
+      ("subscribing from several threads", contention),
+      ("from thread to thread", scheduling),
     ]
     return groups.flatMap { title, scenarios in
       scenarios.map { scenario in

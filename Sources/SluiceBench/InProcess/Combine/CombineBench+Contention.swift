@@ -1,0 +1,72 @@
+import CLinux
+import CombineExtras
+import Glibc
+import PortableCombine
+
+// Several threads that subscribe and cancel at the same publisher.
+extension CombineBench {
+  static var contention: [CombineScenario] { comingAndGoing(threads: 1) + comingAndGoing(threads: 8) }
+
+  private static func comingAndGoing(threads: Int) -> [CombineScenario] {
+    let (subject, replay): (Double?, Double) = threads == 1 ? (nil, 2_000) : (5_000, 8_000)
+    return [
+      comingAndGoing("PassthroughSubject", threads, target: subject) { PassthroughSubject<Int, Never>() },
+      comingAndGoing("CurrentValueSubject", threads, target: subject) { CurrentValueSubject<Int, Never>(0) },
+      comingAndGoing("share()", threads, target: subject) { PassthroughSubject<Int, Never>().share() },
+      comingAndGoing("share(replay: 1, scope: .forever)", threads, target: replay) {
+        PassthroughSubject<Int, Never>().share(replay: 1, scope: .forever)
+      },
+      comingAndGoing("share(replay: 1, scope: .whileConnected)", threads, target: replay) {
+        PassthroughSubject<Int, Never>().share(replay: 1, scope: .whileConnected)
+      },
+    ]
+  }
+
+  /// A scenario in which each thread subscribes and cancels, again and again. The CPU time of all threads counts.
+  private static func comingAndGoing<P: Publisher>(
+    _ name: String, _ threads: Int, target: Double?, _ make: @escaping () -> P
+  ) -> CombineScenario where P.Output == Int, P.Failure == Never {
+    let times = 1_000
+    return CombineScenario(
+      "\(name): sink and cancel, \(threads) thread\(threads == 1 ? "" : "s")", target: target,
+      values: threads * times, clock: CLOCK_PROCESS_CPUTIME_ID
+    ) {
+      let publisher = make()
+      return {
+        ThreadTeam.run(threads) {
+          var sum = 0
+          for _ in 0..<times {
+            publisher.sink { sum &+= $0 }.cancel()
+          }
+          keep(sum)
+        }
+      }
+    }
+  }
+}
+
+/// Threads that do the same at the same time.
+enum ThreadTeam {
+  private final class Work {
+    let body: () -> Void
+    init(_ body: @escaping () -> Void) { self.body = body }
+  }
+
+  /// Calls the body on so many threads at once, or on the calling thread if it is one, and waits until all have returned.
+  static func run(_ count: Int, _ body: @escaping () -> Void) {
+    guard count > 1 else { return body() }
+    let work = Work(body)
+    let threads = (0..<count).map { _ in
+      var thread = pthread_t()
+      let code = pthread_create(
+        &thread, nil,
+        { argument in
+          Unmanaged<Work>.fromOpaque(argument!).takeRetainedValue().body()
+          return nil
+        }, Unmanaged.passRetained(work).toOpaque())
+      precondition(code == 0, "a thread cannot be started: \(code)")
+      return thread
+    }
+    for thread in threads { pthread_join(thread, nil) }
+  }
+}
