@@ -74,7 +74,7 @@ import Testing
         do {
           while client.goAway == nil {
             let ledger = client.publications[1]!
-            if ledger.allows(records: 100, bytes: 100 * 204), ledger.sent < 1_000_000 {
+            if ledger.allows(records: 100, beforeLast: 99 * 204), ledger.sent < 1_000_000 {
               try client.publish(payloads, stream: 1)
             } else {
               _ = try client.receive()

@@ -36,13 +36,19 @@ struct SessionAuthenticationTests {
       Self.hello(Self.token).encoded(stream: 0), Ping(token: 1).encoded(stream: 0),
       Subscribe(topic: "t", grantedThrough: 1).encoded(stream: 1), Cancel().encoded(stream: 1),
       Authenticate(Self.token).encoded(stream: 1),
-      Fault(code: .malformedFrame, message: "").encoded(stream: 0),
+      Fault(code: .malformedFrame, message: "").encoded(stream: 1),
     ]
     for frame in frames {
       var probe = SessionProbe.asking(Self.password)
       #expect(probe.receive(raw: frame) == .connectionError(.unexpectedFrame))
       #expect(probe.session.phase == .authenticating)
     }
+  }
+
+  @Test func aClientThatWaitsMaySayWhyItLeaves() {
+    var probe = SessionProbe.asking(Self.password)
+    #expect(probe.receive(Fault(code: .malformedFrame, message: ""), stream: 0) == .nothing)
+    #expect(probe.session.phase == .authenticating)
   }
 
   @Test func onlyWhoWaitsIsAdmitted() {

@@ -177,16 +177,30 @@ struct SessionPublishTests {
     #expect(probe.publish([996, 20], from: 3, stream: 1) == .fault(stream: 1, .demandExceeded))
   }
 
+  /// Of 1,000 bytes: the last record has to begin below the limit, all others have to end at it or below.
+  @Test(arguments: [
+    ([996], true), ([997], true), ([1_000], true), ([992, 0], true), ([995, 1_000], true),
+    ([996, 0], false), ([500, 492, 0], false), ([500, 491, 1_000], true), ([500, 500, 0], false),
+  ])
+  func onlyTheLastRecordOfABatchMayGoBeyondTheBytes(_ sizes: [Int], _ isTaken: Bool) {
+    var probe = SessionProbe.open()
+    _ = probe.receive(PublishOpen(topic: "t", acknowledgement: .received), stream: 1)
+    _ = probe.grant(100, bytes: 1_000, to: 1)
+    #expect(
+      probe.publish(sizes, from: 0, stream: 1)
+        == (isTaken ? appended(sizes) : .fault(stream: 1, .demandExceeded)))
+  }
+
   @Test func whatABatchHasUsedUpIsNoMoreThanWasGranted() {
     var credit = PublicationCredit(startingAt: 7)
     let hasMore = credit.add(GrantLedger.Allowance(records: 3, bytes: 50))
     #expect(hasMore && credit.records == Credit(granted: 10, spent: 7))
-    let first = credit.spend(records: 1, bytes: 40, maximumRecord: 1000)
+    let first = credit.spend(records: 1, bytes: 40, beforeLast: 0)
     #expect(first && credit.used(records: 1, bytes: 40) == GrantLedger.Allowance(records: 1, bytes: 40))
-    let second = credit.spend(records: 1, bytes: 40, maximumRecord: 1000)
+    let second = credit.spend(records: 1, bytes: 40, beforeLast: 0)
     #expect(second && credit.used(records: 1, bytes: 40) == GrantLedger.Allowance(records: 1, bytes: 10))
     #expect(credit.held == GrantLedger.Allowance(records: 1, bytes: 0))
-    let third = credit.spend(records: 2, bytes: 1, maximumRecord: 1000)
+    let third = credit.spend(records: 2, bytes: 1, beforeLast: 0)
     #expect(!third)
   }
 }

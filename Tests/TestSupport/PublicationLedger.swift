@@ -24,12 +24,12 @@ public struct PublicationLedger {
     self.topic = topic
   }
 
-  /// Whether so many records, of so many bytes together, may be sent now. The last of them may go beyond the bytes granted.
-  public func allows(records: UInt64, bytes: Int, maximumRecord: UInt32 = 0) -> Bool {
+  /// Whether so many records may be sent now. The last of them may go beyond the bytes granted.
+  ///
+  /// - Parameter start: how many bytes of the batch are in front of its last record.
+  public func allows(records: UInt64, beforeLast start: Int) -> Bool {
     guard sent + records <= granted, bytesSent < bytesGranted else { return false }
-    return UInt64(bytes)
-      <= (bytesGranted - bytesSent).addingReportingOverflow(UInt64(maximumRecord) + 4).partialValue
-      || bytesGranted == .max
+    return UInt64(start) < bytesGranted - bytesSent
   }
 
   mutating func account(_ frame: ReceivedFrame) throws {

@@ -99,7 +99,7 @@ extension RawClient {
     try receive(until: "a grant on stream \(stream)") {
       if let end = publications[stream]!.end { throw TestFailure("the publication has ended: \(end)") }
       return publications[stream]!.allows(
-        records: count, bytes: batch.bytes.count, maximumRecord: welcome?.maximumRecord ?? 0)
+        records: count, beforeLast: batch.bytes.withUnsafeBytes { RecordLayout.startOfLastRecord(in: $0) })
     }
     try send(raw: Self.publishFrame(batch, from: publications[stream]!.sent, stream: stream))
     publications[stream]!.sent += count

@@ -8,9 +8,10 @@ extension Connection {
   /// While draining, a subscriber that could ask for more is waited for as long as it did something this recently.
   private static let drainPatience = Duration.milliseconds(500)
 
-  /// Tells the peer what it did wrong, and closes.
+  /// Tells the peer what it did wrong, and closes. Its producers learn first which of their records are kept.
   func fail(_ error: WireError) {
     lastWord = lastWord ?? error
+    for case .publication(let publication) in handles { acknowledge(publication) }
     send(Fault(error), stream: 0)
     finish()
   }

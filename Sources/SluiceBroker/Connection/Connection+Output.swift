@@ -118,11 +118,17 @@ extension Connection {
   func settle(_ publication: Publication) {
     // It doesn't know yet that the stream is open.
     if publication.isOpening { return }
-    let former = publication.acknowledged
-    if let ack = publication.takeAck() {
-      publication.tap.traffic.acknowledged(publication.acknowledged - former)
-      ack.encode(stream: publication.stream, into: &answers)
-    }
+    acknowledge(publication)
     grantMore(to: publication)?.encode(stream: publication.stream, into: &answers)
+  }
+
+  /// Acknowledges what is kept, if the producer wants to know and doesn't yet.
+  func acknowledge(_ publication: Publication) {
+    // It doesn't know yet that the stream is open.
+    if publication.isOpening { return }
+    let former = publication.acknowledged
+    guard let ack = publication.takeAck() else { return }
+    publication.tap.traffic.acknowledged(publication.acknowledged - former)
+    ack.encode(stream: publication.stream, into: &answers)
   }
 }

@@ -96,8 +96,9 @@ extension Connection {
     }
   }
 
-  /// Ends a stream with an error.
+  /// Ends a stream with an error. A producer learns first which of its records are kept.
   func refuse(_ stream: UInt32, _ fault: Fault) {
+    if case .publication(let publication) = handle(stream) { acknowledge(publication) }
     if fault.code == .limitReached {
       report(.refused(asClient, peer: peer, WireError(fault.code, fault.message)))
     }

@@ -23,15 +23,13 @@ struct PublicationCredit: Hashable, Sendable {
     GrantLedger.Allowance(records: records.available, bytes: bytesAvailable)
   }
 
-  /// Takes a batch. Its last record may go beyond the bytes that were granted, if there were any left.
+  /// Takes a batch. Its last record may end beyond the bytes that were granted, if it begins before their end.
   ///
+  /// - Parameter start: how many bytes of the batch are in front of its last record.
   /// - Returns: false, and nothing is spent, when that is more than was granted.
-  mutating func spend(records count: UInt64, bytes: Int, maximumRecord: Int) -> Bool {
-    guard bytesAvailable > 0 else { return false }
-    let bytes = UInt64(bytes)
-    let reach = bytesAvailable.addingReportingOverflow(UInt64(maximumRecord + RecordLayout.wordSize))
-    guard reach.overflow || bytes <= reach.partialValue, records.spend(count) else { return false }
-    bytesSpent &+= bytes
+  mutating func spend(records count: UInt64, bytes: Int, beforeLast start: Int) -> Bool {
+    guard bytesAvailable > UInt64(start), records.spend(count) else { return false }
+    bytesSpent &+= UInt64(bytes)
     return true
   }
 

@@ -61,7 +61,7 @@ struct Session {
       phase = rules.asksIdentity ? .authenticating : .open
       return rules.asksIdentity ? .authenticate(agreement) : .welcome(agreement)
     }
-    guard phase != .authenticating else {
+    guard phase != .authenticating || header.type == .error && header.stream == 0 else {
       throw WireError(.unexpectedFrame, "\(header.type) came before WELCOME was sent; a client waits for it")
     }
     switch header.type {
@@ -92,7 +92,9 @@ struct Session {
     case .complete: return try unsafe complete(header.stream, Complete(body: body))
     case .cancel: return try cancel(header.stream)
     case .ping: return unsafe .pong(token: try Ping(body: body).token)
-    case .pong: return .none
+    case .pong:
+      _ = try unsafe Pong(body: body)
+      return .none
     case .topicCreate:
       return try request(header.stream, rules) { stream throws(WireError) in
         unsafe .createTopic(stream: stream, try TopicCreate(body: body))
@@ -135,6 +137,7 @@ struct Session {
     case .authenticate: return try unsafe renew(header.stream, body, rules)
     case .error where header.stream == 0:
       // The client says why it is about to close.
+      _ = try unsafe Fault(body: body)
       return .none
     default:
       throw WireError(.unexpectedFrame, "a client doesn't send \(header.type) on stream \(header.stream)")
@@ -235,21 +238,23 @@ extension Session {
       )
     }
     let held = credit.held
-    guard
-      credit.spend(
-        records: UInt64(header.count), bytes: batch.count, maximumRecord: rules.maximumRecord)
-    else {
+    if UInt64(header.count) <= held.records, held.bytes > 0 {
+      do {
+        try unsafe RecordLayout.validate(batch, count: header.count, maximumRecord: rules.maximumRecord)
+      } catch {
+        return fault(stream, error.code, error.message)
+      }
+    }
+    // Where its last record begins matters to a batch only that is longer than what was granted.
+    let start =
+      UInt64(batch.count) <= held.bytes ? 0 : unsafe RecordLayout.startOfLastRecord(in: batch)
+    guard credit.spend(records: UInt64(header.count), bytes: batch.count, beforeLast: start) else {
       return fault(
         stream, .demandExceeded,
         """
         \(header.count) records in \(batch.count) bytes were published where \(held.records) more, and \
         \(held.bytes) bytes, had been granted; wait for DEMAND
         """)
-    }
-    do {
-      try unsafe RecordLayout.validate(batch, count: header.count, maximumRecord: rules.maximumRecord)
-    } catch {
-      return fault(stream, error.code, error.message)
     }
     self[stream] = .publication(credit)
     return unsafe .append(stream: stream, count: header.count, batch: batch)

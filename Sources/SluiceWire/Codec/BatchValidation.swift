@@ -45,6 +45,20 @@ extension RecordLayout {
     }
   }
 
+  /// How many bytes of a batch are in front of its last record.
+  ///
+  /// For a batch that ``validate(_:count:maximumRecord:)`` has taken. Of any other the result means nothing, and nothing outside is read.
+  public static func startOfLastRecord(in batch: UnsafeRawBufferPointer) -> Int {
+    guard let base = batch.baseAddress else { return 0 }
+    var start = 0
+    var position = 0
+    while batch.count &- position >= wordSize {
+      start = position
+      position &+= unsafe itemSize(word(at: base + position))
+    }
+    return start
+  }
+
   @inline(never)
   private static func checkUncommon(
     _ item: UnsafeRawPointer, _ word: UInt32, available: Int, record: UInt32, _ maximumRecord: Int
