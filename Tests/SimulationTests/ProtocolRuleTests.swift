@@ -10,7 +10,8 @@ import Testing
   private func malformedBatch(from sequence: UInt64, stream: UInt32) -> [UInt8] {
     var frame = [UInt8](repeating: 0, count: FrameHeader.size + PublishHeader.size)
     frame.withUnsafeMutableBytes {
-      PublishHeader(firstSequence: sequence, count: 2).write(at: $0.baseAddress!, stream: stream, batchLength: 4)
+      PublishHeader(firstSequence: sequence, count: 2).write(
+        at: $0.baseAddress!, stream: stream, batchLength: 4)
     }
     return frame + [0, 0, 0, 0]
   }

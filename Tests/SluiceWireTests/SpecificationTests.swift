@@ -26,7 +26,7 @@ struct SpecificationTests {
   // MARK: Tables
 
   private var errorRows: [[String]] {
-    rows(4) { UInt32($0[0]) != nil && ["connection", "stream", "topic"].contains($0[2]) }
+    rows(5) { UInt32($0[0]) != nil && ["connection", "stream", "topic"].contains($0[2]) }
   }
 
   @Test("every type of frame is there with its number, its senders and its streams")
@@ -55,6 +55,7 @@ struct SpecificationTests {
     for (row, code) in zip(rows, known) {
       #expect(row[1] == code.description)
       #expect((row[2] == "connection") == code.endsConnection)
+      #expect(["retry", "resume", "give up"].contains(row[4]), "\(row)")
     }
   }
 
@@ -69,6 +70,23 @@ struct SpecificationTests {
     }
     #expect(codes.count > 20)
     for code in codes { #expect(names.contains(code), "\(code)") }
+  }
+
+  @Test("characters that names can't have are those of the table")
+  func forbiddenCharacters() throws {
+    var listed: Set<UInt32> = []
+    for row in rows(2, where: { $0[0].hasPrefix("U+") }) {
+      for range in row[0].split(separator: ", ") {
+        let ends = try range.split(separator: "–").map { try #require(UInt32($0.dropFirst(2), radix: 16)) }
+        listed.formUnion(ends[0]...ends[ends.count - 1])
+      }
+    }
+    #expect(listed.count > 60)
+    for number in 0...0x10FFFF as ClosedRange<UInt32> {
+      guard let scalar = Unicode.Scalar(number), scalar != "." else { continue }
+      let isTaken = (try? TopicName.validate("a" + String(scalar))) != nil
+      if isTaken == listed.contains(number) { Issue.record("U+\(String(number, radix: 16))") }
+    }
   }
 
   // MARK: The session

@@ -24,6 +24,13 @@ public struct PublicationLedger {
     self.topic = topic
   }
 
+  /// How many of these records may be sent now, by where each begins in its batch: the last may end beyond the bytes granted.
+  public func allowed(of starts: ArraySlice<Int>) -> Int {
+    guard let first = starts.first, sent < granted, bytesSent < bytesGranted else { return 0 }
+    let bytes = bytesGranted - bytesSent
+    return starts.prefix(Int(clamping: granted - sent)).prefix { UInt64($0 - first) < bytes }.count
+  }
+
   /// Whether so many records may be sent now. The last of them may go beyond the bytes granted.
   ///
   /// - Parameter start: how many bytes of the batch are in front of its last record.

@@ -93,17 +93,41 @@ extension RawClient {
     }
   }
 
-  /// Publishes a batch as it is, once the broker has granted as much.
+  /// Publishes records as the broker grants them: in one batch if it may be.
   public func publish(_ batch: BatchBuilder, stream: UInt32) throws {
-    let count = UInt64(batch.count)
-    try receive(until: "a grant on stream \(stream)") {
-      if let end = publications[stream]!.end { throw TestFailure("the publication has ended: \(end)") }
-      return publications[stream]!.allows(
-        records: count, beforeLast: batch.bytes.withUnsafeBytes { RecordLayout.startOfLastRecord(in: $0) })
+    let starts = Self.starts(of: batch.bytes)
+    var rest = starts[...]
+    while let first = rest.first {
+      var count = 0
+      try receive(until: "a grant on stream \(stream)") {
+        if let end = publications[stream]!.end { throw TestFailure("the publication has ended: \(end)") }
+        count = publications[stream]!.allowed(of: rest)
+        return count > 0
+      }
+      rest = rest.dropFirst(count)
+      let bytes = Array(batch.bytes[first..<(rest.first ?? batch.bytes.count)])
+      var front = [UInt8](repeating: 0, count: FrameHeader.size + PublishHeader.size)
+      front.withUnsafeMutableBytes {
+        PublishHeader(firstSequence: publications[stream]!.sent, count: UInt32(count))
+          .write(at: $0.baseAddress!, stream: stream, batchLength: bytes.count)
+      }
+      try send(raw: front + bytes)
+      publications[stream]!.sent += UInt64(count)
+      publications[stream]!.bytesSent += UInt64(bytes.count)
     }
-    try send(raw: Self.publishFrame(batch, from: publications[stream]!.sent, stream: stream))
-    publications[stream]!.sent += count
-    publications[stream]!.bytesSent += UInt64(batch.bytes.count)
+  }
+
+  /// Where each record of a batch begins.
+  private static func starts(of batch: [UInt8]) -> [Int] {
+    batch.withUnsafeBytes { batch in
+      var starts: [Int] = []
+      var position = 0
+      while position < batch.count {
+        starts.append(position)
+        position += RecordLayout.itemSize(RecordLayout.word(at: batch.baseAddress! + position))
+      }
+      return starts
+    }
   }
 
   /// Publishes payloads as one batch.

@@ -93,12 +93,17 @@ final class DurableProducer: DurableUser {
   private func publish() -> Int {
     let most = min(peer.random.next(in: 1...4), plan.records - next, Int(clamping: granted) - next)
     var builder = BatchBuilder()
-    for sequence in next..<next + most { append(sequence, to: &builder) }
+    var count = 0
+    // The last record may go beyond the bytes that are granted.
+    while count < most, UInt64(builder.bytes.count) < bytesGranted - bytesSent {
+      append(next + count, to: &builder)
+      count += 1
+    }
     peer.send(
-      PublishHeader(firstSequence: UInt64(next), count: UInt32(most)), builder.bytes, stream: Self.stream)
-    next += most
+      PublishHeader(firstSequence: UInt64(next), count: UInt32(count)), builder.bytes, stream: Self.stream)
+    next += count
     bytesSent += UInt64(builder.bytes.count)
-    return most
+    return count
   }
 
   /// The record of that sequence, which is made if it isn't yet.

@@ -1,0 +1,281 @@
+import SluiceWire
+
+// Each frame's fields, by their names in `Protocol.md`.
+
+let subscribedLayout = VectorLayout(
+  Subscribed(epoch: 0, nextOffset: 0, liveOffset: 0), .integer("epoch", \.epoch),
+  .integer("next offset", \.nextOffset), .integer("live offset", \.liveOffset), .flag("gaps", \.gaps),
+  .flag("continues", \.continues))
+
+private let positionLayout = VectorLayout(
+  TopicPosition(topic: "", epoch: 0, nextOffset: 0), .text("topic", \.topic), .integer("epoch", \.epoch),
+  .integer("next offset", \.nextOffset))
+
+private let cursorLayout = VectorLayout(
+  CursorInfo(
+    name: "", kind: .cursor, epoch: 0, nextOffset: 0, end: 0, members: 0, outstanding: 0, idle: 0),
+  .text("name", \.name), .named("kind", \.kind), .integer("epoch", \.epoch),
+  .integer("next offset", \.nextOffset), .integer("end", \.end), .integer("members", \.members),
+  .integer("outstanding", \.outstanding), .integer("idle", \.idle))
+
+private let summaryLayout = VectorLayout(
+  TopicSummary(
+    topic: "", epoch: 0, firstOffset: 0, nextOffset: 0, bytes: 0, ending: nil, subscriptions: 0,
+    publications: 0),
+  .text("topic", \.topic), .integer("epoch", \.epoch), .integer("first offset", \.firstOffset),
+  .integer("next offset", \.nextOffset), .integer("bytes", \.bytes),
+  .custom {
+    let (state, code, message): (UInt8, UInt32, String) =
+      switch $0.ending {
+      case nil: (0, 0, "")
+      case .finished: (1, 0, "")
+      case .failure(let code, let message): (2, code.rawValue, message)
+      }
+    $1.set("state", state)
+    $1.set("code", code)
+    $1.set("message", message)
+  } set: {
+    switch try $1.integer("state", as: UInt8.self) {
+    case 0: $0.ending = nil
+    case 1: $0.ending = .finished
+    default:
+      $0.ending = .failure(code: ErrorCode(rawValue: try $1.integer("code")), message: try $1.text("message"))
+    }
+  },
+  .integer("subscriptions", \.subscriptions), .integer("publications", \.publications),
+  .integer("records", \.records),
+  .custom {
+    $1.set("storage", UInt8($0.storage.rawValue))
+  } set: {
+    $0.storage = try $1.integer("storage", as: UInt8.self) == 0 ? .memory : .durable
+  })
+
+private let subscriptionLayout = VectorLayout(
+  TopicInfo.Subscription(
+    connection: 0, client: "", stream: 0, state: .replaying, nextOffset: 0, granted: 0, sent: 0),
+  .integer("connection", \.connection), .text("client", \.client), .integer("stream", \.stream),
+  .named("state", \.state), .integer("next offset", \.nextOffset), .integer("granted", \.granted),
+  .integer("sent", \.sent), .integer("holding", \.holding))
+
+private let publicationLayout = VectorLayout(
+  TopicInfo.Publication(connection: 0, client: "", stream: 0, granted: 0, received: 0),
+  .integer("connection", \.connection), .text("client", \.client), .integer("stream", \.stream),
+  .integer("granted", \.granted), .integer("received", \.received), .integer("waiting", \.waiting))
+
+private let completeField = VectorLayout<Complete>.Field.custom {
+  switch $0.ending {
+  case .finished:
+    $1.set("kind", 0 as UInt8)
+    $1.set("code", 0 as UInt32)
+    $1.set("message", "")
+  case .failure(let code, let message):
+    $1.set("kind", 1 as UInt8)
+    $1.set("code", code.rawValue)
+    $1.set("message", message)
+  }
+} set: {
+  let code = ErrorCode(rawValue: try $1.integer("code"))
+  $0.ending =
+    try $1.integer("kind", as: UInt8.self) == 0
+    ? .finished : .failure(code: code, message: try $1.text("message"))
+}
+
+private let versionsField = VectorLayout<Hello>.Field.custom {
+  $1.set("lowest version", $0.versions.lowerBound)
+  $1.set("highest version", $0.versions.upperBound)
+} set: {
+  $0.versions = try $1.integer("lowest version")...$1.integer("highest version")
+}
+
+/// A frame's layout without its type.
+public struct AnyVectorLayout: Sendable {
+  public let type: FrameType
+  /// The fields of a body.
+  public let fields: @Sendable ([UInt8]) throws -> VectorFields
+  /// The body of fields.
+  public let body: @Sendable (VectorFields) throws -> [UInt8]
+  /// What decoding a body throws, if anything.
+  public let error: @Sendable ([UInt8]) -> WireError?
+
+  init<F: Frame>(_ layout: VectorLayout<F>) {
+    type = F.type
+    fields = { body in layout.fields(of: try Self.decode(body)) }
+    body = { fields in Array(try layout.value(from: fields).encoded(stream: 1)[FrameHeader.size...]) }
+    error = { body in
+      do throws(WireError) {
+        let _: F = try Self.decode(body)
+        return nil
+      } catch {
+        return error
+      }
+    }
+  }
+
+  init(
+    _ type: FrameType, fields: @escaping @Sendable ([UInt8]) throws -> VectorFields,
+    body: @escaping @Sendable (VectorFields) throws -> [UInt8]
+  ) {
+    self.type = type
+    self.fields = fields
+    self.body = body
+    error = { body in
+      do {
+        _ = try fields(body)
+        return nil
+      } catch {
+        return error as? WireError
+      }
+    }
+  }
+
+  /// From memory of just that size.
+  private static func decode<F: Frame>(_ body: [UInt8]) throws(WireError) -> F {
+    let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: body.count, alignment: 1)
+    defer { memory.deallocate() }
+    memory.copyBytes(from: body)
+    return try F(body: UnsafeRawBufferPointer(memory))
+  }
+
+  /// Of every type of frame, by its number.
+  public static let all: [UInt8: AnyVectorLayout] = Dictionary(
+    uniqueKeysWithValues: table.map { ($0.type.rawValue, $0) })
+
+  private static let table: [AnyVectorLayout] =
+    connection + subscriptions + publications + topics + [.batch(.deliver), .batch(.publish)]
+
+  private static let connection = [
+    AnyVectorLayout(
+      VectorLayout(
+        Hello(maximumFrame: 0, keepalive: 0, name: ""), versionsField, .integer("features", \.features),
+        .integer("longest frame", \.maximumFrame), .integer("keepalive", \.keepalive), .text("name", \.name),
+        .credentials(\.credentials))),
+    AnyVectorLayout(
+      VectorLayout(
+        Welcome(
+          maximumFrame: 0, maximumRecord: 0, maximumStreams: 0, keepalive: 0, broker: 0, software: ""),
+        .integer("version", \.version), .integer("features", \.features),
+        .integer("longest frame", \.maximumFrame), .integer("longest record", \.maximumRecord),
+        .integer("streams", \.maximumStreams), .integer("keepalive", \.keepalive),
+        .integer("broker", \.broker), .text("software", \.software), .text("identity", \.identity),
+        .integer("expires", \.expires))),
+    AnyVectorLayout(VectorLayout(Ping(token: 0), .integer("token", \.token))),
+    AnyVectorLayout(VectorLayout(Pong(token: 0), .integer("token", \.token))),
+    AnyVectorLayout(
+      VectorLayout(
+        GoAway(code: .shuttingDown, message: ""), .named("code", \.code), .text("message", \.message))),
+    AnyVectorLayout(
+      VectorLayout(Fault(code: .lagged, message: ""), .named("code", \.code), .text("message", \.message))),
+    AnyVectorLayout(VectorLayout(Authenticate(.none), .credentials(\.credentials))),
+    AnyVectorLayout(
+      VectorLayout(Authenticated(identity: ""), .text("identity", \.identity), .integer("expires", \.expires))
+    ),
+  ]
+
+  private static let subscriptions = [
+    AnyVectorLayout(
+      VectorLayout(
+        Subscribe(topic: "", grantedThrough: 0), .text("topic", \.topic), .start(\.start), .lag(\.lag),
+        .named("if missing", \.ifMissing), .integer("epoch", \.epoch),
+        .integer("granted through", \.grantedThrough), .text("cursor", \.cursor),
+        .filter(\.filter))),
+    AnyVectorLayout(subscribedLayout),
+    AnyVectorLayout(
+      VectorLayout(
+        Demand(grantedThrough: 0), .integer("granted through", \.grantedThrough),
+        .integer("bytes through", \.bytesThrough))),
+    AnyVectorLayout(VectorLayout(Live(nextOffset: 0), .integer("next offset", \.nextOffset))),
+    AnyVectorLayout(
+      VectorLayout(
+        Lag(missed: 0, nextOffset: 0), .integer("missed", \.missed), .integer("next offset", \.nextOffset))),
+    AnyVectorLayout(VectorLayout(Cancel())), AnyVectorLayout(VectorLayout(Cancelled())),
+    AnyVectorLayout(VectorLayout(Complete(.finished), completeField)),
+    AnyVectorLayout(
+      VectorLayout(
+        SubscribePattern(pattern: "", grantedThrough: 0), .text("pattern", \.pattern), .start(\.start),
+        .lag(\.lag), .flag("more", \.more), .integer("granted through", \.grantedThrough), .filter(\.filter),
+        .list("positions", \.positions, positionLayout))),
+    AnyVectorLayout(
+      VectorLayout(
+        Positions([], more: false), .flag("more", \.more), .list("positions", \.positions, positionLayout))),
+    AnyVectorLayout(
+      VectorLayout(
+        Matched(number: 0, topic: "", place: Subscribed(epoch: 0, nextOffset: 0, liveOffset: 0)),
+        .integer("number", \.number), .text("topic", \.topic), .integer("epoch", \.place.epoch),
+        .integer("next offset", \.place.nextOffset), .integer("live offset", \.place.liveOffset),
+        .flag("gaps", \.place.gaps), .flag("continues", \.place.continues))),
+    AnyVectorLayout(VectorLayout(Unmatched(number: 0), .integer("number", \.number))),
+    AnyVectorLayout(VectorLayout(From(number: 0), .integer("number", \.number))),
+    AnyVectorLayout(
+      VectorLayout(
+        JoinGroup(topic: "", group: "", grantedThrough: 0), .text("topic", \.topic), .text("group", \.group),
+        .start(\.start), .named("acknowledgement", \.settings.acknowledgement),
+        .named("order", \.settings.order), .named("if missing", \.ifMissing),
+        .integer("deadline", \.settings.deadline),
+        .integer("deliveries", \.settings.deliveries), .text("dead letters", \.settings.deadLetters),
+        .integer("granted through", \.grantedThrough), .filter(\.settings.filter))),
+    AnyVectorLayout(VectorLayout(Deliveries(count: 0), .integer("count", \.count))),
+    AnyVectorLayout(
+      VectorLayout(
+        Settle(.done, delivery: 0, firstOffset: 0, count: 0), .named("verdict", \.verdict),
+        .integer("delivery", \.delivery), .integer("first offset", \.firstOffset), .integer("count", \.count))
+    ),
+    AnyVectorLayout(VectorLayout(Commit(nextOffset: 0), .integer("next offset", \.nextOffset))),
+  ]
+
+  private static let publications = [
+    AnyVectorLayout(
+      VectorLayout(
+        PublishOpen(topic: "", acknowledgement: .none), .text("topic", \.topic),
+        .named("acknowledgement", \.acknowledgement), .named("role", \.role),
+        .integer("producer", \.producer),
+        .integer("first sequence", \.firstSequence))),
+    AnyVectorLayout(
+      VectorLayout(
+        PublishOpened(epoch: 0, grantedThrough: 0), .integer("epoch", \.epoch),
+        .integer("granted through", \.grantedThrough), .integer("bytes through", \.bytesThrough),
+        .integer("next sequence", \.nextSequence))),
+    AnyVectorLayout(
+      VectorLayout(
+        Ack(through: 0, lastOffset: 0), .integer("through", \.through), .integer("last offset", \.lastOffset))
+    ),
+    AnyVectorLayout(VectorLayout(Connected())), AnyVectorLayout(VectorLayout(Disconnected())),
+  ]
+
+  private static let topics = [
+    AnyVectorLayout(
+      VectorLayout(
+        TopicCreate(topic: "", settings: TopicSettings()), .text("topic", \.topic), .settings(\.settings))),
+    AnyVectorLayout(VectorLayout(TopicShow(topic: ""), .text("topic", \.topic))),
+    AnyVectorLayout(
+      VectorLayout(
+        TopicInfo(
+          summary: summaryLayout.blank(), settings: TopicSettings(), subscriptions: [], publications: []),
+        .custom {
+          $1.values["summary"] = .object(summaryLayout.fields(of: $0.summary).values)
+        } set: {
+          $0.summary = try summaryLayout.value(from: $1["summary"].fields)
+        }, .settings(\.settings), .list("subscriptions", \.subscriptions, subscriptionLayout),
+        .list("publications", \.publications, publicationLayout))),
+    AnyVectorLayout(VectorLayout(TopicList(limit: 0), .text("after", \.after), .integer("limit", \.limit))),
+    AnyVectorLayout(
+      VectorLayout(
+        Topics(topics: [], more: false), .flag("more", \.more), .list("topics", \.topics, summaryLayout))),
+    AnyVectorLayout(VectorLayout(TopicDelete(topic: ""), .text("topic", \.topic))),
+    AnyVectorLayout(VectorLayout(Done())),
+    AnyVectorLayout(VectorLayout(TopicConnect(topic: ""), .text("topic", \.topic))),
+    AnyVectorLayout(VectorLayout(TopicDisconnect(topic: ""), .text("topic", \.topic))),
+    AnyVectorLayout(
+      VectorLayout(
+        CursorList(topic: "", limit: 0), .text("topic", \.topic), .text("after", \.after),
+        .integer("limit", \.limit))),
+    AnyVectorLayout(
+      VectorLayout(
+        Cursors(cursors: [], more: false), .flag("more", \.more), .list("cursors", \.cursors, cursorLayout))),
+    AnyVectorLayout(
+      VectorLayout(
+        CursorMove(topic: "", name: "", to: .replay), .text("topic", \.topic), .text("name", \.name),
+        .start(\.start))),
+    AnyVectorLayout(
+      VectorLayout(CursorDelete(topic: "", name: ""), .text("topic", \.topic), .text("name", \.name))),
+  ]
+}
