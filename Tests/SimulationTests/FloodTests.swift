@@ -1,5 +1,6 @@
 import SluiceIO
 import SluiceWire
+import Synchronization
 import Testing
 
 @testable import SluiceBroker
@@ -45,5 +46,69 @@ import Testing
     small.settle(.seconds(5))
     #expect(flooder.frames.filter { $0.header.type == .topicInfo }.map(\.header.stream) == Array(1...3_000))
     #expect(small.broker.core.registry.count == 3_000)
+  }
+
+  @Test func settlingWithAStaleDeliveryIsPaidByTheClientThatDoesIt() throws {
+    let small = try SmallWorld()
+    let (member, producer, other) = (small.connect(), small.connect(), small.connect())
+    let settings = JoinGroup.Settings(acknowledgement: .explicit)
+    member.send(JoinGroup(topic: "t", group: "g", settings: settings, grantedThrough: .max), stream: 1)
+    producer.send(PublishOpen(topic: "t", acknowledgement: .none), stream: 1)
+    small.settle()
+    for batch in 0..<40 {
+      producer.publish([[UInt8]](repeating: [1], count: 100), from: UInt64(batch * 100), stream: 1)
+      small.settle(.milliseconds(10))
+    }
+    let group = try #require(small.broker.core.registry.find("t")?.state.withLock { $0.groups["g"] })
+    #expect(group.core.withLock { $0.state.outstanding } == 4_000)
+
+    // 500 frames that each look at 4,000 records: 2,000,000 in all, of which a turn has so many.
+    member.forget()
+    for _ in 0..<500 {
+      member.send(Settle(.done, delivery: 9, firstOffset: 0, count: .max), stream: 1)
+    }
+    member.send(Ping(token: 1), stream: 0)
+    other.forget()
+    other.send(Ping(token: 7), stream: 0)
+    let start = small.world.loops[0].turns
+    _ = small.world.run(limit: .seconds(60)) { other.types.contains(.pong) }
+    #expect(small.world.loops[0].turns - start < 10)
+    _ = small.world.run(limit: .seconds(60)) { member.types.contains(.pong) }
+    #expect(member.types == [.pong])
+    #expect(small.world.loops[0].turns - start > 100)
+    #expect(group.core.withLock { $0.state.outstanding } == 4_000)
+  }
+
+  @Test func topicsOfAPatternAreJoinedAndLeftAShareATurn() throws {
+    let small = try SmallWorld()
+    let (client, other) = (small.connect(), small.connect())
+    let count = 20_000
+    for number in 0..<count { _ = try small.broker.core.registry.use("t.\(number)") }
+    func pongs(_ frame: some Frame, stream: UInt32) -> (other: UInt64, own: UInt64) {
+      client.forget()
+      other.forget()
+      client.send(frame, stream: stream)
+      client.send(Ping(token: 1), stream: 0)
+      other.send(Ping(token: 7), stream: 0)
+      let start = small.world.loops[0].turns
+      var answered: UInt64?
+      _ = small.world.run(limit: .seconds(60)) {
+        if answered == nil, other.types.contains(.pong) { answered = small.world.loops[0].turns - start }
+        return client.types.contains(.pong)
+      }
+      return (answered ?? .max, small.world.loops[0].turns - start)
+    }
+    let joining = pongs(SubscribePattern(pattern: "t.*", grantedThrough: 0), stream: 1)
+    #expect(joining.other < 5)
+    #expect(
+      joining.own > UInt64(count / Effort.limit), "the client's next frame comes behind its own joining")
+    small.settle(.seconds(1))
+    let topic = try #require(small.broker.core.registry.find("t.1"))
+    #expect(topic.attached.subscriptions == 1)
+    let leaving = pongs(Cancel(), stream: 1)
+    #expect(leaving.other < 5)
+    small.settle(.seconds(1))
+    let last = try #require(small.broker.core.registry.find("t.\(count - 1)"))
+    #expect(topic.attached.subscriptions == 0 && last.attached.subscriptions == 0)
   }
 }

@@ -29,6 +29,7 @@ extension Connection {
       topic = try registry.use(name, by: quota, mayCreate: mayCreate) {
         report(.topicCreated(asClient, topic: $0.name))
       }
+      effort.spend(quota.takeTold(), of: .watchers)
     } else {
       topic = try registry.known(name)
     }
@@ -68,17 +69,12 @@ extension Connection {
     return permissions.rights(on: name).isSuperset(of: rights)
   }
 
-  /// Of topics that a pattern selects, those that the client may subscribe to.
-  func matched(_ topics: [Topic]) -> [Topic] {
-    permissions.isUnrestricted ? topics : topics.filter { matchesTopics(named: $0.name) }
-  }
-
   /// A page of the topics that the client may know of. Others are passed over unseen, so that neither does its time tell how many there are.
   func listTopics(after: String, limit: Int) -> (page: [TopicSummary], more: Bool) {
     let permissions = permissions
     if permissions.isUnrestricted { return registry.list(after: after, limit: limit) }
     var asked = 0
-    defer { effort.spend(asked / 8) }
+    defer { effort.spend(asked, of: .names) }
     return registry.list(after: after, limit: limit, in: permissions.spans) { name in
       asked += 1
       return permissions.reveal(name)

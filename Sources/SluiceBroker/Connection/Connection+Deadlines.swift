@@ -20,8 +20,7 @@ extension Connection {
       return
     }
     if checkExpiry() { return }
-    // Nothing is read from it, so nothing can be heard.
-    if waitsForMemory { keepalive.heard(at: now.nanoseconds) }
+    if waitsForMemory || (isAtWork && hasWriteDeadline) { keepalive.heard(at: now.nanoseconds) }
     switch keepalive.check(at: now.nanoseconds) {
     case .sleep: break
     case .ping: send(Ping(token: id), stream: 0)
@@ -38,6 +37,12 @@ extension Connection {
       if isOver(patience, since: lastUse, now) { return endIdle() }
     }
     if isDraining, core.stage.load(ordering: .acquiring) == .draining, isDrained { finish() }
+  }
+
+  /// Whether a client that reads nothing is given up for that. While the broker works on what the client has sent, it reads nothing more,
+  /// and silence says nothing of the client; one that leaves its answers unread for ever has this deadline, or the keepalive's without it.
+  private var hasWriteDeadline: Bool {
+    stalledSince == nil || core.configuration.limits.write > .zero
   }
 
   private func isOver(_ limit: Duration, since time: MonotonicTime, _ now: MonotonicTime) -> Bool {

@@ -55,6 +55,7 @@ extension Connection {
     handles = []
     duePublications = []
     readySubscriptions = ReadyQueue()
+    unfinishedWork = ReadyQueue()
   }
 
   /// The broker is stopping: says so. What is granted is still delivered; see ``sweep()``.

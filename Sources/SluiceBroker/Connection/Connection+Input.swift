@@ -33,8 +33,8 @@ extension Connection {
       try unsafe decoder.decode(bytes) { header, body throws(WireError) in
         effort.tookFrame()
         guard try header.admission(at: .broker) == .take else { return !effort.isExhausted }
+        effort.spend(FrameCost.steps(for: header.type))
         let action = try unsafe session.receive(header, body, core.rules)
-        effort.spend(action.effort)
         if let stream = action.beginning { try checkIsFree(stream) }
         perform(action)
         guard case .open = phase else { return false }

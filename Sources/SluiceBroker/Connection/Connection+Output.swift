@@ -23,15 +23,15 @@ extension Connection {
       // Without records it isn't behind anything, and only an answer to it counts.
       case .success(let count):
         context.traffic.bytesSent &+= count
-        if count > 0, pending.carriesRecords { keepalive.heard(at: context.loop.now.nanoseconds) }
+        // Nor can a client be heard that isn't read from before it has read its answers.
+        if count > 0, pending.carriesRecords || waitsForAnswers {
+          keepalive.heard(at: context.loop.now.nanoseconds)
+        }
         if count > 0 { stalledSince = pending.isEmpty ? nil : context.loop.now }
       }
       guard pending.isEmpty else { return }
     }
-    if effort.isExhausted, case .open = phase {
-      effort.renew()
-      resumeReading()
-    }
+    if effort.isExhausted || !unfinishedWork.isEmpty, case .open = phase { resumeWork() }
     settlePublications()
     let gather = context.gather
     var budget = Self.turnBudget

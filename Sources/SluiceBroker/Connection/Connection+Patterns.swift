@@ -13,8 +13,8 @@ struct PatternCount {
 
 // Subscriptions to patterns, as far as they aren't like others.
 extension Connection {
-  /// Joining a topic takes about a microsecond: others get their turn after so many.
-  private static let joinedTogether = 256
+  /// Topics that are looked for before the store is asked where to begin in them.
+  private static let foundTogether = 256
 
   func subscribePattern(_ stream: UInt32, _ frame: SubscribePattern) throws(WireError) {
     let pattern = try TopicPattern(frame.pattern)
@@ -25,8 +25,6 @@ extension Connection {
         .limitReached,
         "the connection has \(limit) subscriptions to patterns, which is its limit; open another")
     }
-    // Each is compared with the pattern.
-    if pattern.hasWildcards { effort.spend(registry.count / 32) }
     patterns.last += 1
     let number = patterns.last
     let loop = context.loop
@@ -39,7 +37,7 @@ extension Connection {
       .subscription(
         PatternSubscription(
           frame, pattern, stream: stream, connection: self, number: number, watch: watch,
-          found: matched(found))))
+          walk: found)))
     joinTopics(for: number, on: stream)
   }
 
@@ -50,20 +48,29 @@ extension Connection {
     return pattern
   }
 
-  /// Joins the topics that are there, a few at a time; the subscription stands when it has all of them.
-  private func joinTopics(for number: UInt64, on stream: UInt32) {
-    guard let pattern = pattern(number, on: stream) else { return }
-    let unknown = pattern.unknownStarts(atMost: Self.joinedTogether)
-    if !unknown.isEmpty { return findStarts(unknown, for: number, on: stream) }
-    attempt(stream) { () throws(WireError) in
-      let isNew = !pattern.hasBegun
-      if try pattern.join(atMost: Self.joinedTogether) {
+  /// Joins the topics that are there, as many as the turn's effort lasts for; the subscription stands when it has all of them.
+  func joinTopics(for number: UInt64, on stream: UInt32) {
+    while let pattern = pattern(number, on: stream) {
+      guard !effort.isExhausted else { return goOnLater(.join(number: number, stream: stream)) }
+      pattern.findTopics(atMost: Self.foundTogether)
+      let unknown = pattern.unknownStarts()
+      if !unknown.isEmpty { return findStarts(unknown, for: number, on: stream) }
+      var isDone = false
+      attempt(stream) { () throws(WireError) in
+        let isNew = !pattern.hasBegun
+        isDone = try pattern.join()
+        guard isDone else { return }
         if isNew { send(Subscribed(epoch: 0, nextOffset: 0, liveOffset: 0), stream: stream) }
         makeReady(pattern)
-      } else {
-        context.loop.execute { [weak self] in self?.joinTopics(for: number, on: stream) }
       }
+      if isDone { return }
     }
+  }
+
+  /// Tells the topics of a pattern's subscription that it asks for more.
+  func tellDemand(of number: UInt64, on stream: UInt32) {
+    guard let pattern = pattern(number, on: stream) else { return }
+    if !pattern.tellDemand() { goOnLater(.tellDemand(number: number, stream: stream)) }
   }
 
   /// Asks the store where to begin in those topics, and goes on when all that is known.
@@ -94,7 +101,7 @@ extension Connection {
   func changeTopics(of pattern: PatternSubscription) {
     let isJoining = pattern.isJoining
     pattern.lose { !matchesTopics(named: $0) }
-    pattern.gain(matched(registry.topics(selectedBy: pattern.pattern)))
+    pattern.gain(registry.topics(selectedBy: pattern.pattern))
     if !isJoining, pattern.isJoining { joinTopics(for: pattern.number, on: pattern.stream) }
   }
 

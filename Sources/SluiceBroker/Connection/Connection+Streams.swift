@@ -59,6 +59,7 @@ extension Connection {
         try require(.topicCreate, on: frame.topic)
         if let there = registry.find(frame.topic) { try requireInbox(there, for: .topicCreate) }
         let topic = try registry.create(frame.topic, frame.settings, by: quota)
+        effort.spend(quota.takeTold(), of: .watchers)
         try requireInbox(topic, for: .topicCreate)
         whenCommitted(topic, stream) { $0.describe(topic, to: stream) }
         return true
@@ -207,6 +208,8 @@ extension Connection {
   private func describe(_ topic: Topic, to stream: UInt32) {
     let loop = context.loop
     let request = session.request(on: stream)
+    let attached = topic.attached
+    effort.spend(attached.subscriptions + attached.publications, of: .attachments)
     TopicInspection(topic, showing: shownPeers(of: topic)).run { [weak self] info in
       loop.execute { [weak self] in self?.answer(request, info, to: stream) }
     }

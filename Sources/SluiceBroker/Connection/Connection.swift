@@ -50,6 +50,8 @@ final class Connection: ByteStreamHandler, @unchecked Sendable {
   var patterns = PatternCount()
   var open = OpenCounts()
   var effort = Effort()
+  /// What frames have begun and a turn's effort didn't suffice for, in order.
+  var unfinishedWork = ReadyQueue<UnfinishedWork>()
   let quota = TopicQuota()
   /// What the client's connections have together; nil before the handshake is over.
   var account: IdentityAccount?

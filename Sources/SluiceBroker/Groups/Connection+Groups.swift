@@ -53,6 +53,13 @@ extension Connection {
         stream,
         Fault(code: .unsupported, message: "SETTLE is for members of a group; this subscription isn't one"))
     }
-    member.group.settle(frame, on: context)
+    settle(frame, in: member.group)
+  }
+
+  /// Settles as many records as the turn's effort lasts for; the rest is for the next turn.
+  func settle(_ frame: Settle, in group: Group) {
+    let (looked, rest) = group.settle(frame, atMost: effort.left(.groupRecords), on: context)
+    effort.spend(looked, of: .groupRecords)
+    if let rest { goOnLater(.settle(rest, group)) }
   }
 }

@@ -84,14 +84,19 @@ final class Group: Sendable {
   }
 
   /// A member is gone, without what it has in hand still to be sent.
-  func leave(_ member: GroupMember, unsent: [GroupState.Assignment], on loop: LoopContext) {
+  ///
+  /// - Returns: how many records were looked at for those that it had.
+  func leave(_ member: GroupMember, unsent: [GroupState.Assignment], on loop: LoopContext) -> Int {
+    var looked = 0
     step(on: loop) { core in
       guard let seat = core.seats[member.number] else { return }
+      looked = core.state.entries.out > 0 ? core.state.entries.count : 0
       core.state.leave(member.number, unsent: unsent + seat.inbox)
       core.seats[member.number] = nil
       core.members -= 1
       if core.members == 0 { core.idleSince = loop.loop.now }
     }
+    return looked
   }
 
   /// What a member is told when it asks for more.
@@ -171,8 +176,13 @@ final class Group: Sendable {
     step(on: loop) { _ in }
   }
 
-  func settle(_ frame: Settle, on loop: LoopContext) {
-    step(on: loop) { core in core.state.settle(frame, now: loop.loop.now) }
+  /// Settles records, of which `most` are looked at.
+  ///
+  /// - Returns: how many were looked at, and what is left of the frame.
+  func settle(_ frame: Settle, atMost most: Int, on loop: LoopContext) -> (looked: Int, rest: Settle?) {
+    var result: (looked: Int, rest: Settle?) = (0, nil)
+    step(on: loop) { core in result = core.state.settle(frame, atMost: most, now: loop.loop.now) }
+    return result
   }
 
   /// The topic has dropped records, some of which a member had in hand: these go with them.

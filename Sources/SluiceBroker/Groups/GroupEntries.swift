@@ -45,6 +45,8 @@ struct GroupEntries: Sendable {
   private var entries: [Entry] = []
   private var free: [Int32] = []
   private var slots: [UInt64: Int32] = [:]
+  /// All of them in the order of offsets, and some that are gone: for finding the first behind an offset.
+  private var order: [(offset: UInt64, slot: Int32)] = []
   private var first: Int32 = -1
   private var last: Int32 = -1
   private var earliest: Int32 = -1
@@ -72,6 +74,23 @@ struct GroupEntries: Sendable {
     return after < 0 ? nil : after
   }
 
+  /// Where the records from an offset on begin: see ``entry(at:)``. Good until one is added.
+  func place(notBefore offset: UInt64) -> Int {
+    var (low, high) = (0, order.count)
+    while low < high {
+      let middle = (low + high) / 2
+      if order[middle].offset < offset { low = middle + 1 } else { high = middle }
+    }
+    return low
+  }
+
+  /// What stands at a place: a record, or one that is gone, without a slot. Nil behind the last.
+  func entry(at place: Int) -> (offset: UInt64, slot: Int32?)? {
+    guard place < order.count else { return nil }
+    let (offset, slot) = order[place]
+    return (offset, entries[Int(slot)].offset == offset ? slot : nil)
+  }
+
   /// Adds a record whose offset is above all others.
   mutating func append(_ entry: Entry) -> Int32 {
     let slot: Int32
@@ -83,6 +102,8 @@ struct GroupEntries: Sendable {
       entries.append(entry)
     }
     slots[entry.offset] = slot
+    if order.count > 2 * slots.count + 64 { order.removeAll { entries[Int($0.slot)].offset != $0.offset } }
+    order.append((entry.offset, slot))
     entries[Int(slot)].before = last
     if last >= 0 { entries[Int(last)].after = slot } else { first = slot }
     last = slot
@@ -95,9 +116,12 @@ struct GroupEntries: Sendable {
     if entry.before >= 0 { entries[Int(entry.before)].after = entry.after } else { first = entry.after }
     if entry.after >= 0 { entries[Int(entry.after)].before = entry.before } else { last = entry.before }
     slots[entry.offset] = nil
+    // No record has this one: what stands in `order` is seen to be gone.
+    entries[Int(slot)].offset = .max
     free.append(slot)
     // A burst's memory isn't kept for ever.
     if slots.isEmpty {
+      order.removeAll(keepingCapacity: true)
       if entries.count > 4096 { self = GroupEntries() }
     }
   }

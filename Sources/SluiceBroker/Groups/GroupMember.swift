@@ -49,7 +49,8 @@ final class GroupMember: Consumer, @unchecked Sendable {
 
   override func leave() {
     catchUp?.drop()
-    group.leave(self, unsent: inHand, on: connection.context)
+    let looked = group.leave(self, unsent: inHand, on: connection.context)
+    connection.effort.spend(looked, of: .groupRecords)
     inHand = []
     tap.remove(self)
   }

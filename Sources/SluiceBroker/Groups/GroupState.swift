@@ -311,23 +311,31 @@ struct GroupState: Sendable {
   // MARK: What becomes of records
 
   /// A member says what became of records. Those to which that doesn't apply any more are passed over.
-  mutating func settle(_ frame: Settle, now: MonotonicTime) {
+  ///
+  /// - Parameter most: how many records are looked at. Of those that the frame names, only records under way are.
+  /// - Returns: how many were looked at, and the part of the frame that is left to be done; nil when none is.
+  @discardableResult
+  mutating func settle(
+    _ frame: Settle, atMost most: Int = .max, now: MonotonicTime
+  ) -> (looked: Int, rest: Settle?) {
     defer { dropStale() }
     // Delivery 0 is none at all.
-    guard rules.isExplicit, let first = entries.firstSlot, frame.count > 0, frame.delivery > 0 else { return }
+    guard rules.isExplicit, frame.delivery > 0 else { return (0, nil) }
     let end = frame.firstOffset + UInt64(frame.count)
-    guard Int(frame.count) <= entries.count else {
-      // Whoever names more than there are doesn't cost more than there are.
-      var next: Int32? = first
-      while let slot = next, entries[slot].offset < end {
-        next = presentSlot(after: slot)
-        if entries[slot].offset >= frame.firstOffset { settle(slot, frame, now) }
+    var place = entries.place(notBefore: frame.firstOffset)
+    var looked = 0
+    while let (offset, slot) = entries.entry(at: place), offset < end {
+      guard looked < most else {
+        var rest = frame
+        rest.firstOffset = offset
+        rest.count = UInt32(end - offset)
+        return (looked, rest)
       }
-      return
+      looked += 1
+      place += 1
+      if let slot { settle(slot, frame, now) }
     }
-    for offset in frame.firstOffset..<end {
-      if let slot = entries.slot(of: offset) { settle(slot, frame, now) }
-    }
+    return (looked, nil)
   }
 
   private mutating func settle(_ slot: Int32, _ frame: Settle, _ now: MonotonicTime) {

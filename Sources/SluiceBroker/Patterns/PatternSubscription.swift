@@ -21,8 +21,13 @@ final class PatternSubscription: Consumer {
   /// By name. What a topic is called here holds for one life of it.
   private(set) var members: [String: PatternMember] = [:]
   private var lastNumber: UInt32 = 0
+  /// All members in the order in which they have joined, and some that have left.
+  private var joined: [PatternMember] = []
   /// Members of topics whose producers are paced.
   private var paced: [PatternMember] = []
+  /// Of those, how many know of the last grant, while some don't.
+  private var told = 0
+  private var isTelling = false
   /// Nil when every record is wanted.
   private let matcher: RecordMatcher?
   private var turns = FairTurns<PatternMember>()
@@ -30,8 +35,13 @@ final class PatternSubscription: Consumer {
   private var gone = 0
   private var isProducing = false
 
-  /// Topics that were there when it came, and where to go on in them; it begins when it has joined them all.
-  private var found: ArraySlice<Topic>
+  /// A search for the topics that were there when it came, and those that were found and are to be joined next; it begins when it has joined
+  /// them all.
+  private var walk: PatternWalk
+  private var found: ArraySlice<Topic> = []
+  /// Topics that the search finds and that were told of apart from it.
+  private var known: Set<ObjectIdentifier> = []
+  /// Where to go on in them.
   private var positions: [String: TopicPosition]
   /// Where to begin in those of which only the store could tell.
   private var starts: [String: Subscribe.Start] = [:]
@@ -49,12 +59,12 @@ final class PatternSubscription: Consumer {
 
   init(
     _ frame: SubscribePattern, _ pattern: TopicPattern, stream: UInt32, connection: Connection,
-    number: UInt64, watch: UInt64, found: [Topic]
+    number: UInt64, watch: UInt64, walk: PatternWalk
   ) {
     self.pattern = pattern
     self.number = number
     self.watch = watch
-    self.found = found[...]
+    self.walk = walk
     start = frame.start
     lag = frame.lag
     matcher = RecordMatcher(unlessEmpty: frame.filter)
@@ -68,12 +78,28 @@ final class PatternSubscription: Consumer {
     guard super.raise(to: granted) else { return false }
     guard !paced.isEmpty else { return true }
     // What is granted may go to any of them, so it counts for each.
-    let now = connection.context.loop.now
-    for member in paced {
-      member.movedAt = now
-      member.tap.readersMoved()
+    told = 0
+    if !isTelling {
+      isTelling = true
+      connection.tellDemand(of: number, on: stream)
     }
     return true
+  }
+
+  /// Tells topics with paced producers of the last grant, as many as the turn's effort lasts for. Returns whether that were all.
+  func tellDemand() -> Bool {
+    while told < paced.count, !connection.effort.isExhausted {
+      tell(paced[told])
+      told += 1
+      connection.effort.spend(1, of: .pacedTopics)
+    }
+    isTelling = told < paced.count
+    return !isTelling
+  }
+
+  private func tell(_ member: PatternMember) {
+    member.movedAt = connection.context.loop.now
+    member.tap.readersMoved()
   }
 
   override var isOwed: Bool { credit.available > 0 && isBehind }
@@ -82,14 +108,31 @@ final class PatternSubscription: Consumer {
 
   // MARK: Topics
 
-  /// Joins the next of the topics that it found. Returns whether that were all.
-  func join(atMost count: Int) throws(WireError) -> Bool {
-    for topic in found.prefix(count) {
+  /// Looks for topics to be joined next, until there are so many, or the turn's effort is exhausted.
+  func findTopics(atMost count: Int) {
+    while found.count < count, !walk.isDone, !connection.effort.isExhausted {
+      let most = connection.effort.left(.names)
+      var looks = most
+      let topic = walk.next(looks: &looks)
+      connection.effort.spend(most - looks, of: .names)
+      if let topic, isNew(topic) { found.append(topic) }
+    }
+  }
+
+  private func isNew(_ topic: Topic) -> Bool {
+    connection.matchesTopics(named: topic.name) && members[topic.name]?.topic !== topic
+      && !known.contains(ObjectIdentifier(topic))
+  }
+
+  /// Joins topics that were found, until the turn's effort is exhausted. Returns whether that were all.
+  func join() throws(WireError) -> Bool {
+    while !connection.effort.isExhausted, let topic = found.popFirst() {
+      connection.effort.spend(1, of: .joins)
       try join(topic, startingAt: positions.removeValue(forKey: topic.name), wasThere: true)
     }
-    found = found.dropFirst(count)
-    guard found.isEmpty else { return false }
+    guard found.isEmpty, walk.isDone else { return false }
     found = []
+    known = []
     positions = [:]
     starts = [:]
     hasBegun = true
@@ -100,9 +143,9 @@ final class PatternSubscription: Consumer {
   }
 
   /// Of the topics to be joined next, those of which only the store can tell where to begin.
-  func unknownStarts(atMost count: Int) -> [(topic: Topic, time: Int64)] {
+  func unknownStarts() -> [(topic: Topic, time: Int64)] {
     guard case .time(let time) = start else { return [] }
-    return found.prefix(count).compactMap { topic in
+    return found.compactMap { topic in
       guard positions[topic.name] == nil, starts[topic.name] == nil,
         topic.life.needsStore(for: .time(time))
       else { return nil }
@@ -115,7 +158,7 @@ final class PatternSubscription: Consumer {
   }
 
   /// Whether there are topics still to be joined.
-  var isJoining: Bool { !hasBegun || !found.isEmpty }
+  var isJoining: Bool { !hasBegun || !found.isEmpty || !walk.isDone }
 
   /// Its client may not subscribe to some topics any more.
   func lose(where isLost: (String) -> Bool) {
@@ -126,10 +169,11 @@ final class PatternSubscription: Consumer {
     }
   }
 
-  /// These are the topics that its client may subscribe to now: those that it hasn't are joined as if they had been found first.
-  func gain(_ topics: [Topic]) {
-    let known = Set(found.map { ObjectIdentifier($0) } + made.map { ObjectIdentifier($0.0) })
-    found += topics.filter { members[$0.name]?.topic !== $0 && !known.contains(ObjectIdentifier($0)) }
+  /// Its client may subscribe to other topics now: those among these that it hasn't are joined as if they had been found first.
+  func gain(_ topics: PatternWalk) {
+    known = Set(made.map { ObjectIdentifier($0.0) })
+    found = []
+    walk = topics
   }
 
   /// A topic was made that the pattern selects.
@@ -172,6 +216,7 @@ final class PatternSubscription: Consumer {
       // Behind its successor, so that the topic isn't without a subscriber in between.
       if let former { remove(former, isDeleted: former.topic !== topic) }
       members[topic.name] = member
+      joined.append(member)
       if topic.isPaced {
         member.pacedIndex = paced.count
         paced.append(member)
@@ -222,11 +267,13 @@ final class PatternSubscription: Consumer {
     if case .ready = member.place { gone += 1 }
     member.leave()
     member.place = .ended
+    dropDeparted()
     if member.topic.isPaced {
       let last = paced.removeLast()
       if last !== member {
         paced[member.pacedIndex] = last
         last.pacedIndex = member.pacedIndex
+        if isTelling, last.pacedIndex < told { tell(last) }
       }
     }
     if !member.isAnnounced { announced(member) } else if isDeleted { departed.append(member.number) }
@@ -241,14 +288,22 @@ final class PatternSubscription: Consumer {
   override func leave() {
     connection.context.core.registry.endWatch(pattern, watch)
     connection.removePattern(matches: members.count)
-    for member in members.values.sorted(by: { $0.number < $1.number }) {
-      member.leave()
-      member.place = .ended
-    }
+    connection.effort.spend(members.count, of: .departures)
+    dropDeparted(all: true)
+    let departure = PatternDeparture(joined, of: self)
     members = [:]
+    joined = []
     paced = []
+    isTelling = false
     turns = FairTurns()
     (found, made) = ([], [])
+    departure.goOn()
+  }
+
+  /// Drops members that have left from the list of those that have joined, when they are most of it.
+  private func dropDeparted(all: Bool = false) {
+    guard all || joined.count > 2 * members.count + 64 else { return }
+    joined.removeAll { if case .ended = $0.place { true } else { false } }
   }
 
   // MARK: Turns

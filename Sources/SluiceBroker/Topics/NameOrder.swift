@@ -10,7 +10,7 @@ import SluiceWire
 struct NameOrder<Value> {
   typealias Entry = (name: String, value: Value)
 
-  private var chunks: [[Entry]] = []
+  private(set) var chunks: [[Entry]] = []
   private let limit: Int
 
   /// - Parameter chunk: the most that stand in one chunk, at least 2.

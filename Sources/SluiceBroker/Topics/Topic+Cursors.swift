@@ -160,6 +160,9 @@ extension Topic {
     state.cursors.find(name, now: now) != nil
   }
 
+  /// Durable cursors and groups, together.
+  var cursorCount: Int { state.withLock { $0.cursors.count + $0.groups.count } }
+
   /// A page of the durable cursors and groups in byte order of their names, and whether there are more.
   func cursors(after: String, limit: Int, now: MonotonicTime) -> (page: [CursorInfo], more: Bool) {
     let (cursors, head) = state.withLock { ($0.cursors.summaries(now: now), $0.life.log.head) }

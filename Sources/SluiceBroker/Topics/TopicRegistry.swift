@@ -206,7 +206,11 @@ final class TopicRegistry: Sendable {
       made(topic)
     }
     // A copy, so that nobody waits for the search: those that come meanwhile find the topic there.
-    if let (life, watchers) = new { for tell in watchers.values(selecting: name) { tell(topic, life) } }
+    if let (life, watchers) = new {
+      let selecting = watchers.values(selecting: name)
+      for tell in selecting { tell(topic, life) }
+      quota?.told(selecting.count)
+    }
     return topic
   }
 
@@ -259,36 +263,29 @@ final class TopicRegistry: Sendable {
   /// Finds the topics that a pattern selects, and from then on tells `watcher` of those that are made: each topic is in the one or the other,
   /// and in one only.
   ///
-  /// - Returns: the number under which it is to be ended, and the topics that were there, by name, of which some may be gone by now.
+  /// - Returns: the number under which it is to be ended, and a search for the topics that were there.
   func watch(
     _ pattern: TopicPattern, _ watcher: @escaping Watcher
-  ) throws(WireError) -> (number: UInt64, topics: [Topic]) {
-    let found: (number: UInt64, topics: [String: Topic])? = state.withLock { state in
+  ) throws(WireError) -> (number: UInt64, topics: PatternWalk) {
+    let found: (number: UInt64, names: NameOrder<Topic>)? = state.withLock { state in
       guard state.watchers.count < watchLimit else {
         metrics.add(.refusedPatterns)
         return nil
       }
       state.lastWatch += 1
       state.watchers.insert(pattern, number: state.lastWatch, watcher)
-      return (state.lastWatch, state.topics)
+      return (state.lastWatch, state.names)
     }
     guard let found else {
       throw WireError(
         .limitReached, "the broker has \(watchLimit) subscriptions to patterns, which is its limit")
     }
-    return (found.number, Self.topics(in: found.topics, selectedBy: pattern))
+    return (found.number, PatternWalk(pattern, in: found.names))
   }
 
-  /// The topics that a pattern selects, by name.
-  func topics(selectedBy pattern: TopicPattern) -> [Topic] {
-    Self.topics(in: state.withLock { $0.topics }, selectedBy: pattern)
-  }
-
-  private static func topics(in all: [String: Topic], selectedBy pattern: TopicPattern) -> [Topic] {
-    guard pattern.hasWildcards else { return all[pattern.description].map { [$0] } ?? [] }
-    var topics: [Topic] = []
-    for (name, topic) in all where pattern.selects(name) { topics.append(topic) }
-    return topics.sorted { precedes($0.name, $1.name) }
+  /// A search for the topics that a pattern selects at the moment.
+  func topics(selectedBy pattern: TopicPattern) -> PatternWalk {
+    PatternWalk(pattern, in: state.withLock { $0.names })
   }
 
   /// Nobody wants to know any more. What is being told at this moment may still come.
@@ -297,10 +294,6 @@ final class TopicRegistry: Sendable {
   }
 
   var watches: Int { state.withLock { $0.watchers.count } }
-
-  private static func precedes(_ left: String, _ right: String) -> Bool {
-    left.utf8.lexicographicallyPrecedes(right.utf8)
-  }
 }
 
 extension TopicRegistry.State {

@@ -1,0 +1,86 @@
+import SluiceWire
+
+/// What a frame costs the client that sends it, in steps of ``Effort``.
+///
+/// ``table`` has a cost for each frame that a broker takes; a test compares it with the frame table. Work whose amount depends on what the
+/// frame is about is charged as it is found, and stops when the turn's effort is exhausted, to go on in the connection's next turn.
+struct FrameCost: Hashable, Sendable {
+  /// Work of which the amount shows only while it is done.
+  enum Work: CaseIterable, Sendable {
+    /// Names of topics that are looked at, for a pattern or a page.
+    case names
+    /// Topics that a pattern's subscription joins.
+    case joins
+    /// Topics that a pattern's subscription leaves.
+    case departures
+    /// Subscriptions to patterns that are told of a new topic.
+    case watchers
+    /// Topics with paced producers, which are told that a pattern's subscription asks for more.
+    case pacedTopics
+    /// Records that a group has under way and that are looked at.
+    case groupRecords
+    /// Durable cursors and groups that are looked at for a page.
+    case cursors
+    /// Subscriptions and publications that are looked at for a description.
+    case attachments
+
+    /// How many come to one step. A power of two.
+    var perStep: Int {
+      switch self {
+      case .joins, .departures: 1
+      case .watchers, .attachments: 2
+      case .names, .cursors, .pacedTopics: 4
+      case .groupRecords: 8
+      }
+    }
+  }
+
+  /// Steps for taking the frame, whatever comes of it. With 0 only the number of frames and the bytes that a turn reads bound it.
+  var steps: Int
+  /// What is charged besides, as it is found.
+  var found: Set<Work> = []
+
+  init(_ steps: Int, _ found: Work...) {
+    self.steps = steps
+    self.found = Set(found)
+  }
+
+  static let table: [FrameType: FrameCost] = [
+    .hello: FrameCost(1),
+    .authenticate: FrameCost(1),
+    .ping: FrameCost(0),
+    .pong: FrameCost(0),
+    .error: FrameCost(0),
+
+    // Records: bounded by bytes.
+    .publish: FrameCost(0),
+    .positions: FrameCost(0),
+
+    .subscribe: FrameCost(1, .watchers),
+    .subscribePattern: FrameCost(4, .names, .joins),
+    .joinGroup: FrameCost(1, .watchers),
+    .publishOpen: FrameCost(1, .watchers),
+    .demand: FrameCost(0, .pacedTopics),
+    .settle: FrameCost(0, .groupRecords),
+    .commit: FrameCost(0),
+    .cancel: FrameCost(1, .departures, .groupRecords),
+    .complete: FrameCost(4),
+
+    .topicCreate: FrameCost(4, .watchers, .attachments),
+    .topicShow: FrameCost(4, .attachments),
+    .topicList: FrameCost(16, .names),
+    .topicDelete: FrameCost(4),
+    .topicConnect: FrameCost(4, .watchers),
+    .topicDisconnect: FrameCost(4, .watchers),
+    .cursorList: FrameCost(16, .cursors),
+    .cursorMove: FrameCost(4),
+    .cursorDelete: FrameCost(4),
+  ]
+
+  private static let stepsByType: [UInt8] = (UInt8.min...UInt8.max).map { number in
+    UInt8(table[FrameType(rawValue: number)]?.steps ?? 1)
+  }
+
+  /// The steps for taking a frame of that type. Once a frame: without a look into a dictionary.
+  static func steps(for type: FrameType) -> Int { Int(stepsByType[Int(type.rawValue)]) }
+}

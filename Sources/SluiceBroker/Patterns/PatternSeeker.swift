@@ -1,0 +1,135 @@
+import SluiceWire
+
+/// Finds the names that a pattern selects in an order by bytes, and which names in between can be left out.
+///
+/// The caller goes through the names in order, and asks of each with ``judge(_:)`` what comes next. So a search takes time by the names
+/// that are selected and by the different tokens that stand at wildcards, not by all names there are.
+///
+/// ```
+/// orders.*.new    orders.eu.fix ─┐ seek orders.eu.new        orders.eu.new ─┐ seek orders.eu/, behind all of orders.eu
+///                                └──────────────────────────►               └───────────────────►
+/// ```
+struct PatternSeeker: Sendable {
+  enum Verdict: Hashable, Sendable {
+    /// The pattern selects the name. The next one may be looked at.
+    case selected
+    /// It doesn't. The next one may be looked at.
+    case next
+    /// It doesn't, nor any name before ``target``, which comes behind it.
+    case seek
+    /// It doesn't, nor any name behind it.
+    case end
+  }
+
+  private enum Token {
+    /// Names that are selected have these very bytes there.
+    case exact([UInt8])
+    case any
+  }
+
+  private let pattern: TopicPattern
+  private let tokens: [Token]
+  /// Whether one token or more follow.
+  private let hasRest: Bool
+  private let startsWithWildcard: Bool
+  /// Whether names that have the tokens still have to be compared with the pattern: some characters may be written in several ways.
+  private let mustCompare: Bool
+  /// The name to go on with, in UTF-8, after ``Verdict/seek``.
+  private(set) var target: [UInt8] = []
+
+  init(_ pattern: TopicPattern) {
+    self.pattern = pattern
+    var parts = pattern.description.utf8.split(separator: Self.dot, omittingEmptySubsequences: false)
+      .map { Array($0) }
+    startsWithWildcard = parts[0] == Self.wildcard || parts[0] == Self.rest
+    hasRest = parts.last == Self.rest
+    if hasRest { parts.removeLast() }
+    tokens = parts.map { part in
+      part != Self.wildcard && part.allSatisfy(Self.isWrittenInOneWay) ? .exact(part) : .any
+    }
+    mustCompare = parts.contains { $0 != Self.wildcard && !$0.allSatisfy(Self.isWrittenInOneWay) }
+  }
+
+  /// Whether names that are selected have this very byte there. Other characters may be canonically equivalent: to ASCII's, these three have
+  /// such, like the Kelvin sign.
+  private static func isWrittenInOneWay(_ byte: UInt8) -> Bool {
+    byte < 0x80 && !"K;`".utf8.contains(byte)
+  }
+
+  /// Says what follows from a name, which must be a valid one.
+  mutating func judge(_ name: String) -> Verdict {
+    let verdict = unsafe name.utf8.withContiguousStorageIfAvailable { unsafe judge($0) } ?? judgeCopy(name)
+    return verdict == .selected && mustCompare && !pattern.selects(name) ? .next : verdict
+  }
+
+  private mutating func judgeCopy(_ name: String) -> Verdict {
+    let bytes = Array(name.utf8)
+    return unsafe bytes.withUnsafeBufferPointer { unsafe judge($0) }
+  }
+
+  private mutating func judge(_ name: UnsafeBufferPointer<UInt8>) -> Verdict {
+    if startsWithWildcard, let verdict = unsafe judgePrivate(name) { return verdict }
+    var start = 0
+    // Where the token ends that the last wildcard stands for.
+    var wildcardEnd: Int?
+    for (index, token) in tokens.enumerated() {
+      let end = unsafe name[start...].firstIndex(of: Self.dot) ?? name.count
+      let needsMore = index < tokens.count - 1 || hasRest
+      if case .exact(let literal) = token {
+        let rest = unsafe UnsafeBufferPointer(rebasing: name[start...])
+        let isHere = unsafe end - start == literal.count && rest.starts(with: literal)
+        guard isHere else {
+          if unsafe rest.lexicographicallyPrecedes(literal) { return unsafe seek(name[..<start], literal) }
+          // A token that only begins so may come before those behind the dot.
+          if needsMore, unsafe rest.lexicographicallyPrecedes(literal + [Self.dot]) {
+            return unsafe seek(name[..<start], literal + [Self.dot])
+          }
+          return unsafe exhausted(name, wildcardEnd)
+        }
+      } else {
+        wildcardEnd = end
+      }
+      guard end < name.count else {
+        if !needsMore { return .selected }
+        // Other tokens that begin like this one stand before what is below it.
+        if case .any = token { return .next }
+        return unsafe seek(name[...], [Self.dot])
+      }
+      if !needsMore { return unsafe exhausted(name, wildcardEnd) }
+      start = end + 1
+    }
+    return .selected
+  }
+
+  /// Names that a first wildcard doesn't stand for are left out together.
+  private mutating func judgePrivate(_ name: UnsafeBufferPointer<UInt8>) -> Verdict? {
+    if unsafe name.first == UInt8(ascii: "$") {
+      target = [UInt8(ascii: "$") + 1]
+      return .seek
+    }
+    let inbox = TopicName.inboxPrefix.utf8
+    if unsafe name.starts(with: inbox) {
+      target = Array(inbox.dropLast()) + [Self.behindDot]
+      return .seek
+    }
+    return unsafe name.elementsEqual(inbox.dropLast()) ? .next : nil
+  }
+
+  /// Nothing more is selected that has the same token at the last wildcard.
+  private mutating func exhausted(_ name: UnsafeBufferPointer<UInt8>, _ wildcardEnd: Int?) -> Verdict {
+    guard let wildcardEnd else { return .end }
+    return unsafe seek(name[..<wildcardEnd], [Self.behindDot])
+  }
+
+  private mutating func seek(_ prefix: Slice<UnsafeBufferPointer<UInt8>>, _ rest: [UInt8]) -> Verdict {
+    target.removeAll(keepingCapacity: true)
+    unsafe target.append(contentsOf: prefix)
+    target.append(contentsOf: rest)
+    return .seek
+  }
+
+  private static let wildcard = Array("*".utf8)
+  private static let rest = Array(">".utf8)
+  private static let dot = UInt8(ascii: ".")
+  private static let behindDot = dot + 1
+}

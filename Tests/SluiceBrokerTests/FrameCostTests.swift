@@ -1,0 +1,57 @@
+import SluiceWire
+import Testing
+
+@testable import SluiceBroker
+
+/// The costs of frames against the frame table, and the effort that they add up to.
+struct FrameCostTests {
+  /// Every type of frame that a broker takes, on one stream or another.
+  private static let taken: [FrameType] = (UInt8.min...UInt8.max).map(FrameType.init(rawValue:)).filter {
+    type in
+    [UInt32(0), 1].contains { stream in
+      (try? FrameHeader(length: 0, type: type, stream: stream).admission(at: .broker)) == .take
+    }
+  }
+
+  @Test func everyFrameThatABrokerTakesHasACost() {
+    #expect(Set(FrameCost.table.keys) == Set(Self.taken))
+    for type in Self.taken { #expect(FrameCost.steps(for: type) == FrameCost.table[type]?.steps, "\(type)") }
+  }
+
+  @Test func aFrameThatCostsNothingByItselfIsBoundedByBytesOrByWhatIsFound() {
+    // A sign of life, or a few integers for a table of the connection's own; all of them count as frames.
+    let small: Set<FrameType> = [.ping, .pong, .error, .commit]
+    // Taken up by the bytes of their records, or places.
+    let long: Set<FrameType> = [.publish, .positions]
+    for (type, cost) in FrameCost.table where cost.steps == 0 && cost.found.isEmpty {
+      #expect(small.contains(type) || long.contains(type), "\(type) is free")
+    }
+  }
+
+  @Test func everyKindOfWorkIsSomeFrames() {
+    let found = FrameCost.table.values.reduce(into: Set<FrameCost.Work>()) { $0.formUnion($1.found) }
+    #expect(found == Set(FrameCost.Work.allCases))
+  }
+
+  @Test(arguments: FrameCost.Work.allCases)
+  func workAddsUpUntilTheEffortIsExhausted(work: FrameCost.Work) {
+    var effort = Effort()
+    #expect(effort.left(work) == Effort.limit * work.perStep)
+    for _ in 0..<Effort.limit * work.perStep - 1 { effort.spend(1, of: work) }
+    #expect(!effort.isExhausted)
+    #expect(effort.left(work) == 1)
+    effort.spend(1, of: work)
+    #expect(effort.isExhausted && effort.left(work) == 0 && effort.spent == Effort.limit)
+    effort.spend(.max, of: work)
+    effort.spend(.max)
+    #expect(effort.isExhausted)
+    effort.renew()
+    #expect(effort.spent == 0 && !effort.isExhausted)
+  }
+
+  @Test func soManyFramesExhaustATurnWhateverTheyCost() {
+    var effort = Effort()
+    for _ in 0..<Effort.frameLimit { effort.tookFrame() }
+    #expect(effort.isExhausted && effort.left(.names) == 0)
+  }
+}
