@@ -224,6 +224,7 @@ public final class Broker: Sendable {
   /// What the broker has counted so far. From any thread.
   public var metrics: BrokerMetrics {
     core.metrics.set(.memoryUsed, to: core.memory.used)
+    core.metrics.set(.keptBytes, to: core.memory.kept.used)
     core.metrics.set(.topics, to: core.registry.count)
     core.metrics.set(.storageBacklog, to: core.storage?.backlog ?? 0)
     return core.metrics

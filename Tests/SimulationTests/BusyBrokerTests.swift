@@ -54,7 +54,7 @@ import Testing
       $0.limits.write = .seconds(5)
     }
     let client = small.connect(keepalive: 1_000)
-    for number in 0..<600 {
+    for number in 0..<3_000 {
       client.send(TopicCreate(topic: "t\(number)", settings: TopicSettings()), stream: UInt32(number + 1))
     }
     small.settle(.milliseconds(10))

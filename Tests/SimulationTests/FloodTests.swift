@@ -72,43 +72,42 @@ import Testing
     other.send(Ping(token: 7), stream: 0)
     let start = small.world.loops[0].turns
     _ = small.world.run(limit: .seconds(60)) { other.types.contains(.pong) }
-    #expect(small.world.loops[0].turns - start < 10)
+    #expect(!member.types.contains(.pong))
     _ = small.world.run(limit: .seconds(60)) { member.types.contains(.pong) }
     #expect(member.types == [.pong])
-    #expect(small.world.loops[0].turns - start > 100)
+    // Beside the turns that the frames are on their way.
+    #expect(small.world.loops[0].turns - start > 500 * 4_000 / UInt64(Effort.limit * 8))
     #expect(group.core.withLock { $0.state.outstanding } == 4_000)
   }
 
   @Test func topicsOfAPatternAreJoinedAndLeftAShareATurn() throws {
     let small = try SmallWorld()
-    let (client, other) = (small.connect(), small.connect())
-    let count = 20_000
+    let client = small.connect()
+    let count = 3_000
     for number in 0..<count { _ = try small.broker.core.registry.use("t.\(number)") }
-    func pongs(_ frame: some Frame, stream: UInt32) -> (other: UInt64, own: UInt64) {
-      client.forget()
-      other.forget()
-      client.send(frame, stream: stream)
-      client.send(Ping(token: 1), stream: 0)
-      other.send(Ping(token: 7), stream: 0)
-      let start = small.world.loops[0].turns
-      var answered: UInt64?
+    let topics = small.broker.core.registry.all
+    /// The most topics of which the number of subscribers changes in one step of the world.
+    func largestShare(until isDone: (Int) -> Bool) -> Int {
+      var (largest, last) = (0, topics.count { $0.attached.subscriptions > 0 })
       _ = small.world.run(limit: .seconds(60)) {
-        if answered == nil, other.types.contains(.pong) { answered = small.world.loops[0].turns - start }
-        return client.types.contains(.pong)
+        let now = topics.count { $0.attached.subscriptions > 0 }
+        largest = max(largest, abs(now - last))
+        last = now
+        return isDone(now)
       }
-      return (answered ?? .max, small.world.loops[0].turns - start)
+      return largest
     }
-    let joining = pongs(SubscribePattern(pattern: "t.*", grantedThrough: 0), stream: 1)
-    #expect(joining.other < 5)
-    #expect(
-      joining.own > UInt64(count / Effort.limit), "the client's next frame comes behind its own joining")
-    small.settle(.seconds(1))
-    let topic = try #require(small.broker.core.registry.find("t.1"))
-    #expect(topic.attached.subscriptions == 1)
-    let leaving = pongs(Cancel(), stream: 1)
-    #expect(leaving.other < 5)
-    small.settle(.seconds(1))
-    let last = try #require(small.broker.core.registry.find("t.\(count - 1)"))
-    #expect(topic.attached.subscriptions == 0 && last.attached.subscriptions == 0)
+    client.forget()
+    client.send(SubscribePattern(pattern: "t.*", grantedThrough: 0), stream: 1)
+    client.send(Ping(token: 1), stream: 0)
+    // A share when the frame is read, and one at the end of that turn.
+    #expect((1...2 * Effort.limit).contains(largestShare { $0 == count }))
+    small.settle()
+    let (answer, pong) = (client.types.firstIndex(of: .subscribed), client.types.firstIndex(of: .pong))
+    #expect(try #require(answer) < #require(pong), "the client's next frame comes behind its own work")
+    client.send(Cancel(), stream: 1)
+    #expect((1...Effort.limit).contains(largestShare { $0 == 0 }))
+    small.settle()
+    #expect(client.types.last == .cancelled)
   }
 }

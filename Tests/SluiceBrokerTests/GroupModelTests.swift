@@ -128,7 +128,14 @@ struct GroupModelTests {
             delivery: record.delivery, firstOffset: record.offset,
             count: [1, 1, 2, 5, 1_000].randomElement(using: &random)!)
           pair.model.settle(frame, now: pair.now)
-          pair.state.settle(frame, now: pair.time)
+          // In parts of some records each.
+          var rest: Settle? = frame
+          let part = Int(frame.firstOffset % 7) + 1
+          while let frame = rest {
+            let (looked, left) = pair.state.settle(frame, atMost: part, now: pair.time)
+            #expect(looked <= part)
+            rest = left
+          }
         case 18:
           if let dying = pair.state.nextDying() {
             #expect(pair.model.records[Int(dying.offset)].place == .dying)

@@ -9,7 +9,7 @@ enum BrokerMetricsText {
       switch metric {
       case .memoryUsed, .memoryCeiling:
         text.family("\(name)_bytes", kind, unit: "bytes", help(metric))
-      case .bufferedBytes: text.family(name, kind, unit: "bytes", help(metric))
+      case .bufferedBytes, .keptBytes: text.family(name, kind, unit: "bytes", help(metric))
       default: text.family(name, kind, help(metric))
       }
       text.sample(Double(value))
@@ -51,7 +51,11 @@ enum BrokerMetricsText {
     case .bufferedBytes: "Bytes that wait in connections, in either direction."
     case .closedForBuffering: "Connections that were closed because all together buffered too much."
     case .refusedOversizes: "Streams that were refused because too much came for them."
-    case .memoryUsed: "Bytes of records and of what waits in connections."
+    case .memoryUsed: "Bytes of records, of what waits in connections, and of what else is kept for clients."
+    case .keptBytes:
+      "Bytes of topics, groups, cursors, producers, subscriptions and publications, besides records."
+    case .refusedKept:
+      "Requests that were refused because what is kept besides records took half of the memory."
     case .memoryCeiling: "Bytes at which producers wait; 0 for no ceiling."
     case .memoryCeilingReached: "How often the ceiling of memory was reached."
     case .memoryHolds: "Publications that were refused more because of the ceiling of memory."

@@ -53,6 +53,7 @@ extension Connection {
     // Requests that are under way have nobody any more who waits for them.
     session = Session()
     handles = []
+    keptTables.set(to: 0)
     duePublications = []
     readySubscriptions = ReadyQueue()
     unfinishedWork = ReadyQueue()

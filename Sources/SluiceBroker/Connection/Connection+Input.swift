@@ -44,6 +44,7 @@ extension Connection {
       fail(error)
     }
     guard case .open = phase else { return bytes.count }
+    keptTables.set(to: session.tableBytes + handles.count * MemoryLayout<Handle>.stride)
     // A client sends nothing behind its HELLO before it has the WELCOME.
     if !isInHandshake { decoder.maximumFrame = core.configuration.limits.frame }
     if answers.count > limit { waitsForAnswers = true }

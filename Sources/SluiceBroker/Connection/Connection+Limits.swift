@@ -15,9 +15,11 @@ extension Connection {
     case .subscription, .starting:
       open.subscriptions += change
       context.core.metrics.add(.subscriptions, change)
+      context.core.memory.kept.add(change * KeptMemory.stream)
     case .publication:
       open.publications += change
       context.core.metrics.add(.publications, change)
+      context.core.memory.kept.add(change * KeptMemory.stream)
     case .none, .committing: break
     }
   }
@@ -40,6 +42,7 @@ extension Connection {
 
   /// Whether there may be another subscription. Several loops that ask at the same moment may each get one more.
   func checkSubscriptions() throws(WireError) {
+    try context.core.memory.kept.check()
     let limits = context.core.configuration.limits
     try check(
       "subscriptions", own: open.subscriptions, atMost: limits.subscriptionsPerConnection,
@@ -50,6 +53,7 @@ extension Connection {
 
   /// The same for publications.
   func checkPublications() throws(WireError) {
+    try context.core.memory.kept.check()
     let limits = context.core.configuration.limits
     try check(
       "publications", own: open.publications, atMost: limits.publicationsPerConnection,

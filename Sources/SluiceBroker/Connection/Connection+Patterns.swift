@@ -117,15 +117,18 @@ extension Connection {
         "the connection's patterns match \(limit) topics in all, which is its limit; use ones that match fewer, or several connections"
       )
     }
+    try context.core.memory.kept.check()
     patterns.matches += 1
+    context.core.memory.kept.add(KeptMemory.match)
   }
 
   func removeMatches(_ count: Int) {
     patterns.matches -= count
+    context.core.memory.kept.add(-count * KeptMemory.match)
   }
 
   func removePattern(matches: Int) {
-    patterns.matches -= matches
+    removeMatches(matches)
     patterns.subscriptions -= 1
   }
 }

@@ -88,6 +88,8 @@ final class Connection: ByteStreamHandler, @unchecked Sendable {
   /// Encoded frames that haven't been written yet.
   var answers: [UInt8] = []
   var pending = PendingOutput()
+  /// Of what is kept besides records: its tables of streams.
+  let keptTables: KeptMemory.Share
   var readySubscriptions = ReadyQueue<Consumer>()
   /// Publications with acknowledgements or grants to be told.
   var duePublications: [Publication] = []
@@ -108,6 +110,7 @@ final class Connection: ByteStreamHandler, @unchecked Sendable {
     let limits = context.core.configuration.limits
     keepalive = Keepalive(milliseconds: limits.keepalive, now: context.loop.now.nanoseconds)
     handshakeDeadline = context.loop.now + limits.handshake
+    keptTables = KeptMemory.Share(context.core.memory.kept)
     admission = context.core.authenticator == nil ? nil : Admission()
     acceptedAt = context.loop.now
     lastUse = context.loop.now

@@ -9,6 +9,7 @@ struct DueRuns {
 
   var first: Run? { heap.first }
   var isEmpty: Bool { heap.isEmpty }
+  var count: Int { heap.count }
 
   /// Adds a run that overlaps none.
   mutating func insert(_ run: Run) {

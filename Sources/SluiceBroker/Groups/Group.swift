@@ -25,6 +25,10 @@ final class Group: Sendable {
   unowned let topic: Topic
   let life: TopicLife
   let core: Mutex<Core>
+  /// Of what is kept besides records; nil where memory isn't watched.
+  private let kept: KeptMemory.Share?
+  /// Bytes of a group with these settings that has nothing under way.
+  private let ownBytes: Int
   /// Where the group stands, for flow control.
   private let reported = Mutex(ReaderPositions())
   /// The first record that isn't done with, in a topic whose producers follow its subscribers.
@@ -59,6 +63,13 @@ final class Group: Sendable {
     self.topic = topic
     self.life = life
     core = Mutex(Core(state: state, idleSince: now))
+    // The settings are there as they came, and once more as what is asked of records.
+    let settingsBytes = JoinGroup(topic: "", group: name, settings: settings, grantedThrough: 0)
+      .encoded(stream: 0).count
+    ownBytes = KeptMemory.group + 4 * settingsBytes
+    kept = topic.memory.map { [ownBytes] in
+      KeptMemory.Share($0.kept, ownBytes + state.memory)
+    }
   }
 
   // MARK: Members
@@ -219,9 +230,11 @@ final class Group: Sendable {
     on loop: LoopContext, _ event: (inout Core) -> Void, then result: (inout Core) -> Result
   ) -> Result {
     let (result, todo) = core.withLock { core in
+      core.state.allowed = kept?.isFull == true ? KeptMemory.leastGroupRecords : .max
       event(&core)
       if core.fault == nil { distribute(&core, on: loop) }
       let result = result(&core)
+      kept?.set(to: ownBytes + core.state.memory)
       return (result, core.takeTodo(hasMoved: report(core)))
     }
     for member in todo.called { member.tap.call(member) }

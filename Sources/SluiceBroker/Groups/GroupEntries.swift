@@ -55,6 +55,8 @@ struct GroupEntries: Sendable {
   private(set) var out = 0
 
   var count: Int { slots.count }
+  /// For how many there is memory.
+  var reserved: Int { entries.count }
   var isEmpty: Bool { slots.isEmpty }
 
   /// The lowest of all, and of those that are with members the one whose deadline comes first.

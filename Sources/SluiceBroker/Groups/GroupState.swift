@@ -63,6 +63,8 @@ struct GroupState: Sendable {
   let rules: Rules
   /// The most entries.
   let limit: Int
+  /// The most entries for now, if that is fewer. Those that are there stay.
+  var allowed = Int.max
   /// The lowest offset that wasn't looked at.
   private(set) var frontier: UInt64
   /// What was given out since it was taken last, in order.
@@ -97,6 +99,9 @@ struct GroupState: Sendable {
     if unsent > 0 { for case let member? in members { floor = min(floor, member.firstUnsent) } }
     return floor
   }
+
+  /// About how many bytes its records under way take, in whole KiB: so that it doesn't change with each.
+  var memory: Int { (entries.reserved * KeptMemory.groupRecord + due.count * 16) & ~1023 }
 
   /// Records that are with members.
   var outstanding: Int { rules.isExplicit ? entries.out : Int(clamping: unsent) }
@@ -209,7 +214,7 @@ struct GroupState: Sendable {
       guard !rules.looksAtRecords, frontier < head else { return }
       var count = line.count > 1 ? 1 : min(members[member]?.room ?? 0, head - frontier, UInt64(UInt32.max))
       if rules.isExplicit {
-        count = min(count, UInt64(max(limit - entries.count, 0)))
+        count = min(count, UInt64(max(min(limit, allowed) - entries.count, 0)))
         guard count > 0 else { return }
         for offset in frontier..<frontier + count { add(offset, key: nil, to: member, now: now) }
       } else {
@@ -221,7 +226,8 @@ struct GroupState: Sendable {
 
   /// Whether the record at the frontier should be looked at: then it goes to ``offer(key:now:)`` or ``pass()``.
   func wantsRecord(before head: UInt64) -> Bool {
-    rules.looksAtRecords && frontier < head && entries.count < limit && line.first != nil && due.isEmpty
+    rules.looksAtRecords && frontier < head && entries.count < min(limit, allowed) && line.first != nil
+      && due.isEmpty
   }
 
   /// Whether the record at the frontier may be looked at only to see if it can be passed by.

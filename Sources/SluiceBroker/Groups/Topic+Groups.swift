@@ -37,6 +37,7 @@ extension Topic {
             .limitReached,
             "topic \(name) has \(limits.cursors) cursors and groups, which is its limit; delete some"))
       }
+      if let refusal = memory?.kept.refusal { return .failure(refusal) }
       var start = state.life.cursor(
         at: StartPosition(frame.start), now: loop.loop.wallClock, resuming: false
       ).cursor.nextOffset
@@ -95,8 +96,9 @@ extension Topic {
   /// - Returns: false if there is no such group.
   func deleteGroup(_ name: String, on loop: LoopContext) -> Bool {
     let removed = state.withLock { state -> Group? in
-      state.tail?.note(deletedGroup: name)
-      return state.groups.removeValue(forKey: name)
+      let group = state.groups.removeValue(forKey: name)
+      if group != nil { state.tail?.note(deletedGroup: name) }
+      return group
     }
     guard let group = removed else { return false }
     groupMoved()

@@ -1,7 +1,7 @@
 import SluiceLog
 import Synchronization
 
-/// How much memory a broker's records and connections take, and what follows when that is too much.
+/// How much memory a broker's records, connections and clients' things take, and what follows when that is too much.
 ///
 /// ```
 ///  0 ─────────────── 90 % ───── ceiling ───── + 1/8
@@ -18,6 +18,8 @@ final class MemoryWatch: Sendable {
 
   /// In bytes; 0 for none.
   let ceiling: Int
+  /// What is kept besides records and what waits in connections.
+  let kept: KeptMemory
   private let windowBytes: Int
   private let pool: SegmentPool
   private let metrics: BrokerMetrics
@@ -32,11 +34,12 @@ final class MemoryWatch: Sendable {
     self.windowBytes = windowBytes
     self.pool = pool
     self.metrics = metrics
+    kept = KeptMemory(limit: ceiling / 2, metrics: metrics)
     metrics.set(.memoryCeiling, to: ceiling)
   }
 
-  /// Bytes of records, and of what waits in connections.
-  var used: Int { pool.bytesInUse + pool.bytesAccounted + metrics[.bufferedBytes] }
+  /// Bytes of records, of what waits in connections, and of what else is kept for clients.
+  var used: Int { pool.bytesInUse + pool.bytesAccounted + metrics[.bufferedBytes] + kept.used }
 
   /// Whether producers wait.
   var isFull: Bool { full.load(ordering: .relaxed) }

@@ -53,9 +53,12 @@ public enum BrokerMetric: Int, CaseIterable, Sendable {
   /// Streams that were refused because of how much came for them: places of patterns, the message of a failure.
   case refusedOversizes
 
-  /// Bytes of records and of what waits in connections, and what these may be before producers wait; 0 for no ceiling.
+  /// Bytes of records, of what waits in connections, and of what else is kept for clients, and what these may be before producers wait; 0 for no ceiling.
   case memoryUsed
   case memoryCeiling
+  /// Bytes of topics, groups, cursors, producers' memories, subscriptions and publications; and how often none was made because of them.
+  case keptBytes
+  case refusedKept
   /// How often the ceiling was reached.
   case memoryCeilingReached
   /// Publications that were refused more because of it.
@@ -85,7 +88,7 @@ public enum BrokerMetric: Int, CaseIterable, Sendable {
   public var kind: Kind {
     switch self {
     case .topics, .connections, .subscriptions, .publications, .bufferedBytes, .memoryUsed, .memoryCeiling,
-      .storageBacklog:
+      .keptBytes, .storageBacklog:
       .gauge
     default: .counter
     }

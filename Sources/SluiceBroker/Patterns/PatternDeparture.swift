@@ -1,3 +1,5 @@
+import SluiceIO
+
 /// The members of a pattern's subscription that is over. They leave their topics a share at a time.
 ///
 /// Until a member has left, its topic counts it as a subscriber; it is sent nothing more.

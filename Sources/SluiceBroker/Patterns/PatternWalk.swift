@@ -97,7 +97,7 @@ extension NameOrder {
     let answer = unsafe name.utf8.withContiguousStorageIfAvailable { name in
       unsafe target.withUnsafeBufferPointer { target in
         let order = unsafe memcmp(name.baseAddress!, target.baseAddress!, Swift.min(name.count, target.count))
-        return unsafe order == 0 ? name.count < target.count : order < 0
+        return order == 0 ? name.count < target.count : order < 0
       }
     }
     return answer ?? name.utf8.lexicographicallyPrecedes(target)

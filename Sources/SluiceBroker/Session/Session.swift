@@ -154,6 +154,9 @@ struct Session {
     isRenewing = false
   }
 
+  /// Bytes of its table of streams.
+  var tableBytes: Int { streams.count * MemoryLayout<Stream>.stride }
+
   /// From now on nothing new is published or opened.
   mutating func drain() {
     if phase == .open { phase = .draining }

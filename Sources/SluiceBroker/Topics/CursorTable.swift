@@ -81,6 +81,8 @@ struct CursorTable {
   }
 
   private let limits: Limits
+  /// Nil where memory isn't counted.
+  private let kept: KeptMemory.Share?
   private var entries: [Entry?] = []
   private var freeSlots: [Int] = []
   private var slots: [String: Int] = [:]
@@ -89,8 +91,9 @@ struct CursorTable {
   private var forgotten: Set<String>?
 
   /// - Parameter isKept: whether the table is kept beyond the process, so that what it forgets must be dropped there: see ``takeForgotten()``.
-  init(limits: Limits, isKept: Bool = false) {
+  init(limits: Limits, isKept: Bool = false, kept: KeptMemory.Share? = nil) {
     self.limits = limits
+    self.kept = kept
     forgotten = isKept ? [] : nil
   }
 
@@ -207,6 +210,7 @@ struct CursorTable {
   mutating func takeForgotten() -> [String] {
     guard let forgotten, !forgotten.isEmpty else { return [] }
     self.forgotten = []
+    kept?.add(-forgotten.reduce(0) { $0 + Self.bytes(ofForgotten: $1) })
     return forgotten.filter { slots[$0] == nil }
   }
 
@@ -241,7 +245,7 @@ struct CursorTable {
     if let slot = slots[name] { return slot }
     let limit = max(limits.cursors - others, 0)
     if slots.count >= limit { forgetExpired(now) }
-    guard slots.count < limit else { return nil }
+    guard slots.count < limit, kept?.isFull != true else { return nil }
     return add(name, at: place, isMoved: false, now: now)
   }
 
@@ -251,8 +255,13 @@ struct CursorTable {
     let slot = freeSlots.popLast() ?? entries.count
     if slot == entries.count { entries.append(entry) } else { entries[slot] = entry }
     slots[name] = slot
+    kept?.add(Self.bytes(of: name))
     return slot
   }
+
+  private static func bytes(of name: String) -> Int { KeptMemory.cursor + 2 * name.utf8.count }
+
+  private static func bytes(ofForgotten name: String) -> Int { 48 + name.utf8.count }
 
   private mutating func forgetExpired(_ now: MonotonicTime) {
     for slot in entries.indices {
@@ -263,7 +272,8 @@ struct CursorTable {
   private mutating func forget(_ slot: Int) {
     if let entry = entries[slot] {
       slots[entry.name] = nil
-      forgotten?.insert(entry.name)
+      kept?.add(-Self.bytes(of: entry.name))
+      if forgotten?.insert(entry.name).inserted == true { kept?.add(Self.bytes(ofForgotten: entry.name)) }
     }
     entries[slot] = nil
     freeSlots.append(slot)

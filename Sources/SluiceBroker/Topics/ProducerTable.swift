@@ -42,6 +42,8 @@ struct ProducerTable {
     case outrun
     /// So many are attached at the moment.
     case full(limit: Int)
+    /// What is kept besides records takes as much memory as it may.
+    case noMemory
   }
 
   private struct Entry {
@@ -60,7 +62,11 @@ struct ProducerTable {
     var time: MonotonicTime
   }
 
+  private static let forgottenBytes = 24
+
   private let limits: Limits
+  /// Nil where memory isn't counted.
+  private let kept: KeptMemory.Share?
   private var entries: [Entry?] = []
   private var freeSlots: [Int] = []
   private var slots: [UInt64: Int] = [:]
@@ -72,8 +78,9 @@ struct ProducerTable {
   private var forgotten: Set<UInt64>?
 
   /// - Parameter isKept: whether the table is kept beyond the process, so that what it forgets must be dropped there: see ``takeForgotten()``.
-  init(limits: Limits, isKept: Bool = false) {
+  init(limits: Limits, isKept: Bool = false, kept: KeptMemory.Share? = nil) {
     self.limits = limits
+    self.kept = kept
     forgotten = isKept ? [] : nil
   }
 
@@ -106,6 +113,8 @@ struct ProducerTable {
     while slots.count >= limits.producers {
       guard forgetOldest() else { return .full(limit: limits.producers) }
     }
+    // In the place of another one, if there is no memory for more.
+    if kept?.isFull == true, !forgetOldest() { return .noMemory }
     return .opened(add(producer, next: first, holder), next: first, nil)
   }
 
@@ -114,6 +123,7 @@ struct ProducerTable {
     let slot = freeSlots.popLast() ?? entries.count
     if slot == entries.count { entries.append(entry) } else { entries[slot] = entry }
     slots[producer] = slot
+    kept?.add(KeptMemory.producer)
     return Ticket(slot: slot, generation: entry.generation)
   }
 
@@ -161,7 +171,7 @@ struct ProducerTable {
     while slots.count >= limits.producers {
       // Everybody is attached: whoever isn't there yet is who was gone for longest.
       guard forgetOldest() else {
-        forgotten?.insert(producer)
+        if forgotten?.insert(producer).inserted == true { kept?.add(Self.forgottenBytes) }
         return
       }
     }
@@ -172,6 +182,7 @@ struct ProducerTable {
   mutating func takeForgotten() -> [UInt64] {
     guard let forgotten, !forgotten.isEmpty else { return [] }
     self.forgotten = []
+    kept?.add(-forgotten.count * Self.forgottenBytes)
     return forgotten.filter { slots[$0] == nil }
   }
 
@@ -187,7 +198,8 @@ struct ProducerTable {
     firstDeparture += 1
     if let entry = entries[departure.slot] {
       slots[entry.producer] = nil
-      forgotten?.insert(entry.producer)
+      kept?.add(-KeptMemory.producer)
+      if forgotten?.insert(entry.producer).inserted == true { kept?.add(Self.forgottenBytes) }
     }
     entries[departure.slot] = nil
     freeSlots.append(departure.slot)

@@ -80,6 +80,11 @@ extension Topic {
         case .outrun:
           let fault = Fault.fenced(on: name)
           return (.failure(WireError(fault.code, fault.message)), nil)
+        case .noMemory:
+          let refusal = memory?.kept.refusal
+          return (
+            .failure(refusal ?? WireError(.limitReached, "there is no memory for another producer")), nil
+          )
         case .full(let limit):
           let message = "topic \(name) has \(limit) producers attached, which is its limit; detach some"
           return (.failure(WireError(.limitReached, message)), nil)

@@ -144,8 +144,9 @@ extension Topic {
   /// Forgets a durable cursor. Whoever uses it is told.
   func deleteCursor(_ cursor: String, now: MonotonicTime) throws(WireError) {
     let deleted = state.withLock { state in
-      state.tail?.note(cursor: cursor)
-      return state.cursors.delete(cursor, now: now)
+      let change = state.cursors.delete(cursor, now: now)
+      if change != nil { state.tail?.note(cursor: cursor) }
+      return change
     }
     cursorMoved()
     guard let change = deleted else {
@@ -184,9 +185,10 @@ extension Topic {
   }
 
   private var tooManyCursors: WireError {
-    WireError(
-      .limitReached,
-      "topic \(name) has as many durable cursors and groups as it may; delete some that aren't needed")
+    memory?.kept.refusal
+      ?? WireError(
+        .limitReached,
+        "topic \(name) has as many durable cursors and groups as it may; delete some that aren't needed")
   }
 
   private func isGroup(_ cursor: String) -> WireError {

@@ -54,6 +54,8 @@ final class Topic: Sendable {
   let window: UInt64
   /// Nil where memory isn't watched.
   let memory: MemoryWatch?
+  /// Its own, and its cursors' and producers', of what is kept besides records; nil where memory isn't watched.
+  private let kept: KeptMemory.Share?
   let state: Mutex<State>
   /// Whether some producer has been granted less than it could use, so that it wants to know when subscribers have moved.
   let isHeldUp = Atomic(false)
@@ -79,13 +81,15 @@ final class Topic: Sendable {
     self.settings = settings
     self.window = window
     self.memory = memory
+    let kept = memory.map { KeptMemory.Share($0.kept, KeptMemory.topic + 3 * name.utf8.count) }
+    self.kept = kept
     self.makeLife = makeLife
     self.storage = storage
     strategy = settings.strategy
     state = Mutex(
       State(
-        life: makeLife(), producers: ProducerTable(limits: producers, isKept: storage != nil),
-        cursors: CursorTable(limits: cursors, isKept: storage != nil),
+        life: makeLife(), producers: ProducerTable(limits: producers, isKept: storage != nil, kept: kept),
+        cursors: CursorTable(limits: cursors, isKept: storage != nil, kept: kept),
         isConnected: settings.connect == .immediate, tail: storage.map { DurableTail($0.birthExtent) }))
   }
 

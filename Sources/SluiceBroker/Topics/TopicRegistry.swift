@@ -186,6 +186,7 @@ final class TopicRegistry: Sendable {
             "the broker has \(limit) topics, which is its limit; delete some, or have it raised (--max-topics)"
           ))
       }
+      if let refusal = memory?.kept.refusal { return .failure(refusal) }
       if let quota, quota.used >= limitPerConnection {
         metrics.add(.refusedTopicsPerConnection)
         return .failure(
