@@ -1,3 +1,4 @@
+import Glibc
 import SluiceWire
 import TestSupport
 import Testing
@@ -57,5 +58,23 @@ struct ExampleTests {
     // The buffer of 50, what the subscriber has asked for, and what is on its way.
     #expect(ahead.allSatisfy { (0...120).contains($0) }, "\(ahead)")
     #expect(lines.last == "the source has ended, and so has the topic: 4000 records")
+  }
+
+  @Test(arguments: [["Ticker"], ["WorkQueue"], ["BackPressure"], ["Chat", "kitchen", "ada"]])
+  func withoutABrokerTheyFailWithASentence(command: [String]) throws {
+    let address = broker.address
+    broker.process.signal(SIGTERM)
+    try broker.process.waitForExit()
+    let process = try ChildProcess(BuiltProduct.path(command[0]), command.dropFirst() + [address])
+    #expect(try process.waitForExit() == .code(1), "\(process.messages)")
+    #expect(process.standardOutput.text.contains("is the broker running"), "\(process.messages)")
+    #expect(process.standardError.text == "")
+  }
+
+  /// What the first run has left doesn't stop the second.
+  @Test(arguments: ["Ticker", "WorkQueue", "BackPressure"])
+  func theyRunTwice(example: String) throws {
+    _ = try run(example, broker.address)
+    _ = try run(example, broker.address)
   }
 }

@@ -15,6 +15,15 @@ struct TextTests {
     #expect(Spelling.nearest(to: word, in: words) == expected)
   }
 
+  @Test("several names may be near: the nearest first, as many as are wanted")
+  func severalNear() {
+    let names = ["orders.us", "prices", "orders.eu", "order.ew", "orders.ew.x"]
+    #expect(
+      Spelling.nearest(to: "orders.ew", in: names, limit: 3) == ["orders.eu", "order.ew", "orders.ew.x"])
+    #expect(Spelling.nearest(to: "orders.ew", in: names, limit: 0) == [])
+    #expect(Spelling.nearest(to: "zebra", in: names, limit: 3) == [])
+  }
+
   @Test(
     "Distance counts letters added, dropped, replaced and swapped",
     arguments: [

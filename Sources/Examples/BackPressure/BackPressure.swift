@@ -1,3 +1,4 @@
+import Glibc
 import PortableCombine
 import SluiceClient
 import Synchronization
@@ -13,8 +14,14 @@ import Synchronization
 enum BackPressure {
   private static let numbers = 4000
 
-  static func main() async throws {
-    try await run(server: CommandLine.arguments.dropFirst().first ?? "127.0.0.1:7420")
+  static func main() async {
+    do {
+      try await run(server: CommandLine.arguments.dropFirst().first ?? "127.0.0.1:7420")
+    } catch {
+      // An error that leaves main() is a trap.
+      print("BackPressure: \(error)")
+      exit(1)
+    }
   }
 
   // Not in `main()`: closures there belong to the main actor, and these are called on the client's own thread.

@@ -1,3 +1,4 @@
+import Glibc
 import PortableCombine
 import SluiceClient
 
@@ -11,13 +12,19 @@ import SluiceClient
 /// leaves the room.
 @main
 enum Chat {
-  static func main() async throws {
+  static func main() async {
     let arguments = CommandLine.arguments.dropFirst()
     guard let room = arguments.first, let name = arguments.dropFirst().first else {
       print("usage: Chat ROOM NAME [SERVER]")
       return
     }
-    try await talk(in: room, as: name, server: arguments.dropFirst(2).first ?? "127.0.0.1:7420")
+    do {
+      try await talk(in: room, as: name, server: arguments.dropFirst(2).first ?? "127.0.0.1:7420")
+    } catch {
+      // An error that leaves main() is a trap.
+      print("Chat: \(error)")
+      exit(1)
+    }
   }
 
   // Not in `main()`: closures there belong to the main actor, and these are called on the client's own thread.

@@ -1,4 +1,5 @@
 import Dispatch
+import Glibc
 import PortableCombine
 import SluiceClient
 
@@ -11,8 +12,14 @@ import SluiceClient
 /// listens no timer runs. The program listens to the first five itself.
 @main
 enum Ticker {
-  static func main() async throws {
-    try await run(server: CommandLine.arguments.dropFirst().first ?? "127.0.0.1:7420")
+  static func main() async {
+    do {
+      try await run(server: CommandLine.arguments.dropFirst().first ?? "127.0.0.1:7420")
+    } catch {
+      // An error that leaves main() is a trap.
+      print("Ticker: \(error)")
+      exit(1)
+    }
   }
 
   // Not in `main()`: closures there belong to the main actor, and these are called on the client's own thread.

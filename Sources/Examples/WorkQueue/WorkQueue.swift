@@ -1,3 +1,4 @@
+import Glibc
 import PortableCombine
 import SluiceClient
 
@@ -15,8 +16,18 @@ enum WorkQueue {
   private static let options = GroupOptions(
     acknowledgement: .explicit, deliveries: 3, deadLetters: "jobs.dead")
 
-  static func main() async throws {
-    let client = try await Client.connect(to: CommandLine.arguments.dropFirst().first ?? "127.0.0.1:7420")
+  static func main() async {
+    do {
+      try await run(server: CommandLine.arguments.dropFirst().first ?? "127.0.0.1:7420")
+    } catch {
+      // An error that leaves main() is a trap.
+      print("WorkQueue: \(error)")
+      exit(1)
+    }
+  }
+
+  private static func run(server: String) async throws {
+    let client = try await Client.connect(to: server)
     try await withThrowingTaskGroup(of: Void.self) { tasks in
       let tally = Tally()
       for (worker, time) in [("ada", 20), ("bob", 30), ("cleo", 150)] {

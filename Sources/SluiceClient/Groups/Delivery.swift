@@ -79,7 +79,14 @@ extension Client {
     from start: SubscriptionPlan.Start = .replay, where filter: RecordFilter = .all,
     prefetch: SubscriptionPlan.Prefetch = .byRequest
   ) -> RemoteTopic<Delivery> {
-    var plan = SubscriptionPlan(topic, from: start, where: filter, prefetch: prefetch)
+    group(name, options: options, of: SubscriptionPlan(topic, from: start, where: filter, prefetch: prefetch))
+  }
+
+  /// The same for a plan, of which topic, start, filter, prefetch and ``SubscriptionPlan/ifMissing`` count.
+  public func group(
+    _ name: String, options: GroupOptions = GroupOptions(), of plan: SubscriptionPlan
+  ) -> RemoteTopic<Delivery> {
+    var plan = plan
     plan.membership = Membership(group: name, options: options)
     return RemoteTopic(plan, core, RecordDecoding { record, bridge in Delivery(record, bridge) })
   }

@@ -2,17 +2,26 @@
 public enum Spelling {
   /// The candidate that is nearest to `word`, if one is near enough to be meant: the first among equals.
   public static func nearest(to word: String, in candidates: some Sequence<String>) -> String? {
+    nearest(to: word, in: candidates, limit: 1).first
+  }
+
+  /// The candidates that are near enough to `word` to be meant, the nearest first, at most `limit`.
+  public static func nearest(
+    to word: String, in candidates: some Sequence<String>, limit: Int
+  ) -> [String] {
     // A third of the letters may be wrong; a prefix is always near enough.
     let letters = Array(word.utf8)
-    var best: (candidate: String, distance: Int)?
+    var near: [(candidate: String, distance: Int)] = []
     for candidate in candidates {
       let isPrefix = letters.count >= 3 && candidate.utf8.starts(with: letters)
       let distance = isPrefix ? 1 : distance(letters, Array(candidate.utf8))
       let allowed = max(1, min(letters.count, candidate.utf8.count) / 3)
-      guard distance <= allowed, distance < best?.distance ?? .max else { continue }
-      best = (candidate, distance)
+      guard distance <= allowed else { continue }
+      // Behind those that are as near.
+      near.insert((candidate, distance), at: near.firstIndex { $0.distance > distance } ?? near.count)
+      if near.count > limit { near.removeLast() }
     }
-    return best?.candidate
+    return near.map(\.candidate)
   }
 
   /// How many letters must be added, dropped, replaced, or swapped with their neighbour to get from one to the other.

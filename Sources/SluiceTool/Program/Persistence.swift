@@ -14,7 +14,10 @@ struct Persistence {
 
   static let options = [
     CommandOption(
-      "reconnect", help: "Try again for ever when the connection is lost; without this option, for a minute."),
+      "reconnect",
+      help:
+        "Try again for ever when the connection is lost, or there is no broker yet; without this option, for a minute when it is lost."
+    ),
     CommandOption("no-reconnect", help: "End when the connection is lost."),
   ]
 
@@ -33,6 +36,8 @@ struct Persistence {
     guard !arguments.has("no-reconnect") else { return }
     var policy = ReconnectPolicy()
     policy.maximumDelay = .seconds(5)
+    // The first connection as well, for a program that is started before its broker.
+    policy.includesFirst = arguments.has("reconnect")
     if !arguments.has("reconnect") { policy.giveUpAfter = Self.patience }
     self.policy = policy
   }

@@ -76,7 +76,9 @@ final class Run: @unchecked Sendable {
     options.reconnect = persistence.policy
     access.apply(to: &options)
     nonisolated(unsafe) let body = body  // Called on the loop, from which it came.
+    let notice = persistence.policy?.includesFirst == true && !persistence.isQuiet ? noticeWait() : nil
     Client.connect(to: access.servers, options: options, network: network, loop: loop) { [self] result in
+      if let notice { loop.cancel(notice) }
       if self.result != nil { return }
       switch result {
       case .success(let client):
@@ -86,6 +88,13 @@ final class Run: @unchecked Sendable {
       case .failure(let error):
         fail(error)
       }
+    }
+  }
+
+  /// Says that there is no connection yet, if that takes a while.
+  private func noticeWait() -> TimerToken {
+    loop.schedule(after: .seconds(1)) { [self] in
+      if result == nil { note("no broker at \(server) yet; trying again until there is one") }
     }
   }
 

@@ -40,6 +40,9 @@ struct DemandLedger {
 
   var allPrinted: Bool { printed == received }
 
+  /// What was requested and hasn't come is requested again, of another subscription.
+  mutating func resubscribe() { requested = received }
+
   mutating func receive() {
     received += 1
   }

@@ -46,7 +46,8 @@ struct SubCommand: Command {
           "Request N records at a time, and more when they are printed; or 'unlimited'. Without it, as many are "
           + "requested as keep the output busy.", choices: ["unlimited"]),
     ] + FilterOptions.options + CursorOptions.options + [
-      CommandOption("count", value: "N", help: "End after N records."),
+      CommandOption(
+        "count", value: "N", help: "End after N records; with 0 at once, if there is such a topic."),
       CommandOption("for", value: "TIME", help: "End after this time: 30s, 5m."),
       CommandOption("until-live", help: "End where replay ends and new records would follow."),
       CommandOption("raw", help: "Print payloads with nothing between them."),
@@ -77,7 +78,8 @@ struct SubCommand: Command {
     ] + Persistence.options,
     details: [
       """
-      Prints each payload on a line of standard output until the topic ends. A payload that has line breaks in it comes out as \
+      Prints each payload on a line of standard output until the topic ends. A topic that doesn't exist isn't created: the command waits for it, and says so; \
+      with --until-live or --count 0 it fails. A payload that has line breaks in it comes out as \
       several lines: --frames, --raw and --json keep records apart, or bytes exact.
       """,
       """
@@ -125,7 +127,7 @@ struct SubCommand: Command {
     lag = try arguments.value("lag", Values.choice(["skip": .skip, "fail": .fail]))
     let ahead = try arguments.value("prefetch", Values.count(in: 0...1_000_000)) ?? 0
     prefetch = ahead == 0 ? .byRequest : .keepFull(Int(ahead))
-    count = try arguments.value("count", Values.count(in: 1...UInt64(Int.max)))
+    count = try arguments.value("count", Values.count(in: 0...UInt64(Int.max)))
     time = try arguments.value("for", TimeSpan.parse)
     persistence = try Persistence(arguments)
     endsWithReplay = arguments.has("until-live")
@@ -158,6 +160,8 @@ struct SubCommand: Command {
     var plan = SubscriptionPlan(
       topic, from: start, where: filter, cursor: cursor, lag: lag, prefetch: prefetch)
     plan.isPattern = isPattern
+    // A mistyped name must not make a topic.
+    plan.ifMissing = .fail
     return plan
   }
 

@@ -16,7 +16,12 @@ final class Subscribing: Subscriber, TurnParticipant, @unchecked Sendable {
   private let sink: any RecordSink
   private var ledger: DemandLedger
   private var subscription: (any Subscription)?
+  /// The wait for a topic that doesn't exist; nil while there is none.
+  private var topicWait: TopicWait?
+  private var plan: SubscriptionPlan
   private var isUnlimited = false
+  /// Something has come of the topic, so it was there.
+  private var isSubscribed = false
   /// Those of a group that must be acknowledged when they are printed, in the order of coming.
   private var unsettled = ReadyDeliveries()
   private var commits = PrintedCommits()
@@ -29,6 +34,7 @@ final class Subscribing: Subscriber, TurnParticipant, @unchecked Sendable {
     self.command = command
     self.run = run
     self.client = client
+    plan = command.plan
     ledger = DemandLedger(command.demand, limit: command.count)
     switch command.printing {
     case .standardOutput(let format): sink = StandardOutput(format, loop: run.loop)
@@ -44,13 +50,60 @@ final class Subscribing: Subscriber, TurnParticipant, @unchecked Sendable {
       _ = run.loop.schedule(after: time) { [self] in end { [run] in run.finish(.success) } }
     }
     watchPipe()
+    if command.count == 0 { return endIfThereIsATopic() }
+    subscribe()
+  }
+
+  private func subscribe() {
     if let group = command.group {
-      client.group(
-        group.name, of: command.plan.topic, options: group.options, from: command.plan.start,
-        where: command.plan.filter, prefetch: command.plan.prefetch
-      ).events.subscribe(GroupSubscriber(self))
+      client.group(group.name, options: group.options, of: plan).events.subscribe(GroupSubscriber(self))
     } else {
-      client.topic(command.plan).events.subscribe(self)
+      client.topic(plan).events.subscribe(self)
+    }
+  }
+
+  // MARK: A topic that doesn't exist
+
+  /// Nothing is wanted of the topic but that it exists.
+  private func endIfThereIsATopic() {
+    guard !command.isPattern else { return run.finish(.success) }
+    client.topic(show: plan.topic) { [run, client, plan] result in
+      switch result {
+      case .success: run.finish(.success)
+      case .failure(let error): run.fail(error, unknown: plan.topic, client)
+      }
+    }
+  }
+
+  /// The broker has no such topic: fails where the command reads to the end, otherwise waits for the topic.
+  private func topicIsMissing(_ error: ClientError) {
+    let wasThere = isSubscribed
+    guard !command.endsWithReplay, !(wasThere && command.lag == .fail) else {
+      return end { [run, client, plan] in run.fail(error, unknown: plan.topic, client) }
+    }
+    (isSubscribed, isUnlimited) = (false, false)
+    ledger.resubscribe()
+    if wasThere {
+      run.note("topic \(plan.topic) doesn't exist any more; waiting for it")
+    } else {
+      UnknownTopic.similar(to: plan.topic, client) { [run, plan] similar in
+        run.note("topic \(plan.topic) doesn't exist yet; waiting for it\(similar)")
+      }
+    }
+    topicWait = TopicWait(plan.topic, client) { [weak self] result in
+      guard let self, ending == nil else { return }
+      topicWait = nil
+      switch result {
+      case .success:
+        if wasThere { noteRestart("the topic", 0) }
+        // Whatever the start, the subscription was there before the topic: it begins with the first record.
+        switch plan.start {
+        case .replay, .new, .last: plan.start = .earliest
+        case .earliest, .offset, .time: break
+        }
+        subscribe()
+      case .failure(let error): end { [run] in run.fail(error) }
+      }
     }
   }
 
@@ -69,6 +122,7 @@ final class Subscribing: Subscriber, TurnParticipant, @unchecked Sendable {
     switch event {
     case .record(let record): return take(record, deliveries: nil)
     case .live:
+      isSubscribed = true
       if command.endsWithReplay { end { [run] in run.finish(.success) } }
     case .lagged(let missed, let next): noteLag(missed, next, "")
     case .restarted(let next): noteRestart("the topic", next)
@@ -110,6 +164,7 @@ final class Subscribing: Subscriber, TurnParticipant, @unchecked Sendable {
   }
 
   private func take(_ record: TopicRecord, deliveries: Int?) -> Subscribers.Demand {
+    isSubscribed = true
     ledger.receive()
     if commitsPrinted { commits.received(record) }
     sink.take(record, deliveries: deliveries)
@@ -124,6 +179,9 @@ final class Subscribing: Subscriber, TurnParticipant, @unchecked Sendable {
 
   func receive(completion: Subscribers.Completion<ClientError>) {
     subscription = nil
+    if case .failure(let error) = completion, error.code == .unknownTopic, !command.isPattern, ending == nil {
+      return topicIsMissing(error)
+    }
     end { [run] in
       switch completion {
       case .finished: run.finish(.success)
@@ -214,6 +272,7 @@ final class Subscribing: Subscriber, TurnParticipant, @unchecked Sendable {
     guard ledger.allPrinted, let ending else { return }
     subscription?.cancel()
     subscription = nil
+    topicWait = nil
     ending()
   }
 
@@ -228,6 +287,7 @@ final class Subscribing: Subscriber, TurnParticipant, @unchecked Sendable {
   private func abandon(_ code: ExitCode, _ complaint: String?) {
     subscription?.cancel()
     subscription = nil
+    topicWait = nil
     ending = {}
     sink.abandon { [run] in run.finish(code, complaint) }
   }

@@ -30,6 +30,8 @@ import Testing
   }
 
   @Test func aRequestIsGivenUp() throws {
+    let silent = try broker.client()
+    try silent.subscribe("s", stream: 1, granted: 1)
     let request = try broker.sluice("request", "s", "x", "--timeout", "15m")
     try eventually("the request") { (try? broker.show("s").summary.nextOffset) == 1 }
     try expectInterrupted(request)
