@@ -1,6 +1,8 @@
 import ReactiveCore
 
 /// Runs functions when the test says so, in the order of their times; time passes only then.
+///
+/// Functions may be scheduled from any thread; one thread lets time pass.
 package final class ManualScheduler: Scheduler {
   package enum SchedulerOptions: Hashable {
     case special
@@ -51,6 +53,8 @@ package final class ManualScheduler: Scheduler {
   package private(set) var now = SchedulerTimeType(nanoseconds: 0)
   package var minimumTolerance: SchedulerTimeType.Stride { 1 }
 
+  private let lock = Lock()
+  // Guarded by the lock.
   private var calls: [Call] = []
   private var agenda: [(time: SchedulerTimeType, number: Int, action: () -> Void)] = []
   private var lastNumber = 0
@@ -58,23 +62,31 @@ package final class ManualScheduler: Scheduler {
   package init() {}
 
   /// How many functions wait.
-  package var pending: Int { agenda.count }
+  package var pending: Int { lock.withLock { agenda.count } }
 
   /// What the scheduler was asked for since the last call.
   package func takeCalls() -> [Call] {
-    defer { calls = [] }
-    return calls
+    lock.withLock {
+      defer { calls = [] }
+      return calls
+    }
   }
 
   private func add(_ time: SchedulerTimeType, _ action: @escaping () -> Void) -> Int {
-    lastNumber += 1
-    agenda.append((time, lastNumber, action))
-    agenda.sort { ($0.time, $0.number) < ($1.time, $1.number) }
-    return lastNumber
+    lock.withLock {
+      lastNumber += 1
+      agenda.append((time, lastNumber, action))
+      agenda.sort { ($0.time, $0.number) < ($1.time, $1.number) }
+      return lastNumber
+    }
+  }
+
+  private func note(_ call: Call) {
+    lock.withLock { calls.append(call) }
   }
 
   package func schedule(options: SchedulerOptions?, _ action: @escaping () -> Void) {
-    calls.append(.soon(options))
+    note(.soon(options))
     _ = add(now, action)
   }
 
@@ -82,7 +94,7 @@ package final class ManualScheduler: Scheduler {
     after date: SchedulerTimeType, tolerance: SchedulerTimeType.Stride, options: SchedulerOptions?,
     _ action: @escaping () -> Void
   ) {
-    calls.append(.once(after: now.distance(to: date), tolerance: tolerance, options: options))
+    note(.once(after: now.distance(to: date), tolerance: tolerance, options: options))
     _ = add(date, action)
   }
 
@@ -90,7 +102,7 @@ package final class ManualScheduler: Scheduler {
     after date: SchedulerTimeType, interval: SchedulerTimeType.Stride, tolerance: SchedulerTimeType.Stride,
     options: SchedulerOptions?, _ action: @escaping () -> Void
   ) -> any Cancellable {
-    calls.append(
+    note(
       .repeatedly(
         after: now.distance(to: date), interval: interval, tolerance: tolerance, options: options))
     var number = 0
@@ -102,16 +114,23 @@ package final class ManualScheduler: Scheduler {
     }
     again(date)
     return AnyCancellable { [unowned self] in
-      agenda.removeAll { $0.number == number }
+      // Released outside the lock.
+      let removed = lock.withLock {
+        let removed = agenda.filter { $0.number == number }
+        agenda.removeAll { $0.number == number }
+        return removed
+      }
       number = -1
+      withExtendedLifetime(removed) {}
     }
   }
 
   /// Lets time pass and runs what falls due.
   package func advance(by duration: SchedulerTimeType.Stride = 0) {
     let end = now.advanced(by: duration)
-    while let next = agenda.first, next.time <= end {
-      agenda.removeFirst()
+    while let next = lock.withLock({
+      agenda.first.map { $0.time <= end } == true ? agenda.removeFirst() : nil
+    }) {
       now = Swift.max(now, next.time)
       next.action()
     }
@@ -120,8 +139,10 @@ package final class ManualScheduler: Scheduler {
 
   /// Runs the functions that wait now, but not those that they schedule.
   package func runWaiting() {
-    let due = agenda
-    agenda = []
+    let due = lock.withLock {
+      defer { agenda = [] }
+      return agenda
+    }
     for item in due { item.action() }
   }
 }

@@ -32,7 +32,8 @@ struct LatestValues<A, B, C, D> {
 
 /// Combines each value with the latest of the other upstreams: the subscription of all the `CombineLatest` publishers.
 ///
-/// A request goes to all upstreams. A value that comes while nothing is asked for replaces the latest and delivers nothing. One that
+/// A request goes to all upstreams; one that hands over its subscription later is asked then for all that the others have been
+/// asked for. A value that comes while nothing is asked for replaces the latest and delivers nothing. One that
 /// comes while another is being delivered is dealt with after that. What downstream asks for when it gets a value is asked of
 /// all others by request, and of the upstream the value came from by what is returned to it.
 @usableFromInline
@@ -59,6 +60,8 @@ where Downstream.Failure == Failure {
   private var queue = RingBuffer<(entry: Entry, index: Int)>()
   private var subscriptions: ContiguousArray<(any Subscription)?>
   private var connected: UInt8 = 0
+  /// Of each upstream so far, those included that are still to connect.
+  private var requested = Subscribers.Demand.none
   private var remaining: Int
   private var terminal: Subscribers.Completion<Failure>?
   private var isKnown = false  // downstream has its subscription
@@ -100,15 +103,18 @@ where Downstream.Failure == Failure {
 
   @usableFromInline
   func connect(_ subscription: any Subscription, from index: Int) {
-    let isAccepted = lock.withLock {
+    // Under the lock, so that a request either finds the subscription or is counted here.
+    var request: Subscribers.Demand?
+    lock.withLock {
       let bit: UInt8 = 1 << UInt8(index)
-      guard !isOver, terminal == nil, connected & bit == 0 else { return false }
+      guard !isOver, terminal == nil, connected & bit == 0 else { return }
       connected |= bit
       subscriptions[index] = subscription
-      return true
+      request = requested
     }
-    if !isAccepted {
-      subscription.cancel()
+    guard let request else { return subscription.cancel() }
+    if request > .none {
+      subscription.request(request)
     }
   }
 
@@ -219,7 +225,10 @@ where Downstream.Failure == Failure {
 
   @usableFromInline
   func pass(_ demand: Subscribers.Demand, except sender: Int?) {
-    let subscriptions = lock.withLock { self.subscriptions }
+    let subscriptions = lock.withLock {
+      requested += demand
+      return self.subscriptions
+    }
     for index in subscriptions.indices where index != sender {
       subscriptions[index]?.request(demand)
     }

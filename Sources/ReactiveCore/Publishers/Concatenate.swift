@@ -81,7 +81,10 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
   @inlinable
   func receive(_ input: Input) -> Subscribers.Demand {
     // What has not been asked for is ignored.
-    guard link.isOpen.load(ordering: .acquiring), link.demand.take() else { return .none }
+    guard link.isAttached.load(ordering: .acquiring), link.demand.take() else {
+      _ = link.ignoreIfEarly(.valueBeforeSubscription)
+      return .none
+    }
     let more = downstream.receive(input)
     link.demand.add(more)
     return more
@@ -89,6 +92,7 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
 
   @usableFromInline
   func receive(completion: Subscribers.Completion<Failure>) {
+    if link.ignoreIfEarly(.completionBeforeSubscription) { return }
     switch completion {
     case .finished:
       if link.next(self) {

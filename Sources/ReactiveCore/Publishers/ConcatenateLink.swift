@@ -14,6 +14,8 @@ final class ConcatenateLink<Target: Subscriber>: Subscription, CustomStringConve
 
   /// Whether values may be passed on. Written under the lock.
   @usableFromInline let isOpen = Atomic<Bool>(true)
+  /// Whether the part under way has given its subscription, so that its values may be passed on. Written under the lock.
+  @usableFromInline let isAttached = Atomic<Bool>(false)
   @usableFromInline let demand = DemandCount()
 
   private let lock = Lock()
@@ -53,8 +55,9 @@ final class ConcatenateLink<Target: Subscriber>: Subscription, CustomStringConve
   func next(_ target: Target) -> Bool {
     var released: (any Subscription)?
     let mayRun = lock.withLock {
-      guard isOpen.load(ordering: .relaxed), !isDone else { return false }
+      guard isAttached.load(ordering: .relaxed), !isDone else { return false }
       isDone = true
+      isAttached.store(false, ordering: .relaxed)
       swap(&released, &upstream)
       defer { isRunning = true }
       return !isRunning
@@ -107,6 +110,7 @@ final class ConcatenateLink<Target: Subscriber>: Subscription, CustomStringConve
     lock.withLock {
       guard isOpen.load(ordering: .relaxed), isAwaiting, !isDone else { return }
       isAwaiting = false
+      isAttached.store(true, ordering: .releasing)
       upstream = subscription
       request = demand.value
     }
@@ -114,6 +118,14 @@ final class ConcatenateLink<Target: Subscriber>: Subscription, CustomStringConve
     if request > .none {
       subscription.request(request)
     }
+  }
+
+  /// Notes that a call of the part under way is ignored if it has not given its subscription.
+  @usableFromInline
+  func ignoreIfEarly(_ violation: Violation) -> Bool {
+    let isEarly = lock.withLock { isAwaiting && isOpen.load(ordering: .relaxed) }
+    if isEarly { violation.ignored(by: "Concatenate") }
+    return isEarly
   }
 
   /// Ends it.
@@ -147,6 +159,7 @@ final class ConcatenateLink<Target: Subscriber>: Subscription, CustomStringConve
     let isOurs = lock.withLock {
       swap(&upstream, &self.upstream)
       swap(&parts, &self.parts)
+      isAttached.store(false, ordering: .relaxed)
       return isOpen.exchange(false, ordering: .acquiringAndReleasing)
     }
     return (isOurs, upstream)

@@ -48,7 +48,7 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
     precondition(count >= 0, "count must not be negative")
     unsafe remaining = count
     self.downstream = downstream
-    link = UpstreamLink("Drop", downstream: downstream, isStrict: false)
+    link = UpstreamLink("Drop", downstream: downstream, isReflecting: false)
   }
 
   @usableFromInline
@@ -68,7 +68,7 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
 
   @usableFromInline
   func receive(completion: Subscribers.Completion<Failure>) {
-    if link.complete() || link.completeEarly() {
+    if link.complete() {
       downstream.receive(completion: completion)
     }
   }

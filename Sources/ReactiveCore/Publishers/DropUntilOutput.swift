@@ -56,12 +56,18 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
 
   @inlinable
   func receive(_ input: Input) -> Subscribers.Demand {
-    guard isTriggered.load(ordering: .acquiring), link.isOpen(0) else { return .none }
+    guard isTriggered.load(ordering: .acquiring), link.isOpen(0) else {
+      if link.isAwaitingFirst { Violation.valueBeforeSubscription.ignored(by: "DropUntilOutput") }
+      return .none
+    }
     return downstream.receive(input)
   }
 
   @usableFromInline
   func receive(completion: Subscribers.Completion<Failure>) {
+    if link.isAwaitingFirst {
+      return Violation.completionBeforeSubscription.ignored(by: "DropUntilOutput")
+    }
     let (wasOpen, _, companion) = link.end()
     companion?.cancel()
     if wasOpen {
@@ -114,13 +120,21 @@ where Downstream.Input == UpstreamInput, Downstream.Failure == Failure {
 
   @usableFromInline
   func receive(_ input: Input) -> Subscribers.Demand {
-    parent.trigger()
+    if parent.link.isAccompanied {
+      parent.trigger()
+    } else {
+      Violation.valueBeforeSubscription.ignored(by: "DropUntilOutput")
+    }
     return .none
   }
 
   @usableFromInline
   func receive(completion: Subscribers.Completion<Failure>) {
-    parent.triggerCompleted(completion)
+    if parent.link.isAccompanied {
+      parent.triggerCompleted(completion)
+    } else {
+      Violation.completionBeforeSubscription.ignored(by: "DropUntilOutput")
+    }
   }
 
   @usableFromInline var combineIdentifier: CombineIdentifier { parent.combineIdentifier }

@@ -31,7 +31,7 @@ struct DropWhileStage<Input, Errors: ErrorRule>: Stage {
   @usableFromInline var isDropping = true
   @usableFromInline let predicate: (Input) throws -> Bool
 
-  @inlinable static var isStrict: Bool { false }
+  @inlinable static var isReflecting: Bool { false }
 
   @inlinable
   init(_ predicate: @escaping (Input) throws -> Bool) {

@@ -29,6 +29,8 @@ extension Publishers.First: Sendable where Upstream: Sendable {}
 
 extension Publisher {
   /// Delivers the first value, if there is one, and cancels upstream then.
+  ///
+  /// When upstream finishes without a value, so does the stream, without waiting for demand.
   @inlinable
   public func first() -> Publishers.First<Self> {
     Publishers.First(upstream: self)

@@ -28,6 +28,9 @@ extension Publishers {
 
 extension Publisher {
   /// Delivers the first value that satisfies a predicate, if there is one.
+  ///
+  /// Without a result the stream finishes at once. Unlike Combine, it does not wait for demand when upstream has sent values of
+  /// which none is the result.
   @inlinable
   public func first(
     where predicate: @escaping (Output) -> Bool

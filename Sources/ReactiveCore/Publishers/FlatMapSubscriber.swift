@@ -16,7 +16,7 @@ where Child.Failure == Failure, Downstream.Input == Child.Output, Downstream.Fai
   @usableFromInline let transform: (Input) -> Child
 
   /// Whether values from the outer stream are wanted. Written under the lock.
-  @usableFromInline let isOpen = Atomic<Bool>(true)
+  @usableFromInline let isOpen = Atomic<Bool>(false)
 
   @usableFromInline let gate = Gate()
   /// Whether values need not be counted: everything is asked for. Set inside the gate, when nothing waits.
@@ -59,6 +59,7 @@ where Child.Failure == Failure, Downstream.Input == Child.Output, Downstream.Fai
       guard unsafe !isConnected, lockedIsGoingOn else { return false }
       unsafe isConnected = true
       unsafe outer = subscription
+      isOpen.store(true, ordering: .releasing)
       return true
     }
     if isAccepted {
@@ -70,12 +71,24 @@ where Child.Failure == Failure, Downstream.Input == Child.Output, Downstream.Fai
 
   @inlinable
   func receive(_ input: Input) -> Subscribers.Demand {
-    guard isOpen.load(ordering: .acquiring) else { return .none }
+    guard isOpen.load(ordering: .acquiring) else {
+      ignoreIfEarly(.valueBeforeSubscription)
+      return .none
+    }
     let child = transform(input)
     if let key = addChild() {
       child.receive(subscriber: FlatMapChildSubscriber(parent: self, key: key))
     }
     return .none
+  }
+
+  /// Notes that a call of the outer stream is ignored if it has not given its subscription.
+  @usableFromInline
+  @discardableResult
+  func ignoreIfEarly(_ violation: Violation) -> Bool {
+    let isEarly = lock.withLock { unsafe !isConnected && !isOver }
+    if isEarly { violation.ignored(by: "FlatMap") }
+    return isEarly
   }
 
   /// Makes room for a child, unless all has ended meanwhile.
@@ -91,6 +104,7 @@ where Child.Failure == Failure, Downstream.Input == Child.Output, Downstream.Fai
 
   @inlinable
   func receive(completion: Subscribers.Completion<Failure>) {
+    if ignoreIfEarly(.completionBeforeSubscription) { return }
     guard case .finished = completion else { return fail(completion, cancellingOuter: false) }
     var outer: (any Subscription)?
     let isLast = lock.withLock {

@@ -29,6 +29,8 @@ extension Publishers.Last: Sendable where Upstream: Sendable {}
 
 extension Publisher {
   /// Delivers the last value, if there is one, when upstream finishes.
+  ///
+  /// When upstream finishes without a value, so does the stream, without waiting for demand.
   @inlinable
   public func last() -> Publishers.Last<Self> {
     Publishers.Last(upstream: self)

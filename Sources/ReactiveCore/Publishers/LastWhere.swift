@@ -28,6 +28,9 @@ extension Publishers {
 
 extension Publisher {
   /// Delivers the last value that satisfies a predicate, if there is one, when upstream finishes.
+  ///
+  /// Without a result the stream finishes at once. Unlike Combine, it does not wait for demand when upstream has sent values of
+  /// which none is the result.
   @inlinable
   public func last(
     where predicate: @escaping (Output) -> Bool

@@ -52,7 +52,7 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
   // From the upstreams.
 
   @usableFromInline
-  func connect(_ subscription: any Subscription, from index: Int) -> Bool {
+  func connect(_ subscription: any Subscription, from index: Int) {
     var request: Subscribers.Demand?
     lock.withLock {
       guard !isOver, terminal == nil, !sources[index].isConnected else { return }
@@ -63,10 +63,9 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
     }
     if let request {
       subscription.request(request)
-      return true
+    } else {
+      subscription.cancel()
     }
-    subscription.cancel()
-    return false
   }
 
   @usableFromInline

@@ -10,7 +10,9 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
   @usableFromInline let index: Int
   @usableFromInline let downstream: Downstream
   /// Whether values may come. Used by upstream, which makes one call at a time.
-  @usableFromInline @exclusivity(unchecked) var isOpen = true
+  @usableFromInline @exclusivity(unchecked) var isOpen = false
+  /// Whether upstream has given a subscription. Used likewise.
+  @usableFromInline @exclusivity(unchecked) var isConnected = false
 
   @inlinable
   init(coordinator: MergeCoordinator<Input, Failure, Downstream>, index: Int, downstream: Downstream) {
@@ -21,12 +23,18 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
 
   @inlinable
   func receive(subscription: any Subscription) {
-    _ = coordinator.connect(subscription, from: index)
+    guard unsafe !isConnected else { return subscription.cancel() }
+    unsafe isConnected = true
+    unsafe isOpen = true
+    coordinator.connect(subscription, from: index)
   }
 
   @inlinable
   func receive(_ input: Input) -> Subscribers.Demand {
-    guard unsafe isOpen else { return .none }
+    guard unsafe isOpen else {
+      if unsafe !isConnected { Violation.valueBeforeSubscription.ignored(by: "Merge") }
+      return .none
+    }
     guard coordinator.isUnlimited.load(ordering: .acquiring), coordinator.gate.enter() else {
       return coordinator.receiveCounting(input, from: index)
     }
@@ -42,6 +50,8 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
     if unsafe isOpen {
       unsafe isOpen = false
       coordinator.complete(completion, from: index)
+    } else if unsafe !isConnected {
+      Violation.completionBeforeSubscription.ignored(by: "Merge")
     }
   }
 

@@ -66,7 +66,7 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
   @inlinable
   init(downstream: Downstream) {
     self.downstream = downstream
-    link = UpstreamLink("Multicast", downstream: downstream, isStrict: false, acceptsNone: true)
+    link = UpstreamLink("Multicast", downstream: downstream, isReflecting: false, acceptsNone: true)
   }
 
   @inlinable

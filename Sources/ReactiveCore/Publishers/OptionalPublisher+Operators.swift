@@ -1,5 +1,6 @@
 // Combine's operators on a value that may be missing do their work when they are called, and return a
-// publisher of the result. Where there is no value, there is no result either.
+// publisher of the result. Where there is no value, there is no result either, except an empty array of `collect()`: so does
+// Combine, although the same operators on an empty publisher deliver 0, true, false or the initial result.
 extension Optional.Publisher {
   /// Delivers what a function makes of the value.
   @inlinable
@@ -35,10 +36,10 @@ extension Optional.Publisher {
     map { nextPartialResult(initialResult, $0) }
   }
 
-  /// Delivers the value in an array; nothing without a value.
+  /// Delivers the value in an array; an empty array without a value.
   @inlinable
   public func collect() -> Optional<[Output]>.Publisher {
-    map { [$0] }
+    Optional<[Output]>.Publisher(output.map { [$0] } ?? [])
   }
 
   /// Delivers 1; nothing without a value.

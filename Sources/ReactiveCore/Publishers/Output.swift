@@ -41,7 +41,7 @@ struct OutputStage<Input, Errors: ErrorRule>: Stage {
   @usableFromInline var toSkip: Int
   @usableFromInline var toPass: Int
 
-  @inlinable static var isStrict: Bool { false }
+  @inlinable static var isReflecting: Bool { false }
   @inlinable static var acceptsNone: Bool { true }
 
   @inlinable

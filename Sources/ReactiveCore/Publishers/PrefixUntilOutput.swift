@@ -70,7 +70,10 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
 
   @inlinable
   func receive(_ input: Input) -> Subscribers.Demand {
-    guard link.isOpen(0) else { return .none }
+    guard link.isOpen(0) else {
+      if link.isAwaitingFirst { Violation.valueBeforeSubscription.ignored(by: "PrefixUntilOutput") }
+      return .none
+    }
     let old = marks.bitwiseOr(Mark.busy, ordering: .acquiringAndReleasing).oldValue
     guard old & Mark.over == 0 else { return .none }
     let more = downstream.receive(input)
@@ -99,6 +102,9 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
 
   @usableFromInline
   func receive(completion: Subscribers.Completion<Failure>) {
+    if link.isAwaitingFirst {
+      return Violation.completionBeforeSubscription.ignored(by: "PrefixUntilOutput")
+    }
     let (wasOpen, _, companion) = link.end()
     companion?.cancel()
     // Without a subscription downstream cannot be told.
@@ -150,14 +156,22 @@ where Downstream.Input == UpstreamInput, Downstream.Failure == UpstreamFailure {
 
   @usableFromInline
   func receive(_ input: Input) -> Subscribers.Demand {
-    parent.trigger()
+    if parent.link.isAccompanied {
+      parent.trigger()
+    } else {
+      Violation.valueBeforeSubscription.ignored(by: "PrefixUntilOutput")
+    }
     return .none
   }
 
   /// The other publisher has ended without a value: the stream goes on to its own end.
   @usableFromInline
   func receive(completion: Subscribers.Completion<Failure>) {
-    _ = parent.link.takeCompanion()
+    if parent.link.isAccompanied {
+      _ = parent.link.takeCompanion()
+    } else {
+      Violation.completionBeforeSubscription.ignored(by: "PrefixUntilOutput")
+    }
   }
 
   @usableFromInline var combineIdentifier: CombineIdentifier { parent.combineIdentifier }

@@ -37,7 +37,7 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
   init(_ printer: LinePrinter, downstream: Downstream) {
     self.printer = printer
     self.downstream = downstream
-    link = UpstreamLink("Print", downstream: downstream, isStrict: false, acceptsNone: true)
+    link = UpstreamLink("Print", downstream: downstream, isReflecting: false, acceptsNone: true)
   }
 
   func receive(subscription: any Subscription) {

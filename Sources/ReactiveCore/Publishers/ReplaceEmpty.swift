@@ -21,7 +21,7 @@ extension Publishers {
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
       let output = output
       let inner = SuccessionSubscriber<Output, Failure, Result<Output, Failure>.Publisher, S>(
-        "ReplaceEmpty", downstream: subscriber, isStrict: false,
+        "ReplaceEmpty", downstream: subscriber, isReflecting: false,
         successor: { completion, isEmpty in
           if case .finished = completion, isEmpty {
             .next(Result.Publisher(.success(output)))

@@ -21,7 +21,7 @@ extension Publishers {
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Never {
       let output = output
       let inner = SuccessionSubscriber<Output, Upstream.Failure, Just<Output>, S>(
-        "ReplaceError", downstream: subscriber, waitsForUpstream: false, isStrict: false,
+        "ReplaceError", downstream: subscriber, waitsForUpstream: false, isReflecting: false,
         successor: { completion, _ in
           switch completion {
           case .finished: .end(.finished)
@@ -41,8 +41,8 @@ extension Publishers.ReplaceError: Sendable where Upstream: Sendable, Upstream.O
 extension Publisher {
   /// Delivers a value in place of an error, then finishes.
   ///
-  /// The value waits until it is asked for, if no values are by the time of the error. Unlike Combine, an upstream that completes
-  /// at once is not told of before downstream has its subscription.
+  /// The value waits until it is asked for, if no values are by the time of the error. Unlike Combine, a completion is delivered
+  /// after the subscription only.
   @inlinable
   public func replaceError(with output: Output) -> Publishers.ReplaceError<Self> {
     Publishers.ReplaceError(upstream: self, output: output)

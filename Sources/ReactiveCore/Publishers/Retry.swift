@@ -71,9 +71,9 @@ where
 
   @inlinable
   func receive(_ input: Input) -> Subscribers.Demand {
-    if link.isEnded { return .none }
-    if link.isAwaitingFirst {
-      violation("Received value before receiving subscription")
+    guard link.isAttached else {
+      if !link.isEnded { Violation.valueBeforeSubscription.ignored(by: "Retry") }
+      return .none
     }
     link.spend()
     let more = downstream.receive(input)
@@ -85,8 +85,12 @@ where
 
   @usableFromInline
   func receive(completion: Subscribers.Completion<Failure>) {
+    guard link.isAttached else {
+      if !link.isEnded { Violation.completionBeforeSubscription.ignored(by: "Retry") }
+      return
+    }
     if case .failure = completion {
-      guard link.advance() || link.isAwaitingFirst else { return }
+      guard link.advance() else { return }
       if takeChance() {
         subscribeAgain()
         return

@@ -53,6 +53,8 @@ where Input.Failure == Failure, Downstream.Input == Input.Output, Downstream.Fai
   func receive(_ input: Input) -> Subscribers.Demand {
     if let number = switchOver() {
       input.receive(subscriber: NestedSubscriber(parent: self, number: number))
+    } else if lock.withLock({ unsafe !isConnected && !isOver }) {
+      Violation.valueBeforeSubscription.ignored(by: "SwitchToLatest")
     }
     return .none
   }
@@ -64,7 +66,9 @@ where Input.Failure == Failure, Downstream.Input == Input.Output, Downstream.Fai
   func switchOver() -> UInt64? {
     var old: (any Subscription)?
     let next: UInt64? = lock.withLock {
-      guard unsafe !isOver, unsafe terminal == nil, unsafe !isOuterDone else { return nil }
+      guard unsafe isConnected, unsafe !isOver, unsafe terminal == nil, unsafe !isOuterDone else {
+        return nil
+      }
       unsafe swap(&old, &nested)
       unsafe number += 1
       unsafe isNestedConnected = false
@@ -79,8 +83,13 @@ where Input.Failure == Failure, Downstream.Input == Input.Output, Downstream.Fai
   func receive(completion: Subscribers.Completion<Failure>) {
     var released: (any Subscription)?
     var cancelled: (any Subscription)?
+    var isIgnored = false
     let isEnding = lock.withLock {
       guard unsafe !isOver, unsafe terminal == nil, unsafe !isOuterDone else { return false }
+      guard unsafe isConnected else {
+        isIgnored = true
+        return false
+      }
       unsafe isOuterDone = true
       unsafe swap(&released, &outer)
       if case .failure = completion {
@@ -91,6 +100,7 @@ where Input.Failure == Failure, Downstream.Input == Input.Output, Downstream.Fai
       }
       return unsafe terminal != nil
     }
+    if isIgnored { Violation.completionBeforeSubscription.ignored(by: "SwitchToLatest") }
     cancelled?.cancel()
     if isEnding, gate.knock() {
       workOff()
@@ -118,22 +128,30 @@ where Input.Failure == Failure, Downstream.Input == Input.Output, Downstream.Fai
   @inlinable
   func receive(_ value: Output, number: UInt64) -> Subscribers.Demand {
     var isInside = false
+    var ignored: Violation?
     let isTaken = lock.withLock {
       guard unsafe !isOver, unsafe terminal == nil, unsafe number == self.number, unsafe !isNestedDone else {
         return false
       }
+      guard unsafe isNestedConnected else {
+        ignored = .valueBeforeSubscription
+        return false
+      }
       isInside = gate.enter()
       if isInside {
-        lockedCount()
+        if !demand.take() {
+          ignored = .valueWithoutDemand
+        }
       } else {
         unsafe queue.append((value, number))
       }
       return true
     }
+    ignored?.ignored(by: "SwitchToLatest")
     guard isTaken else { return .none }
     var more = Subscribers.Demand.none
     if isInside {
-      more = deliver(value, number)
+      if ignored == nil { more = deliver(value, number) }
       if gate.leave() { return more }
     } else if !gate.knock() {
       return .none
@@ -146,8 +164,13 @@ where Input.Failure == Failure, Downstream.Input == Input.Output, Downstream.Fai
   func complete(_ completion: Subscribers.Completion<Failure>, number: UInt64) {
     var released: (any Subscription)?
     var cancelled: (any Subscription)?
+    var isIgnored = false
     let isEnding = lock.withLock {
       guard unsafe !isOver, unsafe terminal == nil, unsafe number == self.number, unsafe !isNestedDone else {
+        return false
+      }
+      guard unsafe isNestedConnected else {
+        isIgnored = true
         return false
       }
       unsafe swap(&released, &nested)
@@ -160,6 +183,7 @@ where Input.Failure == Failure, Downstream.Input == Input.Output, Downstream.Fai
       }
       return unsafe terminal != nil
     }
+    if isIgnored { Violation.completionBeforeSubscription.ignored(by: "SwitchToLatest") }
     cancelled?.cancel()
     if isEnding, gate.knock() {
       workOff()
@@ -168,15 +192,7 @@ where Input.Failure == Failure, Downstream.Input == Input.Output, Downstream.Fai
 
   // Inside the gate.
 
-  /// Counts a value of the latest publisher. Called with the lock held, so that no other publisher is asked for it as well.
-  @inlinable
-  func lockedCount() {
-    if !demand.take() {
-      violation("Received a value that was not asked for")
-    }
-  }
-
-  /// Delivers a value that has been counted.
+  /// Delivers a value that has been counted, under the lock, so that no other publisher is asked for it as well.
   ///
   /// - Returns: How many more values are wanted from its publisher.
   @inlinable
@@ -216,8 +232,7 @@ where Input.Failure == Failure, Downstream.Input == Input.Output, Downstream.Fai
     var stale: [Output] = []
     let next: (value: Output, number: UInt64, source: (any Subscription)?)? = lock.withLock {
       while let next = unsafe queue.popFirst() {
-        if unsafe next.number == number {
-          lockedCount()
+        if unsafe next.number == number, demand.take() {
           return unsafe (next.value, next.number, nested)
         }
         stale.append(next.value)

@@ -29,6 +29,9 @@ extension Publishers {
 
 extension Publisher {
   /// Delivers the last value that satisfies a predicate, if there is one, when upstream finishes, and fails if the function throws.
+  ///
+  /// Without a result the stream finishes at once. Unlike Combine, it does not wait for demand when upstream has sent values of
+  /// which none is the result.
   @inlinable
   public func tryLast(
     where predicate: @escaping (Output) throws -> Bool

@@ -45,7 +45,7 @@ struct TryMapStage<Input, Output, UpstreamFailure: Error>: Stage {
 
   @usableFromInline let transform: (Input) throws -> Output
 
-  @inlinable static var isStrict: Bool { false }
+  @inlinable static var isReflecting: Bool { false }
 
   @inlinable
   init(_ transform: @escaping (Input) throws -> Output) {

@@ -40,7 +40,7 @@ struct TryScanStage<Input, Output, UpstreamFailure: Error>: Stage {
   @usableFromInline var result: Output
   @usableFromInline let combine: (Output, Input) throws -> Output
 
-  @inlinable static var isStrict: Bool { false }
+  @inlinable static var isReflecting: Bool { false }
 
   @inlinable
   init(_ initial: Output, _ combine: @escaping (Output, Input) throws -> Output) {

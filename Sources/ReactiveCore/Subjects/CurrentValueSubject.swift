@@ -38,11 +38,11 @@ public final class CurrentValueSubject<Output, Failure: Error>: Subject {
     }
   }
 
-  /// The latest value. Setting it is sending it; after completion that has no effect.
+  /// The latest value. Setting it is sending it; after completion the value is kept and sent to no subscriber.
   @inlinable
   public var value: Output {
     get { roster.lock.withLock { unsafe current } }
-    set { send(newValue) }
+    set { put(newValue, evenIfClosed: true) }
   }
 
   public func send(subscription: any Subscription) {
@@ -72,14 +72,24 @@ public final class CurrentValueSubject<Output, Failure: Error>: Subject {
     }
   }
 
+  /// Sends a value. After completion this has no effect.
   @inlinable
   public func send(_ value: Output) {
+    put(value, evenIfClosed: false)
+  }
+
+  @inlinable
+  @inline(__always)
+  func put(_ value: Output, evenIfClosed: Bool) {
     // The old value is released outside the lock: its deinit may run anything.
     var value = value
     let newValue = value
     var version: UInt64 = 0
     let isInside = roster.lock.withLock {
-      if unsafe isClosed { return false }
+      if unsafe isClosed {
+        if evenIfClosed { unsafe swap(&value, &current) }
+        return false
+      }
       unsafe self.version &+= 1
       version = unsafe self.version
       unsafe swap(&value, &current)

@@ -39,7 +39,9 @@ where Coordinator.Failure == Failure {
   /// Says which of the upstreams a value is from.
   @usableFromInline let wrap: (Input) -> Coordinator.Entry
   /// Whether values may come. Used by upstream, which makes one call at a time.
-  @usableFromInline @exclusivity(unchecked) var isOpen = true
+  @usableFromInline @exclusivity(unchecked) var isOpen = false
+  /// Whether upstream has given a subscription. Used likewise.
+  @usableFromInline @exclusivity(unchecked) var isConnected = false
 
   @inlinable
   init(
@@ -54,12 +56,19 @@ where Coordinator.Failure == Failure {
 
   @inlinable
   func receive(subscription: any Subscription) {
+    guard unsafe !isConnected else { return subscription.cancel() }
+    unsafe isConnected = true
+    unsafe isOpen = true
     coordinator.connect(subscription, from: index)
   }
 
   @inlinable
   func receive(_ input: Input) -> Subscribers.Demand {
-    unsafe isOpen ? coordinator.receive(wrap(input), from: index, for: downstream) : .none
+    guard unsafe isOpen else {
+      if unsafe !isConnected { Violation.valueBeforeSubscription.ignored(by: Coordinator.name) }
+      return .none
+    }
+    return coordinator.receive(wrap(input), from: index, for: downstream)
   }
 
   @inlinable
@@ -67,6 +76,8 @@ where Coordinator.Failure == Failure {
     if unsafe isOpen {
       unsafe isOpen = false
       coordinator.complete(completion, from: index)
+    } else if unsafe !isConnected {
+      Violation.completionBeforeSubscription.ignored(by: Coordinator.name)
     }
   }
 

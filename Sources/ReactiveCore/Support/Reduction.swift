@@ -52,7 +52,10 @@ where
 
   @inlinable
   func receive(_ input: Input) -> Subscribers.Demand {
-    guard link.isOpen else { return .none }
+    guard link.isOpen else {
+      link.ignoreIfEarly(.valueBeforeSubscription)
+      return .none
+    }
     do {
       switch try unsafe reduction.receive(input) {
       case .more: break
@@ -66,6 +69,7 @@ where
 
   @usableFromInline
   func receive(completion: Subscribers.Completion<Failure>) {
+    guard link.isOpen else { return link.ignoreIfEarly(.completionBeforeSubscription) }
     switch completion {
     case .finished: unsafe link.finish(with: reduction.result, cancelling: false)
     case .failure(let error): link.fail(R.Errors.convert(error), cancelling: false)

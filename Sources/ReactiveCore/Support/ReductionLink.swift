@@ -10,7 +10,7 @@ final class ReductionLink<Downstream: Subscriber>: Subscription, CustomStringCon
   /// Whether upstream may still deliver.
   @inlinable var isOpen: Bool { openness.load(ordering: .acquiring) }
 
-  private let name: StaticString
+  @usableFromInline let name: StaticString
   private let lock = Lock()
   // Guarded by the lock.
   private var downstream: Downstream?
@@ -25,6 +25,12 @@ final class ReductionLink<Downstream: Subscriber>: Subscription, CustomStringCon
     self.name = name
     self.initial = initial
     self.downstream = downstream
+  }
+
+  /// Notes that a call is ignored if it comes before the subscription.
+  @usableFromInline
+  func ignoreIfEarly(_ violation: Violation) {
+    if lock.withLock({ !isConnected }) { violation.ignored(by: name) }
   }
 
   /// Takes the subscription, and asks it for everything after downstream knows its own. A second one is cancelled.

@@ -20,8 +20,8 @@ protocol Stage<Input, Output, Errors> {
   associatedtype Output
   associatedtype Errors: ErrorRule
 
-  /// Whether calls that come before the subscription stop the program, and the mirror shows downstream.
-  static var isStrict: Bool { get }
+  /// Whether mirrors show downstream.
+  static var isReflecting: Bool { get }
 
   /// Whether a request for nothing passes, instead of stopping the program.
   static var acceptsNone: Bool { get }
@@ -31,7 +31,7 @@ protocol Stage<Input, Output, Errors> {
 }
 
 extension Stage {
-  @inlinable static var isStrict: Bool { true }
+  @inlinable static var isReflecting: Bool { true }
   @inlinable static var acceptsNone: Bool { false }
 }
 
@@ -57,7 +57,7 @@ where
     unsafe self.stage = stage
     self.downstream = downstream
     link = UpstreamLink(
-      name, downstream: downstream, isStrict: S.isStrict, acceptsNone: S.acceptsNone)
+      name, downstream: downstream, isReflecting: S.isReflecting, acceptsNone: S.acceptsNone)
   }
 
   @inlinable
@@ -108,7 +108,7 @@ where
   @usableFromInline var description: String { link.description }
 
   @usableFromInline var customMirror: Mirror {
-    Mirror(self, children: S.isStrict ? [("downstream", downstream)] : [])
+    Mirror(self, children: S.isReflecting ? [("downstream", downstream)] : [])
   }
 
   @usableFromInline var playgroundDescription: Any { description }

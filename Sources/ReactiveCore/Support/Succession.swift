@@ -23,7 +23,6 @@ where Next.Output == Input, Downstream.Input == Input {
   @usableFromInline let link: SuccessionLink<Downstream>
   @usableFromInline @exclusivity(unchecked) var isEmpty = true  // used by one value at a time
   @usableFromInline let waitsForUpstream: Bool
-  private let isStrict: Bool
   private let name: StaticString
   private let successor: Successor
   private let convert: (Next.Failure) -> Downstream.Failure
@@ -36,32 +35,31 @@ where Next.Output == Input, Downstream.Input == Input {
   ///   - name: The operator's name in descriptions.
   ///   - waitsForUpstream: Whether downstream gets its subscription when upstream gives one; otherwise `announce()` is to be
   ///     called.
-  ///   - isStrict: Whether a value that comes before the subscription stops the program, and the mirror shows downstream.
+  ///   - isReflecting: Whether the mirror shows downstream.
   ///   - successor: Decides on the completion of upstream.
   ///   - convert: The error that downstream gets for one of the other publisher.
   @usableFromInline
   init(
-    _ name: StaticString, downstream: Downstream, waitsForUpstream: Bool = true, isStrict: Bool = true,
+    _ name: StaticString, downstream: Downstream, waitsForUpstream: Bool = true, isReflecting: Bool = true,
     successor: @escaping Successor, convert: @escaping (Next.Failure) -> Downstream.Failure
   ) {
     self.name = name
     self.downstream = downstream
     self.waitsForUpstream = waitsForUpstream
-    self.isStrict = isStrict
     self.successor = successor
     self.convert = convert
     isAnnounced = waitsForUpstream
-    link = SuccessionLink(name, reflecting: isStrict ? downstream : nil)
+    link = SuccessionLink(name, reflecting: isReflecting ? downstream : nil)
   }
 
   /// The same, where errors of the other publisher pass as they are.
   @usableFromInline
   convenience init(
-    _ name: StaticString, downstream: Downstream, waitsForUpstream: Bool = true, isStrict: Bool = true,
+    _ name: StaticString, downstream: Downstream, waitsForUpstream: Bool = true, isReflecting: Bool = true,
     successor: @escaping Successor
   ) where Next.Failure == Downstream.Failure {
     self.init(
-      name, downstream: downstream, waitsForUpstream: waitsForUpstream, isStrict: isStrict,
+      name, downstream: downstream, waitsForUpstream: waitsForUpstream, isReflecting: isReflecting,
       successor: successor, convert: { $0 })
   }
 
@@ -109,18 +107,21 @@ where Next.Output == Input, Downstream.Input == Input {
     return more == .none ? .none : link.grant(more, to: 0)
   }
 
-  /// Ignores a value that comes after the end. One that comes before the beginning stops the program.
+  /// Ignores a value that comes after the end or before the beginning.
   @usableFromInline
   func ignore() -> Subscribers.Demand {
-    if link.isAwaitingFirst, isStrict {
-      violation("Received value before receiving subscription")
+    if link.isAwaitingFirst {
+      Violation.valueBeforeSubscription.ignored(by: name)
     }
     return .none
   }
 
   @usableFromInline
   func receive(completion: Subscribers.Completion<Failure>) {
-    guard link.advance(from: 0, evenIfAwaiting: !waitsForUpstream) else { return }
+    guard link.advance(from: 0) else {
+      if link.isAwaitingFirst { Violation.completionBeforeSubscription.ignored(by: name) }
+      return
+    }
     switch unsafe successor(completion, isEmpty) {
     case .end(let completion): finish(completion)
     case .next(let publisher): publisher.subscribe(SuccessorSubscriber(parent: self))

@@ -48,6 +48,12 @@ final class SuccessionLink<Downstream>: Subscription, CustomStringConvertible, C
     place.load(ordering: .acquiring) == 2 * number + 1
   }
 
+  /// Whether an upstream is attached.
+  @inlinable var isAttached: Bool {
+    let place = place.load(ordering: .acquiring)
+    return place >= 0 && place % 2 == 1
+  }
+
   /// Whether the first upstream is still to come.
   @inlinable var isAwaitingFirst: Bool { place.load(ordering: .acquiring) == 0 }
 
@@ -90,6 +96,9 @@ final class SuccessionLink<Downstream>: Subscription, CustomStringConvertible, C
     return isAccepted
   }
 
+  /// Whether another publisher is attached or has been.
+  @usableFromInline var isAccompanied: Bool { lock.withLock { hasCompanion } }
+
   /// Lets go of the subscription to another publisher.
   @usableFromInline
   func takeCompanion() -> (any Subscription)? {
@@ -102,17 +111,16 @@ final class SuccessionLink<Downstream>: Subscription, CustomStringConvertible, C
   ///
   /// - Parameters:
   ///   - number: The upstream; any if nil.
-  ///   - evenIfAwaiting: Whether it may have completed without a subscription.
   /// - Returns: Whether it was attached, so that the caller is to bring the next.
   @usableFromInline
-  func advance(from number: Int? = nil, evenIfAwaiting: Bool = false) -> Bool {
+  func advance(from number: Int? = nil) -> Bool {
     var upstream: (any Subscription)?
     let isOurs = lock.withLock {
       let place = place.load(ordering: .relaxed)
-      guard place >= 0, place % 2 == 1 || evenIfAwaiting, number == nil || place / 2 == number!
+      guard place >= 0, place % 2 == 1, number == nil || place / 2 == number!
       else { return false }
       swap(&upstream, &self.upstream)
-      self.place.store((place | 1) + 1, ordering: .releasing)
+      self.place.store(place + 1, ordering: .releasing)
       return true
     }
     withExtendedLifetime(upstream) {}

@@ -25,8 +25,8 @@ final class UpstreamLink<Downstream>: Subscription, CustomStringConvertible, Cus
   private var upstream: (any Subscription)?  // guarded by the lock
   private var pending = Subscribers.Demand.none  // guarded by the lock: asked for before there is upstream
   private var downstream: Downstream?  // guarded by the lock; for the mirror alone
-  private let name: StaticString
-  @usableFromInline let isStrict: Bool
+  @usableFromInline let name: StaticString
+  private let isReflecting: Bool
   private let acceptsNone: Bool
 
   /// A link that waits for its subscription.
@@ -34,14 +34,15 @@ final class UpstreamLink<Downstream>: Subscription, CustomStringConvertible, Cus
   /// - Parameters:
   ///   - name: The description.
   ///   - downstream: What the mirror shows.
-  ///   - isStrict: Whether the program is stopped by what comes before the subscription. Otherwise values and completions are
-  ///     ignored and requests are kept for later, and the mirror is empty: Combine's operators are of either kind.
+  ///   - isReflecting: Whether the mirror shows downstream; it is empty otherwise.
   ///   - acceptsNone: Whether a request for nothing passes, instead of stopping the program.
   @usableFromInline
-  init(_ name: StaticString, downstream: Downstream, isStrict: Bool = true, acceptsNone: Bool = false) {
+  init(
+    _ name: StaticString, downstream: Downstream, isReflecting: Bool = true, acceptsNone: Bool = false
+  ) {
     self.name = name
-    self.downstream = isStrict ? downstream : nil
-    self.isStrict = isStrict
+    self.downstream = isReflecting ? downstream : nil
+    self.isReflecting = isReflecting
     self.acceptsNone = acceptsNone
   }
 
@@ -66,39 +67,26 @@ final class UpstreamLink<Downstream>: Subscription, CustomStringConvertible, Cus
     return isAccepted
   }
 
-  /// Whether a value may be passed on.
+  /// Whether a value may be passed on. One that comes before the subscription is ignored.
   @inlinable
   @inline(__always)
   var isOpen: Bool {
     let phase = phase.load(ordering: .acquiring)
-    if phase == Phase.awaiting, isStrict {
-      violation("Received value before receiving subscription")
-    }
-    return phase == Phase.open
+    if phase == Phase.open { return true }
+    if phase == Phase.awaiting { Violation.valueBeforeSubscription.ignored(by: name) }
+    return false
   }
 
-  /// Ends the stream because upstream has completed.
+  /// Ends the stream because upstream has completed. A completion that comes before the subscription is ignored.
   ///
   /// - Returns: Whether it was open, so that downstream must be told.
   @usableFromInline
   func complete() -> Bool {
     if phase.load(ordering: .acquiring) == Phase.awaiting {
-      if isStrict { violation("Received completion before receiving subscription") }
+      Violation.completionBeforeSubscription.ignored(by: name)
       return false
     }
     return end() != nil
-  }
-
-  /// Ends the stream because upstream has completed before it gave a subscription.
-  ///
-  /// - Returns: Whether none has come, so that downstream, if it has its own, must be told.
-  @usableFromInline
-  func completeEarly() -> Bool {
-    lock.withLock {
-      guard phase.load(ordering: .relaxed) == Phase.awaiting else { return false }
-      phase.store(Phase.ended, ordering: .releasing)
-      return true
-    }
   }
 
   /// Ends the stream because the operator has decided so, and cancels upstream.
@@ -127,9 +115,6 @@ final class UpstreamLink<Downstream>: Subscription, CustomStringConvertible, Cus
     if !acceptsNone {
       demand.assertNonZero()
     }
-    if isStrict, phase.load(ordering: .acquiring) == Phase.awaiting {
-      violation("Received request before sending subscription")
-    }
     let upstream = lock.withLock {
       if phase.load(ordering: .relaxed) == Phase.awaiting { pending += demand }
       return self.upstream
@@ -145,7 +130,7 @@ final class UpstreamLink<Downstream>: Subscription, CustomStringConvertible, Cus
   @usableFromInline var description: String { name.description }
 
   @usableFromInline var customMirror: Mirror {
-    guard isStrict else { return Mirror(self, children: EmptyCollection()) }
+    guard isReflecting else { return Mirror(self, children: EmptyCollection()) }
     let downstream = lock.withLock { self.downstream }
     return Mirror(self, children: [("downstream", downstream as Any)])
   }

@@ -5,9 +5,6 @@ import Synchronization
 
 /// Runs functions as operations of the queue: in order and one at a time if it runs no more than one at once.
 extension OperationQueue: Scheduler {
-  /// A moment by the wall clock.
-  public typealias SchedulerTimeType = DateSchedulerTime<OperationQueue>
-
   /// There are no options.
   public struct SchedulerOptions: Sendable {}
 

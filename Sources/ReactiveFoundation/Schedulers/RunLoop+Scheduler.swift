@@ -5,9 +5,6 @@ public import ReactiveCore
 ///
 /// May be called from any thread.
 extension RunLoop: Scheduler {
-  /// A moment by the wall clock.
-  public typealias SchedulerTimeType = DateSchedulerTime<RunLoop>
-
   /// There are no options.
   public struct SchedulerOptions: Sendable {}
 

@@ -55,13 +55,14 @@ import Testing
     }
   }
 
-  @Test func aFinishThatComesBeforeTheSubscriptionPassesOnce() {
-    let rig = Rig(demand: .max(1), subscribesAtOnce: false) { $0.dropFirst(4) }
+  @Test func ignoresACompletionThatComesBeforeTheSubscription() {
+    let rig = Rig(demand: .max(1), subscribesAtOnce: false) { $0.dropFirst(1) }
     rig.source.send(completion: .finished)
     rig.source.send(completion: .failure(Oops()))
     rig.source.sendSubscription()
     rig.source.send(1)
-    #expect(rig.take() == [.subscription("Drop"), .finished, .cancelled])
+    rig.source.send(2)
+    #expect(rig.take() == [.subscription("Drop"), .requested(.max(2)), .value(2)])
   }
 
   @Test func theGreatestCountAndDemandAddUpToUnlimited() {

@@ -104,7 +104,7 @@ private func failing(_ left: Int, _ right: Int) throws -> Bool { throw Oops(numb
   @Test func withoutAValueThereIsNoResult() {
     #expect(events(none.map { $0 + 1 }) == [.finished])
     #expect(events(none.reduce(1, +)) == [.finished])
-    #expect(events(none.collect()) == [.finished])
+    #expect(events(none.collect()) == [.value([Int]()), .finished])
     #expect(events(none.count()) == [.finished])
     #expect(events(none.allSatisfy { $0 > 0 }) == [.finished])
     #expect(events(none.contains(1)) == [.finished])

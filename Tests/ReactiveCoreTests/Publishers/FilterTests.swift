@@ -72,11 +72,14 @@ import Testing
     expectEverythingReleased { $0.filter { _ in true } }
   }
 
-  @Test func stopsTheProgramOnAValueBeforeTheSubscription() async {
-    await #expect(processExitsWith: .failure) {
-      let rig = Rig(subscribesAtOnce: false) { $0.filter { _ in true } }
-      rig.source.send(1)
-    }
+  @Test func ignoresWhatComesBeforeTheSubscription() {
+    let rig = Rig(subscribesAtOnce: false) { $0.filter { _ in true } }
+    #expect(rig.source.send(1) == .none)
+    rig.source.send(completion: .finished)
+    #expect(rig.take() == [])
+    rig.source.sendSubscription()
+    rig.source.send(2)
+    #expect(rig.take() == [.subscription("Filter"), .requested(.unlimited), .value(2)])
   }
 
   @Test func showsDownstream() {

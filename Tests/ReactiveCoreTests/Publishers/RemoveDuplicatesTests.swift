@@ -34,10 +34,13 @@ import Testing
     #expect(rig.source.subscriber?.playgroundDescription as? String == "RemoveDuplicates")
   }
 
-  @Test func stopsTheProgramOnAValueBeforeTheSubscription() async {
-    await #expect(processExitsWith: .failure) {
-      let rig = Rig(subscribesAtOnce: false) { $0.removeDuplicates() }
-      rig.source.send(1)
-    }
+  @Test func ignoresWhatComesBeforeTheSubscription() {
+    let rig = Rig(subscribesAtOnce: false) { $0.removeDuplicates() }
+    #expect(rig.source.send(1) == .none)
+    rig.source.send(completion: .finished)
+    #expect(rig.take() == [])
+    rig.source.sendSubscription()
+    rig.source.send(2)
+    #expect(rig.take() == [.subscription("RemoveDuplicates"), .requested(.unlimited), .value(2)])
   }
 }

@@ -39,10 +39,13 @@ import Testing
     #expect(rig.source.subscriber?.playgroundDescription as? String == "TryCompactMap")
   }
 
-  @Test func stopsTheProgramOnAValueBeforeTheSubscription() async {
-    await #expect(processExitsWith: .failure) {
-      let rig = Rig(subscribesAtOnce: false) { $0.tryCompactMap { $0 } }
-      rig.source.send(1)
-    }
+  @Test func ignoresWhatComesBeforeTheSubscription() {
+    let rig = Rig(subscribesAtOnce: false) { $0.tryCompactMap { $0 } }
+    #expect(rig.source.send(1) == .none)
+    rig.source.send(completion: .finished)
+    #expect(rig.take() == [])
+    rig.source.sendSubscription()
+    rig.source.send(2)
+    #expect(rig.take() == [.subscription("TryCompactMap"), .requested(.unlimited), .value(2)])
   }
 }

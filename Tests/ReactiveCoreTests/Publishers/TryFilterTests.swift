@@ -38,10 +38,13 @@ import Testing
     #expect(rig.source.subscriber?.playgroundDescription as? String == "TryFilter")
   }
 
-  @Test func stopsTheProgramOnAValueBeforeTheSubscription() async {
-    await #expect(processExitsWith: .failure) {
-      let rig = Rig(subscribesAtOnce: false) { $0.tryFilter { _ in true } }
-      rig.source.send(1)
-    }
+  @Test func ignoresWhatComesBeforeTheSubscription() {
+    let rig = Rig(subscribesAtOnce: false) { $0.tryFilter { _ in true } }
+    #expect(rig.source.send(1) == .none)
+    rig.source.send(completion: .finished)
+    #expect(rig.take() == [])
+    rig.source.sendSubscription()
+    rig.source.send(2)
+    #expect(rig.take() == [.subscription("TryFilter"), .requested(.unlimited), .value(2)])
   }
 }

@@ -32,10 +32,13 @@ import Testing
     #expect(rig.source.subscriber?.playgroundDescription as? String == "TryRemoveDuplicates")
   }
 
-  @Test func stopsTheProgramOnAValueBeforeTheSubscription() async {
-    await #expect(processExitsWith: .failure) {
-      let rig = Rig(subscribesAtOnce: false) { $0.tryRemoveDuplicates { $0 == $1 } }
-      rig.source.send(1)
-    }
+  @Test func ignoresWhatComesBeforeTheSubscription() {
+    let rig = Rig(subscribesAtOnce: false) { $0.tryRemoveDuplicates { $0 == $1 } }
+    #expect(rig.source.send(1) == .none)
+    rig.source.send(completion: .finished)
+    #expect(rig.take() == [])
+    rig.source.sendSubscription()
+    rig.source.send(2)
+    #expect(rig.take() == [.subscription("TryRemoveDuplicates"), .requested(.unlimited), .value(2)])
   }
 }

@@ -8,6 +8,22 @@ import Testing
 
   let name = Happening.subscription("CurrentValueSubject")
 
+  @Test func aValueThatIsSetAfterCompletionIsKeptAndNotSent() {
+    let subject = CurrentValueSubject<Int, Oops>(1)
+    let subscriber = TrackingSubscriber<Int, Oops>(.unlimited)
+    subject.subscribe(subscriber)
+    subject.send(completion: .finished)
+    _ = subscriber.history.take()
+    subject.value = 42
+    #expect(subject.value == 42)
+    subject.send(43)
+    #expect(subject.value == 42)
+    let late = TrackingSubscriber<Int, Oops>(.unlimited)
+    subject.subscribe(late)
+    #expect(subscriber.history.take() == [])
+    #expect(late.history.take() == [.subscription("Empty"), .finished])
+  }
+
   @Test func givesTheCurrentValueOnTheFirstRequest() {
     let subject = Sut(1)
     let subscriber = TrackingSubscriber<Int, Oops>()
@@ -33,7 +49,7 @@ import Testing
     #expect(subject.value == 6)
     subject.send(completion: .finished)
     subject.value = 7
-    #expect(subject.value == 6)
+    #expect(subject.value == 7)
   }
 
   @Test func latecomersGetOnlyTheCompletion() {

@@ -82,7 +82,7 @@ extension String {
     // An extension ends at the next brace at the start of a line.
     for block in matches(of: /(?m)^extension (?:Publisher|ConnectablePublisher)\b[^{]*\{\n((?:(?!^\}).*\n)*)/)
     {
-      for function in block.1.matches(of: /(?m)^  public func (\w+)(?:<[^(]*>)?\((?=([\s\S]{0,1000}))/) {
+      for function in block.1.matches(of: /(?m)^  public func `?(\w+)`?(?:<[^(]*>)?\((?=([\s\S]{0,1000}))/) {
         found.insert("\(function.1)(\(Self.labels(of: function.2)))")
       }
     }

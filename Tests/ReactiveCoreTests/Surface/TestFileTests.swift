@@ -20,6 +20,8 @@ import Testing
     ),
     "SequenceOperators": ("EagerOperatorTests", "operators that are done at once, tested side by side"),
     "EffectScope": ("EffectTests", "names the effects that are cancelled together"),
+    "OperationQueueSchedulerTimeType": ("SchedulerTimeTypeTests", "the time of that scheduler"),
+    "RunLoopSchedulerTimeType": ("SchedulerTimeTypeTests", "the time of that scheduler"),
     "DispatchQueueSchedulerTimeType": ("DispatchQueueSchedulerTests", "the time of that scheduler"),
     "Scheduler": ("ImmediateSchedulerTests", "a protocol and what it does for all schedulers"),
     "Subscriptions": ("EmptyTests", "one subscription that does nothing"),

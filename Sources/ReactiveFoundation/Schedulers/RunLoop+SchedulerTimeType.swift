@@ -1,33 +1,33 @@
 public import Foundation
 public import ReactiveCore
 
-/// A date, as a moment on the clock of a scheduler: what `RunLoop.SchedulerTimeType` and `OperationQueue.SchedulerTimeType` are.
-///
-/// `Context` only tells the two apart.
-public struct DateSchedulerTime<Context>: Strideable, Codable, Hashable, Sendable {
-  /// The date.
-  public var date: Date
+extension RunLoop {
+  /// A moment by the wall clock.
+  public struct SchedulerTimeType: Strideable, Codable, Hashable, Sendable {
+    /// The date.
+    public var date: Date
 
-  /// A moment.
-  public init(_ date: Date) {
-    self.date = date
+    /// A moment.
+    public init(_ date: Date) {
+      self.date = date
+    }
+
+    /// The time from this moment to another, negative if the other is earlier.
+    public func distance(to other: SchedulerTimeType) -> Stride {
+      Stride(other.date.timeIntervalSince(date))
+    }
+
+    /// The moment some time later, or earlier if the time is negative.
+    public func advanced(by n: Stride) -> SchedulerTimeType {
+      SchedulerTimeType(date.addingTimeInterval(n.magnitude))
+    }
+
+    /// Whether the left moment is the earlier one.
+    public static func < (lhs: SchedulerTimeType, rhs: SchedulerTimeType) -> Bool { lhs.date < rhs.date }
   }
-
-  /// The time from this moment to another, negative if the other is earlier.
-  public func distance(to other: DateSchedulerTime) -> Stride {
-    Stride(other.date.timeIntervalSince(date))
-  }
-
-  /// The moment some time later, or earlier if the time is negative.
-  public func advanced(by n: Stride) -> DateSchedulerTime {
-    DateSchedulerTime(date.addingTimeInterval(n.magnitude))
-  }
-
-  /// Whether the left moment is the earlier one.
-  public static func < (lhs: DateSchedulerTime, rhs: DateSchedulerTime) -> Bool { lhs.date < rhs.date }
 }
 
-extension DateSchedulerTime {
+extension RunLoop.SchedulerTimeType {
   /// A length of time in seconds; what is too long is infinite.
   public struct Stride: SchedulerTimeIntervalConvertible, Comparable, SignedNumeric,
     ExpressibleByFloatLiteral,
@@ -96,9 +96,4 @@ extension DateSchedulerTime {
     /// Thousandths of a millionth of a second.
     public static func nanoseconds(_ ns: Int) -> Stride { Stride(Double(ns) / 1_000_000_000) }
   }
-}
-
-extension Date {
-  /// Whether it will never come, as far as timers are concerned.
-  var isNever: Bool { !(self < .distantFuture) }
 }

@@ -3,7 +3,14 @@ import ReactiveCore
 import ReactiveFoundation
 import Testing
 
-@Suite struct DateSchedulerTimeTests {
+/// That these compile says that the two times are types of their own.
+private protocol Named { static var name: String { get } }
+extension RunLoop.SchedulerTimeType: Named { static var name: String { "run loop" } }
+extension OperationQueue.SchedulerTimeType: Named { static var name: String { "operation queue" } }
+extension RunLoop.SchedulerTimeType.Stride: Named { static var name: String { "run loop" } }
+extension OperationQueue.SchedulerTimeType.Stride: Named { static var name: String { "operation queue" } }
+
+@Suite struct SchedulerTimeTypeTests {
   typealias Time = RunLoop.SchedulerTimeType
   typealias Stride = Time.Stride
 
@@ -55,5 +62,13 @@ import Testing
 
   @Test func runLoopsAndOperationQueuesHaveTimesOfTheirOwn() {
     #expect(RunLoop.SchedulerTimeType.self != OperationQueue.SchedulerTimeType.self)
+  }
+
+  @Test func theTimesOfRunLoopsAndOperationQueuesConformSeparately() {
+    #expect(RunLoop.SchedulerTimeType.name != OperationQueue.SchedulerTimeType.name)
+    #expect(RunLoop.SchedulerTimeType.Stride.name != OperationQueue.SchedulerTimeType.Stride.name)
+    let moment = OperationQueue.SchedulerTimeType(Date(timeIntervalSinceReferenceDate: 1))
+    #expect(moment.advanced(by: .milliseconds(500)).date.timeIntervalSinceReferenceDate == 1.5)
+    #expect(moment.distance(to: moment.advanced(by: -2)).timeInterval == -2)
   }
 }
