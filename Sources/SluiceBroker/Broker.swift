@@ -129,6 +129,8 @@ public final class Broker: Sendable {
   ///
   /// - Returns: the addresses in fact bound, in the order of the configuration.
   /// - Throws: `IOError` for the first address that can't be bound; nothing is left half-started then.
+  /// A broker that is stopped from another thread meanwhile accepts nothing: the listeners are closed before this returns.
+  ///
   /// - Precondition: the broker hasn't been started before.
   @discardableResult
   public func start() throws -> [SocketAddress] {
@@ -154,7 +156,12 @@ public final class Broker: Sendable {
       stopped()
       throw error
     }
-    state.withLock { $0.listeners = listeners }
+    let isStopping = state.withLock { state in
+      state.listeners = listeners
+      return state.phase != .running
+    }
+    // The broker was stopped while the addresses were bound, and the stop has found no listeners.
+    if isStopping { for listener in listeners { listener.close() } }
     return listeners.map(\.address)
   }
 
@@ -331,6 +338,8 @@ public final class Broker: Sendable {
   private static func admit(
     _ stream: any ByteStream, _ core: BrokerCore, _ context: LoopContext, _ loops: [EpollLoop]
   ) {
+    // It was accepted before its listener was closed, and comes after the connections of its loop were.
+    if context.isStopped { return stream.abort() }
     // Those that were closed keep their descriptors for a moment, until their peers have closed, too.
     let open = loops.reduce(0) { $0 + $1.streamCount }
     guard open <= core.configuration.limits.connections + BrokerLimits.closingConnections else {

@@ -24,7 +24,10 @@ final class BrokerCore: Sendable {
   let accounts: IdentityAccounts
   let stage = Atomic(Stage.serving)
   let metrics: BrokerMetrics
+  let bufferBound: BufferBound
   let startedAt: MonotonicTime
+  /// From the beginning of a round of trimming to its end.
+  private let isTrimming = Atomic(false)
   private let connections = Mutex(ConnectionCounts())
 
   private let lastConnection = Atomic<UInt64>(0)
@@ -49,6 +52,7 @@ final class BrokerCore: Sendable {
     self.metrics = metrics
     startedAt = now
     let limits = configuration.limits
+    bufferBound = BufferBound(limit: limits.buffered, metrics: metrics)
     let identity = configuration.identity ?? UInt64.random(in: 1...UInt64.max)
     let pool = SegmentPool(
       maximumPooledBytes: limits.memory == 0
@@ -126,13 +130,13 @@ final class BrokerCore: Sendable {
 
   var isEmpty: Bool { connections.withLock { $0.total == 0 } }
 
-  /// Looks after the memory that all take. At the end of a loop's turn.
-  func watchMemory() {
+  /// Looks after the memory that all take. At the end of a turn of `loop`.
+  func watchMemory(on loop: any EventLoop) {
     guard let change = memory.look() else { return }
     switch change {
     case .reached: configuration.report(.memoryReached(used: memory.used, ceiling: memory.ceiling))
     case .left:
-      for topic in registry.all { topic.wakeProducers() }
+      TopicRound.run(over: registry, on: loop) { $0.wakeProducers() }
       configuration.report(.memoryLeft(used: memory.used, ceiling: memory.ceiling))
     }
   }
@@ -152,14 +156,26 @@ final class BrokerCore: Sendable {
     return .milliseconds(min(max(Int64(shortestKeepalive.load(ordering: .relaxed)) / 4, 25), 1000))
   }
 
-  /// Drops what has become too old, or is left behind.
-  func trim(now milliseconds: Int64, _ monotonic: MonotonicTime) {
-    for topic in registry.deleteAbandoned(now: monotonic) {
-      configuration.report(.topicAbandoned(topic: topic.name))
-    }
-    accounts.forget(at: monotonic)
-    for topic in registry.all where topic.needsTrimming {
-      topic.trim(now: milliseconds)
+  /// Drops what has become too old, or is left behind: a share of the topics a turn. On the first loop; returns at once when the former call's round
+  /// is still under way.
+  func trim(on loop: any EventLoop) {
+    accounts.forget(at: loop.now)
+    guard !isTrimming.exchange(true, ordering: .acquiringAndReleasing) else { return }
+    deleteAbandoned(after: "", on: loop)
+  }
+
+  private func deleteAbandoned(after name: String, on loop: any EventLoop) {
+    let (deleted, last) = registry.deleteAbandoned(after: name, atMost: TopicRound.share, now: loop.now)
+    for topic in deleted { configuration.report(.topicAbandoned(topic: topic.name)) }
+    guard let last else { return trimAll(on: loop) }
+    loop.execute { [weak self] in self?.deleteAbandoned(after: last, on: loop) }
+  }
+
+  private func trimAll(on loop: any EventLoop) {
+    TopicRound.run(over: registry, on: loop) { topic in
+      if topic.needsTrimming { topic.trim(now: loop.wallClock) }
+    } completion: { [weak self] in
+      self?.isTrimming.store(false, ordering: .releasing)
     }
   }
 }

@@ -56,6 +56,19 @@ struct FlowStrategyTests {
     #expect(narrow.limit(readers([(10, .max, true)]), situation(head: 13)) == .none)
   }
 
+  @Test func aBufferWithoutBytesGrantsARecordAtATime() {
+    let flow = LosslessFlow(buffer: buffer(3, bytes: 0))
+    #expect(flow.limit(readers([(20, 7, true)]), situation(head: 20)) == .ahead(records: 10, bytes: 1))
+    #expect(flow.limit(readers([(19, 7, true)]), situation(head: 20)) == .none)
+    #expect(
+      flow.limit(readers([(0, 0, false)]), situation(head: 20, kept: 20)) == .ahead(records: 3, bytes: 1))
+    let fastest = FastestFlow(buffer: buffer(0, bytes: 0))
+    #expect(fastest.limit(readers([(20, 7, true)]), situation(head: 20)) == .ahead(records: 7, bytes: 1))
+    let alone = LosslessFlow(buffer: buffer(5, bytes: 0, .buffer))
+    #expect(
+      alone.limit(ReaderPositions(), situation(head: 10, aloneSince: 10)) == .ahead(records: 5, bytes: 1))
+  }
+
   @Test func newestRecordsKeptBeyondTheLimitsCountTowardsTheBuffer() {
     let flow = LosslessFlow(buffer: buffer(3, bytes: 50))
     var reading = ReaderPositions()

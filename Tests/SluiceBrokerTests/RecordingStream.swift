@@ -31,7 +31,17 @@ final class RecordingStream: ByteStream {
   }
 
   func start(_ handler: any ByteStreamHandler) {}
-  func read(into buffer: UnsafeMutableRawBufferPointer) -> ReadResult { .wouldBlock }
+  /// What comes from the peer.
+  var inbox: [UInt8] = []
+
+  func read(into buffer: UnsafeMutableRawBufferPointer) -> ReadResult {
+    guard !inbox.isEmpty else { return .wouldBlock }
+    let count = min(inbox.count, buffer.count)
+    buffer.copyBytes(from: inbox[..<count])
+    inbox.removeFirst(count)
+    return .bytes(count)
+  }
+
   func close() {}
   func abort() {}
 }

@@ -18,8 +18,14 @@ extension Connection {
     context.traffic.bytesReceived &+= count
     effort.renew()
     let bytes = unsafe UnsafeRawBufferPointer(rebasing: context.readBuffer[..<count])
-    let taken = unsafe takeUp(bytes)
-    if taken < count { unread = unsafe ArraySlice(bytes[taken...]) }
+    if unread.isEmpty {
+      let taken = unsafe takeUp(bytes)
+      if taken < count { unread = unsafe ArraySlice(bytes[taken...]) }
+    } else {
+      // Bytes keep their order: what was read earlier is taken up first.
+      unsafe unread.append(contentsOf: bytes)
+    }
+    updateReading()
     if decoder.heldBytes != 0 || !unread.isEmpty || buffered != 0 { countBuffered() }
   }
 
@@ -49,23 +55,24 @@ extension Connection {
     if !isInHandshake { decoder.maximumFrame = core.configuration.limits.frame }
     if answers.count > limit { waitsForAnswers = true }
     if effort.isExhausted { context.makeReady(self) }
-    updateReading()
     return decoder.takenBytes
   }
 
+  /// Pauses reading for as long as earlier input waits, for any reason. Called whenever one of the reasons has changed.
   private func updateReading() {
     guard case .open = phase else { return }
-    stream.readsPaused = waitsForAnswers || waitsForMemory || effort.isExhausted
+    stream.readsPaused = waitsForAnswers || waitsForMemory || effort.isExhausted || !unread.isEmpty
   }
 
   /// The answers that were too many are written, another turn has come, or there is memory again: goes on with what was read before, then
   /// with reading.
   func resumeReading() {
-    if effort.isExhausted || waitsForMemory { return }
+    if effort.isExhausted || waitsForMemory { return updateReading() }
     waitsForAnswers = false
     let taken = unsafe unread.withUnsafeBytes { unsafe takeUp($0) }
     unread = unread.dropFirst(taken)
     if unread.isEmpty { unread = [] }
+    updateReading()
   }
 
   /// Stops reading from a producer because there is too little memory, or goes on.
@@ -73,8 +80,13 @@ extension Connection {
     guard case .open = phase, waits != waitsForMemory, !waits || open.publications > 0 else { return }
     waitsForMemory = waits
     if waits { core.metrics.add(.memoryPauses) }
-    if !waits, answers.count <= core.configuration.limits.answers { resumeReading() }
-    updateReading()
+    guard !waits else { return updateReading() }
+    // Answers that are too many are written first, and reading is resumed then.
+    guard answers.count <= core.configuration.limits.answers else {
+      waitsForAnswers = true
+      return updateReading()
+    }
+    resumeReading()
   }
 
   /// Counts what waits here. Called when that may have changed, not for every frame.

@@ -30,6 +30,8 @@ final class LoopContext: TurnParticipant, @unchecked Sendable {
   private var sweepTimer: TimerToken?
   /// When the next sweep is due.
   private var nextSweep = MonotonicTime(nanoseconds: .max)
+  /// Set by ``stop()``: no connection may be added any more.
+  private(set) var isStopped = false
   /// What waits in the connections here has become so much more since the last turn.
   private var newlyBuffered = 0
   /// Whether those here who publish aren't read from.
@@ -58,6 +60,7 @@ final class LoopContext: TurnParticipant, @unchecked Sendable {
 
   /// Before anything else. From any thread.
   func start() {
+    core.bufferBound.add(self)
     signal = loop.makeSignal { [unowned self] in
       let taps = remoteWakes.withLock { taps in
         let taken = taps
@@ -186,25 +189,27 @@ final class LoopContext: TurnParticipant, @unchecked Sendable {
   private func watchMemory() {
     if newlyBuffered != 0 {
       core.metrics.add(.bufferedBytes, newlyBuffered)
-      if newlyBuffered > 0 { boundBuffers() }
+      let hasGrown = newlyBuffered > 0
       newlyBuffered = 0
+      if hasGrown { core.bufferBound.check() }
     }
-    core.watchMemory()
+    core.watchMemory(on: loop)
     guard core.memory.isOverflowing != waitsForMemory else { return }
     waitsForMemory.toggle()
     for connection in connections { connection.waitForMemory(waitsForMemory) }
   }
 
-  /// Too much waits in all connections together: those here that have the most go.
-  private func boundBuffers() {
-    let limit = core.configuration.limits.buffered
+  /// The connection here in which the most waits, and how many bytes; nil while nothing waits. On the loop.
+  var fullest: (connection: UInt64, bytes: Int)? {
+    guard let most = connections.max(by: { $0.buffered < $1.buffered }), most.buffered > 0 else { return nil }
+    return (most.id, most.buffered)
+  }
+
+  /// Closes the connection of that number for what waits in it, unless it is gone. On the loop.
+  func closeForBuffering(_ connection: UInt64) {
+    connections.first { $0.id == connection }?.closeForBuffering()
+    core.metrics.add(.bufferedBytes, newlyBuffered)
     newlyBuffered = 0
-    while core.metrics[.bufferedBytes] > limit {
-      guard let most = connections.max(by: { $0.buffered < $1.buffered }), most.buffered > 0 else { return }
-      most.closeForBuffering()
-      core.metrics.add(.bufferedBytes, newlyBuffered)
-      newlyBuffered = 0
-    }
   }
 
   // MARK: What time brings
@@ -215,7 +220,7 @@ final class LoopContext: TurnParticipant, @unchecked Sendable {
     nextSweep = loop.now + interval
     sweepTimer = loop.schedule(after: interval) { [unowned self] in
       for connection in connections.reversed() { connection.sweep() }
-      if isFirst { core.trim(now: loop.wallClock, loop.now) }
+      if isFirst { core.trim(on: loop) }
       scheduleSweep()
     }
   }
@@ -239,6 +244,7 @@ final class LoopContext: TurnParticipant, @unchecked Sendable {
   func stop() {
     if let sweepTimer { loop.cancel(sweepTimer) }
     sweepTimer = nil
+    isStopped = true
     for connection in connections.reversed() { connection.close() }
   }
 }

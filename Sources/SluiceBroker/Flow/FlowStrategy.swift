@@ -52,8 +52,16 @@ struct FreeFlow: FlowStrategy {
 /// How far producers that wait for subscribers may run ahead of them, and what they do without any.
 struct FlowBuffer: Hashable, Sendable {
   var records: UInt64
-  var bytes: UInt64
+  /// At least 1. A grant of one byte is a grant of one record, since the last record may exceed the bytes granted: a buffer of 0 bytes grants a record
+  /// whenever subscribers have taken all before it.
+  let bytes: UInt64
   var whenAlone: TopicSettings.WhenAlone
+
+  init(records: UInt64, bytes: UInt64, whenAlone: TopicSettings.WhenAlone) {
+    self.records = records
+    self.bytes = max(bytes, 1)
+    self.whenAlone = whenAlone
+  }
 
   /// What producers may do while nobody listens.
   func limitAlone(_ situation: FlowSituation) -> FlowLimit {
@@ -65,7 +73,7 @@ struct FlowBuffer: Hashable, Sendable {
   }
 
   /// Producers go on as they like, in portions of the buffer, so that none has far to go when there is something to wait for again.
-  var sliding: FlowLimit { .ahead(records: max(records, 1), bytes: max(bytes, 1)) }
+  var sliding: FlowLimit { .ahead(records: max(records, 1), bytes: bytes) }
 
   /// The buffer beyond what is asked for, in records, and beyond what has been taken, in bytes.
   ///

@@ -27,7 +27,8 @@ struct GrantLedger: Hashable, Sendable {
     }
   }
 
-  private var outstanding = Allowance()
+  /// What all publications together may still use. Equals the sum of what each one has: see ``Topic/grantViolation``.
+  private(set) var outstanding = Allowance()
 
   /// What `producer` gets, on top of what it has.
   ///

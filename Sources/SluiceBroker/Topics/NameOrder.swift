@@ -66,6 +66,17 @@ struct NameOrder<Value> {
     return true
   }
 
+  /// The values behind `name`, in order, at most so many, and whether there are more.
+  func page(after name: String, atMost limit: Int) -> (values: [Value], more: Bool) {
+    var (values, more) = ([Value](), false)
+    forEach(after: name) { value in
+      more = values.count >= limit
+      if !more { values.append(value) }
+      return !more
+    }
+    return (values, more)
+  }
+
   var count: Int { chunks.reduce(0) { $0 + $1.count } }
 
   /// How many chunks begin with `name` or a name before it.

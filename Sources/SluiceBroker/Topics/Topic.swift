@@ -119,6 +119,8 @@ final class Topic: Sendable {
     }
     var commitDelay: Duration?
     let (result, taps): (AppendResult, [TopicTap]) = state.withLock { state in
+      // The connection has taken it from the publication already, whatever becomes of the batch.
+      if isMetered { state.ledger.returned(used) }
       if let fault = Self.refusal(state, life, name) { return (.refused(fault), []) }
       if needsSubscriber, state.subscriptions == 0 {
         if isMetered { state.ledger.returned(used) }
@@ -127,7 +129,6 @@ final class Topic: Sendable {
       if let ticket, !state.producers.advance(ticket, by: UInt64(count)) {
         return (.refused(.fenced(on: name)), [])
       }
-      if isMetered { state.ledger.returned(used) }
       if let storage {
         return unsafe store(batch, count, milliseconds, ticket, storage, &state, &commitDelay)
       }

@@ -13,7 +13,7 @@ final class TopicRegistry: Sendable {
     /// The same in order.
     fileprivate var names = NameOrder<Topic>()
     /// Those of them that are deleted when nobody uses them.
-    fileprivate var fleeting: [String: Topic] = [:]
+    fileprivate var fleeting = NameOrder<Topic>()
     var watchers = PatternIndex<Watcher>()
     var lastWatch: UInt64 = 0
   }
@@ -124,17 +124,31 @@ final class TopicRegistry: Sendable {
     return topic
   }
 
-  /// Deletes what is there for its users only and has none, and returns that. Called now and then.
+  /// Looks at some of the topics that are there for their users only, in byte order of their names, and deletes those without any.
+  ///
+  /// - Parameters:
+  ///   - name: behind which to begin.
+  ///   - limit: how many are looked at, at least 1.
+  /// - Returns: those that were deleted, and the name behind which to go on; nil when there are no more.
   @discardableResult
-  func deleteAbandoned(now: MonotonicTime) -> [Topic] {
-    let abandoned = state.withLock { state in
-      // Under the lock, so that nobody finds one that is about to go.
-      let abandoned = state.fleeting.values.filter { $0.isAbandoned(for: autoDeleteTime, now: now) }
+  func deleteAbandoned(
+    after name: String = "", atMost limit: Int = .max, now: MonotonicTime
+  ) -> (deleted: [Topic], last: String?) {
+    let (abandoned, last) = state.withLock { state in
+      let (page, more) = state.fleeting.page(after: name, atMost: limit)
+      // Under the lock, so that no client finds one that is about to go.
+      let abandoned = page.filter { $0.isAbandoned(for: autoDeleteTime, now: now) }
       for topic in abandoned { state.remove(topic) }
-      return abandoned
+      return (abandoned, more ? page.last?.name : nil)
     }
     for topic in abandoned { topic.delete() }
-    return abandoned
+    return (abandoned, last)
+  }
+
+  /// Topics in byte order of their names, behind that name, and whether there are more behind these.
+  func page(after name: String, atMost limit: Int) -> (values: [Topic], more: Bool) {
+    // A copy, so that other loops don't wait for the search.
+    state.withLock { $0.names }.page(after: name, atMost: limit)
   }
 
   /// A page of topics in byte order of their names, and whether there are more.
@@ -299,14 +313,17 @@ final class TopicRegistry: Sendable {
 
 extension TopicRegistry.State {
   mutating func add(_ topic: Topic) {
-    if let former = topics.updateValue(topic, forKey: topic.name) { names.remove(former.name) }
+    if let former = topics.updateValue(topic, forKey: topic.name) {
+      names.remove(former.name)
+      fleeting.remove(former.name)
+    }
     names.insert(topic.name, topic)
-    if topic.settings.autoDelete == true { fleeting[topic.name] = topic }
+    if topic.settings.autoDelete == true { fleeting.insert(topic.name, topic) }
   }
 
   mutating func remove(_ topic: Topic) {
     topics[topic.name] = nil
     names.remove(topic.name)
-    fleeting[topic.name] = nil
+    fleeting.remove(topic.name)
   }
 }

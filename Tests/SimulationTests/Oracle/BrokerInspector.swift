@@ -73,6 +73,7 @@ final class BrokerInspector {
     let publications = taps.reduce(0) { $0 + $1.publications.count }
     let attached = topic.attached
     if let wrong = traffic.check(topic) { oracle.fail(0, "\(topic.name) \(wrong)") }
+    if let wrong = topic.grantViolation { oracle.fail(0, "\(topic.name) \(wrong)") }
     oracle.check(
       attached == (subscriptions, publications), 0,
       "\(topic.name) counts its \(subscriptions) subscriptions and \(publications) publications as \(attached)"

@@ -178,6 +178,7 @@ final class BrokerScene {
       guard attached.subscriptions == taps.reduce(0, { $0 + $1.subscriptions.count }),
         attached.publications == taps.reduce(0, { $0 + $1.publications.count })
       else { throw ProbeViolation("\(topic.name) counts \(attached)") }
+      if let violation = topic.grantViolation { throw ProbeViolation("\(topic.name) \(violation)") }
     }
   }
 }

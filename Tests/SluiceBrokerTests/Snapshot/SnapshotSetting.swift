@@ -1,6 +1,7 @@
 import SluiceIO
 import SluiceWire
 import TestSupport
+import Testing
 
 @testable import SluiceBroker
 
@@ -58,11 +59,22 @@ final class SnapshotSetting {
     run()
   }
 
-  func run(for time: Duration = .milliseconds(1)) { world.run(for: time) }
+  func run(for time: Duration = .milliseconds(1)) {
+    world.run(for: time)
+    check()
+  }
 
   func wait(for what: String, _ condition: () -> Bool) throws {
     guard world.run(limit: .seconds(20), until: condition) else {
       throw ProbeViolation("never came: \(what)")
+    }
+    check()
+  }
+
+  /// What must hold after every step.
+  private func check() {
+    for topic in broker.core.registry.all {
+      if let violation = topic.grantViolation { Issue.record("\(topic.name) \(violation)") }
     }
   }
 
