@@ -13,6 +13,9 @@ public struct StoreError: Error, Hashable, Sendable, CustomStringConvertible {
     case newer
     /// What is there contradicts itself.
     case damaged
+    /// What the store was given can't be stored, whatever the state of the disk: it breaks a rule of the store, or doesn't follow on what is stored. The
+    /// same is refused again; other changes aren't affected.
+    case invalid
   }
 
   public var kind: Kind

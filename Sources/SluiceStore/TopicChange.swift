@@ -12,6 +12,12 @@ public struct TopicChange: Sendable {
       self.key = key
       self.value = value
     }
+
+    /// Why no store takes it; nil for one that a store takes.
+    public var violation: StoreError? {
+      guard !(1...255 ~= key.count) else { return nil }
+      return StoreError(.invalid, "a state's key has \(key.count) bytes; it must have 1 to 255")
+    }
   }
 
   public var topic: TopicID

@@ -20,6 +20,8 @@ public protocol TopicStore: Sendable {
   /// Makes all of the changes, or none: they are on disk when this returns, and the store is as before when it throws.
   ///
   /// A topic is changed at most once by a commit.
+  ///
+  /// - Throws: ``StoreError/Kind/invalid`` when it is one of the changes that can't be stored, rather than the disk that fails.
   func commit(_ changes: [TopicChange]) throws(StoreError)
 
   /// Hands out batches in order, from the one that holds the record with this offset, or else the first one behind it.

@@ -110,7 +110,7 @@ import Testing
     core.storage?.kick()
     try setting.store.waitForHeldCommit()
     let isDone = Flag()
-    topic.whenCommitted { isDone.raise() }
+    topic.whenCommitted { _ in isDone.raise() }
     core.storage?.kick()
     setting.store.release()
     try eventually("it is told") { isDone.isRaised }

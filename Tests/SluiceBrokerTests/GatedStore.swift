@@ -12,6 +12,8 @@ final class GatedStore: TopicStore {
     /// Bytes of records for which there is room in one commit.
     var room = Int.max
     var isCutOff = false
+    /// Whose records are refused for what they are.
+    var rejected: TopicID?
     var waiting = 0
     var commits = 0
   }
@@ -42,6 +44,9 @@ final class GatedStore: TopicStore {
       state.isForRecordsOnly = recordsOnly
     }
   }
+
+  /// Records of that topic are refused from now on, for what they are.
+  func reject(_ topic: TopicID) { state.withLock { $0.rejected = topic } }
 
   /// Commits of more bytes of records than that find no room from now on.
   func limit(to bytes: Int) { state.withLock { $0.room = bytes } }
@@ -74,6 +79,9 @@ final class GatedStore: TopicStore {
     let error = state.withLock { state -> StoreError? in
       state.waiting -= 1
       if state.isCutOff { return StoreError(.failed, "the power is off") }
+      if changes.contains(where: { $0.topic == state.rejected && !$0.batches.isEmpty }) {
+        return StoreError(.invalid, "the records are in the hands of a test")
+      }
       if changes.reduce(0, { $0 + $1.batches.reduce(0) { $0 + $1.bytes } }) > state.room {
         return StoreError(.full, "the disk is in the hands of a test")
       }

@@ -54,12 +54,21 @@ import Testing
       wrong = TopicChange(id)
       wrong.batches = [sealed([([1], .max)], for: id, at: topic.extent.head + 1, bytesBefore: 0)]
     }
-    do {
-      try store.commit(changes + [wrong])
-    } catch {
+    if let refusal = Self.refusal(of: changes + [wrong], by: store) {
+      // What is wrong is what it was given, and not the disk.
+      try same(refusal.kind, .invalid, "why a commit that can't be was refused")
       return try store.check(against: workload.model)
     }
     throw TestFailure("a commit that can't be was made")
+  }
+
+  private static func refusal(of changes: [TopicChange], by store: any TopicStore) -> StoreError? {
+    do throws(StoreError) {
+      try store.commit(changes)
+      return nil
+    } catch {
+      return error
+    }
   }
 
   private func look(_ store: any TopicStore, _ workload: inout StoreWorkload) throws {
@@ -80,6 +89,22 @@ import Testing
       return count < 2
     }
     try same(count, min(2, model.topics[id]?.kept.count ?? 0), "batches until it was enough")
+  }
+
+  @Test(arguments: StoreEngine.allCases, [0, 256])
+  func aStateWithoutAKeyThatFitsIsRefusedForWhatItIs(_ engine: StoreEngine, _ length: Int) throws {
+    let store = try engine.make().store
+    let id = TopicID(rawValue: 1)
+    var change = TopicChange(id)
+    change.row = .named("t")
+    try store.commit([change])
+    change.states = [.init(.cursor, key: [UInt8](repeating: 0x61, count: length), value: nil)]
+    let refusal = Self.refusal(of: [change], by: store)
+    #expect(refusal?.kind == .invalid)
+    #expect(refusal == change.states[0].violation)
+    change.states = [.init(.cursor, key: [UInt8](repeating: 0x61, count: 255), value: [1])]
+    try store.commit([change])
+    #expect(try store.states(of: id, .cursor).count == 1)
   }
 
   @Test(arguments: StoreEngine.allCases)

@@ -68,6 +68,7 @@ enum BrokerMetricsText {
     case .topics: "Topics at present."
     case .commits: "How often durable topics were brought to disk."
     case .failedCommits: "How often that failed."
+    case .rejectedChanges: "Changes of durable topics that the store refused for what was in them."
     case .bytesStored: "Bytes of records that were brought to disk."
     case .storageBacklog: "Bytes of records that wait to be brought to disk."
     case .deliveryRateHolds: "How often a connection's subscriptions waited for their identity's rate."

@@ -68,14 +68,14 @@ extension Connection {
             frame.name, to: StartPosition(frame.start), now: context.loop.now,
             wallClock: context.loop.wallClock)
         }
-        confirm(topic, to: stream)
+        confirm(topic, of: frame.name, to: stream)
         return true
       }
     case .deleteCursor(let stream, let topic, let name):
       administer(.deleteCursor(name), of: topic, stream) { () throws(WireError) in
         let topic = try self.topic(topic, for: .cursorDelete)
         if !topic.deleteGroup(name, on: context) { try topic.deleteCursor(name, now: context.loop.now) }
-        confirm(topic, to: stream)
+        confirm(topic, of: name, to: stream)
         return true
       }
     default: break

@@ -13,7 +13,7 @@ extension Connection {
         "topic \(frame.topic) is kept in memory, so nothing in it is durable; ask for acknowledgement \"received\", or create it with storage durable"
       )
     }
-    if let fault = topic.storage?.service.refusal { throw WireError(fault.code, fault.message) }
+    if let fault = topic.storageRefusal { throw WireError(fault.code, fault.message) }
     let loop = context.loop
     let holder = ProducerTable.Holder(connection: id) { [weak self] ticket in
       loop.execute { [weak self] in self?.fenced(stream, ticket) }
@@ -136,7 +136,7 @@ extension Connection {
   /// The producer leaves. It is owed the last acknowledgement, which may have to wait for the disk.
   func cancel(_ publication: Publication) {
     settle(publication)
-    guard publication.owesAck, publication.topic.storage?.service.refusal == nil else {
+    guard publication.owesAck, publication.topic.storageRefusal == nil else {
       return ended(publication)
     }
     publication.ends = .alone
@@ -148,10 +148,11 @@ extension Connection {
     _ publication: Publication, _ body: @escaping @Sendable (Connection, Publication) -> Void
   ) {
     let (stream, loop, number) = (publication.stream, context.loop, publication.number)
-    publication.topic.whenCommitted { [weak self] in
+    publication.topic.whenCommitted { [weak self] fault in
       loop.execute { [weak self] in
         guard let self, case .publication(let publication) = handle(stream), publication.number == number
         else { return }
+        if let fault { return refuse(stream, fault) }
         body(self, publication)
       }
     }
@@ -167,7 +168,7 @@ extension Connection {
   /// Something about the topic has changed, or its subscribers have: tells the producer what concerns it.
   func topicChanged(_ publication: Publication) {
     let topic = publication.topic
-    if let fault = topic.storage?.service.refusal, !publication.isOpening, !topic.isDeleted {
+    if let fault = topic.storageRefusal, !publication.isOpening, !topic.isDeleted {
       // Who has left waits for CANCELLED, not for the disk.
       if publication.ends == .alone { return ended(publication) }
       settle(publication)

@@ -40,18 +40,19 @@ extension Connection {
   /// Joins a group that is on disk, if its topic is durable: one that is made for this is brought there first, or a crash would take it from under
   /// its members.
   private func joinStored(_ stream: UInt32, _ frame: JoinGroup, _ topic: Topic) throws(WireError) {
-    guard let storage = topic.storage, !topic.hasGroup(frame.group) else { return try join(stream, frame) }
+    guard topic.storage != nil, !topic.hasGroup(frame.group) else { return try join(stream, frame) }
     try frame.validate()
-    if let fault = storage.service.refusal { throw WireError(fault.code, fault.message) }
+    if let fault = topic.storageRefusal { throw WireError(fault.code, fault.message) }
     _ = try topic.group(
       for: frame, buffered: topic.bufferedFrom, limits: context.core.configuration.limits, on: context)
     lastNumber += 1
     let number = lastNumber
     setHandle(stream, .starting(number))
     let loop = context.loop
-    topic.whenCommitted { [weak self] in
+    topic.whenCommitted(of: frame.group) { [weak self] fault in
       loop.execute { [weak self] in
         guard let self, case .starting(number) = handle(stream) else { return }
+        if let fault { return refuse(stream, fault) }
         setHandle(stream, .none)
         var frame = frame
         // It may have asked for more meanwhile.

@@ -186,21 +186,24 @@ extension Connection {
 
   /// Does something for a request when all that has happened to the topic is on disk, if it is durable; unless it was cancelled meanwhile.
   private func whenCommitted(
-    _ topic: Topic, _ stream: UInt32, _ body: @escaping @Sendable (Connection) -> Void
+    _ topic: Topic, of name: String? = nil, _ stream: UInt32, _ body: @escaping @Sendable (Connection) -> Void
   ) {
     guard topic.storage != nil else { return body(self) }
     let request = session.request(on: stream)
     let loop = context.loop
-    topic.whenCommitted { [weak self] in
+    topic.whenCommitted(of: name) { [weak self] fault in
       loop.execute { [weak self] in
-        if let self, session.request(on: stream) == request { body(self) }
+        guard let self, session.request(on: stream) == request else { return }
+        if let fault { refuse(stream, fault) } else { body(self) }
       }
     }
   }
 
-  /// Answers DONE, when it is.
-  func confirm(_ topic: Topic, to stream: UInt32) {
-    whenCommitted(topic, stream) { connection in
+  /// Answers DONE when what was done to the topic is on disk.
+  ///
+  /// - Parameter name: of the cursor or group to which it was done; nil for the topic itself.
+  func confirm(_ topic: Topic, of name: String? = nil, to stream: UInt32) {
+    whenCommitted(topic, of: name, stream) { connection in
       connection.answer(connection.session.request(on: stream), Done(), to: stream)
     }
   }

@@ -47,11 +47,13 @@ extension Connection {
     else { return confirm(subscription, frame, missed: missed) }
     subscription.isOpening = true
     let loop = context.loop
-    subscription.topic.whenCommitted { [weak self] in
+    let name = subscription.durable?.name
+    subscription.topic.whenCommitted(of: name) { [weak self] fault in
       loop.execute { [weak self] in
         guard let self, case .subscription(let consumer) = handle(stream),
           let subscription = consumer as? Subscription, subscription.durable?.ticket == ticket
         else { return }
+        if let fault { return refuse(stream, fault) }
         subscription.isOpening = false
         confirm(subscription, frame, missed: missed)
       }

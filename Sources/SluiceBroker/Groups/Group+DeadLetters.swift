@@ -127,10 +127,10 @@ extension Group {
     }
     guard topic.storage != nil, deadLetters.storage != nil else { return .kept }
     // Not before the letter is on disk may the record be done with there.
-    deadLetters.whenCommitted { [weak self, weak loop] in
+    deadLetters.whenCommitted { [weak self, weak loop] fault in
       loop?.loop.execute { [weak self, weak loop] in
         guard let self, let loop else { return }
-        step(on: loop) { core in core.state.buried(record.offset, isKept: true) }
+        step(on: loop) { core in core.state.buried(record.offset, isKept: fault == nil) }
         bury(on: loop)
       }
     }

@@ -73,6 +73,8 @@ public enum BrokerMetric: Int, CaseIterable, Sendable {
   /// How often durable topics were brought to disk, for all of them together, how often that failed, and bytes of records that were written.
   case commits
   case failedCommits
+  /// Changes of topics that the store refused for what was in them, and that were set aside.
+  case rejectedChanges
   case bytesStored
   /// Bytes of records that wait to be written.
   case storageBacklog

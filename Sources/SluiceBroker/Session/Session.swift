@@ -69,7 +69,7 @@ struct Session {
     case .demand: return try unsafe demand(header.stream, Demand(body: body))
     case .subscribe:
       return try open(header.stream, rules) { stream throws(WireError) in
-        let frame = try unsafe Subscribe(body: body)
+        let frame = try unsafe Self.admit(Subscribe.self, body)
         return (.subscription(grantedThrough: frame.grantedThrough), .subscribe(stream: stream, frame))
       }
     case .subscribePattern:
@@ -77,14 +77,14 @@ struct Session {
     case .positions: return try unsafe positions(header.stream, Positions(body: body), rules)
     case .joinGroup:
       return try open(header.stream, rules) { stream throws(WireError) in
-        let frame = try unsafe JoinGroup(body: body)
+        let frame = try unsafe Self.admit(JoinGroup.self, body)
         return (.subscription(grantedThrough: frame.grantedThrough), .join(stream: stream, frame))
       }
     case .settle: return try unsafe settle(header.stream, body)
     case .publishOpen:
       return try open(header.stream, rules) { stream throws(WireError) in
         // What it is granted is the topic's affair.
-        let frame = try unsafe PublishOpen(body: body)
+        let frame = try unsafe Self.admit(PublishOpen.self, body)
         let credit = PublicationCredit(startingAt: frame.firstSequence)
         return (.publication(credit), .openPublication(stream: stream, frame))
       }
@@ -97,41 +97,43 @@ struct Session {
       return .none
     case .topicCreate:
       return try request(header.stream, rules) { stream throws(WireError) in
-        unsafe .createTopic(stream: stream, try TopicCreate(body: body))
+        unsafe .createTopic(stream: stream, try Self.admit(TopicCreate.self, body))
       }
     case .topicShow:
       return try request(header.stream, rules) { stream throws(WireError) in
-        unsafe .showTopic(stream: stream, topic: try TopicShow(body: body).topic)
+        unsafe .showTopic(stream: stream, topic: try Self.admit(TopicShow.self, body).topic)
       }
     case .topicList:
       return try request(header.stream, rules) { stream throws(WireError) in
-        let page = try unsafe TopicList(body: body)
+        let page = try unsafe Self.admit(TopicList.self, body)
         return .listTopics(stream: stream, after: page.after, limit: page.limit)
       }
     case .topicDelete:
       return try request(header.stream, rules) { stream throws(WireError) in
-        unsafe .deleteTopic(stream: stream, topic: try TopicDelete(body: body).topic)
+        unsafe .deleteTopic(stream: stream, topic: try Self.admit(TopicDelete.self, body).topic)
       }
     case .topicConnect:
       return try request(header.stream, rules) { stream throws(WireError) in
-        unsafe .connectTopic(stream: stream, topic: try TopicConnect(body: body).topic, isConnected: true)
+        unsafe .connectTopic(
+          stream: stream, topic: try Self.admit(TopicConnect.self, body).topic, isConnected: true)
       }
     case .topicDisconnect:
       return try request(header.stream, rules) { stream throws(WireError) in
-        unsafe .connectTopic(stream: stream, topic: try TopicDisconnect(body: body).topic, isConnected: false)
+        unsafe .connectTopic(
+          stream: stream, topic: try Self.admit(TopicDisconnect.self, body).topic, isConnected: false)
       }
     case .cursorList:
       return try request(header.stream, rules) { stream throws(WireError) in
-        let page = try unsafe CursorList(body: body)
+        let page = try unsafe Self.admit(CursorList.self, body)
         return .listCursors(stream: stream, topic: page.topic, after: page.after, limit: page.limit)
       }
     case .cursorMove:
       return try request(header.stream, rules) { stream throws(WireError) in
-        unsafe .moveCursor(stream: stream, try CursorMove(body: body))
+        unsafe .moveCursor(stream: stream, try Self.admit(CursorMove.self, body))
       }
     case .cursorDelete:
       return try request(header.stream, rules) { stream throws(WireError) in
-        let frame = try unsafe CursorDelete(body: body)
+        let frame = try unsafe Self.admit(CursorDelete.self, body)
         return .deleteCursor(stream: stream, topic: frame.topic, name: frame.name)
       }
     case .authenticate: return try unsafe renew(header.stream, body, rules)
@@ -227,6 +229,15 @@ struct Session {
 // MARK: - One frame each
 
 extension Session {
+  /// Decodes a frame and checks the names in it: the one place where names that clients send are admitted.
+  ///
+  /// - Throws: what is wrong with the frame; ``ErrorCode/invalidTopic`` for a name, which ends its stream only.
+  private static func admit<F: Frame>(_ type: F.Type, _ body: UnsafeRawBufferPointer) throws(WireError) -> F {
+    let frame = try unsafe F(body: body)
+    try frame.validateNames()
+    return frame
+  }
+
   private mutating func publish(
     _ stream: UInt32, _ body: UnsafeRawBufferPointer, _ rules: SessionRules
   ) throws(WireError) -> SessionAction {
@@ -291,7 +302,7 @@ extension Session {
     _ stream: UInt32, _ body: UnsafeRawBufferPointer, _ rules: SessionRules
   ) throws(WireError) -> SessionAction {
     let action = try open(stream, rules) { stream throws(WireError) in
-      let frame = try unsafe SubscribePattern(body: body)
+      let frame = try unsafe Self.admit(SubscribePattern.self, body)
       if frame.more { return (.opening(frame), .none) }
       return (.subscription(grantedThrough: frame.grantedThrough), .subscribePattern(stream: stream, frame))
     }
@@ -304,6 +315,12 @@ extension Session {
     _ stream: UInt32, _ more: Positions, _ rules: SessionRules
   ) throws(WireError) -> SessionAction {
     guard case .opening(var frame) = self[stream] else { return try misplaced(stream, .positions) }
+    do {
+      try more.validateNames()
+    } catch {
+      removePositions(frame.positions)
+      return fault(stream, error.code, error.message)
+    }
     // So that what has come isn't copied with every frame.
     self[stream] = .ended
     frame.positions += more.positions

@@ -24,7 +24,15 @@ struct DurableTail {
     var isGroupDue = false
     var isRowDue = false
     var ending: PendingEnding?
-    var completions: [@Sendable () -> Void] = []
+    var completions: [Completion] = []
+  }
+
+  /// What waits for a commit.
+  struct Completion: Sendable {
+    /// The cursor or group that it waits for; nil for the topic's records and row.
+    var name: String?
+    /// Called with the reason when what it waits for can't be stored, with nil when it is.
+    var body: @Sendable (Fault?) -> Void
   }
 
   /// A terminal event that nobody hears of before it is on disk.
@@ -109,10 +117,10 @@ struct DurableTail {
     waiting.isRowDue = true
   }
 
-  /// Calls `body` when everything noted so far is on disk. Returns false when it is already.
-  mutating func whenCommitted(_ body: @escaping @Sendable () -> Void) -> Bool {
+  /// Calls the completion when everything noted so far is on disk. Returns false when it is already.
+  mutating func whenCommitted(_ completion: Completion) -> Bool {
     guard isInCommit || hasWaiting else { return false }
-    waiting.completions.append(body)
+    waiting.completions.append(completion)
     return true
   }
 
@@ -158,9 +166,21 @@ struct DurableTail {
   }
 
   /// The topic is gone from the disk, and nothing is committed of it any more: those who have asked meanwhile, and wait for that.
-  mutating func takeCompletions() -> [@Sendable () -> Void] {
+  mutating func takeCompletions() -> [Completion] {
     defer { waiting.completions = [] }
     return waiting.completions
+  }
+
+  /// What was taken can't be stored: the records among it, and those that have come since, are dropped.
+  ///
+  /// - Returns: how many bytes of records no longer wait, and what waited for them.
+  mutating func discard(_ taken: Taken) -> (bytes: Int, completions: [Completion]) {
+    isInCommit = false
+    let dropped = (waitingBytes, taken.completions + waiting.completions)
+    waiting = Taken()
+    waitingBytes = 0
+    ending = nil
+    return dropped
   }
 
   /// What was taken is on disk.

@@ -6,6 +6,8 @@ public enum StorageEvent: Hashable, Sendable {
   case failed(message: String, isFull: Bool)
   /// It can again.
   case recovered
+  /// The store refuses a change of a topic for what is in it. The change was set aside; other topics aren't affected.
+  case rejected(topic: String, message: String)
   /// Records of a topic can't be read: those from the first offset on, before the other.
   case damaged(topic: String, from: UInt64, before: UInt64)
   /// What was there of a topic can't be read, other than its records.

@@ -205,10 +205,62 @@ final class StorageService: @unchecked Sendable {
       for commit in commits { done(commit) }
       return true
     } catch {
+      if error.kind == .invalid { return attemptEach(commits) }
       stuck = commits
       failed(error)
       return false
     }
+  }
+
+  /// The store refuses one of the changes for what is in it: each topic's is tried by itself, and those that are refused are set aside.
+  private func attemptEach(_ commits: [TopicCommit]) -> Bool {
+    for (index, commit) in commits.enumerated() {
+      do throws(StoreError) {
+        try attemptAlone(commit)
+      } catch {
+        stuck = Array(commits[index...])
+        failed(error)
+        return false
+      }
+    }
+    stuck = []
+    retry = Self.firstRetry
+    recovered()
+    return true
+  }
+
+  /// - Throws: what the disk does; what the change itself is refused for is dealt with here.
+  private func attemptAlone(_ whole: TopicCommit) throws(StoreError) {
+    var commit = whole
+    commit.change.states.removeAll { $0.violation != nil }
+    let rejected = whole.change.states.filter { $0.violation != nil }
+    do throws(StoreError) {
+      try self.commit([commit])
+    } catch {
+      guard error.kind == .invalid else { throw error }
+      return setAside(whole, error)
+    }
+    for state in rejected { report(rejected: state, of: whole.topic) }
+    done(commit, rejected: rejected)
+  }
+
+  private func report(rejected state: TopicChange.State, of topic: Topic) {
+    metrics.add(.rejectedChanges)
+    report(.rejected(topic: topic.name, message: state.violation?.message ?? ""))
+  }
+
+  /// Nothing more of this topic can be stored. What waited of it is dropped, and clients are told.
+  private func setAside(_ commit: TopicCommit, _ error: StoreError) {
+    metrics.add(.rejectedChanges)
+    report(.rejected(topic: commit.topic.name, message: error.message))
+    let fault = Fault(
+      code: .storageFailed,
+      message:
+        "the store refuses what was published to topic \(commit.topic.name), which takes nothing more; delete it, or have the broker started again to go on with what is stored"
+    )
+    let (bytes, completions) = commit.topic.setAside(commit.taken, fault)
+    waitingBytes.subtract(bytes, ordering: .relaxed)
+    for completion in completions { completion.body(fault) }
   }
 
   /// Together they found no room: the smallest may, one by one.
@@ -231,7 +283,8 @@ final class StorageService: @unchecked Sendable {
     metrics.add(.bytesStored, commits.reduce(0) { $0 + $1.taken.bytes })
   }
 
-  private func done(_ commit: TopicCommit) {
+  /// - Parameter rejected: states that aren't stored, for what they are.
+  private func done(_ commit: TopicCommit, rejected: [TopicChange.State] = []) {
     waitingBytes.subtract(commit.taken.bytes, ordering: .relaxed)
     if commit.change.isDeletion {
       fronts[ObjectIdentifier(commit.topic)] = nil
@@ -241,7 +294,16 @@ final class StorageService: @unchecked Sendable {
       front(of: commit.topic).moved(to: commit)
     }
     commit.topic.committed(commit)
-    for body in commit.taken.completions { body() }
+    for completion in commit.taken.completions {
+      let isRejected = completion.name.map { name in rejected.contains { $0.key == StoredValue.key(name) } }
+      completion.body(isRejected ?? false ? Self.rejection(of: commit.topic) : nil)
+    }
+  }
+
+  private static func rejection(of topic: Topic) -> Fault {
+    Fault(
+      code: .storageFailed,
+      message: "the store refuses what was asked for in topic \(topic.name); the broker's log says why")
   }
 
   // MARK: Trouble
@@ -327,7 +389,7 @@ final class StorageService: @unchecked Sendable {
   private func discardStuck(of topic: Topic) {
     for commit in stuck where commit.topic === topic {
       waitingBytes.subtract(commit.taken.bytes, ordering: .relaxed)
-      for body in commit.taken.completions { body() }
+      for completion in commit.taken.completions { completion.body(nil) }
     }
     stuck.removeAll { $0.topic === topic }
   }

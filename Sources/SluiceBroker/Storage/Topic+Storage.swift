@@ -79,8 +79,8 @@ extension Topic {
   /// What was taken is on disk: those who waited for that get their records, and hear of it. On the writer's loop.
   func committed(_ commit: TopicCommit) {
     let isSynchronous = storage?.isSynchronous ?? false
-    var late: [@Sendable () -> Void] = []
-    defer { for body in late { body() } }
+    var late: [DurableTail.Completion] = []
+    defer { for completion in late { completion.body(nil) } }
     let (taps, hasEnded): ([TopicTap], Bool) = state.withLock { state in
       state.tail?.committed(commit.taken)
       if commit.change.isDeletion {
@@ -108,10 +108,38 @@ extension Topic {
     }
   }
 
-  /// Calls `body` when all that has happened to the topic so far is on disk, on the writer's loop; at once if it is, or is nobody's business.
-  func whenCommitted(_ body: @escaping @Sendable () -> Void) {
-    let waits = state.withLock { $0.tail?.whenCommitted(body) ?? false }
-    if waits { commit(within: .zero) } else { body() }
+  /// Calls `body` when all that has happened to the topic so far is on disk, on the writer's loop; at once if it is already, or the topic is in memory.
+  ///
+  /// - Parameters:
+  ///   - name: of the cursor or group whose change is waited for; nil for the topic's records and row.
+  ///   - body: is given the reason when that can't be stored.
+  func whenCommitted(of name: String? = nil, _ body: @escaping @Sendable (Fault?) -> Void) {
+    let (fault, waits) = state.withLock { state -> (Fault?, Bool) in
+      if name == nil, let fault = state.setAside, !state.isDeleted { return (fault, false) }
+      return (nil, state.tail?.whenCommitted(DurableTail.Completion(name: name, body: body)) ?? false)
+    }
+    if waits { commit(within: .zero) } else { body(fault) }
+  }
+
+  /// The store refuses what was taken, whatever the disk does: nothing more is published to the topic until it is deleted, or the broker starts again with
+  /// what is stored. On the writer's loop.
+  ///
+  /// - Returns: how many bytes of records no longer wait, and what waited for them.
+  func setAside(_ taken: DurableTail.Taken, _ fault: Fault) -> (
+    bytes: Int, completions: [DurableTail.Completion]
+  ) {
+    let (dropped, taps) = state.withLock { state in
+      state.setAside = fault
+      return (state.tail?.discard(taken) ?? (0, taken.completions), state.taps)
+    }
+    announce(to: taps)
+    return dropped
+  }
+
+  /// Why nothing can be stored of the topic now, if so: because of the topic, or of the store.
+  var storageRefusal: Fault? {
+    guard let storage else { return nil }
+    return state.withLock { $0.setAside } ?? storage.service.refusal
   }
 
   /// Asks for a commit of what was noted. From any loop.

@@ -168,7 +168,7 @@ extension Topic {
       window.bytes = min(window.bytes, reach.bytes)
     }
     return state.withLock { state in
-      guard state.isConnected, storage?.service.refusal == nil, !isOutOfMemory else {
+      guard state.isConnected, state.setAside == nil, storage?.service.refusal == nil, !isOutOfMemory else {
         return GrantLedger.Allowance()
       }
       guard isMetered else { return GrantLedger.share(to: held, window: window) }

@@ -40,6 +40,8 @@ final class Topic: Sendable {
     var groups: [String: Group] = [:]
     /// What isn't on disk yet; nil for a topic that is in memory only.
     var tail: DurableTail?
+    /// Why nothing can be published to the topic any more, of a durable one of which the store has refused something.
+    var setAside: Fault?
     /// What went through the topic on taps that there aren't any more.
     var traffic = TrafficCount()
   }
@@ -241,6 +243,7 @@ final class Topic: Sendable {
   /// Why nothing can be published to `life`, if so.
   static func refusal(_ state: State, _ life: TopicLife, _ name: String) -> Fault? {
     if state.isDeleted { return Fault(code: .topicDeleted, message: "topic \(name) was deleted") }
+    if let fault = state.setAside { return fault }
     let how: String
     switch life.ending ?? state.tail?.ending?.ending {
     case nil: return nil

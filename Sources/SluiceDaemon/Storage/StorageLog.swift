@@ -34,6 +34,11 @@ struct StorageLog: Sendable {
           ? "storage is full: publishers of durable topics wait; make room on the disk, delete topics, or start with a larger --storage-limit"
           : "storage fails: publishers of durable topics wait until it works again",
         ["directory": .text(directory), "cause": .text(message)])
+    case .rejected(let topic, let message):
+      logger.log(
+        .error,
+        "the store refuses a change of a topic for what is in it; the change is dropped, other topics go on",
+        ["topic": .text(topic), "cause": .text(message)])
     case .recovered: logger.log(.info, "storage takes records again", ["directory": .text(directory)])
     case .damaged(let topic, let from, let before):
       logger.log(

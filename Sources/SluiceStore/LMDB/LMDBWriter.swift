@@ -48,10 +48,10 @@ struct LMDBWriter {
     }
     guard let row = change.row else {
       throw StoreError(
-        .damaged, "topic \(topic.rawValue) isn't in \(transaction.path), and the change has no row for it")
+        .invalid, "topic \(topic.rawValue) isn't in \(transaction.path), and the change has no row for it")
     }
     guard try unsafe transaction.get(tables.garbage, TopicKey(topic)) == nil else {
-      throw StoreError(.damaged, "topic \(topic.rawValue) was deleted from \(transaction.path) before")
+      throw StoreError(.invalid, "topic \(topic.rawValue) was deleted from \(transaction.path) before")
     }
     return TopicEntry(row)
   }
@@ -63,7 +63,7 @@ struct LMDBWriter {
       extent.beginIfNew(with: batch)
       guard batch.firstOffset == extent.head else {
         throw StoreError(
-          .damaged,
+          .invalid,
           "a batch at offset \(batch.firstOffset) doesn't follow on \(extent.head) in \(transaction.path)")
       }
       let isLast = lastTopic.map { topic >= $0 } ?? true
@@ -77,9 +77,7 @@ struct LMDBWriter {
   }
 
   private func apply(_ state: TopicChange.State, of topic: TopicID) throws(StoreError) {
-    guard 1...255 ~= state.key.count else {
-      throw StoreError(.failed, "a state's key has \(state.key.count) bytes; it must have 1 to 255")
-    }
+    if let violation = state.violation { throw violation }
     let key = StateKey(topic, state.kind, state.key)
     guard let value = state.value else { return try transaction.delete(tables.states, key) }
     try unsafe transaction.reserve(tables.states, key, count: value.count).copyBytes(from: value)

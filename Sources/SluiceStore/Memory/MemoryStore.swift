@@ -88,20 +88,21 @@ public final class MemoryStore: TopicStore {
     }
     guard var topic = state.topics[change.topic] ?? change.row.map({ Topic(row: $0) }) else {
       return StoreError(
-        .damaged, "topic \(change.topic.rawValue) isn't there, and the change has no row for it")
+        .invalid, "topic \(change.topic.rawValue) isn't there, and the change has no row for it")
     }
     if let row = change.row { topic.row = row }
     for batch in change.batches {
       topic.extent.beginIfNew(with: batch)
       guard batch.firstOffset == topic.extent.head else {
         return StoreError(
-          .damaged, "a batch at offset \(batch.firstOffset) doesn't follow on \(topic.extent.head)")
+          .invalid, "a batch at offset \(batch.firstOffset) doesn't follow on \(topic.extent.head)")
       }
       unsafe topic.batches.append((batch.firstOffset, Array(batch.value)))
       topic.extent.head = batch.endOffset
       topic.extent.bytesThrough = batch.bytesThrough
       topic.extent.lastTime = batch.lastTime
     }
+    if let violation = change.states.lazy.compactMap(\.violation).first { return violation }
     for state in change.states { topic.states[state.kind, default: [:]][state.key] = state.value }
     if let offset = change.truncateBefore { truncate(&topic, before: offset) }
     state.topics[change.topic] = topic

@@ -6,6 +6,8 @@
 public struct CursorList: Frame {
   public static let type = FrameType.cursorList
 
+  public var names: [FrameName] { [FrameName(.topic, topic)] }
+
   public var topic: String
   /// Only cursors whose names come after this one in byte order; empty for the first page.
   public var after: String

@@ -8,6 +8,8 @@
 public struct CursorMove: Frame {
   public static let type = FrameType.cursorMove
 
+  public var names: [FrameName] { [FrameName(.topic, topic), FrameName(.cursor, name)] }
+
   public var topic: String
   public var name: String
   public var start: Subscribe.Start
@@ -45,6 +47,8 @@ public struct CursorMove: Frame {
 /// Whoever subscribes with it is told ``ErrorCode/cursorDeleted``.
 public struct CursorDelete: Frame {
   public static let type = FrameType.cursorDelete
+
+  public var names: [FrameName] { [FrameName(.topic, topic), FrameName(.cursor, name)] }
 
   public var topic: String
   public var name: String

@@ -136,6 +136,10 @@ public struct FrameHeader: Hashable, Sendable {
 public protocol Frame: Hashable, Sendable {
   static var type: FrameType { get }
 
+  /// The names by which a client asks for something, in the order of the fields; none by default. Texts that are only shown, and the places at which a
+  /// list goes on, aren't among them.
+  var names: [FrameName] { get }
+
   /// Appends the body.
   func encodeBody(into writer: inout ByteWriter)
 

@@ -11,6 +11,13 @@
 public struct JoinGroup: Frame {
   public static let type = FrameType.joinGroup
 
+  public var names: [FrameName] {
+    [
+      FrameName(.topic, topic), FrameName(.group, group),
+      FrameName(.deadLetters, settings.deadLetters, isOptional: true),
+    ]
+  }
+
   /// When a record is done with. The number is the one on the wire.
   public enum Acknowledgement: UInt8, Hashable, Sendable, CaseIterable {
     /// As soon as it is sent to a member.

@@ -6,6 +6,8 @@
 public struct PublishOpen: Frame {
   public static let type = FrameType.publishOpen
 
+  public var names: [FrameName] { [FrameName(.topic, topic)] }
+
   /// When the broker acknowledges a record.
   public enum Acknowledgement: UInt8, Hashable, Sendable {
     /// Never: only errors come back.

@@ -7,6 +7,8 @@
 public struct Subscribe: Frame {
   public static let type = FrameType.subscribe
 
+  public var names: [FrameName] { [FrameName(.topic, topic), FrameName(.cursor, cursor, isOptional: true)] }
+
   /// Where in the topic a subscription starts. The number is the one on the wire.
   public enum Start: Hashable, Sendable {
     /// 0: at what the topic's replay limits keep, then live. The default.

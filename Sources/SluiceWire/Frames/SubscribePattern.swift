@@ -10,6 +10,10 @@
 public struct SubscribePattern: Frame {
   public static let type = FrameType.subscribePattern
 
+  public var names: [FrameName] {
+    [FrameName(.pattern, pattern)] + positions.map { FrameName(.topic, $0.topic) }
+  }
+
   public var pattern: String
   /// Where to start in topics that are there and have no position of their own.
   public var start: Subscribe.Start
@@ -71,6 +75,8 @@ public struct SubscribePattern: Frame {
 /// ```
 public struct Positions: Frame {
   public static let type = FrameType.positions
+
+  public var names: [FrameName] { positions.map { FrameName(.topic, $0.topic) } }
 
   public var positions: [TopicPosition]
   /// Whether more follow.

@@ -7,6 +7,8 @@
 public struct TopicConnect: Frame {
   public static let type = FrameType.topicConnect
 
+  public var names: [FrameName] { [FrameName(.topic, topic)] }
+
   public var topic: String
 
   public init(topic: String) {
@@ -29,6 +31,8 @@ public struct TopicConnect: Frame {
 /// ```
 public struct TopicDisconnect: Frame {
   public static let type = FrameType.topicDisconnect
+
+  public var names: [FrameName] { [FrameName(.topic, topic)] }
 
   public var topic: String
 

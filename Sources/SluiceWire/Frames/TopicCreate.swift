@@ -7,6 +7,8 @@
 public struct TopicCreate: Frame {
   public static let type = FrameType.topicCreate
 
+  public var names: [FrameName] { [FrameName(.topic, topic)] }
+
   public var topic: String
   public var settings: TopicSettings
 

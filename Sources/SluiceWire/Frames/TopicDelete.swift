@@ -7,6 +7,8 @@
 public struct TopicDelete: Frame {
   public static let type = FrameType.topicDelete
 
+  public var names: [FrameName] { [FrameName(.topic, topic)] }
+
   public var topic: String
 
   public init(topic: String) {

@@ -6,6 +6,8 @@
 public struct TopicShow: Frame {
   public static let type = FrameType.topicShow
 
+  public var names: [FrameName] { [FrameName(.topic, topic)] }
+
   public var topic: String
 
   public init(topic: String) {

