@@ -10,6 +10,9 @@ public protocol AdminSource: Sendable {
   /// Whether clients are asked who they are. Then visitors of the admin listener are, too.
   var asksClients: Bool { get }
 
+  /// The broker's store; nil for a broker without durable topics, or before there is one.
+  var storage: StorageSnapshot? { get }
+
   /// Lines of the log that were left out, since nobody read it in time.
   var droppedLogLines: Int { get }
 

@@ -48,6 +48,8 @@ final class BrokerView: AdminSource {
     set { state.withLock { $0.stage = newValue } }
   }
 
+  var storage: StorageSnapshot? { broker?.storage }
+
   var droppedLogLines: Int { LogOutput.standardError.droppedLines }
 
   private var broker: Broker? { state.withLock { $0.broker } }

@@ -47,6 +47,8 @@ public final class CompactedRecords: Sendable {
     /// before them has missed something.
     var recordsLostBefore: UInt64
     var deletionsLostBefore: UInt64
+    /// What the retention limits have dropped.
+    var dropped = DroppedRecords()
     /// Memory that is on the pool's account.
     var accounted = 0
 

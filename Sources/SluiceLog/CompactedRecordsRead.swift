@@ -1,3 +1,4 @@
+import SluiceWire
 import Synchronization
 
 /// A record as a store of newest records shows it.
@@ -42,6 +43,8 @@ extension CompactedRecords {
     public var deletions: Int
     /// Bytes of memory held, for all of these and for finding them.
     public var memoryBytes: Int
+    /// What the retention limits have dropped; a record that a newer one has replaced isn't among it.
+    public var dropped: DroppedRecords
   }
 
   /// What is kept. Ages are measured at `now`, or at the latest time that the store was told.
@@ -52,7 +55,7 @@ extension CompactedRecords {
       return Statistics(
         head: state.head, firstOffset: state.firstOffset, records: UInt64(state.kept), bytes: state.keptBytes,
         lapsedBytes: state.lapsedBytes, deletions: state.deletions.count,
-        memoryBytes: state.memoryBytes)
+        memoryBytes: state.memoryBytes, dropped: state.dropped)
     }
   }
 

@@ -1,3 +1,4 @@
+import SluiceWire
 import Synchronization
 
 extension CompactedRecords {
@@ -31,7 +32,9 @@ extension CompactedRecords {
   public func removeAll() {
     state.withLock { state in
       let (recordTime, latestTime, accounted) = (state.recordTime, state.latestTime, state.accounted)
+      let dropped = state.dropped
       state = State(chunkBytes: chunkBytes, head: state.head)
+      state.dropped = dropped
       state.recordTime = recordTime
       state.latestTime = latestTime
       state.accounted = accounted
@@ -52,12 +55,13 @@ extension CompactedRecords.State {
   mutating func lapse(_ retention: Retention) {
     let cutoff = retention.cutoff(at: latestTime)
     while true {
-      let isTooMuch =
-        retention.records.map { UInt64(kept) > $0 } ?? false
-        || retention.bytes.map { UInt64(keptBytes) > $0 } ?? false
+      let isTooMany = retention.records.map { UInt64(kept) > $0 } ?? false
+      let isTooMuch = isTooMany || retention.bytes.map { UInt64(keptBytes) > $0 } ?? false
       guard isTooMuch || cutoff != nil, let place = records.first(from: firstKept) else { return }
       let entry = records.entry(place)
       guard isTooMuch || entry.time < cutoff ?? .min else { return }
+      let limit: DroppedRecords.Limit = isTooMany ? .records : isTooMuch ? .bytes : .age
+      dropped[limit].add(.init(records: 1, bytes: UInt64(entry.length)))
       lapsed += 1
       lapsedBytes += Int(entry.length)
       firstKept = entry.offset + 1

@@ -1,3 +1,5 @@
+import SluiceWire
+
 /// A run of records of a log, as bytes that can be sent as they are: items, time marks among them.
 ///
 /// It begins with a record or the time mark of one and ends with a record. The segment keeps the bytes in place: they are
@@ -50,6 +52,9 @@ public struct LogStatistics: Hashable, Sendable {
 
   /// Bytes of memory held, which is at least as much: whole segments, and the grace for readers under way.
   public var memoryBytes: Int
+
+  /// What the retention limits have dropped since the log was made, records that only the grace still holds included.
+  public var dropped: DroppedRecords
 
   /// The records that retention keeps.
   public var records: UInt64 { head - firstOffset }

@@ -1,3 +1,4 @@
+import SluiceWire
 import Synchronization
 
 /// The records of one topic, in memory, in the order that every subscriber sees.
@@ -40,6 +41,9 @@ public final class TopicLog: Sendable {
 
     /// The latest time told, by an append or otherwise: ages are measured at it.
     var latestTime: Int64 = .min
+
+    /// What the retention limits have dropped, whole segments only.
+    var dropped = DroppedRecords()
 
     /// The sizes of the first segment, and of the next unless a batch asks for more.
     let firstCapacity: Int

@@ -25,10 +25,11 @@ extension TopicLog {
       state.latestTime = max(state.latestTime, milliseconds)
       unsafe write(batch, count: count, to: &state)
       // The newest segment stays, and whatever holds this batch.
-      while state.segments.count > 1, state.isFirstSegmentOutdated(retention, graceBytes: graceBytes),
+      while state.segments.count > 1,
+        let limit = state.limitOfFirstSegment(retention, graceBytes: graceBytes),
         state.segments[0].endOffset <= min(first, keep ?? .max)
       {
-        dropped.append(state.dropFirstSegment())
+        dropped.append(state.dropFirstSegment(by: limit))
       }
       return first
     }

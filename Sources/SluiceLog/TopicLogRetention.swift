@@ -1,3 +1,4 @@
+import SluiceWire
 import Synchronization
 
 extension TopicLog {
@@ -16,10 +17,10 @@ extension TopicLog {
     var dropped: [Segment] = []
     state.withLock { state in
       state.latestTime = max(state.latestTime, milliseconds)
-      while state.isFirstSegmentOutdated(retention, graceBytes: graceBytes),
+      while let limit = state.limitOfFirstSegment(retention, graceBytes: graceBytes),
         state.segments[0].endOffset <= keep ?? .max
       {
-        dropped.append(state.dropFirstSegment())
+        dropped.append(state.dropFirstSegment(by: limit))
       }
     }
     // Here, without the lock, the memory goes back.
@@ -59,15 +60,22 @@ extension Retention {
 }
 
 extension TopicLog.State {
-  /// Whether no record of the oldest segment is kept, neither by retention nor by grace. False without segments.
-  func isFirstSegmentOutdated(_ retention: Retention, graceBytes: Int) -> Bool {
-    guard let first = segments.first else { return false }
+  /// The limit that keeps no record of the oldest segment. Nil without segments, and while a record of it is kept, by retention or by grace.
+  func limitOfFirstSegment(_ retention: Retention, graceBytes: Int) -> DroppedRecords.Limit? {
+    guard let first = segments.first else { return nil }
     let newerBytes = recordBytes - first.recordBytes
-    if newerBytes < graceBytes { return false }
-    if let limit = retention.records, head - first.endOffset >= limit { return true }
-    if let limit = retention.bytes, UInt64(newerBytes) >= limit { return true }
-    if let cutoff = retention.cutoff(at: latestTime), first.lastTime < cutoff { return true }
-    return false
+    if newerBytes < graceBytes { return nil }
+    if let limit = retention.records, head - first.endOffset >= limit { return .records }
+    if let limit = retention.bytes, UInt64(newerBytes) >= limit { return .bytes }
+    if let cutoff = retention.cutoff(at: latestTime), first.lastTime < cutoff { return .age }
+    return nil
+  }
+
+  /// Takes the oldest segment out, and counts its records as dropped by a limit; the caller lets go of it after the lock.
+  mutating func dropFirstSegment(by limit: DroppedRecords.Limit) -> Segment {
+    let first = segments[0]
+    dropped[limit].add(.init(records: UInt64(first.records), bytes: UInt64(first.recordBytes)))
+    return dropFirstSegment()
   }
 
   /// Takes the oldest segment out; the caller lets go of it after the lock.

@@ -1,3 +1,4 @@
+import SluiceWire
 import Synchronization
 
 extension TopicLog {
@@ -16,7 +17,7 @@ extension TopicLog {
     // The search runs on a copy, outside the lock: the segments in it stay, and their records don't change.
     let state = state.withLock { $0 }
     if case .new = position { return (state.cursor(at: state.head), 0) }
-    let first = resuming ? state.oldest : state.firstKept(by: retention, now: now)
+    let first = resuming ? state.oldest : state.firstKept(by: retention, now: now).offset
     switch position {
     case .replay, .earliest:
       return (state.cursor(at: first), 0)
@@ -36,7 +37,7 @@ extension TopicLog {
   ///
   /// Takes the lock, and up to a batch's walk: for starts and for display.
   public var firstOffset: UInt64 {
-    state.withLock { $0 }.firstKept(by: retention, now: nil)
+    state.withLock { $0 }.firstKept(by: retention, now: nil).offset
   }
 
   /// The offset of the oldest record in memory; the head when there is none. Takes the lock.
@@ -53,25 +54,34 @@ extension TopicLog {
   /// What the log holds. Ages are measured at `now`, as in ``cursor(at:now:resuming:)``.
   public func statistics(now: Int64? = nil) -> LogStatistics {
     let state = state.withLock { $0 }
-    let first = state.firstKept(by: retention, now: now)
+    let (first, limit) = state.firstKept(by: retention, now: now)
+    let lapsed = state.recordBytes(before: first)
+    var dropped = state.dropped
+    if let limit { dropped[limit].add(.init(records: first - state.oldest, bytes: UInt64(lapsed))) }
     return LogStatistics(
-      head: state.head, firstOffset: first, bytes: state.recordBytes - state.recordBytes(before: first),
-      memoryBytes: state.memoryBytes)
+      head: state.head, firstOffset: first, bytes: state.recordBytes - lapsed, memoryBytes: state.memoryBytes,
+      dropped: dropped)
   }
 }
 
 extension TopicLog.State {
-  /// The first record that all limits keep; the head when there is none.
-  fileprivate func firstKept(by retention: Retention, now: Int64?) -> UInt64 {
-    var first = oldest
+  /// The first record that all limits keep, the head when there is none; and the limit that keeps nothing before it, nil when the records in
+  /// memory are all kept.
+  fileprivate func firstKept(
+    by retention: Retention, now: Int64?
+  ) -> (offset: UInt64, limit: DroppedRecords.Limit?) {
+    var first = (offset: oldest, limit: DroppedRecords.Limit?.none)
+    func raise(to offset: UInt64, _ limit: DroppedRecords.Limit) {
+      if offset > first.offset { first = (offset, limit) }
+    }
     if let limit = retention.records {
-      first = max(first, head - min(limit, head - first))
+      raise(to: head - min(limit, head - first.offset), .records)
     }
     if let limit = retention.bytes, UInt64(recordBytes) > limit {
-      first = max(first, firstOffset(afterBytes: recordBytes - Int(limit)))
+      raise(to: firstOffset(afterBytes: recordBytes - Int(limit)), .bytes)
     }
     if let cutoff = retention.cutoff(at: max(now ?? .min, latestTime)) {
-      first = max(first, firstOffset(atOrAfter: cutoff))
+      raise(to: firstOffset(atOrAfter: cutoff), .age)
     }
     return first
   }

@@ -38,12 +38,17 @@ public protocol TopicStore: Sendable {
   /// Gives back a piece of the space that deleted topics had, so that none takes long. Returns whether there is more.
   func reclaim() throws(StoreError) -> Bool
 
+  /// How much of the disk the store takes; nil where it doesn't know. Takes a time that grows with the lists of free space.
+  func size() throws(StoreError) -> StoreSize?
+
   /// Says that all is in order, for ``StoreContents/wasClosed``, and lets go. Nothing may be called afterwards.
   func close() throws(StoreError)
 }
 
 extension TopicStore {
   public var limit: Int? { nil }
+
+  public func size() throws(StoreError) -> StoreSize? { nil }
 }
 
 /// What a store holds when it is opened.

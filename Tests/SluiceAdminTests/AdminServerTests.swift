@@ -39,6 +39,28 @@ import Testing
     #expect(try get(server, "/metrics").status == 200)
   }
 
+  /// Subscribers, topics in memory, and the operator who makes room need the broker: see `AdminService.readiness`.
+  @Test(arguments: [(StorageStatus.State.full, "full"), (.failing, "failing")])
+  func aBrokerWhoseStoreTakesNothingIsReadyAndSaysSo(state: StorageStatus.State, word: String) throws {
+    let source = FixtureSource { $0.snapshot.storage = StorageSnapshot() }
+    let server = try server(source)
+    defer { server.stop() }
+    #expect(try get(server, "/readyz").text == "ready\n")
+    #expect(try get(server, "/readyz?storage=required").status == 200)
+    source.state.withLock { source in
+      source.snapshot.storage?.state = state
+      source.snapshot.storage?.since = 90_000
+      source.snapshot.storage?.waiting = 3
+      source.snapshot.storage?.message = "there is no room"
+    }
+    let answer = try get(server, "/readyz")
+    #expect(answer.status == 200)
+    #expect(
+      answer.text == "ready, degraded: storage \(word) for 90 s, 3 publishers waiting: there is no room\n")
+    let strict = try get(server, "/readyz?storage=required")
+    #expect(strict.status == 503 && strict.text.hasPrefix("storage \(word) for 90 s"))
+  }
+
   @Test func topicsComeInPages() throws {
     let source = FixtureSource { state in
       state.snapshot.topics = ["a", "b", "c"].map { TopicSnapshot($0) }

@@ -59,6 +59,44 @@ import Testing
     }
   }
 
+  @Test func theStoreHasItsNumbers() {
+    var snapshot = snapshot
+    #expect(!page(snapshot).contains { $0.contains("sluice_storage_") })
+    var storage = StorageSnapshot()
+    storage.state = .full
+    storage.since = 2_500
+    storage.limit = 1_000
+    storage.fileBytes = 900
+    storage.usedBytes = 750
+    storage.availableBytes = 5
+    storage.waiting = 2
+    snapshot.storage = storage
+    let lines = page(snapshot)
+    for line in [
+      "sluice_storage_limit_bytes 1000", "sluice_storage_file_bytes 900", "sluice_storage_used_bytes 750",
+      "sluice_storage_disk_available_bytes 5", "sluice_storage_fullness_ratio 0.75", "sluice_storage_full 1",
+      "sluice_storage_failing 0", "sluice_storage_trouble_seconds 2.5", "sluice_storage_waiting_publishers 2",
+    ] {
+      #expect(lines.contains(line), "\(line)")
+    }
+    storage.limit = nil
+    snapshot.storage = storage
+    #expect(page(snapshot).contains("sluice_storage_limit_bytes +Inf"))
+  }
+
+  @Test func whatIsDroppedIsCounted() {
+    var snapshot = BrokerSnapshot()
+    snapshot.topics = [
+      TopicSnapshot("t") { topic in
+        topic.traffic.dropped = 7
+        topic.traffic.droppedBytes = 70
+      }
+    ]
+    let lines = page(snapshot)
+    #expect(lines.contains("sluice_topic_records_dropped_total{topic=\"t\"} 7"))
+    #expect(lines.contains("sluice_topic_dropped_bytes_total{topic=\"t\"} 70"))
+  }
+
   @Test func labelsAreEscapedAndAnyNumberIsInfinite() {
     #expect(page(snapshot).contains("sluice_topic_demand_outstanding{topic=\"a\\\"b\\\\c\"} +Inf"))
   }

@@ -22,7 +22,7 @@ import Testing
   @Test func pathsLeadWhereTheySay() throws {
     #expect(try route("/") == .dashboard)
     #expect(try route("/healthz") == .health)
-    #expect(try route("/readyz", method: "HEAD") == .readiness)
+    #expect(try route("/readyz", method: "HEAD") == .readiness(needsStorage: false))
     #expect(try route("/metrics") == .metrics(.prometheus))
     #expect(try route("/metrics?collect=all") == .metrics(.prometheus))
     #expect(try route("/api/broker") == .broker)

@@ -98,6 +98,11 @@ final class GatedStore: TopicStore {
     try memory.batches(of: topic, from: offset, body)
   }
 
+  /// Made up.
+  func size() throws(StoreError) -> StoreSize? {
+    StoreSize(files: 400, reusable: 100, limit: limit.map { UInt64($0) }, available: 5)
+  }
+
   func reclaim() throws(StoreError) -> Bool { try memory.reclaim() }
 
   func close() throws(StoreError) {

@@ -51,7 +51,8 @@ import Testing
 
   @Test func theDefaultsAreThoseOfABrokerThatIsToldNothing() throws {
     let standard = Dictionary(
-      uniqueKeysWithValues: BrokerConfiguration.standardTopic.numbered.map { ($0.key, $0.value) })
+      uniqueKeysWithValues: BrokerConfiguration.standardTopic(in: .memory).numbered.map { ($0.key, $0.value) }
+    )
     for row in try rows() {
       let value = row.standard == "all ones" ? .max : UInt64(row.standard)
       #expect(value != nil && standard[row.key] == value, "\(row)")

@@ -208,7 +208,8 @@ struct FrameErrorTests {
     let info = TopicInfo(
       summary: summary, settings: TopicSettings(replayRecords: 7), subscriptions: [], publications: [])
     var body = Array(info.encoded(stream: 1)[FrameHeader.size...])
-    let settings = body.count - 8 - 18
+    // Behind the settings: two counts, what was dropped, and the store's status.
+    let settings = body.count - 8 - 52 - 29 - 18
     #expect(body[settings] == 1)
     body[settings] = 2
     body.insert(contentsOf: [UInt8](hex: "03000000 2a00 09"), at: settings + 4)

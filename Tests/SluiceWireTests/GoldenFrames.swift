@@ -284,15 +284,22 @@ let goldenFrames: [GoldenFrame] = [
           holding: 11)
       ],
       publications: [
-        TopicInfo.Publication(connection: 11, client: "", stream: 12, granted: 13, received: 14, waiting: 15)
-      ]),
+        TopicInfo.Publication(
+          connection: 11, client: "", stream: 12, granted: 13, received: 14, waiting: 15,
+          reason: .storageFull)
+      ],
+      dropped: dropped,
+      storage: StorageStatus(state: .full, since: 22, used: 23, limit: 24)),
     """
     3b000000 0100 74 0100000000000000 0200000000000000 0300000000000000 0400000000000000
     00 00000000 0000 01000000 01000000 0100000000000000 00
     01000000 0a000000 0200 0600000000000000
     01000000 30000000 0700000000000000 0100 63 08000000 01 0900000000000000 ffffffffffffffff 0a00000000000000
     0b00000000000000
-    01000000 26000000 0b00000000000000 0000 0c000000 0d00000000000000 0e00000000000000 0f00000000000000
+    01000000 27000000 0b00000000000000 0000 0c000000 0d00000000000000 0e00000000000000 0f00000000000000 02
+    30000000
+    1000000000000000 1100000000000000 1200000000000000 1300000000000000 1400000000000000 1500000000000000
+    19000000 02 1600000000000000 1700000000000000 1800000000000000
     """),
   GoldenFrame("TOPIC_LIST", 0x33, TopicList(after: "a", limit: 64), "0100 61 40000000"),
   GoldenFrame("TOPICS, none", 0x34, Topics(topics: [], more: false), "00 00000000"),
@@ -320,6 +327,14 @@ let goldenFrames: [GoldenFrame] = [
 ]
 
 /// Every setting with another value than its default.
+private let dropped: DroppedRecords = {
+  var dropped = DroppedRecords()
+  dropped[.records] = .init(records: 16, bytes: 17)
+  dropped[.bytes] = .init(records: 18, bytes: 19)
+  dropped[.age] = .init(records: 20, bytes: 21)
+  return dropped
+}()
+
 private let everySetting: TopicSettings = {
   var settings = TopicSettings(replayRecords: 1, replayBytes: 2, replayAge: 3)
   settings.scope = .whileConnected

@@ -41,7 +41,10 @@ struct GrowthTests {
       string("c") + [1] + number(1) + number(2) + number(3) + word(4) + number(5) + number(6)
     let subscription =
       number(1) + string("c") + word(2) + [1] + number(3) + number(4) + number(5) + number(0)
-    let publication = number(1) + string("c") + word(2) + number(3) + number(4) + number(0)
+    let publication = number(1) + string("c") + word(2) + number(3) + number(4) + number(0) + [0]
+    let dropped = (0..<6).flatMap { _ in number(0) }
+    let storage = [0] + number(0) + number(0) + number(.max)
+    let ending = structure(dropped) + structure(storage)
     var settings = TopicSettings()
     settings.flow = .lossless
     let empty = word(0)
@@ -64,12 +67,12 @@ struct GrowthTests {
         TopicInfo(
           summary: Self.summary, settings: settings, subscriptions: [Self.subscription],
           publications: [Self.publication]),
-        structure(summary) + one(setting) + one(subscription) + one(publication)
+        structure(summary) + one(setting) + one(subscription) + one(publication) + ending
       ),
       (
         "TOPIC_INFO without lists",
         TopicInfo(summary: Self.summary, settings: TopicSettings(), subscriptions: [], publications: []),
-        structure(summary) + empty + empty + empty
+        structure(summary) + empty + empty + empty + ending
       ),
     ]
   }

@@ -203,6 +203,14 @@ struct RandomFrames {
       records: integer(), storage: .random(using: &random) ? .memory : .durable)
   }
 
+  private mutating func dropped() -> DroppedRecords {
+    var dropped = DroppedRecords()
+    for limit in DroppedRecords.Limit.allCases {
+      dropped[limit] = .init(records: integer(), bytes: integer())
+    }
+    return dropped
+  }
+
   private mutating func info() -> TopicInfo {
     TopicInfo(
       summary: summary(), settings: settings(),
@@ -215,7 +223,10 @@ struct RandomFrames {
       publications: list {
         TopicInfo.Publication(
           connection: $0.integer(), client: $0.text(255), stream: $0.integer(), granted: $0.integer(),
-          received: $0.integer())
-      })
+          received: $0.integer(), waiting: $0.integer(), reason: .init(rawValue: $0.integer()))
+      },
+      dropped: dropped(),
+      storage: StorageStatus(
+        state: .init(rawValue: integer()), since: integer(), used: integer(), limit: integer()))
   }
 }

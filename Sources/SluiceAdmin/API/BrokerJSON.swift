@@ -1,5 +1,6 @@
 import SluiceBroker
 import SluiceCommand
+import SluiceWire
 
 /// The broker as a whole, and its connections, in the API.
 enum BrokerJSON {
@@ -30,6 +31,23 @@ enum BrokerJSON {
     own.add(number: "residentBytes", process.residentBytes)
     own.add(number: "openDescriptors", UInt64(process.openDescriptors))
     object.add("process", own)
+    object.add("storage", json: snapshot.storage.map { storage($0).text } ?? "null")
+    return object
+  }
+
+  /// The store; null without one.
+  static func storage(_ storage: StorageSnapshot) -> JSONObject {
+    var object = JSONObject()
+    object.add("state", StorageText.state(storage.state))
+    object.add(seconds: "sinceSeconds", milliseconds: storage.since)
+    object.add("message", storage.message)
+    object.add(limit: "limitBytes", storage.limit)
+    object.add(number: "usedBytes", storage.usedBytes)
+    object.add(number: "fileBytes", storage.fileBytes)
+    object.add(limit: "availableBytes", storage.availableBytes)
+    object.add("fullness", storage.status.fullness ?? 0, decimals: 4)
+    object.add(number: "backlogBytes", storage.backlog)
+    object.add(number: "waitingPublishers", storage.waiting)
     return object
   }
 

@@ -50,7 +50,21 @@ enum TopicJSON {
     {
       object.add("holder", subscriber(holder))
     }
+    object.add(number: "waitingForStorage", UInt64(topic.waitingForStorage))
+    object.add("dropped", dropped(topic.dropped))
     object.add("traffic", traffic(topic.traffic))
+    return object
+  }
+
+  /// By the names of the settings that are limits.
+  private static func dropped(_ dropped: DroppedRecords) -> JSONObject {
+    var object = JSONObject()
+    for limit in DroppedRecords.Limit.allCases {
+      var amount = JSONObject()
+      amount.add(number: "records", dropped[limit].records)
+      amount.add(number: "bytes", dropped[limit].bytes)
+      object.add(limit.option, amount)
+    }
     return object
   }
 
@@ -111,6 +125,7 @@ enum TopicJSON {
     object.add(number: "received", info.received)
     object.add(limit: "open", rest(of: info.granted, after: info.received))
     object.add(seconds: "waitingSeconds", milliseconds: info.waiting)
+    object.add("waitReason", StorageText.reason(info.reason))
     return object
   }
 }

@@ -45,6 +45,12 @@ enum DashboardMarkup {
           <p class="quiet" id="connections-more"> </p>
           <svg id="connections-line" class="line" viewBox="0 0 180 36" preserveAspectRatio="none" role="img" aria-label="Connections, over the last three minutes"><path class="area"/><path class="stroke"/></svg>
         </div>
+        <div class="figure" id="storage-figure" hidden>
+          <h3>Storage</h3>
+          <p class="value"><b id="storage">–</b> <span class="unit" id="storage-unit"></span></p>
+          <p class="quiet" id="storage-more"> </p>
+          <div class="meter" id="storage-meter" role="img" aria-label=""><i></i></div>
+        </div>
       </div>
     </section>
 

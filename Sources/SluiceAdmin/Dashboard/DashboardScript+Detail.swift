@@ -72,7 +72,7 @@ extension DashboardScript {
           make(
             "td", {}, demandBar(met, open, scale, `${words}; sent ${count(met)} in the last ${drawnSeconds} seconds`),
             make("span", { class: "demand-text" }, words)),
-          make("td", { class: waits ? "warn" : "" }, waits ? `waits for ${duration(each.waitingSeconds)}` : "may send"),
+          make("td", { class: waits ? "warn" : "" }, waits ? `waits for ${duration(each.waitingSeconds)}${each.waitReason ? `: ${each.waitReason}` : ""}` : "may send"),
           cell(count(number(each.granted))), cell(count(number(each.received))));
       });
       return streamsTable(
@@ -124,6 +124,9 @@ extension DashboardScript {
       if (topic.failure) facts.push(`failed: ${topic.failure.message} (${topic.failure.code})`);
       facts.push(`records ${count(number(topic.firstOffset))} to ${count(number(topic.nextOffset))}`, bytes(number(topic.bytes)));
       for (const [key, value] of Object.entries(topic.settings)) facts.push(`${key} ${value}`);
+      for (const [limit, amount] of Object.entries(topic.dropped)) {
+        if (number(amount.records)) facts.push(`${count(number(amount.records))} records (${bytes(number(amount.bytes))}) dropped by ${limit}`);
+      }
       const traffic = topic.traffic;
       if (number(traffic.missed)) facts.push(`${count(number(traffic.missed))} missed`);
       if (traffic.starvedSeconds > 0) facts.push(`subscribers without demand for ${duration(traffic.starvedSeconds)} in all`);

@@ -75,6 +75,7 @@ extension DashboardScript {
       drawLine($("out-line"), history.out);
       showLatency(broker.deliveryLatency);
       showMemory(broker.metrics, number(broker.process.residentBytes));
+      showStorage(broker.storage);
       setText($("connections-count"), count(number(broker.connections)));
       setText(
         $("connections-more"),
@@ -101,6 +102,31 @@ extension DashboardScript {
       if (half !== null) setAttribute($("latency-bars"), "aria-label", `Half of the deliveries took at most ${short(half)}, ${tail}`);
     }
 
+    const isTroubled = (storage) => Boolean(storage) && storage.state !== "working";
+
+    function showStorage(storage) {
+      $("storage-figure").hidden = !storage;
+      if (!storage) return;
+      const limit = number(storage.limitBytes);
+      const [value, unit] = bytes(number(storage.usedBytes)).split(" ");
+      setText($("storage"), value);
+      setText($("storage-unit"), limit === Infinity ? unit : `${unit} of ${bytes(limit)}`);
+      const free = storage.availableBytes === null ? "" : `disk has ${bytes(number(storage.availableBytes))} left`;
+      setText($("storage-more"), isTroubled(storage) ? `${storage.state} for ${duration(storage.sinceSeconds)}` : free);
+      $("storage-more").classList.toggle("warn", isTroubled(storage));
+      const percent = Math.round(storage.fullness * 100);
+      $("storage-meter").firstElementChild.style.width = `${percent}%`;
+      setAttribute($("storage-meter"), "aria-label", limit === Infinity ? "The store has no limit" : `${percent} percent of the store's limit are used`);
+    }
+
+    function storageLine(storage) {
+      const publishers = number(storage.waitingPublishers);
+      const who = publishers ? `${plural(publishers, "publisher waits", "publishers wait")}` : "publishers of durable topics wait";
+      return make(
+        "li", { class: "hold" }, make("b", {}, storage.state === "full" ? "The storage is full" : "The storage fails"),
+        ` for ${duration(storage.sinceSeconds)}: ${who}. ${storage.message}.`);
+    }
+
     function showMemory(metrics, resident) {
       const used = number(metrics.memory_used);
       const ceiling = number(metrics.memory_ceiling);
@@ -123,6 +149,7 @@ extension DashboardScript {
       const waiting = [...topics.values()].filter((topic) => number(topic.row.heldUpSeconds) > 0 || topic.row.holder)
         .sort((left, right) => number(right.row.heldUpSeconds) - number(left.row.heldUpSeconds));
       const lines = waiting.slice(0, shownHolds).map((topic) => holdLine(topic.row));
+      if (isTroubled(broker.storage)) lines.unshift(storageLine(broker.storage));
       if (waiting.length > shownHolds) lines.push(make("li", { class: "quiet" }, `and ${plural(waiting.length - shownHolds, "topic", "topics")} more`));
       if (!lines.length) lines.push(make("li", { class: "quiet" }, "Nobody waits."));
       const list = $("holds");
@@ -139,6 +166,12 @@ extension DashboardScript {
       const name = make("b", {}, row.name);
       const waited = number(row.heldUpSeconds);
       const holder = row.holder;
+      const turnedAway = number(row.waitingForStorage);
+      if (turnedAway) {
+        return make(
+          "li", { class: "hold" }, `${plural(turnedAway, "publisher", "publishers")} of `, name, ` ${turnedAway === 1 ? "waits" : "wait"} for the storage, `,
+          `for ${duration(waited)}.`);
+      }
       if (!holder) {
         const why = row.subscriptions ? "" : ", and nobody is subscribed";
         return make("li", { class: "hold" }, "The producers of ", name, ` have waited for demand for ${duration(waited)}${why}.`);

@@ -12,6 +12,7 @@ enum MetricsPage {
     text.family("sluice_uptime_seconds", .gauge, unit: "seconds", "Since the broker has started.")
     text.sample(Double(snapshot.uptime) / 1000)
     BrokerMetricsText.write(snapshot.metrics, to: &text)
+    if let storage = snapshot.storage { StorageMetrics.write(storage, to: &text) }
     let topics = selection.select(snapshot.topics)
     TopicMetrics.write(topics.own, topics.others, to: &text)
     write(snapshot.loops, to: &text)

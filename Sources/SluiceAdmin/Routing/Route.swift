@@ -2,7 +2,8 @@
 enum Route: Hashable, Sendable {
   case dashboard
   case health
-  case readiness
+  /// - Parameter needsStorage: whether a broker whose store takes no records counts as not ready.
+  case readiness(needsStorage: Bool)
   case metrics(MetricsFormat)
   case broker
   /// The topics behind a name, in the order of names.
@@ -14,7 +15,12 @@ enum Route: Hashable, Sendable {
   case events(topic: String?)
 
   /// Whether anybody may ask.
-  var isOpen: Bool { self == .health || self == .readiness }
+  var isOpen: Bool {
+    switch self {
+    case .health, .readiness: true
+    default: false
+    }
+  }
 
   /// - Throws: 400, 404 or 405, and why.
   init(_ request: AdminRequest, _ limits: AdminLimits) throws(AdminProblem) {
@@ -23,7 +29,7 @@ enum Route: Hashable, Sendable {
     switch target.path {
     case []: self = .dashboard
     case ["healthz"]: self = .health
-    case ["readyz"]: self = .readiness
+    case ["readyz"]: self = .readiness(needsStorage: parameters.take("storage") == "required")
     case ["metrics"]: self = .metrics(MetricsFormat(accept: request.accept))
     case ["api", "broker"]: self = .broker
     case ["api", "topics"]:

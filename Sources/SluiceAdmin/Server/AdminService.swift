@@ -59,11 +59,23 @@ final class AdminService: @unchecked Sendable {
   private func status(_ route: Route) -> HTTPResponse? {
     switch (route, source.stage) {
     case (.health, _): .text("ok")
-    case (.readiness, .ready): .text("ready")
+    case (.readiness(let needsStorage), .ready): readiness(needsStorage: needsStorage)
     case (.readiness, .starting): .text("starting", status: 503)
     case (.readiness, .stopping): .text("stopping", status: 503)
     default: nil
     }
+  }
+
+  /// A broker whose store takes no records is ready all the same: it serves subscribers, topics in memory, and the requests by which an operator
+  /// makes room. What looks at the status alone, as an orchestrator does, would take it away from all of these, and gain nothing. The body says
+  /// what doesn't work, and with `?storage=required` it is a 503.
+  private func readiness(needsStorage: Bool) -> HTTPResponse {
+    guard let storage = source.storage, storage.state != .working else { return .text("ready") }
+    let seconds = storage.since / 1000
+    let what = storage.state == .full ? "full" : "failing"
+    let reason =
+      "storage \(what) for \(seconds) s, \(storage.waiting) publisher\(storage.waiting == 1 ? "" : "s") waiting: \(storage.message)"
+    return needsStorage ? .text(reason, status: 503) : .text("ready, degraded: \(reason)")
   }
 
   // MARK: Who asks

@@ -9,17 +9,29 @@ public struct BrokerConfiguration: Sendable {
   /// Event loops, each a thread; nil for one per core. Only for a broker that makes its own loops.
   public var loops: Int?
 
-  /// The settings of new topics, as far as neither their creator nor a rule says otherwise. What is nil is ``standardTopic``'s.
-  public var topicDefaults = standardTopic
+  /// The settings of new topics, as far as neither their creator nor a rule says otherwise. What is nil is that of ``standardTopic(in:)``.
+  public var topicDefaults = standardSettings
 
   /// The settings of new topics by their names; the first rule that matches counts.
   public var topicRules: [TopicRule] = []
 
-  /// In memory; 64 MiB of records for late subscribers, however many that are, forever; producers run ahead; those that wait have a buffer of 1,024
-  /// records and 8 MiB, also while alone; subscribers that fall behind skip; late ones get every record, not just the newest of each key.
-  public static var standardTopic: TopicSettings {
+  /// Bytes of records that a topic in memory keeps unless something else is said: 64 MiB.
+  public static let standardMemoryReplay: UInt64 = 64 << 20
+
+  /// The settings of a topic of which nothing is said. In memory it keeps ``standardMemoryReplay`` bytes of records for late subscribers; a durable
+  /// topic keeps all records, as far as the store's limit lets it.
+  public static func standardTopic(in storage: TopicSettings.Storage = .memory) -> TopicSettings {
+    var settings = standardSettings
+    settings.replayBytes = storage == .memory ? standardMemoryReplay : TopicSettings.unlimited
+    return settings
+  }
+
+  /// Those that don't depend on where the topic is: in memory; records of any number and age for late subscribers, forever; producers run ahead;
+  /// those that wait have a buffer of 1,024 records and 8 MiB, also while alone; subscribers that fall behind skip; late ones get every record, not
+  /// just the newest of each key.
+  private static var standardSettings: TopicSettings {
     var settings = TopicSettings(
-      replayRecords: TopicSettings.unlimited, replayBytes: 64 << 20, replayAge: TopicSettings.unlimited)
+      replayRecords: TopicSettings.unlimited, replayAge: TopicSettings.unlimited)
     settings.scope = .forever
     settings.flow = .free
     settings.connect = .immediate

@@ -50,6 +50,7 @@ extension Connection {
     abandonAttempt()
     for index in handles.indices { releaseStream(UInt32(index + 1)) }
     leaveAccount()
+    core.storage?.waiters.remove(connection: id)
     // Requests that are under way have nobody any more who waits for them.
     session = Session()
     handles = []

@@ -13,12 +13,18 @@ extension Connection {
         "topic \(frame.topic) is kept in memory, so nothing in it is durable; ask for acknowledgement \"received\", or create it with storage durable"
       )
     }
-    if let fault = topic.storageRefusal { throw WireError(fault.code, fault.message) }
+    if let fault = topic.storageRefusal {
+      if let service = topic.storage?.service, service.refusal != nil {
+        service.waiters.add(waiter(for: topic, stream, fault))
+      }
+      throw WireError(fault.code, fault.message)
+    }
     let loop = context.loop
     let holder = ProducerTable.Holder(connection: id) { [weak self] ticket in
       loop.execute { [weak self] in self?.fenced(stream, ticket) }
     }
     let attachment = try topic.attachPublication(frame, holder, now: loop.now)
+    topic.storage?.service.waiters.remove(connection: id, topic: topic.name)
     let tap = topic.tap(on: context)
     lastNumber += 1
     let publication = Publication(
@@ -43,6 +49,13 @@ extension Connection {
       guard error.code == .unknownTopic else { throw error }
       throw WireError(.noResponders, Fault.noResponders(on: frame.topic).message)
     }
+  }
+
+  /// This connection, as it waits for the store.
+  private func waiter(for topic: Topic, _ stream: UInt32, _ fault: Fault) -> StorageWaiter {
+    StorageWaiter(
+      connection: id, client: clientName, identity: identity, stream: stream, topic: topic.name,
+      since: context.loop.now, reason: fault.code == .storageFull ? .storageFull : .storageFailed)
   }
 
   /// A publication that its client has left is there until the disk has what was published on it, and CANCELLED is sent: until then its number
@@ -172,6 +185,7 @@ extension Connection {
       // Who has left waits for CANCELLED, not for the disk.
       if publication.ends == .alone { return ended(publication) }
       settle(publication)
+      topic.storage?.service.waiters.add(waiter(for: topic, publication.stream, fault))
       return refuse(publication.stream, fault)
     }
     // It waits for the disk, and is told then.

@@ -11,6 +11,9 @@ extension Broker {
     SnapshotGathering(request, of: self, completion: completion).begin()
   }
 
+  /// The store as it is; nil for a broker without durable topics. From any thread; returns at once.
+  public var storage: StorageSnapshot? { core.storage?.snapshot }
+
   /// Shows the broker as it is.
   public func snapshot(_ request: SnapshotRequest = SnapshotRequest()) async -> BrokerSnapshot {
     let gathered = await withCheckedContinuation { continuation in

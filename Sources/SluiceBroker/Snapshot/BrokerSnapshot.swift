@@ -24,6 +24,8 @@ public struct BrokerSnapshot: Sendable {
   public var latency = Histogram()
   /// How long it took to bring what there was of durable topics to disk, in nanoseconds.
   public var commits = Histogram()
+  /// The store; nil for a broker without durable topics.
+  public var storage: StorageSnapshot?
 
   public init() {}
 }
@@ -42,6 +44,10 @@ public struct TopicSnapshot: Sendable {
   /// At most as many as were asked for, those that hold up producers first; ``TopicSummary/subscriptions`` counts all.
   public var subscriptions: [SubscriptionSnapshot] = []
   public var publications: [PublicationSnapshot] = []
+  /// What its retention limits have dropped.
+  public var dropped = DroppedRecords()
+  /// Publishers that wait for the broker's store, and aren't counted in ``TopicSummary/publications``.
+  public var waitingForStorage = 0
 
   public init(summary: TopicSummary, settings: TopicSettings) {
     self.summary = summary
@@ -65,6 +71,9 @@ public struct TopicTraffic: Hashable, Sendable {
   public var sentBytes: UInt64 = 0
   /// Records that subscribers have missed because they were dropped before they were asked for.
   public var missed: UInt64 = 0
+  /// Records, and their bytes, that the topic's retention limits have dropped.
+  public var dropped: UInt64 = 0
+  public var droppedBytes: UInt64 = 0
   /// How long subscribers had no demand while there were records for them, in milliseconds, added up over subscribers. Members of groups
   /// don't count: others may have demand.
   public var starved: UInt64 = 0

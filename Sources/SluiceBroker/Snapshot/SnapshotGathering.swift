@@ -1,3 +1,4 @@
+import SluiceAccess
 import SluiceIO
 import SluiceLog
 import SluiceWire
@@ -97,9 +98,16 @@ final class SnapshotGathering: Sendable {
     snapshot.time = found.time
     snapshot.uptime = found.uptime
     snapshot.topicCount = topicCount
+    let storage = broker.core.storage
+    snapshot.storage = storage?.snapshot
+    let waiters = Dictionary(grouping: storage?.waiters.all ?? [], by: \.topic)
     snapshot.topics = zip(subjects, found.topics).map { subject, findings in
       var topic = TopicSnapshot(summary: subject.summary, settings: subject.topic.settings)
       findings.show(in: &topic, request)
+      topic.show(subject.topic.dropped)
+      if let storage, let waiting = waiters[subject.summary.topic] {
+        topic.show(waiting, at: storage.now, request)
+      }
       return topic
     }
     let connections = found.connections.sorted { $0.id < $1.id }
@@ -111,6 +119,26 @@ final class SnapshotGathering: Sendable {
     let metrics = broker.metrics
     snapshot.metrics = BrokerMetric.allCases.map { ($0, metrics[$0]) }
     return snapshot
+  }
+}
+
+extension TopicSnapshot {
+  fileprivate mutating func show(_ dropped: DroppedRecords) {
+    self.dropped = dropped
+    traffic.dropped = dropped.total.records
+    traffic.droppedBytes = dropped.total.bytes
+  }
+
+  /// The publishers that wait for the store, which come first.
+  fileprivate mutating func show(
+    _ waiters: [StorageWaiter], at now: MonotonicTime, _ request: SnapshotRequest
+  ) {
+    waitingForStorage = waiters.count
+    heldUp = max(heldUp, waiters.first?.waiting(at: now) ?? 0)
+    let listed = waiters.prefix(max(request.publicationsPerTopic, 0)).map {
+      PublicationSnapshot(info: $0.info(at: now), identity: $0.identity.name)
+    }
+    publications = Array((listed + publications).prefix(max(request.publicationsPerTopic, 0)))
   }
 }
 

@@ -1,5 +1,6 @@
 import SluiceLog
 import SluiceStore
+import SluiceWire
 
 /// Which of a durable topic's oldest batches its limits no longer keep. A value: what there is comes in, where to cut comes out.
 ///
@@ -53,28 +54,57 @@ struct RetentionFront {
     start = 0
   }
 
-  /// Before which offset records aren't kept any more, at this time, and how many bytes the topic had before it, as far as that is known.
+  /// Where the limits cut a topic off.
+  struct Cut {
+    /// The first record that is kept.
+    var offset: UInt64
+    /// How many bytes the topic had before it, as far as that is known.
+    var bytes: UInt64
+    /// The limit that cuts there; nil when all records are kept.
+    var limit: DroppedRecords.Limit?
+  }
+
+  /// Before which offset records aren't kept any more, at this time.
   ///
   /// - Parameter extent: what there is, with what is about to be added.
-  mutating func cut(_ extent: StoredExtent, now: Int64) -> (offset: UInt64, bytes: UInt64) {
-    var cut = (offset: extent.firstOffset, bytes: extent.bytesBefore)
-    if let limit = retention.records { cut.offset = max(cut.offset, extent.head - min(limit, extent.head)) }
+  mutating func cut(_ extent: StoredExtent, now: Int64) -> Cut {
+    var cut = Cut(offset: extent.firstOffset, bytes: extent.bytesBefore)
+    if let limit = retention.records {
+      let offset = extent.head - min(limit, extent.head)
+      if offset > cut.offset { (cut.offset, cut.limit) = (offset, .records) }
+    }
     // From the front each time: somebody may have needed what could have been dropped.
     while start < batches.count, batches[start].endOffset <= extent.firstOffset { start += 1 }
     var next = start
     while next < batches.count {
       let batch = batches[next]
-      guard batch.endOffset <= cut.offset || isOutdated(batch, extent, now) else { break }
-      cut = (max(cut.offset, batch.endOffset), batch.bytesThrough)
+      // What was to be added with a commit that failed is known here, and isn't there.
+      guard batch.endOffset <= extent.head else { break }
+      if batch.endOffset > cut.offset {
+        guard let limit = limit(outdating: batch, extent, now) else { break }
+        (cut.offset, cut.limit) = (batch.endOffset, limit)
+      }
+      cut.bytes = batch.bytesThrough
       next += 1
     }
     isExhausted = next == batches.count
     return cut
   }
 
-  private func isOutdated(_ batch: Batch, _ extent: StoredExtent, _ now: Int64) -> Bool {
-    if let limit = retention.bytes, extent.bytesThrough - batch.bytesThrough >= limit { return true }
-    if let cutoff = retention.cutoff(at: now), batch.lastTime < cutoff { return true }
-    return false
+  /// Where the last batch ends of which nothing is kept from that offset on; the extent's beginning when there is none. Batches are dropped whole.
+  func end(ofWholeBatchesBefore offset: UInt64, _ extent: StoredExtent) -> UInt64 {
+    var end = extent.firstOffset
+    for batch in batches[start...] {
+      guard batch.endOffset <= min(offset, extent.head) else { break }
+      end = max(end, batch.endOffset)
+    }
+    return end
+  }
+
+  private func limit(outdating batch: Batch, _ extent: StoredExtent, _ now: Int64) -> DroppedRecords.Limit? {
+    let behind = extent.bytesThrough - min(batch.bytesThrough, extent.bytesThrough)
+    if let limit = retention.bytes, behind >= limit { return .bytes }
+    if let cutoff = retention.cutoff(at: now), batch.lastTime < cutoff { return .age }
+    return nil
   }
 }

@@ -15,6 +15,8 @@ struct TopicCommit {
   var extent: StoredExtent
   /// Bytes of records that the limits don't keep, and somebody needs.
   var lapsed: UInt64
+  /// The limit by which records are dropped.
+  var limit: DroppedRecords.Limit?
 }
 
 /// A durable topic as the writer sees it: what is stored of it, and what is to be dropped. Belongs to the writer's loop.
@@ -26,11 +28,15 @@ final class StorageFront {
   private let storage: TopicStorage
   private var extent: StoredExtent
   private var retention: RetentionFront
+  private let name: String
+  /// Limits of which it was reported that they drop records.
+  private var told: Set<DroppedRecords.Limit> = []
 
   init(_ topic: Topic, _ store: any TopicStore) {
     guard let storage = topic.storage else { preconditionFailure("only durable topics are stored") }
     self.store = store
     self.storage = storage
+    name = topic.name
     extent = storage.birthExtent
     retention = RetentionFront(storage.retention)
   }
@@ -51,7 +57,7 @@ final class StorageFront {
       after.bytesThrough = last.bytesThrough
       after.lastTime = last.lastTime
     }
-    let cut = cut(after, wallClock)
+    let cut = cut(after, adding: taken.blocks, wallClock)
     let allowed = min(cut.offset, keep ?? .max)
     if allowed > after.firstOffset { change.truncateBefore = allowed }
     let isNothing =
@@ -64,33 +70,55 @@ final class StorageFront {
       return nil
     }
     return TopicCommit(
-      topic: topic, taken: taken, change: change, before: extent, extent: after, lapsed: lapsed)
+      topic: topic, taken: taken, change: change, before: extent, extent: after, lapsed: lapsed,
+      limit: cut.limit)
   }
 
-  /// Whether there is something to drop by age.
-  func isOutdated(wallClock: Int64) -> Bool {
-    guard storage.retention.ageMilliseconds != nil else { return false }
-    return cut(extent, wallClock).offset > extent.firstOffset
-  }
-
-  /// What drops nothing but what has become too old; nil when there is none of that.
-  func trim(_ topic: Topic, wallClock: Int64) -> TopicChange? {
-    guard isOutdated(wallClock: wallClock) else { return nil }
+  /// Whether there are whole batches to drop: because they have become too old, or because they were more than one commit drops, or somebody has
+  /// needed them.
+  func isOutdated(_ topic: Topic, wallClock: Int64) -> Bool {
+    guard storage.retention.ageMilliseconds != nil || storage.retention.bytes != nil else { return false }
+    let cut = cut(extent, wallClock)
+    guard cut.offset > extent.firstOffset else { return false }
     let needed = topic.state.withLock { topic.keepFrom($0) }
-    let offset = min(cut(extent, wallClock).offset, needed ?? .max)
+    let end = retention.end(ofWholeBatchesBefore: min(cut.offset, needed ?? .max), extent)
+    return end > extent.firstOffset
+  }
+
+  /// What drops nothing but what the limits no longer keep; nil when there is none of that.
+  func trim(_ topic: Topic, wallClock: Int64) -> (change: TopicChange, limit: DroppedRecords.Limit?)? {
+    guard isOutdated(topic, wallClock: wallClock) else { return nil }
+    let needed = topic.state.withLock { topic.keepFrom($0) }
+    let cut = cut(extent, wallClock)
+    let offset = min(cut.offset, needed ?? .max)
     guard offset > extent.firstOffset else { return nil }
     var change = TopicChange(storage.id)
     change.truncateBefore = offset
-    return change
+    return (change, cut.limit)
   }
 
   /// That is done.
-  func trimmed() {
-    extent = (try? store.extent(of: storage.id)) ?? extent
-    storage.moved(to: extent, lapsed: 0)
+  func trimmed(by limit: DroppedRecords.Limit?) {
+    moved(to: (try? store.extent(of: storage.id)) ?? extent, lapsed: 0, by: limit)
   }
 
-  private func cut(_ extent: StoredExtent, _ now: Int64) -> (offset: UInt64, bytes: UInt64) {
+  /// - Parameter blocks: what is about to be added: a commit may be larger than what the limits keep.
+  private func cut(
+    _ extent: StoredExtent, adding blocks: [BatchBlock] = [], _ now: Int64
+  ) -> RetentionFront.Cut {
+    var cut = storedCut(extent, now)
+    guard let first = blocks.first,
+      cut.offset >= first.firstOffset || retention.wantsBatches(extent, now: now)
+    else { return cut }
+    retention.take(
+      blocks.map {
+        RetentionFront.Batch(endOffset: $0.endOffset, bytesThrough: $0.bytesThrough, lastTime: $0.lastTime)
+      })
+    cut = retention.cut(extent, now: now)
+    return cut
+  }
+
+  private func storedCut(_ extent: StoredExtent, _ now: Int64) -> RetentionFront.Cut {
     var cut = retention.cut(extent, now: now)
     while retention.wantsBatches(extent, now: now), cut.offset < extent.head {
       var batches: [RetentionFront.Batch] = []
@@ -114,7 +142,20 @@ final class StorageFront {
   /// It is on disk.
   func moved(to commit: TopicCommit) {
     // What was dropped is what the store says: batches are dropped whole.
-    extent = (try? store.extent(of: storage.id)) ?? commit.extent
-    storage.moved(to: extent, lapsed: commit.lapsed)
+    let after = (try? store.extent(of: storage.id)) ?? commit.extent
+    if extent.head == 0, let first = commit.taken.blocks.first?.firstOffset { extent.firstOffset = first }
+    moved(to: after, lapsed: commit.lapsed, by: commit.limit)
+  }
+
+  private func moved(to after: StoredExtent, lapsed: UInt64, by limit: DroppedRecords.Limit?) {
+    let before = extent
+    extent = after
+    storage.moved(to: after, lapsed: lapsed)
+    guard after.firstOffset > before.firstOffset, let limit else { return }
+    storage.dropped(
+      .init(
+        records: after.firstOffset - before.firstOffset,
+        bytes: after.bytesBefore - min(before.bytesBefore, after.bytesBefore)), by: limit)
+    if told.insert(limit).inserted { storage.service.report(.dropping(topic: name, limit: limit)) }
   }
 }

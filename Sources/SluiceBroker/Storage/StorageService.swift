@@ -23,6 +23,14 @@ final class StorageService: @unchecked Sendable {
   private static let firstRetry = Duration.milliseconds(100)
   private static let longestRetry = Duration.seconds(2)
   private static let trimInterval = Duration.seconds(1)
+  /// How often it is told that publishers wait.
+  private static let reminderInterval = Duration.seconds(60)
+
+  /// Why the store takes no records, and since when.
+  private struct Trouble {
+    var fault: Fault
+    var since: MonotonicTime
+  }
 
   let store: any TopicStore
   let pool: SegmentPool
@@ -43,7 +51,10 @@ final class StorageService: @unchecked Sendable {
 
   private let arrivals = Mutex(Arrivals())
   private let hasArrivals = Atomic(false)
-  private let fault = Mutex<Fault?>(nil)
+  private let trouble = Mutex<Trouble?>(nil)
+  private let size = Mutex<StoreSize?>(nil)
+  /// Publishers that were turned away since the store takes no records.
+  let waiters = StorageWaiters()
   private let isFaulty = Atomic(false)
   /// Bytes of records that wait, of all topics.
   private let waitingBytes = Atomic<Int>(0)
@@ -63,6 +74,10 @@ final class StorageService: @unchecked Sendable {
   private var retryTimer: TimerToken?
   private var hasGarbage = true
   private var isClosed = false
+  /// When it is told next that publishers wait; nil while none does.
+  private var reminder: MonotonicTime?
+  /// Whether there was a commit, or an attempt at one, since the size was looked at.
+  private var hasGrown = true
   /// Called when publishers of durable topics have to be told of something.
   private var announce: @Sendable () -> Void = {}
 
@@ -121,8 +136,29 @@ final class StorageService: @unchecked Sendable {
 
   /// Why nothing can be published to durable topics now, if so.
   var refusal: Fault? {
-    isFaulty.load(ordering: .acquiring) ? fault.withLock { $0 } : nil
+    isFaulty.load(ordering: .acquiring) ? trouble.withLock { $0?.fault } : nil
   }
+
+  /// The store as it is. From any thread.
+  var snapshot: StorageSnapshot {
+    var snapshot = StorageSnapshot()
+    if isFaulty.load(ordering: .acquiring), let trouble = trouble.withLock({ $0 }) {
+      snapshot.state = trouble.fault.code == .storageFull ? .full : .failing
+      snapshot.since = max((writer.readClock() - trouble.since).wholeMilliseconds, 1)
+      snapshot.message = trouble.fault.message
+    }
+    let size = size.withLock { $0 }
+    snapshot.limit = size?.limit ?? store.limit.map { UInt64($0) }
+    snapshot.fileBytes = size?.files ?? 0
+    snapshot.usedBytes = size?.used ?? 0
+    snapshot.availableBytes = size?.available
+    snapshot.backlog = UInt64(max(backlog, 0))
+    snapshot.waiting = waiters.count
+    return snapshot
+  }
+
+  /// The time of its loops. From any thread.
+  var now: MonotonicTime { writer.readClock() }
 
   func noteWaiting(_ bytes: Int) { waitingBytes.add(bytes, ordering: .relaxed) }
 
@@ -276,6 +312,7 @@ final class StorageService: @unchecked Sendable {
   /// Has them written, all or none, and counts that.
   private func commit(_ commits: [TopicCommit]) throws(StoreError) {
     let start = writer.readClock()
+    hasGrown = true
     try store.commit(commits.map(\.change))
     let end = writer.readClock()
     commitTimes.withLock { $0.add(end > start ? end.nanoseconds - start.nanoseconds : 0) }
@@ -311,14 +348,14 @@ final class StorageService: @unchecked Sendable {
   private func failed(_ error: StoreError) {
     metrics.add(.failedCommits)
     let isFull = error.kind == .full
-    let isNew = fault.withLock { fault in
-      defer {
-        fault = Fault(code: isFull ? .storageFull : .storageFailed, message: Self.told(error))
-      }
-      return fault?.code != (isFull ? .storageFull : .storageFailed)
+    let fault = Fault(code: isFull ? .storageFull : .storageFailed, message: Self.told(error))
+    let isNew = trouble.withLock { trouble in
+      defer { trouble = Trouble(fault: fault, since: trouble?.since ?? writer.now) }
+      return trouble?.fault.code != fault.code
     }
     isFaulty.store(true, ordering: .releasing)
     if isNew {
+      reminder = reminder ?? writer.now
       report(.failed(message: error.message, isFull: isFull))
       announce()
     }
@@ -337,7 +374,9 @@ final class StorageService: @unchecked Sendable {
 
   private func recovered() {
     guard isFaulty.exchange(false, ordering: .acquiringAndReleasing) else { return }
-    fault.withLock { $0 = nil }
+    trouble.withLock { $0 = nil }
+    waiters.removeAll()
+    reminder = nil
     report(.recovered)
     announce()
   }
@@ -375,9 +414,9 @@ final class StorageService: @unchecked Sendable {
     }
     // What has become too old meanwhile goes as well.
     for (topic, front) in fronts.values {
-      guard let change = front.trim(topic, wallClock: writer.wallClock) else { continue }
+      guard let (change, limit) = front.trim(topic, wallClock: writer.wallClock) else { continue }
       guard (try? store.commit([change])) != nil else { break }
-      front.trimmed()
+      front.trimmed(by: limit)
     }
     while let more = try? store.reclaim(), more {}
     let commits = stuck
@@ -400,13 +439,29 @@ final class StorageService: @unchecked Sendable {
   private func tick() {
     guard !isClosed else { return }
     collectGarbage()
+    look()
     if stuck.isEmpty {
-      for (topic, front) in fronts.values where front.isOutdated(wallClock: writer.wallClock) {
+      for (topic, front) in fronts.values where front.isOutdated(topic, wallClock: writer.wallClock) {
         due[ObjectIdentifier(topic)] = (topic, writer.now)
       }
       run()
     }
     _ = writer.schedule(after: Self.trimInterval) { [weak self] in self?.tick() }
+  }
+
+  /// Looks how large the store is, and says that publishers wait if they do.
+  private func look() {
+    if hasGrown || isFaulty.load(ordering: .relaxed) {
+      hasGrown = false
+      if let found = try? store.size() { size.withLock { $0 = found } }
+    }
+    guard let due = reminder, due <= writer.now, let trouble = trouble.withLock({ $0 }) else { return }
+    guard waiters.count > 0 || backlog > 0 else { return }
+    reminder = writer.now + Self.reminderInterval
+    report(
+      .waiting(
+        publishers: waiters.count, bytes: backlog, isFull: trouble.fault.code == .storageFull,
+        milliseconds: (writer.now - trouble.since).wholeMilliseconds))
   }
 
   /// A piece at a time, so that nobody waits for it.

@@ -105,7 +105,7 @@ extension TopicRegistry {
     now: MonotonicTime
   ) throws(StoreError) -> Topic {
     // Settings that came later than the row have their defaults.
-    let settings = stored.row.settings.completed(by: BrokerConfiguration.standardTopic)
+    let settings = stored.row.settings.completed(by: BrokerConfiguration.standardTopic(in: .durable))
     let topicStorage = TopicStorage(
       id: stored.id, service: storage, settings: settings, extent: stored.extent)
     var (epoch, lineage) = (stored.row.epoch, stored.row.lineage)

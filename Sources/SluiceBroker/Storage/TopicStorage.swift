@@ -21,6 +21,8 @@ final class TopicStorage: Sendable {
   private let bytes: Atomic<UInt64>
   /// Bytes of records that are kept beyond the limits, because somebody must not miss them.
   private let lapsed = Atomic<UInt64>(0)
+  /// What the limits have dropped since the broker learnt of the topic.
+  private let lost = Mutex(DroppedRecords())
 
   init(id: TopicID, service: StorageService, settings: TopicSettings, extent: StoredExtent) {
     self.id = id
@@ -42,6 +44,8 @@ final class TopicStorage: Sendable {
   var storedBytes: UInt64 { bytes.load(ordering: .relaxed) }
   var lapsedBytes: UInt64 { lapsed.load(ordering: .relaxed) }
 
+  var dropped: DroppedRecords { lost.withLock { $0 } }
+
   /// How soon records are to be on disk that have just come.
   var delay: Duration {
     switch sync {
@@ -56,6 +60,10 @@ final class TopicStorage: Sendable {
     lapsed.store(lapsedBytes, ordering: .relaxed)
     first.store(extent.firstOffset, ordering: .releasing)
     end.store(extent.head, ordering: .releasing)
+  }
+
+  func dropped(_ amount: DroppedRecords.Amount, by limit: DroppedRecords.Limit) {
+    lost.withLock { $0[limit].add(amount) }
   }
 
   /// The first record that those who come late get. By number it is exact; by bytes and age it is that of the oldest batch with a record

@@ -182,6 +182,13 @@ extension Topic {
   /// Whether producers wait for memory. What is on disk takes little of it.
   var isOutOfMemory: Bool { storage == nil && memory?.isFull == true }
 
+  /// Whether as much of the topic waits for the disk as may.
+  var isBackloggedOnDisk: Bool {
+    guard let storage else { return false }
+    let waiting = state.withLock { $0.tail?.waitingBytes ?? 0 }
+    return storage.service.room(besides: waiting) == 0
+  }
+
   /// How far producers may go: as far as their subscribers let them, and the disk. With the lock held.
   private func limit(_ state: State) -> FlowLimit {
     guard let tail = state.tail, let storage else { return limitByReaders(state, unread: 0, kept: nil) }
@@ -218,6 +225,11 @@ extension TopicSettings {
     return Retention(
       records: limit(replayRecords), bytes: limit(replayBytes),
       ageMilliseconds: limit(replayAge).map { Int64(clamping: $0) })
+  }
+
+  /// These settings, with what they leave open as it is where nothing is said: how much is kept depends on where it is kept.
+  var completed: TopicSettings {
+    completed(by: BrokerConfiguration.standardTopic(in: storage ?? .memory))
   }
 
   /// These settings, with what they leave open taken from `defaults`.

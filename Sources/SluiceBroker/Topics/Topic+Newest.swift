@@ -1,5 +1,6 @@
 import SluiceLog
 import SluiceWire
+import Synchronization
 
 // Topics that keep the newest record of each key for those who come late.
 extension Topic {
@@ -37,7 +38,23 @@ extension Topic {
   }
 }
 
+extension Topic {
+  /// What the retention limits have dropped, of all lives. From any loop.
+  var dropped: DroppedRecords {
+    let (life, former) = state.withLock { ($0.life, $0.formerlyDropped) }
+    var dropped = former
+    dropped.add(life.dropped)
+    return dropped
+  }
+}
+
 extension TopicLife {
+  /// What the retention limits have dropped of it.
+  var dropped: DroppedRecords {
+    if let newest { return newest.statistics().dropped }
+    return storage?.dropped ?? log.statistics().dropped
+  }
+
   /// What late subscribers can get.
   func kept() -> (firstOffset: UInt64, head: UInt64, records: UInt64, bytes: Int) {
     if let newest {

@@ -44,6 +44,8 @@ final class Topic: Sendable {
     var setAside: Fault?
     /// What went through the topic on taps that there aren't any more.
     var traffic = TrafficCount()
+    /// What the retention limits have dropped of lives before.
+    var formerlyDropped = DroppedRecords()
   }
 
   let name: String
@@ -257,6 +259,7 @@ final class Topic: Sendable {
   /// The next life. Called with the lock held.
   func startOver(_ state: inout State) {
     if state.life.condition == .open { state.life.supersede() }
+    state.formerlyDropped.add(state.life.dropped)
     state.life = makeLife()
     // Whose members are still at it go on with the life that is over.
     state.groups = [:]

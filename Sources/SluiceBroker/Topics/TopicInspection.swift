@@ -85,12 +85,26 @@ final class TopicInspection: Sendable {
     return Array(shown.sorted { TopicInfo.Subscription.precedes($0.info, $1.info) }.prefix(listed))
   }
 
+  /// The publishers that wait for the store, as far as they may be shown.
+  private func waiters() -> [TopicInfo.Publication] {
+    guard let service = topic.storage?.service else { return [] }
+    let now = service.now
+    return service.waiters.waiters(on: topic.name).filter { waiter in
+      switch peers {
+      case .all: true
+      case .only(let identity): waiter.identity.hasName(of: identity)
+      }
+    }.map { $0.info(at: now) }
+  }
+
   private func result(_ findings: Findings) -> TopicInfo {
+    let publications = waiters() + findings.publications.sorted { $0.connection < $1.connection }
     let subscriptions = findings.subscriptions.map { findings.holders.judge($0) }
     return TopicInfo(
       summary: topic.summary, settings: topic.settings,
       subscriptions: Array(subscriptions.sorted(by: TopicInfo.Subscription.precedes).prefix(Self.listed)),
-      publications: Array(findings.publications.sorted { $0.connection < $1.connection }.prefix(Self.listed)))
+      publications: Array(publications.prefix(Self.listed)), dropped: topic.dropped,
+      storage: topic.storage?.service.snapshot.status ?? StorageStatus())
   }
 }
 
@@ -100,7 +114,20 @@ extension Publication {
     let credit = connection.session.publication(stream)?.records ?? Credit()
     return TopicInfo.Publication(
       connection: connection.id, client: connection.clientName, stream: stream, granted: credit.granted,
-      received: credit.spent, waiting: waiting)
+      received: credit.spent, waiting: waiting, reason: waitReason)
+  }
+
+  /// Why it has no demand. On its loop only.
+  private var waitReason: TopicInfo.Publication.WaitReason {
+    guard heldUpSince != nil else { return .none }
+    if let fault = topic.storage?.service.refusal {
+      return fault.code == .storageFull ? .storageFull : .storageFailed
+    }
+    if topic.isOutOfMemory { return .memory }
+    if !topic.isConnected { return .notConnected }
+    if waitsForRate { return .rate }
+    if topic.isBackloggedOnDisk { return .storageBacklog }
+    return topic.isPaced ? .subscribers : .none
   }
 
   /// For how long it has had no demand, in milliseconds; 0 when it has some. On its loop only.

@@ -45,8 +45,7 @@ final class TopicRegistry: Sendable {
     self.metrics = metrics
     self.pool = pool ?? SegmentPool(maximumPooledBytes: configuration.limits.pooledMemory)
     self.storage = storage
-    let defaults = configuration.topicDefaults.completed(by: BrokerConfiguration.standardTopic)
-    plan = Mutex((defaults, configuration.topicRules))
+    plan = Mutex((configuration.topicDefaults, configuration.topicRules))
     limit = configuration.limits.topics
     limitPerConnection = configuration.limits.topicsPerConnection
     watchLimit = configuration.limits.patterns
@@ -61,7 +60,7 @@ final class TopicRegistry: Sendable {
 
   /// Has new topics be otherwise from now on.
   func update(defaults: TopicSettings, rules: [TopicRule]) {
-    plan.withLock { $0 = (defaults.completed(by: BrokerConfiguration.standardTopic), rules) }
+    plan.withLock { $0 = (defaults, rules) }
   }
 
   func find(_ name: String) -> Topic? {
@@ -233,7 +232,7 @@ final class TopicRegistry: Sendable {
   private func completed(_ settings: TopicSettings, of name: String) -> TopicSettings {
     let (defaults, rules) = plan.withLock { $0 }
     let rule = rules.first { $0.pattern.matches(name) }?.settings ?? Self.builtIn(name)
-    return settings.completed(by: rule).completed(by: defaults)
+    return settings.completed(by: rule).completed(by: defaults).completed
   }
 
   /// Checks that the topic of that name, or the one that would be made, keeps every record that a group gives up. A compact topic keeps the

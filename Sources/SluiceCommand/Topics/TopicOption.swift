@@ -21,7 +21,8 @@ public struct TopicOption: Sendable {
         "replay-records", "N", \.replayRecords, "Records kept for late subscribers, or 'everything'.",
         read: { text throws(ValueError) in try Values.count()(text) }, write: { String($0) }),
       limit(
-        "replay-bytes", "SIZE", \.replayBytes, "Bytes kept for late subscribers, or 'everything'.",
+        "replay-bytes", "SIZE", \.replayBytes,
+        "Bytes kept for late subscribers, or 'everything'. Without it a topic in memory keeps 64MiB, a durable one everything.",
         read: { text throws(ValueError) in try ByteSize.parse(text) }, write: { ByteSize.exact($0) }),
       limit(
         "replay-age", "TIME", \.replayAge,
@@ -181,6 +182,17 @@ public struct TopicOption: Sendable {
   private static func milliseconds(_ text: String) throws(ValueError) -> UInt64 {
     let (seconds, attoseconds) = try TimeSpan.parse(text).components
     return UInt64(seconds * 1000 + attoseconds / 1_000_000_000_000_000)
+  }
+}
+
+extension DroppedRecords.Limit {
+  /// The setting's name: "replay-bytes".
+  public var option: String {
+    switch self {
+    case .records: "replay-records"
+    case .bytes: "replay-bytes"
+    case .age: "replay-age"
+    }
   }
 }
 

@@ -1,16 +1,42 @@
 import SluiceBroker
 import SluiceCommand
+import SluiceWire
+import Synchronization
 
 /// Tells of a broker's storage in the log.
+///
+/// That a topic drops records is told for a number of topics a second, since any number of topics may begin at once.
 struct StorageLog: Sendable {
   private let logger: Logger
   private let directory: String
   private let begin = ContinuousClock.now
+  private let budget = Budget()
+
+  private enum Kind: Hashable {
+    case dropping
+  }
+
+  private final class Budget: Sendable {
+    let lines = Mutex(LineBudget<Kind>())
+  }
 
   /// Made before the store is opened.
   init(_ logger: Logger, directory: String) {
     self.logger = logger
     self.directory = directory
+  }
+
+  /// So many topics that drop records are told a second; of the others the metrics and `sluice topic show` know.
+  private static let droppingLines = 20
+
+  private func noteDropping(_ topic: String, _ limit: DroppedRecords.Limit) {
+    let verdict = budget.lines.withLock {
+      $0.spend(on: .dropping, atMost: Self.droppingLines, now: Logger.now)
+    }
+    guard verdict.isWritten else { return }
+    logger.log(
+      .info, "a durable topic drops its oldest records by a limit; this is told once",
+      ["topic": .text(topic), "limit": .text(limit.option)])
   }
 
   /// From any thread.
@@ -39,6 +65,17 @@ struct StorageLog: Sendable {
         .error,
         "the store refuses a change of a topic for what is in it; the change is dropped, other topics go on",
         ["topic": .text(topic), "cause": .text(message)])
+    case .waiting(let publishers, let bytes, let isFull, let milliseconds):
+      logger.log(
+        .error,
+        isFull
+          ? "storage is still full, and publishers of durable topics wait"
+          : "storage still fails, and publishers of durable topics wait",
+        [
+          "directory": .text(directory), "publishers": .number(Int64(publishers)),
+          "bytes": .number(Int64(bytes)), "ms": .number(Int64(clamping: milliseconds)),
+        ])
+    case .dropping(let topic, let limit): noteDropping(topic, limit)
     case .recovered: logger.log(.info, "storage takes records again", ["directory": .text(directory)])
     case .damaged(let topic, let from, let before):
       logger.log(

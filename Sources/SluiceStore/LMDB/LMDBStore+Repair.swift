@@ -3,7 +3,7 @@ import Glibc
 
 extension LMDBStore: RepairableStore {
   public func inspection() throws(StoreError) -> StoreInspection {
-    let size = try size()
+    let size = try storeSize()
     return try read { reader throws(StoreError) in
       let (transaction, tables) = (reader.transaction, reader.tables)
       var topics: [StoreInspection.Topic] = []
@@ -106,8 +106,10 @@ extension LMDBStore: RepairableStore {
     }
   }
 
+  public func size() throws(StoreError) -> StoreSize? { try storeSize() }
+
   /// How large the file is, and how much of it is free.
-  private func size() throws(StoreError) -> StoreSize {
+  private func storeSize() throws(StoreError) -> StoreSize {
     let path = directory.data
     return try use { environment throws(StoreError) -> StoreSize? in
       guard let reader = try environment.reader() else { return nil }
@@ -126,9 +128,12 @@ extension LMDBStore: RepairableStore {
       let pageSize = UInt64(statistics.ms_psize)
       let used = unsafe (UInt64(info.me_last_pgno) + 1) &* pageSize
       let file = UInt64(status.st_size)
+      var system = statvfs()
+      let isKnown = unsafe statvfs(path, &system) == 0
+      let available = isKnown ? UInt64(system.f_bavail) &* UInt64(system.f_frsize) : nil
       return unsafe StoreSize(
         files: file, reusable: min(file, pages &* pageSize &+ (file - min(file, used))),
-        limit: UInt64(info.me_mapsize))
+        limit: UInt64(info.me_mapsize), available: available)
     }
   }
 }

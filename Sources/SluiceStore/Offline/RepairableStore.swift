@@ -65,11 +65,14 @@ public struct StoreSize: Hashable, Sendable {
   public var reusable: UInt64
   /// What it may grow to; nil for no limit.
   public var limit: UInt64?
+  /// What its file system has left for it; nil where that isn't known.
+  public var available: UInt64?
 
-  public init(files: UInt64, reusable: UInt64, limit: UInt64? = nil) {
+  public init(files: UInt64, reusable: UInt64, limit: UInt64? = nil, available: UInt64? = nil) {
     self.files = files
     self.reusable = reusable
     self.limit = limit
+    self.available = available
   }
 
   /// Bytes that aren't free.

@@ -26,6 +26,11 @@ struct TopRow: Equatable {
   var holder: String?
   var holding: UInt64 = 0
   var waiting = 0
+  /// Why producers wait, where it isn't for subscribers, and for how long in milliseconds.
+  var reason = TopicInfo.Publication.WaitReason.none
+  var waited: UInt64 = 0
+  /// The store that the topic is in.
+  var storage = StorageStatus()
 }
 
 /// Makes rows out of what the broker says from time to time. A value: samples in, rows out.
@@ -88,6 +93,13 @@ struct TopBoard {
       }
     }
     row.waiting = info.publications.count { $0.waiting > 0 }
+    let others = info.publications.filter {
+      $0.waiting > 0 && $0.reason != .none && $0.reason != .subscribers
+    }
+    if let longest = others.max(by: { $0.waiting < $1.waiting }) {
+      (row.reason, row.waited) = (longest.reason, longest.waiting)
+    }
+    row.storage = info.storage
     return row
   }
 }

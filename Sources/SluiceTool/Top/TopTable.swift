@@ -1,4 +1,5 @@
 import SluiceCommand
+import SluiceWire
 
 /// The rows of `sluice top` as text.
 enum TopTable {
@@ -18,8 +19,10 @@ enum TopTable {
 
   static func title(_ rows: [TopRow], server: String) -> String {
     let (received, sent) = rows.reduce((0.0, 0.0)) { ($0.0 + $1.inRate, $0.1 + $1.outRate) }
+    let storage = rows.first { $0.storage.state != .none }.flatMap { TopicTable.storage($0.storage) }
     return
       "\(server): \(rows.count) topic\(rows.count == 1 ? "" : "s"), in \(rate(received))/s, out \(rate(sent))/s"
+      + (storage.map { "; store: \($0)" } ?? "")
   }
 
   static func line(_ row: TopRow) -> String {
@@ -34,6 +37,12 @@ enum TopTable {
     object.add("holder", row.holder ?? "")
     object.add("holding_ms", row.holding)
     object.add("waiting_producers", UInt64(row.waiting))
+    object.add("wait_reason", StorageText.reason(row.reason))
+    if row.storage.state != .none {
+      object.add("store_state", StorageText.state(row.storage.state))
+      object.add("store_used_bytes", row.storage.used)
+      object.add("store_limit_bytes", row.storage.limit == .max ? nil : row.storage.limit)
+    }
     return object.text + "\n"
   }
 
@@ -46,9 +55,13 @@ enum TopTable {
 
   /// "worker[7] for 1.5s (2 wait)"
   private static func held(_ row: TopRow) -> String {
+    func text(_ who: String, _ milliseconds: UInt64) -> String {
+      let time = TimeSpan.rounded(.milliseconds(Int64(clamping: milliseconds)))
+      return "\(who) for \(time) (\(row.waiting) wait\(row.waiting == 1 ? "s" : ""))"
+    }
+    if row.waited > 0 { return text(StorageText.reason(row.reason), row.waited) }
     guard let holder = row.holder, row.holding > 0 else { return "" }
-    let time = TimeSpan.rounded(.milliseconds(Int64(clamping: row.holding)))
-    return "\(holder) for \(time) (\(row.waiting) wait\(row.waiting == 1 ? "s" : ""))"
+    return text(holder, row.holding)
   }
 
   private static func rate(_ rate: Double) -> String {

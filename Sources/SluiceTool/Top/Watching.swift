@@ -49,7 +49,10 @@ final class Watching: @unchecked Sendable {
 
   /// Asks about the topics that are in use, all at once.
   private func ask(_ sample: TopSample) {
-    let used = sample.topics.filter { $0.subscriptions + $0.publications > 0 }.prefix(Self.detailed)
+    // Publishers that wait for the store aren't attached to their durable topics.
+    let inUse = sample.topics.filter { $0.subscriptions + $0.publications > 0 }
+    let stored = sample.topics.filter { $0.subscriptions + $0.publications == 0 && $0.storage == .durable }
+    let used = (inUse + stored).prefix(Self.detailed)
     guard !used.isEmpty else { return show(sample) }
     let answers = Answers(sample, outstanding: used.count)
     for topic in used {

@@ -20,9 +20,32 @@ enum TopicJSON {
     object.add("auto_delete", info.settings.autoDelete ?? false)
     object.add("compact", info.settings.compact ?? false)
     object.add("sync", setting("sync", info))
+    object.add("dropped", dropped(info.dropped))
+    if info.storage.state != .none { object.add("store", store(info.storage)) }
     object.add("subscriptions", info.subscriptions.map { Self.object($0, info.summary) })
     object.add("publications", info.publications.map(Self.object))
     return object.text + "\n"
+  }
+
+  /// By the names of the settings that are limits.
+  private static func dropped(_ dropped: DroppedRecords) -> JSONObject {
+    var object = JSONObject()
+    for limit in DroppedRecords.Limit.allCases {
+      var amount = JSONObject()
+      amount.add("records", dropped[limit].records)
+      amount.add("bytes", dropped[limit].bytes)
+      object.add(limit.option, amount)
+    }
+    return object
+  }
+
+  private static func store(_ storage: StorageStatus) -> JSONObject {
+    var object = JSONObject()
+    object.add("state", StorageText.state(storage.state))
+    object.add("since_ms", storage.since)
+    object.add("used_bytes", storage.used)
+    object.add("limit_bytes", limit(storage.limit))
+    return object
   }
 
   private static func object(_ summary: TopicSummary) -> JSONObject {
@@ -65,6 +88,7 @@ enum TopicJSON {
     object.add("received", publication.received)
     object.add("granted", limit(publication.granted))
     object.add("waiting_ms", publication.waiting)
+    object.add("wait_reason", StorageText.reason(publication.reason))
     return object
   }
 

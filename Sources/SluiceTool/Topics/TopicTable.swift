@@ -25,10 +25,11 @@ enum TopicTable {
           ? "none kept, \(summary.nextOffset) published"
           : "\(summary.records) kept, offsets \(summary.firstOffset) to \(max(summary.nextOffset, 1) - 1)",
       ],
-      ["bytes", ByteSize.rounded(summary.bytes)],
+      ["bytes", ByteSize.rounded(summary.bytes)], ["dropped", dropped(info)],
       ["subscribers", "\(summary.subscriptions)"], ["producers", "\(summary.publications)"],
     ]
     rows += TopicOption.all.compactMap { option in option.write(info.settings).map { [option.name, $0] } }
+    if let storage = storage(info.storage) { rows.append(["store", storage]) }
     if case .failure(_, let message) = summary.ending {
       rows.insert(["failure", message], at: 2)
     }
@@ -40,6 +41,41 @@ enum TopicTable {
       text += "\n" + publications(info)
     }
     return text
+  }
+
+  /// What the retention limits have dropped, by limit; of a durable topic, what was dropped before the broker's start as well.
+  private static func dropped(_ info: TopicInfo) -> String {
+    var parts = DroppedRecords.Limit.allCases.compactMap { limit -> String? in
+      let amount = info.dropped[limit]
+      guard amount.records > 0 else { return nil }
+      return "\(records(amount.records)), \(ByteSize.rounded(amount.bytes)), by \(limit.option)"
+    }
+    let gone = info.summary.firstOffset
+    let counted = info.dropped.total.records
+    if info.summary.storage == .durable, gone > counted,
+      info.settings.replayRecords == TopicSettings.unlimited
+    {
+      parts.append("\(records(gone - counted)) before the broker's start")
+    }
+    return parts.isEmpty ? "none" : parts.joined(separator: "; ")
+  }
+
+  private static func records(_ count: UInt64) -> String { "\(count) record\(count == 1 ? "" : "s")" }
+
+  /// The store's condition; nil for a topic that isn't in it.
+  static func storage(_ storage: StorageStatus) -> String? {
+    guard storage.state != .none else { return nil }
+    let used = ByteSize.rounded(storage.used)
+    let size =
+      storage.fullness.map { share in
+        "\(used) of \(ByteSize.rounded(storage.limit)) used (\(Int((share * 100).rounded())) %)"
+      } ?? "\(used) used"
+    switch storage.state {
+    case .working: return size
+    case .full: return "full for \(since(storage.since)), publishers wait; \(size)"
+    case .failing: return "failing for \(since(storage.since)), publishers wait; \(size)"
+    default: return "\(StorageText.state(storage.state)); \(size)"
+    }
   }
 
   static func state(_ summary: TopicSummary) -> String {
@@ -99,11 +135,12 @@ enum TopicTable {
 
   private static func publications(_ info: TopicInfo) -> String {
     TextTable.render(
-      [["PRODUCER", "CONNECTION", "RECEIVED", "GRANTED", "WAITS"]]
+      [["PRODUCER", "CONNECTION", "RECEIVED", "GRANTED", "WAITS", "FOR"]]
         + info.publications.map { publication in
           [
             publication.client, "\(publication.connection)", "\(publication.received)",
             limit(publication.granted) { "\($0)" }, since(publication.waiting),
+            publication.waiting == 0 ? "" : StorageText.reason(publication.reason),
           ]
         }, leftColumns: 1)
   }

@@ -3,7 +3,8 @@
 /// ```
 /// structure summary · settings
 /// list of subscriptions: u64 connection · string client · u32 stream · u8 state · u64 next offset · u64 granted · u64 sent · u64 holding
-/// list of publications:  u64 connection · string client · u32 stream · u64 granted · u64 received · u64 waiting
+/// list of publications:  u64 connection · string client · u32 stream · u64 granted · u64 received · u64 waiting · u8 reason
+/// structure dropped records · structure storage status
 /// ```
 public struct TopicInfo: Frame {
   public static let type = FrameType.topicInfo
@@ -54,8 +55,34 @@ public struct TopicInfo: Frame {
     }
   }
 
-  /// A publication as the broker sees it.
+  /// A publication as the broker sees it, or a publisher that the broker has turned away because of its store.
   public struct Publication: Hashable, Sendable {
+    /// Why a producer has no demand. The number is the one on the wire; new numbers may follow.
+    public struct WaitReason: RawRepresentable, Hashable, Sendable {
+      public var rawValue: UInt8
+
+      public init(rawValue: UInt8) {
+        self.rawValue = rawValue
+      }
+
+      /// It has demand, or the reason isn't known.
+      public static let none = WaitReason(rawValue: 0)
+      /// The topic's subscribers have asked for nothing more.
+      public static let subscribers = WaitReason(rawValue: 1)
+      /// The broker's store has no room. The publication was ended, and the client opens another when there is room.
+      public static let storageFull = WaitReason(rawValue: 2)
+      /// The broker's store reports errors. The publication was ended, as with ``storageFull``.
+      public static let storageFailed = WaitReason(rawValue: 3)
+      /// Records wait to be written to the disk.
+      public static let storageBacklog = WaitReason(rawValue: 4)
+      /// The broker's memory is at its ceiling.
+      public static let memory = WaitReason(rawValue: 5)
+      /// The topic isn't connected.
+      public static let notConnected = WaitReason(rawValue: 6)
+      /// The identity has published as much as its rate allows.
+      public static let rate = WaitReason(rawValue: 7)
+    }
+
     public var connection: UInt64
     public var client: String
     public var stream: UInt32
@@ -65,10 +92,12 @@ public struct TopicInfo: Frame {
     public var received: UInt64
     /// For how long it has had no demand, in milliseconds; 0 when it has some.
     public var waiting: UInt64
+    /// Why it has no demand.
+    public var reason: WaitReason
 
     public init(
       connection: UInt64, client: String, stream: UInt32, granted: UInt64, received: UInt64,
-      waiting: UInt64 = 0
+      waiting: UInt64 = 0, reason: WaitReason = .none
     ) {
       self.connection = connection
       self.client = client
@@ -76,6 +105,7 @@ public struct TopicInfo: Frame {
       self.granted = granted
       self.received = received
       self.waiting = waiting
+      self.reason = reason
     }
   }
 
@@ -83,16 +113,25 @@ public struct TopicInfo: Frame {
   public var settings: TopicSettings
   /// The first of them; `summary.subscriptions` counts all.
   public var subscriptions: [Subscription]
-  /// The first of them; `summary.publications` counts all.
+  /// The first of them; `summary.publications` counts all that are attached. Publishers that the broker has turned away because of its
+  /// store are listed, too.
   public var publications: [Publication]
+  /// What the topic's retention limits have dropped.
+  public var dropped: DroppedRecords
+  /// The store that a durable topic is in.
+  public var storage: StorageStatus
 
   public init(
-    summary: TopicSummary, settings: TopicSettings, subscriptions: [Subscription], publications: [Publication]
+    summary: TopicSummary, settings: TopicSettings, subscriptions: [Subscription],
+    publications: [Publication], dropped: DroppedRecords = DroppedRecords(),
+    storage: StorageStatus = StorageStatus()
   ) {
     self.summary = summary
     self.settings = settings
     self.subscriptions = subscriptions
     self.publications = publications
+    self.dropped = dropped
+    self.storage = storage
   }
 
   public func encodeBody(into writer: inout ByteWriter) {
@@ -115,7 +154,10 @@ public struct TopicInfo: Frame {
       writer.integer(publication.granted)
       writer.integer(publication.received)
       writer.integer(publication.waiting)
+      writer.integer(publication.reason.rawValue)
     }
+    writer.structure { dropped.encode(into: &$0) }
+    writer.structure { storage.encode(into: &$0) }
   }
 
   public init(body reader: inout ByteReader) throws(WireError) {
@@ -140,7 +182,12 @@ public struct TopicInfo: Frame {
         stream: try reader.integer("publication stream"),
         granted: try reader.integer("publication granted"),
         received: try reader.integer("publication received"),
-        waiting: try reader.integer("publication waiting"))
+        waiting: try reader.integer("publication waiting"),
+        reason: .init(rawValue: try reader.integer("publication wait reason")))
     }
+    var dropped = try reader.structure("dropped records")
+    self.dropped = try DroppedRecords(from: &dropped)
+    var storage = try reader.structure("storage status")
+    self.storage = try StorageStatus(from: &storage)
   }
 }

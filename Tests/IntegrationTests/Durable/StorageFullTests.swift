@@ -32,6 +32,17 @@ import Testing
     try eventually("the log says so") {
       stage.broker.process.standardError.text.contains("storage is full")
     }
+    // Everybody who looks sees it.
+    let shown = try stage.sluice("topic", "show", "new")
+    #expect(shown.contains("publishers wait") && shown.contains("storage full"), "\(shown)")
+    let info = try stage.broker.show("new")
+    #expect(info.storage.state == .full && info.storage.limit == 16 << 20)
+    #expect(info.publications.contains { $0.reason == .storageFull })
+    try eventually("its size is known") { try stage.broker.show("new").storage.used > 4 << 20 }
+    #expect(try stage.sluice("top", "--once").contains("store: full"))
+    try eventually("the log says who waits") {
+      stage.broker.process.standardError.text.contains("storage is still full")
+    }
     // Those who read go on, those who publish to memory too.
     #expect(try stage.sluice("sub", "old", "--until-live").utf8.count == Self.lines(7_000, "o").utf8.count)
     let there = try stage.sluice("sub", "new", "--until-live")

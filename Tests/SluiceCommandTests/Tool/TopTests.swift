@@ -82,6 +82,23 @@ struct TopTests {
     #expect(TopTable.render(rows, title: "").contains("1,000,000,000,000,000,000"))
   }
 
+  @Test("Publishers that wait for the store are told, and how full that is")
+  func storage() {
+    var board = TopBoard()
+    let topic = summary("jobs", next: 0)
+    var details = info(topic, [])
+    details.publications = [
+      .init(
+        connection: 1, client: "p", stream: 1, granted: 0, received: 0, waiting: 12_000, reason: .storageFull)
+    ]
+    details.storage = StorageStatus(state: .full, since: 12_000, used: 100, limit: 100)
+    let rows = board.take(TopSample(time: time(1), topics: [topic], details: ["jobs": details]))
+    #expect(TopTable.render(rows, title: "").contains("storage full for 12 s (1 waits)"))
+    let store = "; store: full for 12s, publishers wait; 100 B of 100 B used (100 %)"
+    #expect(TopTable.title(rows, server: "s").hasSuffix(store))
+    #expect(TopTable.line(rows[0]).contains("\"wait_reason\":\"storage full\",\"store_state\":\"full\""))
+  }
+
   @Test("Who holds up producers is told, and what is asked for")
   func holders() {
     var board = TopBoard()

@@ -60,7 +60,18 @@ private let subscriptionLayout = VectorLayout(
 private let publicationLayout = VectorLayout(
   TopicInfo.Publication(connection: 0, client: "", stream: 0, granted: 0, received: 0),
   .integer("connection", \.connection), .text("client", \.client), .integer("stream", \.stream),
-  .integer("granted", \.granted), .integer("received", \.received), .integer("waiting", \.waiting))
+  .integer("granted", \.granted), .integer("received", \.received), .integer("waiting", \.waiting),
+  .named("reason", \.reason))
+
+private let droppedLayout = VectorLayout(
+  DroppedRecords(), .integer("records by records", \.[.records].records),
+  .integer("bytes by records", \.[.records].bytes), .integer("records by bytes", \.[.bytes].records),
+  .integer("bytes by bytes", \.[.bytes].bytes), .integer("records by age", \.[.age].records),
+  .integer("bytes by age", \.[.age].bytes))
+
+private let storageLayout = VectorLayout(
+  StorageStatus(), .named("state", \.state), .integer("since", \.since), .integer("used", \.used),
+  .integer("limit", \.limit))
 
 private let completeField = VectorLayout<Complete>.Field.custom {
   switch $0.ending {
@@ -255,7 +266,14 @@ public struct AnyVectorLayout: Sendable {
         } set: {
           $0.summary = try summaryLayout.value(from: $1["summary"].fields)
         }, .settings(\.settings), .list("subscriptions", \.subscriptions, subscriptionLayout),
-        .list("publications", \.publications, publicationLayout))),
+        .list("publications", \.publications, publicationLayout),
+        .custom {
+          $1.values["dropped"] = .object(droppedLayout.fields(of: $0.dropped).values)
+          $1.values["storage"] = .object(storageLayout.fields(of: $0.storage).values)
+        } set: {
+          $0.dropped = try droppedLayout.value(from: $1["dropped"].fields)
+          $0.storage = try storageLayout.value(from: $1["storage"].fields)
+        })),
     AnyVectorLayout(VectorLayout(TopicList(limit: 0), .text("after", \.after), .integer("limit", \.limit))),
     AnyVectorLayout(
       VectorLayout(

@@ -1,0 +1,29 @@
+import SluiceWire
+
+/// The broker's store at one moment.
+public struct StorageSnapshot: Hashable, Sendable {
+  public var state = StorageStatus.State.working
+  /// For how long it has been full or failing, in milliseconds; 0 while it takes records.
+  public var since: UInt64 = 0
+  /// Why it takes no records, as clients are told; empty while it takes them.
+  public var message = ""
+  /// Bytes that it may take; nil for no limit.
+  public var limit: UInt64?
+  /// Bytes of its files.
+  public var fileBytes: UInt64 = 0
+  /// Bytes of its files that are in use.
+  public var usedBytes: UInt64 = 0
+  /// Bytes that its file system has left; nil where that isn't known.
+  public var availableBytes: UInt64?
+  /// Bytes of records that wait in memory to be written.
+  public var backlog: UInt64 = 0
+  /// Publishers that wait for it.
+  public var waiting = 0
+
+  public init() {}
+
+  /// As it travels to clients.
+  public var status: StorageStatus {
+    StorageStatus(state: state, since: since, used: usedBytes, limit: limit ?? .max)
+  }
+}

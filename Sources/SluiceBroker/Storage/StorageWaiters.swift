@@ -1,0 +1,90 @@
+import SluiceAccess
+import SluiceIO
+import SluiceWire
+import Synchronization
+
+/// A publisher that the broker has turned away because its store takes no records: its publication was ended, or wasn't opened.
+struct StorageWaiter: Sendable {
+  let connection: UInt64
+  let client: String
+  let identity: Identity
+  let stream: UInt32
+  let topic: String
+  let since: MonotonicTime
+  let reason: TopicInfo.Publication.WaitReason
+
+  func waiting(at now: MonotonicTime) -> UInt64 {
+    now > since ? max((now - since).wholeMilliseconds, 1) : 1
+  }
+
+  func info(at now: MonotonicTime) -> TopicInfo.Publication {
+    TopicInfo.Publication(
+      connection: connection, client: client, stream: stream, granted: 0, received: 0,
+      waiting: waiting(at: now), reason: reason)
+  }
+}
+
+/// The publishers that wait for the store, by connection and topic. From any loop.
+///
+/// A publisher is forgotten when it has another publication on the topic, when its connection ends, and when the store takes records again.
+final class StorageWaiters: Sendable {
+  private struct Key: Hashable {
+    var connection: UInt64
+    var topic: String
+  }
+
+  /// The most that are known one by one; a client may ask for publications on any number of topics.
+  private static let most = 10_000
+
+  private let waiters = Mutex<[Key: StorageWaiter]>([:])
+  private let number = Atomic<Int>(0)
+
+  init() {}
+
+  /// How many publishers wait.
+  var count: Int { number.load(ordering: .relaxed) }
+
+  func add(_ waiter: StorageWaiter) {
+    let key = Key(connection: waiter.connection, topic: waiter.topic)
+    change { waiters in
+      // One that asks again has waited since it was turned away first.
+      if waiters[key] == nil, waiters.count < Self.most { waiters[key] = waiter }
+    }
+  }
+
+  /// The connection has a publication on the topic.
+  func remove(connection: UInt64, topic: String) {
+    guard count > 0 else { return }
+    change { $0[Key(connection: connection, topic: topic)] = nil }
+  }
+
+  /// The connection has ended.
+  func remove(connection: UInt64) {
+    guard count > 0 else { return }
+    change { waiters in
+      for key in waiters.keys where key.connection == connection { waiters[key] = nil }
+    }
+  }
+
+  /// The store takes records again.
+  func removeAll() { change { $0 = [:] } }
+
+  /// Those on a topic, the longest first.
+  func waiters(on topic: String) -> [StorageWaiter] {
+    all.filter { $0.topic == topic }
+  }
+
+  /// All of them, the longest first.
+  var all: [StorageWaiter] {
+    guard count > 0 else { return [] }
+    return waiters.withLock { Array($0.values) }
+      .sorted { ($0.since, $0.connection, $0.stream) < ($1.since, $1.connection, $1.stream) }
+  }
+
+  private func change(_ body: (inout [Key: StorageWaiter]) -> Void) {
+    waiters.withLock { waiters in
+      body(&waiters)
+      number.store(waiters.count, ordering: .relaxed)
+    }
+  }
+}
