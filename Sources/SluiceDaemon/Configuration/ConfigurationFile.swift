@@ -25,7 +25,7 @@ struct ConfigurationFile {
   }
 
   let path: String
-  let values: [Value]
+  private(set) var values: [Value]
   let rules: [Rule]
 
   /// A longer one is refused by the parser as well.
@@ -40,20 +40,34 @@ struct ConfigurationFile {
 
   /// - Parameter path: as mistakes name it, and what relative names of files in it are relative to.
   init(_ path: String, _ bytes: [UInt8]) throws(ConfigurationMistakes) {
-    let document: TOMLDocument
-    do {
-      document = try TOMLDocument(parsing: bytes)
-    } catch {
-      throw ConfigurationMistakes(lines: ["\(Self.label(path, error.place)): \(error.message)"])
+    let text = TOMLRecovery(bytes)
+    var mistakes = text.errors.map { error in
+      ConfigurationReader.Mistake(
+        place: error.place, line: "\(Self.label(path, error.place)): \(error.message)")
     }
+    guard let document = text.document else { throw ConfigurationMistakes(lines: mistakes.map(\.line)) }
     var reader = ConfigurationReader(document, path: path)
     reader.read()
-    guard reader.mistakes.isEmpty else {
-      throw ConfigurationMistakes(lines: reader.mistakes.sorted { $0.place < $1.place }.map(\.line))
+    mistakes += reader.mistakes
+    guard mistakes.isEmpty else {
+      throw ConfigurationMistakes(lines: mistakes.sorted { $0.place < $1.place }.map(\.line))
     }
     self.path = path
     values = reader.values
     rules = reader.rules
+  }
+
+  /// The file without the limit that a mistake is about; nil when it isn't about one.
+  func withoutLimit(of mistake: String) -> ConfigurationFile? {
+    let section = ": \(ConfigurationSection.limits.rawValue)."
+    guard
+      let index = values.firstIndex(where: {
+        $0.origin.contains(section) && mistake.hasPrefix("\($0.origin):")
+      })
+    else { return nil }
+    var file = self
+    file.values.remove(at: index)
+    return file
   }
 
   /// "sluiced.toml:3:1", or less where that isn't known.

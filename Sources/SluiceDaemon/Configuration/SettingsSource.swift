@@ -6,17 +6,27 @@ struct SettingsSource {
   /// Nil without a file.
   let path: String?
 
-  /// - Throws: ``ConfigurationMistakes``: one for what options, environment and file come to together, or all that is wrong with the file by
-  ///   itself.
+  /// - Throws: ``ConfigurationMistakes``: all that is wrong with the file by itself; or the file's limits that are out of range, and the first
+  ///   mistake of what options, environment and file come to together.
   func settings() throws(ConfigurationMistakes) -> DaemonSettings {
-    let file: ConfigurationFile? = if let path { try ConfigurationFile(at: path) } else { nil }
-    do {
-      return try DaemonSettings(arguments, file: file)
-    } catch {
-      // Of options the help knows more, of a file its own page.
-      let isOfFile = path.map { error.description.hasPrefix($0) } ?? false
-      throw ConfigurationMistakes(
-        lines: [isOfFile ? error.description : Complaint.usage(error, of: "sluiced")])
+    var file: ConfigurationFile? = if let path { try ConfigurationFile(at: path) } else { nil }
+    var lines: [String] = []
+    while true {
+      let result = Result { () throws(UsageError) in try DaemonSettings(arguments, file: file) }
+      switch result {
+      case .success(let settings):
+        guard lines.isEmpty else { throw ConfigurationMistakes(lines: lines) }
+        return settings
+      case .failure(let error):
+        // Of options the help knows more, of a file its own page.
+        let isOfFile = path.map { error.description.hasPrefix($0) } ?? false
+        lines.append(isOfFile ? error.description : Complaint.usage(error, of: "sluiced"))
+        // Each limit is judged by itself: the others can be looked at without it.
+        guard isOfFile, let rest = file?.withoutLimit(of: error.description) else {
+          throw ConfigurationMistakes(lines: lines)
+        }
+        file = rest
+      }
     }
   }
 

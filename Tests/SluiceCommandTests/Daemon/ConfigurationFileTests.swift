@@ -1,7 +1,9 @@
+import Foundation
 import SluiceBroker
 import SluiceCommand
 import SluiceIO
 import SluiceWire
+import TestSupport
 import Testing
 
 @testable import SluiceDaemon
@@ -268,6 +270,69 @@ struct ConfigurationFileTests {
         error.lines.map { $0.prefix { $0 != " " } } == [
           "s.toml:1:1:", "s.toml:2:1:", "s.toml:4:1:", "s.toml:6:1:",
         ])
+    }
+  }
+
+  private func places(_ text: String) -> [String] {
+    do {
+      _ = try file(text)
+      return []
+    } catch {
+      return error.lines.map { String($0.prefix { $0 != " " }) }
+    }
+  }
+
+  @Test(
+    "Mistakes that the parser stops at don't hide those behind them",
+    arguments: [
+      // Integers that are too large, and settings that are wrong.
+      (
+        "loops = 99999999999999999999\nb = 1\n[limits]\nmax-topics = 99999999999999999999\ndrain = \"x\"\n"
+          + "max-streams = -99999999999999999999\n",
+        ["s.toml:1:", "s.toml:2:1:", "s.toml:4:", "s.toml:5:1:", "s.toml:6:"]
+      ),
+      // Texts without quotes, texts that don't end, keys without values.
+      (
+        "[limits]\nmax-record = 64MiB\ndrain = \"5s\nmax-topics\n[log]\nlevel = info\nformat = 3",
+        ["s.toml:2:", "s.toml:3:", "s.toml:4:", "s.toml:6:", "s.toml:7:1:"]
+      ),
+      // A list over several lines: the one that begins with a mistake goes as a whole.
+      (
+        "listen = [99999999999999999999,\n  \"b\",\n]\nloops = 99999999999999999999",
+        ["s.toml:1:", "s.toml:4:"]
+      ),
+      ("listen = [\n  99999999999999999999,\n  \"127.0.0.1:1\",\n]\nb = 1", ["s.toml:2:", "s.toml:5:1:"]),
+      // Twice the same, each told.
+      ("loops = 1\nloops = 2\nloops = 3\nb = 1", ["s.toml:2:", "s.toml:3:", "s.toml:4:1:"]),
+      // The keys of a section whose heading is wrong are in no other.
+      ("[log]\nlevel = \"info\"\n[limits\nmax-topics = 3\n[tls]\nb = 1", ["s.toml:3:", "s.toml:6:1:"]),
+      // A list that isn't closed: what is behind it can't be told.
+      ("b = 1\nlisten = [\"a\",\nloops = 2\nc = 1", ["s.toml:1:1:", "s.toml:3:"]),
+    ])
+  func mistakesBehindMistakes(text: String, expected: [String]) {
+    let found = places(text)
+    #expect(found.count == expected.count, "\(found)")
+    for (found, expected) in zip(found, expected) { #expect(found.hasPrefix(expected), "\(found)") }
+  }
+
+  @Test("A file that is nothing but mistakes is given up after some")
+  func manyMistakes() {
+    let text = String(repeating: "a = 99999999999999999999\n", count: 1000)
+    #expect(places(text).count == TOMLRecovery.most)
+  }
+
+  @Test("All limits that are out of their range are told")
+  func severalLimits() throws {
+    let directory = try TemporaryDirectory()
+    let path = directory.file("sluiced.toml")
+    try "[limits]\nmax-record = \"300MiB\"\nmax-connections = 99999999\n".write(
+      toFile: path, atomically: true, encoding: .utf8)
+    let source = SettingsSource(arguments: ParsedArguments(), path: path)
+    do {
+      _ = try source.settings()
+      Issue.record("taken")
+    } catch {
+      #expect(error.lines.count == 2, "\(error.lines)")
     }
   }
 
