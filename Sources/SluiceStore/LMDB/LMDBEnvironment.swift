@@ -36,6 +36,7 @@ final class LMDBEnvironment: @unchecked Sendable {
     self.limit = unsafe Int(info.me_mapsize)
     do throws(StoreError) {
       try unsafe Self.fill(pointer, path, isWritten: isWritten)
+      if isWritten { try unsafe Self.checkLayout(pointer, path) }
       tables = try unsafe Self.openTables(pointer, path, isWritten: isWritten, prepare)
     } catch {
       unsafe mdb_env_close(pointer)
@@ -97,6 +98,22 @@ final class LMDBEnvironment: @unchecked Sendable {
       guard code == ENOMEM, limit > leastLimit else { throw StoreError(lmdb: code, "open", path) }
       limit = max(limit / 2, leastLimit)
     }
+  }
+
+  /// "LMDB 0.9.24": the version of the library that this process uses.
+  static var libraryVersion: String {
+    var (major, minor, patch): (Int32, Int32, Int32) = (0, 0, 0)
+    _ = unsafe mdb_version(&major, &minor, &patch)
+    return "LMDB \(major).\(minor).\(patch)"
+  }
+
+  private static func checkLayout(_ environment: OpaquePointer, _ path: String) throws(StoreError) {
+    var info = unsafe MDB_envinfo()
+    var statistics = MDB_stat()
+    unsafe mdb_env_info(environment, &info)
+    unsafe mdb_env_stat(environment, &statistics)
+    try unsafe LMDBMetaPage.check(
+      path, lastCommit: Int(info.me_last_txnid), pageSize: Int(statistics.ms_psize))
   }
 
   /// Makes a file longer that ends before its last page, since reading behind the end would end the process. Such pages are either in no use,

@@ -21,7 +21,11 @@ extension StoreError {
       self.init(
         .damaged, what + "it isn't a store's file, or its first pages are damaged; put a backup in its place")
     case MDB_VERSION_MISMATCH:
-      self.init(.newer, what + "another version of LMDB wrote the file; use the software that made it")
+      self.init(
+        .newer,
+        what
+          + "a newer LMDB wrote the file, in a format that \(LMDBEnvironment.libraryVersion) can't read; nothing of it can be used here: export its topics with the software that wrote it (sluice store export), and import them here"
+      )
     default:
       self.init(.failed, what + Self.text(code))
     }

@@ -4,9 +4,54 @@ import Glibc
 ///
 /// All that a commit changes of them is in the first 152 bytes of a page, so within a sector: when the power fails the disk has it, or not.
 enum LMDBMetaPage {
-  /// Where a page has the number of its commit, and the size of all pages, as LMDB 0.9 lays it out for machines with 64 bits.
-  private static let numberPosition = 144
-  private static let pageSizePosition = 40
+  /// The version of the file's format, which LMDB 0.9 writes and this knows. An LMDB that writes another one is a newer one.
+  static let formatVersion: UInt32 = 1
+
+  /// Where a page has its magic number, the version of the file's format, the number of its commit, and the size of all pages, as LMDB 0.9 lays it
+  /// out for machines with 64 bits.
+  static let magicPosition = 16
+  static let versionPosition = 20
+  static let numberPosition = 144
+  static let pageSizePosition = 40
+  static let magic: UInt32 = 0xBEEF_C0DE
+
+  /// Checks that the pages of an open file are laid out as this knows: what it reads there must be what LMDB says.
+  ///
+  /// When a sync fails, a commit that was said to have failed is taken back in these pages. With another layout that can't be done, so nothing may be
+  /// written then; reading needs none of it.
+  ///
+  /// - Parameters:
+  ///   - lastCommit: the number of the last commit, as LMDB says.
+  ///   - pageSize: the size of pages, as LMDB says.
+  ///   - library: the version of LMDB that this process uses.
+  /// - Throws: ``StoreError/Kind/newer`` when the layout is another one.
+  static func check(
+    _ path: String, lastCommit: Int, pageSize: Int, library: String = LMDBEnvironment.libraryVersion
+  ) throws(StoreError) {
+    let file = unsafe open(path, O_RDONLY | O_CLOEXEC)
+    guard file >= 0 else { throw StoreError(errno: errno, "open", path) }
+    defer { close(file) }
+    var commits: [UInt64] = []
+    var isKnown = true
+    for page in 0..<2 {
+      let start = page * pageSize
+      let foundMagic = try number(file, path, start + magicPosition, as: UInt32.self)
+      let foundVersion = try number(file, path, start + versionPosition, as: UInt32.self)
+      let foundSize = try number(file, path, start + pageSizePosition, as: UInt32.self)
+      isKnown =
+        isKnown && foundMagic == magic && foundVersion == formatVersion && Int(foundSize) == pageSize
+      commits.append(try number(file, path, start + numberPosition, as: UInt64.self))
+    }
+    guard isKnown, commits.max() == UInt64(lastCommit) else {
+      throw StoreError(
+        .newer,
+        """
+        won't write to \(path): \(library), which this process uses, lays out the first pages of its files otherwise than LMDB 0.9, and a commit that \
+        fails couldn't be taken back. Reading works: sluice store export, verify and stat. To go on, run with LMDB 0.9, or export the topics and import \
+        them with a version of this software for that LMDB
+        """)
+    }
+  }
 
   /// Makes commits unseen that came after the one with that number.
   ///
