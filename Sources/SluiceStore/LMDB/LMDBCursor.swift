@@ -4,8 +4,7 @@ import CLMDB
 @safe
 struct LMDBCursor {
   let pointer: OpaquePointer
-  /// For messages.
-  let path: String
+  private let transaction: LMDBTransaction
 
   init(_ table: LMDBTransaction.Table, in transaction: LMDBTransaction) throws(StoreError) {
     var cursor: OpaquePointer?
@@ -14,7 +13,7 @@ struct LMDBCursor {
       throw StoreError(lmdb: code, "read from", transaction.path)
     }
     unsafe pointer = unsafe cursor
-    path = transaction.path
+    self.transaction = transaction
   }
 
   func close() {
@@ -50,13 +49,13 @@ struct LMDBCursor {
     var key = unsafe MDB_val()
     var value = unsafe MDB_val()
     let code = unsafe mdb_cursor_get(pointer, &key, &value, MDB_GET_CURRENT)
-    guard code == 0 else { throw StoreError(lmdb: code, "read from", path) }
-    return unsafe UnsafeRawBufferPointer(value)
+    guard code == 0 else { throw StoreError(lmdb: code, "read from", transaction.path) }
+    return try unsafe transaction.checked(value)
   }
 
   private func result(_ code: Int32, _ key: MDB_val) throws(StoreError) -> UnsafeRawBufferPointer? {
     if code == MDB_NOTFOUND { return nil }
-    guard code == 0 else { throw StoreError(lmdb: code, "read from", path) }
-    return unsafe UnsafeRawBufferPointer(key)
+    guard code == 0 else { throw StoreError(lmdb: code, "read from", transaction.path) }
+    return try unsafe transaction.checked(key)
   }
 }

@@ -9,6 +9,16 @@ struct LMDBTransaction {
   let pointer: OpaquePointer
   /// For messages.
   let path: String
+  /// Bytes that an entry may have: no more than the file, and than any entry.
+  let bound: Int
+
+  init(pointer: OpaquePointer, path: String) {
+    unsafe self.pointer = unsafe pointer
+    self.path = path
+    var info = unsafe MDB_envinfo()
+    unsafe mdb_env_info(mdb_txn_env(pointer), &info)
+    bound = unsafe min(Self.longestValue, Int(clamping: info.me_mapsize))
+  }
 
   func get(_ table: Table, _ key: some LMDBKey) throws(StoreError) -> UnsafeRawBufferPointer? {
     var value = unsafe MDB_val()
@@ -18,7 +28,22 @@ struct LMDBTransaction {
     }
     if code == MDB_NOTFOUND { return nil }
     guard code == 0 else { throw StoreError(lmdb: code, "read from", path) }
-    return unsafe UnsafeRawBufferPointer(value)
+    return try unsafe checked(value)
+  }
+
+  /// The longest value that there can be: a batch with the longest record.
+  static let longestValue = ExportFormat.maximumBody + ExportSection.batchChecksumSize
+
+  /// A key or a value as LMDB hands it out. All of them come by way of this: a damaged page may say any size, which must not reach what reads or
+  /// allocates as much.
+  func checked(_ value: MDB_val) throws(StoreError) -> UnsafeRawBufferPointer {
+    guard unsafe value.mv_size <= bound else {
+      throw StoreError(
+        .damaged,
+        "\(path) is damaged: an entry says that it has \(unsafe value.mv_size) bytes, where \(bound) are possible; sluice store repair saves what can be read"
+      )
+    }
+    return unsafe UnsafeRawBufferPointer(start: value.mv_data, count: value.mv_size)
   }
 
   /// Which keys a new value may have, so that LMDB can make use of it, or say that it isn't so.
@@ -80,10 +105,11 @@ struct LMDBTransaction {
     var pages = 0
     var key = try unsafe cursor.last()
     while unsafe key != nil {
-      unsafe pages += try cursor.value().loadUnaligned(as: Int.self)
+      let list = try unsafe cursor.value()
+      if list.count >= 8 { unsafe pages &+= max(list.loadUnaligned(as: Int.self), 0) }
       unsafe key = try unsafe cursor.previous()
     }
-    return pages * Int(statistics.ms_psize)
+    return pages.multipliedReportingOverflow(by: Int(statistics.ms_psize)).partialValue
   }
 
   /// Nil when there is no such table.
@@ -99,11 +125,5 @@ struct LMDBTransaction {
 extension MDB_val {
   init(_ bytes: UnsafeRawBufferPointer) {
     unsafe self.init(mv_size: bytes.count, mv_data: UnsafeMutableRawPointer(mutating: bytes.baseAddress))
-  }
-}
-
-extension UnsafeRawBufferPointer {
-  init(_ value: MDB_val) {
-    unsafe self.init(start: value.mv_data, count: value.mv_size)
   }
 }

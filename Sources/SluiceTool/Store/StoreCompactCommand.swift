@@ -24,6 +24,7 @@ struct StoreCompactCommand: Command {
 
   func start(_ run: Run) {
     StoreJob.start(run) { job throws(StoreError) in
+      if let refusal = try job.refusesPages(of: directory) { return refusal }
       let store = try StoreJob.open(directory, .existing)
       let sizes = try store.compact()
       if !isQuiet {

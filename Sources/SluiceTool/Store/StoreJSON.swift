@@ -32,6 +32,14 @@ enum StoreJSON {
     return object.text + "\n"
   }
 
+  /// Something that is damaged in the structure of a store's file.
+  static func line(fault: String) -> String {
+    var object = JSONObject()
+    object.add("problem", "pages")
+    object.add("message", fault)
+    return object.text + "\n"
+  }
+
   static func line(_ statistics: StoreStatistics) -> String {
     var object = JSONObject()
     object.add("topics", UInt64(statistics.topics.count))

@@ -88,6 +88,23 @@ final class StoreJob: Sendable {
     throw StoreError(.failed, unsafe "cannot write to standard output: \(String(cString: strerror(code)))")
   }
 
+  /// Refuses a store whose file is damaged in its structure, which can't be opened without danger. Prints what is.
+  ///
+  /// - Returns: how the job ends then; nil when there is no such damage.
+  func refusesPages(
+    of directory: String, _ line: (String) -> String = { "the file: \($0)\n" }
+  ) throws(StoreError) -> Outcome? {
+    let faults = try LMDBStore.pageFaults(at: directory)
+    if faults.isEmpty { return nil }
+    for fault in faults { try print(line(fault)) }
+    return Outcome(
+      code: .failure,
+      complaint: """
+        \(directory) is damaged in the structure of its file (\(Magnitude.grouped(UInt64(faults.count))) finding\(faults.count == 1 ? "" : "s")); \
+        sluice store repair builds it anew from what can be read
+        """)
+  }
+
   /// Opens a store that there is.
   static func open(_ directory: String, _ access: LMDBStore.Access) throws(StoreError) -> LMDBStore {
     var options = LMDBStore.Options()

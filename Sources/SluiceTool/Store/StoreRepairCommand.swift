@@ -19,6 +19,10 @@ struct StoreRepairCommand: Command {
       recovered and its number. Prints each step. Changes nothing when there is nothing to mend.
       """,
       """
+      A file whose structure is damaged (cut off, or with pages that the disk has lost) is built anew from all that can be read of it, which takes \
+      room on the same disk for as much again. The old file stays until the new one is complete and in order.
+      """,
+      """
       Records that were removed are gone: their subscribers are told that they lag by them. Keep a copy of the directory if it may \
       still be of use.
       """,
@@ -36,13 +40,25 @@ struct StoreRepairCommand: Command {
 
   func start(_ run: Run) {
     StoreJob.start(run, saysProgress: saysProgress) { job throws(StoreError) in
+      if isDryRun, let refusal = try job.refusesPages(of: directory) { return refusal }
+      let rebuild = isDryRun ? nil : try LMDBStore.rebuild(at: directory)
+      if let rebuild { try job.print(StoreTable.text(rebuild)) }
       let store = try StoreJob.open(directory, isDryRun ? .readOnly : .existing)
       job.expect(try store.inspection().size.used)
       var fault: StoreError?
       var left: [StoreFinding] = []
       let summary = try StoreRepair.run(
         store, isDryRun: isDryRun, progress: { fault == nil && job.progressed(to: $0) },
-        found: { if $0.isLeftByRepair { left.append($0) } },
+        found: { finding in
+          if finding.isLeftByRepair { left.append(finding) }
+          // What was lost with the file's pages no step tells.
+          guard rebuild != nil, finding.missing?.isEmpty == false, fault == nil else { return }
+          do throws(StoreError) {
+            try job.print("lost: \(StoreTable.shown(finding))\n")
+          } catch {
+            fault = error
+          }
+        },
         done: { step in
           do throws(StoreError) {
             try job.print(StoreTable.shown("\(step)") + "\n")

@@ -6,6 +6,15 @@ import SluiceWire
 enum StoreTable {
   // MARK: Statistics
 
+  /// What was read of a damaged file, and what wasn't.
+  static func text(_ rebuild: StoreRebuild) -> String {
+    var text = rebuild.faults.map { "the file: \($0)\n" }.joined()
+    text +=
+      "built anew from what could be read: \(counted(rebuild.topics, "topic")), \(counted(rebuild.batches, "batch", "batches")), \(counted(rebuild.states, "state")); "
+    text += "\(counted(rebuild.lost, "entry", "entries")) couldn't be read\n"
+    return text
+  }
+
   static func list(_ statistics: StoreStatistics) -> String {
     var text = ""
     if !statistics.topics.isEmpty {

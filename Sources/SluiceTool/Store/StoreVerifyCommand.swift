@@ -34,6 +34,10 @@ struct StoreVerifyCommand: Command {
 
   func start(_ run: Run) {
     StoreJob.start(run, saysProgress: saysProgress) { job throws(StoreError) in
+      let refusal = try job.refusesPages(of: directory) { fault in
+        asJSON ? StoreJSON.line(fault: fault) : "the file: \(fault)\n"
+      }
+      if let refusal { return refusal }
       let store = try StoreJob.open(directory, .readOnly)
       job.expect(try store.inspection().size.used)
       var fault: StoreError?

@@ -16,7 +16,7 @@ enum LMDBTampering {
       var key = MDB_val()
       var value = MDB_val()
       while mdb_cursor_get(cursor, &key, &value, MDB_NEXT) == 0 {
-        entries.append((Array(UnsafeRawBufferPointer(key)), Array(UnsafeRawBufferPointer(value))))
+        entries.append((bytes(of: key), bytes(of: value)))
       }
       mdb_cursor_close(cursor)
       for entry in entries {
@@ -71,4 +71,9 @@ enum LMDBTampering {
   private static func check(_ code: Int32) throws {
     guard code == 0 else { throw TestFailure(String(cString: mdb_strerror(code))) }
   }
+}
+
+/// What LMDB points to.
+private func bytes(of value: MDB_val) -> [UInt8] {
+  Array(UnsafeRawBufferPointer(start: value.mv_data, count: value.mv_size))
 }
