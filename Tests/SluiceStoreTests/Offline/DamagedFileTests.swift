@@ -51,10 +51,9 @@ struct DamagedFileTests {
     let scratch = try Self.directory(with: try Self.soundFile())
     #expect(try LMDBStore.pageFaults(at: scratch.path) == [])
     #expect(try LMDBStore.rebuild(at: scratch.path) == nil)
-    var store = try Self.open(scratch, .existing)
-    _ = try store.compact()
+    _ = try Self.open(scratch, .existing).compact()
     #expect(try LMDBStore.pageFaults(at: scratch.path) == [])
-    store = try Self.open(scratch, .existing)
+    let store = try Self.open(scratch, .existing)
     for number in 1...Self.topics {
       var change = TopicChange(TopicID(rawValue: number))
       change.isDeletion = true
@@ -181,7 +180,7 @@ struct DamagedFileTests {
     let before = try Self.directory(with: sound)
     let store = try Self.open(before, .readOnly)
     let all = try store.stored(TopicID(rawValue: 2)).count
-    #expect(all == 25)
+    #expect(all == 30)
     // The large batches have pages of their own: one of them goes.
     let large = try #require(
       (2..<sound.count / Self.pageSize).first { page in
