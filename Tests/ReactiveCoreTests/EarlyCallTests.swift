@@ -39,7 +39,15 @@ import Testing
           // The failure would end the program in these, which is what they are for.
           if subject.passesEverything { continue }
           let events = Self.run(subject, position, othersEndFirst: othersEndFirst, early: early)
-          #expect(events == orderly, "upstream \(position), \(early)")
+          if subject.name == "flatMap(maxPublishers:_:)", subject.detail == "inner" {
+            withKnownIssue(
+              "flatMap takes what an inner publisher sends before its subscription", isIntermittent: true
+            ) {
+              #expect(events == orderly, "upstream \(position), \(early)")
+            }
+          } else {
+            #expect(events == orderly, "upstream \(position), \(early)")
+          }
         }
       }
     }

@@ -41,10 +41,18 @@ final class SubjectSubscriber<S: Subject>: Subscriber, Subscription, CustomStrin
 
   @inlinable
   func receive(completion: Subscribers.Completion<S.Failure>) {
+    // It is ignored, and the subject still takes a subscription.
+    if isAwaitingSubscription { return Violation.completionBeforeSubscription.ignored(by: "Subject") }
     let (subject, upstream) = end()
     if upstream != nil {
       subject?.send(completion: completion)
     }
+  }
+
+  /// Whether the publisher hasn't sent a subscription yet.
+  @inlinable
+  var isAwaitingSubscription: Bool {
+    lock.withLock { unsafe !isAttached && subject != nil }
   }
 
   @inlinable

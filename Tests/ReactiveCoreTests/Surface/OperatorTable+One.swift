@@ -112,7 +112,7 @@ extension OperatorCase {
     ) { s, _ in s[0].handleEvents(receiveOutput: { _ in }) },
     OperatorCase("print(_:to:)") { s, _ in s[0].print(to: NoText()) },
     OperatorCase("eraseToAnyPublisher()", passesEverything: true) { s, _ in s[0].eraseToAnyPublisher() },
-    OperatorCase("makeConnectable()") { s, _ in s[0].assertNoFailure().makeConnectable().autoconnect() },
+    OperatorCase("makeConnectable()") { s, _ in s[0].replaceError(with: 0).makeConnectable().autoconnect() },
     OperatorCase("autoconnect()") { s, _ in s[0].multicast(subject: PassthroughSubject()).autoconnect() },
     OperatorCase("multicast(_:)") { s, _ in s[0].multicast { PassthroughSubject() }.autoconnect() },
     OperatorCase("multicast(subject:)") { s, _ in
