@@ -175,6 +175,68 @@ final class EveryOtherSubscriber<Downstream: Subscriber>: Subscriber {
   }
 }
 
+func feedback() -> [Int] {
+  let a = PassthroughSubject<Int, Never>()
+  let b = CurrentValueSubject<Int, Never>(0)
+  var received: [Int] = []
+  let subscription = a.combineLatest(b).sink { value, _ in
+    received.append(value)
+    if value < 3 { a.send(value + 1) }
+  }
+  a.send(1)
+  subscription.cancel()
+  return received  // [1, 2, 3]; Combine delivers [1]
+}
+
+func order() -> [String] {
+  let subject = PassthroughSubject<Int, Never>()
+  var lines: [String] = []
+  let first = subject.sink { value in
+    lines.append("first \(value)")
+    if value == 1 { subject.send(2) }
+  }
+  let second = subject.sink { lines.append("second \($0)") }
+  subject.send(1)
+  first.cancel()
+  second.cancel()
+  return lines  // first 1, second 1, first 2, second 2; Combine: first 1, first 2, second 2, second 1
+}
+
+final class Waiting: Subscriber {
+  typealias Input = Int
+  typealias Failure = Never
+  var events: [String] = []
+
+  func receive(subscription: any Subscription) {}  // asks for nothing
+
+  func receive(_ input: Int) -> Subscribers.Demand {
+    events.append("value \(input)")
+    return .none
+  }
+
+  func receive(completion: Subscribers.Completion<Never>) {
+    events.append("finished")
+  }
+}
+
+func withoutDemand() -> [[String]] {
+  let (search, count) = (Waiting(), Waiting())
+  [1, 2].publisher.eraseToAnyPublisher().first { $0 > 5 }.subscribe(search)
+  Empty<Int, Never>().eraseToAnyPublisher().count().subscribe(count)
+  return [search.events, count.events]  // [["finished"], []]; Combine: [[], ["value 0", "finished"]]
+}
+
+func empty() -> (eager: [Int], general: [Int]) {
+  var (eager, general): ([Int], [Int]) = ([], [])
+  let none = Int?.none.publisher
+  let subscriptions = [
+    none.count().sink { eager.append($0) },
+    none.eraseToAnyPublisher().count().sink { general.append($0) },
+  ]
+  withExtendedLifetime(subscriptions) {}
+  return (eager, general)  // ([], [0])
+}
+
 @Suite struct DocumentationTests {
   /// What the examples print.
   final class Output {
@@ -287,12 +349,22 @@ final class EveryOtherSubscriber<Downstream: Subscriber>: Subscriber {
     #expect(values == [6, 4, 2])
   }
 
+  @Test func whatIsOtherwiseThanInApplesCombine() {
+    #expect(feedback() == [1, 2, 3])
+    #expect(order() == ["first 1", "second 1", "first 2", "second 2"])
+    #expect(withoutDemand() == [["finished"], []])
+    #expect(empty().eager == [])
+    #expect(empty().general == [0])
+  }
+
   @Test func thePagesShowTheCodeThatIsTestedHere() throws {
     let file = URL(filePath: #filePath)
     let root = file.deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
     let catalog = root.appending(path: "Sources/PortableCombine/PortableCombine.docc")
     func lines(_ text: String) -> [String] {
-      text.split(separator: "\n").map { $0.trimmingCharacters(in: .whitespaces) }.filter { !$0.isEmpty }
+      text.split(separator: "\n").map { $0.trimmingCharacters(in: .whitespaces) }.filter {
+        !$0.isEmpty && !$0.hasPrefix("import ")
+      }
     }
     let tested = "\n" + lines(try String(contentsOf: file, encoding: .utf8)).joined(separator: "\n")
     var count = 0
@@ -305,6 +377,6 @@ final class EveryOtherSubscriber<Downstream: Subscriber>: Subscriber {
         count += 1
       }
     }
-    #expect(count == 9)
+    #expect(count == 13)
   }
 }

@@ -14,6 +14,8 @@ import Testing
   private func record(
     _ template: String, of options: [String], input: ChildProcess.Input = .nothing
   ) throws -> String {
+    let silent = try broker.client()
+    try silent.subscribe("s", stream: 1, granted: 0)
     let request = try ChildProcess.sluice(
       ["request", "s", "--timeout", "15m"] + options, server: broker.address, input: input)
     let record = try broker.run("sub", "s", "--count", "1", "--format", template)

@@ -48,7 +48,7 @@ import Testing
     #expect(
       Set(objects[0].keys) == [
         "topic", "state", "in_per_second", "out_per_second", "subscribers", "producers", "outstanding",
-        "holder", "holding_ms", "waiting_producers",
+        "holder", "holding_ms", "waiting_producers", "wait_reason",
       ])
   }
 
