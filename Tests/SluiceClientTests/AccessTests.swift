@@ -78,7 +78,8 @@ import Testing
     #expect(client.identity?.name == "ada" && client.identity?.expires == nil)
     // Each connection has credentials of its own.
     LoopbackSetting.breakOff(client)
-    _ = try await client.ping()
+    // The first may still be answered on the connection that breaks off.
+    for _ in 0..<10_000 where asked.load(ordering: .relaxed) == 1 { _ = try await client.ping() }
     #expect(asked.load(ordering: .relaxed) == 2)
   }
 
