@@ -22,7 +22,7 @@ import Synchronization
 /// | identities | those that are connected, or were a quarter of a second ago |
 ///
 /// What is counted here may come to half of the ceiling of memory; beyond that no more is made, and clients are told
-/// ``ErrorCode/limitReached``. What is there goes on. The numbers are what such a thing takes at least, measured in a release build.
+/// ``ErrorCode/limitReached``. What is there goes on. The numbers are estimates of what such an object takes.
 ///
 /// From any thread.
 final class KeptMemory: Sendable {
