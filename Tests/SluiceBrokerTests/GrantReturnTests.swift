@@ -33,14 +33,17 @@ import Testing
 
   /// Appends a batch of three records, and returns what remains granted to the publication.
   private func append(
-    to topic: Topic, _ attachment: Topic.Attachment, of granted: GrantLedger.Allowance
+    to topic: Topic, _ attachment: Topic.Attachment, of granted: GrantLedger.Allowance,
+    needsSubscriber: Bool = false
   ) -> (result: Topic.AppendResult, left: GrantLedger.Allowance) {
     let batch = SessionProbe.batch([1, 2, 3])
     let used = GrantLedger.Allowance(records: 3, bytes: UInt64(batch.bytes.count))
     var left = granted
     left.subtract(used)
     let result = batch.bytes.withUnsafeBytes {
-      topic.append($0, count: 3, at: 0, in: attachment.life, using: used, by: attachment.ticket)
+      topic.append(
+        $0, count: 3, at: 0, in: attachment.life, using: used, by: attachment.ticket,
+        needsSubscriber: needsSubscriber)
     }
     return (result, left)
   }
@@ -60,6 +63,14 @@ import Testing
     let (result, left) = append(to: topic, attachment, of: granted)
     guard case .refused(let fault) = result else { throw ProbeViolation("\(result)") }
     #expect(fault.code == .topicEnded)
+    #expect(topic.state.withLock { $0.ledger.outstanding } == left)
+  }
+
+  @Test func theBatchOfARequesterWithoutSubscribersReturnsItsGrantOnce() throws {
+    let (topic, attachment, granted) = try held()
+    let (result, left) = append(to: topic, attachment, of: granted, needsSubscriber: true)
+    guard case .unfit(let fault) = result else { throw ProbeViolation("\(result)") }
+    #expect(fault.code == .noResponders)
     #expect(topic.state.withLock { $0.ledger.outstanding } == left)
   }
 

@@ -126,10 +126,7 @@ final class Topic: Sendable {
       // The connection has taken it from the publication already, whatever becomes of the batch.
       if isMetered { state.ledger.returned(used) }
       if let fault = Self.refusal(state, life, name) { return (.refused(fault), []) }
-      if needsSubscriber, state.subscriptions == 0 {
-        if isMetered { state.ledger.returned(used) }
-        return (.unfit(.noResponders(on: name)), [])
-      }
+      if needsSubscriber, state.subscriptions == 0 { return (.unfit(.noResponders(on: name)), []) }
       if let ticket, !state.producers.advance(ticket, by: UInt64(count)) {
         return (.refused(.fenced(on: name)), [])
       }
