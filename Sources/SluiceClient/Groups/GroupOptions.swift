@@ -53,7 +53,7 @@ struct Membership: Hashable, Sendable {
   func join(_ plan: SubscriptionPlan, granted: UInt64) -> JoinGroup {
     JoinGroup(
       topic: plan.topic, group: group, start: Subscribe.Start(plan.start),
-      settings: settings(plan.filter), ifMissing: plan.ifMissing == .create ? .create : .fail,
+      settings: settings(plan.filter), ifMissing: Subscribe.IfMissing(plan.ifMissing),
       grantedThrough: granted)
   }
 

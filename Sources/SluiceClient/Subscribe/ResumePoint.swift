@@ -23,7 +23,7 @@ struct ResumePoint {
     lag = plan.lag.map { $0 == .skip ? .skip : .fail }
     filter = plan.filter
     cursor = plan.cursor?.name ?? ""
-    ifMissing = plan.ifMissing == .create ? .create : .fail
+    ifMissing = Subscribe.IfMissing(plan.ifMissing)
     start = Subscribe.Start(plan.start)
   }
 

@@ -1,3 +1,5 @@
+import SluiceWire
+
 /// What a subscription asks of the broker: which topic, from where, and how.
 ///
 /// ``Client/topic(_:from:where:cursor:lag:prefetch:)`` makes one of its parameters; as a value it can be kept, changed and used for several
@@ -125,5 +127,14 @@ public struct SubscriptionPlan: Hashable, Sendable {
     self.cursor = cursor
     self.lag = lag
     self.prefetch = prefetch
+  }
+}
+
+extension Subscribe.IfMissing {
+  init(_ ifMissing: SubscriptionPlan.IfMissing) {
+    switch ifMissing {
+    case .create: self = .create
+    case .fail: self = .fail
+    }
   }
 }

@@ -16,7 +16,7 @@ public struct StoreRebuild: Hashable, Sendable {
 }
 
 extension LMDBStore {
-  /// What is damaged in the structure of a store's file, in a line each; empty when nothing is. Nobody may have it open to write.
+  /// What is damaged in the structure of a store's file, in a line each; empty when nothing is. No process may have it open to write.
   ///
   /// A store in which something is can't be opened without danger: LMDB takes its pages for what they say.
   public static func pageFaults(at path: String) throws(StoreError) -> [String] {

@@ -62,7 +62,7 @@ struct PageSalvage {
         unsafe row.initializeMemory(as: UInt8.self, repeating: 0)
       }
       try transaction.put(number: nextTopic, tables.meta, .nextTopic)
-      // Something is lost: whoever has read it must not go on as if nothing had happened.
+      // Something is lost: a reader that has received it must not go on as if it were still there.
       try transaction.put(number: UInt8(0), tables.meta, .closed)
     }
     return summary
