@@ -158,6 +158,8 @@ final class BrokerCore: Sendable {
 
   /// Drops what has become too old, or is left behind: a share of the topics a turn. On the first loop; returns at once when the former call's round
   /// is still under way.
+  ///
+  /// The jobs keep the core rather than refer to it weakly: the runtime counts references to an object with weak ones by a slow path.
   func trim(on loop: any EventLoop) {
     accounts.forget(at: loop.now)
     guard !isTrimming.exchange(true, ordering: .acquiringAndReleasing) else { return }
@@ -168,14 +170,14 @@ final class BrokerCore: Sendable {
     let (deleted, last) = registry.deleteAbandoned(after: name, atMost: TopicRound.share, now: loop.now)
     for topic in deleted { configuration.report(.topicAbandoned(topic: topic.name)) }
     guard let last else { return trimAll(on: loop) }
-    loop.execute { [weak self] in self?.deleteAbandoned(after: last, on: loop) }
+    loop.execute { [self] in deleteAbandoned(after: last, on: loop) }
   }
 
   private func trimAll(on loop: any EventLoop) {
     TopicRound.run(over: registry, on: loop) { topic in
       if topic.needsTrimming { topic.trim(now: loop.wallClock) }
-    } completion: { [weak self] in
-      self?.isTrimming.store(false, ordering: .releasing)
+    } completion: { [self] in
+      isTrimming.store(false, ordering: .releasing)
     }
   }
 }

@@ -96,14 +96,13 @@ extension Connection {
     _ body: @escaping @Sendable (Connection, Authenticator.Finding) -> Void
   ) {
     guard let authenticator, let admission else { return }
-    let loop = context.loop
     do {
-      admission.attempt = try authenticator.attempt(credentials, by: peer, security) { [weak self] finding in
-        loop.execute { [weak self] in
-          // Nobody waits for it any more when the connection is about to close.
-          guard let self, let admission = self.admission, admission.attempt != nil else { return }
+      admission.attempt = try authenticator.attempt(credentials, by: peer, security) { [reference] finding in
+        reference.execute { connection in
+          // A connection that is about to close has abandoned the attempt.
+          guard let admission = connection.admission, admission.attempt != nil else { return }
           admission.attempt = nil
-          body(self, finding)
+          body(connection, finding)
         }
       }
     } catch {

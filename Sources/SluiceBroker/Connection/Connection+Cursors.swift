@@ -11,9 +11,8 @@ extension Connection {
 
   /// What a cursor's table knows of the subscription on `stream`.
   func cursorHolder(_ stream: UInt32) -> CursorTable.Holder {
-    let loop = context.loop
-    return CursorTable.Holder { [weak self] ticket, loss in
-      loop.execute { [weak self] in self?.cursorLost(stream, ticket, loss) }
+    CursorTable.Holder { [reference] ticket, loss in
+      reference.execute { $0.cursorLost(stream, ticket, loss) }
     }
   }
 

@@ -43,6 +43,7 @@ extension Connection {
     buffered = 0
     if abruptly { stream.abort() } else { stream.close() }
     context.remove(self)
+    clearReference()
     core.release(from: origin)
   }
 

@@ -27,9 +27,8 @@ extension Connection {
     }
     patterns.last += 1
     let number = patterns.last
-    let loop = context.loop
-    let (watch, found) = try registry.watch(pattern) { [weak self] topic, life in
-      loop.execute { [weak self] in self?.topicMade(topic, life, for: number, on: stream) }
+    let (watch, found) = try registry.watch(pattern) { [reference] topic, life in
+      reference.execute { $0.topicMade(topic, life, for: number, on: stream) }
     }
     patterns.subscriptions += 1
     setHandle(
@@ -77,15 +76,13 @@ extension Connection {
   private func findStarts(
     _ unknown: [(topic: Topic, time: Int64)], for number: UInt64, on stream: UInt32
   ) {
-    let loop = context.loop
     let answers = Answers(unknown.count)
     for (topic, time) in unknown {
       guard let storage = topic.storage else { continue }
-      storage.service.find(time, in: storage) { [weak self] offset in
-        loop.execute { [weak self] in
-          guard let self else { return }
-          pattern(number, on: stream)?.begin(topic, at: offset)
-          if answers.isLast() { joinTopics(for: number, on: stream) }
+      storage.service.find(time, in: storage) { [reference] offset in
+        reference.execute { connection in
+          connection.pattern(number, on: stream)?.begin(topic, at: offset)
+          if answers.isLast() { connection.joinTopics(for: number, on: stream) }
         }
       }
     }

@@ -19,11 +19,10 @@ extension Connection {
       }
       throw WireError(fault.code, fault.message)
     }
-    let loop = context.loop
-    let holder = ProducerTable.Holder(connection: id) { [weak self] ticket in
-      loop.execute { [weak self] in self?.fenced(stream, ticket) }
+    let holder = ProducerTable.Holder(connection: id) { [reference] ticket in
+      reference.execute { $0.fenced(stream, ticket) }
     }
-    let attachment = try topic.attachPublication(frame, holder, now: loop.now)
+    let attachment = try topic.attachPublication(frame, holder, now: context.loop.now)
     topic.storage?.service.waiters.remove(connection: id, topic: topic.name)
     let tap = topic.tap(on: context)
     lastNumber += 1
@@ -160,13 +159,13 @@ extension Connection {
   private func whenCommitted(
     _ publication: Publication, _ body: @escaping @Sendable (Connection, Publication) -> Void
   ) {
-    let (stream, loop, number) = (publication.stream, context.loop, publication.number)
-    publication.topic.whenCommitted { [weak self] fault in
-      loop.execute { [weak self] in
-        guard let self, case .publication(let publication) = handle(stream), publication.number == number
+    let (stream, number) = (publication.stream, publication.number)
+    publication.topic.whenCommitted { [reference] fault in
+      reference.execute { connection in
+        guard case .publication(let publication) = connection.handle(stream), publication.number == number
         else { return }
-        if let fault { return refuse(stream, fault) }
-        body(self, publication)
+        if let fault { return connection.refuse(stream, fault) }
+        body(connection, publication)
       }
     }
   }

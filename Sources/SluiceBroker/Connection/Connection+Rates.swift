@@ -50,15 +50,16 @@ extension Connection {
   private func wakeForRate(after delay: Duration) {
     guard !isRateTimerSet else { return }
     isRateTimerSet = true
-    _ = context.loop.schedule(after: delay) { [weak self] in
-      guard let self else { return }
-      isRateTimerSet = false
-      for stream in streams {
-        guard case .publication(let publication) = handle(stream), publication.waitsForRate else { continue }
+    reference.schedule(after: delay) { connection in
+      connection.isRateTimerSet = false
+      for stream in connection.streams {
+        guard case .publication(let publication) = connection.handle(stream), publication.waitsForRate else {
+          continue
+        }
         publication.waitsForRate = false
-        makeDue(publication)
+        connection.makeDue(publication)
       }
-      context.makeReady(self)
+      connection.context.makeReady(connection)
     }
   }
 }

@@ -48,16 +48,15 @@ extension Connection {
     lastNumber += 1
     let number = lastNumber
     setHandle(stream, .starting(number))
-    let loop = context.loop
-    topic.whenCommitted(of: frame.group) { [weak self] fault in
-      loop.execute { [weak self] in
-        guard let self, case .starting(number) = handle(stream) else { return }
-        if let fault { return refuse(stream, fault) }
-        setHandle(stream, .none)
+    topic.whenCommitted(of: frame.group) { [reference] fault in
+      reference.execute { connection in
+        guard case .starting(number) = connection.handle(stream) else { return }
+        if let fault { return connection.refuse(stream, fault) }
+        connection.setHandle(stream, .none)
         var frame = frame
-        // It may have asked for more meanwhile.
-        frame.grantedThrough = session.granted(stream) ?? frame.grantedThrough
-        attempt(stream) { () throws(WireError) in try join(stream, frame) }
+        // The client may have asked for more meanwhile.
+        frame.grantedThrough = connection.session.granted(stream) ?? frame.grantedThrough
+        connection.attempt(stream) { () throws(WireError) in try connection.join(stream, frame) }
       }
     }
   }
@@ -75,12 +74,11 @@ extension Connection {
     lastNumber += 1
     let number = lastNumber
     setHandle(stream, .starting(number))
-    let loop = context.loop
-    storage.service.find(time, in: storage) { [weak self] offset in
-      loop.execute { [weak self] in
-        guard let self, case .starting(number) = handle(stream) else { return }
-        setHandle(stream, .none)
-        body(self, .offset(offset))
+    storage.service.find(time, in: storage) { [reference] offset in
+      reference.execute { connection in
+        guard case .starting(number) = connection.handle(stream) else { return }
+        connection.setHandle(stream, .none)
+        body(connection, .offset(offset))
       }
     }
     return true

@@ -190,11 +190,10 @@ extension Connection {
   ) {
     guard topic.storage != nil else { return body(self) }
     let request = session.request(on: stream)
-    let loop = context.loop
-    topic.whenCommitted(of: name) { [weak self] fault in
-      loop.execute { [weak self] in
-        guard let self, session.request(on: stream) == request else { return }
-        if let fault { refuse(stream, fault) } else { body(self) }
+    topic.whenCommitted(of: name) { [reference] fault in
+      reference.execute { connection in
+        guard connection.session.request(on: stream) == request else { return }
+        if let fault { connection.refuse(stream, fault) } else { body(connection) }
       }
     }
   }
@@ -209,12 +208,11 @@ extension Connection {
   }
 
   private func describe(_ topic: Topic, to stream: UInt32) {
-    let loop = context.loop
     let request = session.request(on: stream)
     let attached = topic.attached
     effort.spend(attached.subscriptions + attached.publications, of: .attachments)
-    TopicInspection(topic, showing: shownPeers(of: topic)).run { [weak self] info in
-      loop.execute { [weak self] in self?.answer(request, info, to: stream) }
+    TopicInspection(topic, showing: shownPeers(of: topic)).run { [reference] info in
+      reference.execute { $0.answer(request, info, to: stream) }
     }
   }
 

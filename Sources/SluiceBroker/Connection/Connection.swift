@@ -38,6 +38,7 @@ final class Connection: ByteStreamHandler, @unchecked Sendable {
   let origin: PeerOrigin?
   let acceptedAt: MonotonicTime
   unowned let context: LoopContext
+  private var madeReference: ConnectionReference?
   var clientName = ""
   /// The longest batch that fits a frame of the client's.
   private(set) var largestBatch = Limits.smallestFrame - DeliverHeader.size - RecordLayout.timeMarkSize
@@ -116,6 +117,19 @@ final class Connection: ByteStreamHandler, @unchecked Sendable {
     lastUse = context.loop.now
     context.add(self)
     stream.start(self)
+  }
+
+  /// Made when it is first needed: most connections that only subscribe never need it.
+  var reference: ConnectionReference {
+    if let madeReference { return madeReference }
+    let made = ConnectionReference(self, on: context.loop)
+    madeReference = made
+    return made
+  }
+
+  /// The connection has closed: what ends elsewhere from now on isn't for it.
+  func clearReference() {
+    madeReference?.clear()
   }
 
   /// Whether WELCOME wasn't sent yet.

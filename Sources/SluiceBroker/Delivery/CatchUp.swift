@@ -27,8 +27,9 @@ final class CatchUp: @unchecked Sendable {
   private let topic: String
   private let storage: TopicStorage
   private let loop: any EventLoop
-  /// Called on the loop when there may be more.
-  private let wake: () -> Void
+  /// Woken on the loop when there may be more. It owns this: not weak, for a weak reference would have the runtime count every reference to
+  /// the consumer by its slow path.
+  unowned var consumer: Consumer?
   private var bytes = CatchUp.firstBytes
 
   /// What is being read from, or was read ahead.
@@ -37,12 +38,11 @@ final class CatchUp: @unchecked Sendable {
   private var loading: UInt64?
 
   /// Nil for a topic that is in memory only.
-  init?(_ topic: Topic, on loop: any EventLoop, wake: @escaping () -> Void) {
+  init?(_ topic: Topic, on loop: any EventLoop) {
     guard let storage = topic.storage else { return nil }
     self.topic = topic.name
     self.storage = storage
     self.loop = loop
-    self.wake = wake
   }
 
   deinit {
@@ -118,6 +118,6 @@ final class CatchUp: @unchecked Sendable {
     loading = nil
     release(ahead?.records.segment)
     ahead = (offset, records)
-    wake()
+    if let consumer, case .none = consumer.place { consumer.woken() }
   }
 }

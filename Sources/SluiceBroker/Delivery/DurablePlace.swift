@@ -46,16 +46,15 @@ extension Connection {
     guard isNew, let ticket = subscription.durable?.ticket, subscription.topic.storage != nil
     else { return confirm(subscription, frame, missed: missed) }
     subscription.isOpening = true
-    let loop = context.loop
     let name = subscription.durable?.name
-    subscription.topic.whenCommitted(of: name) { [weak self] fault in
-      loop.execute { [weak self] in
-        guard let self, case .subscription(let consumer) = handle(stream),
+    subscription.topic.whenCommitted(of: name) { [reference] fault in
+      reference.execute { connection in
+        guard case .subscription(let consumer) = connection.handle(stream),
           let subscription = consumer as? Subscription, subscription.durable?.ticket == ticket
         else { return }
-        if let fault { return refuse(stream, fault) }
+        if let fault { return connection.refuse(stream, fault) }
         subscription.isOpening = false
-        confirm(subscription, frame, missed: missed)
+        connection.confirm(subscription, frame, missed: missed)
       }
     }
   }

@@ -1,16 +1,6 @@
 import SluiceLog
 import SluiceWire
 
-/// Passes on that there is more to a consumer that is still being made when somebody learns whom to wake.
-final class Waking {
-  weak var consumer: Consumer?
-
-  func call() {
-    guard let consumer, case .none = consumer.place else { return }
-    consumer.woken()
-  }
-}
-
 // Reading what is no longer in memory, from the store: the cursor goes through chunks of it as through the log's segments.
 extension Subscription {
   /// A segment in which the cursor may be.

@@ -49,10 +49,9 @@ class Subscription: Consumer {
     }
     filtered = matcher.map { FilteredReading($0) }
     filteredThrough = cursor.nextOffset
-    let wake = Waking()
-    catchUp = CatchUp(tap.topic, on: connection.context.loop, wake: wake.call)
+    catchUp = CatchUp(tap.topic, on: connection.context.loop)
     super.init(stream: stream, connection: connection, granted: granted)
-    wake.consumer = self
+    catchUp?.consumer = self
   }
 
   /// Whether offsets may leave gaps that are no losses.

@@ -59,11 +59,11 @@ extension Group {
   /// Reads a record that isn't in memory, and goes on with it.
   private func read(_ record: Dying, from storage: TopicStorage, on loop: LoopContext) {
     storage.service.load(storage, topic.name, from: record.offset, bytes: 1, on: loop.loop) {
-      [weak self, weak loop] found in
+      [weak self, unowned loop] found in
       if let segment = found.segment {
         storage.service.loadedBytes.subtract(segment.bytes, ordering: .relaxed)
       }
-      guard let self, let loop else { return }
+      guard let self else { return }
       if found.isFailure { return tryLater(on: loop) }
       let segment = found.next == record.offset ? found.segment : nil
       let result = segment.map { self.attempt(record, in: $0, on: loop) } ?? .gone
@@ -86,8 +86,8 @@ extension Group {
       defer { core.burial.delay = min(core.burial.delay * 2, Burial.longestDelay) }
       return core.burial.delay
     }
-    _ = loop.loop.schedule(after: delay) { [weak self, weak loop] in
-      if let loop { self?.bury(on: loop) }
+    _ = loop.loop.schedule(after: delay) { [weak self, unowned loop] in
+      self?.bury(on: loop)
     }
   }
 
@@ -127,9 +127,9 @@ extension Group {
     }
     guard topic.storage != nil, deadLetters.storage != nil else { return .kept }
     // Not before the letter is on disk may the record be done with there.
-    deadLetters.whenCommitted { [weak self, weak loop] fault in
-      loop?.loop.execute { [weak self, weak loop] in
-        guard let self, let loop else { return }
+    deadLetters.whenCommitted { [weak self, unowned loop, eventLoop = loop.loop] fault in
+      eventLoop.execute { [weak self, unowned loop] in
+        guard let self else { return }
         step(on: loop) { core in core.state.buried(record.offset, isKept: fault == nil) }
         bury(on: loop)
       }

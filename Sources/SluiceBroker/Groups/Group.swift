@@ -239,14 +239,14 @@ final class Group: Sendable {
     }
     for member in todo.called { member.tap.call(member) }
     if let deadline = todo.deadline {
-      // The loop may outlive the broker.
-      _ = loop.loop.schedule(at: deadline) { [weak self, weak loop] in
-        if let loop { self?.timePassed(on: loop) }
+      // The event loop may outlive the group, but runs no timers once it has let go of its context.
+      _ = loop.loop.schedule(at: deadline) { [weak self, unowned loop] in
+        self?.timePassed(on: loop)
       }
     }
     if todo.goesOn {
-      loop.loop.execute { [weak self, weak loop] in
-        if let loop { self?.step(on: loop) { core in core.isLooking = false } }
+      loop.loop.execute { [weak self, unowned loop] in
+        self?.step(on: loop) { core in core.isLooking = false }
       }
     }
     if let offset = todo.loadsFrom { load(offset, on: loop) }
@@ -283,11 +283,11 @@ final class Group: Sendable {
   private func load(_ offset: UInt64, on loop: LoopContext) {
     guard let storage = topic.storage else { return }
     storage.service.load(storage, topic.name, from: offset, bytes: Self.loaded, on: loop.loop) {
-      [weak self, weak loop] records in
+      [weak self, unowned loop] records in
       if let segment = records.segment {
         storage.service.loadedBytes.subtract(segment.bytes, ordering: .relaxed)
       }
-      guard let self, let loop else { return }
+      guard let self else { return }
       step(on: loop) { core in
         core.stored.isLoading = false
         if !records.isFailure { core.stored.found = (offset, records) }

@@ -28,10 +28,9 @@ final class GroupMember: Consumer, @unchecked Sendable {
     self.group = group
     self.tap = tap
     movedAt = connection.context.loop.now
-    let wake = Waking()
-    catchUp = CatchUp(group.topic, on: connection.context.loop, wake: wake.call)
+    catchUp = CatchUp(group.topic, on: connection.context.loop)
     super.init(stream: stream, connection: connection, granted: granted)
-    wake.consumer = self
+    catchUp?.consumer = self
   }
 
   override func raise(to granted: UInt64) -> Bool {

@@ -11,12 +11,19 @@ import Synchronization
 ///
 /// One search runs at a time. From any thread.
 final class BufferBound: Sendable {
+  /// A loop keeps its context until it stops, and runs no jobs afterwards: in a job of `loop` the context exists. A weak reference
+  /// would cost each retain of the context the runtime's slow path: several for each batch.
   private struct Member: Sendable {
-    weak var context: LoopContext?
+    let loop: any EventLoop
+    unowned let context: LoopContext
+
+    func execute(_ job: @escaping @Sendable (LoopContext) -> Void) {
+      loop.execute { [unowned context] in job(context) }
+    }
   }
 
   private struct Candidate {
-    var context: LoopContext
+    var member: Member
     var connection: UInt64
     var bytes: Int
 
@@ -46,31 +53,28 @@ final class BufferBound: Sendable {
 
   /// A loop whose connections count. Before the loop has any.
   func add(_ context: LoopContext) {
-    state.withLock { $0.members.append(Member(context: context)) }
+    state.withLock { $0.members.append(Member(loop: context.loop, context: context)) }
   }
 
   /// Begins a search when the total is above the limit and none is under way.
   func check() {
     guard metrics[.bufferedBytes] > limit else { return }
-    let contexts = state.withLock { state -> [LoopContext] in
+    let members = state.withLock { state -> [Member] in
       guard !state.isSearching else { return [] }
-      let contexts = state.members.compactMap(\.context)
-      state.isSearching = !contexts.isEmpty
-      state.missing = contexts.count
+      state.isSearching = !state.members.isEmpty
+      state.missing = state.members.count
       state.fullest = nil
-      return contexts
+      return state.members
     }
-    for context in contexts {
-      context.loop.execute { [weak self, weak context] in
-        if let self, let context { answer(context) }
-      }
+    for member in members {
+      member.execute { [weak self] context in self?.answer(context, of: member) }
     }
   }
 
-  /// On the loop of `context`.
-  private func answer(_ context: LoopContext) {
+  /// On the loop of `context`, which is the context of `member`.
+  private func answer(_ context: LoopContext, of member: Member) {
     let candidate = context.fullest.map {
-      Candidate(context: context, connection: $0.connection, bytes: $0.bytes)
+      Candidate(member: member, connection: $0.connection, bytes: $0.bytes)
     }
     let (isLast, fullest) = state.withLock { state -> (Bool, Candidate?) in
       if let candidate, state.fullest.map(candidate.isFuller) ?? true { state.fullest = candidate }
@@ -81,8 +85,8 @@ final class BufferBound: Sendable {
     guard isLast else { return }
     // What waited may have been read meanwhile.
     guard let fullest, metrics[.bufferedBytes] > limit else { return end() }
-    fullest.context.loop.execute { [weak self, weak context = fullest.context] in
-      context?.closeForBuffering(fullest.connection)
+    fullest.member.execute { [weak self] context in
+      context.closeForBuffering(fullest.connection)
       guard let self else { return }
       end()
       check()

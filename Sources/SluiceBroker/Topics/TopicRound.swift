@@ -12,7 +12,7 @@ enum TopicRound {
   ///
   /// - Parameters:
   ///   - visit: called on `loop` with each topic.
-  ///   - completion: called on `loop` behind the last visit; not when the registry is gone, or the loop ends before.
+  ///   - completion: called on `loop` behind the last visit; not when the loop ends before.
   static func run(
     over registry: TopicRegistry, on loop: any EventLoop, after name: String = "",
     visit: @escaping @Sendable (Topic) -> Void, completion: @escaping @Sendable () -> Void = {}
@@ -20,8 +20,7 @@ enum TopicRound {
     let (topics, more) = registry.page(after: name, atMost: share)
     for topic in topics { visit(topic) }
     guard more, let last = topics.last?.name else { return completion() }
-    loop.execute { [weak registry] in
-      guard let registry else { return }
+    loop.execute {
       run(over: registry, on: loop, after: last, visit: visit, completion: completion)
     }
   }
