@@ -178,7 +178,8 @@ let package = Package(
     .testTarget(
       name: "SluiceClientTests",
       dependencies: [
-        "SluiceClient", "SluiceBroker", "SluiceAccess", "SluiceTLS", "ReactiveCore", "SluiceIO", "SluiceWire",
+        "SluiceClient", "CombineExtras", "SluiceBroker", "SluiceAccess", "SluiceTLS", "ReactiveCore",
+        "SluiceIO", "SluiceWire",
         "TestSupport",
       ],
       swiftSettings: settings),

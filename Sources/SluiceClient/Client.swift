@@ -18,8 +18,9 @@ import SluiceWire
 /// the last one that they got, publications with the first that wasn't acknowledged, and both notice nothing but a pause. See
 /// ``connectionState``.
 ///
-/// A client lives as long as somebody holds it. When it is released, as with ``close()``, the connection is closed, and everything on it ends
-/// with ``ClientError/Code/closed``. Topics and subjects made by it don't keep it.
+/// **A topic or a subject doesn't keep its client: hold the client for as long as they are used.** When the client is released, as with ``close()``,
+/// the connection is closed, and everything on it ends with ``ClientError/Code/closed``. A subscription to a topic whose client was released fails with that
+/// code at once, and its message says so.
 public final class Client: Sendable {
   let core: ClientCore
   let requester: Requester
@@ -31,7 +32,7 @@ public final class Client: Sendable {
   }
 
   deinit {
-    core.post(.close(.closedHere))
+    core.post(.close(.clientReleased))
   }
 
   // MARK: Connecting
@@ -157,8 +158,15 @@ public final class Client: Sendable {
 
   /// A topic to subscribe to. Nothing is sent before somebody subscribes; a topic that doesn't exist is created then.
   ///
+  /// ```swift
+  /// let ticks = client.topic("ticks", as: .shared(replay: 2))
+  /// ```
+  ///
   /// - Parameters:
   ///   - name: tokens separated by dots: `orders.eu.new`. What is wrong with it is told to the subscriber.
+  ///   - settings: what is stated of the topic; nil for nothing. A topic that doesn't exist is created with these settings; one that was created
+  ///     without a statement and has had no record gets them. If the topic has others that stand, the subscription ends with
+  ///     ``ClientError/Code/topicExists``, and the message names the difference. See <doc:SharingTopics>.
   ///   - start: where subscriptions begin.
   ///   - filter: which records are wanted; the broker sends no others.
   ///   - cursor: the durable cursor that keeps the place, across clients; nil for none.
@@ -166,11 +174,13 @@ public final class Client: Sendable {
   ///     for ``SubscriptionPlan/Lag/skip`` when the topic was started anew during an outage.
   ///   - prefetch: how far the client asks ahead.
   public func topic(
-    _ name: String, from start: SubscriptionPlan.Start = .replay, where filter: RecordFilter = .all,
-    cursor: SubscriptionPlan.Cursor? = nil, lag: SubscriptionPlan.Lag? = nil,
-    prefetch: SubscriptionPlan.Prefetch = .byRequest
+    _ name: String, as settings: TopicSettings? = nil, from start: SubscriptionPlan.Start = .replay,
+    where filter: RecordFilter = .all, cursor: SubscriptionPlan.Cursor? = nil,
+    lag: SubscriptionPlan.Lag? = nil, prefetch: SubscriptionPlan.Prefetch = .byRequest
   ) -> RemoteTopic<TopicRecord> {
-    topic(SubscriptionPlan(name, from: start, where: filter, cursor: cursor, lag: lag, prefetch: prefetch))
+    topic(
+      SubscriptionPlan(
+        name, as: settings, from: start, where: filter, cursor: cursor, lag: lag, prefetch: prefetch))
   }
 
   /// All topics whose names match a pattern, those created later included, to be subscribed to as one, with one demand.
@@ -193,7 +203,7 @@ public final class Client: Sendable {
   ///   - pattern: `*` is any one token, a last `>` one or more: `orders.*`, `orders.>`. What is wrong with it is told to the subscriber. A
   ///     wildcard that comes first doesn't match names that start with `$` or `_inbox.`.
   ///   - start: where to begin in the topics that are there when the subscription begins.
-  ///   - lag: as in ``topic(_:from:where:cursor:lag:prefetch:)``, for each topic. With ``SubscriptionPlan/Lag/fail`` one that lags ends the subscription.
+  ///   - lag: as in ``topic(_:as:from:where:cursor:lag:prefetch:)``, for each topic. With ``SubscriptionPlan/Lag/fail`` one that lags ends the subscription.
   ///   - prefetch: how far the client asks ahead, for all topics together.
   public func topics(
     matching pattern: String, from start: SubscriptionPlan.Start = .replay, lag: SubscriptionPlan.Lag? = nil,
@@ -212,27 +222,30 @@ public final class Client: Sendable {
   /// A topic of values that a decoder makes of the records' payloads. `SluiceClientFoundation` has the same for JSON, without a
   /// decoder.
   ///
-  /// Short for ``RemoteTopic/decoded(as:decoder:decodeFailure:)`` of ``topic(_:from:where:cursor:lag:prefetch:)``.
+  /// Short for ``RemoteTopic/decoded(as:decoder:decodeFailure:)`` of ``topic(_:as:from:where:cursor:lag:prefetch:)``.
   public func topic<Value: Decodable & SendableMetatype, Coder: TopLevelDecoder & Sendable>(
-    _ name: String, of type: Value.Type, decoder: Coder, decodeFailure: DecodeFailure = .fail,
-    from start: SubscriptionPlan.Start = .replay, lag: SubscriptionPlan.Lag? = nil,
+    _ name: String, of type: Value.Type, as settings: TopicSettings? = nil, decoder: Coder,
+    decodeFailure: DecodeFailure = .fail, from start: SubscriptionPlan.Start = .replay,
+    lag: SubscriptionPlan.Lag? = nil,
     prefetch: SubscriptionPlan.Prefetch = .byRequest
   ) -> RemoteTopic<Value> where Coder.Input == [UInt8] {
-    topic(name, from: start, lag: lag, prefetch: prefetch)
+    topic(name, as: settings, from: start, lag: lag, prefetch: prefetch)
       .decoded(as: type, decoder: decoder, decodeFailure: decodeFailure)
   }
 
   /// A topic to publish to. The publication is opened at once; a topic that doesn't exist is created.
   ///
   /// - Parameters:
-  ///   - name: tokens separated by dots: `orders.eu.new`. What is wrong with it is told to whoever publishes.
+  ///   - name: tokens separated by dots: `orders.eu.new`. What is wrong with it is told to the producer.
+  ///   - settings: what is stated of the topic, as in ``topic(_:as:from:where:cursor:lag:prefetch:)``; the publication ends with the error.
   ///   - acknowledgement: when the broker acknowledges a record.
   ///   - buffer: how much may wait for the broker's grant.
   ///   - whenFull: what ``TopicSubject/send(_:)`` does when as much waits.
   ///   - producer: who publishes, if it is to be known again after the process has been started anew. Otherwise it has a number by
   ///     chance, which does for lost connections.
   public func subject(
-    _ name: String, acknowledgement: TopicSubject.Acknowledgement = .received,
+    _ name: String, as settings: TopicSettings? = nil,
+    acknowledgement: TopicSubject.Acknowledgement = .received,
     buffer: TopicSubject.Buffer = TopicSubject.Buffer(), whenFull: TopicSubject.WhenFull = .fail,
     producer: TopicSubject.Producer? = nil
   ) -> TopicSubject {
@@ -240,7 +253,7 @@ public final class Client: Sendable {
       Publication(
         topic: name, acknowledgement: PublishOpen.Acknowledgement(acknowledgement),
         maximumRecord: broker.maximumRecord, buffer: buffer, whenFull: whenFull, producer: producer,
-        core: core))
+        settings: settings ?? TopicSettings(), core: core))
   }
 
   /// A topic to publish requests to: a record that no subscriber can reply to is refused, and ends the subject with ``ClientError/Code/noResponders``. The topic

@@ -89,6 +89,8 @@ public struct ClientError: Error, Hashable, Sendable, CustomStringConvertible {
     public static let topicEnded = Code("topic-ended")
     /// A producer ended the topic with a failure.
     public static let topicFailed = Code("topic-failed")
+    /// The topic has had no producer for as long as its setting ``TopicSettings/whenProducerLost`` allows, and has failed.
+    public static let producerLost = Code("producer-lost")
     /// The topic was deleted.
     public static let topicDeleted = Code("topic-deleted")
     /// The topic exists with other settings.
@@ -177,7 +179,8 @@ extension ClientError {
   /// A topic's end as its subscribers are told.
   init(failureOf topic: String, code: ErrorCode, message: String) {
     self.init(
-      .topicFailed, message.isEmpty ? "topic \(topic) has failed, and its producer didn't say why" : message,
+      code == .producerLost ? .producerLost : .topicFailed,
+      message.isEmpty ? "topic \(topic) has failed, and its producer didn't say why" : message,
       topic: topic, brokerCode: code.rawValue)
   }
 
@@ -187,6 +190,11 @@ extension ClientError {
   }
 
   static let closedHere = ClientError(.closed, "the client was closed; connect again to go on")
+  static let clientReleased = ClientError(
+    .closed,
+    "the Client was released, which closes its connection; hold it for as long as its topics and subjects are used"
+  )
+  static let publishingCancelled = ClientError(.cancelled, "the publication was cancelled")
   static let waitCancelled = ClientError(.cancelled, "the task that waited was cancelled")
 
   /// The broker sent what it mustn't.
@@ -241,6 +249,7 @@ extension ClientError.Code {
       case .storageFull: .storageFull
       case .storageFailed: .storageFailed
       case .producerFailure: .topicFailed
+      case .producerLost: .producerLost
       default: .refused
       }
   }

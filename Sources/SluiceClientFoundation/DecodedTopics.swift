@@ -17,17 +17,18 @@ extension Client {
   /// - Parameters:
   ///   - name: tokens separated by dots: `orders.eu.new`. What is wrong with it is told to the subscriber.
   ///   - type: what each record is decoded to.
+  ///   - settings: what is stated of the topic; nil for nothing.
   ///   - decoder: used on the client's loop.
   ///   - decodeFailure: what becomes of the subscription when a record can't be decoded.
   ///   - start: where subscriptions begin.
   ///   - lag: what happens when records are dropped that the subscriber hasn't asked for yet; nil for what the topic's settings say.
   ///   - prefetch: how far the client asks ahead.
   public func topic<Value: Decodable & SendableMetatype, Coder: TopLevelDecoder & Sendable>(
-    _ name: String, of type: Value.Type, decoder: Coder = JSONDecoder(),
+    _ name: String, of type: Value.Type, as settings: TopicSettings? = nil, decoder: Coder = JSONDecoder(),
     decodeFailure: DecodeFailure = .fail, from start: SubscriptionPlan.Start = .replay,
     lag: SubscriptionPlan.Lag? = nil, prefetch: SubscriptionPlan.Prefetch = .byRequest
   ) -> RemoteTopic<Value> where Coder.Input == Data {
-    topic(name, from: start, lag: lag, prefetch: prefetch)
+    topic(name, as: settings, from: start, lag: lag, prefetch: prefetch)
       .decoded(as: type, decoder: decoder, decodeFailure: decodeFailure)
   }
 }

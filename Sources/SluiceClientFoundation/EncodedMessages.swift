@@ -64,7 +64,7 @@ extension Publisher where Output: Encodable {
   public func publish<Coder: TopLevelEncoder>(
     to subject: TopicSubject, when condition: PublishCondition, encoder: Coder = JSONEncoder(),
     key: ((Output) -> String?)? = nil
-  ) -> AnyCancellable where Coder.Output == Data {
+  ) -> SourcePublication where Coder.Output == Data {
     tryMap { try Message(encoding: $0, encoder: encoder, key: key?($0)) }
       .publish(to: subject, when: condition)
   }

@@ -15,7 +15,7 @@ import Synchronization
 /// have been appended. A reader that falls behind even further is told how much it missed.
 public final class TopicLog: Sendable {
   /// What late subscribers can get.
-  public let retention: Retention
+  public var retention: Retention { state.withLock { $0.retention } }
 
   /// Bytes of a full segment.
   public let segmentBytes: Int
@@ -29,6 +29,7 @@ public final class TopicLog: Sendable {
 
   /// What appends change. Protected by the log's lock.
   struct State {
+    var retention: Retention
     var segments = SegmentQueue()
     var head: UInt64
 
@@ -66,13 +67,14 @@ public final class TopicLog: Sendable {
     retention: Retention, segmentBytes: Int? = nil, graceBytes: Int = 1 << 20, pool: SegmentPool,
     firstOffset: UInt64 = 0
   ) {
-    self.retention = retention
     self.segmentBytes = min(max(segmentBytes ?? pool.blockBytes, 64), 1 << 30)
     self.graceBytes = max(graceBytes, 0)
     self.pool = pool
     headOffset = Atomic(firstOffset)
     let firstCapacity = min(self.segmentBytes, Self.firstSegmentBytes)
-    state = Mutex(State(head: firstOffset, firstCapacity: firstCapacity, nextCapacity: firstCapacity))
+    state = Mutex(
+      State(
+        retention: retention, head: firstOffset, firstCapacity: firstCapacity, nextCapacity: firstCapacity))
   }
 
   /// Small topics are many: they begin small.

@@ -17,7 +17,7 @@ extension TopicLog {
     var dropped: [Segment] = []
     state.withLock { state in
       state.latestTime = max(state.latestTime, milliseconds)
-      while let limit = state.limitOfFirstSegment(retention, graceBytes: graceBytes),
+      while let limit = state.limitOfFirstSegment(state.retention, graceBytes: graceBytes),
         state.segments[0].endOffset <= keep ?? .max
       {
         dropped.append(state.dropFirstSegment(by: limit))
@@ -25,6 +25,11 @@ extension TopicLog {
     }
     // Here, without the lock, the memory goes back.
     withExtendedLifetime(dropped) {}
+  }
+
+  /// Has late subscribers get something else from now on. From any thread.
+  public func retain(_ retention: Retention) {
+    state.withLock { $0.retention = retention }
   }
 
   /// Drops whole segments with records before that offset only, whatever the limits. Readers that had not come so far are told that they

@@ -17,7 +17,7 @@ extension TopicLog {
     // The search runs on a copy, outside the lock: the segments in it stay, and their records don't change.
     let state = state.withLock { $0 }
     if case .new = position { return (state.cursor(at: state.head), 0) }
-    let first = resuming ? state.oldest : state.firstKept(by: retention, now: now).offset
+    let first = resuming ? state.oldest : state.firstKept(now: now).offset
     switch position {
     case .replay, .earliest:
       return (state.cursor(at: first), 0)
@@ -37,7 +37,7 @@ extension TopicLog {
   ///
   /// Takes the lock, and up to a batch's walk: for starts and for display.
   public var firstOffset: UInt64 {
-    state.withLock { $0 }.firstKept(by: retention, now: nil).offset
+    state.withLock { $0 }.firstKept(now: nil).offset
   }
 
   /// The offset of the oldest record in memory; the head when there is none. Takes the lock.
@@ -54,7 +54,7 @@ extension TopicLog {
   /// What the log holds. Ages are measured at `now`, as in ``cursor(at:now:resuming:)``.
   public func statistics(now: Int64? = nil) -> LogStatistics {
     let state = state.withLock { $0 }
-    let (first, limit) = state.firstKept(by: retention, now: now)
+    let (first, limit) = state.firstKept(now: now)
     let lapsed = state.recordBytes(before: first)
     var dropped = state.dropped
     if let limit { dropped[limit].add(.init(records: first - state.oldest, bytes: UInt64(lapsed))) }
@@ -67,9 +67,7 @@ extension TopicLog {
 extension TopicLog.State {
   /// The first record that all limits keep, the head when there is none; and the limit that keeps nothing before it, nil when the records in
   /// memory are all kept.
-  fileprivate func firstKept(
-    by retention: Retention, now: Int64?
-  ) -> (offset: UInt64, limit: DroppedRecords.Limit?) {
+  fileprivate func firstKept(now: Int64?) -> (offset: UInt64, limit: DroppedRecords.Limit?) {
     var first = (offset: oldest, limit: DroppedRecords.Limit?.none)
     func raise(to offset: UInt64, _ limit: DroppedRecords.Limit) {
       if offset > first.offset { first = (offset, limit) }

@@ -35,10 +35,12 @@ public struct StoredTopic: Hashable, Sendable {
   public var ending: Complete.Ending?
   /// The producer that ended it; 0 for one without a number.
   public var endedBy: UInt64
+  /// Whether a client has stated the settings; otherwise they were defaults.
+  public var isStated: Bool
 
   public init(
     name: String, settings: TopicSettings, epoch: UInt64, lineage: [Ancestor] = [],
-    ending: Complete.Ending? = nil, endedBy: UInt64 = 0
+    ending: Complete.Ending? = nil, endedBy: UInt64 = 0, isStated: Bool = true
   ) {
     self.name = name
     self.settings = settings
@@ -46,6 +48,7 @@ public struct StoredTopic: Hashable, Sendable {
     self.lineage = lineage
     self.ending = ending
     self.endedBy = endedBy
+    self.isStated = isStated
   }
 }
 

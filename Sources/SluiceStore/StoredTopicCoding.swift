@@ -5,6 +5,7 @@ import SluiceWire
 //     u8 version 1 · name · u8 settings × (u8 key · u64 value), of TOPIC_CREATE · u64 epoch · u64 ended by
 //     u16 ancestors × (u64 epoch · u64 end)
 //     u8 ending: 0 none, 1 finished, 2 failed (u32 code · message)
+//     u8 flags, left out if 0: 1, the settings are defaults that no client has stated
 //
 // where a text is a u16 length and UTF-8.
 extension StoredTopic {
@@ -35,6 +36,7 @@ extension StoredTopic {
       writer.integer(code.rawValue)
       writer.string(message)
     }
+    if !isStated { writer.integer(UInt8(1)) }
     return writer.bytes
   }
 
@@ -68,6 +70,7 @@ extension StoredTopic {
         ending = .failure(code: code, message: try reader.string("failure's message"))
       case let other: throw WireError(.malformedFrame, "an ending of kind \(other) isn't known")
       }
+      if reader.count > 0 { isStated = try reader.integer("flags", as: UInt8.self) & 1 == 0 }
       guard reader.count == 0 else {
         throw WireError(.malformedFrame, "\(reader.count) bytes are left behind it")
       }

@@ -106,6 +106,8 @@ public struct ErrorCode: RawRepresentable, Hashable, Sendable, CustomStringConve
   public static let permissionDenied = ErrorCode(124)
   /// The topic has no subscriber, and the publication needs one: see ``PublishOpen/Role/requester``.
   public static let noResponders = ErrorCode(125)
+  /// The topic has had no producer for as long as its setting allows, and has failed.
+  public static let producerLost = ErrorCode(126)
   /// A producer ended the topic with a failure and named no code of its own.
   public static let producerFailure = ErrorCode(200)
 
@@ -129,6 +131,7 @@ public struct ErrorCode: RawRepresentable, Hashable, Sendable, CustomStringConve
     115: "producer-fenced", 116: "cursor-taken", 117: "cursor-moved", 118: "cursor-deleted",
     119: "key-required", 120: "unknown-cursor", 121: "group-mismatch",
     122: "storage-full", 123: "storage-failed", 124: "permission-denied", 125: "no-responders",
+    126: "producer-lost",
     200: "producer-failure",
   ]
 }

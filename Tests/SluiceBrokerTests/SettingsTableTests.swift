@@ -42,7 +42,9 @@ import Testing
 
   @Test func theRangesAreWhatTheBrokerTakes() throws {
     for row in try rows() {
-      for value: UInt64 in [0, 1, 2, 3, 4, 1000, 1 << 32 - 1, 1 << 32, .max - 1, .max] {
+      for value: UInt64 in [
+        0, 1, 2, 3, 4, 1000, 1 << 32 - 1, 1 << 32, 1 << 32 + 1, 1 << 33 - 1, 1 << 33, .max - 1, .max,
+      ] {
         var settings = TopicSettings()
         #expect(settings.set(row.key, to: value) == (try row.allows(value)), "\(row) \(value)")
       }

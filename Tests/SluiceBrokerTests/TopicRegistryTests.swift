@@ -32,6 +32,7 @@ struct TopicRegistryTests {
     expected.autoDelete = false
     expected.storage = .memory
     expected.sync = .always
+    expected.whenProducerLost = .wait
     #expect(topic.settings == expected)
   }
 
@@ -71,9 +72,9 @@ struct TopicRegistryTests {
     #expect(try registry.use("t") === topic)
     registry.deleteAbandoned(now: at(111))
     #expect(registry.find("t") === topic)
-    _ = topic.attachSubscription()
+    let life = topic.attachSubscription(now: at(111)).life
     registry.deleteAbandoned(now: at(200))
-    topic.detachSubscription()
+    topic.detachSubscription(from: life)
     registry.deleteAbandoned(now: at(300))
     registry.deleteAbandoned(now: at(309))
     #expect(registry.find("t") === topic)

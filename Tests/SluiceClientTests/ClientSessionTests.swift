@@ -331,7 +331,7 @@ import Testing
     #expect(script.available(1) == 0)
     let ack = Ack(through: 1, lastOffset: 0)
     #expect(try script.receive(ack, 1) == .acknowledged(stream: 1, ack))
-    #expect(try script.receive(Cancelled(), 1) == .completed(stream: 1))
+    #expect(try script.receive(Cancelled(), 1) == .completed(stream: 1, startedOver: false))
     #expect(script.openRequest() == 1)
   }
 

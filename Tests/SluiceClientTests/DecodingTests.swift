@@ -46,6 +46,7 @@ import Testing
   @Test func aClosureDecodesToo() throws {
     var values: [(offset: UInt64, text: String)] = []
     let cancellable = client.topic("t").decoded { ($0.offset, $0.string) }
+      .eraseToAnyPublisher()
       .sink { _ in
       } receiveValue: {
         values.append($0)
@@ -79,7 +80,7 @@ import Testing
   @Test func theFirstRecordThatIsNoneEndsTheSubscription() throws {
     var failure: ClientError?
     var values: [Int] = []
-    let cancellable = numbers().sink {
+    let cancellable = numbers().eraseToAnyPublisher().sink {
       if case .failure(let error) = $0 { failure = error }
     } receiveValue: {
       values.append($0)

@@ -166,7 +166,7 @@ import Testing
 
   @Test func aProducersFailureIsTyped() throws {
     var error: ClientError?
-    let cancellable = client.topic("t").sink { completion in
+    let cancellable = client.topic("t").eraseToAnyPublisher().sink { completion in
       if case .failure(let failure) = completion { error = failure }
     } receiveValue: { _ in
     }

@@ -113,6 +113,7 @@ import Testing
           next = nextOffset
         case .restarted: Issue.record("started anew")
         case .rewound: Issue.record("went back")
+        case .producers: break
         case .topic: Issue.record("news of a topic")
         case .live(let nextOffset):
           #expect(nextOffset == next)

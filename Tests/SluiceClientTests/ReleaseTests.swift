@@ -24,7 +24,7 @@ import Testing
   private func sink(_ topic: RemoteTopic<TopicRecord>, _ witness: Witness, _ name: String) -> AnyCancellable {
     let token = Token()
     witness.watch(token, name)
-    return topic.sink { _ in
+    return topic.eraseToAnyPublisher().sink { _ in
       withExtendedLifetime(token) {}
     } receiveValue: { _ in
       withExtendedLifetime(token) {}

@@ -15,7 +15,7 @@ import Testing
     private var subscription: AnyCancellable?
 
     init(_ client: Client, _ topic: String) {
-      subscription = client.topic(topic, from: .new).sink { _ in
+      subscription = client.topic(topic, from: .new).eraseToAnyPublisher().sink { _ in
       } receiveValue: { [unowned self] in
         requests.append($0)
       }

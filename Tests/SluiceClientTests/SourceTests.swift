@@ -280,7 +280,7 @@ import Testing
   @Test func aSubjectThatSomebodyHoldsOutlivesItsSource() throws {
     let source = TestSource()
     let subject = client.subject("t")
-    var cancellable: AnyCancellable? = source.publish(to: subject, when: .connected)
+    var cancellable: SourcePublication? = source.publish(to: subject, when: .connected)
     _ = try broker.takeOnly(PublishOpen.self)
     open(9, isConnected: true)
     #expect(cancellable != nil)
@@ -300,7 +300,7 @@ import Testing
 
   @Test func cancellingWhileItSubscribesIsHeard() throws {
     // Cancels from within its subscription.
-    let box = Box<AnyCancellable?>(nil)
+    let box = Box<SourcePublication?>(nil)
     let source = TestSource(count: 3)
     let upstream = Deferred { () -> TestSource in
       box.value?.cancel()

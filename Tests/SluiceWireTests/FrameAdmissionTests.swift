@@ -14,6 +14,7 @@ private let rules: [(type: FrameType, broker: Bool, client: Bool, zero: Bool, no
   (.demand, true, true, false, true),
   (.deliver, false, true, false, true),
   (.live, false, true, false, true),
+  (.producers, false, true, false, true),
   (.lag, false, true, false, true),
   (.cancel, true, false, false, true),
   (.cancelled, false, true, false, true),

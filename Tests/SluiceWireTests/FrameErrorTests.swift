@@ -55,17 +55,17 @@ struct FrameErrorTests {
       "credentials are of method 3; 0 to 2 are defined"),
     Case(
       subscribe,
-      "0100 61 06 00 0000 0000000000000000 0000000000000000 0000000000000000 0000 04000000 00000000",
+      "0100 61 06 00 0000 0000000000000000 0000000000000000 0000000000000000 0000 04000000 00000000 00000000",
       .unsupported,
       "SUBSCRIBE names start position 6; 0 to 5 are defined"),
     Case(
       subscribe,
-      "0100 61 00 03 0000 0000000000000000 0000000000000000 0000000000000000 0000 04000000 00000000",
+      "0100 61 00 03 0000 0000000000000000 0000000000000000 0000000000000000 0000 04000000 00000000 00000000",
       .unsupported,
       "SUBSCRIBE names lag policy 3; 0 to 2 are defined"),
     Case(
       subscribe,
-      "0100 61 00 00 0200 0000000000000000 0000000000000000 0000000000000000 0000 04000000 00000000",
+      "0100 61 00 00 0200 0000000000000000 0000000000000000 0000000000000000 0000 04000000 00000000 00000000",
       .unsupported, "SUBSCRIBE says 2 for a topic that is missing; 0 and 1 are defined"),
     // Filters: what isn't defined is named, and the rest of the frame is read first.
     Case(
@@ -118,13 +118,16 @@ struct FrameErrorTests {
       0000000000000000
       """, .malformedFrame, "a cursor has kind 2; 0 and 1 are defined"),
     Case(
-      PublishOpen(topic: "", acknowledgement: .none), "0100 61 03 000000 0000000000000000 0000000000000000",
+      PublishOpen(topic: "", acknowledgement: .none),
+      "0100 61 03 000000 0000000000000000 0000000000000000 00000000",
       .unsupported, "PUBLISH_OPEN names acknowledgement 3; 0 to 2 are defined"),
     Case(
-      PublishOpen(topic: "", acknowledgement: .none), "0100 61 01 000000 0000000000000000 0100000000000040",
+      PublishOpen(topic: "", acknowledgement: .none),
+      "0100 61 01 000000 0000000000000000 0100000000000040 00000000",
       .unsupported, "PUBLISH_OPEN begins with sequence 4611686018427387905; 2^62 is the largest"),
     Case(
-      PublishOpen(topic: "", acknowledgement: .none), "0100 61 00 03 0000 0000000000000000 0000000000000000",
+      PublishOpen(topic: "", acknowledgement: .none),
+      "0100 61 00 03 0000 0000000000000000 0000000000000000 00000000",
       .unsupported,
       "PUBLISH_OPEN names role 3; 0 to 2 are defined"),
     Case(
@@ -171,12 +174,14 @@ struct FrameErrorTests {
     #expect(
       try decode(
         [UInt8](
-          hex: "0100 61 00 00 00ff 0000000000000000 0000000000000000 0000000000000000 0000 04000000 00000000"),
+          hex:
+            "0100 61 00 00 00fe 0000000000000000 0000000000000000 0000000000000000 0000 04000000 00000000 00000000"
+        ),
         like: Self.subscribe)
         == Subscribe(topic: "a", grantedThrough: 0))
     #expect(
       try decode(
-        [UInt8](hex: "0100 61 01 00 ffff 0000000000000000 0000000000000000"),
+        [UInt8](hex: "0100 61 01 00 ffff 0000000000000000 0000000000000000 00000000"),
         like: PublishOpen(topic: "", acknowledgement: .none))
         == PublishOpen(topic: "a", acknowledgement: .received))
     #expect(
@@ -208,8 +213,8 @@ struct FrameErrorTests {
     let info = TopicInfo(
       summary: summary, settings: TopicSettings(replayRecords: 7), subscriptions: [], publications: [])
     var body = Array(info.encoded(stream: 1)[FrameHeader.size...])
-    // Behind the settings: two counts, what was dropped, and the store's status.
-    let settings = body.count - 8 - 52 - 29 - 18
+    // Behind the settings: two counts, what was dropped, the store's status, flags, and the time without producers.
+    let settings = body.count - 8 - 52 - 29 - 9 - 18
     #expect(body[settings] == 1)
     body[settings] = 2
     body.insert(contentsOf: [UInt8](hex: "03000000 2a00 09"), at: settings + 4)

@@ -75,27 +75,30 @@ let goldenFrames: [GoldenFrame] = [
 
   GoldenFrame(
     "SUBSCRIBE from replay", 0x10, Subscribe(topic: "a.b", grantedThrough: 0),
-    "0300 612e62 00 00 0000 0000000000000000 0000000000000000 0000000000000000 0000 04000000 00000000"),
+    """
+    0300 612e62 00 00 0000 0000000000000000 0000000000000000 0000000000000000 0000
+    04000000 00000000 00000000
+    """),
   GoldenFrame(
     "SUBSCRIBE from the earliest", 0x10,
     Subscribe(topic: "a", start: .earliest, lag: .fail, grantedThrough: 7),
-    "0100 61 01 01 0000 0000000000000000 0000000000000000 0700000000000000 0000 04000000 00000000"),
+    "0100 61 01 01 0000 0000000000000000 0000000000000000 0700000000000000 0000 04000000 00000000 00000000"),
   GoldenFrame(
     "SUBSCRIBE to the new", 0x10, Subscribe(topic: "a", start: .new, grantedThrough: .max),
-    "0100 61 02 00 0000 0000000000000000 0000000000000000 ffffffffffffffff 0000 04000000 00000000"),
+    "0100 61 02 00 0000 0000000000000000 0000000000000000 ffffffffffffffff 0000 04000000 00000000 00000000"),
   GoldenFrame(
     "SUBSCRIBE from the last", 0x10, Subscribe(topic: "a", start: .last(258), grantedThrough: 1),
-    "0100 61 03 00 0000 0201000000000000 0000000000000000 0100000000000000 0000 04000000 00000000"),
+    "0100 61 03 00 0000 0201000000000000 0000000000000000 0100000000000000 0000 04000000 00000000 00000000"),
   GoldenFrame(
     "SUBSCRIBE from an offset", 0x10,
     Subscribe(topic: "a", start: .offset(.max - 1), epoch: 0x0A0B_0C0D_0E0F_1011, grantedThrough: 1),
-    "0100 61 04 00 0000 feffffffffffffff 11100f0e0d0c0b0a 0100000000000000 0000 04000000 00000000"),
+    "0100 61 04 00 0000 feffffffffffffff 11100f0e0d0c0b0a 0100000000000000 0000 04000000 00000000 00000000"),
   GoldenFrame(
     "SUBSCRIBE to a topic that must exist", 0x10, Subscribe(topic: "a", ifMissing: .fail, grantedThrough: 1),
-    "0100 61 00 00 01 00 0000000000000000 0000000000000000 0100000000000000 0000 04000000 00000000"),
+    "0100 61 00 00 01 00 0000000000000000 0000000000000000 0100000000000000 0000 04000000 00000000 00000000"),
   GoldenFrame(
     "SUBSCRIBE from a time before 1970", 0x10, Subscribe(topic: "a", start: .time(-2), grantedThrough: 1),
-    "0100 61 05 00 0000 feffffffffffffff 0000000000000000 0100000000000000 0000 04000000 00000000"),
+    "0100 61 05 00 0000 feffffffffffffff 0000000000000000 0100000000000000 0000 04000000 00000000 00000000"),
   GoldenFrame(
     "SUBSCRIBED", 0x11, Subscribed(epoch: 1, nextOffset: 2, liveOffset: 0x0300),
     "0100000000000000 0200000000000000 0003000000000000 00 000000"),
@@ -108,7 +111,10 @@ let goldenFrames: [GoldenFrame] = [
     "0200000000000000 0200000000000000 0300000000000000 00 01 0000"),
   GoldenFrame(
     "SUBSCRIBE with a cursor", 0x10, Subscribe(topic: "a", grantedThrough: 1, cursor: "bill"),
-    "0100 61 00 00 0000 0000000000000000 0000000000000000 0100000000000000 0400 62696c6c 04000000 00000000"),
+    """
+    0100 61 00 00 0000 0000000000000000 0000000000000000 0100000000000000 0400 62696c6c
+    04000000 00000000 00000000
+    """),
   GoldenFrame(
     "SUBSCRIBE with a filter", 0x10,
     Subscribe(
@@ -120,7 +126,7 @@ let goldenFrames: [GoldenFrame] = [
     """
     0100 61 00 00 0000 0000000000000000 0000000000000000 0100000000000000 0000
     32000000 04000000 06000000 00 00 0000 0000 08000000 00 02 0000 0200 6575 07000000 01 01 0100 68 0000
-    09000000 01 00 0300 68c3a9 0000
+    09000000 01 00 0300 68c3a9 0000 00000000
     """),
   GoldenFrame(
     "SUBSCRIBE_PATTERN", 0x19, SubscribePattern(pattern: "a.>", grantedThrough: 7),
@@ -203,10 +209,15 @@ let goldenFrames: [GoldenFrame] = [
   GoldenFrame(
     "DEMAND without limit", 0x12, Demand(grantedThrough: Credit.unlimited),
     "ffffffffffffffff ffffffffffffffff"),
+  GoldenFrame(
+    "SUBSCRIBE that wants PRODUCERS", 0x10, Subscribe(topic: "a", grantedThrough: 1, wantsProducers: true),
+    "0100 61 00 00 00 01 0000000000000000 0000000000000000 0100000000000000 0000 04000000 00000000 00000000"),
+  GoldenFrame("PRODUCERS", 0x1E, Producers(count: 258), "02010000"),
   GoldenFrame("LIVE", 0x14, Live(nextOffset: 9), "0900000000000000"),
   GoldenFrame("LAG", 0x15, Lag(missed: 3, nextOffset: 12), "0300000000000000 0c00000000000000"),
   GoldenFrame("CANCEL", 0x16, Cancel(), ""),
-  GoldenFrame("CANCELLED", 0x17, Cancelled(), ""),
+  GoldenFrame("CANCELLED", 0x17, Cancelled(), "00"),
+  GoldenFrame("CANCELLED, started over", 0x17, Cancelled(hasStartedOver: true), "01"),
   GoldenFrame("COMPLETE, finished", 0x18, Complete(.finished), "00 000000 00000000 0000"),
   GoldenFrame(
     "COMPLETE, failed", 0x18, Complete(.failure(code: .producerFailure, message: "disk")),
@@ -214,22 +225,22 @@ let goldenFrames: [GoldenFrame] = [
 
   GoldenFrame(
     "PUBLISH_OPEN without acknowledgement", 0x20, PublishOpen(topic: "t", acknowledgement: .none),
-    "0100 74 00 000000 0000000000000000 0000000000000000"),
+    "0100 74 00 000000 0000000000000000 0000000000000000 00000000"),
   GoldenFrame(
     "PUBLISH_OPEN, received", 0x20,
     PublishOpen(topic: "t", acknowledgement: .received, producer: 0x0102_0304_0506_0708, firstSequence: 258),
-    "0100 74 01 000000 0807060504030201 0201000000000000"),
+    "0100 74 01 000000 0807060504030201 0201000000000000 00000000"),
   GoldenFrame(
     "PUBLISH_OPEN, durable", 0x20,
     PublishOpen(topic: "t", acknowledgement: .durable, producer: .max, firstSequence: 1 << 62),
-    "0100 74 02 000000 ffffffffffffffff 0000000000000040"),
+    "0100 74 02 000000 ffffffffffffffff 0000000000000040 00000000"),
   GoldenFrame(
     "PUBLISH_OPEN of a source", 0x20, PublishOpen(topic: "t", acknowledgement: .none, role: .source),
-    "0100 74 00 01 0000 0000000000000000 0000000000000000"),
+    "0100 74 00 01 0000 0000000000000000 0000000000000000 00000000"),
   GoldenFrame(
     "PUBLISH_OPEN of a requester", 0x20,
     PublishOpen(topic: "t", acknowledgement: .received, role: .requester),
-    "0100 74 01 02 0000 0000000000000000 0000000000000000"),
+    "0100 74 01 02 0000 0000000000000000 0000000000000000 00000000"),
   GoldenFrame(
     "PUBLISH_OPENED", 0x21, PublishOpened(epoch: 5, grantedThrough: 65_536),
     "0500000000000000 0000010000000000 ffffffffffffffff 0000000000000000"),
@@ -237,6 +248,16 @@ let goldenFrames: [GoldenFrame] = [
     "PUBLISH_OPENED with a limit of bytes", 0x21,
     PublishOpened(epoch: 5, grantedThrough: 1, bytesThrough: 2),
     "0500000000000000 0100000000000000 0200000000000000 0000000000000000"),
+  GoldenFrame(
+    "PUBLISH_OPEN with settings", 0x20,
+    PublishOpen(topic: "t", acknowledgement: .none, settings: stayingConnected),
+    "0100 74 00 00 0000 0000000000000000 0000000000000000 01000000 0a000000 0600 0200000001000000"),
+  GoldenFrame(
+    "SUBSCRIBE with settings", 0x10, Subscribe(topic: "a", grantedThrough: 1, settings: stayingConnected),
+    """
+    0100 61 00 00 00 00 0000000000000000 0000000000000000 0100000000000000 0000 04000000 00000000
+    01000000 0a000000 0600 0200000001000000
+    """),
   GoldenFrame("CONNECTED", 0x24, Connected(), ""),
   GoldenFrame("DISCONNECTED", 0x25, Disconnected(), ""),
   GoldenFrame(
@@ -258,18 +279,18 @@ let goldenFrames: [GoldenFrame] = [
   GoldenFrame(
     "TOPIC_CREATE with all settings", 0x30, TopicCreate(topic: "t", settings: everySetting),
     """
-    0100 74 0e000000
+    0100 74 0f000000
     0a000000 0100 0100000000000000 0a000000 0200 0200000000000000 0a000000 0300 0300000000000000
     0a000000 0400 0100000000000000 0a000000 0500 0200000000000000 0a000000 0600 0700000000000000
     0a000000 0700 0800000000000000 0a000000 0800 0900000000000000 0a000000 0900 0200000000000000
     0a000000 0a00 0100000000000000 0a000000 0b00 0100000000000000 0a000000 0c00 0100000000000000
-    0a000000 0d00 0100000000000000 0a000000 0e00 0a00000000000000
+    0a000000 0d00 0100000000000000 0a000000 0e00 0a00000000000000 0a000000 0f00 0b00000000000000
     """),
   GoldenFrame("TOPIC_CONNECT", 0x37, TopicConnect(topic: "t"), "0100 74"),
   GoldenFrame("TOPIC_DISCONNECT", 0x38, TopicDisconnect(topic: "t"), "0100 74"),
   GoldenFrame(
     "SUBSCRIBE with the topic's lag", 0x10, Subscribe(topic: "a", lag: nil, grantedThrough: 1),
-    "0100 61 00 02 0000 0000000000000000 0000000000000000 0100000000000000 0000 04000000 00000000"),
+    "0100 61 00 02 0000 0000000000000000 0000000000000000 0100000000000000 0000 04000000 00000000 00000000"),
   GoldenFrame("TOPIC_SHOW", 0x31, TopicShow(topic: "t.u"), "0300 742e75"),
   GoldenFrame(
     "TOPIC_INFO", 0x32,
@@ -289,7 +310,8 @@ let goldenFrames: [GoldenFrame] = [
           reason: .storageFull)
       ],
       dropped: dropped,
-      storage: StorageStatus(state: .full, since: 22, used: 23, limit: 24)),
+      storage: StorageStatus(state: .full, since: 22, used: 23, limit: 24), isStated: true,
+      withoutProducers: 25),
     """
     3b000000 0100 74 0100000000000000 0200000000000000 0300000000000000 0400000000000000
     00 00000000 0000 01000000 01000000 0100000000000000 00
@@ -300,6 +322,7 @@ let goldenFrames: [GoldenFrame] = [
     30000000
     1000000000000000 1100000000000000 1200000000000000 1300000000000000 1400000000000000 1500000000000000
     19000000 02 1600000000000000 1700000000000000 1800000000000000
+    01 1900000000000000
     """),
   GoldenFrame("TOPIC_LIST", 0x33, TopicList(after: "a", limit: 64), "0100 61 40000000"),
   GoldenFrame("TOPICS, none", 0x34, Topics(topics: [], more: false), "00 00000000"),
@@ -326,7 +349,13 @@ let goldenFrames: [GoldenFrame] = [
   GoldenFrame("DONE", 0x36, Done(), ""),
 ]
 
-/// Every setting with another value than its default.
+/// A single setting.
+private let stayingConnected: TopicSettings = {
+  var settings = TopicSettings()
+  settings.connect = .autoStay(2)
+  return settings
+}()
+
 private let dropped: DroppedRecords = {
   var dropped = DroppedRecords()
   dropped[.records] = .init(records: 16, bytes: 17)
@@ -335,6 +364,7 @@ private let dropped: DroppedRecords = {
   return dropped
 }()
 
+/// Every setting with another value than its default.
 private let everySetting: TopicSettings = {
   var settings = TopicSettings(replayRecords: 1, replayBytes: 2, replayAge: 3)
   settings.scope = .whileConnected
@@ -348,5 +378,6 @@ private let everySetting: TopicSettings = {
   settings.autoDelete = true
   settings.storage = .durable
   settings.sync = .interval(10)
+  settings.whenProducerLost = .fail(after: 11)
   return settings
 }()

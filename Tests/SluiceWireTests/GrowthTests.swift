@@ -48,10 +48,12 @@ struct GrowthTests {
     var settings = TopicSettings()
     settings.flow = .lossless
     let empty = word(0)
+    let rest = [UInt8](repeating: 0, count: 9)
     return [
       (
         "SUBSCRIBE filter", Subscribe(topic: "t", grantedThrough: 1, filter: Self.filter),
         string("t") + [0, 0, 0, 0] + number(0) + number(0) + number(1) + string("") + filter
+          + empty
       ),
       (
         "SUBSCRIBE_PATTERN positions",
@@ -67,12 +69,12 @@ struct GrowthTests {
         TopicInfo(
           summary: Self.summary, settings: settings, subscriptions: [Self.subscription],
           publications: [Self.publication]),
-        structure(summary) + one(setting) + one(subscription) + one(publication) + ending
+        structure(summary) + one(setting) + one(subscription) + one(publication) + ending + rest
       ),
       (
         "TOPIC_INFO without lists",
         TopicInfo(summary: Self.summary, settings: TopicSettings(), subscriptions: [], publications: []),
-        structure(summary) + empty + empty + empty + ending
+        structure(summary) + empty + empty + empty + ending + rest
       ),
     ]
   }

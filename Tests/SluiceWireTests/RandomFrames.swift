@@ -39,16 +39,18 @@ struct RandomFrames {
       { CursorMove(topic: $0.text(300), name: $0.text(300), to: $0.start()) },
       { CursorDelete(topic: $0.text(300), name: $0.text(300)) },
       { Demand(grantedThrough: $0.integer(), bytesThrough: $0.integer()) },
-      { Live(nextOffset: $0.integer()) },
+      { Live(nextOffset: $0.integer()) }, { Producers(count: $0.integer()) },
       { Lag(missed: $0.integer(), nextOffset: $0.integer()) },
-      { _ in Cancel() }, { _ in Cancelled() }, { _ in Done() },
+      { _ in Cancel() }, { Cancelled(hasStartedOver: .random(using: &$0.random)) },
+      { _ in Done() },
       { Complete($0.ending()) },
       {
         PublishOpen(
           topic: $0.text(300),
           acknowledgement: [.none, .received, .durable].randomElement(using: &$0.random)!,
           role: PublishOpen.Role.allCases.randomElement(using: &$0.random)!,
-          producer: $0.integer(), firstSequence: min($0.integer(), PublishOpen.largestFirstSequence))
+          producer: $0.integer(), firstSequence: min($0.integer(), PublishOpen.largestFirstSequence),
+          settings: $0.settings())
       },
       {
         PublishOpened(
@@ -118,8 +120,8 @@ struct RandomFrames {
   private mutating func subscribe() -> Subscribe {
     Subscribe(
       topic: text(300), start: start(), lag: lag(), ifMissing: ifMissing(), epoch: integer(),
-      grantedThrough: integer(),
-      cursor: text(300), filter: filter())
+      grantedThrough: integer(), cursor: text(300), filter: filter(), wantsProducers: .random(using: &random),
+      settings: settings())
   }
 
   private mutating func ifMissing() -> Subscribe.IfMissing {
@@ -179,7 +181,9 @@ struct RandomFrames {
     var settings = TopicSettings(replayRecords: maybe(), replayBytes: maybe(), replayAge: maybe())
     settings.scope = [nil, .forever, .whileConnected].randomElement(using: &random)!
     settings.flow = [nil, .free, .lossless, .fastest].randomElement(using: &random)!
-    settings.connect = [nil, .immediate, .auto(max(1, integer())), .manual].randomElement(using: &random)!
+    settings.connect = [
+      nil, .immediate, .auto(max(1, integer())), .autoStay(max(1, integer())), .manual,
+    ].randomElement(using: &random)!
     settings.bufferRecords = maybe()
     settings.bufferBytes = maybe()
     settings.whenAlone = [nil, .buffer, .hold, .drop].randomElement(using: &random)!
@@ -189,6 +193,7 @@ struct RandomFrames {
     settings.storage = [nil, .memory, .durable].randomElement(using: &random)!
     settings.sync = [nil, .always, .interval(.random(in: 1...UInt32.max, using: &random)), .os]
       .randomElement(using: &random)!
+    settings.whenProducerLost = [nil, .wait, .fail(after: max(1, integer()))].randomElement(using: &random)!
     return settings
   }
 
@@ -227,6 +232,7 @@ struct RandomFrames {
       },
       dropped: dropped(),
       storage: StorageStatus(
-        state: .init(rawValue: integer()), since: integer(), used: integer(), limit: integer()))
+        state: .init(rawValue: integer()), since: integer(), used: integer(), limit: integer()),
+      isStated: .random(using: &random), withoutProducers: integer())
   }
 }

@@ -13,6 +13,7 @@ enum TopicJSON {
       if let value = option.write(topic.settings) { settings.add(option.name, value) }
     }
     object.add("settings", settings)
+    object.add("settingsStated", topic.isStated)
     object.add("subscribers", topic.subscriptions.map(subscriber))
     object.add("producers", topic.publications.map(producer))
     return object.text
@@ -41,6 +42,9 @@ enum TopicJSON {
     object.add(number: "bytes", summary.bytes)
     object.add("subscriptions", UInt64(summary.subscriptions))
     object.add("publications", UInt64(summary.publications))
+    if topic.withoutProducers > 0 {
+      object.add(seconds: "withoutProducersSeconds", milliseconds: topic.withoutProducers)
+    }
     object.add(limit: "outstanding", topic.outstanding)
     object.add(number: "lag", topic.lag)
     object.add(seconds: "heldUpSeconds", milliseconds: topic.heldUp)

@@ -19,14 +19,17 @@ extension Connection {
   ///
   /// - Parameter ifMissing: what the client wants of a verb that creates topics.
   /// - Throws: as ``require(_:on:)``, and ``ErrorCode/unknownTopic``.
+  /// - Parameter stated: the settings that the client states, for which it needs what TOPIC_CREATE does.
   func topic(
-    _ name: String, for verb: FrameType, ifMissing: Subscribe.IfMissing = .create
+    _ name: String, for verb: FrameType, ifMissing: Subscribe.IfMissing = .create,
+    stating stated: TopicSettings = TopicSettings()
   ) throws(WireError) -> Topic {
     try require(verb, on: name)
+    if stated != TopicSettings() { try require(.topicCreate, on: name) }
     let topic: Topic
     if VerbRule.rule(for: verb).absence == .creates {
       let mayCreate = ifMissing == .create && permissions.allow(.create, on: name)
-      topic = try registry.use(name, by: quota, mayCreate: mayCreate) {
+      topic = try registry.use(name, stating: stated, by: quota, mayCreate: mayCreate) {
         report(.topicCreated(asClient, topic: $0.name))
       }
       effort.spend(quota.takeTold(), of: .watchers)

@@ -43,6 +43,7 @@ public struct BrokerConfiguration: Sendable {
     settings.autoDelete = false
     settings.storage = .memory
     settings.sync = .always
+    settings.whenProducerLost = .wait
     return settings
   }
 

@@ -41,7 +41,9 @@ extension Connection {
   }
 
   private func topicToPublish(to frame: PublishOpen) throws(WireError) -> Topic {
-    guard frame.role == .requester else { return try topic(frame.topic, for: .publishOpen) }
+    guard frame.role == .requester else {
+      return try topic(frame.topic, for: .publishOpen, stating: frame.settings)
+    }
     do {
       return try topic(frame.topic, for: .publishOpen, ifMissing: .fail)
     } catch {
@@ -111,7 +113,8 @@ extension Connection {
     publication.owed.subtract(used)
     if used.bytes < UInt64(batch.count) { exceeded(by: UInt64(batch.count) - used.bytes) }
     switch unsafe publication.topic.append(
-      batch, count: count, at: context.loop.wallClock, in: publication.life, using: used,
+      batch, count: count, at: context.loop.wallClock, in: publication.life,
+      isSource: publication.role == .source, using: used,
       by: publication.ticket, needsSubscriber: publication.role == .requester)
     {
     case .appended(let lastOffset):
@@ -133,14 +136,22 @@ extension Connection {
     guard case .publication(let publication) = handle(stream) else { return }
     settle(publication)
     let topic = publication.topic
-    if let fault = topic.end(ending, in: publication.life, by: publication.producer, publication.ticket) {
+    if let fault = topic.end(
+      ending, in: publication.life, by: publication.producer, publication.ticket,
+      isSource: publication.role == .source)
+    {
       releaseStream(stream)
       return send(fault, stream: stream)
     }
     var failure: ErrorCode?
     if case .failure(let code, _) = ending { failure = code }
     report(.topicEnded(asClient, topic: topic.name, failure: failure))
-    guard topic.storage != nil else { return ended(publication) }
+    publication.hasCompleted = true
+    guard topic.storage != nil else {
+      return ended(
+        publication,
+        startedOver: topic.settings.scope == .whileConnected && topic.settings.connect != .immediate)
+    }
     publication.ends = .withTopic
     whenCommitted(publication) { connection, publication in connection.ended(publication) }
   }
@@ -171,10 +182,10 @@ extension Connection {
   }
 
   /// The topic is over, or the publication, as the producer has said.
-  private func ended(_ publication: Publication) {
+  private func ended(_ publication: Publication, startedOver: Bool = false) {
     settle(publication)
     releaseStream(publication.stream)
-    send(Cancelled(), stream: publication.stream)
+    send(Cancelled(hasStartedOver: startedOver), stream: publication.stream)
   }
 
   /// Something about the topic has changed, or its subscribers have: tells the producer what concerns it.
@@ -190,8 +201,16 @@ extension Connection {
     // It waits for the disk, and is told then.
     if publication.ends != nil, !topic.isDeleted { return }
     switch publication.life.condition {
-    case .ended: return topicEnded(publication)
-    case .superseded: publication.life = topic.life
+    case .ended:
+      if publication.role == .source, topic.startsSourcesAnew, !topic.isDeleted {
+        return startedOver(publication)
+      }
+      return topicEnded(publication)
+    case .superseded:
+      if publication.role == .source, topic.startsSourcesAnew, !topic.isDeleted {
+        return startedOver(publication)
+      }
+      publication.life = topic.life
     case .open, .deleted: break
     }
     if topic.isDeleted { return topicDeleted(publication.stream, name: topic.name) }
@@ -207,6 +226,12 @@ extension Connection {
       }
     }
     makeDue(publication)
+  }
+
+  /// A source publishes one run to one life. What it has sent for the life that is over is for nobody.
+  private func startedOver(_ publication: Publication) {
+    settle(publication)
+    refuse(publication.stream, .startedOver(publication.topic.name))
   }
 
   /// Another producer has ended the topic.

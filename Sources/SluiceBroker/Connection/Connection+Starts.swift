@@ -6,7 +6,10 @@ import SluiceWire
 // Subscriptions to durable topics that begin at a time: where that is, the store knows, and is asked first.
 extension Connection {
   func subscribeFound(_ stream: UInt32, _ frame: Subscribe) throws(WireError) {
-    try found(frame.start, of: try topic(frame.topic, for: .subscribe, ifMissing: frame.ifMissing), stream) {
+    try found(
+      frame.start,
+      of: try topic(frame.topic, for: .subscribe, ifMissing: frame.ifMissing, stating: frame.settings), stream
+    ) {
       connection, start, granted throws(WireError) in
       var frame = frame
       if let start { frame.start = start }

@@ -111,10 +111,11 @@ extension Connection {
   // MARK: Subscribers
 
   func subscribe(_ stream: UInt32, _ frame: Subscribe) throws(WireError) {
-    let topic = try topic(frame.topic, for: .subscribe, ifMissing: frame.ifMissing)
+    let topic = try topic(
+      frame.topic, for: .subscribe, ifMissing: frame.ifMissing, stating: frame.settings)
     let tap = topic.tap(on: context)
     if topic.isPaced { tap.protectEverything() }
-    let (life, buffered) = topic.attachSubscription()
+    let (life, buffered) = topic.attachSubscription(now: context.loop.now)
     do {
       var position: (cursor: LogCursor, missed: UInt64)
       var use: Topic.CursorUse?
@@ -131,8 +132,8 @@ extension Connection {
       let liveOffset = max(life.log.head, cursor.nextOffset)
       let subscription = Subscription(
         stream: stream, tap: tap, life: life, connection: self, cursor: cursor, liveOffset: liveOffset,
-        lag: frame.lag ?? topic.settings.lag ?? .skip, granted: frame.grantedThrough,
-        isResuming: frame.epoch != 0, matcher: RecordMatcher(unlessEmpty: frame.filter))
+        lag: frame.lag, granted: frame.grantedThrough, isResuming: frame.epoch != 0,
+        matcher: RecordMatcher(unlessEmpty: frame.filter), wantsProducers: frame.wantsProducers)
       if let use { subscription.durable = DurablePlace(use, name: frame.cursor) }
       tap.add(subscription)
       setHandle(stream, .subscription(subscription))
@@ -143,7 +144,7 @@ extension Connection {
           gaps: subscription.leavesGaps,
           continues: life.continuing(frame.epoch, at: 0) != nil), missed: missed, isNew: use?.isNew ?? false)
     } catch {
-      tap.withdraw()
+      tap.withdraw(from: life)
       throw error
     }
     // It may have been deleted between the look and the entry in its list.
@@ -211,7 +212,7 @@ extension Connection {
     let request = session.request(on: stream)
     let attached = topic.attached
     effort.spend(attached.subscriptions + attached.publications, of: .attachments)
-    TopicInspection(topic, showing: shownPeers(of: topic)).run { [reference] info in
+    TopicInspection(topic, showing: shownPeers(of: topic), now: context.loop.now).run { [reference] info in
       reference.execute { $0.answer(request, info, to: stream) }
     }
   }

@@ -72,6 +72,8 @@ final class LoopContext: TurnParticipant, @unchecked Sendable {
     loop.execute { [self] in
       loop.addTurnParticipant(self)
       scheduleSweep()
+      // Producers of topics that were in the store have to come back.
+      if isFirst { for topic in core.registry.all { topic.failWhenProducersStayLost(on: self) } }
     }
   }
 

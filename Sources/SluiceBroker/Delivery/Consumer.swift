@@ -62,6 +62,8 @@ class Consumer {
   var place = Place.none
   /// Its place in the tap's list of all.
   var index = 0
+  /// The life that it counts for, which needn't be the one that it reads.
+  var attachedLife: TopicLife?
 
   init(stream: UInt32, connection: Connection, granted: UInt64) {
     self.stream = stream
@@ -93,6 +95,12 @@ class Consumer {
     place = .none
     connection.makeReady(self)
   }
+
+  /// Its topic's producers are paced from now on.
+  func pacingBegan() {}
+
+  /// Its topic has news that it may have to tell.
+  func newsCame() {}
 
   /// Its topic was deleted.
   func topicDeleted(_ name: String) {

@@ -7,7 +7,8 @@ class Subscription: Consumer {
   let topic: Topic
   let life: TopicLife
   let tap: TopicTap
-  private let lagPolicy: Subscribe.LagPolicy
+  /// Nil for what the topic's settings say.
+  private let lagPolicy: Subscribe.LagPolicy?
   /// Where replay ends and live begins.
   private let liveOffset: UInt64
   private(set) var isLive = false
@@ -24,6 +25,9 @@ class Subscription: Consumer {
   var durable: DurablePlace?
   /// Its durable cursor isn't on disk yet: nothing is sent before.
   var isOpening = false
+  /// Whether it is told how many producers there are, and what it was told last.
+  let wantsProducers: Bool
+  private var toldProducers: UInt32?
   /// When it was last given demand, or came: since when it holds up producers, if it does.
   var movedAt: MonotonicTime
   /// Since when there have been records for it, and no demand; nil while that isn't so.
@@ -33,8 +37,8 @@ class Subscription: Consumer {
 
   init(
     stream: UInt32, tap: TopicTap, life: TopicLife, connection: Connection, cursor: LogCursor,
-    liveOffset: UInt64, lag: Subscribe.LagPolicy, granted: UInt64, isResuming: Bool,
-    matcher: RecordMatcher? = nil
+    liveOffset: UInt64, lag: Subscribe.LagPolicy?, granted: UInt64, isResuming: Bool,
+    matcher: RecordMatcher? = nil, wantsProducers: Bool = false
   ) {
     topic = tap.topic
     self.life = life
@@ -43,6 +47,7 @@ class Subscription: Consumer {
     self.cursor = cursor
     self.liveOffset = liveOffset
     lagPolicy = lag
+    self.wantsProducers = wantsProducers
     // Who goes on may have records that were deleted since; who begins has none.
     newest = life.newest.map {
       NewestReading($0, before: liveOffset, deletionsFrom: isResuming ? cursor.nextOffset : liveOffset)
@@ -52,6 +57,7 @@ class Subscription: Consumer {
     catchUp = CatchUp(tap.topic, on: connection.context.loop)
     super.init(stream: stream, connection: connection, granted: granted)
     catchUp?.consumer = self
+    attachedLife = life
   }
 
   /// Whether offsets may leave gaps that are no losses.
@@ -114,7 +120,14 @@ class Subscription: Consumer {
     tap.remove(self)
   }
 
+  override func newsCame() {
+    // What waits is woken by its tap, and what is ready is asked anyway.
+    if wantsProducers, case .none = place { connection.makeReady(self) }
+  }
+
   override func report(to positions: inout ReaderPositions) {
+    // Producers that have gone on in another life don't wait for those who still read this one.
+    guard life.condition == .open else { return }
     positions.add(nextOffset: needsLogFrom, available: demand.available, isLive: isLive)
     if readsNewest { positions.add(readingNewestFrom: cursor.nextOffset) }
   }
@@ -141,6 +154,7 @@ class Subscription: Consumer {
 
   override func produce(into gather: Gather, bytes: Int) -> Outcome {
     if isOpening { return .loading }
+    if wantsProducers { announceProducers(gather) }
     let log = life.log
     var budget = bytes
     if topic.isPaced { tap.readersMoved() }
@@ -201,13 +215,21 @@ class Subscription: Consumer {
     gather.append(Live(nextOffset: cursor.nextOffset), stream: stream)
   }
 
+  @inline(never)
+  private func announceProducers(_ gather: Gather) {
+    let count = topic.producerCount
+    guard count != toldProducers else { return }
+    toldProducers = count
+    gather.append(Producers(count: count), stream: stream)
+  }
+
   /// How many records may be sent before ``announceLive(_:)`` has its turn again.
   var recordsToLive: UInt64 { isLive ? .max : liveOffset - cursor.nextOffset }
 
   /// Returns whether the subscription goes on.
   func tellLag(_ missed: UInt64, _ gather: Gather) -> Bool {
     tap.traffic.missed(missed)
-    guard lagPolicy == .skip else {
+    guard lagPolicy ?? topic.settings.lag ?? .skip == .skip else {
       gather.append(
         Fault(
           code: .lagged,

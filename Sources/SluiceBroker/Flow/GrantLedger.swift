@@ -57,6 +57,13 @@ struct GrantLedger: Hashable, Sendable {
       bytes: held.bytes <= window.bytes / 2 ? window.bytes - held.bytes : 0)
   }
 
+  /// The same, and counts it: the topic may be given a limit later.
+  mutating func grant(to held: Allowance, window: Allowance) -> Allowance {
+    let more = Self.share(to: held, window: window)
+    outstanding.add(more)
+    return more
+  }
+
   private static func share(
     _ held: UInt64, _ outstanding: UInt64, limit: UInt64, producers: Int, window: UInt64
   ) -> UInt64 {

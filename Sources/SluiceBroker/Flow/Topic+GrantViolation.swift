@@ -18,7 +18,7 @@ extension Topic {
         return "is owed \(publication.owed) by stream \(publication.stream), which holds \(credit.held)"
       }
     }
-    if isMetered, outstanding != owed {
+    if outstanding != owed {
       return "counts \(outstanding) as outstanding where its publications hold \(owed)"
     }
     return nil

@@ -1,4 +1,5 @@
 import SluiceAccess
+import SluiceIO
 import SluiceWire
 
 /// What the session's actions mean for groups.
@@ -14,9 +15,10 @@ extension Connection {
     }
     let tap = topic.tap(on: context)
     if topic.isPaced { tap.protectEverything() }
-    let (_, buffered) = topic.attachSubscription()
+    let (life, buffered) = topic.attachSubscription(now: context.loop.now)
     do {
       let (member, place) = try enter(stream, frame, topic, tap, buffered)
+      member.attachedLife = life
       tap.add(member)
       setHandle(stream, .subscription(member))
       send(
@@ -26,7 +28,7 @@ extension Connection {
       send(Live(nextOffset: place.next), stream: stream)
       makeReady(member)
     } catch {
-      tap.withdraw()
+      tap.withdraw(from: life)
       throw error
     }
     // It may have been deleted between the look and the entry in its list.

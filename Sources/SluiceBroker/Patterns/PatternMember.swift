@@ -32,7 +32,7 @@ final class PatternMember: Subscription {
   /// Its terminal event was told. It stays until the topic is deleted, and has nothing to do.
   private(set) var isCompleted = false
   /// Its place among the pattern's members whose topics pace their producers, if its topic does.
-  var pacedIndex = 0
+  var pacedIndex: Int?
 
   init(
     of pattern: PatternSubscription, number: UInt32, tap: TopicTap, life: TopicLife, _ begin: Begin,
@@ -52,6 +52,8 @@ final class PatternMember: Subscription {
   }
 
   override var demand: Credit { pattern.credit }
+
+  override func pacingBegan() { pattern.pace(self) }
 
   override func woken() {
     place = .none

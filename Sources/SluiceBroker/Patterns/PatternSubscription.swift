@@ -199,7 +199,7 @@ final class PatternSubscription: Consumer {
     if former == nil { try connection.addMatch() }
     let tap = topic.tap(on: context)
     if topic.isPaced { tap.protectEverything() }
-    let (present, buffered) = topic.attachSubscription()
+    let (present, buffered) = topic.attachSubscription(now: context.loop.now)
     let life = endedLife ?? present
     do {
       let (cursor, missed) = try connection.start(
@@ -212,15 +212,13 @@ final class PatternSubscription: Consumer {
           isResuming: position?.epoch == life.epoch,
           continues: position.map { life.continuing($0.epoch, at: 0) != nil } ?? false),
         matcher: matcher, isAwaited: wasThere)
+      member.attachedLife = present
       tap.add(member)
       // Behind its successor, so that the topic isn't without a subscriber in between.
       if let former { remove(former, isDeleted: former.topic !== topic) }
       members[topic.name] = member
       joined.append(member)
-      if topic.isPaced {
-        member.pacedIndex = paced.count
-        paced.append(member)
-      }
+      if topic.isPaced { pace(member) }
       if wasThere {
         unannounced? += 1
         awaited? += 1
@@ -228,7 +226,7 @@ final class PatternSubscription: Consumer {
       takeTurn(member)
     } catch {
       if former == nil { connection.removeMatches(1) }
-      tap.withdraw()
+      tap.withdraw(from: present)
       throw error
     }
     // It may have been deleted between the look and the entry in its list.
@@ -260,6 +258,13 @@ final class PatternSubscription: Consumer {
     connection.makeReady(self)
   }
 
+  /// The producers of a member's topic are paced.
+  func pace(_ member: PatternMember) {
+    guard member.pacedIndex == nil else { return }
+    member.pacedIndex = paced.count
+    paced.append(member)
+  }
+
   /// Gives up a member's place in its topic.
   ///
   /// - Parameter isDeleted: the receiver is told that its number means nothing any more; otherwise the next number for the topic says so.
@@ -268,13 +273,14 @@ final class PatternSubscription: Consumer {
     member.leave()
     member.place = .ended
     dropDeparted()
-    if member.topic.isPaced {
+    if let index = member.pacedIndex {
       let last = paced.removeLast()
       if last !== member {
-        paced[member.pacedIndex] = last
-        last.pacedIndex = member.pacedIndex
-        if isTelling, last.pacedIndex < told { tell(last) }
+        paced[index] = last
+        last.pacedIndex = index
+        if isTelling, index < told { tell(last) }
       }
+      member.pacedIndex = nil
     }
     if !member.isAnnounced { announced(member) } else if isDeleted { departed.append(member.number) }
     settled(member)

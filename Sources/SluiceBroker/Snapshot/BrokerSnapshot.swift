@@ -41,6 +41,10 @@ public struct TopicSnapshot: Sendable {
   public var lag: UInt64 = 0
   /// The longest that one of its producers has been without demand, in milliseconds; 0 while none waits.
   public var heldUp: UInt64 = 0
+  /// For how long the topic has lost its producers, in milliseconds; 0 while it hasn't.
+  public var withoutProducers: UInt64 = 0
+  /// Whether a client has stated the settings.
+  public var isStated = false
   /// At most as many as were asked for, those that hold up producers first; ``TopicSummary/subscriptions`` counts all.
   public var subscriptions: [SubscriptionSnapshot] = []
   public var publications: [PublicationSnapshot] = []

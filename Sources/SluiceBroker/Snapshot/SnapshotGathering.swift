@@ -103,6 +103,9 @@ final class SnapshotGathering: Sendable {
     let waiters = Dictionary(grouping: storage?.waiters.all ?? [], by: \.topic)
     snapshot.topics = zip(subjects, found.topics).map { subject, findings in
       var topic = TopicSnapshot(summary: subject.summary, settings: subject.topic.settings)
+      topic.withoutProducers = subject.topic.timeWithoutProducers(
+        now: startedAt + .milliseconds(Int64(clamping: found.uptime)))
+      topic.isStated = subject.topic.isStated
       findings.show(in: &topic, request)
       topic.show(subject.topic.dropped)
       if let storage, let waiting = waiters[subject.summary.topic] {

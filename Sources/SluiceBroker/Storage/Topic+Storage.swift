@@ -49,7 +49,8 @@ extension Topic {
   private func row(_ state: State, _ ending: DurableTail.PendingEnding?) -> StoredTopic {
     StoredTopic(
       name: name, settings: settings, epoch: state.life.epoch, lineage: state.life.lineage,
-      ending: ending?.ending ?? state.life.ending, endedBy: ending?.producer ?? state.endedBy)
+      ending: ending?.ending ?? state.life.ending, endedBy: ending?.producer ?? state.endedBy,
+      isStated: state.isStated)
   }
 
   private func addStates(

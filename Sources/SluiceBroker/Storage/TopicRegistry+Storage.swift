@@ -123,6 +123,7 @@ extension TopicRegistry {
     let groups = try storage.store.states(of: stored.id, .group)
     let lost = topic.state.withLock { state in
       state.endedBy = stored.row.endedBy
+      state.isStated = stored.row.isStated
       // Whoever is about to come back may need all that is there; in a lossless topic nothing of it is dropped before somebody has come.
       state.aloneSince = settings.flow == .lossless ? stored.extent.firstOffset : stored.extent.head
       var lost: [StoreError] = []
@@ -131,6 +132,7 @@ extension TopicRegistry {
       for group in groups { restore(group, of: topic, into: &state, groupLimit, now, &lost) }
       return lost
     }
+    topic.restored(now: now)
     for error in lost { storage.lost(topic.name, error.message) }
     return topic
   }

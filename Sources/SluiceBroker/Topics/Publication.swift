@@ -40,6 +40,8 @@ final class Publication {
   private var unstored = ReadyQueue<(through: UInt64, lastOffset: UInt64)>()
   /// True while PUBLISH_OPENED waits for what the producer has published before to be on disk.
   var isOpening = false
+  /// It has ended the topic.
+  var hasCompleted = false
   /// Set from COMPLETE or CANCEL on, while what was published is on its way to the disk.
   var ends: Ending?
   /// True while it stands in its connection's list of publications with something to tell.

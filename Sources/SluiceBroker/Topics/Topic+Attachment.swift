@@ -8,10 +8,12 @@ extension Topic {
   /// A subscription comes: the life that it reads, and where the first one begins that finds what producers buffered meanwhile.
   ///
   /// The caller has its tap protect everything already, so that nothing is dropped between this and the tap's first report.
-  func attachSubscription() -> (life: TopicLife, buffered: UInt64?) {
+  func attachSubscription(now: MonotonicTime) -> (life: TopicLife, buffered: UInt64?) {
     let (result, taps): ((TopicLife, UInt64?), [TopicTap]) = state.withLock { state in
-      let isFirst = state.subscriptions == 0
+      let isFirst = state.presentSubscriptions == 0
       state.subscriptions += 1
+      state.presentSubscriptions += 1
+      state.firstSubscribedAt = state.firstSubscribedAt ?? now
       state.unusedSince = nil
       let hasChanged = updateConnection(&state)
       let isBuffered = isFirst && isPaced && settings.whenAlone == .buffer
@@ -29,12 +31,18 @@ extension Topic {
 
   /// A subscription leaves.
   ///
-  /// - Parameter undone: if it was the last one, what producers buffer begins there, rather than at the head.
-  func detachSubscription(undone: UInt64? = nil) {
+  /// - Parameters:
+  ///   - life: the one that it was attached to.
+  ///   - undone: if it was the last one, what producers buffer begins there, rather than at the head.
+  func detachSubscription(from life: TopicLife, undone: UInt64? = nil) {
     let taps: [TopicTap] = state.withLock { state in
       state.subscriptions -= 1
+      // A life that is over has no part in what the present one does.
+      guard life === state.life else { return isPaced ? state.taps : [] }
+      state.presentSubscriptions -= 1
       var isNews = updateConnection(&state)
-      if state.subscriptions == 0 {
+      if state.presentSubscriptions == 0 {
+        state.firstSubscribedAt = nil
         state.aloneSince = min(state.life.log.head, undone ?? .max)
         if settings.scope == .whileConnected, !state.isDeleted {
           startOver(&state)
@@ -63,6 +71,7 @@ extension Topic {
   func attachPublication(
     _ frame: PublishOpen, _ holder: ProducerTable.Holder, now: MonotonicTime
   ) throws(WireError) -> Attachment {
+    var watched: [TopicTap] = []
     let (result, loser): (Result<Attachment, WireError>, ProducerTable.Loser?) = state.withLock { state in
       let hasEnded = state.isEnded(by: frame.producer)
       if !hasEnded, let fault = Self.refusal(state, state.life, name) {
@@ -91,24 +100,33 @@ extension Topic {
         }
       }
       state.publications += 1
+      state.producersLostAt = nil
+      if state.producerWatchers > 0 { watched = state.taps }
       state.unusedSince = nil
       return (.success(attachment), loser)
     }
     loser?.tell()
+    announce(to: watched)
     return try result.get()
   }
 
   /// A publication leaves, with what it was granted and hasn't used. What is known of its producer is kept for a while.
+  ///
+  /// - Parameter hasCompleted: whether it has ended the topic, so that it isn't missed.
   func detachPublication(
-    returning held: GrantLedger.Allowance, _ ticket: ProducerTable.Ticket?, now: MonotonicTime
+    returning held: GrantLedger.Allowance, _ ticket: ProducerTable.Ticket?, hasCompleted: Bool = false,
+    now: MonotonicTime
   ) {
+    var watched: [TopicTap] = []
     let taps: [TopicTap] = state.withLock { state in
       state.publications -= 1
+      if state.publications == 0, !hasCompleted { state.producersLostAt = now }
+      if state.producerWatchers > 0 { watched = state.taps }
       if let ticket { state.producers.close(ticket, now: now) }
-      guard isMetered else { return [] }
       state.ledger.returned(held)
-      return state.taps
+      return isMetered ? state.taps : []
     }
+    announce(to: watched)
     // The others' shares are larger now.
     for tap in taps { tap.wakeProducers() }
   }
@@ -140,11 +158,26 @@ extension Topic {
 
   /// - Returns: whether it is connected now and wasn't before, or the reverse.
   private func updateConnection(_ state: inout State) -> Bool {
-    guard case .auto(let count) = settings.connect else { return false }
     let before = state.isConnected
-    if state.subscriptions >= Int(count) { state.isConnected = true }
-    if state.subscriptions == 0 { state.isConnected = false }
+    switch settings.connect {
+    case .auto(let count):
+      if state.presentSubscriptions >= Int(count) { state.isConnected = true }
+      if state.presentSubscriptions == 0 { state.isConnected = false }
+    case .autoStay(let count):
+      if state.presentSubscriptions >= Int(count) { state.isConnected = true }
+    case .immediate, .manual, nil: return false
+    }
     return state.isConnected != before
+  }
+
+  /// Whether each life of the topic has runs of its own of the publishers that feed it: sources have to begin anew when it starts over.
+  var startsSourcesAnew: Bool {
+    let settings = settings
+    guard settings.scope == .whileConnected else { return false }
+    return switch settings.connect {
+    case .auto, .autoStay: true
+    case .immediate, .manual, nil: false
+    }
   }
 
   // MARK: Demand
@@ -171,7 +204,7 @@ extension Topic {
       guard state.isConnected, state.setAside == nil, storage?.service.refusal == nil, !isOutOfMemory else {
         return GrantLedger.Allowance()
       }
-      guard isMetered else { return GrantLedger.share(to: held, window: window) }
+      guard isMetered else { return state.ledger.grant(to: held, window: window) }
       // Set before the readers are looked at: whoever moves after that look sees it, and wakes us.
       isHeldUp.store(true, ordering: .sequentiallyConsistent)
       return state.ledger.grant(
@@ -204,7 +237,7 @@ extension Topic {
       head: state.nextOffset, aloneSince: state.unreadSince,
       keptBytes: kept ?? UInt64(log.statistics().bytes), lapsedBytes: lapsedBytes(state),
       bytes: { UInt64(log.bytes(from: $0) + unread) })
-    return strategy.limit(state.readers, situation)
+    return state.strategy.limit(state.readers, situation)
   }
 
   /// The subscriptions of some loop have moved, asked for more, or left: producers may go on. From any loop.
@@ -230,25 +263,6 @@ extension TopicSettings {
   /// These settings, with what they leave open as it is where nothing is said: how much is kept depends on where it is kept.
   var completed: TopicSettings {
     completed(by: BrokerConfiguration.standardTopic(in: storage ?? .memory))
-  }
-
-  /// These settings, with what they leave open taken from `defaults`.
-  func completed(by defaults: TopicSettings) -> TopicSettings {
-    var settings = TopicSettings(
-      replayRecords: replayRecords ?? defaults.replayRecords,
-      replayBytes: replayBytes ?? defaults.replayBytes, replayAge: replayAge ?? defaults.replayAge)
-    settings.scope = scope ?? defaults.scope
-    settings.flow = flow ?? defaults.flow
-    settings.connect = connect ?? defaults.connect
-    settings.bufferRecords = bufferRecords ?? defaults.bufferRecords
-    settings.bufferBytes = bufferBytes ?? defaults.bufferBytes
-    settings.whenAlone = whenAlone ?? defaults.whenAlone
-    settings.lag = lag ?? defaults.lag
-    settings.compact = compact ?? defaults.compact
-    settings.autoDelete = autoDelete ?? defaults.autoDelete
-    settings.storage = storage ?? defaults.storage
-    settings.sync = sync ?? defaults.sync
-    return settings
   }
 }
 

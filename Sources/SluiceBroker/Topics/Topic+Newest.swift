@@ -18,8 +18,8 @@ extension Topic {
   func keepNewestFrom(_ state: State) -> UInt64? {
     guard isPaced else { return nil }
     var readers = ReaderPositions()
-    if state.subscriptions > 0 { readers.oldest = state.readers.readsNewestFrom ?? .max }
-    return strategy.keepFrom(readers, aloneSince: state.unreadSince)
+    if state.presentSubscriptions > 0 { readers.oldest = state.readers.readsNewestFrom ?? .max }
+    return state.strategy.keepFrom(readers, aloneSince: state.unreadSince)
   }
 
   /// Bytes of newest records beyond the limits that are kept because a subscriber has yet to read them. What the grace keeps besides,

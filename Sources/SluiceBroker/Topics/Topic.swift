@@ -28,13 +28,26 @@ final class Topic: Sendable {
     var owner: String?
     /// One per loop on which somebody is attached.
     var taps: [TopicTap] = []
+    /// Attached, to whatever life.
     var subscriptions = 0
+    /// Attached to the present life: they connect the topic, and keep it from starting over.
+    var presentSubscriptions = 0
     var publications = 0
+    /// Subscriptions that are told how many publications there are.
+    var producerWatchers = 0
+    /// Since when the topic has been without a producer after its last one left; nil while it has one, or never had one.
+    var producersLostAt: MonotonicTime?
+    /// When the first subscriber of the present life came; nil before.
+    var firstSubscribedAt: MonotonicTime?
+    /// Whether a client has stated the settings; otherwise they are defaults.
+    var isStated = false
     /// The head when the last subscriber left, or 0; of use while there is none.
     var aloneSince: UInt64 = 0
     /// Since when nobody is known to have been attached, for a topic that is deleted then.
     var unusedSince: MonotonicTime?
     var isConnected: Bool
+    /// How producers are paced, by the settings. Here, where the path of a batch reads it without counting references.
+    var strategy: any FlowStrategy
     var ledger = GrantLedger()
     /// Those of the present life, by name.
     var groups: [String: Group] = [:]
@@ -49,9 +62,13 @@ final class Topic: Sendable {
   }
 
   let name: String
-  /// Complete: no setting is nil.
-  let settings: TopicSettings
-  let strategy: any FlowStrategy
+  /// What the topic was made with.
+  private let initial: EffectiveSettings
+  /// What a client has stated since; set once at most, with the lock held. Reading it counts references: the path of a batch reads ``isPaced`` and
+  /// ``State/strategy`` instead.
+  let stated = AtomicLazyReference<EffectiveSettings>()
+  /// Set once at most after the start, with the lock held.
+  private let paced: Atomic<Bool>
   /// Nil for a topic that is in memory only.
   let storage: TopicStorage?
   /// The most records that one producer may be granted at a time.
@@ -82,54 +99,67 @@ final class Topic: Sendable {
     makeLife: @escaping @Sendable () -> TopicLife
   ) {
     self.name = name
-    self.settings = settings
+    initial = EffectiveSettings(settings)
+    paced = Atomic(settings.flow != .free)
     self.window = window
     self.memory = memory
     let kept = memory.map { KeptMemory.Share($0.kept, KeptMemory.topic + 3 * name.utf8.count) }
     self.kept = kept
     self.makeLife = makeLife
     self.storage = storage
-    strategy = settings.strategy
     state = Mutex(
       State(
         life: makeLife(), producers: ProducerTable(limits: producers, isKept: storage != nil, kept: kept),
         cursors: CursorTable(limits: cursors, isKept: storage != nil, kept: kept),
-        isConnected: settings.connect == .immediate, tail: storage.map { DurableTail($0.birthExtent) }))
+        isConnected: settings.connect == .immediate, strategy: settings.strategy,
+        tail: storage.map { DurableTail($0.birthExtent) }))
   }
 
   /// The present life.
   var life: TopicLife { state.withLock { $0.life } }
 
-  /// Whether producers follow subscribers at all.
-  var isPaced: Bool { settings.flow != .free }
+  /// Complete: no setting is nil. They change once at most, before the topic's first record: see ``adopt(_:completed:isExact:)``.
+  var settings: TopicSettings { (stated.load() ?? initial).settings }
 
-  /// Whether what producers have been granted is counted: because they follow subscribers, or the disk.
+  /// Whether producers follow subscribers at all. For the path of a batch, too.
+  var isPaced: Bool { paced.load(ordering: .relaxed) }
+
+  /// Replaces the settings. With the lock held, once at most.
+  func apply(_ settings: TopicSettings, to state: inout State) {
+    _ = stated.storeIfNil(EffectiveSettings(settings))
+    state.strategy = settings.strategy
+    paced.store(settings.flow != .free, ordering: .relaxed)
+  }
+
+  /// Whether what producers are granted is limited: because they follow subscribers, or the disk.
   var isMetered: Bool { isPaced || storage != nil }
 
   /// Appends a checked batch and wakes whoever waits for it. From any loop.
   ///
   /// - Parameters:
   ///   - life: the one that the producer knows.
+  ///   - isSource: whether the producer publishes one run to one life, where the topic's sources begin anew with each: see ``startsSourcesAnew``.
   ///   - used: what of the producer's grants the batch takes.
   ///   - ticket: of a producer with a number.
   ///   - needsSubscriber: whether the batch is refused while the topic has no subscriber.
   func append(
     _ batch: UnsafeRawBufferPointer, count: UInt32, at milliseconds: Int64, in life: TopicLife,
-    using used: GrantLedger.Allowance, by ticket: ProducerTable.Ticket? = nil, needsSubscriber: Bool = false
+    isSource: Bool = false, using used: GrantLedger.Allowance, by ticket: ProducerTable.Ticket? = nil,
+    needsSubscriber: Bool = false
   ) -> AppendResult {
     if life.newest != nil, let fault = unsafe keyRequired(by: batch) {
-      if isMetered { state.withLock { $0.ledger.returned(used) } }
+      state.withLock { $0.ledger.returned(used) }
       return .unfit(fault)
     }
     var commitDelay: Duration?
     let (result, taps): (AppendResult, [TopicTap]) = state.withLock { state in
       // The connection has taken it from the publication already, whatever becomes of the batch.
-      if isMetered { state.ledger.returned(used) }
+      state.ledger.returned(used)
       if let fault = Self.refusal(state, life, name) { return (.refused(fault), []) }
       if needsSubscriber, state.subscriptions == 0 { return (.unfit(.noResponders(on: name)), []) }
-      if let ticket, !state.producers.advance(ticket, by: UInt64(count)) {
-        return (.refused(.fenced(on: name)), [])
-      }
+      if let ticket, !state.producers.isCurrent(ticket) { return (.refused(.fenced(on: name)), []) }
+      if isSource, life !== state.life, startsSourcesAnew { return (.refused(.startedOver(name)), []) }
+      if let ticket { _ = state.producers.advance(ticket, by: UInt64(count)) }
       if let storage {
         return unsafe store(batch, count, milliseconds, ticket, storage, &state, &commitDelay)
       }
@@ -175,7 +205,7 @@ final class Topic: Sendable {
   /// Drops what has become too old. From any loop.
   func trim(now milliseconds: Int64) {
     state.withLock { state in
-      let isRead = state.subscriptions > 0
+      let isRead = state.presentSubscriptions > 0
       // On disk it is as well, and memory is for those who follow the head.
       if !isRead, let tail = state.tail { return state.life.log.drop(before: tail.committed) }
       // The grace is for those who are reading.
@@ -189,7 +219,7 @@ final class Topic: Sendable {
 
   /// What must not be dropped for the sake of those who follow, whatever the limits.
   func keepFrom(_ state: State) -> UInt64? {
-    isPaced ? strategy.keepFrom(state.readers, aloneSince: state.unreadSince) : nil
+    isPaced ? state.strategy.keepFrom(state.readers, aloneSince: state.unreadSince) : nil
   }
 
   /// Sets the terminal event, after all records appended so far. From any loop.
@@ -198,15 +228,17 @@ final class Topic: Sendable {
   ///   - life: the one that the producer knows.
   ///   - producer: whose wish it is; 0 for one without a number.
   ///   - ticket: the producer's.
+  ///   - isSource: as in ``append(_:count:at:in:isSource:using:by:needsSubscriber:)``.
   /// - Returns: why not, when the topic is over already, unless this producer has ended it.
   func end(
     _ ending: Complete.Ending, in life: TopicLife, by producer: UInt64 = 0,
-    _ ticket: ProducerTable.Ticket? = nil
+    _ ticket: ProducerTable.Ticket? = nil, isSource: Bool = false
   ) -> Fault? {
     let (refusal, taps): (Fault?, [TopicTap]) = state.withLock { state in
       if let ticket, !state.producers.isCurrent(ticket) { return (.fenced(on: name), []) }
       if state.isEnded(by: producer) { return (nil, []) }
       if let fault = Self.refusal(state, life, name) { return (fault, []) }
+      if isSource, life !== state.life, startsSourcesAnew { return (.startedOver(name), []) }
       if state.tail != nil {
         // Nobody hears of it before it is on disk.
         state.tail?.end(ending, by: producer)
@@ -255,9 +287,19 @@ final class Topic: Sendable {
 
   /// The next life. Called with the lock held.
   func startOver(_ state: inout State) {
-    if state.life.condition == .open { state.life.supersede() }
+    let former = state.life.condition
+    if former == .open { state.life.supersede() }
     state.formerlyDropped.add(state.life.dropped)
     state.life = makeLife()
+    if stated.load() != nil { state.life.log.retain(settings.retention) }
+    state.presentSubscriptions = 0
+    state.firstSubscribedAt = nil
+    switch settings.connect {
+    case .auto, .autoStay: state.isConnected = false
+    // It is the end that takes a CONNECT back, not the last subscriber.
+    case .manual: if former == .ended { state.isConnected = false }
+    case .immediate, nil: break
+    }
     // Whose members are still at it go on with the life that is over.
     state.groups = [:]
     state.aloneSince = state.life.log.head
@@ -304,7 +346,7 @@ final class Topic: Sendable {
 
 extension Topic.State {
   /// Where the last subscriber was when it left; nil while there are any.
-  var unreadSince: UInt64? { subscriptions == 0 ? aloneSince : nil }
+  var unreadSince: UInt64? { presentSubscriptions == 0 ? aloneSince : nil }
 
   func isEnded(by producer: UInt64) -> Bool {
     producer != 0 && (endedBy == producer || tail?.ending?.producer == producer) && !isDeleted

@@ -35,7 +35,10 @@ final class TopicInspection: Sendable {
   private let taps: [TopicTap]
   private let findings: Mutex<Findings>
 
-  init(_ topic: Topic, showing peers: Peers) {
+  private let now: MonotonicTime
+
+  init(_ topic: Topic, showing peers: Peers, now: MonotonicTime) {
+    self.now = now
     self.topic = topic
     self.peers = peers
     taps = topic.taps
@@ -104,7 +107,8 @@ final class TopicInspection: Sendable {
       summary: topic.summary, settings: topic.settings,
       subscriptions: Array(subscriptions.sorted(by: TopicInfo.Subscription.precedes).prefix(Self.listed)),
       publications: Array(publications.prefix(Self.listed)), dropped: topic.dropped,
-      storage: topic.storage?.service.snapshot.status ?? StorageStatus())
+      storage: topic.storage?.service.snapshot.status ?? StorageStatus(),
+      isStated: topic.isStated, withoutProducers: topic.timeWithoutProducers(now: now))
   }
 }
 

@@ -82,12 +82,14 @@ final class TopicRegistry: Sendable {
   /// The topic of that name, made with the defaults if there is none.
   ///
   /// - Parameters:
+  ///   - stated: what its user says of it; all nil for nothing.
   ///   - quota: of the connection that wants it; nil for the broker itself.
   ///   - mayCreate: asked when there is none.
   ///   - made: called when it was made.
-  /// - Throws: ``ErrorCode/unknownTopic`` when it may not be made.
+  /// - Throws: ``ErrorCode/unknownTopic`` when it may not be made; ``ErrorCode/topicExists`` when it has other settings than are stated.
   func use(
-    _ name: String, by quota: TopicQuota? = nil, mayCreate: @autoclosure () -> Bool = true,
+    _ name: String, stating stated: TopicSettings = TopicSettings(), by quota: TopicQuota? = nil,
+    mayCreate: @autoclosure () -> Bool = true,
     made: (Topic) -> Void = { _ in }
   ) throws(WireError) -> Topic {
     let found = state.withLock { state in
@@ -95,10 +97,10 @@ final class TopicRegistry: Sendable {
       topic?.reserve()
       return topic
     }
-    if let found { return found }
+    if let found, stated == TopicSettings() { return found }
     try TopicName.validate(name)
-    guard mayCreate() else { throw Self.unknown(name) }
-    return try make(name, TopicSettings(), mustMatch: false, by: quota, made: made)
+    guard found != nil || mayCreate() else { throw Self.unknown(name) }
+    return try make(name, stated, stated == TopicSettings() ? .implicit : .stated, by: quota, made: made)
   }
 
   /// Makes a topic with settings of its own, or finds it there with the same.
@@ -106,7 +108,7 @@ final class TopicRegistry: Sendable {
     _ name: String, _ settings: TopicSettings, by quota: TopicQuota? = nil
   ) throws(WireError) -> Topic {
     try TopicName.validate(name)
-    return try make(name, settings, mustMatch: true, by: quota)
+    return try make(name, settings, .exact, by: quota)
   }
 
   /// - Returns: the topic, which is gone from here; from the disk it is with its next commit.
@@ -176,20 +178,37 @@ final class TopicRegistry: Sendable {
   /// Every topic, in no order.
   var all: [Topic] { state.withLock { Array($0.topics.values) } }
 
+  /// What a topic that is there already has to do with the settings given.
+  private enum Claim {
+    case implicit
+    /// It has those that are named.
+    case stated
+    /// It has those that are named, and the defaults besides.
+    case exact
+  }
+
   private func make(
-    _ name: String, _ settings: TopicSettings, mustMatch: Bool, by quota: TopicQuota?,
+    _ name: String, _ settings: TopicSettings, _ claim: Claim, by quota: TopicQuota?,
     made: (Topic) -> Void = { _ in }
   ) throws(WireError) -> Topic {
     let complete = completed(settings, of: name)
     try checkStorage(complete, of: name)
+    var replaced: Topic?
     let result: Result<(Topic, (TopicLife, PatternIndex<Watcher>)?), WireError> = state.withLock { state in
       if let topic = state.topics[name] {
-        guard !mustMatch || topic.settings == complete else {
-          return .failure(
-            WireError(
-              .topicExists, "topic \(name) exists with other settings; delete it first to change them"))
+        if claim == .implicit { return .success((topic, nil)) }
+        do throws(WireError) {
+          switch try topic.adopt(settings, completed: complete, isExact: claim == .exact) {
+          case .holds:
+            state.settingsChanged(of: topic)
+            return .success((topic, nil))
+          case .needsAnotherTopic:
+            state.remove(topic)
+            replaced = topic
+          }
+        } catch {
+          return .failure(error)
         }
-        return .success((topic, nil))
       }
       guard state.topics.count < limit else {
         metrics.add(.refusedTopics)
@@ -210,10 +229,14 @@ final class TopicRegistry: Sendable {
       }
       let topic = newTopic(name, complete)
       quota?.made()
-      topic.state.withLock { $0.quota = quota }
+      topic.state.withLock {
+        $0.quota = quota
+        $0.isStated = claim != .implicit
+      }
       state.add(topic)
       return .success((topic, (topic.life, state.watchers)))
     }
+    replaced?.delete()
     let (topic, new) = try result.get()
     if new != nil {
       topic.commit(within: .zero)
@@ -317,6 +340,11 @@ extension TopicRegistry.State {
       fleeting.remove(former.name)
     }
     names.insert(topic.name, topic)
+    if topic.settings.autoDelete == true { fleeting.insert(topic.name, topic) }
+  }
+
+  mutating func settingsChanged(of topic: Topic) {
+    fleeting.remove(topic.name)
     if topic.settings.autoDelete == true { fleeting.insert(topic.name, topic) }
   }
 

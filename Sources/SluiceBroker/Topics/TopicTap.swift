@@ -36,6 +36,8 @@ final class TopicTap: @unchecked Sendable {
   /// Whether producers were woken since the loop last looked after them, and the topic's news that it has seen.
   private let producersDue = Atomic(false)
   private var seenNews: UInt64 = 0
+  /// Whether the topic's producers were paced when the loop last looked.
+  private var isPacing = false
   /// What has gone through the topic here.
   var traffic = TrafficCount()
 
@@ -73,6 +75,8 @@ final class TopicTap: @unchecked Sendable {
     guard producersDue.exchange(false, ordering: .acquiringAndReleasing) || isNews else { return }
     for publication in publications { publication.connection.topicChanged(publication) }
     guard isNews else { return }
+    if topic.isPaced { beginPacing() }
+    for subscription in subscriptions { subscription.newsCame() }
     // A life that is over isn't kept for the sake of a short cut either.
     newestSegment = nil
     newestLife = nil
@@ -80,6 +84,15 @@ final class TopicTap: @unchecked Sendable {
     for subscription in subscriptions {
       subscription.topicDeleted(topic.name)
     }
+  }
+
+  /// The subscriptions here may not have told where they stand: the topic wasn't paced when they came, or they read a life that is over now.
+  private func beginPacing() {
+    if !isPacing {
+      isPacing = true
+      for subscription in subscriptions { subscription.pacingBegan() }
+    }
+    readersMoved()
   }
 
   /// A slice came from `segment`.
@@ -104,6 +117,8 @@ final class TopicTap: @unchecked Sendable {
     subscription.index = subscriptions.count
     subscriptions.append(subscription)
     traffic.requested(from: 0, to: subscription.credit.granted)
+    if (subscription as? Subscription)?.wantsProducers == true { topic.watchProducers(true) }
+    topic.failWhenProducersStayLost(on: loop)
     readersMoved()
   }
 
@@ -122,13 +137,14 @@ final class TopicTap: @unchecked Sendable {
       subscriptions[subscription.index] = last
       last.index = subscription.index
     }
-    withdraw(undone: undone)
+    if (subscription as? Subscription)?.wantsProducers == true { topic.watchProducers(false) }
+    withdraw(from: subscription.attachedLife, undone: undone)
   }
 
   /// A subscription has left, or didn't come after all.
-  func withdraw(undone: UInt64? = nil) {
+  func withdraw(from life: TopicLife?, undone: UInt64? = nil) {
     if topic.isPaced { report() }
-    topic.detachSubscription(undone: undone)
+    if let life { topic.detachSubscription(from: life, undone: undone) }
     retireIfUnused()
   }
 
@@ -191,7 +207,9 @@ final class TopicTap: @unchecked Sendable {
     }
     hasPublications.store(!publications.isEmpty, ordering: .releasing)
     topic.detachPublication(
-      returning: publication.owed, publication.ticket, now: loop.loop.now)
+      returning: publication.owed, publication.ticket, hasCompleted: publication.hasCompleted,
+      now: loop.loop.now)
+    topic.failWhenProducersStayLost(on: loop)
     retireIfUnused()
   }
 

@@ -27,6 +27,10 @@ extension Connection {
       guard case .subscription(let bridge) = handle(stream) else { return }
       bridge.live(frame)
       noteDue(bridge)
+    case .producers(let stream, let count):
+      guard case .subscription(let bridge) = handle(stream) else { return }
+      bridge.producers(count)
+      noteDue(bridge)
     case .lagged(let stream, let frame):
       guard case .subscription(let bridge) = handle(stream) else { return }
       try bridge.lagged(frame)
@@ -63,8 +67,12 @@ extension Connection {
       }
     case .connection(let stream, let isConnected):
       if case .publication(let publication) = handle(stream) { publication.connected(isConnected) }
-    case .completed(let stream):
-      if case .publication(let publication) = takeHandle(stream) { publication.completed() }
+    case .completed(let stream, let startedOver):
+      if case .publication(let publication) = takeHandle(stream),
+        publication.completed(startedOver: startedOver)
+      {
+        open(publication)
+      }
 
     case .ended(let stream, let ending): ended(stream, ending)
     case .refused(let stream, let fault): refused(stream, fault)
@@ -111,6 +119,7 @@ extension Connection {
       if fault.code == .epochChanged, bridge.startOver() { return open(bridge) }
       bridge.receive(completion: .failure(ClientError(fault, topic: bridge.plan.topic)))
     case .publication(let publication):
+      if fault.code == .epochChanged, publication.startOver() { return open(publication) }
       let error = ClientError(fault, topic: publication.topic)
       if fault.code.isOfStorage, core.hold(publication, error) { return }
       publication.end(.failure(error))

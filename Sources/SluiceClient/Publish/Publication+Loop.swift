@@ -55,7 +55,8 @@ extension Publication {
       case .active, .over:
         unsafe isScheduled = false
         return .idle
-      case .completing(let ending): return isCompletionSent ? .idle : .complete(Complete.Ending(ending))
+      case .completing(let ending), .completingRun(let ending):
+        return isCompletionSent ? .idle : .complete(Complete.Ending(ending))
       case .releasing:
         // Whoever waits for an acknowledgement still gets it.
         return unsafe queue.isAcknowledged ? .release : .idle
@@ -87,12 +88,47 @@ extension Publication {
   }
 
   /// The broker has confirmed the end that this producer gave the topic.
-  func completed() {
-    var ending = Ending.finished
-    lock.locked {
-      if case .completing(let own) = unsafe phase { ending = own }
+  ///
+  /// - Parameter startedOver: whether the topic is in another life now.
+  /// - Returns: whether the publication goes on there, on another stream.
+  func completed(startedOver: Bool) -> Bool {
+    let (ending, isRun): (Ending, Bool) = lock.locked {
+      switch unsafe phase {
+      case .completing(let own): return (own, false)
+      case .completingRun(let own): return (own, true)
+      case .active, .releasing, .over: return (.finished, false)
+      }
     }
-    end(ending, isConfirmed: true)
+    // One that has a number of its own has ended the topic with that, and can't be told from one that says so again.
+    guard isRun, startedOver, !hasChosenProducer, isSource else {
+      end(ending, isConfirmed: true)
+      return false
+    }
+    forgetProducer()
+    return startOver()
+  }
+
+  /// The topic is in another life. The sources begin anew there, and what they have published for the last one is forgotten.
+  ///
+  /// - Returns: whether there are any, so that the publication is to be opened again.
+  func startOver() -> Bool {
+    guard isSource else { return false }
+    interrupted()
+    let lost = ClientError(
+      .epochChanged, "topic \(topic) has started over; what was published and not acknowledged isn't in it",
+      topic: topic)
+    let (calls, sources, goesOn): (Calls, [SourceAttachment], Bool) = lock.locked {
+      switch unsafe phase {
+      case .active, .completingRun: break
+      case .completing, .releasing, .over: return ([], [], false)
+      }
+      unsafe phase = .active
+      unsafe promised = 0
+      return unsafe (queue.discard(.failure(lost)), self.sources, true)
+    }
+    for source in sources { source.connected(false) }
+    Self.run(calls)
+    return goesOn
   }
 
   /// Another producer has ended the topic.
@@ -123,7 +159,7 @@ extension Publication {
       case .over: return nil
       // The reason is the first one.
       case .releasing(let error): last = .failure(error)
-      case .active, .completing: break
+      case .active, .completing, .completingRun: break
       }
       unsafe phase = .over(last)
       let outcome = isConfirmed ? Self.outcome(.finished) : Self.outcome(ending)

@@ -18,6 +18,8 @@ final class Publication: @unchecked Sendable {
     case active
     /// The topic is to end when everything accepted is sent; nothing more is accepted.
     case completing(Ending)
+    /// The same, where the end is that of a source: if the topic starts over, its sources publish to the topic's next life.
+    case completingRun(Ending)
     /// The publication is to be given up when everything accepted is sent; nothing more is accepted.
     case releasing(ClientError)
     case over(Ending)
@@ -41,6 +43,8 @@ final class Publication: @unchecked Sendable {
   let acknowledgement: PublishOpen.Acknowledgement
   let maximumRecord: Int
   let whenFull: TopicSubject.WhenFull
+  /// What is stated of the topic; all nil for nothing.
+  let settings: TopicSettings
   /// The number that the caller gave; nil for one by chance.
   private let chosenProducer: UInt64?
   /// Whether every batch needs a subscriber in the topic, or is refused.
@@ -84,13 +88,14 @@ final class Publication: @unchecked Sendable {
   init(
     topic: String, acknowledgement: PublishOpen.Acknowledgement, maximumRecord: Int,
     buffer: TopicSubject.Buffer, whenFull: TopicSubject.WhenFull, producer: TopicSubject.Producer? = nil,
-    isRequester: Bool = false, core: ClientCore
+    isRequester: Bool = false, settings: TopicSettings = TopicSettings(), core: ClientCore
   ) {
     self.topic = topic
     self.acknowledgement = acknowledgement
     self.maximumRecord = maximumRecord
     self.whenFull = whenFull
     self.isRequester = isRequester
+    self.settings = settings
     self.core = core
     chosenProducer = producer?.id
     unsafe queue = PublishQueue(
@@ -106,7 +111,15 @@ final class Publication: @unchecked Sendable {
     return PublishOpen(
       topic: topic, acknowledgement: acknowledgement,
       role: isOpenedAsSource ? .source : isRequester ? .requester : .producer, producer: producer,
-      firstSequence: firstSequence)
+      firstSequence: firstSequence, settings: settings)
+  }
+
+  /// Whether the producer's number was given by the caller.
+  var hasChosenProducer: Bool { chosenProducer != nil }
+
+  /// The next stream is another producer's. On the loop only.
+  func forgetProducer() {
+    producer = 0
   }
 
   /// The broker expects that record next. On the loop only.
@@ -262,6 +275,10 @@ final class Publication: @unchecked Sendable {
         cancelled = takeUpstreams()
         if let completion { unsafe completions.append(completion) }
         return schedule()
+      case .completingRun:
+        // It is for good now.
+        unsafe phase = .completing(ending)
+        if let completion { unsafe completions.append(completion) }
       case .completing:
         if let completion { unsafe completions.append(completion) }
       case .releasing(let error):
@@ -276,12 +293,30 @@ final class Publication: @unchecked Sendable {
     Self.run(calls)
   }
 
+  /// A source has ended: ends the topic after what was accepted. Other sources of the subject are cancelled, and stay for another run.
+  func completeRun(_ ending: Ending) {
+    var cancelled: [any Cancellable] = []
+    let mustWake = lock.locked {
+      guard case .active = unsafe phase else { return false }
+      unsafe phase = .completingRun(ending)
+      cancelled = unsafe upstreams
+      unsafe upstreams = []
+      return schedule()
+    }
+    if mustWake { core.post(.advance(self)) }
+    for upstream in cancelled { upstream.cancel() }
+  }
+
   /// Gives the publication up; what was accepted is still sent. The topic goes on.
   func giveUp(_ error: ClientError) {
     var cancelled: [any Cancellable] = []
     let mustWake = lock.locked {
-      guard case .active = unsafe phase else { return false }
-      unsafe phase = .releasing(error)
+      switch unsafe phase {
+      case .active: unsafe phase = .releasing(error)
+      // The end stands, and nothing follows it.
+      case .completingRun(let ending): unsafe phase = .completing(ending)
+      case .completing, .releasing, .over: return false
+      }
       cancelled = takeUpstreams()
       return schedule()
     }
@@ -333,7 +368,7 @@ final class Publication: @unchecked Sendable {
   private var inactivity: ClientError? {
     switch unsafe phase {
     case .active: nil
-    case .completing:
+    case .completing, .completingRun:
       ClientError(.topicEnded, "topic \(topic) was ended here; publish to another", topic: topic)
     case .releasing(let error), .over(.failure(let error)): error
     case .over(.finished):

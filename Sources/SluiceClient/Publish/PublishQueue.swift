@@ -58,6 +58,8 @@ struct PublishQueue {
   private(set) var count = 0
   private(set) var accepted: UInt64 = 0
   private(set) var dropped: UInt64 = 0
+  /// Records that were sent, and forgotten without an acknowledgement.
+  private var unanswered: UInt64 = 0
   /// Sequences: of the next record to be sent for the first time, and of the first that isn't acknowledged.
   private(set) var sent: UInt64
   private(set) var acknowledged: UInt64
@@ -89,7 +91,7 @@ struct PublishQueue {
   var isAcknowledged: Bool { acknowledged >= sent }
 
   /// Records of this queue that the broker has acknowledged.
-  var acknowledgedCount: UInt64 { min(acknowledged, sent) - origin }
+  var acknowledgedCount: UInt64 { min(acknowledged, sent) - origin - unanswered }
 
   /// The sequence of the first record that is still here, sent or not.
   var firstSequence: UInt64 { min(acknowledged, sent) }
@@ -297,6 +299,16 @@ struct PublishQueue {
     TopicSubject.Receipt(
       sequence: through == 0 ? 0 : through - 1,
       offset: !isUnacknowledged && through > 0 && through == acknowledged ? lastOffset : nil)
+  }
+
+  /// Forgets all records that aren't acknowledged, and goes on with the sequence behind those that were sent. Those who wait are told `outcome`.
+  mutating func discard(_ outcome: Outcome) -> Calls {
+    let lost = sent - min(acknowledged, sent)
+    dropped += lost + UInt64(count)
+    unanswered += lost
+    acknowledged = sent
+    known = sent
+    return removeAll(outcome)
   }
 
   /// Forgets everything. Whoever waits is told `outcome`.

@@ -2,7 +2,8 @@ import ReactiveCore
 
 /// When a publisher that feeds a topic is subscribed to.
 public enum PublishCondition: Hashable, Sendable {
-  /// While the topic is connected, as its setting `connect` says: afresh whenever it is connected, and cancelled when it no longer is.
+  /// While the topic is connected, as its setting `connect` says: afresh whenever it is connected, and cancelled when it no longer is. A topic
+  /// whose `scope` is `whileConnected` has the publisher subscribed to afresh also after its end, with the next subscriber.
   case connected
   /// At once, and until it ends.
   case always
@@ -26,28 +27,41 @@ extension Publisher where Output == Message {
   ///   tells that the topic isn't connected any more.
   /// - Threads: it is subscribed to, asked and cancelled on the client's loop, with ``PublishCondition/always`` subscribed to here and now.
   ///   Its values may come from any thread.
+  /// - A topic whose setting `scope` is `whileConnected` starts over when its last subscriber leaves or the publisher has ended, as
+  ///   `share(replay:scope: .whileConnected)` does in a process: the next subscriber has the publisher subscribed to afresh. What the
+  ///   publisher, or a caller of ``TopicSubject/send(_:)`` on the same subject, has published by then and the broker hasn't acknowledged is in no life of the
+  ///   topic. A subject with a ``TopicSubject/Producer`` isn't restarted after the publisher's end.
   /// - Several sources of a topic, in one process or in many, don't know of each other: each is subscribed to.
   ///
-  /// - Returns: what keeps it. Cancelling, from any thread, or releasing it cancels this publisher and lets go of the subject,
-  ///   which gives up the publication unless somebody else holds the subject. The topic goes on.
-  public func publish(to subject: TopicSubject, when condition: PublishCondition) -> AnyCancellable {
+  /// - Returns: what keeps it, and tells its end. Cancelling, from any thread, or releasing it cancels this publisher and lets go of the subject,
+  ///   which gives up the publication unless the caller holds the subject. The topic goes on.
+  public func publish(to subject: TopicSubject, when condition: PublishCondition) -> SourcePublication {
     let publication = subject.publication
-    let attachment = SourceAttachment(publication) { subscriber in
+    let attachment = SourceAttachment(publication, isRepeating: condition == .connected) { subscriber in
       mapError { ($0 as? ClientError) ?? .topicFailure("\($0)") }.subscribe(subscriber)
     }
+    // Before it can end.
+    let result = SourcePublication(attachment, subject)
     switch condition {
     case .connected: if !publication.add(attachment) { attachment.cancel() }
     case .always: attachment.connected(true)
     }
-    return AnyCancellable {
-      attachment.cancel()
-      withExtendedLifetime(subject) {}
-    }
+    return result
   }
 
   /// Publishes this publisher's values to a topic while somebody wants them: `publish(to:when:)` with a subject of its own.
-  public func publish(to client: Client, topic: String, when condition: PublishCondition) -> AnyCancellable {
-    publish(to: client.subject(topic), when: condition)
+  ///
+  /// ```swift
+  /// let publication = (1...3).publisher
+  ///   .map { Message("\($0)") }
+  ///   .publish(to: client, topic: "numbers", as: .shared(replay: 2), when: .connected)
+  /// ```
+  ///
+  /// - Parameter settings: what is stated of the topic, see ``Client/subject(_:as:acknowledgement:buffer:whenFull:producer:)``.
+  public func publish(
+    to client: Client, topic: String, as settings: TopicSettings? = nil, when condition: PublishCondition
+  ) -> SourcePublication {
+    publish(to: client.subject(topic, as: settings), when: condition)
   }
 }
 
@@ -56,7 +70,7 @@ extension Publisher {
   /// ends the topic with a failure.
   public func publish<Coder: TopLevelEncoder>(
     to subject: TopicSubject, when condition: PublishCondition, encoder: Coder
-  ) -> AnyCancellable where Output: Encodable, Coder.Output == [UInt8] {
+  ) -> SourcePublication where Output: Encodable, Coder.Output == [UInt8] {
     tryMap { try Message(encoding: $0, encoder: encoder) }.publish(to: subject, when: condition)
   }
 }

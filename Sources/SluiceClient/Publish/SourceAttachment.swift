@@ -9,13 +9,16 @@ import ReactiveCore
 // @unchecked: `lock` guards what changes. The publisher is only used to subscribe to it.
 final class SourceAttachment: Cancellable, @unchecked Sendable {
   private let publication: Publication
+  /// Whether upstream is subscribed to again when the topic starts over.
+  private let isRepeating: Bool
   private let lock = Guard()
   /// Subscribes to upstream; nil when that won't happen again.
   private var subscribe: ((SourceSubscriber) -> Void)?
   private var current: SourceSubscriber?
 
-  init(_ publication: Publication, subscribe: @escaping (SourceSubscriber) -> Void) {
+  init(_ publication: Publication, isRepeating: Bool, subscribe: @escaping (SourceSubscriber) -> Void) {
     self.publication = publication
+    self.isRepeating = isRepeating
     self.subscribe = subscribe
   }
 
@@ -52,6 +55,7 @@ final class SourceAttachment: Cancellable, @unchecked Sendable {
   /// Upstream has ended, and so does the topic, unless that subscriber isn't heard any more.
   func ended(_ subscriber: SourceSubscriber, _ completion: Subscribers.Completion<ClientError>) {
     let isCurrent = lock.locked { current === subscriber }
-    if isCurrent { publication.complete(completion, nil) }
+    guard isCurrent else { return }
+    if isRepeating { publication.completeRun(completion) } else { publication.complete(completion, nil) }
   }
 }

@@ -14,6 +14,8 @@ enum ClientAction {
   case subscribed(stream: UInt32, Subscribed)
   case live(stream: UInt32, Live)
   case lagged(stream: UInt32, Lag)
+  /// How many producers the subscription's topic has.
+  case producers(stream: UInt32, count: UInt32)
   /// Of a pattern: a topic belongs to it, or doesn't any more; frames that follow are about another; the topic that they are about has ended.
   indirect case matched(stream: UInt32, Matched)
   case unmatched(stream: UInt32, number: UInt32)
@@ -31,7 +33,7 @@ enum ClientAction {
   /// Whether the topic of a source is connected, said whenever that changes and at first.
   case connection(stream: UInt32, isConnected: Bool)
   /// The end of the topic that this publication asked for is in the log.
-  case completed(stream: UInt32)
+  case completed(stream: UInt32, startedOver: Bool)
 
   // Ends. The stream's number is free with them.
   /// A subscription's or publication's topic is over.

@@ -80,6 +80,12 @@ extension ClientSession {
     return .live(stream: stream, frame)
   }
 
+  mutating func producers(_ stream: UInt32, _ frame: Producers) throws(WireError) -> ClientAction {
+    guard let inbound = try subscription(stream, .producers) else { return .none }
+    guard !inbound.isPattern, !inbound.isShared else { throw misplaced(.producers, stream) }
+    return .producers(stream: stream, count: frame.count)
+  }
+
   mutating func lag(_ stream: UInt32, _ frame: Lag) throws(WireError) -> ClientAction {
     guard var inbound = try subscription(stream, .lag) else { return .none }
     guard frame.nextOffset >= inbound.nextOffset || inbound.isPattern || inbound.isShared else {

@@ -88,6 +88,7 @@ struct ClientSession {
     case .deliver: return try unsafe deliver(stream, body)
     case .subscribed: return try unsafe subscribed(stream, Subscribed(body: body))
     case .live: return try unsafe live(stream, Live(body: body))
+    case .producers: return try unsafe producers(stream, Producers(body: body))
     case .lag: return try unsafe lag(stream, Lag(body: body))
     case .matched: return try unsafe matched(stream, Matched(body: body))
     case .unmatched: return try unsafe unmatched(stream, Unmatched(body: body))
@@ -99,7 +100,7 @@ struct ClientSession {
     case .connected: return try connection(stream, isConnected: true)
     case .disconnected: return try connection(stream, isConnected: false)
     case .complete: return try unsafe complete(stream, Complete(body: body))
-    case .cancelled: return try cancelled(stream)
+    case .cancelled: return try unsafe cancelled(stream, Cancelled(body: body))
     case .error: return try unsafe error(stream, Fault(body: body))
     case .topicInfo: return try unsafe answer(header, .topicInfo(stream: stream, TopicInfo(body: body)))
     case .topics: return try unsafe answer(header, .topics(stream: stream, Topics(body: body)))
@@ -193,14 +194,14 @@ extension ClientSession {
     return .ended(stream: stream, frame.ending)
   }
 
-  private mutating func cancelled(_ stream: UInt32) throws(WireError) -> ClientAction {
+  private mutating func cancelled(_ stream: UInt32, _ frame: Cancelled) throws(WireError) -> ClientAction {
     switch self[stream] {
     case .cancelling:
       free(stream)
       return .cancelled
     case .publication(let outbound) where outbound.isCompleting:
       free(stream)
-      return .completed(stream: stream)
+      return .completed(stream: stream, startedOver: frame.hasStartedOver)
     default: throw misplaced(.cancelled, stream)
     }
   }

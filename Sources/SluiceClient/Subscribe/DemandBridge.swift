@@ -88,12 +88,17 @@ final class DemandBridge: Subscription, CustomStringConvertible, @unchecked Send
   private(set) var handing = DeliveredBatch.Origin()
   /// The broker has answered on this stream.
   private var isJoined = false
+  /// How many producers the subscriber knows of; nil before it was told.
+  private var knownProducers: UInt32?
+  /// Whether the broker is asked how many producers there are.
+  private let wantsProducers: Bool
 
   @usableFromInline
-  init(_ plan: SubscriptionPlan, _ core: ClientCore, _ receiver: Receiver) {
+  init(_ plan: SubscriptionPlan, _ core: ClientCore, _ receiver: Receiver, wantsProducers: Bool = false) {
     self.plan = plan
     self.core = core
     self.receiver = receiver
+    self.wantsProducers = wantsProducers
     place = ResumePoint(plan)
     if plan.isPattern, plan.membership == nil { places = PatternPlaces(plan) }
     settlements = plan.membership?.options.acknowledgement == .explicit ? Settlements() : nil
@@ -200,7 +205,9 @@ final class DemandBridge: Subscription, CustomStringConvertible, @unchecked Send
     isJoined = false
     let granted = nextGrant()
     guard let membership = plan.membership else {
-      return (.subscribe(place.subscribe(granted: granted)), granted)
+      var frame = place.subscribe(granted: granted)
+      frame.wantsProducers = wantsProducers
+      return (.subscribe(frame), granted)
     }
     return (.join(membership.join(plan, granted: granted)), granted)
   }
@@ -277,6 +284,13 @@ final class DemandBridge: Subscription, CustomStringConvertible, @unchecked Send
     }
     // It was live before the connection was lost.
     if place.live(at: frame.nextOffset) { receive(.live(nextOffset: frame.nextOffset)) }
+  }
+
+  func producers(_ count: UInt32) {
+    defer { knownProducers = count }
+    // A subscriber expects a producer until an event says otherwise.
+    guard count != knownProducers, count == 0 || knownProducers != nil else { return }
+    receive(.producers(Int(count)))
   }
 
   func lagged(_ frame: Lag) throws(WireError) {

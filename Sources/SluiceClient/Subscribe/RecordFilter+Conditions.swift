@@ -2,7 +2,7 @@
 
 import SluiceWire
 
-/// What subscribers want, as ``Client/topic(_:from:where:cursor:lag:prefetch:)`` takes it:
+/// What subscribers want, as ``Client/topic(_:as:from:where:cursor:lag:prefetch:)`` takes it:
 ///
 /// ```swift
 /// client.topic("orders", where: .key(hasPrefix: "eu.") && .header("kind", equals: "new"))

@@ -10,6 +10,7 @@ struct ResumePoint {
   private let filter: RecordFilter
   private let cursor: String
   private let ifMissing: Subscribe.IfMissing
+  private let settings: TopicSettings
   private var start: Subscribe.Start
   /// Of the topic's life in which `next` means something.
   private var epoch: UInt64 = 0
@@ -24,6 +25,7 @@ struct ResumePoint {
     filter = plan.filter
     cursor = plan.cursor?.name ?? ""
     ifMissing = Subscribe.IfMissing(plan.ifMissing)
+    settings = plan.settings ?? TopicSettings()
     start = Subscribe.Start(plan.start)
   }
 
@@ -33,8 +35,8 @@ struct ResumePoint {
   func subscribe(granted: UInt64) -> Subscribe {
     Subscribe(
       topic: topic, start: next.map { .offset($0) } ?? start, lag: lag, ifMissing: ifMissing,
-      epoch: next == nil ? 0 : epoch,
-      grantedThrough: granted, cursor: cursor, filter: filter)
+      epoch: next == nil ? 0 : epoch, grantedThrough: granted, cursor: cursor, filter: filter,
+      settings: settings)
   }
 
   /// What the topic's life is to the one before.

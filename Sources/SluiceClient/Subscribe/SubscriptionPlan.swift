@@ -2,7 +2,7 @@ import SluiceWire
 
 /// What a subscription asks of the broker: which topic, from where, and how.
 ///
-/// ``Client/topic(_:from:where:cursor:lag:prefetch:)`` makes one of its parameters; as a value it can be kept, changed and used for several
+/// ``Client/topic(_:as:from:where:cursor:lag:prefetch:)`` makes one of its parameters; as a value it can be kept, changed and used for several
 /// topics' publishers.
 ///
 /// ```swift
@@ -113,15 +113,18 @@ public struct SubscriptionPlan: Hashable, Sendable {
 
   /// What happens when there is no such topic. Default: it is created. Of no meaning for patterns, which create nothing.
   public var ifMissing = IfMissing.create
+  /// What is stated of the topic. Default: nil, for nothing. See ``Client/topic(_:as:from:where:cursor:lag:prefetch:)``. Of no effect with ``isPattern``.
+  public var settings: TopicSettings?
 
   /// The group that subscriptions are members of, if they are; see ``Client/group(_:of:options:from:prefetch:)``.
   var membership: Membership?
 
   public init(
-    _ topic: String, from start: Start = .replay, where filter: RecordFilter = .all, cursor: Cursor? = nil,
-    lag: Lag? = nil, prefetch: Prefetch = .byRequest
+    _ topic: String, as settings: TopicSettings? = nil, from start: Start = .replay,
+    where filter: RecordFilter = .all, cursor: Cursor? = nil, lag: Lag? = nil, prefetch: Prefetch = .byRequest
   ) {
     self.topic = topic
+    self.settings = settings
     self.start = start
     self.filter = filter
     self.cursor = cursor

@@ -18,6 +18,12 @@ public enum TopicEvent<Value> {
   /// again. What came before is still there, and nothing of what is there is missed: so this comes whatever
   /// ``SubscriptionPlan/lag`` says, and only if the subscription had received something that is lost.
   case rewound(nextOffset: UInt64)
+  /// The number of producers that are attached to the topic. Only for ``RemoteTopic/events(including:)`` with ``TopicEventKinds/producers``.
+  ///
+  /// The event comes when the subscription begins if there is no producer, and whenever the number has changed; one event may stand for several
+  /// changes. 0 means that no record comes before a producer attaches: the last producer has left, was killed, or has lost its
+  /// connection, and has not ended the topic. A topic can fail then: see ``TopicSettings/whenProducerLost``.
+  case producers(Int)
   /// Something about one of the topics of a pattern, of that name. Where a subscription is to a pattern, ``live(nextOffset:)`` says that all
   /// topics are live that there were when it began, and ``lagged(missed:nextOffset:)``, ``restarted(nextOffset:)`` and
   /// ``rewound(nextOffset:)`` don't come: they are news of a topic.
@@ -31,6 +37,7 @@ public enum TopicEvent<Value> {
       case .lagged(let missed, let nextOffset): .lagged(missed: missed, nextOffset: nextOffset)
       case .restarted(let nextOffset): .restarted(nextOffset: nextOffset)
       case .rewound(let nextOffset): .rewound(nextOffset: nextOffset)
+      case .producers(let count): .producers(count)
       case .topic(let name, let news): .topic(name, news)
       }
   }
@@ -66,7 +73,20 @@ enum TopicMark: Equatable, Sendable {
   case lagged(missed: UInt64, nextOffset: UInt64)
   case restarted(nextOffset: UInt64)
   case rewound(nextOffset: UInt64)
+  case producers(Int)
   case topic(String, TopicNews)
+}
+
+/// The kinds of ``TopicEvent`` that come only by request.
+public struct TopicEventKinds: OptionSet, Sendable {
+  public let rawValue: Int
+
+  public init(rawValue: Int) {
+    self.rawValue = rawValue
+  }
+
+  /// ``TopicEvent/producers(_:)``. Subscriptions to patterns and groups don't get these.
+  public static let producers = TopicEventKinds(rawValue: 1)
 }
 
 /// A topic's records and what happens between them.
@@ -75,6 +95,7 @@ public struct TopicEvents<Value>: Publisher, Sendable {
   public typealias Failure = ClientError
 
   @usableFromInline let topic: RemoteTopic<Value>
+  @usableFromInline let kinds: TopicEventKinds
 
   @inlinable
   public func receive<S: Subscriber>(subscriber: S)
@@ -98,7 +119,8 @@ public struct TopicEvents<Value>: Publisher, Sendable {
       topic.plan, topic.core,
       Receiver(
         records: records, mark: { subscriber.receive(TopicEvent($0)) },
-        completion: { subscriber.receive(completion: $0) }))
+        completion: { subscriber.receive(completion: $0) }),
+      wantsProducers: kinds.contains(.producers))
     subscriber.receive(subscription: bridge)
     bridge.start()
   }
@@ -114,5 +136,17 @@ extension RemoteTopic {
   ///   .prefix(while: { if case .live = $0 { false } else { true } })
   ///   .sink { _ in print("that was what is kept") } receiveValue: { print($0) }
   /// ```
-  public var events: TopicEvents<Output> { TopicEvents(topic: self) }
+  public var events: TopicEvents<Output> { events(including: []) }
+
+  /// The same as ``events``, with further kinds of events.
+  ///
+  /// Every event counts against demand, records or not, so a subscriber that asks for a number of values asks for these events, too.
+  ///
+  /// ```swift
+  /// client.topic("prices").events(including: .producers)
+  ///   .sink { _ in } receiveValue: { if case .producers(0) = $0 { print("the source is gone") } }
+  /// ```
+  public func events(including kinds: TopicEventKinds) -> TopicEvents<Output> {
+    TopicEvents(topic: self, kinds: kinds)
+  }
 }

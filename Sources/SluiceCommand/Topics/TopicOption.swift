@@ -68,22 +68,26 @@ public struct TopicOption: Sendable {
         "storage", "WHERE", \.storage,
         "memory: the topic is gone with the broker's process; durable: it is on disk as well (the broker needs --data DIR).",
         [("memory", .memory), ("durable", .durable)]),
-      sync,
+      sync, whenProducerLost,
     ]
   }
 
   private static var connect: TopicOption {
     TopicOption(
       name: "connect", placeholder: "WHEN",
-      help: "When producers are asked for records: immediate, auto:N (from N subscribers on), or manual.",
-      choices: ["immediate", "auto", "manual"],
+      help:
+        "When producers are asked for records: immediate, auto:N (from N subscribers until the last leaves), auto-stay:N (from N subscribers on, for good), or manual.",
+      choices: ["immediate", "auto", "auto-stay", "manual"],
       read: { text, settings throws(ValueError) in
         if text.hasPrefix("auto:") {
           let count = try Values.count(in: 1...UInt64(UInt32.max))(String(text.dropFirst(5)))
           settings.connect = .auto(UInt32(count))
+        } else if text.hasPrefix("auto-stay:") {
+          let count = try Values.count(in: 1...UInt64(UInt32.max))(String(text.dropFirst(10)))
+          settings.connect = .autoStay(UInt32(count))
         } else {
           settings.connect = try Values.choice([
-            "immediate": .immediate, "auto": .auto(1), "manual": .manual,
+            "immediate": .immediate, "auto": .auto(1), "auto-stay": .autoStay(1), "manual": .manual,
           ])(text)
         }
       },
@@ -92,10 +96,52 @@ public struct TopicOption: Sendable {
         case nil: nil
         case .immediate: "immediate"
         case .auto(let count): "auto:\(count)"
+        case .autoStay(let count): "auto-stay:\(count)"
         case .manual: "manual"
         }
       })
   }
+
+  private static var whenProducerLost: TopicOption {
+    TopicOption(
+      name: "when-producer-lost", placeholder: "WHAT",
+      help:
+        "When the last producer is gone and hasn't ended the topic: wait (for the next one), or fail:TIME (unless one comes within that time).",
+      choices: ["wait", "fail:30s"],
+      read: { text, settings throws(ValueError) in
+        guard text != "wait" else { return settings.whenProducerLost = .wait }
+        guard text.hasPrefix("fail:") else {
+          if Spelling.nearest(to: text, in: ["wait"]) != nil {
+            throw ValueError("there is no '\(text)'; did you mean 'wait'?")
+          }
+          throw ValueError("there is no '\(text)'; it can be wait, or fail:TIME like fail:30s")
+        }
+        settings.whenProducerLost = .fail(after: try interval(String(text.dropFirst(5)), or: []))
+      },
+      write: { settings in
+        switch settings.whenProducerLost {
+        case nil: nil
+        case .wait: "wait"
+        case .fail(let time): "fail:" + TimeSpan.exact(.milliseconds(Int64(time)))
+        }
+      })
+  }
+
+  /// Several settings at once, by a name. Settings that are given besides count, wherever they stand.
+  public static var preset: TopicOption {
+    TopicOption(
+      name: "preset", placeholder: "NAME",
+      help:
+        "Settings by a name: shared[:N] (one run of a source for all subscribers, with N records replayed), replayed:N, back-pressured, one-shot.",
+      choices: ["shared", "replayed", "back-pressured", "one-shot"],
+      read: { text, settings throws(ValueError) in
+        settings = settings.completed(by: try TopicPreset.parse(text))
+      },
+      write: { _ in nil })
+  }
+
+  /// What can be said of one topic, or in a rule: every setting, and presets.
+  public static var ofTopics: [TopicOption] { [preset] + all }
 
   private static var sync: TopicOption {
     TopicOption(
@@ -120,15 +166,19 @@ public struct TopicOption: Sendable {
       })
   }
 
-  private static func interval(_ text: String) throws(ValueError) -> UInt32 {
-    guard text.first?.isNumber == true else {
-      if let nearest = Spelling.nearest(to: text, in: ["always", "os"]) {
+  private static func interval(
+    _ text: String, or words: [String] = ["always", "os"]
+  ) throws(ValueError) -> UInt32 {
+    guard words.isEmpty || text.first?.isNumber == true else {
+      if let nearest = Spelling.nearest(to: text, in: words) {
         throw ValueError("there is no '\(text)'; did you mean '\(nearest)'?")
       }
       throw ValueError("there is no '\(text)'; it can be always, os or a time like 50ms")
     }
     let time = try milliseconds(text)
-    guard time > 0 else { throw ValueError("'\(text)' is too short; write always, or at least 1ms") }
+    guard time > 0 else {
+      throw ValueError("'\(text)' is too short; write \(words.isEmpty ? "" : "always, or ")at least 1ms")
+    }
     guard let time = UInt32(exactly: time) else {
       throw ValueError("'\(text)' is too long; 49 days is the most")
     }
@@ -208,7 +258,7 @@ extension TopicOption {
   /// What a command line says of a topic's settings; the rest is nil.
   public static func settings(_ arguments: ParsedArguments) throws(UsageError) -> TopicSettings {
     var settings = TopicSettings()
-    for option in all {
+    for option in ofTopics {
       guard let text = arguments.text(option.name) else { continue }
       do {
         try option.read(text, &settings)

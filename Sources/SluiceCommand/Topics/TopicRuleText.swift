@@ -21,7 +21,7 @@ public enum TopicRuleText {
       throw ValueError("'\(text)' sets nothing; add settings like flow=lossless behind the pattern")
     }
     var settings = TopicSettings()
-    let options = TopicOption.all
+    let options = TopicOption.ofTopics
     for word in words {
       let parts = word.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
       guard parts.count == 2 else { throw ValueError("'\(word)' isn't a setting; write NAME=VALUE") }

@@ -243,7 +243,7 @@ struct ConfigurationReader {
   private func readTopicSetting(
     _ entry: TOMLDocument.Entry, into topic: inout TopicSettings
   ) throws(UsageError) {
-    let options = TopicOption.all
+    let options = TopicOption.ofTopics
     guard let option = options.first(where: { $0.name == entry.key }) else {
       let known = options.map(\.name) + [ConfigurationSection.pattern]
       guard let nearest = Spelling.nearest(to: entry.key, in: known) else {

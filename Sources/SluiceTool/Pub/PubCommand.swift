@@ -29,6 +29,8 @@ struct PubCommand: Command {
   let ending: Ending?
   let report: Report
   let persistence: Persistence
+  /// What is stated of the topic; nil for nothing.
+  let settings: TopicSettings?
 
   enum Ending: Equatable {
     case finished
@@ -56,6 +58,7 @@ struct PubCommand: Command {
           "When a record counts as published: none, as soon as it is sent; received, when it stands in the "
           + "topic's log; durable, when it is on disk.", standard: "received",
         choices: ["none", "received", "durable"]),
+      TopicStatement.option,
       CommandOption("complete", help: "Finish the topic behind the last record."),
       CommandOption("fail", value: "MESSAGE", help: "End the topic with a failure behind the last record."),
       CommandOption("progress", help: "Say every second how far it is."),
@@ -82,6 +85,7 @@ struct PubCommand: Command {
       .init(
         "Follow a log, with the host's name in each record.",
         "tail -F app.log | sluice pub logs.app --header host=$(hostname)"),
+      .init("No faster than the slowest subscriber.", "sluice pub jobs --as back-pressured < jobs.txt"),
       .init("A whole file as one record.", "sluice pub images.cat --delimiter none --key cat < cat.jpg"),
       .init(
         "Copy a topic, whatever its records contain.",
@@ -118,6 +122,7 @@ struct PubCommand: Command {
       ?? .received
     ending = arguments.text("fail").map { .failure($0) } ?? (arguments.has("complete") ? .finished : nil)
     persistence = try Persistence(arguments)
+    settings = try TopicStatement.settings(arguments)
     report = arguments.has("quiet") ? .nothing : arguments.has("progress") ? .progress : .summary
   }
 

@@ -39,7 +39,7 @@ final class Publishing: @unchecked Sendable {
     self.run = run
     self.client = client
     subject = client.subject(
-      command.topic, acknowledgement: command.acknowledgement, buffer: Self.buffer)
+      command.topic, as: command.settings, acknowledgement: command.acknowledgement, buffer: Self.buffer)
   }
 
   // MARK: On the loop

@@ -24,6 +24,7 @@ struct GroupSubscriber: Subscriber {
     case .lagged(let missed, let next): subscribing.receive(.lagged(missed: missed, nextOffset: next))
     case .restarted(let next): subscribing.receive(.restarted(nextOffset: next))
     case .rewound(let next): subscribing.receive(.rewound(nextOffset: next))
+    case .producers(let count): subscribing.receive(.producers(count))
     case .topic(let name, let news): subscribing.receive(.topic(name, news))
     }
   }

@@ -29,6 +29,8 @@ struct SubCommand: Command {
   let persistence: Persistence
   /// Nil without a group.
   let group: GroupChoice?
+  /// What is stated of the topic; nil for nothing.
+  let settings: TopicSettings?
 
   static let page = CommandPage(
     "sluice sub", summary: "print the records of a topic, or of several", operands: [Operand("TOPIC")],
@@ -73,6 +75,7 @@ struct SubCommand: Command {
       CommandOption(
         "prefetch", value: "N", help: "Let the client ask N records ahead of what is requested.",
         standard: "0"),
+      TopicStatement.option,
     ] + GroupChoice.options + [
       CommandOption("quiet", help: "Say nothing about the connection.")
     ] + Persistence.options,
@@ -111,6 +114,9 @@ struct SubCommand: Command {
         "sluice sub 'orders.*' --format '{topic} {payload}'"),
       .init("The new orders from Europe.", "sluice sub orders --key-prefix eu. --header kind=new"),
       .init("What has come since the last time.", "sluice sub orders.eu --cursor billing --until-live"),
+      .init(
+        "The last two records of a source that runs while it has subscribers.",
+        "sluice sub ticks --as shared:2"),
       .init("A worker that takes one record at a time.", "sluice sub jobs --exec ./work.sh"),
       .init(
         "One of several workers that share the jobs; what fails three times is put aside.",
@@ -132,6 +138,11 @@ struct SubCommand: Command {
     persistence = try Persistence(arguments)
     endsWithReplay = arguments.has("until-live")
     group = try GroupChoice(arguments)
+    settings = try TopicStatement.settings(arguments)
+    if settings != nil, isPattern || group != nil {
+      throw UsageError(
+        "--as is about one topic; leave it out for patterns, and create a group's topic before")
+    }
     if cursor != nil, isPattern || group != nil {
       throw UsageError(
         "--cursor is a place in one topic, for one subscriber; leave it out for patterns and groups")
@@ -158,7 +169,7 @@ struct SubCommand: Command {
 
   var plan: SubscriptionPlan {
     var plan = SubscriptionPlan(
-      topic, from: start, where: filter, cursor: cursor, lag: lag, prefetch: prefetch)
+      topic, as: settings, from: start, where: filter, cursor: cursor, lag: lag, prefetch: prefetch)
     plan.isPattern = isPattern
     // A mistyped name must not make a topic.
     plan.ifMissing = .fail

@@ -125,6 +125,8 @@ final class Subscribing: Subscriber, TurnParticipant, @unchecked Sendable {
       isSubscribed = true
       if command.endsWithReplay { end { [run] in run.finish(.success) } }
     case .lagged(let missed, let next): noteLag(missed, next, "")
+    // Producers come and go with every sluice pub.
+    case .producers: break
     case .restarted(let next): noteRestart("the topic", next)
     case .rewound(let next): noteRewind("the topic", next)
     case .topic(let name, let news): note(news, of: name)

@@ -108,7 +108,7 @@ struct TopicCreateCommand: Command {
 
   static let page = CommandPage(
     "sluice topic create", summary: "create a topic with settings of its own", operands: [Operand("TOPIC")],
-    options: TopicOption.all.map { $0.option() } + [
+    options: TopicOption.ofTopics.map { $0.option() } + [
       CommandOption(
         "keep", value: "TIME",
         help: "As --replay-age; with --storage durable the age alone decides, unless another limit is given.",
@@ -118,7 +118,7 @@ struct TopicCreateCommand: Command {
     details: [
       """
       What isn't given is as the broker's defaults say. A topic that exists with the same settings is left as it is; with others it \
-      is an error. Topics are also created by their first use.
+      is an error, unless the topic was created by its first use and has had no record: then it gets these settings.
       """,
       """
       A topic in memory with --keep is still cut to the broker's default of --replay-bytes, since memory is short. One with \
@@ -135,6 +135,12 @@ struct TopicCreateCommand: Command {
       .init(
         "A source that runs only while somebody listens.",
         "sluice topic create ticks --connect auto:1 --scope while-connected"),
+      .init(
+        "The same by a name, with the last two records for late subscribers.",
+        "sluice topic create ticks --preset shared:2"),
+      .init(
+        "Readings that fail when their producer has been gone for 30 seconds.",
+        "sluice topic create readings --when-producer-lost fail:30s"),
       .init("The last price of everything.", "sluice topic create prices --compact"),
       .init(
         "A day of orders that survives the broker, each on disk before it is acknowledged.",

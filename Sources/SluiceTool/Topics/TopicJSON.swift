@@ -22,6 +22,9 @@ enum TopicJSON {
     object.add("sync", setting("sync", info))
     object.add("dropped", dropped(info.dropped))
     if info.storage.state != .none { object.add("store", store(info.storage)) }
+    object.add("when_producer_lost", setting("when-producer-lost", info))
+    object.add("settings_stated", info.isStated)
+    object.add("without_producers_ms", info.withoutProducers)
     object.add("subscriptions", info.subscriptions.map { Self.object($0, info.summary) })
     object.add("publications", info.publications.map(Self.object))
     return object.text + "\n"

@@ -26,7 +26,8 @@ enum TopicTable {
           : "\(summary.records) kept, offsets \(summary.firstOffset) to \(max(summary.nextOffset, 1) - 1)",
       ],
       ["bytes", ByteSize.rounded(summary.bytes)], ["dropped", dropped(info)],
-      ["subscribers", "\(summary.subscriptions)"], ["producers", "\(summary.publications)"],
+      ["subscribers", "\(summary.subscriptions)"], ["producers", producers(info)],
+      ["settings", info.isStated ? "the topic's own" : "the broker's defaults"],
     ]
     rows += TopicOption.all.compactMap { option in option.write(info.settings).map { [option.name, $0] } }
     if let storage = storage(info.storage) { rows.append(["store", storage]) }
@@ -76,6 +77,11 @@ enum TopicTable {
     case .failing: return "failing for \(since(storage.since)), publishers wait; \(size)"
     default: return "\(StorageText.state(storage.state)); \(size)"
     }
+  }
+
+  private static func producers(_ info: TopicInfo) -> String {
+    guard info.withoutProducers > 0 else { return "\(info.summary.publications)" }
+    return "none for \(since(info.withoutProducers))"
   }
 
   static func state(_ summary: TopicSummary) -> String {

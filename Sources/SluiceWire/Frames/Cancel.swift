@@ -15,13 +15,24 @@ public struct Cancel: Frame {
 /// CANCELLED: nothing more comes on this stream, and its number is free. Answers ``Cancel``, and the ``Complete`` of a
 /// publication.
 ///
-/// The body is empty.
+/// ```
+/// u8 flags (1: the topic has started over)
+/// ```
 public struct Cancelled: Frame {
   public static let type = FrameType.cancelled
 
-  public init() {}
+  /// Whether the topic that a publication has ended has started over, so that more can be published to it.
+  public var hasStartedOver: Bool
 
-  public func encodeBody(into writer: inout ByteWriter) {}
+  public init(hasStartedOver: Bool = false) {
+    self.hasStartedOver = hasStartedOver
+  }
 
-  public init(body reader: inout ByteReader) throws(WireError) {}
+  public func encodeBody(into writer: inout ByteWriter) {
+    writer.integer(UInt8(hasStartedOver ? 1 : 0))
+  }
+
+  public init(body reader: inout ByteReader) throws(WireError) {
+    hasStartedOver = try reader.integer("CANCELLED flags", as: UInt8.self) & 1 != 0
+  }
 }

@@ -2,6 +2,7 @@
 ///
 /// ```
 /// string topic · u8 acknowledgement · u8 role (0 producer, 1 source, 2 requester) · u16 0 · u64 producer · u64 first sequence
+/// settings
 /// ```
 public struct PublishOpen: Frame {
   public static let type = FrameType.publishOpen
@@ -36,19 +37,22 @@ public struct PublishOpen: Frame {
   public var producer: UInt64
   /// The sequence of the first record that the producer still has, unacknowledged. At most ``largestFirstSequence``.
   public var firstSequence: UInt64
+  /// What the producer states of the topic: see ``TopicCreate``. All nil states nothing.
+  public var settings: TopicSettings
 
   /// Leaves room for more records than anybody will publish, and for grants beyond them.
   public static let largestFirstSequence: UInt64 = 1 << 62
 
   public init(
     topic: String, acknowledgement: Acknowledgement, role: Role = .producer, producer: UInt64 = 0,
-    firstSequence: UInt64 = 0
+    firstSequence: UInt64 = 0, settings: TopicSettings = TopicSettings()
   ) {
     self.topic = topic
     self.acknowledgement = acknowledgement
     self.role = role
     self.producer = producer
     self.firstSequence = firstSequence
+    self.settings = settings
   }
 
   public func encodeBody(into writer: inout ByteWriter) {
@@ -58,6 +62,7 @@ public struct PublishOpen: Frame {
     writer.integer(UInt16(0))
     writer.integer(producer)
     writer.integer(firstSequence)
+    settings.encode(into: &writer)
   }
 
   public init(body reader: inout ByteReader) throws(WireError) {
@@ -67,6 +72,7 @@ public struct PublishOpen: Frame {
     _ = try reader.integer("PUBLISH_OPEN reserved", as: UInt16.self)
     producer = try reader.integer("PUBLISH_OPEN producer")
     firstSequence = try reader.integer("PUBLISH_OPEN first sequence")
+    settings = try TopicSettings(from: &reader, unknown: .refuse)
     guard let acknowledgement = Acknowledgement(rawValue: raw) else {
       throw WireError(.unsupported, "PUBLISH_OPEN names acknowledgement \(raw); 0 to 2 are defined")
     }

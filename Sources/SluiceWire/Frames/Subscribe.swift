@@ -1,8 +1,8 @@
 /// SUBSCRIBE: opens a subscription on a stream that isn't in use. Answered by ``Subscribed`` or ``Fault``.
 ///
 /// ```
-/// string topic · u8 start · u8 lag (2 as the topic's settings say) · u8 if missing · u8 0 · u64 start value · u64 epoch · u64 granted through
-/// string cursor · filter
+/// string topic · u8 start · u8 lag (2 as the topic's settings say) · u8 if missing · u8 flags (1: PRODUCERS is wanted)
+/// u64 start value · u64 epoch · u64 granted through · string cursor · filter · settings
 /// ```
 public struct Subscribe: Frame {
   public static let type = FrameType.subscribe
@@ -53,10 +53,15 @@ public struct Subscribe: Frame {
   /// The durable cursor whose place is the start, if it has one: see ``Commit``. Empty for none.
   public var cursor: String
   public var filter: RecordFilter
+  /// Whether the subscriber wants to be told how many producers there are: ``Producers``.
+  public var wantsProducers: Bool
+  /// What the subscriber states of the topic: see ``TopicCreate``. All nil states nothing.
+  public var settings: TopicSettings
 
   public init(
     topic: String, start: Start = .replay, lag: LagPolicy? = .skip, ifMissing: IfMissing = .create,
-    epoch: UInt64 = 0, grantedThrough: UInt64, cursor: String = "", filter: RecordFilter = RecordFilter()
+    epoch: UInt64 = 0, grantedThrough: UInt64, cursor: String = "", filter: RecordFilter = RecordFilter(),
+    wantsProducers: Bool = false, settings: TopicSettings = TopicSettings()
   ) {
     self.topic = topic
     self.start = start
@@ -66,6 +71,8 @@ public struct Subscribe: Frame {
     self.grantedThrough = grantedThrough
     self.cursor = cursor
     self.filter = filter
+    self.wantsProducers = wantsProducers
+    self.settings = settings
   }
 
   public func encodeBody(into writer: inout ByteWriter) {
@@ -73,12 +80,13 @@ public struct Subscribe: Frame {
     writer.integer(start.number)
     writer.integer(lag?.rawValue ?? Self.lagOfTopic)
     writer.integer(ifMissing.rawValue)
-    writer.integer(UInt8(0))
+    writer.integer(UInt8(wantsProducers ? 1 : 0))
     writer.integer(start.value)
     writer.integer(epoch)
     writer.integer(grantedThrough)
     writer.string(cursor)
     filter.encode(into: &writer)
+    settings.encode(into: &writer)
   }
 
   public init(body reader: inout ByteReader) throws(WireError) {
@@ -86,12 +94,13 @@ public struct Subscribe: Frame {
     let start: UInt8 = try reader.integer("SUBSCRIBE start")
     let lag: UInt8 = try reader.integer("SUBSCRIBE lag")
     let ifMissing: UInt8 = try reader.integer("SUBSCRIBE if missing")
-    _ = try reader.integer("SUBSCRIBE reserved", as: UInt8.self)
+    wantsProducers = try reader.integer("SUBSCRIBE flags", as: UInt8.self) & 1 != 0
     let value: UInt64 = try reader.integer("SUBSCRIBE start value")
     epoch = try reader.integer("SUBSCRIBE epoch")
     grantedThrough = try reader.integer("SUBSCRIBE granted through")
     cursor = try reader.string("SUBSCRIBE cursor")
     filter = try RecordFilter(from: &reader)
+    settings = try TopicSettings(from: &reader, unknown: .refuse)
     self.start = try Start(number: start, value: value)
     self.lag = try Self.lag(lag)
     self.ifMissing = try Self.ifMissing(ifMissing, in: "SUBSCRIBE")

@@ -5,6 +5,7 @@
 /// list of subscriptions: u64 connection · string client · u32 stream · u8 state · u64 next offset · u64 granted · u64 sent · u64 holding
 /// list of publications:  u64 connection · string client · u32 stream · u64 granted · u64 received · u64 waiting · u8 reason
 /// structure dropped records · structure storage status
+/// u8 flags (1: the settings are the topic's own) · u64 without producers
 /// ```
 public struct TopicInfo: Frame {
   public static let type = FrameType.topicInfo
@@ -120,11 +121,17 @@ public struct TopicInfo: Frame {
   public var dropped: DroppedRecords
   /// The store that a durable topic is in.
   public var storage: StorageStatus
+  /// Whether a client has stated the settings. Otherwise they are the broker's defaults, and a client may state others as long as the topic has had
+  /// no record.
+  public var isStated: Bool
+  /// For how long the topic has been without a producer after its last one left, in milliseconds, at least 1; 0 while it has one, before its
+  /// first one, and when it has ended.
+  public var withoutProducers: UInt64
 
   public init(
     summary: TopicSummary, settings: TopicSettings, subscriptions: [Subscription],
     publications: [Publication], dropped: DroppedRecords = DroppedRecords(),
-    storage: StorageStatus = StorageStatus()
+    storage: StorageStatus = StorageStatus(), isStated: Bool = false, withoutProducers: UInt64 = 0
   ) {
     self.summary = summary
     self.settings = settings
@@ -132,6 +139,8 @@ public struct TopicInfo: Frame {
     self.publications = publications
     self.dropped = dropped
     self.storage = storage
+    self.isStated = isStated
+    self.withoutProducers = withoutProducers
   }
 
   public func encodeBody(into writer: inout ByteWriter) {
@@ -158,6 +167,8 @@ public struct TopicInfo: Frame {
     }
     writer.structure { dropped.encode(into: &$0) }
     writer.structure { storage.encode(into: &$0) }
+    writer.integer(UInt8(isStated ? 1 : 0))
+    writer.integer(withoutProducers)
   }
 
   public init(body reader: inout ByteReader) throws(WireError) {
@@ -189,5 +200,7 @@ public struct TopicInfo: Frame {
     self.dropped = try DroppedRecords(from: &dropped)
     var storage = try reader.structure("storage status")
     self.storage = try StorageStatus(from: &storage)
+    isStated = try reader.integer("TOPIC_INFO flags", as: UInt8.self) & 1 != 0
+    withoutProducers = try reader.integer("TOPIC_INFO without producers")
   }
 }

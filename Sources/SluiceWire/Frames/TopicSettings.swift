@@ -35,6 +35,8 @@ public struct TopicSettings: Hashable, Sendable {
   public var storage: Storage?
   /// Key 14: when records of a durable topic are on disk. Of no effect with ``Storage/memory``.
   public var sync: Sync?
+  /// Key 15: what happens when the topic has lost its last producer.
+  public var whenProducerLost: WhenProducerLost?
 
   public static let unlimited = UInt64.max
 
@@ -69,13 +71,15 @@ extension TopicSettings {
     case fastest = 2
   }
 
-  /// When producers are asked for records at all: Combine's connectable publishers. On the wire 0 is immediate, all ones is manual, and any other
-  /// number is auto with that number.
+  /// When producers are asked for records at all: Combine's connectable publishers. On the wire 0 is immediate, all ones is manual, a number below
+  /// 2^32 is auto with that number, and 2^32 more than a number is autoStay with that number.
   public enum Connect: Hashable, Sendable {
     /// Always.
     case immediate
     /// From when there are so many subscribers, at least 1, until the last has left.
     case auto(UInt32)
+    /// From when there are so many subscribers, at least 1, for the rest of the topic's life: it stays connected when they leave.
+    case autoStay(UInt32)
     /// From CONNECT until DISCONNECT.
     case manual
   }
@@ -108,6 +112,15 @@ extension TopicSettings {
     /// When there are many, or after a while.
     case os
   }
+
+  /// What happens when the topic has lost its producers: the last publication has left without ending the topic, because its client cancelled it,
+  /// its connection was lost, or the broker ended it. On the wire 0 is wait, and any other number is the time of fail in milliseconds.
+  public enum WhenProducerLost: Hashable, Sendable {
+    /// Subscribers wait for the next producer.
+    case wait
+    /// The topic fails with ``ErrorCode/producerLost`` unless a publication opens within so many milliseconds, at least 1.
+    case fail(after: UInt32)
+  }
 }
 
 // MARK: On the wire
@@ -120,6 +133,7 @@ extension TopicSettings {
       (6, connect?.number), (7, bufferRecords), (8, bufferBytes), (9, whenAlone?.rawValue),
       (10, lag.map { UInt64($0.rawValue) }), (11, compact.map { $0 ? 1 : 0 }),
       (12, autoDelete.map { $0 ? 1 : 0 }), (13, storage?.rawValue), (14, sync?.number),
+      (15, whenProducerLost?.number),
     ]
     return all.compactMap { key, value in value.map { (key, $0) } }
   }
@@ -128,6 +142,31 @@ extension TopicSettings {
     writer.list(numbered) { setting, writer in
       writer.integer(setting.key)
       writer.integer(setting.value)
+    }
+  }
+
+  /// How the settings that are named here differ from `other`, for people; nil when they don't.
+  public func difference(from other: TopicSettings) -> String? {
+    let others = Dictionary(uniqueKeysWithValues: other.numbered.map { ($0.key, $0.value) })
+    let differing = numbered.filter { others[$0.key] != $0.value }
+    guard !differing.isEmpty else { return nil }
+    return differing.map { key, value in
+      "\(Self.names[key] ?? "") \(text(of: key, value)) instead of \(others[key].map { other.text(of: key, $0) } ?? "the default")"
+    }.joined(separator: ", ")
+  }
+
+  private func text(of key: UInt16, _ value: UInt64) -> String {
+    switch key {
+    case 4: scope.map { "\($0)" } ?? ""
+    case 5: flow.map { "\($0)" } ?? ""
+    case 6: connect.map { "\($0)" } ?? ""
+    case 9: whenAlone.map { "\($0)" } ?? ""
+    case 10: lag.map { "\($0)" } ?? ""
+    case 11, 12: value == 1 ? "on" : "off"
+    case 13: storage.map { "\($0)" } ?? ""
+    case 14: sync.map { "\($0)" } ?? ""
+    case 15: whenProducerLost.map { "\($0)" } ?? ""
+    default: value == Self.unlimited ? "everything" : "\(value)"
     }
   }
 
@@ -181,6 +220,7 @@ extension TopicSettings {
     case 12: return Self.take(value > 1 ? nil : value == 1, into: &autoDelete)
     case 13: return Self.take(Storage(rawValue: value), into: &storage)
     case 14: return Self.take(Sync(number: value), into: &sync)
+    case 15: return Self.take(WhenProducerLost(number: value), into: &whenProducerLost)
     default: return false
     }
     return true
@@ -196,7 +236,7 @@ extension TopicSettings {
   public static let names: [UInt16: String] = [
     1: "replay-records", 2: "replay-bytes", 3: "replay-age", 4: "scope", 5: "flow", 6: "connect",
     7: "buffer-records", 8: "buffer-bytes", 9: "when-alone", 10: "lag", 11: "compact", 12: "auto-delete",
-    13: "storage", 14: "sync",
+    13: "storage", 14: "sync", 15: "when-producer-lost",
   ]
 }
 
@@ -205,18 +245,37 @@ extension TopicSettings.Connect {
     switch self {
     case .immediate: 0
     case .auto(let count): UInt64(count)
+    case .autoStay(let count): Self.staying + UInt64(count)
     case .manual: .max
     }
   }
+
+  /// What is added to the number of subscribers where the topic stays connected.
+  private static var staying: UInt64 { 1 << 32 }
 
   fileprivate init?(number: UInt64) {
     switch number {
     case 0: self = .immediate
     case .max: self = .manual
+    case ...UInt64(UInt32.max): self = .auto(UInt32(number))
     default:
-      guard let count = UInt32(exactly: number) else { return nil }
-      self = .auto(count)
+      guard let count = UInt32(exactly: number - Self.staying), count > 0 else { return nil }
+      self = .autoStay(count)
     }
+  }
+}
+
+extension TopicSettings.WhenProducerLost {
+  fileprivate var number: UInt64 {
+    switch self {
+    case .wait: 0
+    case .fail(let milliseconds): UInt64(milliseconds)
+    }
+  }
+
+  fileprivate init?(number: UInt64) {
+    guard let milliseconds = UInt32(exactly: number) else { return nil }
+    self = milliseconds == 0 ? .wait : .fail(after: milliseconds)
   }
 }
 

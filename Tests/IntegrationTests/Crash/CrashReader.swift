@@ -86,7 +86,7 @@ final class CrashReader: Sendable {
     guard life == state.value.life else { return }
     switch event {
     case .record(let record): take(record)
-    case .live: break
+    case .live, .producers: break
     case .rewound(let offset):
       state.update { state in
         if isSynchronous {

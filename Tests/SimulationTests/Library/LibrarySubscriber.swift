@@ -103,6 +103,7 @@ final class LibrarySubscriber: Subscriber {
       early = []
       followed = oracle.head(of: plan.topic)
     case .rewound(let offset): check(false, "went back to \(offset), though nothing can be lost")
+    case .producers(let count): check(count >= 0, "\(count) producers")
     case .topic(let name, _): check(false, "news of \(name), which isn't a pattern's")
     }
     return answer()

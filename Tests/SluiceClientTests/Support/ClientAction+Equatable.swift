@@ -21,7 +21,8 @@ extension ClientAction: Equatable {
     case (.granted(let a), .granted(let x)): a == x
     case (.acknowledged(let a, let b), .acknowledged(let x, let y)): a == x && b == y
     case (.connection(let a, let b), .connection(let x, let y)): a == x && b == y
-    case (.completed(let a), .completed(let x)): a == x
+    case (.completed(let a, let b), .completed(let x, let y)): a == x && b == y
+    case (.producers(let a, let b), .producers(let x, let y)): a == x && b == y
     case (.ended(let a, let b), .ended(let x, let y)): a == x && b == y
     case (.refused(let a, let b), .refused(let x, let y)): a == x && b == y
     case (.topicInfo(let a, let b), .topicInfo(let x, let y)): a == x && b == y

@@ -9,6 +9,7 @@ enum Heard: Equatable, CustomStringConvertible {
   case lagged(UInt64)
   case restarted(UInt64)
   case rewound(UInt64)
+  case producers(Int)
   case topic(String, TopicNews)
   case finished
   case failure(ClientError.Code)
@@ -24,6 +25,7 @@ enum Heard: Equatable, CustomStringConvertible {
       case .lagged(let missed, _): self = .lagged(missed)
       case .restarted(let next): self = .restarted(next)
       case .rewound(let next): self = .rewound(next)
+      case .producers(let count): self = .producers(count)
       case .topic(let name, let news): self = .topic(name, news)
       }
     default: self = .value("\(value)")
@@ -38,6 +40,7 @@ enum Heard: Equatable, CustomStringConvertible {
     case .lagged(let missed): "lagged \(missed)"
     case .restarted(let next): "restarted at \(next)"
     case .rewound(let next): "rewound to \(next)"
+    case .producers(let count): "\(count) producers"
     case .topic(let name, let news): "\(name) \(news)"
     case .finished: "finished"
     case .failure(let code): "failure \(code)"

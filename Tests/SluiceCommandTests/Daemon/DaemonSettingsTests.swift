@@ -59,7 +59,7 @@ struct DaemonSettingsTests {
       "--buffer-bytes", "1MiB",
       "--when-alone", "hold", "--connect", "auto:3", "--scope", "while-connected", "--lag", "fail",
       "--data", "/data", "--storage-limit", "50GiB", "--auto-delete", "on", "--compact", "--storage",
-      "durable", "--sync", "50ms",
+      "durable", "--sync", "50ms", "--when-producer-lost", "fail:30s",
       "--topic-rule", "a.* flow=free connect=manual", "--topic-rule",
       "> replay-records=everything compact=false storage=memory sync=os",
     ])
@@ -81,6 +81,7 @@ struct DaemonSettingsTests {
     topic.autoDelete = true
     topic.storage = .durable
     topic.sync = .interval(50)
+    topic.whenProducerLost = .fail(after: 30_000)
     #expect(configuration.topicDefaults == topic)
     var first = TopicSettings()
     first.flow = .free

@@ -72,9 +72,11 @@ public struct ProbeFrames {
     switch input.byte() % 32 {
     case 0, 1, 2: encoded(place())
     case 3, 4, 5, 6: deliver()
-    case 7: encoded(Live(nextOffset: input.number()))
+    case 7:
+      input.bool()
+        ? encoded(Live(nextOffset: input.number())) : encoded(Producers(count: input.shortNumber()))
     case 8: encoded(Lag(missed: input.number(), nextOffset: input.number()))
-    case 9: encoded(Cancelled())
+    case 9: encoded(Cancelled(hasStartedOver: input.bool()))
     case 10: encoded(Complete(ending()))
     case 11, 12:
       encoded(

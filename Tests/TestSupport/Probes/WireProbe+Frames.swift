@@ -7,6 +7,7 @@ extension WireProbe {
     Authenticated.self,
     Subscribe.self, Subscribed.self, Demand.self, Live.self, Lag.self, Cancel.self, Cancelled.self,
     Complete.self, SubscribePattern.self, Positions.self, Matched.self, Unmatched.self, From.self,
+    Producers.self,
     PublishOpen.self, PublishOpened.self, Ack.self, Connected.self, Disconnected.self,
     JoinGroup.self, Deliveries.self, Settle.self, Commit.self,
     TopicCreate.self, TopicShow.self, TopicInfo.self, TopicList.self, Topics.self, TopicDelete.self,

@@ -186,9 +186,9 @@ public struct AnyVectorLayout: Sendable {
     AnyVectorLayout(
       VectorLayout(
         Subscribe(topic: "", grantedThrough: 0), .text("topic", \.topic), .start(\.start), .lag(\.lag),
-        .named("if missing", \.ifMissing), .integer("epoch", \.epoch),
+        .named("if missing", \.ifMissing), .flag("flags", \.wantsProducers), .integer("epoch", \.epoch),
         .integer("granted through", \.grantedThrough), .text("cursor", \.cursor),
-        .filter(\.filter))),
+        .filter(\.filter), .settings(\.settings))),
     AnyVectorLayout(subscribedLayout),
     AnyVectorLayout(
       VectorLayout(
@@ -198,7 +198,9 @@ public struct AnyVectorLayout: Sendable {
     AnyVectorLayout(
       VectorLayout(
         Lag(missed: 0, nextOffset: 0), .integer("missed", \.missed), .integer("next offset", \.nextOffset))),
-    AnyVectorLayout(VectorLayout(Cancel())), AnyVectorLayout(VectorLayout(Cancelled())),
+    AnyVectorLayout(VectorLayout(Cancel())),
+    AnyVectorLayout(VectorLayout(Cancelled(), .flag("flags", \.hasStartedOver))),
+    AnyVectorLayout(VectorLayout(Producers(count: 0), .integer("count", \.count))),
     AnyVectorLayout(VectorLayout(Complete(.finished), completeField)),
     AnyVectorLayout(
       VectorLayout(
@@ -238,8 +240,8 @@ public struct AnyVectorLayout: Sendable {
       VectorLayout(
         PublishOpen(topic: "", acknowledgement: .none), .text("topic", \.topic),
         .named("acknowledgement", \.acknowledgement), .named("role", \.role),
-        .integer("producer", \.producer),
-        .integer("first sequence", \.firstSequence))),
+        .integer("producer", \.producer), .integer("first sequence", \.firstSequence),
+        .settings(\.settings))),
     AnyVectorLayout(
       VectorLayout(
         PublishOpened(epoch: 0, grantedThrough: 0), .integer("epoch", \.epoch),
@@ -273,7 +275,8 @@ public struct AnyVectorLayout: Sendable {
         } set: {
           $0.dropped = try droppedLayout.value(from: $1["dropped"].fields)
           $0.storage = try storageLayout.value(from: $1["storage"].fields)
-        })),
+        }, .flag("flags", \.isStated),
+        .integer("without producers", \.withoutProducers))),
     AnyVectorLayout(VectorLayout(TopicList(limit: 0), .text("after", \.after), .integer("limit", \.limit))),
     AnyVectorLayout(
       VectorLayout(

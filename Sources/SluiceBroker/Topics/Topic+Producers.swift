@@ -1,0 +1,68 @@
+import SluiceIO
+import SluiceLog
+import SluiceWire
+import Synchronization
+
+// How many producers a topic has, since when it has lost them, and what happens then.
+extension Topic {
+  /// How many publications are attached.
+  var producerCount: UInt32 { state.withLock { UInt32(clamping: $0.publications) } }
+
+  /// A subscription wants to be told how many publications there are, or no longer.
+  func watchProducers(_ isWatching: Bool) {
+    state.withLock { $0.producerWatchers += isWatching ? 1 : -1 }
+  }
+
+  /// For how long the topic has lost its producers, in milliseconds, at least 1; 0 while it hasn't.
+  func timeWithoutProducers(now: MonotonicTime) -> UInt64 {
+    state.withLock { state in
+      guard state.life.condition == .open, let since = state.producersLostAt else { return 0 }
+      return max((now - since).wholeMilliseconds, 1)
+    }
+  }
+
+  /// Has `loop` fail the topic when its producers have been lost for as long as its setting allows, if they are lost now. On that loop.
+  func failWhenProducersStayLost(on loop: LoopContext) {
+    guard case .fail = settings.whenProducerLost, let deadline = producerDeadline else { return }
+    let delay = max(deadline - loop.loop.now, .zero)
+    _ = loop.loop.schedule(after: delay) { [weak self, weak loop] in
+      guard let self, let loop, loop.core.stage.load(ordering: .relaxed) == .serving else { return }
+      failIfProducersAreLost(on: loop)
+    }
+  }
+
+  /// When the topic is to fail, as things stand.
+  private var producerDeadline: MonotonicTime? {
+    guard case .fail(let patience) = settings.whenProducerLost else { return nil }
+    return state.withLock { state in
+      guard !state.isDeleted, state.life.condition == .open, state.tail?.ending == nil,
+        var since = state.producersLostAt
+      else { return nil }
+      if settings.scope == .whileConnected {
+        guard let first = state.firstSubscribedAt, state.presentSubscriptions > 0 else { return nil }
+        since = max(since, first)
+      }
+      return since + .milliseconds(Int64(patience))
+    }
+  }
+
+  private func failIfProducersAreLost(on loop: LoopContext) {
+    guard case .fail(let patience) = settings.whenProducerLost, let deadline = producerDeadline else {
+      return
+    }
+    guard deadline <= loop.loop.now else { return failWhenProducersStayLost(on: loop) }
+    let time = Duration.milliseconds(Int64(patience))
+    let message =
+      "topic \(name) has had no producer for \(time), which is as long as its setting when-producer-lost allows"
+    guard end(.failure(code: .producerLost, message: message), in: life) == nil else { return }
+    loop.core.configuration.report(.topicEnded(nil, topic: name, failure: .producerLost))
+  }
+
+  /// The broker has started, and the topic was in its store: producers that were attached before have to come back.
+  func restored(now: MonotonicTime) {
+    state.withLock { state in
+      guard state.life.condition == .open, state.nextOffset > 0 else { return }
+      state.producersLostAt = now
+    }
+  }
+}

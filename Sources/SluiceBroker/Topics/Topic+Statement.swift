@@ -1,0 +1,102 @@
+import SluiceIO
+import SluiceLog
+import SluiceWire
+import Synchronization
+
+// Settings that a client states where it uses a topic.
+extension Topic {
+  /// What becomes of a statement.
+  enum Statement {
+    /// The topic has these settings.
+    case holds
+    /// The topic can't take them as it is, but has had no record and has no client attached, so it can be replaced.
+    case needsAnotherTopic
+  }
+
+  /// Gives the topic the settings that a client states, if it has none of its own and has had no record.
+  ///
+  /// From any loop. Those who are attached stay attached, and what producers were granted stays granted.
+  ///
+  /// - Parameters:
+  ///   - stated: what the client names.
+  ///   - complete: the same, completed by the defaults.
+  ///   - isExact: whether settings that the client doesn't name have to be the defaults, too.
+  /// - Throws: ``ErrorCode/topicExists`` when the topic has other settings that stand.
+  func adopt(
+    _ stated: TopicSettings, completed complete: TopicSettings, isExact: Bool = false
+  ) throws(WireError) -> Statement {
+    let (result, taps): (Result<Statement, WireError>, [TopicTap]) = state.withLock { state in
+      if state.isDeleted { return (.success(.holds), []) }
+      let settings = settings
+      let isFixed =
+        state.isStated || state.nextOffset > 0 || state.life.condition != .open || state.tail?.ending != nil
+      guard !isFixed else {
+        if let difference = (isExact ? complete : stated).difference(from: settings) {
+          return (.failure(alreadyHas(difference, isStated: state.isStated)), [])
+        }
+        state.isStated = true
+        state.tail?.noteRow()
+        return (.success(.holds), [])
+      }
+      guard complete != settings else {
+        state.isStated = true
+        state.tail?.noteRow()
+        return (.success(.holds), [])
+      }
+      guard storage == nil, complete.storage == .memory, complete.compact != true, settings.compact != true
+      else {
+        if state.subscriptions == 0, state.publications == 0 { return (.success(.needsAnotherTopic), []) }
+        return (.failure(isInUse(complete.difference(from: settings) ?? "")), [])
+      }
+      take(complete, &state)
+      return (.success(.holds), state.taps)
+    }
+    announce(to: taps)
+    if storage != nil { commit(within: .zero) }
+    return try result.get()
+  }
+
+  /// With the lock held.
+  private func take(_ complete: TopicSettings, _ state: inout State) {
+    apply(complete, to: &state)
+    state.isStated = true
+    state.life.log.retain(complete.retention)
+    switch complete.connect {
+    case .auto(let count), .autoStay(let count):
+      state.isConnected = state.presentSubscriptions >= Int(count)
+    case .manual: state.isConnected = false
+    case .immediate, nil: state.isConnected = true
+    }
+    // Nothing is dropped before the taps have told where their subscriptions stand.
+    if complete.flow != .free, state.subscriptions > 0 {
+      for tap in state.taps { tap.protectEverything() }
+    }
+  }
+
+  private func alreadyHas(_ difference: String, isStated: Bool) -> WireError {
+    let why =
+      isStated ? "other settings were stated for it before" : "it has had records with the broker's defaults"
+    return WireError(
+      .topicExists,
+      "topic \(name) can't be given these settings (\(difference)): \(why); state the same, or delete the topic first"
+    )
+  }
+
+  private func isInUse(_ difference: String) -> WireError {
+    WireError(
+      .topicExists,
+      "topic \(name) can't be given these settings (\(difference)) while clients are attached to it: its storage, sync or compact would change; create the topic before it is used"
+    )
+  }
+
+  /// Whether a client has stated the settings.
+  var isStated: Bool { state.withLock { $0.isStated } }
+}
+
+extension Fault {
+  static func startedOver(_ topic: String) -> Fault {
+    Fault(
+      code: .epochChanged,
+      message: "topic \(topic) has started over; open the publication again to publish to its next life")
+  }
+}
