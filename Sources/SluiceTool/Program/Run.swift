@@ -131,7 +131,7 @@ final class Run: @unchecked Sendable {
   /// Ends the run with what a client's error means.
   func fail(_ error: ClientError) {
     switch error.code {
-    case .topicFailed: finish(.topicFailed, "the topic failed: \(error)")
+    case .topicFailed, .producerLost: finish(.topicFailed, "the topic failed: \(error)")
     case .invalidTopic, .invalidAddress: finish(.usage, "\(error)")
     // The library doesn't know what allows it here.
     case .insecureConnection: finish(.failure, "\(error) with --allow-plaintext-credentials")
