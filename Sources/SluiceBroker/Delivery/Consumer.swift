@@ -99,7 +99,10 @@ class Consumer {
   /// Its topic's producers are paced from now on.
   func pacingBegan() {}
 
-  /// Its topic has news that it may have to tell.
+  /// Whether it is told how many producers there are.
+  var wantsProducers: Bool { false }
+
+  /// The number of its topic's producers may have changed.
   func newsCame() {}
 
   /// Its topic was deleted.

@@ -25,8 +25,8 @@ class Subscription: Consumer {
   var durable: DurablePlace?
   /// Its durable cursor isn't on disk yet: nothing is sent before.
   var isOpening = false
-  /// Whether it is told how many producers there are, and what it was told last.
-  let wantsProducers: Bool
+  private let tellsProducers: Bool
+  /// The number of producers that it was told last.
   private var toldProducers: UInt32?
   /// When it was last given demand, or came: since when it holds up producers, if it does.
   var movedAt: MonotonicTime
@@ -47,7 +47,7 @@ class Subscription: Consumer {
     self.cursor = cursor
     self.liveOffset = liveOffset
     lagPolicy = lag
-    self.wantsProducers = wantsProducers
+    tellsProducers = wantsProducers
     // Who goes on may have records that were deleted since; who begins has none.
     newest = life.newest.map {
       NewestReading($0, before: liveOffset, deletionsFrom: isResuming ? cursor.nextOffset : liveOffset)
@@ -120,9 +120,11 @@ class Subscription: Consumer {
     tap.remove(self)
   }
 
+  override var wantsProducers: Bool { tellsProducers }
+
   override func newsCame() {
     // What waits is woken by its tap, and what is ready is asked anyway.
-    if wantsProducers, case .none = place { connection.makeReady(self) }
+    if tellsProducers, case .none = place { connection.makeReady(self) }
   }
 
   override func report(to positions: inout ReaderPositions) {
@@ -154,7 +156,7 @@ class Subscription: Consumer {
 
   override func produce(into gather: Gather, bytes: Int) -> Outcome {
     if isOpening { return .loading }
-    if wantsProducers { announceProducers(gather) }
+    if tellsProducers { announceProducers(gather) }
     let log = life.log
     var budget = bytes
     if topic.isPaced { tap.readersMoved() }

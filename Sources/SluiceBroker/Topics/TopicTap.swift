@@ -36,6 +36,8 @@ final class TopicTap: @unchecked Sendable {
   /// Whether producers were woken since the loop last looked after them, and the topic's news that it has seen.
   private let producersDue = Atomic(false)
   private var seenNews: UInt64 = 0
+  /// Subscriptions on this loop that are told how many publications there are.
+  private var producerWatchers = 0
   /// Whether the topic's producers were paced when the loop last looked.
   private var isPacing = false
   /// What has gone through the topic here.
@@ -76,7 +78,7 @@ final class TopicTap: @unchecked Sendable {
     for publication in publications { publication.connection.topicChanged(publication) }
     guard isNews else { return }
     if topic.isPaced { beginPacing() }
-    for subscription in subscriptions { subscription.newsCame() }
+    if producerWatchers > 0 { for subscription in subscriptions { subscription.newsCame() } }
     // A life that is over isn't kept for the sake of a short cut either.
     newestSegment = nil
     newestLife = nil
@@ -117,7 +119,10 @@ final class TopicTap: @unchecked Sendable {
     subscription.index = subscriptions.count
     subscriptions.append(subscription)
     traffic.requested(from: 0, to: subscription.credit.granted)
-    if (subscription as? Subscription)?.wantsProducers == true { topic.watchProducers(true) }
+    if subscription.wantsProducers {
+      producerWatchers += 1
+      topic.watchProducers(true)
+    }
     topic.failWhenProducersStayLost(on: loop)
     readersMoved()
   }
@@ -137,7 +142,10 @@ final class TopicTap: @unchecked Sendable {
       subscriptions[subscription.index] = last
       last.index = subscription.index
     }
-    if (subscription as? Subscription)?.wantsProducers == true { topic.watchProducers(false) }
+    if subscription.wantsProducers {
+      producerWatchers -= 1
+      topic.watchProducers(false)
+    }
     withdraw(from: subscription.attachedLife, undone: undone)
   }
 
