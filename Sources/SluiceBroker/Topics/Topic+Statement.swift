@@ -85,7 +85,7 @@ extension Topic {
   private func isInUse(_ difference: String) -> WireError {
     WireError(
       .topicExists,
-      "topic \(name) can't be given these settings (\(difference)) while clients are attached to it: its storage, sync or compact would change; create the topic before it is used"
+      "topic \(name) can't be given these settings (\(difference)) while clients are attached to it, since it is durable or compact, or would be; create the topic before it is used"
     )
   }
 

@@ -171,8 +171,8 @@ struct SubCommand: Command {
     var plan = SubscriptionPlan(
       topic, as: settings, from: start, where: filter, cursor: cursor, lag: lag, prefetch: prefetch)
     plan.isPattern = isPattern
-    // A mistyped name must not make a topic.
-    plan.ifMissing = .fail
+    // A mistyped name must not make a topic. A statement of its settings is meant to.
+    plan.ifMissing = settings == nil || endsWithReplay || count == 0 ? .fail : .create
     return plan
   }
 

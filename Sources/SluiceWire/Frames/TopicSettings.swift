@@ -157,15 +157,16 @@ extension TopicSettings {
 
   private func text(of key: UInt16, _ value: UInt64) -> String {
     switch key {
-    case 4: scope.map { "\($0)" } ?? ""
+    case 4: scope == .whileConnected ? "while-connected" : "forever"
     case 5: flow.map { "\($0)" } ?? ""
-    case 6: connect.map { "\($0)" } ?? ""
+    case 6: connect?.text ?? ""
     case 9: whenAlone.map { "\($0)" } ?? ""
     case 10: lag.map { "\($0)" } ?? ""
     case 11, 12: value == 1 ? "on" : "off"
     case 13: storage.map { "\($0)" } ?? ""
+    case 14 where value > 0 && value < Self.unlimited: "\(value)ms"
     case 14: sync.map { "\($0)" } ?? ""
-    case 15: whenProducerLost.map { "\($0)" } ?? ""
+    case 15: value == 0 ? "wait" : "fail:\(value)ms"
     default: value == Self.unlimited ? "everything" : "\(value)"
     }
   }
@@ -247,6 +248,16 @@ extension TopicSettings.Connect {
     case .auto(let count): UInt64(count)
     case .autoStay(let count): Self.staying + UInt64(count)
     case .manual: .max
+    }
+  }
+
+  /// As command lines have it.
+  fileprivate var text: String {
+    switch self {
+    case .immediate: "immediate"
+    case .auto(let count): "auto:\(count)"
+    case .autoStay(let count): "auto-stay:\(count)"
+    case .manual: "manual"
     }
   }
 

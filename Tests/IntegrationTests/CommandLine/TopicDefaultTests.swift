@@ -12,9 +12,9 @@ import Testing
 
   /// The settings in groups that a topic can have together, each at one value: a durable topic neither starts over nor is compacted.
   private static var groups: [[TopicSetting]] {
-    var groups: [[TopicSetting]] = [[], [], [], []]
+    var groups: [[TopicSetting]] = [[], [], [], [], []]
     for setting in TopicSetting.all {
-      let places = setting.option == "storage" || setting.option == "sync" ? 2...3 : 0...1
+      let places = setting.option == "storage" || setting.option == "sync" ? [2, 3] : [0, 1, 4]
       let place = places.first { place in !groups[place].contains { $0.option == setting.option } }
       groups[place!].append(setting)
     }

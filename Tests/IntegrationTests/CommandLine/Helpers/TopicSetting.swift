@@ -22,7 +22,8 @@ struct TopicSetting {
     TopicSetting("when-alone", "drop"), TopicSetting("connect", "auto:2"), TopicSetting("connect", "manual"),
     TopicSetting("lag", "fail"), TopicSetting("auto-delete", "on", nil, "true"),
     TopicSetting("compact", "on", nil, "true"), TopicSetting("storage", "durable"),
-    TopicSetting("sync", "os"), TopicSetting("sync", "50ms"),
+    TopicSetting("sync", "os"), TopicSetting("sync", "50ms"), TopicSetting("connect", "auto-stay:2"),
+    TopicSetting("when-producer-lost", "fail:30s"),
   ]
 
   var arguments: [String] { ["--\(option)=\(value)"] }

@@ -1,0 +1,58 @@
+import SluiceWire
+import TestSupport
+import Testing
+
+/// Settings that `sluice pub` and `sluice sub` state of their topic, in either order.
+@Suite(.onItsOwnThread) struct StatedSettingsTests {
+  @Test func aSubscriberThatComesFirstGetsTheTopicThatItsProducerStates() throws {
+    let broker = try BrokerProcess()
+    let subscriber = try broker.sluice("sub", "t")
+    try eventually("the wait is told; \(subscriber.messages)") {
+      subscriber.standardError.text.contains("topic t doesn't exist yet; waiting for it")
+    }
+    try broker.run("pub", "t", "a", "b", "--as", "replayed:3", "--complete", "--quiet")
+    #expect(try subscriber.waitForExit(within: 600) == .code(0), "\(subscriber.messages)")
+    #expect(subscriber.standardOutput.text == "a\nb\n")
+    let shown = try broker.shown("t")
+    #expect(shown["replay_records"] as? Int == 3 && shown["settings_stated"] as? Bool == true, "\(shown)")
+  }
+
+  @Test func aSubscriberThatStatesSettingsCreatesTheTopic() throws {
+    let broker = try BrokerProcess()
+    let subscriber = try broker.sluice("sub", "t", "--as", "replayed:3")
+    try eventually("the topic; \(subscriber.messages)", every: 0.05) {
+      (try? broker.show("t"))?.summary.subscriptions == 1
+    }
+    try broker.run("pub", "t", "a", "b", "--complete", "--quiet")
+    #expect(try subscriber.waitForExit(within: 600) == .code(0), "\(subscriber.messages)")
+    #expect(subscriber.standardOutput.text == "a\nb\n")
+    #expect(try broker.shown("t")["replay_records"] as? Int == 3)
+  }
+
+  @Test func readingToTheEndCreatesNothing() throws {
+    let broker = try BrokerProcess()
+    try broker.run("sub", "t", "--as", "shared", "--until-live", code: 1)
+    try broker.run("topic", "show", "t", code: 1)
+  }
+
+  @Test func twoStatementsThatDifferAreAnErrorThatNamesTheDifference() throws {
+    let broker = try BrokerProcess()
+    try broker.run("topic", "create", "t", "--preset", "replayed:3")
+    try broker.run("pub", "t", "a", "--as", "replayed:3", "--quiet")
+    let other = try broker.run("pub", "t", "b", "--as", "shared:2", code: 1)
+    #expect(
+      other.standardError.text.contains(
+        "replay-records 2 instead of 3, scope while-connected instead of forever, flow lossless instead of free, connect auto:1 instead of immediate"
+      ), "\(other.messages)")
+    try broker.run("sub", "t", "--as", "replayed:4", code: 1)
+    #expect(try broker.shown("t")["next_offset"] as? Int == 1)
+  }
+
+  @Test func rulesHavePresets() throws {
+    let broker = try BrokerProcess("--topic-rule", "ticks.* preset=shared:2 flow=free")
+    try broker.client().create("ticks.a")
+    let shown = try broker.shown("ticks.a")
+    #expect(shown["replay_records"] as? Int == 2 && shown["flow"] as? String == "free", "\(shown)")
+    #expect(shown["scope"] as? String == "while-connected" && shown["connect"] as? String == "auto:1")
+  }
+}
