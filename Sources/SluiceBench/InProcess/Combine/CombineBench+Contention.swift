@@ -5,7 +5,20 @@ import PortableCombine
 
 // Several threads that subscribe and cancel at the same publisher.
 extension CombineBench {
-  static var contention: [CombineScenario] { comingAndGoing(threads: 1) + comingAndGoing(threads: 8) }
+  static var contention: [CombineScenario] {
+    comingAndGoing(threads: 1) + comingAndGoing(threads: 8) + longContention
+  }
+
+  /// 20,000 times on each of eight threads, in CPU time and in wall time.
+  private static var longContention: [CombineScenario] {
+    [("CPU time", CLOCK_PROCESS_CPUTIME_ID, 8_000.0), ("wall time", CLOCK_MONOTONIC, 5_000.0)].map {
+      unit, clock, target in
+      comingAndGoing(
+        "share(replay: 1, scope: .whileConnected), 20,000 times, \(unit)", 8, target: target, times: 20_000,
+        clock: clock
+      ) { PassthroughSubject<Int, Never>().share(replay: 1, scope: .whileConnected) }
+    }
+  }
 
   private static func comingAndGoing(threads: Int) -> [CombineScenario] {
     let (subject, replay): (Double?, Double) = threads == 1 ? (nil, 2_000) : (5_000, 8_000)
@@ -22,14 +35,18 @@ extension CombineBench {
     ]
   }
 
-  /// A scenario in which each thread subscribes and cancels, again and again. The CPU time of all threads counts.
+  /// A scenario in which each thread subscribes and cancels, again and again.
+  ///
+  /// - Parameters:
+  ///   - times: How often each thread does.
+  ///   - clock: What is measured; the CPU time of all threads unless said otherwise.
   private static func comingAndGoing<P: Publisher>(
-    _ name: String, _ threads: Int, target: Double?, _ make: @escaping () -> P
+    _ name: String, _ threads: Int, target: Double?, times: Int = 1_000,
+    clock: clockid_t = CLOCK_PROCESS_CPUTIME_ID, _ make: @escaping () -> P
   ) -> CombineScenario where P.Output == Int, P.Failure == Never {
-    let times = 1_000
-    return CombineScenario(
+    CombineScenario(
       "\(name): sink and cancel, \(threads) thread\(threads == 1 ? "" : "s")", target: target,
-      values: threads * times, clock: CLOCK_PROCESS_CPUTIME_ID
+      values: threads * times, clock: clock
     ) {
       let publisher = make()
       return {

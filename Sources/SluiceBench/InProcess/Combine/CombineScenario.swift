@@ -9,7 +9,7 @@ struct CombineScenario {
   let target: Double?
   /// How many values a round delivers.
   let values: Int
-  /// Which CPU time counts: that of the calling thread, or of all threads where others do part of the work.
+  /// Which time counts: the CPU time of the calling thread, or of all threads where others do part of the work, or wall time.
   let clock: clockid_t
   /// Builds the pipeline and returns what delivers a round of values through it.
   let prepare: () -> () -> Void
