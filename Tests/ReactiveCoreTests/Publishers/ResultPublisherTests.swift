@@ -15,4 +15,10 @@ import Testing
     #expect(subscriber.history.events == [.subscription("Empty"), .failed(Oops(number: 1))])
     #expect(Result<Int, Oops>.Publisher(1) == Result<Int, Oops>.success(1).publisher)
   }
+
+  @Test func aNilIsAValueWhereErrorsAreReplaced() {
+    let subscriber = TrackingSubscriber<Int?, Never>(.unlimited)
+    Result<Int?, Oops>.success(nil).publisher.replaceError(with: 1).subscribe(subscriber)
+    #expect(subscriber.history.events.dropFirst() == [.value(Int?.none), .finished])
+  }
 }

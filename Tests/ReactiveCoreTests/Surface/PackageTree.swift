@@ -78,15 +78,51 @@ extension String {
 
   /// What functions of `extension Publisher` and of `extension ConnectablePublisher` are called, with their labels.
   var operators: Set<String> {
-    var found: Set<String> = []
-    // An extension ends at the next brace at the start of a line.
-    for block in matches(of: /(?m)^extension (?:Publisher|ConnectablePublisher)\b[^{]*\{\n((?:(?!^\}).*\n)*)/)
-    {
-      for function in block.1.matches(of: /(?m)^  public func `?(\w+)`?(?:<[^(]*>)?\((?=([\s\S]{0,1000}))/) {
-        found.insert("\(function.1)(\(Self.labels(of: function.2)))")
+    let blocks = blocks(of: /extension (?:Publisher|ConnectablePublisher)\b[^{]*/, indentation: "")
+    return Set(blocks.flatMap { Self.functions(of: $0, indentation: "  ") })
+  }
+
+  /// The functions that `Just`, `Empty`, `Fail` and the publishers of optionals, results and sequences declare for themselves,
+  /// with their labels and the type, once for each declaration.
+  var specialisedOperators: [String] {
+    let places: [(type: String, outer: Regex<Substring>, inner: Regex<Substring>?)] = [
+      ("Just", /(?:extension|public struct) Just\b[^{]*/, nil),
+      ("Empty", /(?:extension|public struct) Empty\b[^{]*/, nil),
+      ("Fail", /(?:extension|public struct) Fail\b[^{]*/, nil),
+      ("Optional.Publisher", /extension Optional\.Publisher\b[^{]*/, nil),
+      ("Optional.Publisher", /extension Optional\b(?!\.)[^{]*/, /public struct Publisher\b[^{]*/),
+      ("Result.Publisher", /extension Result\.Publisher\b[^{]*/, nil),
+      ("Result.Publisher", /extension Result\b(?!\.)[^{]*/, /public struct Publisher\b[^{]*/),
+      ("Publishers.Sequence", /extension Publishers\.Sequence\b[^{]*/, nil),
+      ("Publishers.Sequence", /extension Publishers\b(?!\.)[^{]*/, /public struct Sequence\b[^{]*/),
+    ]
+    return places.flatMap { type, outer, inner in
+      var blocks = blocks(of: outer, indentation: "")
+      var indentation = "  "
+      if let inner {
+        blocks = blocks.flatMap { String($0).blocks(of: inner, indentation: indentation) }
+        indentation += "  "
       }
+      return blocks.flatMap { Self.functions(of: $0, indentation: indentation) }
+        .filter { $0 != "receive(subscriber:)" }.map { "\(type).\($0)" }
     }
-    return found
+  }
+
+  /// What stands between the braces of the declarations that begin like this. They end at the next brace with the same indentation.
+  private func blocks(of beginning: Regex<Substring>, indentation: String) -> [Substring] {
+    matches(of: beginning).compactMap { match in
+      let line = self[..<match.range.lowerBound].split(separator: "\n", omittingEmptySubsequences: false).last
+      let rest = self[match.range.upperBound...]
+      guard line ?? "" == indentation, rest.first == "{" else { return nil }
+      return rest.range(of: "\n\(indentation)}").map { rest[..<$0.lowerBound] }
+    }
+  }
+
+  /// The public functions at a level of indentation, with their labels.
+  private static func functions(of block: Substring, indentation: String) -> [String] {
+    block.matches(
+      of: /(?m)^( *)public func `?(\w+)`?(?:<[^(]*>)?\((?=([\s\S]{0,1000}))/
+    ).filter { $0.1 == indentation }.map { "\($0.2)(\(labels(of: $0.3)))" }
   }
 
   /// The labels of a parameter list, of which the closing parenthesis ends what counts.

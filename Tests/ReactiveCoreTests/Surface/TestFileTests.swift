@@ -8,17 +8,17 @@ import Testing
     "Subscribers": (nil, "a namespace, without anything of its own"),
     "MergeFiveToEight": ("MergeTests", "the same for more publishers"),
     "MergeWith": ("MergeTests", "the operators that make the publishers of Merge"),
-    "JustOperators": ("EagerOperatorTests", "operators that are done at once, tested side by side"),
+    "JustOperators": ("SpecialisedOperatorTests", "operators that are compared with the general ones"),
     "OptionalPublisherOperators": (
-      "EagerOperatorTests", "operators that are done at once, tested side by side"
+      "SpecialisedOperatorTests", "operators that are compared with the general ones"
     ),
     "ResultPublisherOperators": (
-      "EagerOperatorTests", "operators that are done at once, tested side by side"
+      "SpecialisedOperatorTests", "operators that are compared with the general ones"
     ),
     "SequenceCollectionOperators": (
-      "EagerOperatorTests", "operators that are done at once, tested side by side"
+      "SpecialisedOperatorTests", "operators that are compared with the general ones"
     ),
-    "SequenceOperators": ("EagerOperatorTests", "operators that are done at once, tested side by side"),
+    "SequenceOperators": ("SpecialisedOperatorTests", "operators that are compared with the general ones"),
     "EffectScope": ("EffectTests", "names the effects that are cancelled together"),
     "OperationQueueSchedulerTimeType": ("SchedulerTimeTypeTests", "the time of that scheduler"),
     "RunLoopSchedulerTimeType": ("SchedulerTimeTypeTests", "the time of that scheduler"),
