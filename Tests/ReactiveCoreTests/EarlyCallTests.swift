@@ -1,5 +1,6 @@
 import ReactiveCore
 import ReactiveTestSupport
+import Synchronization
 import Testing
 
 /// Every operator with an upstream that sends values or a completion before its subscription.
@@ -39,15 +40,7 @@ import Testing
           // The failure would end the program in these, which is what they are for.
           if subject.passesEverything { continue }
           let events = Self.run(subject, position, othersEndFirst: othersEndFirst, early: early)
-          if subject.name == "flatMap(maxPublishers:_:)", subject.detail == "inner" {
-            withKnownIssue(
-              "flatMap takes what an inner publisher sends before its subscription", isIntermittent: true
-            ) {
-              #expect(events == orderly, "upstream \(position), \(early)")
-            }
-          } else {
-            #expect(events == orderly, "upstream \(position), \(early)")
-          }
+          #expect(events == orderly, "upstream \(position), \(early)")
         }
       }
     }
@@ -62,6 +55,41 @@ import Testing
   }
 
   #if DEBUG
+    /// Every operator with state reports what it ignores, in each position.
+    @Test(arguments: OperatorCase.all.filter { !$0.passesEverything })
+    func theProgramIsToldWhatIsIgnored(subject: OperatorCase) {
+      let mistakes: [(call: Subscribers.Completion<Oops>?, name: String)] = [
+        (nil, "a value before a subscription"), (.finished, "a completion before a subscription"),
+        (.failure(Oops()), "a completion before a subscription"),
+      ]
+      var calls = 0
+      for position in 0..<subject.upstreams {
+        for othersEndFirst in [false, true] {
+          for mistake in mistakes {
+            let pipeline = LateUpstreamTests.Pipeline(subject, late: position, demand: .unlimited)
+            if othersEndFirst {
+              pipeline.others(than: position).open()
+              pipeline.others(than: position).end()
+              pipeline.settle()
+            }
+            let source = pipeline.sources[position]
+            // An operator that is done, or that doesn't need the upstream yet, isn't there to tell anything.
+            if !source.isSubscribed || pipeline.outcome.events.last == .finished { continue }
+            calls += 1
+            let lines = Mutex<[String]>([])
+            Violation.$observer.withValue({ line in lines.withLock { $0.append(line) } }) {
+              source.sendTooEarly(mistake.call)
+              pipeline.settle()
+            }
+            let reports = lines.withLock { $0 }
+            #expect(reports.count == 1, "upstream \(position), \(mistake.name): \(reports)")
+            #expect(reports.first?.contains(mistake.name) == true, "upstream \(position): \(reports)")
+          }
+        }
+      }
+      #expect(calls >= 3 * subject.upstreams)
+    }
+
     @Test func theProgramIsToldOnceForEachOperatorAndMistake() async {
       let result = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
         for _ in 0..<3 {

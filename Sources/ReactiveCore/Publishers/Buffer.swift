@@ -53,8 +53,7 @@ extension Publishers {
 
 @usableFromInline
 final class BufferSubscriber<Input, Failure, Downstream: Subscriber>: Subscriber, Subscription,
-  CustomStringConvertible,
-  CustomReflectable, CustomPlaygroundDisplayConvertible
+  SubscriptionAwaiting, CustomReflectable, CustomPlaygroundDisplayConvertible
 where Downstream.Input == Input, Downstream.Failure == Failure {
   /// What became of a value.
   @usableFromInline
@@ -137,6 +136,7 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
     withExtendedLifetime(dropped) {}
     switch outcome {
     case .ignored:
+      ignoreIfEarly(.valueBeforeSubscription)
       return .none
     case .overflow:
       failOnOverflow()
@@ -172,7 +172,13 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
     }
     if isFirst {
       _ = drain()
+    } else {
+      ignoreIfEarly(.completionBeforeSubscription)
     }
+  }
+
+  @usableFromInline var isAwaitingSubscription: Bool {
+    lock.withLock { unsafe !isConnected && downstream != nil }
   }
 
   @inlinable

@@ -34,7 +34,7 @@ extension Publishers.CollectByCount: Sendable where Upstream: Sendable {}
 
 @usableFromInline
 final class CollectByCountSubscriber<Input, Failure, Downstream: Subscriber>: Subscriber, Subscription,
-  CustomStringConvertible, CustomReflectable, CustomPlaygroundDisplayConvertible
+  SubscriptionAwaiting, CustomReflectable, CustomPlaygroundDisplayConvertible
 where Downstream.Input == [Input], Downstream.Failure == Failure {
   @usableFromInline let count: Int
   @usableFromInline let lock = Lock()
@@ -72,8 +72,8 @@ where Downstream.Input == [Input], Downstream.Failure == Failure {
   func receive(_ input: Input) -> Subscribers.Demand {
     var full: [Input] = []
     var downstream: Downstream?
-    lock.withLock {
-      guard unsafe upstream != nil else { return }
+    let isOpen = lock.withLock {
+      guard unsafe upstream != nil else { return false }
       // A great count may stand for whatever comes.
       if unsafe buffer.isEmpty { unsafe buffer.reserveCapacity(Swift.min(count, 1024)) }
       unsafe buffer.append(input)
@@ -81,7 +81,9 @@ where Downstream.Input == [Input], Downstream.Failure == Failure {
         unsafe swap(&full, &buffer)
         downstream = unsafe self.downstream
       }
+      return true
     }
+    if !isOpen { ignoreIfEarly(.valueBeforeSubscription) }
     guard let downstream else { return .none }
     return downstream.receive(full) * count
   }
@@ -89,11 +91,18 @@ where Downstream.Input == [Input], Downstream.Failure == Failure {
   @inlinable
   func receive(completion: Subscribers.Completion<Failure>) {
     let (_, downstream, rest) = take()
-    guard let downstream else { return }
+    guard let downstream else {
+      ignoreIfEarly(.completionBeforeSubscription)
+      return
+    }
     if !rest.isEmpty, case .finished = completion {
       _ = downstream.receive(rest)
     }
     downstream.receive(completion: completion)
+  }
+
+  @usableFromInline var isAwaitingSubscription: Bool {
+    lock.withLock { unsafe !isConnected && downstream != nil }
   }
 
   @inlinable

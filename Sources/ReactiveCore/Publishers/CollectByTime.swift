@@ -72,7 +72,7 @@ where Downstream.Input == [Input], Downstream.Failure == Failure {
       (self.scheduler, self.interval, self.count) = (scheduler, interval, count)
     }
     self.options = options
-    delivery = TimedDelivery(downstream: downstream)
+    delivery = TimedDelivery("CollectByTime", downstream: downstream)
   }
 
   deinit {
@@ -153,7 +153,10 @@ where Downstream.Input == [Input], Downstream.Failure == Failure {
       buffer.append(input)
       return lockedSettle()
     }
-    guard let puts else { return .none }
+    guard let puts else {
+      delivery.ignoreIfEarly(.valueBeforeSubscription)
+      return .none
+    }
     schedule(puts)
     return count == nil ? .max(1) : .none
   }
@@ -162,8 +165,8 @@ where Downstream.Input == [Input], Downstream.Failure == Failure {
     var timer: (any Cancellable)?
     var upstream: (any Subscription)?
     var dropped = RingBuffer<Input>()
-    let puts: Int = delivery.lock.withLock {
-      guard delivery.phase == .open else { return 0 }
+    let puts: Int? = delivery.lock.withLock {
+      guard delivery.phase == .open else { return nil }
       timer = self.timer.stop()
       upstream = delivery.lockedClose()
       if case .failure = completion {
@@ -176,7 +179,11 @@ where Downstream.Input == [Input], Downstream.Failure == Failure {
     }
     withExtendedLifetime(upstream) {}
     timer?.cancel()
-    schedule(puts)
+    if let puts {
+      schedule(puts)
+    } else {
+      delivery.ignoreIfEarly(.completionBeforeSubscription)
+    }
   }
 
   func request(_ demand: Subscribers.Demand) {
@@ -206,7 +213,7 @@ where Downstream.Input == [Input], Downstream.Failure == Failure {
     timer?.cancel()
   }
 
-  var description: String { "CollectByTime" }
+  var description: String { delivery.description }
 
   var customMirror: Mirror { Mirror(self, children: EmptyCollection()) }
 

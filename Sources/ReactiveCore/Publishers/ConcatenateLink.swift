@@ -6,7 +6,7 @@ import Synchronization
 /// loop that made that call, when it returns; and a part that is itself a chain puts its own parts in its place. So neither the length nor
 /// the nesting of a chain makes the stack grow, and a value passes through one subscriber however long the chain.
 @usableFromInline
-final class ConcatenateLink<Target: Subscriber>: Subscription, CustomStringConvertible, CustomReflectable,
+final class ConcatenateLink<Target: Subscriber>: Subscription, SubscriptionAwaiting, CustomReflectable,
   CustomPlaygroundDisplayConvertible
 {
   /// Subscribes to a part of the chain.
@@ -120,12 +120,9 @@ final class ConcatenateLink<Target: Subscriber>: Subscription, CustomStringConve
     }
   }
 
-  /// Notes that a call of the part under way is ignored if it has not given its subscription.
-  @usableFromInline
-  func ignoreIfEarly(_ violation: Violation) -> Bool {
-    let isEarly = lock.withLock { isAwaiting && isOpen.load(ordering: .relaxed) }
-    if isEarly { violation.ignored(by: "Concatenate") }
-    return isEarly
+  /// Whether the part under way has yet to give its subscription.
+  @usableFromInline var isAwaitingSubscription: Bool {
+    lock.withLock { isAwaiting && isOpen.load(ordering: .relaxed) }
   }
 
   /// Ends it.

@@ -57,7 +57,7 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
     self.dueTime = dueTime
     self.scheduler = scheduler
     self.options = options
-    delivery = TimedDelivery(downstream: downstream)
+    delivery = TimedDelivery("Debounce", downstream: downstream)
   }
 
   func receive(subscription: any Subscription) {
@@ -77,7 +77,11 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
       return timer.restart()
     }
     withExtendedLifetime(previous) {}
-    if let generation { startTimer(generation) }
+    if let generation {
+      startTimer(generation)
+    } else {
+      delivery.ignoreIfEarly(.valueBeforeSubscription)
+    }
     return .none
   }
 
@@ -144,7 +148,7 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
     timer?.cancel()
   }
 
-  var description: String { "Debounce" }
+  var description: String { delivery.description }
 
   var customMirror: Mirror {
     var (downstream, current): (Downstream?, Input?)

@@ -62,7 +62,7 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
     self.tolerance = tolerance
     self.scheduler = scheduler
     self.options = options
-    delivery = TimedDelivery(downstream: downstream)
+    delivery = TimedDelivery("Delay", downstream: downstream)
   }
 
   func receive(subscription: any Subscription) {
@@ -80,7 +80,11 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
       delivery.lockedPut(input)
       return true
     }
-    if isOpen { schedule() }
+    if isOpen {
+      schedule()
+    } else {
+      delivery.ignoreIfEarly(.valueBeforeSubscription)
+    }
     return .none
   }
 
@@ -104,7 +108,7 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
     delivery.cancel()
   }
 
-  var description: String { "Delay" }
+  var description: String { delivery.description }
 
   var customMirror: Mirror { Mirror(self, children: EmptyCollection()) }
 

@@ -57,7 +57,7 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
   @inlinable
   func receive(_ input: Input) -> Subscribers.Demand {
     guard isTriggered.load(ordering: .acquiring), link.isOpen(0) else {
-      if link.isAwaitingFirst { Violation.valueBeforeSubscription.ignored(by: "DropUntilOutput") }
+      link.ignoreIfEarly(.valueBeforeSubscription)
       return .none
     }
     return downstream.receive(input)
@@ -65,9 +65,7 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
 
   @usableFromInline
   func receive(completion: Subscribers.Completion<Failure>) {
-    if link.isAwaitingFirst {
-      return Violation.completionBeforeSubscription.ignored(by: "DropUntilOutput")
-    }
+    if link.ignoreIfEarly(.completionBeforeSubscription) { return }
     let (wasOpen, _, companion) = link.end()
     companion?.cancel()
     if wasOpen {

@@ -8,7 +8,7 @@ import Synchronization
 @usableFromInline
 @safe
 final class FlatMapSubscriber<Input, Failure, Child: Publisher, Downstream: Subscriber>: Subscriber,
-  Subscription, CustomStringConvertible, CustomReflectable, CustomPlaygroundDisplayConvertible
+  Subscription, SubscriptionAwaiting, CustomReflectable, CustomPlaygroundDisplayConvertible
 where Child.Failure == Failure, Downstream.Input == Child.Output, Downstream.Failure == Failure {
   @usableFromInline typealias Output = Child.Output
 
@@ -82,13 +82,9 @@ where Child.Failure == Failure, Downstream.Input == Child.Output, Downstream.Fai
     return .none
   }
 
-  /// Notes that a call of the outer stream is ignored if it has not given its subscription.
-  @usableFromInline
-  @discardableResult
-  func ignoreIfEarly(_ violation: Violation) -> Bool {
-    let isEarly = lock.withLock { unsafe !isConnected && !isOver }
-    if isEarly { violation.ignored(by: "FlatMap") }
-    return isEarly
+  /// Whether the outer stream has yet to give its subscription.
+  @usableFromInline var isAwaitingSubscription: Bool {
+    lock.withLock { unsafe !isConnected && !isOver }
   }
 
   /// Makes room for a child, unless all has ended meanwhile.
@@ -134,7 +130,7 @@ where Child.Failure == Failure, Downstream.Input == Child.Output, Downstream.Fai
     var failed: (any Subscription)?
     var children: [any Subscription] = []
     let isFirst = lock.withLock {
-      guard lockedIsGoingOn, key?.isCurrent ?? true else { return false }
+      guard lockedIsGoingOn, key?.isOpen ?? true else { return false }
       unsafe terminal = completion
       isOpen.store(false, ordering: .releasing)
       unsafe swap(&outer, &self.outer)
@@ -170,7 +166,7 @@ where Child.Failure == Failure, Downstream.Input == Child.Output, Downstream.Fai
 
   @inlinable
   func receive(_ value: Output, from key: ChildKey) -> Subscribers.Demand {
-    guard isUnlimited.load(ordering: .acquiring), key.isCurrent, gate.enter() else {
+    guard isUnlimited.load(ordering: .acquiring), key.isOpen, gate.enter() else {
       return receiveCounting(value, from: key)
     }
     _ = unsafe downstream.unsafelyUnwrapped.receive(value)
@@ -185,8 +181,9 @@ where Child.Failure == Failure, Downstream.Input == Child.Output, Downstream.Fai
     var isInside = false
     var isQueued = false
     var isCounted = false
+    if key.isAwaitingSubscription { return ignore(.valueBeforeSubscription) }
     lock.withLock {
-      guard lockedIsGoingOn, key.isCurrent else { return }
+      guard lockedIsGoingOn, key.isOpen else { return }
       if unsafe demand > .none, unsafe queue.isEmpty, gate.enter() {
         unsafe demand -= 1
         isInside = true
@@ -209,6 +206,10 @@ where Child.Failure == Failure, Downstream.Input == Child.Output, Downstream.Fai
 
   @inlinable
   func receive(completion: Subscribers.Completion<Failure>, from key: ChildKey) {
+    if key.isAwaitingSubscription {
+      _ = ignore(.completionBeforeSubscription)
+      return
+    }
     guard case .finished = completion else { return fail(completion, of: key, cancellingOuter: true) }
     // The subscription is let go of outside the lock.
     unsafe withUnsafeTemporaryAllocation(of: (any Subscription).self, capacity: 1) { memory in
@@ -217,7 +218,7 @@ where Child.Failure == Failure, Downstream.Input == Child.Output, Downstream.Fai
       var isLast = false
       var asksForAnother = false
       lock.withLock {
-        guard lockedIsGoingOn, key.isCurrent else { return }
+        guard lockedIsGoingOn, key.isOpen else { return }
         isReleasable = unsafe children.remove(key, to: subscription)
         if unsafe spare.load(ordering: .relaxed) == nil {
           unsafe spare.store(key.place, ordering: .releasing)
@@ -236,6 +237,14 @@ where Child.Failure == Failure, Downstream.Input == Child.Output, Downstream.Fai
         unsafe subscription.deinitialize(count: 1)
       }
     }
+  }
+
+  /// Ignores a call of a child that has not given its subscription.
+  @usableFromInline
+  @inline(never)
+  func ignore(_ violation: Violation) -> Subscribers.Demand {
+    violation.ignored(by: "FlatMap")
+    return .none
   }
 
   @usableFromInline

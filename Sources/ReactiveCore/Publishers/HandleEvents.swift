@@ -80,7 +80,10 @@ where
 
   @inlinable
   func receive(_ input: Input) -> Subscribers.Demand {
-    guard link.isOpen else { return .none }
+    guard link.isOpen else {
+      link.ignoreIfEarly(.valueBeforeSubscription)
+      return .none
+    }
     receiveOutput?(input)
     let more = downstream.receive(input)
     if more != .none {
@@ -91,7 +94,10 @@ where
 
   @inlinable
   func receive(completion: Subscribers.Completion<Failure>) {
-    guard link.complete() else { return }
+    guard link.complete() else {
+      link.ignoreIfEarly(.completionBeforeSubscription)
+      return
+    }
     receiveCompletion?(completion)
     downstream.receive(completion: completion)
   }
@@ -105,7 +111,7 @@ where
 
 /// What downstream gets as its subscription. It doesn't hold the operator's subscriber, so the two are no cycle.
 @usableFromInline
-final class HandleEventsLink: Subscription, CustomStringConvertible, CustomReflectable,
+final class HandleEventsLink: Subscription, SubscriptionAwaiting, CustomReflectable,
   CustomPlaygroundDisplayConvertible
 {
   /// Whether values are passed on. Written under the lock, read without it for each value.
@@ -147,6 +153,8 @@ final class HandleEventsLink: Subscription, CustomStringConvertible, CustomRefle
     // What upstream sends before its subscription is ignored.
     isOpen && end().upstream != nil
   }
+
+  @usableFromInline var isAwaitingSubscription: Bool { lock.withLock { upstream == nil && !hasEnded } }
 
   /// Calls the function for requests.
   @usableFromInline

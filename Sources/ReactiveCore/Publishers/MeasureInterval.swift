@@ -30,7 +30,7 @@ extension Publishers.MeasureInterval: Sendable where Upstream: Sendable, Context
 
 @usableFromInline
 final class MeasureIntervalSubscriber<Context: Scheduler, Input, Failure, Downstream: Subscriber>: Subscriber,
-  Subscription, CustomStringConvertible, CustomReflectable, CustomPlaygroundDisplayConvertible
+  Subscription, SubscriptionAwaiting, CustomReflectable, CustomPlaygroundDisplayConvertible
 where Downstream.Input == Context.SchedulerTimeType.Stride, Downstream.Failure == Failure {
   @usableFromInline let scheduler: Context
   @usableFromInline let lock = Lock()
@@ -64,7 +64,10 @@ where Downstream.Input == Context.SchedulerTimeType.Stride, Downstream.Failure =
 
   @inlinable
   func receive(_ input: Input) -> Subscribers.Demand {
-    guard let downstream = openDownstream else { return .none }
+    guard let downstream = openDownstream else {
+      ignoreIfEarly(.valueBeforeSubscription)
+      return .none
+    }
     let now = scheduler.now
     let interval = last.map { $0.distance(to: now) } ?? 0
     last = now
@@ -75,7 +78,15 @@ where Downstream.Input == Context.SchedulerTimeType.Stride, Downstream.Failure =
 
   @inlinable
   func receive(completion: Subscribers.Completion<Failure>) {
-    take().downstream?.receive(completion: completion)
+    guard let downstream = take().downstream else {
+      ignoreIfEarly(.completionBeforeSubscription)
+      return
+    }
+    downstream.receive(completion: completion)
+  }
+
+  @usableFromInline var isAwaitingSubscription: Bool {
+    lock.withLock { !isConnected && downstream != nil }
   }
 
   @inlinable var openDownstream: Downstream? {

@@ -71,7 +71,7 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
   @inlinable
   func receive(_ input: Input) -> Subscribers.Demand {
     guard link.isOpen(0) else {
-      if link.isAwaitingFirst { Violation.valueBeforeSubscription.ignored(by: "PrefixUntilOutput") }
+      link.ignoreIfEarly(.valueBeforeSubscription)
       return .none
     }
     let old = marks.bitwiseOr(Mark.busy, ordering: .acquiringAndReleasing).oldValue
@@ -102,9 +102,7 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
 
   @usableFromInline
   func receive(completion: Subscribers.Completion<Failure>) {
-    if link.isAwaitingFirst {
-      return Violation.completionBeforeSubscription.ignored(by: "PrefixUntilOutput")
-    }
+    if link.ignoreIfEarly(.completionBeforeSubscription) { return }
     let (wasOpen, _, companion) = link.end()
     companion?.cancel()
     // Without a subscription downstream cannot be told.

@@ -39,8 +39,7 @@ where Upstream: Sendable, Context: Sendable, Context.SchedulerOptions: Sendable 
 /// none keeps the scheduler for long.
 @usableFromInline
 final class ReceiveOnSubscriber<Context: Scheduler, Input, Failure, Downstream: Subscriber>: Subscriber,
-  Subscription,
-  CustomStringConvertible, CustomReflectable, CustomPlaygroundDisplayConvertible
+  Subscription, SubscriptionAwaiting, CustomReflectable, CustomPlaygroundDisplayConvertible
 where Downstream.Input == Input, Downstream.Failure == Failure {
   @usableFromInline
   enum Event {
@@ -100,8 +99,10 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
   @inlinable
   func receive(_ input: Input) -> Subscribers.Demand {
     let mustSchedule = lock.withLock { lockedEnqueue(.value(input)) }
-    if mustSchedule {
-      schedule()
+    if let mustSchedule {
+      if mustSchedule { schedule() }
+    } else {
+      ignoreIfEarly(.valueBeforeSubscription)
     }
     return .none
   }
@@ -115,18 +116,22 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
       defer { isReceiving = false }
       return lockedEnqueue(.completion(completion))
     }
-    if mustSchedule {
-      schedule()
+    if let mustSchedule {
+      if mustSchedule { schedule() }
+    } else {
+      ignoreIfEarly(.completionBeforeSubscription)
     }
   }
 
+  @usableFromInline var isAwaitingSubscription: Bool { lock.withLock { !isConnected } }
+
   /// Keeps an event for the next hop. Called with the lock held.
   ///
-  /// - Returns: Whether the caller must schedule the hop.
+  /// - Returns: Whether the caller must schedule the hop; nil if the event is ignored.
   @inlinable
   @inline(__always)
-  func lockedEnqueue(_ event: Event) -> Bool {
-    guard isReceiving else { return false }
+  func lockedEnqueue(_ event: Event) -> Bool? {
+    guard isReceiving else { return nil }
     waiting.append(event)
     defer { isScheduled = true }
     return !isScheduled

@@ -35,7 +35,7 @@ where Upstream: Sendable, Context: Sendable, Context.SchedulerOptions: Sendable 
 
 @usableFromInline
 final class SubscribeOnSubscriber<Context: Scheduler, Input, Failure, Downstream: Subscriber>: Subscriber,
-  Subscription, CustomStringConvertible, CustomReflectable, CustomPlaygroundDisplayConvertible
+  Subscription, SubscriptionAwaiting, CustomReflectable, CustomPlaygroundDisplayConvertible
 where Downstream.Input == Input, Downstream.Failure == Failure {
   private let scheduler: Context
   private let options: Context.SchedulerOptions?
@@ -73,12 +73,24 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
   func receive(_ input: Input) -> Subscribers.Demand {
     var downstream: Downstream?
     lock.withLock { downstream = isConnected ? self.downstream : nil }
-    return downstream?.receive(input) ?? .none
+    guard let downstream else {
+      ignoreIfEarly(.valueBeforeSubscription)
+      return .none
+    }
+    return downstream.receive(input)
   }
 
   @usableFromInline
   func receive(completion: Subscribers.Completion<Failure>) {
-    take().downstream?.receive(completion: completion)
+    guard let downstream = take().downstream else {
+      ignoreIfEarly(.completionBeforeSubscription)
+      return
+    }
+    downstream.receive(completion: completion)
+  }
+
+  @usableFromInline var isAwaitingSubscription: Bool {
+    lock.withLock { !isConnected && downstream != nil }
   }
 
   @usableFromInline

@@ -52,7 +52,7 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
     self.interval = interval
     self.scheduler = scheduler
     self.latest = latest
-    delivery = TimedDelivery(downstream: downstream)
+    delivery = TimedDelivery("Throttle", downstream: downstream)
   }
 
   func receive(subscription: any Subscription) {
@@ -64,7 +64,10 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
   }
 
   func receive(_ input: Input) -> Subscribers.Demand {
-    guard delivery.isOpen else { return .none }
+    guard delivery.isOpen else {
+      delivery.ignoreIfEarly(.valueBeforeSubscription)
+      return .none
+    }
     let now = scheduler.now
     var dropped: Input?
     var previous: Context.SchedulerTimeType?
@@ -131,7 +134,7 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
     delivery.cancel { swap(&dropped, &pending) }
   }
 
-  var description: String { "Throttle" }
+  var description: String { delivery.description }
 
   var customMirror: Mirror { Mirror(self, children: EmptyCollection()) }
 

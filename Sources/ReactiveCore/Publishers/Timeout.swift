@@ -57,7 +57,7 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
     self.scheduler = scheduler
     self.options = options
     self.customError = customError
-    delivery = TimedDelivery(downstream: downstream)
+    delivery = TimedDelivery("Timeout", downstream: downstream)
   }
 
   func receive(subscription: any Subscription) {
@@ -105,7 +105,10 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
   }
 
   func receive(_ input: Input) -> Subscribers.Demand {
-    guard delivery.isOpen else { return .none }
+    guard delivery.isOpen else {
+      delivery.ignoreIfEarly(.valueBeforeSubscription)
+      return .none
+    }
     startTimer()
     let isOpen = delivery.lock.withLock {
       guard delivery.phase == .open else { return false }
@@ -154,7 +157,7 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
     timer?.cancel()
   }
 
-  var description: String { "Timeout" }
+  var description: String { delivery.description }
 
   var customMirror: Mirror { Mirror(self, children: EmptyCollection()) }
 

@@ -2,7 +2,7 @@
 ///
 /// The subject gets this object as its subscription and so decides what is requested from the publisher.
 @usableFromInline
-final class SubjectSubscriber<S: Subject>: Subscriber, Subscription, CustomStringConvertible,
+final class SubjectSubscriber<S: Subject>: Subscriber, Subscription, SubscriptionAwaiting,
   CustomReflectable, CustomPlaygroundDisplayConvertible
 {
   @usableFromInline let lock = Lock()
@@ -35,22 +35,25 @@ final class SubjectSubscriber<S: Subject>: Subscriber, Subscription, CustomStrin
   @inlinable
   func receive(_ input: S.Output) -> Subscribers.Demand {
     let subject = lock.withLock { unsafe isAttached ? self.subject : nil }
-    subject?.send(input)
+    if let subject {
+      subject.send(input)
+    } else {
+      ignoreIfEarly(.valueBeforeSubscription)
+    }
     return .none
   }
 
   @inlinable
   func receive(completion: Subscribers.Completion<S.Failure>) {
     // It is ignored, and the subject still takes a subscription.
-    if isAwaitingSubscription { return Violation.completionBeforeSubscription.ignored(by: "Subject") }
+    if ignoreIfEarly(.completionBeforeSubscription) { return }
     let (subject, upstream) = end()
     if upstream != nil {
       subject?.send(completion: completion)
     }
   }
 
-  /// Whether the publisher hasn't sent a subscription yet.
-  @inlinable
+  @usableFromInline
   var isAwaitingSubscription: Bool {
     lock.withLock { unsafe !isAttached && subject != nil }
   }

@@ -4,11 +4,12 @@ import Synchronization
 @usableFromInline
 @safe
 struct ChildPlace: ~Copyable {
-  /// Counts the children that have been here. Written under the owner's lock.
+  /// Counts by two the children that have been here, and by one whether the present child has given its subscription. Written
+  /// under the owner's lock.
   @usableFromInline let number = Atomic<Int>(0)
 
   // Guarded by the owner's lock.
-  /// Whether a child is here that has its subscription, and that is in the memory.
+  /// Whether a subscription is in the memory.
   @usableFromInline var hasSubscription = false
   @usableFromInline var hasUnlimitedDemand = false
   /// The vacant place after this one, if this one is vacant.
@@ -39,8 +40,14 @@ struct ChildKey {
     number = unsafe place.pointee.number.load(ordering: .relaxed)
   }
 
-  /// Whether the child is still there. Needs no lock, for the end of a child does not come while the child delivers.
-  @inlinable var isCurrent: Bool { unsafe place.pointee.number.load(ordering: .acquiring) == number }
+  /// Whether the child is there and has given its subscription. Needs no lock, for the end of a child does not come while the
+  /// child delivers.
+  @inlinable var isOpen: Bool { unsafe place.pointee.number.load(ordering: .acquiring) == number &+ 1 }
+
+  /// Whether the child is there and has yet to give its subscription.
+  @inlinable var isAwaitingSubscription: Bool {
+    unsafe place.pointee.number.load(ordering: .acquiring) == number
+  }
 }
 
 /// The subscriptions of the publishers that an operator has under way. The owner guards it with a lock.
@@ -89,7 +96,8 @@ struct ChildTable: ~Copyable {
   /// Keeps a child's subscription, unless the child has gone or has one.
   @inlinable
   mutating func accept(_ subscription: any Subscription, for key: ChildKey, isUnlimited: Bool) -> Bool {
-    guard key.isCurrent, unsafe !key.place.pointee.hasSubscription else { return false }
+    guard key.isAwaitingSubscription else { return false }
+    unsafe key.place.pointee.number.store(key.number &+ 1, ordering: .releasing)
     unsafe key.place.pointee.hasSubscription = true
     unsafe key.place.pointee.hasUnlimitedDemand = isUnlimited
     unsafe key.place.pointee.subscription.initialize(to: subscription)
@@ -99,7 +107,7 @@ struct ChildTable: ~Copyable {
   /// Whether a child is there that has to be asked for each value.
   @inlinable
   func isCounted(_ key: ChildKey) -> Bool {
-    unsafe key.isCurrent && !key.place.pointee.hasUnlimitedDemand
+    unsafe key.isOpen && !key.place.pointee.hasUnlimitedDemand
   }
 
   /// Takes a child out; its place may be used for another, or made vacant. Its subscription is moved to `memory`, from which
@@ -113,7 +121,7 @@ struct ChildTable: ~Copyable {
       unsafe memory.moveInitialize(from: key.place.pointee.subscription, count: 1)
       unsafe key.place.pointee.hasSubscription = false
     }
-    unsafe key.place.pointee.number.store(key.number &+ 1, ordering: .releasing)
+    unsafe key.place.pointee.number.store(key.number &+ 2, ordering: .releasing)
     return hadSubscription
   }
 
@@ -159,7 +167,7 @@ struct ChildTable: ~Copyable {
     var all: [any Subscription] = []
     for index in unsafe 0..<places.count {
       let place = unsafe places[index]
-      unsafe place.pointee.number.wrappingAdd(1, ordering: .releasing)
+      unsafe place.pointee.number.wrappingAdd(2, ordering: .releasing)
       guard unsafe place.pointee.hasSubscription else { continue }
       unsafe place.pointee.hasSubscription = false
       unsafe all.append(place.pointee.subscription.move())

@@ -69,7 +69,10 @@ where
 
   @usableFromInline
   func receive(completion: Subscribers.Completion<Failure>) {
-    guard link.isOpen else { return link.ignoreIfEarly(.completionBeforeSubscription) }
+    guard link.isOpen else {
+      link.ignoreIfEarly(.completionBeforeSubscription)
+      return
+    }
     switch completion {
     case .finished: unsafe link.finish(with: reduction.result, cancelling: false)
     case .failure(let error): link.fail(R.Errors.convert(error), cancelling: false)

@@ -2,7 +2,7 @@ import Synchronization
 
 /// The subscription that an operator of the reduce family hands downstream: keeps the result until it is asked for.
 @usableFromInline
-final class ReductionLink<Downstream: Subscriber>: Subscription, CustomStringConvertible, CustomReflectable,
+final class ReductionLink<Downstream: Subscriber>: Subscription, SubscriptionAwaiting, CustomReflectable,
   CustomPlaygroundDisplayConvertible
 {
   @usableFromInline let openness = Atomic<Bool>(false)  // written under the lock
@@ -27,11 +27,7 @@ final class ReductionLink<Downstream: Subscriber>: Subscription, CustomStringCon
     self.downstream = downstream
   }
 
-  /// Notes that a call is ignored if it comes before the subscription.
-  @usableFromInline
-  func ignoreIfEarly(_ violation: Violation) {
-    if lock.withLock({ !isConnected }) { violation.ignored(by: name) }
-  }
+  @usableFromInline var isAwaitingSubscription: Bool { lock.withLock { !isConnected } }
 
   /// Takes the subscription, and asks it for everything after downstream knows its own. A second one is cancelled.
   func connect(_ subscription: any Subscription) {

@@ -23,7 +23,6 @@ where Next.Output == Input, Downstream.Input == Input {
   @usableFromInline let link: SuccessionLink<Downstream>
   @usableFromInline @exclusivity(unchecked) var isEmpty = true  // used by one value at a time
   @usableFromInline let waitsForUpstream: Bool
-  private let name: StaticString
   private let successor: Successor
   private let convert: (Next.Failure) -> Downstream.Failure
 
@@ -43,7 +42,6 @@ where Next.Output == Input, Downstream.Input == Input {
     _ name: StaticString, downstream: Downstream, waitsForUpstream: Bool = true, isReflecting: Bool = true,
     successor: @escaping Successor, convert: @escaping (Next.Failure) -> Downstream.Failure
   ) {
-    self.name = name
     self.downstream = downstream
     self.waitsForUpstream = waitsForUpstream
     self.successor = successor
@@ -97,7 +95,10 @@ where Next.Output == Input, Downstream.Input == Input {
 
   @inlinable
   func receive(_ input: Input) -> Subscribers.Demand {
-    guard link.isOpen(0) else { return ignore() }
+    guard link.isOpen(0) else {
+      link.ignoreIfEarly(.valueBeforeSubscription)
+      return .none
+    }
     unsafe isEmpty = false
     if link.isUnlimited {
       return downstream.receive(input)
@@ -107,19 +108,10 @@ where Next.Output == Input, Downstream.Input == Input {
     return more == .none ? .none : link.grant(more, to: 0)
   }
 
-  /// Ignores a value that comes after the end or before the beginning.
-  @usableFromInline
-  func ignore() -> Subscribers.Demand {
-    if link.isAwaitingFirst {
-      Violation.valueBeforeSubscription.ignored(by: name)
-    }
-    return .none
-  }
-
   @usableFromInline
   func receive(completion: Subscribers.Completion<Failure>) {
     guard link.advance(from: 0) else {
-      if link.isAwaitingFirst { Violation.completionBeforeSubscription.ignored(by: name) }
+      link.ignoreIfEarly(.completionBeforeSubscription)
       return
     }
     switch unsafe successor(completion, isEmpty) {
@@ -130,12 +122,14 @@ where Next.Output == Input, Downstream.Input == Input {
 
   @usableFromInline
   func receive(completion: Subscribers.Completion<Next.Failure>, ofSuccessor number: Int) {
-    if link.isOpen(number) {
-      finish(completion.mapError(convert))
+    guard link.isOpen(number) else {
+      link.ignoreIfEarly(.completionBeforeSubscription, from: number)
+      return
     }
+    finish(completion.mapError(convert))
   }
 
-  @usableFromInline var description: String { name.description }
+  @usableFromInline var description: String { link.description }
 
   @usableFromInline var customMirror: Mirror { link.customMirror }
 
@@ -162,7 +156,11 @@ where Next.Output == Input, Next.Failure == Failure, Downstream.Input == Input {
 
   @inlinable
   func receive(_ input: Input) -> Subscribers.Demand {
-    parent.link.isOpen(1) ? parent.downstream.receive(input) : .none
+    guard parent.link.isOpen(1) else {
+      parent.link.ignoreIfEarly(.valueBeforeSubscription, from: 1)
+      return .none
+    }
+    return parent.downstream.receive(input)
   }
 
   @usableFromInline

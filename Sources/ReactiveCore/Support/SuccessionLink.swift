@@ -54,8 +54,17 @@ final class SuccessionLink<Downstream>: Subscription, CustomStringConvertible, C
     return place >= 0 && place % 2 == 1
   }
 
-  /// Whether the first upstream is still to come.
-  @inlinable var isAwaitingFirst: Bool { place.load(ordering: .acquiring) == 0 }
+  /// Notes that a call of this upstream is ignored, if it comes before its subscription.
+  ///
+  /// - Returns: Whether it does.
+  @usableFromInline
+  @inline(never)
+  @discardableResult
+  func ignoreIfEarly(_ violation: Violation, from number: Int = 0) -> Bool {
+    guard place.load(ordering: .acquiring) == 2 * number else { return false }
+    violation.ignored(byOperator: description)
+    return true
+  }
 
   // Attaching.
 

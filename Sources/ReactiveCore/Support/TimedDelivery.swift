@@ -7,7 +7,7 @@
 ///     upstream ──put──► waiting ──due──► downstream
 ///
 /// After the end it holds nothing, whatever functions the scheduler still holds.
-final class TimedDelivery<Input, Failure, Downstream: Subscriber>
+final class TimedDelivery<Input, Failure, Downstream: Subscriber>: SubscriptionAwaiting
 where Downstream.Input == Input, Downstream.Failure == Failure {
   enum Phase {
     case awaiting
@@ -28,11 +28,19 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
   private var due = 0
   private var isDelivering = false
 
-  init(downstream: Downstream) {
+  private let name: StaticString
+
+  /// - Parameter name: The operator's name in descriptions.
+  init(_ name: StaticString, downstream: Downstream) {
+    self.name = name
     self.downstream = downstream
   }
 
+  var description: String { name.description }
+
   var isOpen: Bool { lock.withLock { phase == .open } }
+
+  var isAwaitingSubscription: Bool { lock.withLock { phase == .awaiting } }
 
   /// Takes the subscription, unless there was one or the stream has ended, in which case it is cancelled.
   ///
@@ -102,6 +110,7 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
       return true
     }
     withExtendedLifetime(upstream) {}
+    if !isOpen { ignoreIfEarly(.completionBeforeSubscription) }
     return isOpen
   }
 
