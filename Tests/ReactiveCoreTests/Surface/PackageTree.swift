@@ -126,7 +126,7 @@ extension String {
   }
 
   /// The labels of a parameter list, of which the closing parenthesis ends what counts.
-  private static func labels(of parameters: Substring) -> String {
+  static func labels(of parameters: Substring) -> String {
     var depth = 0
     var isAtStart = true
     var label = ""
