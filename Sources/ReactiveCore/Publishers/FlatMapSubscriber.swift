@@ -151,6 +151,30 @@ where Child.Failure == Failure, Downstream.Input == Child.Output, Downstream.Fai
 
   @inlinable
   func receive(subscription: any Subscription, from key: ChildKey) {
+    guard isUnlimited.load(ordering: .acquiring) else {
+      return receiveCounting(subscription: subscription, from: key)
+    }
+    guard key.open() else { return subscription.cancel() }
+    subscription.request(.unlimited)
+    // Many children have ended by now. The subscription of one that hasn't is kept.
+    if key.isOpen || key.isClosedBeforeKeeping {
+      keep(subscription, from: key)
+    }
+  }
+
+  @usableFromInline
+  @inline(never)
+  func keep(_ subscription: any Subscription, from key: ChildKey) {
+    let isCancelled = lock.withLock {
+      if key.isOpen { unsafe children.keep(subscription, for: key, isUnlimited: true) }
+      return key.isClosedBeforeKeeping
+    }
+    if isCancelled { subscription.cancel() }
+  }
+
+  @usableFromInline
+  @inline(never)
+  func receiveCounting(subscription: any Subscription, from key: ChildKey) {
     var request = Subscribers.Demand.none
     lock.withLock {
       guard lockedIsGoingOn, unsafe children.accept(subscription, for: key, isUnlimited: demand == .unlimited)

@@ -4,9 +4,14 @@ import Synchronization
 @usableFromInline
 @safe
 struct ChildPlace: ~Copyable {
-  /// Counts by two the children that have been here, and by one whether the present child has given its subscription. Written
-  /// under the owner's lock.
+  /// Counts by two the children that have been here, and by one whether the present child has given its subscription; negative
+  /// once the table is closed. Written under the owner's lock, except by `ChildKey.open()`.
   @usableFromInline let number = Atomic<Int>(0)
+
+  /// The number of a place in a closed table.
+  @inlinable static var closed: Int { -2 }
+  /// The same, where a child was open whose subscription was not in the memory, so that the child's caller has to cancel it.
+  @inlinable static var closedBeforeKeeping: Int { -1 }
 
   // Guarded by the owner's lock.
   /// Whether a subscription is in the memory.
@@ -46,7 +51,23 @@ struct ChildKey {
 
   /// Whether the child is there and has yet to give its subscription.
   @inlinable var isAwaitingSubscription: Bool {
-    unsafe place.pointee.number.load(ordering: .acquiring) == number
+    unsafe number >= 0 && place.pointee.number.load(ordering: .acquiring) == number
+  }
+
+  /// Opens the child, which gives its subscription, without the owner's lock and without keeping the subscription.
+  ///
+  /// - Returns: Whether the child was awaiting it.
+  @inlinable
+  func open() -> Bool {
+    unsafe number >= 0
+      && place.pointee.number.compareExchange(
+        expected: number, desired: number &+ 1, ordering: .acquiringAndReleasing
+      ).exchanged
+  }
+
+  /// Whether the table was closed while the child was open and its subscription was not kept.
+  @inlinable var isClosedBeforeKeeping: Bool {
+    unsafe place.pointee.number.load(ordering: .acquiring) == ChildPlace.closedBeforeKeeping
   }
 }
 
@@ -96,12 +117,17 @@ struct ChildTable: ~Copyable {
   /// Keeps a child's subscription, unless the child has gone or has one.
   @inlinable
   mutating func accept(_ subscription: any Subscription, for key: ChildKey, isUnlimited: Bool) -> Bool {
-    guard key.isAwaitingSubscription else { return false }
-    unsafe key.place.pointee.number.store(key.number &+ 1, ordering: .releasing)
+    guard key.open() else { return false }
+    keep(subscription, for: key, isUnlimited: isUnlimited)
+    return true
+  }
+
+  /// Keeps the subscription of a child that is open.
+  @inlinable
+  mutating func keep(_ subscription: any Subscription, for key: ChildKey, isUnlimited: Bool) {
     unsafe key.place.pointee.hasSubscription = true
     unsafe key.place.pointee.hasUnlimitedDemand = isUnlimited
     unsafe key.place.pointee.subscription.initialize(to: subscription)
-    return true
   }
 
   /// Whether a child is there that has to be asked for each value.
@@ -133,9 +159,10 @@ struct ChildTable: ~Copyable {
     count -= 1
   }
 
-  /// Takes out the subscription of a child that stays.
+  /// Takes out the subscription of a child that has failed.
   @usableFromInline
   mutating func takeSubscription(_ key: ChildKey) -> (any Subscription)? {
+    unsafe key.place.pointee.number.store(key.number &+ 2, ordering: .releasing)
     guard unsafe key.place.pointee.hasSubscription else { return nil }
     unsafe key.place.pointee.hasSubscription = false
     return unsafe key.place.pointee.subscription.move()
@@ -167,11 +194,24 @@ struct ChildTable: ~Copyable {
     var all: [any Subscription] = []
     for index in unsafe 0..<places.count {
       let place = unsafe places[index]
-      unsafe place.pointee.number.wrappingAdd(2, ordering: .releasing)
+      unsafe close(place)
       guard unsafe place.pointee.hasSubscription else { continue }
       unsafe place.pointee.hasSubscription = false
       unsafe all.append(place.pointee.subscription.move())
     }
     return all
+  }
+
+  private func close(_ place: Place) {
+    var number = unsafe place.pointee.number.load(ordering: .relaxed)
+    while number >= 0 {
+      let isOpen = number % 2 == 1
+      let desired =
+        unsafe isOpen && !place.pointee.hasSubscription ? ChildPlace.closedBeforeKeeping : ChildPlace.closed
+      let (isDone, actual) = unsafe place.pointee.number.weakCompareExchange(
+        expected: number, desired: desired, ordering: .acquiringAndReleasing)
+      if isDone { return }
+      number = actual
+    }
   }
 }
