@@ -47,9 +47,7 @@ where Downstream.Input == Void, Downstream.Failure == Never {
   }
 }
 
-private final class ObjectWillChangeSubscription<Downstream>: Subscription, CustomStringConvertible,
-  CustomReflectable, CustomPlaygroundDisplayConvertible
-{
+private final class ObjectWillChangeSubscription<Downstream>: Subscription, OperatorPart {
   private let upstream: any Subscription
   private let lock = Lock()
   private var downstream: Downstream?  // guarded by the lock; for the mirror alone
@@ -75,6 +73,4 @@ private final class ObjectWillChangeSubscription<Downstream>: Subscription, Cust
     let downstream = lock.withLock { self.downstream }
     return Mirror(self, children: [("downstream", downstream as Any)])
   }
-
-  var playgroundDescription: Any { description }
 }

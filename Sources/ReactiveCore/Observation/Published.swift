@@ -93,9 +93,7 @@ where Downstream.Input == Input, Downstream.Failure == Never {
   }
 }
 
-private final class PublishedSubscription: Subscription, CustomStringConvertible, CustomReflectable,
-  CustomPlaygroundDisplayConvertible
-{
+private final class PublishedSubscription: Subscription, OperatorPart {
   private let upstream: any Subscription
 
   init(_ upstream: any Subscription) {
@@ -113,6 +111,4 @@ private final class PublishedSubscription: Subscription, CustomStringConvertible
   var description: String { "PublishedSubject" }
 
   var customMirror: Mirror { Mirror(self, children: Mirror(reflecting: upstream).children) }
-
-  var playgroundDescription: Any { description }
 }

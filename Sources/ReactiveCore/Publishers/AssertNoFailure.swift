@@ -36,8 +36,7 @@ extension Publishers.AssertNoFailure: Sendable where Upstream: Sendable {}
 
 /// Holds no state, so the subscription passes through untouched.
 @usableFromInline
-struct AssertNoFailureSubscriber<Input, Failure: Error, Downstream: Subscriber>: Subscriber,
-  CustomStringConvertible, CustomReflectable, CustomPlaygroundDisplayConvertible
+struct AssertNoFailureSubscriber<Input, Failure: Error, Downstream: Subscriber>: Subscriber, OperatorPart
 where Downstream.Input == Input, Downstream.Failure == Never {
   @usableFromInline let prefix: String
   @usableFromInline let file: StaticString
@@ -79,8 +78,6 @@ where Downstream.Input == Input, Downstream.Failure == Never {
     let children: [Mirror.Child] = [("file", file), ("line", line), ("prefix", prefix)]
     return Mirror(self, children: children)
   }
-
-  @usableFromInline var playgroundDescription: Any { description }
 }
 
 extension Publisher {

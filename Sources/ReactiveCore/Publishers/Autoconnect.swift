@@ -65,8 +65,7 @@ extension Publishers {
 
 /// Passes everything on; notices the cancellation.
 @usableFromInline
-struct AutoconnectSubscriber<Input, Failure, Downstream: Subscriber>: Subscriber, CustomStringConvertible,
-  CustomReflectable, CustomPlaygroundDisplayConvertible
+struct AutoconnectSubscriber<Input, Failure, Downstream: Subscriber>: Subscriber, OperatorPart
 where Downstream.Input == Input, Downstream.Failure == Failure {
   @usableFromInline let parent: AnyObject  // for the mirror
   @usableFromInline let downstream: Downstream
@@ -101,15 +100,11 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
     let children: [Mirror.Child] = [("parent", parent), ("downstream", downstream)]
     return Mirror(self, children: children)
   }
-
-  @usableFromInline var playgroundDescription: Any { description }
 }
 
 /// The upstream subscription, plus what is to happen on cancellation.
 @usableFromInline
-final class AutoconnectSubscription: Subscription, CustomStringConvertible, CustomReflectable,
-  CustomPlaygroundDisplayConvertible
-{
+final class AutoconnectSubscription: Subscription, OperatorPart {
   @usableFromInline let upstream: any Subscription
   @usableFromInline let lock = Lock()
   @usableFromInline @exclusivity(unchecked) var leave: (() -> Void)?  // guarded by the lock
@@ -138,8 +133,6 @@ final class AutoconnectSubscription: Subscription, CustomStringConvertible, Cust
   @usableFromInline var description: String { String(describing: upstream) }
 
   @usableFromInline var customMirror: Mirror { Mirror(reflecting: upstream) }
-
-  @usableFromInline var playgroundDescription: Any { description }
 }
 
 extension ConnectablePublisher {

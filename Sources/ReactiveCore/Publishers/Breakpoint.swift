@@ -40,8 +40,7 @@ extension Publishers {
 }
 
 /// Holds no state, so the subscription passes through untouched.
-private struct BreakpointSubscriber<Upstream: Publisher, Downstream: Subscriber>: Subscriber,
-  CustomStringConvertible, CustomReflectable, CustomPlaygroundDisplayConvertible
+private struct BreakpointSubscriber<Upstream: Publisher, Downstream: Subscriber>: Subscriber, OperatorPart
 where Downstream.Input == Upstream.Output, Downstream.Failure == Upstream.Failure {
   typealias Input = Upstream.Output
   typealias Failure = Upstream.Failure
@@ -77,10 +76,6 @@ where Downstream.Input == Upstream.Output, Downstream.Failure == Upstream.Failur
   }
 
   var description: String { "Breakpoint" }
-
-  var customMirror: Mirror { Mirror(self, children: EmptyCollection()) }
-
-  var playgroundDescription: Any { description }
 }
 
 extension Publisher {

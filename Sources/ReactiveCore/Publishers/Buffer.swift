@@ -53,7 +53,7 @@ extension Publishers {
 
 @usableFromInline
 final class BufferSubscriber<Input, Failure, Downstream: Subscriber>: Subscriber, Subscription,
-  SubscriptionAwaiting, CustomReflectable, CustomPlaygroundDisplayConvertible
+  SubscriptionAwaiting, OperatorPart
 where Downstream.Input == Input, Downstream.Failure == Failure {
   /// What became of a value.
   @usableFromInline
@@ -269,8 +269,6 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
         ("terminal", terminal as Any),
       ])
   }
-
-  @usableFromInline var playgroundDescription: Any { description }
 }
 
 extension Publisher {

@@ -34,7 +34,7 @@ extension Publishers.CollectByCount: Sendable where Upstream: Sendable {}
 
 @usableFromInline
 final class CollectByCountSubscriber<Input, Failure, Downstream: Subscriber>: Subscriber, Subscription,
-  SubscriptionAwaiting, CustomReflectable, CustomPlaygroundDisplayConvertible
+  SubscriptionAwaiting, OperatorPart
 where Downstream.Input == [Input], Downstream.Failure == Failure {
   @usableFromInline let count: Int
   @usableFromInline let lock = Lock()
@@ -148,8 +148,6 @@ where Downstream.Input == [Input], Downstream.Failure == Failure {
         ("count", count),
       ])
   }
-
-  @usableFromInline var playgroundDescription: Any { description }
 }
 
 extension Publisher {

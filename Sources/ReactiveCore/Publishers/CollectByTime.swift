@@ -47,7 +47,7 @@ where
 {}
 
 private final class CollectByTimeSubscriber<Context: Scheduler, Input, Failure, Downstream: Subscriber>:
-  Subscriber, Subscription, CustomStringConvertible, CustomReflectable, CustomPlaygroundDisplayConvertible
+  Subscriber, Subscription, OperatorPart
 where Downstream.Input == [Input], Downstream.Failure == Failure {
   private let scheduler: Context
   private let interval: Context.SchedulerTimeType.Stride
@@ -214,10 +214,6 @@ where Downstream.Input == [Input], Downstream.Failure == Failure {
   }
 
   var description: String { delivery.description }
-
-  var customMirror: Mirror { Mirror(self, children: EmptyCollection()) }
-
-  var playgroundDescription: Any { description }
 }
 
 extension Publisher {

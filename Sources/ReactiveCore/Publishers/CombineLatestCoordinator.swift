@@ -38,7 +38,7 @@ struct LatestValues<A, B, C, D> {
 /// all others by request, and of the upstream the value came from by what is returned to it.
 @usableFromInline
 final class CombineLatestCoordinator<A, B, C, D, Failure, Downstream: Subscriber>: CombiningCoordinator,
-  CustomStringConvertible, CustomReflectable, CustomPlaygroundDisplayConvertible
+  OperatorPart
 where Downstream.Failure == Failure {
   @usableFromInline typealias Entry = OneOfFour<A, B, C, D>
   @usableFromInline typealias Values = LatestValues<A, B, C, D>
@@ -275,6 +275,4 @@ where Downstream.Failure == Failure {
     ]
     return Mirror(self, children: children)
   }
-
-  @usableFromInline var playgroundDescription: Any { description }
 }

@@ -62,7 +62,7 @@ class ConcatenateChain<Input, Failure: Error> {
 /// The subscriber of each part of a chain in turn.
 @usableFromInline
 final class ConcatenateSubscriber<Input, Failure, Downstream: Subscriber>: ConcatenateChain<Input, Failure>,
-  Subscriber, CustomStringConvertible, CustomReflectable, CustomPlaygroundDisplayConvertible
+  Subscriber, OperatorPart
 where Downstream.Input == Input, Downstream.Failure == Failure {
   @usableFromInline let downstream: Downstream
   @usableFromInline let link = ConcatenateLink<ConcatenateSubscriber>()
@@ -119,8 +119,6 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
     let children: [Mirror.Child] = [("downstream", downstream), ("demand", link.demand.value)]
     return Mirror(self, children: children)
   }
-
-  @usableFromInline var playgroundDescription: Any { description }
 }
 
 extension Publisher {

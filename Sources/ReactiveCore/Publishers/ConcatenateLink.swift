@@ -6,9 +6,7 @@ import Synchronization
 /// loop that made that call, when it returns; and a part that is itself a chain puts its own parts in its place. So neither the length nor
 /// the nesting of a chain makes the stack grow, and a value passes through one subscriber however long the chain.
 @usableFromInline
-final class ConcatenateLink<Target: Subscriber>: Subscription, SubscriptionAwaiting, CustomReflectable,
-  CustomPlaygroundDisplayConvertible
-{
+final class ConcatenateLink<Target: Subscriber>: Subscription, SubscriptionAwaiting, OperatorPart {
   /// Subscribes to a part of the chain.
   @usableFromInline typealias Part = (Target) -> Void
 
@@ -169,6 +167,4 @@ final class ConcatenateLink<Target: Subscriber>: Subscription, SubscriptionAwait
     let children: [Mirror.Child] = [("upstreamSubscription", upstream as Any), ("demand", demand.value)]
     return Mirror(self, children: children)
   }
-
-  @usableFromInline var playgroundDescription: Any { description }
 }

@@ -38,8 +38,7 @@ where
 {}
 
 private final class DebounceSubscriber<Context: Scheduler, Input, Failure, Downstream: Subscriber>:
-  Subscriber,
-  Subscription, CustomStringConvertible, CustomReflectable, CustomPlaygroundDisplayConvertible
+  Subscriber, Subscription, OperatorPart
 where Downstream.Input == Input, Downstream.Failure == Failure {
   private let dueTime: Context.SchedulerTimeType.Stride
   private let scheduler: Context
@@ -162,8 +161,6 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
         ("downstream", downstream as Any), ("downstreamDemand", demand), ("currentValue", current as Any),
       ])
   }
-
-  var playgroundDescription: Any { description }
 }
 
 extension Publisher {

@@ -46,7 +46,7 @@ where
 /// Each value gets a function on the scheduler of its own, but that delivers the first value in the queue: all wait equally long,
 /// so that one is due in any case, and the order holds although timers may fire out of order.
 private final class DelaySubscriber<Context: Scheduler, Input, Failure, Downstream: Subscriber>: Subscriber,
-  Subscription, CustomStringConvertible, CustomReflectable, CustomPlaygroundDisplayConvertible
+  Subscription, OperatorPart
 where Downstream.Input == Input, Downstream.Failure == Failure {
   private let interval: Context.SchedulerTimeType.Stride
   private let tolerance: Context.SchedulerTimeType.Stride
@@ -109,10 +109,6 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
   }
 
   var description: String { delivery.description }
-
-  var customMirror: Mirror { Mirror(self, children: EmptyCollection()) }
-
-  var playgroundDescription: Any { description }
 }
 
 extension Publisher {

@@ -36,8 +36,7 @@ extension Publishers.Drop: Sendable where Upstream: Sendable {}
 
 /// Known downstream before upstream: what is requested in between is asked for together with the values to be dropped.
 @usableFromInline
-final class DropSubscriber<Input, Failure, Downstream: Subscriber>: Subscriber, CustomStringConvertible,
-  CustomReflectable, CustomPlaygroundDisplayConvertible
+final class DropSubscriber<Input, Failure, Downstream: Subscriber>: Subscriber, OperatorPart
 where Downstream.Input == Input, Downstream.Failure == Failure {
   @usableFromInline let downstream: Downstream
   @usableFromInline let link: UpstreamLink<Downstream>
@@ -74,10 +73,6 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
   }
 
   @usableFromInline var description: String { "Drop" }
-
-  @usableFromInline var customMirror: Mirror { Mirror(self, children: EmptyCollection()) }
-
-  @usableFromInline var playgroundDescription: Any { description }
 }
 
 extension Publisher {

@@ -36,8 +36,7 @@ extension Publishers.DropUntilOutput: Sendable where Upstream: Sendable, Other: 
 
 /// Known downstream before upstream, and to the other publisher before upstream as well.
 @usableFromInline
-final class DropUntilSubscriber<Input, Failure, Downstream: Subscriber>: Subscriber, CustomStringConvertible,
-  CustomReflectable, CustomPlaygroundDisplayConvertible
+final class DropUntilSubscriber<Input, Failure, Downstream: Subscriber>: Subscriber, OperatorPart
 where Downstream.Input == Input, Downstream.Failure == Failure {
   @usableFromInline let downstream: Downstream
   @usableFromInline let link: SuccessionLink<Downstream>
@@ -91,16 +90,11 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
   }
 
   @usableFromInline var description: String { "DropUntilOutput" }
-
-  @usableFromInline var customMirror: Mirror { Mirror(self, children: EmptyCollection()) }
-
-  @usableFromInline var playgroundDescription: Any { description }
 }
 
 /// What the other publisher delivers to.
 @usableFromInline
-struct DropUntilTrigger<Input, UpstreamInput, Failure, Downstream: Subscriber>: Subscriber,
-  CustomStringConvertible, CustomReflectable, CustomPlaygroundDisplayConvertible
+struct DropUntilTrigger<Input, UpstreamInput, Failure, Downstream: Subscriber>: Subscriber, OperatorPart
 where Downstream.Input == UpstreamInput, Downstream.Failure == Failure {
   @usableFromInline let parent: DropUntilSubscriber<UpstreamInput, Failure, Downstream>
 
@@ -140,8 +134,6 @@ where Downstream.Input == UpstreamInput, Downstream.Failure == Failure {
   @usableFromInline var description: String { parent.description }
 
   @usableFromInline var customMirror: Mirror { parent.customMirror }
-
-  @usableFromInline var playgroundDescription: Any { description }
 }
 
 extension Publisher {

@@ -37,8 +37,7 @@ extension Publishers {
 /// What a child delivers to.
 @usableFromInline
 struct FlatMapChildSubscriber<OuterInput, Input, Failure, Child: Publisher, Downstream: Subscriber>:
-  Subscriber,
-  CustomStringConvertible, CustomReflectable, CustomPlaygroundDisplayConvertible
+  Subscriber, OperatorPart
 where
   Child.Output == Input, Child.Failure == Failure, Downstream.Input == Input, Downstream.Failure == Failure
 {
@@ -76,8 +75,6 @@ where
   @usableFromInline var customMirror: Mirror {
     Mirror(self, children: [("parentSubscription", parent.combineIdentifier)])
   }
-
-  @usableFromInline var playgroundDescription: Any { description }
 }
 
 extension Publisher {

@@ -8,7 +8,7 @@ import Synchronization
 @usableFromInline
 @safe
 final class FlatMapSubscriber<Input, Failure, Child: Publisher, Downstream: Subscriber>: Subscriber,
-  Subscription, SubscriptionAwaiting, CustomReflectable, CustomPlaygroundDisplayConvertible
+  Subscription, SubscriptionAwaiting, OperatorPart
 where Child.Failure == Failure, Downstream.Input == Child.Output, Downstream.Failure == Failure {
   @usableFromInline typealias Output = Child.Output
 
@@ -381,8 +381,4 @@ where Child.Failure == Failure, Downstream.Input == Child.Output, Downstream.Fai
   }
 
   @usableFromInline var description: String { "FlatMap" }
-
-  @usableFromInline var customMirror: Mirror { Mirror(self, children: EmptyCollection()) }
-
-  @usableFromInline var playgroundDescription: Any { description }
 }

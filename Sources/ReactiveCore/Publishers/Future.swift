@@ -54,9 +54,7 @@ public final class Future<Output, Failure: Error>: Publisher {
 extension Future: @unchecked Sendable where Output: Sendable {}
 
 /// One subscription to a future: waits for the result, the subscriber's demand, and the end of the subscriber's attachment.
-private final class FutureConduit<Output, Failure: Error>: Subscription, CustomStringConvertible,
-  CustomReflectable, CustomPlaygroundDisplayConvertible
-{
+private final class FutureConduit<Output, Failure: Error>: Subscription, OperatorPart {
   /// The future's number for this conduit; set before anyone else knows it.
   fileprivate var ticket = 0
 
@@ -142,6 +140,4 @@ private final class FutureConduit<Output, Failure: Error>: Subscription, CustomS
         ("subject", future as Any),
       ])
   }
-
-  var playgroundDescription: Any { description }
 }

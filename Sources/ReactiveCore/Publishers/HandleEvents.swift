@@ -48,7 +48,7 @@ extension Publishers {
 
 @usableFromInline
 final class HandleEventsSubscriber<Upstream: Publisher, Input, Failure, Downstream: Subscriber>: Subscriber,
-  CustomStringConvertible, CustomReflectable, CustomPlaygroundDisplayConvertible
+  OperatorPart
 where
   Upstream.Output == Input, Upstream.Failure == Failure, Downstream.Input == Input,
   Downstream.Failure == Failure
@@ -103,17 +103,11 @@ where
   }
 
   @usableFromInline var description: String { "HandleEvents" }
-
-  @usableFromInline var customMirror: Mirror { Mirror(self, children: EmptyCollection()) }
-
-  @usableFromInline var playgroundDescription: Any { description }
 }
 
 /// What downstream gets as its subscription. It doesn't hold the operator's subscriber, so the two are no cycle.
 @usableFromInline
-final class HandleEventsLink: Subscription, SubscriptionAwaiting, CustomReflectable,
-  CustomPlaygroundDisplayConvertible
-{
+final class HandleEventsLink: Subscription, SubscriptionAwaiting, OperatorPart {
   /// Whether values are passed on. Written under the lock, read without it for each value.
   @usableFromInline let isConnected = Atomic<Bool>(false)
 
@@ -192,10 +186,6 @@ final class HandleEventsLink: Subscription, SubscriptionAwaiting, CustomReflecta
   }
 
   @usableFromInline var description: String { "HandleEvents" }
-
-  @usableFromInline var customMirror: Mirror { Mirror(self, children: EmptyCollection()) }
-
-  @usableFromInline var playgroundDescription: Any { description }
 }
 
 extension Publisher {

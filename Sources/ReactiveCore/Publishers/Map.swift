@@ -40,9 +40,7 @@ extension Publishers {
 
 /// Holds no state, so the subscription passes through untouched.
 @usableFromInline
-struct MapSubscriber<Input, Failure, Downstream: Subscriber>: Subscriber, CustomStringConvertible,
-  CustomReflectable,
-  CustomPlaygroundDisplayConvertible
+struct MapSubscriber<Input, Failure, Downstream: Subscriber>: Subscriber, OperatorPart
 where Downstream.Failure == Failure {
   @usableFromInline let transform: (Input) -> Downstream.Input
   @usableFromInline let downstream: Downstream
@@ -70,10 +68,6 @@ where Downstream.Failure == Failure {
   }
 
   @usableFromInline var description: String { "Map" }
-
-  @usableFromInline var customMirror: Mirror { Mirror(self, children: EmptyCollection()) }
-
-  @usableFromInline var playgroundDescription: Any { description }
 }
 
 extension Publisher {

@@ -25,8 +25,7 @@ extension Publishers {
 }
 
 @usableFromInline
-struct MapErrorSubscriber<Input, Failure: Error, Downstream: Subscriber>: Subscriber, CustomStringConvertible,
-  CustomReflectable, CustomPlaygroundDisplayConvertible
+struct MapErrorSubscriber<Input, Failure: Error, Downstream: Subscriber>: Subscriber, OperatorPart
 where Downstream.Input == Input {
   @usableFromInline let transform: (Failure) -> Downstream.Failure
   @usableFromInline let downstream: Downstream
@@ -54,10 +53,6 @@ where Downstream.Input == Input {
   }
 
   @usableFromInline var description: String { "MapError" }
-
-  @usableFromInline var customMirror: Mirror { Mirror(self, children: EmptyCollection()) }
-
-  @usableFromInline var playgroundDescription: Any { description }
 }
 
 extension Publisher {

@@ -97,8 +97,7 @@ extension Publishers {
 
 /// Holds no state, so the subscription passes through untouched.
 @usableFromInline
-struct KeyPathSubscriber<Input, Failure, Downstream: Subscriber>: Subscriber, CustomStringConvertible,
-  CustomReflectable, CustomPlaygroundDisplayConvertible
+struct KeyPathSubscriber<Input, Failure, Downstream: Subscriber>: Subscriber, OperatorPart
 where Downstream.Failure == Failure {
   @usableFromInline let name: StaticString
   @usableFromInline let downstream: Downstream
@@ -128,10 +127,6 @@ where Downstream.Failure == Failure {
   }
 
   @usableFromInline var description: String { name.description }
-
-  @usableFromInline var customMirror: Mirror { Mirror(self, children: EmptyCollection()) }
-
-  @usableFromInline var playgroundDescription: Any { description }
 }
 
 extension Publisher {

@@ -30,7 +30,7 @@ extension Publishers.MeasureInterval: Sendable where Upstream: Sendable, Context
 
 @usableFromInline
 final class MeasureIntervalSubscriber<Context: Scheduler, Input, Failure, Downstream: Subscriber>: Subscriber,
-  Subscription, SubscriptionAwaiting, CustomReflectable, CustomPlaygroundDisplayConvertible
+  Subscription, SubscriptionAwaiting, OperatorPart
 where Downstream.Input == Context.SchedulerTimeType.Stride, Downstream.Failure == Failure {
   @usableFromInline let scheduler: Context
   @usableFromInline let lock = Lock()
@@ -121,10 +121,6 @@ where Downstream.Input == Context.SchedulerTimeType.Stride, Downstream.Failure =
   }
 
   @usableFromInline var description: String { "MeasureInterval" }
-
-  @usableFromInline var customMirror: Mirror { Mirror(self, children: EmptyCollection()) }
-
-  @usableFromInline var playgroundDescription: Any { description }
 }
 
 extension Publisher {

@@ -5,8 +5,7 @@ import Synchronization
 /// Each upstream is asked for one value at a time, unless downstream has asked for everything. A value that comes while there is no
 /// demand, or while another is being delivered, waits in a queue. What goes wrong in one upstream ends the others.
 @usableFromInline
-final class MergeCoordinator<Input, Failure, Downstream: Subscriber>: Subscription, CustomStringConvertible,
-  CustomReflectable, CustomPlaygroundDisplayConvertible
+final class MergeCoordinator<Input, Failure, Downstream: Subscriber>: Subscription, OperatorPart
 where Downstream.Input == Input, Downstream.Failure == Failure {
   /// What is known of one upstream.
   @usableFromInline
@@ -245,8 +244,4 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
   }
 
   @usableFromInline var description: String { "Merge" }
-
-  @usableFromInline var customMirror: Mirror { Mirror(self, children: EmptyCollection()) }
-
-  @usableFromInline var playgroundDescription: Any { description }
 }

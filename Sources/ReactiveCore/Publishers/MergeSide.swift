@@ -2,9 +2,7 @@ import Synchronization
 
 /// The subscriber of one upstream.
 @usableFromInline
-final class MergeSide<Input, Failure, Downstream: Subscriber>: Subscriber, CustomStringConvertible,
-  CustomReflectable,
-  CustomPlaygroundDisplayConvertible
+final class MergeSide<Input, Failure, Downstream: Subscriber>: Subscriber, OperatorPart
 where Downstream.Input == Input, Downstream.Failure == Failure {
   @usableFromInline let coordinator: MergeCoordinator<Input, Failure, Downstream>
   @usableFromInline let index: Int
@@ -60,6 +58,4 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
   @usableFromInline var customMirror: Mirror {
     Mirror(self, children: [("parentSubscription", coordinator.combineIdentifier)])
   }
-
-  @usableFromInline var playgroundDescription: Any { description }
 }

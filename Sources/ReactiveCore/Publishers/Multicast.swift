@@ -57,8 +57,7 @@ extension Publishers {
 
 /// Passes on what the subject sends; what downstream asks for on receiving a value is requested from the subject.
 @usableFromInline
-final class MulticastSubscriber<Input, Failure, Downstream: Subscriber>: Subscriber, CustomStringConvertible,
-  CustomReflectable, CustomPlaygroundDisplayConvertible
+final class MulticastSubscriber<Input, Failure, Downstream: Subscriber>: Subscriber, OperatorPart
 where Downstream.Input == Input, Downstream.Failure == Failure {
   @usableFromInline let downstream: Downstream
   @usableFromInline let link: UpstreamLink<Downstream>
@@ -94,10 +93,6 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
   }
 
   @usableFromInline var description: String { "Multicast" }
-
-  @usableFromInline var customMirror: Mirror { Mirror(self, children: EmptyCollection()) }
-
-  @usableFromInline var playgroundDescription: Any { description }
 }
 
 extension Publisher {

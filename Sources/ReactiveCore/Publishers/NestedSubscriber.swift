@@ -1,7 +1,6 @@
 /// What a publisher delivers to while it is the latest.
 @usableFromInline
-struct NestedSubscriber<Nested: Publisher, Input, Failure, Downstream: Subscriber>: Subscriber,
-  CustomStringConvertible, CustomReflectable, CustomPlaygroundDisplayConvertible
+struct NestedSubscriber<Nested: Publisher, Input, Failure, Downstream: Subscriber>: Subscriber, OperatorPart
 where
   Nested.Output == Input, Nested.Failure == Failure, Downstream.Input == Input, Downstream.Failure == Failure
 {
@@ -37,6 +36,4 @@ where
   @usableFromInline var customMirror: Mirror {
     Mirror(self, children: [("parentSubscription", parent.combineIdentifier)])
   }
-
-  @usableFromInline var playgroundDescription: Any { description }
 }

@@ -33,9 +33,7 @@ extension Publishers.PrefixUntilOutput: Sendable where Upstream: Sendable, Other
 /// Two parties have something to tell downstream: upstream, and the other publisher, which ends the stream.
 /// The end that comes while upstream is delivering is told by upstream's thread, right after the value.
 @usableFromInline
-final class PrefixUntilSubscriber<Input, Failure, Downstream: Subscriber>: Subscriber,
-  CustomStringConvertible,
-  CustomReflectable, CustomPlaygroundDisplayConvertible
+final class PrefixUntilSubscriber<Input, Failure, Downstream: Subscriber>: Subscriber, OperatorPart
 where Downstream.Input == Input, Downstream.Failure == Failure {
   @usableFromInline
   enum Mark {
@@ -127,16 +125,12 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
   }
 
   @usableFromInline var description: String { "PrefixUntilOutput" }
-
-  @usableFromInline var customMirror: Mirror { Mirror(self, children: EmptyCollection()) }
-
-  @usableFromInline var playgroundDescription: Any { description }
 }
 
 /// What the other publisher delivers to.
 @usableFromInline
 struct PrefixUntilTrigger<Input, Failure: Error, UpstreamInput, UpstreamFailure, Downstream: Subscriber>:
-  Subscriber, CustomStringConvertible, CustomReflectable, CustomPlaygroundDisplayConvertible
+  Subscriber, OperatorPart
 where Downstream.Input == UpstreamInput, Downstream.Failure == UpstreamFailure {
   @usableFromInline let parent: PrefixUntilSubscriber<UpstreamInput, UpstreamFailure, Downstream>
 
@@ -177,8 +171,6 @@ where Downstream.Input == UpstreamInput, Downstream.Failure == UpstreamFailure {
   @usableFromInline var description: String { parent.description }
 
   @usableFromInline var customMirror: Mirror { parent.customMirror }
-
-  @usableFromInline var playgroundDescription: Any { description }
 }
 
 extension Publisher {

@@ -27,8 +27,7 @@ extension Publishers {
 }
 
 /// Reports everything, also what is not passed on because the stream is over.
-private final class PrintSubscriber<Input, Failure, Downstream: Subscriber>: Subscriber,
-  CustomStringConvertible, CustomReflectable, CustomPlaygroundDisplayConvertible
+private final class PrintSubscriber<Input, Failure, Downstream: Subscriber>: Subscriber, OperatorPart
 where Downstream.Input == Input, Downstream.Failure == Failure {
   private let printer: LinePrinter
   private let downstream: Downstream
@@ -68,15 +67,9 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
   }
 
   var description: String { "Print" }
-
-  var customMirror: Mirror { Mirror(self, children: EmptyCollection()) }
-
-  var playgroundDescription: Any { description }
 }
 
-private final class PrintSubscription<Downstream>: Subscription, CustomStringConvertible, CustomReflectable,
-  CustomPlaygroundDisplayConvertible
-{
+private final class PrintSubscription<Downstream>: Subscription, OperatorPart {
   private let printer: LinePrinter
   private let link: UpstreamLink<Downstream>
 
@@ -96,10 +89,6 @@ private final class PrintSubscription<Downstream>: Subscription, CustomStringCon
   }
 
   var description: String { "Print" }
-
-  var customMirror: Mirror { Mirror(self, children: EmptyCollection()) }
-
-  var playgroundDescription: Any { description }
 }
 
 /// Writes lines to a stream, one after another, each with one call.

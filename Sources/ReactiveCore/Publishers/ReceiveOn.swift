@@ -39,7 +39,7 @@ where Upstream: Sendable, Context: Sendable, Context.SchedulerOptions: Sendable 
 /// none keeps the scheduler for long.
 @usableFromInline
 final class ReceiveOnSubscriber<Context: Scheduler, Input, Failure, Downstream: Subscriber>: Subscriber,
-  Subscription, SubscriptionAwaiting, CustomReflectable, CustomPlaygroundDisplayConvertible
+  Subscription, SubscriptionAwaiting, OperatorPart
 where Downstream.Input == Input, Downstream.Failure == Failure {
   @usableFromInline
   enum Event {
@@ -232,10 +232,6 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
   }
 
   @usableFromInline var description: String { "ReceiveOn" }
-
-  @usableFromInline var customMirror: Mirror { Mirror(self, children: EmptyCollection()) }
-
-  @usableFromInline var playgroundDescription: Any { description }
 }
 
 extension Publisher {

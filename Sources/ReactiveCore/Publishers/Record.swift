@@ -129,9 +129,7 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
 }
 
 /// The subscription to the values, which shows the recording for as long as values are to come.
-private final class RecordSubscription<Output, Failure: Error>: Subscription, CustomStringConvertible,
-  CustomReflectable, CustomPlaygroundDisplayConvertible
-{
+private final class RecordSubscription<Output, Failure: Error>: Subscription, OperatorPart {
   private let completion: Subscribers.Completion<Failure>
   private let values: any Subscription
 
@@ -158,6 +156,4 @@ private final class RecordSubscription<Output, Failure: Error>: Subscription, Cu
     let children: [Mirror.Child] = [("sequence", sequence), ("completion", completion)]
     return Mirror(self, children: children)
   }
-
-  var playgroundDescription: Any { description }
 }

@@ -34,7 +34,7 @@ extension Publishers.Retry: Sendable where Upstream: Sendable {}
 /// not grow, however often upstream fails at once.
 @usableFromInline
 final class RetrySubscriber<Upstream: Publisher, Input, Failure, Downstream: Subscriber>: Subscriber,
-  CustomStringConvertible, CustomReflectable, CustomPlaygroundDisplayConvertible
+  OperatorPart
 where
   Upstream.Output == Input, Upstream.Failure == Failure, Downstream.Input == Input,
   Downstream.Failure == Failure
@@ -138,10 +138,6 @@ where
   }
 
   @usableFromInline var description: String { "Retry" }
-
-  @usableFromInline var customMirror: Mirror { Mirror(self, children: EmptyCollection()) }
-
-  @usableFromInline var playgroundDescription: Any { description }
 }
 
 extension Publisher {

@@ -33,8 +33,7 @@ extension Publishers {
 
 /// Leaves the subscription as it is, like that of `Map`.
 @usableFromInline
-final class ScanSubscriber<Input, Failure, Downstream: Subscriber>: Subscriber, CustomStringConvertible,
-  CustomReflectable, CustomPlaygroundDisplayConvertible
+final class ScanSubscriber<Input, Failure, Downstream: Subscriber>: Subscriber, OperatorPart
 where Downstream.Failure == Failure {
   @usableFromInline let downstream: Downstream
   @usableFromInline let combine: (Downstream.Input, Input) -> Downstream.Input
@@ -71,8 +70,6 @@ where Downstream.Failure == Failure {
   @usableFromInline var customMirror: Mirror {
     unsafe Mirror(self, children: [("downstream", downstream as Any), ("result", result as Any)])
   }
-
-  @usableFromInline var playgroundDescription: Any { description }
 }
 
 extension Publisher {

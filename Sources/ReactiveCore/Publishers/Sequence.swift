@@ -32,8 +32,7 @@ extension Publishers.Sequence: Equatable where Elements: Equatable {}
 extension Publishers.Sequence: Sendable where Elements: Sendable {}
 
 @usableFromInline
-final class SequenceSubscription<Elements: Swift.Sequence, Downstream: Subscriber>: Subscription,
-  CustomStringConvertible, CustomReflectable, CustomPlaygroundDisplayConvertible
+final class SequenceSubscription<Elements: Swift.Sequence, Downstream: Subscriber>: Subscription, OperatorPart
 where Downstream.Input == Elements.Element {
   @usableFromInline let word = DemandWord()
 
@@ -124,8 +123,6 @@ where Downstream.Input == Elements.Element {
     let shown: Any = if let sequence { sequence } else { [Elements.Element]() }
     return Mirror(self, children: [("sequence", shown)])
   }
-
-  @usableFromInline var playgroundDescription: Any { description }
 }
 
 extension Swift.Sequence {

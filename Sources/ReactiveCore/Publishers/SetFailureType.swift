@@ -32,8 +32,7 @@ extension Publishers.SetFailureType: Equatable where Upstream: Equatable {}
 extension Publishers.SetFailureType: Sendable where Upstream: Sendable {}
 
 @usableFromInline
-struct SetFailureTypeSubscriber<Input, Downstream: Subscriber>: Subscriber, CustomStringConvertible,
-  CustomReflectable, CustomPlaygroundDisplayConvertible
+struct SetFailureTypeSubscriber<Input, Downstream: Subscriber>: Subscriber, OperatorPart
 where Downstream.Input == Input {
   @usableFromInline typealias Failure = Never
 
@@ -61,10 +60,6 @@ where Downstream.Input == Input {
   }
 
   @usableFromInline var description: String { "SetFailureType" }
-
-  @usableFromInline var customMirror: Mirror { Mirror(self, children: EmptyCollection()) }
-
-  @usableFromInline var playgroundDescription: Any { description }
 }
 
 extension Publisher where Failure == Never {

@@ -35,7 +35,7 @@ where Upstream: Sendable, Context: Sendable, Context.SchedulerOptions: Sendable 
 
 @usableFromInline
 final class SubscribeOnSubscriber<Context: Scheduler, Input, Failure, Downstream: Subscriber>: Subscriber,
-  Subscription, SubscriptionAwaiting, CustomReflectable, CustomPlaygroundDisplayConvertible
+  Subscription, SubscriptionAwaiting, OperatorPart
 where Downstream.Input == Input, Downstream.Failure == Failure {
   private let scheduler: Context
   private let options: Context.SchedulerOptions?
@@ -122,10 +122,6 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
   }
 
   @usableFromInline var description: String { "SubscribeOn" }
-
-  @usableFromInline var customMirror: Mirror { Mirror(self, children: EmptyCollection()) }
-
-  @usableFromInline var playgroundDescription: Any { description }
 }
 
 extension Publisher {

@@ -4,8 +4,7 @@
 /// delivered waits, and is forgotten if its publisher is not the latest any more when its turn comes.
 @usableFromInline
 final class SwitchToLatestSubscriber<Input: Publisher, Failure, Downstream: Subscriber>: Subscriber,
-  Subscription,
-  CustomStringConvertible, CustomReflectable, CustomPlaygroundDisplayConvertible
+  Subscription, OperatorPart
 where Input.Failure == Failure, Downstream.Input == Input.Output, Downstream.Failure == Failure {
   @usableFromInline typealias Output = Input.Output
 
@@ -293,8 +292,4 @@ where Input.Failure == Failure, Downstream.Input == Input.Output, Downstream.Fai
   }
 
   @usableFromInline var description: String { "SwitchToLatest" }
-
-  @usableFromInline var customMirror: Mirror { Mirror(self, children: EmptyCollection()) }
-
-  @usableFromInline var playgroundDescription: Any { description }
 }

@@ -34,8 +34,7 @@ extension Publishers.Throttle: Sendable
 where Upstream: Sendable, Context: Sendable, Context.SchedulerTimeType.Stride: Sendable {}
 
 private final class ThrottleSubscriber<Context: Scheduler, Input, Failure, Downstream: Subscriber>:
-  Subscriber,
-  Subscription, CustomStringConvertible, CustomReflectable, CustomPlaygroundDisplayConvertible
+  Subscriber, Subscription, OperatorPart
 where Downstream.Input == Input, Downstream.Failure == Failure {
   private let interval: Context.SchedulerTimeType.Stride
   private let scheduler: Context
@@ -135,10 +134,6 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
   }
 
   var description: String { delivery.description }
-
-  var customMirror: Mirror { Mirror(self, children: EmptyCollection()) }
-
-  var playgroundDescription: Any { description }
 }
 
 extension Publisher {

@@ -37,7 +37,7 @@ extension Publishers {
 }
 
 private final class TimeoutSubscriber<Context: Scheduler, Input, Failure, Downstream: Subscriber>: Subscriber,
-  Subscription, CustomStringConvertible, CustomReflectable, CustomPlaygroundDisplayConvertible
+  Subscription, OperatorPart
 where Downstream.Input == Input, Downstream.Failure == Failure {
   private let interval: Context.SchedulerTimeType.Stride
   private let scheduler: Context
@@ -158,10 +158,6 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
   }
 
   var description: String { delivery.description }
-
-  var customMirror: Mirror { Mirror(self, children: EmptyCollection()) }
-
-  var playgroundDescription: Any { description }
 }
 
 extension Publisher {

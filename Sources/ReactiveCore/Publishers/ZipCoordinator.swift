@@ -48,9 +48,7 @@ struct ZipQueues<A, B, C, D> {
 /// others by request, and of the upstream whose value completed the combination by what is returned to it. Requests are made
 /// outside the gate, so that upstreams that deliver at once get their values through.
 @usableFromInline
-final class ZipCoordinator<A, B, C, D, Failure, Downstream: Subscriber>: CombiningCoordinator,
-  CustomStringConvertible,
-  CustomReflectable, CustomPlaygroundDisplayConvertible
+final class ZipCoordinator<A, B, C, D, Failure, Downstream: Subscriber>: CombiningCoordinator, OperatorPart
 where Downstream.Failure == Failure {
   @usableFromInline typealias Entry = OneOfFour<A, B, C, D>
   @usableFromInline typealias Queues = ZipQueues<A, B, C, D>
@@ -270,8 +268,4 @@ where Downstream.Failure == Failure {
   }
 
   @usableFromInline var description: String { "Zip" }
-
-  @usableFromInline var customMirror: Mirror { Mirror(self, children: EmptyCollection()) }
-
-  @usableFromInline var playgroundDescription: Any { description }
 }

@@ -7,9 +7,7 @@ import Synchronization
 /// Once the subscriber has asked for everything and has got a first value, only the roster delivers, without a lock.
 @usableFromInline
 @safe
-final class CurrentValueConduit<Output, Failure: Error>: RosterMember, Subscription, CustomStringConvertible,
-  CustomReflectable, CustomPlaygroundDisplayConvertible
-{
+final class CurrentValueConduit<Output, Failure: Error>: RosterMember, Subscription, OperatorPart {
   @usableFromInline typealias Parent = CurrentValueSubject<Output, Failure>
 
   /// Used by the party that delivers, until retired.
@@ -246,6 +244,4 @@ final class CurrentValueConduit<Output, Failure: Error>: RosterMember, Subscript
         ("subject", subject as Any),
       ])
   }
-
-  @usableFromInline var playgroundDescription: Any { description }
 }

@@ -130,9 +130,7 @@ enum SubjectSignal<Output, Failure: Error> {
 /// One subscription to a passthrough subject.
 @usableFromInline
 @safe
-final class PassthroughConduit<Output, Failure: Error>: RosterMember, Subscription, CustomStringConvertible,
-  CustomReflectable, CustomPlaygroundDisplayConvertible
-{
+final class PassthroughConduit<Output, Failure: Error>: RosterMember, Subscription, OperatorPart {
   @usableFromInline typealias Parent = PassthroughSubject<Output, Failure>
 
   /// Used by the caller inside the roster, until retired.
@@ -290,6 +288,4 @@ final class PassthroughConduit<Output, Failure: Error>: RosterMember, Subscripti
         ("subject", subject as Any),
       ])
   }
-
-  @usableFromInline var playgroundDescription: Any { description }
 }

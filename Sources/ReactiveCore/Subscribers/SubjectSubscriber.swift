@@ -2,9 +2,7 @@
 ///
 /// The subject gets this object as its subscription and so decides what is requested from the publisher.
 @usableFromInline
-final class SubjectSubscriber<S: Subject>: Subscriber, Subscription, SubscriptionAwaiting,
-  CustomReflectable, CustomPlaygroundDisplayConvertible
-{
+final class SubjectSubscriber<S: Subject>: Subscriber, Subscription, SubscriptionAwaiting, OperatorPart {
   @usableFromInline let lock = Lock()
   @usableFromInline @exclusivity(unchecked) var subject: S?  // guarded by the lock
   @usableFromInline @exclusivity(unchecked) var upstream: (any Subscription)?  // guarded by the lock
@@ -94,8 +92,6 @@ final class SubjectSubscriber<S: Subject>: Subscriber, Subscription, Subscriptio
         ("subject", subject as Any),
       ])
   }
-
-  @usableFromInline var playgroundDescription: Any { description }
 }
 
 extension SubjectSubscriber: EndingSource {

@@ -9,9 +9,7 @@ extension Subscriptions {
 }
 
 /// The one subscription that does nothing.
-private final class EmptySubscription: Subscription, CustomStringConvertible, CustomReflectable,
-  CustomPlaygroundDisplayConvertible, Sendable
-{
+private final class EmptySubscription: Subscription, OperatorPart, Sendable {
   static let shared = EmptySubscription()
 
   func request(_ demand: Subscribers.Demand) {}
@@ -19,8 +17,4 @@ private final class EmptySubscription: Subscription, CustomStringConvertible, Cu
   func cancel() {}
 
   var description: String { "Empty" }
-
-  var customMirror: Mirror { Mirror(self, children: EmptyCollection()) }
-
-  var playgroundDescription: Any { description }
 }

@@ -29,8 +29,7 @@ protocol CombiningCoordinator<Entry, Failure>: Subscription {
 
 /// The subscriber of one of the upstreams that are combined.
 @usableFromInline
-final class CombiningSide<Input, Failure, Coordinator: CombiningCoordinator>: Subscriber,
-  CustomStringConvertible, CustomReflectable, CustomPlaygroundDisplayConvertible
+final class CombiningSide<Input, Failure, Coordinator: CombiningCoordinator>: Subscriber, OperatorPart
 where Coordinator.Failure == Failure {
   @usableFromInline let coordinator: Coordinator
   @usableFromInline let index: Int
@@ -86,6 +85,4 @@ where Coordinator.Failure == Failure {
   @usableFromInline var customMirror: Mirror {
     Mirror(self, children: [("parentSubscription", coordinator.combineIdentifier)])
   }
-
-  @usableFromInline var playgroundDescription: Any { description }
 }

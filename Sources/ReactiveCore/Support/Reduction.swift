@@ -30,7 +30,7 @@ protocol Reduction<Input, Output, Errors> {
 /// subscriber that keeps its subscription keeps neither values nor the operator's closure alive.
 @usableFromInline
 final class ReductionSubscriber<R: Reduction, Input, Failure, Downstream: Subscriber>: Subscriber,
-  CustomStringConvertible, CustomReflectable, CustomPlaygroundDisplayConvertible
+  OperatorPart
 where
   R.Input == Input, R.Errors.Upstream == Failure, Downstream.Input == R.Output,
   Downstream.Failure == R.Errors.Downstream
@@ -82,6 +82,4 @@ where
   @usableFromInline var description: String { link.description }
 
   @usableFromInline var customMirror: Mirror { Mirror(self, children: link.children) }
-
-  @usableFromInline var playgroundDescription: Any { description }
 }

@@ -2,9 +2,7 @@ import Synchronization
 
 /// The subscription that an operator of the reduce family hands downstream: keeps the result until it is asked for.
 @usableFromInline
-final class ReductionLink<Downstream: Subscriber>: Subscription, SubscriptionAwaiting, CustomReflectable,
-  CustomPlaygroundDisplayConvertible
-{
+final class ReductionLink<Downstream: Subscriber>: Subscription, SubscriptionAwaiting, OperatorPart {
   @usableFromInline let openness = Atomic<Bool>(false)  // written under the lock
 
   /// Whether upstream may still deliver.
@@ -145,6 +143,4 @@ final class ReductionLink<Downstream: Subscriber>: Subscription, SubscriptionAwa
   @usableFromInline var description: String { name.description }
 
   @usableFromInline var customMirror: Mirror { Mirror(self, children: children) }
-
-  @usableFromInline var playgroundDescription: Any { description }
 }

@@ -5,9 +5,7 @@ import Synchronization
 /// `Held` is an optional of the subscriber's type. It is a parameter in its place so that nothing has to look up the type of
 /// a field at run time, not even to release it, which would take longer than all the rest.
 @usableFromInline
-final class SingleValueSubscription<Value, Held>: Subscription, CustomStringConvertible, CustomReflectable,
-  CustomPlaygroundDisplayConvertible
-{
+final class SingleValueSubscription<Value, Held>: Subscription, OperatorPart {
   /// Set by the first request or cancellation, whose caller then owns `downstream`.
   @usableFromInline let isTaken = Atomic<Bool>(false)
 

@@ -40,9 +40,7 @@ extension Stage {
 /// `Input` and `Failure` are parameters of their own, here and in other subscribers, because the optimiser does not see through
 /// a chain of subscribers whose types depend on one another by way of associated types.
 @usableFromInline
-final class StageSubscriber<S: Stage, Input, Failure, Downstream: Subscriber>: Subscriber,
-  CustomStringConvertible,
-  CustomReflectable, CustomPlaygroundDisplayConvertible
+final class StageSubscriber<S: Stage, Input, Failure, Downstream: Subscriber>: Subscriber, OperatorPart
 where
   S.Input == Input, S.Errors.Upstream == Failure, Downstream.Input == S.Output,
   Downstream.Failure == S.Errors.Downstream
@@ -110,6 +108,4 @@ where
   @usableFromInline var customMirror: Mirror {
     Mirror(self, children: S.isReflecting ? [("downstream", downstream)] : [])
   }
-
-  @usableFromInline var playgroundDescription: Any { description }
 }

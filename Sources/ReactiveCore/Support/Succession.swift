@@ -13,7 +13,7 @@ enum Succession<Next: Publisher, Failure: Error> {
 /// The other publisher is asked for what downstream has asked for and not got.
 @usableFromInline
 final class SuccessionSubscriber<Input, Failure: Error, Next: Publisher, Downstream: Subscriber>: Subscriber,
-  CustomStringConvertible, CustomReflectable, CustomPlaygroundDisplayConvertible
+  OperatorPart
 where Next.Output == Input, Downstream.Input == Input {
   /// Decides on a completion, given whether it is the first event.
   @usableFromInline typealias Successor =
@@ -132,15 +132,12 @@ where Next.Output == Input, Downstream.Input == Input {
   @usableFromInline var description: String { link.description }
 
   @usableFromInline var customMirror: Mirror { link.customMirror }
-
-  @usableFromInline var playgroundDescription: Any { description }
 }
 
 /// What the publisher delivers to that takes upstream's place.
 @usableFromInline
-struct SuccessorSubscriber<
-  Input, UpstreamFailure: Error, Failure, Next: Publisher, Downstream: Subscriber
->: Subscriber, CustomStringConvertible, CustomReflectable, CustomPlaygroundDisplayConvertible
+struct SuccessorSubscriber<Input, UpstreamFailure: Error, Failure, Next: Publisher, Downstream: Subscriber>:
+  Subscriber, OperatorPart
 where Next.Output == Input, Next.Failure == Failure, Downstream.Input == Input {
   @usableFromInline let parent: SuccessionSubscriber<Input, UpstreamFailure, Next, Downstream>
 
@@ -173,6 +170,4 @@ where Next.Output == Input, Next.Failure == Failure, Downstream.Input == Input {
   @usableFromInline var description: String { parent.description }
 
   @usableFromInline var customMirror: Mirror { parent.customMirror }
-
-  @usableFromInline var playgroundDescription: Any { description }
 }

@@ -8,9 +8,7 @@ import Synchronization
 /// whichever side it came from, everything is let go of, so a subscriber that keeps its subscription keeps
 /// nothing else alive.
 @usableFromInline
-final class SuccessionLink<Downstream>: Subscription, CustomStringConvertible, CustomReflectable,
-  CustomPlaygroundDisplayConvertible
-{
+final class SuccessionLink<Downstream>: Subscription, OperatorPart {
   /// Twice the number of the upstream that is expected; one more once it is attached; -1 after the end.
   /// Written under the lock.
   @usableFromInline let place = Atomic<Int>(0)
@@ -233,8 +231,6 @@ final class SuccessionLink<Downstream>: Subscription, CustomStringConvertible, C
     let demand = DemandWord.demand(outstanding.load(ordering: .relaxed))
     return Mirror(self, children: [("downstream", downstream as Any), ("demand", demand)])
   }
-
-  @usableFromInline var playgroundDescription: Any { description }
 }
 
 extension DemandWord {

@@ -10,9 +10,7 @@ import Synchronization
 ///         ▲                          │
 ///         └──── operator ◄───────────┘
 @usableFromInline
-final class UpstreamLink<Downstream>: Subscription, CustomStringConvertible, CustomReflectable,
-  CustomPlaygroundDisplayConvertible
-{
+final class UpstreamLink<Downstream>: Subscription, OperatorPart {
   @usableFromInline
   enum Phase {
     @inlinable static var awaiting: UInt8 { 0 }
@@ -134,6 +132,4 @@ final class UpstreamLink<Downstream>: Subscription, CustomStringConvertible, Cus
     let downstream = lock.withLock { self.downstream }
     return Mirror(self, children: [("downstream", downstream as Any)])
   }
-
-  @usableFromInline var playgroundDescription: Any { description }
 }

@@ -43,9 +43,7 @@ extension URLSession {
 }
 
 /// One task, made when the subscriber asks.
-private final class DataTaskSubscription: Subscription, CustomStringConvertible, CustomReflectable,
-  CustomPlaygroundDisplayConvertible, @unchecked Sendable
-{
+private final class DataTaskSubscription: Subscription, OperatorPart, @unchecked Sendable {
   // Sendable because the lock guards all fields, and who takes the subscriber out delivers to it.
 
   typealias Downstream = AnySubscriber<(data: Data, response: URLResponse), URLError>
@@ -119,6 +117,4 @@ private final class DataTaskSubscription: Subscription, CustomStringConvertible,
         ("demand", demand),
       ])
   }
-
-  var playgroundDescription: Any { description }
 }

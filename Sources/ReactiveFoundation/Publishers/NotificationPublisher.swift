@@ -51,9 +51,7 @@ extension NotificationCenter.Publisher: Equatable {
 }
 
 /// Observes from when it is made until it is cancelled or released.
-private final class NotificationSubscription: Subscription, CustomStringConvertible, CustomReflectable,
-  CustomPlaygroundDisplayConvertible, @unchecked Sendable
-{
+private final class NotificationSubscription: Subscription, OperatorPart, @unchecked Sendable {
   // Sendable because the lock guards all that changes, and one thread at a time delivers.
 
   typealias Downstream = AnySubscriber<Notification, Never>
@@ -142,6 +140,4 @@ private final class NotificationSubscription: Subscription, CustomStringConverti
         ("center", center as Any), ("name", name), ("object", object as Any), ("demand", demand),
       ])
   }
-
-  var playgroundDescription: Any { description }
 }

@@ -139,9 +139,7 @@ private final class TimerAudience: @unchecked Sendable {
 }
 
 /// One subscriber's part in a timer.
-private final class TimerSubscription: Subscription, CustomStringConvertible, CustomReflectable,
-  CustomPlaygroundDisplayConvertible
-{
+private final class TimerSubscription: Subscription, OperatorPart {
   private let interval: TimeInterval
   private let tolerance: TimeInterval?
 
@@ -198,6 +196,4 @@ private final class TimerSubscription: Subscription, CustomStringConvertible, Cu
         ("downstream", downstream as Any), ("interval", interval), ("tolerance", tolerance as Any),
       ])
   }
-
-  var playgroundDescription: Any { description }
 }

@@ -3,6 +3,30 @@ public import Foundation
 public import ReactiveCore
 import Synchronization
 
+extension OperationQueue {
+  /// A moment by the wall clock.
+  public struct SchedulerTimeType: _WallClockTime {
+    /// The date.
+    public var date: Date
+
+    /// A moment.
+    public init(_ date: Date) {
+      self.date = date
+    }
+
+    /// A length of time in seconds; what is too long is infinite.
+    public struct Stride: _SecondsStride {
+      /// The length in seconds, with its sign.
+      public var magnitude: TimeInterval
+
+      /// A number of seconds.
+      public init(_ timeInterval: TimeInterval) {
+        magnitude = timeInterval
+      }
+    }
+  }
+}
+
 /// Runs functions as operations of the queue: in order and one at a time if it runs no more than one at once.
 extension OperationQueue: Scheduler {
   /// There are no options.

@@ -1,6 +1,30 @@
 public import Foundation
 public import ReactiveCore
 
+extension RunLoop {
+  /// A moment by the wall clock.
+  public struct SchedulerTimeType: _WallClockTime {
+    /// The date.
+    public var date: Date
+
+    /// A moment.
+    public init(_ date: Date) {
+      self.date = date
+    }
+
+    /// A length of time in seconds; what is too long is infinite.
+    public struct Stride: _SecondsStride {
+      /// The length in seconds, with its sign.
+      public var magnitude: TimeInterval
+
+      /// A number of seconds.
+      public init(_ timeInterval: TimeInterval) {
+        magnitude = timeInterval
+      }
+    }
+  }
+}
+
 /// Runs functions on the run loop's thread, in order, while the loop runs in its default mode.
 ///
 /// May be called from any thread.

@@ -90,6 +90,14 @@ import Testing
         #endif
       }
 
+      public protocol _Shared {}
+
+      extension _Shared {
+        public func shared() {}
+      }
+
+      public struct User: Sendable, _Shared {}
+
       public func global(a: Int) {}
       struct Own { public var hidden = 1 }
 
@@ -99,6 +107,7 @@ import Testing
         "Box", "Box.Output", "Box.value", "Box.init(exactly:_:)", "Box.-(operand:)", "Box.<=(lhs:rhs:)",
         "Box.subscript(at:)", "Box.Inner", "Box.Inner.go(on:)", "Choice", "Choice.one", "Choice.two", "Able",
         "Able.Output", "Able.act(_:by:)", "Swift.Sequence.catch(_:)", "Swift.Sequence.onLinux", "global(a:)",
+        "User", "User.shared()",
       ])
   }
 }

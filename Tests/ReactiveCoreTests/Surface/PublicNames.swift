@@ -1,7 +1,21 @@
 /// Reads which names Swift files declare for other modules, from files in the package's format: two spaces for each level.
 struct PublicNames {
   /// The types, and the members with the types they belong to: `Just`, `Just.map(_:)`.
-  private(set) var names: Set<String> = []
+  ///
+  /// Protocols with an underscore are not for programs; what they declare counts as declared in the types that conform.
+  var names: Set<String> {
+    var names = declared.filter { $0.first != "_" }
+    for (type, adopted) in conformances {
+      for name in declared where name.hasPrefix(adopted + ".") {
+        names.insert(type + name.dropFirst(adopted.count))
+      }
+    }
+    return names
+  }
+
+  private var declared: Set<String> = []
+  /// Types and the protocols with an underscore that they conform to.
+  private var conformances: [(type: String, adopted: String)] = []
 
   /// What encloses a line.
   private struct Scope {
@@ -47,6 +61,11 @@ struct PublicNames {
         let isExtension = keyword == "extension"
         let isVisible = scope.isVisible && (isExtension || isPublic)
         if isVisible && !isExtension { insert(path) }
+        if keyword != "protocol", path.first != "_" {
+          for word in words where word.first == "_" {
+            conformances.append((path, String(word.prefix { $0.isLetter || $0 == "_" })))
+          }
+        }
         scopes.append(
           Scope(
             indentation: indentation, path: path, isVisible: isVisible,
@@ -65,11 +84,9 @@ struct PublicNames {
     }
   }
 
-  /// Names that begin with an underscore are not for programs.
+  /// Members that begin with an underscore are not for programs.
   private mutating func insert(_ name: String) {
-    if !name.split(separator: "(")[0].split(separator: ".").contains(where: { $0.first == "_" }) {
-      names.insert(name)
-    }
+    if !name.prefix(while: { $0 != "(" }).contains("._") { declared.insert(name) }
   }
 
   private static let keywords: Set<Substring> = [
