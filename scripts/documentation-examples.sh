@@ -1,0 +1,53 @@
+#!/usr/bin/env bash
+# Runs every code block of README.md and of the articles word for word, compiles those of the doc comments, and fails where a block doesn't do what the page
+# says, or where nothing is known about a block.
+#
+#   scripts/documentation-examples.sh                the README and all articles
+#   scripts/documentation-examples.sh FILE...        these pages
+#   scripts/documentation-examples.sh --self-test    plants mistakes, and looks whether each is noticed
+#
+# Swift is compiled with the modules that scripts/check.sh has built (which are built if they aren't there) and runs; so do lines for a shell, with the built
+# programs in PATH. Directives in comments in front of a block say more: scripts/documentation-examples/Block.swift has the list. Examples use port 7420, so
+# they run in namespaces of their own; where the system doesn't allow that they use the machine's port, and the script ends with 2 when it is taken.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+root=$PWD
+
+case ${1:-} in
+--self-test) [ $# -eq 1 ] || exit 2 ;;
+-*)
+  sed -n '2,11s/^# \{0,1\}//p' "$0" >&2
+  exit 2
+  ;;
+'')
+  pages=(README.md)
+  while IFS= read -r page; do pages+=("$page"); done < <(find Sources -path '*.docc/*.md' | LC_ALL=C sort)
+  set -- "${pages[@]}"
+  ;;
+esac
+
+swift build --scratch-path .build/strict -Xswiftc -warnings-as-errors </dev/null
+programs=$(swift build --scratch-path .build/strict -Xswiftc -warnings-as-errors --show-bin-path)
+work=$(mktemp -d "${TMPDIR:-/tmp}/sluice-examples.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+swiftc -swift-version 6 -warnings-as-errors -o "$work/runner" scripts/documentation-examples/*.swift
+run=("$work/runner" "$@" --root "$root" --programs "$programs" --work "$work")
+
+# Prepares the namespaces: a loopback interface, and the host name that pages mention.
+enter='
+ip link set lo up
+{ cat /etc/hosts; echo "127.0.0.1 localhost broker.example.org"; } >"$1/hosts"
+mount --bind "$1/hosts" /etc/hosts
+shift
+exec "$@"'
+if unshare -rnm bash -euc "$enter" enter "$work" true 2>/dev/null; then
+  unshare -rnm bash -euc "$enter" enter "$work" "${run[@]}" --isolated yes
+else
+  for port in 7420 7421; do
+    if (: <"/dev/tcp/127.0.0.1/$port") 2>/dev/null; then
+      echo "documentation-examples: port $port is taken by another process; the examples need it" >&2
+      exit 2
+    fi
+  done
+  "${run[@]}" --isolated no
+fi

@@ -1,0 +1,150 @@
+import Foundation
+
+/// Gives lines to bash, and looks at what they print.
+struct Shell {
+  let bench: Workbench
+
+  /// Runs the lines of a block, all of which must succeed. Returns why lines of it weren't run.
+  func run(script block: Block) throws -> (Outcome, [Reason]) {
+    if block.has(.isolated), !bench.isIsolated { return (.notRun(.isolation), []) }
+    var reasons: [Reason] = []
+    let lines = block.lines.map { line in
+      guard let reason = Plan.reason(against: line, in: block) else { return line }
+      reasons.append(reason)
+      return ""
+    }
+    let directory = try bench.directory("script")
+    if let directive = block.directive(.setup) { try setUp(directive, for: block, in: directory) }
+    let broker = block.has(.broker) ? try TestBroker(on: bench, in: directory) : nil
+    defer { _ = broker?.stop() }
+    let child = try start(lines.joined(separator: "\n") + "\n", in: directory)
+    defer { child.kill() }
+    let expectation = block.directive(.prints).map { Expectation($0.body) }
+    func fail(_ message: String) -> Failure {
+      block.failure(message, details: Workbench.text(of: child.output) + Workbench.text(of: child.errors))
+    }
+    func isMet() -> Bool { expectation?.isMet(by: Workbench.text(of: child.output)) ?? true }
+    if block.has(.interrupted) {
+      guard expectation != nil else { throw block.failure("a block that is interrupted needs 'prints'") }
+      guard child.wait(seconds: bench.patience, until: isMet) else {
+        throw fail("the block doesn't print what the page says")
+      }
+    } else {
+      guard let code = child.waitForEnd(seconds: bench.patience) else { throw fail("the block doesn't end") }
+      guard code == 0 else { throw fail("a line ends with \(code)") }
+      guard isMet() else { throw fail("the block doesn't print what the page says") }
+    }
+    return (.ran, reasons)
+  }
+
+  /// Runs what stands behind `$`, one command after the other in one shell, and compares what a terminal would show up to the next `$`. A command with
+  /// nothing behind it may print anything.
+  func run(session block: Block) throws -> (Outcome, [Reason]) {
+    if block.has(.isolated), !bench.isIsolated { return (.notRun(.isolation), []) }
+    let directory = try bench.directory("session")
+    if let directive = block.directive(.setup) { try setUp(directive, for: block, in: directory) }
+    let broker = block.has(.broker) ? try TestBroker(on: bench, in: directory) : nil
+    defer { _ = broker?.stop() }
+    var reasons: [Reason] = []
+    var steps: [SessionStep] = []
+    for step in SessionStep.steps(of: block) {
+      if let reason = Plan.reason(against: step.command, in: block) {
+        reasons.append(reason)
+      } else {
+        steps.append(step)
+      }
+    }
+    var script = ""
+    for (number, step) in steps.enumerated() {
+      // The next command waits until the one before has been looked at.
+      script +=
+        "{ \(step.command)\n}\necho $? >../status.\(number)\nuntil [ -e ../go.\(number) ]; do sleep 0.02; done\n"
+    }
+    let child = try start(script, in: directory, isTerminal: true)
+    defer { child.kill() }
+    var shown = 0
+    for (number, step) in steps.enumerated() {
+      let expectation = Expectation(step.output)
+      func isDone() -> Bool { FileManager.default.fileExists(atPath: "\(directory)/status.\(number)") }
+      func output() -> String { String(Workbench.text(of: child.output).dropFirst(shown)) }
+      func isMet() -> Bool { step.output.isEmpty || expectation.isMet(by: output()) }
+      let isAsShown = child.wait(seconds: bench.patience) { isDone() && isMet() }
+      let status = Workbench.text(of: "\(directory)/status.\(number)").trimmingSpaces
+      guard isAsShown, status == "0" else {
+        let message =
+          isDone()
+          ? (isMet() ? "'\(step.command)' ends with \(status)" : "'\(step.command)' prints something else")
+          : "'\(step.command)' doesn't end"
+        throw block.failure(message, at: step.line, details: output())
+      }
+      shown = Workbench.text(of: child.output).count
+      _ = FileManager.default.createFile(atPath: "\(directory)/go.\(number)", contents: nil)
+    }
+    guard child.waitForEnd(seconds: bench.patience) != nil else {
+      throw block.failure("the shell doesn't end")
+    }
+    return (.ran, reasons)
+  }
+
+  /// Runs contexts/NAME.sh in the directory of the block.
+  func setUp(_ directive: Directive, for block: Block, in directory: String) throws {
+    let file = "\(bench.root)/scripts/documentation-examples/contexts/\(directive.argument).sh"
+    guard let text = try? String(contentsOfFile: file, encoding: .utf8) else {
+      throw block.failure("there is no context \(file)", at: directive.line)
+    }
+    let child = try start(text, in: directory, name: "setup")
+    defer { child.kill() }
+    guard child.waitForEnd(seconds: bench.patience) == 0 else {
+      throw block.failure("its setup fails", at: directive.line, details: Workbench.text(of: child.errors))
+    }
+  }
+
+  /// Whether a command succeeds at some time while a program runs.
+  func succeeds(_ command: String, in directory: String, while program: Child) throws -> Bool {
+    let end = Clock.now + bench.patience
+    while Clock.now < end, program.exitCode() == nil {
+      let child = try start(command + "\n", in: directory, name: "probe")
+      defer { child.kill() }
+      if child.waitForEnd(seconds: bench.patience) == 0 { return true }
+      usleep(50_000)
+    }
+    return false
+  }
+
+  private func start(_ text: String, in directory: String, name: String = "script", isTerminal: Bool = false)
+    throws -> Child
+  {
+    let file = "\(directory)/\(name).sh"
+    try text.write(toFile: file, atomically: true, encoding: .utf8)
+    let output = "\(directory)/\(name).output"
+    let options = isTerminal ? ["-u"] : ["-euo", "pipefail"]
+    return try Child(
+      ["bash"] + options + [file], directory: directory + "/block",
+      environment: bench.environment(home: directory + "/home"),
+      output: output, errors: isTerminal ? output : "\(directory)/\(name).errors")
+  }
+}
+
+/// A command of a console, and what it prints.
+private struct SessionStep {
+  var command: String
+  var line: Int
+  var output: [String] = []
+
+  static func steps(of block: Block) -> [SessionStep] {
+    var steps: [SessionStep] = []
+    var isContinued = false
+    for (index, line) in block.lines.enumerated() {
+      if isContinued {
+        steps[steps.count - 1].command += "\n" + line
+      } else if line.hasPrefix("$ ") {
+        steps.append(SessionStep(command: String(line.dropFirst(2)), line: block.line + 1 + index))
+      } else if !steps.isEmpty {
+        steps[steps.count - 1].output.append(line)
+        continue
+      }
+      isContinued = line.hasSuffix("\\")
+    }
+    return steps
+  }
+}

@@ -1,0 +1,134 @@
+import Foundation
+
+/// Where blocks are compiled and run: the built modules and programs, and a directory for each piece of work.
+final class Workbench {
+  let root: String
+  /// The folder with the built programs, of which `Modules` is a part.
+  let programs: String
+  /// Whether the script has namespaces of its own, with a network that has the port 7420 free, and /etc/hosts.
+  let isIsolated: Bool
+  /// How many seconds a program or a command of a shell may take. Only what fails takes so long.
+  var patience: Double = 60
+  private let work: String
+  private var directories = 0
+  private var maps: [String] = []
+
+  init(root: String, programs: String, work: String, isIsolated: Bool) throws {
+    self.root = root
+    self.programs = programs
+    self.work = work
+    self.isIsolated = isIsolated
+    let sources = root + "/Sources"
+    for module in try FileManager.default.contentsOfDirectory(atPath: sources).sorted() {
+      let map = "\(sources)/\(module)/module.modulemap"
+      if FileManager.default.fileExists(atPath: map) { maps += ["-Xcc", "-fmodule-map-file=\(map)"] }
+    }
+  }
+
+  /// A new, empty directory. Programs find the package's scripts in it, as in the package.
+  func directory(_ name: String) throws -> String {
+    directories += 1
+    let path = "\(work)/\(directories)-\(name)"
+    try FileManager.default.createDirectory(atPath: path + "/home", withIntermediateDirectories: true)
+    try FileManager.default.createDirectory(atPath: path + "/block", withIntermediateDirectories: true)
+    try FileManager.default.createSymbolicLink(
+      atPath: path + "/block/scripts", withDestinationPath: root + "/scripts")
+    return path
+  }
+
+  /// The caller's environment with the built programs first in PATH, and without settings of theirs.
+  func environment(home: String? = nil) -> [String: String] {
+    var environment = ProcessInfo.processInfo.environment.filter { !$0.key.hasPrefix("SLUICE") }
+    environment["PATH"] = programs + ":" + (environment["PATH"] ?? "/usr/bin:/bin")
+    environment["SWIFT_BACKTRACE"] = "enable=no"
+    if let home { environment["HOME"] = home }
+    return environment
+  }
+
+  // MARK: The compiler
+
+  /// Links the package's modules into one library, from the objects of the sources that are there: a folder of objects also keeps those of sources that
+  /// were removed.
+  func linkLibrary() throws {
+    var objects: [String] = []
+    for module in try FileManager.default.contentsOfDirectory(atPath: root + "/Sources").sorted() {
+      let files = Self.files(in: "\(root)/Sources/\(module)", with: ".swift")
+      if module == "Examples" || files.isEmpty { continue }
+      if try files.contains(where: { try String(contentsOfFile: $0, encoding: .utf8).contains("\n@main\n") })
+      {
+        continue
+      }
+      objects += files.map { "\(programs)/\(module).build/\(URL(filePath: $0).lastPathComponent).o" }
+    }
+    if let missing = objects.first(where: { !FileManager.default.fileExists(atPath: $0) }) {
+      throw Trouble("\(missing) isn't there: build the package first, by scripts/check.sh")
+    }
+    let list = work + "/objects"
+    try objects.joined(separator: "\n").write(toFile: list, atomically: true, encoding: .utf8)
+    let (code, messages) = try swiftc(["-emit-library", "-o", work + "/libpackage.so", "@" + list], in: work)
+    guard code == 0 else { throw Trouble("the package's modules can't be linked:\n" + messages) }
+  }
+
+  /// Compiles a file without warnings and links it; or only checks types. Returns the compiler's exit code and messages.
+  func compile(_ source: String, in directory: String, typesOnly: Bool = false) throws -> (Int32, String) {
+    var arguments =
+      ["-swift-version", "6", "-module-name", "Example", "-I", programs + "/Modules"] + maps
+    if typesOnly {
+      arguments += ["-suppress-warnings", "-typecheck"]
+    } else {
+      arguments += [
+        "-warnings-as-errors", "-L", work, "-lpackage", "-Xlinker", "-rpath", "-Xlinker", work, "-o",
+        directory + "/example",
+      ]
+    }
+    return try swiftc(arguments + [source], in: directory)
+  }
+
+  private func swiftc(_ arguments: [String], in directory: String) throws -> (Int32, String) {
+    let log = directory + "/compiler"
+    let compiler = try Child(
+      ["swiftc"] + arguments, directory: directory, environment: environment(), output: log, errors: log)
+    defer { compiler.kill() }
+    guard let code = compiler.waitForEnd(seconds: 600) else { throw Trouble("the compiler doesn't end") }
+    return (code, Self.text(of: log))
+  }
+
+  // MARK: Files
+
+  /// The files below a folder whose names end so, in order.
+  static func files(in folder: String, with suffix: String) -> [String] {
+    let found = FileManager.default.enumerator(atPath: folder)?.compactMap { $0 as? String } ?? []
+    return found.filter { $0.hasSuffix(suffix) }.sorted().map { folder + "/" + $0 }
+  }
+
+  static func text(of file: String) -> String {
+    String(decoding: FileManager.default.contents(atPath: file) ?? Data(), as: UTF8.self)
+  }
+}
+
+/// A broker on the port that the documentation uses.
+struct TestBroker {
+  private let process: Child
+
+  /// Starts the broker and waits until it is ready.
+  init(on bench: Workbench, in directory: String) throws {
+    process = try Child(
+      ["sluiced"], directory: directory, environment: bench.environment(home: directory + "/home"),
+      output: directory + "/broker.output", errors: directory + "/broker.log")
+    let output = process.output
+    guard process.wait(seconds: 60, until: { Workbench.text(of: output).hasSuffix("sluiced ready\n") }) else {
+      process.kill()
+      throw Trouble("the broker doesn't become ready:\n" + Workbench.text(of: directory + "/broker.log"))
+    }
+  }
+
+  /// Stops the broker. Returns what was wrong with its end.
+  func stop() -> String? {
+    process.kill(SIGTERM)
+    let code = process.waitForEnd(seconds: 60)
+    process.kill()
+    if code == 0 { return nil }
+    return "the broker " + (code.map { "ended with \($0)" } ?? "didn't end")
+      + ":\n" + Workbench.text(of: process.errors)
+  }
+}
