@@ -5,7 +5,7 @@ extension TopicSubject {
   /// the message is acknowledged, and finishes; or fails as ``publish(_:)`` does. Waits for room first, if the buffer is full.
   ///
   /// ```swift
-  /// orders
+  /// let published = orders
   ///   .flatMap(maxPublishers: .max(100)) { subject.publisher(publishing: Message($0)) }
   ///   .sink { print($0) } receiveValue: { print("published as record \($0.offset ?? 0)") }
   /// ```

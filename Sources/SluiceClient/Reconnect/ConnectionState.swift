@@ -23,7 +23,7 @@ extension Client {
   /// reason; cancelling changes nothing for others.
   ///
   /// ```swift
-  /// client.connectionState.sink { state in
+  /// let states = client.connectionState.sink { state in
   ///   if case .waiting(_, _, let cause) = state { print("offline: \(cause)") }
   /// }
   /// ```

@@ -132,7 +132,7 @@ extension RemoteTopic {
   /// Every event counts against demand, records or not.
   ///
   /// ```swift
-  /// client.topic("prices").events
+  /// let events = client.topic("prices").events
   ///   .prefix(while: { if case .live = $0 { false } else { true } })
   ///   .sink { _ in print("that was what is kept") } receiveValue: { print($0) }
   /// ```

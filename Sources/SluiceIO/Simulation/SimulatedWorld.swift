@@ -2,8 +2,8 @@
 ///
 /// ```swift
 /// let world = SimulatedWorld(seed: seed, loops: 2)
-/// let broker = try Broker(network: world.network, group: world.group, ...)
-/// #expect(world.run { client.isConnected })
+/// let broker = try Broker(BrokerConfiguration(), network: world.network, group: world.group)
+/// #expect(world.run { world.network.connections.count == 1 })
 /// world.network.connections[0].cut()
 /// world.run(for: .seconds(30))
 /// ```

@@ -1,0 +1,2 @@
+// BLOCK
+print(await total(of: (1...4).publisher))

@@ -1,0 +1,2 @@
+// BLOCK
+await watch([7].publisher)
