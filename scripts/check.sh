@@ -5,8 +5,8 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 echo "check: format"
-swift format lint --strict --recursive Package.swift Sources Tests
-for script in scripts/*.sh scripts/integration/*.sh Docker/*.sh packaging/debian/p* .ci/run; do bash -n "$script"; done
+swift format lint --strict --recursive Package.swift Sources Tests scripts
+for script in scripts/*.sh scripts/*/*.sh scripts/documentation-examples/contexts/*.sh Docker/*.sh packaging/debian/p* .ci/run; do bash -n "$script"; done
 
 echo "check: build"
 # A folder of its own: other options than a plain build has would make that one start over.
