@@ -64,19 +64,19 @@ struct Shell {
     defer { child.kill() }
     var shown = 0
     for (number, step) in steps.enumerated() {
-      let expectation = Expectation(step.output)
-      func isDone() -> Bool { FileManager.default.fileExists(atPath: "\(directory)/status.\(number)") }
       func output() -> String { String(Workbench.text(of: child.output).dropFirst(shown)) }
-      func isMet() -> Bool { step.output.isEmpty || expectation.isMet(by: output()) }
-      let isAsShown = child.wait(seconds: bench.patience) { isDone() && isMet() }
-      let status = Workbench.text(of: "\(directory)/status.\(number)").trimmingSpaces
-      guard isAsShown, status == "0" else {
-        let message =
-          isDone()
-          ? (isMet() ? "'\(step.command)' ends with \(status)" : "'\(step.command)' prints something else")
-          : "'\(step.command)' doesn't end"
-        throw block.failure(message, at: step.line, details: output())
+      func fail(_ what: String) -> Failure {
+        block.failure("'\(step.command)' \(what)", at: step.line, details: output())
       }
+      let status = "\(directory)/status.\(number)"
+      guard child.wait(seconds: bench.patience, until: { Workbench.text(of: status).hasSuffix("\n") }) else {
+        throw fail("doesn't end")
+      }
+      let code = Workbench.text(of: status).trimmingSpaces
+      guard code == "0" else { throw fail("ends with \(code)") }
+      let expectation = Expectation(step.output)
+      let isMet = { step.output.isEmpty || expectation.isMet(by: output()) }
+      guard child.wait(seconds: bench.lateness, until: isMet) else { throw fail("prints something else") }
       shown = Workbench.text(of: child.output).count
       _ = FileManager.default.createFile(atPath: "\(directory)/go.\(number)", contents: nil)
     }

@@ -9,6 +9,8 @@ final class Workbench {
   let isIsolated: Bool
   /// How many seconds a program or a command of a shell may take. Only what fails takes so long.
   var patience: Double = 60
+  /// How many seconds what a command left in the background may take to print.
+  var lateness: Double = 60
   private let work: String
   private var directories = 0
   private var maps: [String] = []
