@@ -1,3 +1,5 @@
+import Foundation
+
 /// Plants blocks that are wrong in every way that should be noticed, and one of each kind that is right.
 struct SelfTest {
   let bench: Workbench
@@ -33,35 +35,49 @@ struct SelfTest {
       print(
         "self-test: \(item.name): expected \(item.failure.map { "\($0)" } ?? "no failure"), got:\n\(said)")
     }
-    missed += testDocComments()
+    missed += try testDocComments()
     print(
-      "self-test: \(Self.wrong.count + 2) planted mistakes, \(Self.right.count) blocks without one: \(missed == 0 ? "all as they should be" : "\(missed) not as they should be")"
+      "self-test: \(Self.wrong.count + 3) planted mistakes, \(Self.right.count) blocks without one: \(missed == 0 ? "all as they should be" : "\(missed) not as they should be")"
     )
     return missed == 0 ? 0 : 1
   }
 
-  private func testDocComments() -> Int {
-    let source =
-      "/// Text.\n///\n/// ```swift\n/// let number: Int = \"text\"\n/// ```\nlet value = 1\n/// ```\n/// open\nlet other = 2\n"
-    let (blocks, failures) = Markdown.docComments(of: source, file: "Source.swift")
-    var missed = 0
-    let isOpen = failures.map(\.description) == ["Source.swift:7: the block has no end\n"]
-    if !isOpen || blocks.map(\.line) != [3] {
-      missed += 1
-      print("self-test: an open block in a doc comment isn't noticed")
-    }
-    do {
-      _ = try ProgramRunner(bench: bench).compileDocComments(blocks)
-      missed += 1
-      print("self-test: a block in a doc comment that doesn't compile isn't noticed")
-    } catch {
-      let failure = error as? Failure
-      if failure?.details.contains("Source.swift:4:") != true {
-        missed += 1
-        print("self-test: \(error)")
-      }
-    }
-    return missed
+  /// Plants mistakes in the doc comments of a source file. Returns how many weren't noticed.
+  private func testDocComments() throws -> Int {
+    let directory = try bench.directory("comments")
+    try FileManager.default.createDirectory(atPath: directory + "/Sources", withIntermediateDirectories: true)
+    let source = """
+      /// A layout, and a block that doesn't compile.
+      ///
+      /// ```
+      /// u32 length
+      /// ```
+      ///
+      /// ```swift
+      /// let number: Int = "text"
+      /// ```
+      let one = 1
+      /// ```
+      /// let number = try read()
+      /// ```
+      let two = 2
+      /// ```swift
+      /// no end
+      let three = 3
+      """
+    try source.write(toFile: directory + "/Sources/A.swift", atomically: true, encoding: .utf8)
+    let plan = try Plan(docCommentsBelow: directory)
+    let result = try Examples(bench: bench).run([plan])[0]
+    let said = result.failures.map(\.description)
+    let wanted = [
+      "Sources/A.swift:15: the block has no end", "Sources/A.swift:11: a block with code needs its language",
+      "Sources/A.swift:8:",
+    ]
+    let isNoticed =
+      said.count == wanted.count && zip(said, wanted).allSatisfy { $0.contains($1) }
+      && result.outcomes.map(\.block.line) == [3]
+    if !isNoticed { print("self-test: in doc comments, expected \(wanted), got:\n\(said.joined())") }
+    return isNoticed ? 0 : 1
   }
 
   private static func block(_ language: String, _ text: String, after directives: String = "") -> String {
