@@ -17,15 +17,19 @@ extension Connection {
 
   /// The topic of that name for the verb: made, looked up, claimed or refused as ``VerbRule/table`` has it.
   ///
-  /// - Parameter ifMissing: what the client wants of a verb that creates topics.
+  /// - Parameters:
+  ///   - ifMissing: what the client wants of a verb that creates topics.
+  ///   - stated: the settings that the client states, for which it needs what TOPIC_CREATE does.
   /// - Throws: as ``require(_:on:)``, and ``ErrorCode/unknownTopic``.
-  /// - Parameter stated: the settings that the client states, for which it needs what TOPIC_CREATE does.
   func topic(
     _ name: String, for verb: FrameType, ifMissing: Subscribe.IfMissing = .create,
     stating stated: TopicSettings = TopicSettings()
   ) throws(WireError) -> Topic {
     try require(verb, on: name)
-    if stated != TopicSettings() { try require(.topicCreate, on: name) }
+    if stated != TopicSettings() {
+      try require(.topicCreate, on: name)
+      if let there = registry.find(name) { try requireInbox(there, for: .topicCreate) }
+    }
     let topic: Topic
     if VerbRule.rule(for: verb).absence == .creates {
       let mayCreate = ifMissing == .create && permissions.allow(.create, on: name)

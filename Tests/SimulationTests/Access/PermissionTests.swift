@@ -207,6 +207,43 @@ import Testing
     #expect(try bob.fault(on: 2)?.code == .unknownTopic)
   }
 
+  /// A statement needs what TOPIC_CREATE does, and tells nobody else how the topic is.
+  @Test func settingsAreStatedByClientsThatMayCreateTheTopic() throws {
+    let small = try SmallWorld(rules: [
+      "root": "all >", "ada": "publish t", "bob": "subscribe t publish t", "eve": "subscribe t create t",
+    ])
+    let (root, ada) = (small.connect(as: "root"), small.connect(as: "ada"))
+    let (bob, eve) = (small.connect(as: "bob"), small.connect(as: "eve"))
+    let stated = TopicSettings(replayRecords: 7)
+    func settings(_ topic: String) throws -> TopicSettings {
+      try #require(small.broker.core.registry.find(topic)).settings
+    }
+    _ = root.ask(Subscribe(topic: "t", grantedThrough: 1), stream: 1, in: small)
+    let before = try settings("t")
+    _ = bob.ask(Subscribe(topic: "t", grantedThrough: 1, settings: stated), stream: 1, in: small)
+    #expect(try bob.fault(on: 1)?.code == .permissionDenied)
+    _ = bob.ask(PublishOpen(topic: "t", acknowledgement: .none, settings: stated), stream: 2, in: small)
+    #expect(try bob.fault(on: 2)?.code == .permissionDenied)
+    #expect(try settings("t") == before)
+    _ = eve.ask(Subscribe(topic: "t", grantedThrough: 1, settings: stated), stream: 1, in: small)
+    #expect(eve.frames(on: 1).first?.header.type == .subscribed)
+    #expect(try settings("t").replayRecords == 7)
+
+    // An inbox is its owner's: who may answer may not say what it is.
+    _ = ada.ask(Subscribe(topic: "_inbox.1", start: .new, grantedThrough: 9), stream: 1, in: small)
+    let inbox = try settings("_inbox.1")
+    for (number, client) in [bob, eve].enumerated() {
+      let stream = UInt32(10 + 2 * number)
+      _ = client.ask(
+        PublishOpen(topic: "_inbox.1", acknowledgement: .none, settings: stated), stream: stream, in: small)
+      #expect(try client.fault(on: stream)?.code == .permissionDenied)
+      _ = client.ask(
+        Subscribe(topic: "_inbox.1", grantedThrough: 1, settings: stated), stream: stream + 1, in: small)
+      #expect(try client.fault(on: stream + 1)?.code == .permissionDenied)
+    }
+    #expect(try settings("_inbox.1") == inbox)
+  }
+
   // MARK: Changes
 
   @Test func streamsThatWouldntBeOpenedAnyMoreEnd() throws {
