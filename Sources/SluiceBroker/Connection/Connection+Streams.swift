@@ -61,6 +61,7 @@ extension Connection {
         let topic = try registry.create(frame.topic, frame.settings, by: quota)
         effort.spend(quota.takeTold(), of: .watchers)
         try requireInbox(topic, for: .topicCreate)
+        topic.failWhenProducersStayLost(on: context)
         whenCommitted(topic, stream) { $0.describe(topic, to: stream) }
         return true
       }

@@ -21,40 +21,49 @@ extension Topic {
     }
   }
 
-  /// Has `loop` fail the topic when its producers have been lost for as long as its setting allows, if they are lost now. On that loop.
+  /// Starts a timer that fails the topic when its producers have been lost for as long as its setting allows. Does nothing while they aren't lost, and
+  /// while there is a timer: a topic has one at most. On that loop.
   func failWhenProducersStayLost(on loop: LoopContext) {
-    guard case .fail = settings.whenProducerLost, let deadline = producerDeadline else { return }
-    let delay = max(deadline - loop.loop.now, .zero)
-    _ = loop.loop.schedule(after: delay) { [weak self, weak loop] in
+    guard case .fail = settings.whenProducerLost else { return }
+    let deadline: MonotonicTime? = state.withLock { state in
+      guard !state.isLossTimed, let deadline = producerDeadline(state) else { return nil }
+      state.isLossTimed = true
+      return deadline
+    }
+    guard let deadline else { return }
+    _ = loop.loop.schedule(after: max(deadline - loop.loop.now, .zero)) { [weak self, weak loop] in
       guard let self, let loop, loop.core.stage.load(ordering: .relaxed) == .serving else { return }
       failIfProducersAreLost(on: loop)
     }
   }
 
-  /// When the topic is to fail, as things stand.
-  private var producerDeadline: MonotonicTime? {
-    guard case .fail(let patience) = settings.whenProducerLost else { return nil }
-    return state.withLock { state in
-      guard !state.isDeleted, state.life.condition == .open, state.tail?.ending == nil,
-        var since = state.producersLostAt
-      else { return nil }
-      if settings.scope == .whileConnected {
-        guard let first = state.firstSubscribedAt, state.presentSubscriptions > 0 else { return nil }
-        since = max(since, first)
-      }
-      return since + .milliseconds(Int64(patience))
+  /// When the topic is to fail, as things stand; nil while it isn't. With the lock held.
+  private func producerDeadline(_ state: State) -> MonotonicTime? {
+    guard case .fail(let patience) = settings.whenProducerLost, Self.refusal(state, state.life, name) == nil,
+      var since = state.producersLostAt
+    else { return nil }
+    if settings.scope == .whileConnected {
+      guard let first = state.firstSubscribedAt, state.presentSubscriptions > 0 else { return nil }
+      since = max(since, first)
     }
+    return since + .milliseconds(Int64(patience))
   }
 
+  /// The timer has fired. Whether the producers are lost and the end are one step, so that none opens a publication in between.
   private func failIfProducersAreLost(on loop: LoopContext) {
-    guard case .fail(let patience) = settings.whenProducerLost, let deadline = producerDeadline else {
-      return
-    }
-    guard deadline <= loop.loop.now else { return failWhenProducersStayLost(on: loop) }
+    guard case .fail(let patience) = settings.whenProducerLost else { return }
     let time = Duration.milliseconds(Int64(patience))
     let message =
       "topic \(name) has had no producer for \(time), which is as long as its setting when-producer-lost allows"
-    guard end(.failure(code: .producerLost, message: message), in: life) == nil else { return }
+    let taps: [TopicTap]? = state.withLock { state in
+      state.isLossTimed = false
+      guard let deadline = producerDeadline(state), deadline <= loop.loop.now else { return nil }
+      return end(.failure(code: .producerLost, message: message), &state)
+    }
+    // Producers have been there meanwhile: the time of a later loss begins later.
+    guard let taps else { return failWhenProducersStayLost(on: loop) }
+    announce(to: taps)
+    commit(within: .zero)
     loop.core.configuration.report(.topicEnded(nil, topic: name, failure: .producerLost))
   }
 

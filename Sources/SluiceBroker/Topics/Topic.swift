@@ -37,6 +37,8 @@ final class Topic: Sendable {
     var producerWatchers = 0
     /// Since when the topic has been without a producer after its last one left; nil while it has one, or never had one.
     var producersLostAt: MonotonicTime?
+    /// Whether a timer of some loop looks after the loss of producers.
+    var isLossTimed = false
     /// When the first subscriber of the present life came; nil before.
     var firstSubscribedAt: MonotonicTime?
     /// Whether a client has stated the settings; otherwise they are defaults.
@@ -239,19 +241,26 @@ final class Topic: Sendable {
       if state.isEnded(by: producer) { return (nil, []) }
       if let fault = Self.refusal(state, life, name) { return (fault, []) }
       if isSource, life !== state.life, startsSourcesAnew { return (.startedOver(name), []) }
-      if state.tail != nil {
-        // Nobody hears of it before it is on disk.
-        state.tail?.end(ending, by: producer)
-        return (nil, [])
-      }
-      state.life.end(ending)
-      state.endedBy = producer
-      if settings.scope == .whileConnected { startOver(&state) }
-      return (nil, state.taps)
+      return (nil, end(ending, by: producer, &state))
     }
     announce(to: taps)
     if refusal == nil { commit(within: .zero) }
     return refusal
+  }
+
+  /// The same with the lock held, where nothing speaks against it.
+  ///
+  /// - Returns: the taps to which the end is to be announced.
+  func end(_ ending: Complete.Ending, by producer: UInt64 = 0, _ state: inout State) -> [TopicTap] {
+    if state.tail != nil {
+      // Nobody hears of it before it is on disk.
+      state.tail?.end(ending, by: producer)
+      return []
+    }
+    state.life.end(ending)
+    state.endedBy = producer
+    if settings.scope == .whileConnected { startOver(&state) }
+    return state.taps
   }
 
   /// Ends everybody's attachment and drops the records. From any loop; the registry has forgotten the topic already.
