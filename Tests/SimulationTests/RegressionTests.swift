@@ -7,6 +7,33 @@ import Testing
 
 /// What seeds once found, told without chance. Each failed when it was written.
 @Suite struct RegressionTests {
+  /// What a subscriber of a lossless topic is owed stays when the topic has ended, whatever the limits.
+  @Test func aLosslessTopicThatHasEndedKeepsWhatItsSubscribersAreOwed() throws {
+    let small = try SmallWorld()
+    let client = small.connect()
+    var settings = TopicSettings(replayRecords: 5, replayAge: 10)
+    settings.flow = .lossless
+    settings.bufferRecords = 1_000
+    _ = client.ask(TopicCreate(topic: "t", settings: settings), stream: 9, in: small)
+    client.send(Subscribe(topic: "t", grantedThrough: 1), stream: 1)
+    client.send(PublishOpen(topic: "t", acknowledgement: .none), stream: 2)
+    small.settle()
+    // More than the grace for subscribers under way.
+    for number in 0..<40 as Range<UInt64> {
+      client.publish([[UInt8](repeating: 1, count: 60_000)], from: number, stream: 2)
+      small.settle(.milliseconds(20))
+    }
+    client.send(Complete(.finished), stream: 2)
+    small.settle(.seconds(10))
+    client.send(Demand(grantedThrough: 100), stream: 1)
+    small.settle(.seconds(1))
+    #expect(!client.frames(on: 1).map(\.header.type).contains(.lag))
+    let delivered = try client.frames(on: 1).filter { $0.header.type == .deliver }
+      .map { frame in try frame.body.withUnsafeBytes { try Int(DeliverHeader.decode($0).0.count) } }
+    #expect(delivered.reduce(0, +) == 40)
+    #expect(client.frames(on: 1).last?.header.type == .complete)
+  }
+
   @Test func aStreamRefusedByAStoppingBrokerEndsOnce() throws {
     let small = try SmallWorld()
     let client = small.connect()

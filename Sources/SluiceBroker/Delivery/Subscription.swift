@@ -128,8 +128,13 @@ class Subscription: Consumer {
   }
 
   override func report(to positions: inout ReaderPositions) {
-    // Producers that have gone on in another life don't wait for those who still read this one.
-    guard life.condition == .open else { return }
+    // Producers that have gone on in another life don't wait for those who still read this one. A life that has ended and isn't followed by another
+    // keeps what its subscriptions are owed.
+    switch life.condition {
+    case .open: break
+    case .ended: guard topic.settings.scope == .forever else { return }
+    case .superseded, .deleted: return
+    }
     positions.add(nextOffset: needsLogFrom, available: demand.available, isLive: isLive)
     if readsNewest { positions.add(readingNewestFrom: cursor.nextOffset) }
   }
