@@ -1,3 +1,4 @@
+import SluiceLog
 import SluiceWire
 import Synchronization
 
@@ -71,6 +72,9 @@ final class Simulation {
     broker.whenStopped { [isStopped] in isStopped.set() }
     for topic in scenario.topics {
       if let settings = topic.settings { _ = try broker.core.registry.create(topic.name, settings) }
+    }
+    oracle.isDisturbed = { [unowned self] number in
+      peers.first { $0.number == number }.map { $0.isDisturbed || !$0.isConnected } ?? true
     }
   }
 
@@ -153,6 +157,7 @@ final class Simulation {
       for peer in peers { peer.meddle() }
       inspector.look()
       inspector.checkBounds()
+      oracle.checkConnections(scenario.topics)
       while let first = agenda.first, first.time <= world.now {
         agenda.removeFirst()
         first.action()
@@ -269,6 +274,7 @@ final class Simulation {
       }
       play(until: world.now + .milliseconds(50))
     }
+    waitForLosses()
     for life in oracle.lives where life.isPresent { life.audit() }
     for subscription in oracle.subscriptions { subscription.checkNewest() }
     for peer in peers {
@@ -278,6 +284,21 @@ final class Simulation {
         found == attachments, peer.number,
         "has \(attachments.subscriptions) subscriptions and \(attachments.publications) publications, the broker has \(found)"
       )
+    }
+  }
+
+  /// A topic that has had producers, has none now, and is to fail then, has failed when the time is over.
+  private func waitForLosses() {
+    let waiting = scenario.topics.compactMap { plan -> (topic: Topic, patience: UInt32)? in
+      guard let topic = broker.core.registry.find(plan.name), topic.attached.publications == 0,
+        topic.log.head > 0, case .fail(let patience) = topic.settings.whenProducerLost
+      else { return nil }
+      return (topic, patience)
+    }
+    guard let longest = waiting.map(\.patience).max() else { return }
+    play(until: world.now + .milliseconds(Int64(longest) + 100))
+    for (topic, _) in waiting where topic.attached.publications == 0 && !topic.isDeleted {
+      oracle.check(topic.condition != .open, 0, "\(topic.name) has lost its producers, and goes on")
     }
   }
 

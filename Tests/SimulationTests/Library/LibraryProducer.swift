@@ -34,7 +34,11 @@ final class LibraryProducer {
     ledger.isOfLibrary = true
     ledger.resumes = peer.plan.persists
     peer.note("opens publication \(ledger.number) to \(plan.topic), to \(manner)")
-    let subject = client.subject(plan.topic, acknowledgement: plan.acknowledges ? .received : .none)
+    if let stated = peer.simulation.scenario.stated(of: plan.topic), peer.random.oneIn(2) {
+      ledger.statement = stated
+    }
+    let subject = client.subject(
+      plan.topic, as: ledger.statement, acknowledgement: plan.acknowledges ? .received : .none)
     self.subject = subject
     subscriber = subject.sink(
       receiveCompletion: { [weak self] in self?.over($0) }, receiveValue: { _ in })
@@ -210,6 +214,8 @@ final class LibraryProducer {
         !oracle.isOpen(plan.topic) || oracle.mayHaveRestarted(plan.topic),
         "\(error.code), while it goes on")
     case .topicDeleted: check(oracle.deletedTopics.contains(plan.topic), "deleted by nobody")
+    case .topicExists:
+      check(oracle.mayRefuse(ledger.statement, of: plan.topic), "refused for its settings: \(error)")
     default: check(false, "failed with \(error.code): \(error)")
     }
   }

@@ -12,6 +12,8 @@ final class LibrarySubscriber: Subscriber {
   private let hearsMarks: Bool
   private let start: SubscriptionPlan.Start
   private let prefetches: Bool
+  /// What it states of the topic.
+  private var statement: TopicSettings?
   private var subscription: (any Subscription)?
 
   /// `UInt64.max`: unlimited.
@@ -31,6 +33,8 @@ final class LibrarySubscriber: Subscriber {
   /// The head when it heard the first value, or the first after the topic started anew: from there on it hears every record, deletions
   /// included. Before that the broker may have gone over to the log anywhere.
   private var followed: UInt64?
+  /// How many producers it was told of last.
+  private var producers: Int?
 
   init(_ plan: SubscriberPlan, left: Int, peer: LibraryPeer, client: Client) {
     self.plan = plan
@@ -43,10 +47,14 @@ final class LibrarySubscriber: Subscriber {
     prefetches = peer.random.oneIn(3)
     let prefetch =
       prefetches ? SubscriptionPlan.Prefetch.keepFull(peer.random.next(in: 1...30)) : .byRequest
+    if let stated = peer.simulation.scenario.stated(of: plan.topic), peer.random.oneIn(2) {
+      statement = stated
+    }
     let topic = client.topic(
-      plan.topic, from: start, where: plan.filter, lag: plan.lag == .fail ? .fail : .skip, prefetch: prefetch)
+      plan.topic, as: statement, from: start, where: plan.filter, lag: plan.lag == .fail ? .fail : .skip,
+      prefetch: prefetch)
     if hearsMarks {
-      topic.events.subscribe(self)
+      topic.events(including: statement == nil ? [] : .producers).subscribe(self)
     } else {
       topic.map { TopicEvent<TopicRecord>.record($0) }.subscribe(self)
     }
@@ -103,7 +111,9 @@ final class LibrarySubscriber: Subscriber {
       early = []
       followed = oracle.head(of: plan.topic)
     case .rewound(let offset): check(false, "went back to \(offset), though nothing can be lost")
-    case .producers(let count): check(count >= 0, "\(count) producers")
+    case .producers(let count):
+      check(statement != nil && count != producers, "\(count) producers, after \(producers ?? 0)")
+      producers = count
     case .topic(let name, _): check(false, "news of \(name), which isn't a pattern's")
     }
     return answer()
@@ -196,6 +206,11 @@ final class LibrarySubscriber: Subscriber {
             plan.topic,
             with: .failure(code: ErrorCode(rawValue: error.brokerCode ?? 0), message: error.message)),
           "failed by nobody: \(error)")
+      case .producerLost: oracle.lostProducers(of: plan.topic, who: peer.number)
+      case .topicExists:
+        check(
+          oracle.mayRefuse(statement ?? TopicSettings(), of: plan.topic), "refused for its settings: \(error)"
+        )
       case .topicDeleted:
         check(oracle.deletedTopics.contains(plan.topic), "deleted by nobody")
         again = 1

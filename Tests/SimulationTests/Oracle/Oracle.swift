@@ -29,6 +29,10 @@ final class Oracle {
   var excusesTimeouts = false
 
   private(set) var hasRestarted = false
+  /// Whether a peer's connection may be lost without its knowledge, by the peer's number.
+  var isDisturbed: (Int) -> Bool = { _ in true }
+  /// Epochs of topics that have been seen connected, and stay so.
+  private var staying: Set<UInt64> = []
   /// Endings that producers asked for.
   private var askedEndings: [(topic: String, ending: Complete.Ending)] = []
 
@@ -77,13 +81,45 @@ final class Oracle {
   func mayHoldUp(_ topic: String) -> Bool {
     guard let topic = present(topic) else { return false }
     let subscriptions = topic.taps.flatMap(\.subscriptions)
-    if case .auto = topic.settings.connect, !topic.isConnected { return true }
+    switch topic.settings.connect {
+    case .auto, .autoStay: if !topic.isConnected { return true }
+    case .immediate, .manual, nil: break
+    }
     let sated = subscriptions.filter { $0.credit.available == 0 }
     switch topic.settings.flow {
     case .lossless: return subscriptions.isEmpty ? topic.settings.whenAlone != .drop : !sated.isEmpty
     case .fastest:
       return subscriptions.isEmpty ? topic.settings.whenAlone != .drop : sated.count == subscriptions.count
     case .free, nil: return false
+    }
+  }
+
+  /// Whether a client that states these settings may be refused: the topic has others, or had when it answered.
+  func mayRefuse(_ statement: TopicSettings, of topic: String) -> Bool {
+    guard statement != TopicSettings() else { return false }
+    guard let present = present(topic), !mayHaveRestarted(topic) else { return true }
+    return !Self.holds(statement, in: present.settings)
+  }
+
+  /// Whether each setting that a statement names has that value.
+  static func holds(_ statement: TopicSettings, in settings: TopicSettings) -> Bool {
+    statement.numbered.allSatisfy { named in settings.numbered.contains { $0 == named } }
+  }
+
+  /// A client is told that the topic has lost its producers.
+  func lostProducers(of topic: String, who: Int) {
+    presentLife(of: topic)?.lostProducers(who: who)
+  }
+
+  /// Topics that stay connected once they are: checked between turns.
+  func checkConnections(_ topics: [TopicPlan]) {
+    for plan in topics {
+      guard let topic = present(plan.name), case .autoStay = topic.settings.connect else { continue }
+      if topic.isConnected {
+        staying.insert(topic.epoch)
+      } else {
+        check(!staying.contains(topic.epoch), 0, "\(plan.name) was connected for good, and no longer is")
+      }
     }
   }
 

@@ -1,6 +1,8 @@
 import Glibc
 import SluiceWire
 
+@testable import SluiceBroker
+
 /// What one producer sent on one publication, and what it was told of it.
 final class PublicationLedger {
   /// A batch that was sent.
@@ -37,6 +39,9 @@ final class PublicationLedger {
   /// Everything sent is in the log, whether it was acknowledged or not: the broker has answered something later.
   private(set) var isCertain = false
   private(set) var isOver = false
+  private var isLeaving = false
+  /// What the producer has stated of the topic.
+  var statement = TopicSettings()
   /// Sent by the client library, which keeps epochs to itself.
   var isOfLibrary = false
   /// Goes on after a lost connection, in whatever life the topic has then.
@@ -62,7 +67,22 @@ final class PublicationLedger {
     bytesSent += UInt64(bytes.count)
   }
 
+  /// CANCEL or COMPLETE goes out.
+  func leaves() {
+    isLeaving = true
+  }
+
+  /// Whether the broker has it, as far as its producer knows.
+  var isAttached: Bool { life != nil && !isOfLibrary && !isLeaving && !isOver }
+
   // MARK: What the producer is told
+
+  /// PUBLISH_OPEN is refused because of what it states.
+  func refusedStatement() {
+    oracle.check(
+      life == nil && oracle.mayRefuse(statement, of: topic), peer,
+      "publication \(number) is refused for its settings, which are the topic's")
+  }
 
   func opened(_ frame: PublishOpened) {
     oracle.check(life == nil && !isOver, peer, "PUBLISH_OPENED came twice for publication \(number)")
@@ -71,6 +91,10 @@ final class PublicationLedger {
     let life = oracle.life(of: topic, epoch: frame.epoch, who: peer)
     self.life = life
     oracle.check(granted > 0 || life.mayHold, peer, "publication \(number) begins without demand")
+    guard let settings = life.topic?.settings else { return }
+    oracle.check(
+      Oracle.holds(statement, in: settings), peer,
+      "publication \(number) states \(statement), and the topic has \(settings)")
   }
 
   /// It shows in which life of its topic its records are.

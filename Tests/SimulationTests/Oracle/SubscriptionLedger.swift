@@ -156,6 +156,10 @@ final class SubscriptionLedger {
       request.epoch == 0 || request.epoch == frame.epoch,
       "epoch \(frame.epoch) where \(request.epoch) was meant")
     check(next <= liveOffset, "SUBSCRIBED at \(next), live at \(liveOffset)")
+    if let settings = life.topic?.settings {
+      check(
+        Oracle.holds(request.settings, in: settings), "states \(request.settings), the topic has \(settings)")
+    }
     checkStart(life)
   }
 
@@ -303,6 +307,10 @@ final class SubscriptionLedger {
     case .epochChanged:
       check(life == nil && request.epoch != 0, "ERROR epoch-changed, out of season")
       check(oracle.present(request.topic)?.epoch != request.epoch, "epoch-changed, while it is the same")
+    case .topicExists:
+      check(
+        life == nil && oracle.mayRefuse(request.settings, of: request.topic),
+        "refused for its settings, which are the topic's")
     case .shuttingDown:
       check(life == nil && oracle.brokerIsStopping, "ERROR shutting-down, out of season")
     default: fail("ERROR \(fault.code): \(fault.message)")

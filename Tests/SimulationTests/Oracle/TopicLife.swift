@@ -167,8 +167,12 @@ final class TopicLife {
   ///
   /// - Parameter isBeyond: it had asked for an offset that the topic didn't reach.
   func told(_ told: Complete.Ending, at offset: UInt64?, isBeyond: Bool = false, who: Int) {
-    oracle.check(
-      oracle.mayHaveEnded(name, with: told), who, "\(name) ended with \(told), which nobody asked for")
+    if case .failure(code: .producerLost, _) = told {
+      lostProducers(who: who)
+    } else {
+      oracle.check(
+        oracle.mayHaveEnded(name, with: told), who, "\(name) ended with \(told), which nobody asked for")
+    }
     if let ending {
       oracle.check(ending == told, who, "\(name) ended with \(told), for others with \(ending)")
     }
@@ -181,6 +185,26 @@ final class TopicLife {
     } else if !isBeyond {
       oracle.check(slots.count <= offset, who, "\(name) ended at \(offset), but has \(slots.count) records")
       endOffset = offset
+    }
+  }
+
+  /// Somebody was told that the topic has failed because it has lost its producers: its settings say so, the last record came that long ago, and no
+  /// publication is open.
+  func lostProducers(who: Int) {
+    guard let settings = topic?.settings else { return }
+    guard case .fail(let patience) = settings.whenProducerLost else {
+      return oracle.fail(who, "\(name) has failed without producers, for which it waits")
+    }
+    if let last = slots.compactMap(\.time).max() {
+      oracle.check(
+        last + Int64(patience) <= oracle.wallClock(), who,
+        "\(name) has failed without producers within \(patience) ms of its last record")
+    }
+    guard !oracle.excusesTimeouts else { return }
+    for publication in oracle.publications where publication.life === self && publication.isAttached {
+      oracle.check(
+        oracle.isDisturbed(publication.peer), who,
+        "\(name) has failed without producers, and publication \(publication.number) is open")
     }
   }
 

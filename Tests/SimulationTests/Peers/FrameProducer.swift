@@ -13,6 +13,8 @@ final class FrameProducer: StreamUser {
   private var isEnding = false
   private var isDone = false
   private var isSettling = false
+  /// Its settings weren't refused so far.
+  private var mayState = true
   private var builder = BatchBuilder()
 
   init(_ plan: ProducerPlan, peer: SimulatedPeer) {
@@ -37,8 +39,13 @@ final class FrameProducer: StreamUser {
     isOpen = false
     isEnding = false
     peer.note("opens publication \(ledger!.number) to \(plan.topic) on \(stream)")
-    peer.send(
-      PublishOpen(topic: plan.topic, acknowledgement: plan.acknowledges ? .received : .none), stream: stream)
+    var request = PublishOpen(
+      topic: plan.topic, acknowledgement: plan.acknowledges ? .received : .none)
+    if let stated = peer.simulation.scenario.stated(of: plan.topic), mayState, peer.random.oneIn(2) {
+      request.settings = stated
+      ledger?.statement = stated
+    }
+    peer.send(request, stream: stream)
   }
 
   /// Does something later, unless the connection or the publication is another one by then.
@@ -148,6 +155,7 @@ final class FrameProducer: StreamUser {
     case .cancel:
       isEnding = true
       peer.note("cancels publication \(ledger.number)")
+      ledger.leaves()
       peer.send(Cancel(), stream: stream)
     case .complete: end(.finished)
     case .fail: end(.failure(code: .producerFailure, message: "failed by \(peer.name)"))
@@ -159,6 +167,7 @@ final class FrameProducer: StreamUser {
     oracle.asked(toEnd: plan.topic, ending)
     peer.note("ends \(plan.topic): \(ending)")
     askedEnding = ending
+    ledger?.leaves()
     peer.send(Complete(ending), stream: stream)
   }
 
@@ -225,6 +234,12 @@ final class FrameProducer: StreamUser {
     case .topicEnded:
       oracle.check(!oracle.isOpen(plan.topic), peer.number, "topic-ended, while \(plan.topic) goes on")
       over(done: true)
+    case .topicExists:
+      ledger.refusedStatement()
+      mayState = false
+      if isEnding, askedEnding == nil { return }
+      over(done: false)
+      after(.milliseconds(5)) { $0.open() }
     case .shuttingDown:
       oracle.check(oracle.brokerIsStopping, peer.number, "shutting-down from a broker that isn't stopping")
       over(done: false)

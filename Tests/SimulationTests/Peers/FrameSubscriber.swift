@@ -16,6 +16,8 @@ final class FrameSubscriber: StreamUser {
   /// When the last grant was sent.
   private var grantedAt: MonotonicTime?
   private var grantedBefore: UInt64 = 0
+  /// Its settings weren't refused so far.
+  private var mayState = true
 
   init(_ plan: SubscriberPlan, peer: SimulatedPeer) {
     self.plan = plan
@@ -41,6 +43,9 @@ final class FrameSubscriber: StreamUser {
       request.epoch = life.epoch
     } else if peer.random.oneIn(3) {
       request.start = otherStart
+    }
+    if let stated = peer.simulation.scenario.stated(of: plan.topic), mayState, peer.random.oneIn(2) {
+      request.settings = stated
     }
     stream = peer.takeStream(for: self)
     let ledger = SubscriptionLedger(request, peer: peer.number, oracle: oracle)
@@ -169,6 +174,7 @@ final class FrameSubscriber: StreamUser {
     case .error:
       let fault = try Fault(body: body)
       ledger.failed(fault)
+      if fault.code == .topicExists { mayState = false }
       if !ledger.isCancelling { return over(again: fault.code == .topicDeleted ? 1 : 2) }
     case .cancelled:
       ledger.cancelled()

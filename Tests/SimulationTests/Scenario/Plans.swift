@@ -5,6 +5,8 @@ import SluiceWire
 struct TopicPlan: Sendable {
   var name: String
   var settings: TopicSettings?
+  /// What its producers and subscribers state of it, some of the times they open a stream; nil for nothing.
+  var stated: TopicSettings?
 }
 
 /// How a peer leaves.

@@ -36,6 +36,9 @@ struct Scenario: Sendable {
   /// The longest record that the broker takes, in bytes.
   var longestRecord: Int { limits.record }
 
+  /// What clients state of a topic; nil for nothing.
+  func stated(of topic: String) -> TopicSettings? { topics.first { $0.name == topic }?.stated }
+
   var configuration: BrokerConfiguration {
     var configuration = BrokerConfiguration()
     configuration.limits = limits

@@ -15,13 +15,15 @@ enum Story {
   case access
   /// Subscriptions to patterns.
   case patterns
+  /// Settings that clients state, topics that stay connected, and topics that fail without producers; see `StatementSeedTests`.
+  case statements
 
   /// The number of seeds of a test run, those that once failed included.
   var count: Int {
     switch self {
     case .everything: 1_000
     case .storms: 80
-    case .durable, .groups, .access, .patterns: 200
+    case .durable, .groups, .access, .patterns, .statements: 200
     }
   }
 
@@ -35,7 +37,7 @@ enum Story {
       ]
     case .storms: [1_156, 1_959, 2_015, 5_278, 5_358, 12_062, 12_869, 16_170]
     case .durable: [5_159, 6_003, 6_931, 8_637]
-    case .groups, .access, .patterns: []
+    case .groups, .access, .patterns, .statements: []
     }
   }
 }
