@@ -27,7 +27,7 @@ enum TopicTable {
       ],
       ["bytes", ByteSize.rounded(summary.bytes)], ["dropped", dropped(info)],
       ["subscribers", "\(summary.subscriptions)"], ["producers", producers(info)],
-      ["settings", info.isStated ? "the topic's own" : "the broker's defaults"],
+      ["settings", info.isStated ? "stated by a client" : "the broker's defaults"],
     ]
     rows += TopicOption.all.compactMap { option in option.write(info.settings).map { [option.name, $0] } }
     if let storage = storage(info.storage) { rows.append(["store", storage]) }

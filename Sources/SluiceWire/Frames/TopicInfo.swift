@@ -5,7 +5,7 @@
 /// list of subscriptions: u64 connection · string client · u32 stream · u8 state · u64 next offset · u64 granted · u64 sent · u64 holding
 /// list of publications:  u64 connection · string client · u32 stream · u64 granted · u64 received · u64 waiting · u8 reason
 /// structure dropped records · structure storage status
-/// u8 flags (1: the settings are the topic's own) · u64 without producers
+/// u8 flags (1: a client has stated the settings) · u64 without producers
 /// ```
 public struct TopicInfo: Frame {
   public static let type = FrameType.topicInfo
