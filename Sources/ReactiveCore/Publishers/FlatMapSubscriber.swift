@@ -155,21 +155,28 @@ where Child.Failure == Failure, Downstream.Input == Child.Output, Downstream.Fai
       return receiveCounting(subscription: subscription, from: key)
     }
     guard key.open() else { return subscription.cancel() }
-    subscription.request(.unlimited)
-    // Many children have ended by now. The subscription of one that hasn't is kept.
-    if key.isOpen || key.isClosedBeforeKeeping {
-      keep(subscription, from: key)
+    unsafe withUnsafePointer(to: subscription) { lent in
+      unsafe key.lend(lent)
+      subscription.request(.unlimited)
+      // Many children have ended by now. The subscription of one that hasn't is kept.
+      if key.needsSubscription { keep(subscription, from: key) }
     }
   }
 
+  /// Keeps the subscription of a child that has been asked for everything; cancels it if that is still to be done.
   @usableFromInline
   @inline(never)
   func keep(_ subscription: any Subscription, from key: ChildKey) {
-    let isCancelled = lock.withLock {
-      if key.isOpen { unsafe children.keep(subscription, for: key, isUnlimited: true) }
-      return key.isClosedBeforeKeeping
-    }
-    if isCancelled { subscription.cancel() }
+    if lock.withLock({ unsafe children.keepIfOpen(subscription, for: key) }) { return }
+    cancelLent(key)
+  }
+
+  /// Cancels the subscription of a child that was open when all was cancelled, and not yet within reach.
+  @usableFromInline
+  @inline(never)
+  func cancelLent(_ key: ChildKey) {
+    let lent = lock.withLock { unsafe children.takeLent(key.place) }
+    lent?.cancel()
   }
 
   @usableFromInline
@@ -206,6 +213,7 @@ where Child.Failure == Failure, Downstream.Input == Child.Output, Downstream.Fai
     var isQueued = false
     var isCounted = false
     if key.isAwaitingSubscription { return ignore(.valueBeforeSubscription) }
+    if key.isClosedTooEarly { cancelLent(key) }
     lock.withLock {
       guard lockedIsGoingOn, key.isOpen else { return }
       if unsafe demand > .none, unsafe queue.isEmpty, gate.enter() {

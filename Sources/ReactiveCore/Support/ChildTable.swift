@@ -10,8 +10,13 @@ struct ChildPlace: ~Copyable {
 
   /// The number of a place in a closed table.
   @inlinable static var closed: Int { -2 }
-  /// The same, where a child was open whose subscription was not in the memory, so that the child's caller has to cancel it.
-  @inlinable static var closedBeforeKeeping: Int { -1 }
+  /// The same, where a child was open whose subscription is neither in the memory nor lent, so that it is still to be cancelled.
+  @inlinable static var closedTooEarly: Int { -1 }
+
+  /// The subscription of an open child that is being asked for values for the first time and is not in the memory. The function
+  /// that asks it lends the subscription, and takes the owner's lock before it returns unless the child has ended. Set without the
+  /// lock; read and removed under it.
+  @usableFromInline let lent = unsafe Atomic<UnsafePointer<any Subscription>?>(nil)
 
   // Guarded by the owner's lock.
   /// Whether a subscription is in the memory.
@@ -65,9 +70,21 @@ struct ChildKey {
       ).exchanged
   }
 
-  /// Whether the table was closed while the child was open and its subscription was not kept.
-  @inlinable var isClosedBeforeKeeping: Bool {
-    unsafe place.pointee.number.load(ordering: .acquiring) == ChildPlace.closedBeforeKeeping
+  /// Lends the subscription of a child that has been opened, until the child ends or its subscription is kept.
+  @inlinable
+  func lend(_ subscription: UnsafePointer<any Subscription>) {
+    unsafe place.pointee.lent.store(subscription, ordering: .releasing)
+  }
+
+  /// Whether the table was closed while the child was open and its subscription was out of reach.
+  @inlinable var isClosedTooEarly: Bool {
+    unsafe place.pointee.number.load(ordering: .acquiring) == ChildPlace.closedTooEarly
+  }
+
+  /// Whether the child is open or its subscription is still to be cancelled.
+  @inlinable var needsSubscription: Bool {
+    let current = unsafe place.pointee.number.load(ordering: .acquiring)
+    return current == number &+ 1 || current == ChildPlace.closedTooEarly
   }
 }
 
@@ -125,9 +142,18 @@ struct ChildTable: ~Copyable {
   /// Keeps the subscription of a child that is open.
   @inlinable
   mutating func keep(_ subscription: any Subscription, for key: ChildKey, isUnlimited: Bool) {
+    unsafe key.place.pointee.lent.store(nil, ordering: .relaxed)
     unsafe key.place.pointee.hasSubscription = true
     unsafe key.place.pointee.hasUnlimitedDemand = isUnlimited
     unsafe key.place.pointee.subscription.initialize(to: subscription)
+  }
+
+  /// Keeps the subscription of a child that has been asked for everything, if it is still open.
+  @usableFromInline
+  mutating func keepIfOpen(_ subscription: any Subscription, for key: ChildKey) -> Bool {
+    guard key.isOpen else { return false }
+    keep(subscription, for: key, isUnlimited: true)
+    return true
   }
 
   /// Whether a child is there that has to be asked for each value.
@@ -147,6 +173,7 @@ struct ChildTable: ~Copyable {
       unsafe memory.moveInitialize(from: key.place.pointee.subscription, count: 1)
       unsafe key.place.pointee.hasSubscription = false
     }
+    unsafe key.place.pointee.lent.store(nil, ordering: .relaxed)
     unsafe key.place.pointee.number.store(key.number &+ 2, ordering: .releasing)
     return hadSubscription
   }
@@ -162,6 +189,7 @@ struct ChildTable: ~Copyable {
   /// Takes out the subscription of a child that has failed.
   @usableFromInline
   mutating func takeSubscription(_ key: ChildKey) -> (any Subscription)? {
+    unsafe key.place.pointee.lent.store(nil, ordering: .relaxed)
     unsafe key.place.pointee.number.store(key.number &+ 2, ordering: .releasing)
     guard unsafe key.place.pointee.hasSubscription else { return nil }
     unsafe key.place.pointee.hasSubscription = false
@@ -195,6 +223,7 @@ struct ChildTable: ~Copyable {
     for index in unsafe 0..<places.count {
       let place = unsafe places[index]
       unsafe close(place)
+      if let lent = unsafe takeLent(place) { all.append(lent) }
       guard unsafe place.pointee.hasSubscription else { continue }
       unsafe place.pointee.hasSubscription = false
       unsafe all.append(place.pointee.subscription.move())
@@ -202,12 +231,26 @@ struct ChildTable: ~Copyable {
     return all
   }
 
+  /// Takes the subscription that is lent in a place that was closed too early, to be cancelled.
+  ///
+  /// - Returns: The subscription; nil if it is not lent yet, or if it has been taken.
+  @usableFromInline
+  func takeLent(_ place: Place) -> (any Subscription)? {
+    guard unsafe place.pointee.number.load(ordering: .acquiring) == ChildPlace.closedTooEarly,
+      let lent = unsafe place.pointee.lent.load(ordering: .acquiring)
+    else { return nil }
+    let subscription = unsafe lent.pointee
+    // From now on the function that lends it may return without taking the lock.
+    unsafe place.pointee.number.store(ChildPlace.closed, ordering: .releasing)
+    return subscription
+  }
+
   private func close(_ place: Place) {
     var number = unsafe place.pointee.number.load(ordering: .relaxed)
     while number >= 0 {
       let isOpen = number % 2 == 1
       let desired =
-        unsafe isOpen && !place.pointee.hasSubscription ? ChildPlace.closedBeforeKeeping : ChildPlace.closed
+        unsafe isOpen && !place.pointee.hasSubscription ? ChildPlace.closedTooEarly : ChildPlace.closed
       let (isDone, actual) = unsafe place.pointee.number.weakCompareExchange(
         expected: number, desired: desired, ordering: .acquiringAndReleasing)
       if isDone { return }

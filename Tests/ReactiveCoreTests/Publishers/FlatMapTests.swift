@@ -7,6 +7,37 @@ import Testing
 @Suite struct FlatMapTests {
   typealias Child = ManualPublisher<Int, Oops>
 
+  /// A child that delivers without end while it is asked stops when the pipeline ends, however that comes about.
+  @Test(arguments: End.allCases)
+  func aChildWithoutEndStopsAtTheEnd(end: End) {
+    let limit = 1_000
+    var made = 0
+    let numbers = AnySequence {
+      AnyIterator {
+        made += 1
+        return made < limit ? made : nil
+      }
+    }
+    let other = Child()
+    let rig = Rig<Int, Oops, AnyPublisher<Int, Oops>> { source in
+      source.flatMap { index in
+        index == 0
+          ? AnyPublisher(other) : AnyPublisher(numbers.publisher.setFailureType(to: Oops.self))
+      }.prefix { end != .finish || $0 < 3 }.eraseToAnyPublisher()
+    }
+    rig.subscriber.onValue = { [unowned rig] value in
+      guard value == 3, end != .finish else { return }
+      switch end {
+      case .finish: break
+      case .failure: other.send(completion: .failure(Oops()))
+      case .cancel: rig.subscription.cancel()
+      }
+    }
+    rig.source.send(0)
+    rig.source.send(1)
+    #expect(made < 10)
+  }
+
   /// A source whose values pick one of some children.
   func makeRig(
     _ children: [Child], maxPublishers: Subscribers.Demand = .unlimited,
