@@ -99,6 +99,42 @@ struct FlowStrategyTests {
     #expect(flow.keepFrom(replaying, aloneSince: nil) == 0)
   }
 
+  @Test func theLimitThatBindsTellsWhichSubscriptionsMakeIt() {
+    let flow = LosslessFlow(buffer: buffer(3, bytes: 50))
+    func position(_ next: UInt64, _ available: UInt64, isLive: Bool = true) -> ReaderPosition {
+      ReaderPosition(nextOffset: next, available: available, isLive: isLive)
+    }
+    // The one that has asked for least leaves room for 8 more; the other one has taken nothing of what fills the buffer.
+    let all = readers([(20, 5, true), (15, .max, true)])
+    let bound = flow.bound(all, situation(head: 20, kept: 20))
+    #expect(bound.limit == .none)
+    #expect(bound.binding == FlowBinding(nextOffset: 15))
+    #expect(bound.binding?.limit(of: position(20, 5)) == nil)
+    #expect(bound.binding?.limit(of: position(15, .max)) == .buffer)
+    #expect(bound.binding?.limit(of: position(15, .max, isLive: false)) == nil)
+    let stopped = flow.bound(readers([(16, 1, true), (19, .max, true)]), situation(head: 20, kept: 20))
+    #expect(stopped.binding == FlowBinding(askedThrough: 17))
+    #expect(stopped.binding?.limit(of: position(16, 1)) == .demand)
+    // What the log keeps for one that replays.
+    let replaying = flow.bound(readers([(0, 0, false)]), situation(head: 25, kept: 20)).binding
+    #expect(replaying == FlowBinding(oldest: 0))
+    #expect(replaying?.limit(of: position(0, 0, isLive: false)) == .replay)
+    #expect(replaying?.limit(of: position(0, .max)) == .buffer)
+    #expect(flow.bound(all, situation(head: 18, kept: 20)).binding == nil)
+    let fastest = FastestFlow(buffer: buffer(0))
+    #expect(
+      fastest.bound(readers([(20, 0, true), (2, 1, true)]), situation(head: 20)).binding
+        == FlowBinding(askedThrough: 20))
+    #expect(flow.bound(ReaderPositions(), situation(head: 90, aloneSince: 0)).binding == nil)
+    var group = position(7, 0)
+    (group.isGroup, group.oldest) = (true, 3)
+    #expect(FlowBinding(askedThrough: 7).limit(of: group) == .groupDemand)
+    #expect(FlowBinding(nextOffset: 7).limit(of: group) == .groupBuffer)
+    group.isLive = false
+    #expect(FlowBinding(oldest: 3).limit(of: group) == .groupReplay)
+    #expect(FlowBinding(oldest: 7).limit(of: group) == nil)
+  }
+
   @Test func unlimitedDemandNeverOverflows() {
     let flow = LosslessFlow(buffer: buffer(.max))
     #expect(

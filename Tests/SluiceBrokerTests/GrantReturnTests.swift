@@ -20,7 +20,7 @@ import Testing
     let registry = TopicRegistry(configuration: configuration, identity: 1)
     let topic = try registry.use("t")
     let attachment = try attach(to: topic)
-    let granted = topic.grant(to: GrantLedger.Allowance())
+    let granted = topic.grant(to: GrantLedger.Allowance(), now: MonotonicTime(nanoseconds: 0))
     #expect(granted == GrantLedger.Allowance(records: 8, bytes: 1_000))
     return (topic, attachment, granted)
   }

@@ -6,18 +6,19 @@ extension Connection {
   /// Grants what the topic can take now, as far as the identity's rate allows; what is granted is taken of that.
   func grant(_ publication: Publication, holding held: GrantLedger.Allowance) -> GrantLedger.Allowance {
     let topic = publication.topic
-    guard let limiter = account?.publishing else { return topic.grant(to: held) }
     let now = context.loop.now
+    guard let limiter = account?.publishing else { return topic.grant(to: held, now: now) }
     let wanted = GrantLedger.share(to: held, window: topic.grantWindow)
     guard let most = limiter.take(wanted, at: now) else {
       if held.records == 0 || held.bytes == 0 {
         context.core.metrics.add(.publishRateHolds)
         publication.waitsForRate = true
+        topic.noteStopped(now: now)
         wakeForRate(after: limiter.wait(at: now))
       }
       return GrantLedger.Allowance()
     }
-    let more = topic.grant(to: held, atMost: most)
+    let more = topic.grant(to: held, atMost: most, now: now)
     var rest = most
     rest.subtract(more)
     limiter.giveBack(rest)

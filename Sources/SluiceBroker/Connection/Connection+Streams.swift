@@ -213,7 +213,7 @@ extension Connection {
     let request = session.request(on: stream)
     let attached = topic.attached
     effort.spend(attached.subscriptions + attached.publications, of: .attachments)
-    TopicInspection(topic, showing: shownPeers(of: topic), now: context.loop.now).run { [reference] info in
+    TopicInspection(topic, showing: shownPeers(of: topic), at: context.loop.now).run { [reference] info in
       reference.execute { $0.answer(request, info, to: stream) }
     }
   }

@@ -31,13 +31,6 @@ class Consumer {
     case ended
   }
 
-  /// How it is shown to people, and what tells whether it holds up producers.
-  struct Shown: Sendable {
-    var info: TopicInfo.Subscription
-    /// The offset up to which it has asked; all ones for unlimited.
-    var askedThrough: UInt64
-  }
-
   /// Where it stands, in numbers that are soon found.
   struct Standing {
     var nextOffset: UInt64
@@ -45,15 +38,8 @@ class Consumer {
     var available: UInt64
     /// Records between it and the end of its topic.
     var lag: UInt64
-    /// Whether it may hold up producers.
-    var mayHold: Bool
     /// Since when there have been records for it, and no demand; nil while that isn't so.
     var starvedSince: MonotonicTime?
-
-    var askedThrough: UInt64 {
-      let asked = nextOffset.addingReportingOverflow(available)
-      return asked.overflow ? .max : asked.partialValue
-    }
   }
 
   let stream: UInt32
@@ -125,6 +111,16 @@ class Consumer {
   /// Where it stands. Nil for what isn't shown by itself.
   var standing: Standing? { nil }
 
-  /// As it is shown to people. Whether it holds up producers at all isn't known here. Nil for what isn't shown by itself.
-  var shown: Shown? { nil }
+  /// Counts the holds up to `now` that its position has made.
+  func count(_ holds: [HoldLog.Hold], to now: MonotonicTime) {}
+
+  /// Whether it holds producers.
+  ///
+  /// - Parameter hold: what stops them now.
+  func isHolding(open hold: HoldLog.Hold?) -> Bool { false }
+
+  /// As it is shown to people. Nil for what isn't shown by itself.
+  ///
+  /// - Parameter hold: what stops producers now.
+  func shown(open hold: HoldLog.Hold?) -> TopicInfo.Subscription? { nil }
 }

@@ -28,8 +28,8 @@ class Subscription: Consumer {
   private let tellsProducers: Bool
   /// The number of producers that it was told last.
   private var toldProducers: UInt32?
-  /// When it was last given demand, or came: since when it holds up producers, if it does.
-  var movedAt: MonotonicTime
+  /// Where it stood at the end of the last turn in which its tap reported, and how long that has limited producers.
+  private var account: HoldAccount
   /// Since when there have been records for it, and no demand; nil while that isn't so.
   private var starvedSince: MonotonicTime?
   /// When it last got demand for records that were there.
@@ -43,7 +43,7 @@ class Subscription: Consumer {
     topic = tap.topic
     self.life = life
     self.tap = tap
-    movedAt = connection.context.loop.now
+    account = HoldAccount(since: connection.context.loop.now)
     self.cursor = cursor
     self.liveOffset = liveOffset
     lagPolicy = lag
@@ -78,10 +78,7 @@ class Subscription: Consumer {
     guard super.raise(to: granted) else { return false }
     tap.traffic.requested(from: former, to: granted)
     feed()
-    if topic.isPaced {
-      movedAt = connection.context.loop.now
-      tap.readersMoved()
-    }
+    if topic.isPaced { tap.readersMoved() }
     return true
   }
 
@@ -135,28 +132,34 @@ class Subscription: Consumer {
     case .ended: guard topic.settings.scope == .forever else { return }
     case .superseded, .deleted: return
     }
-    positions.add(nextOffset: needsLogFrom, available: demand.available, isLive: isLive)
-    if readsNewest { positions.add(readingNewestFrom: cursor.nextOffset) }
+    var position = ReaderPosition(nextOffset: needsLogFrom, available: demand.available, isLive: isLive)
+    if readsNewest { position.readsNewestFrom = cursor.nextOffset }
+    account.position = position
+    positions.add(position)
+  }
+
+  override func count(_ holds: [HoldLog.Hold], to now: MonotonicTime) {
+    account.count(holds, to: now)
   }
 
   override var standing: Standing? {
     let head = life.log.head
     return Standing(
       nextOffset: cursor.nextOffset, available: demand.available,
-      lag: head > cursor.nextOffset ? head - cursor.nextOffset : 0, mayHold: topic.isPaced && isLive,
-      starvedSince: starvedSince)
+      lag: head > cursor.nextOffset ? head - cursor.nextOffset : 0, starvedSince: starvedSince)
   }
 
-  override var shown: Shown? {
-    guard let standing else { return nil }
-    let now = connection.context.loop.now
-    let holding = standing.mayHold ? max((now - movedAt).wholeMilliseconds, 1) : 0
-    return Shown(
-      info: TopicInfo.Subscription(
-        connection: connection.id, client: connection.clientName, stream: stream,
-        state: isLive ? .live : .replaying, nextOffset: cursor.nextOffset, granted: demand.granted,
-        sent: demand.spent, holding: holding),
-      askedThrough: standing.askedThrough)
+  override func isHolding(open hold: HoldLog.Hold?) -> Bool {
+    account.isHolding(open: hold, at: connection.context.loop.now)
+  }
+
+  override func shown(open hold: HoldLog.Hold?) -> TopicInfo.Subscription? {
+    var info = TopicInfo.Subscription(
+      connection: connection.id, client: connection.clientName, stream: stream,
+      state: isLive ? .live : .replaying, nextOffset: cursor.nextOffset, granted: demand.granted,
+      sent: demand.spent)
+    account.show(in: &info, open: hold, at: connection.context.loop.now)
+    return info
   }
 
   override func produce(into gather: Gather, bytes: Int) -> Outcome {

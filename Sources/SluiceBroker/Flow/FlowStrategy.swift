@@ -35,16 +35,22 @@ struct FlowSituation {
 
 /// A topic's answer to how much its producers are asked for. A value without state: everything that changes comes in.
 protocol FlowStrategy: Sendable {
-  /// What producers may be granted in all, beyond the head.
-  func limit(_ readers: ReaderPositions, _ situation: FlowSituation) -> FlowLimit
+  /// What producers may be granted in all, beyond the head, and which subscriptions stop them where that is nothing.
+  func bound(_ readers: ReaderPositions, _ situation: FlowSituation) -> FlowBound
 
   /// The offset from which on records must be kept whatever the limits of the log; nil for none.
   func keepFrom(_ readers: ReaderPositions, aloneSince: UInt64?) -> UInt64?
 }
 
+extension FlowStrategy {
+  func limit(_ readers: ReaderPositions, _ situation: FlowSituation) -> FlowLimit {
+    bound(readers, situation).limit
+  }
+}
+
 /// Producers run ahead: the log's limits decide what is dropped.
 struct FreeFlow: FlowStrategy {
-  func limit(_ readers: ReaderPositions, _ situation: FlowSituation) -> FlowLimit { .unlimited }
+  func bound(_ readers: ReaderPositions, _ situation: FlowSituation) -> FlowBound { FlowBound(.unlimited) }
 
   func keepFrom(_ readers: ReaderPositions, aloneSince: UInt64?) -> UInt64? { nil }
 }
@@ -68,7 +74,8 @@ struct FlowBuffer: Hashable, Sendable {
     switch whenAlone {
     case .drop: sliding
     case .hold: .none
-    case .buffer: limit(takenThrough: situation.aloneSince ?? 0, from: situation.aloneSince ?? 0, situation)
+    case .buffer:
+      bound(takenThrough: situation.aloneSince ?? 0, from: situation.aloneSince ?? 0, situation).limit
     }
   }
 
@@ -80,12 +87,16 @@ struct FlowBuffer: Hashable, Sendable {
   /// - Parameters:
   ///   - takenThrough: the offset up to which there is demand; all ones for unlimited.
   ///   - from: the offset of the first record that takes up room.
-  func limit(takenThrough: UInt64, from: UInt64, _ situation: FlowSituation) -> FlowLimit {
+  func bound(takenThrough: UInt64, from: UInt64, _ situation: FlowSituation) -> FlowBound {
     let end = takenThrough.addingReportingOverflow(records)
     let through = end.overflow ? UInt64.max : end.partialValue
     let used = situation.bytes(from)
-    guard through > situation.head, used < bytes else { return .none }
-    return .ahead(records: through - situation.head, bytes: bytes - used)
+    guard through > situation.head, used < bytes else {
+      return FlowBound(
+        stoppedBy: FlowBinding(
+          askedThrough: through > situation.head ? nil : takenThrough, nextOffset: used < bytes ? nil : from))
+    }
+    return FlowBound(.ahead(records: through - situation.head, bytes: bytes - used))
   }
 }
 
@@ -96,14 +107,18 @@ struct FlowBuffer: Hashable, Sendable {
 struct LosslessFlow: FlowStrategy {
   var buffer: FlowBuffer
 
-  func limit(_ readers: ReaderPositions, _ situation: FlowSituation) -> FlowLimit {
-    guard let oldest = readers.oldest else { return buffer.limitAlone(situation) }
+  func bound(_ readers: ReaderPositions, _ situation: FlowSituation) -> FlowBound {
+    guard let oldest = readers.oldest else { return FlowBound(buffer.limitAlone(situation)) }
     let backlog = situation.bytes(oldest)
-    guard backlog < situation.keptBytes || backlog - situation.keptBytes < buffer.bytes,
-      situation.lapsedBytes < buffer.bytes
-    else { return .none }
-    guard let slowest = readers.caughtUp else { return buffer.sliding }
-    return buffer.limit(takenThrough: slowest.leastAsked, from: slowest.leastTaken, situation)
+    guard backlog < situation.keptBytes || backlog - situation.keptBytes < buffer.bytes else {
+      return FlowBound(stoppedBy: FlowBinding(oldest: oldest))
+    }
+    guard situation.lapsedBytes < buffer.bytes else {
+      let newest = readers.readsNewestFrom
+      return FlowBound(stoppedBy: newest.map { FlowBinding(newest: $0) } ?? FlowBinding(oldest: oldest))
+    }
+    guard let slowest = readers.caughtUp else { return FlowBound(buffer.sliding) }
+    return buffer.bound(takenThrough: slowest.leastAsked, from: slowest.leastTaken, situation)
   }
 
   func keepFrom(_ readers: ReaderPositions, aloneSince: UInt64?) -> UInt64? {
@@ -115,10 +130,10 @@ struct LosslessFlow: FlowStrategy {
 struct FastestFlow: FlowStrategy {
   var buffer: FlowBuffer
 
-  func limit(_ readers: ReaderPositions, _ situation: FlowSituation) -> FlowLimit {
-    guard readers.oldest != nil else { return buffer.limitAlone(situation) }
-    guard let quickest = readers.caughtUp else { return buffer.sliding }
-    return buffer.limit(takenThrough: quickest.mostAsked, from: quickest.mostTaken, situation)
+  func bound(_ readers: ReaderPositions, _ situation: FlowSituation) -> FlowBound {
+    guard readers.oldest != nil else { return FlowBound(buffer.limitAlone(situation)) }
+    guard let quickest = readers.caughtUp else { return FlowBound(buffer.sliding) }
+    return buffer.bound(takenThrough: quickest.mostAsked, from: quickest.mostTaken, situation)
   }
 
   func keepFrom(_ readers: ReaderPositions, aloneSince: UInt64?) -> UInt64? {

@@ -23,13 +23,18 @@ struct ReaderPositions: Hashable, Sendable {
   ///   - nextOffset: of the record that it gets next.
   ///   - available: how many more it has asked for; all ones is unlimited.
   mutating func add(nextOffset: UInt64, available: UInt64, isLive: Bool) {
-    let end = nextOffset.addingReportingOverflow(available)
-    let asked = end.overflow ? UInt64.max : end.partialValue
+    add(ReaderPosition(nextOffset: nextOffset, available: available, isLive: isLive))
+  }
+
+  /// One subscription or group more.
+  mutating func add(_ position: ReaderPosition) {
     var one = ReaderPositions()
-    one.oldest = nextOffset
-    if isLive {
+    one.oldest = position.oldest
+    if let offset = position.readsNewestFrom { one.add(readingNewestFrom: offset) }
+    if position.isLive {
       one.caughtUp = CaughtUp(
-        leastAsked: asked, mostAsked: asked, leastTaken: nextOffset, mostTaken: nextOffset)
+        leastAsked: position.askedThrough, mostAsked: position.askedThrough,
+        leastTaken: position.nextOffset, mostTaken: position.nextOffset)
     }
     merge(one)
   }

@@ -30,7 +30,7 @@ final class Group: Sendable {
   /// Bytes of a group with these settings that has nothing under way.
   private let ownBytes: Int
   /// Where the group stands, for flow control.
-  private let reported = Mutex(ReaderPositions())
+  private let reported: Mutex<Reported>
   /// The first record that isn't done with, in a topic whose producers follow its subscribers.
   private let reportedFloor = Atomic(UInt64.max)
   /// Of a durable topic: whether it has changed since it was stored, and when that was.
@@ -63,6 +63,7 @@ final class Group: Sendable {
     self.topic = topic
     self.life = life
     core = Mutex(Core(state: state, idleSince: now))
+    reported = Mutex(Reported(account: HoldAccount(since: now)))
     // The settings are there as they came, and once more as what is asked of records.
     let settingsBytes = JoinGroup(topic: "", group: name, settings: settings, grantedThrough: 0)
       .encoded(stream: 0).count
@@ -89,7 +90,7 @@ final class Group: Sendable {
         core.isLive = core.state.frontier >= head
       }
       // From here on nothing is dropped that the group has to read; its tap protects everything until then.
-      _ = report(core)
+      _ = report(core, now: member.connection.context.loop.now)
       return (core.state.frontier, max(head, core.state.frontier))
     }
   }
@@ -235,7 +236,7 @@ final class Group: Sendable {
       if core.fault == nil { distribute(&core, on: loop) }
       let result = result(&core)
       kept?.set(to: ownBytes + core.state.memory)
-      return (result, core.takeTodo(hasMoved: report(core)))
+      return (result, core.takeTodo(hasMoved: report(core, now: loop.loop.now)))
     }
     for member in todo.called { member.tap.call(member) }
     if let deadline = todo.deadline {
@@ -357,16 +358,26 @@ final class Group: Sendable {
     return core.withLock { $0.state.hasMore(before: head) }
   }
 
-  /// The first record that nobody was given yet, up to where members have asked, and whether the group has caught up.
-  var shownPositions: (next: UInt64, askedThrough: UInt64, isLive: Bool) {
-    core.withLock { core in
-      let asked = core.state.frontier.addingReportingOverflow(core.asked)
-      return (core.state.frontier, asked.overflow ? .max : asked.partialValue, core.isLive)
-    }
+  /// The first record that no member was given yet.
+  var shownFrontier: UInt64 { core.withLock { $0.state.frontier } }
+
+  /// Where the group stands; nil without members. From any thread.
+  var position: ReaderPosition? { reported.withLock { $0.account.position } }
+
+  /// Counts the holds that the group's position has made. From any thread.
+  func countHolds(now: MonotonicTime) {
+    reported.withLock { $0.count(topic, now: now) }
   }
 
-  /// Where the group stands; nothing without members. From any thread.
-  var positions: ReaderPositions { reported.withLock { $0 } }
+  /// What is shown of the group's limit with each member. From any thread.
+  func showHolds(in info: inout TopicInfo.Subscription, open hold: HoldLog.Hold?, at now: MonotonicTime) {
+    let account = reported.withLock { $0.account }
+    account.show(in: &info, open: hold, at: now)
+  }
+
+  func isHolding(open hold: HoldLog.Hold?, at now: MonotonicTime) -> Bool {
+    reported.withLock { $0.account.isHolding(open: hold, at: now) }
+  }
 
   /// The first record that isn't done with, where that is of importance to producers. From any thread.
   var floor: UInt64? {
@@ -374,13 +385,15 @@ final class Group: Sendable {
   }
 
   /// Returns whether that has changed. With the lock held.
-  private func report(_ core: Core) -> Bool {
+  private func report(_ core: Core, now: MonotonicTime) -> Bool {
     guard topic.isPaced else { return false }
-    let positions = core.positions
+    let position = core.position
     reportedFloor.store(core.state.floor, ordering: .relaxed)
     return reported.withLock { reported in
-      defer { reported = positions }
-      return reported != positions
+      guard reported.account.position != position else { return false }
+      reported.count(topic, now: now)
+      reported.account.position = position
+      return true
     }
   }
 }

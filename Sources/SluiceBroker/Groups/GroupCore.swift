@@ -13,6 +13,21 @@ extension Group {
     var isIdle = false
   }
 
+  /// Where the group stood when that was last told, and how long that has limited producers. Protected by a lock of its own.
+  struct Reported: Sendable {
+    var account: HoldAccount
+    /// Up to where the topic's holds are counted here.
+    private var counted = HoldLog.Mark()
+
+    init(account: HoldAccount) {
+      self.account = account
+    }
+
+    mutating func count(_ topic: Topic, now: MonotonicTime) {
+      account.count(topic.holds(since: &counted), to: now)
+    }
+  }
+
   /// What a group's lock protects.
   struct Core: Sendable {
     var state: GroupState
@@ -147,13 +162,13 @@ extension Group.Core {
     return todo
   }
 
-  /// Where the group stands, for flow control. Nothing without members: then it holds nobody.
-  var positions: ReaderPositions {
-    var positions = ReaderPositions()
-    guard members > 0 else { return positions }
-    positions.add(nextOffset: state.frontier, available: asked, isLive: isLive)
-    positions.oldest = state.floor
-    return positions
+  /// Where the group stands, for flow control. Nil without members: then it holds nobody.
+  var position: ReaderPosition? {
+    guard members > 0 else { return nil }
+    var position = ReaderPosition(nextOffset: state.frontier, available: asked, isLive: isLive)
+    position.oldest = state.floor
+    position.isGroup = true
+    return position
   }
 
   /// How many more records all members together have asked for than they were given; all ones for unlimited.

@@ -21,13 +21,10 @@ final class GroupMember: Consumer, @unchecked Sendable {
   private let catchUp: CatchUp?
   /// The delivery that the client takes records for.
   private var toldDelivery: UInt32 = 1
-  /// When it was last given demand, or came.
-  private var movedAt: MonotonicTime
 
   init(stream: UInt32, tap: TopicTap, group: Group, connection: Connection, granted: UInt64) {
     self.group = group
     self.tap = tap
-    movedAt = connection.context.loop.now
     catchUp = CatchUp(group.topic, on: connection.context.loop)
     super.init(stream: stream, connection: connection, granted: granted)
     catchUp?.consumer = self
@@ -37,7 +34,6 @@ final class GroupMember: Consumer, @unchecked Sendable {
     let former = credit.granted
     guard super.raise(to: granted) else { return false }
     tap.traffic.requested(from: former, to: granted)
-    movedAt = connection.context.loop.now
     return true
   }
 
@@ -61,24 +57,21 @@ final class GroupMember: Consumer, @unchecked Sendable {
   override var isBehind: Bool { !inHand.isEmpty || group.hasMore }
 
   override var standing: Standing? {
-    let positions = group.shownPositions
+    let next = group.shownFrontier
     let head = group.life.log.head
-    return Standing(
-      nextOffset: positions.next, available: credit.available,
-      lag: head > positions.next ? head - positions.next : 0,
-      mayHold: group.topic.isPaced && positions.isLive)
+    return Standing(nextOffset: next, available: credit.available, lag: head > next ? head - next : 0)
   }
 
-  override var shown: Shown? {
-    let positions = group.shownPositions
-    let holding =
-      group.topic.isPaced && positions.isLive
-      ? max((connection.context.loop.now - movedAt).wholeMilliseconds, 1) : 0
-    return Shown(
-      info: TopicInfo.Subscription(
-        connection: connection.id, client: connection.clientName, stream: stream, state: .live,
-        nextOffset: positions.next, granted: credit.granted, sent: credit.spent, holding: holding),
-      askedThrough: positions.askedThrough)
+  override func isHolding(open hold: HoldLog.Hold?) -> Bool {
+    group.isHolding(open: hold, at: connection.context.loop.now)
+  }
+
+  override func shown(open hold: HoldLog.Hold?) -> TopicInfo.Subscription? {
+    var info = TopicInfo.Subscription(
+      connection: connection.id, client: connection.clientName, stream: stream, state: .live,
+      nextOffset: group.shownFrontier, granted: credit.granted, sent: credit.spent)
+    group.showHolds(in: &info, open: hold, at: connection.context.loop.now)
+    return info
   }
 
   // MARK: Producing

@@ -98,7 +98,6 @@ final class PatternSubscription: Consumer {
   }
 
   private func tell(_ member: PatternMember) {
-    member.movedAt = connection.context.loop.now
     member.tap.readersMoved()
   }
 

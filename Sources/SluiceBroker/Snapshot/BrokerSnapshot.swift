@@ -45,6 +45,8 @@ public struct TopicSnapshot: Sendable {
   public var withoutProducers: UInt64 = 0
   /// Whether a client has stated the settings.
   public var isStated = false
+  /// What stops all its producers, or has in the last five minutes.
+  public var holds: [TopicInfo.Hold] = []
   /// At most as many as were asked for, those that hold up producers first; ``TopicSummary/subscriptions`` counts all.
   public var subscriptions: [SubscriptionSnapshot] = []
   public var publications: [PublicationSnapshot] = []

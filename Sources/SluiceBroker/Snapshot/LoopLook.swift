@@ -1,6 +1,7 @@
 import SluiceAccess
 import SluiceIO
 import SluiceWire
+import Synchronization
 
 /// Looks at what there is on one loop, for a snapshot: some of it in a turn, so that nobody there waits for long.
 ///
@@ -79,6 +80,7 @@ final class LoopLook: @unchecked Sendable {
 
   private func look(at tap: TopicTap) -> TopicFindings {
     let now = context.loop.now
+    tap.countHolds()
     var found = TopicFindings(traffic: tap.traffic)
     for publication in tap.publications { found.add(publication, at: now) }
     for consumer in tap.subscriptions {
@@ -89,19 +91,20 @@ final class LoopLook: @unchecked Sendable {
     return found
   }
 
-  /// As many as are to be listed, those that hold up producers first, as far as that is known here.
+  /// As many as are to be listed, those that hold up producers first.
   private func listSubscriptions(of tap: TopicTap, in found: inout TopicFindings) {
     let limit = min(gathering.request.subscriptionsPerTopic, left)
-    for holds in found.holders.waiting > 0 ? [true, false] : [false] {
+    let hold = tap.topic.isPaced ? tap.topic.holds.withLock { $0.open } : nil
+    for holds in tap.topic.isPaced ? [true, false] : [false] {
       for consumer in tap.subscriptions {
         guard found.subscriptions.count < limit else { return }
-        guard let standing = consumer.standing,
-          holds == (standing.mayHold && found.holders.hold(standing)), let shown = consumer.shown
+        guard holds == consumer.isHolding(open: hold), let standing = consumer.standing,
+          let info = consumer.shown(open: hold)
         else { continue }
         left -= 1
         found.subscriptions.append(
-          TopicFindings.Subscription(
-            shown: shown, identity: consumer.connection.identity.name, lag: standing.lag,
+          SubscriptionSnapshot(
+            info: info, identity: consumer.connection.identity.name, lag: standing.lag,
             isBlocked: consumer.connection.isBlocked))
       }
     }

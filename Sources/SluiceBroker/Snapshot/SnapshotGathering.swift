@@ -101,6 +101,7 @@ final class SnapshotGathering: Sendable {
     let storage = broker.core.storage
     snapshot.storage = storage?.snapshot
     let waiters = Dictionary(grouping: storage?.waiters.all ?? [], by: \.topic)
+    let now = startedAt + .milliseconds(Int64(clamping: found.uptime))
     snapshot.topics = zip(subjects, found.topics).map { subject, findings in
       var topic = TopicSnapshot(summary: subject.summary, settings: subject.topic.settings)
       topic.withoutProducers = subject.topic.timeWithoutProducers(
@@ -108,6 +109,7 @@ final class SnapshotGathering: Sendable {
       topic.isStated = subject.topic.isStated
       findings.show(in: &topic, request)
       topic.show(subject.topic.dropped)
+      topic.holds = subject.topic.holds.withLock { $0.shown(at: now) }
       if let storage, let waiting = waiters[subject.summary.topic] {
         topic.show(waiting, at: storage.now, request)
       }

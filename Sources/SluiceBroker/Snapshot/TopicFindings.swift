@@ -3,19 +3,12 @@ import SluiceWire
 
 /// What is found of a topic: on one loop, and then on all of them.
 struct TopicFindings: Sendable {
-  /// A subscription, of which it isn't known yet whether it holds up producers.
-  struct Subscription: Sendable {
-    var shown: Consumer.Shown
-    var identity: String
-    var lag: UInt64
-    var isBlocked: Bool
-  }
-
   var traffic = TrafficCount()
   private var outstanding: UInt64? = 0
   private var lag: UInt64 = 0
-  private(set) var holders = ProducerHolders()
-  var subscriptions: [Subscription] = []
+  /// The longest that a producer has had no demand, in milliseconds.
+  private var waiting: UInt64 = 0
+  var subscriptions: [SubscriptionSnapshot] = []
   var publications: [PublicationSnapshot] = []
 
   init(traffic: TrafficCount) {
@@ -26,23 +19,20 @@ struct TopicFindings: Sendable {
     traffic.add(other.traffic)
     add(outstanding: other.outstanding)
     lag = max(lag, other.lag)
-    holders.add(other.holders)
+    waiting = max(waiting, other.waiting)
     subscriptions += other.subscriptions
     publications += other.publications
   }
 
   mutating func add(_ publication: Publication, at now: MonotonicTime) {
     traffic.heldUp(since: publication.heldUpSince, until: now)
-    holders.add(waiting: publication.waiting)
+    waiting = max(waiting, publication.waiting)
   }
 
   mutating func add(_ standing: Consumer.Standing, at now: MonotonicTime) {
     traffic.starved(since: standing.starvedSince, until: now)
     add(outstanding: standing.available == Credit.unlimited ? nil : standing.available)
     lag = max(lag, standing.lag)
-    if standing.mayHold {
-      holders.add(askedThrough: standing.askedThrough, nextOffset: standing.nextOffset)
-    }
   }
 
   private mutating func add(outstanding more: UInt64?) {
@@ -55,11 +45,7 @@ struct TopicFindings: Sendable {
     topic.traffic = traffic.shown
     topic.outstanding = outstanding
     topic.lag = lag
-    topic.heldUp = holders.waiting
-    let subscriptions = subscriptions.map {
-      SubscriptionSnapshot(
-        info: holders.judge($0.shown), identity: $0.identity, lag: $0.lag, isBlocked: $0.isBlocked)
-    }
+    topic.heldUp = waiting
     topic.subscriptions = Array(
       subscriptions.sorted { TopicInfo.Subscription.precedes($0.info, $1.info) }
         .prefix(max(request.subscriptionsPerTopic, 0)))
@@ -82,4 +68,12 @@ struct LoopFindings: Sendable {
   var latency = Histogram()
   var time: Int64 = 0
   var uptime: UInt64 = 0
+}
+
+extension TopicInfo.Subscription {
+  /// Those that hold up producers come first.
+  static func precedes(_ left: Self, _ right: Self) -> Bool {
+    (left.holding == 0 ? 1 : 0, left.connection, left.stream)
+      < (right.holding == 0 ? 1 : 0, right.connection, right.stream)
+  }
 }

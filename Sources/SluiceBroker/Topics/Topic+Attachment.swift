@@ -118,15 +118,18 @@ extension Topic {
     now: MonotonicTime
   ) {
     var watched: [TopicTap] = []
-    let taps: [TopicTap] = state.withLock { state in
+    let (taps, wasLong): ([TopicTap], Bool) = state.withLock { state in
       state.publications -= 1
       if state.publications == 0, !hasCompleted { state.producersLostAt = now }
       if state.producerWatchers > 0 { watched = state.taps }
+      // Those that are left find out whether they are stopped when they ask for more, which they do below.
+      let wasLong = isMetered || state.publications == 0 ? change(hold: nil, &state, at: now) : false
       if let ticket { state.producers.close(ticket, now: now) }
       state.ledger.returned(held)
-      return isMetered ? state.taps : []
+      return (isMetered ? state.taps : [], wasLong)
     }
     announce(to: watched)
+    if wasLong { countHolds() }
     // The others' shares are larger now.
     for tap in taps { tap.wakeProducers() }
   }
@@ -191,7 +194,7 @@ extension Topic {
   ///
   /// - Parameter most: what it may get; nil for as much as there is.
   func grant(
-    to held: GrantLedger.Allowance, atMost most: GrantLedger.Allowance? = nil
+    to held: GrantLedger.Allowance, atMost most: GrantLedger.Allowance? = nil, now: MonotonicTime
   ) -> GrantLedger.Allowance {
     var window = grantWindow
     if let most {
@@ -200,44 +203,80 @@ extension Topic {
       window.records = min(window.records, reach.records)
       window.bytes = min(window.bytes, reach.bytes)
     }
-    return state.withLock { state in
-      guard state.isConnected, state.setAside == nil, storage?.service.refusal == nil, !isOutOfMemory else {
-        return GrantLedger.Allowance()
-      }
-      guard isMetered else { return state.ledger.grant(to: held, window: window) }
+    let (more, wasLong) = state.withLock { state -> (GrantLedger.Allowance, Bool) in
       // Set before the readers are looked at: whoever moves after that look sees it, and wakes us.
-      isHeldUp.store(true, ordering: .sequentiallyConsistent)
-      return state.ledger.grant(
-        to: held, limit: limit(state), producers: state.publications, window: window)
+      if isMetered { isHeldUp.store(true, ordering: .sequentiallyConsistent) }
+      let (bound, cause) = bound(state)
+      var more = GrantLedger.Allowance()
+      if cause == nil {
+        more =
+          isMetered
+          ? state.ledger.grant(to: held, limit: bound.limit, producers: state.publications, window: window)
+          : state.ledger.grant(to: held, window: window)
+      }
+      // A producer that has something left isn't stopped, and says nothing of the others.
+      let isStopped = held.records == 0 || held.bytes == 0
+      return (more, isStopped || cause == nil ? change(hold: cause, &state, at: now) : false)
     }
+    if wasLong { countHolds() }
+    return more
+  }
+
+  /// A producer that has used up its grants may not be granted any for a reason of its own: finds out whether the topic stops it as well. The producer asks
+  /// again when its reason is over, and nothing wakes it before. From any loop.
+  func noteStopped(now: MonotonicTime) {
+    let wasLong = state.withLock { state in
+      change(hold: bound(state).cause, &state, at: now)
+    }
+    if wasLong { countHolds() }
   }
 
   /// Whether producers wait for memory. What is on disk takes little of it.
   var isOutOfMemory: Bool { storage == nil && memory?.isFull == true }
 
-  /// Whether as much of the topic waits for the disk as may.
-  var isBackloggedOnDisk: Bool {
-    guard let storage else { return false }
-    let waiting = state.withLock { $0.tail?.waitingBytes ?? 0 }
-    return storage.service.room(besides: waiting) == 0
-  }
-
-  /// How far producers may go: as far as their subscribers let them, and the disk. With the lock held.
-  private func limit(_ state: State) -> FlowLimit {
-    guard let tail = state.tail, let storage else { return limitByReaders(state, unread: 0, kept: nil) }
+  /// How far producers may go, and what stops them if they may not go on. With the lock held.
+  private func bound(_ state: State) -> (bound: FlowBound, cause: HoldLog.Cause?) {
+    if let reason = blocked(state) { return (FlowBound(.none), HoldLog.Cause(reason: reason)) }
+    guard isMetered else { return (FlowBound(.unlimited), nil) }
+    guard let tail = state.tail, let storage else {
+      let bound = boundByReaders(state, unread: 0, kept: nil)
+      return (bound, bound.limit == .none ? HoldLog.Cause(reason: .subscribers, binding: bound.binding) : nil)
+    }
+    let room = storage.service.room(besides: tail.waitingBytes)
+    guard room > 0 else { return (FlowBound(.none), HoldLog.Cause(reason: .storageBacklog)) }
     // With `sync` always the log has no more than the disk.
     let unread = storage.isSynchronous ? tail.waitingBytes : 0
-    let limit = isPaced ? limitByReaders(state, unread: unread, kept: .max) : .unlimited
-    return limit.capped(bytes: UInt64(clamping: storage.service.room(besides: tail.waitingBytes)))
+    var bound = isPaced ? boundByReaders(state, unread: unread, kept: .max) : FlowBound(.unlimited)
+    guard bound.limit != .none else {
+      // What fills the buffer is on its way to the disk, and the subscribers have taken all that is there.
+      let isWaiting = unread > 0 && bound.binding == FlowBinding(nextOffset: state.life.log.head)
+      return (
+        bound,
+        isWaiting
+          ? HoldLog.Cause(reason: .storageBacklog)
+          : HoldLog.Cause(reason: .subscribers, binding: bound.binding)
+      )
+    }
+    bound.limit = bound.limit.capped(bytes: UInt64(clamping: room))
+    return (bound, nil)
   }
 
-  private func limitByReaders(_ state: State, unread: Int, kept: UInt64?) -> FlowLimit {
+  /// Why nothing is granted, whatever the limits.
+  private func blocked(_ state: State) -> TopicInfo.Publication.WaitReason? {
+    if let fault = storage?.service.refusal ?? state.setAside {
+      return fault.code == .storageFull ? .storageFull : .storageFailed
+    }
+    if isOutOfMemory { return .memory }
+    return state.isConnected ? nil : .notConnected
+  }
+
+  private func boundByReaders(_ state: State, unread: Int, kept: UInt64?) -> FlowBound {
     let log = state.life.log
     let situation = FlowSituation(
       head: state.nextOffset, aloneSince: state.unreadSince,
       keptBytes: kept ?? UInt64(log.statistics().bytes), lapsedBytes: lapsedBytes(state),
       bytes: { UInt64(log.bytes(from: $0) + unread) })
-    return state.strategy.limit(state.readers, situation)
+    return state.strategy.bound(state.readers, situation)
   }
 
   /// The subscriptions of some loop have moved, asked for more, or left: producers may go on. From any loop.

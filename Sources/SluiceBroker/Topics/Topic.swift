@@ -51,6 +51,8 @@ final class Topic: Sendable {
     /// How producers are paced, by the settings. Here, where the path of a batch reads it without counting references.
     var strategy: any FlowStrategy
     var ledger = GrantLedger()
+    /// What stops producers now, as the topic's ``Topic/holds`` have it.
+    var hold: HoldLog.Cause?
     /// Those of the present life, by name.
     var groups: [String: Group] = [:]
     /// What isn't on disk yet; nil for a topic that is in memory only.
@@ -82,6 +84,11 @@ final class Topic: Sendable {
   let state: Mutex<State>
   /// Whether some producer has been granted less than it could use, so that it wants to know when subscribers have moved.
   let isHeldUp = Atomic(false)
+
+  /// What has stopped producers. Changed with the lock of `state` held; it may be read without.
+  let holds = Mutex(HoldLog())
+  /// How many holds have begun.
+  let holdCount = Atomic<UInt64>(0)
 
   /// The batch whose way to a subscriber is measured.
   let sampledBatch = SampledBatch()
@@ -364,7 +371,9 @@ extension Topic.State {
   /// Where the subscriptions of all loops, and the groups, stand.
   var readers: ReaderPositions {
     var readers = taps.reduce(into: ReaderPositions()) { $0.merge($1.positions) }
-    for group in groups.values { readers.merge(group.positions) }
+    for group in groups.values {
+      if let position = group.position { readers.add(position) }
+    }
     return readers
   }
 }

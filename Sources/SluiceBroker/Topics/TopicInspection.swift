@@ -19,12 +19,10 @@ final class TopicInspection: Sendable {
 
   private struct Findings {
     var outstanding: Int
-    var holders = ProducerHolders()
-    var subscriptions: [Consumer.Shown] = []
+    var subscriptions: [TopicInfo.Subscription] = []
     var publications: [TopicInfo.Publication] = []
 
     mutating func add(_ part: Findings) {
-      holders.add(part.holders)
       subscriptions += part.subscriptions
       publications += part.publications
     }
@@ -37,9 +35,9 @@ final class TopicInspection: Sendable {
 
   private let now: MonotonicTime
 
-  init(_ topic: Topic, showing peers: Peers, now: MonotonicTime) {
-    self.now = now
+  init(_ topic: Topic, showing peers: Peers, at now: MonotonicTime) {
     self.topic = topic
+    self.now = now
     self.peers = peers
     taps = topic.taps
     findings = Mutex(Findings(outstanding: taps.count))
@@ -64,28 +62,24 @@ final class TopicInspection: Sendable {
   /// On the tap's loop.
   private func look(at tap: TopicTap) -> Findings {
     var part = Findings(outstanding: 0)
-    let subscriptions = Self.first(tap.subscriptions)
-    let publications = tap.publications.prefix(Self.listed)
-    for publication in publications { part.holders.add(waiting: publication.waiting) }
-    for subscription in subscriptions where subscription.info.holding > 0 {
-      part.holders.add(askedThrough: subscription.askedThrough, nextOffset: subscription.info.nextOffset)
-    }
+    tap.countHolds()
+    let hold = topic.holds.withLock { $0.open }
     switch peers {
     case .all:
-      part.subscriptions = subscriptions
-      part.publications = publications.map(\.info)
+      part.subscriptions = Self.first(tap.subscriptions, open: hold)
+      part.publications = tap.publications.prefix(Self.listed).map(\.info)
     case .only(let identity):
       let isShown = { (connection: Connection) in connection.identity.hasName(of: identity) }
-      part.subscriptions = Self.first(tap.subscriptions.filter { isShown($0.connection) })
+      part.subscriptions = Self.first(tap.subscriptions.filter { isShown($0.connection) }, open: hold)
       part.publications = tap.publications.filter { isShown($0.connection) }
         .prefix(Self.listed).map(\.info)
     }
     return part
   }
 
-  private static func first(_ consumers: [Consumer]) -> [Consumer.Shown] {
-    let shown = consumers.compactMap(\.shown)
-    return Array(shown.sorted { TopicInfo.Subscription.precedes($0.info, $1.info) }.prefix(listed))
+  private static func first(_ consumers: [Consumer], open hold: HoldLog.Hold?) -> [TopicInfo.Subscription] {
+    let shown = consumers.compactMap { $0.shown(open: hold) }
+    return Array(shown.sorted(by: TopicInfo.Subscription.precedes).prefix(listed))
   }
 
   /// The publishers that wait for the store, as far as they may be shown.
@@ -102,13 +96,14 @@ final class TopicInspection: Sendable {
 
   private func result(_ findings: Findings) -> TopicInfo {
     let publications = waiters() + findings.publications.sorted { $0.connection < $1.connection }
-    let subscriptions = findings.subscriptions.map { findings.holders.judge($0) }
+    let subscriptions = findings.subscriptions
     return TopicInfo(
       summary: topic.summary, settings: topic.settings,
       subscriptions: Array(subscriptions.sorted(by: TopicInfo.Subscription.precedes).prefix(Self.listed)),
       publications: Array(publications.prefix(Self.listed)), dropped: topic.dropped,
       storage: topic.storage?.service.snapshot.status ?? StorageStatus(),
-      isStated: topic.isStated, withoutProducers: topic.timeWithoutProducers(now: now))
+      isStated: topic.isStated, withoutProducers: topic.timeWithoutProducers(now: now),
+      holds: topic.holds.withLock { $0.shown(at: now) })
   }
 }
 
@@ -130,7 +125,7 @@ extension Publication {
     if topic.isOutOfMemory { return .memory }
     if !topic.isConnected { return .notConnected }
     if waitsForRate { return .rate }
-    if topic.isBackloggedOnDisk { return .storageBacklog }
+    if let hold = topic.holds.withLock({ $0.open }) { return hold.cause.reason }
     return topic.isPaced ? .subscribers : .none
   }
 

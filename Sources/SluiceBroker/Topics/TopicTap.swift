@@ -40,6 +40,8 @@ final class TopicTap: @unchecked Sendable {
   private var producerWatchers = 0
   /// Whether the topic's producers were paced when the loop last looked.
   private var isPacing = false
+  /// Up to where the topic's holds are counted here.
+  private var countedHolds = HoldLog.Mark()
   /// What has gone through the topic here.
   var traffic = TrafficCount()
 
@@ -244,6 +246,8 @@ final class TopicTap: @unchecked Sendable {
   /// Tells the topic where the subscriptions stand.
   func report() {
     isReportDue = false
+    // Before the subscriptions tell where they stand now.
+    countHolds()
     var positions = ReaderPositions()
     for subscription in subscriptions { subscription.report(to: &positions) }
     let hasChanged = reported.withLock { reported in
@@ -251,6 +255,22 @@ final class TopicTap: @unchecked Sendable {
       return reported != positions
     }
     if hasChanged { topic.readersMoved() }
+  }
+
+  /// Has each subscription here count the holds that its position has made. On the loop.
+  func countHolds() {
+    guard topic.isPaced else { return }
+    let holds = topic.holds(since: &countedHolds)
+    guard !holds.isEmpty else { return }
+    let now = loop.loop.now
+    for subscription in subscriptions { subscription.count(holds, to: now) }
+    for (group, _) in groups { group.countHolds(now: now) }
+  }
+
+  /// A long hold is over. From any thread.
+  func countHoldsSoon() {
+    // The loop may outlive the broker.
+    loop.loop.execute { [loop] in withExtendedLifetime(loop) { self.countHolds() } }
   }
 
   /// Producers may go on. From any thread.

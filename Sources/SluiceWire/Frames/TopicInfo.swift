@@ -38,12 +38,19 @@ public struct TopicInfo: Frame {
     public var granted: UInt64
     /// Records sent so far; never more than `granted`.
     public var sent: UInt64
-    /// For how long it has been holding producers up, in milliseconds; 0 when it doesn't.
+    /// Since how many milliseconds its limit has stopped producers, pauses of up to a second included; 0 when it doesn't.
     public var holding: UInt64
+    /// The limit that it stops producers with.
+    public var limit: HoldLimit
+    /// The share of the last minute in which its limit stopped producers, in thousandths.
+    public var lastMinute: UInt16
+    /// The share of the last five minutes in which its limit stopped producers, in thousandths.
+    public var lastFiveMinutes: UInt16
 
     public init(
       connection: UInt64, client: String, stream: UInt32, state: State, nextOffset: UInt64, granted: UInt64,
-      sent: UInt64, holding: UInt64 = 0
+      sent: UInt64, holding: UInt64 = 0, limit: HoldLimit = .none, lastMinute: UInt16 = 0,
+      lastFiveMinutes: UInt16 = 0
     ) {
       self.connection = connection
       self.client = client
@@ -53,6 +60,9 @@ public struct TopicInfo: Frame {
       self.granted = granted
       self.sent = sent
       self.holding = holding
+      self.limit = limit
+      self.lastMinute = lastMinute
+      self.lastFiveMinutes = lastFiveMinutes
     }
   }
 
@@ -127,11 +137,14 @@ public struct TopicInfo: Frame {
   /// For how long the topic has been without a producer after its last one left, in milliseconds, at least 1; 0 while it has one, before its
   /// first one, and when it has ended.
   public var withoutProducers: UInt64
+  /// What stops all producers, or has in the last five minutes, by reason. What stops one producer alone, as its identity's rate does, isn't among it.
+  public var holds: [Hold]
 
   public init(
     summary: TopicSummary, settings: TopicSettings, subscriptions: [Subscription],
     publications: [Publication], dropped: DroppedRecords = DroppedRecords(),
-    storage: StorageStatus = StorageStatus(), isStated: Bool = false, withoutProducers: UInt64 = 0
+    storage: StorageStatus = StorageStatus(), isStated: Bool = false, withoutProducers: UInt64 = 0,
+    holds: [Hold] = []
   ) {
     self.summary = summary
     self.settings = settings
@@ -141,6 +154,7 @@ public struct TopicInfo: Frame {
     self.storage = storage
     self.isStated = isStated
     self.withoutProducers = withoutProducers
+    self.holds = holds
   }
 
   public func encodeBody(into writer: inout ByteWriter) {
@@ -202,5 +216,6 @@ public struct TopicInfo: Frame {
     self.storage = try StorageStatus(from: &storage)
     isStated = try reader.integer("TOPIC_INFO flags", as: UInt8.self) & 1 != 0
     withoutProducers = try reader.integer("TOPIC_INFO without producers")
+    holds = []
   }
 }

@@ -14,6 +14,8 @@ final class ScenePeer: ByteStreamHandler {
   private(set) var records: [UInt32: [[UInt8]]] = [:]
   /// Streams of publications that stand, and how far they may go.
   private(set) var granted: [UInt32: UInt64] = [:]
+  /// The same in bytes of batches.
+  private(set) var grantedBytes: [UInt32: UInt64] = [:]
 
   private let network: SimulatedNetwork
   private var decoder = FrameDecoder(maximumFrame: 1 << 20, openingAt: .client)
@@ -134,8 +136,12 @@ final class ScenePeer: ByteStreamHandler {
       _ = try Subscribed(body: body)
       delivered[stream] = 0
       records[stream] = []
-    case .publishOpened: granted[stream] = try PublishOpened(body: body).grantedThrough
-    case .demand: granted[stream] = try Demand(body: body).grantedThrough
+    case .publishOpened:
+      let frame = try PublishOpened(body: body)
+      (granted[stream], grantedBytes[stream]) = (frame.grantedThrough, frame.bytesThrough)
+    case .demand:
+      let frame = try Demand(body: body)
+      (granted[stream], grantedBytes[stream]) = (frame.grantedThrough, frame.bytesThrough)
     case .ping: send(Pong(token: try Ping(body: body).token).encoded(stream: 0))
     default: try check(header, body)
     }

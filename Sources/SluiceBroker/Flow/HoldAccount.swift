@@ -1,0 +1,59 @@
+import SluiceIO
+import SluiceWire
+
+/// Where a subscription or a group stood when that was last told, and how long it has limited producers.
+///
+/// A value: what is due is counted before the position changes.
+struct HoldAccount: Sendable {
+  /// Nil for one that doesn't count at present.
+  var position: ReaderPosition?
+  private var time = HoldTime()
+  /// What it has limited producers with last.
+  private var limit = TopicInfo.HoldLimit.none
+  private var countedTo = MonotonicTime(nanoseconds: 0)
+
+  init(position: ReaderPosition? = nil, since now: MonotonicTime) {
+    self.position = position
+    countedTo = now
+  }
+
+  /// Counts the holds up to `now` that the position has made.
+  mutating func count(_ holds: [HoldLog.Hold], to now: MonotonicTime) {
+    guard !holds.isEmpty else { return }
+    for hold in holds {
+      let end = hold.end ?? now
+      guard end > countedTo, let position, let limit = hold.cause.binding?.limit(of: position) else {
+        continue
+      }
+      time.add(from: max(hold.start, countedTo), to: end)
+      self.limit = limit
+    }
+    countedTo = max(countedTo, now)
+  }
+
+  /// What is shown of it. Call ``count(_:to:)`` before.
+  ///
+  /// While producers are stopped, those whose limit stops them hold them; while they may go on, those whose last hold ended within
+  /// ``HoldTime/longestPause`` do.
+  func show(in info: inout TopicInfo.Subscription, open hold: HoldLog.Hold?, at now: MonotonicTime) {
+    info.lastMinute = time.lastMinute(at: now)
+    info.lastFiveMinutes = time.lastFiveMinutes(at: now)
+    info.holding = 0
+    info.limit = .none
+    if let hold {
+      guard let position, let limit = hold.cause.binding?.limit(of: position) else { return }
+      info.holding = time.milliseconds(at: now) ?? 1
+      info.limit = limit
+    } else if let milliseconds = time.milliseconds(at: now) {
+      info.holding = milliseconds
+      info.limit = limit
+    }
+  }
+
+  /// Whether it holds producers.
+  func isHolding(open hold: HoldLog.Hold?, at now: MonotonicTime) -> Bool {
+    guard let hold else { return time.milliseconds(at: now) != nil }
+    guard let position else { return false }
+    return hold.cause.binding?.limit(of: position) != nil
+  }
+}
