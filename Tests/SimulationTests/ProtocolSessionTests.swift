@@ -130,7 +130,10 @@ import Testing
       "AUTHENTICATED": ["expires"], "ERROR": ["message"], "GOAWAY": ["message"],
       "PUBLISH_OPENED": ["granted through", "bytes through"], "DEMAND": ["granted through", "bytes through"],
       "DELIVER": ["time"],
-      "TOPIC_INFO": ["settings", "connection", "holding", "waiting", "bytes", "granted"],
+      "TOPIC_INFO": [
+        "settings", "connection", "holding", "last minute", "last five minutes", "holds", "waiting", "bytes",
+        "granted",
+      ],
       "TOPICS": ["bytes"], "CURSORS": ["idle"], "PING": ["token"],
     ]
 

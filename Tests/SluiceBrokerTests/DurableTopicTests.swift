@@ -61,6 +61,29 @@ import Testing
     try client.receiveRecords(10, stream: 1)
   }
 
+  @Test func whileTheDiskStopsProducersNoSubscriberIsNamed() throws {
+    let setting = try DurableSetting()
+    let (reader, publisher) = (try setting.client(), try setting.client())
+    var settings = DurableSetting.durable()
+    settings.flow = .lossless
+    settings.bufferBytes = 100
+    try publisher.create("t", settings)
+    try reader.subscribe("t", stream: 1)
+    try publisher.openPublication("t", stream: 1)
+    try publisher.receive(until: "a grant") { publisher.publications[1]!.granted > 0 }
+    setting.store.hold()
+    // More than the buffer, of which the reader can get nothing yet.
+    try publisher.publish([String(repeating: "x", count: 200)], stream: 1)
+    try setting.store.waitForHeldCommit()
+    try publisher.roundTrip()
+    let info = try publisher.show("t")
+    #expect(info.subscriptions.map(\.holding) == [0])
+    #expect(info.publications.map(\.reason) == [.storageBacklog])
+    #expect(info.holds.contains { $0.reason == .storageBacklog && $0.milliseconds > 0 })
+    setting.store.release()
+    try reader.receiveRecords(1, stream: 1)
+  }
+
   @Test func whoLeavesGetsItsLastAcknowledgementFirst() throws {
     let setting = try DurableSetting()
     let client = try setting.client()

@@ -302,7 +302,7 @@ let goldenFrames: [GoldenFrame] = [
       subscriptions: [
         TopicInfo.Subscription(
           connection: 7, client: "c", stream: 8, state: .live, nextOffset: 9, granted: .max, sent: 10,
-          holding: 11)
+          holding: 11, limit: .buffer, lastMinute: 930, lastFiveMinutes: 710)
       ],
       publications: [
         TopicInfo.Publication(
@@ -311,18 +311,22 @@ let goldenFrames: [GoldenFrame] = [
       ],
       dropped: dropped,
       storage: StorageStatus(state: .full, since: 22, used: 23, limit: 24), isStated: true,
-      withoutProducers: 25),
+      withoutProducers: 25,
+      holds: [
+        TopicInfo.Hold(reason: .storageBacklog, milliseconds: 25, lastMinute: 26, lastFiveMinutes: 27)
+      ]),
     """
     3b000000 0100 74 0100000000000000 0200000000000000 0300000000000000 0400000000000000
     00 00000000 0000 01000000 01000000 0100000000000000 00
     01000000 0a000000 0200 0600000000000000
-    01000000 30000000 0700000000000000 0100 63 08000000 01 0900000000000000 ffffffffffffffff 0a00000000000000
-    0b00000000000000
+    01000000 35000000 0700000000000000 0100 63 08000000 01 0900000000000000 ffffffffffffffff 0a00000000000000
+    0b00000000000000 02 a203 c602
     01000000 27000000 0b00000000000000 0000 0c000000 0d00000000000000 0e00000000000000 0f00000000000000 02
     30000000
     1000000000000000 1100000000000000 1200000000000000 1300000000000000 1400000000000000 1500000000000000
     19000000 02 1600000000000000 1700000000000000 1800000000000000
     01 1900000000000000
+    01000000 0d000000 04 1900000000000000 1a00 1b00
     """),
   GoldenFrame("TOPIC_LIST", 0x33, TopicList(after: "a", limit: 64), "0100 61 40000000"),
   GoldenFrame("TOPICS, none", 0x34, Topics(topics: [], more: false), "00 00000000"),

@@ -13,7 +13,10 @@ struct GrowthTests {
   private static let cursor = CursorInfo(
     name: "c", kind: .group, epoch: 1, nextOffset: 2, end: 3, members: 4, outstanding: 5, idle: 6)
   private static let subscription = TopicInfo.Subscription(
-    connection: 1, client: "c", stream: 2, state: .live, nextOffset: 3, granted: 4, sent: 5)
+    connection: 1, client: "c", stream: 2, state: .live, nextOffset: 3, granted: 4, sent: 5, limit: .buffer,
+    lastMinute: 1, lastFiveMinutes: 2)
+  private static let hold = TopicInfo.Hold(
+    reason: .memory, milliseconds: 3, lastMinute: 4, lastFiveMinutes: 5)
   private static let publication = TopicInfo.Publication(
     connection: 1, client: "c", stream: 2, granted: 3, received: 4)
 
@@ -41,14 +44,16 @@ struct GrowthTests {
       string("c") + [1] + number(1) + number(2) + number(3) + word(4) + number(5) + number(6)
     let subscription =
       number(1) + string("c") + word(2) + [1] + number(3) + number(4) + number(5) + number(0)
+      + [2, 1, 0, 2, 0]
     let publication = number(1) + string("c") + word(2) + number(3) + number(4) + number(0) + [0]
     let dropped = (0..<6).flatMap { _ in number(0) }
     let storage = [0] + number(0) + number(0) + number(.max)
-    let ending = structure(dropped) + structure(storage)
+    let rest = [UInt8](repeating: 0, count: 9)
+    let hold = [5] + number(3) + [4, 0, 5, 0]
+    let ending = structure(dropped) + structure(storage) + rest + one(hold)
     var settings = TopicSettings()
     settings.flow = .lossless
     let empty = word(0)
-    let rest = [UInt8](repeating: 0, count: 9)
     return [
       (
         "SUBSCRIBE filter", Subscribe(topic: "t", grantedThrough: 1, filter: Self.filter),
@@ -68,13 +73,15 @@ struct GrowthTests {
         "TOPIC_INFO",
         TopicInfo(
           summary: Self.summary, settings: settings, subscriptions: [Self.subscription],
-          publications: [Self.publication]),
-        structure(summary) + one(setting) + one(subscription) + one(publication) + ending + rest
+          publications: [Self.publication], holds: [Self.hold]),
+        structure(summary) + one(setting) + one(subscription) + one(publication) + ending
       ),
       (
         "TOPIC_INFO without lists",
-        TopicInfo(summary: Self.summary, settings: TopicSettings(), subscriptions: [], publications: []),
-        structure(summary) + empty + empty + empty + ending + rest
+        TopicInfo(
+          summary: Self.summary, settings: TopicSettings(), subscriptions: [], publications: [],
+          holds: [Self.hold]),
+        structure(summary) + empty + empty + empty + ending
       ),
     ]
   }

@@ -3,9 +3,11 @@
 /// ```
 /// structure summary · settings
 /// list of subscriptions: u64 connection · string client · u32 stream · u8 state · u64 next offset · u64 granted · u64 sent · u64 holding
+///                        u8 limit · u16 last minute · u16 last five minutes
 /// list of publications:  u64 connection · string client · u32 stream · u64 granted · u64 received · u64 waiting · u8 reason
 /// structure dropped records · structure storage status
 /// u8 flags (1: a client has stated the settings) · u64 without producers
+/// list of holds:         u8 reason · u64 milliseconds · u16 last minute · u16 last five minutes
 /// ```
 public struct TopicInfo: Frame {
   public static let type = FrameType.topicInfo
@@ -169,6 +171,9 @@ public struct TopicInfo: Frame {
       writer.integer(subscription.granted)
       writer.integer(subscription.sent)
       writer.integer(subscription.holding)
+      writer.integer(subscription.limit.rawValue)
+      writer.integer(subscription.lastMinute)
+      writer.integer(subscription.lastFiveMinutes)
     }
     writer.list(publications) { publication, writer in
       writer.integer(publication.connection)
@@ -183,6 +188,12 @@ public struct TopicInfo: Frame {
     writer.structure { storage.encode(into: &$0) }
     writer.integer(UInt8(isStated ? 1 : 0))
     writer.integer(withoutProducers)
+    writer.list(holds) { hold, writer in
+      writer.integer(hold.reason.rawValue)
+      writer.integer(hold.milliseconds)
+      writer.integer(hold.lastMinute)
+      writer.integer(hold.lastFiveMinutes)
+    }
   }
 
   public init(body reader: inout ByteReader) throws(WireError) {
@@ -198,7 +209,10 @@ public struct TopicInfo: Frame {
         nextOffset: try reader.integer("subscription next offset"),
         granted: try reader.integer("subscription granted"),
         sent: try reader.integer("subscription sent"),
-        holding: try reader.integer("subscription holding"))
+        holding: try reader.integer("subscription holding"),
+        limit: .init(rawValue: try reader.integer("subscription hold limit")),
+        lastMinute: try reader.integer("subscription last minute"),
+        lastFiveMinutes: try reader.integer("subscription last five minutes"))
     }
     publications = try reader.list("publication") { reader throws(WireError) in
       Publication(
@@ -216,6 +230,12 @@ public struct TopicInfo: Frame {
     self.storage = try StorageStatus(from: &storage)
     isStated = try reader.integer("TOPIC_INFO flags", as: UInt8.self) & 1 != 0
     withoutProducers = try reader.integer("TOPIC_INFO without producers")
-    holds = []
+    holds = try reader.list("hold") { reader throws(WireError) in
+      Hold(
+        reason: .init(rawValue: try reader.integer("hold reason")),
+        milliseconds: try reader.integer("hold milliseconds"),
+        lastMinute: try reader.integer("hold last minute"),
+        lastFiveMinutes: try reader.integer("hold last five minutes"))
+    }
   }
 }

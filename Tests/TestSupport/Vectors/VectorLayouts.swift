@@ -55,13 +55,19 @@ private let subscriptionLayout = VectorLayout(
     connection: 0, client: "", stream: 0, state: .replaying, nextOffset: 0, granted: 0, sent: 0),
   .integer("connection", \.connection), .text("client", \.client), .integer("stream", \.stream),
   .named("state", \.state), .integer("next offset", \.nextOffset), .integer("granted", \.granted),
-  .integer("sent", \.sent), .integer("holding", \.holding))
+  .integer("sent", \.sent), .integer("holding", \.holding), .named("limit", \.limit),
+  .integer("last minute", \.lastMinute), .integer("last five minutes", \.lastFiveMinutes))
 
 private let publicationLayout = VectorLayout(
   TopicInfo.Publication(connection: 0, client: "", stream: 0, granted: 0, received: 0),
   .integer("connection", \.connection), .text("client", \.client), .integer("stream", \.stream),
   .integer("granted", \.granted), .integer("received", \.received), .integer("waiting", \.waiting),
   .named("reason", \.reason))
+
+private let holdLayout = VectorLayout(
+  TopicInfo.Hold(reason: .none, milliseconds: 0, lastMinute: 0, lastFiveMinutes: 0),
+  .named("reason", \.reason), .integer("milliseconds", \.milliseconds),
+  .integer("last minute", \.lastMinute), .integer("last five minutes", \.lastFiveMinutes))
 
 private let droppedLayout = VectorLayout(
   DroppedRecords(), .integer("records by records", \.[.records].records),
@@ -276,7 +282,7 @@ public struct AnyVectorLayout: Sendable {
           $0.dropped = try droppedLayout.value(from: $1["dropped"].fields)
           $0.storage = try storageLayout.value(from: $1["storage"].fields)
         }, .flag("flags", \.isStated),
-        .integer("without producers", \.withoutProducers))),
+        .integer("without producers", \.withoutProducers), .list("holds", \.holds, holdLayout))),
     AnyVectorLayout(VectorLayout(TopicList(limit: 0), .text("after", \.after), .integer("limit", \.limit))),
     AnyVectorLayout(
       VectorLayout(
