@@ -24,6 +24,9 @@ import Testing
       topic.settings.replayRecords = TopicSettings.unlimited
       topic.outstanding = nil
       topic.heldUp = 1_500
+      topic.holds = [
+        TopicInfo.Hold(reason: .subscribers, milliseconds: 1_500, lastMinute: 25, lastFiveMinutes: 5)
+      ]
     }
     func subscription(_ connection: UInt64, granted: UInt64, sent: UInt64, holding: UInt64)
       -> SubscriptionSnapshot
@@ -32,7 +35,8 @@ import Testing
         info: TopicInfo.Subscription(
           connection: connection, client: "sub", stream: 1, state: .live, nextOffset: 9, granted: granted,
           sent: sent,
-          holding: holding), identity: "alice", lag: 4, isBlocked: connection == 2)
+          holding: holding, limit: holding > 0 ? .buffer : .none, lastMinute: UInt16(holding / 5),
+          lastFiveMinutes: UInt16(holding / 10)), identity: "alice", lag: 4, isBlocked: connection == 2)
     }
     topic.subscriptions = [
       subscription(1, granted: .max, sent: 9, holding: 0),
@@ -54,6 +58,14 @@ import Testing
     #expect(text.contains("\"outstanding\":null"))
     #expect(text.contains("\"heldUpSeconds\":1.500"))
     #expect(text.contains("\"holder\":{\"connection\":2,"))
+    #expect(
+      text.contains(
+        "\"blocked\":true,\"holdingLimit\":\"buffer\",\"heldLastMinute\":0.300,\"heldLastFiveMinutes\":0.150}"
+      ))
+    #expect(
+      text.contains(
+        "\"holds\":[{\"reason\":\"subscribers\",\"holdingSeconds\":1.500,\"heldLastMinute\":0.025,\"heldLastFiveMinutes\":0.005}]"
+      ))
     #expect(!text.contains("settings"))
     #expect(!TopicJSON.text(TopicSnapshot("a")).contains("holder"))
   }

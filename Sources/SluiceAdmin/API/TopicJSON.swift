@@ -54,6 +54,7 @@ enum TopicJSON {
     {
       object.add("holder", subscriber(holder))
     }
+    object.add("holds", topic.holds.map(hold))
     object.add(number: "waitingForStorage", UInt64(topic.waitingForStorage))
     object.add("dropped", dropped(topic.dropped))
     object.add("traffic", traffic(topic.traffic))
@@ -115,6 +116,18 @@ enum TopicJSON {
     object.add(limit: "outstanding", rest(of: info.granted, after: info.sent))
     object.add(seconds: "holdingSeconds", milliseconds: info.holding)
     object.add("blocked", subscription.isBlocked)
+    object.add("holdingLimit", HoldText.name(info.limit))
+    object.add(share: "heldLastMinute", info.lastMinute)
+    object.add(share: "heldLastFiveMinutes", info.lastFiveMinutes)
+    return object
+  }
+
+  private static func hold(_ hold: TopicInfo.Hold) -> JSONObject {
+    var object = JSONObject()
+    object.add("reason", StorageText.reason(hold.reason))
+    object.add(seconds: "holdingSeconds", milliseconds: hold.milliseconds)
+    object.add(share: "heldLastMinute", hold.lastMinute)
+    object.add(share: "heldLastFiveMinutes", hold.lastFiveMinutes)
     return object
   }
 

@@ -46,7 +46,9 @@ extension DashboardScript {
         const words = open === Infinity ? "wants any number" : open === 0 ? "asks for nothing" : `asks for ${count(open)} more`;
         const holds = number(each.holdingSeconds) > 0;
         const state = [
-          each.state, each.blocked ? "doesn't read" : "", holds ? `holds up producers for ${duration(each.holdingSeconds)}` : "",
+          each.state, each.blocked ? "doesn't read" : "", 
+          holds ? `holds up producers for ${since(each.holdingSeconds)} (${limits[each.holdingLimit] || each.holdingLimit})` : "",
+          each.heldLastFiveMinutes > 0 ? `held them up ${shares(each)}` : "",
         ].filter(Boolean).join(", ");
         return make(
           "tr", { class: holds ? "holding" : "" }, make("th", { scope: "row" }, `${who(each)} `, make("span", { class: "quiet" }, `on ${each.connection}`)),

@@ -176,11 +176,22 @@ extension DashboardScript {
         const why = row.subscriptions ? "" : ", and nobody is subscribed";
         return make("li", { class: "hold" }, "The producers of ", name, ` have waited for demand for ${duration(waited)}${why}.`);
       }
-      const why = holder.blocked ? "it doesn't read what it was sent"
-        : number(holder.outstanding) === 0 ? "it has asked for nothing more" : `it has asked for ${count(number(holder.outstanding))} more`;
+      const limit = holder.blocked ? "it doesn't read what it was sent" : limits[holder.holdingLimit] || holder.holdingLimit;
       return make(
         "li", { class: "hold" }, make("b", {}, who(holder)), ` on connection ${holder.connection} holds up the producers of `, name,
-        ` for ${duration(Math.max(waited, number(holder.holdingSeconds)))}: ${why}.`);
+        ` for ${since(number(holder.holdingSeconds))}: ${limit}; ${shares(holder)}.`);
     }
+
+    // The limit that stops producers, by its name.
+    const limits = {
+      "demand": "it has asked for nothing more", "buffer": "records that it has not taken fill the buffer",
+      "replay": "records that are kept for its replay fill the buffer", "group demand": "its group has asked for nothing more",
+      "group buffer": "records that its group has not taken fill the buffer",
+      "group replay": "records that are kept for the replay of its group fill the buffer",
+    };
+
+    // For which part of the last minutes something has stopped producers.
+    const percent = (share) => (share > 0 && share < 0.01 ? `${(share * 100).toFixed(1)} %` : `${Math.floor(share * 100 + 1e-9)} %`);
+    const shares = (hold) => `${percent(hold.heldLastMinute)} of the last minute, ${percent(hold.heldLastFiveMinutes)} of the last five`;
     """#
 }

@@ -89,6 +89,11 @@ enum DashboardScript {
       if (seconds < 129600) return `${Math.round(seconds / 3600)} h`;
       return `${Math.round(seconds / 86400)} days`;
     }
+    // For what has a beginning: 5 min 12 s.
+    function since(seconds) {
+      if (seconds < 60 || seconds >= 3600) return duration(seconds);
+      return `${Math.floor(seconds / 60)} min ${Math.floor(seconds % 60)} s`;
+    }
     const short = (nanoseconds) =>
       nanoseconds >= 1e9 ? `${(nanoseconds / 1e9).toPrecision(2)} s`
         : nanoseconds >= 1e6 ? `${Number((nanoseconds / 1e6).toPrecision(2))} ms` : `${Math.round(nanoseconds / 1e3)} µs`;

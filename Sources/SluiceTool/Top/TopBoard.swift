@@ -25,6 +25,10 @@ struct TopRow: Equatable {
   /// Who holds up producers, for how long in milliseconds, and how many producers wait.
   var holder: String?
   var holding: UInt64 = 0
+  /// The limit that it holds them up with, and for which shares of the last minute and the last five, in thousandths.
+  var limit = TopicInfo.HoldLimit.none
+  var lastMinute: UInt16 = 0
+  var lastFiveMinutes: UInt16 = 0
   var waiting = 0
   /// Why producers wait, where it isn't for subscribers, and for how long in milliseconds.
   var reason = TopicInfo.Publication.WaitReason.none
@@ -89,7 +93,8 @@ struct TopBoard {
         row.add(outstanding: subscription.granted - min(subscription.granted, subscription.sent))
       }
       if subscription.holding > row.holding {
-        (row.holder, row.holding) = (subscription.client, subscription.holding)
+        (row.holder, row.holding, row.limit) = (subscription.client, subscription.holding, subscription.limit)
+        (row.lastMinute, row.lastFiveMinutes) = (subscription.lastMinute, subscription.lastFiveMinutes)
       }
     }
     row.waiting = info.publications.count { $0.waiting > 0 }

@@ -21,6 +21,10 @@ struct TopCommand: Command {
       The busiest topics come first. Rates are of the time since the look before, in records a second; of subscribers and producers, the first hundred \
       of a topic count.
       """,
+      """
+      HELD UP BY names the subscriber whose limit stops the topic's producers: since when, pauses of up to a second included; with which limit; and for which share of the \
+      last minute a producer had no demand because of it.
+      """,
       "Fills the screen of a terminal, until Ctrl-C; prints one table behind the other to anything else.",
     ],
     examples: [

@@ -36,6 +36,9 @@ enum TopTable {
     object.add("outstanding", row.outstanding)
     object.add("holder", row.holder ?? "")
     object.add("holding_ms", row.holding)
+    object.add("holding_limit", HoldText.name(row.limit))
+    object.add(share: "held_last_minute", row.lastMinute)
+    object.add(share: "held_last_five_minutes", row.lastFiveMinutes)
     object.add("waiting_producers", UInt64(row.waiting))
     object.add("wait_reason", StorageText.reason(row.reason))
     if row.storage.state != .none {
@@ -53,15 +56,16 @@ enum TopTable {
     ]
   }
 
-  /// "worker[7] for 1.5s (2 wait)"
+  /// "worker[7] for 1 min 5 s, its demand, 93 % of the last minute (2 wait)"
   private static func held(_ row: TopRow) -> String {
-    func text(_ who: String, _ milliseconds: UInt64) -> String {
-      let time = TimeSpan.rounded(.milliseconds(Int64(clamping: milliseconds)))
-      return "\(who) for \(time) (\(row.waiting) wait\(row.waiting == 1 ? "s" : ""))"
+    let waiting = "(\(row.waiting) wait\(row.waiting == 1 ? "s" : ""))"
+    if row.waited > 0 {
+      return "\(StorageText.reason(row.reason)) for \(HoldText.time(row.waited)) \(waiting)"
     }
-    if row.waited > 0 { return text(StorageText.reason(row.reason), row.waited) }
     guard let holder = row.holder, row.holding > 0 else { return "" }
-    return text(holder, row.holding)
+    let limit = row.limit == .none ? "" : ", \(HoldText.words(row.limit))"
+    return
+      "\(holder) for \(HoldText.time(row.holding))\(limit), \(HoldText.share(row.lastMinute)) of the last minute \(waiting)"
   }
 
   private static func rate(_ rate: Double) -> String {

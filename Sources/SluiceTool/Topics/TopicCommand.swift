@@ -82,7 +82,14 @@ struct TopicShowCommand: Command {
   static let page = CommandPage(
     "sluice topic show", summary: "show a topic's state and who is attached", operands: [Operand("TOPIC")],
     options: [TopicCommand.json],
-    details: ["Of subscribers and producers the first hundred are listed; the counts are of all."],
+    details: [
+      "Of subscribers and producers the first hundred are listed; the counts are of all.",
+      """
+      "held up by" names what stops the producers: the subscribers whose demand is used up, or whose records fill the buffer, and no others; or the storage, the \
+      memory, or the missing connection. "for" says since when, pauses of up to a second included. The shares, in the columns 1 MIN and 5 MIN too, are of the time in \
+      which a producer had no demand for that reason.
+      """,
+    ],
     examples: [.init("Who is attached, and how far they are.", "sluice topic show orders.eu")])
 
   init(_ arguments: ParsedArguments) throws(UsageError) {

@@ -27,6 +27,7 @@ enum TopicJSON {
     object.add("without_producers_ms", info.withoutProducers)
     object.add("subscriptions", info.subscriptions.map { Self.object($0, info.summary) })
     object.add("publications", info.publications.map(Self.object))
+    object.add("holds", info.holds.map(Self.object))
     return object.text + "\n"
   }
 
@@ -81,6 +82,18 @@ enum TopicJSON {
     object.add("sent", subscription.sent)
     object.add("granted", limit(subscription.granted))
     object.add("holding_ms", subscription.holding)
+    object.add("holding_limit", HoldText.name(subscription.limit))
+    object.add(share: "held_last_minute", subscription.lastMinute)
+    object.add(share: "held_last_five_minutes", subscription.lastFiveMinutes)
+    return object
+  }
+
+  private static func object(_ hold: TopicInfo.Hold) -> JSONObject {
+    var object = JSONObject()
+    object.add("reason", StorageText.reason(hold.reason))
+    object.add("holding_ms", hold.milliseconds)
+    object.add(share: "held_last_minute", hold.lastMinute)
+    object.add(share: "held_last_five_minutes", hold.lastFiveMinutes)
     return object
   }
 

@@ -31,6 +31,7 @@ enum TopicTable {
     ]
     rows += TopicOption.all.compactMap { option in option.write(info.settings).map { [option.name, $0] } }
     if let storage = storage(info.storage) { rows.append(["store", storage]) }
+    rows += holders(info).map { ["held up by", $0] }
     if case .failure(_, let message) = summary.ending {
       rows.insert(["failure", message], at: 2)
     }
@@ -42,6 +43,23 @@ enum TopicTable {
       text += "\n" + publications(info)
     }
     return text
+  }
+
+  /// So many of those that stop producers are described; the others are in the table.
+  private static let describedHolders = 3
+
+  /// What stops producers now, a sentence each.
+  private static func holders(_ info: TopicInfo) -> [String] {
+    let holders = info.subscriptions.filter { $0.holding > 0 }
+    var sentences = holders.prefix(describedHolders).map { HoldText.sentence($0) }
+    if holders.count > describedHolders { sentences.append("and \(holders.count - describedHolders) more") }
+    // Subscribers that aren't named are others', or there is none.
+    return sentences
+      + info.holds.filter { $0.milliseconds > 0 && ($0.reason != .subscribers || holders.isEmpty) }
+      .map { hold in
+        let isAlone = hold.reason == .subscribers && info.summary.subscriptions == 0
+        return (isAlone ? "lack of " : "") + HoldText.sentence(hold)
+      }
   }
 
   /// What the retention limits have dropped, by limit; of a durable topic, what was dropped before the broker's start as well.
@@ -123,16 +141,28 @@ enum TopicTable {
 
   private static func subscriptions(_ info: TopicInfo) -> String {
     TextTable.render(
-      [["SUBSCRIBER", "CONNECTION", "STATE", "NEXT", "BEHIND", "SENT", "GRANTED", "OPEN", "HOLDS UP"]]
+      [
+        [
+          "SUBSCRIBER", "CONNECTION", "STATE", "NEXT", "BEHIND", "SENT", "GRANTED", "OPEN", "HOLDS UP",
+          "1 MIN",
+          "5 MIN",
+        ]
+      ]
         + info.subscriptions.map { subscription in
           [
             subscription.client, "\(subscription.connection)", subscriptionState(subscription),
             "\(subscription.nextOffset)", "\(behind(subscription, info.summary))", "\(subscription.sent)",
             limit(subscription.granted) { "\($0)" },
             limit(subscription.granted) { "\($0 - min($0, subscription.sent))" },
-            since(subscription.holding),
+            subscription.holding == 0 ? "" : HoldText.time(subscription.holding),
+            share(subscription.lastMinute), share(subscription.lastFiveMinutes),
           ]
         }, leftColumns: 3)
+  }
+
+  /// Nothing for 0.
+  private static func share(_ thousandths: UInt16) -> String {
+    thousandths == 0 ? "" : HoldText.share(thousandths)
   }
 
   static func behind(_ subscription: TopicInfo.Subscription, _ summary: TopicSummary) -> UInt64 {

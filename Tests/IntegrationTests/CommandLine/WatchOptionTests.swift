@@ -48,7 +48,8 @@ import Testing
     #expect(
       Set(objects[0].keys) == [
         "topic", "state", "in_per_second", "out_per_second", "subscribers", "producers", "outstanding",
-        "holder", "holding_ms", "waiting_producers", "wait_reason",
+        "holder", "holding_ms", "holding_limit", "held_last_minute", "held_last_five_minutes",
+        "waiting_producers", "wait_reason",
       ])
   }
 
@@ -63,6 +64,8 @@ import Testing
       return line["waiting_producers"] as? Int == 1
     }
     #expect(line["holder"] as? String == "slow" && line["holding_ms"] as? Int ?? 0 > 0, "\(line)")
+    #expect(line["holding_limit"] as? String == "demand", "\(line)")
+    #expect(line["held_last_minute"] is Double && line["held_last_five_minutes"] is Double, "\(line)")
     #expect(line["outstanding"] as? Int == 0)
     let table = try broker.run("top", "--once", "--interval", "10ms").standardOutput.lines
     #expect(

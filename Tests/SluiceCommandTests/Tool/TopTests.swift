@@ -26,11 +26,12 @@ struct TopTests {
   }
 
   private func subscription(
-    _ client: String, sent: UInt64, granted: UInt64 = .max, holding: UInt64 = 0, connection: UInt64 = 1
+    _ client: String, sent: UInt64, granted: UInt64 = .max, holding: UInt64 = 0, connection: UInt64 = 1,
+    limit: TopicInfo.HoldLimit = .none, share: UInt16 = 0
   ) -> TopicInfo.Subscription {
     TopicInfo.Subscription(
       connection: connection, client: client, stream: 1, state: .live, nextOffset: 0, granted: granted,
-      sent: sent, holding: holding)
+      sent: sent, holding: holding, limit: limit, lastMinute: share, lastFiveMinutes: share / 2)
   }
 
   private func time(_ seconds: UInt64) -> MonotonicTime {
@@ -111,14 +112,17 @@ struct TopTests {
             topic,
             [
               subscription("slow", sent: 3, granted: 5, holding: 2_500),
-              subscription("slower", sent: 1, granted: 4, holding: 9_000, connection: 2),
+              subscription(
+                "slower", sent: 1, granted: 4, holding: 9_000, connection: 2, limit: .demand, share: 930),
             ], waiting: [8_000, 0])
         ]))
     #expect(rows[0].outstanding == 5 && rows[0].holder == "slower" && rows[0].holding == 9_000)
     let text = TopTable.render(rows, title: "here")
-    #expect(text.contains("slower for 9"))
-    #expect(text.contains("(1 waits)"))
+    #expect(text.contains("slower for 9 s, its demand, 93 % of the last minute (1 waits)"))
     #expect(TopTable.line(rows[0]).contains("\"outstanding\":5,\"holder\":\"slower\",\"holding_ms\":9000"))
+    #expect(
+      TopTable.line(rows[0]).contains(
+        "\"holding_limit\":\"demand\",\"held_last_minute\":0.930,\"held_last_five_minutes\":0.465"))
   }
 
   @Test("A table fits its screen")

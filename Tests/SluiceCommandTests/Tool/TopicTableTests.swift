@@ -1,3 +1,4 @@
+import SluiceCommand
 import SluiceWire
 import Testing
 
@@ -34,6 +35,64 @@ struct TopicTableTests {
         == "60 records, 60.0 KiB, by replay-bytes; 1 record, 10 B, by replay-age; 39 records before the broker's start"
     )
     #expect(TopicJSON.line(info).contains("\"replay-bytes\":{\"records\":60,\"bytes\":61440}"))
+  }
+
+  @Test("What stops producers is told in a sentence, with its limit, since when, and its shares")
+  func holders() {
+    #expect(row("held up by", info()) == nil)
+    func subscription(_ connection: UInt64, holding: UInt64, _ limit: TopicInfo.HoldLimit, _ minute: UInt16)
+      -> TopicInfo.Subscription
+    {
+      .init(
+        connection: connection, client: connection == 4 ? "" : "orders-ui", stream: 1, state: .live,
+        nextOffset: 9, granted: 10, sent: 9, holding: holding, limit: limit, lastMinute: minute,
+        lastFiveMinutes: 710)
+    }
+    var held = info { info in
+      info.summary.subscriptions = 2
+      info.subscriptions = [
+        subscription(3, holding: 312_900, .demand, 939), subscription(5, holding: 0, .none, 4),
+      ]
+      info.holds = [.init(reason: .subscribers, milliseconds: 400_000, lastMinute: 1, lastFiveMinutes: 1)]
+    }
+    #expect(
+      row("held up by", held)
+        == "orders-ui on connection 3, stream 1 (its demand), for 5 min 12 s, 93 % of the last minute, 71 % of the last five"
+    )
+    let table = TopicTable.show(held)
+    #expect(table.contains("5 min 12 s   93 %   71 %\n"), "\(table)")
+    #expect(table.contains("0.4 %   71 %\n"), "\(table)")
+    let json = TopicJSON.line(held)
+    #expect(
+      json.contains(
+        "\"holding_ms\":312900,\"holding_limit\":\"demand\",\"held_last_minute\":0.939,\"held_last_five_minutes\":0.710"
+      ), "\(json)")
+    #expect(json.contains("\"holds\":[{\"reason\":\"subscribers\",\"holding_ms\":400000,"), "\(json)")
+    held.subscriptions = (1...5).map { subscription($0, holding: 100, .groupDemand, 0) }
+    let many = TopicTable.show(held).split(separator: "\n").filter { $0.hasPrefix("held up by") }
+    #expect(many.count == 4 && many.last?.hasSuffix(" and 2 more") == true, "\(many)")
+    #expect(
+      HoldText.sentence(subscription(4, holding: 999, .buffer, 0)).hasPrefix("a client without a name on"))
+    // What isn't a subscriber's is told as well.
+    held.subscriptions = []
+    held.summary.subscriptions = 0
+    #expect(row("held up by", held)?.hasPrefix("lack of subscribers, for 6 min 40 s, ") == true)
+    held.holds[0].reason = .storageBacklog
+    #expect(
+      row("held up by", held)?.hasPrefix("storage backlog, for 6 min 40 s, 0.1 % of the last minute") == true)
+    held.holds[0].milliseconds = 0
+    #expect(row("held up by", held) == nil)
+  }
+
+  @Test("Times of holds have their two largest units")
+  func times() {
+    let times: [(UInt64, String)] = [
+      (1, "1 ms"), (999, "999 ms"), (1_000, "1 s"), (59_999, "59 s"), (60_000, "1 min 0 s"),
+      (3_600_000, "1 h 0 min"), (180_000_000, "50 h 0 min"),
+    ]
+    for (milliseconds, text) in times { #expect(HoldText.time(milliseconds) == text) }
+    #expect([0, 4, 10, 999, 1000].map { HoldText.share($0) } == ["0 %", "0.4 %", "1 %", "99 %", "100 %"])
+    #expect((1...7).allSatisfy { !HoldText.words(.init(rawValue: $0)).isEmpty })
   }
 
   @Test("The store is shown with its size, and why publishers wait")

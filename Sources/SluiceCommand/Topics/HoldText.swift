@@ -1,0 +1,76 @@
+import SluiceWire
+
+/// The words for what stops a topic's producers: since when, and for which share of the last minutes.
+public enum HoldText {
+  /// Which limit a subscription stops producers with, as a name for programs; empty for none.
+  public static func name(_ limit: TopicInfo.HoldLimit) -> String {
+    switch limit {
+    case .none: ""
+    case .demand: "demand"
+    case .buffer: "buffer"
+    case .replay: "replay"
+    case .groupDemand: "group demand"
+    case .groupBuffer: "group buffer"
+    case .groupReplay: "group replay"
+    default: "limit \(limit.rawValue)"
+    }
+  }
+
+  /// The same for people; empty for none.
+  public static func words(_ limit: TopicInfo.HoldLimit) -> String {
+    switch limit {
+    case .none: ""
+    case .demand: "its demand"
+    case .buffer: "records that it has not taken"
+    case .replay: "records that are kept for its replay"
+    case .groupDemand: "the demand of its group"
+    case .groupBuffer: "records that its group has not taken"
+    case .groupReplay: "records that are kept for the replay of its group"
+    default: name(limit)
+    }
+  }
+
+  /// "245 ms", "12 s", "5 min 12 s", "2 h 5 min". Parts of the last unit are dropped.
+  public static func time(_ milliseconds: UInt64) -> String {
+    let seconds = milliseconds / 1000
+    return switch seconds {
+    case 0: "\(milliseconds) ms"
+    case ..<60: "\(seconds) s"
+    case ..<3600: "\(seconds / 60) min \(seconds % 60) s"
+    default: "\(seconds / 3600) h \(seconds / 60 % 60) min"
+    }
+  }
+
+  /// Thousandths in percent: "93 %"; below one percent, "0.4 %".
+  public static func share(_ thousandths: UInt16) -> String {
+    switch thousandths {
+    case 1..<10: "0.\(thousandths) %"
+    default: "\(thousandths / 10) %"
+    }
+  }
+
+  /// "orders-ui on connection 3, stream 1 (its demand), for 5 min 12 s, 93 % of the last minute, 71 % of the last five".
+  public static func sentence(_ subscription: TopicInfo.Subscription) -> String {
+    let name = subscription.client.isEmpty ? "a client without a name" : subscription.client
+    let limit = subscription.limit == .none ? "" : " (\(words(subscription.limit)))"
+    return "\(name) on connection \(subscription.connection), stream \(subscription.stream)\(limit), "
+      + times(subscription.holding, subscription.lastMinute, subscription.lastFiveMinutes)
+  }
+
+  /// "storage backlog, for 12 s, 20 % of the last minute, 4 % of the last five".
+  public static func sentence(_ hold: TopicInfo.Hold) -> String {
+    "\(StorageText.reason(hold.reason)), "
+      + times(hold.milliseconds, hold.lastMinute, hold.lastFiveMinutes)
+  }
+
+  private static func times(_ milliseconds: UInt64, _ minute: UInt16, _ five: UInt16) -> String {
+    "for \(time(milliseconds)), \(share(minute)) of the last minute, \(share(five)) of the last five"
+  }
+}
+
+extension JSONObject {
+  /// Thousandths, as a part of 1.
+  public mutating func add(share name: String, _ thousandths: UInt16) {
+    add(name, Double(thousandths) / 1000, decimals: 3)
+  }
+}
