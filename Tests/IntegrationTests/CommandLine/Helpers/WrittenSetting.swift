@@ -72,6 +72,7 @@ struct WrittenSetting {
     "topics.when-alone": ("hold", "drop"), "topics.connect": ("manual", "auto:5"),
     "topics.lag": ("fail", "skip"),
     "topics.auto-delete": ("true", "false"), "topics.compact": ("true", "false"),
+    "topics.when-producer-lost": ("fail:1m", "fail:2m"),
     "topics.storage": ("durable", "memory"), "topics.sync": ("os", "50ms"),
     "limits.max-connections": ("100", "101"),
     "log.level": ("debug", "info"),
