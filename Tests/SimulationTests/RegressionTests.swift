@@ -34,6 +34,32 @@ import Testing
     #expect(client.frames(on: 1).last?.header.type == .complete)
   }
 
+  /// Who still reads the life before gets no request that comes to the present one.
+  @Test func aRequestNeedsASubscriberOfTheTopicsPresentLife() throws {
+    let small = try SmallWorld()
+    let client = small.connect()
+    var settings = TopicSettings()
+    settings.scope = .whileConnected
+    _ = client.ask(TopicCreate(topic: "t", settings: settings), stream: 9, in: small)
+    client.send(Subscribe(topic: "t", grantedThrough: 0), stream: 1)
+    client.send(PublishOpen(topic: "t", acknowledgement: .none), stream: 2)
+    client.publish([[1]], from: 0, stream: 2)
+    client.send(Complete(.finished), stream: 2)
+    small.settle()
+    client.send(PublishOpen(topic: "t", acknowledgement: .none, role: .requester), stream: 3)
+    small.settle()
+    client.publish([[2]], from: 0, stream: 3)
+    small.settle()
+    #expect(try client.fault(on: 3)?.code == .noResponders)
+    client.send(Subscribe(topic: "t", grantedThrough: 9), stream: 4)
+    client.send(PublishOpen(topic: "t", acknowledgement: .none, role: .requester), stream: 5)
+    small.settle()
+    client.publish([[3]], from: 0, stream: 5)
+    small.settle()
+    #expect(try client.fault(on: 5) == nil)
+    #expect(client.frames(on: 4).last?.header.type == .deliver)
+  }
+
   @Test func aStreamRefusedByAStoppingBrokerEndsOnce() throws {
     let small = try SmallWorld()
     let client = small.connect()

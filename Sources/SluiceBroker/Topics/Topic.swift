@@ -165,7 +165,7 @@ final class Topic: Sendable {
       // The connection has taken it from the publication already, whatever becomes of the batch.
       state.ledger.returned(used)
       if let fault = Self.refusal(state, life, name) { return (.refused(fault), []) }
-      if needsSubscriber, state.subscriptions == 0 { return (.unfit(.noResponders(on: name)), []) }
+      if needsSubscriber, state.presentSubscriptions == 0 { return (.unfit(.noResponders(on: name)), []) }
       if let ticket, !state.producers.isCurrent(ticket) { return (.refused(.fenced(on: name)), []) }
       if isSource, life !== state.life, startsSourcesAnew { return (.refused(.startedOver(name)), []) }
       if let ticket { _ = state.producers.advance(ticket, by: UInt64(count)) }
