@@ -39,6 +39,9 @@ enum ConfigurationManual {
     text.entry(
       "\(ConfigurationSection.pattern) = \"PATTERN\"",
       "The names that the rule is for: * stands for any one token, a last > for one or more.")
+    text.entry(
+      "\(TopicOption.preset.name) = \"\(TopicOption.preset.placeholder)\"",
+      "\(TopicOption.preset.help) Other keys of the rule count, wherever they stand.")
     text.section("EXAMPLES")
     text.example("A broker with durable orders.", example)
     text.section("SEE ALSO")

@@ -165,7 +165,7 @@ struct DaemonSettings {
     let rule = CommandOption(
       "topic-rule", value: "RULE",
       help:
-        "Settings of new topics whose names match a pattern: 'orders.> flow=lossless replay-records=100'. The first that matches counts.",
+        "Settings of new topics whose names match a pattern: 'orders.> flow=lossless replay-records=100', or 'ticks.> preset=shared:2'. The first that matches counts.",
       isRepeatable: true, hasSpaces: true)
     return TopicOption.all.map { option in
       Setting(
