@@ -18,6 +18,8 @@ extension TopicSettings {
     settings.flow = .lossless
     settings.whenAlone = .hold
     settings.connect = scope == .forever ? .autoStay(1) : .auto(1)
+    // A topic that starts over can't be durable, whatever the broker's default is.
+    if scope == .whileConnected { settings.storage = .memory }
     return settings
   }
 
