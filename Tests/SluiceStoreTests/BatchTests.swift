@@ -70,6 +70,11 @@ import Testing
     topic.lineage = [.init(epoch: 1, end: 10), .init(epoch: 2, end: 20)]
     topic.ending = .failure(code: .producerFailure, message: "no more")
     topic.endedBy = 12
+    topic.settings.connect = .autoStay(3)
+    topic.settings.whenProducerLost = .fail(after: 30_000)
+    var unstated = topic
+    unstated.isStated = false
+    #expect(try unstated.encoded().withUnsafeBytes { try StoredTopic(decoding: $0) } == unstated)
     let bytes = topic.encoded()
     #expect(try bytes.withUnsafeBytes { try StoredTopic(decoding: $0) } == topic)
     for length in 0..<bytes.count {

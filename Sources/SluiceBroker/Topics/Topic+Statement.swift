@@ -25,22 +25,20 @@ extension Topic {
   func adopt(
     _ stated: TopicSettings, completed complete: TopicSettings, isExact: Bool = false
   ) throws(WireError) -> Statement {
+    var isNoted = false
     let (result, taps): (Result<Statement, WireError>, [TopicTap]) = state.withLock { state in
       if state.isDeleted { return (.success(.holds), []) }
       let settings = settings
       let isFixed =
         state.isStated || state.nextOffset > 0 || state.life.condition != .open || state.tail?.ending != nil
-      guard !isFixed else {
-        if let difference = (isExact ? complete : stated).difference(from: settings) {
-          return (.failure(alreadyHas(difference, isStated: state.isStated)), [])
-        }
-        state.isStated = true
-        state.tail?.noteRow()
-        return (.success(.holds), [])
+      if isFixed, let difference = (isExact ? complete : stated).difference(from: settings) {
+        return (.failure(alreadyHas(difference, isStated: state.isStated)), [])
       }
-      guard complete != settings else {
+      if isFixed || complete == settings {
+        // Noted once, so that a statement that is repeated doesn't reach the disk.
+        isNoted = !state.isStated
         state.isStated = true
-        state.tail?.noteRow()
+        if isNoted { state.tail?.noteRow() }
         return (.success(.holds), [])
       }
       guard storage == nil, complete.storage == .memory, complete.compact != true, settings.compact != true
@@ -52,7 +50,7 @@ extension Topic {
       return (.success(.holds), state.taps)
     }
     announce(to: taps)
-    if storage != nil { commit(within: .zero) }
+    if isNoted { commit(within: .zero) }
     return try result.get()
   }
 

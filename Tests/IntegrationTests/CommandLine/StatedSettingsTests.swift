@@ -1,3 +1,4 @@
+import Glibc
 import SluiceWire
 import TestSupport
 import Testing
@@ -46,6 +47,30 @@ import Testing
       ), "\(other.messages)")
     try broker.run("sub", "t", "--as", "replayed:4", code: 1)
     #expect(try broker.shown("t")["next_offset"] as? Int == 1)
+  }
+
+  /// The settings of a durable topic can be stated as long as nothing is attached to it, and are there after a restart.
+  @Test func durableTopicsKeepWhatWasStated() throws {
+    let stage = try DurableStage("--storage", "durable")
+    try stage.sluice("pub", "empty", "--quiet")
+    try stage.sluice("pub", "used", "a", "--quiet")
+    #expect(try stage.broker.shown("empty")["settings_stated"] as? Bool == false)
+    try stage.sluice(
+      "topic", "create", "empty", "--replay-records", "5", "--connect", "auto-stay:2", "--when-producer-lost",
+      "fail:1h")
+    // The first record has fixed it.
+    try stage.sluice("topic", "create", "used", "--replay-records", "5", code: 1)
+    try stage.restart(SIGKILL)
+    let shown = try stage.broker.shown("empty")
+    #expect(shown["settings_stated"] as? Bool == true && shown["replay_records"] as? Int == 5, "\(shown)")
+    #expect(shown["connect"] as? String == "auto-stay:2")
+    #expect(shown["when_producer_lost"] as? String == "fail:1h")
+    #expect(shown["without_producers_ms"] as? Int == 0)
+    let used = try stage.broker.shown("used")
+    #expect(used["settings_stated"] as? Bool == false && used["without_producers_ms"] as? Int ?? 0 > 0)
+    // A preset that starts over is in memory, whatever the default is.
+    try stage.sluice("topic", "create", "ticks", "--preset", "shared:2")
+    #expect(try stage.broker.shown("ticks")["storage"] as? String == "memory")
   }
 
   @Test func rulesHavePresets() throws {
