@@ -32,6 +32,40 @@ import Testing
     return recorder
   }
 
+  /// A program that doesn't ask for the number of producers isn't told, and no demand goes to it.
+  @Test func otherEventsAreAsBefore() throws {
+    let recorder = Recorder<TopicEvent<TopicRecord>>(initial: .max(3))
+    others.topic("t").events.subscribe(recorder)
+    for round in 0..<3 {
+      let client = try stage.client("producer \(round)")
+      let subject = client.subject("t")
+      subject.send(Message("\(round)"))
+      stage.world.run(for: .seconds(1))
+      client.close()
+      stage.world.run(for: .seconds(1))
+      _ = subject
+    }
+    #expect(recorder.history == [.subscription, .live, .value("0"), .value("1")])
+  }
+
+  /// As every value, the event waits for demand and uses it up.
+  @Test func theEventTakesDemand() throws {
+    let recorder = Recorder<TopicEvent<TopicRecord>>(initial: .max(2))
+    others.topic("t").events(including: .producers).subscribe(recorder)
+    stage.world.run(for: .seconds(1))
+    #expect(recorder.history.count == 3)
+    #expect(recorder.history.contains(.producers(0)) && recorder.history.contains(.live))
+    let client = try stage.client("producer")
+    let subject = client.subject("t")
+    subject.send("a")
+    stage.world.run(for: .seconds(1))
+    #expect(recorder.history.count == 3)
+    recorder.subscription?.request(.max(2))
+    stage.world.run(for: .seconds(1))
+    #expect(Set(recorder.history.suffix(2).map(\.description)) == ["1 producers", "a"])
+    _ = subject
+  }
+
   @Test func aTopicFailsWhenItsLastProducerHasBeenGoneForTheTimeSet() throws {
     let (first, second) = (try stage.client("one"), try stage.client("two"))
     let (one, two) = (first.subject("t", as: settings()), second.subject("t"))

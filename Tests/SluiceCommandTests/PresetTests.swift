@@ -6,10 +6,14 @@ import Testing
   @Test func presetsAreNamesForSettings() throws {
     #expect(try TopicPreset.parse("shared") == .shared)
     #expect(try TopicPreset.parse("shared:2") == .shared(replay: 2))
+    #expect(try TopicPreset.parse("shared-forever") == .shared(replay: 0, scope: .forever))
+    #expect(try TopicPreset.parse("shared-forever:2") == .shared(replay: 2, scope: .forever))
     #expect(try TopicPreset.parse("replayed:7") == .replayed(7))
     #expect(try TopicPreset.parse("back-pressured") == .backPressured)
     #expect(try TopicPreset.parse("one-shot") == .oneShot)
-    for text in ["", "replayed", "replayed:x", "sharde", "shared:", "one-shot:1", "back-pressured:2"] {
+    for text in [
+      "", "replayed", "replayed:x", "sharde", "shared:", "shared-forever:", "one-shot:1", "back-pressured:2",
+    ] {
       #expect(throws: ValueError.self) { try TopicPreset.parse(text) }
     }
   }

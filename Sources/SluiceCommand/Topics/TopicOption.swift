@@ -132,8 +132,8 @@ public struct TopicOption: Sendable {
     TopicOption(
       name: "preset", placeholder: "NAME",
       help:
-        "Settings by a name: shared[:N] (one run of a source for all subscribers, with N records replayed), replayed:N, back-pressured, one-shot.",
-      choices: ["shared", "replayed", "back-pressured", "one-shot"],
+        "Settings by a name: shared[:N] (one run of a source for all subscribers, with N records replayed), shared-forever[:N] (the source isn't stopped after the last subscriber), replayed:N, back-pressured, one-shot.",
+      choices: TopicPreset.choices,
       read: { text, settings throws(ValueError) in
         settings = settings.completed(by: try TopicPreset.parse(text))
       },

@@ -7,7 +7,7 @@ enum TopicStatement {
     CommandOption(
       "as", value: "PRESET",
       help:
-        "State the topic's settings by a name: shared[:N], replayed:N, back-pressured or one-shot. A topic that doesn't exist is created with them; a topic with other settings is an error.",
+        "State the topic's settings by a name: \(TopicPreset.forms). A topic that doesn't exist is created with them; a topic with other settings is an error.",
       choices: TopicOption.preset.choices)
   }
 
