@@ -35,6 +35,23 @@ import Testing
     try broker.run("sub", "readings", code: 3)
   }
 
+  /// A producer that was attached when the broker was killed has to come back.
+  @Test func aDurableTopicFailsAfterARestartThatItsProducerMisses() throws {
+    let stage = try DurableStage()
+    try stage.sluice(
+      "topic", "create", "t", "--storage", "durable", "--when-producer-lost", "fail:2s")
+    let first = try producer(on: "t", at: stage.broker)
+    stage.broker.process.signal(SIGSTOP)
+    first.signal(SIGKILL)
+    try first.waitForExit()
+    try stage.restart(SIGKILL)
+    let subscriber = try stage.broker.sluice("sub", "t")
+    #expect(try subscriber.waitForExit(within: 600) == .code(3), "\(subscriber.messages)")
+    #expect(subscriber.standardOutput.text == "one\n")
+    let shown = try stage.broker.shown("t")
+    #expect(shown["failure_code"] as? Int == 126, "\(shown)")
+  }
+
   @Test func theLossIsShownWhileTheTopicWaits() throws {
     let broker = try BrokerProcess()
     try broker.run("topic", "create", "t", "--when-producer-lost", "fail:60m")
