@@ -34,7 +34,7 @@ import Testing
     #expect(client.frames(on: 1).last?.header.type == .complete)
   }
 
-  /// Who still reads the life before gets no request that comes to the present one.
+  /// A subscriber that still reads the life before gets no request of the present life.
   @Test func aRequestNeedsASubscriberOfTheTopicsPresentLife() throws {
     let small = try SmallWorld()
     let client = small.connect()

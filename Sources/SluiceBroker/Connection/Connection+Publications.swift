@@ -228,7 +228,7 @@ extension Connection {
     makeDue(publication)
   }
 
-  /// A source publishes one run to one life. What it has sent for the life that is over is for nobody.
+  /// The topic has started over. A source publishes one run to one life, so the broker drops what the source has sent for the life that is over.
   private func startedOver(_ publication: Publication) {
     settle(publication)
     refuse(publication.stream, .startedOver(publication.topic.name))

@@ -125,8 +125,8 @@ class Subscription: Consumer {
   }
 
   override func report(to positions: inout ReaderPositions) {
-    // Producers that have gone on in another life don't wait for those who still read this one. A life that has ended and isn't followed by another
-    // keeps what its subscriptions are owed.
+    // Producers that go on in another life don't wait for subscriptions to this one. A life that has ended and that no other life follows keeps what
+    // its subscriptions are owed.
     switch life.condition {
     case .open: break
     case .ended: guard topic.settings.scope == .forever else { return }

@@ -173,7 +173,7 @@ extension Topic {
     return state.isConnected != before
   }
 
-  /// Whether each life of the topic has runs of its own of the publishers that feed it: sources have to begin anew when it starts over.
+  /// Whether sources publish a new run to each life of the topic. When such a topic starts over, the broker ends the publications of its sources.
   var startsSourcesAnew: Bool {
     let settings = settings
     guard settings.scope == .whileConnected else { return false }

@@ -49,7 +49,7 @@ extension Topic {
     return since + .milliseconds(Int64(patience))
   }
 
-  /// The timer has fired. Whether the producers are lost and the end are one step, so that none opens a publication in between.
+  /// Ends the topic if its producers are still lost. The check and the end are one step, so that no producer opens a publication in between.
   private func failIfProducersAreLost(on loop: LoopContext) {
     guard case .fail(let patience) = settings.whenProducerLost else { return }
     let time = Duration.milliseconds(Int64(patience))
@@ -60,7 +60,7 @@ extension Topic {
       guard let deadline = producerDeadline(state), deadline <= loop.loop.now else { return nil }
       return end(.failure(code: .producerLost, message: message), &state)
     }
-    // Producers have been there meanwhile: the time of a later loss begins later.
+    // A producer was attached meanwhile, so the time of the present loss ends later.
     guard let taps else { return failWhenProducersStayLost(on: loop) }
     announce(to: taps)
     commit(within: .zero)

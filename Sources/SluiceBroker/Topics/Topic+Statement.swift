@@ -15,7 +15,7 @@ extension Topic {
 
   /// Gives the topic the settings that a client states, if it has none of its own and has had no record.
   ///
-  /// From any loop. Those who are attached stay attached, and what producers were granted stays granted.
+  /// From any loop. Clients that are attached stay attached, and what producers were granted stays granted.
   ///
   /// - Parameters:
   ///   - stated: what the client names.
@@ -65,7 +65,7 @@ extension Topic {
     case .manual: state.isConnected = false
     case .immediate, nil: state.isConnected = true
     }
-    // Nothing is dropped before the taps have told where their subscriptions stand.
+    // No record is dropped before the taps have reported where their subscriptions stand.
     if complete.flow != .free, state.subscriptions > 0 {
       for tap in state.taps { tap.protectEverything() }
     }

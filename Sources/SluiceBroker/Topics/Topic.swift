@@ -37,7 +37,7 @@ final class Topic: Sendable {
     var producerWatchers = 0
     /// Since when the topic has been without a producer after its last one left; nil while it has one, or never had one.
     var producersLostAt: MonotonicTime?
-    /// Whether a timer of some loop looks after the loss of producers.
+    /// Whether the timer runs that fails the topic when its producers stay lost.
     var isLossTimed = false
     /// When the first subscriber of the present life came; nil before.
     var firstSubscribedAt: MonotonicTime?
@@ -147,7 +147,7 @@ final class Topic: Sendable {
   ///
   /// - Parameters:
   ///   - life: the one that the producer knows.
-  ///   - isSource: whether the producer publishes one run to one life, where the topic's sources begin anew with each: see ``startsSourcesAnew``.
+  ///   - isSource: whether the publication is a source's. Where ``startsSourcesAnew`` holds, a batch for a life that is over is refused.
   ///   - used: what of the producer's grants the batch takes.
   ///   - ticket: of a producer with a number.
   ///   - needsSubscriber: whether the batch is refused while the topic has no subscriber.
@@ -255,7 +255,7 @@ final class Topic: Sendable {
     return refusal
   }
 
-  /// The same with the lock held, where nothing speaks against it.
+  /// Sets the terminal event. With the lock held; the caller has checked that the topic is open.
   ///
   /// - Returns: the taps to which the end is to be announced.
   func end(_ ending: Complete.Ending, by producer: UInt64 = 0, _ state: inout State) -> [TopicTap] {

@@ -301,7 +301,8 @@ struct PublishQueue {
       offset: !isUnacknowledged && through > 0 && through == acknowledged ? lastOffset : nil)
   }
 
-  /// Forgets all records that aren't acknowledged, and goes on with the sequence behind those that were sent. Those who wait are told `outcome`.
+  /// Drops all records that aren't acknowledged, and continues with the sequence after the records that were sent. Returns the calls of their
+  /// completions with `outcome`.
   mutating func discard(_ outcome: Outcome) -> Calls {
     let lost = sent - min(acknowledged, sent)
     dropped += lost + UInt64(count)

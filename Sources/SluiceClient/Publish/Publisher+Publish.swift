@@ -2,8 +2,8 @@ import ReactiveCore
 
 /// When a publisher that feeds a topic is subscribed to.
 public enum PublishCondition: Hashable, Sendable {
-  /// While the topic is connected, as its setting `connect` says: afresh whenever it is connected, and cancelled when it no longer is. A topic
-  /// whose `scope` is `whileConnected` has the publisher subscribed to afresh also after its end, with the next subscriber.
+  /// The publisher is subscribed to each time the topic becomes connected, as its setting `connect` says, and cancelled when the topic is no longer
+  /// connected. If the topic's `scope` is `whileConnected`, the publisher is also subscribed to again after its end, with the next subscriber.
   case connected
   /// At once, and until it ends.
   case always
@@ -28,13 +28,13 @@ extension Publisher where Output == Message {
   /// - Threads: it is subscribed to, asked and cancelled on the client's loop, with ``PublishCondition/always`` subscribed to here and now.
   ///   Its values may come from any thread.
   /// - A topic whose setting `scope` is `whileConnected` starts over when its last subscriber leaves or the publisher has ended, as
-  ///   `share(replay:scope: .whileConnected)` does in a process: the next subscriber has the publisher subscribed to afresh. What the
-  ///   publisher, or a caller of ``TopicSubject/send(_:)`` on the same subject, has published by then and the broker hasn't acknowledged is in no life of the
-  ///   topic. A subject with a ``TopicSubject/Producer`` isn't restarted after the publisher's end.
+  ///   `share(replay:scope: .whileConnected)` does in a process. The publisher is subscribed to again with the next subscriber. Records of the
+  ///   last run that the broker hasn't acknowledged are dropped, also those of ``TopicSubject/send(_:)`` on the same subject. A subject with a
+  ///   ``TopicSubject/Producer`` isn't restarted after the publisher's end.
   /// - Several sources of a topic, in one process or in many, don't know of each other: each is subscribed to.
   ///
-  /// - Returns: what keeps it, and tells its end. Cancelling, from any thread, or releasing it cancels this publisher and lets go of the subject,
-  ///   which gives up the publication unless the caller holds the subject. The topic goes on.
+  /// - Returns: an object that keeps the publisher subscribed and reports its end. Cancelling it, from any thread, or releasing it cancels this publisher
+  ///   and releases the subject, which ends the publication unless the caller holds the subject. The topic goes on.
   public func publish(to subject: TopicSubject, when condition: PublishCondition) -> SourcePublication {
     let publication = subject.publication
     let attachment = SourceAttachment(publication, isRepeating: condition == .connected) { subscriber in

@@ -1,7 +1,7 @@
 import ReactiveCore
 import Synchronization
 
-/// A publisher that publishes to a topic: what `publish(to:when:)` returns. It can be cancelled, and tells how it ends.
+/// The publication of a publisher's values to a topic, as `publish(to:when:)` returns it. It can be cancelled, and reports its end.
 ///
 /// ```swift
 /// let publication = sensor.readings.publish(to: subject, when: .connected)
@@ -12,12 +12,13 @@ import Synchronization
 /// }
 /// ```
 ///
-/// - The end: `.finished` when the publisher has finished and the broker has confirmed the topic's end; `.failure` with the publisher's own failure when it
-///   has failed and the broker has confirmed that, with why the broker or the client has broken the publication off, or with
-///   ``ClientError/Code/cancelled`` when it was cancelled. A topic that starts over with its next subscriber goes on after the publisher's end: see ``PublishCondition/connected``.
-/// - As a publisher it has no values, and ends as said here, also for subscribers that come after the end. The end is told on the client's loop, or on the
-///   thread that cancels.
-/// - Releasing it cancels it. A subscription to it doesn't keep it, and neither does ``waitUntilFinished()`` of a task that doesn't hold it otherwise.
+/// - It ends with `.finished` when the publisher has finished and the broker has confirmed the topic's end. It ends with `.failure` when the publisher has failed
+///   and the broker has confirmed that, with the publisher's failure; when the broker or the client has ended the publication, with the
+///   reason; and when it was cancelled, with ``ClientError/Code/cancelled``. It doesn't end with a run of the publisher if the topic starts over with its
+///   next subscriber: see ``PublishCondition/connected``.
+/// - As a publisher it has no values. Subscribers that come after the end get the end. The end is delivered on the client's loop, or on the thread that
+///   cancels.
+/// - Releasing it cancels it. Neither a subscription to it nor ``waitUntilFinished()`` keeps it.
 public final class SourcePublication: Cancellable, Publisher, Sendable {
   public typealias Output = Never
   public typealias Failure = ClientError

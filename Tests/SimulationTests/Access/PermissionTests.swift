@@ -207,7 +207,7 @@ import Testing
     #expect(try bob.fault(on: 2)?.code == .unknownTopic)
   }
 
-  /// A statement needs what TOPIC_CREATE does, and tells nobody else how the topic is.
+  /// A statement needs the permissions of TOPIC_CREATE.
   @Test func settingsAreStatedByClientsThatMayCreateTheTopic() throws {
     let small = try SmallWorld(rules: [
       "root": "all >", "ada": "publish t", "bob": "subscribe t publish t", "eve": "subscribe t create t",
@@ -229,7 +229,7 @@ import Testing
     #expect(eve.frames(on: 1).first?.header.type == .subscribed)
     #expect(try settings("t").replayRecords == 7)
 
-    // An inbox is its owner's: who may answer may not say what it is.
+    // Clients that may publish to an inbox may not state its settings.
     _ = ada.ask(Subscribe(topic: "_inbox.1", start: .new, grantedThrough: 9), stream: 1, in: small)
     let inbox = try settings("_inbox.1")
     for (number, client) in [bob, eve].enumerated() {

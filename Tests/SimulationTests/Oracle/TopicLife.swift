@@ -188,7 +188,7 @@ final class TopicLife {
     }
   }
 
-  /// Somebody was told that the topic has failed because it has lost its producers: its settings say so, the last record came that long ago, and no
+  /// A client was told that the topic has failed because it has lost its producers: its settings say so, the last record came that long ago, and no
   /// publication is open.
   func lostProducers(who: Int) {
     guard let settings = topic?.settings else { return }
