@@ -89,7 +89,7 @@ public struct ClientError: Error, Hashable, Sendable, CustomStringConvertible {
     public static let topicEnded = Code("topic-ended")
     /// A producer ended the topic with a failure.
     public static let topicFailed = Code("topic-failed")
-    /// The topic has had no producer for as long as its setting ``TopicSettings/whenProducerLost`` allows, and has failed.
+    /// The topic has had no producer for as long as its setting `whenProducerLost` allows, and has failed.
     public static let producerLost = Code("producer-lost")
     /// The topic was deleted.
     public static let topicDeleted = Code("topic-deleted")

@@ -57,7 +57,11 @@ extension Publisher where Output == Message {
   ///   .publish(to: client, topic: "numbers", as: .shared(replay: 2), when: .connected)
   /// ```
   ///
-  /// - Parameter settings: what is stated of the topic, see ``Client/subject(_:as:acknowledgement:buffer:whenFull:producer:)``.
+  /// - Parameters:
+  ///   - client: the client whose connection is used. The caller holds it for as long as the publication runs.
+  ///   - topic: the topic's name.
+  ///   - settings: what is stated of the topic, as in ``Client/subject(_:as:acknowledgement:buffer:whenFull:producer:)``; nil for nothing.
+  ///   - condition: when the publisher is subscribed to.
   public func publish(
     to client: Client, topic: String, as settings: TopicSettings? = nil, when condition: PublishCondition
   ) -> SourcePublication {

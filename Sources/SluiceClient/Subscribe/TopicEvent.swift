@@ -22,7 +22,7 @@ public enum TopicEvent<Value> {
   ///
   /// The event comes when the subscription begins if there is no producer, and whenever the number has changed; one event may stand for several
   /// changes. 0 means that no record comes before a producer attaches: the last producer has left, was killed, or has lost its
-  /// connection, and has not ended the topic. A topic can fail then: see ``TopicSettings/whenProducerLost``.
+  /// connection, and has not ended the topic. A topic can fail then: see `TopicSettings.whenProducerLost`.
   case producers(Int)
   /// Something about one of the topics of a pattern, of that name. Where a subscription is to a pattern, ``live(nextOffset:)`` says that all
   /// topics are live that there were when it began, and ``lagged(missed:nextOffset:)``, ``restarted(nextOffset:)`` and
