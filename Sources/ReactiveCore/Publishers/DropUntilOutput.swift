@@ -24,7 +24,7 @@ extension Publishers {
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
       let inner = DropUntilSubscriber<Output, Failure, S>(downstream: subscriber)
       subscriber.receive(subscription: inner.link)
-      other.subscribe(DropUntilTrigger<Other.Output, Output, Failure, S>(parent: inner))
+      other.subscribe(TriggerSubscriber(parent: inner) { inner.triggerCompleted($0) })
       upstream.receive(subscriber: inner)
     }
   }
@@ -36,7 +36,7 @@ extension Publishers.DropUntilOutput: Sendable where Upstream: Sendable, Other: 
 
 /// Known downstream before upstream, and to the other publisher before upstream as well.
 @usableFromInline
-final class DropUntilSubscriber<Input, Failure, Downstream: Subscriber>: Subscriber, OperatorPart
+final class DropUntilSubscriber<Input, Failure, Downstream: Subscriber>: Subscriber, Triggered
 where Downstream.Input == Input, Downstream.Failure == Failure {
   @usableFromInline let downstream: Downstream
   @usableFromInline let link: SuccessionLink<Downstream>
@@ -90,50 +90,6 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
   }
 
   @usableFromInline var description: String { "DropUntilOutput" }
-}
-
-/// What the other publisher delivers to.
-@usableFromInline
-struct DropUntilTrigger<Input, UpstreamInput, Failure, Downstream: Subscriber>: Subscriber, OperatorPart
-where Downstream.Input == UpstreamInput, Downstream.Failure == Failure {
-  @usableFromInline let parent: DropUntilSubscriber<UpstreamInput, Failure, Downstream>
-
-  @usableFromInline
-  init(parent: DropUntilSubscriber<UpstreamInput, Failure, Downstream>) {
-    self.parent = parent
-  }
-
-  @usableFromInline
-  func receive(subscription: any Subscription) {
-    if parent.link.accompany(subscription) {
-      subscription.request(.max(1))
-    }
-  }
-
-  @usableFromInline
-  func receive(_ input: Input) -> Subscribers.Demand {
-    if parent.link.isAccompanied {
-      parent.trigger()
-    } else {
-      Violation.valueBeforeSubscription.ignored(by: "DropUntilOutput")
-    }
-    return .none
-  }
-
-  @usableFromInline
-  func receive(completion: Subscribers.Completion<Failure>) {
-    if parent.link.isAccompanied {
-      parent.triggerCompleted(completion)
-    } else {
-      Violation.completionBeforeSubscription.ignored(by: "DropUntilOutput")
-    }
-  }
-
-  @usableFromInline var combineIdentifier: CombineIdentifier { parent.combineIdentifier }
-
-  @usableFromInline var description: String { parent.description }
-
-  @usableFromInline var customMirror: Mirror { parent.customMirror }
 }
 
 extension Publisher {

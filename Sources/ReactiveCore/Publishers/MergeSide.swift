@@ -2,7 +2,8 @@ import Synchronization
 
 /// The subscriber of one upstream.
 @usableFromInline
-final class MergeSide<Input, Failure, Downstream: Subscriber>: Subscriber, OperatorPart
+final class MergeSide<Input, Failure, Downstream: Subscriber>: Subscriber, SubscriptionAwaiting,
+  OperatorPart
 where Downstream.Input == Input, Downstream.Failure == Failure {
   @usableFromInline let coordinator: MergeCoordinator<Input, Failure, Downstream>
   @usableFromInline let index: Int
@@ -30,7 +31,7 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
   @inlinable
   func receive(_ input: Input) -> Subscribers.Demand {
     guard unsafe isOpen else {
-      if unsafe !isConnected { Violation.valueBeforeSubscription.ignored(by: "Merge") }
+      ignoreIfEarly(.valueBeforeSubscription)
       return .none
     }
     guard coordinator.isUnlimited.load(ordering: .acquiring), coordinator.gate.enter() else {
@@ -48,10 +49,12 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
     if unsafe isOpen {
       unsafe isOpen = false
       coordinator.complete(completion, from: index)
-    } else if unsafe !isConnected {
-      Violation.completionBeforeSubscription.ignored(by: "Merge")
+    } else {
+      ignoreIfEarly(.completionBeforeSubscription)
     }
   }
+
+  @usableFromInline var isAwaitingSubscription: Bool { unsafe !isConnected }
 
   @usableFromInline var description: String { "Merge" }
 

@@ -22,7 +22,8 @@ extension Publishers {
     @inline(__always)
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
       let inner = PrefixUntilSubscriber<Output, Failure, S>(downstream: subscriber)
-      other.subscribe(PrefixUntilTrigger<Other.Output, Other.Failure, Output, Failure, S>(parent: inner))
+      // If the other publisher ends without a value, the stream goes on to its own end.
+      other.subscribe(TriggerSubscriber(parent: inner) { _ in _ = inner.link.takeCompanion() })
       upstream.receive(subscriber: inner)
     }
   }
@@ -33,7 +34,7 @@ extension Publishers.PrefixUntilOutput: Sendable where Upstream: Sendable, Other
 /// Two parties have something to tell downstream: upstream, and the other publisher, which ends the stream.
 /// The end that comes while upstream is delivering is told by upstream's thread, right after the value.
 @usableFromInline
-final class PrefixUntilSubscriber<Input, Failure, Downstream: Subscriber>: Subscriber, OperatorPart
+final class PrefixUntilSubscriber<Input, Failure, Downstream: Subscriber>: Subscriber, Triggered
 where Downstream.Input == Input, Downstream.Failure == Failure {
   @usableFromInline
   enum Mark {
@@ -125,52 +126,6 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
   }
 
   @usableFromInline var description: String { "PrefixUntilOutput" }
-}
-
-/// What the other publisher delivers to.
-@usableFromInline
-struct PrefixUntilTrigger<Input, Failure: Error, UpstreamInput, UpstreamFailure, Downstream: Subscriber>:
-  Subscriber, OperatorPart
-where Downstream.Input == UpstreamInput, Downstream.Failure == UpstreamFailure {
-  @usableFromInline let parent: PrefixUntilSubscriber<UpstreamInput, UpstreamFailure, Downstream>
-
-  @usableFromInline
-  init(parent: PrefixUntilSubscriber<UpstreamInput, UpstreamFailure, Downstream>) {
-    self.parent = parent
-  }
-
-  @usableFromInline
-  func receive(subscription: any Subscription) {
-    if parent.link.accompany(subscription) {
-      subscription.request(.max(1))
-    }
-  }
-
-  @usableFromInline
-  func receive(_ input: Input) -> Subscribers.Demand {
-    if parent.link.isAccompanied {
-      parent.trigger()
-    } else {
-      Violation.valueBeforeSubscription.ignored(by: "PrefixUntilOutput")
-    }
-    return .none
-  }
-
-  /// The other publisher has ended without a value: the stream goes on to its own end.
-  @usableFromInline
-  func receive(completion: Subscribers.Completion<Failure>) {
-    if parent.link.isAccompanied {
-      _ = parent.link.takeCompanion()
-    } else {
-      Violation.completionBeforeSubscription.ignored(by: "PrefixUntilOutput")
-    }
-  }
-
-  @usableFromInline var combineIdentifier: CombineIdentifier { parent.combineIdentifier }
-
-  @usableFromInline var description: String { parent.description }
-
-  @usableFromInline var customMirror: Mirror { parent.customMirror }
 }
 
 extension Publisher {

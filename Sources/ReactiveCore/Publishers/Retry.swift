@@ -34,7 +34,7 @@ extension Publishers.Retry: Sendable where Upstream: Sendable {}
 /// not grow, however often upstream fails at once.
 @usableFromInline
 final class RetrySubscriber<Upstream: Publisher, Input, Failure, Downstream: Subscriber>: Subscriber,
-  OperatorPart
+  SubscriptionAwaiting, OperatorPart
 where
   Upstream.Output == Input, Upstream.Failure == Failure, Downstream.Input == Input,
   Downstream.Failure == Failure
@@ -72,7 +72,7 @@ where
   @inlinable
   func receive(_ input: Input) -> Subscribers.Demand {
     guard link.isAttached else {
-      if !link.isEnded { Violation.valueBeforeSubscription.ignored(by: "Retry") }
+      ignoreIfEarly(.valueBeforeSubscription)
       return .none
     }
     link.spend()
@@ -86,7 +86,7 @@ where
   @usableFromInline
   func receive(completion: Subscribers.Completion<Failure>) {
     guard link.isAttached else {
-      if !link.isEnded { Violation.completionBeforeSubscription.ignored(by: "Retry") }
+      ignoreIfEarly(.completionBeforeSubscription)
       return
     }
     if case .failure = completion {
@@ -102,6 +102,8 @@ where
       downstream.receive(completion: completion)
     }
   }
+
+  @usableFromInline var isAwaitingSubscription: Bool { !link.isAttached && !link.isEnded }
 
   private func takeChance() -> Bool {
     lock.withLock {

@@ -4,7 +4,7 @@
 /// delivered waits, and is forgotten if its publisher is not the latest any more when its turn comes.
 @usableFromInline
 final class SwitchToLatestSubscriber<Input: Publisher, Failure, Downstream: Subscriber>: Subscriber,
-  Subscription, OperatorPart
+  Subscription, SubscriptionAwaiting, OperatorPart
 where Input.Failure == Failure, Downstream.Input == Input.Output, Downstream.Failure == Failure {
   @usableFromInline typealias Output = Input.Output
 
@@ -52,10 +52,15 @@ where Input.Failure == Failure, Downstream.Input == Input.Output, Downstream.Fai
   func receive(_ input: Input) -> Subscribers.Demand {
     if let number = switchOver() {
       input.receive(subscriber: NestedSubscriber(parent: self, number: number))
-    } else if lock.withLock({ unsafe !isConnected && !isOver }) {
-      Violation.valueBeforeSubscription.ignored(by: "SwitchToLatest")
+    } else {
+      ignoreIfEarly(.valueBeforeSubscription)
     }
     return .none
+  }
+
+  /// Whether the outer stream has yet to give its subscription.
+  @usableFromInline var isAwaitingSubscription: Bool {
+    lock.withLock { unsafe !isConnected && !isOver }
   }
 
   /// Cancels the publisher that was the latest.
@@ -80,15 +85,11 @@ where Input.Failure == Failure, Downstream.Input == Input.Output, Downstream.Fai
 
   @inlinable
   func receive(completion: Subscribers.Completion<Failure>) {
+    if ignoreIfEarly(.completionBeforeSubscription) { return }
     var released: (any Subscription)?
     var cancelled: (any Subscription)?
-    var isIgnored = false
     let isEnding = lock.withLock {
       guard unsafe !isOver, unsafe terminal == nil, unsafe !isOuterDone else { return false }
-      guard unsafe isConnected else {
-        isIgnored = true
-        return false
-      }
       unsafe isOuterDone = true
       unsafe swap(&released, &outer)
       if case .failure = completion {
@@ -99,7 +100,6 @@ where Input.Failure == Failure, Downstream.Input == Input.Output, Downstream.Fai
       }
       return unsafe terminal != nil
     }
-    if isIgnored { Violation.completionBeforeSubscription.ignored(by: "SwitchToLatest") }
     cancelled?.cancel()
     if isEnding, gate.knock() {
       workOff()

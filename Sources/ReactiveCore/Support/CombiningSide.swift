@@ -29,7 +29,9 @@ protocol CombiningCoordinator<Entry, Failure>: Subscription {
 
 /// The subscriber of one of the upstreams that are combined.
 @usableFromInline
-final class CombiningSide<Input, Failure, Coordinator: CombiningCoordinator>: Subscriber, OperatorPart
+final class CombiningSide<Input, Failure, Coordinator: CombiningCoordinator>: Subscriber,
+  SubscriptionAwaiting,
+  OperatorPart
 where Coordinator.Failure == Failure {
   @usableFromInline let coordinator: Coordinator
   @usableFromInline let index: Int
@@ -64,7 +66,7 @@ where Coordinator.Failure == Failure {
   @inlinable
   func receive(_ input: Input) -> Subscribers.Demand {
     guard unsafe isOpen else {
-      if unsafe !isConnected { Violation.valueBeforeSubscription.ignored(by: Coordinator.name) }
+      ignoreIfEarly(.valueBeforeSubscription)
       return .none
     }
     return coordinator.receive(wrap(input), from: index, for: downstream)
@@ -75,10 +77,12 @@ where Coordinator.Failure == Failure {
     if unsafe isOpen {
       unsafe isOpen = false
       coordinator.complete(completion, from: index)
-    } else if unsafe !isConnected {
-      Violation.completionBeforeSubscription.ignored(by: Coordinator.name)
+    } else {
+      ignoreIfEarly(.completionBeforeSubscription)
     }
   }
+
+  @usableFromInline var isAwaitingSubscription: Bool { unsafe !isConnected }
 
   @usableFromInline var description: String { Coordinator.name.description }
 

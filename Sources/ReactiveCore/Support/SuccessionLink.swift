@@ -103,8 +103,15 @@ final class SuccessionLink<Downstream>: Subscription, OperatorPart {
     return isAccepted
   }
 
-  /// Whether another publisher is attached or has been.
-  @usableFromInline var isAccompanied: Bool { lock.withLock { hasCompanion } }
+  /// Notes that a call of the other publisher is ignored, if it comes before its subscription.
+  ///
+  /// - Returns: Whether it does.
+  @usableFromInline
+  func ignoreIfUnaccompanied(_ violation: Violation) -> Bool {
+    if lock.withLock({ hasCompanion }) { return false }
+    violation.ignored(byOperator: description)
+    return true
+  }
 
   /// Lets go of the subscription to another publisher.
   @usableFromInline
