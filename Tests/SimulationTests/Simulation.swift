@@ -73,6 +73,9 @@ final class Simulation {
     for topic in scenario.topics {
       if let settings = topic.settings { _ = try broker.core.registry.create(topic.name, settings) }
     }
+    if scenario.isKeyed {
+      oracle.replaceableTopics = Set(scenario.topics.filter { $0.stated != nil }.map(\.name))
+    }
     oracle.isDisturbed = { [unowned self] number in
       peers.first { $0.number == number }.map { $0.isDisturbed || !$0.isConnected } ?? true
     }
@@ -263,18 +266,9 @@ final class Simulation {
     world.conditions.refusedOneIn = 0
     world.run(for: .milliseconds(500))
     for peer in peers { peer.loop.perform { peer.settle() } }
-    let limit = world.now + Self.patience
-    // The last of all may be a trifle that comes and goes.
-    var missed: [String] = []
-    while let missing = unsettled {
-      guard oracle.failures.isEmpty else { return }
-      if missed.last != missing { missed.append(missing) }
-      guard world.now < limit else {
-        return oracle.fail(0, "never came to an end: \(missed.suffix(3).joined(separator: "; "))")
-      }
-      play(until: world.now + .milliseconds(50))
-    }
+    guard awaitSettled() else { return }
     waitForLosses()
+    guard awaitSettled() else { return }
     for life in oracle.lives where life.isPresent { life.audit() }
     for subscription in oracle.subscriptions { subscription.checkNewest() }
     for peer in peers {
@@ -285,6 +279,23 @@ final class Simulation {
         "has \(attachments.subscriptions) subscriptions and \(attachments.publications) publications, the broker has \(found)"
       )
     }
+  }
+
+  /// Plays on until all that is owed to the peers has come. Returns false when it doesn't.
+  private func awaitSettled() -> Bool {
+    let limit = world.now + Self.patience
+    // The last of all may be a trifle that comes and goes.
+    var missed: [String] = []
+    while let missing = unsettled {
+      guard oracle.failures.isEmpty else { return false }
+      if missed.last != missing { missed.append(missing) }
+      guard world.now < limit else {
+        oracle.fail(0, "never came to an end: \(missed.suffix(3).joined(separator: "; "))")
+        return false
+      }
+      play(until: world.now + .milliseconds(50))
+    }
+    return true
   }
 
   /// A topic that has had producers, has none now, and is to fail then, has failed when the time is over.

@@ -33,6 +33,8 @@ final class LibrarySubscriber: Subscriber {
   /// The head when it heard the first value, or the first after the topic started anew: from there on it hears every record, deletions
   /// included. Before that the broker may have gone over to the log anywhere.
   private var followed: UInt64?
+  /// Whether it asks how many producers there are.
+  private var hearsProducers = false
   /// How many producers it was told of last.
   private var producers: Int?
 
@@ -54,7 +56,8 @@ final class LibrarySubscriber: Subscriber {
       plan.topic, as: statement, from: start, where: plan.filter, lag: plan.lag == .fail ? .fail : .skip,
       prefetch: prefetch)
     if hearsMarks {
-      topic.events(including: statement == nil ? [] : .producers).subscribe(self)
+      hearsProducers = statement != nil
+      topic.events(including: hearsProducers ? .producers : []).subscribe(self)
     } else {
       topic.map { TopicEvent<TopicRecord>.record($0) }.subscribe(self)
     }
@@ -112,7 +115,7 @@ final class LibrarySubscriber: Subscriber {
       followed = oracle.head(of: plan.topic)
     case .rewound(let offset): check(false, "went back to \(offset), though nothing can be lost")
     case .producers(let count):
-      check(statement != nil && count != producers, "\(count) producers, after \(producers ?? 0)")
+      check(hearsProducers && count != producers, "\(count) producers, after \(producers ?? 0)")
       producers = count
     case .topic(let name, _): check(false, "news of \(name), which isn't a pattern's")
     }
@@ -336,8 +339,9 @@ final class LibrarySubscriber: Subscriber {
     hasLastRequest = true
   }
 
-  /// Perhaps the client has had everything from the broker, the end included, and keeps it until it is asked for.
-  var mayLinger: Bool { prefetches && received == requested && !oracle.isOpen(plan.topic) }
+  /// Perhaps the client has had everything from the broker, the end included, and keeps it until it is asked for: it has prefetched, or what happens
+  /// between records has taken the demand of one that was granted.
+  var mayLinger: Bool { (prefetches || hearsMarks) && received == requested && !oracle.isOpen(plan.topic) }
 
   // MARK: Settling
 

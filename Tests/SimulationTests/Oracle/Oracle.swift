@@ -25,6 +25,8 @@ final class Oracle {
   var brokerRanOutOfTime = false
   /// Topics that somebody asked to delete.
   var deletedTopics: Set<String> = []
+  /// Topics that may be compact before their settings are stated. Such a topic is replaced while no client is attached.
+  var replaceableTopics: Set<String> = []
   /// A loop stood still for so long that healthy peers may look dead.
   var excusesTimeouts = false
 
@@ -108,6 +110,8 @@ final class Oracle {
 
   /// A client is told that the topic has lost its producers.
   func lostProducers(of topic: String, who: Int) {
+    // Which life it was, only those who are told its epoch know.
+    if mayHaveRestarted(topic) { return }
     presentLife(of: topic)?.lostProducers(who: who)
   }
 
@@ -148,7 +152,9 @@ final class Oracle {
   }
 
   /// Whether there may have been more than one life of a topic of that name.
-  func mayHaveRestarted(_ topic: String) -> Bool { deletedTopics.contains(topic) || hasRestarted }
+  func mayHaveRestarted(_ topic: String) -> Bool {
+    deletedTopics.contains(topic) || replaceableTopics.contains(topic) || hasRestarted
+  }
 
   func asked(toEnd topic: String, _ ending: Complete.Ending) {
     askedEndings.append((topic, ending))

@@ -69,6 +69,11 @@ final class SubscriptionLedger {
       if life.wants(request.filter, from: next) != false, delivered == granted { return life.isPresent }
       return isLive && topic.condition == .open
     }
+    // As there: between what was delivered and the first that is left, one may have been dropped at which it stands.
+    let stands = (next..<max(next, min(wanted, liveOffset))).contains {
+      life.wants(request.filter, at: $0) != false
+    }
+    if stands, delivered == granted { return life.isPresent }
     if wanted >= liveOffset, !isLive { return false }
     return delivered == granted && life.isPresent
   }

@@ -37,7 +37,8 @@ enum Story {
       ]
     case .storms: [1_156, 1_959, 2_015, 5_278, 5_358, 12_062, 12_869, 16_170]
     case .durable: [5_159, 6_003, 6_931, 8_637]
-    case .groups, .access, .patterns, .statements: []
+    case .statements: [10_847, 13_769, 23_293, 24_917, 24_974, 197_492_589]
+    case .groups, .access, .patterns: []
     }
   }
 }
