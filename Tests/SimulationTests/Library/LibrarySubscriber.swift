@@ -341,7 +341,9 @@ final class LibrarySubscriber: Subscriber {
 
   /// Perhaps the client has had everything from the broker, the end included, and keeps it until it is asked for: it has prefetched, or what happens
   /// between records has taken the demand of one that was granted.
-  var mayLinger: Bool { (prefetches || hearsMarks) && received == requested && !oracle.isOpen(plan.topic) }
+  var mayLinger: Bool {
+    (prefetches || hearsMarks) && received == requested && (plan.lag == .fail || !oracle.isOpen(plan.topic))
+  }
 
   // MARK: Settling
 
