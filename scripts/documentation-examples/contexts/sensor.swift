@@ -5,4 +5,4 @@ enum sensor {
 }
 
 // BLOCK
-for try await reading in client.topic("readings").prefix(2).values { print(reading.string) }
+for try await reading in client.topic("shared-readings").prefix(2).values { print(reading.string) }
