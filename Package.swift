@@ -103,6 +103,7 @@ let package = Package(
       name: "SluiceBench",
       dependencies: [
         "CLinux", "CAllocationCount", "SluiceWire", "SluiceLog", "SluiceStore", "SluiceIO", "SluiceTLS",
+        "SluiceBroker",
         "SluiceClient",
         "ReactiveCore",
         "ReactiveFoundation",

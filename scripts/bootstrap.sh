@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Installs what Debian must provide for building, testing and the demonstration, as far as it is missing; and looks for Swift.
-# With --tests also what some tests use that are left out without: a browser, and Prometheus' check of metrics. Needs root or sudo for that only. Calling it again does nothing.
+# With --tests also what some tests use that are left out without: a browser, and Prometheus' check of metrics. With --instructions what scripts/instructions.sh
+# needs: valgrind. Needs root or sudo for that only. Calling it again does nothing.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -17,7 +18,8 @@ packages=(
 case ${1:-} in
   "") ;;
   --tests) packages+=(chromium fonts-dejavu-core prometheus) ;;
-  *) fail "there is no option '$1'; there is --tests" ;;
+  --instructions) packages+=(valgrind) ;;
+  *) fail "there is no option '$1'; there are --tests and --instructions" ;;
 esac
 
 as_root=()

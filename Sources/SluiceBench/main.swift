@@ -10,15 +10,17 @@ do {
   case "tls": try TLSCommand.run(Array(words.dropFirst()))
   case "copy-server": try CopyServerCommand.run(Array(words.dropFirst()))
   case "pong-server": try PongServerCommand.run(Array(words.dropFirst()))
+  case "fixed": try FixedCommand.run(Array(words.dropFirst()))
   case "summary": try SummaryCommand.run(Array(words.dropFirst()))
   case "--help", "help":
     print(
       LoadCommand.usage, SummaryCommand.usage, MicroCommand.usage, StoreCommand.usage,
       TLSCommand.usage,
-      CopyServerCommand.usage, PongServerCommand.usage, separator: "\n\n")
+      CopyServerCommand.usage, PongServerCommand.usage, FixedCommand.usage, separator: "\n\n")
   default:
     throw UsageError(
-      "a command is needed: load, summary, codec, log, combine, client, patterns, store, tls; see --help")
+      "a command is needed: load, summary, codec, log, combine, client, patterns, store, tls, fixed; see --help"
+    )
   }
 } catch let error as UsageError {
   say(error)
