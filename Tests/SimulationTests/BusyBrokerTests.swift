@@ -75,6 +75,30 @@ import Testing
     #expect(small.broker.metrics[.connections] == 0)
   }
 
+  @Test func aClientOnASlowLineIsKeptWhileItReadsAnswersInFrontOfThePing() throws {
+    var conditions = SimulatedConditions.calm
+    conditions.bufferSize = 1_024
+    let small = try SmallWorld(conditions: conditions)
+    let client = small.connect(keepalive: 1_000)
+    client.send(TopicCreate(topic: "t", settings: TopicSettings()), stream: 1)
+    small.settle(.milliseconds(50))
+    client.isPaused = true
+    let count = 100
+    for number in 0..<count { client.send(TopicShow(topic: "t"), stream: UInt32(number + 2)) }
+    // The broker has answered all of it, and its PING waits behind the answers.
+    small.settle(.milliseconds(50))
+    for _ in 0..<10 {
+      small.settle(.milliseconds(600))
+      client.isPaused = false
+      small.settle(.microseconds(150))
+      client.isPaused = true
+      try #require(!client.hasEnded, "ended after \(client.frames.count) frames")
+    }
+    #expect(client.types.count { $0 == .topicInfo } < count)
+    #expect(!client.types.contains(.ping))
+    #expect(small.broker.metrics[.keepaliveTimeouts] == 0)
+  }
+
   @Test func withoutAWriteDeadlineTheKeepaliveEndsAClientThatTakesNoAnswers() throws {
     var conditions = SimulatedConditions.calm
     conditions.bufferSize = 8_192

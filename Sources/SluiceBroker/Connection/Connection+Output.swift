@@ -19,14 +19,11 @@ extension Connection {
     if !pending.isEmpty {
       switch pending.write(to: stream) {
       case .failure(let error): return streamFailed(error)
-      // Records found room again, so the peer has read some: a PING may take long to get to it behind all that it hasn't read yet.
-      // Without records it isn't behind anything, and only an answer to it counts.
+      // What waited found room again, so the peer has read some: a PING may take long to get to the peer behind all that it hasn't read yet. Nor can
+      // a client be heard that isn't read from before it has read its answers.
       case .success(let count):
         context.traffic.bytesSent &+= count
-        // Nor can a client be heard that isn't read from before it has read its answers.
-        if count > 0, pending.carriesRecords || waitsForAnswers {
-          keepalive.heard(at: context.loop.now.nanoseconds)
-        }
+        if count > 0 { keepalive.heard(at: context.loop.now.nanoseconds) }
         if count > 0 { stalledSince = pending.isEmpty ? nil : context.loop.now }
       }
       guard pending.isEmpty else { return }

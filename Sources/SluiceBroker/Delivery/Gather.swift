@@ -24,8 +24,6 @@ final class Gather {
   private var count = 0
   private let block = UnsafeMutableRawPointer.allocate(byteCount: blockSize, alignment: 16)
   private var blockUsed = 0
-  /// Whether there are records among what lies in the block.
-  private var hasCopies = false
   /// What was gathered since the last write.
   private(set) var bytes = 0
   /// Bytes of records that were only looked at since the last write, or since it was asked for: they take time, too.
@@ -126,7 +124,6 @@ final class Gather {
     unsafe (records + markLength).copyMemory(
       from: slice.bytes.baseAddress.unsafelyUnwrapped, byteCount: length)
     pushBlock(FrameHeader.size + DeliverHeader.size + markLength + length)
-    hasCopies = true
   }
 
   /// Adds frames with records.
@@ -141,7 +138,6 @@ final class Gather {
     defer {
       count = 0
       blockUsed = 0
-      hasCopies = false
       bytes = 0
       held.removeAll(keepingCapacity: true)
     }
@@ -188,7 +184,7 @@ final class Gather {
   }
 
   private func rest(from written: Int) -> PendingOutput {
-    var pending = PendingOutput(carriesRecords: hasCopies)
+    var pending = PendingOutput()
     var skip = written
     for index in 0..<count {
       let length = unsafe vectors[index].iov_len

@@ -68,13 +68,6 @@ struct PendingOutput {
 
   private var chunks: [HeldBytes] = []
 
-  /// Whether there were parts of the log among what was left over, and not just answers.
-  private(set) var carriesRecords: Bool
-
-  init(carriesRecords: Bool = false) {
-    self.carriesRecords = carriesRecords
-  }
-
   var isEmpty: Bool { chunks.isEmpty }
 
   var byteCount: Int { chunks.reduce(0) { unsafe $0 + $1.bytes.count } }
@@ -84,11 +77,8 @@ struct PendingOutput {
 
   mutating func append(_ chunk: HeldBytes) {
     switch chunk {
-    case .segment: carriesRecords = true
-    case .records:
-      carriesRecords = true
-      unsafe ownBytes += chunk.bytes.count
-    case .own: unsafe ownBytes += chunk.bytes.count
+    case .segment: break
+    case .records, .own: unsafe ownBytes += chunk.bytes.count
     }
     chunks.append(chunk)
   }
