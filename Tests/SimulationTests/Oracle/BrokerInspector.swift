@@ -72,7 +72,9 @@ final class BrokerInspector {
     let subscriptions = taps.reduce(0) { $0 + $1.subscriptions.count }
     let publications = taps.reduce(0) { $0 + $1.publications.count }
     let attached = topic.attached
-    if let wrong = traffic.check(topic) { oracle.fail(0, "\(topic.name) \(wrong)") }
+    if let wrong = traffic.check(topic, longestRecord: oracle.broker.core.configuration.limits.record) {
+      oracle.fail(0, "\(topic.name) \(wrong)")
+    }
     if let wrong = topic.grantViolation { oracle.fail(0, "\(topic.name) \(wrong)") }
     oracle.check(
       attached == (subscriptions, publications), 0,

@@ -15,7 +15,9 @@ struct TrafficAudit {
   private var seen: [String: Seen] = [:]
 
   /// What is wrong with a topic's numbers now, if anything is.
-  mutating func check(_ topic: Topic) -> String? {
+  ///
+  /// - Parameter longestRecord: bytes that a record may have.
+  mutating func check(_ topic: Topic, longestRecord: Int) -> String? {
     var count = topic.state.withLock { $0.traffic }
     for tap in topic.taps { count.add(tap.traffic) }
     let traffic = count.shown
@@ -26,10 +28,11 @@ struct TrafficAudit {
       let head = topic.life.log.head
       if traffic.received != head { return "has \(head) records and counts \(traffic.received)" }
     }
-    let isBeyond = traffic.received > traffic.granted && published(topic, traffic) > traffic.granted
+    let isBeyond =
+      traffic.received > traffic.granted && published(topic, traffic, longestRecord) > traffic.granted
     if traffic.acknowledged > traffic.received || isBeyond {
       return
-        "counts \(traffic.acknowledged) records as acknowledged, \(traffic.received) as received, \(traffic.granted) as granted"
+        "counts \(traffic.acknowledged) records as acknowledged, \(traffic.received) as received, \(traffic.granted) as granted; \(published(topic, traffic, longestRecord)) aren't letters, and its life has \(topic.life.log.head) records"
     }
     let subscriptions = topic.taps.flatMap(\.subscriptions).filter { !($0 is PatternMember) }
     let sent = subscriptions.reduce(0) { $0 + $1.credit.spent }
@@ -38,15 +41,20 @@ struct TrafficAudit {
   }
 
   /// The records of a topic that came from producers, who need a grant for each: all but dead letters, which the broker writes.
-  private func published(_ topic: Topic, _ traffic: TopicTraffic) -> UInt64 {
+  private func published(_ topic: Topic, _ traffic: TopicTraffic, _ longestRecord: Int) -> UInt64 {
     let log = topic.life.log
     var (cursor, _) = log.cursor(at: .earliest, resuming: true)
-    // What isn't there any more may have been letters.
-    var letters = cursor.nextOffset
+    // What isn't there any more may have been letters, in this life of the topic or a former one.
+    let former = traffic.received - min(log.head, traffic.received)
+    var letters = former + cursor.nextOffset
     let isLetter = RecordFilter([.init(.header("sluice-dead-topic"), .exists)])
     while case .slice(let slice) = log.next(&cursor, bytes: .max) {
       var records = BatchIterator(slice.bytes, count: UInt32(slice.count), time: 0)
-      while let record = try? records.next() { letters += isLetter.wants(record) ? 1 : 0 }
+      while let record = try? records.next() {
+        // A letter that its headers would make too long has none; with the short names of the stories they take less than this.
+        let mayBeTooLong = record.body.count + 256 > longestRecord
+        letters += mayBeTooLong || isLetter.wants(record) ? 1 : 0
+      }
     }
     return traffic.received - min(letters, traffic.received)
   }
