@@ -14,16 +14,20 @@ extension Connection {
     if !answers.isEmpty || !pending.isEmpty || buffered != 0 { countBuffered() }
   }
 
+  /// Bytes of a PING.
+  private static let pingSize = Ping(token: 0).encoded(stream: 0).count
+
   private func writeOut() {
     if case .closed = phase { return }
     if !pending.isEmpty {
+      let waited = pending.byteCount
       switch pending.write(to: stream) {
       case .failure(let error): return streamFailed(error)
       // What waited found room again, so the peer has read some: a PING may take long to get to the peer behind all that it hasn't read yet. Nor can
-      // a client be heard that isn't read from before it has read its answers.
+      // a client be heard that isn't read from before it has read its answers. Of a PING alone only the answer counts.
       case .success(let count):
         context.traffic.bytesSent &+= count
-        if count > 0 { keepalive.heard(at: context.loop.now.nanoseconds) }
+        if count > 0, waited > Self.pingSize { keepalive.heard(at: context.loop.now.nanoseconds) }
         if count > 0 { stalledSince = pending.isEmpty ? nil : context.loop.now }
       }
       guard pending.isEmpty else { return }
