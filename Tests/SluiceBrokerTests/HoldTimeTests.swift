@@ -115,7 +115,7 @@ import Testing
   }
 }
 
-/// Which holds are counted to whom.
+/// Which holds are counted to which subscription.
 @Suite struct HoldLogTests {
   private func at(_ milliseconds: UInt64) -> MonotonicTime {
     MonotonicTime(nanoseconds: milliseconds * 1_000_000)

@@ -162,7 +162,7 @@ extension Group.Core {
     return todo
   }
 
-  /// Where the group stands, for flow control. Nil without members: then it holds nobody.
+  /// Where the group stands, for flow control. Nil without members: then it limits no producer.
   var position: ReaderPosition? {
     guard members > 0 else { return nil }
     var position = ReaderPosition(nextOffset: state.frontier, available: asked, isLive: isLive)

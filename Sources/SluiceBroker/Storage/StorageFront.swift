@@ -74,7 +74,7 @@ final class StorageFront {
       limit: cut.limit)
   }
 
-  /// Whether there are whole batches to drop: because they have become too old, or because they were more than one commit drops, or somebody has
+  /// Whether there are whole batches to drop: because they have become too old, or because they were more than one commit drops, or a reader has
   /// needed them.
   func isOutdated(_ topic: Topic, wallClock: Int64) -> Bool {
     guard storage.retention.ageMilliseconds != nil || storage.retention.bytes != nil else { return false }

@@ -260,7 +260,7 @@ final class Topic: Sendable {
   /// - Returns: the taps to which the end is to be announced.
   func end(_ ending: Complete.Ending, by producer: UInt64 = 0, _ state: inout State) -> [TopicTap] {
     if state.tail != nil {
-      // Nobody hears of it before it is on disk.
+      // Subscribers and producers are told of the ending when it is on disk.
       state.tail?.end(ending, by: producer)
       return []
     }

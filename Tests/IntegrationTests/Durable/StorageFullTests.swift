@@ -32,7 +32,7 @@ import Testing
     try eventually("the log says so") {
       stage.broker.process.standardError.text.contains("storage is full")
     }
-    // Everybody who looks sees it.
+    // Each place that shows the store says so.
     let shown = try stage.sluice("topic", "show", "new")
     #expect(shown.contains("publishers wait") && shown.contains("storage full"), "\(shown)")
     let info = try stage.broker.show("new")

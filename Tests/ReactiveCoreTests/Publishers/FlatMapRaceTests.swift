@@ -49,7 +49,7 @@ import Testing
           for number in 0..<200 { subjects.value[thread].send(number) }
           senders.subtract(1, ordering: .relaxed)
         } else {
-          // Those that nobody has asked for are never delivered, so there may not be that many.
+          // Values without demand are never delivered, so there may not be that many.
           while checker.values.load(ordering: .relaxed) < round, senders.load(ordering: .relaxed) > 0 {}
           if round % 2 == 0 {
             subjects.value[2].send(completion: .failure(Oops()))
