@@ -1,4 +1,5 @@
 import ReactiveCore
+import Synchronization
 
 /// The error that tests fail with.
 package struct Oops: Error, Equatable {
@@ -32,15 +33,35 @@ package enum Happening: Equatable, CustomStringConvertible {
   }
 }
 
-/// What happened, in order.
-package final class History {
-  package var events: [Happening] = []
+/// What happened, in order. A test's thread may read it while another thread appends to it.
+package final class History: Sendable {
+  // What a happening carries needn't be Sendable: a test compares it, and changes nothing in it.
+  private struct Recorded: @unchecked Sendable {
+    var events: [Happening] = []
+  }
+
+  private let recorded = Mutex(Recorded())
+
+  package var events: [Happening] {
+    get { recorded.withLock { UncheckedBox($0.events) }.value }
+    set {
+      let box = UncheckedBox(newValue)
+      recorded.withLock { $0.events = box.value }
+    }
+  }
 
   package init() {}
 
+  package func append(_ happening: Happening) {
+    let box = UncheckedBox(happening)
+    recorded.withLock { $0.events.append(box.value) }
+  }
+
   /// What happened since the last call.
   package func take() -> [Happening] {
-    defer { events = [] }
-    return events
+    recorded.withLock { recorded in
+      defer { recorded.events = [] }
+      return UncheckedBox(recorded.events)
+    }.value
   }
 }

@@ -32,11 +32,11 @@ package final class ManualPublisher<Output, Failure: Error>: Publisher {
     subscriber?.receive(
       subscription: ManualSubscription(
         onRequest: { [history, weak self] in
-          history.events.append(.requested($0))
+          history.append(.requested($0))
           self?.onRequest($0)
         },
         onCancel: { [history, weak self] in
-          history.events.append(.cancelled)
+          history.append(.cancelled)
           self?.onCancel()
         }))
   }

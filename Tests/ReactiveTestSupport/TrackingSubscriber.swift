@@ -28,22 +28,22 @@ package final class TrackingSubscriber<Input: Hashable, Failure: Error>: Subscri
   }
 
   package func receive(subscription: any Subscription) {
-    history.events.append(.subscription(String(describing: subscription)))
+    history.append(.subscription(String(describing: subscription)))
     self.subscription = subscription
     onSubscription(subscription)
     if let initialDemand { subscription.request(initialDemand) }
   }
 
   package func receive(_ input: Input) -> Subscribers.Demand {
-    history.events.append(.value(AnyHashable(input)))
+    history.append(.value(AnyHashable(input)))
     onValue(input)
     return demandPerValue
   }
 
   package func receive(completion: Subscribers.Completion<Failure>) {
     switch completion {
-    case .finished: history.events.append(.finished)
-    case .failure(let error): history.events.append(.failed(error as? Oops))
+    case .finished: history.append(.finished)
+    case .failure(let error): history.append(.failed(error as? Oops))
     }
     onCompletion()
   }

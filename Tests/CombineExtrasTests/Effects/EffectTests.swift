@@ -116,7 +116,7 @@ import Testing
     let history = History()
     for number in 0..<20 {
       let tracker = base.run(Source().eraseToEffect().cancellable(id: "a"))
-      tracker.onCompletion = { history.events.append(.value(number)) }
+      tracker.onCompletion = { history.append(.value(number)) }
     }
     scope.cancel(id: "a")
     #expect(history.take() == (0..<20).map { .value($0) })
@@ -168,9 +168,9 @@ import Testing
     let events = History()
     tracker.onValue = { [scope] _ in
       scope.cancel(id: 1)
-      events.events.append(.cancelled)
+      events.append(.cancelled)
     }
-    tracker.onCompletion = { events.events.append(.finished) }
+    tracker.onCompletion = { events.append(.finished) }
     source.send(1)
     source.send(2)
     #expect(events.take() == [.cancelled, .finished])

@@ -34,7 +34,7 @@ import Testing
       return []
     }
     let history = History()
-    let subscription = store.publisher.sink { history.events.append(.value($0)) }
+    let subscription = store.publisher.sink { history.append(.value($0)) }
     store.send(2)
     store.send(3)
     subscription.cancel()

@@ -175,7 +175,7 @@ import Testing
     let history = History()
     func source() -> ManualSubscription {
       ManualSubscription(
-        onRequest: { history.events.append(.requested($0)) }, onCancel: { history.events.append(.cancelled) })
+        onRequest: { history.append(.requested($0)) }, onCancel: { history.append(.cancelled) })
     }
     do {
       let subject = Sut()

@@ -13,10 +13,10 @@ import Testing
 
   func sink(goesOn: @escaping (Int) -> Bool) -> PausableCancellable {
     source.pausableSink(
-      receiveCompletion: { [history] in history.events.append($0 == .finished ? .finished : .failed(Oops()))
+      receiveCompletion: { [history] in history.append($0 == .finished ? .finished : .failed(Oops()))
       },
       receiveValue: { [history] in
-        history.events.append(.value($0))
+        history.append(.value($0))
         return goesOn($0)
       })
   }

@@ -31,7 +31,7 @@ import Testing
     let subject = UncheckedBox(PassthroughSubject<Int, Never>())
     let history = UncheckedBox(History())
     let task = Task {
-      let watched = subject.value.handleEvents(receiveCancel: { history.value.events.append(.cancelled) })
+      let watched = subject.value.handleEvents(receiveCancel: { history.value.append(.cancelled) })
       var count = 0
       for await _ in watched.values { count += 1 }
       return count

@@ -128,7 +128,7 @@ import Testing
     let rig = Rig(source: Child(history: history), demand: .max(42)) {
       $0.map { _ in child }.switchToLatest()
     }
-    child.onCancel = { history.events.append(.value("inner")) }
+    child.onCancel = { history.append(.value("inner")) }
     rig.source.send(0)
     _ = rig.take()
     rig.subscription.cancel()

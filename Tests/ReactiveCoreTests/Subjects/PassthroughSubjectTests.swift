@@ -149,8 +149,8 @@ import Testing
     let history = History()
     func source() -> ManualSubscription {
       ManualSubscription(
-        onRequest: { history.events.append(.requested($0)) },
-        onCancel: { history.events.append(.cancelled) })
+        onRequest: { history.append(.requested($0)) },
+        onCancel: { history.append(.cancelled) })
     }
     subject.send(subscription: source())
     let subscriber = TrackingSubscriber<Int, Oops>()
