@@ -352,7 +352,7 @@ public final class Broker: Sendable {
       _ = Connection(id: id, stream: stream, origin: origin, context: context)
     } catch {
       core.configuration.report(.refused(nil, peer: stream.peer, error))
-      TurnedAway.tell(
+      RejectedConnection.tell(
         stream, error, on: context.loop, patience: core.configuration.limits.handshake)
     }
   }

@@ -16,7 +16,7 @@ extension TopicSettings {
     var settings = TopicSettings(replayRecords: count, replayBytes: unlimited, replayAge: unlimited)
     settings.scope = scope
     settings.flow = .lossless
-    settings.whenAlone = .hold
+    settings.withoutSubscribers = .hold
     settings.connect = scope == .forever ? .autoStay(1) : .auto(1)
     // A topic that starts over can't be durable, whatever the broker's default is.
     if scope == .whileConnected { settings.storage = .memory }
@@ -39,7 +39,7 @@ extension TopicSettings {
     settings.scope = .forever
     settings.flow = .lossless
     settings.bufferRecords = 0
-    settings.whenAlone = .hold
+    settings.withoutSubscribers = .hold
     settings.connect = .immediate
     return settings
   }

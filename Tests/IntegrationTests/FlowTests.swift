@@ -6,13 +6,13 @@ import Testing
 @Suite(.onItsOwnThread) struct FlowTests {
   private func settings(
     _ flow: TopicSettings.Flow, buffer: UInt64, bytes: UInt64 = 1 << 20,
-    whenAlone: TopicSettings.WhenAlone = .hold
+    withoutSubscribers: TopicSettings.WhenAlone = .hold
   ) -> TopicSettings {
     var settings = TopicSettings(replayRecords: 0)
     settings.flow = flow
     settings.bufferRecords = buffer
     settings.bufferBytes = bytes
-    settings.whenAlone = whenAlone
+    settings.withoutSubscribers = withoutSubscribers
     return settings
   }
 
@@ -119,7 +119,7 @@ import Testing
 
   @Test func whatIsBufferedAloneIsForTheFirstWhoComes() throws {
     let client = try BrokerProcess().client()
-    try client.create("t", settings(.lossless, buffer: 3, whenAlone: .buffer))
+    try client.create("t", settings(.lossless, buffer: 3, withoutSubscribers: .buffer))
     try client.openPublication("t", stream: 1)
     #expect(client.publications[1]!.granted == 3)
     try client.publish(["a", "b", "c"], stream: 1)
@@ -137,7 +137,7 @@ import Testing
 
   @Test func aloneProducersMayRunOn() throws {
     let client = try BrokerProcess().client()
-    try client.create("t", settings(.lossless, buffer: 2, whenAlone: .drop))
+    try client.create("t", settings(.lossless, buffer: 2, withoutSubscribers: .drop))
     try client.openPublication("t", stream: 1)
     for number in 0..<20 { try client.publish(["\(number)"], stream: 1) }
     try client.receiveAcknowledgements(stream: 1)

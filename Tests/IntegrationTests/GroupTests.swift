@@ -344,7 +344,7 @@ import Testing
     settings.flow = .lossless
     settings.bufferRecords = 0
     settings.bufferBytes = 1 << 20
-    settings.whenAlone = .hold
+    settings.withoutSubscribers = .hold
     try producer.create("jobs", settings)
     try producer.openPublication("jobs", stream: 1)
     #expect(producer.publications[1]!.granted == 0)

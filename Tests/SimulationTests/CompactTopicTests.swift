@@ -102,7 +102,7 @@ import Testing
     for _ in 0..<40 where try scene.room > 1_100 { try scene.publish(1, size: 1_000) }
     #expect(scene.published < 40)
     #expect(try scene.room <= 1_100)
-    #expect(topic.life.newest?.statistics().lapsedBytes ?? 0 >= 4_096)
+    #expect(topic.epoch.newest?.statistics().lapsedBytes ?? 0 >= 4_096)
     // It reads on, and so do producers.
     slow.send(Demand(grantedThrough: Credit.unlimited), stream: 1)
     scene.small.settle()

@@ -34,7 +34,7 @@ import Testing
     }
     #expect(after.count { $0 == .subscribed } == count)
     #expect(after.count { $0 == .cancelled } == count)
-    #expect(before < 5 * Effort.limit, "\(before) of \(after.count) frames came before the PONG")
+    #expect(before < 5 * WorkBudget.limit, "\(before) of \(after.count) frames came before the PONG")
   }
 
   @Test func requestsOfAFloodAreAnsweredInTheirOrder() throws {
@@ -76,7 +76,7 @@ import Testing
     _ = small.world.run(limit: .seconds(60)) { member.types.contains(.pong) }
     #expect(member.types == [.pong])
     // Beside the turns that the frames are on their way.
-    #expect(small.world.loops[0].turns - start > 500 * 4_000 / UInt64(Effort.limit * 8))
+    #expect(small.world.loops[0].turns - start > 500 * 4_000 / UInt64(WorkBudget.limit * 8))
     #expect(group.core.withLock { $0.state.outstanding } == 4_000)
   }
 
@@ -101,12 +101,12 @@ import Testing
     client.send(SubscribePattern(pattern: "t.*", grantedThrough: 0), stream: 1)
     client.send(Ping(token: 1), stream: 0)
     // A share when the frame is read, and one at the end of that turn.
-    #expect((1...2 * Effort.limit).contains(largestShare { $0 == count }))
+    #expect((1...2 * WorkBudget.limit).contains(largestShare { $0 == count }))
     small.settle()
     let (answer, pong) = (client.types.firstIndex(of: .subscribed), client.types.firstIndex(of: .pong))
     #expect(try #require(answer) < #require(pong), "the client's next frame comes behind its own work")
     client.send(Cancel(), stream: 1)
-    #expect((1...Effort.limit).contains(largestShare { $0 == 0 }))
+    #expect((1...WorkBudget.limit).contains(largestShare { $0 == 0 }))
     small.settle()
     #expect(client.types.last == .cancelled)
   }

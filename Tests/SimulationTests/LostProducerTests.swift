@@ -43,12 +43,12 @@ import Testing
     let before = small.world.loops[0].turns
     small.settle(.seconds(10))
     #expect(small.world.loops[0].turns - before < 100)
-    #expect(small.broker.core.registry.find("t")?.life.condition == .open)
+    #expect(small.broker.core.registry.find("t")?.epoch.condition == .open)
     // The one that there is still does its work.
     client.send(Subscribe(topic: "t", grantedThrough: 0), stream: 2)
     client.send(Cancel(), stream: 1)
     small.settle(.seconds(59))
-    #expect(small.broker.core.registry.find("t")?.life.condition == .open)
+    #expect(small.broker.core.registry.find("t")?.epoch.condition == .open)
     small.settle(.seconds(2))
     #expect(try client.frames(on: 2).last?.decoded(Complete.self).ending.code == .producerLost)
   }

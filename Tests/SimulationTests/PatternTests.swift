@@ -12,7 +12,7 @@ import Testing
     case subscribed
     case matched(String, at: UInt64)
     case unmatched(String)
-    /// FROM 0, and LIVE behind it.
+    /// SELECT_TOPIC 0, and LIVE behind it.
     case complete
     case allLive
     case live(String)
@@ -41,9 +41,9 @@ import Testing
         let number = try frame.decoded(Unmatched.self).number
         let gone = names.removeValue(forKey: number)
         heard.append(.unmatched(try #require(gone)))
-      case .from:
-        let number = try frame.decoded(From.self).number
-        #expect(number != subject || number == 0, "a FROM that changes nothing")
+      case .selectTopic:
+        let number = try frame.decoded(SelectTopic.self).number
+        #expect(number != subject || number == 0, "a SELECT_TOPIC that changes nothing")
         subject = number
         if number == 0, !heard.contains(.complete) { heard.append(.complete) }
       case .live: heard.append(subject == 0 ? .allLive : .live(try name()))
@@ -219,7 +219,7 @@ import Testing
       publish(5, to: topic, producer, stream: UInt32(index + 1))
     }
     small.settle()
-    let epochs = try ["a", "b"].map { try small.broker.core.registry.known($0).life.epoch }
+    let epochs = try ["a", "b"].map { try small.broker.core.registry.known($0).epoch.number }
     client.send(
       SubscribePattern(
         pattern: "*", start: .new, grantedThrough: .max,
@@ -251,14 +251,14 @@ import Testing
       producer.publish([[UInt8](repeating: 1, count: 60_000)], from: batch, stream: 1)
       small.settle(.milliseconds(10))
     }
-    let life = try small.broker.core.registry.known("a").life
-    let position = TopicPosition(topic: "a", epoch: life.epoch, nextOffset: 1)
+    let epoch = try small.broker.core.registry.known("a").epoch
+    let position = TopicPosition(topic: "a", epoch: epoch.number, nextOffset: 1)
     client.send(
       SubscribePattern(pattern: "*", lag: .skip, grantedThrough: 1, positions: [position]), stream: 1)
     client.send(
       SubscribePattern(pattern: "*", lag: .fail, grantedThrough: 1, positions: [position]), stream: 2)
     small.settle()
-    let first = life.log.cursor(at: .offset(0), resuming: true).cursor.nextOffset
+    let first = epoch.log.cursor(at: .offset(0), resuming: true).cursor.nextOffset
     try #require(first > 1)
     #expect(
       try heard(client).prefix(3) == [.subscribed, .matched("a", at: first), .lag("a", first - 1)])
@@ -285,7 +285,7 @@ import Testing
     other.close()
     small.settle()
     #expect(registry.watches == 0)
-    for topic in registry.all { #expect(topic.taps.isEmpty && topic.attached.subscriptions == 0) }
+    for topic in registry.all { #expect(topic.loopStates.isEmpty && topic.attached.subscriptions == 0) }
   }
 
   @Test func limits() throws {

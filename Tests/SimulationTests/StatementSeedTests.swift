@@ -32,7 +32,7 @@ extension Scenario {
       if random.oneIn(2) {
         settings.flow = [.free, .lossless, .fastest][random.next(in: 0...2)]
         settings.bufferRecords = UInt64(random.next(in: 0...20))
-        settings.whenAlone = TopicSettings.WhenAlone.allCases[random.next(in: 0...2)]
+        settings.withoutSubscribers = TopicSettings.WhenAlone.allCases[random.next(in: 0...2)]
       }
       switch random.next(below: 4) {
       case 0: settings.connect = .auto(UInt32(random.next(in: 1...2)))

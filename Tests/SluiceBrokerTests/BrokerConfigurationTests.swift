@@ -52,7 +52,7 @@ struct BrokerConfigurationTests {
       ("limits.publicationsPerConnection", { $0.limits.publicationsPerConnection = -1 }),
       ("limits.topicsPerConnection", { $0.limits.topicsPerConnection = -1 }),
       ("limits.identityPublishBytes", { $0.limits.identityPublishBytes = -1 }),
-      ("limits.gather", { $0.limits.gather = 4095 }),
+      ("limits.writeBatch", { $0.limits.writeBatch = 4095 }),
       ("limits.answers", { $0.limits.answers = 4095 }),
       ("limits.attempts.free", { $0.limits.attempts.free = -1 }),
       ("limits.attempts.capacity", { $0.limits.attempts.capacity = 0 }),
@@ -72,7 +72,7 @@ struct BrokerConfigurationTests {
       { ($0.limits.record, $0.limits.frame) = (256 << 20, 256 << 20 + 1024) },
       { $0.limits.frame = 512 << 20 }, { $0.limits.streams = 1 }, { $0.limits.streams = 1_048_576 },
       { $0.limits.topics = 1 }, { $0.limits.producerWindow = 2 }, { $0.limits.producerWindow = 1 << 32 },
-      { $0.limits.gather = 4096 }, { $0.limits.answers = 4096 }, { $0.limits.keepalive = 0 },
+      { $0.limits.writeBatch = 4096 }, { $0.limits.answers = 4096 }, { $0.limits.keepalive = 0 },
     ]
     for (index, change) in cases.enumerated() { #expect(complaint(change) == nil, "case \(index)") }
   }

@@ -38,60 +38,60 @@ struct DeliveryTests {
     return bytes + slice.bytes
   }
 
-  // MARK: Gather
+  // MARK: WriteBatch
 
   @Test func framesAndRecordsAreWrittenInTheOrderOfGathering() throws {
     let log = log([3, 0, 500])
-    let gather = Gather()
+    let writes = WriteBatch()
     var expected: [UInt8] = []
     var answers = Pong(token: 1).encoded(stream: 0) + Cancelled().encoded(stream: 4)
     expected += answers
-    gather.append(&answers)
+    writes.append(&answers)
     #expect(answers.isEmpty)
     for (index, slice) in slices(log, records: 1).enumerated() {
       let mark: Int64? = index == 1 ? 99 : nil
-      gather.append(Live(nextOffset: UInt64(index)), stream: 9)
-      gather.append(slice, mark: mark, stream: 9)
+      writes.append(Live(nextOffset: UInt64(index)), stream: 9)
+      writes.append(slice, mark: mark, stream: 9)
       expected += Live(nextOffset: UInt64(index)).encoded(stream: 9) + deliver(slice, mark: mark, stream: 9)
     }
-    #expect(gather.bytes == expected.count)
+    #expect(writes.bytes == expected.count)
 
     let stream = RecordingStream()
-    let rest = try gather.write(to: stream).get()
+    let rest = try writes.write(to: stream).get()
     #expect(rest.isEmpty)
     #expect(stream.bytes == expected)
     #expect(stream.writes == 1)
-    #expect(gather.isEmpty)
-    #expect(gather.bytes == 0)
+    #expect(writes.isEmpty)
+    #expect(writes.bytes == 0)
   }
 
   @Test func framesThatFollowOneAnotherShareAVector() throws {
-    let gather = Gather()
-    for token in UInt64(0)..<100 { gather.append(Pong(token: token), stream: 0) }
+    let writes = WriteBatch()
+    for token in UInt64(0)..<100 { writes.append(Pong(token: token), stream: 0) }
     let stream = RecordingStream()
-    _ = try gather.write(to: stream).get()
+    _ = try writes.write(to: stream).get()
     #expect(stream.mostVectors == 1)
   }
 
   @Test func whatAShortWriteLeavesIsWrittenLaterByteForByte() throws {
     let log = log([10, 0, 300, 2000, 1])
     for taken in 0..<2600 {
-      let gather = Gather()
+      let writes = WriteBatch()
       var expected: [UInt8] = []
       var answers = Pong(token: 3).encoded(stream: 0)
       expected += answers
-      gather.append(&answers)
+      writes.append(&answers)
       for slice in slices(log, records: 2) {
-        gather.append(slice, mark: 5, stream: 1)
+        writes.append(slice, mark: 5, stream: 1)
         expected += deliver(slice, mark: 5, stream: 1)
       }
       let stream = RecordingStream()
       stream.capacities = [taken, 0, 1, 700, .max]
-      var pending = try gather.write(to: stream).get()
+      var pending = try writes.write(to: stream).get()
       #expect(pending.isEmpty == (taken >= expected.count))
       #expect(pending.byteCount == expected.count - min(taken, expected.count))
-      // The gather is used by others meanwhile.
-      gather.append(Pong(token: .max), stream: 0)
+      // The writes is used by others meanwhile.
+      writes.append(Pong(token: .max), stream: 0)
       var written: [Int] = []
       while !pending.isEmpty { written.append(try pending.write(to: stream).get()) }
       #expect(stream.bytes == expected, "\(taken) bytes were taken at first")
@@ -101,14 +101,14 @@ struct DeliveryTests {
 
   @Test func itIsFullBeforeItOverflows() throws {
     let log = log([Int](repeating: 1, count: 2000))
-    let gather = Gather()
+    let writes = WriteBatch()
     var expected: [UInt8] = []
     var count = 0
     for slice in slices(log, records: 1) {
-      guard gather.hasRoom else { break }
-      gather.append(Live(nextOffset: 0), stream: 1)
-      gather.append(slice, mark: 1, stream: 1)
-      gather.append(Complete(.finished), stream: 1)
+      guard writes.hasRoom else { break }
+      writes.append(Live(nextOffset: 0), stream: 1)
+      writes.append(slice, mark: 1, stream: 1)
+      writes.append(Complete(.finished), stream: 1)
       expected +=
         Live(nextOffset: 0).encoded(stream: 1) + deliver(slice, mark: 1, stream: 1)
         + Complete(.finished).encoded(stream: 1)
@@ -116,38 +116,38 @@ struct DeliveryTests {
     }
     #expect(count > 100 && count < 2000)
     let stream = RecordingStream()
-    _ = try gather.write(to: stream).get()
+    _ = try writes.write(to: stream).get()
     #expect(stream.bytes == expected)
-    #expect(gather.hasRoom)
+    #expect(writes.hasRoom)
   }
 
   @Test func longAnswersAreTakenWhole() throws {
-    let gather = Gather()
+    let writes = WriteBatch()
     var answers: [UInt8] = []
     for token in UInt64(0)..<20_000 { Pong(token: token).encode(stream: 0, into: &answers) }
     let expected = answers
-    gather.append(&answers)
-    gather.append(Cancelled(), stream: 1)
+    writes.append(&answers)
+    writes.append(Cancelled(), stream: 1)
     let stream = RecordingStream()
     stream.capacities = [100_000, .max]
-    var pending = try gather.write(to: stream).get()
+    var pending = try writes.write(to: stream).get()
     _ = try pending.write(to: stream).get()
     #expect(stream.bytes == expected + Cancelled().encoded(stream: 1))
   }
 
   @Test func aFailureIsPassedOn() throws {
     let error = IOError(action: "write", code: 32)
-    let gather = Gather()
-    gather.append(Cancelled(), stream: 1)
+    let writes = WriteBatch()
+    writes.append(Cancelled(), stream: 1)
     let stream = RecordingStream()
     stream.error = error
-    #expect(throws: error) { try gather.write(to: stream).get() }
-    #expect(gather.isEmpty)
+    #expect(throws: error) { try writes.write(to: stream).get() }
+    #expect(writes.isEmpty)
 
     stream.error = nil
     stream.capacities = [1]
-    gather.append(Cancelled(), stream: 1)
-    var pending = try gather.write(to: stream).get()
+    writes.append(Cancelled(), stream: 1)
+    var pending = try writes.write(to: stream).get()
     stream.error = error
     #expect(throws: error) { try pending.write(to: stream).get() }
   }
@@ -158,15 +158,15 @@ struct DeliveryTests {
     let pool = SegmentPool(maximumPooledBytes: 0)
     let log = TopicLog(retention: .everything, pool: pool)
     SessionProbe.batch([100, 100]).bytes.withUnsafeBytes { _ = log.append($0, count: 2, at: 7) }
-    let gather = Gather()
+    let writes = WriteBatch()
     var expected: [UInt8] = []
     for slice in slices(log, records: 2) {
-      gather.append(slice, mark: nil, stream: 1)
+      writes.append(slice, mark: nil, stream: 1)
       expected += deliver(slice, stream: 1)
     }
     let stream = RecordingStream()
     stream.capacities = [30, .max]
-    var pending = try gather.write(to: stream).get()
+    var pending = try writes.write(to: stream).get()
     log.removeAll()
     #expect(pool.bytesInUse > 0)
     pending.releaseRetiredSegments()

@@ -205,7 +205,7 @@ import Testing
       #expect(client.publications[stream]!.sent == 10)
       try client.publish(Self.texts(10..<12), stream: stream)
     }
-    // Nobody had what was lost of the one; whoever had it of the other goes on where the two lives part.
+    // Nobody had what was lost of the one; whoever had it of the other goes on where the two epochs part.
     let always = try client.subscribe("always", stream: 3, from: .offset(10), epoch: epochs[0])
     #expect(always.epoch == epochs[0])
     let os = try client.subscribe("os", stream: 4, from: .offset(15), epoch: epochs[1])
@@ -234,7 +234,7 @@ import Testing
     }
     try client.receiveAcknowledgements(stream: 1)
     let topic = try #require(setting.broker.core.registry.find("t"))
-    try eventually("memory is for those who follow the head") { topic.life.log.oldestOffset > 1000 }
+    try eventually("memory is for those who follow the head") { topic.epoch.log.oldestOffset > 1000 }
 
     let other = try setting.client()
     try other.sendSubscribe("t", stream: 1)
@@ -252,7 +252,7 @@ import Testing
       ])
 
     // By demand, a few at a time, across the border between the two; from the store alone when nothing is left in memory by now.
-    let border = min(topic.life.log.oldestOffset, UInt64(count) - 60)
+    let border = min(topic.epoch.log.oldestOffset, UInt64(count) - 60)
     try other.subscribe("t", stream: 2, from: .offset(border - 25), granted: 10)
     for total in stride(from: UInt64(10), through: 60, by: 10) {
       try other.receiveRecords(total, stream: 2)

@@ -17,9 +17,9 @@ struct FlowStrategyTests {
   }
 
   private func buffer(
-    _ records: UInt64, bytes: UInt64 = 1000, _ whenAlone: TopicSettings.WhenAlone = .buffer
+    _ records: UInt64, bytes: UInt64 = 1000, _ withoutSubscribers: TopicSettings.WhenAlone = .buffer
   ) -> FlowBuffer {
-    FlowBuffer(records: records, bytes: bytes, whenAlone: whenAlone)
+    FlowBuffer(records: records, bytes: bytes, withoutSubscribers: withoutSubscribers)
   }
 
   @Test func freeProducersAreNeverHeld() {

@@ -3,7 +3,7 @@ import Testing
 
 @testable import SluiceBroker
 
-/// The costs of frames against the frame table, and the effort that they add up to.
+/// The costs of frames against the frame table, and the workBudget that they add up to.
 struct FrameCostTests {
   /// Every type of frame that a broker takes, on one stream or another.
   private static let taken: [FrameType] = (UInt8.min...UInt8.max).map(FrameType.init(rawValue:)).filter {
@@ -19,7 +19,7 @@ struct FrameCostTests {
   }
 
   @Test func aFrameThatCostsNothingByItselfIsBoundedByBytesOrByWhatIsFound() {
-    // A sign of life, or a few integers for a table of the connection's own; all of them count as frames.
+    // A sign of epoch, or a few integers for a table of the connection's own; all of them count as frames.
     let small: Set<FrameType> = [.ping, .pong, .error, .commit]
     // Taken up by the bytes of their records, or places.
     let long: Set<FrameType> = [.publish, .positions]
@@ -35,23 +35,23 @@ struct FrameCostTests {
 
   @Test(arguments: FrameCost.Work.allCases)
   func workAddsUpUntilTheEffortIsExhausted(work: FrameCost.Work) {
-    var effort = Effort()
-    #expect(effort.left(work) == Effort.limit * work.perStep)
-    for _ in 0..<Effort.limit * work.perStep - 1 { effort.spend(1, of: work) }
-    #expect(!effort.isExhausted)
-    #expect(effort.left(work) == 1)
-    effort.spend(1, of: work)
-    #expect(effort.isExhausted && effort.left(work) == 0 && effort.spent == Effort.limit)
-    effort.spend(.max, of: work)
-    effort.spend(.max)
-    #expect(effort.isExhausted)
-    effort.renew()
-    #expect(effort.spent == 0 && !effort.isExhausted)
+    var workBudget = WorkBudget()
+    #expect(workBudget.left(work) == WorkBudget.limit * work.perStep)
+    for _ in 0..<WorkBudget.limit * work.perStep - 1 { workBudget.spend(1, of: work) }
+    #expect(!workBudget.isExhausted)
+    #expect(workBudget.left(work) == 1)
+    workBudget.spend(1, of: work)
+    #expect(workBudget.isExhausted && workBudget.left(work) == 0 && workBudget.spent == WorkBudget.limit)
+    workBudget.spend(.max, of: work)
+    workBudget.spend(.max)
+    #expect(workBudget.isExhausted)
+    workBudget.renew()
+    #expect(workBudget.spent == 0 && !workBudget.isExhausted)
   }
 
   @Test func soManyFramesExhaustATurnWhateverTheyCost() {
-    var effort = Effort()
-    for _ in 0..<Effort.frameLimit { effort.tookFrame() }
-    #expect(effort.isExhausted && effort.left(.names) == 0)
+    var workBudget = WorkBudget()
+    for _ in 0..<WorkBudget.frameLimit { workBudget.tookFrame() }
+    #expect(workBudget.isExhausted && workBudget.left(.names) == 0)
   }
 }

@@ -42,7 +42,7 @@ import Testing
     left.subtract(used)
     let result = batch.bytes.withUnsafeBytes {
       topic.append(
-        $0, count: 3, at: 0, in: attachment.life, using: used, by: attachment.ticket,
+        $0, count: 3, at: 0, in: attachment.epoch, using: used, by: attachment.ticket,
         needsSubscriber: needsSubscriber)
     }
     return (result, left)
@@ -59,7 +59,7 @@ import Testing
 
   @Test func theBatchBehindTheEndOfItsTopicReturnsItsGrant() throws {
     let (topic, attachment, granted) = try held()
-    #expect(topic.end(.finished, in: attachment.life) == nil)
+    #expect(topic.end(.finished, in: attachment.epoch) == nil)
     let (result, left) = append(to: topic, attachment, of: granted)
     guard case .refused(let fault) = result else { throw ProbeViolation("\(result)") }
     #expect(fault.code == .topicEnded)

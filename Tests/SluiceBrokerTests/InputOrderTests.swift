@@ -13,7 +13,7 @@ import Testing
     let loop = setting.brokerLoops[0]
     let context = setting.broker.contexts[0]
     var connection: Connection?
-    let pings = UInt64(Effort.frameLimit + 10)
+    let pings = UInt64(WorkBudget.frameLimit + 10)
     loop.perform {
       let new = Connection(id: 1_000, stream: stream, origin: nil, context: context)
       connection = new

@@ -26,7 +26,7 @@ struct TopicRegistryTests {
     expected.connect = .immediate
     expected.bufferRecords = 1024
     expected.bufferBytes = 8 << 20
-    expected.whenAlone = .buffer
+    expected.withoutSubscribers = .buffer
     expected.lag = .skip
     expected.compact = false
     expected.autoDelete = false
@@ -39,7 +39,7 @@ struct TopicRegistryTests {
   @Test func whatASettingLeavesOpenIsTheDefault() throws {
     let topic = try registry().create("t", TopicSettings(replayBytes: 5, replayAge: 9))
     #expect(topic.settings.replayRecords == 10)
-    #expect(topic.life.log.retention == Retention(records: 10, bytes: 5, ageMilliseconds: 9))
+    #expect(topic.epoch.log.retention == Retention(records: 10, bytes: 5, ageMilliseconds: 9))
   }
 
   @Test func theFirstRuleThatMatchesGivesWhatTheCreatorLeavesOpen() throws {
@@ -72,9 +72,9 @@ struct TopicRegistryTests {
     #expect(try registry.use("t") === topic)
     registry.deleteAbandoned(now: at(111))
     #expect(registry.find("t") === topic)
-    let life = topic.attachSubscription(now: at(111)).life
+    let epoch = topic.attachSubscription(now: at(111)).epoch
     registry.deleteAbandoned(now: at(200))
-    topic.detachSubscription(from: life)
+    topic.detachSubscription(from: epoch)
     registry.deleteAbandoned(now: at(300))
     registry.deleteAbandoned(now: at(309))
     #expect(registry.find("t") === topic)
@@ -124,13 +124,13 @@ struct TopicRegistryTests {
     let topic = try registry.use("t")
     publish(topic, 3)
     try registry.delete("t")
-    #expect(topic.life.condition == .deleted)
+    #expect(topic.epoch.condition == .deleted)
     #expect(topic.refusal?.code == .topicDeleted)
-    #expect(topic.life.log.statistics().records == 0)
+    #expect(topic.epoch.log.statistics().records == 0)
     let next = try registry.use("t")
     #expect(next !== topic)
-    #expect(next.life.epoch != topic.life.epoch)
-    #expect(next.life.log.head == 0)
+    #expect(next.epoch.number != topic.epoch.number)
+    #expect(next.epoch.log.head == 0)
   }
 
   @Test func epochsDontComeTwiceAndAreNeverAny() throws {
@@ -138,7 +138,7 @@ struct TopicRegistryTests {
     for identity in UInt64(0)..<20 {
       let registry = registry(identity: identity)
       for _ in 0..<50 {
-        #expect(epochs.insert(try registry.use("t").life.epoch).inserted)
+        #expect(epochs.insert(try registry.use("t").epoch.number).inserted)
         try registry.delete("t")
       }
     }
@@ -196,7 +196,7 @@ struct TopicRegistryTests {
       (0..<4).map { _ in
         {
           for number in 0..<50 {
-            let epoch = try registry.use("t.\(number)").life.epoch
+            let epoch = try registry.use("t.\(number)").epoch.number
             found.update { _ = $0["t.\(number)", default: []].insert(epoch) }
           }
         }
@@ -205,28 +205,28 @@ struct TopicRegistryTests {
     #expect(found.value.values.allSatisfy { $0.count == 1 })
   }
 
-  // MARK: A topic's life
+  // MARK: A topic's epoch
 
   @Test func aTopicEndsOnceAndTakesNothingAfterwards() throws {
     let topic = try registry().use("t")
-    let life = topic.life
-    #expect(life.condition == .open)
+    let epoch = topic.epoch
+    #expect(epoch.condition == .open)
     #expect(topic.refusal == nil)
     publish(topic, 2)
-    #expect(topic.end(.failure(code: .producerFailure, message: "broken"), in: life) == nil)
-    #expect(life.condition == .ended)
-    #expect(topic.end(.finished, in: life)?.code == .topicEnded)
-    #expect(life.ending == .failure(code: .producerFailure, message: "broken"))
+    #expect(topic.end(.failure(code: .producerFailure, message: "broken"), in: epoch) == nil)
+    #expect(epoch.condition == .ended)
+    #expect(topic.end(.finished, in: epoch)?.code == .topicEnded)
+    #expect(epoch.ending == .failure(code: .producerFailure, message: "broken"))
     guard case .refused(let fault) = publish(topic, 1) else {
       Issue.record("an ended topic took a record")
       return
     }
     #expect(fault.code == .topicEnded)
     #expect(fault.message.contains("broken"))
-    #expect(life.log.head == 2)
+    #expect(epoch.log.head == 2)
     let summary = topic.summary
     #expect(summary.nextOffset == 2)
-    #expect(summary.ending == life.ending)
+    #expect(summary.ending == epoch.ending)
   }
 
   @Test func offsetsCountUpOverBatches() throws {
@@ -243,7 +243,7 @@ struct TopicRegistryTests {
   @discardableResult
   private func publish(_ topic: Topic, _ count: Int) -> Topic.AppendResult {
     SessionProbe.batch([Int](repeating: 4, count: count)).bytes.withUnsafeBytes {
-      topic.append($0, count: UInt32(count), at: 1, in: topic.life, using: GrantLedger.Allowance())
+      topic.append($0, count: UInt32(count), at: 1, in: topic.epoch, using: GrantLedger.Allowance())
     }
   }
 

@@ -45,12 +45,12 @@ import Testing
       let batch = SessionProbe.batch([1])
       batch.bytes.withUnsafeBytes {
         _ = topic.append(
-          $0, count: 1, at: setting.world.wallClock, in: topic.life, using: GrantLedger.Allowance())
+          $0, count: 1, at: setting.world.wallClock, in: topic.epoch, using: GrantLedger.Allowance())
       }
     }
-    #expect(topics.allSatisfy { $0.life.kept().records == 1 })
+    #expect(topics.allSatisfy { $0.epoch.kept().records == 1 })
     setting.run(for: .seconds(4))
-    #expect(topics.allSatisfy { $0.life.log.statistics().memoryBytes == 0 })
+    #expect(topics.allSatisfy { $0.epoch.log.statistics().memoryBytes == 0 })
   }
 
   @Test func topicsThatAreAbandonedAreDeletedAShareATime() throws {

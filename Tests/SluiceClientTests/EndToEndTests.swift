@@ -178,7 +178,7 @@ import Testing
     settings.flow = .lossless
     settings.bufferRecords = 0
     settings.bufferBytes = 10
-    settings.whenAlone = .hold
+    settings.withoutSubscribers = .hold
     _ = try stage.wait { client.createTopic("t", settings: settings, completion: $0) }
     let recorder = Recorder<TopicRecord>(initial: .max(3))
     client.topic("t").subscribe(recorder)

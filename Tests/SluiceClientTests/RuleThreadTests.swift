@@ -13,7 +13,7 @@ import Testing
     typealias Input = TopicRecord
     typealias Failure = ClientError
 
-    private let subscription = Mutex<DemandBridge?>(nil)
+    private let subscription = Mutex<RemoteSubscription?>(nil)
     private let inside = Atomic<Int>(0)
     private let requested = Atomic<Int>(0)
     private let next = Atomic<UInt64>(0)
@@ -24,7 +24,7 @@ import Testing
     private let isCancelled = Atomic<Bool>(false)
 
     func receive(subscription: any Subscription) {
-      self.subscription.withLock { $0 = subscription as? DemandBridge }
+      self.subscription.withLock { $0 = subscription as? RemoteSubscription }
     }
 
     func receive(_ record: TopicRecord) -> Subscribers.Demand {

@@ -29,7 +29,7 @@ import Testing
     }
 
     func receive(subscription: any Subscription) {
-      self.subscription.withLock { $0 = (subscription as! DemandBridge) }
+      self.subscription.withLock { $0 = (subscription as! RemoteSubscription) }
     }
 
     func receive(_ input: TopicRecord) -> Subscribers.Demand {

@@ -44,7 +44,7 @@ private let rules: [(type: FrameType, broker: Bool, client: Bool, zero: Bool, no
   (.cursorDelete, true, false, false, true),
   (.matched, false, true, false, true),
   (.unmatched, false, true, false, true),
-  (.from, false, true, false, true),
+  (.selectTopic, false, true, false, true),
   (.deliveries, false, true, false, true),
   (.cursors, false, true, false, true),
   (.authenticate, true, false, false, true),

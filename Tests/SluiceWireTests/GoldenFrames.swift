@@ -153,7 +153,7 @@ let goldenFrames: [GoldenFrame] = [
     Matched(number: 5, topic: "a.b", place: Subscribed(epoch: 1, nextOffset: 2, liveOffset: 3, gaps: true)),
     "05000000 0300 612e62 0100000000000000 0200000000000000 0300000000000000 01 000000"),
   GoldenFrame("UNMATCHED", 0x1C, Unmatched(number: .max), "ffffffff"),
-  GoldenFrame("FROM", 0x1D, From(number: 0x0102), "02010000"),
+  GoldenFrame("SELECT_TOPIC", 0x1D, SelectTopic(number: 0x0102), "02010000"),
   GoldenFrame(
     "JOIN", 0x28, JoinGroup(topic: "t", group: "g", grantedThrough: 9),
     "0100 74 0100 67 00 00 00 00 0000000000000000 00000000 00000000 0000 0900000000000000 04000000 00000000"),
@@ -376,7 +376,7 @@ private let everySetting: TopicSettings = {
   settings.connect = .auto(7)
   settings.bufferRecords = 8
   settings.bufferBytes = 9
-  settings.whenAlone = .drop
+  settings.withoutSubscribers = .drop
   settings.lag = .fail
   settings.compact = true
   settings.autoDelete = true

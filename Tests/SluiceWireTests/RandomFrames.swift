@@ -20,7 +20,7 @@ struct RandomFrames {
       },
       { frames in Positions(frames.list { $0.position() }, more: .random(using: &frames.random)) },
       { Matched(number: $0.integer(), topic: $0.text(300), place: $0.subscribed()) },
-      { Unmatched(number: $0.integer()) }, { From(number: $0.integer()) },
+      { Unmatched(number: $0.integer()) }, { SelectTopic(number: $0.integer()) },
       {
         JoinGroup(
           topic: $0.text(300), group: $0.text(300), start: $0.start(), settings: $0.groupSettings(),
@@ -186,7 +186,7 @@ struct RandomFrames {
     ].randomElement(using: &random)!
     settings.bufferRecords = maybe()
     settings.bufferBytes = maybe()
-    settings.whenAlone = [nil, .buffer, .hold, .drop].randomElement(using: &random)!
+    settings.withoutSubscribers = [nil, .buffer, .hold, .drop].randomElement(using: &random)!
     settings.lag = [nil, .skip, .fail].randomElement(using: &random)!
     settings.compact = [nil, true, false].randomElement(using: &random)!
     settings.autoDelete = [nil, true, false].randomElement(using: &random)!

@@ -30,7 +30,7 @@ enum BackPressure {
     var settings = TopicSettings()
     settings.flow = .lossless
     settings.bufferRecords = 50
-    settings.whenAlone = .hold
+    settings.withoutSubscribers = .hold
     // What an earlier run has left.
     try? await client.deleteTopic("pressure")
     try await client.createTopic("pressure", settings: settings)

@@ -69,7 +69,7 @@ private final class ClientScene: @unchecked Sendable {
   init() throws {
     var settings = TopicSettings(replayRecords: 0)
     settings.flow = .lossless
-    settings.whenAlone = .hold
+    settings.withoutSubscribers = .hold
     broker = try Broker.fixed(in: world, rules: settings)
     connect { $0.publisherClient = $1 }
     connect { $0.subscriberClient = $1 }

@@ -36,7 +36,7 @@ extension Connection {
       topic = try registry.use(name, stating: stated, by: quota, mayCreate: mayCreate) {
         report(.topicCreated(asClient, topic: $0.name))
       }
-      effort.spend(quota.takeTold(), of: .watchers)
+      workBudget.spend(quota.takeTold(), of: .watchers)
     } else {
       topic = try registry.known(name)
     }
@@ -81,7 +81,7 @@ extension Connection {
     let permissions = permissions
     if permissions.isUnrestricted { return registry.list(after: after, limit: limit) }
     var asked = 0
-    defer { effort.spend(asked, of: .names) }
+    defer { workBudget.spend(asked, of: .names) }
     return registry.list(after: after, limit: limit, in: permissions.spans) { name in
       asked += 1
       return permissions.reveal(name)

@@ -37,7 +37,7 @@ public struct BrokerConfiguration: Sendable {
     settings.connect = .immediate
     settings.bufferRecords = 1024
     settings.bufferBytes = 8 << 20
-    settings.whenAlone = .buffer
+    settings.withoutSubscribers = .buffer
     settings.lag = .skip
     settings.compact = false
     settings.autoDelete = false

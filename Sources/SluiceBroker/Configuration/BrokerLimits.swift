@@ -110,7 +110,7 @@ public struct BrokerLimits: Sendable {
 
   /// Bytes that are gathered for one connection before it is another one's turn; what a connection that doesn't read can hold
   /// back of the log's memory. A socket that is filled in one go moves half as much again as one that is filled in four. Default: 1 MiB.
-  public var gather = 1 << 20
+  public var writeBatch = 1 << 20
 
   /// Answers that wait for a client to read them, in bytes; beyond it nothing more is read from that client. Default: 256 KiB.
   public var answers = 256 << 10
@@ -214,7 +214,7 @@ extension BrokerLimits {
     try check(
       memory == 0 || (1 << 20...1 << 50).contains(memory),
       "limits.memory: \(memory) isn't 0, for none, or in 1048576...1125899906842624")
-    try check(gather >= 4096, "limits.gather: must be at least 4096 bytes")
+    try check(writeBatch >= 4096, "limits.writeBatch: must be at least 4096 bytes")
     try check(answers >= 4096, "limits.answers: must be at least 4096 bytes")
   }
 }

@@ -44,7 +44,7 @@ extension Connection {
     case .listCursors(let stream, let topic, let after, let limit):
       attempt(stream) { () throws(WireError) in
         let topic = try self.topic(topic, for: .cursorList)
-        effort.spend(topic.cursorCount, of: .cursors)
+        workBudget.spend(topic.cursorCount, of: .cursors)
         topic.forgetGroups(
           idleFor: context.core.configuration.limits.cursorMemory, now: context.loop.now)
         let (page, more) = topic.cursors(

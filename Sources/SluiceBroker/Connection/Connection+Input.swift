@@ -16,7 +16,7 @@ extension Connection {
     guard case .open = phase else { return }
     keepalive.heard(at: context.loop.now.nanoseconds)
     context.traffic.bytesReceived &+= count
-    effort.renew()
+    workBudget.renew()
     let bytes = unsafe UnsafeRawBufferPointer(rebasing: context.readBuffer[..<count])
     if unread.isEmpty {
       let taken = unsafe takeUp(bytes)
@@ -37,14 +37,14 @@ extension Connection {
     let limit = core.configuration.limits.answers
     do {
       try unsafe decoder.decode(bytes) { header, body throws(WireError) in
-        effort.tookFrame()
-        guard try header.admission(at: .broker) == .take else { return !effort.isExhausted }
-        effort.spend(FrameCost.steps(for: header.type))
+        workBudget.tookFrame()
+        guard try header.admission(at: .broker) == .take else { return !workBudget.isExhausted }
+        workBudget.spend(FrameCost.steps(for: header.type))
         let action = try unsafe session.receive(header, body, core.rules)
         if let stream = action.beginning { try checkIsFree(stream) }
         perform(action)
         guard case .open = phase else { return false }
-        return answers.count <= limit && !effort.isExhausted
+        return answers.count <= limit && !workBudget.isExhausted
       }
     } catch {
       fail(error)
@@ -54,20 +54,20 @@ extension Connection {
     // A client sends nothing behind its HELLO before it has the WELCOME.
     if !isInHandshake { decoder.maximumFrame = core.configuration.limits.frame }
     if answers.count > limit { waitsForAnswers = true }
-    if effort.isExhausted { context.makeReady(self) }
+    if workBudget.isExhausted { context.makeReady(self) }
     return decoder.takenBytes
   }
 
   /// Pauses reading for as long as earlier input waits, for any reason. Called whenever one of the reasons has changed.
   private func updateReading() {
     guard case .open = phase else { return }
-    stream.readsPaused = waitsForAnswers || waitsForMemory || effort.isExhausted || !unread.isEmpty
+    stream.readsPaused = waitsForAnswers || waitsForMemory || workBudget.isExhausted || !unread.isEmpty
   }
 
   /// The answers that were too many are written, another turn has come, or there is memory again: goes on with what was read before, then
   /// with reading.
   func resumeReading() {
-    if effort.isExhausted || waitsForMemory { return updateReading() }
+    if workBudget.isExhausted || waitsForMemory { return updateReading() }
     waitsForAnswers = false
     let taken = unsafe unread.withUnsafeBytes { unsafe takeUp($0) }
     unread = unread.dropFirst(taken)

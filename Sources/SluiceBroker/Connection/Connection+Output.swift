@@ -32,19 +32,19 @@ extension Connection {
       }
       guard pending.isEmpty else { return }
     }
-    if effort.isExhausted || !unfinishedWork.isEmpty, case .open = phase { resumeWork() }
+    if workBudget.isExhausted || !unfinishedWork.isEmpty, case .open = phase { resumeWork() }
     settlePublications()
-    let gather = context.gather
+    let writes = context.writes
     var budget = Self.turnBudget
     while budget > 0 {
-      gather.append(&answers)
-      serveSubscriptions(gather)
-      budget -= gather.takePassed()
-      guard !gather.isEmpty else { break }
-      budget -= gather.bytes
-      context.traffic.bytesSent &+= gather.bytes
-      let appendedAt = gather.takeSample()
-      switch gather.write(to: stream) {
+      writes.append(&answers)
+      serveSubscriptions(writes)
+      budget -= writes.takePassed()
+      guard !writes.isEmpty else { break }
+      budget -= writes.bytes
+      context.traffic.bytesSent &+= writes.bytes
+      let appendedAt = writes.takeSample()
+      switch writes.write(to: stream) {
       case .success(let rest):
         pending = rest
         if !rest.isEmpty {
@@ -62,30 +62,30 @@ extension Connection {
     if case .finishing = phase { return close() }
   }
 
-  private func serveSubscriptions(_ gather: Gather) {
+  private func serveSubscriptions(_ writes: WriteBatch) {
     isHeldByRate = false
     if readySubscriptions.isEmpty { return }
-    var limit = core.configuration.limits.gather
+    var limit = core.configuration.limits.writeBatch
     if account?.delivering != nil {
       let room = deliveryRoom(atMost: limit)
       isHeldByRate = room == 0
       if isHeldByRate { return }
-      limit = min(limit, gather.work + room)
+      limit = min(limit, writes.work + room)
     }
-    let before = gather.bytes
+    let before = writes.bytes
     var records: UInt64 = 0
     defer {
       context.traffic.recordsSent &+= Int(records)
-      account?.delivering?.spend(records: records, bytes: UInt64(max(gather.bytes - before, 0)))
+      account?.delivering?.spend(records: records, bytes: UInt64(max(writes.bytes - before, 0)))
     }
-    while gather.work < limit, gather.hasRoom, let subscription = readySubscriptions.popFirst() {
+    while writes.work < limit, writes.hasRoom, let subscription = readySubscriptions.popFirst() {
       guard case .ready = subscription.place else { continue }
       subscription.place = .none
-      let room = limit - gather.work
+      let room = limit - writes.work
       let bytes = readySubscriptions.isEmpty ? room : min(room, Self.portion)
       let spent = subscription.credit.spent
       defer { records &+= subscription.credit.spent &- spent }
-      switch subscription.produce(into: gather, bytes: bytes) {
+      switch subscription.produce(into: writes, bytes: bytes) {
       case .more:
         subscription.place = .ready
         readySubscriptions.append(subscription)
@@ -129,7 +129,7 @@ extension Connection {
     if publication.isOpening { return }
     let former = publication.acknowledged
     guard let ack = publication.takeAck() else { return }
-    publication.tap.traffic.acknowledged(publication.acknowledged - former)
+    publication.loopState.traffic.acknowledged(publication.acknowledged - former)
     ack.encode(stream: publication.stream, into: &answers)
   }
 }

@@ -27,8 +27,8 @@ extension Connection {
     }
     patterns.last += 1
     let number = patterns.last
-    let (watch, found) = try registry.watch(pattern) { [reference] topic, life in
-      reference.execute { $0.topicMade(topic, life, for: number, on: stream) }
+    let (watch, found) = try registry.watch(pattern) { [reference] topic, epoch in
+      reference.execute { $0.topicMade(topic, epoch, for: number, on: stream) }
     }
     patterns.subscriptions += 1
     setHandle(
@@ -47,10 +47,10 @@ extension Connection {
     return pattern
   }
 
-  /// Joins the topics that are there, as many as the turn's effort lasts for; the subscription stands when it has all of them.
+  /// Joins the topics that are there, as many as the turn's workBudget lasts for; the subscription stands when it has all of them.
   func joinTopics(for number: UInt64, on stream: UInt32) {
     while let pattern = pattern(number, on: stream) {
-      guard !effort.isExhausted else { return goOnLater(.join(number: number, stream: stream)) }
+      guard !workBudget.isExhausted else { return goOnLater(.join(number: number, stream: stream)) }
       pattern.findTopics(atMost: Self.foundTogether)
       let unknown = pattern.unknownStarts()
       if !unknown.isEmpty { return findStarts(unknown, for: number, on: stream) }
@@ -89,9 +89,9 @@ extension Connection {
   }
 
   /// A topic was made that the subscription's pattern selects.
-  private func topicMade(_ topic: Topic, _ life: TopicLife, for number: UInt64, on stream: UInt32) {
+  private func topicMade(_ topic: Topic, _ epoch: TopicEpoch, for number: UInt64, on stream: UInt32) {
     guard let pattern = pattern(number, on: stream), matchesTopics(named: topic.name) else { return }
-    attempt(stream) { () throws(WireError) in try pattern.topicMade(topic, life) }
+    attempt(stream) { () throws(WireError) in try pattern.topicMade(topic, epoch) }
   }
 
   /// The client's permissions have changed: the subscription is to other topics of those that its pattern selects.

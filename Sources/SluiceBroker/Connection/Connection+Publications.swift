@@ -24,11 +24,11 @@ extension Connection {
     }
     let attachment = try topic.attachPublication(frame, holder, now: context.loop.now)
     topic.storage?.service.waiters.remove(connection: id, topic: topic.name)
-    let tap = topic.tap(on: context)
+    let loopState = topic.loopState(on: context)
     lastNumber += 1
     let publication = Publication(
-      stream: stream, number: lastNumber, tap: tap, connection: self, frame, attachment)
-    tap.add(publication)
+      stream: stream, number: lastNumber, loopState: loopState, connection: self, frame, attachment)
+    loopState.add(publication)
     setHandle(stream, .publication(publication))
     session.publication(stream, continuesAt: attachment.nextSequence)
     guard publication.waitsForDisk, frame.producer != 0 else { return opened(publication, attachment) }
@@ -76,7 +76,7 @@ extension Connection {
       ?? Demand(grantedThrough: attachment.nextSequence, bytesThrough: 0)
     send(
       PublishOpened(
-        epoch: attachment.life.epoch, grantedThrough: demand.grantedThrough,
+        epoch: attachment.epoch.number, grantedThrough: demand.grantedThrough,
         bytesThrough: demand.bytesThrough, nextSequence: attachment.nextSequence),
       stream: stream)
     // Something may have happened between the look and the entry in its list; and a source wants to know whether to start.
@@ -89,10 +89,10 @@ extension Connection {
     let more = grant(publication, holding: credit.held)
     publication.owed.add(more)
     let demand = session.grant(more, to: publication.stream)
-    if demand != nil { publication.tap.traffic.granted(more.records) }
+    if demand != nil { publication.loopState.traffic.granted(more.records) }
     let left = session.publication(publication.stream)?.held ?? GrantLedger.Allowance()
     if left.records > 0, left.bytes > 0 {
-      publication.tap.traffic.heldUp(since: publication.heldUpSince.take(), until: context.loop.now)
+      publication.loopState.traffic.heldUp(since: publication.heldUpSince.take(), until: context.loop.now)
     } else if publication.topic.isOutOfMemory {
       context.core.metrics.add(.memoryHolds)
       publication.heldUpSince = publication.heldUpSince ?? context.loop.now
@@ -113,13 +113,13 @@ extension Connection {
     publication.owed.subtract(used)
     if used.bytes < UInt64(batch.count) { exceeded(by: UInt64(batch.count) - used.bytes) }
     switch unsafe publication.topic.append(
-      batch, count: count, at: context.loop.wallClock, in: publication.life,
+      batch, count: count, at: context.loop.wallClock, in: publication.epoch,
       isSource: publication.role == .source, using: used,
       by: publication.ticket, needsSubscriber: publication.role == .requester)
     {
     case .appended(let lastOffset):
       publication.appended(count, lastOffset: lastOffset)
-      publication.tap.traffic.received(UInt64(count), bytes: batch.count)
+      publication.loopState.traffic.received(UInt64(count), bytes: batch.count)
       context.traffic.recordsReceived &+= Int(count)
       context.appended(to: publication.topic, through: lastOffset)
       makeDue(publication)
@@ -137,7 +137,7 @@ extension Connection {
     settle(publication)
     let topic = publication.topic
     if let fault = topic.end(
-      ending, in: publication.life, by: publication.producer, publication.ticket,
+      ending, in: publication.epoch, by: publication.producer, publication.ticket,
       isSource: publication.role == .source)
     {
       releaseStream(stream)
@@ -200,7 +200,7 @@ extension Connection {
     }
     // It waits for the disk, and is told then.
     if publication.ends != nil, !topic.isDeleted { return }
-    switch publication.life.condition {
+    switch publication.epoch.condition {
     case .ended:
       if publication.role == .source, topic.startsSourcesAnew, !topic.isDeleted {
         return startedOver(publication)
@@ -210,7 +210,7 @@ extension Connection {
       if publication.role == .source, topic.startsSourcesAnew, !topic.isDeleted {
         return startedOver(publication)
       }
-      publication.life = topic.life
+      publication.epoch = topic.epoch
     case .open, .deleted: break
     }
     if topic.isDeleted { return topicDeleted(publication.stream, name: topic.name) }
@@ -228,7 +228,7 @@ extension Connection {
     makeDue(publication)
   }
 
-  /// The topic has started over. A source publishes one run to one life, so the broker drops what the source has sent for the life that is over.
+  /// The topic has started over. A source publishes one run to one epoch, so the broker drops what the source has sent for the epoch that is over.
   private func startedOver(_ publication: Publication) {
     settle(publication)
     refuse(publication.stream, .startedOver(publication.topic.name))
@@ -240,7 +240,7 @@ extension Connection {
     settle(publication)
     session.ended(publication.stream)
     releaseStream(publication.stream)
-    send(Complete(publication.life.ending ?? .finished), stream: publication.stream)
+    send(Complete(publication.epoch.ending ?? .finished), stream: publication.stream)
   }
 
   /// Another publication has the producer's number now.

@@ -72,7 +72,7 @@ extension Connection {
     _ body: @escaping @Sendable (Connection, Subscribe.Start) -> Void
   ) -> Bool {
     guard case .time(let time) = start, let storage = topic.storage,
-      topic.life.needsStore(for: .time(time))
+      topic.epoch.needsStore(for: .time(time))
     else { return false }
     lastNumber += 1
     let number = lastNumber

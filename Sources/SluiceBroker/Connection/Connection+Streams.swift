@@ -59,7 +59,7 @@ extension Connection {
         try require(.topicCreate, on: frame.topic)
         if let there = registry.find(frame.topic) { try requireInbox(there, for: .topicCreate) }
         let topic = try registry.create(frame.topic, frame.settings, by: quota)
-        effort.spend(quota.takeTold(), of: .watchers)
+        workBudget.spend(quota.takeTold(), of: .watchers)
         try requireInbox(topic, for: .topicCreate)
         topic.failWhenProducersStayLost(on: context)
         whenCommitted(topic, stream) { $0.describe(topic, to: stream) }
@@ -114,59 +114,60 @@ extension Connection {
   func subscribe(_ stream: UInt32, _ frame: Subscribe) throws(WireError) {
     let topic = try topic(
       frame.topic, for: .subscribe, ifMissing: frame.ifMissing, stating: frame.settings)
-    let tap = topic.tap(on: context)
-    if topic.isPaced { tap.protectEverything() }
-    let (life, buffered) = topic.attachSubscription(now: context.loop.now)
+    let loopState = topic.loopState(on: context)
+    if topic.isPaced { loopState.protectEverything() }
+    let (epoch, buffered) = topic.attachSubscription(now: context.loop.now)
     do {
       var position: (cursor: LogCursor, missed: UInt64)
       var use: Topic.CursorUse?
       if frame.cursor.isEmpty {
-        position = try start(frame, topic, life, buffered)
+        position = try start(frame, topic, epoch, buffered)
       } else {
-        let found = try topic.useCursor(frame, in: life, cursorHolder(stream), now: context.loop.now) {
-          frame throws(WireError) in try start(frame, topic, life, buffered)
+        let found = try topic.useCursor(frame, in: epoch, cursorHolder(stream), now: context.loop.now) {
+          frame throws(WireError) in try start(frame, topic, epoch, buffered)
         }
         position = (found.cursor, found.missed)
         use = found
       }
       let (cursor, missed) = position
-      let liveOffset = max(life.log.head, cursor.nextOffset)
+      let liveOffset = max(epoch.log.head, cursor.nextOffset)
       let subscription = Subscription(
-        stream: stream, tap: tap, life: life, connection: self, cursor: cursor, liveOffset: liveOffset,
+        stream: stream, loopState: loopState, epoch: epoch, connection: self, cursor: cursor,
+        liveOffset: liveOffset,
         lag: frame.lag, granted: frame.grantedThrough, isResuming: frame.epoch != 0,
         matcher: RecordMatcher(unlessEmpty: frame.filter), wantsProducers: frame.wantsProducers)
       if let use { subscription.durable = DurablePlace(use, name: frame.cursor) }
-      tap.add(subscription)
+      loopState.add(subscription)
       setHandle(stream, .subscription(subscription))
       opened(
         subscription,
         Subscribed(
-          epoch: life.epoch, nextOffset: cursor.nextOffset, liveOffset: liveOffset,
+          epoch: epoch.number, nextOffset: cursor.nextOffset, liveOffset: liveOffset,
           gaps: subscription.leavesGaps,
-          continues: life.continuing(frame.epoch, at: 0) != nil), missed: missed, isNew: use?.isNew ?? false)
+          continues: epoch.continuing(frame.epoch, at: 0) != nil), missed: missed, isNew: use?.isNew ?? false)
     } catch {
-      tap.withdraw(from: life)
+      loopState.withdraw(from: epoch)
       throw error
     }
     // It may have been deleted between the look and the entry in its list.
-    if topic.isDeleted { topic.announce(to: [tap]) }
+    if topic.isDeleted { topic.announce(to: [loopState]) }
   }
 
   /// Where a subscription begins, and how many of the records that it asked for are gone.
   func start(
-    _ frame: Subscribe, _ topic: Topic, _ life: TopicLife, _ buffered: UInt64?
+    _ frame: Subscribe, _ topic: Topic, _ epoch: TopicEpoch, _ buffered: UInt64?
   ) throws(WireError) -> (cursor: LogCursor, missed: UInt64) {
-    let frame = frame.translated(to: life)
-    guard frame.epoch == 0 || frame.epoch == life.epoch else {
+    let frame = frame.translated(to: epoch)
+    guard frame.epoch == 0 || frame.epoch == epoch.number else {
       throw WireError(
         .epochChanged,
         "topic \(frame.topic) was started anew; subscribe again without an epoch to get what is there now")
     }
-    var (cursor, missed) = life.cursor(
+    var (cursor, missed) = epoch.cursor(
       at: StartPosition(frame.start), now: context.loop.wallClock, resuming: frame.epoch != 0)
     // What producers buffered while nobody listened is for the first who comes and asks for what there is.
     if let buffered, buffered < cursor.nextOffset, frame.start == .replay || frame.start == .earliest {
-      cursor = life.cursor(at: .offset(buffered), now: nil, resuming: true).cursor
+      cursor = epoch.cursor(at: .offset(buffered), now: nil, resuming: true).cursor
     }
     guard missed == 0 || (frame.lag ?? topic.settings.lag) != .fail else {
       throw WireError(
@@ -212,7 +213,7 @@ extension Connection {
   private func describe(_ topic: Topic, to stream: UInt32) {
     let request = session.request(on: stream)
     let attached = topic.attached
-    effort.spend(attached.subscriptions + attached.publications, of: .attachments)
+    workBudget.spend(attached.subscriptions + attached.publications, of: .attachments)
     TopicInspection(topic, showing: shownPeers(of: topic), at: context.loop.now).run { [reference] info in
       reference.execute { $0.answer(request, info, to: stream) }
     }
@@ -225,13 +226,13 @@ extension Connection {
 }
 
 extension Subscribe {
-  /// The frame of somebody who knows another life of the topic, which this one continues, as if it were this one.
-  func translated(to life: TopicLife) -> Subscribe {
-    guard epoch != 0, epoch != life.epoch, case .offset(let offset) = start,
-      let next = life.continuing(epoch, at: offset)
+  /// Returns the frame as if its client knew the epoch `current`, when that continues the epoch that the client knows.
+  func translated(to current: TopicEpoch) -> Subscribe {
+    guard epoch != 0, epoch != current.number, case .offset(let offset) = start,
+      let next = current.continuing(epoch, at: offset)
     else { return self }
     var frame = self
-    frame.epoch = life.epoch
+    frame.epoch = current.number
     frame.start = .offset(next)
     return frame
   }

@@ -1,6 +1,6 @@
 import SluiceWire
 
-/// What is left to do for a frame when the turn's effort is exhausted.
+/// What is left to do for a frame when the turn's workBudget is exhausted.
 enum UnfinishedWork {
   /// A pattern's subscription, by its number, has topics to join.
   case join(number: UInt64, stream: UInt32)
@@ -19,9 +19,9 @@ extension Connection {
 
   /// A new turn of this connection: goes on with what was left, then with reading.
   func resumeWork() {
-    effort.renew()
+    workBudget.renew()
     // What isn't finished now queues up again.
-    for _ in 0..<unfinishedWork.count where !effort.isExhausted {
+    for _ in 0..<unfinishedWork.count where !workBudget.isExhausted {
       switch unfinishedWork.popFirst() {
       case .join(let number, let stream): joinTopics(for: number, on: stream)
       case .tellDemand(let number, let stream): tellDemand(of: number, on: stream)
@@ -29,12 +29,12 @@ extension Connection {
       case nil: break
       }
     }
-    if effort.isExhausted { return context.makeReady(self) }
+    if workBudget.isExhausted { return context.makeReady(self) }
     resumeReading()
   }
 
   /// Whether the broker has yet to do what the client has sent, and may read nothing more before.
   var isAtWork: Bool {
-    waitsForAnswers || effort.isExhausted || !unread.isEmpty || !unfinishedWork.isEmpty
+    waitsForAnswers || workBudget.isExhausted || !unread.isEmpty || !unfinishedWork.isEmpty
   }
 }

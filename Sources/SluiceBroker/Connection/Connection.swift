@@ -50,8 +50,8 @@ final class Connection: ByteStreamHandler, @unchecked Sendable {
   var session = Session()
   var patterns = PatternCount()
   var open = OpenCounts()
-  var effort = Effort()
-  /// What frames have begun and a turn's effort didn't suffice for, in order.
+  var workBudget = WorkBudget()
+  /// What frames have begun and a turn's workBudget didn't suffice for, in order.
   var unfinishedWork = ReadyQueue<UnfinishedWork>()
   let quota = TopicQuota()
   /// What the client's connections have together; nil before the handshake is over.
@@ -179,7 +179,7 @@ final class Connection: ByteStreamHandler, @unchecked Sendable {
       subscription.leave()
       subscription.place = .ended
     case .publication(let publication):
-      publication.tap.remove(publication)
+      publication.loopState.remove(publication)
       giveBack(publication)
     }
     setHandle(stream, .none)

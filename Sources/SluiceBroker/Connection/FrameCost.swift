@@ -1,9 +1,9 @@
 import SluiceWire
 
-/// What a frame costs the client that sends it, in steps of ``Effort``.
+/// What a frame costs the client that sends it, in steps of ``WorkBudget``.
 ///
 /// ``table`` has a cost for each frame that a broker takes; a test compares it with the frame table. Work whose amount depends on what the
-/// frame is about is charged as it is found, and stops when the turn's effort is exhausted, to go on in the connection's next turn.
+/// frame is about is charged as it is found, and stops when the turn's workBudget is exhausted, to go on in the connection's next turn.
 struct FrameCost: Hashable, Sendable {
   /// Work of which the amount shows only while it is done.
   enum Work: CaseIterable, Sendable {

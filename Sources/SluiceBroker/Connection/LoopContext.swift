@@ -15,17 +15,17 @@ final class LoopContext: TurnParticipant, @unchecked Sendable {
   let loop: any EventLoop
   let core: BrokerCore
   private let isFirst: Bool
-  let gather = Gather()
+  let writes = WriteBatch()
   let readBuffer = UnsafeMutableRawBufferPointer.allocate(byteCount: readSize, alignment: 4096)
 
   private(set) var connections: [Connection] = []
   private var ready = ReadyQueue<Connection>()
   /// Those that have only acknowledgements to write: records first, they are what somebody waits for.
   private var due = ReadyQueue<Connection>()
-  private var wakes: [TopicTap] = []
+  private var wakes: [TopicLoopState] = []
   /// Those whose subscriptions have moved in this turn.
-  private var reports: [TopicTap] = []
-  private let remoteWakes = Mutex<[TopicTap]>([])
+  private var reports: [TopicLoopState] = []
+  private let remoteWakes = Mutex<[TopicLoopState]>([])
   private var signal: (any LoopSignal)?
   private var sweepTimer: TimerToken?
   /// When the next sweep is due.
@@ -62,12 +62,12 @@ final class LoopContext: TurnParticipant, @unchecked Sendable {
   func start() {
     core.bufferBound.add(self)
     signal = loop.makeSignal { [unowned self] in
-      let taps = remoteWakes.withLock { taps in
-        let taken = taps
-        taps.removeAll(keepingCapacity: true)
+      let loopStates = remoteWakes.withLock { loopStates in
+        let taken = loopStates
+        loopStates.removeAll(keepingCapacity: true)
         return taken
       }
-      wakes.append(contentsOf: taps)
+      wakes.append(contentsOf: loopStates)
     }
     loop.execute { [self] in
       loop.addTurnParticipant(self)
@@ -78,11 +78,11 @@ final class LoopContext: TurnParticipant, @unchecked Sendable {
   }
 
   /// A topic has more for those who are attached here. From any thread.
-  func enqueue(_ tap: TopicTap) {
+  func enqueue(_ loopState: TopicLoopState) {
     if loop.isCurrent {
-      wakes.append(tap)
+      wakes.append(loopState)
     } else {
-      remoteWakes.withLock { $0.append(tap) }
+      remoteWakes.withLock { $0.append(loopState) }
       signal?.fire()
     }
   }
@@ -116,9 +116,9 @@ final class LoopContext: TurnParticipant, @unchecked Sendable {
     due.append(connection)
   }
 
-  /// The subscriptions of `tap` have moved: it tells the topic when all of this turn's deliveries are made.
-  func reportAtEndOfTurn(_ tap: TopicTap) {
-    reports.append(tap)
+  /// The subscriptions of `loopState` have moved: it tells the topic when all of this turn's deliveries are made.
+  func reportAtEndOfTurn(_ loopState: TopicLoopState) {
+    reports.append(loopState)
   }
 
   /// The broker has another policy. From any thread.
@@ -131,8 +131,8 @@ final class LoopContext: TurnParticipant, @unchecked Sendable {
   // MARK: The end of a turn
 
   func turnEnded() -> Bool {
-    gather.seeksBatch = true
-    // By index: a tap that is woken may wake another.
+    writes.seeksBatch = true
+    // By index: a loopState that is woken may wake another.
     var next = 0
     while next < wakes.count {
       wakes[next].woken()
@@ -149,7 +149,7 @@ final class LoopContext: TurnParticipant, @unchecked Sendable {
       connection.isDue = false
       connection.flush()
     }
-    for tap in reports { tap.report() }
+    for loopState in reports { loopState.report() }
     reports.removeAll(keepingCapacity: true)
     core.storage?.kick()
     watchMemory()

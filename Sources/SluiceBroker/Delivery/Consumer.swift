@@ -1,7 +1,7 @@
 import SluiceIO
 import SluiceWire
 
-/// What a connection serves on a stream at the end of a turn, as far as there is demand, and what a ``TopicTap`` wakes for that.
+/// What a connection serves on a stream at the end of a turn, as far as there is demand, and what a ``TopicLoopState`` wakes for that.
 ///
 /// The base of all that read topics; belongs to its connection's loop. It is asked once a turn, never per record.
 class Consumer {
@@ -11,7 +11,7 @@ class Consumer {
     case none
     /// Among its connection's ready ones.
     case ready
-    /// In its tap's list, for the head to move.
+    /// In its loopState's list, for the head to move.
     case waiting(index: Int)
     /// Cancelled, completed or failed.
     case ended
@@ -46,10 +46,10 @@ class Consumer {
   unowned let connection: Connection
   var credit: Credit
   var place = Place.none
-  /// Its place in the tap's list of all.
+  /// Its place in the loopState's list of all.
   var index = 0
-  /// The life that it counts for, which needn't be the one that it reads.
-  var attachedLife: TopicLife?
+  /// The epoch that it counts for, which needn't be the one that it reads.
+  var attachedEpoch: TopicEpoch?
 
   init(stream: UInt32, connection: Connection, granted: UInt64) {
     self.stream = stream
@@ -62,8 +62,8 @@ class Consumer {
     credit.raise(to: granted)
   }
 
-  /// Puts the next frames of its stream into `gather`, about `bytes` of them at the most.
-  func produce(into gather: Gather, bytes: Int) -> Outcome {
+  /// Puts the next frames of its stream into `writes`, about `bytes` of them at the most.
+  func produce(into writes: WriteBatch, bytes: Int) -> Outcome {
     preconditionFailure("every consumer produces something of its own")
   }
 

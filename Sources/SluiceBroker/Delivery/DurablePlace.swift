@@ -61,7 +61,7 @@ extension Connection {
 
   private func confirm(_ subscription: Subscription, _ frame: Subscribed, missed: UInt64) {
     send(frame, stream: subscription.stream)
-    if missed > 0 { subscription.tap.traffic.missed(missed) }
+    if missed > 0 { subscription.loopState.traffic.missed(missed) }
     if missed > 0 { send(Lag(missed: missed, nextOffset: frame.nextOffset), stream: subscription.stream) }
     makeReady(subscription)
   }

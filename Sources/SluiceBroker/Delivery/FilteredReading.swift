@@ -62,16 +62,16 @@ extension Subscription {
   /// As ``produce(into:bytes:)``, of records that a filter lets through.
   ///
   /// - Parameter bytes: about how many may be looked at, whether they are sent or not: so a filter that fits little doesn't keep the loop from the others.
-  func produce(by reading: inout FilteredReading, into gather: Gather, bytes: Int) -> Outcome {
-    let log = life.log
+  func produce(by reading: inout FilteredReading, into writes: WriteBatch, bytes: Int) -> Outcome {
+    let log = epoch.log
     let largest = connection.largestBatch
     var budget = bytes
     while true {
       // As there: before the head is read.
-      let isOver = life.condition != .open
-      if let outcome = produceNewest(into: gather, &budget, reading.matcher) { return outcome }
-      announceLive(gather)
-      guard budget > 0, gather.hasRoom else { return .more }
+      let isOver = epoch.condition != .open
+      if let outcome = produceNewest(into: writes, &budget, reading.matcher) { return outcome }
+      announceLive(writes)
+      guard budget > 0, writes.hasRoom else { return .more }
       var tooLong: UInt64?
       let step = reading.read(
         log, at: &cursor, records: recordsToLive, bytes: budget, demand: credit.available, largest: largest,
@@ -81,28 +81,28 @@ extension Subscription {
           tooLong = run.firstOffset
           return false
         }
-        gather.appendSmall(run, mark: mark, stream: stream)
+        writes.appendSmall(run, mark: mark, stream: stream)
         unsafe spend(
           UInt64(run.count), bytes: run.bytes.count, through: run.firstOffset + UInt64(run.count))
         unsafe budget -= run.bytes.count
-        return gather.hasRoom
+        return writes.hasRoom
       }
-      if let tooLong { return tooLongForClient(tooLong, gather) }
+      if let tooLong { return tooLongForClient(tooLong, writes) }
       switch step {
       case .read(let segment, let passed), .starved(let segment, let passed):
         saw(segment)
-        gather.passed(passed)
+        writes.passed(passed)
         budget -= passed
         if case .starved = step { return starved() }
       case .caughtUp:
-        return isOver ? complete(gather) : .waiting
+        return isOver ? complete(writes) : .waiting
       case .lagged(let missed):
         if readNewest(insteadOf: missed) { continue }
-        if let outcome = readStored(insteadOf: missed, gather) {
+        if let outcome = readStored(insteadOf: missed, writes) {
           if case .more = outcome { continue }
           return outcome
         }
-        guard tellLag(missed, gather) else { return .ended }
+        guard tellLag(missed, writes) else { return .ended }
       }
     }
   }

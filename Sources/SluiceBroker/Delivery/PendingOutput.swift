@@ -62,7 +62,7 @@ final class OwnedBytes {
 
 /// What a connection couldn't write yet: bytes of its own, and parts of the log's segments, which it keeps alive.
 ///
-/// Bounded: nothing new is gathered for a connection before this is gone, so there is never more than one gather's worth.
+/// Bounded: nothing new is gathered for a connection before this is gone, so there is never more than one writes's worth.
 struct PendingOutput {
   private static let vectorsAtOnce = 64
 

@@ -6,32 +6,32 @@ extension Subscription {
   /// A segment in which the cursor may be.
   @inline(__always)
   func hint() -> Segment? {
-    guard let catchUp, catchUp.chunk != nil else { return tap.hint(of: life) }
-    return storedHint(catchUp)
+    guard let storeReader, storeReader.chunk != nil else { return loopState.hint(of: epoch) }
+    return storedHint(storeReader)
   }
 
   @inline(never)
-  private func storedHint(_ catchUp: CatchUp) -> Segment? {
-    if let chunk = catchUp.chunk, cursor.isPlaced(in: chunk), cursor.nextOffset < chunk.endOffset {
+  private func storedHint(_ storeReader: StoreReader) -> Segment? {
+    if let chunk = storeReader.chunk, cursor.isPlaced(in: chunk), cursor.nextOffset < chunk.endOffset {
       return chunk
     }
     // A segment of the log may begin where the chunk does: the place in the one means nothing in the other.
     cursor = LogCursor(unplacedAt: cursor.nextOffset)
-    if cursor.nextOffset >= life.log.oldestOffset { catchUp.drop() }
-    return tap.hint(of: life)
+    if cursor.nextOffset >= epoch.log.oldestOffset { storeReader.drop() }
+    return loopState.hint(of: epoch)
   }
 
   /// Records came from that segment.
   @inline(__always)
   func saw(_ segment: Segment) {
-    guard let catchUp, catchUp.chunk === segment else { return tap.saw(segment, of: life) }
-    if credit.available > 0 { catchUp.readAhead(before: life.log.oldestOffset) }
+    guard let storeReader, storeReader.chunk === segment else { return loopState.saw(segment, of: epoch) }
+    if credit.available > 0 { storeReader.readAhead(before: epoch.log.oldestOffset) }
   }
 
   /// There is more, and nothing is asked for.
   func starved() -> Outcome {
-    if let catchUp, catchUp.isCrowded {
-      catchUp.drop()
+    if let storeReader, storeReader.isCrowded {
+      storeReader.drop()
       cursor = LogCursor(unplacedAt: cursor.nextOffset)
     }
     return .starved
@@ -40,18 +40,18 @@ extension Subscription {
   /// The log doesn't have what is to be read next: the store may. Of what it doesn't have either, the subscriber is told.
   ///
   /// - Returns: nil when the topic isn't durable; `more` when the cursor stands at what is there, at whatever distance.
-  func readStored(insteadOf missed: UInt64, _ gather: Gather) -> Outcome? {
-    guard let catchUp else { return nil }
+  func readStored(insteadOf missed: UInt64, _ writes: WriteBatch) -> Outcome? {
+    guard let storeReader else { return nil }
     let offset = cursor.nextOffset - missed
     cursor = LogCursor(unplacedAt: offset)
-    switch catchUp.seek(offset) {
+    switch storeReader.seek(offset) {
     case .loading: return .loading
     case .ready(let chunk):
       cursor = LogCursor(at: offset, in: chunk)
       return .more
     case .missed(let next):
       cursor = LogCursor(unplacedAt: next)
-      return tellLag(next - offset, gather) ? .more : .ended
+      return tellLag(next - offset, writes) ? .more : .ended
     }
   }
 }

@@ -5,8 +5,8 @@ import SluiceWire
 /// One consumer's cursor into a topic, and its demand. Belongs to its connection's loop.
 class Subscription: Consumer {
   let topic: Topic
-  let life: TopicLife
-  let tap: TopicTap
+  let epoch: TopicEpoch
+  let loopState: TopicLoopState
   /// Nil for what the topic's settings say.
   private let lagPolicy: Subscribe.LagPolicy?
   /// Where replay ends and live begins.
@@ -14,9 +14,9 @@ class Subscription: Consumer {
   private(set) var isLive = false
   var cursor: LogCursor
   /// Nil unless late subscribers to the topic get the newest record of each key.
-  var newest: NewestReading?
+  var newest: CompactedReader?
   /// Nil unless the topic is durable.
-  let catchUp: CatchUp?
+  let storeReader: StoreReader?
   /// Nil when every record is wanted.
   private var filtered: FilteredReading?
   /// The offset behind the last record that was sent, or where it began.
@@ -28,7 +28,7 @@ class Subscription: Consumer {
   private let tellsProducers: Bool
   /// The number of producers that it was told last.
   private var toldProducers: UInt32?
-  /// Where it stood at the end of the last turn in which its tap reported, and how long that has limited producers.
+  /// Where it stood at the end of the last turn in which its loopState reported, and how long that has limited producers.
   private var account: HoldAccount
   /// Since when there have been records for it, and no demand; nil while that isn't so.
   private var starvedSince: MonotonicTime?
@@ -36,28 +36,28 @@ class Subscription: Consumer {
   private var fedAt: MonotonicTime?
 
   init(
-    stream: UInt32, tap: TopicTap, life: TopicLife, connection: Connection, cursor: LogCursor,
+    stream: UInt32, loopState: TopicLoopState, epoch: TopicEpoch, connection: Connection, cursor: LogCursor,
     liveOffset: UInt64, lag: Subscribe.LagPolicy?, granted: UInt64, isResuming: Bool,
     matcher: RecordMatcher? = nil, wantsProducers: Bool = false
   ) {
-    topic = tap.topic
-    self.life = life
-    self.tap = tap
+    topic = loopState.topic
+    self.epoch = epoch
+    self.loopState = loopState
     account = HoldAccount(since: connection.context.loop.now)
     self.cursor = cursor
     self.liveOffset = liveOffset
     lagPolicy = lag
     tellsProducers = wantsProducers
     // Who goes on may have records that were deleted since; who begins has none.
-    newest = life.newest.map {
-      NewestReading($0, before: liveOffset, deletionsFrom: isResuming ? cursor.nextOffset : liveOffset)
+    newest = epoch.newest.map {
+      CompactedReader($0, before: liveOffset, deletionsFrom: isResuming ? cursor.nextOffset : liveOffset)
     }
     filtered = matcher.map { FilteredReading($0) }
     filteredThrough = cursor.nextOffset
-    catchUp = CatchUp(tap.topic, on: connection.context.loop)
+    storeReader = StoreReader(loopState.topic, on: connection.context.loop)
     super.init(stream: stream, connection: connection, granted: granted)
-    catchUp?.consumer = self
-    attachedLife = life
+    storeReader?.consumer = self
+    attachedEpoch = epoch
   }
 
   /// Whether offsets may leave gaps that are no losses.
@@ -69,16 +69,16 @@ class Subscription: Consumer {
   /// Records up to that offset, and so many bytes of them, are about to be sent.
   func spend(_ count: UInt64, bytes: Int, through offset: UInt64) {
     _ = credit.spend(count)
-    tap.traffic.sent(count, bytes: bytes)
+    loopState.traffic.sent(count, bytes: bytes)
     filteredThrough = offset
   }
 
   override func raise(to granted: UInt64) -> Bool {
     let former = credit.granted
     guard super.raise(to: granted) else { return false }
-    tap.traffic.requested(from: former, to: granted)
+    loopState.traffic.requested(from: former, to: granted)
     feed()
-    if topic.isPaced { tap.readersMoved() }
+    if topic.isPaced { loopState.readersMoved() }
     return true
   }
 
@@ -86,14 +86,14 @@ class Subscription: Consumer {
   var demand: Credit { credit }
 
   override var isOwed: Bool {
-    credit.available > 0 && cursor.nextOffset < life.log.head
+    credit.available > 0 && cursor.nextOffset < epoch.log.head
   }
 
   override var isBehind: Bool {
-    cursor.nextOffset < life.log.head
+    cursor.nextOffset < epoch.log.head
   }
 
-  override func wait() { tap.wait(self) }
+  override func wait() { loopState.wait(self) }
 
   override func starve() {
     if starvedSince == nil { starvedSince = connection.context.loop.now }
@@ -103,7 +103,7 @@ class Subscription: Consumer {
   func feed() {
     guard let since = starvedSince.take() else { return }
     fedAt = connection.context.loop.now
-    tap.traffic.starved(since: since, until: connection.context.loop.now)
+    loopState.traffic.starved(since: since, until: connection.context.loop.now)
   }
 
   override var endedCursor: EndedCursor? {
@@ -111,23 +111,23 @@ class Subscription: Consumer {
   }
 
   override func leave() {
-    catchUp?.drop()
+    storeReader?.drop()
     feed()
     leaveCursor(now: connection.context.loop.now)
-    tap.remove(self)
+    loopState.remove(self)
   }
 
   override var wantsProducers: Bool { tellsProducers }
 
   override func newsCame() {
-    // What waits is woken by its tap, and what is ready is asked anyway.
+    // What waits is woken by its loopState, and what is ready is asked anyway.
     if tellsProducers, case .none = place { connection.makeReady(self) }
   }
 
   override func report(to positions: inout ReaderPositions) {
-    // Producers that go on in another life don't wait for subscriptions to this one. A life that has ended and that no other life follows keeps what
+    // Producers that go on in another epoch don't wait for subscriptions to this one. A epoch that has ended and that no other epoch follows keeps what
     // its subscriptions are owed.
-    switch life.condition {
+    switch epoch.condition {
     case .open: break
     case .ended: guard topic.settings.scope == .forever else { return }
     case .superseded, .deleted: return
@@ -143,7 +143,7 @@ class Subscription: Consumer {
   }
 
   override var standing: Standing? {
-    let head = life.log.head
+    let head = epoch.log.head
     return Standing(
       nextOffset: cursor.nextOffset, available: demand.available,
       lag: head > cursor.nextOffset ? head - cursor.nextOffset : 0, starvedSince: starvedSince)
@@ -162,27 +162,27 @@ class Subscription: Consumer {
     return info
   }
 
-  override func produce(into gather: Gather, bytes: Int) -> Outcome {
+  override func produce(into writes: WriteBatch, bytes: Int) -> Outcome {
     if isOpening { return .loading }
-    if tellsProducers { announceProducers(gather) }
-    let log = life.log
+    if tellsProducers { announceProducers(writes) }
+    let log = epoch.log
     var budget = bytes
-    if topic.isPaced { tap.readersMoved() }
+    if topic.isPaced { loopState.readersMoved() }
     if var reading = filtered.take() {
       defer { filtered = reading }
-      return produce(by: &reading, into: gather, bytes: bytes)
+      return produce(by: &reading, into: writes, bytes: bytes)
     }
     while true {
       // Before the head is read: when this says that the topic is over, the head that is read next is final.
-      let isOver = life.condition != .open
-      if let outcome = produceNewest(into: gather, &budget) { return outcome }
-      announceLive(gather)
+      let isOver = epoch.condition != .open
+      if let outcome = produceNewest(into: writes, &budget) { return outcome }
+      announceLive(writes)
       var wanted = credit.available
       if wanted == 0 {
         if cursor.nextOffset < log.head { return starved() }
-        return isOver ? complete(gather) : .waiting
+        return isOver ? complete(writes) : .waiting
       }
-      guard budget > 0, gather.hasRoom else { return .more }
+      guard budget > 0, writes.hasRoom else { return .more }
       // The marker stands exactly between the two.
       if !isLive { wanted = min(wanted, liveOffset - cursor.nextOffset) }
       let largest = connection.largestBatch
@@ -190,57 +190,57 @@ class Subscription: Consumer {
       case .slice(let slice):
         saw(slice.segment)
         let mark = cursor.pendingTimeMark.take()
-        guard unsafe slice.bytes.count <= largest else { return tooLongForClient(slice.firstOffset, gather) }
-        gather.append(slice, mark: mark, stream: stream)
+        guard unsafe slice.bytes.count <= largest else { return tooLongForClient(slice.firstOffset, writes) }
+        writes.append(slice, mark: mark, stream: stream)
         _ = credit.spend(UInt64(slice.count))
-        unsafe tap.traffic.sent(UInt64(slice.count), bytes: slice.bytes.count)
-        if gather.seeksBatch, isLive { seekBatch(in: slice, gather) }
+        unsafe loopState.traffic.sent(UInt64(slice.count), bytes: slice.bytes.count)
+        if writes.seeksBatch, isLive { seekBatch(in: slice, writes) }
         unsafe budget -= slice.bytes.count
       case .caughtUp:
-        return isOver ? complete(gather) : .waiting
+        return isOver ? complete(writes) : .waiting
       case .lagged(let missed):
         if readNewest(insteadOf: missed) { continue }
-        if let outcome = readStored(insteadOf: missed, gather) {
+        if let outcome = readStored(insteadOf: missed, writes) {
           if case .more = outcome { continue }
           return outcome
         }
-        guard tellLag(missed, gather) else { return .ended }
+        guard tellLag(missed, writes) else { return .ended }
       }
     }
   }
 
   /// Looks for the batch whose way is measured, unless it had to wait for demand.
   @inline(never)
-  private func seekBatch(in slice: LogSlice, _ gather: Gather) {
+  private func seekBatch(in slice: LogSlice, _ writes: WriteBatch) {
     let end = slice.firstOffset + UInt64(slice.count)
     guard let start = topic.sampledBatch.take(slice.firstOffset..<end) else { return }
-    if fedAt.map({ $0 <= start }) ?? true { gather.found(batchAppendedAt: start) }
+    if fedAt.map({ $0 <= start }) ?? true { writes.found(batchAppendedAt: start) }
   }
 
   /// Tells that replay ends here, if it does and that wasn't told.
   @inline(__always)
-  func announceLive(_ gather: Gather) {
+  func announceLive(_ writes: WriteBatch) {
     guard !isLive, cursor.nextOffset >= liveOffset else { return }
     isLive = true
-    gather.append(Live(nextOffset: cursor.nextOffset), stream: stream)
+    writes.append(Live(nextOffset: cursor.nextOffset), stream: stream)
   }
 
   @inline(never)
-  private func announceProducers(_ gather: Gather) {
+  private func announceProducers(_ writes: WriteBatch) {
     let count = topic.producerCount
     guard count != toldProducers else { return }
     toldProducers = count
-    gather.append(Producers(count: count), stream: stream)
+    writes.append(Producers(count: count), stream: stream)
   }
 
   /// How many records may be sent before ``announceLive(_:)`` has its turn again.
   var recordsToLive: UInt64 { isLive ? .max : liveOffset - cursor.nextOffset }
 
   /// Returns whether the subscription goes on.
-  func tellLag(_ missed: UInt64, _ gather: Gather) -> Bool {
-    tap.traffic.missed(missed)
+  func tellLag(_ missed: UInt64, _ writes: WriteBatch) -> Bool {
+    loopState.traffic.missed(missed)
     guard lagPolicy ?? topic.settings.lag ?? .skip == .skip else {
-      gather.append(
+      writes.append(
         Fault(
           code: .lagged,
           message:
@@ -248,12 +248,12 @@ class Subscription: Consumer {
         stream: stream)
       return false
     }
-    gather.append(Lag(missed: missed, nextOffset: cursor.nextOffset), stream: stream)
+    writes.append(Lag(missed: missed, nextOffset: cursor.nextOffset), stream: stream)
     return true
   }
 
-  func tooLongForClient(_ offset: UInt64, _ gather: Gather) -> Outcome {
-    gather.append(
+  func tooLongForClient(_ offset: UInt64, _ writes: WriteBatch) -> Outcome {
+    writes.append(
       Fault(
         code: .recordTooLarge,
         message: "the record at offset \(offset) of \(topic.name) is longer than the client's frames may be"),
@@ -262,10 +262,10 @@ class Subscription: Consumer {
   }
 
   /// All is sent, and the topic is over: says how it ended.
-  func complete(_ gather: Gather) -> Outcome {
+  func complete(_ writes: WriteBatch) -> Outcome {
     // A deleted topic has no ending; the connection hears of that by itself.
-    guard let ending = life.ending else { return .waiting }
-    gather.append(Complete(ending), stream: stream)
+    guard let ending = epoch.ending else { return .waiting }
+    writes.append(Complete(ending), stream: stream)
     return .ended
   }
 }

@@ -61,17 +61,17 @@ struct FlowBuffer: Hashable, Sendable {
   /// At least 1. A grant of one byte is a grant of one record, since the last record may exceed the bytes granted: a buffer of 0 bytes grants a record
   /// whenever subscribers have taken all before it.
   let bytes: UInt64
-  var whenAlone: TopicSettings.WhenAlone
+  var withoutSubscribers: TopicSettings.WhenAlone
 
-  init(records: UInt64, bytes: UInt64, whenAlone: TopicSettings.WhenAlone) {
+  init(records: UInt64, bytes: UInt64, withoutSubscribers: TopicSettings.WhenAlone) {
     self.records = records
     self.bytes = max(bytes, 1)
-    self.whenAlone = whenAlone
+    self.withoutSubscribers = withoutSubscribers
   }
 
   /// What producers may do while nobody listens.
   func limitAlone(_ situation: FlowSituation) -> FlowLimit {
-    switch whenAlone {
+    switch withoutSubscribers {
     case .drop: sliding
     case .hold: .none
     case .buffer:
@@ -122,7 +122,7 @@ struct LosslessFlow: FlowStrategy {
   }
 
   func keepFrom(_ readers: ReaderPositions, aloneSince: UInt64?) -> UInt64? {
-    readers.oldest ?? (buffer.whenAlone == .buffer ? aloneSince : nil)
+    readers.oldest ?? (buffer.withoutSubscribers == .buffer ? aloneSince : nil)
   }
 }
 
@@ -137,7 +137,7 @@ struct FastestFlow: FlowStrategy {
   }
 
   func keepFrom(_ readers: ReaderPositions, aloneSince: UInt64?) -> UInt64? {
-    readers.oldest == nil && buffer.whenAlone == .buffer ? aloneSince : nil
+    readers.oldest == nil && buffer.withoutSubscribers == .buffer ? aloneSince : nil
   }
 }
 
@@ -145,7 +145,7 @@ extension TopicSettings {
   /// The strategy that complete settings ask for.
   var strategy: any FlowStrategy {
     let buffer = FlowBuffer(
-      records: bufferRecords ?? 0, bytes: bufferBytes ?? 0, whenAlone: whenAlone ?? .buffer)
+      records: bufferRecords ?? 0, bytes: bufferBytes ?? 0, withoutSubscribers: withoutSubscribers ?? .buffer)
     return switch flow ?? .free {
     case .free: FreeFlow()
     case .lossless: LosslessFlow(buffer: buffer)

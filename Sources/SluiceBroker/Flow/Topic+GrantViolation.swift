@@ -9,9 +9,9 @@ extension Topic {
   ///
   /// - Precondition: none of the loops runs at the same time.
   var grantViolation: String? {
-    let (outstanding, taps) = state.withLock { ($0.ledger.outstanding, $0.taps) }
+    let (outstanding, loopStates) = state.withLock { ($0.ledger.outstanding, $0.loopStates) }
     var owed = GrantLedger.Allowance()
-    for publication in taps.flatMap(\.publications) {
+    for publication in loopStates.flatMap(\.publications) {
       owed.add(publication.owed)
       guard let credit = publication.connection.session.publication(publication.stream) else { continue }
       if credit.held != publication.owed {

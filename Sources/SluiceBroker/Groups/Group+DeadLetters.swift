@@ -97,10 +97,10 @@ extension Group {
     guard loop.core.stage.load(ordering: .acquiring) == .serving else { return .stopping }
     var cursor =
       chunk.map { LogCursor(at: record.offset, in: $0) } ?? LogCursor(unplacedAt: record.offset)
-    guard case .slice(let slice) = life.log.next(&cursor, records: 1, bytes: 1, hint: chunk),
+    guard case .slice(let slice) = epoch.log.next(&cursor, records: 1, bytes: 1, hint: chunk),
       slice.firstOffset == record.offset
     else {
-      if chunk == nil, let storage = life.storage, !topic.isDeleted { return .stored(storage) }
+      if chunk == nil, let storage = epoch.storage, !topic.isDeleted { return .stored(storage) }
       return .gone
     }
     guard
@@ -118,7 +118,7 @@ extension Group {
     }
     let result = unsafe batch.bytes.withUnsafeBytes { bytes in
       unsafe deadLetters.append(
-        bytes, count: batch.count, at: loop.loop.wallClock, in: deadLetters.life,
+        bytes, count: batch.count, at: loop.loop.wallClock, in: deadLetters.epoch,
         using: GrantLedger.Allowance())
     }
     switch result {

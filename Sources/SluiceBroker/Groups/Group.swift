@@ -8,7 +8,7 @@ import Synchronization
 /// The shell around ``GroupState``, under one short lock: what it assigns is put into its member's inbox, and the member is called; the
 /// records themselves are read from the log on the member's loop. Nobody is called, and no other lock but the log's taken, under the lock.
 ///
-/// It lives in its topic for as long as that life of the topic, with members or without.
+/// It epochs in its topic for as long as that epoch of the topic, with members or without.
 final class Group: Sendable {
   /// So many records may wait for a member whose connection doesn't take them: few, since others could have had them.
   static let window: UInt64 = 256
@@ -23,7 +23,7 @@ final class Group: Sendable {
   let seed: UInt64
   private let matcher: RecordMatcher?
   unowned let topic: Topic
-  let life: TopicLife
+  let epoch: TopicEpoch
   let core: Mutex<Core>
   /// Of what is kept besides records; nil where memory isn't watched.
   private let kept: KeptMemory.Share?
@@ -43,17 +43,17 @@ final class Group: Sendable {
   ///   - start: where it begins.
   ///   - limit: the most records that may be under way at a time.
   convenience init(
-    name: String, settings: JoinGroup.Settings, topic: Topic, life: TopicLife, from start: UInt64,
+    name: String, settings: JoinGroup.Settings, topic: Topic, epoch: TopicEpoch, from start: UInt64,
     limit: Int, now: MonotonicTime
   ) {
     self.init(
-      name: name, settings: settings, seed: .random(in: .min ... .max), topic: topic, life: life,
+      name: name, settings: settings, seed: .random(in: .min ... .max), topic: topic, epoch: epoch,
       state: GroupState(settings.rules, from: start, limit: limit), now: now)
   }
 
   /// A group that is in this state, and has had no member since `now`.
   init(
-    name: String, settings: JoinGroup.Settings, seed: UInt64, topic: Topic, life: TopicLife,
+    name: String, settings: JoinGroup.Settings, seed: UInt64, topic: Topic, epoch: TopicEpoch,
     state: GroupState, now: MonotonicTime
   ) {
     self.name = name
@@ -61,7 +61,7 @@ final class Group: Sendable {
     self.seed = seed
     matcher = RecordMatcher(unlessEmpty: settings.filter)
     self.topic = topic
-    self.life = life
+    self.epoch = epoch
     core = Mutex(Core(state: state, idleSince: now))
     reported = Mutex(Reported(account: HoldAccount(since: now)))
     // The settings are there as they came, and once more as what is asked of records.
@@ -77,7 +77,7 @@ final class Group: Sendable {
 
   /// A member comes; nothing is given to it before it asks. Returns where the group stands; nil when it takes nobody any more.
   func join(_ member: GroupMember) -> (next: UInt64, live: UInt64)? {
-    let head = life.log.head
+    let head = epoch.log.head
     return core.withLock { core in
       guard core.fault == nil else { return nil }
       member.number = core.state.join()
@@ -89,7 +89,7 @@ final class Group: Sendable {
         core.liveOffset = head
         core.isLive = core.state.frontier >= head
       }
-      // From here on nothing is dropped that the group has to read; its tap protects everything until then.
+      // From here on nothing is dropped that the group has to read; its loopState protects everything until then.
       _ = report(core, now: member.connection.context.loop.now)
       return (core.state.frontier, max(head, core.state.frontier))
     }
@@ -184,7 +184,7 @@ final class Group: Sendable {
 
   /// The topic has more records, or is over.
   func advanced(on loop: LoopContext) {
-    guard seenHead.load(ordering: .relaxed) != life.log.head || life.condition != .open else { return }
+    guard seenHead.load(ordering: .relaxed) != epoch.log.head || epoch.condition != .open else { return }
     step(on: loop) { _ in }
   }
 
@@ -238,7 +238,7 @@ final class Group: Sendable {
       kept?.set(to: ownBytes + core.state.memory)
       return (result, core.takeTodo(hasMoved: report(core, now: loop.loop.now)))
     }
-    for member in todo.called { member.tap.call(member) }
+    for member in todo.called { member.loopState.call(member) }
     if let deadline = todo.deadline {
       // The event loop may outlive the group, but runs no timers once it has let go of its context.
       _ = loop.loop.schedule(at: deadline) { [weak self, unowned loop] in
@@ -303,8 +303,8 @@ final class Group: Sendable {
   /// Gives out what can be given out. With the lock held.
   private func distribute(_ core: inout Core, on loop: LoopContext) {
     // Before the head is read: when this says that the topic is over, the head that is read next is final.
-    let isOver = life.condition != .open
-    let head = life.log.head
+    let isOver = epoch.condition != .open
+    let head = epoch.log.head
     seenHead.store(head, ordering: .relaxed)
     core.state.distribute(before: head, now: loop.loop.now)
     if core.state.rules.looksAtRecords { lookAtRecords(&core, before: head, on: loop) }
@@ -318,7 +318,7 @@ final class Group: Sendable {
 
   /// Gives out records that must be looked at first. With the lock held.
   private func lookAtRecords(_ core: inout Core, before head: UInt64, on loop: LoopContext) {
-    let log = life.log
+    let log = epoch.log
     var hint: Segment?
     for _ in 0..<Self.lookedAt where core.state.mayPass(before: head) {
       let chunk = core.storedChunk
@@ -354,7 +354,7 @@ final class Group: Sendable {
 
   /// Whether a member with demand would get something.
   var hasMore: Bool {
-    let head = life.log.head
+    let head = epoch.log.head
     return core.withLock { $0.state.hasMore(before: head) }
   }
 

@@ -4,10 +4,10 @@ import SluiceWire
 
 /// One subscription of a group: sends what the ``Group`` gives it.
 // @unchecked: belongs to its connection's loop, but for `number` and `seenRevocations`, which are used with the group's lock held. Others only
-// pass it on to its tap, which has it woken on the loop.
+// pass it on to its loopState, which has it woken on the loop.
 final class GroupMember: Consumer, @unchecked Sendable {
   let group: Group
-  let tap: TopicTap
+  let loopState: TopicLoopState
   /// What the group calls it.
   var number = 0
   var seenRevocations: UInt64 = 0
@@ -18,36 +18,36 @@ final class GroupMember: Consumer, @unchecked Sendable {
   private var sent: UInt64 = 0
   private var cursor = LogCursor(unplacedAt: 0)
   /// Nil unless the topic is durable.
-  private let catchUp: CatchUp?
+  private let storeReader: StoreReader?
   /// The delivery that the client takes records for.
   private var toldDelivery: UInt32 = 1
 
-  init(stream: UInt32, tap: TopicTap, group: Group, connection: Connection, granted: UInt64) {
+  init(stream: UInt32, loopState: TopicLoopState, group: Group, connection: Connection, granted: UInt64) {
     self.group = group
-    self.tap = tap
-    catchUp = CatchUp(group.topic, on: connection.context.loop)
+    self.loopState = loopState
+    storeReader = StoreReader(group.topic, on: connection.context.loop)
     super.init(stream: stream, connection: connection, granted: granted)
-    catchUp?.consumer = self
+    storeReader?.consumer = self
   }
 
   override func raise(to granted: UInt64) -> Bool {
     let former = credit.granted
     guard super.raise(to: granted) else { return false }
-    tap.traffic.requested(from: former, to: granted)
+    loopState.traffic.requested(from: former, to: granted)
     return true
   }
 
-  /// Called by the group, by way of the tap.
+  /// Called by the group, by way of the loopState.
   func called() {
     if case .none = place { connection.makeReady(self) }
   }
 
   override func leave() {
-    catchUp?.drop()
+    storeReader?.drop()
     let looked = group.leave(self, unsent: inHand, on: connection.context)
-    connection.effort.spend(looked, of: .groupRecords)
+    connection.workBudget.spend(looked, of: .groupRecords)
     inHand = []
-    tap.remove(self)
+    loopState.remove(self)
   }
 
   override var isOwed: Bool {
@@ -58,7 +58,7 @@ final class GroupMember: Consumer, @unchecked Sendable {
 
   override var standing: Standing? {
     let next = group.shownFrontier
-    let head = group.life.log.head
+    let head = group.epoch.log.head
     return Standing(nextOffset: next, available: credit.available, lag: head > next ? head - next : 0)
   }
 
@@ -76,35 +76,35 @@ final class GroupMember: Consumer, @unchecked Sendable {
 
   // MARK: Producing
 
-  override func produce(into gather: Gather, bytes: Int) -> Outcome {
+  override func produce(into writes: WriteBatch, bytes: Int) -> Outcome {
     var budget = bytes
-    var hint = tap.hint(of: group.life)
+    var hint = loopState.hint(of: group.epoch)
     while true {
-      guard budget > 0, gather.hasRoom else { return .more }
+      guard budget > 0, writes.hasRoom else { return .more }
       // Also when there is something in hand: what was taken back meanwhile must not be sent.
       let answer = group.exchange(self, sent: sent, inHand: &inHand, available: credit.available)
       sent = 0
       switch answer {
       case .records(let runs): inHand += runs
       case .missed(let count, let next):
-        tap.traffic.missed(count)
-        gather.append(Lag(missed: count, nextOffset: next), stream: stream)
+        loopState.traffic.missed(count)
+        writes.append(Lag(missed: count, nextOffset: next), stream: stream)
         continue
       case .nothing:
         guard !inHand.isEmpty else { return .waiting }
       case .finished:
-        guard let ending = group.life.ending else { return .waiting }
-        gather.append(Complete(ending), stream: stream)
+        guard let ending = group.epoch.ending else { return .waiting }
+        writes.append(Complete(ending), stream: stream)
         return .ended
       case .fault(let fault):
-        gather.append(fault, stream: stream)
+        writes.append(fault, stream: stream)
         return .ended
       }
       var done = 0
       defer { inHand.removeFirst(done) }
       while done < inHand.count {
-        guard budget > 0, gather.hasRoom else { return .more }
-        if let outcome = send(&inHand[done], into: gather, &budget, &hint) { return outcome }
+        guard budget > 0, writes.hasRoom else { return .more }
+        if let outcome = send(&inHand[done], into: writes, &budget, &hint) { return outcome }
         if inHand[done].count == 0 { done += 1 }
       }
     }
@@ -114,9 +114,10 @@ final class GroupMember: Consumer, @unchecked Sendable {
   ///
   /// - Returns: nil when it can go on; otherwise why it can't.
   private func send(
-    _ run: inout GroupState.Assignment, into gather: Gather, _ budget: inout Int, _ nextHint: inout Segment?
+    _ run: inout GroupState.Assignment, into writes: WriteBatch, _ budget: inout Int,
+    _ nextHint: inout Segment?
   ) -> Outcome? {
-    let log = group.life.log
+    let log = group.epoch.log
     let largest = connection.largestBatch
     let chunk = chunk(with: run.first)
     let hint = chunk ?? nextHint
@@ -126,11 +127,11 @@ final class GroupMember: Consumer, @unchecked Sendable {
     case .slice(let slice):
       if chunk == nil {
         nextHint = slice.segment
-        tap.saw(slice.segment, of: group.life)
+        loopState.saw(slice.segment, of: group.epoch)
       }
       let mark = cursor.pendingTimeMark.take()
       guard unsafe slice.bytes.count <= largest else {
-        gather.append(
+        writes.append(
           Fault(
             code: .recordTooLarge,
             message:
@@ -141,16 +142,16 @@ final class GroupMember: Consumer, @unchecked Sendable {
       }
       if run.delivery != toldDelivery {
         toldDelivery = run.delivery
-        gather.append(Deliveries(count: run.delivery), stream: stream)
+        writes.append(Deliveries(count: run.delivery), stream: stream)
       }
-      gather.appendSmall(slice, mark: mark, stream: stream)
-      unsafe tap.traffic.sent(UInt64(slice.count), bytes: slice.bytes.count)
+      writes.appendSmall(slice, mark: mark, stream: stream)
+      unsafe loopState.traffic.sent(UInt64(slice.count), bytes: slice.bytes.count)
       unsafe budget -= slice.bytes.count
       spend(UInt64(slice.count), of: &run)
     case .lagged:
       var oldest = cursor.nextOffset
-      if let catchUp {
-        switch catchUp.seek(run.first) {
+      if let storeReader {
+        switch storeReader.seek(run.first) {
         case .loading: return .loading
         case .ready: return nil
         case .missed(let next): oldest = next
@@ -162,8 +163,8 @@ final class GroupMember: Consumer, @unchecked Sendable {
       sent += UInt64(gone.count)
       run.first += UInt64(gone.count)
       run.count -= gone.count
-      tap.traffic.missed(missed)
-      gather.append(Lag(missed: missed, nextOffset: oldest), stream: stream)
+      loopState.traffic.missed(missed)
+      writes.append(Lag(missed: missed, nextOffset: oldest), stream: stream)
     case .caughtUp:
       // Nothing is given out that isn't in the log; but the log of a deleted topic is empty.
       spend(0, of: &run)
@@ -174,7 +175,9 @@ final class GroupMember: Consumer, @unchecked Sendable {
 
   /// What was read from storage, if that record is among it.
   private func chunk(with offset: UInt64) -> Segment? {
-    guard let chunk = catchUp?.chunk, chunk.baseOffset <= offset, offset < chunk.endOffset else { return nil }
+    guard let chunk = storeReader?.chunk, chunk.baseOffset <= offset, offset < chunk.endOffset else {
+      return nil
+    }
     return chunk
   }
 

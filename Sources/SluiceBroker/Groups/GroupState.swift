@@ -74,7 +74,7 @@ struct GroupState: Sendable {
   private(set) var revocations: UInt64 = 0
 
   private var members: [Member?] = []
-  private var line = WaitingLine()
+  private var line = ReadyMembers()
   // Seen by what takes and restores snapshots.
   var entries = GroupEntries()
   var due = DueRuns()

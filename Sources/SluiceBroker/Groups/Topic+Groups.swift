@@ -38,14 +38,14 @@ extension Topic {
             "topic \(name) has \(limits.cursors) cursors and groups, which is its limit; delete some"))
       }
       if let refusal = memory?.kept.refusal { return .failure(refusal) }
-      var start = state.life.cursor(
+      var start = state.epoch.cursor(
         at: StartPosition(frame.start), now: loop.loop.wallClock, resuming: false
       ).cursor.nextOffset
       if let buffered, buffered < start, frame.start == .replay || frame.start == .earliest {
         start = buffered
       }
       let group = Group(
-        name: frame.group, settings: frame.settings, topic: self, life: state.life, from: start,
+        name: frame.group, settings: frame.settings, topic: self, epoch: state.epoch, from: start,
         limit: limits.groupRecords, now: loop.loop.now)
       state.groups[frame.group] = group
       state.tail?.note(madeGroup: frame.group)
@@ -73,11 +73,11 @@ extension Topic {
   {
     let old = state.withLock { state -> Group? in
       guard let old = state.groups[name] else { return nil }
-      let start = state.life.cursor(
+      let start = state.epoch.cursor(
         at: StartPosition(start), now: loop.loop.wallClock, resuming: false
       ).cursor.nextOffset
       state.groups[name] = Group(
-        name: name, settings: old.settings, topic: self, life: state.life, from: start,
+        name: name, settings: old.settings, topic: self, epoch: state.epoch, from: start,
         limit: limits.groupRecords, now: loop.loop.now)
       return old
     }
@@ -127,10 +127,10 @@ extension Topic {
 
 extension Group {
   func info(now: MonotonicTime) -> CursorInfo {
-    let head = life.log.head
+    let head = epoch.log.head
     return core.withLock { core in
       CursorInfo(
-        name: name, kind: .group, epoch: life.epoch, nextOffset: core.state.floor, end: head,
+        name: name, kind: .group, epoch: epoch.number, nextOffset: core.state.floor, end: head,
         members: UInt32(clamping: core.members), outstanding: UInt64(core.state.outstanding),
         idle: core.idleSince.map { (now - $0).wholeMilliseconds } ?? 0)
     }

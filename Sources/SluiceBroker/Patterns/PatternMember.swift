@@ -13,7 +13,7 @@ final class PatternMember: Subscription {
     var lag: Subscribe.LagPolicy
     /// Its subscriber was there before.
     var isResuming: Bool
-    /// The life that it knew is one that this one continues.
+    /// The epoch that it knew is one that this one continues.
     var continues = false
   }
 
@@ -35,19 +35,21 @@ final class PatternMember: Subscription {
   var pacedIndex: Int?
 
   init(
-    of pattern: PatternSubscription, number: UInt32, tap: TopicTap, life: TopicLife, _ begin: Begin,
+    of pattern: PatternSubscription, number: UInt32, loopState: TopicLoopState, epoch: TopicEpoch,
+    _ begin: Begin,
     matcher: RecordMatcher?, isAwaited: Bool
   ) {
     self.pattern = pattern
     self.number = number
     self.isAwaited = isAwaited
-    let liveOffset = max(life.log.head, begin.cursor.nextOffset)
+    let liveOffset = max(epoch.log.head, begin.cursor.nextOffset)
     beginning = Subscribed(
-      epoch: life.epoch, nextOffset: begin.cursor.nextOffset, liveOffset: liveOffset,
-      gaps: life.newest != nil || matcher != nil, continues: begin.continues)
+      epoch: epoch.number, nextOffset: begin.cursor.nextOffset, liveOffset: liveOffset,
+      gaps: epoch.newest != nil || matcher != nil, continues: begin.continues)
     missedAtStart = begin.missed
     super.init(
-      stream: pattern.stream, tap: tap, life: life, connection: pattern.connection, cursor: begin.cursor,
+      stream: pattern.stream, loopState: loopState, epoch: epoch, connection: pattern.connection,
+      cursor: begin.cursor,
       liveOffset: liveOffset, lag: begin.lag, granted: 0, isResuming: begin.isResuming, matcher: matcher)
   }
 
@@ -64,8 +66,8 @@ final class PatternMember: Subscription {
     pattern.topicDeleted(self)
   }
 
-  override func complete(_ gather: Gather) -> Outcome {
-    let outcome = super.complete(gather)
+  override func complete(_ writes: WriteBatch) -> Outcome {
+    let outcome = super.complete(writes)
     if case .ended = outcome { isCompleted = true }
     return outcome
   }

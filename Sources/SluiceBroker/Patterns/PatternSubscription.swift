@@ -5,9 +5,9 @@ import SluiceWire
 /// A consumer of all topics that a pattern selects, those made later included, with one demand. Belongs to its connection's loop.
 ///
 /// ```
-///  topics ── tap ──► member ─┐
-///  topics ── tap ──► member ─┼─ whose turn it is ──►  MATCHED, FROM, DELIVER … on one stream
-///  topics ── tap ──► member ─┘        ▲
+///  topics ── loopState ──► member ─┐
+///  topics ── loopState ──► member ─┼─ whose turn it is ──►  MATCHED, FROM, DELIVER … on one stream
+///  topics ── loopState ──► member ─┘        ▲
 ///                                 one credit
 /// ```
 final class PatternSubscription: Consumer {
@@ -18,7 +18,7 @@ final class PatternSubscription: Consumer {
   private let start: Subscribe.Start
   private let lag: Subscribe.LagPolicy?
 
-  /// By name. What a topic is called here holds for one life of it.
+  /// By name. What a topic is called here holds for one epoch of it.
   private(set) var members: [String: PatternMember] = [:]
   private var lastNumber: UInt32 = 0
   /// All members in the order in which they have joined, and some that have left.
@@ -46,7 +46,7 @@ final class PatternSubscription: Consumer {
   /// Where to begin in those of which only the store could tell.
   private var starts: [String: Subscribe.Start] = [:]
   /// Topics made meanwhile.
-  private var made: [(Topic, TopicLife)] = []
+  private var made: [(Topic, TopicEpoch)] = []
   private(set) var hasBegun = false
 
   /// The number that the stream's frames are about, as its receiver knows it.
@@ -86,19 +86,19 @@ final class PatternSubscription: Consumer {
     return true
   }
 
-  /// Tells topics with paced producers of the last grant, as many as the turn's effort lasts for. Returns whether that were all.
+  /// Tells topics with paced producers of the last grant, as many as the turn's workBudget lasts for. Returns whether that were all.
   func tellDemand() -> Bool {
-    while told < paced.count, !connection.effort.isExhausted {
+    while told < paced.count, !connection.workBudget.isExhausted {
       tell(paced[told])
       told += 1
-      connection.effort.spend(1, of: .pacedTopics)
+      connection.workBudget.spend(1, of: .pacedTopics)
     }
     isTelling = told < paced.count
     return !isTelling
   }
 
   private func tell(_ member: PatternMember) {
-    member.tap.readersMoved()
+    member.loopState.readersMoved()
   }
 
   override var isOwed: Bool { credit.available > 0 && isBehind }
@@ -107,13 +107,13 @@ final class PatternSubscription: Consumer {
 
   // MARK: Topics
 
-  /// Looks for topics to be joined next, until there are so many, or the turn's effort is exhausted.
+  /// Looks for topics to be joined next, until there are so many, or the turn's workBudget is exhausted.
   func findTopics(atMost count: Int) {
-    while found.count < count, !walk.isDone, !connection.effort.isExhausted {
-      let most = connection.effort.left(.names)
+    while found.count < count, !walk.isDone, !connection.workBudget.isExhausted {
+      let most = connection.workBudget.left(.names)
       var looks = most
       let topic = walk.next(looks: &looks)
-      connection.effort.spend(most - looks, of: .names)
+      connection.workBudget.spend(most - looks, of: .names)
       if let topic, isNew(topic) { found.append(topic) }
     }
   }
@@ -123,10 +123,10 @@ final class PatternSubscription: Consumer {
       && !known.contains(ObjectIdentifier(topic))
   }
 
-  /// Joins topics that were found, until the turn's effort is exhausted. Returns whether that were all.
+  /// Joins topics that were found, until the turn's workBudget is exhausted. Returns whether that were all.
   func join() throws(WireError) -> Bool {
-    while !connection.effort.isExhausted, let topic = found.popFirst() {
-      connection.effort.spend(1, of: .joins)
+    while !connection.workBudget.isExhausted, let topic = found.popFirst() {
+      connection.workBudget.spend(1, of: .joins)
       try join(topic, startingAt: positions.removeValue(forKey: topic.name), wasThere: true)
     }
     guard found.isEmpty, walk.isDone else { return false }
@@ -137,7 +137,7 @@ final class PatternSubscription: Consumer {
     hasBegun = true
     let topics = made
     made = []
-    for (topic, life) in topics { try joinFromStart(topic, life) }
+    for (topic, epoch) in topics { try joinFromStart(topic, epoch) }
     return true
   }
 
@@ -146,7 +146,7 @@ final class PatternSubscription: Consumer {
     guard case .time(let time) = start else { return [] }
     return found.compactMap { topic in
       guard positions[topic.name] == nil, starts[topic.name] == nil,
-        topic.life.needsStore(for: .time(time))
+        topic.epoch.needsStore(for: .time(time))
       else { return nil }
       return (topic, time)
     }
@@ -176,43 +176,43 @@ final class PatternSubscription: Consumer {
   }
 
   /// A topic was made that the pattern selects.
-  func topicMade(_ topic: Topic, _ life: TopicLife) throws(WireError) {
-    guard hasBegun else { return made.append((topic, life)) }
+  func topicMade(_ topic: Topic, _ epoch: TopicEpoch) throws(WireError) {
+    guard hasBegun else { return made.append((topic, epoch)) }
     // It may have been gained before this was told.
     if members[topic.name]?.topic === topic { return }
-    try joinFromStart(topic, life)
+    try joinFromStart(topic, epoch)
   }
 
   /// Joins a topic from its first record on, also if it has had its end and started over meanwhile.
-  private func joinFromStart(_ topic: Topic, _ life: TopicLife) throws(WireError) {
-    try join(topic, startingAt: nil, wasThere: false, endedLife: life.condition == .ended ? life : nil)
+  private func joinFromStart(_ topic: Topic, _ epoch: TopicEpoch) throws(WireError) {
+    try join(topic, startingAt: nil, wasThere: false, endedEpoch: epoch.condition == .ended ? epoch : nil)
   }
 
   private func join(
-    _ topic: Topic, startingAt position: TopicPosition?, wasThere: Bool, endedLife: TopicLife? = nil
+    _ topic: Topic, startingAt position: TopicPosition?, wasThere: Bool, endedEpoch: TopicEpoch? = nil
   ) throws(WireError) {
     let context = connection.context
     // The next topic of that name may be known already.
     guard context.core.registry.find(topic.name) === topic else { return }
     let former = members[topic.name]
     if former == nil { try connection.addMatch() }
-    let tap = topic.tap(on: context)
-    if topic.isPaced { tap.protectEverything() }
+    let loopState = topic.loopState(on: context)
+    if topic.isPaced { loopState.protectEverything() }
     let (present, buffered) = topic.attachSubscription(now: context.loop.now)
-    let life = endedLife ?? present
+    let epoch = endedEpoch ?? present
     do {
       let (cursor, missed) = try connection.start(
-        startFrame(topic, life, position, wasThere: wasThere), topic, life, buffered)
+        startFrame(topic, epoch, position, wasThere: wasThere), topic, epoch, buffered)
       lastNumber += 1
       let member = PatternMember(
-        of: self, number: lastNumber, tap: tap, life: life,
+        of: self, number: lastNumber, loopState: loopState, epoch: epoch,
         PatternMember.Begin(
           cursor: cursor, missed: missed, lag: lag ?? topic.settings.lag ?? .skip,
-          isResuming: position?.epoch == life.epoch,
-          continues: position.map { life.continuing($0.epoch, at: 0) != nil } ?? false),
+          isResuming: position?.epoch == epoch.number,
+          continues: position.map { epoch.continuing($0.epoch, at: 0) != nil } ?? false),
         matcher: matcher, isAwaited: wasThere)
-      member.attachedLife = present
-      tap.add(member)
+      member.attachedEpoch = present
+      loopState.add(member)
       // Behind its successor, so that the topic isn't without a subscriber in between.
       if let former { remove(former, isDeleted: former.topic !== topic) }
       members[topic.name] = member
@@ -225,28 +225,28 @@ final class PatternSubscription: Consumer {
       takeTurn(member)
     } catch {
       if former == nil { connection.removeMatches(1) }
-      tap.withdraw(from: present)
+      loopState.withdraw(from: present)
       throw error
     }
     // It may have been deleted between the look and the entry in its list.
-    if topic.isDeleted { topic.announce(to: [tap]) }
+    if topic.isDeleted { topic.announce(to: [loopState]) }
   }
 
   /// What a subscription to this topic alone would ask for.
   private func startFrame(
-    _ topic: Topic, _ life: TopicLife, _ position: TopicPosition?, wasThere: Bool
+    _ topic: Topic, _ epoch: TopicEpoch, _ position: TopicPosition?, wasThere: Bool
   ) -> Subscribe {
     let frame = Subscribe(topic: topic.name, start: start, lag: lag, grantedThrough: 0)
-    var (start, epoch) = (starts[topic.name] ?? frame.start, frame.epoch)
+    var (start, number) = (starts[topic.name] ?? frame.start, frame.epoch)
     if let position {
       let offset =
-        position.epoch == life.epoch
-        ? position.nextOffset : life.continuing(position.epoch, at: position.nextOffset)
-      (start, epoch) = offset.map { (.offset($0), life.epoch) } ?? (.earliest, 0)
+        position.epoch == epoch.number
+        ? position.nextOffset : epoch.continuing(position.epoch, at: position.nextOffset)
+      (start, number) = offset.map { (.offset($0), epoch.number) } ?? (.earliest, 0)
     } else if !wasThere {
-      (start, epoch) = (.offset(0), life.epoch)
+      (start, number) = (.offset(0), epoch.number)
     }
-    return Subscribe(topic: topic.name, start: start, lag: lag, epoch: epoch, grantedThrough: 0)
+    return Subscribe(topic: topic.name, start: start, lag: lag, epoch: number, grantedThrough: 0)
   }
 
   func topicDeleted(_ member: PatternMember) {
@@ -293,7 +293,7 @@ final class PatternSubscription: Consumer {
   override func leave() {
     connection.context.core.registry.endWatch(pattern, watch)
     connection.removePattern(matches: members.count)
-    connection.effort.spend(members.count, of: .departures)
+    connection.workBudget.spend(members.count, of: .departures)
     dropDeparted(all: true)
     let departure = PatternDeparture(joined, of: self)
     members = [:]
@@ -324,43 +324,45 @@ final class PatternSubscription: Consumer {
     if !isProducing { connection.makeReady(self) }
   }
 
-  override func produce(into gather: Gather, bytes: Int) -> Outcome {
+  override func produce(into writes: WriteBatch, bytes: Int) -> Outcome {
     guard hasBegun else { return .waiting }
     isProducing = true
     defer { isProducing = false }
-    let end = gather.work + bytes
-    guard tellDeparted(gather) else { return .more }
-    tellProgress(gather)
-    while gather.work < end, gather.hasRoom, let (member, share) = turns.next(available: credit.available) {
+    let end = writes.work + bytes
+    guard tellDeparted(writes) else { return .more }
+    tellProgress(writes)
+    while writes.work < end, writes.hasRoom, let (member, share) = turns.next(available: credit.available) {
       guard case .ready = member.place else {
         gone -= 1
         continue
       }
       member.place = .none
-      guard serve(member, share, gather, bytes: end - gather.work) else { return .ended }
-      tellProgress(gather)
+      guard serve(member, share, writes, bytes: end - writes.work) else { return .ended }
+      tellProgress(writes)
     }
     if turns.isTurn(available: credit.available) || !departed.isEmpty { return .more }
     return turns.count > 0 ? .starved : .waiting
   }
 
   /// One member's turn. Returns whether the subscription goes on.
-  private func serve(_ member: PatternMember, _ share: UInt64, _ gather: Gather, bytes: Int) -> Bool {
-    if !member.isAnnounced { announce(member, gather) }
-    let before = gather.bytes
-    turn(to: member.number, gather)
-    let start = gather.bytes
+  private func serve(_ member: PatternMember, _ share: UInt64, _ writes: WriteBatch, bytes: Int) -> Bool {
+    if !member.isAnnounced { announce(member, writes) }
+    let before = writes.bytes
+    turn(to: member.number, writes)
+    let start = writes.bytes
     member.credit = Credit(granted: share)
     if share > 0 { member.feed() }
-    let outcome = member.produce(into: gather, bytes: bytes)
+    let outcome = member.produce(into: writes, bytes: bytes)
     _ = credit.spend(member.credit.spent)
     // What was asked for of this topic shows when it is sent.
-    if credit.granted != Credit.unlimited { member.tap.traffic.requested(from: 0, to: member.credit.spent) }
+    if credit.granted != Credit.unlimited {
+      member.loopState.traffic.requested(from: 0, to: member.credit.spent)
+    }
     member.credit = Credit()
-    if gather.bytes > start {
+    if writes.bytes > start {
       subject = member.number
     } else if start > before {
-      gather.removeLast(start - before)
+      writes.removeLast(start - before)
     }
     if member.isLive { settled(member) }
     switch outcome {
@@ -377,48 +379,48 @@ final class PatternSubscription: Consumer {
     case .loading:
       break
     case .ended:
-      return member.isCompleted && completed(member, gather)
+      return member.isCompleted && completed(member, writes)
     }
     return true
   }
 
   /// The topic's terminal event was told. If it starts over then, it is joined anew. Returns whether the subscription goes on.
-  private func completed(_ member: PatternMember, _ gather: Gather) -> Bool {
+  private func completed(_ member: PatternMember, _ writes: WriteBatch) -> Bool {
     settled(member)
-    guard member.topic.life !== member.life else { return true }
+    guard member.topic.epoch !== member.epoch else { return true }
     do {
       try join(member.topic, startingAt: nil, wasThere: false)
       return true
     } catch {
-      gather.append(Fault(error), stream: stream)
+      writes.append(Fault(error), stream: stream)
       return false
     }
   }
 
   // MARK: Frames
 
-  private func announce(_ member: PatternMember, _ gather: Gather) {
-    gather.append(
+  private func announce(_ member: PatternMember, _ writes: WriteBatch) {
+    writes.append(
       Matched(number: member.number, topic: member.topic.name, place: member.beginning), stream: stream)
     announced(member)
     member.isAnnounced = true
     guard member.missedAtStart > 0 else { return }
-    member.tap.traffic.missed(member.missedAtStart)
-    turn(to: member.number, gather)
+    member.loopState.traffic.missed(member.missedAtStart)
+    turn(to: member.number, writes)
     subject = member.number
-    gather.append(
+    writes.append(
       Lag(missed: member.missedAtStart, nextOffset: member.beginning.nextOffset), stream: stream)
   }
 
   /// Says what the next frames are about, unless they are about it anyway. The caller notes it.
-  private func turn(to number: UInt32, _ gather: Gather) {
-    if subject != number { gather.append(From(number: number), stream: stream) }
+  private func turn(to number: UInt32, _ writes: WriteBatch) {
+    if subject != number { writes.append(SelectTopic(number: number), stream: stream) }
   }
 
   /// Returns whether there was room.
-  private func tellDeparted(_ gather: Gather) -> Bool {
-    while gather.hasRoom, let number = departed.popFirst() {
-      gather.append(Unmatched(number: number), stream: stream)
+  private func tellDeparted(_ writes: WriteBatch) -> Bool {
+    while writes.hasRoom, let number = departed.popFirst() {
+      writes.append(Unmatched(number: number), stream: stream)
     }
     return departed.isEmpty
   }
@@ -435,17 +437,17 @@ final class PatternSubscription: Consumer {
   }
 
   /// Tells once that all topics were announced that were there at first, and once that all of them are live.
-  private func tellProgress(_ gather: Gather) {
+  private func tellProgress(_ writes: WriteBatch) {
     if unannounced == 0 {
       unannounced = nil
-      gather.append(From(number: 0), stream: stream)
+      writes.append(SelectTopic(number: 0), stream: stream)
       subject = 0
     }
     if awaited == 0, unannounced == nil {
       awaited = nil
-      turn(to: 0, gather)
+      turn(to: 0, writes)
       subject = 0
-      gather.append(Live(nextOffset: 0), stream: stream)
+      writes.append(Live(nextOffset: 0), stream: stream)
     }
   }
 }

@@ -63,7 +63,7 @@ enum SessionAction {
     }
   }
 
-  /// Whether it is more than a sign of life, or what comes often on streams that are open.
+  /// Whether it is more than a sign of epoch, or what comes often on streams that are open.
   var isRequest: Bool {
     switch self {
     case .none, .pong, .append, .demand, .commit: false

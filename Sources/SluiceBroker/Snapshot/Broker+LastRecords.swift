@@ -14,7 +14,7 @@ extension Broker {
   public func lastRecords(
     of topic: String, count: Int, bytes: Int, completion: @Sendable ([RecordSnapshot]?) -> Void
   ) {
-    let log = core.registry.find(topic)?.life.log
+    let log = core.registry.find(topic)?.epoch.log
     completion(log?.newestRecords(min(count, Self.shownRecords), bytes: bytes))
   }
 }

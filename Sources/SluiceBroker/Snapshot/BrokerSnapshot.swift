@@ -4,7 +4,7 @@ import SluiceWire
 /// A broker as it is at one moment, for people and for what collects its numbers.
 ///
 /// The loops are asked one after another, so what two of them say may be a turn apart. Counters only ever grow, for as long as the
-/// topic, the connection or the broker lives.
+/// topic, the connection or the broker epochs.
 public struct BrokerSnapshot: Sendable {
   /// Milliseconds since 1970; 0 when the broker's loops have ended.
   public var time: Int64 = 0

@@ -10,7 +10,7 @@ final class SnapshotGathering: Sendable {
   private struct Subject: Sendable {
     var topic: Topic
     var summary: TopicSummary
-    /// What went through taps that there weren't any more.
+    /// What went through loopStates that there weren't any more.
     var traffic: TrafficCount
   }
 
@@ -33,7 +33,7 @@ final class SnapshotGathering: Sendable {
   private let topicCount: Int
   private let subjects: [Subject]
   /// By loop, those of the subjects, which are named by their places.
-  private let taps: [[(subject: Int, tap: TopicTap)]]
+  private let loopStates: [[(subject: Int, loopState: TopicLoopState)]]
   private let state: Mutex<State>
   private let completion: @Sendable (GatheredSnapshot) -> Void
 
@@ -47,18 +47,20 @@ final class SnapshotGathering: Sendable {
     let registry = broker.core.registry
     topicCount = registry.count
     var subjects: [Subject] = []
-    var taps: [[(subject: Int, tap: TopicTap)]] = broker.contexts.map { _ in [] }
+    var loopStates: [[(subject: Int, loopState: TopicLoopState)]] = broker.contexts.map { _ in [] }
     let places = Dictionary(
       uniqueKeysWithValues: broker.contexts.enumerated().map { (ObjectIdentifier($1), $0) })
     for topic in Self.topics(request, in: registry) {
       let summary = topic.summary
-      let (traffic, present) = topic.state.withLock { ($0.traffic, $0.taps) }
-      for tap in present {
-        if let place = places[ObjectIdentifier(tap.loop)] { taps[place].append((subjects.count, tap)) }
+      let (traffic, present) = topic.state.withLock { ($0.traffic, $0.loopStates) }
+      for loopState in present {
+        if let place = places[ObjectIdentifier(loopState.loop)] {
+          loopStates[place].append((subjects.count, loopState))
+        }
       }
       subjects.append(Subject(topic: topic, summary: summary, traffic: traffic))
     }
-    self.taps = taps
+    self.loopStates = loopStates
     self.subjects = subjects
     state = Mutex(
       State(
@@ -71,7 +73,7 @@ final class SnapshotGathering: Sendable {
     if let name = request.topic { return registry.find(name).map { [$0] } ?? [] }
     var topics = registry.all
     if topics.count > request.topics {
-      let ranked = topics.map { (head: $0.life.log.head, topic: $0) }
+      let ranked = topics.map { (head: $0.epoch.log.head, topic: $0) }
       topics = ranked.sorted { $0.head > $1.head }.prefix(max(request.topics, 0)).map(\.topic)
     }
     return topics.sorted { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
@@ -79,7 +81,7 @@ final class SnapshotGathering: Sendable {
 
   func begin() {
     for (index, context) in broker.contexts.enumerated() {
-      LoopLook(for: self, at: context, number: index, taps: taps[index]).goOn()
+      LoopSnapshotter(for: self, at: context, number: index, loopStates: loopStates[index]).goOn()
     }
   }
 

@@ -66,7 +66,7 @@ final class StorageService: @unchecked Sendable {
 
   // On the writer's loop only.
   private var due: [ObjectIdentifier: (topic: Topic, time: MonotonicTime)] = [:]
-  private var fronts: [ObjectIdentifier: (topic: Topic, front: StorageFront)] = [:]
+  private var fronts: [ObjectIdentifier: (topic: Topic, front: TopicCommitBuilder)] = [:]
   private var timer: TimerToken?
   /// What couldn't be committed.
   private var stuck: [TopicCommit] = []
@@ -223,9 +223,9 @@ final class StorageService: @unchecked Sendable {
     attempt(commits.sorted { $0.change.topic < $1.change.topic })
   }
 
-  private func front(of topic: Topic) -> StorageFront {
+  private func front(of topic: Topic) -> TopicCommitBuilder {
     if let known = fronts[ObjectIdentifier(topic)] { return known.front }
-    let front = StorageFront(topic, store)
+    let front = TopicCommitBuilder(topic, store)
     fronts[ObjectIdentifier(topic)] = (topic, front)
     return front
   }

@@ -3,7 +3,7 @@ import SluiceStore
 import SluiceWire
 
 // Where those begin who come late to a durable topic.
-extension TopicLife {
+extension TopicEpoch {
   /// The offset at which somebody begins, and how many of the records asked for are gone; nil when only the store can tell.
   func storedStart(
     at position: StartPosition, _ storage: TopicStorage, resuming: Bool

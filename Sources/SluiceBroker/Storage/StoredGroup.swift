@@ -14,7 +14,7 @@ struct StoredGroup: Hashable, Sendable {
   /// No group may have more.
   static let mostRecords: UInt64 = 1 << 24
 
-  /// Of the life in which the offsets mean something.
+  /// Of the epoch in which the offsets mean something.
   var epoch: UInt64
   /// What keys come to depends on it.
   var seed: UInt64

@@ -10,9 +10,12 @@ extension Topic {
   ///
   /// - Parameter now: the writer's time.
   /// - Returns: besides, the offset from which on records must be kept for somebody, whatever the limits.
-  func takeForCommit(now: MonotonicTime) -> (taken: DurableTail.Taken, change: TopicChange, keep: UInt64?)? {
+  func takeForCommit(now: MonotonicTime) -> (
+    taken: UncommittedTail.Taken, change: TopicChange, keep: UInt64?
+  )? {
     guard let storage else { return nil }
-    let (result, groups): ((DurableTail.Taken, TopicChange, UInt64?)?, [Group]) = state.withLock { state in
+    let (result, groups): ((UncommittedTail.Taken, TopicChange, UInt64?)?, [Group]) = state.withLock {
+      state in
       guard let taken = state.tail?.take() else { return (nil, []) }
       var change = TopicChange(storage.id)
       if state.isDeleted {
@@ -46,15 +49,15 @@ extension Topic {
     }
   }
 
-  private func row(_ state: State, _ ending: DurableTail.PendingEnding?) -> StoredTopic {
+  private func row(_ state: State, _ ending: UncommittedTail.PendingEnding?) -> StoredTopic {
     StoredTopic(
-      name: name, settings: settings, epoch: state.life.epoch, lineage: state.life.lineage,
-      ending: ending?.ending ?? state.life.ending, endedBy: ending?.producer ?? state.endedBy,
+      name: name, settings: settings, epoch: state.epoch.number, lineage: state.epoch.lineage,
+      ending: ending?.ending ?? state.epoch.ending, endedBy: ending?.producer ?? state.endedBy,
       isStated: state.isStated)
   }
 
   private func addStates(
-    _ taken: DurableTail.Taken, _ state: inout State, to change: inout TopicChange
+    _ taken: UncommittedTail.Taken, _ state: inout State, to change: inout TopicChange
   ) {
     for producer in state.producers.takeForgotten() where taken.producers[producer] == nil {
       change.states.append(.init(.producer, key: StoredValue.key(producer), value: nil))
@@ -73,16 +76,16 @@ extension Topic {
   }
 
   /// A commit came to nothing, or was for nothing.
-  func undo(_ taken: DurableTail.Taken) {
+  func undo(_ taken: UncommittedTail.Taken) {
     state.withLock { $0.tail?.undo(taken) }
   }
 
   /// What was taken is on disk: those who waited for that get their records, and hear of it. On the writer's loop.
   func committed(_ commit: TopicCommit) {
     let isSynchronous = storage?.isSynchronous ?? false
-    var late: [DurableTail.Completion] = []
+    var late: [UncommittedTail.Completion] = []
     defer { for completion in late { completion.body(nil) } }
-    let (taps, hasEnded): ([TopicTap], Bool) = state.withLock { state in
+    let (loopStates, hasEnded): ([TopicLoopState], Bool) = state.withLock { state in
       state.tail?.committed(commit.taken)
       if commit.change.isDeletion {
         late = state.tail?.takeCompletions() ?? []
@@ -90,22 +93,22 @@ extension Topic {
       }
       guard !state.isDeleted else { return ([], false) }
       for name in commit.taken.cursors { state.cursors.stored(name) }
-      let log = state.life.log
+      let log = state.epoch.log
       if isSynchronous {
         for block in commit.taken.blocks {
           unsafe block.forEachRun { unsafe log.append($0, count: $1, at: $2) }
         }
       }
-      guard let ending = commit.taken.ending else { return (state.taps, false) }
-      state.life.end(ending.ending)
+      guard let ending = commit.taken.ending else { return (state.loopStates, false) }
+      state.epoch.end(ending.ending)
       state.endedBy = ending.producer
-      return (state.taps, true)
+      return (state.loopStates, true)
     }
-    if hasEnded { return announce(to: taps) }
+    if hasEnded { return announce(to: loopStates) }
     guard !commit.taken.blocks.isEmpty else { return }
-    for tap in taps {
-      tap.wakeProducers()
-      if isSynchronous { tap.wake() }
+    for loopState in loopStates {
+      loopState.wakeProducers()
+      if isSynchronous { loopState.wake() }
     }
   }
 
@@ -117,7 +120,7 @@ extension Topic {
   func whenCommitted(of name: String? = nil, _ body: @escaping @Sendable (Fault?) -> Void) {
     let (fault, waits) = state.withLock { state -> (Fault?, Bool) in
       if name == nil, let fault = state.setAside, !state.isDeleted { return (fault, false) }
-      return (nil, state.tail?.whenCommitted(DurableTail.Completion(name: name, body: body)) ?? false)
+      return (nil, state.tail?.whenCommitted(UncommittedTail.Completion(name: name, body: body)) ?? false)
     }
     if waits { commit(within: .zero) } else { body(fault) }
   }
@@ -126,14 +129,14 @@ extension Topic {
   /// what is stored. On the writer's loop.
   ///
   /// - Returns: how many bytes of records no longer wait, and what waited for them.
-  func setAside(_ taken: DurableTail.Taken, _ fault: Fault) -> (
-    bytes: Int, completions: [DurableTail.Completion]
+  func setAside(_ taken: UncommittedTail.Taken, _ fault: Fault) -> (
+    bytes: Int, completions: [UncommittedTail.Completion]
   ) {
-    let (dropped, taps) = state.withLock { state in
+    let (dropped, loopStates) = state.withLock { state in
       state.setAside = fault
-      return (state.tail?.discard(taken) ?? (0, taken.completions), state.taps)
+      return (state.tail?.discard(taken) ?? (0, taken.completions), state.loopStates)
     }
-    announce(to: taps)
+    announce(to: loopStates)
     return dropped
   }
 
@@ -155,7 +158,7 @@ extension Topic {
 
 extension Topic.State {
   /// The offset that the next record gets: in a durable topic some that came before may not be in the log yet.
-  var nextOffset: UInt64 { tail?.nextOffset ?? life.log.head }
+  var nextOffset: UInt64 { tail?.nextOffset ?? epoch.log.head }
 }
 
 extension TopicSettings {

@@ -46,8 +46,8 @@ extension TopicRegistry {
       name: name, settings: settings, window: window, memory: memory, producers: producers, cursors: cursors,
       storage: stored
     ) { [pool] in
-      TopicLife(
-        epoch: epoch,
+      TopicEpoch(
+        number: epoch,
         log: TopicLog(
           retention: settings.tailRetention, pool: pool, firstOffset: stored.birthExtent.head),
         storage: stored, lineage: lineage)
@@ -80,7 +80,7 @@ extension TopicRegistry {
       }
       former?.delete()
       topics.append(topic)
-      if topic.life.epoch != stored.row.epoch { renewed.append(topic) }
+      if topic.epoch.number != stored.row.epoch { renewed.append(topic) }
     }
     renew(renewed, storage.store)
     storage.start(nextTopic: contents.nextTopic, announce: announce)
@@ -89,7 +89,7 @@ extension TopicRegistry {
     return .opened(topics: contents.topics.count, bytes: bytes, wasClosed: contents.wasClosed)
   }
 
-  /// Stores which lives topics are in from now on, before anybody can have something of them: whoever has is known after another crash.
+  /// Stores which epochs topics are in from now on, before anybody can have something of them: whoever has is known after another crash.
   private func renew(_ topics: [Topic], _ store: any TopicStore) {
     let changes = topics.compactMap { $0.rowChange }
     if changes.isEmpty || (try? store.commit(changes)) != nil { return }
@@ -110,14 +110,14 @@ extension TopicRegistry {
       id: stored.id, service: storage, settings: settings, extent: stored.extent)
     var (epoch, lineage) = (stored.row.epoch, stored.row.lineage)
     // Somebody may have had records that were not on disk yet: these offsets mean others from now on.
-    let isNewLife = !wasClosed && !topicStorage.isSynchronous && stored.row.ending == nil
-    if isNewLife {
+    let isNewEpoch = !wasClosed && !topicStorage.isSynchronous && stored.row.ending == nil
+    if isNewEpoch {
       lineage.append(StoredTopic.Ancestor(epoch: epoch, end: stored.extent.head))
       if lineage.count > Self.longestLineage { lineage.removeFirst(lineage.count - Self.longestLineage) }
       epoch = epochs.next()
     }
     let topic = durable(stored.row.name, settings, topicStorage, epoch: epoch, lineage: lineage)
-    if let ending = stored.row.ending { topic.life.end(ending) }
+    if let ending = stored.row.ending { topic.epoch.end(ending) }
     let producers = try storage.store.states(of: stored.id, .producer)
     let cursors = try storage.store.states(of: stored.id, .cursor)
     let groups = try storage.store.states(of: stored.id, .group)
@@ -166,7 +166,7 @@ extension TopicRegistry {
       let group = try StoredGroup(decoding: stored.value)
       let name = try StoredValue.name(stored.key)
       state.groups[name] = Group(
-        name: name, restoring: group, topic: topic, life: state.life, limit: limit, now: now)
+        name: name, restoring: group, topic: topic, epoch: state.epoch, limit: limit, now: now)
     } catch {
       lost.append(error)
     }

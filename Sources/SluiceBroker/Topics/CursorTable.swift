@@ -17,7 +17,7 @@ struct CursorTable {
 
   /// Where a cursor stands.
   struct Place: Hashable, Sendable {
-    /// Of the life in which the offset means something.
+    /// Of the epoch in which the offset means something.
     var epoch: UInt64
     /// That of the first record which isn't committed.
     var nextOffset: UInt64

@@ -93,7 +93,7 @@ struct ProducerTable {
   /// Attaches a producer that still has its records from `first` on.
   ///
   /// One that isn't known, or knows of more acknowledgements than the table does, is believed: it has them from somewhere, such as a
-  /// life of the topic that is lost.
+  /// epoch of the topic that is lost.
   mutating func open(
     _ producer: UInt64, from first: UInt64, _ holder: Holder, now: MonotonicTime
   ) -> Opening {

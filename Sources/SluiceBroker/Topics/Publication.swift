@@ -12,17 +12,17 @@ final class Publication {
   /// Among those of its connection.
   let number: UInt64
   let topic: Topic
-  let tap: TopicTap
+  let loopState: TopicLoopState
   unowned let connection: Connection
   let acknowledgement: PublishOpen.Acknowledgement
-  /// The topic's life that it publishes to. The next one, when the topic starts over without having ended.
-  var life: TopicLife
+  /// The topic's epoch that it publishes to. The next one, when the topic starts over without having ended.
+  var epoch: TopicEpoch
   /// The producer's number; 0 if it has none.
   let producer: UInt64
   let ticket: ProducerTable.Ticket?
   /// The producer has ended the topic on an earlier publication, and comes back to hear that it did.
   let hasEnded: Bool
-  /// Its place in the tap's list.
+  /// Its place in the loopState's list.
   var index = 0
 
   /// What it expects of the topic's subscribers.
@@ -54,14 +54,14 @@ final class Publication {
   var heldUpSince: MonotonicTime?
 
   init(
-    stream: UInt32, number: UInt64, tap: TopicTap, connection: Connection, _ frame: PublishOpen,
+    stream: UInt32, number: UInt64, loopState: TopicLoopState, connection: Connection, _ frame: PublishOpen,
     _ attachment: Topic.Attachment
   ) {
     self.stream = stream
     self.number = number
-    topic = tap.topic
-    self.tap = tap
-    life = attachment.life
+    topic = loopState.topic
+    self.loopState = loopState
+    epoch = attachment.epoch
     self.connection = connection
     acknowledgement = frame.acknowledgement
     role = frame.role
@@ -69,7 +69,7 @@ final class Publication {
     ticket = attachment.ticket
     hasEnded = attachment.hasEnded
     waitsForDisk =
-      tap.topic.storage.map { $0.isSynchronous || frame.acknowledgement == .durable } ?? false
+      loopState.topic.storage.map { $0.isSynchronous || frame.acknowledgement == .durable } ?? false
     appended = attachment.nextSequence
     acknowledged = attachment.nextSequence
   }

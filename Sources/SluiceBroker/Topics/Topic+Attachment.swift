@@ -5,58 +5,58 @@ import Synchronization
 
 // Who comes and goes, and what that means: a topic is connected by its subscribers, or on demand, and may start over when the last leaves.
 extension Topic {
-  /// A subscription comes: the life that it reads, and where the first one begins that finds what producers buffered meanwhile.
+  /// A subscription comes: the epoch that it reads, and where the first one begins that finds what producers buffered meanwhile.
   ///
-  /// The caller has its tap protect everything already, so that nothing is dropped between this and the tap's first report.
-  func attachSubscription(now: MonotonicTime) -> (life: TopicLife, buffered: UInt64?) {
-    let (result, taps): ((TopicLife, UInt64?), [TopicTap]) = state.withLock { state in
+  /// The caller has its loopState protect everything already, so that nothing is dropped between this and the loopState's first report.
+  func attachSubscription(now: MonotonicTime) -> (epoch: TopicEpoch, buffered: UInt64?) {
+    let (result, loopStates): ((TopicEpoch, UInt64?), [TopicLoopState]) = state.withLock { state in
       let isFirst = state.presentSubscriptions == 0
       state.subscriptions += 1
       state.presentSubscriptions += 1
       state.firstSubscribedAt = state.firstSubscribedAt ?? now
       state.unusedSince = nil
       let hasChanged = updateConnection(&state)
-      let isBuffered = isFirst && isPaced && settings.whenAlone == .buffer
-      return ((state.life, isBuffered ? state.aloneSince : nil), hasChanged ? state.taps : [])
+      let isBuffered = isFirst && isPaced && settings.withoutSubscribers == .buffer
+      return ((state.epoch, isBuffered ? state.aloneSince : nil), hasChanged ? state.loopStates : [])
     }
-    announce(to: taps)
+    announce(to: loopStates)
     return result
   }
 
   /// Where the first subscriber would begin, for what producers have buffered; nil when there is one, or nothing is buffered.
   var bufferedFrom: UInt64? {
-    guard isPaced, settings.whenAlone == .buffer else { return nil }
+    guard isPaced, settings.withoutSubscribers == .buffer else { return nil }
     return state.withLock { $0.unreadSince }
   }
 
   /// A subscription leaves.
   ///
   /// - Parameters:
-  ///   - life: the one that it was attached to.
+  ///   - epoch: the one that it was attached to.
   ///   - undone: if it was the last one, what producers buffer begins there, rather than at the head.
-  func detachSubscription(from life: TopicLife, undone: UInt64? = nil) {
-    let taps: [TopicTap] = state.withLock { state in
+  func detachSubscription(from epoch: TopicEpoch, undone: UInt64? = nil) {
+    let loopStates: [TopicLoopState] = state.withLock { state in
       state.subscriptions -= 1
-      // A life that is over has no part in what the present one does.
-      guard life === state.life else { return isPaced ? state.taps : [] }
+      // A epoch that is over has no part in what the present one does.
+      guard epoch === state.epoch else { return isPaced ? state.loopStates : [] }
       state.presentSubscriptions -= 1
       var isNews = updateConnection(&state)
       if state.presentSubscriptions == 0 {
         state.firstSubscribedAt = nil
-        state.aloneSince = min(state.life.log.head, undone ?? .max)
+        state.aloneSince = min(state.epoch.log.head, undone ?? .max)
         if settings.scope == .whileConnected, !state.isDeleted {
           startOver(&state)
           isNews = true
         }
       }
-      return isNews || isPaced ? state.taps : []
+      return isNews || isPaced ? state.loopStates : []
     }
-    announce(to: taps)
+    announce(to: loopStates)
   }
 
   /// What a producer is told when it attaches.
   struct Attachment {
-    var life: TopicLife
+    var epoch: TopicEpoch
     /// Nil for a producer without a number.
     var ticket: ProducerTable.Ticket?
     /// The sequence of the first record that isn't in the log yet.
@@ -71,14 +71,14 @@ extension Topic {
   func attachPublication(
     _ frame: PublishOpen, _ holder: ProducerTable.Holder, now: MonotonicTime
   ) throws(WireError) -> Attachment {
-    var watched: [TopicTap] = []
+    var watched: [TopicLoopState] = []
     let (result, loser): (Result<Attachment, WireError>, ProducerTable.Loser?) = state.withLock { state in
       let hasEnded = state.isEnded(by: frame.producer)
-      if !hasEnded, let fault = Self.refusal(state, state.life, name) {
+      if !hasEnded, let fault = Self.refusal(state, state.epoch, name) {
         return (.failure(WireError(fault.code, fault.message)), nil)
       }
       var attachment = Attachment(
-        life: state.life, nextSequence: frame.firstSequence, hasEnded: hasEnded)
+        epoch: state.epoch, nextSequence: frame.firstSequence, hasEnded: hasEnded)
       var loser: ProducerTable.Loser?
       if frame.producer != 0 {
         switch state.producers.open(frame.producer, from: frame.firstSequence, holder, now: now) {
@@ -101,7 +101,7 @@ extension Topic {
       }
       state.publications += 1
       state.producersLostAt = nil
-      if state.producerWatchers > 0 { watched = state.taps }
+      if state.producerWatchers > 0 { watched = state.loopStates }
       state.unusedSince = nil
       return (.success(attachment), loser)
     }
@@ -117,21 +117,21 @@ extension Topic {
     returning held: GrantLedger.Allowance, _ ticket: ProducerTable.Ticket?, hasCompleted: Bool = false,
     now: MonotonicTime
   ) {
-    var watched: [TopicTap] = []
-    let (taps, wasLong): ([TopicTap], Bool) = state.withLock { state in
+    var watched: [TopicLoopState] = []
+    let (loopStates, wasLong): ([TopicLoopState], Bool) = state.withLock { state in
       state.publications -= 1
       if state.publications == 0, !hasCompleted { state.producersLostAt = now }
-      if state.producerWatchers > 0 { watched = state.taps }
+      if state.producerWatchers > 0 { watched = state.loopStates }
       // Those that are left find out whether they are stopped when they ask for more, which they do below.
       let wasLong = isMetered || state.publications == 0 ? change(hold: nil, &state, at: now) : false
       if let ticket { state.producers.close(ticket, now: now) }
       state.ledger.returned(held)
-      return (isMetered ? state.taps : [], wasLong)
+      return (isMetered ? state.loopStates : [], wasLong)
     }
     announce(to: watched)
     if wasLong { countHolds() }
     // The others' shares are larger now.
-    for tap in taps { tap.wakeProducers() }
+    for loopState in loopStates { loopState.wakeProducers() }
   }
 
   /// How many are attached, on all loops together.
@@ -152,11 +152,11 @@ extension Topic {
         .unsupported,
         "topic \(name) connects by itself; to connect it by request, create it with connect manual")
     }
-    let taps = state.withLock { state in
+    let loopStates = state.withLock { state in
       state.isConnected = isConnected
-      return state.taps
+      return state.loopStates
     }
-    announce(to: taps)
+    announce(to: loopStates)
   }
 
   /// - Returns: whether it is connected now and wasn't before, or the reverse.
@@ -173,7 +173,7 @@ extension Topic {
     return state.isConnected != before
   }
 
-  /// Whether sources publish a new run to each life of the topic. When such a topic starts over, the broker ends the publications of its sources.
+  /// Whether sources publish a new run to each epoch of the topic. When such a topic starts over, the broker ends the publications of its sources.
   var startsSourcesAnew: Bool {
     let settings = settings
     guard settings.scope == .whileConnected else { return false }
@@ -249,7 +249,7 @@ extension Topic {
     var bound = isPaced ? boundByReaders(state, unread: unread, kept: .max) : FlowBound(.unlimited)
     guard bound.limit != .none else {
       // What fills the buffer is on its way to the disk, and the subscribers have taken all that is there.
-      let isWaiting = unread > 0 && bound.binding == FlowBinding(nextOffset: state.life.log.head)
+      let isWaiting = unread > 0 && bound.binding == FlowBinding(nextOffset: state.epoch.log.head)
       return (
         bound,
         isWaiting
@@ -271,7 +271,7 @@ extension Topic {
   }
 
   private func boundByReaders(_ state: State, unread: Int, kept: UInt64?) -> FlowBound {
-    let log = state.life.log
+    let log = state.epoch.log
     let situation = FlowSituation(
       head: state.nextOffset, aloneSince: state.unreadSince,
       keptBytes: kept ?? UInt64(log.statistics().bytes), lapsedBytes: lapsedBytes(state),
@@ -287,7 +287,7 @@ extension Topic {
 
   /// Producers may go on. From any loop.
   func wakeProducers() {
-    for tap in taps { tap.wakeProducers() }
+    for loopState in loopStates { loopState.wakeProducers() }
   }
 }
 

@@ -19,13 +19,13 @@ extension Topic {
 
   /// Begins a subscription with a durable cursor. Whoever has used it is told that it is taken.
   ///
-  /// One that begins does so at the cursor's place, if there is one of that name. One that goes on in the life that it knows does so where it says; unless
+  /// One that begins does so at the cursor's place, if there is one of that name. One that goes on in the epoch that it knows does so where it says; unless
   /// the cursor was put elsewhere or deleted meanwhile.
   ///
   /// - Parameter start: finds the place that a SUBSCRIBE without a cursor asks for.
   /// - Throws: why it can't begin; nothing has happened then.
   func useCursor(
-    _ frame: Subscribe, in life: TopicLife, _ holder: CursorTable.Holder, now: MonotonicTime,
+    _ frame: Subscribe, in epoch: TopicEpoch, _ holder: CursorTable.Holder, now: MonotonicTime,
     start: (Subscribe) throws(WireError) -> (cursor: LogCursor, missed: UInt64)
   ) throws(WireError) -> CursorUse {
     try TopicName.validate(frame.cursor, as: "cursor")
@@ -37,13 +37,13 @@ extension Topic {
           // It would be gone with the broker, and its subscriber thinks otherwise.
           throw WireError(fault.code, fault.message)
         }
-        let (cursor, missed) = try start(try placed(frame, found, in: life))
-        var place = CursorTable.Place(epoch: life.epoch, nextOffset: cursor.nextOffset)
+        let (cursor, missed) = try start(try placed(frame, found, in: epoch))
+        var place = CursorTable.Place(epoch: epoch.number, nextOffset: cursor.nextOffset)
         // What was received before and isn't committed yet may still be.
         if frame.epoch != 0, let found {
           let committed =
-            found.place.epoch == life.epoch
-            ? found.place.nextOffset : life.continuing(found.place.epoch, at: found.place.nextOffset)
+            found.place.epoch == epoch.number
+            ? found.place.nextOffset : epoch.continuing(found.place.epoch, at: found.place.nextOffset)
           if let committed { place.nextOffset = min(committed, place.nextOffset) }
         }
         guard
@@ -74,11 +74,11 @@ extension Topic {
 
   /// The frame with the start that is meant.
   private func placed(
-    _ frame: Subscribe, _ found: CursorTable.Finding?, in life: TopicLife
+    _ frame: Subscribe, _ found: CursorTable.Finding?, in epoch: TopicEpoch
   ) throws(WireError) -> Subscribe {
     guard frame.epoch == 0 else {
-      let frame = frame.translated(to: life)
-      if frame.epoch != life.epoch { return frame }
+      let frame = frame.translated(to: epoch)
+      if frame.epoch != epoch.number { return frame }
       let loss: CursorTable.Loss? = found.map { $0.isMoved ? .moved : nil } ?? .deleted
       if let loss {
         let fault = Fault(loss, ofCursor: frame.cursor, on: name)
@@ -88,12 +88,12 @@ extension Topic {
     }
     guard let found else { return frame }
     var frame = frame
-    if found.place.epoch == life.epoch {
+    if found.place.epoch == epoch.number {
       frame.start = .offset(found.place.nextOffset)
-    } else if let offset = life.continuing(found.place.epoch, at: found.place.nextOffset) {
+    } else if let offset = epoch.continuing(found.place.epoch, at: found.place.nextOffset) {
       frame.start = .offset(offset)
     } else if frame.lag ?? settings.lag != .fail {
-      // All of this life is new to it.
+      // All of this epoch is new to it.
       frame.start = .offset(0)
     } else {
       throw WireError(
@@ -102,7 +102,7 @@ extension Topic {
       )
     }
     // It was under way before: what is still there is its.
-    frame.epoch = life.epoch
+    frame.epoch = epoch.number
     return frame
   }
 
@@ -131,9 +131,9 @@ extension Topic {
   ) throws(WireError) {
     try TopicName.validate(cursor, as: "cursor")
     let change: CursorTable.Change? = state.withLock { state in
-      let start = state.life.cursor(at: position, now: wallClock, resuming: false).cursor
+      let start = state.epoch.cursor(at: position, now: wallClock, resuming: false).cursor
       state.tail?.note(cursor: cursor)
-      let place = CursorTable.Place(epoch: state.life.epoch, nextOffset: start.nextOffset)
+      let place = CursorTable.Place(epoch: state.epoch.number, nextOffset: start.nextOffset)
       return state.cursors.move(cursor, to: place, besides: state.groups.count, now: now)
     }
     guard let change else { throw tooManyCursors }
@@ -166,7 +166,7 @@ extension Topic {
 
   /// A page of the durable cursors and groups in byte order of their names, and whether there are more.
   func cursors(after: String, limit: Int, now: MonotonicTime) -> (page: [CursorInfo], more: Bool) {
-    let (cursors, head) = state.withLock { ($0.cursors.summaries(now: now), $0.life.log.head) }
+    let (cursors, head) = state.withLock { ($0.cursors.summaries(now: now), $0.epoch.log.head) }
     let all =
       groupInfos(now: now)
       + cursors.map { summary in

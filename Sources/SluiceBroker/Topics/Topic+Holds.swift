@@ -28,6 +28,6 @@ extension Topic {
 
   /// Has all subscriptions and groups count the holds that were theirs, those included that rest. From any thread.
   func countHolds() {
-    for tap in taps { tap.countHoldsSoon() }
+    for loopState in loopStates { loopState.countHoldsSoon() }
   }
 }

@@ -26,7 +26,7 @@ extension Topic {
   /// for subscribers that come back, doesn't count.
   func lapsedBytes(_ state: State) -> UInt64 {
     if let storage { return settings.flow == .lossless ? storage.lapsedBytes : 0 }
-    guard settings.flow == .lossless, let newest = state.life.newest, let keep = keepNewestFrom(state) else {
+    guard settings.flow == .lossless, let newest = state.epoch.newest, let keep = keepNewestFrom(state) else {
       return 0
     }
     return UInt64(newest.lapsedBytes(from: keep))
@@ -39,16 +39,16 @@ extension Topic {
 }
 
 extension Topic {
-  /// What the retention limits have dropped, of all lives. From any loop.
+  /// What the retention limits have dropped, of all epochs. From any loop.
   var dropped: DroppedRecords {
-    let (life, former) = state.withLock { ($0.life, $0.formerlyDropped) }
+    let (epoch, former) = state.withLock { ($0.epoch, $0.formerlyDropped) }
     var dropped = former
-    dropped.add(life.dropped)
+    dropped.add(epoch.dropped)
     return dropped
   }
 }
 
-extension TopicLife {
+extension TopicEpoch {
   /// What the retention limits have dropped of it.
   var dropped: DroppedRecords {
     if let newest { return newest.statistics().dropped }

@@ -16,7 +16,7 @@ extension Topic {
   /// For how long the topic has lost its producers, in milliseconds, at least 1; 0 while it hasn't.
   func timeWithoutProducers(now: MonotonicTime) -> UInt64 {
     state.withLock { state in
-      guard state.life.condition == .open, let since = state.producersLostAt else { return 0 }
+      guard state.epoch.condition == .open, let since = state.producersLostAt else { return 0 }
       return max((now - since).wholeMilliseconds, 1)
     }
   }
@@ -39,7 +39,7 @@ extension Topic {
 
   /// When the topic is to fail, as things stand; nil while it isn't. With the lock held.
   private func producerDeadline(_ state: State) -> MonotonicTime? {
-    guard case .fail(let patience) = settings.whenProducerLost, Self.refusal(state, state.life, name) == nil,
+    guard case .fail(let patience) = settings.whenProducerLost, Self.refusal(state, state.epoch, name) == nil,
       var since = state.producersLostAt
     else { return nil }
     if settings.scope == .whileConnected {
@@ -55,14 +55,14 @@ extension Topic {
     let time = Duration.milliseconds(Int64(patience))
     let message =
       "topic \(name) has had no producer for \(time), which is as long as its setting when-producer-lost allows"
-    let taps: [TopicTap]? = state.withLock { state in
+    let loopStates: [TopicLoopState]? = state.withLock { state in
       state.isLossTimed = false
       guard let deadline = producerDeadline(state), deadline <= loop.loop.now else { return nil }
       return end(.failure(code: .producerLost, message: message), &state)
     }
     // A producer was attached meanwhile, so the time of the present loss ends later.
-    guard let taps else { return failWhenProducersStayLost(on: loop) }
-    announce(to: taps)
+    guard let loopStates else { return failWhenProducersStayLost(on: loop) }
+    announce(to: loopStates)
     commit(within: .zero)
     loop.core.configuration.report(.topicEnded(nil, topic: name, failure: .producerLost))
   }
@@ -70,7 +70,7 @@ extension Topic {
   /// The broker has started, and the topic was in its store: producers that were attached before have to come back.
   func restored(now: MonotonicTime) {
     state.withLock { state in
-      guard state.life.condition == .open, state.nextOffset > 0 else { return }
+      guard state.epoch.condition == .open, state.nextOffset > 0 else { return }
       state.producersLostAt = now
     }
   }

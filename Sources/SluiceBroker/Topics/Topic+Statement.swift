@@ -26,11 +26,11 @@ extension Topic {
     _ stated: TopicSettings, completed complete: TopicSettings, isExact: Bool = false
   ) throws(WireError) -> Statement {
     var isNoted = false
-    let (result, taps): (Result<Statement, WireError>, [TopicTap]) = state.withLock { state in
+    let (result, loopStates): (Result<Statement, WireError>, [TopicLoopState]) = state.withLock { state in
       if state.isDeleted { return (.success(.holds), []) }
       let settings = settings
       let isFixed =
-        state.isStated || state.nextOffset > 0 || state.life.condition != .open || state.tail?.ending != nil
+        state.isStated || state.nextOffset > 0 || state.epoch.condition != .open || state.tail?.ending != nil
       if isFixed, let difference = (isExact ? complete : stated).difference(from: settings) {
         return (.failure(alreadyHas(difference, isStated: state.isStated)), [])
       }
@@ -47,9 +47,9 @@ extension Topic {
         return (.failure(isInUse(complete.difference(from: settings) ?? "")), [])
       }
       take(complete, &state)
-      return (.success(.holds), state.taps)
+      return (.success(.holds), state.loopStates)
     }
-    announce(to: taps)
+    announce(to: loopStates)
     if isNoted { commit(within: .zero) }
     return try result.get()
   }
@@ -58,16 +58,16 @@ extension Topic {
   private func take(_ complete: TopicSettings, _ state: inout State) {
     apply(complete, to: &state)
     state.isStated = true
-    state.life.log.retain(complete.retention)
+    state.epoch.log.retain(complete.retention)
     switch complete.connect {
     case .auto(let count), .autoStay(let count):
       state.isConnected = state.presentSubscriptions >= Int(count)
     case .manual: state.isConnected = false
     case .immediate, nil: state.isConnected = true
     }
-    // No record is dropped before the taps have reported where their subscriptions stand.
+    // No record is dropped before the loopStates have reported where their subscriptions stand.
     if complete.flow != .free, state.subscriptions > 0 {
-      for tap in state.taps { tap.protectEverything() }
+      for loopState in state.loopStates { loopState.protectEverything() }
     }
   }
 
@@ -95,6 +95,6 @@ extension Fault {
   static func startedOver(_ topic: String) -> Fault {
     Fault(
       code: .epochChanged,
-      message: "topic \(topic) has started over; open the publication again to publish to its next life")
+      message: "topic \(topic) has started over; open the publication again to publish to its next epoch")
   }
 }

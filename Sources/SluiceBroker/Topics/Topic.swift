@@ -6,7 +6,7 @@ import Synchronization
 /// One named, totally ordered log of records with at most one terminal event, and what decides how its producers are paced.
 ///
 /// Shared by all loops. Appending and ending take one short lock, once per batch; reading takes none: readers follow the head and the
-/// condition of the ``TopicLife`` that they were given. What is attached on a loop hangs on that loop's ``TopicTap``.
+/// condition of the ``TopicEpoch`` that they were given. What is attached on a loop hangs on that loop's ``TopicLoopState``.
 final class Topic: Sendable {
   enum AppendResult {
     case appended(lastOffset: UInt64)
@@ -16,8 +16,8 @@ final class Topic: Sendable {
   }
 
   struct State {
-    var life: TopicLife
-    /// The producer that has ended this life or, if the topic starts over, the one before; 0 for one without a number.
+    var epoch: TopicEpoch
+    /// The producer that has ended this epoch or, if the topic starts over, the one before; 0 for one without a number.
     var endedBy: UInt64 = 0
     var producers: ProducerTable
     var cursors: CursorTable
@@ -27,10 +27,10 @@ final class Topic: Sendable {
     /// Of an inbox: the name of the identity that may read it.
     var owner: String?
     /// One per loop on which somebody is attached.
-    var taps: [TopicTap] = []
-    /// Attached, to whatever life.
+    var loopStates: [TopicLoopState] = []
+    /// Attached, to whatever epoch.
     var subscriptions = 0
-    /// Attached to the present life: they connect the topic, and keep it from starting over.
+    /// Attached to the present epoch: they connect the topic, and keep it from starting over.
     var presentSubscriptions = 0
     var publications = 0
     /// Subscriptions that are told how many publications there are.
@@ -39,7 +39,7 @@ final class Topic: Sendable {
     var producersLostAt: MonotonicTime?
     /// Whether the timer runs that fails the topic when its producers stay lost.
     var isLossTimed = false
-    /// When the first subscriber of the present life came; nil before.
+    /// When the first subscriber of the present epoch came; nil before.
     var firstSubscribedAt: MonotonicTime?
     /// Whether a client has stated the settings; otherwise they are defaults.
     var isStated = false
@@ -53,15 +53,15 @@ final class Topic: Sendable {
     var ledger = GrantLedger()
     /// What stops producers now, as the topic's ``Topic/holds`` have it.
     var hold: HoldLog.Cause?
-    /// Those of the present life, by name.
+    /// Those of the present epoch, by name.
     var groups: [String: Group] = [:]
     /// What isn't on disk yet; nil for a topic that is in memory only.
-    var tail: DurableTail?
+    var tail: UncommittedTail?
     /// Why nothing can be published to the topic any more, of a durable one of which the store has refused something.
     var setAside: Fault?
-    /// What went through the topic on taps that there aren't any more.
+    /// What went through the topic on loopStates that there aren't any more.
     var traffic = TrafficCount()
-    /// What the retention limits have dropped of lives before.
+    /// What the retention limits have dropped of epochs before.
     var formerlyDropped = DroppedRecords()
   }
 
@@ -93,19 +93,19 @@ final class Topic: Sendable {
   /// The batch whose way to a subscriber is measured.
   let sampledBatch = SampledBatch()
 
-  /// Counts what producers must be told of besides records: an ending, a new life, connection.
+  /// Counts what producers must be told of besides records: an ending, a new epoch, connection.
   let news = Atomic<UInt64>(0)
 
-  private let makeLife: @Sendable () -> TopicLife
+  private let makeEpoch: @Sendable () -> TopicEpoch
 
   /// - Parameters:
   ///   - storage: what there is of it on disk; nil for a topic that is in memory only.
-  ///   - makeLife: an empty life with an epoch of its own; called now and whenever the topic starts over.
+  ///   - makeEpoch: an empty epoch with an epoch of its own; called now and whenever the topic starts over.
   init(
     name: String, settings: TopicSettings, window: UInt64, memory: MemoryWatch? = nil,
     producers: ProducerTable.Limits = ProducerTable.Limits(),
     cursors: CursorTable.Limits = CursorTable.Limits(), storage: TopicStorage? = nil,
-    makeLife: @escaping @Sendable () -> TopicLife
+    makeEpoch: @escaping @Sendable () -> TopicEpoch
   ) {
     self.name = name
     initial = EffectiveSettings(settings)
@@ -114,18 +114,18 @@ final class Topic: Sendable {
     self.memory = memory
     let kept = memory.map { KeptMemory.Share($0.kept, KeptMemory.topic + 3 * name.utf8.count) }
     self.kept = kept
-    self.makeLife = makeLife
+    self.makeEpoch = makeEpoch
     self.storage = storage
     state = Mutex(
       State(
-        life: makeLife(), producers: ProducerTable(limits: producers, isKept: storage != nil, kept: kept),
+        epoch: makeEpoch(), producers: ProducerTable(limits: producers, isKept: storage != nil, kept: kept),
         cursors: CursorTable(limits: cursors, isKept: storage != nil, kept: kept),
         isConnected: settings.connect == .immediate, strategy: settings.strategy,
-        tail: storage.map { DurableTail($0.birthExtent) }))
+        tail: storage.map { UncommittedTail($0.birthExtent) }))
   }
 
-  /// The present life.
-  var life: TopicLife { state.withLock { $0.life } }
+  /// The present epoch.
+  var epoch: TopicEpoch { state.withLock { $0.epoch } }
 
   /// Complete: no setting is nil. They change once at most, before the topic's first record: see ``adopt(_:completed:isExact:)``.
   var settings: TopicSettings { (stated.load() ?? initial).settings }
@@ -146,41 +146,41 @@ final class Topic: Sendable {
   /// Appends a checked batch and wakes whoever waits for it. From any loop.
   ///
   /// - Parameters:
-  ///   - life: the one that the producer knows.
-  ///   - isSource: whether the publication is a source's. Where ``startsSourcesAnew`` holds, a batch for a life that is over is refused.
+  ///   - epoch: the one that the producer knows.
+  ///   - isSource: whether the publication is a source's. Where ``startsSourcesAnew`` holds, a batch for an epoch that is over is refused.
   ///   - used: what of the producer's grants the batch takes.
   ///   - ticket: of a producer with a number.
   ///   - needsSubscriber: whether the batch is refused while the topic has no subscriber.
   func append(
-    _ batch: UnsafeRawBufferPointer, count: UInt32, at milliseconds: Int64, in life: TopicLife,
+    _ batch: UnsafeRawBufferPointer, count: UInt32, at milliseconds: Int64, in epoch: TopicEpoch,
     isSource: Bool = false, using used: GrantLedger.Allowance, by ticket: ProducerTable.Ticket? = nil,
     needsSubscriber: Bool = false
   ) -> AppendResult {
-    if life.newest != nil, let fault = unsafe keyRequired(by: batch) {
+    if epoch.newest != nil, let fault = unsafe keyRequired(by: batch) {
       state.withLock { $0.ledger.returned(used) }
       return .unfit(fault)
     }
     var commitDelay: Duration?
-    let (result, taps): (AppendResult, [TopicTap]) = state.withLock { state in
+    let (result, loopStates): (AppendResult, [TopicLoopState]) = state.withLock { state in
       // The connection has taken it from the publication already, whatever becomes of the batch.
       state.ledger.returned(used)
-      if let fault = Self.refusal(state, life, name) { return (.refused(fault), []) }
+      if let fault = Self.refusal(state, epoch, name) { return (.refused(fault), []) }
       if needsSubscriber, state.presentSubscriptions == 0 { return (.unfit(.noResponders(on: name)), []) }
       if let ticket, !state.producers.isCurrent(ticket) { return (.refused(.fenced(on: name)), []) }
-      if isSource, life !== state.life, startsSourcesAnew { return (.refused(.startedOver(name)), []) }
+      if isSource, epoch !== state.epoch, startsSourcesAnew { return (.refused(.startedOver(name)), []) }
       if let ticket { _ = state.producers.advance(ticket, by: UInt64(count)) }
       if let storage {
         return unsafe store(batch, count, milliseconds, ticket, storage, &state, &commitDelay)
       }
-      if let newest = state.life.newest {
+      if let newest = state.epoch.newest {
         // Before the log: whoever has read these up to some head of the log goes on behind it.
         unsafe newest.append(batch, at: milliseconds, keepingFrom: keepNewestFrom(state))
       }
-      let first = unsafe state.life.log.append(
+      let first = unsafe state.epoch.log.append(
         batch, count: Int(count), at: milliseconds, keepingFrom: keepFrom(state))
-      return (.appended(lastOffset: first + UInt64(count) - 1), state.taps)
+      return (.appended(lastOffset: first + UInt64(count) - 1), state.loopStates)
     }
-    for tap in taps { tap.wake() }
+    for loopState in loopStates { loopState.wake() }
     if let commitDelay { storage?.service.enqueue(self, within: commitDelay) }
     return result
   }
@@ -192,7 +192,7 @@ final class Topic: Sendable {
     _ batch: UnsafeRawBufferPointer, _ count: UInt32, _ milliseconds: Int64,
     _ ticket: ProducerTable.Ticket?, _ storage: TopicStorage, _ state: inout State,
     _ commitDelay: inout Duration?
-  ) -> (AppendResult, [TopicTap]) {
+  ) -> (AppendResult, [TopicLoopState]) {
     let waited = state.tail?.waitingBytes ?? 0
     let first = unsafe state.tail?.append(batch, count: count, at: milliseconds) ?? 0
     if let ticket, let (producer, next) = state.producers.next(of: ticket) {
@@ -206,9 +206,9 @@ final class Topic: Sendable {
     let result = AppendResult.appended(lastOffset: first + UInt64(count) - 1)
     if storage.isSynchronous { return (result, []) }
     // What isn't on disk must be in memory.
-    unsafe state.life.log.append(
+    unsafe state.epoch.log.append(
       batch, count: Int(count), at: milliseconds, keepingFrom: state.tail?.committed)
-    return (result, state.taps)
+    return (result, state.loopStates)
   }
 
   /// Drops what has become too old. From any loop.
@@ -216,12 +216,12 @@ final class Topic: Sendable {
     state.withLock { state in
       let isRead = state.presentSubscriptions > 0
       // On disk it is as well, and memory is for those who follow the head.
-      if !isRead, let tail = state.tail { return state.life.log.drop(before: tail.committed) }
+      if !isRead, let tail = state.tail { return state.epoch.log.drop(before: tail.committed) }
       // The grace is for those who are reading.
-      state.life.log.trim(
+      state.epoch.log.trim(
         now: milliseconds, graceBytes: isRead ? nil : 0, keepingFrom: state.tail?.committed ?? keepFrom(state)
       )
-      state.life.newest?.trim(
+      state.epoch.newest?.trim(
         now: milliseconds, graceBytes: isRead ? nil : 0, keepingFrom: keepNewestFrom(state))
     }
   }
@@ -234,65 +234,65 @@ final class Topic: Sendable {
   /// Sets the terminal event, after all records appended so far. From any loop.
   ///
   /// - Parameters:
-  ///   - life: the one that the producer knows.
+  ///   - epoch: the one that the producer knows.
   ///   - producer: whose wish it is; 0 for one without a number.
   ///   - ticket: the producer's.
   ///   - isSource: as in ``append(_:count:at:in:isSource:using:by:needsSubscriber:)``.
   /// - Returns: why not, when the topic is over already, unless this producer has ended it.
   func end(
-    _ ending: Complete.Ending, in life: TopicLife, by producer: UInt64 = 0,
+    _ ending: Complete.Ending, in epoch: TopicEpoch, by producer: UInt64 = 0,
     _ ticket: ProducerTable.Ticket? = nil, isSource: Bool = false
   ) -> Fault? {
-    let (refusal, taps): (Fault?, [TopicTap]) = state.withLock { state in
+    let (refusal, loopStates): (Fault?, [TopicLoopState]) = state.withLock { state in
       if let ticket, !state.producers.isCurrent(ticket) { return (.fenced(on: name), []) }
       if state.isEnded(by: producer) { return (nil, []) }
-      if let fault = Self.refusal(state, life, name) { return (fault, []) }
-      if isSource, life !== state.life, startsSourcesAnew { return (.startedOver(name), []) }
+      if let fault = Self.refusal(state, epoch, name) { return (fault, []) }
+      if isSource, epoch !== state.epoch, startsSourcesAnew { return (.startedOver(name), []) }
       return (nil, end(ending, by: producer, &state))
     }
-    announce(to: taps)
+    announce(to: loopStates)
     if refusal == nil { commit(within: .zero) }
     return refusal
   }
 
   /// Sets the terminal event. With the lock held; the caller has checked that the topic is open.
   ///
-  /// - Returns: the taps to which the end is to be announced.
-  func end(_ ending: Complete.Ending, by producer: UInt64 = 0, _ state: inout State) -> [TopicTap] {
+  /// - Returns: the loopStates to which the end is to be announced.
+  func end(_ ending: Complete.Ending, by producer: UInt64 = 0, _ state: inout State) -> [TopicLoopState] {
     if state.tail != nil {
       // Subscribers and producers are told of the ending when it is on disk.
       state.tail?.end(ending, by: producer)
       return []
     }
-    state.life.end(ending)
+    state.epoch.end(ending)
     state.endedBy = producer
     if settings.scope == .whileConnected { startOver(&state) }
-    return state.taps
+    return state.loopStates
   }
 
   /// Ends everybody's attachment and drops the records. From any loop; the registry has forgotten the topic already.
   func delete() {
-    let (life, taps) = state.withLock { state in
+    let (epoch, loopStates) = state.withLock { state in
       state.isDeleted = true
       state.tail?.noteRow()
-      state.life.delete()
+      state.epoch.delete()
       state.groups = [:]
       state.quota?.gone()
       state.quota = nil
-      return (state.life, state.taps)
+      return (state.epoch, state.loopStates)
     }
-    life.log.removeAll()
-    life.newest?.removeAll()
-    announce(to: taps)
+    epoch.log.removeAll()
+    epoch.newest?.removeAll()
+    announce(to: loopStates)
     commit(within: .zero)
   }
 
-  /// Why nothing can be published to `life`, if so.
-  static func refusal(_ state: State, _ life: TopicLife, _ name: String) -> Fault? {
+  /// Why nothing can be published to `epoch`, if so.
+  static func refusal(_ state: State, _ epoch: TopicEpoch, _ name: String) -> Fault? {
     if state.isDeleted { return Fault(code: .topicDeleted, message: "topic \(name) was deleted") }
     if let fault = state.setAside { return fault }
     let how: String
-    switch life.ending ?? state.tail?.ending?.ending {
+    switch epoch.ending ?? state.tail?.ending?.ending {
     case nil: return nil
     case .finished: how = "has finished"
     case .failure(_, let message): how = "has failed (\(message))"
@@ -301,13 +301,13 @@ final class Topic: Sendable {
       code: .topicEnded, message: "topic \(name) \(how); delete it to start it anew, or publish to another")
   }
 
-  /// The next life. Called with the lock held.
+  /// The next epoch. Called with the lock held.
   func startOver(_ state: inout State) {
-    let former = state.life.condition
-    if former == .open { state.life.supersede() }
-    state.formerlyDropped.add(state.life.dropped)
-    state.life = makeLife()
-    if stated.load() != nil { state.life.log.retain(settings.retention) }
+    let former = state.epoch.condition
+    if former == .open { state.epoch.supersede() }
+    state.formerlyDropped.add(state.epoch.dropped)
+    state.epoch = makeEpoch()
+    if stated.load() != nil { state.epoch.log.retain(settings.retention) }
     state.presentSubscriptions = 0
     state.firstSubscribedAt = nil
     switch settings.connect {
@@ -316,9 +316,9 @@ final class Topic: Sendable {
     case .manual: if former == .ended { state.isConnected = false }
     case .immediate, nil: break
     }
-    // Whose members are still at it go on with the life that is over.
+    // Whose members are still at it go on with the epoch that is over.
     state.groups = [:]
-    state.aloneSince = state.life.log.head
+    state.aloneSince = state.epoch.log.head
   }
 
   /// The broker itself has published a record here. From any loop.
@@ -328,33 +328,33 @@ final class Topic: Sendable {
 
   // MARK: Taps
 
-  /// The tap of `loop` on this topic, made on first use. On that loop only.
-  func tap(on loop: LoopContext) -> TopicTap {
+  /// The loopState of `loop` on this topic, made on first use. On that loop only.
+  func loopState(on loop: LoopContext) -> TopicLoopState {
     state.withLock { state in
-      if let tap = state.taps.first(where: { $0.loop === loop }) { return tap }
-      let tap = TopicTap(topic: self, loop: loop)
-      state.taps.append(tap)
-      return tap
+      if let loopState = state.loopStates.first(where: { $0.loop === loop }) { return loopState }
+      let loopState = TopicLoopState(topic: self, loop: loop)
+      state.loopStates.append(loopState)
+      return loopState
     }
   }
 
-  /// Forgets a tap on which nobody is attached any more. On its loop only.
-  func remove(_ tap: TopicTap) {
+  /// Forgets a loopState on which nobody is attached any more. On its loop only.
+  func remove(_ loopState: TopicLoopState) {
     state.withLock { state in
-      guard let index = state.taps.firstIndex(where: { $0 === tap }) else { return }
-      state.taps.remove(at: index)
-      state.traffic.add(tap.traffic)
+      guard let index = state.loopStates.firstIndex(where: { $0 === loopState }) else { return }
+      state.loopStates.remove(at: index)
+      state.traffic.add(loopState.traffic)
     }
   }
 
-  /// The taps of this moment, for looking at who is attached. From any loop.
-  var taps: [TopicTap] { state.withLock { $0.taps } }
+  /// The loopStates of this moment, for looking at who is attached. From any loop.
+  var loopStates: [TopicLoopState] { state.withLock { $0.loopStates } }
 
   /// Has everybody look at what has changed besides records.
-  func announce(to taps: [TopicTap]) {
-    guard !taps.isEmpty else { return }
+  func announce(to loopStates: [TopicLoopState]) {
+    guard !loopStates.isEmpty else { return }
     news.add(1, ordering: .releasing)
-    for tap in taps { tap.wake() }
+    for loopState in loopStates { loopState.wake() }
   }
 
   var isDeleted: Bool { state.withLock { $0.isDeleted } }
@@ -370,7 +370,7 @@ extension Topic.State {
 
   /// Where the subscriptions of all loops, and the groups, stand.
   var readers: ReaderPositions {
-    var readers = taps.reduce(into: ReaderPositions()) { $0.merge($1.positions) }
+    var readers = loopStates.reduce(into: ReaderPositions()) { $0.merge($1.positions) }
     for group in groups.values {
       if let position = group.position { readers.add(position) }
     }
@@ -380,15 +380,17 @@ extension Topic.State {
 
 extension Topic {
   /// Why nothing can be published now, if so.
-  var refusal: Fault? { state.withLock { Self.refusal($0, $0.life, name) } }
+  var refusal: Fault? { state.withLock { Self.refusal($0, $0.epoch, name) } }
 
   /// The topic in a few numbers. From any loop; each number is of some moment during the call.
   var summary: TopicSummary {
-    let (life, subscriptions, publications) = state.withLock { ($0.life, $0.subscriptions, $0.publications) }
-    let kept = life.kept()
+    let (epoch, subscriptions, publications) = state.withLock {
+      ($0.epoch, $0.subscriptions, $0.publications)
+    }
+    let kept = epoch.kept()
     return TopicSummary(
-      topic: name, epoch: life.epoch, firstOffset: kept.firstOffset, nextOffset: kept.head,
-      bytes: UInt64(kept.bytes), ending: life.ending, subscriptions: UInt32(clamping: subscriptions),
+      topic: name, epoch: epoch.number, firstOffset: kept.firstOffset, nextOffset: kept.head,
+      bytes: UInt64(kept.bytes), ending: epoch.ending, subscriptions: UInt32(clamping: subscriptions),
       publications: UInt32(clamping: publications), records: kept.records,
       storage: settings.storage ?? .memory)
   }

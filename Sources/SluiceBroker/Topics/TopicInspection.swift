@@ -30,7 +30,7 @@ final class TopicInspection: Sendable {
 
   private let topic: Topic
   private let peers: Peers
-  private let taps: [TopicTap]
+  private let loopStates: [TopicLoopState]
   private let findings: Mutex<Findings>
 
   private let now: MonotonicTime
@@ -39,16 +39,16 @@ final class TopicInspection: Sendable {
     self.topic = topic
     self.now = now
     self.peers = peers
-    taps = topic.taps
-    findings = Mutex(Findings(outstanding: taps.count))
+    loopStates = topic.loopStates
+    findings = Mutex(Findings(outstanding: loopStates.count))
   }
 
   /// Calls `completion` once, on some loop or at once.
   func run(_ completion: @escaping @Sendable (TopicInfo) -> Void) {
-    guard !taps.isEmpty else { return completion(result(Findings(outstanding: 0))) }
-    for tap in taps {
-      tap.loop.loop.execute { [self] in
-        let part = look(at: tap)
+    guard !loopStates.isEmpty else { return completion(result(Findings(outstanding: 0))) }
+    for loopState in loopStates {
+      loopState.loop.loop.execute { [self] in
+        let part = look(at: loopState)
         let finished = findings.withLock { findings -> Findings? in
           findings.add(part)
           findings.outstanding -= 1
@@ -59,19 +59,19 @@ final class TopicInspection: Sendable {
     }
   }
 
-  /// On the tap's loop.
-  private func look(at tap: TopicTap) -> Findings {
+  /// On the loopState's loop.
+  private func look(at loopState: TopicLoopState) -> Findings {
     var part = Findings(outstanding: 0)
-    tap.countHolds()
+    loopState.countHolds()
     let hold = topic.holds.withLock { $0.open }
     switch peers {
     case .all:
-      part.subscriptions = Self.first(tap.subscriptions, open: hold)
-      part.publications = tap.publications.prefix(Self.listed).map(\.info)
+      part.subscriptions = Self.first(loopState.subscriptions, open: hold)
+      part.publications = loopState.publications.prefix(Self.listed).map(\.info)
     case .only(let identity):
       let isShown = { (connection: Connection) in connection.identity.hasName(of: identity) }
-      part.subscriptions = Self.first(tap.subscriptions.filter { isShown($0.connection) }, open: hold)
-      part.publications = tap.publications.filter { isShown($0.connection) }
+      part.subscriptions = Self.first(loopState.subscriptions.filter { isShown($0.connection) }, open: hold)
+      part.publications = loopState.publications.filter { isShown($0.connection) }
         .prefix(Self.listed).map(\.info)
     }
     return part

@@ -5,8 +5,8 @@ import Synchronization
 
 /// The broker's topics by name. Asked once per stream or request, never per record. From any loop.
 final class TopicRegistry: Sendable {
-  /// Told of a topic that was made, and its first life, which may be over when it is looked at. Called on the loop that made it.
-  typealias Watcher = @Sendable (Topic, TopicLife) -> Void
+  /// Told of a topic that was made, and its first epoch, which may be over when it is looked at. Called on the loop that made it.
+  typealias Watcher = @Sendable (Topic, TopicEpoch) -> Void
 
   struct State {
     fileprivate(set) var topics: [String: Topic] = [:]
@@ -194,7 +194,7 @@ final class TopicRegistry: Sendable {
     let complete = completed(settings, of: name)
     try checkStorage(complete, of: name)
     var replaced: Topic?
-    let result: Result<(Topic, (TopicLife, PatternIndex<Watcher>)?), WireError> = state.withLock { state in
+    let result: Result<(Topic, (TopicEpoch, PatternIndex<Watcher>)?), WireError> = state.withLock { state in
       if let topic = state.topics[name] {
         if claim == .implicit { return .success((topic, nil)) }
         do throws(WireError) {
@@ -234,7 +234,7 @@ final class TopicRegistry: Sendable {
         $0.isStated = claim != .implicit
       }
       state.add(topic)
-      return .success((topic, (topic.life, state.watchers)))
+      return .success((topic, (topic.epoch, state.watchers)))
     }
     replaced?.delete()
     let (topic, new) = try result.get()
@@ -243,9 +243,9 @@ final class TopicRegistry: Sendable {
       made(topic)
     }
     // A copy, so that nobody waits for the search: those that come meanwhile find the topic there.
-    if let (life, watchers) = new {
+    if let (epoch, watchers) = new {
       let selecting = watchers.values(selecting: name)
-      for tell in selecting { tell(topic, life) }
+      for tell in selecting { tell(topic, epoch) }
       quota?.told(selecting.count)
     }
     return topic
@@ -277,11 +277,11 @@ final class TopicRegistry: Sendable {
       name: name, settings: settings, window: window, memory: memory, producers: producers, cursors: cursors
     ) { [epochs, pool] in
       guard settings.compact == true else {
-        return TopicLife(epoch: epochs.next(), log: TopicLog(retention: settings.retention, pool: pool))
+        return TopicEpoch(number: epochs.next(), log: TopicLog(retention: settings.retention, pool: pool))
       }
       // The log is for those who follow the head; what the limits are about is elsewhere.
-      return TopicLife(
-        epoch: epochs.next(), log: TopicLog(retention: .none, pool: pool),
+      return TopicEpoch(
+        number: epochs.next(), log: TopicLog(retention: .none, pool: pool),
         newest: CompactedRecords(retention: settings.retention, pool: pool))
     }
   }

@@ -1,6 +1,6 @@
 /// Whom a stream of the connection belongs to, and who waits for one while there is none.
 enum Attachment {
-  case subscription(DemandBridge)
+  case subscription(RemoteSubscription)
   case publication(Publication)
   case request(Request)
 }

@@ -47,7 +47,7 @@ final class ClientCore: @unchecked Sendable {
   private var commands: [Command] = []
   private var parking = Parking()
   /// Subscriptions without a stream that still have something for their subscribers, who haven't asked for it.
-  private var lingering: [DemandBridge] = []
+  private var lingering: [RemoteSubscription] = []
   /// Publications that are tried again at their time.
   private var held: [Publication] = []
   /// For the numbers of producers.
@@ -183,7 +183,7 @@ final class ClientCore: @unchecked Sendable {
 
   // MARK: On the loop: waiting for a connection
 
-  func park(_ bridge: DemandBridge) {
+  func park(_ bridge: RemoteSubscription) {
     bridge.interrupted()
     bridge.parking = parking.add(.subscription(bridge))
   }
@@ -238,11 +238,11 @@ final class ClientCore: @unchecked Sendable {
     held.removeAll { $0 === publication }
   }
 
-  func add(lingering bridge: DemandBridge) {
+  func add(lingering bridge: RemoteSubscription) {
     lingering.append(bridge)
   }
 
-  func remove(lingering bridge: DemandBridge) {
+  func remove(lingering bridge: RemoteSubscription) {
     lingering.removeAll { $0 === bridge }
   }
 

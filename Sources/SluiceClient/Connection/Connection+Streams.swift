@@ -187,7 +187,7 @@ extension Connection {
     }
   }
 
-  private func open(_ bridge: DemandBridge) {
+  private func open(_ bridge: RemoteSubscription) {
     if bridge.isCancelled { return bridge.forget() }
     if isLeaving { return core.park(bridge) }
     // A group is one topic's.
@@ -209,7 +209,7 @@ extension Connection {
     }
   }
 
-  private func openPattern(_ bridge: DemandBridge) {
+  private func openPattern(_ bridge: RemoteSubscription) {
     let largest = min(Int(welcome?.maximumFrame ?? 0), Self.positionsSize) - Self.positionsOverhead
     guard let (first, others) = bridge.openingPattern(frameSize: largest) else { return }
     guard let stream = session.openSubscription(granted: first.grantedThrough, isPattern: true) else {
@@ -334,7 +334,7 @@ extension Connection {
 // MARK: - Frames out
 
 extension Connection {
-  private func noteDue(_ bridge: DemandBridge) {
+  private func noteDue(_ bridge: RemoteSubscription) {
     guard !bridge.isDue, bridge.phase == .open || bridge.commitStream != 0 else { return }
     bridge.isDue = true
     dueSubscriptions.append(bridge)
@@ -361,7 +361,7 @@ extension Connection {
   }
 
   /// What a member of a group has said of its records, runs of them together.
-  private func sendSettlements(of bridge: DemandBridge) {
+  private func sendSettlements(of bridge: RemoteSubscription) {
     for run in bridge.takeSettlements() {
       send(
         Settle(run.verdict, delivery: run.delivery, firstOffset: run.first, count: run.count),
@@ -370,13 +370,13 @@ extension Connection {
   }
 
   /// Tells a durable cursor how far its subscriber has come, if that is news.
-  private func tellCommit(_ bridge: DemandBridge) {
+  private func tellCommit(_ bridge: RemoteSubscription) {
     let stream = bridge.commitStream
     if let offset = bridge.nextCommit() { output.append(Commit(nextOffset: offset), stream: stream) }
   }
 
   /// The topic has ended on the stream of a subscription that may still have something to commit.
-  private func commitLate(_ bridge: DemandBridge, _ stream: UInt32) {
+  private func commitLate(_ bridge: RemoteSubscription, _ stream: UInt32) {
     guard bridge.commits != nil else { return }
     bridge.commitLate(on: stream)
     lateCommits.append(bridge)
@@ -386,7 +386,7 @@ extension Connection {
   }
 
   /// Gives the stream's number back when there is nothing left to commit on it.
-  private func settleLate(_ bridge: DemandBridge) {
+  private func settleLate(_ bridge: RemoteSubscription) {
     guard bridge.phase != .open, bridge.commitStream != 0, bridge.isDoneCommitting else { return }
     session.giveBack(bridge.commitStream)
     bridge.commitLate(on: 0)

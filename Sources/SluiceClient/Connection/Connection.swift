@@ -33,9 +33,9 @@ final class Connection: ByteStreamHandler {
   /// By stream number less one.
   private(set) var handles: [Attachment?] = []
   /// Subscriptions that have perhaps more to grant.
-  var dueSubscriptions: [DemandBridge] = []
+  var dueSubscriptions: [RemoteSubscription] = []
   /// Subscriptions whose topics have ended, and whose subscribers may still commit what they got.
-  var lateCommits: [DemandBridge] = []
+  var lateCommits: [RemoteSubscription] = []
   /// Publications that have perhaps something to send.
   var duePublications: [Publication] = []
   /// By token.

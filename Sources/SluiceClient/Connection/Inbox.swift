@@ -5,12 +5,12 @@ import Synchronization
 /// Nothing is done where it is asked for: so it makes no difference from which thread and from within which call that happens.
 enum Command {
   // Subscriptions
-  case open(DemandBridge)
+  case open(RemoteSubscription)
   /// More was requested.
-  case demand(DemandBridge)
-  case cancel(DemandBridge)
+  case demand(RemoteSubscription)
+  case cancel(RemoteSubscription)
   /// A member of a group has said something of its records.
-  case settle(DemandBridge)
+  case settle(RemoteSubscription)
 
   // Publications
   case openPublication(Publication)

@@ -21,9 +21,9 @@ public struct Delivery: Sendable {
   public let count: Int
   /// Of the topic's life.
   let epoch: UInt64
-  private let bridge: DemandBridge
+  private let bridge: RemoteSubscription
 
-  init(_ record: TopicRecord, _ bridge: DemandBridge) {
+  init(_ record: TopicRecord, _ bridge: RemoteSubscription) {
     self.record = record
     self.bridge = bridge
     (count, epoch) = (Int(bridge.handing.delivery), bridge.handing.epoch)

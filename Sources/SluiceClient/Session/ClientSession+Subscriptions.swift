@@ -113,8 +113,8 @@ extension ClientSession {
     try isPattern(stream, .unmatched) ? .unmatched(stream: stream, number: frame.number) : .none
   }
 
-  mutating func turned(_ stream: UInt32, _ frame: From) throws(WireError) -> ClientAction {
-    try isPattern(stream, .from) ? .turned(stream: stream, number: frame.number) : .none
+  mutating func turned(_ stream: UInt32, _ frame: SelectTopic) throws(WireError) -> ClientAction {
+    try isPattern(stream, .selectTopic) ? .turned(stream: stream, number: frame.number) : .none
   }
 
   /// Whether a frame that is only for patterns is to be taken.

@@ -92,7 +92,7 @@ struct ClientSession {
     case .lag: return try unsafe lag(stream, Lag(body: body))
     case .matched: return try unsafe matched(stream, Matched(body: body))
     case .unmatched: return try unsafe unmatched(stream, Unmatched(body: body))
-    case .from: return try unsafe turned(stream, From(body: body))
+    case .selectTopic: return try unsafe turned(stream, SelectTopic(body: body))
     case .deliveries: return try unsafe deliveries(stream, Deliveries(body: body))
     case .publishOpened: return try unsafe publishOpened(stream, PublishOpened(body: body))
     case .demand: return try unsafe demand(stream, Demand(body: body))

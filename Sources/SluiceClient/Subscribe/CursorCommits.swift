@@ -9,9 +9,9 @@ import Synchronization
 public final class CursorCommits: @unchecked Sendable {
   /// The offset up to which everything is dealt with; 0 at first.
   private let through = Atomic<UInt64>(0)
-  private weak var bridge: DemandBridge?
+  private weak var bridge: RemoteSubscription?
 
-  init(_ bridge: DemandBridge) {
+  init(_ bridge: RemoteSubscription) {
     self.bridge = bridge
   }
 

@@ -38,7 +38,7 @@ struct DeliveredBatch {
   @inlinable
   @inline(__always)
   mutating func deliver(
-    atMost limit: Int, unlessCancelled bridge: DemandBridge,
+    atMost limit: Int, unlessCancelled bridge: RemoteSubscription,
     to receive: (TopicRecord) -> Subscribers.Demand
   ) -> Subscribers.Demand {
     var asked = Subscribers.Demand.none

@@ -151,7 +151,7 @@ struct PatternPlaces {
   /// Returns the names of topics that are found to be gone: they were deleted while there was no connection.
   mutating func turn(to number: UInt32) throws(WireError) -> [String] {
     guard number == 0 else {
-      guard let index = numbers[number] else { throw unknown(number, .from) }
+      guard let index = numbers[number] else { throw unknown(number, .selectTopic) }
       subject = index
       return []
     }

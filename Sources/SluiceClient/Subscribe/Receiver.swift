@@ -7,7 +7,7 @@ import ReactiveCore
 @usableFromInline
 final class Receiver {
   /// Hands over so many records of a batch at the most. Returns the demand that they brought.
-  @usableFromInline typealias Records = (inout DeliveredBatch, _ limit: Int, DemandBridge) ->
+  @usableFromInline typealias Records = (inout DeliveredBatch, _ limit: Int, RemoteSubscription) ->
     Subscribers.Demand
   /// Hands over an event between records. Returns the demand that it brought.
   @usableFromInline typealias Mark = (TopicMark) -> Subscribers.Demand

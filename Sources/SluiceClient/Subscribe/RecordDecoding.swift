@@ -13,7 +13,7 @@ public enum DecodeFailure: Hashable, Sendable {
 @usableFromInline
 struct RecordDecoding<Value>: Sendable {
   /// Gets the bridge, too, for values that speak to the broker.
-  @usableFromInline let decode: @Sendable (TopicRecord, DemandBridge) throws -> Value
+  @usableFromInline let decode: @Sendable (TopicRecord, RemoteSubscription) throws -> Value
   let onFailure: DecodeFailure
 
   init(onFailure: DecodeFailure, _ decode: @escaping @Sendable (TopicRecord) throws -> Value) {
@@ -21,7 +21,7 @@ struct RecordDecoding<Value>: Sendable {
     self.onFailure = onFailure
   }
 
-  init(_ decode: @escaping @Sendable (TopicRecord, DemandBridge) -> Value) {
+  init(_ decode: @escaping @Sendable (TopicRecord, RemoteSubscription) -> Value) {
     self.decode = decode
     onFailure = .fail
   }
@@ -30,7 +30,7 @@ struct RecordDecoding<Value>: Sendable {
   @inlinable
   @inline(__always)
   func hand(
-    _ record: TopicRecord, for bridge: DemandBridge, to receive: (Value) -> Subscribers.Demand
+    _ record: TopicRecord, for bridge: RemoteSubscription, to receive: (Value) -> Subscribers.Demand
   ) -> Subscribers.Demand {
     let value: Value
     do {
@@ -45,7 +45,7 @@ struct RecordDecoding<Value>: Sendable {
   /// A skipped record was counted as delivered: one more makes up for it.
   @usableFromInline
   func failed(
-    _ record: TopicRecord, _ error: any Error, _ bridge: DemandBridge
+    _ record: TopicRecord, _ error: any Error, _ bridge: RemoteSubscription
   ) -> Subscribers.Demand {
     switch onFailure {
     case .skip: return .max(1)

@@ -68,7 +68,7 @@ public struct RemoteTopic<Output>: Publisher, Sendable {
         }
       }
     }
-    let bridge = DemandBridge(
+    let bridge = RemoteSubscription(
       plan, core,
       Receiver(records: records, mark: nil, completion: { subscriber.receive(completion: $0) }))
     subscriber.receive(subscription: bridge)

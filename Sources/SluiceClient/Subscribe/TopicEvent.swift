@@ -115,7 +115,7 @@ public struct TopicEvents<Value>: Publisher, Sendable {
         }
       }
     }
-    let bridge = DemandBridge(
+    let bridge = RemoteSubscription(
       topic.plan, topic.core,
       Receiver(
         records: records, mark: { subscriber.receive(TopicEvent($0)) },

@@ -48,7 +48,7 @@ public struct TopicOption: Sendable {
         read: { text, settings throws(ValueError) in settings.bufferBytes = try ByteSize.parse(text) },
         write: { $0.bufferBytes.map { ByteSize.exact($0) } }),
       TopicOption(
-        "when-alone", "WHAT", \.whenAlone,
+        "without-subscribers", "WHAT", \.withoutSubscribers,
         "Producers that wait, without a subscriber: buffer (for the next one), hold, or drop (run ahead).",
         [("buffer", .buffer), ("hold", .hold), ("drop", .drop)]),
       connect,

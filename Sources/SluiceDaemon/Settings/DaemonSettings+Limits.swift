@@ -143,8 +143,8 @@ extension DaemonSettings {
         "max-positions-bytes", \.broker.limits.bufferedPerConnection, path: "limits.bufferedPerConnection",
         "Bytes of places that a connection may send along with subscriptions to patterns."),
       .size(
-        "gather", \.broker.limits.gather, path: "limits.gather",
-        "Bytes gathered for one connection before it is another one's turn."),
+        "write-batch", \.broker.limits.writeBatch, path: "limits.writeBatch",
+        "Bytes written to one connection before another connection has its turn."),
       .size(
         "answers", \.broker.limits.answers, path: "limits.answers",
         "Bytes of answers that may wait for a client to read them, before nothing more is read from it."),

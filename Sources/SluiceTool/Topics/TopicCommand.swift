@@ -138,7 +138,7 @@ struct TopicCreateCommand: Command {
         "sluice topic create prices --replay-records 100 --replay-age 1h"),
       .init(
         "Jobs that wait for whoever takes them, one by one.",
-        "sluice topic create jobs --flow lossless --buffer-records 0 --when-alone hold"),
+        "sluice topic create jobs --flow lossless --buffer-records 0 --without-subscribers hold"),
       .init(
         "A source that runs only while somebody listens.",
         "sluice topic create ticks --connect auto:1 --scope while-connected"),

@@ -15,7 +15,7 @@ enum TopicJSON {
     object.add("connect", setting("connect", info))
     object.add("buffer_records", limit(info.settings.bufferRecords))
     object.add("buffer_bytes", limit(info.settings.bufferBytes))
-    object.add("when_alone", setting("when-alone", info))
+    object.add("without_subscribers", setting("without-subscribers", info))
     object.add("lag", setting("lag", info))
     object.add("auto_delete", info.settings.autoDelete ?? false)
     object.add("compact", info.settings.compact ?? false)

@@ -32,7 +32,7 @@ public struct FrameType: RawRepresentable, Hashable, Sendable, CustomStringConve
   @inlinable public static var positions: FrameType { FrameType(rawValue: 0x1A) }
   @inlinable public static var matched: FrameType { FrameType(rawValue: 0x1B) }
   @inlinable public static var unmatched: FrameType { FrameType(rawValue: 0x1C) }
-  @inlinable public static var from: FrameType { FrameType(rawValue: 0x1D) }
+  @inlinable public static var selectTopic: FrameType { FrameType(rawValue: 0x1D) }
   @inlinable public static var producers: FrameType { FrameType(rawValue: 0x1E) }
 
   @inlinable public static var publishOpen: FrameType { FrameType(rawValue: 0x20) }
@@ -73,7 +73,7 @@ public struct FrameType: RawRepresentable, Hashable, Sendable, CustomStringConve
     0x07: "AUTHENTICATE", 0x08: "AUTHENTICATED",
     0x10: "SUBSCRIBE", 0x11: "SUBSCRIBED", 0x12: "DEMAND", 0x13: "DELIVER", 0x14: "LIVE", 0x15: "LAG",
     0x16: "CANCEL", 0x17: "CANCELLED", 0x18: "COMPLETE",
-    0x19: "SUBSCRIBE_PATTERN", 0x1A: "POSITIONS", 0x1B: "MATCHED", 0x1C: "UNMATCHED", 0x1D: "FROM",
+    0x19: "SUBSCRIBE_PATTERN", 0x1A: "POSITIONS", 0x1B: "MATCHED", 0x1C: "UNMATCHED", 0x1D: "SELECT_TOPIC",
     0x1E: "PRODUCERS",
     0x20: "PUBLISH_OPEN", 0x21: "PUBLISH_OPENED", 0x22: "PUBLISH", 0x23: "ACK",
     0x24: "CONNECTED", 0x25: "DISCONNECTED",

@@ -53,14 +53,14 @@ public struct Unmatched: Frame {
   }
 }
 
-/// FROM: which topic of a subscription to a pattern the frames that follow on its stream are about, up to the next FROM: ``DeliverHeader``,
+/// SELECT_TOPIC: which topic of a subscription to a pattern the frames that follow on its stream are about, up to the next SELECT_TOPIC: ``DeliverHeader``,
 /// ``Live``, ``Lag``, ``Complete``.
 ///
 /// ```
 /// u32 number
 /// ```
-public struct From: Frame {
-  public static let type = FrameType.from
+public struct SelectTopic: Frame {
+  public static let type = FrameType.selectTopic
 
   /// A topic's number; 0, as at the start, for the subscription as a whole.
   public var number: UInt32
@@ -74,6 +74,6 @@ public struct From: Frame {
   }
 
   public init(body reader: inout ByteReader) throws(WireError) {
-    number = try reader.integer("FROM number")
+    number = try reader.integer("SELECT_TOPIC number")
   }
 }

@@ -24,7 +24,7 @@ public struct TopicSettings: Hashable, Sendable {
   /// Key 8: how many bytes of records, as stored, producers may be ahead of the subscribers that they wait for.
   public var bufferBytes: UInt64?
   /// Key 9: what producers that wait for subscribers do while there are none.
-  public var whenAlone: WhenAlone?
+  public var withoutSubscribers: WhenAlone?
   /// Key 10: what becomes of a subscription that falls behind what is kept, unless it says so itself.
   public var lag: Subscribe.LagPolicy?
   /// Key 11: whether only the newest record of each key is kept for late subscribers. Every record has a key then. On the wire 0 is no, 1 is yes.
@@ -130,7 +130,7 @@ extension TopicSettings {
   public var numbered: [(key: UInt16, value: UInt64)] {
     let all: [(UInt16, UInt64?)] = [
       (1, replayRecords), (2, replayBytes), (3, replayAge), (4, scope?.rawValue), (5, flow?.rawValue),
-      (6, connect?.number), (7, bufferRecords), (8, bufferBytes), (9, whenAlone?.rawValue),
+      (6, connect?.number), (7, bufferRecords), (8, bufferBytes), (9, withoutSubscribers?.rawValue),
       (10, lag.map { UInt64($0.rawValue) }), (11, compact.map { $0 ? 1 : 0 }),
       (12, autoDelete.map { $0 ? 1 : 0 }), (13, storage?.rawValue), (14, sync?.number),
       (15, whenProducerLost?.number),
@@ -160,7 +160,7 @@ extension TopicSettings {
     case 4: scope == .whileConnected ? "while-connected" : "forever"
     case 5: flow.map { "\($0)" } ?? ""
     case 6: connect?.text ?? ""
-    case 9: whenAlone.map { "\($0)" } ?? ""
+    case 9: withoutSubscribers.map { "\($0)" } ?? ""
     case 10: lag.map { "\($0)" } ?? ""
     case 11, 12: value == 1 ? "on" : "off"
     case 13: storage.map { "\($0)" } ?? ""
@@ -213,7 +213,7 @@ extension TopicSettings {
     case 6: return Self.take(Connect(number: value), into: &connect)
     case 7: bufferRecords = value
     case 8: bufferBytes = value
-    case 9: return Self.take(WhenAlone(rawValue: value), into: &whenAlone)
+    case 9: return Self.take(WhenAlone(rawValue: value), into: &withoutSubscribers)
     case 10:
       let policy = UInt8(exactly: value).flatMap(Subscribe.LagPolicy.init(rawValue:))
       return Self.take(policy, into: &lag)
@@ -236,7 +236,8 @@ extension TopicSettings {
   /// What the settings are called, by their keys.
   public static let names: [UInt16: String] = [
     1: "replay-records", 2: "replay-bytes", 3: "replay-age", 4: "scope", 5: "flow", 6: "connect",
-    7: "buffer-records", 8: "buffer-bytes", 9: "when-alone", 10: "lag", 11: "compact", 12: "auto-delete",
+    7: "buffer-records", 8: "buffer-bytes", 9: "without-subscribers", 10: "lag", 11: "compact",
+    12: "auto-delete",
     13: "storage", 14: "sync", 15: "when-producer-lost",
   ]
 }

@@ -82,7 +82,7 @@ extension FrameHeader {
         .cursorList, .cursorMove, .cursorDelete, .authenticate:
         (receiver, stream) = (.broker, .nonzero)
       case .subscribed, .deliver, .live, .lag, .cancelled, .publishOpened, .ack, .topicInfo, .topics, .done,
-        .connected, .disconnected, .matched, .unmatched, .from, .producers, .deliveries, .cursors,
+        .connected, .disconnected, .matched, .unmatched, .selectTopic, .producers, .deliveries, .cursors,
         .authenticated:
         (receiver, stream) = (.client, .nonzero)
       default: return nil

@@ -53,7 +53,7 @@ import Testing
       try client.receiveRecords(200, stream: 2)
       return client.subscriptions[2]!.batches
     }
-    #expect(try frames("--gather", "4KiB") >= 40)
+    #expect(try frames("--write-batch", "4KiB") >= 40)
     #expect(try frames() < 10)
   }
 

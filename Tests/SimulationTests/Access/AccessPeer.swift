@@ -108,7 +108,7 @@ final class AccessPeer {
     case .deliver:
       mustBeAllowed(stream, recent, frame)
       try takeRecords(frame, number, stream, recent)
-    case .from: streams[number]?.subject = try frame.decoded(From.self).number
+    case .selectTopic: streams[number]?.subject = try frame.decoded(SelectTopic.self).number
     case .matched:
       let frame = try frame.decoded(Matched.self)
       streams[number]?.names[frame.number] = frame.topic

@@ -23,7 +23,7 @@ import Testing
           names[frame.number] = frame.topic
           matched.append(frame.topic)
         case .unmatched: unmatched.append(try #require(names[try frame.decoded(Unmatched.self).number]))
-        case .from: subject = try frame.decoded(From.self).number
+        case .selectTopic: subject = try frame.decoded(SelectTopic.self).number
         case .deliver:
           let header = try frame.body.withUnsafeBytes { try DeliverHeader.decode($0).header }
           records[try #require(names[subject]), default: []]
@@ -64,7 +64,7 @@ import Testing
     #expect(heard.matched == ["a.1", "a.2"] && heard.unmatched.isEmpty)
     #expect(heard.records == ["a.1": [0..<1], "a.2": [0..<1]])
     // SUBSCRIBED, that all are told, that all are live: as where there is nothing.
-    #expect(none.types == [.welcome, .subscribed, .from, .live])
+    #expect(none.types == [.welcome, .subscribed, .selectTopic, .live])
   }
 
   @Test func limitsCountWhatIsSeen() throws {

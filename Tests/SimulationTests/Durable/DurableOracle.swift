@@ -150,7 +150,7 @@ final class DurableOracle {
         continue
       }
       truth.restarted(
-        epoch: topic.life.epoch, head: topic.life.log.head, ending: topic.life.ending, inOrder: inOrder,
+        epoch: topic.epoch.number, head: topic.epoch.log.head, ending: topic.epoch.ending, inOrder: inOrder,
         isHealthy: isHealthy)
       check(topic.settings.sync == truth.row.settings.sync, "\(truth.name) has other settings than before")
     }

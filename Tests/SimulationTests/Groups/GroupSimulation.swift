@@ -172,16 +172,16 @@ final class GroupSimulation {
 
   private func audit() {
     guard let topic else { return oracle.fail("there is no topic") }
-    let life = topic.life
+    let epoch = topic.epoch
     let letters = broker.core.registry.find(GroupPlan.deadLetters).map { records(of: $0) } ?? []
     let dead = letters.compactMap { letter in
       letter.headers["sluice-dead-offset"].flatMap { UInt64($0) }
     }
     oracle.check(dead.count == letters.count, "a dead letter doesn't say where it is from")
-    oracle.audit(epoch: life.epoch, keys: records(of: topic).map(\.key), dead: dead)
+    oracle.audit(epoch: epoch.number, keys: records(of: topic).map(\.key), dead: dead)
     guard let info = topic.groupInfos(now: world.now).first else { return oracle.fail("the group is gone") }
     oracle.check(
-      info.outstanding == 0 && info.nextOffset == life.log.head && info.members == 0,
+      info.outstanding == 0 && info.nextOffset == epoch.log.head && info.members == 0,
       "the group has come to its end with \(info)")
   }
 
@@ -195,7 +195,7 @@ final class GroupSimulation {
       }
       oracle.check(read != nil, "\(topic.name) can't be read")
     } else {
-      let log = topic.life.log
+      let log = topic.epoch.log
       var cursor = log.cursor(at: .earliest).cursor
       while case .slice(let slice) = log.next(&cursor, bytes: 1 << 20) {
         records += Self.records(in: slice.bytes)
@@ -228,7 +228,7 @@ final class GroupSimulation {
     guard oracle.failures.isEmpty else { return }
     let registry = broker.core.registry
     for topic in registry.all {
-      oracle.check(topic.taps.isEmpty, "\(topic.name) has taps though everybody has left")
+      oracle.check(topic.loopStates.isEmpty, "\(topic.name) has loopStates though everybody has left")
     }
     for name in registry.all.map(\.name).sorted() { _ = try? registry.delete(name) }
     oracle.check(

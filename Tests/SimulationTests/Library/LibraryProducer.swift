@@ -108,7 +108,7 @@ final class LibraryProducer {
     }
   }
 
-  private var knownLife: TopicLife? {
+  private var knownLife: TopicEpoch? {
     if ledger.resumes {
       return oracle.onlyEpoch(of: plan.topic).map { oracle.life(of: plan.topic, epoch: $0, who: peer.number) }
     }

@@ -25,7 +25,7 @@ final class LibrarySubscriber: Subscriber {
   private var isLive = false
   private var next: UInt64?
   private var time: Int64 = .min
-  private var life: TopicLife?
+  private var life: TopicEpoch?
   /// Records without a name that came before any with one.
   private var early: [TopicRecord] = []
   private var isThinking = false
@@ -151,7 +151,7 @@ final class LibrarySubscriber: Subscriber {
   }
 
   /// The life of the topic, from who published the record.
-  private func findLife(_ record: TopicRecord) -> TopicLife? {
+  private func findLife(_ record: TopicRecord) -> TopicEpoch? {
     let payload = record.payload
     guard payload.count >= PublicationLedger.nameSize else { return nil }
     let number = payload.withUnsafeBytes { UInt32(littleEndian: $0.loadUnaligned(as: UInt32.self)) }
@@ -172,7 +172,7 @@ final class LibrarySubscriber: Subscriber {
   }
 
   /// Puts the record together as it must have travelled, and compares it with what was sent.
-  private func compare(_ record: TopicRecord, in life: TopicLife) {
+  private func compare(_ record: TopicRecord, in life: TopicEpoch) {
     var builder = BatchBuilder()
     let headers = record.headers.map { (Array($0.name.utf8), $0.value) }
     record.withUnsafeBytes { payload in

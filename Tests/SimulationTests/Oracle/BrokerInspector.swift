@@ -32,10 +32,10 @@ final class BrokerInspector {
 
   /// What the broker has of a client: subscriptions and publications.
   func attachments(of client: String) -> (subscriptions: Int, publications: Int) {
-    let taps = broker.core.registry.all.flatMap(\.taps)
+    let loopStates = broker.core.registry.all.flatMap(\.loopStates)
     return (
-      taps.flatMap(\.subscriptions).count { $0.connection.clientName == client },
-      taps.flatMap(\.publications).count { $0.connection.clientName == client }
+      loopStates.flatMap(\.subscriptions).count { $0.connection.clientName == client },
+      loopStates.flatMap(\.publications).count { $0.connection.clientName == client }
     )
   }
 
@@ -58,7 +58,7 @@ final class BrokerInspector {
         answers <= limits.answers + Self.slack, 0,
         "\(answers) bytes of answers wait for \(connection.clientName)")
       oracle.check(
-        pending <= max(limits.gather, limits.answers) + limits.record + Self.slack, 0,
+        pending <= max(limits.writeBatch, limits.answers) + limits.record + Self.slack, 0,
         "\(pending) bytes wait for \(connection.clientName)")
     }
     let counted = broker.core.metrics[.connections]
@@ -68,9 +68,9 @@ final class BrokerInspector {
   }
 
   private func check(_ topic: Topic) {
-    let taps = topic.taps
-    let subscriptions = taps.reduce(0) { $0 + $1.subscriptions.count }
-    let publications = taps.reduce(0) { $0 + $1.publications.count }
+    let loopStates = topic.loopStates
+    let subscriptions = loopStates.reduce(0) { $0 + $1.subscriptions.count }
+    let publications = loopStates.reduce(0) { $0 + $1.publications.count }
     let attached = topic.attached
     if let wrong = traffic.check(topic, longestRecord: oracle.broker.core.configuration.limits.record) {
       oracle.fail(0, "\(topic.name) \(wrong)")
@@ -80,21 +80,23 @@ final class BrokerInspector {
       attached == (subscriptions, publications), 0,
       "\(topic.name) counts its \(subscriptions) subscriptions and \(publications) publications as \(attached)"
     )
-    for tap in taps {
+    for loopState in loopStates {
       oracle.check(
-        !tap.subscriptions.isEmpty || !tap.publications.isEmpty, 0,
-        "\(topic.name) keeps a tap that nobody uses")
-      for (index, subscription) in tap.subscriptions.enumerated() {
+        !loopState.subscriptions.isEmpty || !loopState.publications.isEmpty, 0,
+        "\(topic.name) keeps a loopState that nobody uses")
+      for (index, subscription) in loopState.subscriptions.enumerated() {
         oracle.check(
-          subscription.index == index && (subscription as? Subscription)?.tap ?? tap === tap, 0,
+          subscription.index == index
+            && (subscription as? Subscription)?.loopState ?? loopState === loopState, 0,
           "\(topic.name) misplaced a subscription")
         oracle.check(
-          tap.loop.connections.contains { $0 === subscription.connection }, 0,
+          loopState.loop.connections.contains { $0 === subscription.connection }, 0,
           "\(topic.name) has a subscription of a connection that is gone")
       }
-      for (index, publication) in tap.publications.enumerated() {
+      for (index, publication) in loopState.publications.enumerated() {
         oracle.check(
-          publication.index == index && publication.tap === tap, 0, "\(topic.name) misplaced a publication")
+          publication.index == index && publication.loopState === loopState, 0,
+          "\(topic.name) misplaced a publication")
       }
     }
   }
@@ -111,9 +113,9 @@ final class BrokerInspector {
     }
     let registry = broker.core.registry
     for topic in registry.all {
-      oracle.check(topic.taps.isEmpty, 0, "\(topic.name) has taps though everybody has left")
+      oracle.check(topic.loopStates.isEmpty, 0, "\(topic.name) has loopStates though everybody has left")
     }
-    let kept = registry.all.reduce(0) { $0 + $1.life.log.statistics().memoryBytes }
+    let kept = registry.all.reduce(0) { $0 + $1.epoch.log.statistics().memoryBytes }
     oracle.check(
       registry.pool.bytesInUse == kept, 0,
       "\(registry.pool.bytesInUse) bytes of segments are in use where the logs have \(kept)")

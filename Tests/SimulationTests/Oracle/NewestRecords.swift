@@ -14,7 +14,7 @@ struct LagNotice {
   var wallClock: Int64
 }
 
-extension TopicLife {
+extension TopicEpoch {
   /// Whether the topic keeps the newest record of each key.
   var isCompact: Bool { topic?.settings.compact == true }
 
@@ -70,7 +70,7 @@ extension TopicLife {
 
   /// Reads the newest records themselves, as a last subscriber.
   func auditNewest() {
-    guard let records = topic?.life.newest, let head else { return }
+    guard let records = topic?.epoch.newest, let head else { return }
     var shown: [UInt64] = []
     let walk = records.walk(from: records.statistics().firstOffset, before: head + 1, deletionsFrom: .max) {
       var records = BatchIterator($0.item, count: 1, time: $0.time)
@@ -112,7 +112,7 @@ extension SubscriptionLedger {
   }
 
   /// Checks that a lag has a reason: that the limits have dropped something there, and that they keep nothing there.
-  private func check(_ notice: LagNotice, in life: TopicLife) {
+  private func check(_ notice: LagNotice, in life: TopicEpoch) {
     guard let head = notice.head else { return }
     let dropped = notice.offsets.filter { life.mayBeBeyondLimits($0, at: notice) }
     if dropped.isEmpty { fail("was told that \(notice.offsets) are gone, all of which the limits keep") }

@@ -15,7 +15,7 @@ final class Oracle {
 
   private(set) var failures: [String] = []
   /// Every life of every topic that anybody heard of, in that order.
-  private(set) var lives: [TopicLife] = []
+  private(set) var lives: [TopicEpoch] = []
   private(set) var publications: [PublicationLedger] = []
   var subscriptions: [SubscriptionLedger] = []
 
@@ -76,22 +76,23 @@ final class Oracle {
   /// Whether the first subscriber gets what producers published while there was none.
   func mayHaveBuffered(_ topic: String) -> Bool {
     guard let settings = present(topic)?.settings else { return true }
-    return settings.flow != .free && settings.whenAlone == .buffer
+    return settings.flow != .free && settings.withoutSubscribers == .buffer
   }
 
   /// Whether producers may have to wait although nothing is under way: for subscribers, or for those that are there to ask for more.
   func mayHoldUp(_ topic: String) -> Bool {
     guard let topic = present(topic) else { return false }
-    let subscriptions = topic.taps.flatMap(\.subscriptions)
+    let subscriptions = topic.loopStates.flatMap(\.subscriptions)
     switch topic.settings.connect {
     case .auto, .autoStay: if !topic.isConnected { return true }
     case .immediate, .manual, nil: break
     }
     let sated = subscriptions.filter { $0.credit.available == 0 }
     switch topic.settings.flow {
-    case .lossless: return subscriptions.isEmpty ? topic.settings.whenAlone != .drop : !sated.isEmpty
+    case .lossless: return subscriptions.isEmpty ? topic.settings.withoutSubscribers != .drop : !sated.isEmpty
     case .fastest:
-      return subscriptions.isEmpty ? topic.settings.whenAlone != .drop : sated.count == subscriptions.count
+      return subscriptions.isEmpty
+        ? topic.settings.withoutSubscribers != .drop : sated.count == subscriptions.count
     case .free, nil: return false
     }
   }
@@ -120,35 +121,36 @@ final class Oracle {
     for plan in topics {
       guard let topic = present(plan.name), case .autoStay = topic.settings.connect else { continue }
       if topic.isConnected {
-        staying.insert(topic.epoch)
+        staying.insert(topic.epochNumber)
       } else {
-        check(!staying.contains(topic.epoch), 0, "\(plan.name) was connected for good, and no longer is")
+        check(
+          !staying.contains(topic.epochNumber), 0, "\(plan.name) was connected for good, and no longer is")
       }
     }
   }
 
   /// The life with this epoch, which somebody was told now.
-  func life(of topic: String, epoch: UInt64, who: Int) -> TopicLife {
+  func life(of topic: String, epoch: UInt64, who: Int) -> TopicEpoch {
     if let life = lives.first(where: { $0.epoch == epoch }) {
       check(life.name == topic, who, "epoch \(epoch) is told of \(topic) and of \(life.name)")
       return life
     }
     check(epoch != 0, who, "\(topic) has epoch 0")
     let present = present(topic)
-    let life = TopicLife(
-      name: topic, epoch: epoch, topic: present?.epoch == epoch ? present : nil, oracle: self)
+    let life = TopicEpoch(
+      name: topic, epoch: epoch, topic: present?.epochNumber == epoch ? present : nil, oracle: self)
     lives.append(life)
     return life
   }
 
   /// The life of a topic as it is in the broker now.
-  func presentLife(of topic: String) -> TopicLife? {
-    present(topic).map { life(of: topic, epoch: $0.epoch, who: 0) }
+  func presentLife(of topic: String) -> TopicEpoch? {
+    present(topic).map { life(of: topic, epoch: $0.epochNumber, who: 0) }
   }
 
   /// The epoch of a topic that is in its first life for certain.
   func onlyEpoch(of topic: String) -> UInt64? {
-    mayHaveRestarted(topic) ? nil : present(topic)?.epoch
+    mayHaveRestarted(topic) ? nil : present(topic)?.epochNumber
   }
 
   /// Whether there may have been more than one life of a topic of that name.

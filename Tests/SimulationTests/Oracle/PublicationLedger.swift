@@ -25,7 +25,7 @@ final class PublicationLedger {
   let peer: Int
   private unowned let oracle: Oracle
 
-  private(set) var life: TopicLife?
+  private(set) var life: TopicEpoch?
   private(set) var batches: [Batch] = []
   /// The offset of each batch's first record, once known, by the epoch of the topic's life.
   private var bases: [UInt64: [UInt64?]] = [:]
@@ -98,12 +98,12 @@ final class PublicationLedger {
   }
 
   /// It shows in which life of its topic its records are.
-  func found(in life: TopicLife) {
+  func found(in life: TopicEpoch) {
     if self.life == nil, !resumes { self.life = life }
   }
 
   /// Whether its records may be in that life of a topic.
-  func publishes(in life: TopicLife) -> Bool {
+  func publishes(in life: TopicEpoch) -> Bool {
     resumes ? topic == life.name : self.life === life
   }
 

@@ -9,7 +9,7 @@ final class SubscriptionLedger {
   let peer: Int
   private unowned let oracle: Oracle
 
-  private(set) var life: TopicLife?
+  private(set) var life: TopicEpoch?
   /// The offset that must come next.
   private(set) var next: UInt64 = 0
   private(set) var liveOffset: UInt64 = 0
@@ -48,7 +48,7 @@ final class SubscriptionLedger {
     self.oracle = oracle
     granted = request.grantedThrough
     if let topic = oracle.present(request.topic) {
-      before = (topic.epoch, topic.log.head, topic.oldest, topic.kept(at: oracle.wallClock()))
+      before = (topic.epochNumber, topic.log.head, topic.oldest, topic.kept(at: oracle.wallClock()))
     }
   }
 
@@ -63,7 +63,7 @@ final class SubscriptionLedger {
   }
 
   /// The same for one that doesn't want every record: what it doesn't want needs no demand.
-  private func isSatisfied(_ life: TopicLife, _ topic: Topic) -> Bool {
+  private func isSatisfied(_ life: TopicEpoch, _ topic: Topic) -> Bool {
     guard let wanted = life.firstWanted(by: request.filter, from: next) else {
       // It stood at one that was dropped since, and is told so when it asks for more.
       if life.wants(request.filter, from: next) != false, delivered == granted { return life.isPresent }
@@ -168,7 +168,7 @@ final class SubscriptionLedger {
     checkStart(life)
   }
 
-  private func checkStart(_ life: TopicLife) {
+  private func checkStart(_ life: TopicEpoch) {
     let before = before?.epoch == life.epoch ? before : nil
     let isResuming = request.epoch != 0
     let firstBefore = (isResuming ? before?.oldest : before?.kept) ?? 0
@@ -311,7 +311,8 @@ final class SubscriptionLedger {
       }
     case .epochChanged:
       check(life == nil && request.epoch != 0, "ERROR epoch-changed, out of season")
-      check(oracle.present(request.topic)?.epoch != request.epoch, "epoch-changed, while it is the same")
+      check(
+        oracle.present(request.topic)?.epochNumber != request.epoch, "epoch-changed, while it is the same")
     case .topicExists:
       check(
         life == nil && oracle.mayRefuse(request.settings, of: request.topic),
@@ -340,6 +341,6 @@ extension Topic {
 
   /// The oldest record that a late subscriber gets at this time.
   func kept(at wallClock: Int64) -> UInt64 {
-    life.newest?.statistics(now: wallClock).firstOffset ?? log.statistics(now: wallClock).firstOffset
+    epoch.newest?.statistics(now: wallClock).firstOffset ?? log.statistics(now: wallClock).firstOffset
   }
 }

@@ -19,22 +19,22 @@ struct TrafficAudit {
   /// - Parameter longestRecord: bytes that a record may have.
   mutating func check(_ topic: Topic, longestRecord: Int) -> String? {
     var count = topic.state.withLock { $0.traffic }
-    for tap in topic.taps { count.add(tap.traffic) }
+    for loopState in topic.loopStates { count.add(loopState.traffic) }
     let traffic = count.shown
     let former = seen[topic.name].flatMap { $0.topic === topic ? $0.traffic : nil } ?? TopicTraffic()
     seen[topic.name] = Seen(topic: topic, traffic: traffic)
     if !Self.hasGrown(from: former, to: traffic) { return "went from \(former) to \(traffic)" }
     if topic.settings.scope == .forever, topic.storage == nil {
-      let head = topic.life.log.head
+      let head = topic.epoch.log.head
       if traffic.received != head { return "has \(head) records and counts \(traffic.received)" }
     }
     let isBeyond =
       traffic.received > traffic.granted && published(topic, traffic, longestRecord) > traffic.granted
     if traffic.acknowledged > traffic.received || isBeyond {
       return
-        "counts \(traffic.acknowledged) records as acknowledged, \(traffic.received) as received, \(traffic.granted) as granted; \(published(topic, traffic, longestRecord)) aren't letters, and its life has \(topic.life.log.head) records"
+        "counts \(traffic.acknowledged) records as acknowledged, \(traffic.received) as received, \(traffic.granted) as granted; \(published(topic, traffic, longestRecord)) aren't letters, and its epoch has \(topic.epoch.log.head) records"
     }
-    let subscriptions = topic.taps.flatMap(\.subscriptions).filter { !($0 is PatternMember) }
+    let subscriptions = topic.loopStates.flatMap(\.subscriptions).filter { !($0 is PatternMember) }
     let sent = subscriptions.reduce(0) { $0 + $1.credit.spent }
     if sent > traffic.sent { return "has sent \(sent) records and counts \(traffic.sent)" }
     return nil
@@ -42,7 +42,7 @@ struct TrafficAudit {
 
   /// The records of a topic that came from producers, who need a grant for each: all but dead letters, which the broker writes.
   private func published(_ topic: Topic, _ traffic: TopicTraffic, _ longestRecord: Int) -> UInt64 {
-    let log = topic.life.log
+    let log = topic.epoch.log
     var (cursor, _) = log.cursor(at: .earliest, resuming: true)
     // What isn't there any more may have been letters, in this life of the topic or a former one.
     let former = traffic.received - min(log.head, traffic.received)

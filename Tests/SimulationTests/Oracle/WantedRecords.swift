@@ -34,7 +34,7 @@ extension RecordFilter.Test {
   }
 }
 
-extension TopicLife {
+extension TopicEpoch {
   /// Whether a filter lets a record from `offset` on through, also one that was dropped since; nil when it may be one that isn't known.
   func wants(_ filter: RecordFilter, from offset: UInt64) -> Bool? {
     guard let head else { return nil }

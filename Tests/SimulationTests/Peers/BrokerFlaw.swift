@@ -60,7 +60,7 @@ enum BrokerFlaw: CaseIterable {
       ledger.live(Live(nextOffset: ledger.liveOffset))
       ledger.deliver(front, batch)
     case .endOvertakesRecords where ledger.isLive:
-      guard let ending = ledger.life?.topic?.life.ending else { return false }
+      guard let ending = ledger.life?.topic?.epoch.ending else { return false }
       ledger.completed(Complete(ending))
       ledger.deliver(front, batch)
     case .losesNewest where ledger.gaps: break

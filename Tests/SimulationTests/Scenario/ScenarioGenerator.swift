@@ -86,7 +86,7 @@ private struct ScenarioGenerator {
     limits.frame = max(limits.record + 1_024, 65_536) + random.next(in: 0...65_536)
     limits.keepalive = UInt32(random.next(in: 400...3_000))
     limits.producerWindow = UInt64(random.oneIn(3) ? random.next(in: 2...20) : random.next(in: 20...2_000))
-    limits.gather = random.oneIn(2) ? 4_096 : random.next(in: 4_096...300_000)
+    limits.writeBatch = random.oneIn(2) ? 4_096 : random.next(in: 4_096...300_000)
     limits.answers = random.oneIn(2) ? 4_096 : random.next(in: 4_096...300_000)
     limits.streams = 200
     limits.handshake = .milliseconds(500)
@@ -239,7 +239,7 @@ private struct ScenarioGenerator {
       settings.flow = random.oneIn(3) ? .fastest : .lossless
       settings.bufferRecords = UInt64(random.next(in: 0...(random.oneIn(2) ? 5 : 200)))
       settings.bufferBytes = UInt64(random.next(in: 1...(isBulky ? 1_000_000 : 50_000)))
-      settings.whenAlone = TopicSettings.WhenAlone.allCases[random.next(in: 0...2)]
+      settings.withoutSubscribers = TopicSettings.WhenAlone.allCases[random.next(in: 0...2)]
       if random.oneIn(4) { settings.connect = .auto(UInt32(random.next(in: 1...3))) }
       scenario.topics[index].settings = settings
     }

@@ -68,7 +68,7 @@ final class BrokerScene {
     limits.keepalive = 0
     limits.handshake = .milliseconds(500)
     limits.autoDeleteTime = .seconds(1)
-    limits.gather = 4_096
+    limits.writeBatch = 4_096
     limits.answers = 4_096
     limits.topicBacklog = 4_096
     limits.storageBacklog = 8_192
@@ -143,9 +143,9 @@ final class BrokerScene {
     for peer in peers { peer.leave() }
     try wait(for: "the others are gone") { connections.count == 2 }
     try check()
-    for tap in broker.core.registry.all.flatMap(\.taps) {
+    for loopState in broker.core.registry.all.flatMap(\.loopStates) {
       guard
-        (tap.subscriptions.map(\.connection) + tap.publications.map(\.connection)).allSatisfy({
+        (loopState.subscriptions.map(\.connection) + loopState.publications.map(\.connection)).allSatisfy({
           $0.clientName == "good"
         })
       else { throw ProbeViolation("somebody who has gone is still attached") }
@@ -174,9 +174,9 @@ final class BrokerScene {
     }
     for topic in broker.core.registry.all {
       let attached = topic.attached
-      let taps = topic.taps
-      guard attached.subscriptions == taps.reduce(0, { $0 + $1.subscriptions.count }),
-        attached.publications == taps.reduce(0, { $0 + $1.publications.count })
+      let loopStates = topic.loopStates
+      guard attached.subscriptions == loopStates.reduce(0, { $0 + $1.subscriptions.count }),
+        attached.publications == loopStates.reduce(0, { $0 + $1.publications.count })
       else { throw ProbeViolation("\(topic.name) counts \(attached)") }
       if let violation = topic.grantViolation { throw ProbeViolation("\(topic.name) \(violation)") }
     }

@@ -223,7 +223,7 @@ import Testing
   @Test func withoutSubscribersNoneIsNamed() throws {
     let setting = try SnapshotSetting {
       $0.topicDefaults.flow = .lossless
-      $0.topicDefaults.whenAlone = .hold
+      $0.topicDefaults.withoutSubscribers = .hold
     }
     var source = try Source(setting, size: 10)
     source.run(for: .seconds(1))

@@ -38,7 +38,7 @@ struct DaemonSettingsTests {
 
   private static func numbers(_ limits: BrokerLimits) -> [UInt64] {
     [
-      limits.connections, limits.record, limits.frame, limits.topics, limits.gather, limits.answers,
+      limits.connections, limits.record, limits.frame, limits.topics, limits.writeBatch, limits.answers,
       limits.pooledMemory, limits.patterns, limits.patternsPerConnection, limits.matches,
     ].map { UInt64($0) } + [
       UInt64(limits.streams), limits.producerWindow, UInt64(limits.keepalive),
@@ -51,13 +51,14 @@ struct DaemonSettingsTests {
     let settings = try settings([
       "--listen", "127.0.0.1:0", "--listen=unix:/tmp/x", "--loops", "3", "--replay-records", "10k",
       "--replay-bytes", "everything", "--replay-age", "24h", "--max-connections", "7", "--max-streams", "9",
-      "--max-topics", "11", "--producer-window", "100", "--keepalive", "2s", "--handshake", "1s", "--gather",
+      "--max-topics", "11", "--producer-window", "100", "--keepalive", "2s", "--handshake", "1s",
+      "--write-batch",
       "64KiB", "--max-patterns", "12", "--max-patterns-per-connection", "13", "--max-matches", "14",
       "--answers", "32KiB", "--pooled-memory", "1MiB", "--drain", "250ms", "--log-level", "debug",
       "--log-format",
       "json", "--admin", "[::1]:0", "--admin-topics", "7", "--flow", "lossless", "--buffer-records", "0",
       "--buffer-bytes", "1MiB",
-      "--when-alone", "hold", "--connect", "auto:3", "--scope", "while-connected", "--lag", "fail",
+      "--without-subscribers", "hold", "--connect", "auto:3", "--scope", "while-connected", "--lag", "fail",
       "--data", "/data", "--storage-limit", "50GiB", "--auto-delete", "on", "--compact", "--storage",
       "durable", "--sync", "50ms", "--when-producer-lost", "fail:30s",
       "--topic-rule", "a.* flow=free connect=manual", "--topic-rule",
@@ -73,7 +74,7 @@ struct DaemonSettingsTests {
     topic.flow = .lossless
     topic.bufferRecords = 0
     topic.bufferBytes = 1 << 20
-    topic.whenAlone = .hold
+    topic.withoutSubscribers = .hold
     topic.connect = .auto(3)
     topic.scope = .whileConnected
     topic.lag = .fail

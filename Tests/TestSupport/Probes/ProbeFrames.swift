@@ -88,7 +88,7 @@ public struct ProbeFrames {
     case 16: input.bool() ? encoded(Connected()) : encoded(Disconnected())
     case 17: encoded(Matched(number: input.shortNumber(), topic: topic(), place: place()))
     case 18: encoded(Unmatched(number: input.shortNumber()))
-    case 19: encoded(From(number: input.shortNumber()))
+    case 19: encoded(SelectTopic(number: input.shortNumber()))
     case 20: encoded(Deliveries(count: input.shortNumber()))
     case 21: encoded(Fault(code: ErrorCode(rawValue: input.shortNumber()), message: "no"))
     case 22: encoded(TopicInfo(summary: summary(), settings: settings(), subscriptions: [], publications: []))
@@ -341,7 +341,7 @@ public struct ProbeFrames {
     if isNamed(5) { settings.connect = input.element(of: [.immediate, .auto(1), .auto(.max), .manual]) }
     if isNamed(6) { settings.bufferRecords = input.number() }
     if isNamed(7) { settings.bufferBytes = input.number() }
-    if isNamed(8) { settings.whenAlone = input.element(of: TopicSettings.WhenAlone.allCases) }
+    if isNamed(8) { settings.withoutSubscribers = input.element(of: TopicSettings.WhenAlone.allCases) }
     if isNamed(9) { settings.lag = input.element(of: [.skip, .fail]) }
     if isNamed(10) { settings.compact = input.bool() }
     if isNamed(11) { settings.autoDelete = input.bool() }

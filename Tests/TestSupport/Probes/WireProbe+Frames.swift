@@ -6,7 +6,7 @@ extension WireProbe {
     Hello.self, Welcome.self, Ping.self, Pong.self, GoAway.self, Fault.self, Authenticate.self,
     Authenticated.self,
     Subscribe.self, Subscribed.self, Demand.self, Live.self, Lag.self, Cancel.self, Cancelled.self,
-    Complete.self, SubscribePattern.self, Positions.self, Matched.self, Unmatched.self, From.self,
+    Complete.self, SubscribePattern.self, Positions.self, Matched.self, Unmatched.self, SelectTopic.self,
     Producers.self,
     PublishOpen.self, PublishOpened.self, Ack.self, Connected.self, Disconnected.self,
     JoinGroup.self, Deliveries.self, Settle.self, Commit.self,

@@ -223,7 +223,7 @@ public struct AnyVectorLayout: Sendable {
         .integer("next offset", \.place.nextOffset), .integer("live offset", \.place.liveOffset),
         .flag("gaps", \.place.gaps), .flag("continues", \.place.continues))),
     AnyVectorLayout(VectorLayout(Unmatched(number: 0), .integer("number", \.number))),
-    AnyVectorLayout(VectorLayout(From(number: 0), .integer("number", \.number))),
+    AnyVectorLayout(VectorLayout(SelectTopic(number: 0), .integer("number", \.number))),
     AnyVectorLayout(
       VectorLayout(
         JoinGroup(topic: "", group: "", grantedThrough: 0), .text("topic", \.topic), .text("group", \.group),

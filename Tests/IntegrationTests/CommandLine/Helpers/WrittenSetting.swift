@@ -69,7 +69,7 @@ struct WrittenSetting {
     "access.allow-unauthenticated": ("true", "false"), "storage.limit": ("16MiB", "17MiB"),
     "topics.replay-records": ("10", "11"), "topics.replay-age": ("1h", "2h"),
     "topics.scope": ("while-connected", "forever"), "topics.flow": ("lossless", "fastest"),
-    "topics.when-alone": ("hold", "drop"), "topics.connect": ("manual", "auto:5"),
+    "topics.without-subscribers": ("hold", "drop"), "topics.connect": ("manual", "auto:5"),
     "topics.lag": ("fail", "skip"),
     "topics.auto-delete": ("true", "false"), "topics.compact": ("true", "false"),
     "topics.when-producer-lost": ("fail:1m", "fail:2m"),

@@ -5,10 +5,10 @@ import Synchronization
 
 /// What is attached to one topic on one loop, and the thread by which the topic wakes it.
 ///
-/// A topic knows its taps; a tap knows its subscriptions and publications. All a producer's loop does to another loop is to
+/// A topic knows its loopStates; a loopState knows its subscriptions and publications. All a producer's loop does to another loop is to
 /// set a flag and to wake it, once per batch however many subscribers there are.
 // @unchecked: `wake()` and `wakePending` are for any thread; everything else belongs to `loop`.
-final class TopicTap: @unchecked Sendable {
+final class TopicLoopState: @unchecked Sendable {
   let topic: Topic
   unowned let loop: LoopContext
 
@@ -24,9 +24,9 @@ final class TopicTap: @unchecked Sendable {
   private var groups: [(group: Group, members: Int)] = []
   /// Members that their groups have called since the loop looked. From any thread.
   private let calledMembers = Mutex<[GroupMember]>([])
-  /// The newest segment that was read here, and the life that it is of: where those who follow the head find their records without a lock.
+  /// The newest segment that was read here, and the epoch that it is of: where those who follow the head find their records without a lock.
   private var newestSegment: Segment?
-  private var newestLife: TopicLife?
+  private var newestEpoch: TopicEpoch?
 
   /// Where the subscriptions stood at the end of the last turn in which they moved: never ahead of where they stand now.
   private let reported = Mutex(ReaderPositions())
@@ -61,7 +61,7 @@ final class TopicTap: @unchecked Sendable {
     // What the log has dropped isn't kept alive for the sake of a short cut.
     if let newestSegment, newestSegment.isRetired {
       self.newestSegment = nil
-      newestLife = nil
+      newestEpoch = nil
     }
     lookAfterNews()
     for subscription in waiting {
@@ -81,16 +81,16 @@ final class TopicTap: @unchecked Sendable {
     guard isNews else { return }
     if topic.isPaced { beginPacing() }
     if producerWatchers > 0 { for subscription in subscriptions { subscription.newsCame() } }
-    // A life that is over isn't kept for the sake of a short cut either.
+    // A epoch that is over isn't kept for the sake of a short cut either.
     newestSegment = nil
-    newestLife = nil
+    newestEpoch = nil
     guard topic.isDeleted else { return }
     for subscription in subscriptions {
       subscription.topicDeleted(topic.name)
     }
   }
 
-  /// The subscriptions here may not have told where they stand: the topic wasn't paced when they came, or they read a life that is over now.
+  /// The subscriptions here may not have told where they stand: the topic wasn't paced when they came, or they read an epoch that is over now.
   private func beginPacing() {
     if !isPacing {
       isPacing = true
@@ -100,19 +100,19 @@ final class TopicTap: @unchecked Sendable {
   }
 
   /// A slice came from `segment`.
-  func saw(_ segment: Segment, of life: TopicLife) {
-    if life === newestLife, let newestSegment, !newestSegment.isRetired,
+  func saw(_ segment: Segment, of epoch: TopicEpoch) {
+    if epoch === newestEpoch, let newestSegment, !newestSegment.isRetired,
       newestSegment.baseOffset >= segment.baseOffset
     {
       return
     }
     newestSegment = segment
-    newestLife = life
+    newestEpoch = epoch
   }
 
-  /// Where a reader of `life` that follows the head may look first.
-  func hint(of life: TopicLife) -> Segment? {
-    life === newestLife ? newestSegment : nil
+  /// Where a reader of `epoch` that follows the head may look first.
+  func hint(of epoch: TopicEpoch) -> Segment? {
+    epoch === newestEpoch ? newestSegment : nil
   }
 
   // MARK: Subscriptions
@@ -148,13 +148,13 @@ final class TopicTap: @unchecked Sendable {
       producerWatchers -= 1
       topic.watchProducers(false)
     }
-    withdraw(from: subscription.attachedLife, undone: undone)
+    withdraw(from: subscription.attachedEpoch, undone: undone)
   }
 
   /// A subscription has left, or didn't come after all.
-  func withdraw(from life: TopicLife?, undone: UInt64? = nil) {
+  func withdraw(from epoch: TopicEpoch?, undone: UInt64? = nil) {
     if topic.isPaced { report() }
-    if let life { topic.detachSubscription(from: life, undone: undone) }
+    if let epoch { topic.detachSubscription(from: epoch, undone: undone) }
     retireIfUnused()
   }
 

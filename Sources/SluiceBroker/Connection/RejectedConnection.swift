@@ -7,7 +7,7 @@ import SluiceWire
 /// Mostly that is done at once. Over TLS it first has to shake hands to be told anything, for which it has the time that handshakes have; what it
 /// sends isn't looked at.
 // @unchecked: belongs to its loop. Kept by its stream until that is closed.
-final class TurnedAway: ByteStreamHandler, @unchecked Sendable {
+final class RejectedConnection: ByteStreamHandler, @unchecked Sendable {
   private let stream: any ByteStream
   private let loop: any EventLoop
   private var bytes: ArraySlice<UInt8>
@@ -19,7 +19,7 @@ final class TurnedAway: ByteStreamHandler, @unchecked Sendable {
   static func tell(
     _ stream: any ByteStream, _ error: WireError, on loop: any EventLoop, patience: Duration
   ) {
-    let client = TurnedAway(stream, error, on: loop)
+    let client = RejectedConnection(stream, error, on: loop)
     if client.write() { client.wait(patience) }
   }
 

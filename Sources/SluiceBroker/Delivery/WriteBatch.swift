@@ -8,7 +8,7 @@ import SluiceWire
 /// One per loop, used by its connections in turn: filled, written, and emptied. What a short write leaves over is taken out as
 /// ``PendingOutput`` and stays with the connection.
 @safe
-final class Gather {
+final class WriteBatch {
   /// Below the kernel's IOV_MAX.
   private static let maximumVectors = 512
   private static let blockSize = 64 << 10
@@ -131,7 +131,7 @@ final class Gather {
     push(frames)
   }
 
-  /// Writes what was gathered to `stream`, and empties the gather.
+  /// Writes what was gathered to `stream`, and empties the writes.
   ///
   /// - Returns: what the transport didn't take, which must be written before anything else; or the failure.
   func write(to stream: any ByteStream) -> Result<PendingOutput, IOError> {

@@ -8,7 +8,7 @@ import Synchronization
 ///
 /// A chunk is a segment like those of the log, of the same items, so that what reads and sends the one does the other.
 // @unchecked: belongs to the consumer's loop; what is read comes by a job on that loop.
-final class CatchUp: @unchecked Sendable {
+final class StoreReader: @unchecked Sendable {
   /// What there is at an offset.
   enum Step {
     /// The chunk has it.
@@ -30,7 +30,7 @@ final class CatchUp: @unchecked Sendable {
   /// Woken on the loop when there may be more. It owns this: not weak, for a weak reference would have the runtime count every reference to
   /// the consumer by its slow path.
   unowned var consumer: Consumer?
-  private var bytes = CatchUp.firstBytes
+  private var bytes = StoreReader.firstBytes
 
   /// What is being read from, or was read ahead.
   private(set) var chunk: Segment?

@@ -4,7 +4,7 @@ import SluiceWire
 @testable import SluiceBroker
 
 /// One life of a topic, as it shows in what everybody was sent and told: which record has which offset, and how it ended.
-final class TopicLife {
+final class TopicEpoch {
   let name: String
   let epoch: UInt64
   /// Nil when nobody has it any more: it was deleted, or lost with its broker.
@@ -36,7 +36,7 @@ final class TopicLife {
   }
 
   /// Whether the broker still has this life.
-  var isPresent: Bool { oracle.present(name)?.epoch == epoch }
+  var isPresent: Bool { oracle.present(name)?.epochNumber == epoch }
 
   var head: UInt64? { topic?.log.head }
 

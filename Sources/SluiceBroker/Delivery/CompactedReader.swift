@@ -11,7 +11,7 @@ import SluiceWire
 ///
 /// The end is the head of the log when the subscription came, or when the log had dropped what it was to read next. What a newer record
 /// replaces before it is read isn't missed: the newer one comes, here or from the log.
-struct NewestReading {
+struct CompactedReader {
   let records: CompactedRecords
   /// Up to there the newest records are read, from there on the log.
   fileprivate(set) var end: UInt64
@@ -43,29 +43,32 @@ extension Subscription {
   func readNewest(insteadOf missed: UInt64) -> Bool {
     guard newest != nil else { return false }
     cursor = LogCursor(unplacedAt: cursor.nextOffset - missed)
-    newest?.end = life.log.head
+    newest?.end = epoch.log.head
     newest?.time = nil
     return true
   }
 
-  /// Puts the newest records up to the end of those into `gather`, if there are any to be read.
+  /// Puts the newest records up to the end of those into `writes`, if there are any to be read.
   ///
   /// - Parameter matcher: tells which records are wanted; nil for all.
   /// - Returns: nil when the log has its turn.
   @inline(__always)
-  func produceNewest(into gather: Gather, _ budget: inout Int, _ matcher: RecordMatcher? = nil) -> Outcome? {
+  func produceNewest(into writes: WriteBatch, _ budget: inout Int, _ matcher: RecordMatcher? = nil)
+    -> Outcome?
+  {
     if newest == nil { return nil }
-    return produceNewest(gather, &budget, matcher)
+    return produceNewest(writes, &budget, matcher)
   }
 
   @inline(never)
-  private func produceNewest(_ gather: Gather, _ budget: inout Int, _ matcher: RecordMatcher?) -> Outcome? {
+  private func produceNewest(_ writes: WriteBatch, _ budget: inout Int, _ matcher: RecordMatcher?) -> Outcome?
+  {
     guard var reading = newest.take() else { return nil }
     defer { newest = reading }
     while cursor.nextOffset < reading.end {
       guard credit.available > 0 else {
         if let matcher {
-          if let outcome = passUnwanted(reading, matcher, gather, &budget) { return outcome }
+          if let outcome = passUnwanted(reading, matcher, writes, &budget) { return outcome }
           continue
         }
         // What was replaced needs no demand, and doesn't keep the marker waiting.
@@ -76,7 +79,7 @@ extension Subscription {
         cursor = LogCursor(unplacedAt: reading.end)
         return nil
       }
-      guard budget > 0, gather.hasRoom else { return .more }
+      guard budget > 0, writes.hasRoom else { return .more }
       let portion = min(budget, Self.newestPortion)
       var passed = 0
       var batches = CopiedBatches(
@@ -89,10 +92,10 @@ extension Subscription {
         unsafe passed += record.item.count
         return passed < portion
       }
-      gather.passed(passed)
+      writes.passed(passed)
       budget -= passed
       if let copied = batches.finish() {
-        gather.append(copied)
+        writes.append(copied)
         spend(batches.count, bytes: batches.recordBytes, through: reading.end)
         unsafe budget -= copied.bytes.count
         reading.time = batches.time
@@ -102,16 +105,16 @@ extension Subscription {
         cursor = LogCursor(unplacedAt: reading.end)
       case .stopped(let offset):
         cursor = LogCursor(unplacedAt: offset)
-        if batches.tooLong { return tooLongForClient(offset, gather) }
+        if batches.tooLong { return tooLongForClient(offset, writes) }
       case .recordsMissed(let offset):
         let missed = offset - cursor.nextOffset
         cursor = LogCursor(unplacedAt: offset)
-        guard tellLag(missed, gather) else { return .ended }
+        guard tellLag(missed, writes) else { return .ended }
       case .deletionsMissed(let offset):
         // Records before them may be there all the same, so the cursor stays.
         let missed = offset - max(cursor.nextOffset, reading.deletionsFrom)
         reading.deletionsFrom = offset
-        guard tellLag(missed, gather) else { return .ended }
+        guard tellLag(missed, writes) else { return .ended }
       }
     }
     return nil
@@ -121,7 +124,7 @@ extension Subscription {
   ///
   /// - Returns: nil when there is none, or the walk has to look again.
   private func passUnwanted(
-    _ reading: NewestReading, _ matcher: RecordMatcher, _ gather: Gather, _ budget: inout Int
+    _ reading: CompactedReader, _ matcher: RecordMatcher, _ writes: WriteBatch, _ budget: inout Int
   ) -> Outcome? {
     guard budget > 0 else { return .more }
     var passed = 0
@@ -134,7 +137,7 @@ extension Subscription {
       unsafe passed += record.item.count
       return !isWanted && passed < portion
     }
-    gather.passed(passed)
+    writes.passed(passed)
     budget -= passed
     switch walk {
     case .finished: cursor = LogCursor(unplacedAt: reading.end)

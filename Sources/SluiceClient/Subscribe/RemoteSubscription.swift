@@ -14,7 +14,7 @@ import Synchronization
 /// everything else happens. So deliveries never nest, and no lock is held while the subscriber runs.
 // @unchecked: `receiver` is guarded by `lock`; what is marked so is used on the loop only; the rest is atomic or constant.
 @usableFromInline
-final class DemandBridge: Subscription, CustomStringConvertible, @unchecked Sendable {
+final class RemoteSubscription: Subscription, CustomStringConvertible, @unchecked Sendable {
   enum Phase {
     /// Not known to the loop yet.
     case idle

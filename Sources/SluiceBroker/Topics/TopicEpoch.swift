@@ -3,20 +3,20 @@ import SluiceStore
 import SluiceWire
 import Synchronization
 
-/// One life of a topic: an epoch, its records, and at most one terminal event.
+/// One epoch of a topic: an epoch, its records, and at most one terminal event.
 ///
-/// A topic whose scope is `whileConnected` starts over by taking a new life; those who read the old one go on undisturbed. From any thread.
-final class TopicLife: Sendable {
+/// A topic whose scope is `whileConnected` starts over by taking a new epoch; those who read the old one go on undisturbed. From any thread.
+final class TopicEpoch: Sendable {
   enum Condition: UInt8, AtomicRepresentable {
     case open
     /// The terminal event stands; there will be no more records.
     case ended
     case deleted
-    /// The topic has started over, without a terminal event: its producers go on in the next life.
+    /// The topic has started over, without a terminal event: its producers go on in the next epoch.
     case superseded
   }
 
-  let epoch: UInt64
+  let number: UInt64
   let log: TopicLog
   /// The newest record of each key, where late subscribers get only those.
   let newest: CompactedRecords?
@@ -29,20 +29,20 @@ final class TopicLife: Sendable {
   private let storedEnding = Mutex<Complete.Ending?>(nil)
 
   init(
-    epoch: UInt64, log: TopicLog, newest: CompactedRecords? = nil, storage: TopicStorage? = nil,
+    number: UInt64, log: TopicLog, newest: CompactedRecords? = nil, storage: TopicStorage? = nil,
     lineage: [StoredTopic.Ancestor] = []
   ) {
-    self.epoch = epoch
+    self.number = number
     self.log = log
     self.newest = newest
     self.storage = storage
     self.lineage = lineage
   }
 
-  /// Where somebody goes on in this life that has come so far in another one, which it continues; nil if it doesn't.
+  /// Returns where a subscriber that has read up to `offset` in the epoch numbered `epoch` goes on in this one; nil if this epoch doesn't continue that one.
   func continuing(_ epoch: UInt64, at offset: UInt64) -> UInt64? {
     guard let index = lineage.firstIndex(where: { $0.epoch == epoch }) else { return nil }
-    // What came behind an end is lost, and so is what somebody has had of it.
+    // What came behind an end is lost, and so is what a subscriber has had of it.
     return lineage[index...].reduce(offset) { min($0, $1.end) }
   }
 

@@ -3,7 +3,7 @@
 ///
 /// Counted in steps of about a microsecond or a few: see ``FrameCost``. Records aren't counted: the bytes that a turn reads bound them. The
 /// number of frames is bounded besides, whatever they cost: of the smallest there are tens of thousands in those bytes.
-struct Effort {
+struct WorkBudget {
   /// Steps that a connection may cause in one turn, some milliseconds of work.
   static let limit = 1_024
 

@@ -1,5 +1,5 @@
 /// Who waits, in the order of waiting: members by their numbers, each at most once. Every step takes constant time.
-struct WaitingLine {
+struct ReadyMembers {
   private struct Link {
     var before = -1
     var after = -1

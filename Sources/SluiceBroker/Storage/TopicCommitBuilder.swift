@@ -7,7 +7,7 @@ import Synchronization
 /// What a commit does to a topic, and what has to be known when it is done.
 struct TopicCommit {
   let topic: Topic
-  var taken: DurableTail.Taken
+  var taken: UncommittedTail.Taken
   var change: TopicChange
   /// What was stored before.
   var before: StoredExtent
@@ -20,7 +20,7 @@ struct TopicCommit {
 }
 
 /// A durable topic as the writer sees it: what is stored of it, and what is to be dropped. Belongs to the writer's loop.
-final class StorageFront {
+final class TopicCommitBuilder {
   /// So many old batches are looked at in one go.
   private static let lookedAt = 64
 

@@ -9,7 +9,7 @@ import SluiceWire
 /// ```
 ///
 /// A value without I/O: it belongs to its topic's state, and is protected by the topic's lock.
-struct DurableTail {
+struct UncommittedTail {
   /// What a commit takes along of it.
   struct Taken {
     var blocks: [BatchBlock] = []

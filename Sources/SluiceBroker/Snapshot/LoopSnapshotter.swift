@@ -8,7 +8,7 @@ import Synchronization
 /// Its findings are handed over when nobody has it any more: when it has seen everything, or when its loop, which has ended, has
 /// dropped the job.
 // @unchecked: belongs to its loop, but for its beginning and its end, when nobody else has it.
-final class LoopLook: @unchecked Sendable {
+final class LoopSnapshotter: @unchecked Sendable {
   /// What is looked at in one turn, in steps of some tens of nanoseconds.
   private static let together = 8_192
   /// What it takes to describe a connection, or what hangs on it.
@@ -19,19 +19,19 @@ final class LoopLook: @unchecked Sendable {
   private let gathering: SnapshotGathering
   private let context: LoopContext
   private let number: Int
-  private var taps: ArraySlice<(subject: Int, tap: TopicTap)>
+  private var loopStates: ArraySlice<(subject: Int, loopState: TopicLoopState)>
   private var connections: ArraySlice<Connection> = []
-  private var left = LoopLook.described
+  private var left = LoopSnapshotter.described
   private var findings: LoopFindings?
 
   init(
     for gathering: SnapshotGathering, at context: LoopContext, number: Int,
-    taps: [(subject: Int, tap: TopicTap)]
+    loopStates: [(subject: Int, loopState: TopicLoopState)]
   ) {
     self.gathering = gathering
     self.context = context
     self.number = number
-    self.taps = taps[...]
+    self.loopStates = loopStates[...]
   }
 
   deinit {
@@ -46,9 +46,9 @@ final class LoopLook: @unchecked Sendable {
   private func look() {
     var found = findings.take() ?? begin()
     var work = 0
-    while work < Self.together, let (subject, tap) = taps.popFirst() {
-      let topic = look(at: tap)
-      work += tap.subscriptions.count + tap.publications.count
+    while work < Self.together, let (subject, loopState) = loopStates.popFirst() {
+      let topic = look(at: loopState)
+      work += loopState.subscriptions.count + loopState.publications.count
       work += (topic.subscriptions.count + topic.publications.count + 1) * Self.description
       found.topics.append((subject, topic))
     }
@@ -57,7 +57,7 @@ final class LoopLook: @unchecked Sendable {
       work += Self.description
     }
     findings = found
-    if !taps.isEmpty || !connections.isEmpty { goOn() }
+    if !loopStates.isEmpty || !connections.isEmpty { goOn() }
   }
 
   private func begin() -> LoopFindings {
@@ -78,25 +78,25 @@ final class LoopLook: @unchecked Sendable {
     return connections.filter { $0.id <= last }
   }
 
-  private func look(at tap: TopicTap) -> TopicFindings {
+  private func look(at loopState: TopicLoopState) -> TopicFindings {
     let now = context.loop.now
-    tap.countHolds()
-    var found = TopicFindings(traffic: tap.traffic)
-    for publication in tap.publications { found.add(publication, at: now) }
-    for consumer in tap.subscriptions {
+    loopState.countHolds()
+    var found = TopicFindings(traffic: loopState.traffic)
+    for publication in loopState.publications { found.add(publication, at: now) }
+    for consumer in loopState.subscriptions {
       if let standing = consumer.standing { found.add(standing, at: now) }
     }
-    listSubscriptions(of: tap, in: &found)
-    listPublications(of: tap, in: &found)
+    listSubscriptions(of: loopState, in: &found)
+    listPublications(of: loopState, in: &found)
     return found
   }
 
   /// As many as are to be listed, those that hold up producers first.
-  private func listSubscriptions(of tap: TopicTap, in found: inout TopicFindings) {
+  private func listSubscriptions(of loopState: TopicLoopState, in found: inout TopicFindings) {
     let limit = min(gathering.request.subscriptionsPerTopic, left)
-    let hold = tap.topic.isPaced ? tap.topic.holds.withLock { $0.open } : nil
-    for holds in tap.topic.isPaced ? [true, false] : [false] {
-      for consumer in tap.subscriptions {
+    let hold = loopState.topic.isPaced ? loopState.topic.holds.withLock { $0.open } : nil
+    for holds in loopState.topic.isPaced ? [true, false] : [false] {
+      for consumer in loopState.subscriptions {
         guard found.subscriptions.count < limit else { return }
         guard holds == consumer.isHolding(open: hold), let standing = consumer.standing,
           let info = consumer.shown(open: hold)
@@ -111,10 +111,10 @@ final class LoopLook: @unchecked Sendable {
   }
 
   /// The same, those that wait first.
-  private func listPublications(of tap: TopicTap, in found: inout TopicFindings) {
+  private func listPublications(of loopState: TopicLoopState, in found: inout TopicFindings) {
     let limit = min(gathering.request.publicationsPerTopic, left)
     for waits in [true, false] {
-      for publication in tap.publications {
+      for publication in loopState.publications {
         guard found.publications.count < limit else { return }
         guard waits == (publication.heldUpSince != nil) else { continue }
         left -= 1
