@@ -354,10 +354,7 @@ import Testing
     let connection = try #require(
       small.broker.contexts[0].connections.first { $0.patterns.subscriptions == 1 })
     #expect(connection.patterns.matches == 0)
-    guard case .subscription(let consumer) = connection.handle(1) else {
-      throw WireError(.invalidStream, "the subscription is gone")
-    }
-    let pattern = try #require(consumer as? PatternSubscription)
+    let pattern = try #require(connection.object(PatternSubscription.self, on: 1))
     #expect(pattern.members.isEmpty)
     #expect(pattern.waitingTurns < 150)
     publish(1, to: "last", producer, stream: stream)

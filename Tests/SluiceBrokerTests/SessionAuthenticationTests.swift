@@ -78,7 +78,7 @@ struct SessionAuthenticationTests {
     let request = probe.session.request(on: 2)
     #expect(request != nil)
     probe.session.renewed()
-    #expect(probe.answers(request, on: 2) == true)
+    #expect(probe.answers(request) == true)
     #expect(probe.receive(Authenticate(Self.password), stream: 2) == .renew(stream: 2, Self.password))
   }
 

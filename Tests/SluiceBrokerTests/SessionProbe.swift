@@ -85,8 +85,8 @@ struct SessionProbe {
     }
   }
 
-  mutating func answers(_ request: UInt64?, on stream: UInt32) -> Bool {
-    session.answers(request, on: stream)
+  mutating func answers(_ request: StreamToken?) -> Bool {
+    session.answers(request)
   }
 
   /// What is told to a publication that is granted so much more.

@@ -40,21 +40,21 @@ extension Connection {
   func renew(_ stream: UInt32, _ credentials: Credentials) {
     guard authenticator != nil else {
       session.renewed()
-      return answer(session.request(on: stream), Authenticated(identity: ""), to: stream)
+      return answer(session.request(on: stream), Authenticated(identity: ""))
     }
     let request = session.request(on: stream)
     verify(credentials) { connection, finding in
       connection.session.renewed()
-      connection.renew(request, on: stream, credentials, finding)
+      connection.renew(request, credentials, finding)
     }
   }
 
   private func renew(
-    _ request: UInt64?, on stream: UInt32, _ credentials: Credentials, _ finding: Authenticator.Finding
+    _ request: StreamToken?, _ credentials: Credentials, _ finding: Authenticator.Finding
   ) {
-    // Who has cancelled doesn't know whether it was renewed, so it wasn't.
-    guard let authenticator, let admission, session.request(on: stream) == request else { return }
-    attempt(stream) { () throws(WireError) in
+    // A client that has cancelled doesn't know whether the credentials were renewed, so they weren't.
+    guard let authenticator, let admission, let request, session.isCurrent(request) else { return }
+    attempt(request.stream) { () throws(WireError) in
       let identity = try looked(at: finding, by: authenticator, credentials, isRenewal: true)
       guard identity.hasName(of: admission.identity) else {
         let error = WireError(
@@ -64,8 +64,7 @@ extension Connection {
         throw error
       }
       report(.authenticated(asClient, by: identity.proof, isRenewal: true))
-      answer(
-        request, Authenticated(identity: identity.name, expires: identity.wireExpiry), to: stream)
+      answer(request, Authenticated(identity: identity.name, expires: identity.wireExpiry))
       adopt(identity)
     }
   }

@@ -94,7 +94,7 @@ extension Connection {
     return .only(identity)
   }
 
-  private func denial(of verb: FrameType, on name: String) throws(WireError) -> WireError? {
+  func denial(of verb: FrameType, on name: String) throws(WireError) -> WireError? {
     if permissions.isUnrestricted { return nil }
     switch VerbRule.rule(for: verb).permission {
     case .none, .stream, .rightsOnEach, .sightOfEach: return nil
@@ -167,35 +167,10 @@ extension Connection {
     let former = admission.identity.permissions
     admission.identity = identity
     guard identity.permissions != former else { return }
-    for stream in streams { reconsider(stream) }
-  }
-
-  private func reconsider(_ stream: UInt32) {
-    attempt(stream) { () throws(WireError) in
-      switch handle(stream) {
-      case .none: break
-      // It is looked at when it begins.
-      case .starting: break
-      case .committing(let cursor):
-        if try denial(of: .subscribe, on: cursor.topic.name) != nil { releaseStream(stream) }
-      case .publication(let publication):
-        // It ends as it is, with what was published before.
-        if publication.ends != nil { return }
-        guard let denied = try denial(of: .publishOpen, on: publication.topic.name) else { return }
-        settle(publication)
-        throw denied
-      case .subscription(let pattern as PatternSubscription):
-        changeTopics(of: pattern)
-      case .subscription(let member as GroupMember):
-        try require(.joinGroup, on: member.group.topic.name)
-        let deadLetters = member.group.settings.deadLetters
-        if !deadLetters.isEmpty { try require(.publishOpen, on: deadLetters) }
-      case .subscription(let consumer):
-        if let subscription = consumer as? Subscription {
-          try require(.subscribe, on: subscription.topic.name)
-        }
+    for number in session.numbers {
+      if let stream = session.object(number) {
+        attempt(number) { () throws(WireError) in try stream.reconsider() }
       }
     }
   }
-
 }

@@ -33,7 +33,7 @@ extension Connection {
     }
     let patience = core.configuration.limits.idle
     if patience > .zero {
-      if handles.contains(where: \.isOpen) || session.hasRequests { lastUse = now }
+      if open.subscriptions > 0 || open.publications > 0 || session.hasRequests { lastUse = now }
       if isOver(patience, since: lastUse, now) { return endIdle() }
     }
     if isDraining, core.stage.load(ordering: .acquiring) == .draining, isDrained { finish() }

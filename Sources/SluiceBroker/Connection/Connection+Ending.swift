@@ -11,7 +11,7 @@ extension Connection {
   /// Tells the peer what it did wrong, and closes. Its producers learn first which of their records are kept.
   func fail(_ error: WireError) {
     lastWord = lastWord ?? error
-    for case .publication(let publication) in handles { acknowledge(publication) }
+    for number in session.numbers { object(PublicationStream.self, on: number)?.acknowledge() }
     send(Fault(error), stream: 0)
     finish()
   }
@@ -49,12 +49,10 @@ extension Connection {
 
   private func releaseStreams() {
     abandonAttempt()
-    for index in handles.indices { releaseStream(UInt32(index + 1)) }
+    for number in session.numbers { releaseStream(number) }
     leaveAccount()
     core.storage?.waiters.remove(connection: id)
-    // Requests that are under way have nobody any more who waits for them.
     session = Session()
-    handles = []
     keptTables.set(to: 0)
     duePublications = []
     readySubscriptions = ReadyQueue()
@@ -76,16 +74,7 @@ extension Connection {
   var isDrained: Bool {
     guard pending.isEmpty, answers.isEmpty else { return false }
     let silence = Duration.nanoseconds(keepalive.silence(at: context.loop.now.nanoseconds))
-    let patient = silence < Self.drainPatience
-    for handle in handles {
-      switch handle {
-      case .subscription(let subscription):
-        if subscription.isOwed || (patient && subscription.isBehind) { return false }
-      case .publication(let publication):
-        if publication.owesAck || publication.ends != nil { return false }
-      case .none, .committing, .starting: break
-      }
-    }
-    return true
+    let isPatient = silence < Self.drainPatience
+    return session.numbers.allSatisfy { session.object($0)?.isDrained(isPatient: isPatient) ?? true }
   }
 }

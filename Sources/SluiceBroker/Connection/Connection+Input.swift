@@ -41,7 +41,6 @@ extension Connection {
         guard try header.admission(at: .broker) == .take else { return !workBudget.isExhausted }
         workBudget.spend(FrameCost.steps(for: header.type))
         let action = try unsafe session.receive(header, body, core.rules)
-        if let stream = action.beginning { try checkIsFree(stream) }
         perform(action)
         guard case .open = phase else { return false }
         return answers.count <= limit && !workBudget.isExhausted
@@ -50,7 +49,7 @@ extension Connection {
       fail(error)
     }
     guard case .open = phase else { return bytes.count }
-    keptTables.set(to: session.tableBytes + handles.count * MemoryLayout<Handle>.stride)
+    keptTables.set(to: session.tableBytes)
     // A client sends nothing behind its HELLO before it has the WELCOME.
     if !isInHandshake { decoder.maximumFrame = core.configuration.limits.frame }
     if answers.count > limit { waitsForAnswers = true }

@@ -9,19 +9,18 @@ struct OpenCounts {
 
 // How much one connection, and all together, may have open.
 extension Connection {
-  /// A handle comes, or goes.
-  func count(_ handle: Handle, _ change: Int) {
-    switch handle {
-    case .subscription, .starting:
+  /// A stream begins to be served, or ends.
+  func count(_ kind: StreamKind, _ change: Int) {
+    switch kind {
+    case .subscription:
       open.subscriptions += change
       context.core.metrics.add(.subscriptions, change)
-      context.core.memory.kept.add(change * KeptMemory.stream)
     case .publication:
       open.publications += change
       context.core.metrics.add(.publications, change)
-      context.core.memory.kept.add(change * KeptMemory.stream)
-    case .none, .committing: break
+    case .committing, .request: return
     }
+    context.core.memory.kept.add(change * KeptMemory.stream)
   }
 
   // MARK: Identities

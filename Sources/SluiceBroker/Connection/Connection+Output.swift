@@ -94,42 +94,17 @@ extension Connection {
       case .starved: subscription.starve()
       case .loading: break
       case .ended:
-        session.ended(subscription.stream)
-        let cursor = subscription.endedCursor
-        releaseStream(subscription.stream)
-        if let cursor { setHandle(subscription.stream, .committing(cursor)) }
+        let (stream, cursor) = (subscription.stream, subscription.endedCursor)
+        releaseStream(stream)
+        session.ended(stream)
+        if let cursor { attach(CommittingStream(cursor, stream: stream, connection: self), to: stream) }
       }
     }
   }
 
-  /// One ACK and one DEMAND per publication and turn, however many batches came.
   private func settlePublications() {
     guard !duePublications.isEmpty else { return }
-    for publication in duePublications {
-      publication.isDue = false
-      // Only if the stream is still this publication's.
-      if case .publication(let current) = handle(publication.stream), current === publication {
-        settle(publication)
-      }
-    }
+    for publication in duePublications { publication.settleDue() }
     duePublications.removeAll(keepingCapacity: duePublications.capacity <= 16)
-  }
-
-  /// Tells a producer what is in the log, and what more it may send.
-  func settle(_ publication: Publication) {
-    // It doesn't know yet that the stream is open.
-    if publication.isOpening { return }
-    acknowledge(publication)
-    grantMore(to: publication)?.encode(stream: publication.stream, into: &answers)
-  }
-
-  /// Acknowledges what is kept, if the producer wants to know and doesn't yet.
-  func acknowledge(_ publication: Publication) {
-    // It doesn't know yet that the stream is open.
-    if publication.isOpening { return }
-    let former = publication.acknowledged
-    guard let ack = publication.takeAck() else { return }
-    publication.loopState.traffic.acknowledged(publication.acknowledged - former)
-    ack.encode(stream: publication.stream, into: &answers)
   }
 }

@@ -7,8 +7,6 @@ struct PatternCount {
   var subscriptions = 0
   /// Topics that they match, each counted for each of them.
   var matches = 0
-  /// The number that the last one got.
-  var last: UInt64 = 0
 }
 
 // Subscriptions to patterns, as far as they aren't like others.
@@ -25,41 +23,33 @@ extension Connection {
         .limitReached,
         "the connection has \(limit) subscriptions to patterns, which is its limit; open another")
     }
-    patterns.last += 1
-    let number = patterns.last
-    let (watch, found) = try registry.watch(pattern) { [reference] topic, epoch in
-      reference.execute { $0.topicMade(topic, epoch, for: number, on: stream) }
+    let continuation = continuation(of: stream)
+    let (watch, found) = try registry.watch(pattern) { topic, epoch in
+      continuation.resume { connection in connection.topicMade(topic, epoch, on: stream) }
     }
     patterns.subscriptions += 1
-    setHandle(
-      stream,
-      .subscription(
-        PatternSubscription(
-          frame, pattern, stream: stream, connection: self, number: number, watch: watch,
-          walk: found)))
-    joinTopics(for: number, on: stream)
+    let subscription = PatternSubscription(
+      frame, pattern, stream: stream, connection: self, watch: watch, walk: found)
+    attach(subscription, to: stream)
+    joinTopics(of: subscription)
   }
 
-  private func pattern(_ number: UInt64, on stream: UInt32) -> PatternSubscription? {
-    guard case .subscription(let consumer) = handle(stream), let pattern = consumer as? PatternSubscription,
-      pattern.number == number
-    else { return nil }
-    return pattern
-  }
+  /// Whether the subscription isn't over.
+  private func isOpen(_ pattern: PatternSubscription) -> Bool { session.object(pattern.stream) === pattern }
 
-  /// Joins the topics that are there, as many as the turn's workBudget lasts for; the subscription stands when it has all of them.
-  func joinTopics(for number: UInt64, on stream: UInt32) {
-    while let pattern = pattern(number, on: stream) {
-      guard !workBudget.isExhausted else { return goOnLater(.join(number: number, stream: stream)) }
+  /// Joins the topics that are there, as many as the turn's work budget lasts for; the subscription stands when it has all of them.
+  func joinTopics(of pattern: PatternSubscription) {
+    while isOpen(pattern) {
+      guard !workBudget.isExhausted else { return goOnLater(.join(pattern)) }
       pattern.findTopics(atMost: Self.foundTogether)
       let unknown = pattern.unknownStarts()
-      if !unknown.isEmpty { return findStarts(unknown, for: number, on: stream) }
+      if !unknown.isEmpty { return findStarts(unknown, for: pattern) }
       var isDone = false
-      attempt(stream) { () throws(WireError) in
+      attempt(pattern.stream) { () throws(WireError) in
         let isNew = !pattern.hasBegun
         isDone = try pattern.join()
         guard isDone else { return }
-        if isNew { send(Subscribed(epoch: 0, nextOffset: 0, liveOffset: 0), stream: stream) }
+        if isNew { send(Subscribed(epoch: 0, nextOffset: 0, liveOffset: 0), stream: pattern.stream) }
         makeReady(pattern)
       }
       if isDone { return }
@@ -67,30 +57,31 @@ extension Connection {
   }
 
   /// Tells the topics of a pattern's subscription that it asks for more.
-  func tellDemand(of number: UInt64, on stream: UInt32) {
-    guard let pattern = pattern(number, on: stream) else { return }
-    if !pattern.tellDemand() { goOnLater(.tellDemand(number: number, stream: stream)) }
+  func tellDemand(of pattern: PatternSubscription) {
+    guard isOpen(pattern) else { return }
+    if !pattern.tellDemand() { goOnLater(.tellDemand(pattern)) }
   }
 
   /// Asks the store where to begin in those topics, and goes on when all that is known.
-  private func findStarts(
-    _ unknown: [(topic: Topic, time: Int64)], for number: UInt64, on stream: UInt32
-  ) {
+  private func findStarts(_ unknown: [(topic: Topic, time: Int64)], for pattern: PatternSubscription) {
     let answers = Answers(unknown.count)
+    let continuation = continuation(of: pattern.stream)
     for (topic, time) in unknown {
       guard let storage = topic.storage else { continue }
-      storage.service.find(time, in: storage) { [reference] offset in
-        reference.execute { connection in
-          connection.pattern(number, on: stream)?.begin(topic, at: offset)
-          if answers.isLast() { connection.joinTopics(for: number, on: stream) }
+      storage.service.find(time, in: storage) { offset in
+        continuation.resume { (pattern: PatternSubscription) in
+          pattern.begin(topic, at: offset)
+          if answers.isLast() { pattern.connection.joinTopics(of: pattern) }
         }
       }
     }
   }
 
   /// A topic was made that the subscription's pattern selects.
-  private func topicMade(_ topic: Topic, _ epoch: TopicEpoch, for number: UInt64, on stream: UInt32) {
-    guard let pattern = pattern(number, on: stream), matchesTopics(named: topic.name) else { return }
+  private func topicMade(_ topic: Topic, _ epoch: TopicEpoch, on stream: UInt32) {
+    guard let pattern = object(PatternSubscription.self, on: stream), matchesTopics(named: topic.name) else {
+      return
+    }
     attempt(stream) { () throws(WireError) in try pattern.topicMade(topic, epoch) }
   }
 
@@ -99,7 +90,7 @@ extension Connection {
     let isJoining = pattern.isJoining
     pattern.lose { !matchesTopics(named: $0) }
     pattern.gain(registry.topics(selectedBy: pattern.pattern))
-    if !isJoining, pattern.isJoining { joinTopics(for: pattern.number, on: pattern.stream) }
+    if !isJoining, pattern.isJoining { joinTopics(of: pattern) }
   }
 
   // MARK: Limits

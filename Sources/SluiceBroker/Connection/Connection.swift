@@ -16,24 +16,6 @@ final class Connection: ByteStreamHandler, @unchecked Sendable {
     case closed
   }
 
-  /// An open stream's object.
-  enum Handle {
-    case none
-    case subscription(Consumer)
-    case publication(Publication)
-    /// A subscription whose topic has ended; what it was sent may still be committed.
-    case committing(EndedCursor)
-    /// Storage is asked where a subscription begins; the number tells which one that is.
-    case starting(UInt64)
-
-    var isOpen: Bool {
-      switch self {
-      case .subscription, .publication, .starting: true
-      case .none, .committing: false
-      }
-    }
-  }
-
   let id: UInt64
   let origin: PeerOrigin?
   let acceptedAt: MonotonicTime
@@ -59,10 +41,6 @@ final class Connection: ByteStreamHandler, @unchecked Sendable {
   var isRateTimerSet = false
   /// Nil where nobody is asked who they are.
   let admission: Admission?
-  /// The number of the last publication, or subscription whose start was asked for: streams are used again.
-  var lastNumber: UInt64 = 0
-  /// By stream number less one.
-  var handles: [Handle] = []
 
   let stream: any ByteStream
   var decoder = FrameDecoder(maximumFrame: Limits.handshakeFrame, openingAt: .broker)
@@ -93,7 +71,7 @@ final class Connection: ByteStreamHandler, @unchecked Sendable {
   let keptTables: KeptMemory.Share
   var readySubscriptions = ReadyQueue<Consumer>()
   /// Publications with acknowledgements or grants to be told.
-  var duePublications: [Publication] = []
+  var duePublications: [PublicationStream] = []
 
   var core: BrokerCore { context.core }
 
@@ -152,39 +130,6 @@ final class Connection: ByteStreamHandler, @unchecked Sendable {
     if core.stage.load(ordering: .acquiring) != .serving { drain() }
   }
 
-  // MARK: Streams
-
-  func handle(_ stream: UInt32) -> Handle {
-    let index = Int(stream) - 1
-    return handles.indices.contains(index) ? handles[index] : .none
-  }
-
-  /// All that may be open.
-  var streams: Range<UInt32> { 1..<UInt32(handles.count + 1) }
-
-  func setHandle(_ stream: UInt32, _ handle: Handle) {
-    let index = Int(stream) - 1
-    while handles.count <= index { handles.append(.none) }
-    count(handles[index], -1)
-    handles[index] = handle
-    count(handle, 1)
-  }
-
-  /// Lets go of what a stream has, if it has anything.
-  func releaseStream(_ stream: UInt32) {
-    switch handle(stream) {
-    case .none: return
-    case .committing, .starting: break
-    case .subscription(let subscription):
-      subscription.leave()
-      subscription.place = .ended
-    case .publication(let publication):
-      publication.loopState.remove(publication)
-      giveBack(publication)
-    }
-    setHandle(stream, .none)
-  }
-
   /// The client has asked for something.
   func noteUse() { lastUse = context.loop.now }
 
@@ -204,10 +149,8 @@ final class Connection: ByteStreamHandler, @unchecked Sendable {
     context.makeReady(self)
   }
 
-  /// The publication has something to be told at the end of this turn.
-  func makeDue(_ publication: Publication) {
-    guard !publication.isDue else { return }
-    publication.isDue = true
+  /// The publication has something to tell at the end of this turn.
+  func makeDue(_ publication: PublicationStream) {
     duePublications.append(publication)
     context.makeDue(self)
   }

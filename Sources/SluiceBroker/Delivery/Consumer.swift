@@ -4,7 +4,7 @@ import SluiceWire
 /// What a connection serves on a stream at the end of a turn, as far as there is demand, and what a ``TopicLoopState`` wakes for that.
 ///
 /// The base of all that read topics; belongs to its connection's loop. It is asked once a turn, never per record.
-class Consumer {
+class Consumer: ConnectionStream {
   /// Where a consumer is kept while nothing is done for it.
   enum Place {
     /// Nowhere: it has no demand, or was just taken up.
@@ -73,6 +73,17 @@ class Consumer {
   /// Its stream is over: gives up its place in the topic.
   func leave() {}
 
+  func release() {
+    leave()
+    place = .ended
+  }
+
+  var kind: StreamKind { .subscription }
+
+  func reconsider() throws(WireError) {}
+
+  func isDrained(isPatient: Bool) -> Bool { !isOwed && !(isPatient && isBehind) }
+
   /// There are records for it, and it hasn't asked for any.
   func starve() {}
 
@@ -93,7 +104,7 @@ class Consumer {
 
   /// Its topic was deleted.
   func topicDeleted(_ name: String) {
-    connection.topicDeleted(stream, name: name)
+    connection.refuse(stream, .topicDeleted(name))
   }
 
   /// Whether it is owed records that it hasn't been sent: granted, and there.

@@ -38,36 +38,36 @@ struct EndedCursor {
   }
 }
 
-extension Connection {
-  /// Tells the subscriber that its subscription stands: at once, unless its durable cursor is new. Then when that is on disk, or a crash would leave somebody who
-  /// comes back with a cursor that nobody knows.
-  func opened(_ subscription: Subscription, _ frame: Subscribed, missed: UInt64, isNew: Bool) {
-    let stream = subscription.stream
-    guard isNew, let ticket = subscription.durable?.ticket, subscription.topic.storage != nil
-    else { return confirm(subscription, frame, missed: missed) }
-    subscription.isOpening = true
-    let name = subscription.durable?.name
-    subscription.topic.whenCommitted(of: name) { [reference] fault in
-      reference.execute { connection in
-        guard case .subscription(let consumer) = connection.handle(stream),
-          let subscription = consumer as? Subscription, subscription.durable?.ticket == ticket
-        else { return }
-        if let fault { return connection.refuse(stream, fault) }
+extension Subscription {
+  /// Tells the subscriber that its subscription stands: at once, unless its durable cursor is new. Then when the cursor is on disk, or a crash would leave a
+  /// subscriber that comes back with a cursor that the broker doesn't know.
+  func opened(_ frame: Subscribed, missed: UInt64, isNew: Bool) {
+    guard isNew, let name = durable?.name, topic.storage != nil else { return confirm(frame, missed: missed) }
+    isOpening = true
+    let continuation = connection.continuation(of: stream)
+    topic.whenCommitted(of: name) { fault in
+      continuation.resume(fault) { (subscription: Subscription) in
         subscription.isOpening = false
-        connection.confirm(subscription, frame, missed: missed)
+        subscription.confirm(frame, missed: missed)
       }
     }
   }
 
-  private func confirm(_ subscription: Subscription, _ frame: Subscribed, missed: UInt64) {
-    send(frame, stream: subscription.stream)
-    if missed > 0 { subscription.loopState.traffic.missed(missed) }
-    if missed > 0 { send(Lag(missed: missed, nextOffset: frame.nextOffset), stream: subscription.stream) }
-    makeReady(subscription)
+  private func confirm(_ frame: Subscribed, missed: UInt64) {
+    connection.send(frame, stream: stream)
+    if missed > 0 {
+      loopState.traffic.missed(missed)
+      connection.send(Lag(missed: missed, nextOffset: frame.nextOffset), stream: stream)
+    }
+    connection.makeReady(self)
   }
-}
 
-extension Subscription {
+  /// Another client uses its durable cursor now, or has moved or deleted it.
+  func cursorLost(_ loss: CursorTable.Loss) {
+    guard let durable else { return }
+    connection.refuse(stream, Fault(loss, ofCursor: durable.name, on: topic.name))
+  }
+
   /// The subscriber has dealt with everything before that offset.
   ///
   /// - Throws: when it can't have, since it wasn't sent so much; or has no durable cursor.

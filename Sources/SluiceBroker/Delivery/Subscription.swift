@@ -117,6 +117,8 @@ class Subscription: Consumer {
     loopState.remove(self)
   }
 
+  override func reconsider() throws(WireError) { try connection.require(.subscribe, on: topic.name) }
+
   override var wantsProducers: Bool { tellsProducers }
 
   override func newsCame() {

@@ -42,6 +42,12 @@ final class GroupMember: Consumer, @unchecked Sendable {
     if case .none = place { connection.makeReady(self) }
   }
 
+  override func reconsider() throws(WireError) {
+    try connection.require(.joinGroup, on: group.topic.name)
+    let deadLetters = group.settings.deadLetters
+    if !deadLetters.isEmpty { try connection.require(.publishOpen, on: deadLetters) }
+  }
+
   override func leave() {
     storeReader?.drop()
     let looked = group.leave(self, unsent: inHand, on: connection.context)

@@ -12,8 +12,7 @@ import SluiceWire
 /// ```
 final class PatternSubscription: Consumer {
   let pattern: TopicPattern
-  /// Its number on its connection, and among those that the registry tells of new topics.
-  let number: UInt64
+  /// Its number among those that the registry tells of new topics.
   private let watch: UInt64
   private let start: Subscribe.Start
   private let lag: Subscribe.LagPolicy?
@@ -59,10 +58,9 @@ final class PatternSubscription: Consumer {
 
   init(
     _ frame: SubscribePattern, _ pattern: TopicPattern, stream: UInt32, connection: Connection,
-    number: UInt64, watch: UInt64, walk: PatternWalk
+    watch: UInt64, walk: PatternWalk
   ) {
     self.pattern = pattern
-    self.number = number
     self.watch = watch
     self.walk = walk
     start = frame.start
@@ -81,7 +79,7 @@ final class PatternSubscription: Consumer {
     told = 0
     if !isTelling {
       isTelling = true
-      connection.tellDemand(of: number, on: stream)
+      connection.tellDemand(of: self)
     }
     return true
   }
@@ -100,6 +98,8 @@ final class PatternSubscription: Consumer {
   private func tell(_ member: PatternMember) {
     member.loopState.readersMoved()
   }
+
+  override func reconsider() throws(WireError) { connection.changeTopics(of: self) }
 
   override var isOwed: Bool { credit.available > 0 && isBehind }
 

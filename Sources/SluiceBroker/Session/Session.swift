@@ -14,8 +14,9 @@ struct SessionRules: Sendable {
 
 /// One connection's side of the protocol: a frame in, an action out.
 ///
-/// A value without I/O and without a clock. It knows which streams are open and what was granted on them; it doesn't know topics,
-/// sockets or memory. An error that it throws ends the connection; an error of a stream is an action.
+/// A value without I/O and without a clock. It has the connection's only table of streams: what each one is, what was granted on it, and the object that
+/// serves it, which the session keeps and never calls. It doesn't know topics, sockets or memory. An error that it throws ends the connection; an error
+/// of a stream is an action.
 struct Session {
   enum Phase: Hashable {
     /// Nothing but HELLO is taken.
@@ -27,7 +28,7 @@ struct Session {
     case draining
   }
 
-  private enum Stream {
+  private enum State {
     /// Never used, or given back by the client.
     case free
     /// Ended by the broker; the client may not have heard yet, so what it still sends is dropped.
@@ -36,13 +37,21 @@ struct Session {
     /// A subscription to a pattern, of which more positions are to come.
     indirect case opening(SubscribePattern)
     case publication(PublicationCredit)
-    /// A request that wasn't answered yet; the number tells it from an earlier one on the same stream.
-    case request(UInt64)
+    /// A publication that the client has left or completed. Its number isn't free before CANCELLED is sent.
+    case leaving(PublicationCredit)
+    /// A request that wasn't answered yet.
+    case request
+  }
+
+  private struct Slot {
+    var state = State.free
+    /// Grows with each use of the number, and when a use ends.
+    var generation: UInt32 = 0
+    var object: (any ConnectionStream)?
   }
 
   private(set) var phase = Phase.handshake
-  private var streams: [Stream] = []
-  private var requests: UInt64 = 0
+  private var slots: [Slot] = []
   /// Positions that have come for subscriptions that are opening.
   private var positions = 0
   /// About what they take of memory.
@@ -157,7 +166,8 @@ struct Session {
   }
 
   /// Bytes of its table of streams.
-  var tableBytes: Int { streams.count * MemoryLayout<Stream>.stride }
+  var tableBytes: Int { slots.count * Self.bytesPerStream }
+  static var bytesPerStream: Int { MemoryLayout<Slot>.stride }
 
   /// From now on nothing new is published or opened.
   mutating func drain() {
@@ -167,27 +177,30 @@ struct Session {
   /// The broker has ended a stream on its own: completed, failed, or refused.
   mutating func ended(_ stream: UInt32) {
     self[stream] = .ended
+    endUse(of: stream)
   }
 
   /// Whether something is under way: a request without its answer, or a subscription of which more is to come.
   var hasRequests: Bool {
-    streams.contains {
-      switch $0 {
+    slots.contains {
+      switch $0.state {
       case .opening, .request: true
-      case .free, .ended, .subscription, .publication: false
+      case .free, .ended, .subscription, .publication, .leaving: false
       }
     }
   }
 
   /// The request on a stream that waits for its answer, if there is one.
-  func request(on stream: UInt32) -> UInt64? {
-    if case .request(let number) = self[stream] { number } else { nil }
+  func request(on stream: UInt32) -> StreamToken? {
+    if case .request = self[stream] { token(of: stream) } else { nil }
   }
 
   /// Whether an answer to `request` is still wanted. Its stream is free then.
-  mutating func answers(_ request: UInt64?, on stream: UInt32) -> Bool {
-    guard let request, request == self.request(on: stream) else { return false }
-    self[stream] = .free
+  mutating func answers(_ request: StreamToken?) -> Bool {
+    guard let request, isCurrent(request), case .request = self[request.stream] else { return false }
+    self[request.stream] = .free
+    slots[Int(request.stream) - 1].object = nil
+    endUse(of: request.stream)
     return true
   }
 
@@ -205,6 +218,14 @@ struct Session {
     return Demand(grantedThrough: credit.records.granted, bytesThrough: credit.bytesGranted)
   }
 
+  /// What is left of what a publication was granted, up to the end of its stream.
+  func held(_ stream: UInt32) -> GrantLedger.Allowance {
+    switch self[stream] {
+    case .publication(let credit), .leaving(let credit): credit.held
+    default: GrantLedger.Allowance()
+    }
+  }
+
   /// What a subscription was granted, in all.
   func granted(_ stream: UInt32) -> UInt64? {
     if case .subscription(let through) = self[stream] { through } else { nil }
@@ -215,14 +236,56 @@ struct Session {
     if case .publication(let credit) = self[stream] { credit } else { nil }
   }
 
-  /// Streams that are open, in ascending order: for closing a connection.
+  /// Streams that are open, in ascending order.
   var openStreams: [UInt32] {
-    streams.indices.compactMap {
-      switch streams[$0] {
-      case .free, .ended, .opening, .request: nil
+    slots.indices.compactMap {
+      switch slots[$0].state {
+      case .free, .ended, .opening, .leaving, .request: nil
       case .subscription, .publication: UInt32($0 + 1)
       }
     }
+  }
+}
+
+// MARK: - The streams' objects
+
+extension Session {
+  /// Every number that may be in use.
+  var numbers: Range<UInt32> { 1..<UInt32(slots.count + 1) }
+
+  /// What serves a stream; nil for a request, and where nothing is open.
+  func object(_ stream: UInt32) -> (any ConnectionStream)? {
+    let index = Int(stream) - 1
+    return slots.indices.contains(index) ? slots[index].object : nil
+  }
+
+  /// Gives a stream that the client has opened the object that serves it.
+  mutating func attach(_ object: any ConnectionStream, to stream: UInt32) {
+    slots[Int(stream) - 1].object = object
+  }
+
+  /// Takes the object from a stream. What waits for the stream's present use waits in vain from now on.
+  mutating func detach(_ stream: UInt32) {
+    let index = Int(stream) - 1
+    guard slots.indices.contains(index), slots[index].object != nil else { return }
+    slots[index].object = nil
+    if case .leaving = slots[index].state { slots[index].state = .free }
+    endUse(of: stream)
+  }
+
+  /// Names the present use of a stream, for what ends elsewhere.
+  func token(of stream: UInt32) -> StreamToken {
+    let index = Int(stream) - 1
+    return StreamToken(
+      stream: stream, generation: slots.indices.contains(index) ? slots[index].generation : 0)
+  }
+
+  /// Whether the stream is still what it was when the token was made.
+  func isCurrent(_ token: StreamToken) -> Bool { self.token(of: token.stream) == token }
+
+  private mutating func endUse(of stream: UInt32) {
+    let index = Int(stream) - 1
+    if slots.indices.contains(index) { slots[index].generation &+= 1 }
   }
 }
 
@@ -392,12 +455,16 @@ extension Session {
   /// Opens a stream for what `decode` finds in the frame.
   private mutating func open(
     _ stream: UInt32, _ rules: SessionRules,
-    _ decode: (UInt32) throws(WireError) -> (Stream, SessionAction)
+    _ decode: (UInt32) throws(WireError) -> (State, SessionAction)
   ) throws(WireError) -> SessionAction {
     if let refusal = try refusal(stream, rules) { return refusal }
     do {
       let (state, action) = try decode(stream)
-      self[stream] = state
+      endUse(of: stream)
+      let index = Int(stream) - 1
+      slots[index].state = state
+      // What the number's former use has left for the client to commit.
+      slots[index].object = nil
       return action
     } catch {
       // A newer client asks for what this broker doesn't know; that is no reason to part.
@@ -409,12 +476,7 @@ extension Session {
   private mutating func request(
     _ stream: UInt32, _ rules: SessionRules, _ decode: (UInt32) throws(WireError) -> SessionAction
   ) throws(WireError) -> SessionAction {
-    let number = requests + 1
-    let action = try open(stream, rules) { stream throws(WireError) in
-      (.request(number), try decode(stream))
-    }
-    requests = number
-    return action
+    try open(stream, rules) { stream throws(WireError) in (.request, try decode(stream)) }
   }
 
   private mutating func renew(
@@ -436,29 +498,40 @@ extension Session {
   private mutating func complete(
     _ stream: UInt32, _ complete: Complete
   ) throws(WireError) -> SessionAction {
-    guard case .publication = self[stream] else { return try misplaced(stream, .complete) }
+    guard case .publication(let credit) = self[stream] else { return try misplaced(stream, .complete) }
     if phase == .draining { return .none }
     if case .failure(_, let message) = complete.ending, message.utf8.count > Limits.message {
       return fault(
         stream, .limitReached,
         "the failure's message has \(message.utf8.count) bytes; the limit is \(Limits.message)")
     }
-    self[stream] = .free
+    leave(stream, credit)
     return .complete(stream: stream, complete.ending)
   }
 
   private mutating func cancel(_ stream: UInt32) throws(WireError) -> SessionAction {
-    guard stream != 0, stream <= UInt32(streams.count) else {
+    guard stream != 0, stream <= UInt32(slots.count) else {
       throw WireError(.invalidStream, "CANCEL on stream \(stream), which was never opened")
     }
-    defer { self[stream] = .free }
     switch self[stream] {
-    case .free, .ended, .request: return .confirmCancel(stream: stream)
-    case .opening(let frame):
-      removePositions(frame.positions)
-      return .confirmCancel(stream: stream)
-    case .subscription, .publication: return .cancel(stream: stream)
+    case .publication(let credit):
+      leave(stream, credit)
+      return .cancel(stream: stream)
+    case .leaving: return .confirmCancel(stream: stream)
+    case .subscription:
+      self[stream] = .free
+      return .cancel(stream: stream)
+    case .opening(let frame): removePositions(frame.positions)
+    case .request: slots[Int(stream) - 1].object = nil
+    case .free, .ended: break
     }
+    self[stream] = .free
+    endUse(of: stream)
+    return .confirmCancel(stream: stream)
+  }
+
+  private mutating func leave(_ stream: UInt32, _ credit: PublicationCredit) {
+    self[stream] = object(stream) == nil ? .free : .leaving(credit)
   }
 }
 
@@ -475,10 +548,14 @@ extension Session {
     }
     switch self[stream] {
     case .free, .ended: break
+    case .leaving:
+      throw WireError(
+        .invalidStream,
+        "stream \(stream) was begun anew before CANCELLED had come; wait for it, or take another number")
     case .subscription, .opening, .publication, .request:
       throw WireError(.invalidStream, "stream \(stream) is in use already")
     }
-    while streams.count < Int(stream) { streams.append(.free) }
+    while slots.count < Int(stream) { slots.append(Slot()) }
     guard phase == .open else {
       return fault(stream, .shuttingDown, "the broker is stopping; connect to another or try again later")
     }
@@ -495,18 +572,22 @@ extension Session {
   }
 
   private mutating func fault(_ stream: UInt32, _ code: ErrorCode, _ message: String) -> SessionAction {
-    self[stream] = .ended
+    if case .publication(let credit) = self[stream], object(stream) != nil {
+      self[stream] = .leaving(credit)
+    } else {
+      self[stream] = .ended
+    }
     return .fault(stream: stream, Fault(code: code, message: message))
   }
 
-  private subscript(stream: UInt32) -> Stream {
+  private subscript(stream: UInt32) -> State {
     get {
       let index = Int(stream) - 1
-      return streams.indices.contains(index) ? streams[index] : .free
+      return slots.indices.contains(index) ? slots[index].state : .free
     }
     set {
       let index = Int(stream) - 1
-      if streams.indices.contains(index) { streams[index] = newValue }
+      if slots.indices.contains(index) { slots[index].state = newValue }
     }
   }
 }

@@ -50,20 +50,7 @@ enum SessionAction {
   indirect case renew(stream: UInt32, Credentials)
   case pong(token: UInt64)
 
-  /// The number of the stream that begins with it, if one does.
-  var beginning: UInt32? {
-    switch self {
-    case .subscribe(let stream, _), .subscribePattern(let stream, _), .join(let stream, _),
-      .openPublication(let stream, _), .createTopic(let stream, _), .showTopic(let stream, _),
-      .listTopics(let stream, _, _), .deleteTopic(let stream, _), .connectTopic(let stream, _, _),
-      .listCursors(let stream, _, _, _), .moveCursor(let stream, _), .deleteCursor(let stream, _, _),
-      .renew(let stream, _):
-      stream
-    default: nil
-    }
-  }
-
-  /// Whether it is more than a sign of epoch, or what comes often on streams that are open.
+  /// Whether it is more than a sign of life, or what comes often on streams that are open.
   var isRequest: Bool {
     switch self {
     case .none, .pong, .append, .demand, .commit: false

@@ -24,7 +24,7 @@ struct TopicFindings: Sendable {
     publications += other.publications
   }
 
-  mutating func add(_ publication: Publication, at now: MonotonicTime) {
+  mutating func add(_ publication: PublicationStream, at now: MonotonicTime) {
     traffic.heldUp(since: publication.heldUpSince, until: now)
     waiting = max(waiting, publication.waiting)
   }

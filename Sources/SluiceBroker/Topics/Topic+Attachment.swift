@@ -314,6 +314,10 @@ extension Fault {
     )
   }
 
+  static func topicDeleted(_ topic: String) -> Fault {
+    Fault(code: .topicDeleted, message: "topic \(topic) was deleted")
+  }
+
   static func fenced(on topic: String) -> Fault {
     Fault(
       code: .producerFenced,

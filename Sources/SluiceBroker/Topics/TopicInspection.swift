@@ -107,7 +107,7 @@ final class TopicInspection: Sendable {
   }
 }
 
-extension Publication {
+extension PublicationStream {
   /// As it is shown to people. On its loop only.
   var info: TopicInfo.Publication {
     let credit = connection.session.publication(stream)?.records ?? Credit()

@@ -19,7 +19,7 @@ final class TopicLoopState: @unchecked Sendable {
   private(set) var subscriptions: [Consumer] = []
   /// Those of them that have had everything and wait for the head to move, or the end.
   private var waiting: [Consumer] = []
-  private(set) var publications: [Publication] = []
+  private(set) var publications: [PublicationStream] = []
   /// The groups of members on this loop, and how many these are.
   private var groups: [(group: Group, members: Int)] = []
   /// Members that their groups have called since the loop looked. From any thread.
@@ -77,7 +77,7 @@ final class TopicLoopState: @unchecked Sendable {
     let isNews = news != seenNews
     seenNews = news
     guard producersDue.exchange(false, ordering: .acquiringAndReleasing) || isNews else { return }
-    for publication in publications { publication.connection.topicChanged(publication) }
+    for publication in publications { publication.topicChanged() }
     guard isNews else { return }
     if topic.isPaced { beginPacing() }
     if producerWatchers > 0 { for subscription in subscriptions { subscription.newsCame() } }
@@ -202,13 +202,17 @@ final class TopicLoopState: @unchecked Sendable {
 
   // MARK: Publications
 
-  func add(_ publication: Publication) {
+  func add(_ publication: PublicationStream) {
     publication.index = publications.count
     publications.append(publication)
     hasPublications.store(true, ordering: .releasing)
   }
 
-  func remove(_ publication: Publication) {
+  /// - Parameter held: what the publication was granted and hasn't used.
+  func remove(
+    _ publication: PublicationStream, returning held: GrantLedger.Allowance, _ ticket: ProducerTable.Ticket?,
+    hasCompleted: Bool
+  ) {
     traffic.heldUp(since: publication.heldUpSince, until: loop.loop.now)
     let last = publications.removeLast()
     if last !== publication {
@@ -217,8 +221,7 @@ final class TopicLoopState: @unchecked Sendable {
     }
     hasPublications.store(!publications.isEmpty, ordering: .releasing)
     topic.detachPublication(
-      returning: publication.owed, publication.ticket, hasCompleted: publication.hasCompleted,
-      now: loop.loop.now)
+      returning: held, ticket, hasCompleted: hasCompleted, now: loop.loop.now)
     topic.failWhenProducersStayLost(on: loop)
     retireIfUnused()
   }

@@ -65,8 +65,8 @@ struct SessionModel {
     guard (request != nil) == (table[stream] == .request) else {
       throw ProbeViolation("stream \(stream) waits for an answer, or doesn't")
     }
-    let isWanted = session.answers(request, on: stream)
-    guard isWanted == (request != nil), !session.answers(request, on: stream) else {
+    let isWanted = session.answers(request)
+    guard isWanted == (request != nil), !session.answers(request) else {
       throw ProbeViolation("an answer is wanted: \(isWanted)")
     }
     if isWanted { table[stream] = .free }

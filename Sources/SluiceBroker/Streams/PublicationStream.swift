@@ -1,0 +1,427 @@
+import SluiceIO
+import SluiceLog
+import SluiceWire
+
+/// One producer's attachment to a topic: what the producer may publish, and what of it is in the log, and on disk. Belongs to its connection's loop.
+final class PublicationStream: ConnectionStream {
+  /// What the stream ends with once everything published on it is on disk.
+  private enum Ending {
+    case withTopic
+    case alone
+  }
+
+  let stream: UInt32
+  let topic: Topic
+  let loopState: TopicLoopState
+  unowned let connection: Connection
+  /// The topic's epoch that it publishes to. The next one, when the topic starts over without having ended.
+  private var epoch: TopicEpoch
+  /// The producer's number; 0 if it has none.
+  private let producer: UInt64
+  private let ticket: ProducerTable.Ticket?
+  /// The producer has ended the topic on an earlier publication, and comes back to hear that it did.
+  private let hasEnded: Bool
+  /// Its place in the loop state's list.
+  var index = 0
+  /// What it expects of the topic's subscribers.
+  private let role: PublishOpen.Role
+  /// Of a source: the topic's connection as the producer was last told it; nil before the first time.
+  private var toldConnected: Bool?
+  private var acknowledgements: PendingAcknowledgements
+  /// True while PUBLISH_OPENED waits for what the producer has published before to be on disk.
+  private var isOpening = false
+  /// It has ended the topic.
+  private var hasCompleted = false
+  /// Set from COMPLETE or CANCEL on, while what was published is on its way to the disk.
+  private var ends: Ending?
+  /// True while it stands in its connection's list of publications with something to tell.
+  private var isDue = false
+  /// It is granted nothing before its identity may publish more.
+  private(set) var waitsForRate = false
+  /// Since when it has had no demand; nil while it has.
+  private(set) var heldUpSince: MonotonicTime?
+
+  private var context: LoopContext { connection.context }
+
+  private init(
+    stream: UInt32, loopState: TopicLoopState, connection: Connection, _ frame: PublishOpen,
+    _ attachment: Topic.Attachment
+  ) {
+    self.stream = stream
+    topic = loopState.topic
+    self.loopState = loopState
+    epoch = attachment.epoch
+    self.connection = connection
+    role = frame.role
+    producer = frame.producer
+    ticket = attachment.ticket
+    hasEnded = attachment.hasEnded
+    acknowledgements = PendingAcknowledgements(
+      frame.acknowledgement, waitsForDisk: frame.acknowledgement.waitsForDisk(of: topic),
+      startingAt: attachment.nextSequence)
+  }
+
+  var kind: StreamKind { .publication }
+
+  // MARK: Opening
+
+  /// Attaches a producer to its topic.
+  ///
+  /// - Throws: why nothing can be published, or not by this producer.
+  static func open(_ stream: UInt32, _ frame: PublishOpen, on connection: Connection) throws(WireError) {
+    let topic = try topic(of: frame, on: connection)
+    guard frame.acknowledgement != .durable || topic.storage != nil else {
+      throw WireError(
+        .unsupported,
+        "topic \(frame.topic) is kept in memory, so nothing in it is durable; ask for acknowledgement \"received\", or create it with storage durable"
+      )
+    }
+    if let fault = topic.storageRefusal {
+      if let service = topic.storage?.service, service.refusal != nil {
+        service.waiters.add(StorageWaiter(connection, stream, topic: topic, fault))
+      }
+      throw WireError(fault.code, fault.message)
+    }
+    let continuation = connection.continuation(of: stream)
+    let holder = ProducerTable.Holder(connection: connection.id) { _ in
+      continuation.resume { (publication: PublicationStream) in publication.fenced() }
+    }
+    let attachment = try topic.attachPublication(frame, holder, now: connection.context.loop.now)
+    topic.storage?.service.waiters.remove(connection: connection.id, topic: topic.name)
+    let loopState = topic.loopState(on: connection.context)
+    let publication = PublicationStream(
+      stream: stream, loopState: loopState, connection: connection, frame, attachment)
+    loopState.add(publication)
+    connection.attach(publication, to: stream)
+    connection.session.publication(stream, continuesAt: attachment.nextSequence)
+    guard publication.acknowledgements.waitsForDisk, frame.producer != 0 else {
+      return publication.opened(attachment)
+    }
+    // What the producer published before counts when it is on disk: until then the producer mustn't forget it.
+    publication.isOpening = true
+    publication.whenCommitted { publication in
+      publication.isOpening = false
+      publication.opened(attachment)
+    }
+  }
+
+  private static func topic(of frame: PublishOpen, on connection: Connection) throws(WireError) -> Topic {
+    guard frame.role == .requester else {
+      return try connection.topic(frame.topic, for: .publishOpen, stating: frame.settings)
+    }
+    do {
+      return try connection.topic(frame.topic, for: .publishOpen, ifMissing: .fail)
+    } catch {
+      guard error.code == .unknownTopic else { throw error }
+      throw WireError(.noResponders, Fault.noResponders(on: frame.topic).message)
+    }
+  }
+
+  /// Tells the producer that it may publish.
+  private func opened(_ attachment: Topic.Attachment) {
+    let demand =
+      grantMore() ?? Demand(grantedThrough: attachment.nextSequence, bytesThrough: 0)
+    connection.send(
+      PublishOpened(
+        epoch: attachment.epoch.number, grantedThrough: demand.grantedThrough,
+        bytesThrough: demand.bytesThrough, nextSequence: attachment.nextSequence),
+      stream: stream)
+    // Something may have happened between the look and the entry in its list; and a source wants to know whether to start.
+    topicChanged()
+  }
+
+  // MARK: Records
+
+  /// Appends a batch that the session has checked.
+  func append(_ count: UInt32, _ batch: UnsafeRawBufferPointer) {
+    let connection = connection
+    let context = connection.context
+    guard let used = connection.session.publication(stream)?.used(records: UInt64(count), bytes: batch.count)
+    else { return }
+    guard !hasEnded else {
+      let message = "topic \(topic.name) was ended by this producer; publish to another topic"
+      return connection.refuse(stream, Fault(code: .topicEnded, message: message))
+    }
+    if used.bytes < UInt64(batch.count) {
+      // A batch may end beyond what was granted: with its last record.
+      connection.account?.publishing?.spend(records: 0, bytes: UInt64(batch.count) - used.bytes)
+    }
+    switch unsafe topic.append(
+      batch, count: count, at: context.loop.wallClock, in: epoch, isSource: role == .source, using: used,
+      by: ticket, needsSubscriber: role == .requester)
+    {
+    case .appended(let lastOffset):
+      acknowledgements.appended(count, lastOffset: lastOffset)
+      loopState.traffic.received(UInt64(count), bytes: batch.count)
+      context.traffic.recordsReceived &+= Int(count)
+      context.appended(to: topic, through: lastOffset)
+      if !isDue {
+        isDue = true
+        connection.makeDue(self)
+      }
+    case .unfit(let fault):
+      settle()
+      connection.refuse(stream, fault)
+    case .refused:
+      // The topic has ended meanwhile, or the producer is fenced: the stream is about to be told.
+      break
+    }
+  }
+
+  /// It has something to tell the producer at the end of this turn.
+  private func makeDue() {
+    guard !isDue else { return }
+    isDue = true
+    connection.makeDue(self)
+  }
+
+  /// The end of the turn: one ACK and one DEMAND however many batches came.
+  func settleDue() {
+    isDue = false
+    // Only if the stream is still this publication's.
+    if connection.session.object(stream) === self { settle() }
+  }
+
+  /// Tells the producer what is in the log, and what more it may send.
+  private func settle() {
+    // It doesn't know yet that the stream is open.
+    if isOpening { return }
+    acknowledge()
+    grantMore()?.encode(stream: stream, into: &connection.answers)
+  }
+
+  /// Acknowledges what is kept, if the producer wants to know and doesn't yet.
+  func acknowledge() {
+    if isOpening { return }
+    let former = acknowledgements.acknowledged
+    guard let ack = acknowledgements.take(committed: topic.storage?.committed) else { return }
+    loopState.traffic.acknowledged(acknowledgements.acknowledged - former)
+    ack.encode(stream: stream, into: &connection.answers)
+  }
+
+  // MARK: Demand
+
+  /// Grants what the topic can take now, as far as the identity's rate allows.
+  private func grantMore() -> Demand? {
+    guard connection.session.phase == .open, let credit = connection.session.publication(stream) else {
+      return nil
+    }
+    let more = grant(holding: credit.held)
+    let demand = connection.session.grant(more, to: stream)
+    if demand != nil { loopState.traffic.granted(more.records) }
+    let left = connection.session.held(stream)
+    if left.records > 0, left.bytes > 0 {
+      loopState.traffic.heldUp(since: heldUpSince.take(), until: context.loop.now)
+    } else {
+      if topic.isOutOfMemory { context.core.metrics.add(.memoryHolds) }
+      heldUpSince = heldUpSince ?? context.loop.now
+    }
+    return demand
+  }
+
+  /// Takes from the topic, and from the identity's rate, what is granted.
+  private func grant(holding held: GrantLedger.Allowance) -> GrantLedger.Allowance {
+    let now = context.loop.now
+    guard let limiter = connection.account?.publishing else { return topic.grant(to: held, now: now) }
+    let wanted = GrantLedger.share(to: held, window: topic.grantWindow)
+    guard let most = limiter.take(wanted, at: now) else {
+      if held.records == 0 || held.bytes == 0 {
+        context.core.metrics.add(.publishRateHolds)
+        waitsForRate = true
+        topic.noteStopped(now: now)
+        connection.wakeForRate(after: limiter.wait(at: now))
+      }
+      return GrantLedger.Allowance()
+    }
+    let more = topic.grant(to: held, atMost: most, now: now)
+    var rest = most
+    rest.subtract(more)
+    limiter.giveBack(rest)
+    return more
+  }
+
+  /// The identity may publish again.
+  func rateAllowsMore() {
+    guard waitsForRate else { return }
+    waitsForRate = false
+    makeDue()
+  }
+
+  // MARK: The topic
+
+  /// Something about the topic has changed, or its subscribers have: tells the producer what concerns it.
+  func topicChanged() {
+    if let fault = topic.storageRefusal, !isOpening, !topic.isDeleted {
+      // A producer that has left waits for CANCELLED, not for the disk.
+      if ends == .alone { return ended() }
+      settle()
+      topic.storage?.service.waiters.add(StorageWaiter(connection, stream, topic: topic, fault))
+      return connection.refuse(stream, fault)
+    }
+    // It waits for the disk, and is told then.
+    if ends != nil, !topic.isDeleted { return }
+    let condition = epoch.condition
+    if condition == .ended || condition == .superseded {
+      if role == .source, topic.startsSourcesAnew, !topic.isDeleted {
+        // A source publishes one run to one epoch, so the broker drops what the source has sent for the epoch that is over.
+        settle()
+        return connection.refuse(stream, .startedOver(topic.name))
+      }
+      if condition == .ended { return topicEnded() }
+      epoch = topic.epoch
+    }
+    if topic.isDeleted { return connection.refuse(stream, .topicDeleted(topic.name)) }
+    if role == .source, !isOpening {
+      let isConnected = topic.isConnected
+      if isConnected != toldConnected {
+        toldConnected = isConnected
+        if isConnected {
+          connection.send(Connected(), stream: stream)
+        } else {
+          connection.send(Disconnected(), stream: stream)
+        }
+      }
+    }
+    makeDue()
+  }
+
+  /// Another producer has ended the topic.
+  private func topicEnded() {
+    if hasEnded { return }
+    settle()
+    connection.releaseStream(stream)
+    connection.session.ended(stream)
+    connection.send(Complete(epoch.ending ?? .finished), stream: stream)
+  }
+
+  /// Another publication has the producer's number now.
+  private func fenced() {
+    settle()
+    connection.refuse(stream, .fenced(on: topic.name))
+  }
+
+  // MARK: The end
+
+  /// The producer ends the topic.
+  func complete(_ ending: Complete.Ending) {
+    settle()
+    if let fault = topic.end(ending, in: epoch, by: producer, ticket, isSource: role == .source) {
+      connection.releaseStream(stream)
+      return connection.send(fault, stream: stream)
+    }
+    var failure: ErrorCode?
+    if case .failure(let code, _) = ending { failure = code }
+    connection.report(.topicEnded(connection.asClient, topic: topic.name, failure: failure))
+    hasCompleted = true
+    guard topic.storage != nil else {
+      let settings = topic.settings
+      return ended(startedOver: settings.scope == .whileConnected && settings.connect != .immediate)
+    }
+    ends = .withTopic
+    whenCommitted { $0.ended() }
+  }
+
+  /// The producer leaves. It is owed the last acknowledgement, which may have to wait for the disk.
+  func cancel() {
+    settle()
+    guard acknowledgements.areOwed, topic.storageRefusal == nil else { return ended() }
+    ends = .alone
+    whenCommitted { $0.ended() }
+  }
+
+  /// The topic is over, or the publication, as the producer has said.
+  private func ended(startedOver: Bool = false) {
+    settle()
+    connection.releaseStream(stream)
+    connection.send(Cancelled(hasStartedOver: startedOver), stream: stream)
+  }
+
+  /// Calls `body` when all that has happened to the topic is on disk, unless the publication is over by then.
+  private func whenCommitted(_ body: @escaping @Sendable (PublicationStream) -> Void) {
+    let continuation = connection.continuation(of: stream)
+    topic.whenCommitted { continuation.resume($0, body) }
+  }
+
+  func release() {
+    let held = connection.session.held(stream)
+    loopState.remove(self, returning: held, ticket, hasCompleted: hasCompleted)
+    connection.account?.publishing?.giveBack(held)
+  }
+
+  func reconsider() throws(WireError) {
+    // A publication that ends goes on as it is, with what was published before.
+    guard ends == nil, let denied = try connection.denial(of: .publishOpen, on: topic.name) else { return }
+    settle()
+    throw denied
+  }
+
+  func isDrained(isPatient: Bool) -> Bool { !acknowledgements.areOwed && ends == nil }
+}
+
+/// What a producer was sent of acknowledgements, and is owed.
+struct PendingAcknowledgements {
+  let waitsForDisk: Bool
+  private let isWanted: Bool
+  /// Records of this producer in the log, and the offset of the last that was appended on this publication.
+  private var appended: UInt64
+  private var lastOffset: UInt64 = 0
+  private(set) var acknowledged: UInt64
+  /// Batches that aren't acknowledged before they are on disk: their producer's sequence, and the offset of their last record.
+  private var unstored = ReadyQueue<(through: UInt64, lastOffset: UInt64)>()
+
+  init(_ wanted: PublishOpen.Acknowledgement, waitsForDisk: Bool, startingAt sequence: UInt64) {
+    isWanted = wanted != .none
+    self.waitsForDisk = waitsForDisk
+    appended = sequence
+    acknowledged = sequence
+  }
+
+  /// Whether records wait for the disk to be acknowledged.
+  var areOwed: Bool { waitsForDisk && unstored.first != nil }
+
+  mutating func appended(_ count: UInt32, lastOffset: UInt64) {
+    appended += UInt64(count)
+    if !waitsForDisk {
+      self.lastOffset = lastOffset
+    } else if isWanted {
+      unstored.append((appended, lastOffset))
+    }
+  }
+
+  /// The acknowledgement that is due, once; nil when everything was acknowledged, or nothing is to be.
+  ///
+  /// - Parameter committed: the offset behind the last record on disk; nil for a topic in memory.
+  mutating func take(committed: UInt64?) -> Ack? {
+    guard waitsForDisk else {
+      guard isWanted, acknowledged < appended else { return nil }
+      acknowledged = appended
+      return Ack(through: appended, lastOffset: lastOffset)
+    }
+    guard let committed else { return nil }
+    var through: UInt64?
+    while let next = unstored.first, next.lastOffset < committed {
+      (through, lastOffset) = (next.through, next.lastOffset)
+      _ = unstored.popFirst()
+    }
+    guard let through else { return nil }
+    acknowledged = through
+    return Ack(through: through, lastOffset: lastOffset)
+  }
+}
+
+extension PublishOpen.Acknowledgement {
+  /// Whether only what is on disk is acknowledged.
+  fileprivate func waitsForDisk(of topic: Topic) -> Bool {
+    topic.storage.map { $0.isSynchronous || self == .durable } ?? false
+  }
+}
+
+extension StorageWaiter {
+  /// A publication that waits for the store.
+  fileprivate init(_ connection: Connection, _ stream: UInt32, topic: Topic, _ fault: Fault) {
+    self.init(
+      connection: connection.id, client: connection.clientName, identity: connection.identity, stream: stream,
+      topic: topic.name, since: connection.context.loop.now,
+      reason: fault.code == .storageFull ? .storageFull : .storageFailed)
+  }
+}
