@@ -11,7 +11,7 @@ import Testing
   /// A topic with one publication that was granted all there is, and what it was granted.
   private func held(
     compact: Bool = false
-  ) throws -> (topic: Topic, attachment: Topic.Attachment, granted: GrantLedger.Allowance) {
+  ) throws -> (topic: Topic, attachment: Topic.Attachment, granted: PublishingBudget.Allowance) {
     var configuration = BrokerConfiguration()
     configuration.topicDefaults.flow = .lossless
     configuration.topicDefaults.bufferRecords = 8
@@ -20,8 +20,8 @@ import Testing
     let registry = TopicRegistry(configuration: configuration, identity: 1)
     let topic = try registry.use("t")
     let attachment = try attach(to: topic)
-    let granted = topic.grant(to: GrantLedger.Allowance(), now: MonotonicTime(nanoseconds: 0))
-    #expect(granted == GrantLedger.Allowance(records: 8, bytes: 1_000))
+    let granted = topic.grant(to: PublishingBudget.Allowance(), now: MonotonicTime(nanoseconds: 0))
+    #expect(granted == PublishingBudget.Allowance(records: 8, bytes: 1_000))
     return (topic, attachment, granted)
   }
 
@@ -33,11 +33,11 @@ import Testing
 
   /// Appends a batch of three records, and returns what remains granted to the publication.
   private func append(
-    to topic: Topic, _ attachment: Topic.Attachment, of granted: GrantLedger.Allowance,
+    to topic: Topic, _ attachment: Topic.Attachment, of granted: PublishingBudget.Allowance,
     needsSubscriber: Bool = false
-  ) -> (result: Topic.AppendResult, left: GrantLedger.Allowance) {
+  ) -> (result: Topic.AppendResult, left: PublishingBudget.Allowance) {
     let batch = SessionProbe.batch([1, 2, 3])
-    let used = GrantLedger.Allowance(records: 3, bytes: UInt64(batch.bytes.count))
+    let used = PublishingBudget.Allowance(records: 3, bytes: UInt64(batch.bytes.count))
     var left = granted
     left.subtract(used)
     let result = batch.bytes.withUnsafeBytes {
@@ -54,7 +54,7 @@ import Testing
     let (result, left) = append(to: topic, attachment, of: granted)
     guard case .refused(let fault) = result else { throw ProbeViolation("\(result)") }
     #expect(fault.code == .producerFenced)
-    #expect(topic.state.withLock { $0.ledger.outstanding } == left)
+    #expect(topic.state.withLock { $0.budget.outstanding } == left)
   }
 
   @Test func theBatchBehindTheEndOfItsTopicReturnsItsGrant() throws {
@@ -63,7 +63,7 @@ import Testing
     let (result, left) = append(to: topic, attachment, of: granted)
     guard case .refused(let fault) = result else { throw ProbeViolation("\(result)") }
     #expect(fault.code == .topicEnded)
-    #expect(topic.state.withLock { $0.ledger.outstanding } == left)
+    #expect(topic.state.withLock { $0.budget.outstanding } == left)
   }
 
   @Test func theBatchOfARequesterWithoutSubscribersReturnsItsGrantOnce() throws {
@@ -71,14 +71,14 @@ import Testing
     let (result, left) = append(to: topic, attachment, of: granted, needsSubscriber: true)
     guard case .unfit(let fault) = result else { throw ProbeViolation("\(result)") }
     #expect(fault.code == .noResponders)
-    #expect(topic.state.withLock { $0.ledger.outstanding } == left)
+    #expect(topic.state.withLock { $0.budget.outstanding } == left)
   }
 
   @Test func aBatchThatDoesNotFitItsTopicReturnsItsGrant() throws {
     let (topic, attachment, granted) = try held(compact: true)
     let (result, left) = append(to: topic, attachment, of: granted)
     guard case .unfit = result else { throw ProbeViolation("\(result)") }
-    #expect(topic.state.withLock { $0.ledger.outstanding } == left)
+    #expect(topic.state.withLock { $0.budget.outstanding } == left)
   }
 
   @Test func aContradictionIsFound() throws {
@@ -86,7 +86,7 @@ import Testing
     let publisher = try setting.publisher("t")
     let topic = try #require(setting.broker.core.registry.find("t"))
     #expect(topic.grantViolation == nil)
-    topic.state.withLock { $0.ledger.returned(GrantLedger.Allowance(records: 1)) }
+    topic.state.withLock { $0.budget.spend(PublishingBudget.Allowance(records: 1)) }
     #expect(topic.grantViolation != nil)
     _ = publisher
   }

@@ -91,7 +91,7 @@ struct SessionProbe {
 
   /// What is told to a publication that is granted so much more.
   mutating func grant(_ records: UInt64, bytes: UInt64 = Credit.unlimited, to stream: UInt32) -> Demand? {
-    session.grant(GrantLedger.Allowance(records: records, bytes: bytes), to: stream)
+    session.grant(PublishingBudget.Allowance(records: records, bytes: bytes), to: stream)
   }
 
   static func batch(_ sizes: [Int]) -> BatchBuilder {

@@ -193,13 +193,13 @@ struct SessionPublishTests {
 
   @Test func whatABatchHasUsedUpIsNoMoreThanWasGranted() {
     var credit = PublicationCredit(startingAt: 7)
-    let hasMore = credit.add(GrantLedger.Allowance(records: 3, bytes: 50))
+    let hasMore = credit.add(PublishingBudget.Allowance(records: 3, bytes: 50))
     #expect(hasMore && credit.records == Credit(granted: 10, spent: 7))
     let first = credit.spend(records: 1, bytes: 40, beforeLast: 0)
-    #expect(first && credit.used(records: 1, bytes: 40) == GrantLedger.Allowance(records: 1, bytes: 40))
+    #expect(first && credit.used(records: 1, bytes: 40) == PublishingBudget.Allowance(records: 1, bytes: 40))
     let second = credit.spend(records: 1, bytes: 40, beforeLast: 0)
-    #expect(second && credit.used(records: 1, bytes: 40) == GrantLedger.Allowance(records: 1, bytes: 10))
-    #expect(credit.held == GrantLedger.Allowance(records: 1, bytes: 0))
+    #expect(second && credit.used(records: 1, bytes: 40) == PublishingBudget.Allowance(records: 1, bytes: 10))
+    #expect(credit.held == PublishingBudget.Allowance(records: 1, bytes: 0))
     let third = credit.spend(records: 2, bytes: 1, beforeLast: 0)
     #expect(!third)
   }

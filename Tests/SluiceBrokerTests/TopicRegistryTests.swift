@@ -243,7 +243,7 @@ struct TopicRegistryTests {
   @discardableResult
   private func publish(_ topic: Topic, _ count: Int) -> Topic.AppendResult {
     SessionProbe.batch([Int](repeating: 4, count: count)).bytes.withUnsafeBytes {
-      topic.append($0, count: UInt32(count), at: 1, in: topic.epoch, using: GrantLedger.Allowance())
+      topic.append($0, count: UInt32(count), at: 1, in: topic.epoch, using: PublishingBudget.Allowance())
     }
   }
 

@@ -45,7 +45,7 @@ import Testing
       let batch = SessionProbe.batch([1])
       batch.bytes.withUnsafeBytes {
         _ = topic.append(
-          $0, count: 1, at: setting.world.wallClock, in: topic.epoch, using: GrantLedger.Allowance())
+          $0, count: 1, at: setting.world.wallClock, in: topic.epoch, using: PublishingBudget.Allowance())
       }
     }
     #expect(topics.allSatisfy { $0.epoch.kept().records == 1 })

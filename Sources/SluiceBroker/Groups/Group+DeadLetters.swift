@@ -119,7 +119,7 @@ extension Group {
     let result = unsafe batch.bytes.withUnsafeBytes { bytes in
       unsafe deadLetters.append(
         bytes, count: batch.count, at: loop.loop.wallClock, in: deadLetters.epoch,
-        using: GrantLedger.Allowance())
+        using: PublishingBudget.Allowance())
     }
     switch result {
     case .appended: deadLetters.published(bytes: batch.bytes.count)

@@ -27,11 +27,11 @@ final class RateLimiter: Sendable {
   /// Takes of both, up to what is wanted.
   ///
   /// - Returns: nil when there is nothing of one that is wanted; nothing is taken then.
-  func take(_ wanted: GrantLedger.Allowance, at now: MonotonicTime) -> GrantLedger.Allowance? {
+  func take(_ wanted: PublishingBudget.Allowance, at now: MonotonicTime) -> PublishingBudget.Allowance? {
     state.withLock { state in
       let records = state.records?.take(wanted.records, at: now) ?? wanted.records
       let bytes = state.bytes?.take(wanted.bytes, at: now) ?? wanted.bytes
-      let taken = GrantLedger.Allowance(records: records, bytes: bytes)
+      let taken = PublishingBudget.Allowance(records: records, bytes: bytes)
       guard records > 0 || wanted.records == 0, bytes > 0 || wanted.bytes == 0 else {
         Self.giveBack(taken, &state)
         return nil
@@ -41,12 +41,12 @@ final class RateLimiter: Sendable {
   }
 
   /// Some of it wasn't used after all.
-  func giveBack(_ rest: GrantLedger.Allowance) {
-    guard rest != GrantLedger.Allowance() else { return }
+  func giveBack(_ rest: PublishingBudget.Allowance) {
+    guard rest != PublishingBudget.Allowance() else { return }
     state.withLock { Self.giveBack(rest, &$0) }
   }
 
-  private static func giveBack(_ rest: GrantLedger.Allowance, _ state: inout State) {
+  private static func giveBack(_ rest: PublishingBudget.Allowance, _ state: inout State) {
     state.records?.giveBack(rest.records)
     state.bytes?.giveBack(rest.bytes)
   }

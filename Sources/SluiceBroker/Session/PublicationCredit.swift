@@ -19,8 +19,8 @@ struct PublicationCredit: Hashable, Sendable {
   }
 
   /// What is left of the grants.
-  var held: GrantLedger.Allowance {
-    GrantLedger.Allowance(records: records.available, bytes: bytesAvailable)
+  var held: PublishingBudget.Allowance {
+    PublishingBudget.Allowance(records: records.available, bytes: bytesAvailable)
   }
 
   /// Takes a batch. Its last record may end beyond the bytes that were granted, if it begins before their end.
@@ -34,16 +34,16 @@ struct PublicationCredit: Hashable, Sendable {
   }
 
   /// How much of what was granted a batch, that was the last to be spent, has used up.
-  func used(records count: UInt64, bytes: Int) -> GrantLedger.Allowance {
+  func used(records count: UInt64, bytes: Int) -> PublishingBudget.Allowance {
     let excess = bytesSpent > bytesGranted ? bytesSpent - bytesGranted : 0
-    return GrantLedger.Allowance(records: count, bytes: UInt64(bytes) - min(UInt64(bytes), excess))
+    return PublishingBudget.Allowance(records: count, bytes: UInt64(bytes) - min(UInt64(bytes), excess))
   }
 
   /// Grants more of both, from here.
   ///
   /// - Returns: false when it is nothing.
-  mutating func add(_ more: GrantLedger.Allowance) -> Bool {
-    guard more != GrantLedger.Allowance() else { return false }
+  mutating func add(_ more: PublishingBudget.Allowance) -> Bool {
+    guard more != PublishingBudget.Allowance() else { return false }
     _ = records.raise(to: records.granted + more.records)
     if bytesGranted != Credit.unlimited {
       let sum = max(bytesGranted, bytesSpent).addingReportingOverflow(more.bytes)

@@ -212,17 +212,17 @@ struct Session {
   /// Grants a publication more.
   ///
   /// - Returns: the totals to be told, if they are others than before.
-  mutating func grant(_ more: GrantLedger.Allowance, to stream: UInt32) -> Demand? {
+  mutating func grant(_ more: PublishingBudget.Allowance, to stream: UInt32) -> Demand? {
     guard phase == .open, case .publication(var credit) = self[stream], credit.add(more) else { return nil }
     self[stream] = .publication(credit)
     return Demand(grantedThrough: credit.records.granted, bytesThrough: credit.bytesGranted)
   }
 
   /// What is left of what a publication was granted, up to the end of its stream.
-  func held(_ stream: UInt32) -> GrantLedger.Allowance {
+  func held(_ stream: UInt32) -> PublishingBudget.Allowance {
     switch self[stream] {
     case .publication(let credit), .leaving(let credit): credit.held
-    default: GrantLedger.Allowance()
+    default: PublishingBudget.Allowance()
     }
   }
 

@@ -220,10 +220,10 @@ final class PublicationStream: ConnectionStream {
   }
 
   /// Takes from the topic, and from the identity's rate, what is granted.
-  private func grant(holding held: GrantLedger.Allowance) -> GrantLedger.Allowance {
+  private func grant(holding held: PublishingBudget.Allowance) -> PublishingBudget.Allowance {
     let now = context.loop.now
     guard let limiter = connection.account?.publishing else { return topic.grant(to: held, now: now) }
-    let wanted = GrantLedger.share(to: held, window: topic.grantWindow)
+    let wanted = PublishingBudget.share(to: held, window: topic.grantWindow)
     guard let most = limiter.take(wanted, at: now) else {
       if held.records == 0 || held.bytes == 0 {
         context.core.metrics.add(.publishRateHolds)
@@ -231,7 +231,7 @@ final class PublicationStream: ConnectionStream {
         topic.noteStopped(now: now)
         connection.wakeForRate(after: limiter.wait(at: now))
       }
-      return GrantLedger.Allowance()
+      return PublishingBudget.Allowance()
     }
     let more = topic.grant(to: held, atMost: most, now: now)
     var rest = most

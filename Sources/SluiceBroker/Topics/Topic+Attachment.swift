@@ -99,7 +99,7 @@ extension Topic {
           return (.failure(WireError(.limitReached, message)), nil)
         }
       }
-      state.publications += 1
+      state.budget.open()
       state.producersLostAt = nil
       if state.producerWatchers > 0 { watched = state.loopStates }
       state.unusedSince = nil
@@ -114,18 +114,17 @@ extension Topic {
   ///
   /// - Parameter hasCompleted: whether it has ended the topic, so that it isn't missed.
   func detachPublication(
-    returning held: GrantLedger.Allowance, _ ticket: ProducerTable.Ticket?, hasCompleted: Bool = false,
+    returning held: PublishingBudget.Allowance, _ ticket: ProducerTable.Ticket?, hasCompleted: Bool = false,
     now: MonotonicTime
   ) {
     var watched: [TopicLoopState] = []
     let (loopStates, wasLong): ([TopicLoopState], Bool) = state.withLock { state in
-      state.publications -= 1
-      if state.publications == 0, !hasCompleted { state.producersLostAt = now }
+      state.budget.close(returning: held)
+      if state.budget.publications == 0, !hasCompleted { state.producersLostAt = now }
       if state.producerWatchers > 0 { watched = state.loopStates }
       // Those that are left find out whether they are stopped when they ask for more, which they do below.
-      let wasLong = isMetered || state.publications == 0 ? change(hold: nil, &state, at: now) : false
+      let wasLong = isMetered || state.budget.publications == 0 ? change(hold: nil, &state, at: now) : false
       if let ticket { state.producers.close(ticket, now: now) }
-      state.ledger.returned(held)
       return (isMetered ? state.loopStates : [], wasLong)
     }
     announce(to: watched)
@@ -136,7 +135,7 @@ extension Topic {
 
   /// How many are attached, on all loops together.
   var attached: (subscriptions: Int, publications: Int) {
-    state.withLock { ($0.subscriptions, $0.publications) }
+    state.withLock { ($0.subscriptions, $0.budget.publications) }
   }
 
   // MARK: Connection
@@ -186,16 +185,16 @@ extension Topic {
   // MARK: Demand
 
   /// The most that one producer may have at a time.
-  var grantWindow: GrantLedger.Allowance {
-    GrantLedger.Allowance(records: window, bytes: memory?.window ?? .max)
+  var grantWindow: PublishingBudget.Allowance {
+    PublishingBudget.Allowance(records: window, bytes: memory?.window ?? .max)
   }
 
   /// What a producer gets, on top of what it has. From any loop.
   ///
   /// - Parameter most: what it may get; nil for as much as there is.
   func grant(
-    to held: GrantLedger.Allowance, atMost most: GrantLedger.Allowance? = nil, now: MonotonicTime
-  ) -> GrantLedger.Allowance {
+    to held: PublishingBudget.Allowance, atMost most: PublishingBudget.Allowance? = nil, now: MonotonicTime
+  ) -> PublishingBudget.Allowance {
     var window = grantWindow
     if let most {
       var reach = held
@@ -203,16 +202,13 @@ extension Topic {
       window.records = min(window.records, reach.records)
       window.bytes = min(window.bytes, reach.bytes)
     }
-    let (more, wasLong) = state.withLock { state -> (GrantLedger.Allowance, Bool) in
+    let (more, wasLong) = state.withLock { state -> (PublishingBudget.Allowance, Bool) in
       // Set before the readers are looked at: whoever moves after that look sees it, and wakes us.
       if isMetered { isHeldUp.store(true, ordering: .sequentiallyConsistent) }
       let (bound, cause) = bound(state)
-      var more = GrantLedger.Allowance()
+      var more = PublishingBudget.Allowance()
       if cause == nil {
-        more =
-          isMetered
-          ? state.ledger.grant(to: held, limit: bound.limit, producers: state.publications, window: window)
-          : state.ledger.grant(to: held, window: window)
+        more = state.budget.grant(to: held, limit: isMetered ? bound.limit : nil, window: window)
       }
       // A producer that has something left isn't stopped, and says nothing of the others.
       let isStopped = held.records == 0 || held.bytes == 0

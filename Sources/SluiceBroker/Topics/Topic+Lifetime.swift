@@ -15,7 +15,7 @@ extension Topic {
   /// - Returns: true when nobody has been for so long that the topic is to be deleted.
   func isAbandoned(for patience: Duration, now: MonotonicTime) -> Bool {
     state.withLock { state in
-      guard state.subscriptions == 0, state.publications == 0, !state.isDeleted else {
+      guard state.subscriptions == 0, state.budget.publications == 0, !state.isDeleted else {
         state.unusedSince = nil
         return false
       }

@@ -6,7 +6,7 @@ import Synchronization
 // How many producers a topic has, since when it has lost them, and what happens then.
 extension Topic {
   /// How many publications are attached.
-  var producerCount: UInt32 { state.withLock { UInt32(clamping: $0.publications) } }
+  var producerCount: UInt32 { state.withLock { UInt32(clamping: $0.budget.publications) } }
 
   /// A subscription wants to be told how many publications there are, or no longer.
   func watchProducers(_ isWatching: Bool) {

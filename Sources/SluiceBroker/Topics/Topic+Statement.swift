@@ -43,7 +43,9 @@ extension Topic {
       }
       guard storage == nil, complete.storage == .memory, complete.compact != true, settings.compact != true
       else {
-        if state.subscriptions == 0, state.publications == 0 { return (.success(.needsAnotherTopic), []) }
+        if state.subscriptions == 0, state.budget.publications == 0 {
+          return (.success(.needsAnotherTopic), [])
+        }
         return (.failure(isInUse(complete.difference(from: settings) ?? "")), [])
       }
       take(complete, &state)

@@ -32,7 +32,6 @@ final class Topic: Sendable {
     var subscriptions = 0
     /// Attached to the present epoch: they connect the topic, and keep it from starting over.
     var presentSubscriptions = 0
-    var publications = 0
     /// Subscriptions that are told how many publications there are.
     var producerWatchers = 0
     /// Since when the topic has been without a producer after its last one left; nil while it has one, or never had one.
@@ -50,7 +49,7 @@ final class Topic: Sendable {
     var isConnected: Bool
     /// How producers are paced, by the settings. Here, where the path of a batch reads it without counting references.
     var strategy: any FlowStrategy
-    var ledger = GrantLedger()
+    var budget = PublishingBudget()
     /// What stops producers now, as the topic's ``Topic/holds`` have it.
     var hold: HoldLog.Cause?
     /// Those of the present epoch, by name.
@@ -153,17 +152,17 @@ final class Topic: Sendable {
   ///   - needsSubscriber: whether the batch is refused while the topic has no subscriber.
   func append(
     _ batch: UnsafeRawBufferPointer, count: UInt32, at milliseconds: Int64, in epoch: TopicEpoch,
-    isSource: Bool = false, using used: GrantLedger.Allowance, by ticket: ProducerTable.Ticket? = nil,
+    isSource: Bool = false, using used: PublishingBudget.Allowance, by ticket: ProducerTable.Ticket? = nil,
     needsSubscriber: Bool = false
   ) -> AppendResult {
     if epoch.newest != nil, let fault = unsafe keyRequired(by: batch) {
-      state.withLock { $0.ledger.returned(used) }
+      state.withLock { $0.budget.spend(used) }
       return .unfit(fault)
     }
     var commitDelay: Duration?
     let (result, loopStates): (AppendResult, [TopicLoopState]) = state.withLock { state in
       // The connection has taken it from the publication already, whatever becomes of the batch.
-      state.ledger.returned(used)
+      state.budget.spend(used)
       if let fault = Self.refusal(state, epoch, name) { return (.refused(fault), []) }
       if needsSubscriber, state.presentSubscriptions == 0 { return (.unfit(.noResponders(on: name)), []) }
       if let ticket, !state.producers.isCurrent(ticket) { return (.refused(.fenced(on: name)), []) }
@@ -385,7 +384,7 @@ extension Topic {
   /// The topic in a few numbers. From any loop; each number is of some moment during the call.
   var summary: TopicSummary {
     let (epoch, subscriptions, publications) = state.withLock {
-      ($0.epoch, $0.subscriptions, $0.publications)
+      ($0.epoch, $0.subscriptions, $0.budget.publications)
     }
     let kept = epoch.kept()
     return TopicSummary(

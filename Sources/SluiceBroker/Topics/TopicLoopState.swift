@@ -210,7 +210,8 @@ final class TopicLoopState: @unchecked Sendable {
 
   /// - Parameter held: what the publication was granted and hasn't used.
   func remove(
-    _ publication: PublicationStream, returning held: GrantLedger.Allowance, _ ticket: ProducerTable.Ticket?,
+    _ publication: PublicationStream, returning held: PublishingBudget.Allowance,
+    _ ticket: ProducerTable.Ticket?,
     hasCompleted: Bool
   ) {
     traffic.heldUp(since: publication.heldUpSince, until: loop.loop.now)

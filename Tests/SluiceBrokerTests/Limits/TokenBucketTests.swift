@@ -4,7 +4,7 @@ import Testing
 @testable import SluiceBroker
 
 struct TokenBucketTests {
-  private typealias Allowance = GrantLedger.Allowance
+  private typealias Allowance = PublishingBudget.Allowance
 
   private func time(_ milliseconds: UInt64) -> MonotonicTime {
     MonotonicTime(nanoseconds: milliseconds * 1_000_000)

@@ -32,7 +32,7 @@ enum BrokerProbe: Probe {
       try check(producer, StoredProducer(decoding: producer.encoded()))
       // Whoever comes back with this number is granted more, and publishes.
       var credit = PublicationCredit(startingAt: producer.next)
-      _ = credit.add(GrantLedger.Allowance(records: 1 << 32, bytes: .max))
+      _ = credit.add(PublishingBudget.Allowance(records: 1 << 32, bytes: .max))
     case 1:
       guard let cursor = try? StoredCursor(decoding: value) else { return }
       try check(cursor, StoredCursor(decoding: cursor.encoded()))

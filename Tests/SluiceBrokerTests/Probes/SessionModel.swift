@@ -76,7 +76,7 @@ struct SessionModel {
 
   private mutating func grant(_ records: UInt64, _ bytes: UInt64, to stream: UInt32) throws {
     // A topic grants no more than its window at a time.
-    let more = GrantLedger.Allowance(records: min(records, 1 << 32), bytes: bytes)
+    let more = PublishingBudget.Allowance(records: min(records, 1 << 32), bytes: bytes)
     let demand = session.grant(more, to: stream)
     guard !isDraining, more != .init(), case .publication(let granted, let spent) = table[stream] else {
       guard demand == nil else { throw ProbeViolation("\(more) is granted on stream \(stream)") }
