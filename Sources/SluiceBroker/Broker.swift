@@ -105,8 +105,7 @@ public final class Broker: Sendable {
     verify: @escaping Authenticator.Verification = Authenticator.verify
   ) throws {
     try configuration.validate()
-    // A loop's own time is for those who are on it.
-    let now = group.loops[0] is EpollLoop ? EpollLoop.time : group.loops[0].now
+    let now = group.loops[0].readClock()
     let metrics = BrokerMetrics()
     core = try BrokerCore(
       configuration: configuration, storage: storage, on: storageGroup ?? group,
@@ -141,7 +140,7 @@ public final class Broker: Sendable {
     for context in contexts { context.start() }
     let byLoop = Dictionary(
       uniqueKeysWithValues: contexts.map { (ObjectIdentifier($0.loop), $0) })
-    let loops = group.loops.compactMap { $0 as? EpollLoop }
+    let loops = group.loops
     var listeners: [any Listener] = []
     do {
       for address in core.configuration.listen {
@@ -305,7 +304,7 @@ public final class Broker: Sendable {
   private func waitForPeers() {
     let first = contexts[0].loop
     let deadline = state.withLock { $0.isUrgent ? nil : $0.deadline }
-    let isDone = !group.loops.contains { ($0 as? EpollLoop).map { $0.streamCount > 0 } ?? false }
+    let isDone = group.loops.allSatisfy { $0.streamCount == 0 }
     guard ownsLoops, !isDone, let deadline, first.now < deadline else { return stopped() }
     _ = first.schedule(after: .milliseconds(5)) { [self] in waitForPeers() }
   }
@@ -324,10 +323,7 @@ public final class Broker: Sendable {
     }
     // This runs on one of the loops, so whoever waits in `run()` waits for their threads too.
     if ownsLoops {
-      for case let loop as EpollLoop in group.loops + (storageGroup?.loops ?? []) + (accessGroup?.loops ?? [])
-      {
-        loop.stop()
-      }
+      for loop in group.loops + (storageGroup?.loops ?? []) + (accessGroup?.loops ?? []) { loop.stop() }
     }
     for observer in observers { observer() }
   }
@@ -336,7 +332,7 @@ public final class Broker: Sendable {
 
   /// A new connection, unless there are too many: then it is told so and closed, and costs nothing else.
   private static func admit(
-    _ stream: any ByteStream, _ core: BrokerCore, _ context: LoopContext, _ loops: [EpollLoop]
+    _ stream: any ByteStream, _ core: BrokerCore, _ context: LoopContext, _ loops: [any EventLoop]
   ) {
     // It was accepted before its listener was closed, and comes after the connections of its loop were.
     if context.isStopped { return stream.abort() }

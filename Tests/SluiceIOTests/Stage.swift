@@ -110,7 +110,7 @@ final class SocketStage: Stage {
     self.network = network
     group = try LoopGroup.threads(count: 2)
     self.address = address
-    for case let loop as EpollLoop in group.loops {
+    for case let loop? in group.loops.map(\.epoll) {
       // A stream that gave up a peer because this process was held up would look like a broken contract.
       loop.execute { loop.peerPatience = .seconds(600) }
     }

@@ -13,12 +13,18 @@ public protocol EventLoop: AnyObject, Sendable {
   /// The wall clock at the start of the current turn, in milliseconds since 1970. On the loop only.
   var wallClock: Int64 { get }
 
-  /// The time at this moment, where that of the turn isn't good enough. It takes a look at the clock. On the loop only.
+  /// The time at this moment, read from the clock, where the turn's isn't good enough. From any thread.
   func readClock() -> MonotonicTime
 
   /// Nanoseconds that the loop has spent working rather than waiting for something to do, up to the start of the present turn. From
   /// any thread.
   var busyNanoseconds: UInt64 { get }
+
+  /// The number of open streams that belong to this loop. From any thread.
+  var streamCount: Int { get }
+
+  /// The loop itself if it watches file descriptors, which sockets need; nil for a simulated loop. From any thread.
+  var epoll: EpollLoop? { get }
 
   /// True when the calling code runs on this loop.
   var isCurrent: Bool { get }
@@ -40,6 +46,15 @@ public protocol EventLoop: AnyObject, Sendable {
 
   /// Makes a signal that runs `handler` on this loop. From any thread.
   func makeSignal(_ handler: @escaping () -> Void) -> any LoopSignal
+
+  /// Ends the loop after its present turn. From any thread; returns at once. See `join()`.
+  ///
+  /// Jobs and timers that haven't run are dropped, and handlers of streams hear nothing more. Loops on `epoll` close their streams, and
+  /// still send what was written to them if that takes less than a second.
+  func stop()
+
+  /// Waits until the loop has ended, if it has a thread of its own. From any thread but the loop's.
+  func join()
 }
 
 extension EventLoop {

@@ -25,7 +25,6 @@ public final class SimulatedLoop: EventLoop, @unchecked Sendable {
 
   /// Turns so far.
   public private(set) var turns: UInt64 = 0
-  /// The number of open streams that belong to this loop.
   public internal(set) var streamCount = 0
 
   /// A loop that has more to do comes round again after this time, so that the clock goes on.
@@ -47,6 +46,8 @@ public final class SimulatedLoop: EventLoop, @unchecked Sendable {
   public var busyNanoseconds: UInt64 { turns &* UInt64(Self.shortestTurn.clampedNanoseconds) }
 
   public var wallClock: Int64 { settings.wallClock(at: scheduler.now) }
+
+  public var epoll: EpollLoop? { nil }
 
   public var isCurrent: Bool { scheduler.current === self }
 
@@ -131,6 +132,9 @@ public final class SimulatedLoop: EventLoop, @unchecked Sendable {
       withExtendedLifetime(dropped) {}
     }
   }
+
+  /// Returns at once: the loop has no thread.
+  public func join() {}
 
   func asCurrent<Result>(_ body: () throws -> Result) rethrows -> Result {
     let previous = scheduler.current

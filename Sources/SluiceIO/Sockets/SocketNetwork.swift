@@ -56,7 +56,7 @@ public final class SocketNetwork: Network {
   }
 
   private static func own(_ loop: any EventLoop) -> EpollLoop {
-    guard let loop = loop as? EpollLoop else { preconditionFailure("sockets need an EpollLoop") }
+    guard let loop = loop.epoll else { preconditionFailure("sockets need a loop that watches descriptors") }
     return loop
   }
 

@@ -27,7 +27,7 @@ public final class EpollLoop: EventLoop, @unchecked Sendable {
   private let load = Atomic<Int>(0)
   private let jobs = JobQueue()
   private let remoteSignals = SignalStack()
-  let thread = LoopThread()
+  private let thread = LoopThread()
 
   // On the loop only.
   public private(set) var now: MonotonicTime
@@ -81,6 +81,15 @@ public final class EpollLoop: EventLoop, @unchecked Sendable {
     }
   }
 
+  /// Makes a loop and a thread that runs it. End it with `stop()` and `join()`.
+  ///
+  /// - Throws: when the system has no more descriptors or threads.
+  public static func start(name: String) throws(IOError) -> EpollLoop {
+    let loop = try EpollLoop(name: name)
+    try loop.thread.start(name: name) { loop.run() }
+    return loop
+  }
+
   deinit {
     _ = Glibc.close(poll)
     _ = Glibc.close(wakeUp)
@@ -104,8 +113,9 @@ public final class EpollLoop: EventLoop, @unchecked Sendable {
 
   public var busyNanoseconds: UInt64 { busy.load(ordering: .relaxed) }
 
-  /// The number of open streams that belong to this loop. From any thread.
   public var streamCount: Int { load.load(ordering: .relaxed) }
+
+  public var epoll: EpollLoop? { self }
 
   public func execute(_ job: @escaping @Sendable () -> Void) {
     if jobs.append(job) { wake() }
@@ -115,13 +125,14 @@ public final class EpollLoop: EventLoop, @unchecked Sendable {
     EpollSignal(loop: self, handler: handler)
   }
 
-  /// Ends the loop after its present turn. From any thread; returns at once. See `join()`.
-  ///
-  /// Jobs and timers that haven't run are dropped. Streams are closed: their handlers hear nothing more, and what was
-  /// written to them is still sent if that takes less than a second.
   public func stop() {
     stopRequested.store(true, ordering: .sequentiallyConsistent)
     wake()
+  }
+
+  public func join() {
+    precondition(!isCurrent, "a loop can't wait for its own end")
+    thread.join()
   }
 
   /// Makes the loop look at what was just added for it. Costs a system call only if it sleeps.
