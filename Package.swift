@@ -55,6 +55,8 @@ let package = Package(
     .target(
       name: "SluiceStore", dependencies: ["SluiceWire", "CLMDB", "CXXHash"], swiftSettings: strictSettings),
     .target(name: "SluiceIO", dependencies: ["CLinux"], swiftSettings: strictSettings),
+    // The same loops and network in simulated time, in one thread and from a seed. For tests: no product links it.
+    .target(name: "SluiceSimulation", dependencies: ["SluiceIO"], swiftSettings: strictSettings),
     // The only one that sees OpenSSL: TLS as one more byte stream, and hashes and signatures.
     .target(name: "SluiceTLS", dependencies: ["SluiceIO", "COpenSSL"], swiftSettings: strictSettings),
     // Who may connect, and what they may do then: users, tokens, permissions.
@@ -102,7 +104,8 @@ let package = Package(
     .executableTarget(
       name: "SluiceBench",
       dependencies: [
-        "CLinux", "CAllocationCount", "SluiceWire", "SluiceLog", "SluiceStore", "SluiceIO", "SluiceTLS",
+        "CLinux", "CAllocationCount", "SluiceWire", "SluiceLog", "SluiceStore", "SluiceIO",
+        "SluiceSimulation", "SluiceTLS",
         "SluiceBroker",
         "SluiceClient",
         "ReactiveCore",
@@ -164,29 +167,35 @@ let package = Package(
       dependencies: ["SluiceStore", "SluiceWire", "CLMDB", "FaultyDisk", "TestSupport"],
       swiftSettings: settings),
     .testTarget(
-      name: "SluiceIOTests", dependencies: ["SluiceIO", "SluiceTLS", "TestSupport"], swiftSettings: settings),
+      name: "SluiceIOTests", dependencies: ["SluiceIO", "SluiceSimulation", "SluiceTLS", "TestSupport"],
+      swiftSettings: settings),
     .testTarget(
-      name: "SluiceTLSTests", dependencies: ["SluiceTLS", "SluiceIO", "TestSupport"], swiftSettings: settings),
+      name: "SluiceTLSTests", dependencies: ["SluiceTLS", "SluiceIO", "SluiceSimulation", "TestSupport"],
+      swiftSettings: settings),
     .testTarget(
       name: "SluiceAccessTests", dependencies: ["SluiceAccess", "SluiceTLS", "SluiceWire", "TestSupport"],
       swiftSettings: settings),
     .testTarget(
       name: "SluiceBrokerTests",
       dependencies: [
-        "SluiceBroker", "SluiceAccess", "SluiceWire", "SluiceLog", "SluiceStore", "SluiceIO", "TestSupport",
+        "SluiceBroker", "SluiceAccess", "SluiceWire", "SluiceLog", "SluiceStore", "SluiceIO",
+        "SluiceSimulation", "TestSupport",
       ],
       swiftSettings: settings),
     .testTarget(
       name: "SluiceClientTests",
       dependencies: [
         "SluiceClient", "CombineExtras", "SluiceBroker", "SluiceAccess", "SluiceTLS", "ReactiveCore",
-        "SluiceIO", "SluiceWire",
+        "SluiceIO", "SluiceSimulation", "SluiceWire",
         "TestSupport",
       ],
       swiftSettings: settings),
     .testTarget(
       name: "SluiceClientFoundationTests",
-      dependencies: ["SluiceClientFoundation", "SluiceBroker", "ReactiveCore", "SluiceIO", "TestSupport"],
+      dependencies: [
+        "SluiceClientFoundation", "SluiceBroker", "ReactiveCore", "SluiceIO", "SluiceSimulation",
+        "TestSupport",
+      ],
       swiftSettings: settings),
     .testTarget(
       name: "SluiceCommandTests",
@@ -205,7 +214,8 @@ let package = Package(
     .testTarget(
       name: "SimulationTests",
       dependencies: [
-        "SluiceBroker", "SluiceClient", "SluiceAccess", "SluiceIO", "SluiceLog", "SluiceStore", "SluiceWire",
+        "SluiceBroker", "SluiceClient", "SluiceAccess", "SluiceIO", "SluiceSimulation", "SluiceLog",
+        "SluiceStore", "SluiceWire",
         "ReactiveCore", "TestSupport",
       ],
       swiftSettings: settings),

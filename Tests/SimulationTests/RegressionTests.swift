@@ -1,5 +1,6 @@
 import SluiceClient
 import SluiceIO
+import SluiceSimulation
 import SluiceWire
 import Testing
 

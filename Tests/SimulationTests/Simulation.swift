@@ -1,9 +1,10 @@
+import SluiceIO
 import SluiceLog
 import SluiceWire
 import Synchronization
 
 @testable import SluiceBroker
-@testable import SluiceIO
+@testable import SluiceSimulation
 
 /// What came of a run.
 struct Outcome {

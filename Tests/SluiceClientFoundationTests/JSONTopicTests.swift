@@ -3,6 +3,7 @@ import ReactiveCore
 import SluiceBroker
 import SluiceClientFoundation
 import SluiceIO
+import SluiceSimulation
 import Testing
 
 private struct Order: Codable, Equatable, Sendable {

@@ -1,6 +1,7 @@
 import CombineExtras
 import ReactiveCore
 import SluiceIO
+import SluiceSimulation
 import SluiceWire
 import Testing
 

@@ -1,4 +1,5 @@
 import ReactiveCore
+import SluiceSimulation
 import SluiceWire
 import Testing
 

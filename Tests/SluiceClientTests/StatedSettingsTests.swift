@@ -1,5 +1,6 @@
 import ReactiveCore
 import SluiceBroker
+import SluiceSimulation
 import SluiceWire
 import Testing
 

@@ -1,5 +1,6 @@
 import ReactiveCore
 import SluiceIO
+import SluiceSimulation
 import SluiceWire
 import Testing
 

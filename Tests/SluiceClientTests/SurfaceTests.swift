@@ -1,6 +1,7 @@
 import ReactiveCore
 import SluiceClient
 import SluiceIO
+import SluiceSimulation
 import Testing
 
 /// What a program gets with the two imports that it has: the library's, and Combine's.

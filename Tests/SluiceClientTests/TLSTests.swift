@@ -2,6 +2,7 @@ import Glibc
 import ReactiveCore
 import SluiceBroker
 import SluiceIO
+import SluiceSimulation
 import SluiceTLS
 import TestSupport
 import Testing

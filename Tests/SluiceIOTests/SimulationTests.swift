@@ -1,5 +1,6 @@
 import Glibc
 import SluiceIO
+import SluiceSimulation
 import Testing
 
 /// A world with an echoing server on one loop and a client on another.

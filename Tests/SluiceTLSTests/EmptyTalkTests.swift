@@ -1,6 +1,7 @@
 import COpenSSL
 import SluiceIO
 @testable import SluiceTLS
+import SluiceSimulation
 import TestSupport
 import Testing
 

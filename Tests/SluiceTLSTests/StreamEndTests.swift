@@ -1,6 +1,7 @@
 import Glibc
 import SluiceIO
 @testable import SluiceTLS
+import SluiceSimulation
 import TestSupport
 import Testing
 

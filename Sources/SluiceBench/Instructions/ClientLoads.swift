@@ -2,6 +2,7 @@ import ReactiveCore
 import SluiceBroker
 import SluiceClient
 import SluiceIO
+import SluiceSimulation
 import SluiceWire
 
 /// The client library at both ends of a broker, in a simulated world.

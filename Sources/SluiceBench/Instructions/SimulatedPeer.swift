@@ -1,5 +1,6 @@
 import Glibc
 import SluiceIO
+import SluiceSimulation
 import SluiceWire
 
 /// One end of a connection in a simulated world: frames out, frames in, on its loop. The measuring thread alone uses it.

@@ -5,8 +5,8 @@
 /// ones. Timers with the same deadline come out in the order in which they were scheduled.
 ///
 /// Jobs are handed back to the caller, never run or released in here: they may call the loop again.
-struct TimerHeap {
-  typealias Job = () -> Void
+package struct TimerHeap {
+  package typealias Job = () -> Void
 
   private struct Entry {
     var deadline: UInt64
@@ -34,18 +34,20 @@ struct TimerHeap {
   private var firstFree: Int32 = -1
   private var scheduled: UInt64 = 0
 
+  package init() {}
+
   var count: Int { heap.count }
 
   /// Memory that is kept for timers past and present, in entries.
   var slotCount: Int { slots.count }
 
   /// When the next timer is due, in nanoseconds.
-  var nextDeadline: UInt64? { heap.first?.deadline }
+  package var nextDeadline: UInt64? { heap.first?.deadline }
 
   /// Marks this moment among the calls of `schedule`, for `popDue`.
-  var mark: UInt64 { scheduled }
+  package var mark: UInt64 { scheduled }
 
-  mutating func schedule(at deadline: MonotonicTime, _ job: @escaping Job) -> TimerToken {
+  package mutating func schedule(at deadline: MonotonicTime, _ job: @escaping Job) -> TimerToken {
     let slot = takeSlot(job)
     heap.append(Entry(deadline: deadline.nanoseconds, order: scheduled, slot: slot))
     scheduled += 1
@@ -54,7 +56,7 @@ struct TimerHeap {
   }
 
   /// Takes a timer out. Returns its job, for the caller to release; nil when it isn't scheduled any more.
-  mutating func cancel(_ token: TimerToken) -> Job? {
+  package mutating func cancel(_ token: TimerToken) -> Job? {
     let index = Int(token.number & Self.slotMask)
     guard index < slots.count, slots[index].job != nil, slots[index].use == token.number >> Self.slotBits
     else { return nil }
@@ -65,14 +67,14 @@ struct TimerHeap {
   /// Takes out the first timer that is due at `now` and was scheduled before `mark`.
   ///
   /// A timer that each time schedules another one for the present moment therefore can't keep its caller in a loop.
-  mutating func popDue(at now: MonotonicTime, before mark: UInt64) -> Job? {
+  package mutating func popDue(at now: MonotonicTime, before mark: UInt64) -> Job? {
     guard let first = heap.first, first.deadline <= now.nanoseconds, first.order < mark else { return nil }
     removeEntry(at: 0)
     return freeSlot(first.slot)
   }
 
   /// Takes out everything. Returns the jobs, for the caller to release.
-  mutating func removeAll() -> [Job] {
+  package mutating func removeAll() -> [Job] {
     let jobs = slots.compactMap(\.job)
     for entry in heap { _ = freeSlot(entry.slot) }
     heap = []

@@ -1,5 +1,6 @@
 import SluiceAccess
 import SluiceIO
+import SluiceSimulation
 import SluiceWire
 
 @testable import SluiceBroker

@@ -1,5 +1,6 @@
 import Glibc
 import SluiceIO
+import SluiceSimulation
 import SluiceWire
 
 /// Whoever has a stream of a ``DurablePeer``.

@@ -1,4 +1,5 @@
 import SluiceIO
+import SluiceSimulation
 import SluiceStore
 import SluiceWire
 import Synchronization

@@ -1,5 +1,6 @@
 import ReactiveCore
 import SluiceLog
+import SluiceSimulation
 import SluiceStore
 import SluiceWire
 

@@ -1,6 +1,7 @@
 import ReactiveCore
 import SluiceClient
 import SluiceIO
+import SluiceSimulation
 import Synchronization
 
 /// A program that uses the client library, in a process of its own: its loop is nobody else's.

@@ -1,6 +1,7 @@
 import ReactiveCore
 import SluiceClient
 import SluiceIO
+import SluiceSimulation
 import SluiceWire
 
 /// A Combine subscriber of a remote topic, that asks as its plan says and checks all it hears.

@@ -1,5 +1,6 @@
 import Glibc
 import SluiceIO
+import SluiceSimulation
 import SluiceWire
 
 /// A client that does something wrong on purpose, and checks that it gets what it deserves, and nothing worse.

@@ -1,4 +1,5 @@
 import SluiceIO
+import SluiceSimulation
 import SluiceWire
 
 /// Subscribes, asks for records in its own manner, cancels, comes back.

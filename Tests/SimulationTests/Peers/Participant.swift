@@ -1,4 +1,5 @@
 import SluiceIO
+import SluiceSimulation
 
 /// One of those who take part in a simulation with a connection of their own.
 protocol Participant: AnyObject {

@@ -1,7 +1,8 @@
 import Glibc
+import SluiceIO
 import SluiceWire
 
-@testable import SluiceIO
+@testable import SluiceSimulation
 
 /// A client in a simulation: the protocol's frames over a simulated stream, and nothing in between, so that a test decides what is sent
 /// and when it is read.

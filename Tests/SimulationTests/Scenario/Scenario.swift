@@ -1,5 +1,6 @@
 import SluiceBroker
 import SluiceIO
+import SluiceSimulation
 import SluiceWire
 
 /// A story made from a seed: who takes part, how the network is, and what goes wrong when.

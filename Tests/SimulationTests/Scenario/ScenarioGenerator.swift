@@ -1,5 +1,6 @@
 import SluiceBroker
 import SluiceIO
+import SluiceSimulation
 import SluiceWire
 
 extension Scenario {

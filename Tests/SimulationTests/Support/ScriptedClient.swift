@@ -1,6 +1,7 @@
 import Glibc
 import SluiceAccess
 import SluiceIO
+import SluiceSimulation
 import SluiceWire
 
 @testable import SluiceBroker

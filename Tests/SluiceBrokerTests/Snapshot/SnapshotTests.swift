@@ -1,4 +1,5 @@
 import SluiceIO
+import SluiceSimulation
 import SluiceWire
 import TestSupport
 import Testing

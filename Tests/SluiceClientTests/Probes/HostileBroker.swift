@@ -1,5 +1,6 @@
 import Glibc
 import SluiceIO
+import SluiceSimulation
 import SluiceWire
 
 /// A broker's end of one connection after the other: welcomes whoever comes, and sends what it is told, to whoever came last.

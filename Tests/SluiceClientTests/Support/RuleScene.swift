@@ -1,6 +1,7 @@
 import ReactiveCore
 import SluiceBroker
 import SluiceIO
+import SluiceSimulation
 import Testing
 
 @testable import SluiceClient

@@ -1,6 +1,7 @@
 import Glibc
 import ReactiveCore
 import SluiceIO
+import SluiceSimulation
 import SluiceWire
 import Testing
 

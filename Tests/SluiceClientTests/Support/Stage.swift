@@ -1,8 +1,9 @@
 import SluiceBroker
+import SluiceIO
 import Testing
 
 @testable import SluiceClient
-@testable import SluiceIO
+@testable import SluiceSimulation
 
 /// A broker and clients in one thread, on a simulated network: each on a loop of its own.
 final class Stage {

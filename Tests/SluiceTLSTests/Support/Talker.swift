@@ -1,5 +1,6 @@
 import Glibc
 import SluiceIO
+import SluiceSimulation
 
 /// One side of a connection in a simulated world: collects what comes, sends what it is told to.
 final class Talker: ByteStreamHandler {

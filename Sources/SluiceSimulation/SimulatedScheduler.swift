@@ -1,3 +1,5 @@
+import SluiceIO
+
 /// The clock of a simulated world, and what is to happen at which time.
 ///
 /// What happens at one time happens in a seeded order, unrelated to the order in which it was scheduled.

@@ -1,3 +1,5 @@
+import SluiceIO
+
 /// How the loops and connections of a simulated world behave when nothing is wrong with them.
 ///
 /// Changes apply to what happens from then on.

@@ -1,3 +1,5 @@
+import SluiceIO
+
 /// One direction of a simulated connection: what was written and not read yet, on its way or arrived.
 ///
 /// Nothing overtakes anything in a pipe. While its connection is cut nothing arrives and no room is reported; all of it

@@ -1,3 +1,5 @@
+import SluiceIO
+
 /// Loops, a network and a clock that run in one thread, each step of which follows from a seed.
 ///
 /// ```swift

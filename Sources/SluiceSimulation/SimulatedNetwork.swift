@@ -1,4 +1,5 @@
 import Glibc
+import SluiceIO
 
 /// The network of a simulated world: listeners and connections between its loops, without a socket.
 ///

@@ -1,3 +1,5 @@
+import SluiceIO
+
 /// An event loop of a simulated settings. It has no thread: the world calls it when it is due.
 ///
 /// Turns have the order of a real loop's. What the contract leaves open is drawn from the seed: which of several ready

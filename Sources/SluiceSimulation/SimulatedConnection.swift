@@ -1,3 +1,5 @@
+import SluiceIO
+
 /// A connection of a simulated network, for tests to disturb.
 ///
 /// Unchecked: see `SimulatedLoop`.

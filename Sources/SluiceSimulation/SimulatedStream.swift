@@ -1,4 +1,5 @@
 import Glibc
+import SluiceIO
 
 /// One side of a simulated connection.
 ///
