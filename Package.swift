@@ -18,7 +18,7 @@ let package = Package(
     .library(name: "PortableCombine", targets: ["PortableCombine"]),
     .library(name: "CombineExtras", targets: ["CombineExtras"]),
     .library(name: "SluiceClient", targets: ["SluiceClient", "SluiceClientFoundation"]),
-    .library(name: "SluiceBroker", targets: ["SluiceBroker"]),
+    .library(name: "SluiceBroker", targets: ["SluiceBroker", "SluiceStore", "SluiceStoreLMDB"]),
     .executable(name: "sluiced", targets: ["SluiceDaemon"]),
     .executable(name: "sluice", targets: ["SluiceTool"]),
     .executable(name: "sluice-bench", targets: ["SluiceBench"]),
@@ -52,8 +52,11 @@ let package = Package(
     // The protocol, the log, what outlives the process, the event loops.
     .target(name: "SluiceWire", swiftSettings: strictSettings),
     .target(name: "SluiceLog", dependencies: ["SluiceWire"], swiftSettings: strictSettings),
+    .target(name: "SluiceStore", dependencies: ["SluiceWire", "CXXHash"], swiftSettings: strictSettings),
+    // The embedded engine. Programs choose it; the broker knows the protocol alone.
     .target(
-      name: "SluiceStore", dependencies: ["SluiceWire", "CLMDB", "CXXHash"], swiftSettings: strictSettings),
+      name: "SluiceStoreLMDB", dependencies: ["SluiceStore", "SluiceWire", "CLMDB", "CXXHash"],
+      swiftSettings: strictSettings),
     .target(name: "SluiceIO", dependencies: ["CLinux"], swiftSettings: strictSettings),
     // The same loops and network in simulated time, in one thread and from a seed. For tests: no product links it.
     .target(name: "SluiceSimulation", dependencies: ["SluiceIO"], swiftSettings: strictSettings),
@@ -89,7 +92,8 @@ let package = Package(
     .executableTarget(
       name: "SluiceDaemon",
       dependencies: [
-        "SluiceCommand", "SluiceAdmin", "SluiceBroker", "SluiceAccess", "SluiceStore", "SluiceTLS",
+        "SluiceCommand", "SluiceAdmin", "SluiceBroker", "SluiceAccess", "SluiceStore", "SluiceStoreLMDB",
+        "SluiceTLS",
         "SluiceIO",
         "SluiceWire", "CLinux", "CTOML",
       ],
@@ -97,14 +101,15 @@ let package = Package(
     .executableTarget(
       name: "SluiceTool",
       dependencies: [
-        "SluiceCommand", "SluiceClient", "SluiceAccess", "SluiceStore", "SluiceTLS", "ReactiveCore",
+        "SluiceCommand", "SluiceClient", "SluiceAccess", "SluiceStore", "SluiceStoreLMDB", "SluiceTLS",
+        "ReactiveCore",
         "SluiceIO", "SluiceWire",
       ],
       swiftSettings: strictSettings),
     .executableTarget(
       name: "SluiceBench",
       dependencies: [
-        "CLinux", "CAllocationCount", "SluiceWire", "SluiceLog", "SluiceStore", "SluiceIO",
+        "CLinux", "CAllocationCount", "SluiceWire", "SluiceLog", "SluiceStore", "SluiceStoreLMDB", "SluiceIO",
         "SluiceSimulation", "SluiceTLS",
         "SluiceBroker",
         "SluiceClient",
@@ -164,7 +169,7 @@ let package = Package(
     .target(name: "FaultyDisk", path: "Tests/FaultyDisk"),
     .testTarget(
       name: "SluiceStoreTests",
-      dependencies: ["SluiceStore", "SluiceWire", "CLMDB", "FaultyDisk", "TestSupport"],
+      dependencies: ["SluiceStore", "SluiceStoreLMDB", "SluiceWire", "CLMDB", "FaultyDisk", "TestSupport"],
       swiftSettings: settings),
     .testTarget(
       name: "SluiceIOTests", dependencies: ["SluiceIO", "SluiceSimulation", "SluiceTLS", "TestSupport"],
@@ -222,7 +227,8 @@ let package = Package(
     .testTarget(
       name: "IntegrationTests",
       dependencies: [
-        "SluiceDaemon", "SluiceTool", "SluiceClient", "SluiceAccess", "SluiceStore", "SluiceTLS",
+        "SluiceDaemon", "SluiceTool", "SluiceClient", "SluiceAccess", "SluiceStore", "SluiceStoreLMDB",
+        "SluiceTLS",
         "ReactiveCore", "SluiceIO", "SluiceWire", "CLinux", "Ticker", "WorkQueue", "Chat", "BackPressure",
         "TestSupport",
       ],

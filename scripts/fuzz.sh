@@ -12,9 +12,8 @@ cd "$(dirname "$0")/.."
 
 build=.build/fuzz
 mkdir -p "$build/modules"
-modules="ReactiveCore SluiceWire SluiceLog SluiceStore SluiceIO SluiceSimulation SluiceTLS SluiceAccess SluiceBroker SluiceClient
-  SluiceCommand
-  SluiceAdmin SluiceDaemon SluiceTool"
+modules="ReactiveCore SluiceWire SluiceLog SluiceStore SluiceStoreLMDB SluiceIO SluiceSimulation SluiceTLS SluiceAccess SluiceBroker
+  SluiceClient SluiceCommand SluiceAdmin SluiceDaemon SluiceTool"
 probes="Tests/SluiceAccessTests/AccessProbe.swift Tests/SluiceStoreTests/StoreProbe.swift
   Tests/SluiceBrokerTests/Probes/*.swift Tests/SluiceBrokerTests/SessionProbe.swift
   Tests/SluiceClientTests/Probes/*.swift Tests/SluiceClientTests/Support/Box.swift Tests/SluiceCommandTests/Probes/*.swift"

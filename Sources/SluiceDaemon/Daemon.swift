@@ -4,6 +4,7 @@ import SluiceBroker
 import SluiceCommand
 import SluiceIO
 import SluiceStore
+import SluiceStoreLMDB
 import SluiceTLS
 import Synchronization
 

@@ -17,7 +17,7 @@ public struct StoredExtent: Hashable, Sendable {
   public var bytes: UInt64 { bytesThrough - bytesBefore }
 
   /// A topic begins where its first batch does.
-  mutating func beginIfNew(with batch: BatchBlock) {
+  package mutating func beginIfNew(with batch: BatchBlock) {
     guard head == 0, let base = unsafe batch.value.baseAddress else { return }
     firstOffset = batch.firstOffset
     head = batch.firstOffset

@@ -1,5 +1,6 @@
 import Foundation
 import SluiceStore
+import SluiceStoreLMDB
 import SluiceWire
 import TestSupport
 import Testing

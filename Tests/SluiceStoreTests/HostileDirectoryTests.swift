@@ -4,6 +4,7 @@ import TestSupport
 import Testing
 
 @testable import SluiceStore
+@testable import SluiceStoreLMDB
 
 /// What may lie in a store's directory instead of a store.
 @Suite("Directories that are no stores, or were tampered with")

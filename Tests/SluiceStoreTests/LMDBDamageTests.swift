@@ -2,6 +2,7 @@ import Glibc
 import Testing
 
 @testable import SluiceStore
+@testable import SluiceStoreLMDB
 
 /// What is made of a file that isn't as it was left.
 extension LMDBStoreTests {

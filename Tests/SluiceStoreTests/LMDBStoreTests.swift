@@ -4,6 +4,7 @@ import SluiceWire
 import Testing
 
 @testable import SluiceStore
+@testable import SluiceStoreLMDB
 
 @Suite struct LMDBStoreTests {
   static let topic = TopicID(rawValue: 1)

@@ -2,6 +2,7 @@ import Glibc
 import Testing
 
 @testable import SluiceStore
+@testable import SluiceStoreLMDB
 
 @Suite struct MappedPagesTests {
   @Test func whatIsBehindTheEndOfItsFileIsKnownWithoutTouchingIt() throws {

@@ -5,6 +5,7 @@ import TestSupport
 import Testing
 
 @testable import SluiceStore
+@testable import SluiceStoreLMDB
 
 /// The power fails at some point of a store's life, and takes some of what wasn't synced yet: whole sectors, in any order.
 @Suite struct PowerLossTests {

@@ -2,6 +2,7 @@ import TestSupport
 import Testing
 
 @testable import SluiceStore
+@testable import SluiceStoreLMDB
 
 /// A kind of store that the tests of all stores are run with.
 enum StoreEngine: String, CaseIterable, CustomTestStringConvertible {

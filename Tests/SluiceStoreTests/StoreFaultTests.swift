@@ -3,6 +3,7 @@ import TestSupport
 import Testing
 
 @testable import SluiceStore
+@testable import SluiceStoreLMDB
 
 /// What a disk's faults do to a store in a file: a commit fails as a whole, and nothing else does.
 @Suite struct StoreFaultTests {

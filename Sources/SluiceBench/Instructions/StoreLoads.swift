@@ -1,5 +1,6 @@
 import Foundation
 import SluiceStore
+import SluiceStoreLMDB
 import SluiceWire
 
 /// LMDB's store: commits of batches, and reading them again.

@@ -1,5 +1,6 @@
 import Glibc
 import SluiceStore
+import SluiceStoreLMDB
 import SluiceWire
 
 /// Appends to a store of its own and replays from it.

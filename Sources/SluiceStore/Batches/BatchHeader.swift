@@ -37,7 +37,7 @@ public struct BatchHeader: Hashable, Sendable {
 
   /// Whether that offset is behind all of a stored batch's records: some are missing there. A batch that says another offset than the one under which it
   /// is stored is damaged, and may have held it.
-  static func isBehind(
+  package static func isBehind(
     _ offset: UInt64, _ value: UnsafeRawBufferPointer, storedAt first: UInt64
   ) -> Bool {
     guard value.count >= size, let base = value.baseAddress else { return false }
@@ -61,7 +61,7 @@ public struct BatchHeader: Hashable, Sendable {
   }
 
   /// - Parameter base: of at least ``size`` bytes.
-  init(at base: UnsafeRawPointer) {
+  package init(at base: UnsafeRawPointer) {
     func load<Number: FixedWidthInteger & BitwiseCopyable>(_ offset: Int, as: Number.Type) -> Number {
       unsafe Number(littleEndian: base.loadUnaligned(fromByteOffset: offset, as: Number.self))
     }

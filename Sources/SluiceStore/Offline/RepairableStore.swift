@@ -61,7 +61,7 @@ public struct StoreInspection: Sendable {
 public struct StoreSize: Hashable, Sendable {
   /// Of its files.
   public var files: UInt64
-  /// Of that, what the next commits can use again; ``LMDBStore/compact()`` gives it back to the disk.
+  /// Of that, what the next commits can use again; compacting (`LMDBStore.compact()`) gives it back to the disk.
   public var reusable: UInt64
   /// What it may grow to; nil for no limit.
   public var limit: UInt64?

@@ -1,5 +1,6 @@
 import SluiceCommand
 import SluiceStore
+import SluiceStoreLMDB
 
 /// `sluice store compact`
 struct StoreCompactCommand: Command {

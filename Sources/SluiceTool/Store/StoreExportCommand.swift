@@ -1,6 +1,7 @@
 import Glibc
 import SluiceCommand
 import SluiceStore
+import SluiceStoreLMDB
 
 /// `sluice store export`
 struct StoreExportCommand: Command {

@@ -2,6 +2,7 @@ import Glibc
 import SluiceCommand
 import SluiceIO
 import SluiceStore
+import SluiceStoreLMDB
 import Synchronization
 
 /// Something that is done to a store, on a thread of its own, since disks block.

@@ -1,5 +1,6 @@
 import SluiceCommand
 import SluiceStore
+import SluiceStoreLMDB
 import SluiceWire
 
 /// Stores for people.

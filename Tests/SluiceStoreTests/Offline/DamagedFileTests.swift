@@ -4,6 +4,7 @@ import TestSupport
 import Testing
 
 @testable import SluiceStore
+@testable import SluiceStoreLMDB
 
 /// Files that are cut off, or of which pages are lost: what is repaired is whole.
 @Suite("Stores whose files are damaged", .serialized)

@@ -5,6 +5,7 @@ import TestSupport
 import Testing
 
 @testable import SluiceStore
+@testable import SluiceStoreLMDB
 
 @Suite("Looking after a store on disk")
 struct LMDBOfflineTests {

@@ -1,7 +1,7 @@
 import CLMDB
 import TestSupport
 
-@testable import SluiceStore
+@testable import SluiceStoreLMDB
 
 /// Reaches into a store's file behind the store's back, while nobody has it open.
 enum LMDBTampering {

@@ -37,7 +37,7 @@ extension ExportSection {
   }
 
   /// What a stored batch begins with, and an exported one doesn't: it depends on the topic's number in the store.
-  static let batchChecksumSize = 8
+  package static let batchChecksumSize = 8
 }
 
 // MARK: Reading

@@ -1,0 +1,218 @@
+import CLMDB
+import Glibc
+import SluiceStore
+import Synchronization
+
+/// An open file of LMDB's with its tables, and readers to lend.
+///
+/// After an error that LMDB calls fatal it is of no more use, and another one takes its place.
+// @unchecked: LMDB's environment may be used by all threads; `spare` is guarded.
+@safe
+final class LMDBEnvironment: @unchecked Sendable {
+  /// So many may read at the same time.
+  static let maximumReaders = 1022
+
+  let pointer: OpaquePointer
+  let tables: LMDBTables
+  let path: String
+  /// Bytes that the file may take.
+  let limit: Int
+  /// That this environment can't be used any longer.
+  let isBroken = Atomic(false)
+
+  private let spare = Mutex<[LMDBReader]>([])
+
+  /// - Parameters:
+  ///   - limit: bytes of address space, the most that the file may take. Halved down to 1 GiB when there isn't so much.
+  ///   - isWritten: Otherwise nobody else may have it open, and LMDB keeps no account of readers.
+  ///   - prepare: runs in the transaction that opens the tables, a writing one if `isWritten`; returns them.
+  init(
+    path: String, limit: Int, isWritten: Bool,
+    tables prepare: (LMDBTransaction) throws(StoreError) -> LMDBTables
+  ) throws(StoreError) {
+    self.path = path
+    unsafe pointer = try unsafe Self.open(path, limit: limit, isWritten: isWritten)
+    var info = unsafe MDB_envinfo()
+    unsafe mdb_env_info(pointer, &info)
+    self.limit = unsafe Int(info.me_mapsize)
+    do throws(StoreError) {
+      try unsafe Self.fill(pointer, path, isWritten: isWritten)
+      if isWritten { try unsafe Self.checkLayout(pointer, path) }
+      tables = try unsafe Self.openTables(pointer, path, isWritten: isWritten, prepare)
+    } catch {
+      unsafe mdb_env_close(pointer)
+      throw error
+    }
+  }
+
+  private static func openTables(
+    _ environment: OpaquePointer, _ path: String, isWritten: Bool,
+    _ prepare: (LMDBTransaction) throws(StoreError) -> LMDBTables
+  ) throws(StoreError) -> LMDBTables {
+    let transaction = try unsafe begin(environment, path, isReading: !isWritten)
+    let tables: LMDBTables
+    do throws(StoreError) {
+      tables = try prepare(transaction)
+    } catch {
+      unsafe mdb_txn_abort(transaction.pointer)
+      throw error
+    }
+    let code = unsafe mdb_txn_commit(transaction.pointer)
+    guard code == 0 else { throw StoreError(lmdb: code, "write to", path) }
+    return tables
+  }
+
+  deinit {
+    spare.withLock { readers in
+      for reader in readers { reader.end() }
+    }
+    unsafe mdb_env_close(pointer)
+  }
+
+  private static func open(_ path: String, limit: Int, isWritten: Bool) throws(StoreError) -> OpaquePointer {
+    var flags = MDB_NOSUBDIR | MDB_NOTLS | MDB_NOMEMINIT
+    if isWritten {
+      try LMDBLockFile.allocate(beside: path)
+    } else {
+      flags |= MDB_RDONLY | MDB_NOLOCK
+    }
+    let leastLimit = 1 << 30
+    var limit = limit
+    while true {
+      var environment: OpaquePointer?
+      var code = unsafe mdb_env_create(&environment)
+      guard code == 0, let environment = unsafe environment else {
+        throw StoreError(lmdb: code, "open", path)
+      }
+      unsafe mdb_env_set_maxdbs(environment, 8)
+      unsafe mdb_env_set_maxreaders(environment, UInt32(maximumReaders))
+      code = unsafe mdb_env_set_mapsize(environment, limit)
+      if code == 0 { code = unsafe mdb_env_open(environment, path, UInt32(flags), 0o600) }
+      if code == 0 {
+        // A child process has no business with it.
+        var descriptor: Int32 = -1
+        if unsafe mdb_env_get_fd(environment, &descriptor) == 0 { _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC) }
+        return unsafe environment
+      }
+      unsafe mdb_env_close(environment)
+      // Not so much address space: the process, or the machine, has a limit for it.
+      guard code == ENOMEM, limit > leastLimit else { throw StoreError(lmdb: code, "open", path) }
+      limit = max(limit / 2, leastLimit)
+    }
+  }
+
+  /// "LMDB 0.9.24": the version of the library that this process uses.
+  static var libraryVersion: String {
+    var (major, minor, patch): (Int32, Int32, Int32) = (0, 0, 0)
+    _ = unsafe mdb_version(&major, &minor, &patch)
+    return "LMDB \(major).\(minor).\(patch)"
+  }
+
+  private static func checkLayout(_ environment: OpaquePointer, _ path: String) throws(StoreError) {
+    var info = unsafe MDB_envinfo()
+    var statistics = MDB_stat()
+    unsafe mdb_env_info(environment, &info)
+    unsafe mdb_env_stat(environment, &statistics)
+    try unsafe LMDBMetaPage.check(
+      path, lastCommit: Int(info.me_last_txnid), pageSize: Int(statistics.ms_psize))
+  }
+
+  /// Makes a file longer that ends before its last page, since reading behind the end would end the process. Such pages are either in no use,
+  /// and were never written, or they were lost; then what is read there is damaged.
+  private static func fill(_ environment: OpaquePointer, _ path: String, isWritten: Bool) throws(StoreError) {
+    var info = unsafe MDB_envinfo()
+    var statistics = MDB_stat()
+    var descriptor: Int32 = -1
+    var status = stat()
+    unsafe mdb_env_info(environment, &info)
+    unsafe mdb_env_stat(environment, &statistics)
+    unsafe mdb_env_get_fd(environment, &descriptor)
+    let bytes = unsafe (Int(info.me_last_pgno) + 1) * Int(statistics.ms_psize)
+    guard unsafe fstat(descriptor, &status) == 0 else { throw StoreError(errno: errno, "open", path) }
+    guard Int(status.st_size) < bytes else { return }
+    guard isWritten else {
+      throw StoreError(
+        .damaged,
+        """
+        \(path) has \(status.st_size) bytes and should have \(bytes); if that is all there is of it, let the broker \
+        open it, which takes what is missing for damaged
+        """)
+    }
+    guard ftruncate(descriptor, bytes) == 0 else { throw StoreError(errno: errno, "lengthen", path) }
+  }
+
+  static func begin(
+    _ environment: OpaquePointer, _ path: String, isReading: Bool
+  ) throws(StoreError) -> LMDBTransaction {
+    var transaction: OpaquePointer?
+    let code = unsafe mdb_txn_begin(environment, nil, isReading ? UInt32(MDB_RDONLY) : 0, &transaction)
+    guard code == 0, let transaction = unsafe transaction else {
+      throw StoreError(lmdb: code, isReading ? "read from" : "write to", path)
+    }
+    return unsafe LMDBTransaction(pointer: transaction, path: path)
+  }
+
+  /// Has the disk set aside bytes behind the last page. Returns the system's error.
+  func allocate(_ bytes: Int) -> Int32 {
+    var info = unsafe MDB_envinfo()
+    var statistics = MDB_stat()
+    var descriptor: Int32 = -1
+    unsafe mdb_env_info(pointer, &info)
+    unsafe mdb_env_stat(pointer, &statistics)
+    unsafe mdb_env_get_fd(pointer, &descriptor)
+    let end = unsafe (Int(info.me_last_pgno) + 1) * Int(statistics.ms_psize)
+    return posix_fallocate(descriptor, end, bytes)
+  }
+
+  /// The number of the last commit.
+  var lastCommit: Int {
+    var info = unsafe MDB_envinfo()
+    unsafe mdb_env_info(pointer, &info)
+    return unsafe info.me_last_txnid
+  }
+
+  /// A reader that sees what was committed last; nil when the environment is broken. Give it back with ``giveBack(_:)``, after a short time:
+  /// what it sees isn't reused until then.
+  func reader() throws(StoreError) -> LMDBReader? {
+    guard !isBroken.load(ordering: .acquiring) else { return nil }
+    let code: Int32
+    if let reader = spare.withLock({ $0.popLast() }) {
+      code = reader.renew()
+      if code == 0 { return reader }
+      reader.end()
+    } else {
+      var transaction: OpaquePointer?
+      code = unsafe mdb_txn_begin(pointer, nil, UInt32(MDB_RDONLY), &transaction)
+      if code == 0, let transaction = unsafe transaction {
+        return unsafe try LMDBReader(LMDBTransaction(pointer: transaction, path: path), tables)
+      }
+    }
+    guard code == MDB_PANIC else { throw StoreError(lmdb: code, "read from", path) }
+    isBroken.store(true, ordering: .releasing)
+    return nil
+  }
+
+  /// Finds out whether the last error was a fatal one.
+  func checkIfBroken() {
+    if let reader = try? reader() { giveBack(reader) }
+  }
+
+  func giveBack(_ reader: LMDBReader) {
+    reader.rest()
+    spare.withLock { $0.append(reader) }
+  }
+}
+
+/// The tables of a store's file.
+struct LMDBTables: Sendable {
+  /// ``MetaKey``.
+  var meta: LMDBTransaction.Table
+  /// ``TopicKey`` → ``TopicEntry``.
+  var topics: LMDBTransaction.Table
+  /// ``BatchKey`` → a batch as ``BatchBlock`` has sealed it.
+  var batches: LMDBTransaction.Table
+  /// ``StateKey`` → the state's value.
+  var states: LMDBTransaction.Table
+  /// ``TopicKey`` of each topic that was deleted and may still have batches or states → nothing.
+  var garbage: LMDBTransaction.Table
+}

@@ -1,0 +1,88 @@
+import Glibc
+import SluiceStore
+
+/// The two pages at the front of LMDB's file: the one with the larger number says what was committed last.
+///
+/// All that a commit changes of them is in the first 152 bytes of a page, so within a sector: when the power fails the disk has it, or not.
+enum LMDBMetaPage {
+  /// The version of the file's format, which LMDB 0.9 writes and this knows. An LMDB that writes another one is a newer one.
+  static let formatVersion: UInt32 = 1
+
+  /// Where a page has its magic number, the version of the file's format, the number of its commit, and the size of all pages, as LMDB 0.9 lays it
+  /// out for machines with 64 bits.
+  static let magicPosition = 16
+  static let versionPosition = 20
+  static let numberPosition = 144
+  static let pageSizePosition = 40
+  static let magic: UInt32 = 0xBEEF_C0DE
+
+  /// Checks that the pages of an open file are laid out as this knows: what it reads there must be what LMDB says.
+  ///
+  /// When a sync fails, a commit that was said to have failed is taken back in these pages. With another layout that can't be done, so nothing may be
+  /// written then; reading needs none of it.
+  ///
+  /// - Parameters:
+  ///   - lastCommit: the number of the last commit, as LMDB says.
+  ///   - pageSize: the size of pages, as LMDB says.
+  ///   - library: the version of LMDB that this process uses.
+  /// - Throws: ``StoreError/Kind/newer`` when the layout is another one.
+  static func check(
+    _ path: String, lastCommit: Int, pageSize: Int, library: String = LMDBEnvironment.libraryVersion
+  ) throws(StoreError) {
+    let file = unsafe open(path, O_RDONLY | O_CLOEXEC)
+    guard file >= 0 else { throw StoreError(errno: errno, "open", path) }
+    defer { close(file) }
+    var commits: [UInt64] = []
+    var isKnown = true
+    for page in 0..<2 {
+      let start = page * pageSize
+      let foundMagic = try number(file, path, start + magicPosition, as: UInt32.self)
+      let foundVersion = try number(file, path, start + versionPosition, as: UInt32.self)
+      let foundSize = try number(file, path, start + pageSizePosition, as: UInt32.self)
+      isKnown =
+        isKnown && foundMagic == magic && foundVersion == formatVersion && Int(foundSize) == pageSize
+      commits.append(try number(file, path, start + numberPosition, as: UInt64.self))
+    }
+    guard isKnown, commits.max() == UInt64(lastCommit) else {
+      throw StoreError(
+        .newer,
+        """
+        won't write to \(path): \(library), which this process uses, lays out the first pages of its files otherwise than LMDB 0.9, and a commit that \
+        fails couldn't be taken back. Reading works: sluice store export, verify and stat. To go on, run with LMDB 0.9, or export the topics and import \
+        them with a version of this software for that LMDB
+        """)
+    }
+  }
+
+  /// Makes commits unseen that came after the one with that number.
+  ///
+  /// When writing such a page fails LMDB writes the older number over it; and when that fails as well, the next to open the file would find a
+  /// commit that was said to have failed. The disk may have got it in any case: before its pages are used again this must be called `forDisk`, and
+  /// synced; and both again when the sync fails, since the system takes what it couldn't write for written then.
+  ///
+  /// - Parameter forDisk: Writes what covers such a commit once more, even if nothing is seen of it.
+  static func forgetCommits(after last: Int, in path: String, forDisk: Bool) throws(StoreError) {
+    let file = unsafe open(path, O_RDWR | O_CLOEXEC)
+    guard file >= 0 else { throw StoreError(errno: errno, "open", path) }
+    defer { close(file) }
+    let pageSize = try number(file, path, pageSizePosition, as: UInt32.self)
+    for page in 0..<2 {
+      let position = page * Int(pageSize) + numberPosition
+      let found = try number(file, path, position, as: UInt64.self)
+      guard forDisk ? found != UInt64(last) : found > UInt64(last) else { continue }
+      var older = (found < UInt64(last) ? found : UInt64(max(last - 1, 0))).littleEndian
+      let written = unsafe pwrite(file, &older, 8, position)
+      guard written == 8 else { throw StoreError(errno: written < 0 ? errno : EIO, "write to", path) }
+    }
+  }
+
+  private static func number<Number: FixedWidthInteger>(
+    _ file: Int32, _ path: String, _ position: Int, as: Number.Type
+  ) throws(StoreError) -> Number {
+    var number: Number = 0
+    let size = MemoryLayout<Number>.size
+    let found = unsafe pread(file, &number, size, position)
+    guard found == size else { throw StoreError(errno: found < 0 ? errno : EIO, "read from", path) }
+    return Number(littleEndian: number)
+  }
+}

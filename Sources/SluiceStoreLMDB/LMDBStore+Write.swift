@@ -1,0 +1,140 @@
+import CLMDB
+import Glibc
+import SluiceStore
+import Synchronization
+
+extension LMDBStore {
+  /// Bytes beyond the limit in which only what gives back space may be written: to a copy-on-write tree that takes space first.
+  static let reserve = 4 << 20
+
+  /// What a commit may write besides batches, roughly.
+  private static let treeBytes = 256 << 10
+
+  /// What became of one attempt.
+  private enum Outcome<Result> {
+    case done(Result)
+    /// LMDB's or the system's error. The file is as before.
+    case failed(Int32)
+  }
+
+  /// What a commit does to the space that is left.
+  enum Effect {
+    case takes
+    case takesAndFrees
+    case frees
+  }
+
+  /// Makes the changes of `body` in one transaction, and has them on disk.
+  ///
+  /// - Parameter bytes: About how many will be written, besides pages of the tree.
+  func write<Result>(
+    _ effect: Effect, bytes: Int = 0, _ body: (LMDBTransaction, LMDBTables) throws(StoreError) -> Result
+  ) throws(StoreError) -> Result {
+    guard options.access != .readOnly else {
+      throw StoreError(.failed, "couldn't write to \(directory.data): it was opened for reading only")
+    }
+    let result = try writeOrMakeRoom(effect, bytes, body)
+    if effect != .takes { lastFreeingCommit = lastCommit }
+    return result
+  }
+
+  private func writeOrMakeRoom<Result>(
+    _ effect: Effect, _ bytes: Int, _ body: (LMDBTransaction, LMDBTables) throws(StoreError) -> Result
+  ) throws(StoreError) -> Result {
+    do throws(StoreError) {
+      if effect != .frees { try leaveReserve(bytes) }
+      return try writeTwice(bytes, body)
+    } catch {
+      guard error.kind == .full, effect == .frees || lastFreeingCommit == lastCommit else { throw error }
+    }
+    if effect != .frees {
+      // What the last commit gave back is still in use by the one before it: it takes another one.
+      try writeOrMakeRoom(.frees, 0) { transaction, tables throws(StoreError) in
+        try transaction.put(number: UInt8(0), tables.meta, .closed)
+      }
+      isMarkedOpen = true
+      try leaveReserve(bytes)
+      return try writeTwice(bytes, body)
+    }
+    try exceedLimit(by: Self.reserve)
+    directory.reserve.giveBack()
+    defer {
+      hasReserve = directory.reserve.take()
+      try? exceedLimit(by: 0)
+    }
+    return try writeTwice(bytes, body)
+  }
+
+  /// Refuses to take the last of the space on a full disk: as much as the reserve should have must be free in the file then.
+  private func leaveReserve(_ bytes: Int) throws(StoreError) {
+    if hasReserve { return }
+    hasReserve = directory.reserve.take()
+    if hasReserve { return }
+    let free = try read { reader throws(StoreError) in try reader.transaction.freeBytes() }
+    guard free >= bytes + Self.treeBytes + DiskReserve.bytes else {
+      throw StoreError(lmdb: ENOSPC, "write to", directory.data)
+    }
+  }
+
+  /// A write that the disk has taken only a part of is EIO for LMDB. So the space is asked for then, which tells whether there is any, and all of
+  /// it is written again: a failed sync has left nothing behind that is relied on.
+  private func writeTwice<Result>(
+    _ bytes: Int, _ body: (LMDBTransaction, LMDBTables) throws(StoreError) -> Result
+  ) throws(StoreError) -> Result {
+    var outcome = try attempt(body)
+    if case .failed(EIO) = outcome {
+      let code = try use { environment in environment.allocate(bytes + Self.treeBytes) }
+      if code == ENOSPC || code == EDQUOT { throw StoreError(lmdb: code, "write to", directory.data) }
+      outcome = try attempt(body)
+    }
+    switch outcome {
+    case .done(let result): return result
+    case .failed(let code): throw StoreError(lmdb: code, "write to", directory.data)
+    }
+  }
+
+  private func attempt<Result>(
+    _ body: (LMDBTransaction, LMDBTables) throws(StoreError) -> Result
+  ) throws(StoreError) -> Outcome<Result> {
+    let outcome = try use { environment throws(StoreError) -> Outcome<Result>? in
+      if needsSync {
+        try LMDBMetaPage.forgetCommits(after: lastCommit, in: directory.data, forDisk: true)
+        let code = unsafe mdb_env_sync(environment.pointer, 1)
+        guard code == 0 else { throw StoreError(lmdb: code, "sync", directory.data) }
+        needsSync = false
+      }
+      var pointer: OpaquePointer?
+      let code = unsafe mdb_txn_begin(environment.pointer, nil, 0, &pointer)
+      if code == MDB_PANIC {
+        environment.isBroken.store(true, ordering: .releasing)
+        return nil
+      }
+      guard code == 0, let pointer = unsafe pointer else {
+        throw StoreError(lmdb: code, "write to", directory.data)
+      }
+      let result: Result
+      do throws(StoreError) {
+        result = try unsafe body(LMDBTransaction(pointer: pointer, path: directory.data), environment.tables)
+      } catch {
+        unsafe mdb_txn_abort(pointer)
+        throw error
+      }
+      return unsafe commit(pointer, environment).map(Outcome.failed) ?? .done(result)
+    }
+    // Readers shall not have to wait for the next commit.
+    if case .failed = outcome { try? replaceBroken() }
+    return outcome
+  }
+
+  /// Returns LMDB's code when it fails.
+  private func commit(_ transaction: OpaquePointer, _ environment: LMDBEnvironment) -> Int32? {
+    let code = unsafe mdb_txn_commit(transaction)
+    guard code != 0 else {
+      // Not the transaction's own number: when there was nothing to write it wasn't given.
+      lastCommit = environment.lastCommit
+      return nil
+    }
+    environment.checkIfBroken()
+    return code
+  }
+}

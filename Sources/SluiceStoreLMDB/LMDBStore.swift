@@ -1,0 +1,162 @@
+import CLMDB
+import Glibc
+import SluiceStore
+import Synchronization
+
+/// Topics in a file of LMDB's: a copy-on-write B+ tree, read through a memory map.
+///
+/// A commit is written and synced with two calls, and needs no recovery: what was there before is overwritten by none. The file grows up to the limit
+/// and never shrinks; space that was given back is used again.
+///
+/// Records that the disk can't read are told as damaged. Pages of the tree that it can't read end the process, since they are read by way of memory, and so
+/// may such whose contents are damaged.
+// @unchecked: `environment` is guarded by `gate`, and the rest of what changes belongs to the thread that commits.
+public final class LMDBStore: TopicStore, @unchecked Sendable {
+  public enum Access: Hashable, Sendable {
+    /// Makes a store if there is none.
+    case create
+    /// There must be one.
+    case existing
+    /// There must be one. Nothing is written, and others may read it at the same time.
+    case readOnly
+  }
+
+  public struct Options: Sendable {
+    /// Bytes of address space that are reserved: the most that the store may take. If there isn't so much it is halved, down to 1 GiB.
+    public var limit = 1 << 40
+    public var access = Access.create
+
+    public init() {}
+  }
+
+  public var limit: Int? { options.limit }
+
+  let directory: StoreDirectory
+  let options: Options
+  private let schema: LMDBSchema
+  private let lock: StoreLock
+
+  private let gate = ReadWriteLock()
+  /// Nil when it broke, and another one couldn't be opened yet; and at the end.
+  private var environment: LMDBEnvironment?
+  private var isClosed = false
+  /// The number of the last commit that is known to have succeeded.
+  var lastCommit: Int
+  /// The number of the last commit that gave back space.
+  var lastFreeingCommit = 0
+  /// Whether there is space set aside to give back space with.
+  var hasReserve: Bool
+  /// Whether the disk may have something else than the file seems to have, after a fault.
+  var needsSync = false
+
+  /// Whether it had been closed in order when it was opened.
+  let wasClosed: Bool
+  /// Whether the file says that it wasn't closed in order.
+  var isMarkedOpen: Bool
+
+  /// Opens the store in a directory, which belongs to it alone; its path's parent must be there.
+  ///
+  /// - Throws: ``StoreError/Kind/notAStore`` for a directory that has something else or nothing, ``StoreError/Kind/inUse``,
+  ///   ``StoreError/Kind/newer``, ``StoreError/Kind/damaged``; and what the system says.
+  public static func open(
+    at directory: String, _ options: Options = Options()
+  ) throws(StoreError) -> LMDBStore {
+    try LMDBStore(directory, options, .current)
+  }
+
+  init(_ path: String, _ options: Options, _ schema: LMDBSchema) throws(StoreError) {
+    self.options = options
+    self.schema = schema
+    directory = try StoreDirectory(path, options.access)
+    lock = try StoreLock(path, isShared: options.access == .readOnly)
+    // Of one that wasn't finished, a new one or a compacted copy, nothing is of use.
+    if options.access != .readOnly { directory.removeNew() }
+    if options.access == .create, !directory.hasData { try Self.create(directory, options, schema) }
+    let environment = try Self.environment(directory, options, schema)
+    hasReserve = options.access == .readOnly || directory.reserve.take()
+    lastCommit = environment.lastCommit
+    guard let reader = try environment.reader() else {
+      throw StoreError(lmdb: MDB_PANIC, "read from", directory.data)
+    }
+    defer { environment.giveBack(reader) }
+    let closed: UInt8? = try reader.transaction.number(reader.tables.meta, .closed)
+    wasClosed = closed == 1
+    isMarkedOpen = closed != 1
+    self.environment = environment
+  }
+
+  /// Makes it under another name, so that no half of one is ever found.
+  private static func create(
+    _ directory: StoreDirectory, _ options: Options, _ schema: LMDBSchema
+  ) throws(StoreError) {
+    do throws(StoreError) {
+      _ = try LMDBEnvironment(path: directory.new, limit: options.limit, isWritten: true) {
+        transaction throws(StoreError) in try schema.create(in: transaction)
+      }
+    } catch {
+      directory.removeNew()
+      throw error
+    }
+    try directory.adoptNew()
+  }
+
+  private static func environment(
+    _ directory: StoreDirectory, _ options: Options, _ schema: LMDBSchema
+  ) throws(StoreError) -> LMDBEnvironment {
+    let isWritten = options.access != .readOnly
+    return try LMDBEnvironment(path: directory.data, limit: options.limit, isWritten: isWritten) {
+      transaction throws(StoreError) in try schema.open(in: transaction, isWritten: isWritten)
+    }
+  }
+
+  /// Has something done with the environment, which stays as it is meanwhile. A broken one is replaced before; or after `body` returned nil.
+  func use<Result>(
+    _ body: (LMDBEnvironment) throws(StoreError) -> Result?
+  ) throws(StoreError) -> Result {
+    while true {
+      do {
+        gate.lockForUse()
+        defer { gate.unlock() }
+        if let environment, !environment.isBroken.load(ordering: .acquiring),
+          let result = try body(environment)
+        {
+          return result
+        }
+      }
+      try replaceBroken()
+    }
+  }
+
+  /// Opens the file again after an error that LMDB calls fatal, once nobody uses it any longer.
+  func replaceBroken() throws(StoreError) {
+    gate.lockForChange()
+    defer { gate.unlock() }
+    guard environment?.isBroken.load(ordering: .acquiring) ?? true else { return }
+    guard !isClosed else { throw StoreError(.failed, "the store at \(directory.path) was closed") }
+    environment = nil
+    needsSync = true
+    try LMDBMetaPage.forgetCommits(after: lastCommit, in: directory.data, forDisk: false)
+    environment = try Self.environment(directory, options, schema)
+  }
+
+  /// Lets the file have so many bytes more than its limit, once nobody uses it.
+  func exceedLimit(by bytes: Int) throws(StoreError) {
+    gate.lockForChange()
+    defer { gate.unlock() }
+    guard let environment else { return }
+    let code = unsafe mdb_env_set_mapsize(environment.pointer, environment.limit + bytes)
+    guard code == 0 else {
+      environment.isBroken.store(true, ordering: .releasing)
+      throw StoreError(lmdb: code, "map", directory.data)
+    }
+  }
+
+  public func close() throws(StoreError) {
+    if options.access != .readOnly { try markClosed() }
+    gate.lockForChange()
+    defer { gate.unlock() }
+    environment = nil
+    isClosed = true
+    lock.release()
+  }
+}

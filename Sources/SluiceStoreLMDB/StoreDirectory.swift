@@ -1,0 +1,127 @@
+import Glibc
+import SluiceStore
+
+/// The directory that a store has for itself, and the lock that keeps others out of it.
+///
+/// ```
+/// lock           held as long as the store is open; the holder's process id is in it
+/// data.mdb       all there is
+/// data.mdb-lock  LMDB's account of readers; means nothing when nobody has the store open
+/// reserve        space to be had when the disk is full
+/// new.mdb        a store that is being made
+/// ```
+struct StoreDirectory {
+  static let lockName = "lock"
+  static let dataName = "data.mdb"
+  static let reserveName = "reserve"
+  static let newName = "new.mdb"
+
+  let path: String
+
+  var data: String { "\(path)/\(Self.dataName)" }
+  var reserve: DiskReserve { DiskReserve(path: "\(path)/\(Self.reserveName)") }
+  var new: String { "\(path)/\(Self.newName)" }
+
+  /// - Throws: ``StoreError/Kind/notAStore`` when there is no directory, or one that isn't a store's.
+  init(_ path: String, _ access: LMDBStore.Access) throws(StoreError) {
+    self.path = path
+    var isMade = false
+    if access == .create {
+      isMade = unsafe mkdir(path, 0o700) == 0
+      guard isMade || errno == EEXIST else { throw StoreError(errno: errno, "make the directory", path) }
+    }
+    var status = stat()
+    guard unsafe stat(path, &status) == 0 else {
+      guard errno == ENOENT else { throw StoreError(errno: errno, "open", path) }
+      throw StoreError(.notAStore, "there is no store at \(path): no such directory")
+    }
+    guard status.st_mode & S_IFMT == S_IFDIR else {
+      throw StoreError(.notAStore, "there is no store at \(path): it isn't a directory")
+    }
+    if isMade { try sync(parent(of: path)) }
+    try checkNames(access)
+    try checkData()
+    if access == .create { try tighten(status) }
+  }
+
+  /// LMDB would wait for somebody to write into a pipe, and make an environment of an empty file.
+  private func checkData() throws(StoreError) {
+    var status = stat()
+    guard unsafe stat(data, &status) == 0 else {
+      guard errno == ENOENT else { throw StoreError(errno: errno, "open", data) }
+      return
+    }
+    guard status.st_mode & S_IFMT == S_IFREG else {
+      throw StoreError(.notAStore, "there is no store at \(path): \(data) isn't a file")
+    }
+    guard status.st_size > 0 else {
+      throw StoreError(
+        .damaged, "\(data) is empty; put a backup in its place, or remove it to begin without any topics")
+    }
+  }
+
+  private func checkNames(_ access: LMDBStore.Access) throws(StoreError) {
+    guard let directory = unsafe opendir(path) else { throw StoreError(errno: errno, "open", path) }
+    defer { unsafe closedir(directory) }
+    var stranger: String?
+    var hasData = false
+    while let entry = unsafe readdir(directory) {
+      let name = unsafe withUnsafeBytes(of: entry.pointee.d_name) { bytes in
+        unsafe String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+      }
+      switch name {
+      case Self.dataName: hasData = true
+      // A file system of its own has a `lost+found`.
+      case ".", "..", "lost+found", Self.lockName, Self.reserveName, Self.newName: break
+      case LMDBLockFile.path(beside: Self.dataName), LMDBLockFile.path(beside: Self.newName): break
+      default: stranger = name
+      }
+    }
+    guard !hasData else { return }
+    guard access == .create else {
+      throw StoreError(.notAStore, "there is no store at \(path): it has no \(Self.dataName)")
+    }
+    if let stranger {
+      throw StoreError(
+        .notAStore,
+        "won't make a store at \(path): something else is there (\(stranger)); name an empty directory")
+    }
+  }
+
+  /// Keeps other users out. A directory that was made for the store by an installer, or as a mount point, often lets them in; one that is for
+  /// all to write to was not meant for it.
+  private func tighten(_ status: stat) throws(StoreError) {
+    guard status.st_mode & 0o077 != 0 else { return }
+    guard status.st_mode & S_ISVTX == 0 else {
+      throw StoreError(
+        .notAStore, "won't have a store at \(path): all users share that directory; name one of your own")
+    }
+    guard unsafe chmod(path, 0o700) == 0 else {
+      throw StoreError(errno: errno, "keep other users out of", path)
+    }
+  }
+
+  private func parent(of path: String) -> String { "\(path)/.." }
+
+  private func sync(_ directory: String) throws(StoreError) {
+    let descriptor = unsafe Glibc.open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+    guard descriptor >= 0 else { throw StoreError(errno: errno, "open", directory) }
+    defer { Glibc.close(descriptor) }
+    guard fsync(descriptor) == 0 else { throw StoreError(errno: errno, "sync", directory) }
+  }
+
+  var hasData: Bool { unsafe access(data, F_OK) == 0 }
+
+  /// Removes what is left of a store that wasn't finished.
+  func removeNew() {
+    unsafe unlink(new)
+    unsafe unlink(LMDBLockFile.path(beside: new))
+  }
+
+  /// Makes the new store the one that is there, for good.
+  func adoptNew() throws(StoreError) {
+    unsafe unlink(LMDBLockFile.path(beside: new))
+    guard unsafe rename(new, data) == 0 else { throw StoreError(errno: errno, "rename", new) }
+    try sync(path)
+  }
+}
