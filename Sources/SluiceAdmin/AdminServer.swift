@@ -1,4 +1,7 @@
+import SluiceAccess
+import SluiceBroker
 import SluiceIO
+import SluiceWire
 
 /// The admin listener: health, metrics, an API and a page for people, over HTTP, on a thread of its own.
 ///
@@ -45,4 +48,96 @@ public final class AdminServer: Sendable {
     }
     loop.join()
   }
+}
+
+/// How the admin listener works.
+public struct AdminOptions: Sendable {
+  /// Topics that have lines of their own in the metrics; the others are summed in one.
+  public var topics = 1_000
+  /// Whether only this machine reaches the listener. Then it answers to names of this machine alone: see ``HostCheck``.
+  public var isLocal = true
+  /// What the programs' version is.
+  public var version = ""
+  public var limits = AdminLimits()
+
+  public init() {}
+}
+
+/// What visitors can make the admin listener do.
+public struct AdminLimits: Sendable {
+  /// Connections at a time; others wait to be accepted.
+  public var connections = 64
+  /// Watchers of the events at a time.
+  public var watchers = 32
+  /// Seconds in which nothing goes to or from a connection.
+  public var idle = 15
+  /// Seconds that a request's head may take to come, and a connection be kept for another one; one when three quarters of the connections are in use.
+  public var head = 10
+  /// Seconds that an answer may take to be found and sent; events go on for ever.
+  public var answer = 60
+  /// Seconds that the broker may take to say what an answer is made of.
+  public var source = 10
+  /// Bytes for a connection's requests and responses: the head of a request has to fit into them.
+  public var connectionBytes = 32 << 10
+  /// Topics in one answer, and among the events.
+  public var topics = 5_000
+  /// Connections in one answer.
+  public var listedConnections = 1_000
+  /// Subscriptions, and publications, of one topic in one answer.
+  public var streams = 200
+  /// Records in one answer, and bytes of them.
+  public var records = 100
+  public var recordBytes = 8 << 20
+  /// Bytes of a payload that are shown.
+  public var payloadBytes = 2 << 10
+
+  public init() {}
+}
+
+/// What the admin listener shows: a broker, or what a test has made up. From any thread.
+public protocol AdminSource: Sendable {
+  var stage: AdminStage { get }
+
+  /// Whether clients are asked who they are. Then visitors of the admin listener are, too.
+  var asksClients: Bool { get }
+
+  /// The broker's store; nil for a broker without durable topics, or before there is one.
+  var storage: StorageSnapshot? { get }
+
+  /// Lines of the log that were left out, since nobody read it in time.
+  var droppedLogLines: Int { get }
+
+  /// The broker as it is now.
+  ///
+  /// - Parameter completion: called once, on any thread; not at all when the broker stops before. With what puts the snapshot together, which may
+  ///   take milliseconds.
+  func snapshot(
+    _ request: SnapshotRequest,
+    completion: @escaping @Sendable (@escaping @Sendable () -> BrokerSnapshot) -> Void)
+
+  /// The newest records of a topic, the oldest of them first; nil when there is no such topic.
+  ///
+  /// - Parameters:
+  ///   - count: the most records.
+  ///   - bytes: the most bytes that they may have together, so that nothing huge is copied; one that has more isn't shown.
+  ///   - completion: as of ``snapshot(_:completion:)``.
+  func lastRecords(
+    of topic: String, count: Int, bytes: Int, completion: @escaping @Sendable ([RecordSnapshot]?) -> Void)
+
+  /// Who has such credentials.
+  ///
+  /// - Parameter completion: as of ``snapshot(_:completion:)``.
+  func authenticate(
+    _ credentials: Credentials, from peer: SocketAddress,
+    completion: @escaping @Sendable (Result<Identity, WireError>) -> Void)
+
+  /// What became of somebody who was let in before; nil when it may not come in any more.
+  func reconsider(_ identity: Identity) -> Identity?
+}
+
+/// How far the broker has come.
+public enum AdminStage: Sendable {
+  case starting
+  case ready
+  case stopping
 }

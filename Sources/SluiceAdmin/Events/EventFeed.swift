@@ -1,3 +1,4 @@
+import Glibc
 import SluiceAccess
 import SluiceBroker
 import SluiceCommand
@@ -117,4 +118,101 @@ final class EventFeed: @unchecked Sendable {
 extension Identity {
   /// - Parameter now: milliseconds since 1970.
   func hasExpired(at now: Int64) -> Bool { expires.map { $0 <= now } ?? false }
+}
+
+/// What watchers have been shown of topics, so that the next event has no more than what has changed.
+struct EventRows {
+  /// The topics as JSON, by name, as of the last sample.
+  private var rows: [String: String] = [:]
+  private let limit: Int
+
+  /// - Parameter limit: the most topics.
+  init(limit: Int) {
+    self.limit = limit
+  }
+
+  /// One sample as two events: for who has seen the one before, and for who hasn't.
+  mutating func update(_ snapshot: BrokerSnapshot, version: String) -> (changes: String, all: () -> String) {
+    var changed: [String] = []
+    var shown: [String: String] = [:]
+    for topic in snapshot.topics.prefix(limit) {
+      let name = topic.summary.topic
+      let row = TopicJSON.text(topic)
+      shown[name] = row
+      if rows[name] != row { changed.append(row) }
+    }
+    let gone = rows.keys.filter { shown[$0] == nil }
+    rows = shown
+    let omitted = snapshot.topicCount - shown.count
+    func event(topics: some Sequence<String>, gone: [String], isAll: Bool) -> String {
+      var object = JSONObject()
+      object.add("all", isAll)
+      object.add("broker", BrokerJSON.object(snapshot, version: version))
+      object.add("topics", json: AdminJSON.array(topics))
+      object.add("gone", json: AdminJSON.array(gone.map { JSONText.quoted($0) }))
+      object.add(number: "omitted", omitted)
+      object.add("connections", snapshot.connections.map(BrokerJSON.connection))
+      return Self.event("sample", object.text)
+    }
+    return (
+      event(topics: changed, gone: gone, isAll: false),
+      { event(topics: shown.values, gone: [], isAll: true) }
+    )
+  }
+
+  /// Nobody watches: what was shown is of no use.
+  mutating func clear() { rows = [:] }
+
+  /// As server-sent events are written. The data has no line breaks.
+  static func event(_ name: String, _ data: String) -> String { "event: \(name)\ndata: \(data)\n\n" }
+}
+
+/// Somebody who watches the events: bytes that wait for the connection to take them.
+///
+/// Unchecked: belongs to the admin listener's loop.
+final class Watcher: @unchecked Sendable {
+  let identity: Identity
+  /// The topic whose details are watched; nil for none.
+  let topic: String?
+  /// Whether the next sample must be whole: it is the first, or the one before wasn't taken in time.
+  var needsAll = true
+  private(set) var hasEnded = false
+  /// Has the connection look for bytes again. Called when there are some, and at the end.
+  var wake: (() -> Void)?
+  /// Arrays that several watchers share, and how much of the first was taken.
+  private var parts: [[UInt8]] = []
+  private var taken = 0
+
+  init(identity: Identity, topic: String?) {
+    self.identity = identity
+    self.topic = topic
+  }
+
+  /// Whether it hasn't taken yet what it was given.
+  var isBehind: Bool { !parts.isEmpty }
+
+  func give(_ bytes: [UInt8]) {
+    guard !hasEnded, !bytes.isEmpty else { return }
+    parts.append(bytes)
+    wake?()
+  }
+
+  /// Nothing comes any more.
+  func end() {
+    hasEnded = true
+    wake?()
+  }
+
+  /// Takes the next bytes; 0 when there are none now.
+  func take(into buffer: UnsafeMutableRawBufferPointer) -> Int {
+    guard let first = parts.first else { return 0 }
+    let count = min(buffer.count, first.count - taken)
+    unsafe buffer.copyBytes(from: first[taken..<taken + count])
+    taken += count
+    if taken == first.count {
+      parts.removeFirst()
+      taken = 0
+    }
+    return count
+  }
 }

@@ -1,4 +1,7 @@
+import Glibc
 import SluiceBroker
+import SluiceCommand
+import SluiceWire
 
 /// All metrics.
 enum MetricsPage {
@@ -51,5 +54,116 @@ enum MetricsPage {
     text.family(
       "process_start_time_seconds", .gauge, unit: "seconds", "When the process was started, since 1970.")
     text.sample(process.startTime)
+  }
+}
+
+/// The metrics of the broker's store. A broker without durable topics has none of them.
+enum StorageMetrics {
+  static func write(_ storage: StorageSnapshot, to text: inout MetricsText) {
+    func gauge(_ name: String, unit: String? = nil, _ help: String, _ value: UInt64?) {
+      guard let value else { return }
+      text.family("sluice_storage_\(name)", .gauge, unit: unit, help)
+      text.sample(value)
+    }
+    text.family(
+      "sluice_storage_limit_bytes", .gauge, unit: "bytes",
+      "Bytes that the store may take; +Inf for no limit.")
+    text.sample(storage.limit.map { Double($0) } ?? .infinity)
+    gauge("used_bytes", unit: "bytes", "Bytes of the store's files that are in use.", storage.usedBytes)
+    gauge("file_bytes", unit: "bytes", "Bytes of the store's files.", storage.fileBytes)
+    gauge(
+      "disk_available_bytes", unit: "bytes", "Bytes that the store's file system has left.",
+      storage.availableBytes)
+    text.family(
+      "sluice_storage_fullness_ratio", .gauge, "The share of the store's limit that is in use, from 0 to 1.")
+    text.sample(storage.status.fullness ?? 0)
+    gauge(
+      "full",
+      "1 while the store, or its disk, has no room and publishers of durable topics wait; 0 otherwise.",
+      storage.state == .full ? 1 : 0)
+    gauge(
+      "failing",
+      "1 while the store's disk reports errors and publishers of durable topics wait; 0 otherwise.",
+      storage.state == .failing ? 1 : 0)
+    text.family(
+      "sluice_storage_trouble_seconds", .gauge, unit: "seconds",
+      "For how long the store has been full or failing; 0 while it takes records.")
+    text.sample(Double(storage.since) / 1000)
+    gauge(
+      "waiting_publishers", "Publishers that the broker has turned away until the store takes records again.",
+      UInt64(storage.waiting))
+  }
+}
+
+/// What the program counts besides its broker.
+struct ProgramNumbers: Hashable {
+  var droppedLogLines = 0
+  /// Those who couldn't watch the events because there were too many.
+  var refusedWatchers = 0
+
+  func write(to text: inout MetricsText) {
+    text.family(
+      "sluice_log_dropped_lines", .counter,
+      "Lines that were left out of the log because nobody read it in time.")
+    text.sample(UInt64(droppedLogLines))
+    text.family(
+      "sluice_admin_refused_watchers", .counter,
+      "Visitors who couldn't watch the events because there were too many.")
+    text.sample(UInt64(refusedWatchers))
+  }
+}
+
+/// What the system knows of this process.
+struct ProcessNumbers: Hashable {
+  /// In user and system mode.
+  var cpuSeconds = 0.0
+  var residentBytes: UInt64 = 0
+  var openDescriptors = 0
+  /// How many it may have.
+  var maximumDescriptors: UInt64 = 0
+  /// Seconds since 1970.
+  var startTime = 0.0
+
+  static var now: ProcessNumbers {
+    var numbers = ProcessNumbers()
+    numbers.read(stat: SystemFile.text("/proc/self/stat") ?? "", system: SystemFile.text("/proc/stat") ?? "")
+    // Of statm the second number is what is resident, in pages.
+    let pages = SystemFile.text("/proc/self/statm")?.split(separator: " ").dropFirst().first.flatMap {
+      UInt64($0)
+    }
+    numbers.residentBytes = (pages ?? 0) * UInt64(max(sysconf(Int32(_SC_PAGESIZE)), 0))
+    numbers.openDescriptors = entries("/proc/self/fd")
+    var limit = rlimit()
+    if unsafe getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 {
+      numbers.maximumDescriptors = UInt64(limit.rlim_cur)
+    }
+    return numbers
+  }
+
+  /// - Parameters:
+  ///   - stat: `/proc/self/stat`. Its second field is the program's name, in parentheses, which may have anything in it.
+  ///   - system: `/proc/stat`, which knows when the machine was started.
+  mutating func read(
+    stat: String, system: String, ticksPerSecond: Double = Double(max(sysconf(Int32(_SC_CLK_TCK)), 1))
+  ) {
+    guard let name = stat.lastIndex(of: ")") else { return }
+    let fields = stat[stat.index(after: name)...].split(separator: " ")
+    // Counted from 1; the first here is the third.
+    func field(_ number: Int) -> Double { fields.count > number - 3 ? Double(fields[number - 3]) ?? 0 : 0 }
+    cpuSeconds = (field(14) + field(15)) / ticksPerSecond
+    let boot = system.split(separator: "\n").first { $0.hasPrefix("btime ") }?.dropFirst(6)
+    startTime = (boot.flatMap { Double($0) } ?? 0) + field(22) / ticksPerSecond
+  }
+
+  /// How many there are in a directory, the one that is open for counting them not among them.
+  private static func entries(_ path: String) -> Int {
+    guard let directory = unsafe opendir(path) else { return 0 }
+    defer { unsafe closedir(directory) }
+    var count = 0
+    while let entry = unsafe readdir(directory) {
+      // Names are numbers; `.` and `..` aren't.
+      if unsafe entry.pointee.d_name.0 != CChar(UInt8(ascii: ".")) { count += 1 }
+    }
+    return max(count - 1, 0)
   }
 }

@@ -1,3 +1,4 @@
+import SluiceCommand
 import SluiceIO
 
 /// A request as it came, as far as it matters here.
@@ -14,4 +15,85 @@ struct AdminRequest: Sendable {
   /// Whether more than a head comes, or may come.
   var hasBody = false
   var peer = SocketAddress.unix("")
+}
+
+/// Keeps pages of other sites from reading what this machine's browser can reach.
+///
+/// A name that somebody else's name server answers for can be made to stand for 127.0.0.1; the browser then takes our pages for his. So a listener
+/// that only this machine reaches answers to `localhost` and to numbers alone, which can't be made to stand for anything, with any port: it may be
+/// reached through a tunnel. Others answer to any name, since nobody knows what they are called.
+enum HostCheck {
+  /// - Throws: 400 or 403, and why.
+  static func check(_ request: AdminRequest, _ route: Route, isLocal: Bool) throws(AdminProblem) {
+    if isLocal {
+      guard let host = request.host else { throw .badRequest("there is no Host header") }
+      guard isOwn(host) else {
+        throw .forbidden("this listener answers to localhost, 127.0.0.1 and [::1], not to '\(host)'")
+      }
+    }
+    if let origin = request.origin, !isSame(origin, as: request.host) {
+      throw .forbidden("pages of '\(origin)' may not use this")
+    }
+    // To follow a link to the dashboard is all that another site's page may have a browser do.
+    let isElsewhere = request.fetchSite == "cross-site" || request.fetchSite == "same-site"
+    if isElsewhere, route != .dashboard { throw .forbidden("pages of other sites may not use this") }
+  }
+
+  static func isOwn(_ host: String) -> Bool {
+    guard let name = withoutPort(host)?.lowercased() else { return false }
+    if name == "localhost" || name == "[::1]" { return true }
+    let parts = name.split(separator: ".", omittingEmptySubsequences: false)
+    return parts.count == 4 && parts[0] == "127" && parts.allSatisfy { isDigits($0) && UInt8($0) != nil }
+  }
+
+  private static func withoutPort(_ host: String) -> Substring? {
+    let start = host.hasPrefix("[") ? host.firstIndex(of: "]") ?? host.startIndex : host.startIndex
+    guard let colon = host[start...].firstIndex(of: ":") else { return host[...] }
+    let port = host[host.index(after: colon)...]
+    return isDigits(port) ? host[..<colon] : nil
+  }
+
+  /// A proxy in front may have TLS, and the browser say so.
+  private static func isSame(_ origin: String, as host: String?) -> Bool {
+    guard let host = host?.lowercased() else { return false }
+    let origin = origin.lowercased()
+    return origin == "http://\(host)" || origin == "https://\(host)"
+  }
+
+  private static func isDigits(_ text: Substring) -> Bool {
+    !text.isEmpty && text.utf8.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
+  }
+}
+
+/// Why a request isn't answered with what it asks for: a status of HTTP, and words for whoever asked.
+struct AdminProblem: Error, Hashable, Sendable {
+  var status: Int
+  var message: String
+  /// What a response of that status has to have.
+  var header: HTTPHeader?
+
+  init(_ status: Int, _ message: String, _ header: HTTPHeader? = nil) {
+    self.status = status
+    self.message = message
+    self.header = header
+  }
+
+  var response: HTTPResponse {
+    var body = JSONObject()
+    body.add("status", UInt64(status))
+    body.add("error", message)
+    var response = HTTPResponse.json(body.text, status: status)
+    if let header { response.headers.append(header) }
+    return response
+  }
+}
+
+extension AdminProblem {
+  static func badRequest(_ message: String) -> Self { Self(400, message) }
+  static func forbidden(_ message: String) -> Self { Self(403, message) }
+  static func notFound(_ message: String) -> Self { Self(404, message) }
+  static func unavailable(_ message: String) -> Self {
+    Self(503, message, HTTPHeader("Retry-After", "1"))
+  }
+  static func unknownTopic(_ name: String) -> Self { notFound("there is no topic \(name)") }
 }

@@ -65,3 +65,89 @@ public enum ManualPage {
     for option in shown { text.entry(option.notation, option.explanation) }
   }
 }
+
+/// Builds a page for `man`, in roff. What is given to it is plain text, and comes out as it is.
+public struct ManualText {
+  public private(set) var text: String
+  /// Nothing stands under the heading yet.
+  private var isFresh = true
+
+  /// - Parameters:
+  ///   - name: as the page is called: `sluice-pub`.
+  ///   - section: of the manual: 1 for commands, 5 for files, 8 for daemons.
+  ///   - summary: what it is about, in half a line.
+  public init(_ name: String, section: Int, summary: String) {
+    text =
+      ".TH \"\(Self.escaped(name.uppercased()))\" \"\(section)\" \"\" \"\(Self.escaped("sluice \(Version.text)"))\" \"Sluice\"\n"
+    // No hyphens in commands and names of options, and no gaps between words.
+    text += ".nh\n.ad l\n"
+    self.section("NAME")
+    paragraph("\(name) - \(summary)")
+  }
+
+  public mutating func section(_ heading: String) {
+    text += ".SH \"\(Self.escaped(heading))\"\n"
+    isFresh = true
+  }
+
+  public mutating func subsection(_ heading: String) {
+    text += ".SS \"\(Self.escaped(heading))\"\n"
+    isFresh = true
+  }
+
+  public mutating func paragraph(_ paragraph: String) {
+    separate()
+    text += "\(Self.line(paragraph))\n"
+  }
+
+  /// What is typed as it stands.
+  public mutating func usage(_ usage: String) {
+    separate()
+    text += ".B \(Self.line(usage))\n"
+  }
+
+  /// A term and, indented, what it is.
+  public mutating func entry(_ term: String, _ explanation: String) {
+    isFresh = false
+    text += ".TP\n.B \(Self.line(term))\n\(Self.line(explanation))\n"
+  }
+
+  /// Lines to try, and what they do.
+  public mutating func example(_ purpose: String, _ lines: String) {
+    paragraph(purpose)
+    text += ".PP\n.RS 4\n.nf\n"
+    for line in lines.split(separator: "\n", omittingEmptySubsequences: false) {
+      text += (line.isEmpty ? "\\&" : Self.line(String(line))) + "\n"
+    }
+    text += ".fi\n.RE\n"
+  }
+
+  private mutating func separate() {
+    if !isFresh { text += ".PP\n" }
+    isFresh = false
+  }
+
+  /// A line that is no request, whatever it begins with.
+  private static func line(_ text: String) -> String {
+    let escaped = escaped(text)
+    return escaped.hasPrefix(".") ? "\\&" + escaped : escaped
+  }
+
+  /// Characters that roff would take for something else: quotes and dashes stay those of ASCII, so that examples can be copied.
+  static func escaped(_ text: String) -> String {
+    var result = ""
+    for character in text {
+      switch character {
+      case "\\": result += "\\e"
+      case "-": result += "\\-"
+      case "'": result += "\\(aq"
+      case "\"": result += "\\(dq"
+      case "`": result += "\\(ga"
+      case "^": result += "\\(ha"
+      case "~": result += "\\(ti"
+      default: result.append(character)
+      }
+    }
+    return result
+  }
+}

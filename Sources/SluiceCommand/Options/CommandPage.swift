@@ -41,3 +41,109 @@ public struct CommandPage: Sendable {
   /// The last word of the name.
   public var word: String { name.split(separator: " ").last.map(String.init) ?? name }
 }
+
+/// An option of a command, as it is parsed and as it is explained: there is one place for both.
+public struct CommandOption: Sendable {
+  /// Without dashes: `listen` for `--listen`.
+  public var name: String
+  /// What stands for the value in the help, `ADDR`; nil for an option without one.
+  public var value: String?
+  /// The value that it has when it is given without one: `true` for `--compact`. Another is given behind an equals sign.
+  public var bare: String?
+  /// What it does, in a sentence or two; wrapped by the help.
+  public var help: String
+  /// Given several times, all count; otherwise the last one does.
+  public var isRepeatable: Bool
+  /// The environment variable that sets the same.
+  public var environment: String?
+  /// What holds when it isn't given, as it would be written.
+  public var standard: String?
+  /// Why it can't be used, for an option that is known but isn't there: it is refused with this, and left out of the help.
+  public var unavailable: String?
+  /// The words that its value can be where `value` doesn't name them, or can be besides what that says.
+  public var choices: [String]
+  /// Whether values may have spaces in them: in the environment, several are separated by commas alone.
+  public var hasSpaces: Bool
+
+  public init(
+    _ name: String, value: String? = nil, bare: String? = nil, help: String, isRepeatable: Bool = false,
+    environment: String? = nil, standard: String? = nil, unavailable: String? = nil, choices: [String] = [],
+    hasSpaces: Bool = false
+  ) {
+    self.name = name
+    self.value = value
+    self.bare = bare
+    self.help = help
+    self.isRepeatable = isRepeatable
+    self.environment = environment
+    self.standard = standard
+    self.unavailable = unavailable
+    self.choices = choices
+    self.hasSpaces = hasSpaces
+  }
+}
+
+/// An argument of a command that isn't an option.
+public struct Operand: Sendable {
+  public enum Arity: Sendable {
+    case required
+    case optional
+    /// Any number of them, none included. Only as the last operand.
+    case repeated
+  }
+
+  /// What stands for it in the help: `TOPIC`.
+  public var name: String
+  public var arity: Arity
+  /// The words that it can be, where there are a few.
+  public var choices: [String]
+
+  public init(_ name: String, _ arity: Arity = .required, choices: [String] = []) {
+    self.name = name
+    self.arity = arity
+    self.choices = choices
+  }
+}
+
+/// What a value is, as far as shells that complete it and files that contain it want to know: it follows from how the help writes it.
+public enum ValueKind: Hashable, Sendable {
+  case text
+  /// One of a few words.
+  case choice
+  case boolean
+  case count
+  case size
+  case time
+  case file
+  case directory
+  case topic
+
+  init(notation: String, words: [String]) {
+    switch notation {
+    case "BOOL", "on|off": self = .boolean
+    case "N": self = .count
+    case "SIZE": self = .size
+    case "TIME": self = .time
+    case "FILE": self = .file
+    case "DIR": self = .directory
+    case "TOPIC": self = .topic
+    default: self = words.isEmpty ? .text : .choice
+    }
+  }
+}
+
+extension CommandOption {
+  /// Nil for an option without a value.
+  public var kind: ValueKind? { value.map { ValueKind(notation: $0, words: words) } }
+
+  /// The words that its value can be.
+  public var words: [String] {
+    guard let value else { return [] }
+    if value == "BOOL" { return ["true", "false"] }
+    return value.contains("|") ? value.split(separator: "|").map(String.init) : choices
+  }
+}
+
+extension Operand {
+  public var kind: ValueKind { ValueKind(notation: name, words: choices) }
+}

@@ -1,4 +1,5 @@
 import Glibc
+import SluiceCommand
 import Synchronization
 
 /// Writes events to standard error, a line each, so that lines of several threads never mix. All copies are of one logger.
@@ -56,5 +57,84 @@ struct Logger: Sendable {
     var time = timespec()
     unsafe clock_gettime(CLOCK_REALTIME, &time)
     return Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000
+  }
+}
+
+/// How much an event matters.
+enum LogLevel: Int, Comparable {
+  case debug
+  case info
+  case warning
+  case error
+
+  static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
+
+  var name: String {
+    switch self {
+    case .debug: "debug"
+    case .info: "info"
+    case .warning: "warning"
+    case .error: "error"
+    }
+  }
+}
+
+/// How an event is written.
+enum LogFormat: String {
+  /// `2026-02-03T04:05:06.789Z info    started loops=2`
+  case text
+  /// `{"time":"2026-02-03T04:05:06.789Z","level":"info","message":"started","loops":2}`
+  case json
+}
+
+/// A value that belongs to an event.
+enum LogValue {
+  case text(String)
+  case number(Int64)
+  case flag(Bool)
+}
+
+/// One event as a line.
+struct LogLine {
+  var time: Int64
+  var level: LogLevel
+  var message: String
+  var fields: [(key: String, value: LogValue)]
+
+  /// The line, with its line break: always exactly one, whatever the values contain.
+  func rendered(as format: LogFormat) -> String {
+    switch format {
+    case .text: text
+    case .json: json
+    }
+  }
+
+  private var text: String {
+    let padding = String(repeating: " ", count: 7 - level.name.count)
+    var line = "\(WallTime.format(time)) \(level.name)\(padding) \(JSONText.escaped(message, quotes: false))"
+    for (name, value) in fields {
+      switch value {
+      case .number(let number): line += " \(name)=\(number)"
+      case .flag(let flag): line += " \(name)=\(flag)"
+      case .text(let text):
+        let isPlain =
+          !text.isEmpty && text.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F && $0 != UInt8(ascii: "\"") }
+        line += " \(name)=\(isPlain ? text : JSONText.quoted(text))"
+      }
+    }
+    return line + "\n"
+  }
+
+  private var json: String {
+    var line = "{\"time\":\"\(WallTime.format(time))\",\"level\":\"\(level.name)\""
+    line += ",\"message\":\(JSONText.quoted(message))"
+    for (name, value) in fields {
+      switch value {
+      case .number(let number): line += ",\(JSONText.quoted(name)):\(number)"
+      case .flag(let flag): line += ",\(JSONText.quoted(name)):\(flag)"
+      case .text(let text): line += ",\(JSONText.quoted(name)):\(JSONText.quoted(text))"
+      }
+    }
+    return line + "}\n"
   }
 }

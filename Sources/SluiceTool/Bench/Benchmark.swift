@@ -188,3 +188,110 @@ struct Benchmark {
     }
   }
 }
+
+/// A publisher of records that begin with the time at which they were made.
+// Unchecked: used on one thread at a time.
+@safe
+final class BenchPublisher: @unchecked Sendable {
+  private let client: Client
+  private let subject: TopicSubject
+  private let payload: UnsafeMutableRawBufferPointer
+  private(set) var failure: ClientError?
+
+  init(_ client: Client, topic: String, size: Int) {
+    self.client = client
+    subject = client.subject(topic)
+    unsafe payload = .allocate(byteCount: size, alignment: 8)
+    for index in unsafe payload.indices { unsafe payload[index] = UInt8(truncatingIfNeeded: index) }
+  }
+
+  deinit {
+    unsafe payload.deallocate()
+  }
+
+  /// Publishes so many records, each after `pause` and as long as that returns true, as far as the broker grants.
+  func publish(_ count: UInt64, after pause: () -> Bool) {
+    for _ in 0..<count {
+      guard pause() else { return }
+      unsafe payload.storeBytes(of: MonotonicClock.now.littleEndian, as: UInt64.self)
+      do throws(ClientError) {
+        let bytes = unsafe UnsafeRawBufferPointer(payload)
+        guard try unsafe !subject.enqueue(copying: bytes) else { continue }
+        try Waiting.answer { unsafe subject.enqueue(Message([UInt8](bytes)), completion: $0) }
+      } catch {
+        failure = error
+        return
+      }
+    }
+  }
+
+  /// Returns when everything is acknowledged.
+  func flush() throws(ClientError) {
+    if let failure { throw failure }
+    try Waiting.answer { subject.flush(completion: $0) }
+  }
+}
+
+/// Counts records, checks their order, and measures how old they are.
+// Unchecked: atomics and locks for what other threads look at, the rest on the client's loop.
+final class BenchSubscriber: Subscriber, @unchecked Sendable {
+  typealias Input = TopicRecord
+  typealias Failure = ClientError
+
+  private let client: Client
+  private let demand: Int?
+  private let count = Atomic<UInt64>(0)
+  private let missing = Atomic<UInt64>(0)
+  private let latencyIsMeasured = Atomic(false)
+  private let end = Mutex<Subscribers.Completion<ClientError>?>(nil)
+  private let times = Mutex(LatencyHistogram())
+  private var next: UInt64 = 0
+
+  /// - Parameter demand: see `BenchCommand.demand`.
+  init(_ client: Client, demand: Int?) {
+    self.client = client
+    self.demand = demand
+  }
+
+  // MARK: From any thread
+
+  var received: UInt64 { count.load(ordering: .relaxed) }
+  /// Records that didn't come in their place.
+  var gaps: UInt64 { missing.load(ordering: .relaxed) }
+  var isOver: Bool { end.withLock { $0 != nil } }
+  var histogram: LatencyHistogram { times.withLock { $0 } }
+
+  var failure: ClientError? {
+    end.withLock { if case .failure(let error)? = $0 { error } else { nil } }
+  }
+
+  var measuresLatency: Bool {
+    get { latencyIsMeasured.load(ordering: .relaxed) }
+    set { latencyIsMeasured.store(newValue, ordering: .relaxed) }
+  }
+
+  // MARK: On the loop
+
+  func receive(subscription: any Subscription) {
+    subscription.request(demand.map { .max($0) } ?? .unlimited)
+  }
+
+  func receive(_ record: TopicRecord) -> Subscribers.Demand {
+    if record.offset != next { missing.add(record.offset &- next, ordering: .relaxed) }
+    next = record.offset &+ 1
+    if latencyIsMeasured.load(ordering: .relaxed) {
+      let made = unsafe record.withUnsafeBytes {
+        unsafe UInt64(littleEndian: $0.loadUnaligned(as: UInt64.self))
+      }
+      let now = MonotonicClock.now
+      times.withLock { $0.add(now > made ? now - made : 0) }
+    }
+    // This thread alone writes it.
+    count.store(count.load(ordering: .relaxed) &+ 1, ordering: .relaxed)
+    return demand == nil ? .none : .max(1)
+  }
+
+  func receive(completion: Subscribers.Completion<ClientError>) {
+    end.withLock { $0 = completion }
+  }
+}

@@ -1,4 +1,5 @@
 import SluiceClient
+import SluiceCommand
 
 /// How records are written to standard output.
 enum OutputFormat {
@@ -39,6 +40,127 @@ enum OutputFormat {
       json.append(parts(), to: &output)
     case .template(let template):
       template.append(parts(), to: &output)
+    }
+  }
+}
+
+/// What can be printed of a record.
+@safe
+struct RecordParts {
+  var topic: String
+  var offset: UInt64
+  /// Milliseconds since 1970.
+  var time: Int64
+  var key: [UInt8]?
+  var headers: [Message.Header]
+  /// For which time a group delivers it; nil without a group.
+  var deliveries: Int?
+  /// Valid as long as the record is.
+  var payload: UnsafeRawBufferPointer
+}
+
+/// Writes records as objects of JSON, one a line:
+///
+/// ```
+/// {"offset":7,"topic":"orders","time":"2026-02-03T04:05:06.789Z","key":"k","headers":[{"name":"n","value":"v"}],"payload":"text"}
+/// ```
+///
+/// Key and headers are left out when there are none. A record of a group has "deliveries" behind its time. Bytes that aren't UTF-8 stand in base 64, under the name with `_base64` behind it.
+final class RecordJSON {
+  /// What stands between the offset and the rest, which many records in a row have in common.
+  private var common: (topic: String, time: Int64, text: [UInt8]) = ("", 0, [])
+
+  func append(_ record: RecordParts, to output: inout [UInt8]) {
+    output.append(contentsOf: "{\"offset\":".utf8)
+    Decimal.append(record.offset, to: &output)
+    appendCommon(record, to: &output)
+    if let deliveries = record.deliveries {
+      output.append(contentsOf: ",\"deliveries\":".utf8)
+      Decimal.append(UInt64(deliveries), to: &output)
+    }
+    if let key = record.key { unsafe key.withUnsafeBytes { unsafe append("key", $0, to: &output) } }
+    if !record.headers.isEmpty { append(record.headers, to: &output) }
+    unsafe append("payload", record.payload, to: &output)
+    output.append(contentsOf: "}\n".utf8)
+  }
+
+  private func appendCommon(_ record: RecordParts, to output: inout [UInt8]) {
+    if record.time != common.time || common.text.isEmpty || record.topic != common.topic {
+      let text = ",\"topic\":\(JSONText.quoted(record.topic)),\"time\":\"\(WallTime.format(record.time))\""
+      common = (record.topic, record.time, Array(text.utf8))
+    }
+    output += common.text
+  }
+
+  private func append(_ headers: [Message.Header], to output: inout [UInt8]) {
+    output.append(contentsOf: ",\"headers\":[".utf8)
+    for (index, header) in headers.enumerated() {
+      if index > 0 { output.append(UInt8(ascii: ",")) }
+      output.append(contentsOf: "{\"name\":\(JSONText.quoted(header.name))".utf8)
+      unsafe header.value.withUnsafeBytes { unsafe append("value", $0, to: &output) }
+      output.append(UInt8(ascii: "}"))
+    }
+    output.append(UInt8(ascii: "]"))
+  }
+
+  private func append(_ name: String, _ bytes: UnsafeRawBufferPointer, to output: inout [UInt8]) {
+    output.append(contentsOf: ",\"".utf8)
+    output.append(contentsOf: name.utf8)
+    if unsafe bytes.allSatisfy(Self.isPlain) {
+      output.append(contentsOf: "\":\"".utf8)
+      unsafe output.append(contentsOf: bytes)
+      output.append(UInt8(ascii: "\""))
+    } else if let text = unsafe String(validating: bytes, as: UTF8.self) {
+      output.append(contentsOf: "\":".utf8)
+      output.append(contentsOf: JSONText.quoted(text).utf8)
+    } else {
+      output.append(contentsOf: "_base64\":\"".utf8)
+      unsafe Base64.append(bytes, to: &output)
+      output.append(UInt8(ascii: "\""))
+    }
+  }
+
+  /// Printable ASCII that stands for itself.
+  @inline(__always)
+  private static func isPlain(_ byte: UInt8) -> Bool {
+    byte >= 0x20 && byte < 0x7F && byte != UInt8(ascii: "\"") && byte != UInt8(ascii: "\\")
+  }
+}
+
+/// Numbers as digits, without a string in between.
+enum Decimal {
+  static func append(_ number: UInt64, to output: inout [UInt8]) {
+    unsafe withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 20) { digits in
+      var position = 20
+      var rest = number
+      repeat {
+        position -= 1
+        unsafe digits.initializeElement(at: position, to: UInt8(ascii: "0") + UInt8(rest % 10))
+        rest /= 10
+      } while rest > 0
+      unsafe output.append(contentsOf: UnsafeBufferPointer(rebasing: digits[position...]))
+    }
+  }
+}
+
+/// Base 64 of RFC 4648, with padding.
+enum Base64 {
+  private static let letters = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
+
+  static func append(_ bytes: UnsafeRawBufferPointer, to output: inout [UInt8]) {
+    output.reserveCapacity(output.count + (bytes.count + 2) / 3 * 4)
+    var position = 0
+    while position < bytes.count {
+      let count = min(3, bytes.count - position)
+      var group: UInt32 = 0
+      for index in 0..<3 {
+        group = unsafe group << 8 | (index < count ? UInt32(bytes[position + index]) : 0)
+      }
+      for index in 0..<4 {
+        let letter = letters[Int(group >> (18 - 6 * UInt32(index)) & 63)]
+        output.append(index <= count ? letter : UInt8(ascii: "="))
+      }
+      position += 3
     }
   }
 }

@@ -1,5 +1,7 @@
 import Glibc
 import SluiceClient
+import SluiceCommand
+import SluiceIO
 
 /// Where records go: standard output, or commands. Used on the loop.
 protocol RecordSink: AnyObject {
@@ -47,4 +49,99 @@ enum SinkFailure: Error {
   /// A command didn't want the record.
   case refused(String)
   case failed(String)
+}
+
+/// Records on standard output.
+///
+/// What can't block is written on the loop: without another thread in between, demand of one record at a time is answered at once. The
+/// rest is written by a thread, so that a reader who stops doesn't keep the loop from the broker's keepalive.
+// Unchecked: used on its loop; what the thread does is in `queue`.
+final class StandardOutput: RecordSink, @unchecked Sendable {
+  private struct Chunk: Sendable {
+    var bytes: [UInt8]
+    var records: Int
+  }
+
+  /// What may wait to be written before the loop waits too, in bytes.
+  private static let limit = 16 << 20
+  /// A pipe that is ready takes so much without blocking.
+  private static let atomicSize = 4096
+
+  var progress: (Result<Printed, SinkFailure>) -> Void = { _ in }
+  private(set) var failure: SinkFailure?
+
+  private let format: OutputFormat
+  private let descriptor: Int32
+  private let loop: EpollLoop
+  private let neverBlocks: Bool
+  private let isPipe: Bool
+  private var pending = Chunk(bytes: [], records: 0)
+  private var queue: WorkQueue<Chunk>!
+
+  init(_ format: OutputFormat, descriptor: Int32 = STDOUT_FILENO, loop: EpollLoop) {
+    self.format = format
+    self.descriptor = descriptor
+    self.loop = loop
+    var status = stat()
+    let type = unsafe fstat(descriptor, &status) == 0 ? status.st_mode & S_IFMT : 0
+    neverBlocks = type == S_IFREG || (type == S_IFCHR && isatty(descriptor) == 0)
+    isPipe = type == S_IFIFO || type == S_IFSOCK
+    queue = WorkQueue(limit: Self.limit) { [unowned self] chunk in write(chunk) }
+  }
+
+  func take(_ record: TopicRecord, deliveries: Int?) {
+    format.append(record, deliveries: deliveries, to: &pending.bytes)
+    pending.records += 1
+  }
+
+  func flush() -> Printed {
+    guard pending.records > 0 else { return .nothing }
+    let printed = Printed(records: pending.records, bytes: pending.bytes.count)
+    guard canWriteNow else {
+      queue.add(pending, weight: pending.bytes.count) { Self.isInterrupted }
+      pending = Chunk(bytes: [], records: 0)
+      pending.bytes.reserveCapacity(min(printed.bytes, 1 << 20))
+      return .nothing
+    }
+    let code = unsafe pending.bytes.withUnsafeBytes { unsafe Descriptor.writeAll($0, to: descriptor) }
+    pending.bytes.removeAll(keepingCapacity: true)
+    pending.records = 0
+    guard code == 0 else {
+      failure = Self.failure(code)
+      return .nothing
+    }
+    return printed
+  }
+
+  func abandon(_ done: @escaping @Sendable () -> Void) {
+    pending = Chunk(bytes: [], records: 0)
+    queue.close { [loop] in loop.execute(done) }
+  }
+
+  /// True once whoever read the other end of the pipe has gone. Otherwise that is noticed when the next record comes, if one comes.
+  var isClosed: Bool {
+    guard isPipe else { return false }
+    var state = pollfd(fd: descriptor, events: 0, revents: 0)
+    return unsafe poll(&state, 1, 0) > 0 && Int32(state.revents) & (POLLERR | POLLHUP) != 0
+  }
+
+  private var canWriteNow: Bool {
+    guard queue.isIdle else { return false }
+    if neverBlocks { return true }
+    guard pending.bytes.count <= Self.atomicSize else { return false }
+    var state = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+    return unsafe poll(&state, 1, 0) > 0
+  }
+
+  /// On the queue's thread.
+  private func write(_ chunk: Chunk) {
+    let code = unsafe chunk.bytes.withUnsafeBytes { unsafe Descriptor.writeAll($0, to: descriptor) }
+    let printed = Printed(records: chunk.records, bytes: chunk.bytes.count)
+    loop.execute { [self] in progress(code == 0 ? .success(printed) : .failure(Self.failure(code))) }
+  }
+
+  private static func failure(_ code: Int32) -> SinkFailure {
+    code == EPIPE
+      ? .closedPipe : .failed(unsafe "cannot write to standard output: \(String(cString: strerror(code)))")
+  }
 }

@@ -137,3 +137,13 @@ struct PubCommand: Command {
     run.connect(persistence) { client in Publishing(self, input, run, client).start() }
   }
 }
+
+/// A header as an argument: `NAME=VALUE`.
+enum HeaderText {
+  static func parse(_ text: String) throws(ValueError) -> Message.Header {
+    guard let equals = text.firstIndex(of: "="), equals > text.startIndex else {
+      throw ValueError("'\(text)' isn't a header; write NAME=VALUE")
+    }
+    return Message.Header(String(text[..<equals]), String(text[text.index(after: equals)...]))
+  }
+}

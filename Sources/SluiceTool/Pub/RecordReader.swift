@@ -158,3 +158,47 @@ struct RecordReader: ~Copyable {
     InputError(description: "the input ends within record \(number), which \(how)")
   }
 }
+
+/// How records follow each other in a stream of bytes.
+enum Framing: Equatable {
+  /// Each ends with this byte, which isn't part of it; the last one may lack it.
+  case delimited(UInt8)
+  /// The whole input is one.
+  case whole
+  /// In front of each, its length as `u32`, little-endian.
+  case lengthPrefixed
+}
+
+/// Where records come from, opened.
+enum Input {
+  case messages([String])
+  case descriptor(Int32)
+
+  /// - Throws: `InputError` for a file that can't be opened.
+  init(_ source: PubCommand.Source) throws(InputError) {
+    switch source {
+    case .messages(let messages):
+      self = .messages(messages)
+    case .standardInput:
+      self = .descriptor(STDIN_FILENO)
+    case .file(let path):
+      let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
+      guard descriptor >= 0 else {
+        throw InputError(description: unsafe "cannot open \(path): \(String(cString: strerror(errno)))")
+      }
+      self = .descriptor(descriptor)
+    }
+  }
+}
+
+/// Why input can't be read on, in words.
+struct InputError: Error, Equatable {
+  var description: String
+
+  /// - Parameter position: which record of the input it is, from 1.
+  static func tooLong(_ what: String, limit: Int) -> InputError {
+    InputError(
+      description: "\(what) is longer than the broker takes, which is \(ByteSize.exact(UInt64(limit))); "
+        + "split it, or start sluiced with a larger --max-record")
+  }
+}

@@ -1,5 +1,8 @@
+import Glibc
 import SluiceClient
 import SluiceCommand
+import SluiceIO
+import SluiceWire
 
 /// `sluice top`
 struct TopCommand: Command {
@@ -42,5 +45,145 @@ struct TopCommand: Command {
 
   func start(_ run: Run) {
     run.connect { client in Watching(self, run, client).begin() }
+  }
+}
+
+/// One `sluice top` at work: asks for all topics, then for those to which somebody is attached, and shows what came of it.
+// Unchecked: used on the loop only.
+final class Watching: @unchecked Sendable {
+  /// So many topics are asked about one by one at a look.
+  private static let detailed = 200
+
+  private let command: TopCommand
+  private let run: Run
+  private let client: Client
+  private let screen: Screen?
+  private var board = TopBoard()
+  private var looks: UInt64 = 0
+  /// Whether the screen was given back: what the broker says in the same turn isn't shown any more.
+  private var isOver = false
+
+  init(_ command: TopCommand, _ run: Run, _ client: Client) {
+    self.command = command
+    self.run = run
+    self.client = client
+    screen = command.asJSON || command.count == 1 ? nil : Screen(STDOUT_FILENO)
+  }
+
+  func begin() {
+    screen?.open()
+    run.interrupted = { [self] in finish { run.finish(.interrupted) } }
+    look()
+  }
+
+  private func finish(_ conclusion: () -> Void) {
+    isOver = true
+    screen?.close()
+    conclusion()
+  }
+
+  private func look() {
+    client.topics { [self] result in
+      switch result {
+      case .success(let topics): ask(TopSample(time: run.loop.now, topics: topics))
+      case .failure(let error): finish { run.fail(error) }
+      }
+    }
+  }
+
+  /// Asks about the topics that are in use, all at once.
+  private func ask(_ sample: TopSample) {
+    // Publishers that wait for the store aren't attached to their durable topics.
+    let inUse = sample.topics.filter { $0.subscriptions + $0.publications > 0 }
+    let stored = sample.topics.filter { $0.subscriptions + $0.publications == 0 && $0.storage == .durable }
+    let used = (inUse + stored).prefix(Self.detailed)
+    guard !used.isEmpty else { return show(sample) }
+    let answers = Answers(sample, outstanding: used.count)
+    for topic in used {
+      client.topic(show: topic.topic) { [self] result in
+        // One that can't be shown any more was deleted meanwhile.
+        if case .success(let info) = result { answers.sample.details[topic.topic] = info }
+        answers.outstanding -= 1
+        if answers.outstanding == 0 { show(answers.sample) }
+      }
+    }
+  }
+
+  // @unchecked: its closures are called on the loop.
+  private final class Answers: @unchecked Sendable {
+    var sample: TopSample
+    var outstanding: Int
+
+    init(_ sample: TopSample, outstanding: Int) {
+      self.sample = sample
+      self.outstanding = outstanding
+    }
+  }
+
+  private func show(_ sample: TopSample) {
+    if isOver { return }
+    if let failure = client.failure { return finish { run.fail(failure) } }
+    let rows = board.take(sample)
+    looks += 1
+    // The first look only tells where rates begin.
+    if looks > 1 || screen != nil, !print(rows) { return }
+    if let count = command.count, looks > count { return finish { run.finish(.success) } }
+    _ = run.loop.schedule(after: command.interval) { [self] in look() }
+  }
+
+  /// Returns whether it goes on.
+  private func print(_ rows: [TopRow]) -> Bool {
+    let title = TopTable.title(rows, server: "\(run.server)")
+    let code: Int32
+    if let screen {
+      code = screen.show(TopTable.render(rows, title: title, size: screen.size))
+    } else if command.asJSON {
+      code = Descriptor.write(rows.map(TopTable.line).joined(), to: STDOUT_FILENO)
+    } else {
+      let gap = looks > 2 ? "\n" : ""
+      code = Descriptor.write(gap + TopTable.render(rows, title: title), to: STDOUT_FILENO)
+    }
+    guard code != 0 else { return true }
+    finish {
+      if code == EPIPE { return run.finish(.success) }
+      run.finish(.failure, unsafe "cannot write to standard output: \(String(cString: strerror(code)))")
+    }
+    return false
+  }
+}
+
+/// A terminal's screen, all of it, while it is open.
+struct Screen {
+  private let descriptor: Int32
+
+  /// Nil for what isn't a terminal.
+  init?(_ descriptor: Int32) {
+    guard isatty(descriptor) == 1 else { return nil }
+    self.descriptor = descriptor
+  }
+
+  /// In characters.
+  var size: (width: Int, height: Int) {
+    var size = winsize()
+    guard unsafe ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0, size.ws_row > 0 else {
+      return (80, 24)
+    }
+    return (Int(size.ws_col), Int(size.ws_row))
+  }
+
+  /// Another screen than the one with what was printed before, without a cursor.
+  func open() {
+    Descriptor.write("\u{1B}[?1049h\u{1B}[?25l", to: descriptor)
+  }
+
+  /// Puts a text in place of what is shown. Returns what failed, or 0.
+  func show(_ text: String) -> Int32 {
+    let lines = text.split(separator: "\n", omittingEmptySubsequences: false).dropLast()
+    return Descriptor.write(
+      "\u{1B}[H" + lines.map { $0 + "\u{1B}[K" }.joined(separator: "\r\n") + "\u{1B}[J", to: descriptor)
+  }
+
+  func close() {
+    Descriptor.write("\u{1B}[?25h\u{1B}[?1049l", to: descriptor)
   }
 }

@@ -1,3 +1,4 @@
+import SluiceClient
 import SluiceCommand
 import SluiceWire
 
@@ -20,5 +21,70 @@ enum TopicOperand {
     } catch {
       throw UsageError(error.message)
     }
+  }
+}
+
+/// What `sluice pub` and `sluice sub` state of their topic.
+enum TopicStatement {
+  static var option: CommandOption {
+    CommandOption(
+      "as", value: "PRESET",
+      help:
+        "State the topic's settings by a name: \(TopicPreset.forms). A topic that doesn't exist is created with them; a topic with other settings is an error.",
+      choices: TopicOption.preset.choices)
+  }
+
+  /// Nil when nothing is stated.
+  static func settings(_ arguments: ParsedArguments) throws(UsageError) -> TopicSettings? {
+    try arguments.value("as", TopicPreset.parse)
+  }
+}
+
+/// What is said of a topic that doesn't exist: which names there are that the caller may have meant.
+enum UnknownTopic {
+  /// Names are compared with the first so many topics of the broker.
+  private static let limit = 5_000
+
+  /// Looks for names like `topic`, and what other systems' wildcards are called here.
+  ///
+  /// - Parameter completion: called once, on the client's loop, with a clause to append: empty, or "; did you mean …?".
+  static func similar(to topic: String, _ client: Client, _ completion: @escaping (String) -> Void) {
+    if let hint = ForeignWildcards.hint(for: topic) { return completion("; \(hint)") }
+    nonisolated(unsafe) let completion = completion  // Called on the client's loop, from which it came.
+    client.topics(withPrefix: "", limit: limit) { result in
+      let names = (try? result.get())?.map(\.topic) ?? []
+      unsafe completion(clause(Spelling.nearest(to: topic, in: names, limit: 3)))
+    }
+  }
+
+  private static func clause(_ names: [String]) -> String {
+    let quoted = names.map { "'\(JSONText.escaped($0, quotes: false))'" }
+    switch quoted.count {
+    case 0: return ""
+    case 1: return "; did you mean \(quoted[0])?"
+    default:
+      return "; did you mean \(quoted.dropLast().joined(separator: ", ")) or \(quoted[quoted.count - 1])?"
+    }
+  }
+}
+
+/// Wildcards of MQTT and AMQP, which are ordinary characters of a topic's name here.
+enum ForeignWildcards {
+  /// What to write instead; nil for a name without any.
+  static func hint(for name: String) -> String? {
+    let tokens = name.split(separator: name.contains("/") ? "/" : ".", omittingEmptySubsequences: false)
+    guard tokens.contains("+") || tokens.contains("#") else { return nil }
+    let pattern = tokens.map { $0 == "+" ? "*" : $0 == "#" ? ">" : String($0) }.joined(separator: ".")
+    let advice = "'+' and '#' are no wildcards here, '*' is any one token and a last '>' the rest"
+    guard (try? TopicPattern(pattern)) != nil else { return advice }
+    return "\(advice): did you mean '\(pattern)'?"
+  }
+}
+
+extension Run {
+  /// Ends the run with what a client's error means; of a topic that doesn't exist, with the names that are near.
+  func fail(_ error: ClientError, unknown topic: String, _ client: Client) {
+    guard error.code == .unknownTopic else { return fail(error) }
+    UnknownTopic.similar(to: topic, client) { [self] similar in finish(.failure, "\(error)\(similar)") }
   }
 }

@@ -1,5 +1,43 @@
 import Glibc
+import SluiceAccess
 import SluiceCommand
+import SluiceIO
+import Synchronization
+
+/// Something that is done to users, keys or tokens, without a broker: on a thread of its own, since it takes time, or waits for somebody to type.
+enum AccessJob {
+  /// Why it came to nothing.
+  struct Failure: Error {
+    var code = ExitCode.failure
+    var message: String
+
+    init(_ message: String, _ code: ExitCode = .failure) {
+      self.code = code
+      self.message = message
+    }
+
+    init(_ error: AccessFileError) {
+      self.init(error.description)
+    }
+  }
+
+  /// Ends the run with what `body` returns, on standard output, or throws. Ctrl-C doesn't wait for it.
+  static func start(_ run: Run, _ body: @escaping @Sendable () throws(Failure) -> String) {
+    run.interrupted = {
+      Terminal.restore()
+      run.finish(.interrupted)
+    }
+    Threads.start {
+      let result = Result { () throws(Failure) in try body() }
+      run.loop.execute {
+        switch result {
+        case .success(let text): run.print(text)
+        case .failure(let failure): run.finish(failure.code, failure.message)
+        }
+      }
+    }
+  }
+}
 
 /// Where a new password comes from: a file, a terminal, or else standard input. Never the command line, which other users of the machine can see.
 enum PasswordInput {
@@ -108,5 +146,32 @@ enum PasswordInput {
       )
     }
     return password
+  }
+}
+
+/// The terminal on standard input, and whether it shows what is typed.
+enum Terminal {
+  /// How it was, while it doesn't.
+  private static let hidden = Mutex<termios?>(nil)
+
+  static var isThere: Bool { isatty(STDIN_FILENO) == 1 }
+
+  /// Runs `body` while what is typed isn't shown.
+  static func hiding<Value>(_ body: () -> Value) -> Value {
+    var settings = termios()
+    if unsafe tcgetattr(STDIN_FILENO, &settings) == 0 {
+      hidden.withLock { $0 = settings }
+      settings.c_lflag &= ~tcflag_t(ECHO)
+      settings.c_lflag |= tcflag_t(ECHONL)
+      unsafe tcsetattr(STDIN_FILENO, TCSAFLUSH, &settings)
+    }
+    defer { restore() }
+    return body()
+  }
+
+  /// Shows again what is typed. From any thread.
+  static func restore() {
+    guard var settings = hidden.withLock({ $0.take() }) else { return }
+    unsafe tcsetattr(STDIN_FILENO, TCSANOW, &settings)
   }
 }

@@ -1,0 +1,86 @@
+import Glibc
+
+/// The process's environment variables.
+public enum Environment {
+  /// The value of a variable; nil when it isn't set.
+  public static func value(_ name: String) -> String? {
+    unsafe getenv(name).map { unsafe String(cString: $0) }
+  }
+
+  /// Every variable, as `NAME=VALUE`.
+  public static var all: [String] {
+    var result: [String] = []
+    var entry = unsafe environ
+    while let pointer = unsafe entry.pointee {
+      unsafe result.append(String(cString: pointer))
+      unsafe entry += 1
+    }
+    return result
+  }
+
+  /// The names of all variables that begin with `prefix`.
+  public static func names(withPrefix prefix: String) -> [String] {
+    all.map { String($0.prefix { $0 != "=" }) }.filter { $0.hasPrefix(prefix) }.sorted()
+  }
+}
+
+/// Files by which the system tells of itself.
+public enum SystemFile {
+  /// What is in a file of `/proc` or `/sys`, which is short; nil when it can't be read.
+  public static func text(_ path: String) -> String? {
+    let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 else { return nil }
+    defer { close(descriptor) }
+    var bytes: [UInt8] = []
+    var chunk = [UInt8](repeating: 0, count: 4096)
+    while bytes.count < 1 << 20 {
+      let count = unsafe Glibc.read(descriptor, &chunk, chunk.count)
+      if count < 0 && errno == EINTR { continue }
+      guard count > 0 else { break }
+      bytes += chunk[..<count]
+    }
+    return String(decoding: bytes, as: UTF8.self)
+  }
+}
+
+/// Standard input, output and error as they were given to the process.
+public enum StandardStreams {
+  /// Fills places that were left empty, as by `>&-`, so that no socket or file gets the number 0, 1 or 2 and with it what is meant for them.
+  /// Reading and writing there still fails. First thing in `main`.
+  public static func reserve() {
+    for descriptor in STDIN_FILENO...STDERR_FILENO where fcntl(descriptor, F_GETFD) < 0 {
+      // The lowest free number is taken, which is this one. For the wrong direction each, so that using it is an error.
+      _ = unsafe open("/dev/null", descriptor == STDIN_FILENO ? O_WRONLY : O_RDONLY)
+    }
+  }
+}
+
+/// Writes to a file descriptor, whole, or says why not.
+public enum Descriptor {
+  /// Writes all of `bytes`, waiting as long as it takes.
+  ///
+  /// - Returns: 0, or the system's error number; `EPIPE` when nobody reads any more. What was written before may be part of `bytes`.
+  public static func writeAll(_ bytes: UnsafeRawBufferPointer, to descriptor: Int32) -> Int32 {
+    var rest = unsafe bytes
+    while unsafe !rest.isEmpty {
+      let count = unsafe Glibc.write(descriptor, rest.baseAddress, rest.count)
+      if count >= 0 {
+        unsafe rest = unsafe UnsafeRawBufferPointer(rebasing: rest[count...])
+      } else if errno == EAGAIN {
+        // Somebody else has made the pipe or terminal that we share with them non-blocking.
+        var waiting = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+        _ = unsafe poll(&waiting, 1, -1)
+      } else if errno != EINTR {
+        return errno
+      }
+    }
+    return 0
+  }
+
+  /// Writes `text` whole. Returns as ``writeAll(_:to:)``.
+  @discardableResult
+  public static func write(_ text: String, to descriptor: Int32) -> Int32 {
+    var text = text
+    return text.withUTF8 { unsafe writeAll(UnsafeRawBufferPointer($0), to: descriptor) }
+  }
+}

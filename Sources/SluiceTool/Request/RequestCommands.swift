@@ -1,0 +1,162 @@
+import Glibc
+import ReactiveCore
+import SluiceClient
+import SluiceCommand
+
+/// `sluice request`
+struct RequestCommand: Command {
+  let topic: String
+  /// Nil for standard input.
+  let text: String?
+  let timeout: Duration
+  let key: String?
+  let headers: [Message.Header]
+
+  static let page = CommandPage(
+    "sluice request", summary: "publish a request and print the reply",
+    operands: [Operand("TOPIC"), Operand("MESSAGE", .optional)],
+    options: [
+      CommandOption("timeout", value: "TIME", help: "How long to wait for the reply.", standard: "5s"),
+      CommandOption("key", value: "KEY", help: "Publish the request with this key."),
+      CommandOption(
+        "header", value: "NAME=VALUE", help: "Publish the request with this header.", isRepeatable: true),
+    ],
+    details: [
+      """
+      Without a MESSAGE, the whole of standard input is the request. Prints the payload of the first reply as it is, and ends \
+      with 0; with 1 when none comes in time, or when the one who replies says that there is no answer.
+      """,
+      """
+      A request is a record with the headers reply-to, a topic for the reply, and correlation-id; the reply is a record in \
+      that topic with the same correlation-id.
+      """,
+    ],
+    examples: [
+      .init("Ask, wherever somebody runs sluice reply.", "sluice request prices.quote ACME"),
+      .init(
+        "Send a file to be worked on.", "sluice request images.shrink --timeout 1m < big.png > small.png"),
+    ])
+
+  init(_ arguments: ParsedArguments) throws(UsageError) {
+    topic = try TopicOperand.read(arguments.operands[0])
+    text = arguments.operands.count > 1 ? arguments.operands[1] : nil
+    timeout = try arguments.value("timeout", TimeSpan.parse) ?? .seconds(5)
+    key = arguments.text("key")
+    headers = try arguments.values("header", HeaderText.parse)
+  }
+
+  func start(_ run: Run) {
+    // There is nothing else to do meanwhile.
+    guard let payload = text.map({ Array($0.utf8) }) ?? Self.standardInput() else {
+      return run.finish(.failure, unsafe "cannot read standard input: \(String(cString: strerror(errno)))")
+    }
+    let message = Message(payload, key: key.map { Array($0.utf8) }, headers: headers)
+    run.connect { client in
+      client.request(topic, message, timeout: timeout) { result in
+        switch result {
+        case .success(let reply):
+          let code = unsafe reply.withUnsafeBytes { unsafe Descriptor.writeAll($0, to: STDOUT_FILENO) }
+          guard code == 0 || code == EPIPE else {
+            return run.finish(
+              .failure, unsafe "cannot write to standard output: \(String(cString: strerror(code)))")
+          }
+          run.finish(.success)
+        case .failure(let error): run.fail(error)
+        }
+      }
+    }
+  }
+
+  /// Nil, with `errno`, when it can't be read.
+  private static func standardInput() -> [UInt8]? {
+    var all: [UInt8] = []
+    var buffer = [UInt8](repeating: 0, count: 64 << 10)
+    while true {
+      let count = unsafe read(STDIN_FILENO, &buffer, buffer.count)
+      if count == 0 { return all }
+      if count > 0 { all += buffer[..<count] } else if errno != EINTR { return nil }
+    }
+  }
+}
+
+/// `sluice reply`
+struct ReplyCommand: Command {
+  let topic: String
+  let shell: String
+  let concurrent: Int
+  let persistence: Persistence
+
+  static let page = CommandPage(
+    "sluice reply", summary: "reply to requests with what a command prints",
+    operands: [Operand("TOPIC")],
+    options: [
+      CommandOption(
+        "exec", value: "COMMAND", help: "Run for each request, with its payload on standard input."),
+      CommandOption("concurrent", value: "N", help: "Requests that are worked on at a time.", standard: "1"),
+      CommandOption("quiet", help: "Leave out what there is to say about requests and the connection."),
+    ] + Persistence.options,
+    details: [
+      """
+      Replies to requests that are published to TOPIC from now on with what COMMAND writes to its standard output. The command finds \
+      SLUICE_TOPIC, SLUICE_OFFSET, SLUICE_TIME and, if the request has a key, SLUICE_KEY in its environment. When it ends with \
+      another code than 0, whoever has asked is told that there is no answer, and the next request is taken.
+      """,
+      Persistence.details,
+    ],
+    examples: [
+      .init("A service in one line.", "sluice reply time.utc --exec 'date -u'"),
+      .init("Ask it.", "sluice request time.utc ''"),
+    ])
+
+  init(_ arguments: ParsedArguments) throws(UsageError) {
+    topic = try TopicOperand.read(arguments.operands[0])
+    guard let shell = arguments.text("exec") else {
+      throw UsageError("--exec COMMAND says what makes the replies")
+    }
+    self.shell = shell
+    concurrent = Int(try arguments.value("concurrent", Values.count(in: 1...10_000)) ?? 1)
+    persistence = try Persistence(arguments)
+  }
+
+  func start(_ run: Run) {
+    run.connect(persistence) { client in
+      // Kept by the closure that ends it.
+      var service: AnyCancellable?
+      service = client.respond(to: topic, concurrent: concurrent) { completion in
+        switch completion {
+        case .finished: run.finish(.success)
+        case .failure(let error): run.fail(error)
+        }
+      } with: { [shell, persistence] request in
+        switch await Self.answer(shell, request) {
+        case .success(let output): return Message(output)
+        case .failure(let failure):
+          let message: String
+          switch failure {
+          case .failed(let text), .refused(let text): message = text
+          case .closedPipe: throw failure
+          }
+          if !persistence.isQuiet { run.note(message) }
+          throw Refusal(description: message)
+        }
+      }
+      run.interrupted = {
+        service?.cancel()
+        service = nil
+        run.finish(.interrupted)
+      }
+    }
+  }
+
+  /// What whoever has asked is told.
+  private struct Refusal: Error, CustomStringConvertible {
+    let description: String
+  }
+
+  private static func answer(_ shell: String, _ request: TopicRecord) async -> Result<[UInt8], SinkFailure> {
+    await withCheckedContinuation { continuation in
+      // A thread of its own: a command may take as long as it likes.
+      Threads.start { continuation.resume(returning: ShellCommand(shell, request).answer()) }
+    }
+  }
+}

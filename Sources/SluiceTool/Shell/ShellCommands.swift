@@ -1,0 +1,128 @@
+import Glibc
+import SluiceCommand
+
+/// `sluice completions`
+struct CompletionsCommand: Command {
+  let shell: CompletionScript.Shell
+
+  static let needsBroker = false
+
+  static let page = CommandPage(
+    "sluice completions", summary: "print what has a shell complete commands and options",
+    operands: [Operand("SHELL", choices: CompletionScript.Shell.allCases.map(\.rawValue))],
+    details: [
+      """
+      Completes commands, options, the words that their values can be, names of files where files are meant, and those of topics, which the \
+      broker is asked for: the one of --server in the line, or of the environment. SHELL is bash, zsh or fish. \
+      For the broker's options, sluiced --completions does the same.
+      """
+    ],
+    examples: [
+      .init("In this shell.", "source <(sluice completions bash)"),
+      .init(
+        "In every bash, where bash-completion is installed.",
+        "sluice completions bash > ~/.local/share/bash-completion/completions/sluice"),
+      .init("In every zsh, from a directory in its fpath.", "sluice completions zsh > ~/.zfunc/_sluice"),
+      .init("In every fish.", "sluice completions fish > ~/.config/fish/completions/sluice.fish"),
+    ])
+
+  init(_ arguments: ParsedArguments) throws(UsageError) {
+    do {
+      shell = try Values.choice(CompletionScript.Shell.self)(arguments.operands[0])
+    } catch {
+      throw UsageError("SHELL: \(error)")
+    }
+  }
+
+  func start(_ run: Run) {
+    run.print(Self.script(for: shell))
+  }
+
+  static func script(for shell: CompletionScript.Shell) -> String {
+    // Nobody waits for long for a broker that isn't there, nor reads through thousands of names.
+    let topics = CompletionScript.TopicSource(
+      "sluice topic list --names --limit 300 --timeout 1s --prefix", taking: Commands.shared.dropLast())
+    return CompletionScript.render(Commands.page(), for: shell, topics: topics) { Commands.shared(by: $0) }
+  }
+}
+
+/// `sluice manual`
+struct ManualCommand: Command {
+  /// What to explain; nil for the program.
+  let word: String?
+  /// Where to write all pages; nil to print one.
+  let directory: String?
+
+  static let needsBroker = false
+
+  static let page = CommandPage(
+    "sluice manual", summary: "print the manual, or write it for man",
+    operands: [Operand("COMMAND", .optional, choices: commands)],
+    options: [
+      CommandOption(
+        "directory", value: "DIR",
+        help:
+          "Write a page for each command into DIR, which has to be there: sluice.1, sluice-pub.1 and so on.")
+    ],
+    details: [
+      """
+      Without --directory, prints the page of sluice, or of one of its commands, as man reads it. What it says is what --help says. \
+      sluiced --manual prints the broker's pages.
+      """
+    ],
+    examples: [
+      .init("Read about sluice pub.", "sluice manual pub | man -l -"),
+      .init("All pages, where man finds them.", "sluice manual --directory /usr/local/share/man/man1"),
+      .init("Those of the broker.", "sluiced --manual > /usr/local/share/man/man8/sluiced.8"),
+    ])
+
+  init(_ arguments: ParsedArguments) throws(UsageError) {
+    word = arguments.operands.first
+    directory = arguments.text("directory")
+    guard let word else { return }
+    if directory != nil { throw UsageError("--directory is for all pages; leave COMMAND out") }
+    _ = try Commands.find(word, in: Commands.all, of: "sluice manual")
+  }
+
+  /// Those that there are pages of. This one is still being made when its own page asks.
+  private static var commands: [String] {
+    Commands.all.map { $0 == Self.self ? "manual" : $0.page.word }
+  }
+
+  /// The pages by the names of their files.
+  static var pages: [(file: String, text: String)] {
+    let program = Commands.page()
+    let commands = program.commands.map { page in
+      let text = ManualPage.render(
+        page, shared: Commands.shared(by: page), seeAlso: ["sluice(1)", "sluiced(8)"])
+      return ("\(ManualPage.name(of: page)).1", text)
+    }
+    let others = program.commands.map { "\(ManualPage.name(of: $0))(1)" }
+    let text = ManualPage.render(program, seeAlso: others + ["sluiced(8)", "sluiced.toml(5)"])
+    return [("sluice.1", text)] + commands
+  }
+
+  func start(_ run: Run) {
+    let pages = Self.pages
+    guard let directory else {
+      let file = word.map { "sluice-\($0).1" } ?? "sluice.1"
+      return run.print(pages.first { $0.file == file }?.text ?? "")
+    }
+    for (file, text) in pages {
+      if let reason = Self.write(text, to: "\(directory)/\(file)") {
+        return run.finish(.failure, "cannot write \(directory)/\(file): \(reason)")
+      }
+    }
+    run.finish(.success)
+  }
+
+  /// - Returns: why not.
+  private static func write(_ text: String, to path: String) -> String? {
+    let descriptor = unsafe open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
+    guard descriptor >= 0 else { return unsafe String(cString: strerror(errno)) }
+    let code = Descriptor.write(text, to: descriptor)
+    let isClosed = close(descriptor) == 0
+    if code != 0 { return unsafe String(cString: strerror(code)) }
+    return isClosed ? nil : unsafe String(cString: strerror(errno))
+  }
+}

@@ -1,0 +1,262 @@
+import SluiceCommand
+import SluiceStore
+import SluiceStoreLMDB
+
+/// `sluice store`
+struct StoreCommand: CommandGroup {
+  static var needsBroker: Bool { false }
+
+  static var members: [any Command.Type] {
+    [
+      StoreStatCommand.self, StoreVerifyCommand.self, StoreRepairCommand.self, StoreExportCommand.self,
+      StoreImportCommand.self, StoreCompactCommand.self,
+    ]
+  }
+
+  static let page = CommandPage(
+    "sluice store", summary: "inspect, verify, repair, export and compact what a broker has on disk",
+    operands: [Operand("COMMAND")],
+    details: [
+      """
+      DIR is the directory that sluiced keeps durable topics in. The commands work on it directly, without a broker: stop the one that \
+      has it open first.
+      """
+    ],
+    examples: [
+      .init("What is there, and how much space it takes.", "sluice store stat /var/lib/sluice"),
+      .init("Whether all of it can be read.", "sluice store verify /var/lib/sluice"),
+      .init("A backup.", "sluice store export /var/lib/sluice topics.sluice"),
+    ], commands: members.map { $0.page })
+
+  static let json = CommandOption("json", help: "Print an object a line.")
+  static let progress = CommandOption(
+    "progress",
+    help: "Say every second how far it is. On a terminal it is said now and then without this.")
+  static let quiet = CommandOption("quiet", help: "Say nothing of what went well.")
+}
+
+/// `sluice store stat`
+struct StoreStatCommand: Command {
+  let directory: String
+  let topic: String?
+  let asJSON: Bool
+
+  static let page = CommandPage(
+    "sluice store stat", summary: "show what a store has, and the space it takes",
+    operands: [Operand("DIR"), Operand("TOPIC", .optional)], options: [StoreCommand.json],
+    details: [
+      """
+      A line for each topic, and one for the store; with TOPIC, all that is known of that one. Reads what is said of records, not the \
+      records themselves: for whether they are in order, see sluice store verify.
+      """
+    ],
+    examples: [
+      .init("All topics.", "sluice store stat /var/lib/sluice"),
+      .init("One of them, with its settings.", "sluice store stat /var/lib/sluice orders.eu"),
+      .init(
+        "What could be given back to the disk.",
+        "sluice store stat /var/lib/sluice --json | jq '.reusable_bytes // empty'"),
+    ])
+
+  init(_ arguments: ParsedArguments) throws(UsageError) {
+    directory = arguments.operands[0]
+    topic = arguments.operands.count > 1 ? arguments.operands[1] : nil
+    asJSON = arguments.has("json")
+  }
+
+  func start(_ run: Run) {
+    StoreJob.start(run) { job throws(StoreError) in
+      let store = try StoreJob.open(directory, .readOnly)
+      let statistics = try StoreStatistics(of: store) { job.progressed(to: $0) }
+      if let topic {
+        guard let found = statistics.topics.last(where: { $0.row?.name == topic }) else {
+          throw StoreError(.failed, "there is no topic \(topic) in \(directory)")
+        }
+        try job.print(asJSON ? StoreJSON.line(found) : StoreTable.show(found))
+      } else if asJSON {
+        for topic in statistics.topics { try job.print(StoreJSON.line(topic)) }
+        try job.print(StoreJSON.line(statistics))
+      } else {
+        try job.print(StoreTable.list(statistics))
+      }
+      let unreadable = statistics.topics.count { $0.row == nil }
+      guard unreadable > 0 else { return .init() }
+      return .init(
+        code: .failure,
+        complaint: "\(unreadable) topics of \(directory) can't be read; see sluice store verify")
+    }
+  }
+}
+
+/// `sluice store verify`
+struct StoreVerifyCommand: Command {
+  let directory: String
+  let asJSON: Bool
+  let saysProgress: Bool
+
+  static let page = CommandPage(
+    "sluice store verify", summary: "see whether everything in a store is in order",
+    operands: [Operand("DIR")], options: [StoreCommand.json, StoreCommand.progress],
+    details: [
+      """
+      Reads all of it, and changes nothing: checksums, every record, and whether what is said of the records agrees with them. Prints \
+      what is damaged, and which records are gone for it. Exits with 1 when there was damage.
+      """,
+      """
+      Gaps where a repair has taken records away are printed as well, and are no damage.
+      """,
+    ],
+    examples: [
+      .init("The broker is stopped, and this finds what a disk did.", "sluice store verify /var/lib/sluice"),
+      .init(
+        "Which topics have lost records.",
+        "sluice store verify /var/lib/sluice --json | jq -r 'select(.missing > 0).topic' | sort -u"),
+    ])
+
+  init(_ arguments: ParsedArguments) throws(UsageError) {
+    directory = arguments.operands[0]
+    asJSON = arguments.has("json")
+    saysProgress = arguments.has("progress")
+  }
+
+  func start(_ run: Run) {
+    StoreJob.start(run, saysProgress: saysProgress) { job throws(StoreError) in
+      let refusal = try job.refusesPages(of: directory) { fault in
+        asJSON ? StoreJSON.line(fault: fault) : "the file: \(fault)\n"
+      }
+      if let refusal { return refusal }
+      let store = try StoreJob.open(directory, .readOnly)
+      job.expect(try store.inspection().size.used)
+      var fault: StoreError?
+      let summary = try StoreVerification.run(store, progress: { job.progressed(to: $0) }) { finding in
+        if fault != nil { return }
+        do throws(StoreError) {
+          try job.print(asJSON ? StoreJSON.line(finding) : "\(StoreTable.shown(finding))\n")
+        } catch {
+          fault = error
+        }
+      }
+      if let fault { throw fault }
+      try job.print(asJSON ? StoreJSON.line(summary) : StoreTable.text(summary))
+      guard summary.damaged > 0 else { return .init() }
+      return .init(
+        code: .failure,
+        complaint: """
+          \(directory) is damaged (\(Magnitude.grouped(summary.damaged)) finding\(summary.damaged == 1 ? "" : "s")); \
+          sluice store repair takes out what can't be used
+          """)
+    }
+  }
+}
+
+/// `sluice store repair`
+struct StoreRepairCommand: Command {
+  let directory: String
+  let isDryRun: Bool
+  let saysProgress: Bool
+
+  static let page = CommandPage(
+    "sluice store repair", summary: "take out of a store what is damaged", operands: [Operand("DIR")],
+    options: [
+      CommandOption("dry-run", help: "Change nothing; print what would be done."), StoreCommand.progress,
+    ],
+    details: [
+      """
+      Finds what sluice store verify finds. Removes batches that can't be read, and nothing else; corrects what is said of the others; \
+      drops states that can't be read, so that what they were about starts over; and gives a topic whose name is lost another one, \
+      recovered and its number. Prints each step. Changes nothing when there is nothing to mend.
+      """,
+      """
+      A file whose structure is damaged (cut off, or with pages that the disk has lost) is built anew from all that can be read of it, which takes \
+      room on the same disk for as much again. The old file stays until the new one is complete and in order.
+      """,
+      """
+      Records that were removed are gone: their subscribers are told that they lag by them. Keep a copy of the directory if it may \
+      still be of use.
+      """,
+    ],
+    examples: [
+      .init("What would be lost?", "sluice store repair /var/lib/sluice --dry-run"),
+      .init("Mend it.", "sluice store repair /var/lib/sluice"),
+    ])
+
+  init(_ arguments: ParsedArguments) throws(UsageError) {
+    directory = arguments.operands[0]
+    isDryRun = arguments.has("dry-run")
+    saysProgress = arguments.has("progress")
+  }
+
+  func start(_ run: Run) {
+    StoreJob.start(run, saysProgress: saysProgress) { job throws(StoreError) in
+      if isDryRun, let refusal = try job.refusesPages(of: directory) { return refusal }
+      let rebuild = isDryRun ? nil : try LMDBStore.rebuild(at: directory)
+      if let rebuild { try job.print(StoreTable.text(rebuild)) }
+      let store = try StoreJob.open(directory, isDryRun ? .readOnly : .existing)
+      job.expect(try store.inspection().size.used)
+      var fault: StoreError?
+      var left: [StoreFinding] = []
+      let summary = try StoreRepair.run(
+        store, isDryRun: isDryRun, progress: { fault == nil && job.progressed(to: $0) },
+        found: { finding in
+          if finding.isLeftByRepair { left.append(finding) }
+          // What was lost with the file's pages no step tells.
+          guard rebuild != nil, finding.missing?.isEmpty == false, fault == nil else { return }
+          do throws(StoreError) {
+            try job.print("lost: \(StoreTable.shown(finding))\n")
+          } catch {
+            fault = error
+          }
+        },
+        done: { step in
+          do throws(StoreError) {
+            try job.print(StoreTable.shown("\(step)") + "\n")
+          } catch {
+            fault = error
+          }
+        })
+      if let fault { throw fault }
+      if !isDryRun { try store.leave() }
+      for finding in left { try job.print("left as it is: \(StoreTable.shown(finding))\n") }
+      try job.print(StoreTable.text(summary, isDryRun: isDryRun))
+      if isDryRun, summary.steps > 0 {
+        return .init(code: .failure, complaint: "\(directory) is damaged; nothing was changed")
+      }
+      guard summary.left > 0 else { return .init() }
+      return .init(code: .failure, complaint: "not everything in \(directory) can be mended")
+    }
+  }
+}
+
+/// `sluice store compact`
+struct StoreCompactCommand: Command {
+  let directory: String
+  let isQuiet: Bool
+
+  static let page = CommandPage(
+    "sluice store compact", summary: "give a store's free space back to the disk",
+    operands: [Operand("DIR")], options: [StoreCommand.quiet],
+    details: [
+      """
+      Puts a copy without free space in the store's place. While it is made, it takes as much room on the same disk as the store has in \
+      use. When it is interrupted, by whatever, the store is as before.
+      """
+    ],
+    examples: [.init("After large topics were deleted.", "sluice store compact /var/lib/sluice")])
+
+  init(_ arguments: ParsedArguments) throws(UsageError) {
+    directory = arguments.operands[0]
+    isQuiet = arguments.has("quiet")
+  }
+
+  func start(_ run: Run) {
+    StoreJob.start(run) { job throws(StoreError) in
+      if let refusal = try job.refusesPages(of: directory) { return refusal }
+      let store = try StoreJob.open(directory, .existing)
+      let sizes = try store.compact()
+      if !isQuiet {
+        run.note("\(ByteSize.rounded(sizes.before)) before, \(ByteSize.rounded(sizes.after)) now")
+      }
+      return .init()
+    }
+  }
+}

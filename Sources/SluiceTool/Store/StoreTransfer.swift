@@ -1,0 +1,236 @@
+import Glibc
+import SluiceCommand
+import SluiceStore
+import SluiceStoreLMDB
+
+/// `sluice store export`
+struct StoreExportCommand: Command {
+  let directory: String
+  let topics: [String]
+  /// Nil for standard output.
+  let file: String?
+  let isQuiet: Bool
+  let saysProgress: Bool
+
+  static let page = CommandPage(
+    "sluice store export", summary: "write topics to a file or a pipe",
+    operands: [Operand("DIR"), Operand("FILE", .optional)],
+    options: [
+      CommandOption(
+        "topic", value: "TOPIC", help: "Only this topic; all of them otherwise.", isRepeatable: true),
+      StoreCommand.progress, StoreCommand.quiet,
+    ],
+    details: [
+      """
+      Writes to FILE, which must not be there yet, or to standard output. Settings, records with their offsets and times, where producers, \
+      cursors and groups stand, and how topics ended: sluice store import makes the same topics of it, here or elsewhere.
+      """,
+      """
+      What is damaged is left out and said, and the exit code is 1 then; the rest is whole.
+      """,
+    ],
+    examples: [
+      .init("A backup.", "sluice store export /var/lib/sluice topics.sluice"),
+      .init(
+        "One topic to another machine.",
+        "sluice store export /var/lib/sluice --topic orders.eu | ssh other sluice store import /var/lib/sluice"
+      ),
+    ])
+
+  init(_ arguments: ParsedArguments) throws(UsageError) {
+    directory = arguments.operands[0]
+    let operand = arguments.operands.count > 1 ? arguments.operands[1] : "-"
+    file = operand == "-" ? nil : operand
+    topics = arguments.texts("topic")
+    isQuiet = arguments.has("quiet")
+    saysProgress = arguments.has("progress")
+    if file == nil, isatty(STDOUT_FILENO) == 1 {
+      throw UsageError("an export isn't for a terminal; name a FILE, or pipe it into something")
+    }
+  }
+
+  func start(_ run: Run) {
+    StoreJob.start(run, saysProgress: saysProgress) { job throws(StoreError) in
+      let store = try StoreJob.open(directory, .readOnly)
+      job.expect(try store.inspection().size.used)
+      let output = try ExportFile(file)
+      let summary: StoreExport
+      do throws(StoreError) {
+        summary = try unsafe StoreExport.run(
+          store, topics: topics.isEmpty ? nil : topics, progress: { job.progressed(to: $0) },
+          report: { run.note("left out: \(StoreTable.shown($0))") }, to: unsafe output.write)
+        try output.finish()
+      } catch {
+        output.discard()
+        if output.isUnwanted { return .init() }
+        throw error
+      }
+      if !isQuiet { run.note("exported \(StoreTable.text(summary))") }
+      guard summary.damaged > 0 else { return .init() }
+      return .init(
+        code: .failure, complaint: "the export is without what is damaged; see sluice store repair")
+    }
+  }
+}
+
+/// `sluice store import`
+struct StoreImportCommand: Command {
+  let directory: String
+  /// Nil for standard input.
+  let file: String?
+  let isReplacing: Bool
+  let isQuiet: Bool
+  let saysProgress: Bool
+
+  static let page = CommandPage(
+    "sluice store import", summary: "bring exported topics into a store",
+    operands: [Operand("DIR"), Operand("FILE", .optional)],
+    options: [
+      CommandOption("replace", help: "Replace topics that are there already. Otherwise they are refused."),
+      StoreCommand.progress, StoreCommand.quiet,
+    ],
+    details: [
+      """
+      Reads what sluice store export has written, from FILE or from standard input. DIR is made if it isn't there; a store that is keeps what \
+      it has. Either all of the topics are there in the end, or none of them: a file that is damaged or cut off is refused.
+      """
+    ],
+    examples: [
+      .init("Bring a backup back.", "sluice store import /var/lib/sluice topics.sluice"),
+      .init(
+        "Copy a topic from another machine.",
+        "ssh other sluice store export /var/lib/sluice --topic orders.eu | sluice store import /var/lib/sluice"
+      ),
+    ])
+
+  init(_ arguments: ParsedArguments) throws(UsageError) {
+    directory = arguments.operands[0]
+    let operand = arguments.operands.count > 1 ? arguments.operands[1] : "-"
+    file = operand == "-" ? nil : operand
+    isReplacing = arguments.has("replace")
+    isQuiet = arguments.has("quiet")
+    saysProgress = arguments.has("progress")
+  }
+
+  func start(_ run: Run) {
+    StoreJob.start(run, saysProgress: saysProgress) { job throws(StoreError) in
+      let input = try ImportFile(file, job)
+      if let size = input.size { job.expect(size) }
+      // Nothing is made for something else than an export.
+      var reader = unsafe ExportReader(input.read)
+      try reader.begin()
+      let store = try StoreJob.open(directory, .create)
+      let summary: StoreImport
+      do throws(StoreError) {
+        summary = try StoreImport.run(
+          into: store, replacing: isReplacing, progress: { job.progressed(to: $0) }, from: reader)
+      } catch {
+        try? store.leave()
+        throw error
+      }
+      try store.leave()
+      if !isQuiet { run.note("imported \(StoreTable.text(summary))") }
+      return .init()
+    }
+  }
+}
+
+/// Where an export goes. Used by one thread.
+final class ExportFile {
+  private let path: String?
+  private let descriptor: Int32
+  /// That whoever reads wants no more.
+  private(set) var isUnwanted = false
+
+  /// - Parameter path: of a file that isn't there yet; nil for standard output.
+  init(_ path: String?) throws(StoreError) {
+    self.path = path
+    guard let path else {
+      descriptor = STDOUT_FILENO
+      return
+    }
+    descriptor = unsafe open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+    guard descriptor >= 0 else {
+      throw StoreError(
+        .failed,
+        errno == EEXIST
+          ? "\(path) is there already; remove it, or name another file"
+          : unsafe "cannot make \(path): \(String(cString: strerror(errno)))")
+    }
+  }
+
+  func write(_ bytes: UnsafeRawBufferPointer) -> StoreError? {
+    let code = unsafe Descriptor.writeAll(bytes, to: descriptor)
+    if code == 0 { return nil }
+    isUnwanted = code == EPIPE
+    return fault(code)
+  }
+
+  /// All is written: has it on disk.
+  func finish() throws(StoreError) {
+    guard path != nil else { return }
+    guard fsync(descriptor) == 0, close(descriptor) == 0 else { throw fault(errno) }
+  }
+
+  /// Removes a file that isn't whole.
+  func discard() {
+    if let path { unsafe unlink(path) }
+  }
+
+  private func fault(_ code: Int32) -> StoreError {
+    StoreError(
+      code == ENOSPC || code == EDQUOT ? .full : .failed,
+      unsafe "cannot write to \(path ?? "standard output"): \(String(cString: strerror(code)))")
+  }
+}
+
+/// Where an export comes from. Used by one thread.
+final class ImportFile {
+  /// How often it is looked whether anybody still waits for the end.
+  private static let interval: Int32 = 200
+
+  private let path: String?
+  private let descriptor: Int32
+  private let job: StoreJob
+
+  /// - Parameter path: nil for standard input.
+  init(_ path: String?, _ job: StoreJob) throws(StoreError) {
+    self.path = path
+    self.job = job
+    guard let path else {
+      descriptor = STDIN_FILENO
+      return
+    }
+    descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 else {
+      throw StoreError(.failed, unsafe "cannot open \(path): \(String(cString: strerror(errno)))")
+    }
+  }
+
+  deinit {
+    if path != nil { close(descriptor) }
+  }
+
+  /// Its bytes, if it is a file.
+  var size: UInt64? {
+    var status = stat()
+    guard unsafe fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
+    return UInt64(status.st_size)
+  }
+
+  func read(_ target: UnsafeMutableRawBufferPointer) -> Result<Int, StoreError> {
+    while true {
+      var waiting = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+      let isReady = unsafe poll(&waiting, 1, Self.interval)
+      if job.isStopped { return .failure(StoreError(.failed, "it was stopped")) }
+      if isReady == 0 || (isReady < 0 && errno == EINTR) { continue }
+      let count = unsafe Glibc.read(descriptor, target.baseAddress, target.count)
+      if count >= 0 { return .success(count) }
+      guard errno == EINTR || errno == EAGAIN else {
+        return .failure(
+          StoreError(
+            .failed, unsafe "cannot read \(path ?? "standard input"): \(String(cString: strerror(errno)))"))
+      }
+    }
+  }
+}

@@ -1,0 +1,111 @@
+import SluiceClient
+import SluiceCommand
+import SluiceWire
+
+/// The durable cursor that a subscription uses, as options.
+enum CursorOptions {
+  static let options = [
+    CommandOption(
+      "cursor", value: "NAME",
+      help:
+        "Go on where the last subscription that named this cursor had come to; --from is for the first. The broker keeps the place."
+    ),
+    CommandOption(
+      "commit", value: "WHEN",
+      help: "When the cursor moves on: printed, behind what was printed; auto, behind what was received.",
+      standard: "printed", choices: ["printed", "auto"]),
+  ]
+
+  static func cursor(_ arguments: ParsedArguments) throws(UsageError) -> SubscriptionPlan.Cursor? {
+    let commit = try arguments.value(
+      "commit", Values.choice(["printed": SubscriptionPlan.Cursor.Commit.manual, "auto": .automatic]))
+    guard let name = arguments.text("cursor") else {
+      if commit != nil { throw UsageError("--commit is about a cursor; name it with --cursor") }
+      return nil
+    }
+    return SubscriptionPlan.Cursor(try operand(name), commit: commit ?? .manual)
+  }
+
+  /// - Throws: `UsageError` when no cursor can have that name.
+  static func operand(_ name: String) throws(UsageError) -> String {
+    do {
+      try TopicName.validate(name, as: "cursor")
+      return name
+    } catch {
+      throw UsageError(error.message)
+    }
+  }
+}
+
+/// Commits records when they are printed, which is some time after they came, in their order.
+struct PrintedCommits {
+  private var records: [(offset: UInt64, commits: CursorCommits)] = []
+  private var next = 0
+
+  mutating func received(_ record: TopicRecord) {
+    if let commits = record.commits { records.append((record.offset, commits)) }
+  }
+
+  /// So many more were printed.
+  mutating func printed(_ count: Int) {
+    guard count > 0, next < records.count else { return }
+    next = min(next + count, records.count)
+    let last = records[next - 1]
+    last.commits.commit(through: last.offset)
+    // Seldom, so that it costs little.
+    if next > records.count / 2 {
+      records.removeFirst(next)
+      next = 0
+    }
+  }
+}
+
+/// Which records of a topic are wanted, as options.
+enum FilterOptions {
+  static let options = [
+    CommandOption("key", value: "KEY", help: "Only records with this key."),
+    CommandOption("key-prefix", value: "TEXT", help: "Only records whose key begins so."),
+    CommandOption("has-key", help: "Only records that have a key."),
+    CommandOption(
+      "header", value: "NAME=VALUE", help: "Only records that have this header; several must all be there.",
+      isRepeatable: true),
+    CommandOption(
+      "header-prefix", value: "NAME=TEXT",
+      help: "Only records that have a header of that name whose value begins so.", isRepeatable: true),
+    CommandOption(
+      "has-header", value: "NAME", help: "Only records that have a header of that name.", isRepeatable: true),
+  ]
+
+  static let details = """
+    The broker sends only what all of --key, --key-prefix, --has-key, --header, --header-prefix and --has-header let through, \
+    and counts nothing else as asked for.
+    """
+
+  static func filter(_ arguments: ParsedArguments) throws(UsageError) -> RecordFilter {
+    var filter = RecordFilter.all
+    if let key = arguments.text("key") { filter = filter && .key(equals: key) }
+    if let prefix = arguments.text("key-prefix") { filter = filter && .key(hasPrefix: prefix) }
+    if arguments.has("has-key") { filter = filter && .hasKey }
+    for (name, value) in try arguments.values("header", pair) {
+      filter = filter && .header(name, equals: value)
+    }
+    for (name, prefix) in try arguments.values("header-prefix", pair) {
+      filter = filter && .header(name, hasPrefix: prefix)
+    }
+    for name in arguments.texts("has-header") { filter = filter && .hasHeader(name) }
+    do {
+      try filter.validate()
+    } catch {
+      throw UsageError(error.message)
+    }
+    return filter
+  }
+
+  private static func pair(_ text: String) throws(ValueError) -> (String, String) {
+    let parts = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+    guard parts.count == 2, !parts[0].isEmpty else {
+      throw ValueError("'\(text)' isn't a header; write NAME=VALUE")
+    }
+    return (String(parts[0]), String(parts[1]))
+  }
+}

@@ -1,0 +1,307 @@
+import ReactiveCore
+import SluiceClient
+import SluiceCommand
+import SluiceWire
+
+/// `sluice topic`
+struct TopicCommand: CommandGroup {
+  static var members: [any Command.Type] {
+    [
+      TopicListCommand.self, TopicShowCommand.self, TopicCreateCommand.self, TopicCompleteCommand.self,
+      TopicFailCommand.self, TopicDeleteCommand.self, TopicConnectCommand.self, TopicDisconnectCommand.self,
+    ]
+  }
+
+  static let page = CommandPage(
+    "sluice topic", summary: "list, inspect, create, connect, end and delete topics",
+    operands: [Operand("COMMAND")],
+    examples: [
+      .init("All topics.", "sluice topic list"),
+      .init("Who is attached to one, and how far they are.", "sluice topic show orders.eu"),
+      .init("A topic that keeps its last 100 records.", "sluice topic create prices --replay-records 100"),
+    ], commands: members.map { $0.page })
+
+  static let json = CommandOption("json", help: "Print an object a line.")
+}
+
+/// `sluice topic list`
+struct TopicListCommand: Command {
+  let asJSON: Bool
+  let asNames: Bool
+  let prefix: String
+  let limit: Int
+  /// Nil for the client's own.
+  let timeout: Duration?
+
+  static let page = CommandPage(
+    "sluice topic list", summary: "list all topics, or some",
+    options: [
+      CommandOption("prefix", value: "TEXT", help: "Only topics whose names begin so."),
+      CommandOption("limit", value: "N", help: "Only the first of them, in the order of their names."),
+      CommandOption("timeout", value: "TIME", help: "How long the broker may take."),
+      CommandOption("names", help: "Print names alone, one a line."), TopicCommand.json,
+    ],
+    examples: [
+      .init("Those of one kind.", "sluice topic list --prefix orders. --names"),
+      .init(
+        "The topics that nobody listens to.",
+        "sluice topic list --json | jq 'select(.subscribers == 0).topic'"),
+    ])
+
+  init(_ arguments: ParsedArguments) throws(UsageError) {
+    asJSON = arguments.has("json")
+    asNames = arguments.has("names")
+    try arguments.allowOne(of: "names", "json")
+    prefix = arguments.text("prefix") ?? ""
+    limit = Int(clamping: try arguments.value("limit", Values.count(in: 1...UInt64.max)) ?? .max)
+    timeout = try arguments.value("timeout", TimeSpan.parse)
+  }
+
+  func start(_ run: Run) {
+    if let timeout {
+      _ = run.loop.schedule(after: timeout) {
+        run.finish(.failure, "\(run.server) didn't answer within \(TimeSpan.exact(timeout))")
+      }
+    }
+    run.connect { client in
+      client.topics(withPrefix: prefix, limit: limit) { result in run.report(result, text) }
+    }
+  }
+
+  private func text(_ topics: [TopicSummary]) -> String {
+    if asNames { return topics.map { JSONText.escaped($0.topic, quotes: false) + "\n" }.joined() }
+    return asJSON ? topics.map { TopicJSON.line($0) }.joined() : TopicTable.list(topics)
+  }
+}
+
+/// `sluice topic show`
+struct TopicShowCommand: Command {
+  let topic: String
+  let asJSON: Bool
+
+  static let page = CommandPage(
+    "sluice topic show", summary: "show a topic's state and who is attached", operands: [Operand("TOPIC")],
+    options: [TopicCommand.json],
+    details: [
+      "Of subscribers and producers the first hundred are listed; the counts are of all.",
+      """
+      "held up by" names what stops the producers: the subscribers whose demand is used up, or whose records fill the buffer, and no others; or the storage, the \
+      memory, or the missing connection. "for" says since when, pauses of up to a second included. The shares, in the columns 1 MIN and 5 MIN too, are of the time in \
+      which a producer had no demand for that reason.
+      """,
+    ],
+    examples: [.init("Who is attached, and how far they are.", "sluice topic show orders.eu")])
+
+  init(_ arguments: ParsedArguments) throws(UsageError) {
+    topic = try TopicOperand.read(arguments.operands[0])
+    asJSON = arguments.has("json")
+  }
+
+  func start(_ run: Run) {
+    run.connect { client in
+      client.topic(show: topic) { result in
+        if case .failure(let error) = result { return run.fail(error, unknown: topic, client) }
+        run.report(result) { asJSON ? TopicJSON.line($0) : TopicTable.show($0) }
+      }
+    }
+  }
+}
+
+/// `sluice topic create`
+struct TopicCreateCommand: Command {
+  let topic: String
+  let settings: TopicSettings
+  let asJSON: Bool
+
+  static let page = CommandPage(
+    "sluice topic create", summary: "create a topic with settings of its own", operands: [Operand("TOPIC")],
+    options: TopicOption.ofTopics.map { $0.option() } + [
+      CommandOption(
+        "keep", value: "TIME",
+        help: "As --replay-age; with --storage durable the age alone decides, unless another limit is given.",
+        choices: ["everything"]),
+      TopicCommand.json,
+    ],
+    details: [
+      """
+      What isn't given is as the broker's defaults say. A topic that exists with the same settings is left as it is; with others it \
+      is an error, unless the topic was created by its first use and has had no record: then it gets these settings.
+      """,
+      """
+      A topic in memory with --keep is still cut to the broker's default of --replay-bytes, since memory is short. One with \
+      --storage durable and --keep isn't: it keeps everything of that time, as far as the disk has room.
+      """,
+    ],
+    examples: [
+      .init(
+        "The last hundred records, none older than an hour.",
+        "sluice topic create prices --replay-records 100 --replay-age 1h"),
+      .init(
+        "Jobs that wait for whoever takes them, one by one.",
+        "sluice topic create jobs --flow lossless --buffer-records 0 --without-subscribers hold"),
+      .init(
+        "A source that runs only while somebody listens.",
+        "sluice topic create ticks --connect auto:1 --scope while-connected"),
+      .init(
+        "The same by a name, with the last two records for late subscribers.",
+        "sluice topic create ticks --preset shared:2"),
+      .init(
+        "Readings that fail when their producer has been gone for 30 seconds.",
+        "sluice topic create readings --when-producer-lost fail:30s"),
+      .init("The last price of everything.", "sluice topic create prices --compact"),
+      .init(
+        "A day of orders that survives the broker, each on disk before it is acknowledged.",
+        "sluice topic create orders --storage durable --sync always --keep 24h"),
+    ])
+
+  init(_ arguments: ParsedArguments) throws(UsageError) {
+    topic = try TopicOperand.read(arguments.operands[0])
+    settings = try Self.settings(arguments)
+    asJSON = arguments.has("json")
+  }
+
+  private static func settings(_ arguments: ParsedArguments) throws(UsageError) -> TopicSettings {
+    var settings = try TopicOption.settings(arguments)
+    try arguments.allowOne(of: "keep", "replay-age")
+    let age = try arguments.value("keep") { text throws(ValueError) in
+      var age = TopicSettings()
+      try TopicOption.all.first { $0.name == "replay-age" }?.read(text, &age)
+      return age.replayAge
+    }
+    guard let age else { return settings }
+    settings.replayAge = age
+    // The broker's default of bytes is for memory. On disk it would cut the time that was asked for without a word.
+    if settings.storage == .durable {
+      settings.replayRecords = settings.replayRecords ?? TopicSettings.unlimited
+      settings.replayBytes = settings.replayBytes ?? TopicSettings.unlimited
+    }
+    return settings
+  }
+
+  func start(_ run: Run) {
+    run.connect { client in
+      client.createTopic(topic, settings: settings) { result in
+        run.report(result) { asJSON ? TopicJSON.line($0) : TopicTable.show($0) }
+      }
+    }
+  }
+}
+
+/// `sluice topic complete`
+struct TopicCompleteCommand: Command {
+  let topic: String
+
+  static let page = CommandPage(
+    "sluice topic complete", summary: "finish a topic",
+    operands: [Operand("TOPIC")],
+    details: ["Subscribers are told when they have every record before the end."],
+    examples: [.init("That was the last order.", "sluice topic complete orders.eu")])
+
+  init(_ arguments: ParsedArguments) throws(UsageError) {
+    topic = try TopicOperand.read(arguments.operands[0])
+  }
+
+  func start(_ run: Run) {
+    TopicEnding.end(topic, with: .finished, run)
+  }
+}
+
+/// `sluice topic fail`
+struct TopicFailCommand: Command {
+  let topic: String
+  let message: String
+
+  static let page = CommandPage(
+    "sluice topic fail",
+    summary: "end a topic with a failure",
+    operands: [Operand("TOPIC"), Operand("MESSAGE")],
+    details: ["Subscribers are told the message when they have every record before the end."],
+    examples: [.init("Give up.", "sluice topic fail orders.eu 'the warehouse is closed'")])
+
+  init(_ arguments: ParsedArguments) throws(UsageError) {
+    topic = try TopicOperand.read(arguments.operands[0])
+    message = arguments.operands[1]
+  }
+
+  func start(_ run: Run) {
+    TopicEnding.end(topic, with: .failure(.topicFailure(message)), run)
+  }
+}
+
+/// `sluice topic delete`
+struct TopicDeleteCommand: Command {
+  let topic: String
+
+  static let page = CommandPage(
+    "sluice topic delete", summary: "delete a topic and its records", operands: [Operand("TOPIC")],
+    details: ["Its subscribers and producers are told, and end."],
+    examples: [.init("Start over.", "sluice topic delete orders.eu")])
+
+  init(_ arguments: ParsedArguments) throws(UsageError) {
+    topic = try TopicOperand.read(arguments.operands[0])
+  }
+
+  func start(_ run: Run) {
+    run.connect { client in
+      client.deleteTopic(topic) { result in run.report(result) { "" } }
+    }
+  }
+}
+
+/// `sluice topic connect`
+struct TopicConnectCommand: Command {
+  let topic: String
+
+  static let page = CommandPage(
+    "sluice topic connect", summary: "ask a topic's producers for records", operands: [Operand("TOPIC")],
+    details: [
+      "For topics that were created with --connect manual. Stays in force until sluice topic disconnect."
+    ],
+    examples: [.init("All subscribers are in place: go.", "sluice topic connect race")])
+
+  init(_ arguments: ParsedArguments) throws(UsageError) {
+    topic = try TopicOperand.read(arguments.operands[0])
+  }
+
+  func start(_ run: Run) {
+    run.connect { client in
+      client.connectTopic(topic) { result in run.report(result) { "" } }
+    }
+  }
+}
+
+/// `sluice topic disconnect`
+struct TopicDisconnectCommand: Command {
+  let topic: String
+
+  static let page = CommandPage(
+    "sluice topic disconnect", summary: "ask a topic's producers for no more records",
+    operands: [Operand("TOPIC")], details: ["Its subscribers aren't told."],
+    examples: [.init("A pause.", "sluice topic disconnect race")])
+
+  init(_ arguments: ParsedArguments) throws(UsageError) {
+    topic = try TopicOperand.read(arguments.operands[0])
+  }
+
+  func start(_ run: Run) {
+    run.connect { client in
+      client.disconnectTopic(topic) { result in run.report(result) { "" } }
+    }
+  }
+}
+
+/// Ends a topic without publishing to it.
+enum TopicEnding {
+  static func end(_ topic: String, with ending: Subscribers.Completion<ClientError>, _ run: Run) {
+    run.connect { client in
+      // Asked first: opening a publication would create a topic whose name was mistyped.
+      client.topic(show: topic) { result in
+        if case .failure(let error) = result { return run.fail(error) }
+        let subject = client.subject(topic)
+        subject.complete(ending) { result in
+          withExtendedLifetime(subject) { run.report(result) { "" } }
+        }
+      }
+    }
+  }
+}

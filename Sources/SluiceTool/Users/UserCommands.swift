@@ -1,0 +1,246 @@
+import SluiceAccess
+import SluiceCommand
+import SluiceTLS
+
+/// `sluice user`
+struct UserCommand: CommandGroup {
+  static var needsBroker: Bool { false }
+
+  static var members: [any Command.Type] {
+    [UserAddCommand.self, UserPasswdCommand.self, UserRemoveCommand.self, UserListCommand.self]
+  }
+
+  static let page = CommandPage(
+    "sluice user", summary: "look after the file of a broker's users and their passwords",
+    operands: [Operand("COMMAND")],
+    details: [
+      """
+      FILE is the one that sluiced is told with --users. The commands work on it directly, without a broker; one that runs reads it again on \
+      SIGHUP. It has hashes of passwords (scrypt), not passwords, and should still be its owner's alone. Comments and the order of lines stay.
+      """
+    ],
+    examples: [
+      .init("A user, whose password is asked for.", "sluice user add alice --file /etc/sluice/users"),
+      .init(
+        "The same in a script.",
+        "openssl rand -base64 18 | tee alice.password | sluice user add alice --file /etc/sluice/users"),
+      .init("Who there is.", "sluice user list --file /etc/sluice/users"),
+    ], commands: members.map { $0.page })
+
+  static let file = CommandOption("file", value: "FILE", help: "The file of users.")
+
+  /// The file that was named.
+  static func file(_ arguments: ParsedArguments) throws(UsageError) -> String {
+    guard let path = arguments.text("file"), !path.isEmpty else {
+      throw UsageError("--file FILE says which file of users it is about")
+    }
+    return path
+  }
+
+  /// The user that was named.
+  static func name(_ arguments: ParsedArguments) throws(UsageError) -> String {
+    let name = arguments.operands[0]
+    if let objection = IdentityRules.objection(toUser: name) {
+      throw UsageError("'\(name)' can't be a user's name: \(objection)")
+    }
+    return name
+  }
+
+  /// Who may have been meant.
+  static func missing(_ name: String, in file: UsersFile, _ path: String) -> AccessJob.Failure {
+    let nearest = Spelling.nearest(to: name, in: file.users.map(\.name))
+    return .init("there is no user \(name) in \(path)\(nearest.map { "; did you mean \($0)?" } ?? "")")
+  }
+
+  static func hash(_ password: String) throws(AccessJob.Failure) -> PasswordHash {
+    guard let hash = PasswordHash(of: password) else {
+      throw .init("there isn't enough memory to hash the password, which takes 32 MiB")
+    }
+    return hash
+  }
+
+  static func read(_ path: String) throws(AccessJob.Failure) -> UsersFile {
+    do {
+      return try UsersFile.read(path)
+    } catch {
+      throw .init(error)
+    }
+  }
+
+  /// Changes the file; what `change` returns is why it can't be.
+  static func edit(
+    _ path: String, making: Bool = false, _ change: (inout UsersFile) -> AccessJob.Failure?
+  ) throws(AccessJob.Failure) -> Bool {
+    var failure: AccessJob.Failure?
+    do {
+      return try UsersFile.edit(path, making: making) { users throws(AccessFileError) in
+        failure = change(&users)
+        if failure != nil { throw AccessFileError(path, "was left as it was") }
+      }
+    } catch {
+      throw failure ?? .init(error)
+    }
+  }
+}
+
+/// `sluice user add`
+struct UserAddCommand: Command {
+  let name: String
+  let file: String
+  let password: PasswordInput
+
+  static let page = CommandPage(
+    "sluice user add", summary: "add a user with a password", operands: [Operand("NAME")],
+    options: [UserCommand.file, PasswordInput.option],
+    details: [
+      """
+      The password is asked for twice on a terminal, which doesn't show it; else it is read from standard input or --password-file. It has \
+      \(PasswordInput.minimumLength) characters at least. A file that isn't there is made, for its owner alone.
+      """
+    ],
+    examples: [
+      .init("A user, whose password is asked for.", "sluice user add alice --file /etc/sluice/users"),
+      .init(
+        "With a password from a file.",
+        "sluice user add alice --file /etc/sluice/users --password-file /run/secrets/alice"),
+    ])
+
+  init(_ arguments: ParsedArguments) throws(UsageError) {
+    name = try UserCommand.name(arguments)
+    file = try UserCommand.file(arguments)
+    password = PasswordInput(arguments)
+  }
+
+  func start(_ run: Run) {
+    AccessJob.start(run) { () throws(AccessJob.Failure) in
+      let there = AccessJob.Failure(
+        "there is a user \(name) in \(file) already; sluice user passwd gives them another password")
+      // Before anybody types a password in vain.
+      if let users = try? UserCommand.read(file), users.hasUser(name) { throw there }
+      let hash = try UserCommand.hash(try password.read(for: name))
+      let isNew = try UserCommand.edit(file, making: true) { users in
+        if users.hasUser(name) { return there }
+        users.set(hash, of: name)
+        return nil
+      }
+      run.note(isNew ? "made \(file) with user \(name)" : "added user \(name) to \(file)")
+      return ""
+    }
+  }
+}
+
+/// `sluice user passwd`
+struct UserPasswdCommand: Command {
+  let name: String
+  let file: String
+  let password: PasswordInput
+
+  static let page = CommandPage(
+    "sluice user passwd", summary: "give a user another password", operands: [Operand("NAME")],
+    options: [UserCommand.file, PasswordInput.option],
+    details: [
+      """
+      As with sluice user add. When the broker reads the file again, connections that were made with the old password end.
+      """
+    ],
+    examples: [.init("A password that is asked for.", "sluice user passwd alice --file /etc/sluice/users")])
+
+  init(_ arguments: ParsedArguments) throws(UsageError) {
+    name = try UserCommand.name(arguments)
+    file = try UserCommand.file(arguments)
+    password = PasswordInput(arguments)
+  }
+
+  func start(_ run: Run) {
+    AccessJob.start(run) { () throws(AccessJob.Failure) in
+      let users = try UserCommand.read(file)
+      guard users.hasUser(name) else { throw UserCommand.missing(name, in: users, file) }
+      let hash = try UserCommand.hash(try password.read(for: name))
+      _ = try UserCommand.edit(file) { users in
+        guard users.hasUser(name) else { return UserCommand.missing(name, in: users, file) }
+        users.set(hash, of: name)
+        return nil
+      }
+      run.note("user \(name) has another password")
+      return ""
+    }
+  }
+}
+
+/// `sluice user remove`
+struct UserRemoveCommand: Command {
+  let name: String
+  let file: String
+
+  static let page = CommandPage(
+    "sluice user remove", summary: "remove a user", operands: [Operand("NAME")], options: [UserCommand.file],
+    details: [
+      """
+      When the broker reads the file again, the user's connections end. Permissions are elsewhere, and stay: a certificate or a token of the same \
+      name still has them.
+      """
+    ],
+    examples: [
+      .init(
+        "From the file, and from the broker.",
+        "sluice user remove alice --file /etc/sluice/users && pkill -HUP sluiced")
+    ])
+
+  init(_ arguments: ParsedArguments) throws(UsageError) {
+    name = try UserCommand.name(arguments)
+    file = try UserCommand.file(arguments)
+  }
+
+  func start(_ run: Run) {
+    AccessJob.start(run) { () throws(AccessJob.Failure) in
+      _ = try UserCommand.edit(file) { users in
+        users.remove(name) ? nil : UserCommand.missing(name, in: users, file)
+      }
+      run.note("removed user \(name) from \(file)")
+      return ""
+    }
+  }
+}
+
+/// `sluice user list`
+struct UserListCommand: Command {
+  let file: String
+  let asJSON: Bool
+
+  static let page = CommandPage(
+    "sluice user list", summary: "list the users, and how hard their passwords are to guess",
+    options: [UserCommand.file, CommandOption("json", help: "Print an object a line.")],
+    examples: [
+      .init("Who there is.", "sluice user list --file /etc/sluice/users"),
+      .init("Names alone.", "sluice user list --file /etc/sluice/users --json | jq -r .user"),
+    ])
+
+  init(_ arguments: ParsedArguments) throws(UsageError) {
+    file = try UserCommand.file(arguments)
+    asJSON = arguments.has("json")
+  }
+
+  func start(_ run: Run) {
+    AccessJob.start(run) { () throws(AccessJob.Failure) in
+      let users = try UserCommand.read(file).users
+      return asJSON ? users.map(Self.line).joined() : Self.table(users)
+    }
+  }
+
+  private static func table(_ users: [(name: String, hash: PasswordHash)]) -> String {
+    let rows = users.map { [$0.name, cost($0.hash), $0.hash.isWeak ? "weak" : ""] }
+    return TextTable.render([["USER", "HASH", ""]] + rows, leftColumns: 3)
+  }
+
+  private static func line(_ user: (name: String, hash: PasswordHash)) -> String {
+    var object = JSONObject()
+    object.add("user", user.name)
+    object.add("hash", cost(user.hash))
+    object.add("weak", user.hash.isWeak)
+    return object.text + "\n"
+  }
+
+  private static func cost(_ hash: PasswordHash) -> String {
+    "scrypt ln=\(hash.cost.logN),r=\(hash.cost.r),p=\(hash.cost.p)"
+  }
+}
