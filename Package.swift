@@ -88,6 +88,11 @@ let package = Package(
       dependencies: [
         "SluiceCommand", "SluiceBroker", "SluiceAccess", "SluiceTLS", "SluiceIO", "SluiceWire", "CMicroHTTPD",
       ],
+      // The page becomes part of the code: the program stays one file.
+      resources: [
+        .embedInCode("Dashboard/dashboard.html"), .embedInCode("Dashboard/dashboard.css"),
+        .embedInCode("Dashboard/dashboard.js"),
+      ],
       swiftSettings: strictSettings),
     .executableTarget(
       name: "SluiceDaemon",

@@ -1,28 +1,19 @@
 import SluiceAccess
 import SluiceTLS
 
-/// The page about the broker: one document with everything in it, which fetches nothing but this listener's own events and records.
+/// The page about the broker: one document with its style and script in it, which fetches nothing but this listener's own events and records.
+///
+/// Its parts are the files beside this one, which the build embeds in the module. `dashboard.html` names the other two, as it would if it were opened
+/// from disk; here they take the places of their references. The script puts everything that comes from the broker into the page as text, never as markup.
 enum Dashboard {
-  /// The only style and the only script that a browser takes are those that are meant: it knows them by their hashes.
+  /// The page, with a policy that names the style and the script by their hashes: a browser takes no others.
   static let response: HTTPResponse = {
-    let style = "\n\(DashboardStyle.text)\n"
-    let script = "\n\(DashboardScript.text)\n"
-    let page = """
-      <!doctype html>
-      <html lang="en">
-      <head>
-      <meta charset="utf-8">
-      <meta name="viewport" content="width=device-width, initial-scale=1">
-      <meta name="color-scheme" content="light dark">
-      <title>Sluice</title>
-      <link rel="icon" href="data:,">
-      <style>\(style)</style>
-      </head>
-      \(DashboardMarkup.body)
-      <script>\(script)</script>
-      </html>
-      """
-    var response = HTTPResponse(type: "text/html; charset=utf-8", body: Array(page.utf8))
+    let style = "\n" + text(PackageResources.dashboard_css)
+    let script = "\n" + text(PackageResources.dashboard_js)
+    let page = text(PackageResources.dashboard_html)
+      .replacing("<link rel=\"stylesheet\" href=\"dashboard.css\">", with: "<style>\(style)</style>")
+      .replacing("<script src=\"dashboard.js\"></script>", with: "<script>\(script)</script>")
+    var response = HTTPResponse(type: "text/html; charset=utf-8", body: Array(page.utf8.dropLast()))
     response.headers.append(
       HTTPHeader(
         HTTPResponse.noContentPolicy.name,
@@ -31,8 +22,10 @@ enum Dashboard {
     return response
   }()
 
+  private static func text(_ bytes: [UInt8]) -> String { String(decoding: bytes, as: UTF8.self) }
+
   private static func hash(_ text: String) -> String {
-    // 32 bytes leave one place to fill.
+    // Base 64 of 32 bytes ends with one sign of padding.
     "'sha256-\(Base64Text.standard.encode(sha256(Array(text.utf8))))='"
   }
 }

@@ -1,0 +1,24 @@
+import SluiceAccess
+import SluiceTLS
+import Testing
+
+@testable import SluiceAdmin
+
+/// The page as it is put together from its files; `DashboardTests` shows it to a browser.
+@Suite struct DashboardPageTests {
+  private let page = String(decoding: Dashboard.response.body, as: UTF8.self)
+
+  @Test func styleAndScriptStandInThePage() {
+    #expect(page.hasPrefix("<!doctype html>\n") && page.hasSuffix("})();\n</script>\n</html>"))
+    #expect(!page.contains("dashboard.css") && !page.contains("dashboard.js"))
+  }
+
+  @Test(arguments: ["style", "script"])
+  func thePolicyHasTheHashOfWhatStandsInThePage(element: String) throws {
+    let policy = try #require(Dashboard.response.headers.first { $0.name == "Content-Security-Policy" }).value
+    let start = try #require(page.firstRange(of: "<\(element)>")).upperBound
+    let end = try #require(page.firstRange(of: "</\(element)>")).lowerBound
+    let hash = Base64Text.standard.encode(sha256(Array(page[start..<end].utf8)))
+    #expect(policy.contains("\(element)-src 'sha256-\(hash)=';"))
+  }
+}
