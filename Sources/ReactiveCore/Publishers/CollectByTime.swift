@@ -47,57 +47,41 @@ where
 {}
 
 private final class CollectByTimeSubscriber<Context: Scheduler, Input, Failure, Downstream: Subscriber>:
-  Subscriber, Subscription, OperatorPart
+  TimedSubscriber
 where Downstream.Input == [Input], Downstream.Failure == Failure {
-  private let scheduler: Context
   private let interval: Context.SchedulerTimeType.Stride
   private let count: Int?  // how many values make an array full
-  private let options: Context.SchedulerOptions?
-  private let delivery: TimedDelivery<[Input], Failure, Downstream>
+  let delivery: TimedDelivery<Context, [Input], Failure, Downstream>
 
   // Guarded by the delivery's lock.
   private var buffer = RingBuffer<Input>()
   private var isFinishing = false  // upstream has finished, and what is left waits for demand
-  private var timer = RestartedTimer()
 
   init(
     strategy: Publishers.TimeGroupingStrategy<Context>, options: Context.SchedulerOptions?,
     downstream: Downstream
   ) {
+    let scheduler: Context
     switch strategy {
-    case .byTime(let scheduler, let interval):
-      (self.scheduler, self.interval, count) = (scheduler, interval, nil)
-    case .byTimeOrCount(let scheduler, let interval, let count):
+    case .byTime(let context, let interval):
+      (scheduler, self.interval, count) = (context, interval, nil)
+    case .byTimeOrCount(let context, let interval, let count):
       precondition(count > 0, "collect needs a count of at least one")
-      (self.scheduler, self.interval, self.count) = (scheduler, interval, count)
+      (scheduler, self.interval, self.count) = (context, interval, count)
     }
-    self.options = options
-    delivery = TimedDelivery("CollectByTime", downstream: downstream)
-  }
-
-  deinit {
-    timer.stop()?.cancel()
+    delivery = TimedDelivery("CollectByTime", scheduler: scheduler, options: options, downstream: downstream)
   }
 
   func receive(subscription: any Subscription) {
     guard delivery.connect(subscription) else { return }
     startTimer()
-    delivery.open(with: self) {
-      scheduler.schedule(options: options) { self.delivery.deliver(0, onDemand: self.addDemand) }
-    }
+    delivery.open(with: self, onDemand: addDemand)
   }
 
   private func startTimer() {
-    let generation = delivery.lock.withLock { self.timer.restart() }
-    var timer: (any Cancellable)? = scheduler.schedule(
-      after: scheduler.now.advanced(by: interval), interval: interval, tolerance: scheduler.minimumTolerance,
-      options: options
-    ) { [weak self] in
-      // It goes on for ever, but not if upstream and downstream have let go without a word.
-      self?.tick()
-    }
-    delivery.lock.withLock { self.timer.keep(&timer, as: generation) }
-    timer?.cancel()
+    let generation = delivery.lock.withLock { delivery.lockedRestartTimer() }
+    // The timer fires until it is cancelled. It doesn't keep this object, which upstream and downstream may release without a call.
+    delivery.startTimer(generation, after: interval) { [weak self] in self?.tick() }
   }
 
   private func tick() {
@@ -141,10 +125,7 @@ where Downstream.Input == [Input], Downstream.Failure == Failure {
   }
 
   private func schedule(_ puts: Int) {
-    guard puts > 0 else { return }
-    scheduler.schedule(options: options) {
-      self.delivery.deliver(puts, onDemand: self.addDemand)
-    }
+    if puts > 0 { delivery.schedule(puts, onDemand: addDemand) }
   }
 
   func receive(_ input: Input) -> Subscribers.Demand {
@@ -162,13 +143,11 @@ where Downstream.Input == [Input], Downstream.Failure == Failure {
   }
 
   func receive(completion: Subscribers.Completion<Failure>) {
-    var timer: (any Cancellable)?
-    var upstream: (any Subscription)?
+    var closed: (upstream: (any Subscription)?, timer: (any Cancellable)?)
     var dropped = RingBuffer<Input>()
     let puts: Int? = delivery.lock.withLock {
       guard delivery.phase == .open else { return nil }
-      timer = self.timer.stop()
-      upstream = delivery.lockedClose()
+      closed = delivery.lockedClose()
       if case .failure = completion {
         swap(&dropped, &buffer)
         delivery.lockedPut(completion)
@@ -177,8 +156,8 @@ where Downstream.Input == [Input], Downstream.Failure == Failure {
       isFinishing = true
       return lockedSettle()
     }
-    withExtendedLifetime(upstream) {}
-    timer?.cancel()
+    withExtendedLifetime(closed.upstream) {}
+    closed.timer?.cancel()
     if let puts {
       schedule(puts)
     } else {
@@ -203,17 +182,12 @@ where Downstream.Input == [Input], Downstream.Failure == Failure {
   }
 
   func cancel() {
-    var timer: (any Cancellable)?
     var dropped = RingBuffer<Input>()
     delivery.cancel {
       isFinishing = false
-      timer = self.timer.stop()
       swap(&dropped, &buffer)
     }
-    timer?.cancel()
   }
-
-  var description: String { delivery.description }
 }
 
 extension Publisher {

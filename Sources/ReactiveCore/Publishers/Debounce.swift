@@ -38,32 +38,23 @@ where
 {}
 
 private final class DebounceSubscriber<Context: Scheduler, Input, Failure, Downstream: Subscriber>:
-  Subscriber, Subscription, OperatorPart
+  TimedSubscriber
 where Downstream.Input == Input, Downstream.Failure == Failure {
   private let dueTime: Context.SchedulerTimeType.Stride
-  private let scheduler: Context
-  private let options: Context.SchedulerOptions?
-  private let delivery: TimedDelivery<Input, Failure, Downstream>
-
-  // Guarded by the delivery's lock.
-  private var current: Input?
-  private var timer = RestartedTimer()
+  let delivery: TimedDelivery<Context, Input, Failure, Downstream>
+  private var current: Input?  // guarded by the delivery's lock
 
   init(
     dueTime: Context.SchedulerTimeType.Stride, scheduler: Context, options: Context.SchedulerOptions?,
     downstream: Downstream
   ) {
     self.dueTime = dueTime
-    self.scheduler = scheduler
-    self.options = options
-    delivery = TimedDelivery("Debounce", downstream: downstream)
+    delivery = TimedDelivery("Debounce", scheduler: scheduler, options: options, downstream: downstream)
   }
 
   func receive(subscription: any Subscription) {
     guard delivery.connect(subscription) else { return }
-    delivery.open(with: self) {
-      scheduler.schedule(options: options) { self.delivery.deliver(0, onDemand: self.request) }
-    }
+    delivery.open(with: self, onDemand: request)
     delivery.requestUpstream(.unlimited)
   }
 
@@ -73,35 +64,24 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
       guard delivery.phase == .open else { return nil }
       previous = current.take()
       current = input
-      return timer.restart()
+      return delivery.lockedRestartTimer()
     }
     withExtendedLifetime(previous) {}
     if let generation {
-      startTimer(generation)
+      delivery.startTimer(generation, after: dueTime) { self.fall(due: generation) }
     } else {
       delivery.ignoreIfEarly(.valueBeforeSubscription)
     }
     return .none
   }
 
-  private func startTimer(_ generation: UInt64) {
-    var timer: (any Cancellable)? = scheduler.schedule(
-      after: scheduler.now.advanced(by: dueTime), interval: dueTime, tolerance: scheduler.minimumTolerance,
-      options: options
-    ) {
-      self.fall(due: generation)
-    }
-    // The timer may have fired already, or all may be over.
-    delivery.lock.withLock { self.timer.keep(&timer, as: generation) }
-    timer?.cancel()
-  }
-
   private func fall(due generation: UInt64) {
     var timer: (any Cancellable)?
     var dropped: Input?
     let isAskedFor = delivery.lock.withLock {
-      guard self.timer.isCurrent(generation), delivery.phase == .open else { return false }
-      timer = self.timer.stop()
+      let isOurs: Bool
+      (isOurs, timer) = delivery.lockedStopTimer(generation)
+      guard isOurs else { return false }
       guard delivery.demand > .none, let value = current else {
         swap(&dropped, &current)
         return false
@@ -119,15 +99,9 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
   }
 
   func receive(completion: Subscribers.Completion<Failure>) {
-    var timer: (any Cancellable)?
     var dropped: Input?
-    let isOpen = delivery.complete(completion) {
-      timer = self.timer.stop()
-      swap(&dropped, &current)
-    }
-    timer?.cancel()
-    if isOpen {
-      scheduler.schedule { self.delivery.deliver(onDemand: self.request) }
+    if delivery.complete(completion, alsoTaking: { swap(&dropped, &current) }) {
+      delivery.scheduler.schedule { self.delivery.deliver(onDemand: self.request) }
     }
   }
 
@@ -138,16 +112,9 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
   }
 
   func cancel() {
-    var timer: (any Cancellable)?
     var dropped: Input?
-    delivery.cancel {
-      timer = self.timer.stop()
-      swap(&dropped, &current)
-    }
-    timer?.cancel()
+    delivery.cancel { swap(&dropped, &current) }
   }
-
-  var description: String { delivery.description }
 
   var customMirror: Mirror {
     var (downstream, current): (Downstream?, Input?)

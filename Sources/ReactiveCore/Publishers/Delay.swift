@@ -45,14 +45,13 @@ where
 
 /// Each value gets a function on the scheduler of its own, but that delivers the first value in the queue: all wait equally long,
 /// so that one is due in any case, and the order holds although timers may fire out of order.
-private final class DelaySubscriber<Context: Scheduler, Input, Failure, Downstream: Subscriber>: Subscriber,
-  Subscription, OperatorPart
+private final class DelaySubscriber<Context: Scheduler, Input, Failure, Downstream: Subscriber>:
+  TimedSubscriber
 where Downstream.Input == Input, Downstream.Failure == Failure {
   private let interval: Context.SchedulerTimeType.Stride
   private let tolerance: Context.SchedulerTimeType.Stride
-  private let scheduler: Context
   private let options: Context.SchedulerOptions?
-  private let delivery: TimedDelivery<Input, Failure, Downstream>
+  let delivery: TimedDelivery<Context, Input, Failure, Downstream>
 
   init(
     interval: Context.SchedulerTimeType.Stride, tolerance: Context.SchedulerTimeType.Stride,
@@ -60,18 +59,13 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
   ) {
     self.interval = interval
     self.tolerance = tolerance
-    self.scheduler = scheduler
     self.options = options
-    delivery = TimedDelivery("Delay", downstream: downstream)
+    delivery = TimedDelivery("Delay", scheduler: scheduler, options: options, downstream: downstream)
   }
 
   func receive(subscription: any Subscription) {
     guard delivery.connect(subscription) else { return }
-    delivery.open(with: self) {
-      scheduler.schedule(options: options) {
-        self.delivery.deliver(0, onDemand: self.delivery.requestUpstream)
-      }
-    }
+    delivery.open(with: self, onDemand: delivery.requestUpstream)
   }
 
   func receive(_ input: Input) -> Subscribers.Demand {
@@ -93,9 +87,8 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
   }
 
   private func schedule() {
-    scheduler.schedule(
-      after: scheduler.now.advanced(by: interval), tolerance: tolerance, options: options
-    ) {
+    let date = delivery.scheduler.now.advanced(by: interval)
+    delivery.scheduler.schedule(after: date, tolerance: tolerance, options: options) {
       self.delivery.deliver(onDemand: self.delivery.requestUpstream)
     }
   }
@@ -103,12 +96,6 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
   func request(_ demand: Subscribers.Demand) {
     delivery.requestUpstream(demand)
   }
-
-  func cancel() {
-    delivery.cancel()
-  }
-
-  var description: String { delivery.description }
 }
 
 extension Publisher {

@@ -34,12 +34,11 @@ extension Publishers.Throttle: Sendable
 where Upstream: Sendable, Context: Sendable, Context.SchedulerTimeType.Stride: Sendable {}
 
 private final class ThrottleSubscriber<Context: Scheduler, Input, Failure, Downstream: Subscriber>:
-  Subscriber, Subscription, OperatorPart
+  TimedSubscriber
 where Downstream.Input == Input, Downstream.Failure == Failure {
   private let interval: Context.SchedulerTimeType.Stride
-  private let scheduler: Context
   private let latest: Bool
-  private let delivery: TimedDelivery<Input, Failure, Downstream>
+  let delivery: TimedDelivery<Context, Input, Failure, Downstream>
 
   // Guarded by the delivery's lock.
   private var pending: Input?  // paid for, and a function on the scheduler will deliver it
@@ -49,17 +48,14 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
     interval: Context.SchedulerTimeType.Stride, scheduler: Context, latest: Bool, downstream: Downstream
   ) {
     self.interval = interval
-    self.scheduler = scheduler
     self.latest = latest
-    delivery = TimedDelivery("Throttle", downstream: downstream)
+    delivery = TimedDelivery("Throttle", scheduler: scheduler, downstream: downstream)
   }
 
   func receive(subscription: any Subscription) {
     guard delivery.connect(subscription) else { return }
     subscription.request(.unlimited)
-    delivery.open(with: self) {
-      scheduler.schedule { self.delivery.deliver(0, onDemand: self.request) }
-    }
+    delivery.open(with: self, onDemand: request)
   }
 
   func receive(_ input: Input) -> Subscribers.Demand {
@@ -67,7 +63,7 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
       delivery.ignoreIfEarly(.valueBeforeSubscription)
       return .none
     }
-    let now = scheduler.now
+    let now = delivery.scheduler.now
     var dropped: Input?
     var previous: Context.SchedulerTimeType?
     let mustSchedule = delivery.lock.withLock {
@@ -88,9 +84,9 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
     withExtendedLifetime(dropped) {}
     if mustSchedule {
       if let earliest = previous?.advanced(by: interval), now < earliest {
-        scheduler.schedule(after: earliest) { self.deliver() }
+        delivery.scheduler.schedule(after: earliest) { self.deliver() }
       } else {
-        scheduler.schedule { self.deliver() }
+        delivery.scheduler.schedule { self.deliver() }
       }
     }
     return .none
@@ -100,12 +96,12 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
     var isPending = false
     let isOpen = delivery.complete(completion) { isPending = pending != nil }
     if isOpen, !isPending {
-      scheduler.schedule { self.deliver() }
+      delivery.scheduler.schedule { self.deliver() }
     }
   }
 
   private func deliver() {
-    let now = scheduler.now
+    let now = delivery.scheduler.now
     let count: Int = delivery.lock.withLock {
       guard delivery.phase != .ended else { return 0 }
       var count = delivery.phase == .completing ? 1 : 0
@@ -132,8 +128,6 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
     var dropped: Input?
     delivery.cancel { swap(&dropped, &pending) }
   }
-
-  var description: String { delivery.description }
 }
 
 extension Publisher {

@@ -36,17 +36,14 @@ extension Publishers {
   }
 }
 
-private final class TimeoutSubscriber<Context: Scheduler, Input, Failure, Downstream: Subscriber>: Subscriber,
-  Subscription, OperatorPart
+private final class TimeoutSubscriber<Context: Scheduler, Input, Failure, Downstream: Subscriber>:
+  TimedSubscriber
 where Downstream.Input == Input, Downstream.Failure == Failure {
   private let interval: Context.SchedulerTimeType.Stride
-  private let scheduler: Context
-  private let options: Context.SchedulerOptions?
-  private let delivery: TimedDelivery<Input, Failure, Downstream>
+  let delivery: TimedDelivery<Context, Input, Failure, Downstream>
 
   // Guarded by the delivery's lock.
   private var customError: (() -> Failure)?
-  private var timer = RestartedTimer()
   private var isRequested = false
 
   init(
@@ -54,32 +51,22 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
     customError: (() -> Failure)?, downstream: Downstream
   ) {
     self.interval = interval
-    self.scheduler = scheduler
-    self.options = options
     self.customError = customError
-    delivery = TimedDelivery("Timeout", downstream: downstream)
+    delivery = TimedDelivery("Timeout", scheduler: scheduler, options: options, downstream: downstream)
   }
 
   func receive(subscription: any Subscription) {
     guard delivery.connect(subscription) else { return }
     startTimer()
-    delivery.open(with: self) { schedule(0) }
+    delivery.open(with: self, onDemand: delivery.requestUpstream)
   }
 
   private func startTimer() {
     let generation: UInt64? = delivery.lock.withLock {
-      delivery.phase == .open ? self.timer.restart() : nil
+      delivery.phase == .open ? delivery.lockedRestartTimer() : nil
     }
     guard let generation else { return }
-    var timer: (any Cancellable)? = scheduler.schedule(
-      after: scheduler.now.advanced(by: interval), interval: interval, tolerance: scheduler.minimumTolerance,
-      options: options
-    ) {
-      self.timeOut(generation)
-    }
-    // The timer may have fired already, or all may be over.
-    delivery.lock.withLock { self.timer.keep(&timer, as: generation) }
-    timer?.cancel()
+    delivery.startTimer(generation, after: interval) { self.timeOut(generation) }
   }
 
   /// Cancels upstream and tells downstream, after the values that it has yet to get.
@@ -88,10 +75,11 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
     var makeError: (() -> Failure)?
     var upstream: (any Subscription)?
     let isOurs = delivery.lock.withLock {
-      guard self.timer.isCurrent(generation), delivery.phase == .open else { return false }
-      timer = self.timer.stop()
+      let isOurs: Bool
+      (isOurs, timer) = delivery.lockedStopTimer(generation)
+      guard isOurs else { return false }
       makeError = customError.take()
-      upstream = delivery.lockedClose()
+      upstream = delivery.lockedClose().upstream
       return true
     }
     guard isOurs else { return }
@@ -115,24 +103,14 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
       delivery.lockedPut(input)
       return true
     }
-    if isOpen { schedule() }
+    if isOpen { delivery.schedule(onDemand: delivery.requestUpstream) }
     return .none
   }
 
   func receive(completion: Subscribers.Completion<Failure>) {
-    var timer: (any Cancellable)?
     var makeError: (() -> Failure)?
-    let isOpen = delivery.complete(completion) {
-      timer = self.timer.stop()
-      swap(&makeError, &customError)
-    }
-    timer?.cancel()
-    if isOpen { schedule() }
-  }
-
-  private func schedule(_ count: Int = 1) {
-    scheduler.schedule(options: options) {
-      self.delivery.deliver(count, onDemand: self.delivery.requestUpstream)
+    if delivery.complete(completion, alsoTaking: { swap(&makeError, &customError) }) {
+      delivery.schedule(onDemand: delivery.requestUpstream)
     }
   }
 
@@ -148,16 +126,9 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
   }
 
   func cancel() {
-    var timer: (any Cancellable)?
     var makeError: (() -> Failure)?
-    delivery.cancel {
-      timer = self.timer.stop()
-      swap(&makeError, &customError)
-    }
-    timer?.cancel()
+    delivery.cancel { swap(&makeError, &customError) }
   }
-
-  var description: String { delivery.description }
 }
 
 extension Publisher {

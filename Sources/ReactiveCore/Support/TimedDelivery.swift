@@ -7,7 +7,7 @@
 ///     upstream ──put──► waiting ──due──► downstream
 ///
 /// After the end it holds nothing, whatever functions the scheduler still holds.
-final class TimedDelivery<Input, Failure, Downstream: Subscriber>: SubscriptionAwaiting
+final class TimedDelivery<Context: Scheduler, Input, Failure, Downstream: Subscriber>: SubscriptionAwaiting
 where Downstream.Input == Input, Downstream.Failure == Failure {
   enum Phase {
     case awaiting
@@ -27,13 +27,24 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
   private var completion: Subscribers.Completion<Failure>?
   private var due = 0
   private var isDelivering = false
+  private var timer = RestartedTimer()
 
+  let scheduler: Context
+  private let options: Context.SchedulerOptions?
   private let name: StaticString
 
   /// - Parameter name: The operator's name in descriptions.
-  init(_ name: StaticString, downstream: Downstream) {
+  init(
+    _ name: StaticString, scheduler: Context, options: Context.SchedulerOptions? = nil, downstream: Downstream
+  ) {
     self.name = name
+    self.scheduler = scheduler
+    self.options = options
     self.downstream = downstream
+  }
+
+  deinit {
+    timer.stop()?.cancel()
   }
 
   var description: String { name.description }
@@ -44,7 +55,7 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
 
   /// Takes the subscription, unless there was one or the stream has ended, in which case it is cancelled.
   ///
-  /// Nothing is delivered before ``open(with:reschedule:)``, which must follow.
+  /// Nothing is delivered before ``open(with:onDemand:)``, which must follow.
   func connect(_ subscription: any Subscription) -> Bool {
     let isAccepted = lock.withLock {
       guard phase == .awaiting else { return false }
@@ -61,15 +72,16 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
 
   /// Hands downstream its subscription, in the caller's turn.
   ///
-  /// - Parameter reschedule: Has the scheduler call `deliver(0)`. Called if something has become due meanwhile, which must be
-  ///   delivered on the scheduler and not on the caller's thread.
-  func open(with subscription: any Subscription, reschedule: () -> Void) {
+  /// What has become due meanwhile is delivered on the scheduler and not on the caller's thread.
+  ///
+  /// - Parameter onDemand: What to do with the demand that downstream returns. Called without the lock.
+  func open(with subscription: any Subscription, onDemand: @escaping (Subscribers.Demand) -> Void) {
     lockedDownstream?.receive(subscription: subscription)
     let isDue = lock.withLock {
       isDelivering = false
       return due > 0
     }
-    if isDue { reschedule() }
+    if isDue { schedule(0, onDemand: onDemand) }
   }
 
   private var lockedDownstream: Downstream? {
@@ -83,12 +95,12 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
     waiting.append(input)
   }
 
-  /// Takes nothing more from upstream. Called with the lock held, while open.
+  /// Takes nothing more from upstream, and makes the timer void. Called with the lock held, while open.
   ///
-  /// - Returns: Upstream's subscription, to be cancelled unless upstream has ended by itself.
-  func lockedClose() -> (any Subscription)? {
+  /// - Returns: Upstream's subscription, to be cancelled unless upstream has ended by itself, and the timer, to be cancelled.
+  func lockedClose() -> (upstream: (any Subscription)?, timer: (any Cancellable)?) {
     phase = .completing
-    return upstream.take()
+    return (upstream.take(), timer.stop())
   }
 
   /// Queues the completion. Called with the lock held, while completing.
@@ -101,17 +113,25 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
   /// - Parameter alsoTaking: Takes out what the operator itself must let go of. Called with the lock held, if it was open.
   /// - Returns: Whether it was open, so that the completion must be made due.
   func complete(_ completion: Subscribers.Completion<Failure>, alsoTaking: () -> Void = {}) -> Bool {
-    var upstream: (any Subscription)?
+    var closed: (upstream: (any Subscription)?, timer: (any Cancellable)?)
     let isOpen = lock.withLock {
       guard phase == .open else { return false }
-      upstream = lockedClose()
+      closed = lockedClose()
       lockedPut(completion)
       alsoTaking()
       return true
     }
-    withExtendedLifetime(upstream) {}
+    withExtendedLifetime(closed.upstream) {}
+    closed.timer?.cancel()
     if !isOpen { ignoreIfEarly(.completionBeforeSubscription) }
     return isOpen
+  }
+
+  /// Has the scheduler call ``deliver(_:onDemand:)``.
+  func schedule(_ count: Int = 1, onDemand: @escaping (Subscribers.Demand) -> Void) {
+    scheduler.schedule(options: options) {
+      self.deliver(count, onDemand: onDemand)
+    }
   }
 
   /// Makes the next things in the queue due and delivers them.
@@ -179,9 +199,11 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
     var downstream: Downstream?
     var waiting = RingBuffer<Input>()
     var completion: Subscribers.Completion<Failure>?
+    var timer: (any Cancellable)?
     let isFirst = lock.withLock {
       guard phase != .ended else { return false }
       phase = .ended
+      timer = self.timer.stop()
       swap(&upstream, &self.upstream)
       swap(&downstream, &self.downstream)
       swap(&waiting, &self.waiting)
@@ -189,15 +211,62 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
       alsoTaking()
       return true
     }
+    timer?.cancel()
     upstream?.cancel()
     return isFirst
   }
+
+  // The timer of the operators that have one.
+
+  /// Makes earlier timers void. Called with the lock held; ``startTimer(_:after:_:)`` must follow.
+  ///
+  /// - Returns: What to know the next one by.
+  func lockedRestartTimer() -> UInt64 {
+    timer.restart()
+  }
+
+  /// Starts a timer, which fires after an interval and again and again, unless it has become void.
+  func startTimer(
+    _ generation: UInt64, after interval: Context.SchedulerTimeType.Stride, _ fire: @escaping () -> Void
+  ) {
+    var timer: (any Cancellable)? = scheduler.schedule(
+      after: scheduler.now.advanced(by: interval), interval: interval, tolerance: scheduler.minimumTolerance,
+      options: options, fire)
+    // The timer may have fired already, or the stream may have ended.
+    lock.withLock { self.timer.keep(&timer, as: generation) }
+    timer?.cancel()
+  }
+
+  /// Makes the timer void, if a firing is its own and the stream is open. Called with the lock held.
+  ///
+  /// - Returns: Whether it is, and what must be cancelled.
+  func lockedStopTimer(_ generation: UInt64) -> (isOurs: Bool, timer: (any Cancellable)?) {
+    guard timer.isCurrent(generation), phase == .open else { return (false, nil) }
+    return (true, timer.stop())
+  }
+}
+
+/// The subscriber of an operator that delivers by a scheduler's time; also the subscription that downstream gets.
+protocol TimedSubscriber: Subscriber, Subscription, OperatorPart {
+  associatedtype Context: Scheduler
+  associatedtype Output
+  associatedtype Downstream: Subscriber where Downstream.Input == Output, Downstream.Failure == Failure
+
+  var delivery: TimedDelivery<Context, Output, Failure, Downstream> { get }
+}
+
+extension TimedSubscriber {
+  func cancel() {
+    delivery.cancel()
+  }
+
+  var description: String { delivery.description }
 }
 
 /// The timer that an operator starts anew again and again, and how to tell its firings from those of earlier ones.
 ///
 /// Its owner guards it with a lock, and schedules and cancels without.
-struct RestartedTimer {
+private struct RestartedTimer {
   private var generation: UInt64 = 0
   private var current: (any Cancellable)?
 
