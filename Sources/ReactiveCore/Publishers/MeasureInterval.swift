@@ -30,94 +30,43 @@ extension Publishers.MeasureInterval: Sendable where Upstream: Sendable, Context
 
 @usableFromInline
 final class MeasureIntervalSubscriber<Context: Scheduler, Input, Failure, Downstream: Subscriber>: Subscriber,
-  Subscription, SubscriptionAwaiting, OperatorPart
+  OperatorPart
 where Downstream.Input == Context.SchedulerTimeType.Stride, Downstream.Failure == Failure {
   @usableFromInline let scheduler: Context
-  @usableFromInline let lock = Lock()
-
-  // Guarded by the lock.
-  @usableFromInline var downstream: Downstream?
-  @usableFromInline var upstream: (any Subscription)?
-  @usableFromInline var isConnected = false
-
+  @usableFromInline let downstream: Downstream
+  @usableFromInline let link: UpstreamLink<Downstream>
   @usableFromInline var last: Context.SchedulerTimeType?  // used by one value at a time
 
   @inlinable
   init(scheduler: Context, downstream: Downstream) {
     self.scheduler = scheduler
     self.downstream = downstream
+    link = UpstreamLink("MeasureInterval", downstream: downstream, isReflecting: false, acceptsNone: true)
   }
 
   @inlinable
   func receive(subscription: any Subscription) {
-    var accepted: Downstream?
-    lock.withLock {
-      guard !isConnected else { return }
-      isConnected = true
-      upstream = subscription
-      accepted = downstream
-    }
-    guard let accepted else { return subscription.cancel() }
+    guard link.connect(subscription) else { return }
     last = scheduler.now
-    accepted.receive(subscription: self)
+    downstream.receive(subscription: link)
   }
 
   @inlinable
   func receive(_ input: Input) -> Subscribers.Demand {
-    guard let downstream = openDownstream else {
-      ignoreIfEarly(.valueBeforeSubscription)
-      return .none
-    }
+    guard link.isOpen else { return .none }
     let now = scheduler.now
     let interval = last.map { $0.distance(to: now) } ?? 0
     last = now
     let more = downstream.receive(interval)
-    if more != .none { request(more) }
+    if more != .none { link.request(more) }
     return .none
   }
 
   @inlinable
   func receive(completion: Subscribers.Completion<Failure>) {
-    guard let downstream = take().downstream else {
-      ignoreIfEarly(.completionBeforeSubscription)
-      return
+    if link.complete() {
+      downstream.receive(completion: completion)
     }
-    downstream.receive(completion: completion)
-  }
-
-  @usableFromInline var isAwaitingSubscription: Bool {
-    lock.withLock { !isConnected && downstream != nil }
-  }
-
-  @inlinable var openDownstream: Downstream? {
-    var downstream: Downstream?
-    lock.withLock { downstream = isConnected ? self.downstream : nil }
-    return downstream
-  }
-
-  @inlinable
-  func request(_ demand: Subscribers.Demand) {
-    var upstream: (any Subscription)?
-    lock.withLock { upstream = self.upstream }
-    upstream?.request(demand)
-  }
-
-  @inlinable
-  func cancel() {
-    take().upstream?.cancel()
-  }
-
-  /// Ends the stream and takes out both ends.
-  @usableFromInline
-  func take() -> (upstream: (any Subscription)?, downstream: Downstream?) {
-    var upstream: (any Subscription)?
-    var downstream: Downstream?
-    lock.withLock {
-      guard isConnected else { return }
-      swap(&upstream, &self.upstream)
-      swap(&downstream, &self.downstream)
-    }
-    return (upstream, downstream)
   }
 
   @usableFromInline var description: String { "MeasureInterval" }
