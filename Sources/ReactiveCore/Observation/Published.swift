@@ -32,6 +32,7 @@ public struct Published<Value> {
   public var projectedValue: Publisher {
     get { Publisher(store: store) }
     nonmutating set {}
+
   }
 
   /// Not available: properties of structures cannot be published.
@@ -66,30 +67,19 @@ public struct Published<Value> {
 
 // The store guards its state. Values cross threads, hence the condition.
 extension Published: @unchecked Sendable where Value: Sendable {}
+
 extension Published.Publisher: @unchecked Sendable where Value: Sendable {}
 
 /// Passes everything on; gives the subscription its name.
-private struct PublishedSubscriber<Input, Downstream: Subscriber>: Subscriber
+private struct PublishedSubscriber<Input, Downstream: Subscriber>: PassThroughSubscriber
 where Downstream.Input == Input, Downstream.Failure == Never {
   typealias Failure = Never
 
   let downstream: Downstream
   let combineIdentifier = CombineIdentifier()
 
-  init(downstream: Downstream) {
-    self.downstream = downstream
-  }
-
   func receive(subscription: any Subscription) {
     downstream.receive(subscription: PublishedSubscription(subscription))
-  }
-
-  func receive(_ input: Input) -> Subscribers.Demand {
-    downstream.receive(input)
-  }
-
-  func receive(completion: Subscribers.Completion<Never>) {
-    downstream.receive(completion: completion)
   }
 }
 
@@ -111,4 +101,63 @@ private final class PublishedSubscription: Subscription, OperatorPart {
   var description: String { "PublishedSubject" }
 
   var customMirror: Mirror { Mirror(self, children: Mirror(reflecting: upstream).children) }
+}
+
+/// Sets a property that it does not keep alive; kept by the property itself.
+private final class AssignToPublished<Value>: Subscriber, Cancellable {
+  typealias Input = Value
+  typealias Failure = Never
+
+  private let lock = Lock()
+  private weak var store: PublishedStore<Value>?
+  private var subscription: (any Subscription)?  // guarded by the lock
+  private var isAttached = false  // guarded by the lock
+
+  init(_ store: PublishedStore<Value>) {
+    self.store = store
+  }
+
+  func receive(subscription: any Subscription) {
+    let isAccepted = lock.withLock {
+      if isAttached { return false }
+      isAttached = true
+      self.subscription = subscription
+      return true
+    }
+    guard isAccepted, let store else { return subscription.cancel() }
+    store.keep(self, as: combineIdentifier)
+    subscription.request(.unlimited)
+  }
+
+  func receive(_ input: Value) -> Subscribers.Demand {
+    if lock.withLock({ subscription != nil }) {
+      store?.set(input)
+    }
+    return .none
+  }
+
+  func receive(completion: Subscribers.Completion<Never>) {
+    _ = take()
+    store?.forget(combineIdentifier)
+  }
+
+  func cancel() {
+    take()?.cancel()
+  }
+
+  private func take() -> (any Subscription)? {
+    var taken: (any Subscription)?
+    lock.withLock { swap(&taken, &subscription) }
+    return taken
+  }
+}
+
+extension Publisher where Failure == Never {
+  /// Sets a published property to each value: `publisher.assign(to: &object.$name)`.
+  ///
+  /// Asks for everything. The subscription lives as long as the property, and is cancelled when that is
+  /// released; the object is not kept alive by it.
+  public func assign(to published: inout Published<Output>.Publisher) {
+    subscribe(AssignToPublished(published.store))
+  }
 }

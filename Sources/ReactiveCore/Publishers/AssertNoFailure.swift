@@ -34,9 +34,9 @@ extension Publishers {
 
 extension Publishers.AssertNoFailure: Sendable where Upstream: Sendable {}
 
-/// Holds no state, so the subscription passes through untouched.
 @usableFromInline
-struct AssertNoFailureSubscriber<Input, Failure: Error, Downstream: Subscriber>: Subscriber, OperatorPart
+struct AssertNoFailureSubscriber<Input, Failure: Error, Downstream: Subscriber>: PassThroughSubscriber,
+  OperatorPart
 where Downstream.Input == Input, Downstream.Failure == Never {
   @usableFromInline let prefix: String
   @usableFromInline let file: StaticString
@@ -50,16 +50,6 @@ where Downstream.Input == Input, Downstream.Failure == Never {
     self.file = file
     self.line = line
     self.downstream = downstream
-  }
-
-  @inlinable
-  func receive(subscription: any Subscription) {
-    downstream.receive(subscription: subscription)
-  }
-
-  @inlinable
-  func receive(_ input: Input) -> Subscribers.Demand {
-    downstream.receive(input)
   }
 
   @inlinable

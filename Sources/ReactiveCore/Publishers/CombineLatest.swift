@@ -46,9 +46,7 @@ extension Publishers {
     /// Combines the latest values of three publishers.
     @inlinable
     public init(_ a: A, _ b: B, _ c: C) {
-      self.a = a
-      self.b = b
-      self.c = c
+      (self.a, self.b, self.c) = (a, b, c)
     }
 
     @inlinable
@@ -82,10 +80,7 @@ extension Publishers {
     /// Combines the latest values of four publishers.
     @inlinable
     public init(_ a: A, _ b: B, _ c: C, _ d: D) {
-      self.a = a
-      self.b = b
-      self.c = c
-      self.d = d
+      (self.a, self.b, self.c, self.d) = (a, b, c, d)
     }
 
     @inlinable

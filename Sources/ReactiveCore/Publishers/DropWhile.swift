@@ -19,9 +19,81 @@ extension Publishers {
     @inlinable
     @inline(__always)
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
-      upstream.receive(
-        subscriber: StageSubscriber(
-          "DropWhile", DropWhileStage<Output, Passing<Failure>>(predicate), downstream: subscriber))
+      upstream.attach("DropWhile", DropWhileStage<Output, Passing<Failure>>(predicate), to: subscriber)
+    }
+  }
+
+  /// Passes on the values from the first that does not satisfy a predicate, and fails if the predicate throws.
+  public struct TryDropWhile<Upstream: Publisher>: Publisher {
+    public typealias Output = Upstream.Output
+    public typealias Failure = any Error
+
+    /// Where the values come from.
+    public let upstream: Upstream
+    /// Says whether to go on dropping.
+    public let predicate: (Output) throws -> Bool
+
+    /// Builds the publisher from its parts.
+    @inlinable
+    public init(upstream: Upstream, predicate: @escaping (Output) throws -> Bool) {
+      self.upstream = upstream
+      self.predicate = predicate
+    }
+
+    @inlinable
+    @inline(__always)
+    public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == any Error {
+      upstream.attach(
+        "TryDropWhile", DropWhileStage<Output, Trying<Upstream.Failure>>(predicate), to: subscriber)
+    }
+  }
+
+  /// Passes on values for as long as they satisfy a predicate, then finishes.
+  public struct PrefixWhile<Upstream: Publisher>: Publisher {
+    public typealias Output = Upstream.Output
+    public typealias Failure = Upstream.Failure
+
+    /// Where the values come from.
+    public let upstream: Upstream
+    /// Says whether to go on.
+    public let predicate: (Output) -> Bool
+
+    /// Builds the publisher from its parts.
+    @inlinable
+    public init(upstream: Upstream, predicate: @escaping (Output) -> Bool) {
+      self.upstream = upstream
+      self.predicate = predicate
+    }
+
+    @inlinable
+    @inline(__always)
+    public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
+      upstream.attach("PrefixWhile", PrefixWhileStage<Output, Passing<Failure>>(predicate), to: subscriber)
+    }
+  }
+
+  /// Passes on values for as long as they satisfy a predicate, then finishes, and fails if the predicate throws.
+  public struct TryPrefixWhile<Upstream: Publisher>: Publisher {
+    public typealias Output = Upstream.Output
+    public typealias Failure = any Error
+
+    /// Where the values come from.
+    public let upstream: Upstream
+    /// Says whether to go on.
+    public let predicate: (Output) throws -> Bool
+
+    /// Builds the publisher from its parts.
+    @inlinable
+    public init(upstream: Upstream, predicate: @escaping (Output) throws -> Bool) {
+      self.upstream = upstream
+      self.predicate = predicate
+    }
+
+    @inlinable
+    @inline(__always)
+    public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == any Error {
+      upstream.attach(
+        "TryPrefixWhile", PrefixWhileStage<Output, Trying<Upstream.Failure>>(predicate), to: subscriber)
     }
   }
 }
@@ -48,6 +120,21 @@ struct DropWhileStage<Input, Errors: ErrorRule>: Stage {
   }
 }
 
+@usableFromInline
+struct PrefixWhileStage<Input, Errors: ErrorRule>: Stage {
+  @usableFromInline let predicate: (Input) throws -> Bool
+
+  @inlinable
+  init(_ predicate: @escaping (Input) throws -> Bool) {
+    self.predicate = predicate
+  }
+
+  @inlinable
+  func receive(_ input: Input) throws -> Verdict<Input> {
+    try predicate(input) ? .pass(input) : .finish
+  }
+}
+
 extension Publisher {
   /// Drops values for as long as they satisfy a predicate, which is not asked again after that.
   @inlinable
@@ -55,5 +142,29 @@ extension Publisher {
     while predicate: @escaping (Output) -> Bool
   ) -> Publishers.DropWhile<Self> {
     Publishers.DropWhile(upstream: self, predicate: predicate)
+  }
+
+  /// Drops values for as long as they satisfy a predicate, which is not asked again after that, and fails if the predicate throws.
+  @inlinable
+  public func tryDrop(
+    while predicate: @escaping (Output) throws -> Bool
+  ) -> Publishers.TryDropWhile<Self> {
+    Publishers.TryDropWhile(upstream: self, predicate: predicate)
+  }
+
+  /// Passes on values for as long as they satisfy a predicate, then cancels upstream and finishes.
+  @inlinable
+  public func prefix(
+    while predicate: @escaping (Output) -> Bool
+  ) -> Publishers.PrefixWhile<Self> {
+    Publishers.PrefixWhile(upstream: self, predicate: predicate)
+  }
+
+  /// Passes on values for as long as they satisfy a predicate, then cancels upstream and finishes, and fails if the predicate throws.
+  @inlinable
+  public func tryPrefix(
+    while predicate: @escaping (Output) throws -> Bool
+  ) -> Publishers.TryPrefixWhile<Self> {
+    Publishers.TryPrefixWhile(upstream: self, predicate: predicate)
   }
 }

@@ -17,10 +17,29 @@ extension Publishers {
     }
 
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == any Error {
-      upstream.receive(
-        subscriber: StageSubscriber(
-          "Encode", EncodeStage<Upstream.Output, Coder, Upstream.Failure>(coder: encoder),
-          downstream: subscriber))
+      upstream.attach(
+        "Encode", EncodeStage<Upstream.Output, Coder, Upstream.Failure>(coder: encoder), to: subscriber)
+    }
+  }
+
+  /// Passes on what a decoder makes of each value, and fails if the decoder throws.
+  public struct Decode<Upstream: Publisher, Output: Decodable, Coder: TopLevelDecoder>: Publisher
+  where Upstream.Output == Coder.Input {
+    public typealias Failure = any Error
+
+    /// Where the values come from.
+    public let upstream: Upstream
+
+    private let decoder: Coder
+
+    /// Decodes the values of a publisher.
+    public init(upstream: Upstream, decoder: Coder) {
+      self.upstream = upstream
+      self.decoder = decoder
+    }
+
+    public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == any Error {
+      upstream.attach("Decode", DecodeStage<Output, Coder, Upstream.Failure>(coder: decoder), to: subscriber)
     }
   }
 }
@@ -37,10 +56,54 @@ private struct EncodeStage<Input: Encodable, Coder: TopLevelEncoder, UpstreamFai
   }
 }
 
+extension Publishers.Decode: Sendable where Upstream: Sendable, Coder: Sendable {}
+
+private struct DecodeStage<Output: Decodable, Coder: TopLevelDecoder, UpstreamFailure: Error>: Stage {
+  typealias Errors = Trying<UpstreamFailure>
+
+  let coder: Coder
+
+  func receive(_ input: Coder.Input) throws -> Verdict<Output> {
+    .pass(try coder.decode(Output.self, from: input))
+  }
+}
+
+/// A type that turns a whole value into one output, such as the bytes of a JSON text.
+public protocol TopLevelEncoder<Output> {
+  /// What values are turned into.
+  associatedtype Output
+
+  /// Encodes a value.
+  ///
+  /// - Throws: What says why the value can't be encoded.
+  func encode<T: Encodable>(_ value: T) throws -> Output
+}
+
+/// A type that makes a whole value of one input, such as the bytes of a JSON text.
+public protocol TopLevelDecoder<Input> {
+  /// What values are made of.
+  associatedtype Input
+
+  /// Decodes a value.
+  ///
+  /// - Throws: What says where the input isn't as it should be.
+  func decode<T: Decodable>(_ type: T.Type, from input: Input) throws -> T
+}
+
 extension Publisher where Output: Encodable {
   /// Passes on each value as an encoder encodes it. If the encoder throws, cancels upstream and fails with
   /// that error.
   public func encode<Coder: TopLevelEncoder>(encoder: Coder) -> Publishers.Encode<Self, Coder> {
     Publishers.Encode(upstream: self, encoder: encoder)
+  }
+}
+
+extension Publisher {
+  /// Passes on what a decoder makes of each value. If the decoder throws, cancels upstream and fails with
+  /// that error.
+  public func decode<Item: Decodable, Coder: TopLevelDecoder>(
+    type: Item.Type, decoder: Coder
+  ) -> Publishers.Decode<Self, Item, Coder> where Output == Coder.Input {
+    Publishers.Decode(upstream: self, decoder: decoder)
   }
 }

@@ -19,7 +19,7 @@ extension Publishers {
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
       let keyPath = keyPath
       upstream.receive(
-        subscriber: KeyPathSubscriber<Upstream.Output, Failure, S>("ValueForKey", downstream: subscriber) {
+        subscriber: MapSubscriber<Upstream.Output, Failure, S>("ValueForKey", downstream: subscriber) {
           $0[keyPath: keyPath]
         })
     }
@@ -52,7 +52,7 @@ extension Publishers {
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
       let (first, second) = (keyPath0, keyPath1)
       upstream.receive(
-        subscriber: KeyPathSubscriber<Upstream.Output, Failure, S>("ValuesForKey", downstream: subscriber) {
+        subscriber: MapSubscriber<Upstream.Output, Failure, S>("ValuesForKey", downstream: subscriber) {
           ($0[keyPath: first], $0[keyPath: second])
         })
     }
@@ -88,45 +88,11 @@ extension Publishers {
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
       let (first, second, third) = (keyPath0, keyPath1, keyPath2)
       upstream.receive(
-        subscriber: KeyPathSubscriber<Upstream.Output, Failure, S>("ValuesForKey", downstream: subscriber) {
+        subscriber: MapSubscriber<Upstream.Output, Failure, S>("ValuesForKey", downstream: subscriber) {
           ($0[keyPath: first], $0[keyPath: second], $0[keyPath: third])
         })
     }
   }
-}
-
-/// Holds no state, so the subscription passes through untouched.
-@usableFromInline
-struct KeyPathSubscriber<Input, Failure, Downstream: Subscriber>: Subscriber, OperatorPart
-where Downstream.Failure == Failure {
-  @usableFromInline let name: StaticString
-  @usableFromInline let downstream: Downstream
-  @usableFromInline let pick: (Input) -> Downstream.Input
-  @usableFromInline let combineIdentifier = CombineIdentifier()
-
-  @inlinable
-  init(_ name: StaticString, downstream: Downstream, pick: @escaping (Input) -> Downstream.Input) {
-    self.name = name
-    self.downstream = downstream
-    self.pick = pick
-  }
-
-  @inlinable
-  func receive(subscription: any Subscription) {
-    downstream.receive(subscription: subscription)
-  }
-
-  @inlinable
-  func receive(_ input: Input) -> Subscribers.Demand {
-    downstream.receive(pick(input))
-  }
-
-  @inlinable
-  func receive(completion: Subscribers.Completion<Failure>) {
-    downstream.receive(completion: completion)
-  }
-
-  @usableFromInline var description: String { name.description }
 }
 
 extension Publisher {

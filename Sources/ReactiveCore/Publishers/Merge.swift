@@ -1,6 +1,3 @@
-// Merging a fixed number of publishers: one type for each number, all with the same subscription. The types differ in their
-// upstreams alone.
-
 extension Publishers {
   /// Passes on what two publishers deliver, as it comes.
   public struct Merge<A: Publisher, B: Publisher<A.Output, A.Failure>>: Publisher {
@@ -46,9 +43,7 @@ extension Publishers {
     /// Merges three publishers.
     @inlinable
     public init(_ a: A, _ b: B, _ c: C) {
-      self.a = a
-      self.b = b
-      self.c = c
+      (self.a, self.b, self.c) = (a, b, c)
     }
 
     @inlinable
@@ -82,10 +77,7 @@ extension Publishers {
     /// Merges four publishers.
     @inlinable
     public init(_ a: A, _ b: B, _ c: C, _ d: D) {
-      self.a = a
-      self.b = b
-      self.c = c
-      self.d = d
+      (self.a, self.b, self.c, self.d) = (a, b, c, d)
     }
 
     @inlinable
@@ -99,7 +91,50 @@ extension Publishers {
       d.receive(subscriber: coordinator.side(3, subscriber))
     }
   }
+
+  /// Passes on what any number of publishers of one type deliver, as it comes.
+  ///
+  /// Unlike Combine, which then never finishes, it finishes at once if there are no publishers.
+  public struct MergeMany<Upstream: Publisher>: Publisher {
+    public typealias Output = Upstream.Output
+    public typealias Failure = Upstream.Failure
+
+    /// The publishers.
+    public let publishers: [Upstream]
+
+    /// Merges the publishers given.
+    @inlinable
+    public init(_ upstream: Upstream...) {
+      publishers = upstream
+    }
+
+    /// Merges the publishers of a sequence.
+    @inlinable
+    public init<S: Swift.Sequence>(_ upstream: S) where S.Element == Upstream {
+      publishers = Array(upstream)
+    }
+
+    @inlinable
+    @inline(__always)
+    public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
+      let coordinator = MergeCoordinator(downstream: subscriber, count: publishers.count)
+      subscriber.receive(subscription: coordinator)
+      coordinator.start()
+      for (index, publisher) in publishers.enumerated() {
+        publisher.receive(subscriber: coordinator.side(index, subscriber))
+      }
+    }
+
+    /// Merges with another publisher of the same type.
+    @inlinable
+    public func merge(with other: Upstream) -> Publishers.MergeMany<Upstream> {
+      Publishers.MergeMany(publishers + [other])
+    }
+  }
 }
+
+// Merging a fixed number of publishers: one type for each number, all with the same subscription. The types differ in their
+// upstreams alone.
 
 extension Publishers.Merge: Equatable where A: Equatable, B: Equatable {}
 
@@ -112,3 +147,7 @@ extension Publishers.Merge3: Sendable where A: Sendable, B: Sendable, C: Sendabl
 extension Publishers.Merge4: Equatable where A: Equatable, B: Equatable, C: Equatable, D: Equatable {}
 
 extension Publishers.Merge4: Sendable where A: Sendable, B: Sendable, C: Sendable, D: Sendable {}
+
+extension Publishers.MergeMany: Equatable where Upstream: Equatable {}
+
+extension Publishers.MergeMany: Sendable where Upstream: Sendable {}

@@ -53,6 +53,29 @@ extension Publishers {
       upstream.subscribe(sharedSubject)
     }
   }
+
+  /// Waits to be connected before it subscribes upstream.
+  public struct MakeConnectable<Upstream: Publisher>: ConnectablePublisher {
+    public typealias Output = Upstream.Output
+    public typealias Failure = Upstream.Failure
+
+    @usableFromInline let shared: Multicast<Upstream, PassthroughSubject<Output, Failure>>
+
+    /// Makes a publisher connectable.
+    @inlinable
+    public init(upstream: Upstream) {
+      shared = upstream.multicast(subject: PassthroughSubject())
+    }
+
+    @inlinable
+    public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
+      shared.subscribe(subscriber)
+    }
+
+    public func connect() -> any Cancellable {
+      shared.connect()
+    }
+  }
 }
 
 /// Passes on what the subject sends; what downstream asks for on receiving a value is requested from the subject.
@@ -112,5 +135,15 @@ extension Publisher {
   public func multicast<S: Subject>(subject: S) -> Publishers.Multicast<Self, S>
   where S.Output == Output, S.Failure == Failure {
     multicast { subject }
+  }
+}
+
+extension Publisher where Failure == Never {
+  /// Lets this publisher wait until it is connected, so that all subscribers can be in place first.
+  ///
+  /// It is subscribed to once for all of them. Copies of the publisher returned share the connection.
+  @inlinable
+  public func makeConnectable() -> Publishers.MakeConnectable<Self> {
+    Publishers.MakeConnectable(upstream: self)
   }
 }

@@ -25,9 +25,7 @@ extension Publishers {
     @inlinable
     @inline(__always)
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
-      upstream.receive(
-        subscriber: StageSubscriber(
-          "Output", OutputStage<Output, Passing<Failure>>(range), downstream: subscriber))
+      upstream.attach("Output", OutputStage<Output, Passing<Failure>>(range), to: subscriber)
     }
   }
 }

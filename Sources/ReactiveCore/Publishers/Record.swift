@@ -104,7 +104,7 @@ extension Record.Recording: Codable where Output: Codable, Failure: Codable {
 }
 
 /// Puts the recorded completion in place of the finish of the values.
-private struct RecordSubscriber<Input, Failure, Downstream: Subscriber>: Subscriber
+private struct RecordSubscriber<Input, Failure, Downstream: Subscriber>: PassThroughSubscriber
 where Downstream.Input == Input, Downstream.Failure == Failure {
   let recording: Record<Input, Failure>.Recording
   let downstream: Downstream
@@ -117,10 +117,6 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
 
   func receive(subscription: any Subscription) {
     downstream.receive(subscription: RecordSubscription(recording, subscription))
-  }
-
-  func receive(_ input: Input) -> Subscribers.Demand {
-    downstream.receive(input)
   }
 
   func receive(completion: Subscribers.Completion<Failure>) {

@@ -29,11 +29,41 @@ extension Publishers {
           initialResult, nextPartialResult, downstream: subscriber))
     }
   }
+
+  /// Passes on the running result of a function over the values so far, and fails if the function throws.
+  public struct TryScan<Upstream: Publisher, Output>: Publisher {
+    public typealias Failure = any Error
+
+    /// Where the values come from.
+    public let upstream: Upstream
+    /// What the first value is combined with.
+    public let initialResult: Output
+    /// Combines the result so far with a value.
+    public let nextPartialResult: (Output, Upstream.Output) throws -> Output
+
+    /// Builds the publisher from its parts.
+    @inlinable
+    public init(
+      upstream: Upstream, initialResult: Output,
+      nextPartialResult: @escaping (Output, Upstream.Output) throws -> Output
+    ) {
+      self.upstream = upstream
+      self.initialResult = initialResult
+      self.nextPartialResult = nextPartialResult
+    }
+
+    @inlinable
+    @inline(__always)
+    public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == any Error {
+      upstream.attach(
+        "TryScan", TryScanStage<Upstream.Output, Output, Upstream.Failure>(initialResult, nextPartialResult),
+        to: subscriber)
+    }
+  }
 }
 
-/// Leaves the subscription as it is, like that of `Map`.
 @usableFromInline
-final class ScanSubscriber<Input, Failure, Downstream: Subscriber>: Subscriber, OperatorPart
+final class ScanSubscriber<Input, Failure, Downstream: Subscriber>: PassThroughSubscriber, OperatorPart
 where Downstream.Failure == Failure {
   @usableFromInline let downstream: Downstream
   @usableFromInline let combine: (Downstream.Input, Input) -> Downstream.Input
@@ -50,25 +80,37 @@ where Downstream.Failure == Failure {
   }
 
   @inlinable
-  func receive(subscription: any Subscription) {
-    downstream.receive(subscription: subscription)
-  }
-
-  @inlinable
   func receive(_ input: Input) -> Subscribers.Demand {
     unsafe result = unsafe combine(result, input)
     return unsafe downstream.receive(result)
-  }
-
-  @inlinable
-  func receive(completion: Subscribers.Completion<Failure>) {
-    downstream.receive(completion: completion)
   }
 
   @usableFromInline var description: String { "Scan" }
 
   @usableFromInline var customMirror: Mirror {
     unsafe Mirror(self, children: [("downstream", downstream as Any), ("result", result as Any)])
+  }
+}
+
+@usableFromInline
+struct TryScanStage<Input, Output, UpstreamFailure: Error>: Stage {
+  @usableFromInline typealias Errors = Trying<UpstreamFailure>
+
+  @usableFromInline var result: Output
+  @usableFromInline let combine: (Output, Input) throws -> Output
+
+  @inlinable static var isReflecting: Bool { false }
+
+  @inlinable
+  init(_ initial: Output, _ combine: @escaping (Output, Input) throws -> Output) {
+    result = initial
+    self.combine = combine
+  }
+
+  @inlinable
+  mutating func receive(_ input: Input) throws -> Verdict<Output> {
+    result = try combine(result, input)
+    return .pass(result)
   }
 }
 
@@ -83,5 +125,17 @@ extension Publisher {
     _ initialResult: T, _ nextPartialResult: @escaping (T, Output) -> T
   ) -> Publishers.Scan<Self, T> {
     Publishers.Scan(upstream: self, initialResult: initialResult, nextPartialResult: nextPartialResult)
+  }
+
+  /// Passes on the running result of a function over the values so far, and fails if the function throws.
+  ///
+  /// - Parameters:
+  ///   - initialResult: What the first value is combined with; not passed on itself.
+  ///   - nextPartialResult: Combines the result so far with a value.
+  @inlinable
+  public func tryScan<T>(
+    _ initialResult: T, _ nextPartialResult: @escaping (T, Output) throws -> T
+  ) -> Publishers.TryScan<Self, T> {
+    Publishers.TryScan(upstream: self, initialResult: initialResult, nextPartialResult: nextPartialResult)
   }
 }

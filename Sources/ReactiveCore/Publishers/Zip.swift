@@ -45,9 +45,7 @@ extension Publishers {
     /// Zips three publishers.
     @inlinable
     public init(_ a: A, _ b: B, _ c: C) {
-      self.a = a
-      self.b = b
-      self.c = c
+      (self.a, self.b, self.c) = (a, b, c)
     }
 
     @inlinable
@@ -80,10 +78,7 @@ extension Publishers {
     /// Zips four publishers.
     @inlinable
     public init(_ a: A, _ b: B, _ c: C, _ d: D) {
-      self.a = a
-      self.b = b
-      self.c = c
-      self.d = d
+      (self.a, self.b, self.c, self.d) = (a, b, c, d)
     }
 
     @inlinable

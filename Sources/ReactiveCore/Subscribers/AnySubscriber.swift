@@ -148,9 +148,7 @@ final class AnySubscriberBox<S: Subscriber>: AnySubscriberBase<S.Input, S.Failur
 
 /// The subscriber behind ``AnySubscriber/init(receiveSubscription:receiveValue:receiveCompletion:)``.
 @usableFromInline
-struct ClosureSubscriber<Input, Failure: Error>: Subscriber, CustomStringConvertible, CustomReflectable,
-  CustomPlaygroundDisplayConvertible
-{
+struct ClosureSubscriber<Input, Failure: Error>: Subscriber, OperatorPart {
   @usableFromInline let receiveSubscription: ((any Subscription) -> Void)?
   @usableFromInline let receiveValue: ((Input) -> Subscribers.Demand)?
   @usableFromInline let receiveCompletion: ((Subscribers.Completion<Failure>) -> Void)?
@@ -183,8 +181,4 @@ struct ClosureSubscriber<Input, Failure: Error>: Subscriber, CustomStringConvert
   }
 
   @usableFromInline var description: String { "Anonymous AnySubscriber" }
-
-  @usableFromInline var customMirror: Mirror { Mirror(self, children: EmptyCollection()) }
-
-  @usableFromInline var playgroundDescription: Any { description }
 }

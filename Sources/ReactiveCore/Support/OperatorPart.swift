@@ -11,3 +11,32 @@ extension OperatorPart {
   @usableFromInline
   package var playgroundDescription: Any { description }
 }
+
+/// A subscriber that holds no state of the stream: what it doesn't implement itself passes through to downstream untouched.
+@usableFromInline
+protocol PassThroughSubscriber: Subscriber {
+  associatedtype Downstream: Subscriber
+
+  var downstream: Downstream { get }
+}
+
+extension PassThroughSubscriber {
+  @inlinable
+  func receive(subscription: any Subscription) {
+    downstream.receive(subscription: subscription)
+  }
+}
+
+extension PassThroughSubscriber where Downstream.Input == Input {
+  @inlinable
+  func receive(_ input: Input) -> Subscribers.Demand {
+    downstream.receive(input)
+  }
+}
+
+extension PassThroughSubscriber where Downstream.Failure == Failure {
+  @inlinable
+  func receive(completion: Subscribers.Completion<Failure>) {
+    downstream.receive(completion: completion)
+  }
+}

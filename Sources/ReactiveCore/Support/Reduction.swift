@@ -1,3 +1,5 @@
+import Synchronization
+
 /// What an operator of the reduce family makes of one value.
 @usableFromInline
 enum ReductionStep {
@@ -22,6 +24,25 @@ protocol Reduction<Input, Output, Errors> {
 
   /// Takes one value. Calls never overlap. If it throws, upstream is cancelled and downstream gets the error.
   mutating func receive(_ input: Input) throws -> ReductionStep
+}
+
+extension Publisher {
+  /// Attaches a subscriber behind a reduction.
+  ///
+  /// - Parameter name: The operator's name in descriptions.
+  @inlinable
+  @inline(__always)
+  func attach<R: Reduction, Downstream: Subscriber>(
+    _ name: StaticString, _ reduction: R, to downstream: Downstream
+  )
+  where
+    R.Input == Output, R.Errors.Upstream == Failure, Downstream.Input == R.Output,
+    Downstream.Failure == R.Errors.Downstream
+  {
+    receive(
+      subscriber: ReductionSubscriber<R, Output, Failure, Downstream>(
+        name, reduction, downstream: downstream))
+  }
 }
 
 /// The subscriber of an operator of the reduce family.
@@ -82,4 +103,149 @@ where
   @usableFromInline var description: String { link.description }
 
   @usableFromInline var customMirror: Mirror { Mirror(self, children: link.children) }
+}
+
+/// The subscription that an operator of the reduce family hands downstream: keeps the result until it is asked for.
+@usableFromInline
+final class ReductionLink<Downstream: Subscriber>: Subscription, SubscriptionAwaiting, OperatorPart {
+  @usableFromInline let openness = Atomic<Bool>(false)  // written under the lock
+
+  /// Whether upstream may still deliver.
+  @inlinable var isOpen: Bool { openness.load(ordering: .acquiring) }
+
+  @usableFromInline let name: StaticString
+  private let lock = Lock()
+  // Guarded by the lock.
+  private var downstream: Downstream?
+  private var upstream: (any Subscription)?
+  private var initial: Downstream.Input?  // for the mirror
+  private var result: Downstream.Input?
+  private var isConnected = false
+  private var isRequested = false
+  private var isComplete = false
+
+  init(_ name: StaticString, initial: Downstream.Input?, downstream: Downstream) {
+    self.name = name
+    self.initial = initial
+    self.downstream = downstream
+  }
+
+  @usableFromInline var isAwaitingSubscription: Bool { lock.withLock { !isConnected } }
+
+  /// Takes the subscription, and asks it for everything after downstream knows its own. A second one is cancelled.
+  func connect(_ subscription: any Subscription) {
+    var accepted: Downstream?
+    lock.withLock {
+      if !isConnected {
+        isConnected = true
+        upstream = subscription
+        accepted = downstream
+        openness.store(true, ordering: .releasing)
+      }
+    }
+    guard let accepted else { return subscription.cancel() }
+    accepted.receive(subscription: self)
+    if isOpen {
+      subscription.request(.unlimited)
+    }
+  }
+
+  /// Ends upstream. The result is delivered now if it is asked for, or if there is none.
+  @usableFromInline
+  func finish(with result: Downstream.Input?, cancelling: Bool) {
+    var held = Held()
+    lock.withLock {
+      guard openness.load(ordering: .relaxed) else { return }
+      isComplete = true
+      if isRequested || result == nil {
+        held = release()
+      } else {
+        openness.store(false, ordering: .releasing)
+        swap(&held.upstream, &upstream)
+        self.result = result
+      }
+    }
+    if cancelling {
+      held.upstream?.cancel()
+    }
+    if let downstream = held.downstream {
+      deliver(result, to: downstream)
+    }
+  }
+
+  @usableFromInline
+  func fail(_ error: Downstream.Failure, cancelling: Bool) {
+    var held = Held()
+    lock.withLock {
+      if openness.load(ordering: .relaxed) { held = release() }
+    }
+    if cancelling {
+      held.upstream?.cancel()
+    }
+    held.downstream?.receive(completion: .failure(error))
+  }
+
+  private func deliver(_ result: Downstream.Input?, to downstream: Downstream) {
+    if let result {
+      _ = downstream.receive(result)
+    }
+    downstream.receive(completion: .finished)
+  }
+
+  @usableFromInline
+  func request(_ demand: Subscribers.Demand) {
+    demand.assertNonZero()
+    var held = Held()
+    lock.withLock {
+      isRequested = true
+      if isComplete { held = release() }
+    }
+    if let downstream = held.downstream {
+      deliver(held.result, to: downstream)
+    }
+  }
+
+  @usableFromInline
+  func cancel() {
+    var held = Held()
+    lock.withLock {
+      isConnected = true
+      held = release()
+    }
+    held.upstream?.cancel()
+  }
+
+  /// What the link holds until the end, to be used and released outside the lock.
+  private struct Held {
+    var downstream: Downstream?
+    var upstream: (any Subscription)?
+    var initial: Downstream.Input?
+    var result: Downstream.Input?
+  }
+
+  /// Ends the stream. Called with the lock held.
+  private func release() -> Held {
+    openness.store(false, ordering: .releasing)
+    var held = Held()
+    swap(&held.downstream, &downstream)
+    swap(&held.upstream, &upstream)
+    swap(&held.initial, &initial)
+    swap(&held.result, &result)
+    return held
+  }
+
+  /// What mirrors show.
+  var children: [Mirror.Child] {
+    typealias State = (Downstream?, Downstream.Input?, Downstream.Input?, (any Subscription)?)
+    let (downstream, initial, result, upstream): State =
+      lock.withLock { (self.downstream, self.initial, self.result ?? self.initial, self.upstream) }
+    return [
+      ("downstream", downstream as Any), ("result", result as Any), ("initial", initial as Any),
+      ("status", upstream as Any),
+    ]
+  }
+
+  @usableFromInline var description: String { name.description }
+
+  @usableFromInline var customMirror: Mirror { Mirror(self, children: children) }
 }

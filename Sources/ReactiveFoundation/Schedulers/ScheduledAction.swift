@@ -1,3 +1,4 @@
+import Foundation
 import ReactiveCore
 import Synchronization
 
@@ -41,4 +42,9 @@ final class ScheduledAction: Cancellable, @unchecked Sendable {
     lock.withLock { _ in swap(&taken, &action) }
     return taken
   }
+}
+
+extension Date {
+  /// Whether it will never come, as far as timers are concerned.
+  var isNever: Bool { !(self < .distantFuture) }
 }

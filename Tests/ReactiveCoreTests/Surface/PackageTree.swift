@@ -51,6 +51,11 @@ struct PackageTree {
     paths(under: Self.sourceFolders).filter { files[$0]!.declaresSomethingPublic }.map { Self.name(of: $0) }
   }
 
+  /// The names of the publishers that the source files declare. Those of `Publishers.Zip3` and `Publishers.Zip4` are that of `Zip`.
+  var publishers: Set<String> {
+    Set(paths(under: Self.sourceFolders).flatMap { files[$0]!.publishers })
+  }
+
   /// What the test files are called that contain a test, with the names of their tests.
   var tests: [String: Set<String>] {
     let pairs = paths(under: Self.testFolders).map { (Self.name(of: $0), Set(files[$0]!.testNames)) }
@@ -69,6 +74,16 @@ extension String {
     contains(
       /(?m)^\s*(?:@\w+\s+)*public\s+(?:static |final |convenience |mutating )*(?:struct|class|enum|actor|protocol|func|var|let|init|typealias)\b/
     )
+  }
+
+  /// The names of the publishers declared in `extension Publishers`, without a number at the end.
+  fileprivate var publishers: [String] {
+    let blocks = blocks(of: /extension Publishers\b(?!\.)[^{]*/, indentation: "")
+    return blocks.flatMap { block in
+      block.matches(
+        of: /(?m)^  public (?:final )?(?:struct|class) (\w+?)\d*<[^{]*>\s*:\s*(?:Connectable)?Publisher\b/
+      ).map { String($0.1) }
+    }
   }
 
   /// The names of the functions that are tests.

@@ -1,11 +1,9 @@
 import Testing
 
-/// Every public operator and type has a test file that is named for it.
+/// Every public source file and every publisher has a test file that is named for it.
 @Suite struct TestFileTests {
   /// Source files whose tests stand elsewhere, and why.
   static let elsewhere: [String: (test: String?, why: String)] = [
-    "Publishers": (nil, "a namespace, without anything of its own"),
-    "Subscribers": (nil, "a namespace, without anything of its own"),
     "MergeFiveToEight": ("MergeTests", "the same for more publishers"),
     "MergeWith": ("MergeTests", "the operators that make the publishers of Merge"),
     "JustOperators": ("SpecialisedOperatorTests", "operators that are compared with the general ones"),
@@ -15,21 +13,17 @@ import Testing
     "ResultPublisherOperators": (
       "SpecialisedOperatorTests", "operators that are compared with the general ones"
     ),
-    "SequenceCollectionOperators": (
-      "SpecialisedOperatorTests", "operators that are compared with the general ones"
-    ),
     "SequenceOperators": ("SpecialisedOperatorTests", "operators that are compared with the general ones"),
     "EffectScope": ("EffectTests", "names the effects that are cancelled together"),
     "WallClockTime": ("SchedulerTimeTypeTests", "the time of run loops and operation queues"),
     "DispatchQueueSchedulerTimeType": ("DispatchQueueSchedulerTests", "the time of that scheduler"),
     "Scheduler": ("ImmediateSchedulerTests", "a protocol and what it does for all schedulers"),
-    "Subscriptions": ("EmptyTests", "one subscription that does nothing"),
   ]
 
-  /// The public source files that have no test file.
+  /// The public source files and the publishers that have no test file.
   static func untested(in tree: PackageTree) -> [String] {
     let tests = tree.tests
-    return tree.publicSources.filter { source in
+    return tree.publishers.union(tree.publicSources).sorted().filter { source in
       if let place = elsewhere[source] {
         return place.test.map { tests[$0] == nil } ?? false
       }
@@ -37,9 +31,10 @@ import Testing
     }
   }
 
-  @Test func everyPublicFileHasATestFile() throws {
+  @Test func everyPublicFileAndEveryPublisherHasATestFile() throws {
     let tree = try PackageTree.ours()
-    #expect(tree.publicSources.count > 60)
+    #expect(tree.publicSources.count > 50)
+    #expect(tree.publishers.count > 60)
     #expect(Self.untested(in: tree) == [])
   }
 
@@ -62,5 +57,24 @@ import Testing
     #expect(Self.untested(in: tree) == [])
     tree.files["Sources/CombineExtras/A+B.swift"] = "public final class C {}\n"
     #expect(Self.untested(in: tree) == ["AB"])
+    let publishers = """
+      extension Publishers {
+        public struct Twist2<Upstream: Publisher>: Publisher {
+        }
+        public struct Turn<A: Publisher, B: Publisher<A.Output>>:
+          Publisher
+        {
+        }
+        public final class Toss<Upstream: Publisher>: ConnectablePublisher where Upstream.Failure == Never {
+        }
+        public struct Other<Upstream: Publisher> {
+        }
+        struct Hidden<Upstream: Publisher>: Publisher {
+        }
+      }
+
+      """
+    tree.files["Sources/ReactiveCore/Publishers/Twist.swift"] = publishers
+    #expect(Self.untested(in: tree) == ["AB", "Toss", "Turn"])
   }
 }

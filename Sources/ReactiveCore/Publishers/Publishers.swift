@@ -1,2 +1,0 @@
-/// The types of this module that act as publishers.
-public enum Publishers {}

@@ -1,2 +1,0 @@
-/// The types of this module that act as subscribers, and the vocabulary they use.
-public enum Subscribers {}
