@@ -19,7 +19,7 @@ struct PublishingBudgetTests {
 
   @Test func nothingIsNothing() {
     var budget = PublishingBudget(publications: 1)
-    #expect(budget.grant(to: Allowance(), limit: .none, window: window) == Allowance())
+    #expect(budget.grant(to: Allowance(), limit: FlowLimit.none, window: window) == Allowance())
   }
 
   @Test func theWindowBoundsWhatOneGets() {

@@ -1,0 +1,204 @@
+import Foundation
+
+/// One Swift file: where it is, what it declares at the top level, and which capitalised names its code mentions, with the first line of each.
+struct SourceFile {
+  let path: String
+  let folder: String
+  private(set) var declared: Set<String> = []
+  private(set) var mentioned: [String: Int] = [:]
+
+  init(path: String, folder: String) throws {
+    self.path = path
+    self.folder = folder
+    var depth = 0
+    var declares = false
+    for (index, line) in Self.code(of: try String(contentsOfFile: path, encoding: .utf8)).enumerated() {
+      var word = ""
+      var isMember = false
+      for character in line + " " {
+        if character.isLetter || character.isNumber || character == "_" {
+          word.append(character)
+          continue
+        }
+        if !word.isEmpty, !isMember { take(word, at: depth, line: index + 1, &declares) }
+        // The name behind a dot is declared by the type in front of it.
+        isMember = character == "."
+        word = ""
+        if character == "{" { depth += 1 }
+        if character == "}" { depth -= 1 }
+      }
+    }
+  }
+
+  private static let keywords: Set<String> = ["class", "struct", "enum", "protocol", "actor", "typealias"]
+
+  private mutating func take(_ word: String, at depth: Int, line: Int, _ declares: inout Bool) {
+    if declares {
+      declared.insert(word)
+    } else if word.first?.isUppercase == true, mentioned[word] == nil {
+      mentioned[word] = line
+    }
+    declares = depth == 0 && Self.keywords.contains(word)
+  }
+
+  /// The lines of the file without comments and the text of strings. What is interpolated into a string is left out, too.
+  private static func code(of text: String) -> [String] {
+    var lines: [String] = []
+    var comments = 0
+    var isInLongString = false
+    for line in text.split(separator: "\n", omittingEmptySubsequences: false) {
+      var rest = line[...]
+      var code = ""
+      var isInString = false
+      while !rest.isEmpty {
+        if isInLongString {
+          guard let end = rest.range(of: "\"\"\"") else { break }
+          isInLongString = false
+          rest = rest[end.upperBound...]
+        } else if rest.hasPrefix("*/"), comments > 0 {
+          comments -= 1
+          rest = rest.dropFirst(2)
+        } else if rest.hasPrefix("/*"), !isInString {
+          comments += 1
+          rest = rest.dropFirst(2)
+        } else if comments > 0 {
+          rest = rest.dropFirst()
+        } else if rest.hasPrefix("//"), !isInString {
+          break
+        } else if rest.hasPrefix("\"\"\"") {
+          isInLongString = true
+          rest = rest.dropFirst(3)
+        } else if rest.hasPrefix("\\"), isInString {
+          rest = rest.dropFirst(2)
+        } else if rest.hasPrefix("\"") {
+          isInString.toggle()
+          code.append(" ")
+          rest = rest.dropFirst()
+        } else {
+          if !isInString { code.append(rest.first ?? " ") }
+          rest = rest.dropFirst()
+        }
+      }
+      lines.append(code)
+    }
+    return lines
+  }
+}
+
+/// Which folder of a module uses which, and where.
+struct FolderGraph {
+  struct Use {
+    var name: String
+    var place: String
+  }
+
+  private(set) var folders: [String] = []
+  private(set) var uses: [String: [String: [Use]]] = [:]
+
+  init(module: String) throws {
+    let root = "Sources/\(module)"
+    let paths = (FileManager.default.enumerator(atPath: root)?.compactMap { $0 as? String } ?? []).sorted()
+    let files = try paths.filter { $0.hasSuffix(".swift") }.map { path in
+      let parts = path.split(separator: "/")
+      return try SourceFile(path: "\(root)/\(path)", folder: parts.count > 1 ? String(parts[0]) : module)
+    }
+    folders = Set(files.map(\.folder)).sorted()
+    var homes: [String: Set<String>] = [:]
+    for file in files { for name in file.declared { homes[name, default: []].insert(file.folder) } }
+    for file in files {
+      for (name, line) in file.mentioned {
+        // A name that two folders declare, each for itself, says nothing.
+        guard let home = homes[name], home.count == 1, let other = home.first, other != file.folder else { continue }
+        uses[file.folder, default: [:]][other, default: []].append(Use(name: name, place: "\(file.path):\(line)"))
+      }
+    }
+  }
+
+  /// The folders that use each other, directly or by way of others: each set of them once.
+  var circles: [[String]] {
+    func reach(_ start: String) -> Set<String> {
+      var seen: Set<String> = []
+      var next = [start]
+      while let folder = next.popLast() {
+        for other in (uses[folder] ?? [:]).keys where seen.insert(other).inserted { next.append(other) }
+      }
+      return seen
+    }
+    let reached = Dictionary(uniqueKeysWithValues: folders.map { ($0, reach($0)) })
+    var found: Set<[String]> = []
+    for folder in folders where reached[folder]?.contains(folder) == true {
+      found.insert(folders.filter { reached[folder]?.contains($0) == true && reached[$0]?.contains(folder) == true })
+    }
+    return found.sorted { $0.lexicographicallyPrecedes($1) }
+  }
+
+  /// The folders from the one that uses none up. Of use without circles.
+  var layers: [[String]] {
+    var height: [String: Int] = [:]
+    func measure(_ folder: String) -> Int {
+      if let known = height[folder] { return known }
+      let own = ((uses[folder] ?? [:]).keys.map(measure).max() ?? -1) + 1
+      height[folder] = own
+      return own
+    }
+    let top = folders.map(measure).max() ?? -1
+    return (0...max(top, 0)).map { level in folders.filter { height[$0] == level } }
+  }
+}
+
+/// Prints the graph of one module. Returns whether it is free of circles.
+func report(_ module: String) throws -> Bool {
+  let graph = try FolderGraph(module: module)
+  let circles = graph.circles
+  print("\(module): \(graph.folders.count) folders")
+  if circles.isEmpty {
+    for (level, folders) in graph.layers.enumerated().reversed() where graph.folders.count > 1 {
+      for folder in folders {
+        let used = (graph.uses[folder] ?? [:]).keys.sorted().joined(separator: ", ")
+        print("  \(level)  \(folder)\(used.isEmpty ? "" : " → \(used)")")
+      }
+    }
+    return true
+  }
+  for circle in circles {
+    print("  these folders use each other; move a type, or let the lower one declare a protocol:")
+    for folder in circle {
+      for other in circle {
+        guard let uses = graph.uses[folder]?[other] else { continue }
+        print("    \(folder) → \(other), \(uses.count) times:")
+        let names = Dictionary(grouping: uses, by: \.name).sorted { ($1.value.count, $0.key) < ($0.value.count, $1.key) }
+        for (name, places) in names.prefix(6) {
+          let place = places.map(\.place).min() ?? ""
+          print("      \(name) × \(places.count)  \(place)")
+        }
+      }
+    }
+  }
+  return false
+}
+
+var arguments = Array(CommandLine.arguments.dropFirst())
+let isDot = arguments.first == "--dot"
+if isDot { arguments.removeFirst() }
+if let option = arguments.first(where: { $0.hasPrefix("-") }) {
+  FileHandle.standardError.write(Data("dependency-graph: there is no option '\(option)'; there is --dot\n".utf8))
+  exit(2)
+}
+let sources = try FileManager.default.contentsOfDirectory(atPath: "Sources").sorted()
+let modules = arguments.isEmpty ? sources : arguments
+for module in modules where !sources.contains(module) {
+  FileHandle.standardError.write(Data("dependency-graph: there is no module '\(module)' in Sources\n".utf8))
+  exit(2)
+}
+if isDot {
+  for module in modules {
+    print("digraph \(module) {")
+    for (folder, others) in try FolderGraph(module: module).uses.sorted(by: { $0.key < $1.key }) {
+      for other in others.keys.sorted() { print("  \"\(folder)\" -> \"\(other)\";") }
+    }
+    print("}")
+  }
+  exit(0)
+}
+let results = try modules.map(report)
+exit(results.allSatisfy { $0 } ? 0 : 1)
