@@ -102,7 +102,7 @@ public protocol AdminSource: Sendable {
   var asksClients: Bool { get }
 
   /// The broker's store; nil for a broker without durable topics, or before there is one.
-  var storage: StorageSnapshot? { get }
+  var storage: StoreSnapshot? { get }
 
   /// Lines of the log that were left out, since nobody read it in time.
   var droppedLogLines: Int { get }

@@ -64,7 +64,7 @@ public final class Broker: Sendable {
   ///   - layer: puts a network over that of sockets, for addresses that need one; nil for none.
   /// - Throws: ``ConfigurationError``; `IOError` when the loops can't be made; `StoreError` when the store can't be read.
   public convenience init(
-    _ configuration: BrokerConfiguration, storage: BrokerStorage? = nil, access: AccessPolicy? = nil,
+    _ configuration: BrokerConfiguration, storage: StoreConfiguration? = nil, access: AccessPolicy? = nil,
     layer: ((any Network) -> any Network)? = nil
   ) throws {
     try configuration.validate()
@@ -87,7 +87,7 @@ public final class Broker: Sendable {
   /// - Throws: ``ConfigurationError``; `StoreError` when the store can't be read.
   public convenience init(
     _ configuration: BrokerConfiguration, network: any Network, group: LoopGroup,
-    storage: BrokerStorage? = nil, storageGroup: LoopGroup? = nil, access: AccessPolicy? = nil,
+    storage: StoreConfiguration? = nil, storageGroup: LoopGroup? = nil, access: AccessPolicy? = nil,
     accessGroup: LoopGroup? = nil
   ) throws {
     try self.init(
@@ -100,7 +100,7 @@ public final class Broker: Sendable {
   ///   - verify: how credentials are looked at.
   init(
     _ configuration: BrokerConfiguration, network: any Network, group: LoopGroup,
-    ownsLoops: Bool, storage: BrokerStorage? = nil, storageGroup: LoopGroup? = nil,
+    ownsLoops: Bool, storage: StoreConfiguration? = nil, storageGroup: LoopGroup? = nil,
     access: AccessPolicy? = nil, accessGroup: LoopGroup? = nil,
     verify: @escaping Authenticator.Verification = Authenticator.verify
   ) throws {

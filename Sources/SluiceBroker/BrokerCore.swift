@@ -43,7 +43,7 @@ final class BrokerCore: Sendable {
   ///   - now: the loops' time.
   /// - Throws: when the store can't be read.
   init(
-    configuration: BrokerConfiguration, storage: BrokerStorage? = nil, on loops: LoopGroup? = nil,
+    configuration: BrokerConfiguration, storage: StoreConfiguration? = nil, on loops: LoopGroup? = nil,
     authenticator: Authenticator? = nil, metrics: BrokerMetrics = BrokerMetrics(),
     now: MonotonicTime = MonotonicTime(nanoseconds: 0)
   ) throws(StoreError) {
@@ -60,10 +60,10 @@ final class BrokerCore: Sendable {
     accounts = IdentityAccounts(limits, metrics: metrics)
     memory = MemoryWatch(
       ceiling: limits.memory, windowBytes: limits.producerWindowBytes, pool: pool, metrics: metrics)
-    var service: StorageService?
+    var service: StoreService?
     if let storage, let loops, let writer = loops.loops.first {
       let readers = loops.loops.count > 1 ? Array(loops.loops.dropFirst()) : [writer]
-      service = StorageService(
+      service = StoreService(
         storage.store, pool: pool, limits: limits, writer: writer, readers: readers, metrics: metrics,
         report: storage.report)
     }
@@ -88,7 +88,7 @@ final class BrokerCore: Sendable {
     storage.report(event)
   }
 
-  var storage: StorageService? { registry.storage }
+  var storage: StoreService? { registry.storage }
 
   /// A number for a new connection.
   ///

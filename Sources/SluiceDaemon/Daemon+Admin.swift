@@ -48,7 +48,7 @@ final class BrokerView: AdminSource {
     set { state.withLock { $0.stage = newValue } }
   }
 
-  var storage: StorageSnapshot? { broker?.storage }
+  var storage: StoreSnapshot? { broker?.storage }
 
   var droppedLogLines: Int { LogOutput.standardError.droppedLines }
 

@@ -88,7 +88,7 @@ final class Daemon: Sendable {
       options.limit = settings.storageLimit
       let store = try LMDBStore.open(at: directory, options)
       return try Broker(
-        settings.broker, storage: BrokerStorage(store) { log.note($0) }, access: policy, layer: secure)
+        settings.broker, storage: StoreConfiguration(store) { log.note($0) }, access: policy, layer: secure)
     } catch let error as StoreError {
       throw UsageError("--data: \(error)")
     }

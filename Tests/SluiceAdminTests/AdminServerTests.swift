@@ -42,7 +42,7 @@ import Testing
   /// Subscribers, topics in memory, and the operator who makes room need the broker: see `AdminService.readiness`.
   @Test(arguments: [(StorageStatus.State.full, "full"), (.failing, "failing")])
   func aBrokerWhoseStoreTakesNothingIsReadyAndSaysSo(state: StorageStatus.State, word: String) throws {
-    let source = FixtureSource { $0.snapshot.storage = StorageSnapshot() }
+    let source = FixtureSource { $0.snapshot.storage = StoreSnapshot() }
     let server = try server(source)
     defer { server.stop() }
     #expect(try get(server, "/readyz").text == "ready\n")

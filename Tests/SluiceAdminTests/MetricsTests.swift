@@ -62,7 +62,7 @@ import Testing
   @Test func theStoreHasItsNumbers() {
     var snapshot = snapshot
     #expect(!page(snapshot).contains { $0.contains("sluice_storage_") })
-    var storage = StorageSnapshot()
+    var storage = StoreSnapshot()
     storage.state = .full
     storage.since = 2_500
     storage.limit = 1_000

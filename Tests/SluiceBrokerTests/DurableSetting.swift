@@ -15,11 +15,11 @@ final class DurableSetting {
   private let reported: Reported
 
   final class Reported: Sendable {
-    private let events = Mutex<[StorageEvent]>([])
+    private let events = Mutex<[StoreEvent]>([])
 
-    func add(_ event: StorageEvent) { events.withLock { $0.append(event) } }
+    func add(_ event: StoreEvent) { events.withLock { $0.append(event) } }
 
-    var all: [StorageEvent] { events.withLock { $0 } }
+    var all: [StoreEvent] { events.withLock { $0 } }
   }
 
   init(limit: Int? = nil, _ change: (inout BrokerConfiguration) -> Void = { _ in }) throws {
@@ -43,11 +43,11 @@ final class DurableSetting {
   private static func start(
     _ configuration: BrokerConfiguration, _ store: GatedStore, _ reported: Reported
   ) throws -> (Broker, String) {
-    let broker = try Broker(configuration, storage: BrokerStorage(store) { reported.add($0) })
+    let broker = try Broker(configuration, storage: StoreConfiguration(store) { reported.add($0) })
     return (broker, "\(try broker.start()[0])")
   }
 
-  var events: [StorageEvent] { reported.all }
+  var events: [StoreEvent] { reported.all }
 
   func client() throws -> RawClient {
     let client = try RawClient(address)

@@ -36,7 +36,7 @@ enum BrokerJSON {
   }
 
   /// The store; null without one.
-  static func storage(_ storage: StorageSnapshot) -> JSONObject {
+  static func storage(_ storage: StoreSnapshot) -> JSONObject {
     var object = JSONObject()
     object.add("state", StorageText.state(storage.state))
     object.add(seconds: "sinceSeconds", milliseconds: storage.since)

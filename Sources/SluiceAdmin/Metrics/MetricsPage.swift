@@ -59,7 +59,7 @@ enum MetricsPage {
 
 /// The metrics of the broker's store. A broker without durable topics has none of them.
 enum StorageMetrics {
-  static func write(_ storage: StorageSnapshot, to text: inout MetricsText) {
+  static func write(_ storage: StoreSnapshot, to text: inout MetricsText) {
     func gauge(_ name: String, unit: String? = nil, _ help: String, _ value: UInt64?) {
       guard let value else { return }
       text.family("sluice_storage_\(name)", .gauge, unit: unit, help)

@@ -96,7 +96,7 @@ extension Broker {
     configuration.topicRules = [TopicRule(pattern: try TopicPattern("*"), settings: settings)]
     let broker = try Broker(
       configuration, network: world.network, group: LoopGroup([world.makeLoop(name: "broker")]),
-      storage: settings.storage == .durable ? BrokerStorage(MemoryStore()) : nil,
+      storage: settings.storage == .durable ? StoreConfiguration(MemoryStore()) : nil,
       storageGroup: settings.storage == .durable ? LoopGroup([world.makeLoop(), world.makeLoop()]) : nil)
     try broker.start()
     return broker

@@ -25,7 +25,7 @@ final class StoreReader: @unchecked Sendable {
   private static let retry = Duration.seconds(1)
 
   private let topic: String
-  private let storage: TopicStorage
+  private let storage: StoreTopicState
   private let loop: any EventLoop
   /// Woken on the loop when there may be more. It owns this: not weak, for a weak reference would have the runtime count every reference to
   /// the consumer by its slow path.

@@ -12,7 +12,7 @@ extension Group {
     /// It is among the dead letters, and on disk later.
     case keptLater
     /// The record must be read from storage first.
-    case stored(TopicStorage)
+    case stored(StoreTopicState)
     /// The record is no longer there.
     case gone
     /// The dead-letter topic doesn't take it: it has ended, can't be made, or doesn't keep every record.
@@ -57,7 +57,7 @@ extension Group {
   }
 
   /// Reads a record that isn't in memory, and goes on with it.
-  private func read(_ record: Dying, from storage: TopicStorage, on loop: LoopContext) {
+  private func read(_ record: Dying, from storage: StoreTopicState, on loop: LoopContext) {
     storage.service.load(storage, topic.name, from: record.offset, bytes: 1, on: loop.loop) {
       [weak self, unowned loop] found in
       if let segment = found.segment {

@@ -271,7 +271,7 @@ final class Group: Sendable {
   func takeForCommit(now: MonotonicTime) -> Taken {
     guard mustBeStored.load(ordering: .acquiring) else { return .nothing }
     let isTime = storedAt.withLock { last in
-      if let last, now < last + StorageService.idleDelay { return false }
+      if let last, now < last + StoreService.idleDelay { return false }
       last = now
       return true
     }

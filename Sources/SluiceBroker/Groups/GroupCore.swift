@@ -117,7 +117,7 @@ extension Group.Core {
   /// The topic's memory doesn't have the record at the frontier any more. If its storage may have it, it is read, or there already.
   ///
   /// - Returns: whether there is something to look at, or to be told as missed.
-  mutating func lookInStore(_ storage: TopicStorage) -> Bool {
+  mutating func lookInStore(_ storage: StoreTopicState) -> Bool {
     guard let found = stored.found, found.from == state.frontier else {
       stored.wanted = state.frontier
       return false

@@ -12,7 +12,7 @@ extension Broker {
   }
 
   /// The store as it is; nil for a broker without durable topics. From any thread; returns at once.
-  public var storage: StorageSnapshot? { core.storage?.snapshot }
+  public var storage: StoreSnapshot? { core.storage?.snapshot }
 
   /// Shows the broker as it is.
   public func snapshot(_ request: SnapshotRequest = SnapshotRequest()) async -> BrokerSnapshot {

@@ -25,7 +25,7 @@ public struct BrokerSnapshot: Sendable {
   /// How long it took to bring what there was of durable topics to disk, in nanoseconds.
   public var commits = Histogram()
   /// The store; nil for a broker without durable topics.
-  public var storage: StorageSnapshot?
+  public var storage: StoreSnapshot?
 
   public init() {}
 }

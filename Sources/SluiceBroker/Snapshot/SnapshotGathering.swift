@@ -138,7 +138,7 @@ extension TopicSnapshot {
 
   /// The publishers that wait for the store, which come first.
   fileprivate mutating func show(
-    _ waiters: [StorageWaiter], at now: MonotonicTime, _ request: SnapshotRequest
+    _ waiters: [StoreWaiter], at now: MonotonicTime, _ request: SnapshotRequest
   ) {
     waitingForStorage = waiters.count
     heldUp = max(heldUp, waiters.first?.waiting(at: now) ?? 0)

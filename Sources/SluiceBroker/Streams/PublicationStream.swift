@@ -78,7 +78,7 @@ final class PublicationStream: ConnectionStream {
     }
     if let fault = topic.storageRefusal {
       if let service = topic.storage?.service, service.refusal != nil {
-        service.waiters.add(StorageWaiter(connection, stream, topic: topic, fault))
+        service.waiters.add(StoreWaiter(connection, stream, topic: topic, fault))
       }
       throw WireError(fault.code, fault.message)
     }
@@ -255,7 +255,7 @@ final class PublicationStream: ConnectionStream {
       // A producer that has left waits for CANCELLED, not for the disk.
       if ends == .alone { return ended() }
       settle()
-      topic.storage?.service.waiters.add(StorageWaiter(connection, stream, topic: topic, fault))
+      topic.storage?.service.waiters.add(StoreWaiter(connection, stream, topic: topic, fault))
       return connection.refuse(stream, fault)
     }
     // It waits for the disk, and is told then.
@@ -416,7 +416,7 @@ extension PublishOpen.Acknowledgement {
   }
 }
 
-extension StorageWaiter {
+extension StoreWaiter {
   /// A publication that waits for the store.
   fileprivate init(_ connection: Connection, _ stream: UInt32, topic: Topic, _ fault: Fault) {
     self.init(

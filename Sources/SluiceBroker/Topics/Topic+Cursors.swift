@@ -70,7 +70,7 @@ extension Topic {
   }
 
   /// A durable cursor stands elsewhere.
-  private func cursorMoved() { commit(within: StorageService.idleDelay) }
+  private func cursorMoved() { commit(within: StoreService.idleDelay) }
 
   /// The frame with the start that is meant.
   private func placed(

@@ -73,7 +73,7 @@ final class Topic: Sendable {
   /// Set once at most after the start, with the lock held.
   private let paced: Atomic<Bool>
   /// Nil for a topic that is in memory only.
-  let storage: TopicStorage?
+  let storage: StoreTopicState?
   /// The most records that one producer may be granted at a time.
   let window: UInt64
   /// Nil where memory isn't watched.
@@ -103,7 +103,7 @@ final class Topic: Sendable {
   init(
     name: String, settings: TopicSettings, window: UInt64, memory: MemoryWatch? = nil,
     producers: ProducerTable.Limits = ProducerTable.Limits(),
-    cursors: CursorTable.Limits = CursorTable.Limits(), storage: TopicStorage? = nil,
+    cursors: CursorTable.Limits = CursorTable.Limits(), storage: StoreTopicState? = nil,
     makeEpoch: @escaping @Sendable () -> TopicEpoch
   ) {
     self.name = name
@@ -189,7 +189,7 @@ final class Topic: Sendable {
   /// - Parameter commitDelay: within which time a commit has to be asked for, if so.
   private func store(
     _ batch: UnsafeRawBufferPointer, _ count: UInt32, _ milliseconds: Int64,
-    _ ticket: ProducerTable.Ticket?, _ storage: TopicStorage, _ state: inout State,
+    _ ticket: ProducerTable.Ticket?, _ storage: StoreTopicState, _ state: inout State,
     _ commitDelay: inout Duration?
   ) -> (AppendResult, [TopicLoopState]) {
     let waited = state.tail?.waitingBytes ?? 0
@@ -199,7 +199,7 @@ final class Topic: Sendable {
     }
     let waiting = state.tail?.waitingBytes ?? 0
     storage.service.noteWaiting(waiting - waited)
-    let isMuch = state.tail.map { $0.bytesForNextCommit >= StorageService.commitBytes } ?? false
+    let isMuch = state.tail.map { $0.bytesForNextCommit >= StoreService.commitBytes } ?? false
     let delay = isMuch ? .zero : storage.delay
     if state.tail?.ask(within: delay) == true { commitDelay = delay }
     let result = AppendResult.appended(lastOffset: first + UInt64(count) - 1)

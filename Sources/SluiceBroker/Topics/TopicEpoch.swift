@@ -21,7 +21,7 @@ final class TopicEpoch: Sendable {
   /// The newest record of each key, where late subscribers get only those.
   let newest: CompactedRecords?
   /// What of it is on disk; nil for a topic that is in memory only.
-  let storage: TopicStorage?
+  let storage: StoreTopicState?
   /// Lives that this one continues, oldest first.
   let lineage: [StoredTopic.Ancestor]
 
@@ -29,7 +29,7 @@ final class TopicEpoch: Sendable {
   private let storedEnding = Mutex<Complete.Ending?>(nil)
 
   init(
-    number: UInt64, log: TopicLog, newest: CompactedRecords? = nil, storage: TopicStorage? = nil,
+    number: UInt64, log: TopicLog, newest: CompactedRecords? = nil, storage: StoreTopicState? = nil,
     lineage: [StoredTopic.Ancestor] = []
   ) {
     self.number = number

@@ -30,7 +30,7 @@ final class TopicRegistry: Sendable {
   let cursors: CursorTable.Limits
   let epochs: EpochSource
   /// Nil for a broker without a directory for durable topics.
-  let storage: StorageService?
+  let storage: StoreService?
   let state = Mutex(State())
   private let metrics: BrokerMetrics
   let memory: MemoryWatch?
@@ -38,7 +38,7 @@ final class TopicRegistry: Sendable {
   /// - Parameter identity: the broker's, from which epochs are made.
   init(
     configuration: BrokerConfiguration, identity: UInt64, pool: SegmentPool? = nil,
-    storage: StorageService? = nil, metrics: BrokerMetrics = BrokerMetrics(),
+    storage: StoreService? = nil, metrics: BrokerMetrics = BrokerMetrics(),
     memory: MemoryWatch? = nil
   ) {
     self.memory = memory

@@ -40,7 +40,7 @@ struct StorageLog: Sendable {
   }
 
   /// From any thread.
-  func note(_ event: StorageEvent) {
+  func note(_ event: StoreEvent) {
     switch event {
     case .opened(let topics, let bytes, let wasClosed):
       logger.log(

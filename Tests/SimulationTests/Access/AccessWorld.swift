@@ -55,7 +55,7 @@ extension SmallWorld {
   /// A broker that asks, with identities as of ``PlainAccess``.
   convenience init(
     seed: UInt64 = 1, brokerLoops: Int = 1, conditions: SimulatedConditions = .calm, rules: [String: String],
-    storage: BrokerStorage? = nil, _ configure: (inout BrokerConfiguration) -> Void = { _ in }
+    storage: StoreConfiguration? = nil, _ configure: (inout BrokerConfiguration) -> Void = { _ in }
   ) throws {
     try self.init(
       seed: seed, brokerLoops: brokerLoops, conditions: conditions,

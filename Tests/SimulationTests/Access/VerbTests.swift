@@ -112,7 +112,8 @@ import Testing
   func whatIsAnswered(verb: Verb) throws {
     for (kind, letter) in zip(Kind.allCases, verb.expected) {
       let small = try SmallWorld(
-        rules: ["root": "all >", "some": "all p.>", "other": "all o.>"], storage: BrokerStorage(MemoryStore())
+        rules: ["root": "all >", "some": "all p.>", "other": "all o.>"],
+        storage: StoreConfiguration(MemoryStore())
       )
       let (root, some, other) = (
         small.connect(as: "root"), small.connect(as: "some"), small.connect(as: "other")

@@ -70,7 +70,7 @@ final class DurableSimulation {
     opened = disk.open()
     isDead = false
     broker = try Broker(
-      configuration, network: world.network, group: LoopGroup(loops), storage: BrokerStorage(opened),
+      configuration, network: world.network, group: LoopGroup(loops), storage: StoreConfiguration(opened),
       storageGroup: LoopGroup(storageLoops))
     try broker.start()
   }

@@ -54,7 +54,7 @@ final class GroupSimulation {
       configuration.topicDefaults.sync = .always
     }
     let broker = try Broker(
-      configuration, network: world.network, group: LoopGroup(loops), storage: BrokerStorage(storage),
+      configuration, network: world.network, group: LoopGroup(loops), storage: StoreConfiguration(storage),
       storageGroup: LoopGroup([storageLoop]))
     try broker.start()
     return broker

@@ -16,7 +16,7 @@ final class SmallWorld {
   init(
     seed: UInt64 = 1, brokerLoops: Int = 1, conditions: SimulatedConditions = .calm,
     access: (policy: AccessPolicy, verify: Authenticator.Verification)? = nil,
-    storage: BrokerStorage? = nil, _ configure: (inout BrokerConfiguration) -> Void = { _ in }
+    storage: StoreConfiguration? = nil, _ configure: (inout BrokerConfiguration) -> Void = { _ in }
   ) throws {
     world = SimulatedWorld(seed: seed, loops: brokerLoops, conditions: conditions)
     var configuration = BrokerConfiguration()

@@ -39,7 +39,7 @@ final class BrokerScene {
     Self.limit(&configuration.limits)
     let (network, loops) = (world.network, LoopGroup([world.makeLoop()]))
     broker = try Broker(
-      configuration, network: network, group: loops, storage: BrokerStorage(MemoryStore()),
+      configuration, network: network, group: loops, storage: StoreConfiguration(MemoryStore()),
       storageGroup: LoopGroup([world.makeLoop(), world.makeLoop()]))
     try broker.start()
     publisher = ScenePeer(world, Self.address)

@@ -3,8 +3,8 @@ import SluiceIO
 import SluiceWire
 import Synchronization
 
-/// A publisher that the broker has turned away because its store takes no records: its publication was ended, or wasn't opened.
-struct StorageWaiter: Sendable {
+/// A producer that was rejected because the store takes no records: its publication was ended, or wasn't opened.
+struct StoreWaiter: Sendable {
   let connection: UInt64
   let client: String
   let identity: Identity
@@ -24,10 +24,10 @@ struct StorageWaiter: Sendable {
   }
 }
 
-/// The publishers that wait for the store, by connection and topic. From any loop.
+/// The producers that wait for the store, by connection and topic. From any loop.
 ///
-/// A publisher is forgotten when it has another publication on the topic, when its connection ends, and when the store takes records again.
-final class StorageWaiters: Sendable {
+/// A producer is forgotten when it has another publication on the topic, when its connection ends, and when the store takes records again.
+final class StoreWaiters: Sendable {
   private struct Key: Hashable {
     var connection: UInt64
     var topic: String
@@ -36,18 +36,18 @@ final class StorageWaiters: Sendable {
   /// The most that are known one by one; a client may ask for publications on any number of topics.
   private static let most = 10_000
 
-  private let waiters = Mutex<[Key: StorageWaiter]>([:])
+  private let waiters = Mutex<[Key: StoreWaiter]>([:])
   private let number = Atomic<Int>(0)
 
   init() {}
 
-  /// How many publishers wait.
+  /// How many producers wait.
   var count: Int { number.load(ordering: .relaxed) }
 
-  func add(_ waiter: StorageWaiter) {
+  func add(_ waiter: StoreWaiter) {
     let key = Key(connection: waiter.connection, topic: waiter.topic)
     change { waiters in
-      // One that asks again has waited since it was turned away first.
+      // A producer that asks again has waited since it was rejected first.
       if waiters[key] == nil, waiters.count < Self.most { waiters[key] = waiter }
     }
   }
@@ -70,18 +70,18 @@ final class StorageWaiters: Sendable {
   func removeAll() { change { $0 = [:] } }
 
   /// Those on a topic, the longest first.
-  func waiters(on topic: String) -> [StorageWaiter] {
+  func waiters(on topic: String) -> [StoreWaiter] {
     all.filter { $0.topic == topic }
   }
 
   /// All of them, the longest first.
-  var all: [StorageWaiter] {
+  var all: [StoreWaiter] {
     guard count > 0 else { return [] }
     return waiters.withLock { Array($0.values) }
       .sorted { ($0.since, $0.connection, $0.stream) < ($1.since, $1.connection, $1.stream) }
   }
 
-  private func change(_ body: (inout [Key: StorageWaiter]) -> Void) {
+  private func change(_ body: (inout [Key: StoreWaiter]) -> Void) {
     waiters.withLock { waiters in
       body(&waiters)
       number.store(waiters.count, ordering: .relaxed)

@@ -1,7 +1,7 @@
 import SluiceWire
 
 /// The broker's store at one moment.
-public struct StorageSnapshot: Hashable, Sendable {
+public struct StoreSnapshot: Hashable, Sendable {
   public var state = StorageStatus.State.working
   /// For how long it has been full or failing, in milliseconds; 0 while it takes records.
   public var since: UInt64 = 0

@@ -1,7 +1,7 @@
 import SluiceStore
 import SluiceWire
 
-/// What of a durable topic isn't on disk yet, or is about to be.
+/// The records and states of a durable topic that aren't on disk yet.
 ///
 /// ```
 ///    0 ............ committed ......... taken ......... next offset
@@ -35,7 +35,7 @@ struct UncommittedTail {
     var body: @Sendable (Fault?) -> Void
   }
 
-  /// A terminal event that nobody hears of before it is on disk.
+  /// A terminal event; subscribers get it once it is on disk.
   struct PendingEnding {
     var ending: Complete.Ending
     var producer: UInt64
@@ -165,7 +165,7 @@ struct UncommittedTail {
     waiting.completions += since.completions
   }
 
-  /// The topic is gone from the disk, and nothing is committed of it any more: those who have asked meanwhile, and wait for that.
+  /// Takes the completions that came since the topic was removed from the disk: nothing is committed of it any more.
   mutating func takeCompletions() -> [Completion] {
     defer { waiting.completions = [] }
     return waiting.completions

@@ -4,30 +4,30 @@ import SluiceStore
 import SluiceWire
 import Synchronization
 
-/// Brings what durable topics have to disk, and back: one thread commits for all topics and connections together, others read.
+/// Commits durable topics to the store and reads them back: one thread commits for all topics and connections, others read.
 ///
 /// ```
 ///   loops ── enqueue(topic) ──► arrivals ── one signal a turn ──► writer: take, commit, publish the outcome
 /// ```
 ///
-/// While a commit is under way the next one gathers, so that the price of a sync is shared by all that came meanwhile.
-// @unchecked: what is said to be for the writer's loop is used there only, but for `signal` and `announce`, which are set before anything else happens;
-// everything else is constant, atomic, or has a lock.
-final class StorageService: @unchecked Sendable {
-  /// After which time the records of a topic with `os` are on disk at the latest.
+/// While a commit is under way the next one gathers, so that one sync serves all topics that changed meanwhile.
+// @unchecked: the properties of the writer's loop are used there only, but for `signal` and `notify`, which `start` sets before anything else
+// happens; everything else is constant, atomic, or has a lock.
+final class StoreService: @unchecked Sendable {
+  /// The longest time until the records of a topic with sync `os` are on disk.
   static let longestDelay = Duration.seconds(1)
-  /// For what nobody waits for: where cursors and groups stand.
+  /// The delay of changes that no client waits for: positions of cursors and groups.
   static let idleDelay = Duration.milliseconds(200)
-  /// So many bytes of one topic are committed however much time there is.
+  /// So many waiting bytes of one topic are committed before their delay is over.
   static let commitBytes = 4 << 20
   private static let firstRetry = Duration.milliseconds(100)
   private static let longestRetry = Duration.seconds(2)
   private static let trimInterval = Duration.seconds(1)
-  /// How often it is told that publishers wait.
+  /// How often waiting producers are reported.
   private static let reminderInterval = Duration.seconds(60)
 
   /// Why the store takes no records, and since when.
-  private struct Trouble {
+  private struct Failure {
     var fault: Fault
     var since: MonotonicTime
   }
@@ -41,7 +41,7 @@ final class StorageService: @unchecked Sendable {
   private let backlogInAll: Int
   private let writer: any EventLoop
   private let readers: [any EventLoop]
-  let report: @Sendable (StorageEvent) -> Void
+  let report: @Sendable (StoreEvent) -> Void
 
   private struct Arrivals {
     var topics: [(topic: Topic, delay: Duration)] = []
@@ -51,35 +51,35 @@ final class StorageService: @unchecked Sendable {
 
   private let arrivals = Mutex(Arrivals())
   private let hasArrivals = Atomic(false)
-  private let trouble = Mutex<Trouble?>(nil)
+  private let failure = Mutex<Failure?>(nil)
   private let size = Mutex<StoreSize?>(nil)
-  /// Publishers that were turned away since the store takes no records.
-  let waiters = StorageWaiters()
+  /// Producers that were rejected while the store takes no records.
+  let waiters = StoreWaiters()
   private let isFaulty = Atomic(false)
   /// Bytes of records that wait, of all topics.
   private let waitingBytes = Atomic<Int>(0)
   private let metrics: BrokerMetrics
   private let commitTimes = Mutex(Histogram())
-  /// Bytes of records that were read for those who catch up.
+  /// Bytes of records that were read for subscribers behind the records in memory.
   let loadedBytes = Atomic<Int>(0)
   private var signal: (any LoopSignal)?
 
   // On the writer's loop only.
   private var due: [ObjectIdentifier: (topic: Topic, time: MonotonicTime)] = [:]
-  private var fronts: [ObjectIdentifier: (topic: Topic, front: TopicCommitBuilder)] = [:]
+  private var builders: [ObjectIdentifier: (topic: Topic, builder: TopicCommitBuilder)] = [:]
   private var timer: TimerToken?
-  /// What couldn't be committed.
+  /// Commits that failed and are tried again.
   private var stuck: [TopicCommit] = []
-  private var retry = StorageService.firstRetry
+  private var retry = StoreService.firstRetry
   private var retryTimer: TimerToken?
   private var hasGarbage = true
   private var isClosed = false
-  /// When it is told next that publishers wait; nil while none does.
+  /// When waiting producers are reported next; nil while the store works.
   private var reminder: MonotonicTime?
-  /// Whether there was a commit, or an attempt at one, since the size was looked at.
+  /// Whether there was a commit, or an attempt at one, since the size was read.
   private var hasGrown = true
-  /// Called when publishers of durable topics have to be told of something.
-  private var announce: @Sendable () -> Void = {}
+  /// Called when the store begins or ceases to take records.
+  private var notify: @Sendable () -> Void = {}
 
   /// - Parameters:
   ///   - writer: its thread is blocked while something is written.
@@ -87,9 +87,9 @@ final class StorageService: @unchecked Sendable {
   init(
     _ store: any TopicStore, pool: SegmentPool, limits: BrokerLimits, writer: any EventLoop,
     readers: [any EventLoop], metrics: BrokerMetrics,
-    report: @escaping @Sendable (StorageEvent) -> Void
+    report: @escaping @Sendable (StoreEvent) -> Void
   ) {
-    precondition(!readers.isEmpty, "storage needs somebody to read")
+    precondition(!readers.isEmpty, "a store needs a loop that reads")
     self.store = store
     self.pool = pool
     self.limits = limits
@@ -103,8 +103,8 @@ final class StorageService: @unchecked Sendable {
   }
 
   /// Before anything else.
-  func start(nextTopic: TopicID, announce: @escaping @Sendable () -> Void) {
-    self.announce = announce
+  func start(nextTopic: TopicID, notify: @escaping @Sendable () -> Void) {
+    self.notify = notify
     arrivals.withLock { $0.nextID = nextTopic }
     signal = writer.makeSignal { [weak self] in self?.run() }
     writer.execute { [self] in tick() }
@@ -127,25 +127,25 @@ final class StorageService: @unchecked Sendable {
     hasArrivals.store(true, ordering: .releasing)
   }
 
-  /// A turn is over: what has gathered goes to the writer.
+  /// Wakes the writer for what was enqueued. At the end of a turn.
   func kick() {
     if hasArrivals.load(ordering: .acquiring), hasArrivals.exchange(false, ordering: .acquiring) {
       signal?.fire()
     }
   }
 
-  /// Why nothing can be published to durable topics now, if so.
+  /// Why durable topics take no records now; nil when they do.
   var refusal: Fault? {
-    isFaulty.load(ordering: .acquiring) ? trouble.withLock { $0?.fault } : nil
+    isFaulty.load(ordering: .acquiring) ? failure.withLock { $0?.fault } : nil
   }
 
   /// The store as it is. From any thread.
-  var snapshot: StorageSnapshot {
-    var snapshot = StorageSnapshot()
-    if isFaulty.load(ordering: .acquiring), let trouble = trouble.withLock({ $0 }) {
-      snapshot.state = trouble.fault.code == .storageFull ? .full : .failing
-      snapshot.since = max((writer.readClock() - trouble.since).wholeMilliseconds, 1)
-      snapshot.message = trouble.fault.message
+  var snapshot: StoreSnapshot {
+    var snapshot = StoreSnapshot()
+    if isFaulty.load(ordering: .acquiring), let failure = failure.withLock({ $0 }) {
+      snapshot.state = failure.fault.code == .storageFull ? .full : .failing
+      snapshot.since = max((writer.readClock() - failure.since).wholeMilliseconds, 1)
+      snapshot.message = failure.fault.message
     }
     let size = size.withLock { $0 }
     snapshot.limit = size?.limit ?? store.limit.map { UInt64($0) }
@@ -174,7 +174,7 @@ final class StorageService: @unchecked Sendable {
     return max(min(topicBacklog - waiting, inAll), 0)
   }
 
-  /// Reads on another thread, and hands on what it has read there.
+  /// Calls `body` on the thread of a reader.
   func read(_ id: TopicID, _ body: @escaping @Sendable (any TopicStore) -> Void) {
     let reader = readers[Int(id.rawValue % UInt64(readers.count))]
     reader.execute { [store] in body(store) }
@@ -213,21 +213,21 @@ final class StorageService: @unchecked Sendable {
     }
   }
 
-  /// - Parameter isLast: what could wait for a while is taken along.
+  /// - Parameter isLast: takes changes along whose delay isn't over.
   private func commitAll(isLast: Bool = false) {
     let now = isLast ? writer.now + Self.idleDelay : writer.now
     let topics = due.values.map(\.topic)
     due.removeAll(keepingCapacity: due.capacity <= 1024)
-    let commits = topics.compactMap { front(of: $0).commit($0, now: now, wallClock: writer.wallClock) }
+    let commits = topics.compactMap { builder(of: $0).commit($0, now: now, wallClock: writer.wallClock) }
     guard !commits.isEmpty else { return }
     attempt(commits.sorted { $0.change.topic < $1.change.topic })
   }
 
-  private func front(of topic: Topic) -> TopicCommitBuilder {
-    if let known = fronts[ObjectIdentifier(topic)] { return known.front }
-    let front = TopicCommitBuilder(topic, store)
-    fronts[ObjectIdentifier(topic)] = (topic, front)
-    return front
+  private func builder(of topic: Topic) -> TopicCommitBuilder {
+    if let known = builders[ObjectIdentifier(topic)] { return known.builder }
+    let builder = TopicCommitBuilder(topic, store)
+    builders[ObjectIdentifier(topic)] = (topic, builder)
+    return builder
   }
 
   /// - Returns: whether they are on disk.
@@ -248,7 +248,7 @@ final class StorageService: @unchecked Sendable {
     }
   }
 
-  /// The store refuses one of the changes for what is in it: each topic's is tried by itself, and those that are refused are set aside.
+  /// The store refuses one of the changes for its contents: each topic's change is tried alone, and those that are refused are set aside.
   private func attemptEach(_ commits: [TopicCommit]) -> Bool {
     for (index, commit) in commits.enumerated() {
       do throws(StoreError) {
@@ -265,7 +265,7 @@ final class StorageService: @unchecked Sendable {
     return true
   }
 
-  /// - Throws: what the disk does; what the change itself is refused for is dealt with here.
+  /// - Throws: errors of the disk. A change that is refused for its contents is handled here.
   private func attemptAlone(_ whole: TopicCommit) throws(StoreError) {
     var commit = whole
     commit.change.states.removeAll { $0.violation != nil }
@@ -285,7 +285,7 @@ final class StorageService: @unchecked Sendable {
     report(.rejected(topic: topic.name, message: state.violation?.message ?? ""))
   }
 
-  /// Nothing more of this topic can be stored. What waited of it is dropped, and clients are told.
+  /// Nothing more of this topic can be stored. Its waiting changes are dropped, and clients get the reason.
   private func setAside(_ commit: TopicCommit, _ error: StoreError) {
     metrics.add(.rejectedChanges)
     report(.rejected(topic: commit.topic.name, message: error.message))
@@ -299,7 +299,7 @@ final class StorageService: @unchecked Sendable {
     for completion in completions { completion.body(fault) }
   }
 
-  /// Together they found no room: the smallest may, one by one.
+  /// The failed commits need too much room together: tries them one by one, the smallest first.
   private func commitSome() {
     for commit in stuck.sorted(by: { $0.taken.bytes < $1.taken.bytes }) {
       guard (try? self.commit([commit])) != nil else { return }
@@ -309,7 +309,7 @@ final class StorageService: @unchecked Sendable {
     recovered()
   }
 
-  /// Has them written, all or none, and counts that.
+  /// Writes all of the commits or none, and counts them.
   private func commit(_ commits: [TopicCommit]) throws(StoreError) {
     let start = writer.readClock()
     hasGrown = true
@@ -324,11 +324,11 @@ final class StorageService: @unchecked Sendable {
   private func done(_ commit: TopicCommit, rejected: [TopicChange.State] = []) {
     waitingBytes.subtract(commit.taken.bytes, ordering: .relaxed)
     if commit.change.isDeletion {
-      fronts[ObjectIdentifier(commit.topic)] = nil
+      builders[ObjectIdentifier(commit.topic)] = nil
       hasGarbage = true
       collectGarbage()
     } else {
-      front(of: commit.topic).moved(to: commit)
+      builder(of: commit.topic).moved(to: commit)
     }
     commit.topic.committed(commit)
     for completion in commit.taken.completions {
@@ -343,30 +343,30 @@ final class StorageService: @unchecked Sendable {
       message: "the store refuses what was asked for in topic \(topic.name); the broker's log says why")
   }
 
-  // MARK: Trouble
+  // MARK: Failures
 
   private func failed(_ error: StoreError) {
     metrics.add(.failedCommits)
     let isFull = error.kind == .full
-    let fault = Fault(code: isFull ? .storageFull : .storageFailed, message: Self.told(error))
-    let isNew = trouble.withLock { trouble in
-      defer { trouble = Trouble(fault: fault, since: trouble?.since ?? writer.now) }
-      return trouble?.fault.code != fault.code
+    let fault = Fault(code: isFull ? .storageFull : .storageFailed, message: Self.publicMessage(error))
+    let isNew = failure.withLock { failure in
+      defer { failure = Failure(fault: fault, since: failure?.since ?? writer.now) }
+      return failure?.fault.code != fault.code
     }
     isFaulty.store(true, ordering: .releasing)
     if isNew {
       reminder = reminder ?? writer.now
       report(.failed(message: error.message, isFull: isFull))
-      announce()
+      notify()
     }
-    // One at a time: what fails in whole, then succeeds in parts, and is followed by what fails again, is one trouble.
+    // At most one retry timer is armed.
     guard retryTimer == nil else { return }
     retryTimer = writer.schedule(after: retry) { [weak self] in self?.tryAgain() }
     retry = min(retry * 2, Self.longestRetry)
   }
 
-  /// What clients are told: no paths.
-  private static func told(_ error: StoreError) -> String {
+  /// The message for clients, without paths.
+  private static func publicMessage(_ error: StoreError) -> String {
     error.kind == .full
       ? "the broker's storage has no room left; what was published to durable topics waits, try again later"
       : "the broker's storage fails; what was published to durable topics waits, try again later"
@@ -374,19 +374,19 @@ final class StorageService: @unchecked Sendable {
 
   private func recovered() {
     guard isFaulty.exchange(false, ordering: .acquiringAndReleasing) else { return }
-    trouble.withLock { $0 = nil }
+    failure.withLock { $0 = nil }
     waiters.removeAll()
     reminder = nil
     report(.recovered)
-    announce()
+    notify()
   }
 
-  /// First what makes room: deletions, and what topics no longer keep.
+  /// Tries failed commits again. First what makes room: deletions, and records that topics no longer keep.
   private func tryAgain() {
     retryTimer = nil
     guard !isClosed, !stuck.isEmpty else { return }
     takeArrivals()
-    // What has no records may find room, among it what came together with some that didn't.
+    // Changes without records may fit, where they failed together with larger ones.
     let light = stuck.filter { $0.change.batches.isEmpty }
     if !light.isEmpty, (try? store.commit(light.map(\.change))) != nil {
       stuck.removeAll { $0.change.batches.isEmpty }
@@ -394,8 +394,8 @@ final class StorageService: @unchecked Sendable {
     }
     for (key, entry) in due where entry.topic.isDeleted {
       due[key] = nil
-      let front = front(of: entry.topic)
-      guard let commit = front.commit(entry.topic, now: writer.now, wallClock: writer.wallClock) else {
+      let builder = builder(of: entry.topic)
+      guard let commit = builder.commit(entry.topic, now: writer.now, wallClock: writer.wallClock) else {
         continue
       }
       if (try? store.commit([commit.change])) == nil {
@@ -412,11 +412,11 @@ final class StorageService: @unchecked Sendable {
       change.truncateBefore = min(offset, commit.before.head)
       try? store.commit([change])
     }
-    // What has become too old meanwhile goes as well.
-    for (topic, front) in fronts.values {
-      guard let (change, limit) = front.trim(topic, wallClock: writer.wallClock) else { continue }
+    // Records that have become too old meanwhile are dropped as well.
+    for (topic, builder) in builders.values {
+      guard let (change, limit) = builder.trim(topic, wallClock: writer.wallClock) else { continue }
       guard (try? store.commit([change])) != nil else { break }
-      front.trimmed(by: limit)
+      builder.trimmed(by: limit)
     }
     while let more = try? store.reclaim(), more {}
     let commits = stuck
@@ -424,7 +424,7 @@ final class StorageService: @unchecked Sendable {
     run()
   }
 
-  /// Whatever was to be written of a topic that is gone.
+  /// Drops the failed commits of a deleted topic.
   private func discardStuck(of topic: Topic) {
     for commit in stuck where commit.topic === topic {
       waitingBytes.subtract(commit.taken.bytes, ordering: .relaxed)
@@ -433,15 +433,15 @@ final class StorageService: @unchecked Sendable {
     stuck.removeAll { $0.topic === topic }
   }
 
-  // MARK: What time brings
+  // MARK: Periodic work
 
-  /// Drops what has become too old, and gives back what deleted topics had.
+  /// Drops records that have become too old, and frees the space of deleted topics.
   private func tick() {
     guard !isClosed else { return }
     collectGarbage()
-    look()
+    inspect()
     if stuck.isEmpty {
-      for (topic, front) in fronts.values where front.isOutdated(topic, wallClock: writer.wallClock) {
+      for (topic, builder) in builders.values where builder.isOutdated(topic, wallClock: writer.wallClock) {
         due[ObjectIdentifier(topic)] = (topic, writer.now)
       }
       run()
@@ -449,22 +449,22 @@ final class StorageService: @unchecked Sendable {
     _ = writer.schedule(after: Self.trimInterval) { [weak self] in self?.tick() }
   }
 
-  /// Looks how large the store is, and says that publishers wait if they do.
-  private func look() {
+  /// Reads the store's size, and reports producers that wait.
+  private func inspect() {
     if hasGrown || isFaulty.load(ordering: .relaxed) {
       hasGrown = false
       if let found = try? store.size() { size.withLock { $0 = found } }
     }
-    guard let due = reminder, due <= writer.now, let trouble = trouble.withLock({ $0 }) else { return }
+    guard let due = reminder, due <= writer.now, let failure = failure.withLock({ $0 }) else { return }
     guard waiters.count > 0 || backlog > 0 else { return }
     reminder = writer.now + Self.reminderInterval
     report(
       .waiting(
-        publishers: waiters.count, bytes: backlog, isFull: trouble.fault.code == .storageFull,
-        milliseconds: (writer.now - trouble.since).wholeMilliseconds))
+        publishers: waiters.count, bytes: backlog, isFull: failure.fault.code == .storageFull,
+        milliseconds: (writer.now - failure.since).wholeMilliseconds))
   }
 
-  /// A piece at a time, so that nobody waits for it.
+  /// Frees space a piece at a time, so that commits don't wait for it.
   private func collectGarbage() {
     guard hasGarbage, !isClosed, stuck.isEmpty else { return }
     do throws(StoreError) {
@@ -476,14 +476,14 @@ final class StorageService: @unchecked Sendable {
     writer.execute { [weak self] in self?.collectGarbage() }
   }
 
-  /// A topic is there that was stored: it is looked after.
+  /// Keeps track of topics that were restored from the store.
   func adopt(_ topics: [Topic]) {
-    writer.execute { [self] in for topic in topics { _ = front(of: topic) } }
+    writer.execute { [self] in for topic in topics { _ = builder(of: topic) } }
   }
 
   // MARK: The end
 
-  /// Commits what there is, if that can be done, and calls `body` on the writer's loop.
+  /// Commits what waits, if that is possible, and calls `body` on the writer's loop.
   func flush(_ body: @escaping @Sendable () -> Void) {
     writer.execute { [self] in
       takeArrivals()
@@ -492,7 +492,7 @@ final class StorageService: @unchecked Sendable {
     }
   }
 
-  /// Commits what there is, and closes the store. Nobody may use it any more. Calls `body` on the writer's loop.
+  /// Commits what waits, and closes the store, which may not be used any more. Calls `body` on the writer's loop.
   func close(_ body: @escaping @Sendable () -> Void) {
     writer.execute { [self] in
       takeArrivals()
@@ -512,7 +512,7 @@ final class StorageService: @unchecked Sendable {
         report(.closed(message: error.message))
       }
       due = [:]
-      fronts = [:]
+      builders = [:]
       stuck = []
       body()
     }

@@ -4,14 +4,14 @@ import SluiceStore
 import SluiceWire
 import Synchronization
 
-/// A durable topic's side of the store: what is there of it. From any thread.
-final class TopicStorage: Sendable {
+/// State of a durable topic in the store: which records it has, and what its limits have dropped. From any thread.
+final class StoreTopicState: Sendable {
   let id: TopicID
-  /// It has the topics that it looks after until it is closed, and they have it.
-  let service: StorageService
+  /// Keeps its topics until it is closed, as they keep it.
+  let service: StoreService
   let sync: TopicSettings.Sync
   let retention: Retention
-  /// What was there when the broker learnt of the topic.
+  /// What was stored when the broker opened the topic.
   let birthExtent: StoredExtent
 
   /// The offset of the oldest record in the store, and of the first that isn't there yet.
@@ -19,12 +19,12 @@ final class TopicStorage: Sendable {
   private let end: Atomic<UInt64>
   /// Bytes of records between the two.
   private let bytes: Atomic<UInt64>
-  /// Bytes of records that are kept beyond the limits, because somebody must not miss them.
+  /// Bytes of records that are kept beyond the limits, because a reader still needs them.
   private let lapsed = Atomic<UInt64>(0)
-  /// What the limits have dropped since the broker learnt of the topic.
+  /// What the limits have dropped since the broker opened the topic.
   private let lost = Mutex(DroppedRecords())
 
-  init(id: TopicID, service: StorageService, settings: TopicSettings, extent: StoredExtent) {
+  init(id: TopicID, service: StoreService, settings: TopicSettings, extent: StoredExtent) {
     self.id = id
     self.service = service
     sync = settings.sync ?? .always
@@ -35,7 +35,7 @@ final class TopicStorage: Sendable {
     bytes = Atomic(extent.bytes)
   }
 
-  /// Whether records are kept from everybody until they are on disk.
+  /// Whether records are delivered only once they are on disk.
   var isSynchronous: Bool { sync == .always }
 
   var firstOffset: UInt64 { first.load(ordering: .acquiring) }
@@ -46,12 +46,12 @@ final class TopicStorage: Sendable {
 
   var dropped: DroppedRecords { lost.withLock { $0 } }
 
-  /// How soon records are to be on disk that have just come.
+  /// How soon new records are to be on disk.
   var delay: Duration {
     switch sync {
     case .always: .zero
     case .interval(let milliseconds): .milliseconds(Int64(milliseconds))
-    case .os: StorageService.longestDelay
+    case .os: StoreService.longestDelay
     }
   }
 
@@ -66,7 +66,7 @@ final class TopicStorage: Sendable {
     lost.withLock { $0[limit].add(amount) }
   }
 
-  /// The first record that those who come late get. By number it is exact; by bytes and age it is that of the oldest batch with a record
+  /// The first record that a late subscriber gets. By number it is exact; by bytes and age it is that of the oldest batch with a record
   /// that the limits keep.
   func firstKept(before head: UInt64) -> UInt64 {
     let first = min(firstOffset, head)

@@ -30,8 +30,8 @@ extension TopicRegistry {
     if find(name) == nil, let fault = storage.refusal { throw WireError(fault.code, fault.message) }
   }
 
-  func newDurable(_ name: String, _ settings: TopicSettings, _ storage: StorageService) -> Topic {
-    let stored = TopicStorage(
+  func newDurable(_ name: String, _ settings: TopicSettings, _ storage: StoreService) -> Topic {
+    let stored = StoreTopicState(
       id: storage.newTopic(), service: storage, settings: settings, extent: StoredExtent())
     let topic = durable(name, settings, stored, epoch: epochs.next(), lineage: [])
     topic.state.withLock { $0.tail?.noteRow() }
@@ -39,7 +39,7 @@ extension TopicRegistry {
   }
 
   private func durable(
-    _ name: String, _ settings: TopicSettings, _ stored: TopicStorage, epoch: UInt64,
+    _ name: String, _ settings: TopicSettings, _ stored: StoreTopicState, epoch: UInt64,
     lineage: [StoredTopic.Ancestor]
   ) -> Topic {
     Topic(
@@ -54,16 +54,16 @@ extension TopicRegistry {
     }
   }
 
-  /// Takes up the topics that are in the store. Before anybody comes; blocks on the disk.
+  /// Restores the topics of the store. Before the broker accepts connections; blocks on the disk.
   ///
   /// - Parameter limit: how many records a group may have under way.
   /// - Throws: when the store can't be read.
   func restore(
-    _ storage: StorageService, groupLimit limit: Int, now: MonotonicTime,
+    _ storage: StoreService, groupLimit limit: Int, now: MonotonicTime,
     announce: @escaping @Sendable () -> Void
-  ) throws(StoreError) -> StorageEvent {
+  ) throws(StoreError) -> StoreEvent {
     let contents = try storage.store.contents()
-    // From here on it isn't as it was closed; if that can't be written down, what comes might not be, and nobody would know it afterwards.
+    // Marks the store as open. If that can't be written, later writes may fail as well, and the next start couldn't tell.
     let isWritable = (try? storage.store.commit([])) != nil
     var bytes: UInt64 = 0
     var topics: [Topic] = []
@@ -83,17 +83,17 @@ extension TopicRegistry {
       if topic.epoch.number != stored.row.epoch { renewed.append(topic) }
     }
     renew(renewed, storage.store)
-    storage.start(nextTopic: contents.nextTopic, announce: announce)
+    storage.start(nextTopic: contents.nextTopic, notify: announce)
     storage.adopt(topics)
     storage.kick()
     return .opened(topics: contents.topics.count, bytes: bytes, wasClosed: contents.wasClosed)
   }
 
-  /// Stores which epochs topics are in from now on, before anybody can have something of them: whoever has is known after another crash.
+  /// Persists new epochs before any client can observe them, so that they are known after another crash.
   private func renew(_ topics: [Topic], _ store: any TopicStore) {
     let changes = topics.compactMap { $0.rowChange }
     if changes.isEmpty || (try? store.commit(changes)) != nil { return }
-    // As soon as it can be, then.
+    // As soon as the store can be written, then.
     for topic in topics {
       topic.state.withLock { $0.tail?.noteRow() }
       topic.commit(within: .zero)
@@ -101,15 +101,15 @@ extension TopicRegistry {
   }
 
   private func restore(
-    _ stored: StoreContents.Topic, _ storage: StorageService, wasClosed: Bool, groupLimit: Int,
+    _ stored: StoreContents.Topic, _ storage: StoreService, wasClosed: Bool, groupLimit: Int,
     now: MonotonicTime
   ) throws(StoreError) -> Topic {
     // Settings that came later than the row have their defaults.
     let settings = stored.row.settings.completed(by: BrokerConfiguration.standardTopic(in: .durable))
-    let topicStorage = TopicStorage(
+    let topicStorage = StoreTopicState(
       id: stored.id, service: storage, settings: settings, extent: stored.extent)
     var (epoch, lineage) = (stored.row.epoch, stored.row.lineage)
-    // Somebody may have had records that were not on disk yet: these offsets mean others from now on.
+    // Clients may have had records that were not on disk yet: these offsets mean other records from now on.
     let isNewEpoch = !wasClosed && !topicStorage.isSynchronous && stored.row.ending == nil
     if isNewEpoch {
       lineage.append(StoredTopic.Ancestor(epoch: epoch, end: stored.extent.head))
@@ -124,7 +124,7 @@ extension TopicRegistry {
     let lost = topic.state.withLock { state in
       state.endedBy = stored.row.endedBy
       state.isStated = stored.row.isStated
-      // Whoever is about to come back may need all that is there; in a lossless topic nothing of it is dropped before somebody has come.
+      // Returning subscribers may need everything; a lossless topic drops nothing before the first of them is back.
       state.aloneSince = settings.flow == .lossless ? stored.extent.firstOffset : stored.extent.head
       var lost: [StoreError] = []
       for producer in producers { restore(producer, into: &state, now, &lost) }
@@ -137,7 +137,7 @@ extension TopicRegistry {
     return topic
   }
 
-  /// Lives that are remembered: of a topic that was cut off more often than that, who comes back from an older one starts over.
+  /// Epochs that are remembered. A subscriber that returns from an older one starts over.
   private static let longestLineage = 64
 
   private func restore(
@@ -173,7 +173,7 @@ extension TopicRegistry {
   }
 }
 
-extension StorageService {
+extension StoreService {
   func lost(_ topic: String, _ message: String) {
     report(.lost(topic: topic, message: message))
   }

@@ -13,24 +13,24 @@ struct TopicCommit {
   var before: StoredExtent
   /// What is stored afterwards.
   var extent: StoredExtent
-  /// Bytes of records that the limits don't keep, and somebody needs.
+  /// Bytes of records that the limits don't keep, and a reader needs.
   var lapsed: UInt64
   /// The limit by which records are dropped.
   var limit: DroppedRecords.Limit?
 }
 
-/// A durable topic as the writer sees it: what is stored of it, and what is to be dropped. Belongs to the writer's loop.
+/// Builds a durable topic's commits: knows what is stored of it, and what its limits drop. Belongs to the writer's loop.
 final class TopicCommitBuilder {
   /// So many old batches are looked at in one go.
   private static let lookedAt = 64
 
   private let store: any TopicStore
-  private let storage: TopicStorage
+  private let storage: StoreTopicState
   private var extent: StoredExtent
-  private var retention: RetentionFront
+  private var retention: StoreRetention
   private let name: String
   /// Limits of which it was reported that they drop records.
-  private var told: Set<DroppedRecords.Limit> = []
+  private var reported: Set<DroppedRecords.Limit> = []
 
   init(_ topic: Topic, _ store: any TopicStore) {
     guard let storage = topic.storage else { preconditionFailure("only durable topics are stored") }
@@ -38,10 +38,10 @@ final class TopicCommitBuilder {
     self.storage = storage
     name = topic.name
     extent = storage.birthExtent
-    retention = RetentionFront(storage.retention)
+    retention = StoreRetention(storage.retention)
   }
 
-  /// Takes what waits of the topic. Nil when there is nothing to be done.
+  /// Takes the topic's uncommitted changes. Nil when there are none.
   func commit(_ topic: Topic, now: MonotonicTime, wallClock: Int64) -> TopicCommit? {
     guard let (taken, changes, keep) = topic.takeForCommit(now: now) else { return nil }
     var change = changes
@@ -85,7 +85,7 @@ final class TopicCommitBuilder {
     return end > extent.firstOffset
   }
 
-  /// What drops nothing but what the limits no longer keep; nil when there is none of that.
+  /// A change that drops what the limits no longer keep; nil when there is nothing to drop.
   func trim(_ topic: Topic, wallClock: Int64) -> (change: TopicChange, limit: DroppedRecords.Limit?)? {
     guard isOutdated(topic, wallClock: wallClock) else { return nil }
     let needed = topic.state.withLock { topic.keepFrom($0) }
@@ -97,7 +97,7 @@ final class TopicCommitBuilder {
     return (change, cut.limit)
   }
 
-  /// That is done.
+  /// A change of ``trim(_:wallClock:)`` is on disk.
   func trimmed(by limit: DroppedRecords.Limit?) {
     moved(to: (try? store.extent(of: storage.id)) ?? extent, lapsed: 0, by: limit)
   }
@@ -105,27 +105,27 @@ final class TopicCommitBuilder {
   /// - Parameter blocks: what is about to be added: a commit may be larger than what the limits keep.
   private func cut(
     _ extent: StoredExtent, adding blocks: [BatchBlock] = [], _ now: Int64
-  ) -> RetentionFront.Cut {
+  ) -> StoreRetention.Cut {
     var cut = storedCut(extent, now)
     guard let first = blocks.first,
       cut.offset >= first.firstOffset || retention.wantsBatches(extent, now: now)
     else { return cut }
     retention.take(
       blocks.map {
-        RetentionFront.Batch(endOffset: $0.endOffset, bytesThrough: $0.bytesThrough, lastTime: $0.lastTime)
+        StoreRetention.Batch(endOffset: $0.endOffset, bytesThrough: $0.bytesThrough, lastTime: $0.lastTime)
       })
     cut = retention.cut(extent, now: now)
     return cut
   }
 
-  private func storedCut(_ extent: StoredExtent, _ now: Int64) -> RetentionFront.Cut {
+  private func storedCut(_ extent: StoredExtent, _ now: Int64) -> StoreRetention.Cut {
     var cut = retention.cut(extent, now: now)
     while retention.wantsBatches(extent, now: now), cut.offset < extent.head {
-      var batches: [RetentionFront.Batch] = []
+      var batches: [StoreRetention.Batch] = []
       try? unsafe store.batches(of: storage.id, from: cut.offset) { offset, bytes in
-        // Whether all of it is in order isn't asked: that would take reading it.
+        // The batch's checksum isn't verified: that would read all of it.
         guard let header = unsafe BatchHeader(bytes), header.firstOffset == offset,
-          let batch = RetentionFront.Batch(header, in: extent)
+          let batch = StoreRetention.Batch(header, in: extent)
         else { return true }
         batches.append(batch)
         return batches.count < Self.lookedAt
@@ -139,7 +139,7 @@ final class TopicCommitBuilder {
     return cut
   }
 
-  /// It is on disk.
+  /// The commit is on disk.
   func moved(to commit: TopicCommit) {
     // What was dropped is what the store says: batches are dropped whole.
     let after = (try? store.extent(of: storage.id)) ?? commit.extent
@@ -156,6 +156,6 @@ final class TopicCommitBuilder {
       .init(
         records: after.firstOffset - before.firstOffset,
         bytes: after.bytesBefore - min(before.bytesBefore, after.bytesBefore)), by: limit)
-    if told.insert(limit).inserted { storage.service.report(.dropping(topic: name, limit: limit)) }
+    if reported.insert(limit).inserted { storage.service.report(.dropping(topic: name, limit: limit)) }
   }
 }

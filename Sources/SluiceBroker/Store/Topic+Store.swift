@@ -4,12 +4,12 @@ import SluiceStore
 import SluiceWire
 import Synchronization
 
-// What a durable topic brings to disk, and what it does when it is there.
+// What a durable topic writes to the store, and what it does once that is on disk.
 extension Topic {
   /// Takes what waits, for a commit. Nil when the topic is gone from the store already. On the writer's loop.
   ///
   /// - Parameter now: the writer's time.
-  /// - Returns: besides, the offset from which on records must be kept for somebody, whatever the limits.
+  /// - Returns: besides, the offset from which on records must be kept for a reader, whatever the limits.
   func takeForCommit(now: MonotonicTime) -> (
     taken: UncommittedTail.Taken, change: TopicChange, keep: UInt64?
   )? {
@@ -75,12 +75,12 @@ extension Topic {
     }
   }
 
-  /// A commit came to nothing, or was for nothing.
+  /// Returns what was taken: the commit failed, or wasn't needed.
   func undo(_ taken: UncommittedTail.Taken) {
     state.withLock { $0.tail?.undo(taken) }
   }
 
-  /// What was taken is on disk: those who waited for that get their records, and hear of it. On the writer's loop.
+  /// What was taken is on disk: subscribers get its records, and completions are called. On the writer's loop.
   func committed(_ commit: TopicCommit) {
     let isSynchronous = storage?.isSynchronous ?? false
     var late: [UncommittedTail.Completion] = []
@@ -152,8 +152,8 @@ extension Topic {
     storage.service.enqueue(self, within: delay)
   }
 
-  /// A group has something new to be kept.
-  func groupMoved() { commit(within: StorageService.idleDelay) }
+  /// Notes that a group has a new state to store.
+  func groupMoved() { commit(within: StoreService.idleDelay) }
 }
 
 extension Topic.State {
@@ -162,7 +162,7 @@ extension Topic.State {
 }
 
 extension TopicSettings {
-  /// What of a durable topic is in memory, for those who follow the head.
+  /// What of a durable topic stays in memory, for subscribers that follow the head.
   var tailRetention: Retention {
     let buffer = flow == .free ? 0 : bufferBytes ?? 0
     let bytes = buffer.addingReportingOverflow(Self.tailBytes)

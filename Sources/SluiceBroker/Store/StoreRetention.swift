@@ -5,7 +5,7 @@ import SluiceWire
 /// Which of a durable topic's oldest batches its limits no longer keep. A value: what there is comes in, where to cut comes out.
 ///
 /// Batches are dropped whole, so that up to one batch more than the limits say may be left.
-struct RetentionFront {
+struct StoreRetention {
   /// An old batch, as far as it matters here.
   struct Batch: Hashable {
     var endOffset: UInt64
@@ -41,14 +41,14 @@ struct RetentionFront {
     self.retention = retention
   }
 
-  /// Whether it has to be told of the oldest batches to say more.
+  /// Whether ``cut(_:now:)`` needs more of the oldest batches to decide.
   func wantsBatches(_ extent: StoredExtent, now: Int64) -> Bool {
     guard isExhausted, extent.firstOffset < extent.head else { return false }
     if let limit = retention.bytes, extent.bytes > limit { return true }
     return retention.ageMilliseconds != nil
   }
 
-  /// The batches behind those that it was told of.
+  /// Adds the batches behind those that it has.
   mutating func take(_ more: [Batch]) {
     batches = batches[start...] + more
     start = 0
@@ -73,7 +73,7 @@ struct RetentionFront {
       let offset = extent.head - min(limit, extent.head)
       if offset > cut.offset { (cut.offset, cut.limit) = (offset, .records) }
     }
-    // From the front each time: somebody may have needed what could have been dropped.
+    // From the front each time: a reader may have needed what could have been dropped.
     while start < batches.count, batches[start].endOffset <= extent.firstOffset { start += 1 }
     var next = start
     while next < batches.count {

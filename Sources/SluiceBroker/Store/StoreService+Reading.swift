@@ -1,0 +1,104 @@
+import SluiceIO
+import SluiceLog
+import SluiceStore
+import SluiceWire
+import Synchronization
+
+/// What was read from the store for a subscriber that is behind the records in memory.
+struct StoredRecords: Sendable {
+  /// Nil when there was nothing that could be read.
+  var segment: Segment?
+  /// The offset of the first record that is there; beyond the one asked for when some are gone, or damaged.
+  var next: UInt64
+  /// The store couldn't be read, so that nothing is known of its contents.
+  var isFailure = false
+}
+
+extension StoreService {
+  /// Reads about so many bytes of records from that offset on, and passes them to `completion` on `loop`. The receiver subtracts the
+  /// segment's bytes from ``loadedBytes`` when it releases the segment.
+  func load(
+    _ storage: StoreTopicState, _ topic: String, from offset: UInt64, bytes: Int, on loop: any EventLoop,
+    _ completion: @escaping @Sendable (StoredRecords) -> Void
+  ) {
+    read(storage.id) { [self] _ in
+      let records = load(storage, topic, from: offset, bytes: bytes)
+      if let segment = records.segment { loadedBytes.add(segment.bytes, ordering: .relaxed) }
+      loop.execute { completion(records) }
+    }
+  }
+
+  /// The same, at once. On a reader's thread.
+  private func load(
+    _ storage: StoreTopicState, _ topic: String, from offset: UInt64, bytes: Int
+  ) -> StoredRecords {
+    var loader: SegmentLoader?
+    var damaged: UInt64?
+    do throws(StoreError) {
+      try unsafe store.batches(of: storage.id, from: offset) { first, value in
+        guard let batch = unsafe BatchView(value, of: storage.id, at: first) else {
+          // What is behind it is for the next time, if there is anything to hand over.
+          if damaged == nil, loader == nil { damaged = max(first, offset) }
+          return loader == nil
+        }
+        if loader == nil {
+          loader = unsafe SegmentLoader(
+            baseOffset: first, capacity: max(bytes, batch.items.count), pool: pool)
+        }
+        guard let room = loader?.room, first == loader?.nextOffset, unsafe batch.items.count <= room else {
+          return false
+        }
+        unsafe loader?.append(
+          batch.items, count: Int(batch.header.records), recordBytes: Int(batch.header.recordBytes),
+          firstTime: batch.header.firstTime)
+        return true
+      }
+    } catch {
+      // What was read before is good.
+      guard loader != nil else {
+        lost(topic, error.message)
+        return StoredRecords(segment: nil, next: offset, isFailure: true)
+      }
+    }
+    let segment = loader?.finish()
+    let next = segment.map { max($0.baseOffset, offset) } ?? max(storage.committed, offset + 1)
+    if let damaged { report(.damaged(topic: topic, from: damaged, before: next)) }
+    return StoredRecords(segment: segment, next: next)
+  }
+
+  /// Finds the first record with that time or a later one, on another thread. An offset behind all that is stored when there is none.
+  func find(_ time: Int64, in topic: StoreTopicState, _ body: @escaping @Sendable (UInt64) -> Void) {
+    read(topic.id) { store in
+      let found = try? store.offset(in: topic.id, atOrAfter: time)
+      body(found ?? topic.committed)
+    }
+  }
+}
+
+// Start positions in a durable topic.
+extension TopicEpoch {
+  /// The offset of a start position, and how many of the records asked for are gone; nil when only the store can tell.
+  func storedStart(
+    at position: StartPosition, _ storage: StoreTopicState, resuming: Bool
+  ) -> (offset: UInt64, missed: UInt64)? {
+    let head = log.head
+    let first = resuming ? min(storage.firstOffset, head) : storage.firstKept(before: head)
+    switch position {
+    case .new: return (head, 0)
+    case .replay, .earliest: return (first, 0)
+    case .last(let count): return (head - min(count, head - first), 0)
+    case .offset(let offset): return (max(offset, first), max(offset, first) - offset)
+    case .time(let time):
+      let inMemory = log.cursor(at: .time(time), now: .min, resuming: true).cursor.nextOffset
+      // The first that there is in memory may not be the first of that time.
+      guard inMemory > log.oldestOffset || log.oldestOffset <= first else { return nil }
+      return (max(inMemory, first), 0)
+    }
+  }
+
+  /// Whether the store must be asked for that position: see ``Connection/findStart(_:of:_:_:)``.
+  func needsStore(for position: StartPosition) -> Bool {
+    guard let storage, case .time = position else { return false }
+    return storedStart(at: position, storage, resuming: false) == nil
+  }
+}
