@@ -52,6 +52,8 @@ let package = Package(
     // The protocol, the log, what outlives the process, the event loops.
     .target(name: "SluiceWire", swiftSettings: strictSettings),
     .target(name: "SluiceLog", dependencies: ["SluiceWire"], swiftSettings: strictSettings),
+    // The two sides of the protocol as values, without sockets: a frame in, an action out. A broker may speak as a client too.
+    .target(name: "SluiceSession", dependencies: ["SluiceWire"], swiftSettings: strictSettings),
     .target(name: "SluiceStore", dependencies: ["SluiceWire", "CXXHash"], swiftSettings: strictSettings),
     // The embedded engine. Programs choose it; the broker knows the protocol alone.
     .target(
@@ -73,7 +75,8 @@ let package = Package(
       dependencies: ["SluiceWire", "SluiceLog", "SluiceStore", "SluiceIO", "SluiceAccess", "CXXHash"],
       swiftSettings: strictSettings),
     .target(
-      name: "SluiceClient", dependencies: ["ReactiveCore", "SluiceWire", "SluiceIO", "SluiceTLS"],
+      name: "SluiceClient",
+      dependencies: ["ReactiveCore", "SluiceWire", "SluiceSession", "SluiceIO", "SluiceTLS"],
       swiftSettings: strictSettings),
     // Values as JSON, for programs that use Foundation anyway.
     .target(
@@ -170,6 +173,9 @@ let package = Package(
     .testTarget(
       name: "SluiceLogTests", dependencies: ["SluiceLog", "SluiceWire", "TestSupport"],
       swiftSettings: settings),
+    .testTarget(
+      name: "SluiceSessionTests", dependencies: ["SluiceSession", "SluiceWire", "TestSupport"],
+      swiftSettings: settings),
     // A disk that fails when a test wants it to: stands between the store's engine and the system.
     .target(name: "FaultyDisk", path: "Tests/FaultyDisk"),
     .testTarget(
@@ -196,8 +202,7 @@ let package = Package(
       name: "SluiceClientTests",
       dependencies: [
         "SluiceClient", "CombineExtras", "SluiceBroker", "SluiceAccess", "SluiceTLS", "ReactiveCore",
-        "SluiceIO", "SluiceSimulation", "SluiceWire",
-        "TestSupport",
+        "SluiceIO", "SluiceSimulation", "SluiceWire", "SluiceSession", "TestSupport",
       ],
       swiftSettings: settings),
     .testTarget(

@@ -12,7 +12,7 @@ cd "$(dirname "$0")/.."
 
 build=.build/fuzz
 mkdir -p "$build/modules"
-modules="ReactiveCore SluiceWire SluiceLog SluiceStore SluiceStoreLMDB SluiceIO SluiceSimulation SluiceTLS SluiceAccess SluiceBroker
+modules="ReactiveCore SluiceWire SluiceLog SluiceSession SluiceStore SluiceStoreLMDB SluiceIO SluiceSimulation SluiceTLS SluiceAccess SluiceBroker
   SluiceClient SluiceCommand SluiceAdmin SluiceDaemon SluiceTool"
 probes="Tests/SluiceAccessTests/AccessProbe.swift Tests/SluiceStoreTests/StoreProbe.swift
   Tests/SluiceBrokerTests/Probes/*.swift Tests/SluiceBrokerTests/SessionProbe.swift

@@ -1,5 +1,6 @@
 import ReactiveCore
 import SluiceWire
+import TestSupport
 import Testing
 
 @testable import SluiceClient

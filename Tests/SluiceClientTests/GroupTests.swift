@@ -3,6 +3,7 @@ import SluiceBroker
 import SluiceIO
 import SluiceSimulation
 import SluiceWire
+import TestSupport
 import Testing
 
 @testable import SluiceClient

@@ -1,5 +1,6 @@
 import ReactiveCore
 import SluiceWire
+import TestSupport
 import Testing
 
 @testable import SluiceClient
@@ -20,7 +21,7 @@ import Testing
   }
 
   private func deliver(_ first: UInt64, _ texts: [String]) {
-    broker.send(SluiceClientTests.deliver(stream: 1, firstOffset: first, texts))
+    broker.send(TestSupport.deliver(stream: 1, firstOffset: first, texts))
     broker.settle()
   }
 

@@ -1,5 +1,6 @@
 import ReactiveCore
 import SluiceIO
+import SluiceSession
 import SluiceWire
 
 // What a connection does for subscribers, producers and requests.
@@ -46,7 +47,7 @@ extension Connection {
       guard case .subscription(let bridge) = handle(stream) else { return }
       try bridge.unmatched(number)
       noteDue(bridge)
-    case .turned(let stream, let number):
+    case .selectedTopic(let stream, let number):
       guard case .subscription(let bridge) = handle(stream) else { return }
       try bridge.turn(to: number)
       noteDue(bridge)
@@ -388,7 +389,7 @@ extension Connection {
   /// Gives the stream's number back when there is nothing left to commit on it.
   private func settleLate(_ bridge: RemoteSubscription) {
     guard bridge.phase != .open, bridge.commitStream != 0, bridge.isDoneCommitting else { return }
-    session.giveBack(bridge.commitStream)
+    session.releaseCommitting(bridge.commitStream)
     bridge.commitLate(on: 0)
     lateCommits.removeAll { $0 === bridge }
   }

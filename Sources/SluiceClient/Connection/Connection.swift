@@ -1,5 +1,6 @@
 import ReactiveCore
 import SluiceIO
+import SluiceSession
 import SluiceTLS
 import SluiceWire
 

@@ -1,3 +1,4 @@
+import SluiceSession
 import SluiceWire
 import TestSupport
 
@@ -62,7 +63,7 @@ struct ClientSessionScene {
 
   private mutating func cancel(_ stream: UInt32) {
     _ = session.cancel(stream)
-    if committing.remove(stream) != nil { session.giveBack(stream) }
+    if committing.remove(stream) != nil { session.releaseCommitting(stream) }
   }
 
   private mutating func publish(_ stream: UInt32, _ count: UInt32, complete: Bool) throws {

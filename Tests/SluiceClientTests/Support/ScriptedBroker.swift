@@ -3,6 +3,7 @@ import ReactiveCore
 import SluiceIO
 import SluiceSimulation
 import SluiceWire
+import TestSupport
 import Testing
 
 @testable import SluiceClient

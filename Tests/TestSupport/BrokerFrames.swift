@@ -1,20 +1,24 @@
 import SluiceWire
 
-@testable import SluiceClient
-
-/// A batch of plain records, with a time mark in front if so wished.
-func batch(_ records: [String], time: Int64? = nil) -> [UInt8] {
+/// A batch of plain records, behind a time mark if `time` is given.
+public func batch(_ records: [String], time: Int64? = nil) -> [UInt8] {
   var bytes: [UInt8] = []
   if let time {
     bytes = [UInt8](repeating: 0, count: RecordLayout.timeMarkSize)
     bytes.withUnsafeMutableBytes { RecordLayout.writeTimeMark(time, at: $0.baseAddress!) }
   }
-  for record in records { Message(record).append(to: &bytes) }
+  for record in records {
+    let payload = Array(record.utf8)
+    withUnsafeBytes(of: RecordLayout.word(.plain, length: payload.count).littleEndian) {
+      bytes.append(contentsOf: $0)
+    }
+    bytes += payload
+  }
   return bytes
 }
 
 /// A DELIVER frame.
-func deliver(
+public func deliver(
   stream: UInt32, firstOffset: UInt64, _ records: [String], time: Int64? = nil, count: UInt32? = nil
 ) -> [UInt8] {
   let batch = batch(records, time: time)
@@ -28,7 +32,7 @@ func deliver(
 
 extension Welcome {
   /// As a broker would send it.
-  static func test(
+  public static func test(
     version: UInt16 = 1, maximumFrame: UInt32 = 1 << 20, maximumRecord: UInt32 = 1 << 16,
     maximumStreams: UInt32 = 3, keepalive: UInt32 = 1_000
   ) -> Welcome {

@@ -2,34 +2,34 @@ import SluiceWire
 
 // Publications: records out, demand and acknowledgements in.
 extension ClientSession {
-  /// Opens a publication. Nothing is granted to it yet.
+  /// Opens a publication, without any grant at first.
   ///
   /// - Parameters:
   ///   - first: the sequence of its first record.
-  ///   - isSource: whether it asked to be told of the topic's connection.
-  /// - Returns: the stream's number; nil when the broker takes no more streams.
-  mutating func openPublication(from first: UInt64 = 0, isSource: Bool = false) -> UInt32? {
+  ///   - isSource: whether the broker reports when the topic is connected.
+  /// - Returns: the stream's number; nil when the broker accepts no more streams.
+  package mutating func openPublication(from first: UInt64 = 0, isSource: Bool = false) -> UInt32? {
     open(.publication(Outbound(firstSequence: first, isSource: isSource)))
   }
 
-  /// How many records may be published now; ``Credit/unlimited`` when there is no limit.
-  func available(_ stream: UInt32) -> UInt64 {
+  /// The number of records that may be published now; ``Credit/unlimited`` for no limit.
+  package func available(_ stream: UInt32) -> UInt64 {
     guard case .publication(let outbound) = self[stream], outbound.isOpen, !outbound.isCompleting else {
       return 0
     }
     return outbound.bytesSpent < outbound.bytesGranted ? outbound.credit.available : 0
   }
 
-  /// How many bytes of records may be published now, beyond the first of them, which may be of any length.
-  func availableBytes(_ stream: UInt32) -> UInt64 {
+  /// The number of bytes that may be published now. The first record may be longer.
+  package func availableBytes(_ stream: UInt32) -> UInt64 {
     guard case .publication(let outbound) = self[stream] else { return 0 }
     return outbound.bytesGranted - min(outbound.bytesGranted, outbound.bytesSpent)
   }
 
-  /// Spends credit for `count` records of so many bytes. Returns the sequence of the first.
+  /// Spends credit for `count` records of `bytes` bytes. Returns the sequence of the first.
   ///
-  /// - Precondition: as many are available.
-  mutating func publish(_ stream: UInt32, count: UInt32, bytes: Int) -> UInt64 {
+  /// - Precondition: at least `count` records are available.
+  package mutating func publish(_ stream: UInt32, count: UInt32, bytes: Int) -> UInt64 {
     guard case .publication(var outbound) = self[stream] else {
       preconditionFailure("published on a stream that isn't a publication")
     }
@@ -41,8 +41,8 @@ extension ClientSession {
     return first
   }
 
-  /// COMPLETE is to be sent on a publication. False when it can't be, since the stream is over.
-  mutating func completePublication(_ stream: UInt32) -> Bool {
+  /// Marks a publication as completing. Returns whether COMPLETE is to be sent: false when the stream is closed or completing.
+  package mutating func completePublication(_ stream: UInt32) -> Bool {
     guard case .publication(var outbound) = self[stream], outbound.isOpen, !outbound.isCompleting else {
       return false
     }
@@ -96,7 +96,7 @@ extension ClientSession {
     return .acknowledged(stream: stream, frame)
   }
 
-  /// CONNECTED, DISCONNECTED: in turn, and only to whom it may concern.
+  /// Takes CONNECTED or DISCONNECTED, which alternate and come to sources only.
   mutating func connection(_ stream: UInt32, isConnected: Bool) throws(WireError) -> ClientAction {
     let type = isConnected ? FrameType.connected : .disconnected
     guard var outbound = try publication(stream, type) else { return .none }

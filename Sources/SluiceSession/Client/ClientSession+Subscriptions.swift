@@ -2,13 +2,13 @@ import SluiceWire
 
 // Subscriptions: demand out, records in.
 extension ClientSession {
-  /// Opens a subscription with the demand that it begins with.
+  /// Opens a subscription with its initial demand.
   ///
   /// - Parameters:
-  ///   - isShared: whether it is a member of a group.
-  ///   - commits: whether COMMIT may still be sent when the topic has ended; the number must be given back then.
-  /// - Returns: the stream's number; nil when the broker takes no more streams.
-  mutating func openSubscription(
+  ///   - isShared: whether it is a group member.
+  ///   - commits: whether COMMIT may follow the topic's end: the caller then releases the number with ``releaseCommitting(_:)``.
+  /// - Returns: the stream's number; nil when the broker accepts no more streams.
+  package mutating func openSubscription(
     granted: UInt64, isPattern: Bool = false, isShared: Bool = false, commits: Bool = false
   ) -> UInt32? {
     open(
@@ -18,7 +18,7 @@ extension ClientSession {
   }
 
   /// Raises a subscription's demand. Returns true when DEMAND is to be sent.
-  mutating func grant(_ stream: UInt32, through: UInt64) -> Bool {
+  package mutating func grant(_ stream: UInt32, through: UInt64) -> Bool {
     guard case .subscription(var inbound) = self[stream], inbound.credit.raise(to: through) else {
       return false
     }
@@ -39,7 +39,7 @@ extension ClientSession {
       )
     }
     let end = header.firstOffset.addingReportingOverflow(UInt64(header.count))
-    guard !end.overflow, inbound.mayGoOn(at: header.firstOffset) else {
+    guard !end.overflow, inbound.accepts(at: header.firstOffset) else {
       throw WireError(
         .malformedBatch,
         "offset \(header.firstOffset) came on stream \(stream) where \(inbound.nextOffset) was next")
@@ -69,7 +69,7 @@ extension ClientSession {
     guard !inbound.isLive || inbound.isPattern else {
       throw WireError(.unexpectedFrame, "LIVE came twice on stream \(stream)")
     }
-    guard inbound.mayGoOn(at: frame.nextOffset) else {
+    guard inbound.accepts(at: frame.nextOffset) else {
       throw WireError(
         .malformedFrame,
         "LIVE names offset \(frame.nextOffset) on stream \(stream), where \(inbound.nextOffset) was next")
@@ -113,18 +113,18 @@ extension ClientSession {
     try isPattern(stream, .unmatched) ? .unmatched(stream: stream, number: frame.number) : .none
   }
 
-  mutating func turned(_ stream: UInt32, _ frame: SelectTopic) throws(WireError) -> ClientAction {
-    try isPattern(stream, .selectTopic) ? .turned(stream: stream, number: frame.number) : .none
+  mutating func selectedTopic(_ stream: UInt32, _ frame: SelectTopic) throws(WireError) -> ClientAction {
+    try isPattern(stream, .selectTopic) ? .selectedTopic(stream: stream, number: frame.number) : .none
   }
 
-  /// Whether a frame that is only for patterns is to be taken.
+  /// Returns whether to handle a frame that only pattern subscriptions get: false when the stream was cancelled.
   private func isPattern(_ stream: UInt32, _ type: FrameType) throws(WireError) -> Bool {
     guard let inbound = try subscription(stream, type) else { return false }
     guard inbound.isPattern else { throw misplaced(type, stream) }
     return true
   }
 
-  /// The open subscription on `stream`; nil when it was cancelled meanwhile.
+  /// The open subscription on `stream`; nil when it was cancelled.
   private func subscription(_ stream: UInt32, _ type: FrameType) throws(WireError) -> Inbound? {
     switch self[stream] {
     case .subscription(let inbound) where inbound.isOpen: return inbound

@@ -2,18 +2,17 @@ import SluiceWire
 
 /// The client's side of the protocol: a frame in, an action out.
 ///
-/// A value without I/O and without a clock. It knows which streams are open, in which state, and what was granted on them in
-/// either direction; it doesn't know subscribers, sockets or memory. Whatever it throws is the broker's mistake and ends the
-/// connection.
+/// A value without I/O and without a clock. It holds the open streams, their states, and the grants in either direction; it doesn't know
+/// subscribers, sockets or buffers. Each error that it throws is a protocol violation of the broker and ends the connection.
 ///
-/// A stream's number is free again with its last frame: CANCELLED where CANCEL was sent, otherwise COMPLETE, ERROR, or a
-/// request's answer. Whatever comes between CANCEL and CANCELLED is dropped here.
-struct ClientSession {
-  enum Phase: Hashable {
+/// A stream's last frame frees its number: CANCELLED if CANCEL was sent, otherwise COMPLETE, ERROR, or a request's answer. The session drops
+/// the frames between CANCEL and CANCELLED.
+package struct ClientSession {
+  package enum Phase: Hashable {
     /// Waiting for WELCOME.
     case handshake
     case open
-    /// The broker is about to close: what is open goes on, nothing new is opened.
+    /// The broker has sent GOAWAY: open streams go on, no new ones are opened.
     case leaving
   }
 
@@ -24,7 +23,7 @@ struct ClientSession {
     case request
     /// CANCEL was sent.
     case cancelling
-    /// A subscription's topic has ended, and what its subscriber has dealt with is still to be told: see ``ClientSession/giveBack(_:)``.
+    /// A subscription's topic has ended, and commits may still follow: see ``ClientSession/releaseCommitting(_:)``.
     case committing
   }
 
@@ -33,19 +32,19 @@ struct ClientSession {
     var credit: Credit
     var isOpen = false
     var isLive = false
-    /// The only offset that the next batch may start with; the least where there may be gaps; of no meaning to a member of a group.
+    /// The offset that the next batch must start with; the lowest if there may be gaps; unused by group members.
     var nextOffset: UInt64 = 0
-    /// Offsets may go on beyond the next one.
+    /// Batches may start beyond the next offset.
     var hasGaps = false
-    /// To all topics of a pattern: where it is in each is its subscriber's affair.
+    /// It subscribes to a pattern: the subscriber tracks the offsets of each topic.
     var isPattern = false
-    /// It is a member of a group: its records aren't all there are, and may come again.
+    /// It is a group member: it gets a part of the records, some of them repeatedly.
     var isShared = false
-    /// Its number isn't free with COMPLETE.
+    /// COMPLETE doesn't free its number.
     var commits = false
 
-    /// Whether records may come from that offset on.
-    func mayGoOn(at offset: UInt64) -> Bool {
+    /// Whether the next records may start at `offset`.
+    func accepts(at offset: UInt64) -> Bool {
       offset == nextOffset || hasGaps && offset > nextOffset || isPattern || isShared
     }
   }
@@ -53,32 +52,34 @@ struct ClientSession {
   /// A publication.
   struct Outbound {
     var credit = Credit()
-    /// Bytes of batches that may be published in all, and were.
+    /// Bytes of batches that may be published in total, and that were.
     var bytesGranted: UInt64 = 0
     var bytesSpent: UInt64 = 0
     var acknowledged: UInt64 = 0
-    /// The sequence that it is to begin with, unless the broker has more already.
+    /// The sequence to begin with, unless the broker already has later ones.
     var firstSequence: UInt64 = 0
     var isOpen = false
     /// COMPLETE was sent.
     var isCompleting = false
-    /// It is told whether the topic is connected; and what it was told last.
+    /// The broker reports whether the topic is connected; its last report.
     var isSource = false
     var isConnected: Bool?
   }
 
-  private(set) var phase = Phase.handshake
+  package private(set) var phase = Phase.handshake
   private var streams: [Stream] = []
   private var numbers = StreamNumbers()
   private var keepalive = Keepalive(milliseconds: 0, now: 0)
   private var lastToken: UInt64 = 0
 
+  package init() {}
+
   // MARK: Frames in
 
-  /// Takes one frame.
+  /// Handles one frame.
   ///
-  /// - Throws: what the broker did wrong. The connection must be closed then.
-  mutating func receive(
+  /// - Throws: the broker's protocol violation. The caller must close the connection.
+  package mutating func receive(
     _ header: FrameHeader, _ body: UnsafeRawBufferPointer, at now: UInt64
   ) throws(WireError) -> ClientAction {
     if phase == .handshake { return try unsafe handshake(header, body, now) }
@@ -92,7 +93,7 @@ struct ClientSession {
     case .lag: return try unsafe lag(stream, Lag(body: body))
     case .matched: return try unsafe matched(stream, Matched(body: body))
     case .unmatched: return try unsafe unmatched(stream, Unmatched(body: body))
-    case .selectTopic: return try unsafe turned(stream, SelectTopic(body: body))
+    case .selectTopic: return try unsafe selectedTopic(stream, SelectTopic(body: body))
     case .deliveries: return try unsafe deliveries(stream, Deliveries(body: body))
     case .publishOpened: return try unsafe publishOpened(stream, PublishOpened(body: body))
     case .demand: return try unsafe demand(stream, Demand(body: body))
@@ -154,8 +155,8 @@ struct ClientSession {
 extension ClientSession {
   /// Opens a stream for one request and its answer.
   ///
-  /// - Returns: the stream's number; nil when the broker takes no more streams.
-  mutating func openRequest() -> UInt32? {
+  /// - Returns: the stream's number; nil when the broker accepts no more streams.
+  package mutating func openRequest() -> UInt32? {
     open(.request)
   }
 
@@ -171,8 +172,8 @@ extension ClientSession {
 // MARK: - Ends
 
 extension ClientSession {
-  /// Gives up a subscription or publication. Returns true when CANCEL is to be sent.
-  mutating func cancel(_ stream: UInt32) -> Bool {
+  /// Cancels a subscription or publication. Returns whether CANCEL is to be sent.
+  package mutating func cancel(_ stream: UInt32) -> Bool {
     switch self[stream] {
     case .subscription, .publication:
       self[stream] = .cancelling
@@ -216,34 +217,32 @@ extension ClientSession {
     case .free, .committing: throw misplaced(.error, stream)
     }
   }
-}
 
-extension ClientSession {
-  /// There is nothing more to commit on a stream whose topic has ended: its number is free.
-  mutating func giveBack(_ stream: UInt32) {
+  /// Releases the number of a stream whose topic has ended, once nothing more is to be committed on it.
+  package mutating func releaseCommitting(_ stream: UInt32) {
     if case .committing = self[stream] { free(stream) }
   }
 }
 
-// MARK: - Signs of life
+// MARK: - Keepalive
 
 extension ClientSession {
-  enum Watch: Hashable {
-    /// Look again at that time; `.max` is never.
+  package enum Watch: Hashable {
+    /// Check again at that time; `.max` is never.
     case sleep(until: UInt64)
-    /// Send PING with this token, and look again at that time.
+    /// Send PING with this token, and check again at that time.
     case ping(token: UInt64, next: UInt64)
-    /// The broker is gone.
+    /// The broker was silent for the whole keepalive time.
     case expired
   }
 
-  /// Bytes came.
-  mutating func heard(at now: UInt64) {
+  /// Notes that bytes came from the broker.
+  package mutating func heard(at now: UInt64) {
     keepalive.heard(at: now)
   }
 
-  /// What to do about the broker's silence.
-  mutating func watch(at now: UInt64) -> Watch {
+  /// Returns what to do about the broker's silence.
+  package mutating func watch(at now: UInt64) -> Watch {
     switch keepalive.check(at: now) {
     case .sleep(let time): .sleep(until: time)
     case .ping(let next): .ping(token: makeToken(), next: next)
@@ -251,8 +250,8 @@ extension ClientSession {
     }
   }
 
-  /// A token for a PING that no other one of this connection has.
-  mutating func makeToken() -> UInt64 {
+  /// Returns a PING token that is unique on this connection.
+  package mutating func makeToken() -> UInt64 {
     lastToken += 1
     return lastToken
   }
@@ -271,7 +270,7 @@ extension ClientSession {
 
   mutating func free(_ stream: UInt32) {
     self[stream] = .free
-    numbers.giveBack(stream)
+    numbers.release(stream)
   }
 
   func misplaced(_ type: FrameType, _ stream: UInt32) -> WireError {
@@ -287,5 +286,29 @@ extension ClientSession {
       return streams.indices.contains(index) ? streams[index] : .free
     }
     set { streams[Int(stream) - 1] = newValue }
+  }
+}
+
+/// Allocates stream numbers, starting at 1.
+///
+/// Released numbers are used again first, so the highest number never exceeds the largest count of streams open at once.
+struct StreamNumbers {
+  /// The highest number that the broker accepts.
+  var limit: UInt32 = 0
+  private var highest: UInt32 = 0
+  private var returned: [UInt32] = []
+
+  /// Returns a free number; nil when all are in use.
+  mutating func take() -> UInt32? {
+    if let number = returned.popLast() { return number }
+    guard highest < limit else { return nil }
+    highest += 1
+    return highest
+  }
+
+  /// Releases a number whose stream is closed on both sides.
+  mutating func release(_ number: UInt32) {
+    assert(number > 0 && number <= highest && !returned.contains(number), "a number is released once")
+    returned.append(number)
   }
 }

@@ -1,6 +1,6 @@
 import SluiceWire
 
-@testable import SluiceClient
+@testable import SluiceSession
 
 extension ClientAction: Equatable {
   /// Batches are compared by their bytes.
@@ -14,7 +14,7 @@ extension ClientAction: Equatable {
     case (.lagged(let a, let b), .lagged(let x, let y)): a == x && b == y
     case (.matched(let a, let b), .matched(let x, let y)): a == x && b == y
     case (.unmatched(let a, let b), .unmatched(let x, let y)): a == x && b == y
-    case (.turned(let a, let b), .turned(let x, let y)): a == x && b == y
+    case (.selectedTopic(let a, let b), .selectedTopic(let x, let y)): a == x && b == y
     case (.topicEnded(let a, let b), .topicEnded(let x, let y)): a == x && b == y
     case (.deliveries(let a, let b), .deliveries(let x, let y)): a == x && b == y
     case (.publicationOpened(let a, let b), .publicationOpened(let x, let y)): a == x && b == y

@@ -1,7 +1,8 @@
 import SluiceWire
+import TestSupport
 import Testing
 
-@testable import SluiceClient
+@testable import SluiceSession
 
 /// Frames in, actions out.
 @Suite struct ClientSessionTests {

@@ -1,46 +1,46 @@
 import SluiceWire
 
-/// What a frame of the broker's means for the client, once the session has found it in order.
+/// What the client does about a valid frame of the broker.
 @safe
-enum ClientAction {
-  /// Nothing, or nothing any more.
+package enum ClientAction {
+  /// Nothing: the frame's stream was cancelled, or the frame changes nothing.
   case none
 
-  // Records: this is the one that comes often.
-  /// A batch for a subscription, within its grant.
+  // Records: the most frequent action.
+  /// A batch for a subscription, within its grant. Valid during the frame's handling only.
   case deliver(stream: UInt32, DeliverHeader, batch: UnsafeRawBufferPointer)
 
   // Subscriptions
   case subscribed(stream: UInt32, Subscribed)
   case live(stream: UInt32, Live)
   case lagged(stream: UInt32, Lag)
-  /// How many producers the subscription's topic has.
+  /// The number of producers that the subscription's topic has.
   case producers(stream: UInt32, count: UInt32)
-  /// Of a pattern: a topic belongs to it, or doesn't any more; frames that follow are about another; the topic that they are about has ended.
+  /// Of a pattern: a topic matches, or matches no longer; the frames that follow are about the topic with this number; that topic has ended.
   indirect case matched(stream: UInt32, Matched)
   case unmatched(stream: UInt32, number: UInt32)
-  case turned(stream: UInt32, number: UInt32)
+  case selectedTopic(stream: UInt32, number: UInt32)
   indirect case topicEnded(stream: UInt32, Complete.Ending)
-  /// The records that follow are delivered to a member of a group for that time.
+  /// The records that follow are delivered to a group member for the `count`th time.
   case deliveries(stream: UInt32, count: UInt32)
 
   // Publications
   /// All records before `next` are acknowledged.
   case publicationOpened(stream: UInt32, next: UInt64)
-  /// More may be published.
+  /// The grant has grown.
   case granted(stream: UInt32)
   case acknowledged(stream: UInt32, Ack)
-  /// Whether the topic of a source is connected, said whenever that changes and at first.
+  /// Whether the topic of a source is connected: first after the publication has opened, then at each change.
   case connection(stream: UInt32, isConnected: Bool)
-  /// The end of the topic that this publication asked for is in the log.
+  /// The broker has ended the topic as this publication asked.
   case completed(stream: UInt32, startedOver: Bool)
 
-  // Ends. The stream's number is free with them.
-  /// A subscription's or publication's topic is over.
+  // Ends, each of which frees the stream's number
+  /// The topic of a subscription or publication has ended.
   case ended(stream: UInt32, Complete.Ending)
-  /// A subscription, a publication or a request was refused, or broken off.
+  /// The broker has refused or aborted a subscription, a publication or a request.
   case refused(stream: UInt32, Fault)
-  /// A cancelled stream is gone.
+  /// The broker has confirmed a cancellation.
   case cancelled
 
   // Requests
@@ -52,10 +52,10 @@ enum ClientAction {
 
   // The connection
   case opened(Welcome)
-  /// The broker wants a sign of life: answer with this token.
+  /// The broker sent PING: answer with PONG and this token.
   case answerPing(token: UInt64)
   case pong(token: UInt64)
   case goAway(GoAway)
-  /// Why the broker is about to close.
+  /// The broker closes the connection, for this reason.
   case failed(Fault)
 }
