@@ -93,6 +93,11 @@ class Consumer: ConnectionStream {
     connection.makeReady(self)
   }
 
+  /// Records have come from storage that it was waiting for.
+  func storedRecordsArrived() {
+    if case .none = place { woken() }
+  }
+
   /// Its topic's producers are paced from now on.
   func pacingBegan() {}
 

@@ -73,14 +73,14 @@ extension Subscription {
   /// - Throws: when it can't have, since it wasn't sent so much; or has no durable cursor.
   func commit(through offset: UInt64) throws(WireError) {
     guard var durable else { throw DurablePlace.isMissing }
-    guard offset <= cursor.nextOffset else {
+    guard offset <= nextOffset else {
       throw WireError(
         .unsupported,
-        "COMMIT through offset \(offset), where records before \(cursor.nextOffset) were sent; commit what has come"
+        "COMMIT through offset \(offset), where records before \(nextOffset) were sent; commit what has come"
       )
     }
     // What the filter has kept back behind the last record that was sent is dealt with, too.
-    guard durable.commit(through: offset >= sentThrough ? cursor.nextOffset : offset) else { return }
+    guard durable.commit(through: offset >= sentThrough ? nextOffset : offset) else { return }
     self.durable = durable
     topic.commit(durable.ticket, through: durable.committed)
   }
@@ -90,6 +90,6 @@ extension Subscription {
     guard let durable else { return }
     self.durable = nil
     let isAllDone = durable.committed >= sentThrough
-    topic.leaveCursor(durable.ticket, at: isAllDone ? cursor.nextOffset : durable.committed, now: now)
+    topic.leaveCursor(durable.ticket, at: isAllDone ? nextOffset : durable.committed, now: now)
   }
 }

@@ -40,26 +40,6 @@ enum HeldBytes {
   }
 }
 
-/// A block of memory of its own.
-@safe
-final class OwnedBytes {
-  let bytes: UnsafeMutableRawBufferPointer
-
-  init(_ source: UnsafeRawBufferPointer) {
-    unsafe bytes = .allocate(byteCount: source.count, alignment: 1)
-    unsafe bytes.copyMemory(from: source)
-  }
-
-  /// A block to be filled.
-  init(count: Int) {
-    unsafe bytes = .allocate(byteCount: count, alignment: 16)
-  }
-
-  deinit {
-    unsafe bytes.deallocate()
-  }
-}
-
 /// What a connection couldn't write yet: bytes of its own, and parts of the log's segments, which it keeps alive.
 ///
 /// Bounded: nothing new is gathered for a connection before this is gone, so there is never more than one writes's worth.

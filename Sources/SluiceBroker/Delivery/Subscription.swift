@@ -3,7 +3,7 @@ import SluiceLog
 import SluiceWire
 
 /// One consumer's cursor into a topic, and its demand. Belongs to its connection's loop.
-class Subscription: Consumer {
+class Subscription: Consumer, StoreConsumer {
   let topic: Topic
   let epoch: TopicEpoch
   let loopState: TopicLoopState
@@ -12,13 +12,11 @@ class Subscription: Consumer {
   /// Where replay ends and live begins.
   private let liveOffset: UInt64
   private(set) var isLive = false
-  var cursor: LogCursor
-  /// Nil unless late subscribers to the topic get the newest record of each key.
-  var newest: CompactedReader?
+  var source: RecordSource
   /// Nil unless the topic is durable.
-  let storeReader: StoreReader?
-  /// Nil when every record is wanted.
-  private var filtered: FilteredReading?
+  private let loader: StoreLoader?
+  /// Of the records that a filter looks through.
+  private var time = MarkedTime()
   /// The offset behind the last record that was sent, or where it began.
   private var filteredThrough: UInt64
   /// Nil without a durable cursor.
@@ -44,30 +42,34 @@ class Subscription: Consumer {
     self.epoch = epoch
     self.loopState = loopState
     account = HoldAccount(since: connection.context.loop.now)
-    self.cursor = cursor
     self.liveOffset = liveOffset
     lagPolicy = lag
     tellsProducers = wantsProducers
     // Who goes on may have records that were deleted since; who begins has none.
-    newest = epoch.newest.map {
-      CompactedReader($0, before: liveOffset, deletionsFrom: isResuming ? cursor.nextOffset : liveOffset)
+    let compacted = epoch.newest.map {
+      CompactedReader(
+        $0, before: liveOffset, deletionsFrom: isResuming ? cursor.nextOffset : liveOffset,
+        headroom: WriteBatch.deliverHeader)
     }
-    filtered = matcher.map { FilteredReading($0) }
+    source = RecordSource(epoch, at: cursor, matcher: matcher, compacted: compacted)
     filteredThrough = cursor.nextOffset
-    storeReader = StoreReader(loopState.topic, on: connection.context.loop)
+    loader = StoreLoader(topic, on: connection.context.loop)
     super.init(stream: stream, connection: connection, granted: granted)
-    storeReader?.consumer = self
+    loader?.consumer = self
     attachedEpoch = epoch
   }
 
   /// Whether offsets may leave gaps that are no losses.
-  var leavesGaps: Bool { newest != nil || filtered != nil }
+  var leavesGaps: Bool { source.leavesGaps }
+
+  /// The offset of the record that it looks at next.
+  var nextOffset: UInt64 { source.nextOffset }
 
   /// Records before that offset were sent, as far as they are wanted; those behind it weren't.
-  var sentThrough: UInt64 { filtered == nil ? cursor.nextOffset : filteredThrough }
+  var sentThrough: UInt64 { source.matcher == nil ? nextOffset : filteredThrough }
 
   /// Records up to that offset, and so many bytes of them, are about to be sent.
-  func spend(_ count: UInt64, bytes: Int, through offset: UInt64) {
+  private func spend(_ count: UInt64, bytes: Int, through offset: UInt64) {
     _ = credit.spend(count)
     loopState.traffic.sent(count, bytes: bytes)
     filteredThrough = offset
@@ -86,11 +88,11 @@ class Subscription: Consumer {
   var demand: Credit { credit }
 
   override var isOwed: Bool {
-    credit.available > 0 && cursor.nextOffset < epoch.log.head
+    credit.available > 0 && nextOffset < epoch.log.head
   }
 
   override var isBehind: Bool {
-    cursor.nextOffset < epoch.log.head
+    nextOffset < epoch.log.head
   }
 
   override func wait() { loopState.wait(self) }
@@ -107,11 +109,11 @@ class Subscription: Consumer {
   }
 
   override var endedCursor: EndedCursor? {
-    durable.map { EndedCursor(topic: topic, ticket: $0.ticket, sentThrough: cursor.nextOffset) }
+    durable.map { EndedCursor(topic: topic, ticket: $0.ticket, sentThrough: nextOffset) }
   }
 
   override func leave() {
-    storeReader?.drop()
+    source.dropStored()
     feed()
     leaveCursor(now: connection.context.loop.now)
     loopState.remove(self)
@@ -134,8 +136,11 @@ class Subscription: Consumer {
     case .ended: guard topic.settings.scope == .forever else { return }
     case .superseded, .deleted: return
     }
-    var position = ReaderPosition(nextOffset: needsLogFrom, available: demand.available, isLive: isLive)
-    if readsNewest { position.readsNewestFrom = cursor.nextOffset }
+    // While it reads the newest of each key, and doesn't follow the head yet, it can do without the log.
+    let isCompacted = source.isCompacted
+    var position = ReaderPosition(
+      nextOffset: isCompacted && !isLive ? .max : nextOffset, available: demand.available, isLive: isLive)
+    if isCompacted { position.readsNewestFrom = nextOffset }
     account.position = position
     positions.add(position)
   }
@@ -147,8 +152,8 @@ class Subscription: Consumer {
   override var standing: Standing? {
     let head = epoch.log.head
     return Standing(
-      nextOffset: cursor.nextOffset, available: demand.available,
-      lag: head > cursor.nextOffset ? head - cursor.nextOffset : 0, starvedSince: starvedSince)
+      nextOffset: nextOffset, available: demand.available,
+      lag: head > nextOffset ? head - nextOffset : 0, starvedSince: starvedSince)
   }
 
   override func isHolding(open hold: HoldLog.Hold?) -> Bool {
@@ -158,7 +163,7 @@ class Subscription: Consumer {
   override func shown(open hold: HoldLog.Hold?) -> TopicInfo.Subscription? {
     var info = TopicInfo.Subscription(
       connection: connection.id, client: connection.clientName, stream: stream,
-      state: isLive ? .live : .replaying, nextOffset: cursor.nextOffset, granted: demand.granted,
+      state: isLive ? .live : .replaying, nextOffset: nextOffset, granted: demand.granted,
       sent: demand.spent)
     account.show(in: &info, open: hold, at: connection.context.loop.now)
     return info
@@ -167,48 +172,95 @@ class Subscription: Consumer {
   override func produce(into writes: WriteBatch, bytes: Int) -> Outcome {
     if isOpening { return .loading }
     if tellsProducers { announceProducers(writes) }
-    let log = epoch.log
-    var budget = bytes
     if topic.isPaced { loopState.readersMoved() }
-    if var reading = filtered.take() {
-      defer { filtered = reading }
-      return produce(by: &reading, into: writes, bytes: bytes)
-    }
+    let largest = connection.largestBatch
+    let matcher = source.matcher
+    var budget = bytes
     while true {
       // Before the head is read: when this says that the topic is over, the head that is read next is final.
       let isOver = epoch.condition != .open
-      if let outcome = produceNewest(into: writes, &budget) { return outcome }
       announceLive(writes)
-      var wanted = credit.available
-      if wanted == 0 {
-        if cursor.nextOffset < log.head { return starved() }
-        return isOver ? complete(writes) : .waiting
-      }
-      guard budget > 0, writes.hasRoom else { return .more }
+      let demand = credit.available
+      guard budget > 0 && writes.hasRoom || demand == 0 && matcher == nil else { return .more }
       // The marker stands exactly between the two.
-      if !isLive { wanted = min(wanted, liveOffset - cursor.nextOffset) }
-      let largest = connection.largestBatch
-      switch log.next(&cursor, records: wanted, bytes: min(budget, largest), hint: hint()) {
-      case .slice(let slice):
-        saw(slice.segment)
-        let mark = cursor.pendingTimeMark.take()
+      let limit = isLive ? UInt64.max : liveOffset
+      switch source.next(
+        demand: demand, before: limit, bytes: budget, largest: largest, hint: &loopState.hint)
+      {
+      case .run(let slice, let mark):
+        if let matcher {
+          if let outcome = send(slice, mark, wantedBy: matcher, writes, &budget) { return outcome }
+          continue
+        }
         guard unsafe slice.bytes.count <= largest else { return tooLongForClient(slice.firstOffset, writes) }
         writes.append(slice, mark: mark, stream: stream)
         _ = credit.spend(UInt64(slice.count))
         unsafe loopState.traffic.sent(UInt64(slice.count), bytes: slice.bytes.count)
         if writes.seeksBatch, isLive { seekBatch(in: slice, writes) }
         unsafe budget -= slice.bytes.count
-      case .caughtUp:
-        return isOver ? complete(writes) : .waiting
-      case .lagged(let missed):
-        if readNewest(insteadOf: missed) { continue }
-        if let outcome = readStored(insteadOf: missed, writes) {
-          if case .more = outcome { continue }
-          return outcome
+        loader?.load(source.readAhead())
+      case .copies(let copies, let passed):
+        guard copies.count > 1 || copies.recordBytes <= largest else {
+          return tooLongForClient(copies.firstOffset, writes)
         }
+        let before = writes.bytes
+        writes.append(copies, stream: stream)
+        spend(copies.count, bytes: copies.recordBytes, through: source.compactedEnd)
+        writes.passed(passed)
+        budget -= passed + writes.bytes - before
+      case .passed(let passed):
+        writes.passed(passed)
+        budget -= passed
+      case .demandExhausted: return demandExhausted()
+      case .caughtUp: return isOver ? complete(writes) : .waiting
+      case .lagged(let missed):
         guard tellLag(missed, writes) else { return .ended }
+      case .loading(let request):
+        loader?.load(request)
+        return .loading
       }
     }
+  }
+
+  /// Sends the records of a run that a filter lets through. What it doesn't let through needs no demand, so it goes on without any up to the next
+  /// record that is wanted, and counts as work, so that a filter that fits little doesn't keep the loop from others.
+  ///
+  /// - Returns: nil when it can go on.
+  @inline(never)
+  private func send(
+    _ slice: LogSlice, _ mark: Int64?, wantedBy matcher: RecordMatcher, _ writes: WriteBatch,
+    _ budget: inout Int
+  ) -> Outcome? {
+    let largest = connection.largestBatch
+    if let mark { time.current = mark }
+    var runs = unsafe MatchingRuns(slice.bytes, matcher, time: time)
+    var sent = 0
+    var goesOn = true
+    var tooLong: UInt64?
+    while goesOn, let run = runs.next(records: credit.available, bytes: largest) {
+      let part = slice.part(run.bytes, firstRecord: run.firstRecord, count: run.count)
+      guard run.bytes.count <= largest else {
+        tooLong = part.firstOffset
+        break
+      }
+      writes.appendSmall(part, mark: run.mark, stream: stream)
+      spend(UInt64(run.count), bytes: run.bytes.count, through: part.firstOffset + UInt64(run.count))
+      sent += run.bytes.count
+      goesOn = writes.hasRoom
+    }
+    time = runs.time
+    unsafe source.stepBack(records: slice.count - runs.records, bytes: slice.bytes.count - runs.position)
+    if let tooLong { return tooLongForClient(tooLong, writes) }
+    writes.passed(runs.position - sent)
+    budget -= runs.position
+    if credit.available > 0 { loader?.load(source.readAhead()) }
+    return goesOn && !runs.isAtEnd ? demandExhausted() : nil
+  }
+
+  /// There are records, and no demand.
+  private func demandExhausted() -> Outcome {
+    source.dropStoredIfCrowded()
+    return .starved
   }
 
   /// Looks for the batch whose way is measured, unless it had to wait for demand.
@@ -221,10 +273,10 @@ class Subscription: Consumer {
 
   /// Tells that replay ends here, if it does and that wasn't told.
   @inline(__always)
-  func announceLive(_ writes: WriteBatch) {
-    guard !isLive, cursor.nextOffset >= liveOffset else { return }
+  private func announceLive(_ writes: WriteBatch) {
+    guard !isLive, nextOffset >= liveOffset else { return }
     isLive = true
-    writes.append(Live(nextOffset: cursor.nextOffset), stream: stream)
+    writes.append(Live(nextOffset: nextOffset), stream: stream)
   }
 
   @inline(never)
@@ -235,11 +287,8 @@ class Subscription: Consumer {
     writes.append(Producers(count: count), stream: stream)
   }
 
-  /// How many records may be sent before ``announceLive(_:)`` has its turn again.
-  var recordsToLive: UInt64 { isLive ? .max : liveOffset - cursor.nextOffset }
-
   /// Returns whether the subscription goes on.
-  func tellLag(_ missed: UInt64, _ writes: WriteBatch) -> Bool {
+  private func tellLag(_ missed: UInt64, _ writes: WriteBatch) -> Bool {
     loopState.traffic.missed(missed)
     guard lagPolicy ?? topic.settings.lag ?? .skip == .skip else {
       writes.append(
@@ -250,11 +299,11 @@ class Subscription: Consumer {
         stream: stream)
       return false
     }
-    writes.append(Lag(missed: missed, nextOffset: cursor.nextOffset), stream: stream)
+    writes.append(Lag(missed: missed, nextOffset: nextOffset), stream: stream)
     return true
   }
 
-  func tooLongForClient(_ offset: UInt64, _ writes: WriteBatch) -> Outcome {
+  private func tooLongForClient(_ offset: UInt64, _ writes: WriteBatch) -> Outcome {
     writes.append(
       Fault(
         code: .recordTooLarge,

@@ -16,6 +16,8 @@ final class WriteBatch {
   private static let roomForRound = 512
   private static let smallBatch = 1024
   private static let inBlock: Int32 = -1
+  /// What a DELIVER has ahead of its records.
+  static let deliverHeader = FrameHeader.size + DeliverHeader.size
 
   private let vectors = UnsafeMutablePointer<iovec>.allocate(capacity: maximumVectors)
   /// Of each vector: the index of what holds its bytes, or `inBlock`.
@@ -126,9 +128,13 @@ final class WriteBatch {
     pushBlock(FrameHeader.size + DeliverHeader.size + markLength + length)
   }
 
-  /// Adds frames with records.
-  func append(_ frames: HeldBytes) {
-    push(frames)
+  /// Adds a DELIVER for each run of copies, whose headroom takes the header.
+  func append(_ copies: CopiedRecords, stream: UInt32) {
+    let frames = unsafe copies.fill { header, firstOffset, count, length in
+      unsafe DeliverHeader(firstOffset: firstOffset, count: count)
+        .write(at: header, stream: stream, batchLength: length)
+    }
+    if let frames = unsafe frames { unsafe push(.records(frames.owner, frames.bytes)) }
   }
 
   /// Writes what was gathered to `stream`, and empties the writes.

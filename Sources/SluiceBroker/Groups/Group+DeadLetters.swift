@@ -11,8 +11,8 @@ extension Group {
     case kept
     /// It is among the dead letters, and on disk later.
     case keptLater
-    /// The record must be read from storage first.
-    case stored(StoreTopicState)
+    /// The record must be read from storage first, for which the source waits.
+    case stored(StoreRequest, RecordSource)
     /// The record is no longer there.
     case gone
     /// The dead-letter topic doesn't take it: it has ended, can't be made, or doesn't keep every record.
@@ -25,7 +25,8 @@ extension Group {
   /// are neither done with nor given out. On `loop`, without the lock.
   func bury(on loop: LoopContext) {
     while let record = nextToBury() {
-      guard finish(record, attempt(record, in: nil, on: loop), on: loop) else { return }
+      var source = RecordSource(epoch, at: LogCursor(unplacedAt: record.offset), portions: 1...1)
+      guard finish(record, attempt(record, from: &source, on: loop), on: loop) else { return }
     }
   }
 
@@ -35,8 +36,8 @@ extension Group {
     case .kept: step(on: loop) { core in core.state.buried(record.offset, isKept: true) }
     case .gone: step(on: loop) { core in core.state.buried(record.offset, isKept: false) }
     case .keptLater: return false
-    case .stored(let storage):
-      read(record, from: storage, on: loop)
+    case .stored(let request, let source):
+      load(request, for: record, source, on: loop)
       return false
     case .refused(let error):
       reportRefusal(error, on: loop)
@@ -57,17 +58,14 @@ extension Group {
   }
 
   /// Reads a record that isn't in memory, and goes on with it.
-  private func read(_ record: Dying, from storage: StoreTopicState, on loop: LoopContext) {
-    storage.service.load(storage, topic.name, from: record.offset, bytes: 1, on: loop.loop) {
-      [weak self, unowned loop] found in
-      if let segment = found.segment {
-        storage.service.loadedBytes.subtract(segment.bytes, ordering: .relaxed)
-      }
+  private func load(_ request: StoreRequest, for record: Dying, _ source: RecordSource, on loop: LoopContext)
+  {
+    request.load(of: topic.name, on: loop.loop) { [weak self, unowned loop] found in
       guard let self else { return }
       if found.isFailure { return tryLater(on: loop) }
-      let segment = found.next == record.offset ? found.segment : nil
-      let result = segment.map { self.attempt(record, in: $0, on: loop) } ?? .gone
-      if finish(record, result, on: loop) { bury(on: loop) }
+      var source = source
+      source.take(found, for: request)
+      if finish(record, attempt(record, from: &source, on: loop), on: loop) { bury(on: loop) }
     }
   }
 
@@ -91,17 +89,15 @@ extension Group {
     }
   }
 
-  /// - Parameter chunk: where the record is, if it was read from storage.
-  private func attempt(_ record: Dying, in chunk: Segment?, on loop: LoopContext) -> Attempt {
+  private func attempt(_ record: Dying, from source: inout RecordSource, on loop: LoopContext) -> Attempt {
     // A broker that stops appends nothing any more.
     guard loop.core.stage.load(ordering: .acquiring) == .serving else { return .stopping }
-    var cursor =
-      chunk.map { LogCursor(at: record.offset, in: $0) } ?? LogCursor(unplacedAt: record.offset)
-    guard case .slice(let slice) = epoch.log.next(&cursor, records: 1, bytes: 1, hint: chunk),
-      slice.firstOffset == record.offset
-    else {
-      if chunk == nil, let storage = epoch.storage, !topic.isDeleted { return .stored(storage) }
-      return .gone
+    var hint = SegmentHint()
+    let slice: LogSlice
+    switch source.next(demand: 1, bytes: 1, hint: &hint) {
+    case .run(let run, _): slice = run
+    case .loading(let request?): return topic.isDeleted ? .gone : .stored(request, source)
+    case .copies, .passed, .demandExhausted, .caughtUp, .lagged, .loading(nil): return .gone
     }
     guard
       let batch = unsafe letter(

@@ -15,7 +15,7 @@ final class Group: Sendable {
   /// So many records are looked at in one go, at the most.
   private static let lookedAt = 1024
   /// Bytes of them that are read from storage at a time.
-  private static let loaded = 256 << 10
+  private static let loaded = 256 << 10...256 << 10
 
   let name: String
   let settings: JoinGroup.Settings
@@ -62,7 +62,8 @@ final class Group: Sendable {
     matcher = RecordMatcher(unlessEmpty: settings.filter)
     self.topic = topic
     self.epoch = epoch
-    core = Mutex(Core(state: state, idleSince: now))
+    let source = RecordSource(epoch, at: LogCursor(unplacedAt: state.frontier), portions: Self.loaded)
+    core = Mutex(Core(state: state, source: source, idleSince: now))
     reported = Mutex(Reported(account: HoldAccount(since: now)))
     // The settings are there as they came, and once more as what is asked of records.
     let settingsBytes = JoinGroup(topic: "", group: name, settings: settings, grantedThrough: 0)
@@ -250,7 +251,7 @@ final class Group: Sendable {
         self?.step(on: loop) { core in core.isLooking = false }
       }
     }
-    if let offset = todo.loadsFrom { load(offset, on: loop) }
+    if let request = todo.request { load(request, on: loop) }
     if todo.hasMoved { topic.readersMoved() }
     if todo.buries { bury(on: loop) }
     if topic.storage != nil, !mustBeStored.exchange(true, ordering: .acquiringAndReleasing) {
@@ -281,17 +282,12 @@ final class Group: Sendable {
   }
 
   /// Reads records from storage that must be looked at.
-  private func load(_ offset: UInt64, on loop: LoopContext) {
-    guard let storage = topic.storage else { return }
-    storage.service.load(storage, topic.name, from: offset, bytes: Self.loaded, on: loop.loop) {
-      [weak self, unowned loop] records in
-      if let segment = records.segment {
-        storage.service.loadedBytes.subtract(segment.bytes, ordering: .relaxed)
-      }
-      guard let self else { return }
-      step(on: loop) { core in
-        core.stored.isLoading = false
-        if !records.isFailure { core.stored.found = (offset, records) }
+  private func load(_ request: StoreRequest, on loop: LoopContext) {
+    request.load(of: topic.name, on: loop.loop) { [weak self, unowned loop] records in
+      self?.step(on: loop) { core in
+        core.source.take(records, for: request)
+        // After a failure it is asked for again.
+        core.source.abandon(request)
       }
     }
   }
@@ -318,24 +314,17 @@ final class Group: Sendable {
 
   /// Gives out records that must be looked at first. With the lock held.
   private func lookAtRecords(_ core: inout Core, before head: UInt64, on loop: LoopContext) {
-    let log = epoch.log
-    var hint: Segment?
+    var hint = SegmentHint()
     for _ in 0..<Self.lookedAt where core.state.mayPass(before: head) {
-      let chunk = core.storedChunk
-      core.look.move(to: core.state.frontier, hint: chunk ?? hint)
-      if let chunk, !core.look.isPlaced(in: chunk) {
-        core.look = LogCursor(at: core.state.frontier, in: chunk)
-      }
-      switch log.next(&core.look, records: 1, bytes: 1, hint: chunk ?? hint) {
-      case .caughtUp: return
-      case .lagged:
-        if let storage = topic.storage {
-          if core.lookInStore(storage) { continue }
-          return
-        }
-        core.missed += core.state.lost(before: core.look.nextOffset)
-      case .slice(let slice):
-        if chunk == nil { hint = slice.segment }
+      core.source.move(to: core.state.frontier, hint: hint)
+      switch core.source.next(demand: 1, bytes: 1, hint: &hint) {
+      case .passed: continue
+      case .caughtUp, .demandExhausted, .copies: return
+      case .loading(let request):
+        core.request = request
+        return
+      case .lagged: core.missed += core.state.lost(before: core.source.nextOffset)
+      case .run(let slice, _):
         let (isWanted, key) = unsafe settings.look(at: slice.bytes, matcher, seed: seed)
         if !isWanted {
           core.state.pass()

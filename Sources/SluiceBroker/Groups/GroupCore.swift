@@ -36,9 +36,9 @@ extension Group {
     var members = 0
     /// Since when there has been no member; nil while there are.
     var idleSince: MonotonicTime?
-    /// Where records are looked at, if they are.
-    var look: LogCursor
-    var stored = StoredLook()
+    /// Where records are looked at, if they are; and what of them has to be loaded.
+    var source: RecordSource
+    var request: StoreRequest?
     /// The head when the first of the members came: from there on, the group has caught up.
     var liveOffset: UInt64 = 0
     var isLive = false
@@ -57,10 +57,10 @@ extension Group {
     /// Those that have to be called when the lock is free.
     private var called: [GroupMember] = []
 
-    init(state: GroupState, idleSince: MonotonicTime) {
+    init(state: GroupState, source: RecordSource, idleSince: MonotonicTime) {
       self.state = state
+      self.source = source
       self.idleSince = idleSince
-      look = LogCursor(unplacedAt: state.frontier)
     }
   }
 
@@ -81,18 +81,8 @@ extension Group {
     var goesOn: Bool
     var buries: Bool
     var hasMoved: Bool
-    /// From where on records are to be read from storage, to be looked at.
-    var loadsFrom: UInt64?
-  }
-
-  /// Records that must be looked at and aren't in memory any more.
-  struct StoredLook: Sendable {
-    var chunk: Segment?
-    /// What was read last, and from where; it hasn't been looked at.
-    var found: (from: UInt64, records: StoredRecords)?
-    var isLoading = false
-    /// What somebody is to read.
-    var wanted: UInt64?
+    /// Records to be read from storage, to be looked at.
+    var request: StoreRequest?
   }
 }
 
@@ -114,29 +104,6 @@ extension Group.Core {
     called.append(seat.member)
   }
 
-  /// The topic's memory doesn't have the record at the frontier any more. If its storage may have it, it is read, or there already.
-  ///
-  /// - Returns: whether there is something to look at, or to be told as missed.
-  mutating func lookInStore(_ storage: StoreTopicState) -> Bool {
-    guard let found = stored.found, found.from == state.frontier else {
-      stored.wanted = state.frontier
-      return false
-    }
-    stored.found = nil
-    stored.chunk = found.records.segment
-    if found.records.next > state.frontier { missed += state.lost(before: found.records.next) }
-    return true
-  }
-
-  /// What was read from storage, if the record at the frontier is among it.
-  var storedChunk: Segment? {
-    guard let chunk = stored.chunk, chunk.baseOffset <= state.frontier, state.frontier < chunk.endOffset
-    else {
-      return nil
-    }
-    return chunk
-  }
-
   mutating func takeMissed() -> UInt64 {
     defer { missed = 0 }
     return missed
@@ -145,16 +112,12 @@ extension Group.Core {
   mutating func takeTodo(hasMoved: Bool) -> Group.Todo {
     var todo = Group.Todo(
       called: called, goesOn: mustGoOn && !isLooking,
-      buries: !burial.isUnderWay && fault == nil && state.nextDying() != nil, hasMoved: hasMoved)
+      buries: !burial.isUnderWay && fault == nil && state.nextDying() != nil, hasMoved: hasMoved,
+      request: request.take())
     called = []
     isLooking = isLooking || todo.goesOn
     mustGoOn = false
     burial.isUnderWay = burial.isUnderWay || todo.buries
-    if !stored.isLoading, let wanted = stored.wanted {
-      stored.isLoading = true
-      todo.loadsFrom = wanted
-    }
-    stored.wanted = nil
     if !isTimed, let next = state.nextDeadline {
       isTimed = true
       todo.deadline = next

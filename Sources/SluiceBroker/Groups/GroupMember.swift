@@ -5,7 +5,7 @@ import SluiceWire
 /// One subscription of a group: sends what the ``Group`` gives it.
 // @unchecked: belongs to its connection's loop, but for `number` and `seenRevocations`, which are used with the group's lock held. Others only
 // pass it on to its loopState, which has it woken on the loop.
-final class GroupMember: Consumer, @unchecked Sendable {
+final class GroupMember: Consumer, StoreConsumer, @unchecked Sendable {
   let group: Group
   let loopState: TopicLoopState
   /// What the group calls it.
@@ -16,18 +16,19 @@ final class GroupMember: Consumer, @unchecked Sendable {
   private var inHand: [GroupState.Assignment] = []
   /// Records that it has sent, of which the group doesn't know yet.
   private var sent: UInt64 = 0
-  private var cursor = LogCursor(unplacedAt: 0)
+  var source: RecordSource
   /// Nil unless the topic is durable.
-  private let storeReader: StoreReader?
+  private let loader: StoreLoader?
   /// The delivery that the client takes records for.
   private var toldDelivery: UInt32 = 1
 
   init(stream: UInt32, loopState: TopicLoopState, group: Group, connection: Connection, granted: UInt64) {
     self.group = group
     self.loopState = loopState
-    storeReader = StoreReader(group.topic, on: connection.context.loop)
+    source = RecordSource(group.epoch, at: LogCursor(unplacedAt: 0))
+    loader = StoreLoader(group.topic, on: connection.context.loop)
     super.init(stream: stream, connection: connection, granted: granted)
-    storeReader?.consumer = self
+    loader?.consumer = self
   }
 
   override func raise(to granted: UInt64) -> Bool {
@@ -49,7 +50,7 @@ final class GroupMember: Consumer, @unchecked Sendable {
   }
 
   override func leave() {
-    storeReader?.drop()
+    source.dropStored()
     let looked = group.leave(self, unsent: inHand, on: connection.context)
     connection.workBudget.spend(looked, of: .groupRecords)
     inHand = []
@@ -84,7 +85,6 @@ final class GroupMember: Consumer, @unchecked Sendable {
 
   override func produce(into writes: WriteBatch, bytes: Int) -> Outcome {
     var budget = bytes
-    var hint = loopState.hint(of: group.epoch)
     while true {
       guard budget > 0, writes.hasRoom else { return .more }
       // Also when there is something in hand: what was taken back meanwhile must not be sent.
@@ -110,7 +110,7 @@ final class GroupMember: Consumer, @unchecked Sendable {
       defer { inHand.removeFirst(done) }
       while done < inHand.count {
         guard budget > 0, writes.hasRoom else { return .more }
-        if let outcome = send(&inHand[done], into: writes, &budget, &hint) { return outcome }
+        if let outcome = send(&inHand[done], into: writes, &budget) { return outcome }
         if inHand[done].count == 0 { done += 1 }
       }
     }
@@ -120,22 +120,14 @@ final class GroupMember: Consumer, @unchecked Sendable {
   ///
   /// - Returns: nil when it can go on; otherwise why it can't.
   private func send(
-    _ run: inout GroupState.Assignment, into writes: WriteBatch, _ budget: inout Int,
-    _ nextHint: inout Segment?
+    _ run: inout GroupState.Assignment, into writes: WriteBatch, _ budget: inout Int
   ) -> Outcome? {
-    let log = group.epoch.log
     let largest = connection.largestBatch
-    let chunk = chunk(with: run.first)
-    let hint = chunk ?? nextHint
-    cursor.move(to: run.first, hint: hint)
-    if let chunk, !cursor.isPlaced(in: chunk) { cursor = LogCursor(at: run.first, in: chunk) }
-    switch log.next(&cursor, records: UInt64(run.count), bytes: min(budget, largest), hint: hint) {
-    case .slice(let slice):
-      if chunk == nil {
-        nextHint = slice.segment
-        loopState.saw(slice.segment, of: group.epoch)
-      }
-      let mark = cursor.pendingTimeMark.take()
+    source.move(to: run.first, hint: loopState.hint)
+    switch source.next(
+      demand: UInt64(run.count), bytes: budget, largest: largest, hint: &loopState.hint)
+    {
+    case .run(let slice, let mark):
       guard unsafe slice.bytes.count <= largest else {
         writes.append(
           Fault(
@@ -154,15 +146,11 @@ final class GroupMember: Consumer, @unchecked Sendable {
       unsafe loopState.traffic.sent(UInt64(slice.count), bytes: slice.bytes.count)
       unsafe budget -= slice.bytes.count
       spend(UInt64(slice.count), of: &run)
+    case .loading(let request):
+      loader?.load(request)
+      return .loading
     case .lagged:
-      var oldest = cursor.nextOffset
-      if let storeReader {
-        switch storeReader.seek(run.first) {
-        case .loading: return .loading
-        case .ready: return nil
-        case .missed(let next): oldest = next
-        }
-      }
+      let oldest = source.nextOffset
       var gone = run
       gone.count = UInt32(min(UInt64(run.count), oldest - run.first))
       let missed = UInt64(gone.count) + group.lost([gone], before: oldest, on: connection.context)
@@ -171,20 +159,13 @@ final class GroupMember: Consumer, @unchecked Sendable {
       run.count -= gone.count
       loopState.traffic.missed(missed)
       writes.append(Lag(missed: missed, nextOffset: oldest), stream: stream)
-    case .caughtUp:
+    case .passed: break
+    case .caughtUp, .demandExhausted, .copies:
       // Nothing is given out that isn't in the log; but the log of a deleted topic is empty.
       spend(0, of: &run)
       run.count = 0
     }
     return nil
-  }
-
-  /// What was read from storage, if that record is among it.
-  private func chunk(with offset: UInt64) -> Segment? {
-    guard let chunk = storeReader?.chunk, chunk.baseOffset <= offset, offset < chunk.endOffset else {
-      return nil
-    }
-    return chunk
   }
 
   private func spend(_ count: UInt64, of run: inout GroupState.Assignment) {

@@ -7,23 +7,37 @@ import Synchronization
 /// What was read from the store for a subscriber that is behind the records in memory.
 struct StoredRecords: Sendable {
   /// Nil when there was nothing that could be read.
-  var segment: Segment?
+  var segment: LoadedSegment?
   /// The offset of the first record that is there; beyond the one asked for when some are gone, or damaged.
   var next: UInt64
   /// The store couldn't be read, so that nothing is known of its contents.
   var isFailure = false
 }
 
+/// A segment that was read from storage. It is counted in ``StoreService/loadedBytes`` for as long as it is held.
+final class LoadedSegment: Sendable {
+  let segment: Segment
+  private let service: StoreService
+
+  fileprivate init(_ segment: Segment, _ service: StoreService) {
+    self.segment = segment
+    self.service = service
+    service.loadedBytes.add(segment.bytes, ordering: .relaxed)
+  }
+
+  deinit {
+    service.loadedBytes.subtract(segment.bytes, ordering: .relaxed)
+  }
+}
+
 extension StoreService {
-  /// Reads about so many bytes of records from that offset on, and passes them to `completion` on `loop`. The receiver subtracts the
-  /// segment's bytes from ``loadedBytes`` when it releases the segment.
+  /// Reads about so many bytes of records from that offset on, and passes them to `completion` on `loop`.
   func load(
     _ storage: StoreTopicState, _ topic: String, from offset: UInt64, bytes: Int, on loop: any EventLoop,
     _ completion: @escaping @Sendable (StoredRecords) -> Void
   ) {
     read(storage.id) { [self] _ in
       let records = load(storage, topic, from: offset, bytes: bytes)
-      if let segment = records.segment { loadedBytes.add(segment.bytes, ordering: .relaxed) }
       loop.execute { completion(records) }
     }
   }
@@ -63,7 +77,7 @@ extension StoreService {
     let segment = loader?.finish()
     let next = segment.map { max($0.baseOffset, offset) } ?? max(storage.committed, offset + 1)
     if let damaged { report(.damaged(topic: topic, from: damaged, before: next)) }
-    return StoredRecords(segment: segment, next: next)
+    return StoredRecords(segment: segment.map { LoadedSegment($0, self) }, next: next)
   }
 
   /// Finds the first record with that time or a later one, on another thread. An offset behind all that is stored when there is none.

@@ -24,9 +24,8 @@ final class TopicLoopState: @unchecked Sendable {
   private var groups: [(group: Group, members: Int)] = []
   /// Members that their groups have called since the loop looked. From any thread.
   private let calledMembers = Mutex<[GroupMember]>([])
-  /// The newest segment that was read here, and the epoch that it is of: where those who follow the head find their records without a lock.
-  private var newestSegment: Segment?
-  private var newestEpoch: TopicEpoch?
+  /// The newest segment that was read here.
+  var hint = SegmentHint()
 
   /// Where the subscriptions stood at the end of the last turn in which they moved: never ahead of where they stand now.
   private let reported = Mutex(ReaderPositions())
@@ -58,11 +57,7 @@ final class TopicLoopState: @unchecked Sendable {
   /// The loop has come to a wake-up: makes ready all that waited.
   func woken() {
     wakePending.store(false, ordering: .sequentiallyConsistent)
-    // What the log has dropped isn't kept alive for the sake of a short cut.
-    if let newestSegment, newestSegment.isRetired {
-      self.newestSegment = nil
-      newestEpoch = nil
-    }
+    hint.dropRetired()
     lookAfterNews()
     for subscription in waiting {
       subscription.woken()
@@ -81,9 +76,8 @@ final class TopicLoopState: @unchecked Sendable {
     guard isNews else { return }
     if topic.isPaced { beginPacing() }
     if producerWatchers > 0 { for subscription in subscriptions { subscription.newsCame() } }
-    // A epoch that is over isn't kept for the sake of a short cut either.
-    newestSegment = nil
-    newestEpoch = nil
+    // The log of an epoch that is over isn't kept for the sake of a short cut.
+    hint = SegmentHint()
     guard topic.isDeleted else { return }
     for subscription in subscriptions {
       subscription.topicDeleted(topic.name)
@@ -97,22 +91,6 @@ final class TopicLoopState: @unchecked Sendable {
       for subscription in subscriptions { subscription.pacingBegan() }
     }
     readersMoved()
-  }
-
-  /// A slice came from `segment`.
-  func saw(_ segment: Segment, of epoch: TopicEpoch) {
-    if epoch === newestEpoch, let newestSegment, !newestSegment.isRetired,
-      newestSegment.baseOffset >= segment.baseOffset
-    {
-      return
-    }
-    newestSegment = segment
-    newestEpoch = epoch
-  }
-
-  /// Where a reader of `epoch` that follows the head may look first.
-  func hint(of epoch: TopicEpoch) -> Segment? {
-    epoch === newestEpoch ? newestSegment : nil
   }
 
   // MARK: Subscriptions
