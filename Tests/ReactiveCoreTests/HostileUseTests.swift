@@ -135,7 +135,7 @@ struct HostileUseTests {
     #expect(deepest == 1)
   }
 
-  /// Cancelling from within the third value, whoever delivers it, is the end of it.
+  /// Cancelling from within the third value ends the stream, on any thread that delivers.
   @Test(arguments: Subject.all, [Subscribers.Demand.unlimited, .max(1)])
   func cancellingWithinAValueIsTheLastThingHeard(subject: Subject, demand: Subscribers.Demand) {
     let subscriber = TrackingSubscriber<Int, Never>(demand, perValue: .max(1))

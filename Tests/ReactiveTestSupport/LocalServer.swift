@@ -87,7 +87,7 @@ package final class LocalServer: Sendable {
       let text = Array((head + "Connection: close\r\n\r\n" + answer.body).utf8)
       _ = send(connection, text, text.count, Int32(MSG_NOSIGNAL))
     }
-    // Whoever got an answer hangs up as well, but that is no news.
+    // A client that got an answer closes its connection as well, which needs no treatment.
     while read(connection, &bytes, bytes.count) > 0 {}
     if answer(path) == nil { log.append(.hangUp(path: path)) }
   }

@@ -9,7 +9,7 @@ package final class ManualPublisher<Output, Failure: Error>: Publisher {
   package var onCancel: () -> Void = {}
   package var onDeinit: () -> Void = {}
 
-  /// Whether to send a subscription as soon as someone subscribes.
+  /// Whether to send a subscription as soon as a subscriber is attached.
   package var subscribesAtOnce = true
   package private(set) var subscriber: AnySubscriber<Output, Failure>?
 

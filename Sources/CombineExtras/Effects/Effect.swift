@@ -2,7 +2,7 @@ import PortableCombine
 
 /// Work that a reducer asks for, whose values are sent back to the store as actions.
 ///
-/// An effect is a publisher, so whatever makes publishers makes effects:
+/// An effect is a publisher, so every operator that makes publishers makes effects:
 ///
 ///     func search(_ text: String) -> Effect<Action, Never> {
 ///       index.search(text)
@@ -71,7 +71,7 @@ extension Effect {
     Effect(Deferred { Just(work()).setFailureType(to: Failure.self) })
   }
 
-  /// Work that tells its result by a promise. A `Future` starts when it is made; this starts when the
+  /// Work that gives its result to a promise. A `Future` starts when it is made; this starts when the
   /// effect is run, each time anew.
   ///
   ///     return [.future { promise in api.load { promise(.success(.loaded($0))) } }]

@@ -1,10 +1,10 @@
 import PortableCombine
 
-/// Within which ids tell effects apart.
+/// The scope within which ids distinguish effects.
 ///
 /// Each store has its own, so equal ids in two stores, or in two tests, have nothing to do with one
-/// another. Stores that are to cancel each other's effects are given the same scope; so is whoever cancels
-/// from outside.
+/// another. Stores that are to cancel each other's effects are given the same scope; so is a part of the
+/// program that cancels from outside.
 ///
 /// May be used from any thread. Ids are hashed and compared with a lock held, and must not use the scope
 /// meanwhile.
@@ -19,8 +19,8 @@ public final class EffectScope: @unchecked Sendable {
   /// A scope in which nothing runs.
   public init() {}
 
-  /// Ends the effects in flight with this id: their sources are cancelled, and their subscribers told that
-  /// they have finished.
+  /// Ends the effects in flight with this id: their sources are cancelled, and their subscribers get a
+  /// finish.
   public func cancel<ID: Hashable & Sendable>(id: ID) {
     let stopped = lock.withLock { inFlight.removeValue(forKey: id) }
     for (_, effect) in (stopped ?? [:]).sorted(by: { $0.key < $1.key }) {

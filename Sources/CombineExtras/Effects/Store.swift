@@ -18,9 +18,9 @@ import PortableCombine
 ///     store.send(.load)
 ///     print(store.state)  // 42
 ///
-/// Actions are worked off one at a time, in the order in which they were sent. One that is sent while
-/// another is being worked on, by an effect, by a subscriber to the state or by another thread, waits in
-/// line, so the stack does not grow; the call that sent the first of them works off them all. All functions
+/// Actions are processed one at a time, in the order in which they were sent. One that is sent while
+/// another is being processed, by an effect, by a subscriber to the state or by another thread, is
+/// queued, so the stack does not grow; the call that sent the first of them drains the queue. All functions
 /// may be called from any thread.
 ///
 /// The store keeps effects until they end, and cancels those that are left when it is released.
@@ -93,8 +93,8 @@ public final class Store<State, Action> {
   /// How many effects have not ended.
   public var effectsInFlight: Int { lock.withLock { runs.count } }
 
-  /// Changes the state by an action and runs the effects that come of it, unless an action is being worked
-  /// on; then it waits in line.
+  /// Changes the state by an action and runs the effects that come of it, unless an action is being
+  /// processed; then it is queued.
   public func send(_ action: Action) {
     let isFirst = lock.withLock {
       waiting.append(action)

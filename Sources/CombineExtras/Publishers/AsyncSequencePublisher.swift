@@ -75,15 +75,11 @@ private final class AsyncIteration<Base: AsyncSequence & Sendable>: Subscription
   }
 
   private func end() -> (downstream: Downstream?, task: Task<Void, Never>?) {
-    var downstream: Downstream?
-    var task: Task<Void, Never>?
-    var iterator: Base.AsyncIterator?
-    lock.withLock {
-      swap(&downstream, &self.downstream)
-      swap(&task, &self.task)
-      swap(&iterator, &self.iterator)
+    let (downstream, task, iterator) = lock.withLock {
       demand = .none
+      return (self.downstream.take(), self.task.take(), self.iterator.take())
     }
+    withExtendedLifetime(iterator) {}
     return (downstream, task)
   }
 
@@ -106,9 +102,7 @@ private final class AsyncIteration<Base: AsyncSequence & Sendable>: Subscription
   }
 
   private func takeIterator() -> Base.AsyncIterator? {
-    var taken: Base.AsyncIterator?
-    lock.withLock { swap(&taken, &iterator) }
-    return taken
+    lock.withLock { iterator.take() }
   }
 
   /// - Returns: Whether one more element is asked for. If not, the next task will go on with the iterator.

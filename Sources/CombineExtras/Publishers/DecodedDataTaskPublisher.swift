@@ -9,7 +9,7 @@ import PortableCombine
 public enum DecodedDataTaskError: Error {
   /// No response came.
   case loading(URLError)
-  /// The response could not be decoded. The response tells the status, which often tells why.
+  /// The response could not be decoded. The response has the status, which often says why.
   case decoding(any Error, data: Data, response: URLResponse)
 }
 

@@ -29,7 +29,7 @@ extension Publishers {
   /// Delivers the time at regular intervals, a number of times, then finishes.
   ///
   /// Each subscriber has a timer of its own, which starts when the subscriber first asks. A tick that
-  /// nobody has asked for is skipped and not counted. Ticks of one subscription never overlap, on a
+  /// comes while nothing is asked for is skipped and not counted. Ticks of one subscription never overlap, on a
   /// concurrent queue either.
   public struct DispatchTimer: Publisher, Sendable {
     public typealias Output = DispatchTime
@@ -146,12 +146,7 @@ private final class DispatchTimerSubscription: Subscription, CustomStringConvert
   }
 
   private func end() -> (downstream: Downstream, source: (any DispatchSourceTimer)?)? {
-    var downstream: Downstream?
-    var source: (any DispatchSourceTimer)?
-    lock.withLock {
-      swap(&downstream, &self.downstream)
-      swap(&source, &self.source)
-    }
+    let (downstream, source) = lock.withLock { (self.downstream.take(), self.source.take()) }
     return downstream.map { ($0, source) }
   }
 

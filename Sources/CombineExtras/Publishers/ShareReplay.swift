@@ -3,16 +3,16 @@ import PortableCombine
 extension Publishers {
   /// How long values are kept for later subscribers.
   public enum ReplayScope: Sendable {
-    /// As long as the publisher exists. Upstream is subscribed to once; whoever comes after its completion
-    /// gets the kept values, then the completion.
+    /// As long as the publisher exists. Upstream is subscribed to once; a subscriber that comes after its
+    /// completion gets the kept values, then the completion.
     case forever
-    /// Until the last subscriber has left or upstream has completed. Who comes then starts anew, with a new
+    /// Until the last subscriber has cancelled or upstream has completed. The next subscriber causes a new
     /// subscription to upstream.
     case whileConnected
   }
 
-  /// Lets many subscribers share one subscription to a publisher, and replays its latest values to those
-  /// who come later.
+  /// Lets many subscribers share one subscription to a publisher, and replays its latest values to
+  /// later ones.
   public final class ShareReplay<Upstream: Publisher>: Publisher, Equatable {
     public typealias Output = Upstream.Output
     public typealias Failure = Upstream.Failure
@@ -53,8 +53,8 @@ extension Publishers {
       }
       withExtendedLifetime(former) {}
       connection.subject.attach(AnySubscriber(subscriber)) { connection.leave() }
-      if connection === candidate, !connection.isOver {
-        upstream.subscribe(ReplayFeed(connection))
+      if connection === candidate, !connection.isClosed {
+        upstream.subscribe(ReplayUpstreamSubscriber(connection))
       }
     }
 
@@ -69,7 +69,7 @@ extension Publishers {
 // The lock guards what changes here; what changes in a connection is guarded by a lock of its own.
 extension Publishers.ShareReplay: @unchecked Sendable where Upstream: Sendable, Upstream.Output: Sendable {}
 
-/// One subscription to upstream, and those who share it.
+/// One subscription to upstream, and the subscribers that share it.
 @usableFromInline
 final class ReplayConnection<Output, Failure: Error> {
   @usableFromInline let subject: ReplaySubject<Output, Failure>
@@ -86,8 +86,8 @@ final class ReplayConnection<Output, Failure: Error> {
     self.scope = scope
   }
 
-  /// Whether nobody may join any more.
-  @inlinable var isOver: Bool { lock.withLock { hasEnded } }
+  /// Whether it takes no more subscribers.
+  @inlinable var isClosed: Bool { lock.withLock { hasEnded } }
 
   /// Counts a subscriber in, unless it is too late.
   @inlinable
@@ -119,9 +119,9 @@ final class ReplayConnection<Output, Failure: Error> {
   }
 }
 
-/// What upstream sees. Does not keep the connection: that is for the publisher and the subscribers to do.
+/// The subscriber of upstream. The publisher and the subscribers keep the connection; this doesn't.
 @usableFromInline
-final class ReplayFeed<Input, Failure: Error>: Subscriber {
+final class ReplayUpstreamSubscriber<Input, Failure: Error>: Subscriber {
   @usableFromInline weak var connection: ReplayConnection<Input, Failure>?
 
   @inlinable
@@ -151,8 +151,8 @@ final class ReplayFeed<Input, Failure: Error>: Subscriber {
 }
 
 extension Publisher {
-  /// Lets many subscribers share one subscription to this publisher, and replays its latest values to those
-  /// who come later.
+  /// Lets many subscribers share one subscription to this publisher, and replays its latest values to
+  /// later ones.
   ///
   /// Upstream is subscribed to, and asked for everything, with the first subscriber. How values reach
   /// subscribers is described with ``ReplaySubject``.

@@ -1,10 +1,10 @@
 import PortableCombine
 
-/// A subject that keeps its latest values for those who subscribe later.
+/// A subject that keeps its latest values for later subscribers.
 ///
 /// A subscriber gets the values kept when it subscribed, then those that follow, as it asks for them: in
-/// the order in which they were sent, none twice. The completion comes after the last value, also to those
-/// who subscribe when all is over.
+/// the order in which they were sent, none twice. The completion comes after the last value, also to
+/// subscribers that come after it.
 ///
 ///     let scores = ReplaySubject<Int, Never>(bufferSize: 2)
 ///     scores.send(1)
@@ -56,10 +56,10 @@ public final class ReplaySubject<Output, Failure: Error>: Subject {
 
   /// Attaches a subscriber.
   ///
-  /// - Parameter onLeave: Called once, when the subscriber cancels or right before it gets the completion.
+  /// - Parameter onEnd: Called once, when the subscriber cancels or right before it gets the completion.
   @inlinable
-  func attach(_ subscriber: AnySubscriber<Output, Failure>, onLeave: (() -> Void)? = nil) {
-    let subscription = ReplaySubscription(subject: self, downstream: subscriber, onLeave: onLeave)
+  func attach(_ subscriber: AnySubscriber<Output, Failure>, onEnd: (() -> Void)? = nil) {
+    let subscription = ReplaySubscription(subject: self, downstream: subscriber, onEnd: onEnd)
     lock.withLock {
       subscription.next = firstKept
       members.add(subscription)
@@ -69,7 +69,7 @@ public final class ReplaySubject<Output, Failure: Error>: Subject {
       subscription.isAttached = true
       return lockedIsIdle(subscription)
     }
-    if !isIdle { serve(subscription) }
+    if !isIdle { deliverOwed(subscription) }
   }
 
   /// Sends a value to the subscribers, and keeps it for later ones. Has no effect after the completion.
@@ -84,11 +84,11 @@ public final class ReplaySubject<Output, Failure: Error>: Subject {
     }
     withExtendedLifetime(dropped) {}
     for case let subscription? in slots {
-      serve(subscription)
+      deliverOwed(subscription)
     }
   }
 
-  /// Ends the stream. Those who have not had all their values yet get the completion after them.
+  /// Ends the stream. A subscriber that has not had all its values yet gets the completion after them.
   @inlinable
   public func send(completion: Subscribers.Completion<Failure>) {
     var slots: [ReplaySubscription<Output, Failure>?] = []
@@ -101,7 +101,7 @@ public final class ReplaySubject<Output, Failure: Error>: Subject {
       swap(&sources, &self.sources)
     }
     for case let subscription? in slots {
-      serve(subscription)
+      deliverOwed(subscription)
     }
   }
 
@@ -137,18 +137,18 @@ public final class ReplaySubject<Output, Failure: Error>: Subject {
 // The lock guards the state. Values cross threads, hence the condition.
 extension ReplaySubject: @unchecked Sendable where Output: Sendable {}
 
-// Serving a subscriber. What a subscription holds is guarded by the subject's lock.
+// Delivering to a subscriber. What a subscription holds is guarded by the subject's lock.
 extension ReplaySubject {
   @usableFromInline typealias Member = ReplaySubscription<Output, Failure>
 
   @usableFromInline
   enum Step {
     case deliver(Output, AnySubscriber<Output, Failure>)
-    case finish(Subscribers.Completion<Failure>, AnySubscriber<Output, Failure>, onLeave: (() -> Void)?)
+    case finish(Subscribers.Completion<Failure>, AnySubscriber<Output, Failure>, onEnd: (() -> Void)?)
     case rest(isOverfull: Bool)
   }
 
-  /// The first value that someone who has asked for nothing so far may count on. Called with the lock held.
+  /// The first value that is kept for a subscriber that has asked for nothing so far. Called with the lock held.
   @inlinable var firstKept: Int { buffer.count > bufferSize ? buffer.end - bufferSize : buffer.start }
 
   @inlinable
@@ -158,7 +158,7 @@ extension ReplaySubject {
       lockedAdd(demand, to: member)
       return lockedIsIdle(member)
     }
-    if !isIdle { serve(member) }
+    if !isIdle { deliverOwed(member) }
   }
 
   /// Whether there is nothing to deliver to a member and nothing to drop. Called with the lock held.
@@ -176,12 +176,12 @@ extension ReplaySubject {
     member.demand += demand
   }
 
-  /// Delivers what the subscriber is owed, unless someone is doing that already.
+  /// Delivers what the subscriber is owed, unless another caller is doing that already.
   @inlinable
-  func serve(_ member: Member) {
+  func deliverOwed(_ member: Member) {
     let isFree = lock.withLock {
-      if member.isServed { return false }
-      member.isServed = true
+      if member.isDelivering { return false }
+      member.isDelivering = true
       return true
     }
     guard isFree else { return }
@@ -194,8 +194,8 @@ extension ReplaySubject {
       switch step {
       case .deliver(let value, let downstream):
         more = downstream.receive(value)
-      case .finish(let completion, let downstream, let onLeave):
-        onLeave?()
+      case .finish(let completion, let downstream, let onEnd):
+        onEnd?()
         downstream.receive(completion: completion)
         return
       case .rest(let isOverfull):
@@ -217,26 +217,26 @@ extension ReplaySubject {
         }
       } else if let completion, member.isAttached {
         members.remove(member)
-        let (_, onLeave) = member.lockedEnd()
-        return .finish(completion, downstream, onLeave: onLeave)
+        let (_, onEnd) = member.lockedEnd()
+        return .finish(completion, downstream, onEnd: onEnd)
       }
     }
-    member.isServed = false
+    member.isDelivering = false
     return .rest(isOverfull: buffer.count > bufferSize)
   }
 
   @inlinable
   func remove(_ member: Member) {
-    let (downstream, onLeave) = lock.withLock {
+    let (downstream, onEnd) = lock.withLock {
       members.remove(member)
       return member.lockedEnd()
     }
     withExtendedLifetime(downstream) {}
-    onLeave?()
+    onEnd?()
     trim()
   }
 
-  /// Takes out the oldest value if it is one too many and owed to nobody. Called with the lock held.
+  /// Takes out the oldest value if it is one too many and owed to no subscriber. Called with the lock held.
   @inlinable
   func lockedDrop() -> Output? {
     guard buffer.count > bufferSize else { return nil }
@@ -267,11 +267,11 @@ final class ReplaySubscription<Output, Failure: Error>: Subscription, SlotMember
   @usableFromInline var next = 0
   @usableFromInline var demand = Subscribers.Demand.none
   /// Whether a thread is delivering.
-  @usableFromInline var isServed = false
+  @usableFromInline var isDelivering = false
   /// Whether the subscriber knows its subscription.
   @usableFromInline var isAttached = false
   @usableFromInline var downstream: AnySubscriber<Output, Failure>?
-  @usableFromInline var onLeave: (() -> Void)?
+  @usableFromInline var onEnd: (() -> Void)?
 
   @usableFromInline let lock = Lock()
   @usableFromInline var subject: ReplaySubject<Output, Failure>?  // guarded by the lock here
@@ -279,31 +279,29 @@ final class ReplaySubscription<Output, Failure: Error>: Subscription, SlotMember
   @inlinable
   init(
     subject: ReplaySubject<Output, Failure>, downstream: AnySubscriber<Output, Failure>,
-    onLeave: (() -> Void)?
+    onEnd: (() -> Void)?
   ) {
     self.subject = subject
     self.downstream = downstream
-    self.onLeave = onLeave
+    self.onEnd = onEnd
   }
 
-  /// Lets go of the subscriber, and of the subject. Called with the subject's lock held, by one who holds
-  /// the subject.
+  /// Releases the subscriber and the subject. Called with the subject's lock held, by a caller that keeps
+  /// the subject alive.
   @inlinable
-  func lockedEnd() -> (AnySubscriber<Output, Failure>?, onLeave: (() -> Void)?) {
+  func lockedEnd() -> (AnySubscriber<Output, Failure>?, onEnd: (() -> Void)?) {
     defer {
       downstream = nil
-      onLeave = nil
+      onEnd = nil
       demand = .none
     }
     _ = takeSubject()
-    return (downstream, onLeave)
+    return (downstream, onEnd)
   }
 
   @inlinable
   func takeSubject() -> ReplaySubject<Output, Failure>? {
-    var taken: ReplaySubject<Output, Failure>?
-    lock.withLock { swap(&taken, &subject) }
-    return taken
+    lock.withLock { subject.take() }
   }
 
   @inlinable

@@ -115,12 +115,7 @@ extension Subscribers {
     }
 
     private func end() -> (functions: Functions?, subscription: (any Subscription)?) {
-      var taken: (functions: Functions?, subscription: (any Subscription)?)
-      lock.withLock {
-        swap(&taken.functions, &functions)
-        swap(&taken.subscription, &subscription)
-      }
-      return taken
+      lock.withLock { (functions.take(), subscription.take()) }
     }
 
     /// `PausableSink`.

@@ -1,6 +1,6 @@
-/// An object that tells when it is about to change.
+/// An object that publishes when it is about to change.
 ///
-/// Its `@Published` properties, those of superclasses included, tell by themselves; other changes are told by
+/// Its `@Published` properties, those of superclasses included, do so by themselves; the program publishes other changes by
 /// `objectWillChange.send()`.
 ///
 ///     final class Contact: ObservableObject {
@@ -10,16 +10,16 @@
 ///       }
 ///     }
 public protocol ObservableObject: AnyObject {
-  /// What tells of changes.
+  /// The publisher of changes.
   associatedtype ObjectWillChangePublisher: Publisher = ObservableObjectPublisher
   where ObjectWillChangePublisher.Failure == Never
 
-  /// Tells before each change.
+  /// Sends before each change.
   var objectWillChange: ObjectWillChangePublisher { get }
 }
 
 extension ObservableObject where ObjectWillChangePublisher == ObservableObjectPublisher {
-  /// Tells before each change of a `@Published` property. The same for as long as the object lives.
+  /// Sends before each change of a `@Published` property. The same for as long as the object lives.
   ///
   /// The properties are found by reflection: all stored properties are read when this is used first, so no
   /// other thread may be setting one then that isn't published. Those of a type that has a mirror of its own
@@ -57,7 +57,7 @@ private final class PublisherTable: @unchecked Sendable {
 
   private let lock = Lock()
   private var entries: [ObjectIdentifier: Entry] = [:]  // guarded by the lock
-  private var limit = 64  // guarded by the lock: entries to have before the next cleaning
+  private var limit = 64  // guarded by the lock: the count at which stale entries are removed next
 
   /// Installs a new publisher in all properties of an object, unless another thread has just done so.
   func install(in properties: [any ObservedProperty]) -> ObservableObjectPublisher {
@@ -73,7 +73,7 @@ private final class PublisherTable: @unchecked Sendable {
   /// The publisher of an object without published properties.
   func publisher(of object: AnyObject) -> ObservableObjectPublisher {
     let candidate = ObservableObjectPublisher()
-    // Objects that others may let go of meanwhile; not to be released under the lock.
+    // Other threads may release these objects meanwhile, so that the last reference is here; not to be released under the lock.
     var alive: [AnyObject] = []
     var released: [Entry] = []
     let publisher = lock.withLock {
@@ -101,7 +101,7 @@ private final class PublisherTable: @unchecked Sendable {
   }
 }
 
-/// Tells its subscribers that an object is about to change.
+/// Sends to its subscribers before an object changes.
 ///
 /// The first request of a subscriber stands for unlimited demand. May be used from any thread.
 public final class ObservableObjectPublisher: Publisher, Sendable {
@@ -117,13 +117,13 @@ public final class ObservableObjectPublisher: Publisher, Sendable {
     subject.receive(subscriber: ObjectWillChangeSubscriber(downstream: subscriber))
   }
 
-  /// Tells the subscribers.
+  /// Sends to the subscribers.
   public func send() {
     subject.send()
   }
 }
 
-/// Passes the news on; what downstream asks for makes no difference.
+/// Passes the signal on; the demand of downstream makes no difference.
 private struct ObjectWillChangeSubscriber<Downstream: Subscriber>: PassThroughSubscriber
 where Downstream.Input == Void, Downstream.Failure == Never {
 

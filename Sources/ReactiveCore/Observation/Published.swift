@@ -1,7 +1,7 @@
 /// Publishes a property of a class: `$name` is a publisher of the values of `name`.
 ///
 /// A subscriber gets the current value when it asks for values, then each new one *before* the property
-/// changes: who reads the property while receiving a value gets the one before. One that has asked for fewer
+/// changes: a subscriber that reads the property while it receives a value gets the one before. One that has asked for fewer
 /// values than there were gets the latest when it asks again.
 ///
 ///     final class Weather {
@@ -12,8 +12,8 @@
 ///     weather.temperature = 25
 ///
 /// The property may be read and set from any thread. A value set while another is being published, by a
-/// subscriber or by another thread, takes effect at once and is published right after the other by whoever is
-/// publishing; so the value set last remains, unlike in Combine. Unlike there, copies of the wrapper share their state.
+/// subscriber or by another thread, takes effect at once and is published right after the other by the caller
+/// that is publishing; so the value set last remains, unlike in Combine. Unlike there, copies of the wrapper share their state.
 @propertyWrapper
 public struct Published<Value> {
   let store: PublishedStore<Value>
@@ -52,7 +52,7 @@ public struct Published<Value> {
     set { object[keyPath: storageKeyPath].store.set(newValue) }
   }
 
-  /// The values of a published property. Never ends while anyone holds it.
+  /// The values of a published property. Never ends while it is referenced.
   public struct Publisher: ReactiveCore.Publisher {
     public typealias Output = Value
     public typealias Failure = Never
@@ -146,9 +146,7 @@ private final class AssignToPublished<Value>: Subscriber, Cancellable {
   }
 
   private func take() -> (any Subscription)? {
-    var taken: (any Subscription)?
-    lock.withLock { swap(&taken, &subscription) }
-    return taken
+    lock.withLock { subscription.take() }
   }
 }
 

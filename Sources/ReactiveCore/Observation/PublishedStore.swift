@@ -1,9 +1,9 @@
-/// The value of a published property and whoever is to know of changes.
+/// The value of a published property, and the publishers of its changes.
 final class PublishedStore<Value> {
   private let lock = Lock()
   // Guarded by the lock.
   private var property: Value
-  private var published: CurrentValueSubject<Value, Never>?  // made when someone subscribes
+  private var published: CurrentValueSubject<Value, Never>?  // made for the first subscriber
   private var change: ObservableObjectPublisher?
   private var sources: [CombineIdentifier: any Cancellable] = [:]
 
@@ -52,7 +52,7 @@ final class PublishedStore<Value> {
     }
   }
 
-  /// What subscribers are told through. Its value is that of the property, or the one that the property will
+  /// The subject that publishes the values. Its value is that of the property, or the one that the property will
   /// have next.
   var subject: CurrentValueSubject<Value, Never> {
     lock.withLock {
@@ -77,7 +77,7 @@ final class PublishedStore<Value> {
 
 /// A published property as its object sees it.
 protocol ObservedProperty {
-  /// The publisher that is told before the property changes.
+  /// The publisher that sends before the property changes.
   var objectWillChange: ObservableObjectPublisher? { get }
 
   /// Sets that publisher.

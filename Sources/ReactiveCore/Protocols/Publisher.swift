@@ -1,6 +1,6 @@
 /// A type that delivers a sequence of values over time to the subscribers that ask for them.
 ///
-/// A publisher does nothing until someone subscribes. Each subscriber gets, in this order: one subscription, at most as
+/// A publisher does nothing until a subscriber is attached. Each subscriber gets, in this order: one subscription, at most as
 /// many values as it has requested, and at most one completion, after which it gets nothing.
 public protocol Publisher<Output, Failure> {
   /// The kind of values delivered.
@@ -13,9 +13,9 @@ public protocol Publisher<Output, Failure> {
 }
 
 extension Publisher {
-  /// Attaches a subscriber, which will be told of its subscription, on the calling thread unless the publisher says otherwise.
-  // Always inlined: a function that every layer of a pipeline goes through, with ever longer types, looks to the compiler like one that it
-  // would specialise without end; from the third layer on it would give up, and values would take some fifty times as long.
+  /// Attaches a subscriber, which gets its subscription on the calling thread unless the publisher says otherwise.
+  // Always inlined: each layer of a pipeline calls this function with a longer type, which the compiler takes for an endless
+  // specialisation; from the third layer on it would stop specialising, and values would take some fifty times as long.
   @inlinable
   @inline(__always)
   public func subscribe<S: Subscriber>(_ subscriber: S) where S.Input == Output, S.Failure == Failure {
@@ -24,7 +24,7 @@ extension Publisher {
 
   /// Attaches a subject, which passes on what it gets to its own subscribers.
   ///
-  /// - Returns: What detaches the subject again, when cancelled or released. The subject's subscribers are not told.
+  /// - Returns: What detaches the subject again, when cancelled or released. The subject's subscribers get no completion.
   @inlinable
   public func subscribe<S: Subject>(_ subject: S) -> AnyCancellable
   where S.Output == Output, S.Failure == Failure {
@@ -34,15 +34,15 @@ extension Publisher {
   }
 }
 
-/// A publisher that starts to deliver only when told to, so that all its subscribers can be in place first.
+/// A publisher that starts to deliver when it is connected, so that all its subscribers can be in place first.
 public protocol ConnectablePublisher<Output, Failure>: Publisher {
   /// Starts delivering.
   ///
-  /// - Returns: What stops it again, for all subscribers, none of whom is told.
+  /// - Returns: What stops it again, for all subscribers, without a completion.
   func connect() -> any Cancellable
 }
 
-/// A publisher that can be fed from outside.
+/// A publisher to which a program sends values.
 public protocol Subject<Output, Failure>: AnyObject, Publisher {
   /// Sends a value to the subscribers.
   func send(_ value: Output)
@@ -50,7 +50,7 @@ public protocol Subject<Output, Failure>: AnyObject, Publisher {
   /// Ends the stream for all present and future subscribers. Only the first call counts.
   func send(completion: Subscribers.Completion<Failure>)
 
-  /// Gives the subject a source to draw from. The subject requests from it when its own subscribers do.
+  /// Gives the subject a source. The subject requests values from it when its own subscribers do.
   func send(subscription: any Subscription)
 }
 

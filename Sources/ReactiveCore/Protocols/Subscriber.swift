@@ -9,7 +9,7 @@ public protocol Subscriber<Input, Failure>: CustomCombineIdentifierConvertible {
   /// The kind of error a stream may end with.
   associatedtype Failure: Error
 
-  /// Tells the subscriber that it is attached. It asks for values through the subscription, now or later.
+  /// Hands the subscriber its subscription. It asks for values through the subscription, now or later.
   func receive(subscription: any Subscription)
 
   /// Delivers one value.
@@ -17,7 +17,7 @@ public protocol Subscriber<Input, Failure>: CustomCombineIdentifierConvertible {
   /// - Returns: How many more values are wanted, on top of what was asked for before.
   func receive(_ input: Input) -> Subscribers.Demand
 
-  /// Tells the subscriber that the stream has ended. Nothing follows.
+  /// Delivers the end of the stream. Nothing follows.
   func receive(completion: Subscribers.Completion<Failure>)
 }
 
@@ -32,32 +32,32 @@ extension Subscriber where Input == Void {
 ///
 /// Both functions may be called from any thread, at any time, also from within the subscriber's own `receive`.
 /// After ``Cancellable/cancel()`` has returned, nothing more is delivered on the calling thread; a value that another
-/// thread is delivering at that moment may still arrive. Cancelling does not tell the subscriber.
+/// thread is delivering at that moment may still arrive. Cancelling delivers no completion.
 public protocol Subscription: Cancellable, CustomCombineIdentifierConvertible {
   /// Asks for more values, on top of what was asked for before.
   func request(_ demand: Subscribers.Demand)
 }
 
-/// Something under way that can be stopped.
+/// An activity that can be stopped.
 public protocol Cancellable {
   /// Stops it and releases what it held. Further calls have no effect.
   func cancel()
 }
 
 extension Cancellable {
-  /// Keeps this in a collection, to be cancelled when the collection lets go of it.
+  /// Keeps this in a collection, to be cancelled when the collection releases it.
   public func store<C: RangeReplaceableCollection>(in collection: inout C)
   where C.Element == AnyCancellable {
     AnyCancellable(self).store(in: &collection)
   }
 
-  /// Keeps this in a set, to be cancelled when the set lets go of it.
+  /// Keeps this in a set, to be cancelled when the set releases it.
   public func store(in set: inout Set<AnyCancellable>) {
     AnyCancellable(self).store(in: &set)
   }
 }
 
-/// A type whose instances can be told apart, in a log for example.
+/// A type whose instances have identifiers, for a log for example.
 public protocol CustomCombineIdentifierConvertible {
   /// What identifies this instance.
   var combineIdentifier: CombineIdentifier { get }
@@ -71,7 +71,7 @@ extension CustomCombineIdentifierConvertible where Self: AnyObject {
   }
 }
 
-/// Tells publisher streams apart.
+/// The identity of a publisher stream.
 public struct CombineIdentifier: Hashable, CustomStringConvertible, Sendable {
   private let rawValue: UInt64
 

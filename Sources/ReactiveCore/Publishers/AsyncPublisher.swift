@@ -23,20 +23,20 @@ public struct AsyncPublisher<P: Publisher>: AsyncSequence where P.Failure == Nev
     public typealias Element = P.Output
     public typealias Failure = Never
 
-    private let lease: AsyncBridgeLease<P.Output, Never>
+    private let holder: CancellingAsyncBridge<P.Output, Never>
 
     fileprivate init(_ publisher: P) {
-      lease = AsyncBridgeLease(publisher)
+      holder = CancellingAsyncBridge(publisher)
     }
 
     /// Asks for the next value and waits for it; nil at the end.
     public mutating func next() async -> P.Output? {
-      await lease.bridge.next().event.get()
+      await holder.bridge.next().event.get()
     }
 
     /// Asks for the next value and waits for it; nil at the end.
     public mutating func next(isolation actor: isolated (any Actor)?) async -> P.Output? {
-      await lease.bridge.next(isolation: actor).event.get()
+      await holder.bridge.next(isolation: actor).event.get()
     }
   }
 }
@@ -66,20 +66,20 @@ public struct AsyncThrowingPublisher<P: Publisher>: AsyncSequence {
     public typealias Element = P.Output
     public typealias Failure = any Error
 
-    private let lease: AsyncBridgeLease<P.Output, P.Failure>
+    private let holder: CancellingAsyncBridge<P.Output, P.Failure>
 
     fileprivate init(_ publisher: P) {
-      lease = AsyncBridgeLease(publisher)
+      holder = CancellingAsyncBridge(publisher)
     }
 
     /// Asks for the next value and waits for it; nil at the end.
     public mutating func next() async throws -> P.Output? {
-      try await lease.bridge.next().event.get()
+      try await holder.bridge.next().event.get()
     }
 
     /// Asks for the next value and waits for it; nil at the end.
     public mutating func next(isolation actor: isolated (any Actor)?) async throws -> P.Output? {
-      try await lease.bridge.next(isolation: actor).event.get()
+      try await holder.bridge.next(isolation: actor).event.get()
     }
   }
 }
@@ -88,8 +88,8 @@ extension AsyncPublisher: Sendable where P: Sendable {}
 
 extension AsyncThrowingPublisher: Sendable where P: Sendable {}
 
-/// Cancels the subscription when the iteration is given up.
-private final class AsyncBridgeLease<Input, Failure: Error> {
+/// Cancels the subscription when the iterator is released.
+private final class CancellingAsyncBridge<Input, Failure: Error> {
   let bridge = AsyncBridge<Input, Failure>()
 
   init<P: Publisher>(_ publisher: P) where P.Output == Input, P.Failure == Failure {

@@ -38,7 +38,7 @@ extension Publishers {
     @inlinable
     final func connect(_ generation: Int) {
       let connection = upstream.connect()
-      // All may have left meanwhile, and others come, who have connected themselves.
+      // All subscribers may have cancelled meanwhile, and later ones may have made a connection of their own.
       let isWanted = lock.withLock {
         guard unsafe subscriberCount > 0, unsafe self.generation == generation else { return false }
         unsafe self.connection = connection
@@ -91,7 +91,7 @@ extension Publishers {
   }
 }
 
-/// Passes everything on; notices the cancellation.
+/// Passes everything on, and calls `leave` on cancellation.
 @usableFromInline
 struct AutoconnectSubscriber<Input, Failure, Downstream: Subscriber>: PassThroughSubscriber, OperatorPart
 where Downstream.Input == Input, Downstream.Failure == Failure {
@@ -120,7 +120,7 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
   }
 }
 
-/// The upstream subscription, plus what is to happen on cancellation.
+/// The upstream subscription, with a function that is called on cancellation.
 @usableFromInline
 final class AutoconnectSubscription: Subscription, OperatorPart {
   @usableFromInline let upstream: any Subscription
@@ -140,9 +140,7 @@ final class AutoconnectSubscription: Subscription, OperatorPart {
 
   @inlinable
   func cancel() {
-    var leave: (() -> Void)?
-    lock.withLock { unsafe swap(&leave, &self.leave) }
-    leave?()
+    lock.withLock { unsafe leave.take() }?()
     upstream.cancel()
   }
 
@@ -156,7 +154,7 @@ final class AutoconnectSubscription: Subscription, OperatorPart {
 extension ConnectablePublisher {
   /// Connects for the first subscriber and disconnects when the last one has cancelled.
   ///
-  /// Unlike Combine, it connects once even if another subscribes from within the subscription of the first.
+  /// Unlike Combine, it connects once even if a second subscriber comes from within the subscription of the first.
   @inlinable
   public func autoconnect() -> Publishers.Autoconnect<Self> {
     Publishers.Autoconnect(upstream: self)
@@ -169,8 +167,8 @@ extension Publishers.Share: @unchecked Sendable where Upstream: Sendable, Upstre
 extension Publisher {
   /// Lets many subscribers share one subscription to this publisher.
   ///
-  /// Upstream is subscribed to with the first subscriber and cancelled when the last has cancelled. Who comes later gets what
-  /// follows; who comes after the completion gets only that.
+  /// Upstream is subscribed to with the first subscriber and cancelled when the last has cancelled. A later subscriber gets the
+  /// values that follow; one that subscribes after the completion gets only the completion.
   @inlinable
   public func share() -> Publishers.Share<Self> {
     Publishers.Share(upstream: self)

@@ -3,15 +3,15 @@ extension Publishers {
   public enum PrefetchStrategy: Equatable, Hashable, Sendable {
     /// Asks for as many as fit, and for one more for each that is delivered.
     case keepFull
-    /// Asks for everything at once; what does not fit is dealt with as the ``BufferingStrategy`` says.
+    /// Asks for everything at once; the ``BufferingStrategy`` decides on values that do not fit.
     case byRequest
   }
 
   /// What a buffer does with a value that does not fit.
   public enum BufferingStrategy<Failure: Error> {
-    /// Forgets the value.
+    /// Drops the value.
     case dropNewest
-    /// Forgets the oldest value in the buffer, and keeps this one.
+    /// Drops the oldest value in the buffer, and keeps this one.
     case dropOldest
     /// Cancels upstream and fails, once what is in the buffer has been delivered.
     case customError(() -> Failure)
@@ -55,7 +55,7 @@ extension Publishers {
 final class BufferSubscriber<Input, Failure, Downstream: Subscriber>: Subscriber, Subscription,
   SubscriptionAwaiting, OperatorPart
 where Downstream.Input == Input, Downstream.Failure == Failure {
-  /// What became of a value.
+  /// The treatment of a value.
   @usableFromInline
   enum Outcome {
     case taken
@@ -116,15 +116,15 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
     let outcome: Outcome = lock.withLock {
       if unsafe downstream == nil || !isConnected || isFailing { return .ignored }
       if case .failure = unsafe terminal { return .ignored }
-      // Values that are paid for are on their way; only the others take up room.
-      let paid = unsafe min(values.count, demand.max ?? values.count)
-      if unsafe values.count - paid >= size {
+      // Values within demand are being delivered; only the others count against the size.
+      let requested = unsafe min(values.count, demand.max ?? values.count)
+      if unsafe values.count - requested >= size {
         switch whenFull {
         case .dropNewest:
           return .taken
         case .dropOldest:
           if size == 0 { return .taken }
-          dropped = unsafe values.remove(at: paid)
+          dropped = unsafe values.remove(at: requested)
         case .customError:
           unsafe isFailing = true
           return .overflow
@@ -191,14 +191,12 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
   @inlinable
   func replenish(_ count: Int) {
     guard prefetch == .keepFull, count > 0 else { return }
-    var upstream: (any Subscription)?
-    lock.withLock { upstream = unsafe self.upstream }
-    upstream?.request(.max(count))
+    lock.withLock { unsafe upstream }?.request(.max(count))
   }
 
   /// Delivers what is in the buffer and asked for, then the completion if it is its turn.
   ///
-  /// - Returns: How many values were delivered; 0 if another caller is delivering, who then delivers for this one as well.
+  /// - Returns: How many values were delivered; 0 if another caller is delivering, which then delivers for this one as well.
   @inlinable
   func drain() -> Int {
     var count = 0
@@ -244,16 +242,12 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
 
   @inlinable
   func cancel() {
-    var upstream: (any Subscription)?
-    var downstream: Downstream?
-    var values = RingBuffer<Input>()
-    lock.withLock {
+    let (upstream, downstream, values) = lock.withLock {
       unsafe isConnected = true
-      unsafe swap(&upstream, &self.upstream)
-      unsafe swap(&downstream, &self.downstream)
-      unsafe swap(&values, &self.values)
+      return unsafe (self.upstream.take(), self.downstream.take(), exchange(&self.values, with: RingBuffer()))
     }
     upstream?.cancel()
+    withExtendedLifetime((downstream, values)) {}
   }
 
   @usableFromInline var description: String { "Buffer" }

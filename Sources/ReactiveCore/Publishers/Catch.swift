@@ -99,7 +99,7 @@ extension Publishers {
           }
         })
       upstream.receive(subscriber: inner)
-      inner.announce()
+      inner.attachDownstream()
     }
   }
 
@@ -150,7 +150,7 @@ extension Publisher {
   /// Goes on with another publisher when this one fails.
   ///
   /// What was asked for and not delivered by then is asked of the other publisher. Cancelling cancels
-  /// whichever of the two is under way. If the other one fails, the stream fails with its error. Unlike in Combine, a value that
+  /// the one of the two that is attached. If the other one fails, the stream fails with its error. Unlike in Combine, a value that
   /// was not asked for does not stop the program.
   ///
   /// - Parameter handler: Makes the other publisher. Called once at most.
@@ -164,7 +164,7 @@ extension Publisher {
   /// Goes on with another publisher when this one fails, or fails with another error.
   ///
   /// What was asked for and not delivered by then is asked of the other publisher. Cancelling cancels
-  /// whichever of the two is under way.
+  /// the one of the two that is attached.
   ///
   /// - Parameter handler: Makes the other publisher, or throws what to fail with. Called once at most.
   @inlinable

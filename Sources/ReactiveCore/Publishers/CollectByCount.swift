@@ -74,7 +74,7 @@ where Downstream.Input == [Input], Downstream.Failure == Failure {
     var downstream: Downstream?
     let isOpen = lock.withLock {
       guard unsafe upstream != nil else { return false }
-      // A great count may stand for whatever comes.
+      // A large count may mean all values, of which there may be few.
       if unsafe buffer.isEmpty { unsafe buffer.reserveCapacity(Swift.min(count, 1024)) }
       unsafe buffer.append(input)
       if unsafe buffer.count == count {
@@ -108,9 +108,7 @@ where Downstream.Input == [Input], Downstream.Failure == Failure {
   @inlinable
   func request(_ demand: Subscribers.Demand) {
     demand.assertNonZero()
-    var upstream: (any Subscription)?
-    lock.withLock { upstream = unsafe self.upstream }
-    upstream?.request(demand * count)
+    lock.withLock { unsafe upstream }?.request(demand * count)
   }
 
   @inlinable
@@ -121,16 +119,10 @@ where Downstream.Input == [Input], Downstream.Failure == Failure {
   /// Ends the stream and takes out all that is held.
   @usableFromInline
   func take() -> (upstream: (any Subscription)?, downstream: Downstream?, rest: [Input]) {
-    var upstream: (any Subscription)?
-    var downstream: Downstream?
-    var rest: [Input] = []
     lock.withLock {
-      guard unsafe isConnected else { return }
-      unsafe swap(&upstream, &self.upstream)
-      unsafe swap(&downstream, &self.downstream)
-      unsafe swap(&rest, &buffer)
+      guard unsafe isConnected else { return (nil, nil, []) }
+      return unsafe (upstream.take(), downstream.take(), exchange(&buffer, with: []))
     }
-    return (upstream, downstream, rest)
   }
 
   @usableFromInline var description: String { "CollectByCount" }
@@ -153,7 +145,7 @@ where Downstream.Input == [Input], Downstream.Failure == Failure {
 extension Publisher {
   /// Delivers the values in arrays of a certain size; in a shorter one those that are left when upstream finishes.
   ///
-  /// Asks upstream for as many values as the arrays asked for hold. When upstream fails, an array that isn't full is forgotten.
+  /// Asks upstream for as many values as the arrays asked for hold. When upstream fails, an array that isn't full is dropped.
   ///
   /// - Parameter count: How many values are in an array; at least one.
   @inlinable

@@ -195,7 +195,7 @@ extension Publisher {
   ///
   /// The arrays and the completion are delivered on the strategy's scheduler. An interval in which nothing came delivers nothing.
   /// Values that come while downstream has asked for nothing are kept. When upstream finishes, what is left is delivered,
-  /// once asked for, and then the finish; when it fails, what is left is forgotten. Unlike Combine, nothing is delivered that was
+  /// once asked for, and then the finish; when it fails, what is left is dropped. Unlike Combine, nothing is delivered that was
   /// not asked for.
   ///
   /// With `byTime`, upstream is asked for one value with each request, and for another with each value. With `byTimeOrCount`, it

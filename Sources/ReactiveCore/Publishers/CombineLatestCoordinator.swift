@@ -50,8 +50,8 @@ where Downstream.Failure == Failure {
   @usableFromInline let all: UInt8
 
   @usableFromInline let demand = DemandCount()
-  @usableFromInline let gate = Gate()
-  // Belong to whoever is inside the gate.
+  @usableFromInline let gate = DrainGate()
+  // Used by the caller that holds the gate.
   @usableFromInline @exclusivity(unchecked) var downstream: Downstream?
   @usableFromInline @exclusivity(unchecked) var values = Values()
 
@@ -94,8 +94,8 @@ where Downstream.Failure == Failure {
       isKnown = true
       return terminal != nil
     }
-    if isEnding, gate.knock() {
-      _ = workOff(sender: nil)
+    if isEnding, gate.requestDrain() {
+      _ = drain(sender: nil)
     }
   }
 
@@ -123,7 +123,7 @@ where Downstream.Failure == Failure {
     guard gate.enter() else { return wait(entry, from: index) }
     var more = deliver(entry, to: downstream)
     if !gate.leave() {
-      more += workOff(sender: index)
+      more += drain(sender: index)
     }
     if more > .none {
       pass(more, except: index)
@@ -131,7 +131,7 @@ where Downstream.Failure == Failure {
     return more
   }
 
-  /// Leaves a value for the one inside the gate.
+  /// Queues a value for the caller that holds the gate.
   @usableFromInline
   func wait(_ entry: Entry, from index: Int) -> Subscribers.Demand {
     let isOpen = lock.withLock {
@@ -139,8 +139,8 @@ where Downstream.Failure == Failure {
       queue.append((entry, index))
       return true
     }
-    guard isOpen, gate.knock() else { return .none }
-    let more = workOff(sender: index)
+    guard isOpen, gate.requestDrain() else { return .none }
+    let more = drain(sender: index)
     if more > .none {
       pass(more, except: index)
     }
@@ -166,12 +166,12 @@ where Downstream.Failure == Failure {
     for subscription in cancelled {
       subscription?.cancel()
     }
-    if isEnding, gate.knock() {
-      _ = workOff(sender: nil)
+    if isEnding, gate.requestDrain() {
+      _ = drain(sender: nil)
     }
   }
 
-  // Inside the gate.
+  // While holding the gate.
 
   /// - Returns: How many more values downstream wants.
   @inlinable
@@ -183,15 +183,15 @@ where Downstream.Failure == Failure {
     return more
   }
 
-  /// Deals with the values that wait, then with the end if it has come, then leaves.
+  /// Delivers the queued values, then the completion if it has come, then gives up the gate.
   ///
   /// - Returns: How many more values downstream wants. They have not been asked for.
   @usableFromInline
-  func workOff(sender: Int?) -> Subscribers.Demand {
+  func drain(sender: Int?) -> Subscribers.Demand {
     var more = Subscribers.Demand.none
     repeat {
       while true {
-        guard gate.answer() else {
+        guard gate.beginPass() else {
           release()
           return .none
         }
@@ -212,7 +212,7 @@ where Downstream.Failure == Failure {
   private func finish(_ completion: Subscribers.Completion<Failure>) {
     let target = unsafe downstream
     release()
-    if case .insider = gate.end() {
+    if case .holder = gate.end() {
       _ = takeAll()
       target?.receive(completion: completion)
     }
@@ -245,24 +245,22 @@ where Downstream.Failure == Failure {
 
   @usableFromInline
   func cancel() {
-    let custody = gate.end()
+    let releaser = gate.end()
     for subscription in takeAll() {
       subscription?.cancel()
     }
-    if case .caller = custody {
+    if case .caller = releaser {
       release()
     }
   }
 
-  /// Lets go of everything and returns the subscriptions.
+  /// Releases everything and returns the subscriptions.
   private func takeAll() -> ContiguousArray<(any Subscription)?> {
-    var subscriptions = ContiguousArray<(any Subscription)?>()
-    var queue = RingBuffer<(entry: Entry, index: Int)>()
-    lock.withLock {
+    let (subscriptions, queue) = lock.withLock {
       isOver = true
-      swap(&queue, &self.queue)
-      swap(&subscriptions, &self.subscriptions)
+      return (exchange(&self.subscriptions, with: []), exchange(&self.queue, with: RingBuffer()))
     }
+    withExtendedLifetime(queue) {}
     return subscriptions
   }
 

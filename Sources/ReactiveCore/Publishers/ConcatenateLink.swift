@@ -22,7 +22,7 @@ final class ConcatenateLink<Target: Subscriber>: Subscription, SubscriptionAwait
   private var parts: [Part] = []  // last to first
   private var isAwaiting = false  // subscribed to a part, no subscription yet
   private var isDone = false  // the part has finished
-  private var isRunning = false  // someone is subscribing to the parts
+  private var isRunning = false  // a caller is subscribing to the parts
 
   @usableFromInline
   init() {}
@@ -35,7 +35,7 @@ final class ConcatenateLink<Target: Subscriber>: Subscription, SubscriptionAwait
 
   /// Subscribes to a part, and to those after it while they finish at once.
   ///
-  /// - Returns: Whether all have finished, here and below, so that downstream must be told.
+  /// - Returns: Whether all have finished, here and below, so that downstream must get the completion.
   @usableFromInline
   func run(_ target: Target, _ part: @escaping Part) -> Bool {
     let mayRun = lock.withLock {
@@ -149,14 +149,12 @@ final class ConcatenateLink<Target: Subscriber>: Subscription, SubscriptionAwait
   }
 
   private func take() -> (isOurs: Bool, upstream: (any Subscription)?) {
-    var upstream: (any Subscription)?
-    var parts: [Part] = []
-    let isOurs = lock.withLock {
-      swap(&upstream, &self.upstream)
-      swap(&parts, &self.parts)
+    let (isOurs, upstream, parts) = lock.withLock {
       isAttached.store(false, ordering: .relaxed)
-      return isOpen.exchange(false, ordering: .acquiringAndReleasing)
+      let isOurs = isOpen.exchange(false, ordering: .acquiringAndReleasing)
+      return (isOurs, self.upstream.take(), exchange(&self.parts, with: []))
     }
+    withExtendedLifetime(parts) {}
     return (isOurs, upstream)
   }
 

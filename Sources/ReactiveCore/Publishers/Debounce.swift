@@ -68,14 +68,14 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
     }
     withExtendedLifetime(previous) {}
     if let generation {
-      delivery.startTimer(generation, after: dueTime) { self.fall(due: generation) }
+      delivery.startTimer(generation, after: dueTime) { self.timerFired(generation) }
     } else {
       delivery.ignoreIfEarly(.valueBeforeSubscription)
     }
     return .none
   }
 
-  private func fall(due generation: UInt64) {
+  private func timerFired(_ generation: UInt64) {
     var timer: (any Cancellable)?
     var dropped: Input?
     let isAskedFor = delivery.lock.withLock {
@@ -131,10 +131,10 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
 }
 
 extension Publisher {
-  /// Delivers a value once upstream has been quiet for some time, and forgets those that are followed by another before.
+  /// Delivers a value once upstream has been quiet for some time, and drops those that are followed by another before.
   ///
-  /// Asks upstream for everything. A value that falls due while downstream has asked for nothing is forgotten too. When upstream
-  /// ends, the value that waits is forgotten, and the completion is delivered on the scheduler without delay.
+  /// Asks upstream for everything. A value that falls due while downstream has asked for nothing is dropped too. When upstream
+  /// ends, the value that waits is dropped, and the completion is delivered on the scheduler without delay.
   ///
   /// - Parameters:
   ///   - dueTime: How long upstream must be quiet.

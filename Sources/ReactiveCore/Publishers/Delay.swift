@@ -102,7 +102,7 @@ extension Publisher {
   /// Delivers values and completion some time later, in order.
   ///
   /// Downstream gets its subscription at once, on the thread on which upstream hands it over. Requests and cancellation pass
-  /// upstream on the thread they come from. What waits when downstream cancels is let go of at once.
+  /// upstream on the thread they come from. What waits when downstream cancels is released at once.
   ///
   /// - Parameters:
   ///   - interval: How much later. Nothing is delivered earlier than that.

@@ -65,8 +65,8 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
   @usableFromInline
   func receive(completion: Subscribers.Completion<Failure>) {
     if link.ignoreIfEarly(.completionBeforeSubscription) { return }
-    let (wasOpen, _, companion) = link.end()
-    companion?.cancel()
+    let (wasOpen, _, other) = link.end()
+    other?.cancel()
     if wasOpen {
       downstream.receive(completion: completion)
     }
@@ -75,7 +75,7 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
   @usableFromInline
   func trigger() {
     isTriggered.store(true, ordering: .releasing)
-    link.takeCompanion()?.cancel()
+    link.takeOther()?.cancel()
   }
 
   /// The other publisher has ended. If that was without a value, nothing will ever pass.
@@ -119,14 +119,14 @@ struct TriggerSubscriber<Input, Failure: Error, Parent: Triggered>: Subscriber, 
 
   @usableFromInline
   func receive(subscription: any Subscription) {
-    if parent.link.accompany(subscription) {
+    if parent.link.connectOther(subscription) {
       subscription.request(.max(1))
     }
   }
 
   @usableFromInline
   func receive(_ input: Input) -> Subscribers.Demand {
-    if !parent.link.ignoreIfUnaccompanied(.valueBeforeSubscription) {
+    if !parent.link.ignoreIfOtherIsEarly(.valueBeforeSubscription) {
       parent.trigger()
     }
     return .none
@@ -134,7 +134,7 @@ struct TriggerSubscriber<Input, Failure: Error, Parent: Triggered>: Subscriber, 
 
   @usableFromInline
   func receive(completion: Subscribers.Completion<Failure>) {
-    if !parent.link.ignoreIfUnaccompanied(.completionBeforeSubscription) {
+    if !parent.link.ignoreIfOtherIsEarly(.completionBeforeSubscription) {
       complete(completion)
     }
   }

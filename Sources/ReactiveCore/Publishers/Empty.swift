@@ -1,6 +1,6 @@
 /// Delivers nothing, and finishes at once or never.
 public struct Empty<Output, Failure: Error>: Publisher, Equatable, Sendable {
-  /// Whether subscribers are told at once that the stream is over.
+  /// Whether subscribers get a finish at once.
   public let completeImmediately: Bool
 
   /// A publisher of no values.

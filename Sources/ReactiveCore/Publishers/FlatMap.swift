@@ -34,7 +34,7 @@ extension Publishers {
   }
 }
 
-/// What a child delivers to.
+/// The subscriber of a child.
 @usableFromInline
 struct FlatMapChildSubscriber<OuterInput, Input, Failure, Child: Publisher, Downstream: Subscriber>:
   Subscriber, OperatorPart

@@ -3,7 +3,7 @@ import Synchronization
 /// Merges the streams of the publishers that are under way.
 ///
 /// Each child is asked for one value at a time, unless downstream has asked for everything. A value that comes while there is no
-/// demand, or while another is being delivered, waits in a queue; whoever is delivering works it off. So downstream gets one
+/// demand, or while another is being delivered, waits in a queue; the caller that delivers drains it. So downstream gets one
 /// thing at a time and the stack does not grow.
 @usableFromInline
 @safe
@@ -18,14 +18,14 @@ where Child.Failure == Failure, Downstream.Input == Child.Output, Downstream.Fai
   /// Whether values from the outer stream are wanted. Written under the lock.
   @usableFromInline let isOpen = Atomic<Bool>(false)
 
-  @usableFromInline let gate = Gate()
-  /// Whether values need not be counted: everything is asked for. Set inside the gate, when nothing waits.
+  @usableFromInline let gate = DrainGate()
+  /// Whether values need not be counted: everything is asked for. Set by the holder of the gate, when nothing waits.
   @usableFromInline let isUnlimited = Atomic<Bool>(false)
   /// The place of a child that has ended, left for the next, which then needs no lock to get one; the table counts it as taken.
   /// Put here under the lock, taken by the outer stream, which makes one call at a time.
   @usableFromInline let spare = unsafe Atomic<UnsafeMutablePointer<ChildPlace>?>(nil)
 
-  /// Belongs to whoever is inside the gate.
+  /// Used by the caller that holds the gate.
   @usableFromInline @exclusivity(unchecked) var downstream: Downstream?
 
   @usableFromInline let lock = Lock()
@@ -109,8 +109,8 @@ where Child.Failure == Failure, Downstream.Input == Child.Output, Downstream.Fai
       unsafe swap(&outer, &self.outer)
       return lockedFinish()
     }
-    if isLast, gate.knock() {
-      workOff()
+    if isLast, gate.requestDrain() {
+      drain()
     }
   }
 
@@ -142,8 +142,8 @@ where Child.Failure == Failure, Downstream.Input == Child.Output, Downstream.Fai
     if cancellingOuter { outer?.cancel() }
     for child in children { child.cancel() }
     withExtendedLifetime(failed) {}
-    if gate.knock() {
-      workOff()
+    if gate.requestDrain() {
+      drain()
     }
   }
 
@@ -202,14 +202,14 @@ where Child.Failure == Failure, Downstream.Input == Child.Output, Downstream.Fai
     }
     _ = unsafe downstream.unsafelyUnwrapped.receive(value)
     if !gate.leave() {
-      workOff()
+      drain()
     }
     return .none
   }
 
   @usableFromInline
   func receiveCounting(_ value: Output, from key: ChildKey) -> Subscribers.Demand {
-    var isInside = false
+    var isHolder = false
     var isQueued = false
     var isCounted = false
     if key.isAwaitingSubscription { return ignore(.valueBeforeSubscription) }
@@ -218,20 +218,20 @@ where Child.Failure == Failure, Downstream.Input == Child.Output, Downstream.Fai
       guard lockedIsGoingOn, key.isOpen else { return }
       if unsafe demand > .none, unsafe queue.isEmpty, gate.enter() {
         unsafe demand -= 1
-        isInside = true
+        isHolder = true
         isCounted = unsafe children.isCounted(key)
       } else {
         unsafe queue.append((value, key))
         isQueued = true
       }
     }
-    guard isInside else {
-      if isQueued, gate.knock() { workOff() }
+    guard isHolder else {
+      if isQueued, gate.requestDrain() { drain() }
       return .none
     }
     unsafe add(downstream.unsafelyUnwrapped.receive(value))
     if !gate.leave() {
-      workOff()
+      drain()
     }
     return isCounted ? .max(1) : .none
   }
@@ -243,7 +243,7 @@ where Child.Failure == Failure, Downstream.Input == Child.Output, Downstream.Fai
       return
     }
     guard case .finished = completion else { return fail(completion, of: key, cancellingOuter: true) }
-    // The subscription is let go of outside the lock.
+    // The subscription is released outside the lock.
     unsafe withUnsafeTemporaryAllocation(of: (any Subscription).self, capacity: 1) { memory in
       let subscription = unsafe memory.baseAddress.unsafelyUnwrapped
       var isReleasable = false
@@ -261,7 +261,7 @@ where Child.Failure == Failure, Downstream.Input == Child.Output, Downstream.Fai
         asksForAnother = !isLast && maxPublishers != .unlimited
       }
       if isLast {
-        if gate.knock() { workOff() }
+        if gate.requestDrain() { drain() }
       } else if asksForAnother {
         requestAnother()
       }
@@ -281,12 +281,10 @@ where Child.Failure == Failure, Downstream.Input == Child.Output, Downstream.Fai
 
   @usableFromInline
   func requestAnother() {
-    var outer: (any Subscription)?
-    lock.withLock { outer = unsafe self.outer }
-    outer?.request(.max(1))
+    lock.withLock { unsafe outer }?.request(.max(1))
   }
 
-  // Inside the gate.
+  // While holding the gate.
 
   @usableFromInline
   func add(_ more: Subscribers.Demand) {
@@ -295,11 +293,11 @@ where Child.Failure == Failure, Downstream.Input == Child.Output, Downstream.Fai
     }
   }
 
-  /// Delivers what waits and is asked for, then the end if it has come, then leaves.
+  /// Delivers the queued values that are asked for, then the completion if it has come, then gives up the gate.
   @usableFromInline
-  func workOff() {
+  func drain() {
     repeat {
-      guard gate.answer() else { return unsafe downstream = nil }
+      guard gate.beginPass() else { return unsafe downstream = nil }
       while let (value, key) = takeNext() {
         unsafe add(downstream.unsafelyUnwrapped.receive(value))
         guard !gate.isEnded else { return unsafe downstream = nil }
@@ -335,7 +333,7 @@ where Child.Failure == Failure, Downstream.Input == Child.Output, Downstream.Fai
   private func finish(_ completion: Subscribers.Completion<Failure>) {
     let target = unsafe downstream
     unsafe downstream = nil
-    if case .insider = gate.end() {
+    if case .holder = gate.end() {
       _ = takeAll()
       target?.receive(completion: completion)
     }
@@ -354,8 +352,8 @@ where Child.Failure == Failure, Downstream.Input == Child.Output, Downstream.Fai
         unbounded = unsafe children.makeUnlimited()
       }
     }
-    if gate.knock() {
-      workOff()
+    if gate.requestDrain() {
+      drain()
     }
     for subscription in unbounded {
       subscription.request(.unlimited)
@@ -364,27 +362,23 @@ where Child.Failure == Failure, Downstream.Input == Child.Output, Downstream.Fai
 
   @usableFromInline
   func cancel() {
-    let custody = gate.end()
+    let releaser = gate.end()
     let (outer, children) = takeAll()
     for child in children { child.cancel() }
     outer?.cancel()
-    if case .caller = custody {
+    if case .caller = releaser {
       unsafe downstream = nil
     }
   }
 
-  /// Lets go of everything but downstream and returns what is to be cancelled.
+  /// Releases everything but downstream and returns what is to be cancelled.
   private func takeAll() -> ((any Subscription)?, [any Subscription]) {
-    var outer: (any Subscription)?
-    var children: [any Subscription] = []
-    var queue = RingBuffer<(value: Output, key: ChildKey)>()
-    lock.withLock {
+    let (outer, children, queue) = lock.withLock {
       unsafe isOver = true
       isOpen.store(false, ordering: .releasing)
-      unsafe swap(&outer, &self.outer)
-      children = unsafe self.children.removeAll()
-      unsafe swap(&queue, &self.queue)
+      return unsafe (self.outer.take(), self.children.removeAll(), exchange(&self.queue, with: RingBuffer()))
     }
+    withExtendedLifetime(queue) {}
     return (outer, children)
   }
 

@@ -56,7 +56,7 @@ extension Future: @unchecked Sendable where Output: Sendable {}
 
 /// One subscription to a future: waits for the result, the subscriber's demand, and the end of the subscriber's attachment.
 private final class FutureConduit<Output, Failure: Error>: Subscription, OperatorPart {
-  /// The future's number for this conduit; set before anyone else knows it.
+  /// The future's number for this conduit; set before another thread can read it.
   fileprivate var ticket = 0
 
   private let lock = Lock()
@@ -119,13 +119,7 @@ private final class FutureConduit<Output, Failure: Error>: Subscription, Operato
   }
 
   private func take() -> (future: Future<Output, Failure>?, downstream: AnySubscriber<Output, Failure>?)? {
-    lock.withLock {
-      defer {
-        future = nil
-        downstream = nil
-      }
-      return (future, downstream)
-    }
+    lock.withLock { (future.take(), downstream.take()) }
   }
 
   var description: String { "Future" }
@@ -152,7 +146,7 @@ extension Future where Failure == Never {
     get async {
       let bridge = AsyncBridge<Output, Never>()
       subscribe(bridge)
-      guard let value = await bridge.nextThoughCancelled().event.get() else {
+      guard let value = await bridge.nextIgnoringCancellation().event.get() else {
         preconditionFailure("A future that cannot fail has finished without a value")
       }
       return value
@@ -163,7 +157,7 @@ extension Future where Failure == Never {
 extension Future {
   /// The result, once there is one.
   ///
-  /// Cancelling the task cancels the subscription and ends the wait; the future goes on for others.
+  /// Cancelling the task cancels the subscription and ends the wait; the future goes on for its other subscribers.
   ///
   /// - Throws: The error of the future, or `CancellationError` when the task is cancelled.
   public var value: Output {

@@ -141,7 +141,7 @@ final class HandleEventsLink: Subscription, SubscriptionAwaiting, OperatorPart {
 
   /// Ends the stream because upstream has completed.
   ///
-  /// - Returns: Whether it was open, so that downstream must be told.
+  /// - Returns: Whether it was open, so that downstream must get the completion.
   @usableFromInline
   func complete() -> Bool {
     // What upstream sends before its subscription is ignored.
@@ -171,15 +171,10 @@ final class HandleEventsLink: Subscription, SubscriptionAwaiting, OperatorPart {
 
   /// Ends it and returns what is to be called, outside the lock.
   private func end() -> (upstream: (any Subscription)?, receiveCancel: (() -> Void)?) {
-    var upstream: (any Subscription)?
-    var receiveCancel: (() -> Void)?
-    var receiveRequest: ((Subscribers.Demand) -> Void)?
-    lock.withLock {
+    let (upstream, receiveCancel, receiveRequest) = lock.withLock {
       hasEnded = true
       isConnected.store(false, ordering: .releasing)
-      swap(&upstream, &self.upstream)
-      swap(&receiveCancel, &self.receiveCancel)
-      swap(&receiveRequest, &self.receiveRequest)
+      return (self.upstream.take(), self.receiveCancel.take(), self.receiveRequest.take())
     }
     withExtendedLifetime(receiveRequest) {}
     return (upstream, receiveCancel)

@@ -121,12 +121,12 @@ final class SingleValueSubscription<Value, Held>: Subscription, OperatorPart {
   /// Set by the first request or cancellation, whose caller then owns `downstream`.
   @usableFromInline let isTaken = Atomic<Bool>(false)
 
-  /// Lets go of downstream, after delivering to it if the flag is set. Compiled where the types are known; captures nothing.
+  /// Releases downstream, after delivering to it if the flag is set. Compiled where the types are known; captures nothing.
   @usableFromInline let finish: (SingleValueSubscription, _ delivers: Bool) -> Void
 
   @usableFromInline let name: StaticString
   @usableFromInline let value: Value
-  @usableFromInline @exclusivity(unchecked) var downstream: Held  // belongs to whoever sets `isTaken`
+  @usableFromInline @exclusivity(unchecked) var downstream: Held  // used by the caller that sets `isTaken`
 
   @inlinable
   init<Downstream: Subscriber>(_ name: StaticString, _ value: Value, downstream: Downstream)

@@ -3,7 +3,7 @@ import Synchronization
 /// Merges the streams of a fixed number of upstreams: the subscription of all the `Merge` publishers.
 ///
 /// Each upstream is asked for one value at a time, unless downstream has asked for everything. A value that comes while there is no
-/// demand, or while another is being delivered, waits in a queue. What goes wrong in one upstream ends the others.
+/// demand, or while another is being delivered, waits in a queue. A failure of one upstream cancels the others.
 @usableFromInline
 final class MergeCoordinator<Input, Failure, Downstream: Subscriber>: Subscription, OperatorPart
 where Downstream.Input == Input, Downstream.Failure == Failure {
@@ -18,11 +18,11 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
     init() {}
   }
 
-  @usableFromInline let gate = Gate()
-  /// Whether values need not be counted: everything is asked for. Set inside the gate, when nothing waits.
+  @usableFromInline let gate = DrainGate()
+  /// Whether values need not be counted: everything is asked for. Set by the holder of the gate, when nothing waits.
   @usableFromInline let isUnlimited = Atomic<Bool>(false)
 
-  /// Belongs to whoever is inside the gate.
+  /// Used by the caller that holds the gate.
   @usableFromInline @exclusivity(unchecked) var downstream: Downstream?
 
   private let lock = Lock()
@@ -42,7 +42,7 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
     remaining = count
   }
 
-  /// What an upstream delivers to.
+  /// Makes the subscriber of one upstream.
   @inlinable
   func side(_ index: Int, _ downstream: Downstream) -> MergeSide<Input, Failure, Downstream> {
     MergeSide(coordinator: self, index: index, downstream: downstream)
@@ -69,7 +69,7 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
 
   @usableFromInline
   func receiveCounting(_ input: Input, from index: Int) -> Subscribers.Demand {
-    var isInside = false
+    var isHolder = false
     var isCounted = false
     var replaced: Input?
     lock.withLock {
@@ -77,7 +77,7 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
       isCounted = !sources[index].hasUnlimitedDemand
       if demand > .none, queue.isEmpty, gate.enter() {
         demand -= 1
-        isInside = true
+        isHolder = true
       } else if isCounted, sources[index].isWaiting {
         // More than was asked for: the latest counts.
         replaced = queue.replace(with: (input, index)) { $0.index == index }?.value
@@ -87,13 +87,13 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
       }
     }
     withExtendedLifetime(replaced) {}
-    guard isInside else {
-      if gate.knock() { workOff() }
+    guard isHolder else {
+      if gate.requestDrain() { drain() }
       return .none
     }
     unsafe add(downstream.unsafelyUnwrapped.receive(input))
     if !gate.leave() {
-      workOff()
+      drain()
     }
     return isCounted ? .max(1) : .none
   }
@@ -119,12 +119,12 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
     for source in cancelled {
       source.subscription?.cancel()
     }
-    if isLast, gate.knock() {
-      workOff()
+    if isLast, gate.requestDrain() {
+      drain()
     }
   }
 
-  // Inside the gate.
+  // While holding the gate.
 
   private func add(_ more: Subscribers.Demand) {
     if more > .none {
@@ -132,15 +132,15 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
     }
   }
 
-  /// Delivers what waits and is asked for, then the end if it has come, then leaves.
+  /// Delivers the queued values that are asked for, then the completion if it has come, then gives up the gate.
   @usableFromInline
-  func workOff() {
+  func drain() {
     repeat {
-      guard gate.answer() else { return unsafe downstream = nil }
+      guard gate.beginPass() else { return unsafe downstream = nil }
       while let (value, index) = takeNext() {
         unsafe add(downstream.unsafelyUnwrapped.receive(value))
         guard !gate.isEnded else { return unsafe downstream = nil }
-        askAgain(index)
+        requestNext(index)
       }
       if let completion = takeEnd() {
         return finish(completion)
@@ -161,7 +161,7 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
   }
 
   /// Asks the upstream whose value has been delivered for another.
-  private func askAgain(_ index: Int) {
+  private func requestNext(_ index: Int) {
     let subscription: (any Subscription)? = lock.withLock {
       isOver || sources[index].hasUnlimitedDemand ? nil : sources[index].subscription
     }
@@ -180,7 +180,7 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
   private func finish(_ completion: Subscribers.Completion<Failure>) {
     let target = unsafe downstream
     unsafe downstream = nil
-    if case .insider = gate.end() {
+    if case .holder = gate.end() {
       _ = takeSources()
       target?.receive(completion: completion)
     }
@@ -195,8 +195,8 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
       terminal = .finished
       return true
     }
-    if isEmpty, gate.knock() {
-      workOff()
+    if isEmpty, gate.requestDrain() {
+      drain()
     }
   }
 
@@ -212,8 +212,8 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
         if let subscription = sources[index].subscription { unbounded.append(subscription) }
       }
     }
-    if gate.knock() {
-      workOff()
+    if gate.requestDrain() {
+      drain()
     }
     for subscription in unbounded {
       subscription.request(.unlimited)
@@ -222,24 +222,22 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
 
   @usableFromInline
   func cancel() {
-    let custody = gate.end()
+    let releaser = gate.end()
     for source in takeSources() {
       source.subscription?.cancel()
     }
-    if case .caller = custody {
+    if case .caller = releaser {
       unsafe downstream = nil
     }
   }
 
-  /// Lets go of everything and returns the upstreams.
+  /// Releases everything and returns the upstreams.
   private func takeSources() -> ContiguousArray<Source> {
-    var sources = ContiguousArray<Source>()
-    var queue = RingBuffer<(value: Input, index: Int)>()
-    lock.withLock {
+    let (sources, queue) = lock.withLock {
       isOver = true
-      swap(&queue, &self.queue)
-      swap(&sources, &self.sources)
+      return (exchange(&self.sources, with: []), exchange(&self.queue, with: RingBuffer()))
     }
+    withExtendedLifetime(queue) {}
     return sources
   }
 

@@ -39,7 +39,7 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
     }
     _ = downstream.receive(input)
     if !coordinator.gate.leave() {
-      coordinator.workOff()
+      coordinator.drain()
     }
     return .none
   }

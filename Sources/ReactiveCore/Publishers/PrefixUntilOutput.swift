@@ -23,7 +23,7 @@ extension Publishers {
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
       let inner = PrefixUntilSubscriber<Output, Failure, S>(downstream: subscriber)
       // If the other publisher ends without a value, the stream goes on to its own end.
-      other.subscribe(TriggerSubscriber(parent: inner) { _ in _ = inner.link.takeCompanion() })
+      other.subscribe(TriggerSubscriber(parent: inner) { _ in _ = inner.link.takeOther() })
       upstream.receive(subscriber: inner)
     }
   }
@@ -31,21 +31,21 @@ extension Publishers {
 
 extension Publishers.PrefixUntilOutput: Sendable where Upstream: Sendable, Other: Sendable {}
 
-/// Two parties have something to tell downstream: upstream, and the other publisher, which ends the stream.
-/// The end that comes while upstream is delivering is told by upstream's thread, right after the value.
+/// Two publishers call downstream: upstream, and the other publisher, which ends the stream. If the end comes while upstream is
+/// delivering, upstream's thread delivers the completion, right after the value.
 @usableFromInline
 final class PrefixUntilSubscriber<Input, Failure, Downstream: Subscriber>: Subscriber, Triggered
 where Downstream.Input == Input, Downstream.Failure == Failure {
   @usableFromInline
   enum Mark {
-    /// Downstream is being told something.
+    /// A caller is delivering to downstream.
     @inlinable static var busy: UInt8 { 1 }
     /// The other publisher has ended the stream.
-    @inlinable static var over: UInt8 { 2 }
-    /// Downstream knows its subscription, or is being told.
-    @inlinable static var announced: UInt8 { 4 }
-    /// Downstream knows of the end, or is being told.
-    @inlinable static var told: UInt8 { 8 }
+    @inlinable static var ended: UInt8 { 2 }
+    /// Downstream has its subscription, or is getting it.
+    @inlinable static var attached: UInt8 { 4 }
+    /// Downstream has the completion, or is getting it.
+    @inlinable static var completed: UInt8 { 8 }
   }
 
   @usableFromInline let downstream: Downstream
@@ -61,8 +61,8 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
   @usableFromInline
   func receive(subscription: any Subscription) {
     guard link.connect(subscription) else { return }
-    let old = marks.bitwiseOr(Mark.busy | Mark.announced, ordering: .acquiringAndReleasing).oldValue
-    guard old & Mark.over == 0 else { return }
+    let old = marks.bitwiseOr(Mark.busy | Mark.attached, ordering: .acquiringAndReleasing).oldValue
+    guard old & Mark.ended == 0 else { return }
     downstream.receive(subscription: link)
     leave()
   }
@@ -74,27 +74,27 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
       return .none
     }
     let old = marks.bitwiseOr(Mark.busy, ordering: .acquiringAndReleasing).oldValue
-    guard old & Mark.over == 0 else { return .none }
+    guard old & Mark.ended == 0 else { return .none }
     let more = downstream.receive(input)
-    // A value delivered from within another leaves it to that one.
+    // A value delivered from within another leaves the completion to that delivery.
     if old & Mark.busy == 0 {
       leave()
     }
     return more
   }
 
-  /// Stops telling downstream anything; tells it of the end, should that have come meanwhile.
+  /// Ends a delivery to downstream; delivers the completion, if the end has come meanwhile.
   @inlinable
   func leave() {
     let old = marks.bitwiseAnd(~Mark.busy, ordering: .acquiringAndReleasing).oldValue
-    if old & Mark.over != 0 {
-      tellEnd()
+    if old & Mark.ended != 0 {
+      deliverCompletion()
     }
   }
 
   @usableFromInline
-  func tellEnd() {
-    if marks.bitwiseOr(Mark.told, ordering: .acquiringAndReleasing).oldValue & Mark.told == 0 {
+  func deliverCompletion() {
+    if marks.bitwiseOr(Mark.completed, ordering: .acquiringAndReleasing).oldValue & Mark.completed == 0 {
       downstream.receive(completion: .finished)
     }
   }
@@ -102,26 +102,26 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
   @usableFromInline
   func receive(completion: Subscribers.Completion<Failure>) {
     if link.ignoreIfEarly(.completionBeforeSubscription) { return }
-    let (wasOpen, _, companion) = link.end()
-    companion?.cancel()
-    // Without a subscription downstream cannot be told.
-    if wasOpen, marks.load(ordering: .acquiring) & Mark.announced != 0 {
+    let (wasOpen, _, other) = link.end()
+    other?.cancel()
+    // Downstream gets no completion before its subscription.
+    if wasOpen, marks.load(ordering: .acquiring) & Mark.attached != 0 {
       downstream.receive(completion: completion)
     }
   }
 
   @usableFromInline
   func trigger() {
-    let (wasOpen, upstream, companion) = link.end()
+    let (wasOpen, upstream, other) = link.end()
     guard wasOpen else { return }
     upstream?.cancel()
-    companion?.cancel()
-    let old = marks.bitwiseOr(Mark.over, ordering: .acquiringAndReleasing).oldValue
-    if old & Mark.announced == 0 {
+    other?.cancel()
+    let old = marks.bitwiseOr(Mark.ended, ordering: .acquiringAndReleasing).oldValue
+    if old & Mark.attached == 0 {
       downstream.receive(subscription: link)
     }
     if old & Mark.busy == 0 {
-      tellEnd()
+      deliverCompletion()
     }
   }
 

@@ -200,9 +200,7 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
   }
 
   @inlinable var currentUpstream: (any Subscription)? {
-    var upstream: (any Subscription)?
-    lock.withLock { upstream = self.upstream }
-    return upstream
+    lock.withLock { upstream }
   }
 
   @inlinable
@@ -217,18 +215,12 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
 
   @inlinable
   func take() -> (upstream: (any Subscription)?, downstream: Downstream?, waiting: [Event]) {
-    var upstream: (any Subscription)?
-    var downstream: Downstream?
-    var waiting: [Event] = []
     lock.withLock {
       isConnected = true
       isReceiving = false
       isOpen.store(false, ordering: .releasing)
-      swap(&upstream, &self.upstream)
-      swap(&downstream, &self.downstream)
-      swap(&waiting, &self.waiting)
+      return (upstream.take(), downstream.take(), exchange(&waiting, with: []))
     }
-    return (upstream, downstream, waiting)
   }
 
   @usableFromInline var description: String { "ReceiveOn" }

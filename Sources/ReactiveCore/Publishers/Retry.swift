@@ -45,7 +45,7 @@ where
   private let lock = Lock()
   private var upstream: Upstream?  // guarded by the lock; nil after the end
   private var remaining: Int?  // guarded by the lock
-  private var isAnnounced = false  // guarded by the lock
+  private var isDownstreamAttached = false  // guarded by the lock
   private var isSubscribing = false  // guarded by the lock
   private var isSubscriptionDue = false  // guarded by the lock
 
@@ -61,8 +61,8 @@ where
   func receive(subscription: any Subscription) {
     guard link.connect(subscription) else { return }
     let isFirst = lock.withLock {
-      defer { isAnnounced = true }
-      return !isAnnounced
+      defer { isDownstreamAttached = true }
+      return !isDownstreamAttached
     }
     if isFirst {
       downstream.receive(subscription: link)
@@ -91,8 +91,8 @@ where
     }
     if case .failure = completion {
       guard link.advance() else { return }
-      if takeChance() {
-        subscribeAgain()
+      if takeRetry() {
+        resubscribe()
         return
       }
     }
@@ -105,7 +105,7 @@ where
 
   @usableFromInline var isAwaitingSubscription: Bool { !link.isAttached && !link.isEnded }
 
-  private func takeChance() -> Bool {
+  private func takeRetry() -> Bool {
     lock.withLock {
       guard let remaining else { return true }
       self.remaining = Swift.max(0, remaining - 1)
@@ -113,7 +113,7 @@ where
     }
   }
 
-  private func subscribeAgain() {
+  private func resubscribe() {
     var next: Upstream?
     lock.withLock {
       if isSubscribing {

@@ -36,7 +36,7 @@ final class SequenceSubscription<Elements: Swift.Sequence, Downstream: Subscribe
 where Downstream.Input == Elements.Element {
   @usableFromInline let word = DemandWord()
 
-  // Belong to whoever delivers; after the end, to whoever releases them.
+  // Used by the caller that delivers; after the end, by the one that releases them.
   @usableFromInline @exclusivity(unchecked) var iterator: Elements.Iterator?
   @usableFromInline @exclusivity(unchecked) var next: Elements.Element?
   @usableFromInline @exclusivity(unchecked) var downstream: Downstream?

@@ -98,7 +98,7 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
     var upstream: (any Subscription)?
     lock.withLock { upstream = self.upstream }
     guard let upstream else { return }
-    // Weak, for if nobody else holds this, nobody can deliver to it.
+    // Weak: if nothing else keeps this object, no value can be delivered to it.
     scheduler.schedule(options: options) { [weak self] in
       if self != nil { upstream.request(demand) }
     }
@@ -111,14 +111,7 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
   }
 
   private func take() -> (upstream: (any Subscription)?, downstream: Downstream?) {
-    var upstream: (any Subscription)?
-    var downstream: Downstream?
-    lock.withLock {
-      guard isConnected else { return }
-      swap(&upstream, &self.upstream)
-      swap(&downstream, &self.downstream)
-    }
-    return (upstream, downstream)
+    lock.withLock { isConnected ? (upstream.take(), downstream.take()) : (nil, nil) }
   }
 
   @usableFromInline var description: String { "SubscribeOn" }
@@ -127,8 +120,7 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
 extension Publisher {
   /// Subscribes to upstream, requests from it and cancels it on a scheduler.
   ///
-  /// Deliveries come on whichever thread upstream makes them. Once downstream has cancelled it gets nothing more, though upstream
-  /// learns of it later.
+  /// Upstream delivers on its own threads. Once downstream has cancelled it gets nothing more, though upstream is cancelled later.
   ///
   /// - Parameters:
   ///   - scheduler: Where upstream is called.

@@ -28,7 +28,7 @@ extension Publishers.SwitchToLatest: Equatable where Upstream: Equatable {}
 
 extension Publishers.SwitchToLatest: Sendable where Upstream: Sendable {}
 
-/// What a publisher delivers to while it is the latest.
+/// The subscriber of a publisher while it is the latest.
 @usableFromInline
 struct NestedSubscriber<Nested: Publisher, Input, Failure, Downstream: Subscriber>: Subscriber, OperatorPart
 where

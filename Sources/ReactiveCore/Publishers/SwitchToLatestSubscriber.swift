@@ -1,7 +1,7 @@
 /// Follows one publisher at a time.
 ///
 /// What is asked for and not yet delivered is asked of each publisher in turn. A value that comes while another is being
-/// delivered waits, and is forgotten if its publisher is not the latest any more when its turn comes.
+/// delivered waits, and is dropped if its publisher is not the latest any more when its turn comes.
 @usableFromInline
 final class SwitchToLatestSubscriber<Input: Publisher, Failure, Downstream: Subscriber>: Subscriber,
   Subscription, SubscriptionAwaiting, OperatorPart
@@ -9,8 +9,8 @@ where Input.Failure == Failure, Downstream.Input == Input.Output, Downstream.Fai
   @usableFromInline typealias Output = Input.Output
 
   @usableFromInline let demand = DemandCount()
-  @usableFromInline let gate = Gate()
-  /// Belongs to whoever is inside the gate.
+  @usableFromInline let gate = DrainGate()
+  /// Used by the caller that holds the gate.
   @usableFromInline @exclusivity(unchecked) var downstream: Downstream?
 
   @usableFromInline let lock = Lock()
@@ -101,8 +101,8 @@ where Input.Failure == Failure, Downstream.Input == Input.Output, Downstream.Fai
       return unsafe terminal != nil
     }
     cancelled?.cancel()
-    if isEnding, gate.knock() {
-      workOff()
+    if isEnding, gate.requestDrain() {
+      drain()
     }
   }
 
@@ -126,7 +126,7 @@ where Input.Failure == Failure, Downstream.Input == Input.Output, Downstream.Fai
 
   @inlinable
   func receive(_ value: Output, number: UInt64) -> Subscribers.Demand {
-    var isInside = false
+    var isHolder = false
     var ignored: Violation?
     let isTaken = lock.withLock {
       guard unsafe !isOver, unsafe terminal == nil, unsafe number == self.number, unsafe !isNestedDone else {
@@ -136,8 +136,8 @@ where Input.Failure == Failure, Downstream.Input == Input.Output, Downstream.Fai
         ignored = .valueBeforeSubscription
         return false
       }
-      isInside = gate.enter()
-      if isInside {
+      isHolder = gate.enter()
+      if isHolder {
         if !demand.take() {
           ignored = .valueWithoutDemand
         }
@@ -149,13 +149,13 @@ where Input.Failure == Failure, Downstream.Input == Input.Output, Downstream.Fai
     ignored?.ignored(by: "SwitchToLatest")
     guard isTaken else { return .none }
     var more = Subscribers.Demand.none
-    if isInside {
+    if isHolder {
       if ignored == nil { more = deliver(value, number) }
       if gate.leave() { return more }
-    } else if !gate.knock() {
+    } else if !gate.requestDrain() {
       return .none
     }
-    workOff()
+    drain()
     return more
   }
 
@@ -184,12 +184,12 @@ where Input.Failure == Failure, Downstream.Input == Input.Output, Downstream.Fai
     }
     if isIgnored { Violation.completionBeforeSubscription.ignored(by: "SwitchToLatest") }
     cancelled?.cancel()
-    if isEnding, gate.knock() {
-      workOff()
+    if isEnding, gate.requestDrain() {
+      drain()
     }
   }
 
-  // Inside the gate.
+  // While holding the gate.
 
   /// Delivers a value that has been counted, under the lock, so that no other publisher is asked for it as well.
   ///
@@ -211,10 +211,10 @@ where Input.Failure == Failure, Downstream.Input == Input.Output, Downstream.Fai
   }
 
   @inlinable
-  func workOff() {
+  func drain() {
     repeat {
       while true {
-        guard gate.answer() else { return unsafe downstream = nil }
+        guard gate.beginPass() else { return unsafe downstream = nil }
         guard let next = takeNext() else { break }
         let more = deliver(next.value, next.number)
         if more > .none { next.source?.request(more) }
@@ -225,7 +225,7 @@ where Input.Failure == Failure, Downstream.Input == Input.Output, Downstream.Fai
     } while !gate.leave()
   }
 
-  /// Takes the next value that waits, of the latest publisher; forgets those of others.
+  /// Takes the next value that waits, of the latest publisher; drops those of earlier ones.
   @inlinable
   func takeNext() -> (value: Output, number: UInt64, source: (any Subscription)?)? {
     var stale: [Output] = []
@@ -246,7 +246,7 @@ where Input.Failure == Failure, Downstream.Input == Input.Output, Downstream.Fai
   func finish(_ completion: Subscribers.Completion<Failure>) {
     let target = unsafe downstream
     unsafe downstream = nil
-    if case .insider = gate.end() {
+    if case .holder = gate.end() {
       _ = takeAll()
       target?.receive(completion: completion)
     }
@@ -267,27 +267,23 @@ where Input.Failure == Failure, Downstream.Input == Input.Output, Downstream.Fai
 
   @inlinable
   func cancel() {
-    let custody = gate.end()
+    let releaser = gate.end()
     let (nested, outer) = takeAll()
     nested?.cancel()
     outer?.cancel()
-    if case .caller = custody {
+    if case .caller = releaser {
       unsafe downstream = nil
     }
   }
 
-  /// Lets go of everything and returns the subscriptions.
+  /// Releases everything and returns the subscriptions.
   @inlinable
   func takeAll() -> (nested: (any Subscription)?, outer: (any Subscription)?) {
-    var nested: (any Subscription)?
-    var outer: (any Subscription)?
-    var queue = RingBuffer<(value: Output, number: UInt64)>()
-    lock.withLock {
+    let (nested, outer, queue) = lock.withLock {
       unsafe isOver = true
-      unsafe swap(&nested, &self.nested)
-      unsafe swap(&outer, &self.outer)
-      unsafe swap(&queue, &self.queue)
+      return unsafe (self.nested.take(), self.outer.take(), exchange(&self.queue, with: RingBuffer()))
     }
+    withExtendedLifetime(queue) {}
     return (nested, outer)
   }
 

@@ -41,7 +41,7 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
   let delivery: TimedDelivery<Context, Input, Failure, Downstream>
 
   // Guarded by the delivery's lock.
-  private var pending: Input?  // paid for, and a function on the scheduler will deliver it
+  private var pending: Input?  // within demand, and a function on the scheduler will deliver it
   private var lastDelivery: Context.SchedulerTimeType?
 
   init(
@@ -131,10 +131,10 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
 }
 
 extension Publisher {
-  /// Delivers at most one value in each stretch of time, and forgets the others.
+  /// Delivers at most one value in each stretch of time, and drops the others.
   ///
   /// Asks upstream for everything. The first value is delivered without delay; a later one as soon as the interval since the last
-  /// delivery is over. Values that come while downstream has asked for nothing are forgotten; but unlike in Combine, with `latest`
+  /// delivery is over. Values that come while downstream has asked for nothing are dropped; but unlike in Combine, with `latest`
   /// they take the place of one that waits and was asked for. When upstream ends, a value that waits is delivered in its time, and
   /// the completion after it.
   ///

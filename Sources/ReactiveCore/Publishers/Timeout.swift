@@ -69,7 +69,7 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
     delivery.startTimer(generation, after: interval) { self.timeOut(generation) }
   }
 
-  /// Cancels upstream and tells downstream, after the values that it has yet to get.
+  /// Cancels upstream and delivers the completion, after the values that wait.
   private func timeOut(_ generation: UInt64) {
     var timer: (any Cancellable)?
     var makeError: (() -> Failure)?
@@ -120,7 +120,7 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
       isRequested = true
       return true
     }
-    // Upstream is not to blame for the time in which nothing was asked for.
+    // The time before the first request does not count: upstream had nothing to deliver.
     if isFirst { startTimer() }
     delivery.requestUpstream(demand)
   }
@@ -135,8 +135,7 @@ extension Publisher {
   /// Ends the stream when upstream has been quiet for too long.
   ///
   /// The time starts with the subscription, anew with the first request, and anew with each value. Values and completion are
-  /// delivered on the scheduler. When time is up, upstream is cancelled, and downstream is told after the values that it has
-  /// yet to get.
+  /// delivered on the scheduler. When time is up, upstream is cancelled, and downstream gets the completion after the values that wait.
   ///
   /// - Parameters:
   ///   - interval: How long upstream may be quiet.

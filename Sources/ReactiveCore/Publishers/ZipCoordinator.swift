@@ -46,7 +46,7 @@ struct ZipQueues<A, B, C, D> {
 ///
 /// A request goes to all upstreams. What downstream asks for while it is getting a value is asked of all
 /// others by request, and of the upstream whose value completed the combination by what is returned to it. Requests are made
-/// outside the gate, so that upstreams that deliver at once get their values through.
+/// without the gate, so that upstreams that deliver at once get their values through.
 @usableFromInline
 final class ZipCoordinator<A, B, C, D, Failure, Downstream: Subscriber>: CombiningCoordinator, OperatorPart
 where Downstream.Failure == Failure {
@@ -61,8 +61,8 @@ where Downstream.Failure == Failure {
   @usableFromInline let all: UInt8
 
   /// Closed until downstream has its subscription.
-  @usableFromInline let gate = Gate(isBusy: true)
-  /// Belongs to whoever is inside the gate.
+  @usableFromInline let gate = DrainGate(isBusy: true)
+  /// Used by the caller that holds the gate.
   @usableFromInline @exclusivity(unchecked) var downstream: Downstream?
 
   @usableFromInline let lock = Lock()
@@ -132,9 +132,9 @@ where Downstream.Failure == Failure {
     var more = Subscribers.Demand.none
     if let output {
       more = downstream.receive(output)
-      // What became ready meanwhile has knocked.
+      // What became ready meanwhile has drainRequested.
       if more == .none, !isLast, gate.leave() { return .none }
-    } else if !gate.knock() {
+    } else if !gate.requestDrain() {
       return .none
     }
     return run(adding: more, sender: index)
@@ -154,12 +154,12 @@ where Downstream.Failure == Failure {
       unsafe terminal = completion
       return true
     }
-    if isEnding, gate.knock() {
+    if isEnding, gate.requestDrain() {
       _ = run(adding: .none, sender: nil)
     }
   }
 
-  // Inside the gate.
+  // While holding the gate.
 
   /// Takes the next combination, if there is one. Called with the lock held.
   @inlinable
@@ -172,7 +172,7 @@ where Downstream.Failure == Failure {
     return output
   }
 
-  /// Delivers what is ready, or the end, leaves, and passes on what was asked for.
+  /// Delivers the combinations that are ready, or the completion, gives up the gate, and passes on the demand.
   ///
   /// - Parameters:
   ///   - asked: What downstream has asked for by what it returned.
@@ -182,7 +182,7 @@ where Downstream.Failure == Failure {
   func run(adding asked: Subscribers.Demand, sender: Int?) -> Subscribers.Demand {
     var asked = asked
     repeat {
-      guard gate.answer() else {
+      guard gate.beginPass() else {
         unsafe downstream = nil
         return .none
       }
@@ -221,7 +221,7 @@ where Downstream.Failure == Failure {
   func finish() {
     let target = unsafe downstream
     unsafe downstream = nil
-    guard case .insider = gate.end() else { return }
+    guard case .holder = gate.end() else { return }
     let completion = lock.withLock { unsafe terminal }
     for subscription in takeAll() {
       subscription?.cancel()
@@ -239,31 +239,29 @@ where Downstream.Failure == Failure {
     lock.withLock {
       if unsafe !isOver { unsafe pending += demand }
     }
-    if gate.knock() {
+    if gate.requestDrain() {
       _ = run(adding: .none, sender: nil)
     }
   }
 
   @usableFromInline
   func cancel() {
-    let custody = gate.end()
+    let releaser = gate.end()
     for subscription in takeAll() {
       subscription?.cancel()
     }
-    if case .caller = custody {
+    if case .caller = releaser {
       unsafe downstream = nil
     }
   }
 
-  /// Lets go of everything and returns the subscriptions.
+  /// Releases everything and returns the subscriptions.
   private func takeAll() -> ContiguousArray<(any Subscription)?> {
-    var subscriptions = ContiguousArray<(any Subscription)?>()
-    var queues = Queues()
-    lock.withLock {
+    let (subscriptions, queues) = lock.withLock {
       unsafe isOver = true
-      unsafe swap(&queues, &self.queues)
-      unsafe swap(&subscriptions, &self.subscriptions)
+      return unsafe (exchange(&self.subscriptions, with: []), exchange(&self.queues, with: Queues()))
     }
+    withExtendedLifetime(queues) {}
     return subscriptions
   }
 

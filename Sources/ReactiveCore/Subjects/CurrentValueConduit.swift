@@ -2,21 +2,21 @@ import Synchronization
 
 /// One subscription to a current value subject.
 ///
-/// Two parties may have a value for the subscriber: whoever is inside the subject's roster, and whoever requests while the
-/// subscriber has not got the current value. The first of them delivers; what the other brings meanwhile is kept for it.
-/// Once the subscriber has asked for everything and has got a first value, only the roster delivers, without a lock.
+/// Two callers may have a value for the subscriber: the one that sends to the subject's subscribers, and one that requests while
+/// the subscriber has not got the current value. The first of them delivers; the value of the other is kept for it. Once the
+/// subscriber has asked for everything and has got a first value, only the sending caller delivers, without a lock.
 @usableFromInline
 @safe
-final class CurrentValueConduit<Output, Failure: Error>: RosterMember, Subscription, OperatorPart {
+final class CurrentValueConduit<Output, Failure: Error>: ListedSubscription, Subscription, OperatorPart {
   @usableFromInline typealias Parent = CurrentValueSubject<Output, Failure>
 
-  /// Used by the party that delivers, until retired.
+  /// Used by the caller that delivers, until released.
   @usableFromInline let downstream: Unmanaged<AnySubscriberBase<Output, Failure>>
 
-  /// Whether only the roster delivers. Written under the lock.
+  /// Whether only the sending caller delivers. Written under the lock.
   @usableFromInline let isSettled = Atomic<Bool>(false)
 
-  /// The number of the last value delivered; written by the party that delivers, read by the next.
+  /// The number of the last value delivered; written by the caller that delivers, read by the next.
   @usableFromInline @exclusivity(unchecked) var lastVersion: UInt64?
 
   private let lock = Lock()
@@ -25,11 +25,11 @@ final class CurrentValueConduit<Output, Failure: Error>: RosterMember, Subscript
   private var demand = Subscribers.Demand.none
   private var isStale = true  // the current value is not delivered
   private var isDelivering = false
-  private var waiting = RingBuffer<(value: Output, version: UInt64)>()  // paid for, come while delivering
+  private var waiting = RingBuffer<(value: Output, version: UInt64)>()  // within demand, come while delivering
   private var completion: Subscribers.Completion<Failure>?
   private var isCompletionDelivered = false
   private var isOpen = false
-  private var isRetired = false
+  private var isReleased = false
   private var mayRelease = false
 
   init(subject: Parent, downstream: AnySubscriber<Output, Failure>) {
@@ -38,12 +38,12 @@ final class CurrentValueConduit<Output, Failure: Error>: RosterMember, Subscript
   }
 
   deinit {
-    if !isRetired {
+    if !isReleased {
       unsafe downstream.release()
     }
   }
 
-  /// Delivers the value if one is asked for. Called inside the roster.
+  /// Delivers the value if one is asked for. Called by the sending caller.
   @inlinable
   @inline(__always)
   func offer(_ value: Output, version: UInt64) {
@@ -99,7 +99,7 @@ final class CurrentValueConduit<Output, Failure: Error>: RosterMember, Subscript
     }
   }
 
-  /// Delivers a value that is paid for, then what has come meanwhile.
+  /// Delivers a value that is within demand, then what has come meanwhile.
   private func deliver(_ value: Output, version: UInt64) {
     var next: (value: Output, version: UInt64)? = (value, version)
     while let (value, version) = next {
@@ -112,12 +112,12 @@ final class CurrentValueConduit<Output, Failure: Error>: RosterMember, Subscript
         return subject != nil
       }
       let more = unsafe isWanted ? downstream._withUnsafeGuaranteedRef { $0.deliver($0, value) } : .none
-      next = turn(more)
+      next = nextAfterDelivery(more)
     }
   }
 
-  /// Says what to deliver after a value; when nothing is left, the party stops delivering.
-  private func turn(_ more: Subscribers.Demand) -> (value: Output, version: UInt64)? {
+  /// Returns what to deliver after a value; when nothing is left, the caller stops delivering.
+  private func nextAfterDelivery(_ more: Subscribers.Demand) -> (value: Output, version: UInt64)? {
     var isLatestWanted = false
     var next: (value: Output, version: UInt64)?
     var subject: Parent?
@@ -155,7 +155,7 @@ final class CurrentValueConduit<Output, Failure: Error>: RosterMember, Subscript
     }
   }
 
-  /// Delivers the completion, after the subscription and the values that are being delivered. Called inside the roster.
+  /// Delivers the completion, after the subscription and the values that are being delivered. Called by the sending caller.
   func finish(_ completion: Subscribers.Completion<Failure>) {
     let ready: Subscribers.Completion<Failure>? = lock.withLock {
       self.completion = completion
@@ -206,11 +206,11 @@ final class CurrentValueConduit<Output, Failure: Error>: RosterMember, Subscript
       swap(&waiting, &self.waiting)
       isSettled.store(false, ordering: .releasing)
     }
-    subject?.roster.remove(self)
+    subject?.subscribers.remove(self)
   }
 
   @usableFromInline
-  override func retire() {
+  override func releaseSubscriber() {
     let isReleasable = lock.withLock {
       mayRelease = true
       return lockedReleasable()
@@ -220,10 +220,10 @@ final class CurrentValueConduit<Output, Failure: Error>: RosterMember, Subscript
     }
   }
 
-  /// The subscriber is let go of when the roster is done with it and nobody is delivering or about to.
+  /// The subscriber is released when the list has released it and no caller delivers or is about to.
   private func lockedReleasable() -> Bool {
-    guard mayRelease, !isDelivering, !isRetired, subject == nil || completion == nil else { return false }
-    isRetired = true
+    guard mayRelease, !isDelivering, !isReleased, subject == nil || completion == nil else { return false }
+    isReleased = true
     return true
   }
 
@@ -233,7 +233,7 @@ final class CurrentValueConduit<Output, Failure: Error>: RosterMember, Subscript
     let (subject, downstream, demand): (Parent?, AnySubscriber<Output, Failure>?, Subscribers.Demand) =
       lock.withLock {
         unsafe (
-          self.subject, isRetired ? nil : AnySubscriber(box: self.downstream.takeUnretainedValue()),
+          self.subject, isReleased ? nil : AnySubscriber(box: self.downstream.takeUnretainedValue()),
           self.demand
         )
       }

@@ -5,8 +5,8 @@ import Synchronization
 /// A subscriber that has asked for values gets the current one at once, then each that follows. One that has asked for fewer
 /// than were sent misses those in between and gets the latest when it asks again. The functions may be called from any
 /// thread. Each subscriber gets its values one at a time, in the order in which they were sent. A value sent while another
-/// is being delivered is delivered right after it by whoever is delivering, so `send` may return before that has happened;
-/// ``value`` has changed by then in any case. Unlike in Combine, a subscriber that feeds its own subject does not make the stack
+/// is being delivered is delivered right after it by the caller that delivers, so `send` may return before that has happened;
+/// ``value`` has changed by then in any case. Unlike in Combine, a subscriber that sends to its own subject does not make the stack
 /// grow.
 public final class CurrentValueSubject<Output, Failure: Error>: Subject {
   @usableFromInline typealias Conduit = CurrentValueConduit<Output, Failure>
@@ -17,9 +17,9 @@ public final class CurrentValueSubject<Output, Failure: Error>: Subject {
     case completion(Subscribers.Completion<Failure>)
   }
 
-  @usableFromInline let roster = Roster<Conduit, Signal>()
+  @usableFromInline let subscribers = SubscriberList<Conduit, Signal>()
 
-  // Guarded by the roster's lock.
+  // Guarded by the list's lock.
   @usableFromInline @exclusivity(unchecked) var current: Output
   @usableFromInline @exclusivity(unchecked) var version: UInt64 = 0
   @usableFromInline @exclusivity(unchecked) var isClosed = false
@@ -41,12 +41,12 @@ public final class CurrentValueSubject<Output, Failure: Error>: Subject {
   /// The latest value. Setting it is sending it; after completion the value is kept and sent to no subscriber.
   @inlinable
   public var value: Output {
-    get { roster.lock.withLock { unsafe current } }
+    get { subscribers.lock.withLock { unsafe current } }
     set { put(newValue, evenIfClosed: true) }
   }
 
   public func send(subscription: any Subscription) {
-    let released = roster.lock.withLock { sources.append(subscription) }
+    let released = subscribers.lock.withLock { sources.append(subscription) }
     withExtendedLifetime(released) {}
     subscription.request(.unlimited)
   }
@@ -59,8 +59,8 @@ public final class CurrentValueSubject<Output, Failure: Error>: Subject {
   @usableFromInline
   func attach(_ subscriber: AnySubscriber<Output, Failure>) {
     let conduit = Conduit(subject: self, downstream: subscriber)
-    let completion: Subscribers.Completion<Failure>? = roster.lock.withLock {
-      if unsafe !isClosed { roster.lockedAdd(conduit) }
+    let completion: Subscribers.Completion<Failure>? = subscribers.lock.withLock {
+      if unsafe !isClosed { subscribers.lockedAdd(conduit) }
       return self.completion
     }
     if let completion {
@@ -85,7 +85,7 @@ public final class CurrentValueSubject<Output, Failure: Error>: Subject {
     var value = value
     let newValue = value
     var version: UInt64 = 0
-    let isInside = roster.lock.withLock {
+    let isSender = subscribers.lock.withLock {
       if unsafe isClosed {
         if evenIfClosed { unsafe swap(&value, &current) }
         return false
@@ -93,45 +93,45 @@ public final class CurrentValueSubject<Output, Failure: Error>: Subject {
       unsafe self.version &+= 1
       version = unsafe self.version
       unsafe swap(&value, &current)
-      return roster.lockedEnter(orNote: .value(newValue, version: version))
+      return subscribers.lockedBeginSending(orQueue: .value(newValue, version: version))
     }
-    if isInside {
-      roster.tellAll { $0.offer(newValue, version: version) }
-      roster.leave { tell($0) }
+    if isSender {
+      subscribers.forEachMember { $0.offer(newValue, version: version) }
+      subscribers.endSending { deliver($0) }
     }
   }
 
   public func send(completion: Subscribers.Completion<Failure>) {
-    let isInside = roster.lock.withLock {
+    let isSender = subscribers.lock.withLock {
       if unsafe isClosed { return false }
       unsafe isClosed = true
       self.completion = completion
-      return roster.lockedEnter(orNote: .completion(completion))
+      return subscribers.lockedBeginSending(orQueue: .completion(completion))
     }
-    if isInside {
-      tell(.completion(completion))
-      roster.leave { tell($0) }
+    if isSender {
+      deliver(.completion(completion))
+      subscribers.endSending { deliver($0) }
     }
   }
 
   @usableFromInline
-  func tell(_ signal: Signal) {
+  func deliver(_ signal: Signal) {
     switch signal {
     case .value(let value, let version):
-      roster.tellAll { $0.offer(value, version: version) }
+      subscribers.forEachMember { $0.offer(value, version: version) }
     case .completion(let completion):
-      roster.tellAll { $0.finish(completion) }
-      roster.removeAll()
+      subscribers.forEachMember { $0.finish(completion) }
+      subscribers.removeAll()
       var sources = SubjectSources()
-      roster.lock.withLock { swap(&sources, &self.sources) }
+      subscribers.lock.withLock { swap(&sources, &self.sources) }
     }
   }
 
   /// The latest value and its number.
   func snapshot() -> (value: Output, version: UInt64) {
-    roster.lock.withLock { unsafe (current, version) }
+    subscribers.lock.withLock { unsafe (current, version) }
   }
 }
 
-// The roster says how the state is guarded. Values cross threads, hence the condition.
+// `SubscriberList` says how the state is guarded. Values cross threads, hence the condition.
 extension CurrentValueSubject: @unchecked Sendable where Output: Sendable {}

@@ -5,14 +5,14 @@ import Synchronization
 /// A value goes to those subscribers that have asked for more than they got; the others miss it. The functions may be
 /// called from any thread. Each subscriber gets its values one at a time, in the order in which they were sent, all
 /// subscribers in the same order. A value sent while another is being delivered, by another thread or by a subscriber, is
-/// delivered right after it by whoever is delivering, so `send` may return before that has happened. Unlike in Combine, where it
-/// is delivered from within `send`, a subscriber that feeds its own subject does not make the stack grow.
+/// delivered right after it by the caller that delivers, so `send` may return before that has happened. Unlike in Combine, where it
+/// is delivered from within `send`, a subscriber that sends to its own subject does not make the stack grow.
 public final class PassthroughSubject<Output, Failure: Error>: Subject {
   @usableFromInline typealias Conduit = PassthroughConduit<Output, Failure>
 
-  @usableFromInline let roster = Roster<Conduit, SubjectSignal<Output, Failure>>()
+  @usableFromInline let subscribers = SubscriberList<Conduit, SubjectSignal<Output, Failure>>()
 
-  // Guarded by the roster's lock.
+  // Guarded by the list's lock.
   @usableFromInline @exclusivity(unchecked) var isClosed = false
   @exclusivity(unchecked) private var completion: Subscribers.Completion<Failure>?
   @exclusivity(unchecked) private var sources = SubjectSources()
@@ -29,7 +29,7 @@ public final class PassthroughSubject<Output, Failure: Error>: Subject {
 
   public func send(subscription: any Subscription) {
     var released: [any Subscription] = []
-    let hasDemand = roster.lock.withLock {
+    let hasDemand = subscribers.lock.withLock {
       released = unsafe sources.append(subscription)
       return unsafe self.hasDemand
     }
@@ -55,58 +55,58 @@ public final class PassthroughSubject<Output, Failure: Error>: Subject {
   /// Adds a conduit, unless the subject has completed.
   @usableFromInline
   func admit(_ conduit: Conduit) -> Bool {
-    roster.lock.withLock {
+    subscribers.lock.withLock {
       if unsafe isClosed { return false }
-      roster.lockedAdd(conduit)
+      subscribers.lockedAdd(conduit)
       return true
     }
   }
 
   /// The completion of a subject that has completed.
   @usableFromInline var end: Subscribers.Completion<Failure> {
-    roster.lock.withLock { unsafe completion.unsafelyUnwrapped }
+    subscribers.lock.withLock { unsafe completion.unsafelyUnwrapped }
   }
 
   @inlinable
   public func send(_ value: Output) {
-    let isInside = roster.lock.withLock {
-      unsafe !isClosed && roster.lockedEnter(orNote: .value(value))
+    let isSender = subscribers.lock.withLock {
+      unsafe !isClosed && subscribers.lockedBeginSending(orQueue: .value(value))
     }
-    if isInside {
-      roster.tellAll { $0.offer(value) }
-      roster.leave { tell($0) }
+    if isSender {
+      subscribers.forEachMember { $0.offer(value) }
+      subscribers.endSending { deliver($0) }
     }
   }
 
   public func send(completion: Subscribers.Completion<Failure>) {
-    let isInside = roster.lock.withLock {
+    let isSender = subscribers.lock.withLock {
       if unsafe isClosed { return false }
       unsafe isClosed = true
       unsafe self.completion = completion
-      return roster.lockedEnter(orNote: .completion(completion))
+      return subscribers.lockedBeginSending(orQueue: .completion(completion))
     }
-    if isInside {
-      tell(.completion(completion))
-      roster.leave { tell($0) }
+    if isSender {
+      deliver(.completion(completion))
+      subscribers.endSending { deliver($0) }
     }
   }
 
   @usableFromInline
-  func tell(_ signal: SubjectSignal<Output, Failure>) {
+  func deliver(_ signal: SubjectSignal<Output, Failure>) {
     switch signal {
     case .value(let value):
-      roster.tellAll { $0.offer(value) }
+      subscribers.forEachMember { $0.offer(value) }
     case .completion(let completion):
-      roster.tellAll { $0.finish(completion) }
-      roster.removeAll()
+      subscribers.forEachMember { $0.finish(completion) }
+      subscribers.removeAll()
       var sources = SubjectSources()
-      roster.lock.withLock { unsafe swap(&sources, &self.sources) }
+      subscribers.lock.withLock { unsafe swap(&sources, &self.sources) }
     }
   }
 
   /// Called when a subscriber asks for values: from the first time on, the sources are asked for everything.
   func acknowledgeDemand() {
-    let sources: [any Subscription] = roster.lock.withLock {
+    let sources: [any Subscription] = subscribers.lock.withLock {
       if unsafe hasDemand { return [] }
       unsafe hasDemand = true
       return unsafe self.sources.all
@@ -117,10 +117,10 @@ public final class PassthroughSubject<Output, Failure: Error>: Subject {
   }
 }
 
-// The roster says how the state is guarded. Values cross threads, hence the condition.
+// `SubscriberList` says how the state is guarded. Values cross threads, hence the condition.
 extension PassthroughSubject: @unchecked Sendable where Output: Sendable {}
 
-/// What a subject tells its subscribers.
+/// A signal from a subject to its subscribers.
 @usableFromInline
 enum SubjectSignal<Output, Failure: Error> {
   case value(Output)
@@ -130,10 +130,10 @@ enum SubjectSignal<Output, Failure: Error> {
 /// One subscription to a passthrough subject.
 @usableFromInline
 @safe
-final class PassthroughConduit<Output, Failure: Error>: RosterMember, Subscription, OperatorPart {
+final class PassthroughConduit<Output, Failure: Error>: ListedSubscription, Subscription, OperatorPart {
   @usableFromInline typealias Parent = PassthroughSubject<Output, Failure>
 
-  /// Used by the caller inside the roster, until retired.
+  /// Used by the sending caller, until released.
   @usableFromInline let downstream: Unmanaged<AnySubscriberBase<Output, Failure>>
 
   /// What is asked for and not yet delivered; `closed` after cancellation or completion.
@@ -142,7 +142,7 @@ final class PassthroughConduit<Output, Failure: Error>: RosterMember, Subscripti
   @usableFromInline let lock = Lock()
   // Guarded by the lock.
   @usableFromInline @exclusivity(unchecked) var subject: Parent?
-  @usableFromInline @exclusivity(unchecked) var isRetired = false
+  @usableFromInline @exclusivity(unchecked) var isReleased = false
   @usableFromInline @exclusivity(unchecked) var isOpen = false
   @usableFromInline @exclusivity(unchecked) var isCompletionDue = false  // once it is open
 
@@ -155,12 +155,12 @@ final class PassthroughConduit<Output, Failure: Error>: RosterMember, Subscripti
   }
 
   deinit {
-    if unsafe !isRetired {
+    if unsafe !isReleased {
       unsafe downstream.release()
     }
   }
 
-  /// Delivers the value if one is asked for. Called inside the roster.
+  /// Delivers the value if one is asked for. Called by the sending caller.
   @inlinable
   @inline(__always)
   func offer(_ value: Output) {
@@ -188,7 +188,7 @@ final class PassthroughConduit<Output, Failure: Error>: RosterMember, Subscripti
     }
   }
 
-  /// Delivers the completion, after the subscription if that is still being delivered. Called inside the roster.
+  /// Delivers the completion, after the subscription if that is still being delivered. Called by the sending caller.
   func finish(_ completion: Subscribers.Completion<Failure>) {
     let isReady = lock.withLock {
       if unsafe !isOpen { unsafe isCompletionDue = true }
@@ -216,7 +216,7 @@ final class PassthroughConduit<Output, Failure: Error>: RosterMember, Subscripti
     if let subject = lock.withLock({ unsafe subject }) {
       deliver(subject.end)
     }
-    retire()
+    releaseSubscriber()
   }
 
   private func deliver(_ completion: Subscribers.Completion<Failure>) {
@@ -227,11 +227,11 @@ final class PassthroughConduit<Output, Failure: Error>: RosterMember, Subscripti
   }
 
   @usableFromInline
-  override func retire() {
+  override func releaseSubscriber() {
     let isOurs = lock.withLock {
-      // Whoever opens retires, if the completion came before.
-      if unsafe isRetired || (!isOpen && isCompletionDue) { return false }
-      unsafe isRetired = true
+      // If the completion came before `open()`, that releases the subscriber.
+      if unsafe isReleased || (!isOpen && isCompletionDue) { return false }
+      unsafe isReleased = true
       return true
     }
     if isOurs {
@@ -250,7 +250,7 @@ final class PassthroughConduit<Output, Failure: Error>: RosterMember, Subscripti
   @usableFromInline
   func cancel() {
     if demand.exchange(Self.closed, ordering: .acquiringAndReleasing) != Self.closed {
-      takeSubject()?.roster.remove(self)
+      takeSubject()?.subscribers.remove(self)
     }
   }
 
@@ -267,17 +267,14 @@ final class PassthroughConduit<Output, Failure: Error>: RosterMember, Subscripti
   }
 
   private func takeSubject() -> Parent? {
-    lock.withLock {
-      defer { unsafe subject = nil }
-      return unsafe subject
-    }
+    lock.withLock { unsafe subject.take() }
   }
 
   @usableFromInline var description: String { "PassthroughSubject" }
 
   @usableFromInline var customMirror: Mirror {
     let (subject, downstream): (Parent?, AnySubscriber<Output, Failure>?) = lock.withLock {
-      unsafe (self.subject, isRetired ? nil : AnySubscriber(box: self.downstream.takeUnretainedValue()))
+      unsafe (self.subject, isReleased ? nil : AnySubscriber(box: self.downstream.takeUnretainedValue()))
     }
     let demand = demand.load(ordering: .relaxed)
     return Mirror(

@@ -19,20 +19,18 @@ public final class AnyCancellable: Cancellable, Hashable {
     action?()
   }
 
-  /// Runs the cancellation if it has not run before, then lets go of it.
+  /// Runs the cancellation if it has not run before, then releases it.
   public func cancel() {
-    var action: (() -> Void)?
-    lock.withLock { swap(&action, &self.action) }
-    action?()
+    lock.withLock { action.take() }?()
   }
 
-  /// Keeps this in a collection, to be cancelled when the collection lets go of it.
+  /// Keeps this in a collection, to be cancelled when the collection releases it.
   public func store<C: RangeReplaceableCollection>(in collection: inout C)
   where C.Element == AnyCancellable {
     collection.append(self)
   }
 
-  /// Keeps this in a set, to be cancelled when the set lets go of it.
+  /// Keeps this in a set, to be cancelled when the set releases it.
   public func store(in set: inout Set<AnyCancellable>) {
     set.insert(self)
   }
@@ -42,12 +40,12 @@ public final class AnyCancellable: Cancellable, Hashable {
     lhs === rhs
   }
 
-  /// Feeds the object's identity to a hasher.
+  /// Adds the object's identity to a hasher.
   public func hash(into hasher: inout Hasher) {
     hasher.combine(ObjectIdentifier(self))
   }
 }
 
-// The lock guards the only mutable field. The action is run by whoever takes it out, outside the lock; the subscriptions of
+// The lock guards the only mutable field. The caller that takes the action out runs it, outside the lock; the subscriptions of
 // this module may be cancelled from any thread.
 extension AnyCancellable: @unchecked Sendable {}

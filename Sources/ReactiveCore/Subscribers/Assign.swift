@@ -58,7 +58,7 @@ extension Subscribers {
       _ = end()
     }
 
-    /// Cancels the subscription and lets go of the object.
+    /// Cancels the subscription and releases the object.
     public func cancel() {
       if case .attached(let subscription) = end().state {
         subscription.cancel()
@@ -67,13 +67,7 @@ extension Subscribers {
 
     /// Ends it and returns what was held, to be released outside the lock.
     private func end() -> (state: State, object: Root?) {
-      lock.withLock {
-        defer {
-          state = .ended
-          target = nil
-        }
-        return (state, target)
-      }
+      lock.withLock { (exchange(&state, with: .ended), target.take()) }
     }
 
     /// The names of the types involved.

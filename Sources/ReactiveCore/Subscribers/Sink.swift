@@ -118,9 +118,7 @@ extension Subscribers {
     }
 
     private func takeSubscription() -> (any Subscription)? {
-      var taken: (any Subscription)?
-      lock.withLock { swap(&taken, &subscription) }
-      return taken
+      lock.withLock { subscription.take() }
     }
 
     @usableFromInline

@@ -1,4 +1,4 @@
-/// Feeds a subject from a publisher.
+/// Sends the values of a publisher to a subject.
 ///
 /// The subject gets this object as its subscription and so decides what is requested from the publisher.
 @usableFromInline
@@ -43,7 +43,7 @@ final class SubjectSubscriber<S: Subject>: Subscriber, Subscription, Subscriptio
 
   @inlinable
   func receive(completion: Subscribers.Completion<S.Failure>) {
-    // It is ignored, and the subject still takes a subscription.
+    // An early completion is ignored, and the subject still takes a subscription.
     if ignoreIfEarly(.completionBeforeSubscription) { return }
     let (subject, upstream) = end()
     if upstream != nil {
@@ -70,12 +70,8 @@ final class SubjectSubscriber<S: Subject>: Subscriber, Subscription, Subscriptio
   @inlinable
   func end() -> (subject: S?, upstream: (any Subscription)?) {
     lock.withLock {
-      defer {
-        unsafe subject = nil
-        unsafe upstream = nil
-        unsafe isAttached = false
-      }
-      return unsafe (subject, upstream)
+      unsafe isAttached = false
+      return unsafe (subject.take(), upstream.take())
     }
   }
 
@@ -95,21 +91,21 @@ final class SubjectSubscriber<S: Subject>: Subscriber, Subscription, Subscriptio
 }
 
 extension SubjectSubscriber: EndingSource {
-  var isOver: Bool { lock.withLock { unsafe subject == nil } }
+  var hasEnded: Bool { lock.withLock { unsafe subject == nil } }
 }
 
-/// A subscription that knows when it is of no more use.
+/// A subscription that knows whether it has ended.
 private protocol EndingSource: Subscription {
-  var isOver: Bool { get }
+  var hasEnded: Bool { get }
 }
 
-/// What a subject is fed by, until its deinit cancels it.
+/// The subscriptions that a subject gets its values from, until its deinit cancels them.
 ///
-/// A shared publisher connects its subject anew each time that somebody subscribes after the last has left. So what has ended
-/// is removed now and then, whenever the list has doubled. The owner guards it with a lock.
+/// A shared publisher connects its subject again for each first subscriber after the last one has cancelled. So subscriptions that
+/// have ended are removed whenever the list has doubled. The owner guards the list with a lock.
 struct SubjectSources {
   private(set) var all: [any Subscription] = []
-  private var limit = 8  // how many to have before the next cleaning
+  private var limit = 8  // the count at which ended ones are removed next
 
   /// Adds one.
   ///
@@ -119,7 +115,7 @@ struct SubjectSources {
     guard all.count > limit else { return [] }
     var (open, over): ([any Subscription], [any Subscription]) = ([], [])
     for source in all {
-      if let ending = source as? any EndingSource, ending.isOver {
+      if let ending = source as? any EndingSource, ending.hasEnded {
         over.append(source)
       } else {
         open.append(source)

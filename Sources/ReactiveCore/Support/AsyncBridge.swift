@@ -1,4 +1,4 @@
-/// Brings values from a publisher to one task that waits for them.
+/// Hands the values of a publisher to one task that waits for them.
 ///
 /// Each wait asks for one value. Nothing is kept here but the end of the stream.
 final class AsyncBridge<Input, Failure: Error>: Subscriber, @unchecked Sendable {
@@ -97,7 +97,7 @@ final class AsyncBridge<Input, Failure: Error>: Subscriber, @unchecked Sendable 
   }
 
   /// Asks for the next value and waits for it, even if the task is cancelled.
-  func nextThoughCancelled(isolation: isolated (any Actor)? = #isolation) async -> Answer {
+  func nextIgnoringCancellation(isolation: isolated (any Actor)? = #isolation) async -> Answer {
     await withCheckedContinuation { wait($0) }
   }
 

@@ -36,7 +36,7 @@ struct ChildPlace: ~Copyable {
   }
 }
 
-/// A child: where it is kept, and a number that tells it apart from others that are kept there before and after it.
+/// A child: where it is kept, and a number that distinguishes it from children that are kept there before and after it.
 @usableFromInline
 @safe
 struct ChildKey {

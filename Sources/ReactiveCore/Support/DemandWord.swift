@@ -1,14 +1,14 @@
 import Synchronization
 
-/// Who delivers, how much is asked for, and whether it is over, in one word.
+/// Whether a caller delivers, how much is asked for, and whether the stream has ended, in one word.
 ///
 /// A source that has its values ready delivers them from within `request`. A request that comes meanwhile, from the subscriber
 /// or from another thread, is added up here for the caller that is delivering. So the stack does not grow with the
-/// stream and the subscriber gets one value at a time. After the end, whoever was delivering, or else whoever ended it, owns
-/// what the source holds and releases it.
+/// stream and the subscriber gets one value at a time. After the end, the caller that was delivering, or else the one that ended
+/// the stream, owns what the source holds and releases it.
 @usableFromInline
 struct DemandWord: ~Copyable {
-  /// Bit 63: ended. Bit 62: someone is delivering. The rest: demand, all ones for unlimited.
+  /// Bit 63: ended. Bit 62: a caller is delivering. The rest: demand, all ones for unlimited.
   @usableFromInline let word = Atomic<UInt64>(0)
 
   @inlinable static var ended: UInt64 { 1 << 63 }
@@ -67,7 +67,7 @@ struct DemandWord: ~Copyable {
 
   /// Ends the stream.
   ///
-  /// - Returns: Whether nobody is delivering and it was not over before, so that the caller owns what is to be released.
+  /// - Returns: Whether no caller is delivering and the stream had not ended, so that this caller owns what is to be released.
   @inlinable
   func end() -> Bool {
     let old = word.bitwiseOr(Self.ended, ordering: .acquiringAndReleasing).oldValue
@@ -81,7 +81,7 @@ struct DemandWord: ~Copyable {
   }
 }
 
-/// How many values may still be delivered: added to from any thread, taken from by whoever delivers.
+/// How many values may still be delivered: added to from any thread, taken from by the caller that delivers.
 @usableFromInline
 struct DemandCount: ~Copyable {
   @usableFromInline let count = Atomic<UInt>(0)

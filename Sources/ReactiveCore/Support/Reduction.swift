@@ -226,12 +226,9 @@ final class ReductionLink<Downstream: Subscriber>: Subscription, SubscriptionAwa
   /// Ends the stream. Called with the lock held.
   private func release() -> Held {
     openness.store(false, ordering: .releasing)
-    var held = Held()
-    swap(&held.downstream, &downstream)
-    swap(&held.upstream, &upstream)
-    swap(&held.initial, &initial)
-    swap(&held.result, &result)
-    return held
+    return Held(
+      downstream: downstream.take(), upstream: upstream.take(), initial: initial.take(), result: result.take()
+    )
   }
 
   /// What mirrors show.

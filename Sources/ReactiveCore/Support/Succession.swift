@@ -27,12 +27,12 @@ where Next.Output == Input, Downstream.Input == Input {
   private let convert: (Next.Failure) -> Downstream.Failure
 
   private let lock = Lock()
-  private var isAnnounced: Bool  // guarded by the lock: downstream knows its subscription
+  private var isDownstreamAttached: Bool  // guarded by the lock: downstream knows its subscription
   private var held: Subscribers.Completion<Downstream.Failure>?  // guarded by the lock: came before that
 
   /// - Parameters:
   ///   - name: The operator's name in descriptions.
-  ///   - waitsForUpstream: Whether downstream gets its subscription when upstream gives one; otherwise `announce()` is to be
+  ///   - waitsForUpstream: Whether downstream gets its subscription when upstream gives one; otherwise `attachDownstream()` is to be
   ///     called.
   ///   - isReflecting: Whether the mirror shows downstream.
   ///   - successor: Decides on the completion of upstream.
@@ -46,7 +46,7 @@ where Next.Output == Input, Downstream.Input == Input {
     self.waitsForUpstream = waitsForUpstream
     self.successor = successor
     self.convert = convert
-    isAnnounced = waitsForUpstream
+    isDownstreamAttached = waitsForUpstream
     link = SuccessionLink(name, reflecting: isReflecting ? downstream : nil)
   }
 
@@ -63,11 +63,11 @@ where Next.Output == Input, Downstream.Input == Input {
 
   /// Gives downstream its subscription, and the completion, should that have come.
   @usableFromInline
-  func announce() {
+  func attachDownstream() {
     downstream.receive(subscription: link)
     var held: Subscribers.Completion<Downstream.Failure>?
     lock.withLock {
-      isAnnounced = true
+      isDownstreamAttached = true
       swap(&held, &self.held)
     }
     if let held {
@@ -78,8 +78,8 @@ where Next.Output == Input, Downstream.Input == Input {
   @usableFromInline
   func finish(_ completion: Subscribers.Completion<Downstream.Failure>) {
     let isReady = lock.withLock {
-      if !isAnnounced { held = completion }
-      return isAnnounced
+      if !isDownstreamAttached { held = completion }
+      return isDownstreamAttached
     }
     if isReady, link.end().wasOpen {
       downstream.receive(completion: completion)
@@ -134,7 +134,7 @@ where Next.Output == Input, Downstream.Input == Input {
   @usableFromInline var customMirror: Mirror { link.customMirror }
 }
 
-/// What the publisher delivers to that takes upstream's place.
+/// The subscriber of the publisher that takes upstream's place.
 @usableFromInline
 struct SuccessorSubscriber<Input, UpstreamFailure: Error, Failure, Next: Publisher, Downstream: Subscriber>:
   Subscriber, OperatorPart

@@ -5,7 +5,7 @@ import Synchronization
 ///
 /// It is what the operator hands downstream as subscription. What downstream has asked for and not got is
 /// counted, and asked of the next upstream when that is attached. Upstreams are numbered from 0. At the end,
-/// whichever side it came from, everything is let go of, so a subscriber that keeps its subscription keeps
+/// whichever side it came from, everything is released, so a subscriber that keeps its subscription keeps
 /// nothing else alive.
 @usableFromInline
 final class SuccessionLink<Downstream>: Subscription, OperatorPart {
@@ -19,8 +19,8 @@ final class SuccessionLink<Downstream>: Subscription, OperatorPart {
   private let lock = Lock()
   private var upstream: (any Subscription)?  // guarded by the lock
   /// To another publisher; ends with the stream. Guarded by the lock.
-  private var companion: (any Subscription)?
-  private var hasCompanion = false  // guarded by the lock
+  private var other: (any Subscription)?
+  private var hasOther = false  // guarded by the lock
   private var downstream: Downstream?  // guarded by the lock; for the mirror alone
   private let name: StaticString
   private let isReflecting: Bool
@@ -90,11 +90,11 @@ final class SuccessionLink<Downstream>: Subscription, OperatorPart {
   /// Attaches a subscription to another publisher, to be cancelled at the end; cancels it at once if there
   /// was one or the stream has ended.
   @usableFromInline
-  func accompany(_ subscription: any Subscription) -> Bool {
+  func connectOther(_ subscription: any Subscription) -> Bool {
     let isAccepted = lock.withLock {
-      guard !hasCompanion, place.load(ordering: .relaxed) >= 0 else { return false }
-      hasCompanion = true
-      companion = subscription
+      guard !hasOther, place.load(ordering: .relaxed) >= 0 else { return false }
+      hasOther = true
+      other = subscription
       return true
     }
     if !isAccepted {
@@ -107,21 +107,19 @@ final class SuccessionLink<Downstream>: Subscription, OperatorPart {
   ///
   /// - Returns: Whether it does.
   @usableFromInline
-  func ignoreIfUnaccompanied(_ violation: Violation) -> Bool {
-    if lock.withLock({ hasCompanion }) { return false }
+  func ignoreIfOtherIsEarly(_ violation: Violation) -> Bool {
+    if lock.withLock({ hasOther }) { return false }
     violation.ignored(byOperator: description)
     return true
   }
 
-  /// Lets go of the subscription to another publisher.
+  /// Releases the subscription to another publisher.
   @usableFromInline
-  func takeCompanion() -> (any Subscription)? {
-    var taken: (any Subscription)?
-    lock.withLock { swap(&taken, &companion) }
-    return taken
+  func takeOther() -> (any Subscription)? {
+    lock.withLock { other.take() }
   }
 
-  /// Lets go of the upstream attached, which has completed, and expects the next.
+  /// Releases the upstream attached, which has completed, and expects the next.
   ///
   /// - Parameters:
   ///   - number: The upstream; any if nil.
@@ -204,30 +202,26 @@ final class SuccessionLink<Downstream>: Subscription, OperatorPart {
 
   // Ending.
 
-  /// Ends the stream and lets go of everything.
+  /// Ends the stream and releases everything.
   ///
-  /// - Returns: Whether it was under way, so that downstream must be told, and what to cancel.
+  /// - Returns: Whether it was under way, so that downstream must get the completion, and what to cancel.
   @usableFromInline
   func end() -> (
-    wasOpen: Bool, upstream: (any Subscription)?, companion: (any Subscription)?
+    wasOpen: Bool, upstream: (any Subscription)?, other: (any Subscription)?
   ) {
-    var upstream: (any Subscription)?
-    var companion: (any Subscription)?
-    var downstream: Downstream?
-    let wasOpen = lock.withLock {
-      swap(&upstream, &self.upstream)
-      swap(&companion, &self.companion)
-      swap(&downstream, &self.downstream)
-      return place.exchange(-1, ordering: .acquiringAndReleasing) >= 0
+    let (place, upstream, other, downstream) = lock.withLock {
+      let place = self.place.exchange(-1, ordering: .acquiringAndReleasing)
+      return (place, self.upstream.take(), self.other.take(), self.downstream.take())
     }
-    return (wasOpen, upstream, companion)
+    withExtendedLifetime(downstream) {}
+    return (place >= 0, upstream, other)
   }
 
   @usableFromInline
   func cancel() {
-    let (_, upstream, companion) = end()
+    let (_, upstream, other) = end()
     upstream?.cancel()
-    companion?.cancel()
+    other?.cancel()
   }
 
   @usableFromInline var description: String { name.description }

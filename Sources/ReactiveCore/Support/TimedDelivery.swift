@@ -1,8 +1,8 @@
 /// Delivers to one subscriber, one thing at a time and in order, what comes from upstream and is due when a scheduler says so.
 ///
-/// Values wait in a queue. A function on the scheduler says that the next of them is due, and delivers it, unless someone is
-/// delivering already, who then does it too. So the order holds even if the scheduler runs functions concurrently, the stack
-/// does not grow when a subscriber feeds its own source, and no lock is held while downstream runs.
+/// Values wait in a queue. A function on the scheduler marks the next of them as due, and delivers it, unless another function is
+/// delivering, which then delivers this one as well. So the order holds even if the scheduler runs functions concurrently, the
+/// stack does not grow when a subscriber sends to its own source, and no lock is held while downstream runs.
 ///
 ///     upstream ──put──► waiting ──due──► downstream
 ///
@@ -12,7 +12,7 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
   enum Phase {
     case awaiting
     case open
-    case completing  // upstream has ended; downstream will be told in its turn
+    case completing  // upstream has ended; the completion waits for its turn
     case ended
   }
 
@@ -110,7 +110,7 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
 
   /// Takes nothing more from upstream, which has ended, and queues its completion.
   ///
-  /// - Parameter alsoTaking: Takes out what the operator itself must let go of. Called with the lock held, if it was open.
+  /// - Parameter alsoTaking: Takes out what the operator itself must release. Called with the lock held, if it was open.
   /// - Returns: Whether it was open, so that the completion must be made due.
   func complete(_ completion: Subscribers.Completion<Failure>, alsoTaking: () -> Void = {}) -> Bool {
     var closed: (upstream: (any Subscription)?, timer: (any Cancellable)?)
@@ -151,7 +151,7 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
     }
   }
 
-  /// Delivers what is due, then leaves.
+  /// Delivers what is due, then stops delivering.
   private func deliverDue(_ onDemand: (Subscribers.Demand) -> Void) {
     while true {
       var value: Input?
@@ -184,14 +184,12 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
 
   /// Passes a request on, unless upstream has ended.
   func requestUpstream(_ demand: Subscribers.Demand) {
-    var upstream: (any Subscription)?
-    lock.withLock { upstream = self.upstream }
-    upstream?.request(demand)
+    lock.withLock { upstream }?.request(demand)
   }
 
-  /// Lets go of everything and cancels upstream.
+  /// Releases everything and cancels upstream.
   ///
-  /// - Parameter alsoTaking: Takes out what the operator itself must let go of. Called with the lock held, once.
+  /// - Parameter alsoTaking: Takes out what the operator itself must release. Called with the lock held, once.
   /// - Returns: Whether it was open.
   @discardableResult
   func cancel(alsoTaking: () -> Void = {}) -> Bool {
@@ -220,7 +218,7 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
 
   /// Makes earlier timers void. Called with the lock held; ``startTimer(_:after:_:)`` must follow.
   ///
-  /// - Returns: What to know the next one by.
+  /// - Returns: The generation of the next one.
   func lockedRestartTimer() -> UInt64 {
     timer.restart()
   }
@@ -263,7 +261,7 @@ extension TimedSubscriber {
   var description: String { delivery.description }
 }
 
-/// The timer that an operator starts anew again and again, and how to tell its firings from those of earlier ones.
+/// The timer that an operator restarts, and the generation that distinguishes its firings from those of earlier ones.
 ///
 /// Its owner guards it with a lock, and schedules and cancels without.
 private struct RestartedTimer {
@@ -272,7 +270,7 @@ private struct RestartedTimer {
 
   /// Makes earlier timers void.
   ///
-  /// - Returns: What to know the next one by.
+  /// - Returns: The generation of the next one.
   mutating func restart() -> UInt64 {
     generation &+= 1
     return generation

@@ -3,7 +3,7 @@ import Synchronization
 /// The upstream half of an operator that passes requests on as they come.
 ///
 /// It is what the operator hands downstream as subscription. The operator's subscriber, which upstream holds, reads from it
-/// whether the stream is still open, without a lock. Upstream is let go of at the end, whichever side it came from, so a
+/// whether the stream is still open, without a lock. Upstream is released at the end, whichever side it came from, so a
 /// subscriber that keeps its subscription keeps nothing else alive.
 ///
 ///     downstream ──► link ──► upstream's subscription
@@ -77,7 +77,7 @@ final class UpstreamLink<Downstream>: Subscription, OperatorPart {
 
   /// Ends the stream because upstream has completed. A completion that comes before the subscription is ignored.
   ///
-  /// - Returns: Whether it was open, so that downstream must be told.
+  /// - Returns: Whether it was open, so that downstream must get the completion.
   @usableFromInline
   func complete() -> Bool {
     if phase.load(ordering: .acquiring) == Phase.awaiting {
@@ -89,7 +89,7 @@ final class UpstreamLink<Downstream>: Subscription, OperatorPart {
 
   /// Ends the stream because the operator has decided so, and cancels upstream.
   ///
-  /// - Returns: Whether it was open, so that downstream must be told.
+  /// - Returns: Whether it was open, so that downstream must get the completion.
   @usableFromInline
   func stop() -> Bool {
     guard let upstream = end() else { return false }
@@ -98,14 +98,10 @@ final class UpstreamLink<Downstream>: Subscription, OperatorPart {
   }
 
   private func end() -> (any Subscription)? {
-    var upstream: (any Subscription)?
-    var downstream: Downstream?
     lock.withLock {
       phase.store(Phase.ended, ordering: .releasing)
-      swap(&upstream, &self.upstream)
-      swap(&downstream, &self.downstream)
-    }
-    return upstream
+      return (upstream.take(), downstream.take())
+    }.0
   }
 
   @usableFromInline

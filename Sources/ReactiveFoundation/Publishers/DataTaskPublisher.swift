@@ -44,7 +44,7 @@ extension URLSession {
 
 /// One task, made when the subscriber asks.
 private final class DataTaskSubscription: Subscription, OperatorPart, @unchecked Sendable {
-  // Sendable because the lock guards all fields, and who takes the subscriber out delivers to it.
+  // Sendable because the lock guards all fields, and the thread that takes the subscriber out delivers to it.
 
   typealias Downstream = AnySubscriber<(data: Data, response: URLResponse), URLError>
 
@@ -93,14 +93,12 @@ private final class DataTaskSubscription: Subscription, OperatorPart, @unchecked
   }
 
   private func take() -> (downstream: Downstream, task: URLSessionDataTask?)? {
-    var taken: (Downstream?, URLSessionDataTask?, URLSession.DataTaskPublisher?)
-    lock.withLock {
-      swap(&taken.0, &downstream)
-      swap(&taken.1, &task)
-      swap(&taken.2, &parent)
+    let (downstream, task, parent) = lock.withLock {
       demand = .none
+      return (self.downstream.take(), self.task.take(), self.parent.take())
     }
-    return taken.0.map { ($0, taken.1) }
+    withExtendedLifetime(parent) {}
+    return downstream.map { ($0, task) }
   }
 
   var description: String { "DataTaskPublisher" }

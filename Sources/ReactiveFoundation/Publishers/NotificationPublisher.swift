@@ -9,16 +9,16 @@ extension NotificationCenter {
   ///
   /// - Parameters:
   ///   - name: The name.
-  ///   - object: Who posts them; nil for anyone.
+  ///   - object: The object that posts them; nil for any.
   public func publisher(for name: Notification.Name, object: AnyObject? = nil) -> Publisher {
     Publisher(center: self, name: name, object: object)
   }
 
   /// Delivers the notifications of one name, on the threads that post them.
   ///
-  /// A notification that nobody has asked for by the time it is posted is missed. One that is posted while
+  /// A notification that is posted while the subscriber has asked for none is missed. One that is posted while
   /// another is being delivered, by another thread or by the subscriber, is delivered right after it by
-  /// whoever is delivering, and unlike in Combine not within the call that posts it.
+  /// the thread that is delivering, and unlike in Combine not within the call that posts it.
   public struct Publisher: ReactiveCore.Publisher {
     public typealias Output = Notification
     public typealias Failure = Never
@@ -27,7 +27,7 @@ extension NotificationCenter {
     public let center: NotificationCenter
     /// Their name.
     public let name: Notification.Name
-    /// Who posts them; nil for anyone.
+    /// The object that posts them; nil for any.
     public let object: AnyObject?
 
     /// A publisher of the notifications of one name.

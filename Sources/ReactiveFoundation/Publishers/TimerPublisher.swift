@@ -23,7 +23,7 @@ extension Timer {
   ///
   /// All subscribers share one timer. A date goes to those that have asked for more than they got; the
   /// others miss it. Each has its own demand, unlike in Combine, and cancels for itself alone. Cancelling the connection stops
-  /// the timer and detaches all subscribers without telling them; those that subscribe afterwards may be
+  /// the timer and detaches all subscribers without a completion; those that subscribe afterwards may be
   /// connected anew.
   public final class TimerPublisher: ConnectablePublisher {
     public typealias Output = Date
@@ -40,7 +40,7 @@ extension Timer {
     /// Without effect.
     public let options: RunLoop.SchedulerOptions?
 
-    private let audience = TimerAudience()
+    private let subscriptions = TimerSubscriptions()
     private let lock = Lock()
     private var connection: TimerConnection?  // guarded by the lock
 
@@ -58,8 +58,9 @@ extension Timer {
 
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Date, S.Failure == Never {
       let subscription = TimerSubscription(
-        audience: audience, downstream: AnySubscriber(subscriber), interval: interval, tolerance: tolerance)
-      audience.add(subscription)
+        subscriptions: subscriptions, downstream: AnySubscriber(subscriber), interval: interval,
+        tolerance: tolerance)
+      subscriptions.add(subscription)
       subscriber.receive(subscription: subscription)
     }
 
@@ -67,14 +68,14 @@ extension Timer {
     ///
     /// - Returns: What stops the timer. It runs on if this is released without being cancelled.
     public func connect() -> any Cancellable {
-      let audience = audience
-      let candidate = Timer(timeInterval: interval, repeats: true) { _ in audience.tell(Date()) }
+      let subscriptions = subscriptions
+      let candidate = Timer(timeInterval: interval, repeats: true) { _ in subscriptions.send(Date()) }
       if let tolerance { candidate.tolerance = tolerance }
       var isNew = false
       let connection = lock.withLock {
         if let connection = self.connection, !connection.isCancelled { return connection }
         isNew = true
-        let connection = TimerConnection(timer: candidate, audience: audience)
+        let connection = TimerConnection(timer: candidate, subscriptions: subscriptions)
         self.connection = connection
         return connection
       }
@@ -87,13 +88,13 @@ extension Timer {
 /// One run of the timer.
 private final class TimerConnection: Cancellable {
   private let timer: Timer
-  private let audience: TimerAudience
+  private let subscriptions: TimerSubscriptions
   private let lock = Lock()
   private var hasEnded = false  // guarded by the lock
 
-  init(timer: Timer, audience: TimerAudience) {
+  init(timer: Timer, subscriptions: TimerSubscriptions) {
     self.timer = timer
-    self.audience = audience
+    self.subscriptions = subscriptions
   }
 
   var isCancelled: Bool { lock.withLock { hasEnded } }
@@ -105,13 +106,13 @@ private final class TimerConnection: Cancellable {
     }
     if isFirst {
       timer.invalidate()
-      audience.dismiss()
+      subscriptions.cancelAll()
     }
   }
 }
 
-/// Who gets the dates, in the order in which they came.
-private final class TimerAudience: @unchecked Sendable {
+/// The subscriptions that get the dates, in the order in which they came.
+private final class TimerSubscriptions: @unchecked Sendable {
   // Sendable because the lock guards the list.
 
   private let lock = Lock()
@@ -125,13 +126,13 @@ private final class TimerAudience: @unchecked Sendable {
     lock.withLock { members.removeAll { $0 === member } }
   }
 
-  func tell(_ date: Date) {
+  func send(_ date: Date) {
     for member in lock.withLock({ members }) {
       member.offer(date)
     }
   }
 
-  func dismiss() {
+  func cancelAll() {
     var members: [TimerSubscription] = []
     lock.withLock { swap(&members, &self.members) }
     for member in members { member.cancel() }
@@ -145,15 +146,15 @@ private final class TimerSubscription: Subscription, OperatorPart {
 
   private let lock = Lock()
   // Guarded by the lock.
-  private var audience: TimerAudience?
+  private var subscriptions: TimerSubscriptions?
   private var downstream: AnySubscriber<Date, Never>?
   private var demand = Subscribers.Demand.none
 
   init(
-    audience: TimerAudience, downstream: AnySubscriber<Date, Never>, interval: TimeInterval,
+    subscriptions: TimerSubscriptions, downstream: AnySubscriber<Date, Never>, interval: TimeInterval,
     tolerance: TimeInterval?
   ) {
-    self.audience = audience
+    self.subscriptions = subscriptions
     self.downstream = downstream
     self.interval = interval
     self.tolerance = tolerance
@@ -177,13 +178,9 @@ private final class TimerSubscription: Subscription, OperatorPart {
   }
 
   func cancel() {
-    var audience: TimerAudience?
-    var downstream: AnySubscriber<Date, Never>?
-    lock.withLock {
-      swap(&audience, &self.audience)
-      swap(&downstream, &self.downstream)
-    }
-    audience?.remove(self)
+    let (subscriptions, downstream) = lock.withLock { (self.subscriptions.take(), self.downstream.take()) }
+    subscriptions?.remove(self)
+    withExtendedLifetime(downstream) {}
   }
 
   var description: String { "Timer" }

@@ -43,7 +43,7 @@ extension DispatchQueue: Scheduler {
 
   /// Runs a function at some moment, or up to the tolerance later; never before, and at once if the moment has passed.
   ///
-  /// A function for the distant future is let go of, for it will not run.
+  /// A function for the distant future is released, for it will not run.
   public func schedule(
     after date: SchedulerTimeType, tolerance: SchedulerTimeType.Stride, options: SchedulerOptions?,
     _ action: @escaping () -> Void

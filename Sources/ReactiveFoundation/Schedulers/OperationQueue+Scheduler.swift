@@ -46,7 +46,7 @@ extension OperationQueue: Scheduler {
 
   /// Runs a function at some moment, or up to the tolerance later; never before, and at once if the moment has passed.
   ///
-  /// Until then it is an operation of the queue that isn't ready. A function for the distant future is let go of, for it
+  /// Until then it is an operation of the queue that isn't ready. A function for the distant future is released, for it
   /// will not run.
   public func schedule(
     after date: SchedulerTimeType, tolerance: SchedulerTimeType.Stride, options: SchedulerOptions?,

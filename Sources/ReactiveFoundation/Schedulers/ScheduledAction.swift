@@ -1,10 +1,9 @@
 import Foundation
 import ReactiveCore
-import Synchronization
 
 /// A function that is handed over to a scheduler to be run once, without delay.
 struct HandedOverAction: @unchecked Sendable {
-  // Sendable because who hands it over doesn't use it again.
+  // Sendable because the caller that hands it over doesn't use it again.
 
   let run: () -> Void
 }
@@ -16,7 +15,7 @@ struct HandedOverAction: @unchecked Sendable {
 final class ScheduledAction: Cancellable, @unchecked Sendable {
   // Sendable because the lock guards the function, which is run by one thread at a time: that of the scheduler.
 
-  private let lock = Mutex<Void>(())
+  private let lock = Lock()
   private var action: (() -> Void)?
 
   init(_ action: @escaping () -> Void) {
@@ -25,10 +24,10 @@ final class ScheduledAction: Cancellable, @unchecked Sendable {
 
   /// Runs the function, unless it has been cancelled.
   func run() {
-    lock.withLock { _ in action }?()
+    lock.withLock { action }?()
   }
 
-  /// Runs the function, unless it has been cancelled, and lets go of it.
+  /// Runs the function, unless it has been cancelled, and releases it.
   func runLast() {
     take()?()
   }
@@ -38,9 +37,7 @@ final class ScheduledAction: Cancellable, @unchecked Sendable {
   }
 
   private func take() -> (() -> Void)? {
-    var taken: (() -> Void)?
-    lock.withLock { _ in swap(&taken, &action) }
-    return taken
+    lock.withLock { action.take() }
   }
 }
 

@@ -35,7 +35,7 @@ import Testing
   }
 
   @Test func keepsNothingOfTheConnectionsOfThePast() {
-    /// Remembers who has subscribed, without holding on to them.
+    /// Keeps weak references to the subscribers.
     final class Registry: Publisher {
       typealias Output = Int
       typealias Failure = Never

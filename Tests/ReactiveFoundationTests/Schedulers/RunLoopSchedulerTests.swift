@@ -9,7 +9,7 @@ import Testing
 @Suite struct RunLoopSchedulerTests {
   /// A thread that runs its loop until told to stop.
   final class Runner: @unchecked Sendable {
-    // The loop is set before anyone gets to see the runner, and may be used from any thread for what is tested here.
+    // The loop is set before another thread gets the runner, and may be used from any thread for what is tested here.
     private(set) var loop = RunLoop.main
     private let isStopped = Atomic(false)
 
