@@ -72,7 +72,7 @@ let package = Package(
     // The broker and the client, as libraries.
     .target(
       name: "SluiceBroker",
-      dependencies: ["SluiceWire", "SluiceLog", "SluiceStore", "SluiceIO", "SluiceAccess", "CXXHash"],
+      dependencies: ["SluiceWire", "SluiceLog", "SluiceSession", "SluiceStore", "SluiceIO", "SluiceAccess", "CXXHash"],
       swiftSettings: strictSettings),
     .target(
       name: "SluiceClient",
@@ -194,7 +194,7 @@ let package = Package(
     .testTarget(
       name: "SluiceBrokerTests",
       dependencies: [
-        "SluiceBroker", "SluiceAccess", "SluiceWire", "SluiceLog", "SluiceStore", "SluiceIO",
+        "SluiceBroker", "SluiceAccess", "SluiceWire", "SluiceSession", "SluiceLog", "SluiceStore", "SluiceIO",
         "SluiceSimulation", "TestSupport",
       ],
       swiftSettings: settings),
@@ -229,7 +229,7 @@ let package = Package(
     .testTarget(
       name: "SimulationTests",
       dependencies: [
-        "SluiceBroker", "SluiceClient", "SluiceAccess", "SluiceIO", "SluiceSimulation", "SluiceLog",
+        "SluiceBroker", "SluiceClient", "SluiceAccess", "SluiceIO", "SluiceSimulation", "SluiceSession", "SluiceLog",
         "SluiceStore", "SluiceWire",
         "ReactiveCore", "TestSupport",
       ],

@@ -1,5 +1,6 @@
 import SluiceIO
 import SluiceLog
+import SluiceSession
 import SluiceStore
 import SluiceWire
 import Synchronization
@@ -17,7 +18,7 @@ final class BrokerCore: Sendable {
 
   let configuration: BrokerConfiguration
   let registry: TopicRegistry
-  let rules: SessionRules
+  let rules: ServerSessionRules
   /// Nil where nobody is asked who they are.
   let authenticator: Authenticator?
   let memory: MemoryWatch
@@ -70,7 +71,7 @@ final class BrokerCore: Sendable {
     registry = TopicRegistry(
       configuration: configuration, identity: identity, pool: pool, storage: service, metrics: metrics,
       memory: memory)
-    rules = SessionRules(
+    rules = ServerSessionRules(
       handshake: ServerHandshake(
         offer: Welcome(
           maximumFrame: UInt32(limits.frame), maximumRecord: UInt32(limits.record),

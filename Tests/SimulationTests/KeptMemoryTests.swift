@@ -1,4 +1,5 @@
 import SluiceIO
+import SluiceSession
 import SluiceSimulation
 import SluiceWire
 import Synchronization
@@ -129,7 +130,7 @@ import Testing
     let topics = kept.used
     #expect(topics >= 400 * KeptMemory.topic)
     _ = client.ask(SubscribePattern(pattern: "*", grantedThrough: 0), stream: 5_000, in: small)
-    #expect(kept.used - topics >= 400 * KeptMemory.match + 5_000 * Session.bytesPerStream)
+    #expect(kept.used - topics >= 400 * KeptMemory.match + 5_000 * ServerSession.bytesPerStream)
     client.send(Cancel(), stream: 5_000)
     small.settle()
     #expect(kept.used - topics < 400 * KeptMemory.match + 500_000)

@@ -1,5 +1,6 @@
 import Foundation
 import SluiceIO
+import SluiceSession
 import SluiceWire
 import TestSupport
 import Testing

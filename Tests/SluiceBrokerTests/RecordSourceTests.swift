@@ -1,5 +1,6 @@
 import SluiceIO
 import SluiceLog
+import SluiceSimulation
 import SluiceStore
 import SluiceWire
 import Synchronization

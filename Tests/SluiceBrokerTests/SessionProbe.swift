@@ -1,3 +1,4 @@
+import SluiceSession
 import SluiceWire
 
 @testable import SluiceBroker
@@ -36,14 +37,14 @@ struct SessionProbe {
     case connectionError(ErrorCode)
   }
 
-  static let rules = SessionRules(
+  static let rules = ServerSessionRules(
     handshake: ServerHandshake(
       offer: Welcome(
         maximumFrame: 1 << 20, maximumRecord: 1000, maximumStreams: 8, keepalive: 1000, broker: 1,
         software: "test")),
     maximumRecord: 1000, maximumStreams: 8, maximumPositions: 5)
 
-  var session = Session()
+  var session = ServerSession()
   var rules = Self.rules
 
   /// A session after its handshake.
@@ -113,7 +114,7 @@ struct SessionProbe {
 }
 
 extension SessionProbe.Outcome {
-  init(_ action: SessionAction) {
+  init(_ action: ServerAction) {
     self =
       switch action {
       case .none: .nothing

@@ -1,3 +1,4 @@
+import SluiceSession
 import SluiceWire
 import Testing
 

@@ -1,4 +1,5 @@
 import Glibc
+import SluiceSession
 
 /// A server that was started for one run, and ends with it.
 final class LaunchedServer {

@@ -1,5 +1,6 @@
 import SluiceAccess
 import SluiceIO
+import SluiceSession
 import SluiceWire
 
 // Who a client is: asked in the handshake, and again when that expires or the broker's lists change.

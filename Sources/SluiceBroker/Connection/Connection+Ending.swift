@@ -1,4 +1,5 @@
 import SluiceIO
+import SluiceSession
 import SluiceWire
 
 // How a connection ends: with an error, at once, or in an orderly way with the broker.
@@ -52,7 +53,7 @@ extension Connection {
     for number in session.numbers { releaseStream(number) }
     leaveAccount()
     core.storage?.waiters.remove(connection: id)
-    session = Session()
+    session = ServerSession()
     keptTables.set(to: 0)
     duePublications = []
     readySubscriptions = ReadyQueue()

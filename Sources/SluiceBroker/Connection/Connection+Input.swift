@@ -1,4 +1,5 @@
 import SluiceIO
+import SluiceSession
 import SluiceWire
 
 // Bytes in: frames, and what the session makes of them. Nothing is read while answers wait, or memory is short.

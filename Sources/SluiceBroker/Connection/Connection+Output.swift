@@ -1,4 +1,5 @@
 import SluiceIO
+import SluiceSession
 import SluiceWire
 
 // Bytes out: answers, records as far as they were asked for, and what producers are told. At the end of a turn.

@@ -1,4 +1,5 @@
 import SluiceAccess
+import SluiceSession
 import SluiceWire
 import Synchronization
 

@@ -1,4 +1,5 @@
 import SluiceIO
+import SluiceSession
 import SluiceWire
 
 // What an identity may publish and be sent in a second.

@@ -1,12 +1,13 @@
 import SluiceAccess
 import SluiceIO
+import SluiceSession
 import SluiceWire
 
 /// What the session's actions mean: most are for a stream's object.
 extension Connection {
   var registry: TopicRegistry { context.core.registry }
 
-  func perform(_ action: SessionAction) {
+  func perform(_ action: ServerAction) {
     if action.isRequest { noteUse() }
     switch action {
     case .none: break

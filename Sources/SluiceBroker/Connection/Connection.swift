@@ -1,11 +1,12 @@
 import SluiceIO
 import SluiceLog
+import SluiceSession
 import SluiceWire
 import Synchronization
 
 /// One peer: bytes in, frames, the session's actions; frames and records out.
 ///
-/// The shell around ``Session``, which decides, and ``Consumer``, which produces. Belongs to its loop. Here is what it has; what it does is in
+/// The shell around ``ServerSession``, which decides, and ``Consumer``, which produces. Belongs to its loop. Here is what it has; what it does is in
 /// extensions: Input, Streams, Output, Deadlines, Ending.
 // @unchecked: belongs to `context.loop`. Others get at it only through jobs on that loop.
 final class Connection: ByteStreamHandler, @unchecked Sendable {
@@ -29,7 +30,7 @@ final class Connection: ByteStreamHandler, @unchecked Sendable {
   var isReady = false
   var isDue = false
 
-  var session = Session()
+  var session = ServerSession()
   var patterns = PatternCount()
   var open = OpenCounts()
   var workBudget = WorkBudget()

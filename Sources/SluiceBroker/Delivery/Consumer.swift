@@ -1,10 +1,11 @@
 import SluiceIO
+import SluiceSession
 import SluiceWire
 
 /// What a connection serves on a stream at the end of a turn, as far as there is demand, and what a ``TopicLoopState`` wakes for that.
 ///
 /// The base of all that read topics; belongs to its connection's loop. It is asked once a turn, never per record.
-class Consumer: ConnectionStream {
+class Consumer: ServerStream {
   /// Where a consumer is kept while nothing is done for it.
   enum Place {
     /// Nowhere: it has no demand, or was just taken up.

@@ -1,3 +1,4 @@
+import SluiceSession
 import SluiceWire
 
 /// What a topic's producers have been granted and have not used yet, and how what may be granted is shared among them.
@@ -12,28 +13,7 @@ import SluiceWire
 ///
 /// Debug builds check both after each change.
 struct PublishingBudget: Hashable, Sendable {
-  /// What one publication may still use.
-  struct Allowance: Hashable, Sendable {
-    var records: UInt64 = 0
-    var bytes: UInt64 = 0
-
-    /// Adds up; what is unlimited stays so.
-    mutating func add(_ other: Allowance) {
-      records = Self.sum(records, other.records)
-      bytes = Self.sum(bytes, other.bytes)
-    }
-
-    /// Never below zero; what is unlimited stays so.
-    mutating func subtract(_ other: Allowance) {
-      if records != .max { records -= min(records, other.records) }
-      if bytes != .max { bytes -= min(bytes, other.bytes) }
-    }
-
-    private static func sum(_ left: UInt64, _ right: UInt64) -> UInt64 {
-      let sum = left.addingReportingOverflow(right)
-      return sum.overflow ? .max : sum.partialValue
-    }
-  }
+  typealias Allowance = PublishAllowance
 
   /// How many publications there are.
   private(set) var publications: Int

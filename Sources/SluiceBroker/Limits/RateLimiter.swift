@@ -1,4 +1,5 @@
 import SluiceIO
+import SluiceSession
 import Synchronization
 
 /// How many records and bytes a second one identity may publish, or be sent. Shared by the loops of its connections: one short lock.

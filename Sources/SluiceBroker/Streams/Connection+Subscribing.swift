@@ -1,6 +1,7 @@
 import SluiceAccess
 import SluiceIO
 import SluiceLog
+import SluiceSession
 import SluiceWire
 
 // How subscriptions begin: where they start, which for durable topics the store may have to be asked; and what has to be on disk before.

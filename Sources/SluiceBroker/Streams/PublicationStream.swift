@@ -1,9 +1,10 @@
 import SluiceIO
 import SluiceLog
+import SluiceSession
 import SluiceWire
 
 /// One producer's attachment to a topic: what the producer may publish, and what of it is in the log, and on disk. Belongs to its connection's loop.
-final class PublicationStream: ConnectionStream {
+final class PublicationStream: ServerStream {
   /// What the stream ends with once everything published on it is on disk.
   private enum Ending {
     case withTopic

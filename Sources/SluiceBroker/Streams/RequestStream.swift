@@ -1,12 +1,13 @@
 import SluiceAccess
 import SluiceIO
 import SluiceLog
+import SluiceSession
 import SluiceWire
 
 /// One request of a client, up to its answer. Belongs to its connection's loop.
 ///
 /// What has to be on disk before the answer, or is asked of the store, may end after the client has cancelled the request: then nothing is answered.
-final class RequestStream: ConnectionStream {
+final class RequestStream: ServerStream {
   /// A page fits the smallest frame that a client may take: a summary has 1,333 bytes at the most.
   private static let topicsPerPage = 40
   private static let cursorsPerPage = 200
@@ -28,7 +29,7 @@ final class RequestStream: ConnectionStream {
   func isDrained(isPatient: Bool) -> Bool { true }
 
   /// Does what the client asks for. The connection tells the client the error that is thrown.
-  func perform(_ action: SessionAction) throws(WireError) {
+  func perform(_ action: ServerAction) throws(WireError) {
     switch action {
     case .createTopic(_, let frame): create(frame)
     case .showTopic(_, let name): describe(try connection.topic(name, for: .topicShow))

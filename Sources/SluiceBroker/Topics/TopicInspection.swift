@@ -1,6 +1,7 @@
 import SluiceAccess
 import SluiceIO
 import SluiceLog
+import SluiceSession
 import SluiceWire
 import Synchronization
 

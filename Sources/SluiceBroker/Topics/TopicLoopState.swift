@@ -1,5 +1,6 @@
 import SluiceIO
 import SluiceLog
+import SluiceSession
 import SluiceWire
 import Synchronization
 

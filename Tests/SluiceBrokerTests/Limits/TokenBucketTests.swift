@@ -1,4 +1,5 @@
 import SluiceIO
+import SluiceSession
 import Testing
 
 @testable import SluiceBroker

@@ -1,3 +1,4 @@
+import SluiceSession
 import SluiceWire
 import TestSupport
 
@@ -15,14 +16,14 @@ struct SessionModel {
 
   private static let streams: UInt32 = 8
   private static let maximumRecord = 1000
-  private static let rules = SessionRules(
+  private static let rules = ServerSessionRules(
     handshake: ServerHandshake(
       offer: Welcome(
         maximumFrame: 1 << 20, maximumRecord: UInt32(maximumRecord), maximumStreams: streams, keepalive: 1000,
         broker: 1, software: "test")),
     maximumRecord: maximumRecord, maximumStreams: streams, maximumPositions: 5)
 
-  private var session = Session()
+  private var session = ServerSession()
   private var table: [UInt32: Stream] = [:]
   private var isDraining = false
   /// New credentials are being looked at.
@@ -95,7 +96,7 @@ struct SessionModel {
     try withExactMemory(frame) { frame in
       let header = FrameHeader(at: frame.baseAddress!)
       let body = UnsafeRawBufferPointer(rebasing: frame[FrameHeader.size...])
-      let action: SessionAction
+      let action: ServerAction
       do {
         guard try header.admission(at: .broker) == .take else { return true }
         action = try session.receive(header, body, Self.rules)
@@ -109,7 +110,7 @@ struct SessionModel {
   }
 
   private mutating func take(
-    _ action: SessionAction, _ header: FrameHeader, _ body: UnsafeRawBufferPointer
+    _ action: ServerAction, _ header: FrameHeader, _ body: UnsafeRawBufferPointer
   ) throws {
     switch action {
     case .welcome, .pong: break
@@ -244,7 +245,7 @@ struct SessionModel {
 
   private func shown(_ stream: UInt32) -> String { table[stream].map { "\($0)" } ?? "not there" }
 
-  private func unexpected(_ header: FrameHeader, _ action: SessionAction) -> ProbeViolation {
+  private func unexpected(_ header: FrameHeader, _ action: ServerAction) -> ProbeViolation {
     ProbeViolation("\(header) on a stream that is \(shown(header.stream)) becomes \(action)")
   }
 }

@@ -1,15 +1,27 @@
 import SluiceWire
 
 /// What every session of a broker has in common.
-struct SessionRules: Sendable {
-  var handshake: ServerHandshake
-  var maximumRecord: Int
-  var maximumStreams: UInt32
+package struct ServerSessionRules: Sendable {
+  package var handshake: ServerHandshake
+  package var maximumRecord: Int
+  package var maximumStreams: UInt32
   /// Positions of patterns' topics that a connection may have on their way, and what they may take of memory.
-  var maximumPositions: Int
-  var maximumPositionBytes = Int.max
+  package var maximumPositions: Int
+  package var maximumPositionBytes: Int
   /// Whether clients have to say who they are.
-  var asksIdentity = false
+  package var asksIdentity: Bool
+
+  package init(
+    handshake: ServerHandshake, maximumRecord: Int, maximumStreams: UInt32, maximumPositions: Int,
+    maximumPositionBytes: Int = .max, asksIdentity: Bool = false
+  ) {
+    self.handshake = handshake
+    self.maximumRecord = maximumRecord
+    self.maximumStreams = maximumStreams
+    self.maximumPositions = maximumPositions
+    self.maximumPositionBytes = maximumPositionBytes
+    self.asksIdentity = asksIdentity
+  }
 }
 
 /// One connection's side of the protocol: a frame in, an action out.
@@ -17,8 +29,8 @@ struct SessionRules: Sendable {
 /// A value without I/O and without a clock. It has the connection's only table of streams: what each one is, what was granted on it, and the object that
 /// serves it, which the session keeps and never calls. It doesn't know topics, sockets or memory. An error that it throws ends the connection; an error
 /// of a stream is an action.
-struct Session {
-  enum Phase: Hashable {
+package struct ServerSession {
+  package enum Phase: Hashable {
     /// Nothing but HELLO is taken.
     case handshake
     /// It is being found out who the client is; nothing is taken.
@@ -47,24 +59,26 @@ struct Session {
     var state = State.free
     /// Grows with each use of the number, and when a use ends.
     var generation: UInt32 = 0
-    var object: (any ConnectionStream)?
+    var object: (any ServerStream)?
   }
 
-  private(set) var phase = Phase.handshake
+  package private(set) var phase = Phase.handshake
   private var slots: [Slot] = []
   /// Positions that have come for subscriptions that are opening.
   private var positions = 0
   /// About what they take of memory.
-  private(set) var positionBytes = 0
+  package private(set) var positionBytes = 0
   /// New credentials are being verified.
   private var isRenewing = false
+
+  package init() {}
 
   /// Takes one frame.
   ///
   /// - Throws: an error of the connection, which must be told to the peer and closed.
-  mutating func receive(
-    _ header: FrameHeader, _ body: UnsafeRawBufferPointer, _ rules: SessionRules
-  ) throws(WireError) -> SessionAction {
+  package mutating func receive(
+    _ header: FrameHeader, _ body: UnsafeRawBufferPointer, _ rules: ServerSessionRules
+  ) throws(WireError) -> ServerAction {
     if phase == .handshake {
       let agreement = try unsafe rules.handshake.receive(header, body)
       phase = rules.asksIdentity ? .authenticating : .open
@@ -156,32 +170,32 @@ struct Session {
   }
 
   /// The client is who it says. WELCOME is next.
-  mutating func admitted() {
+  package mutating func admitted() {
     if phase == .authenticating { phase = .open }
   }
 
   /// Whatever came of new credentials: others may be verified.
-  mutating func renewed() {
+  package mutating func renewed() {
     isRenewing = false
   }
 
   /// Bytes of its table of streams.
-  var tableBytes: Int { slots.count * Self.bytesPerStream }
-  static var bytesPerStream: Int { MemoryLayout<Slot>.stride }
+  package var tableBytes: Int { slots.count * Self.bytesPerStream }
+  package static var bytesPerStream: Int { MemoryLayout<Slot>.stride }
 
   /// From now on nothing new is published or opened.
-  mutating func drain() {
+  package mutating func drain() {
     if phase == .open { phase = .draining }
   }
 
   /// The broker has ended a stream on its own: completed, failed, or refused.
-  mutating func ended(_ stream: UInt32) {
+  package mutating func ended(_ stream: UInt32) {
     self[stream] = .ended
     endUse(of: stream)
   }
 
   /// Whether something is under way: a request without its answer, or a subscription of which more is to come.
-  var hasRequests: Bool {
+  package var hasRequests: Bool {
     slots.contains {
       switch $0.state {
       case .opening, .request: true
@@ -191,12 +205,12 @@ struct Session {
   }
 
   /// The request on a stream that waits for its answer, if there is one.
-  func request(on stream: UInt32) -> StreamToken? {
+  package func request(on stream: UInt32) -> StreamToken? {
     if case .request = self[stream] { token(of: stream) } else { nil }
   }
 
   /// Whether an answer to `request` is still wanted. Its stream is free then.
-  mutating func answers(_ request: StreamToken?) -> Bool {
+  package mutating func answers(_ request: StreamToken?) -> Bool {
     guard let request, isCurrent(request), case .request = self[request.stream] else { return false }
     self[request.stream] = .free
     slots[Int(request.stream) - 1].object = nil
@@ -205,39 +219,39 @@ struct Session {
   }
 
   /// The publication that has just been opened goes on at that sequence, of which the broker has all before.
-  mutating func publication(_ stream: UInt32, continuesAt next: UInt64) {
+  package mutating func publication(_ stream: UInt32, continuesAt next: UInt64) {
     self[stream] = .publication(PublicationCredit(startingAt: next))
   }
 
   /// Grants a publication more.
   ///
   /// - Returns: the totals to be told, if they are others than before.
-  mutating func grant(_ more: PublishingBudget.Allowance, to stream: UInt32) -> Demand? {
+  package mutating func grant(_ more: PublishAllowance, to stream: UInt32) -> Demand? {
     guard phase == .open, case .publication(var credit) = self[stream], credit.add(more) else { return nil }
     self[stream] = .publication(credit)
     return Demand(grantedThrough: credit.records.granted, bytesThrough: credit.bytesGranted)
   }
 
   /// What is left of what a publication was granted, up to the end of its stream.
-  func held(_ stream: UInt32) -> PublishingBudget.Allowance {
+  package func held(_ stream: UInt32) -> PublishAllowance {
     switch self[stream] {
     case .publication(let credit), .leaving(let credit): credit.held
-    default: PublishingBudget.Allowance()
+    default: PublishAllowance()
     }
   }
 
   /// What a subscription was granted, in all.
-  func granted(_ stream: UInt32) -> UInt64? {
+  package func granted(_ stream: UInt32) -> UInt64? {
     if case .subscription(let through) = self[stream] { through } else { nil }
   }
 
   /// Demand given to a publication, and what was received on it.
-  func publication(_ stream: UInt32) -> PublicationCredit? {
+  package func publication(_ stream: UInt32) -> PublicationCredit? {
     if case .publication(let credit) = self[stream] { credit } else { nil }
   }
 
   /// Streams that are open, in ascending order.
-  var openStreams: [UInt32] {
+  package var openStreams: [UInt32] {
     slots.indices.compactMap {
       switch slots[$0].state {
       case .free, .ended, .opening, .leaving, .request: nil
@@ -249,23 +263,23 @@ struct Session {
 
 // MARK: - The streams' objects
 
-extension Session {
+extension ServerSession {
   /// Every number that may be in use.
-  var numbers: Range<UInt32> { 1..<UInt32(slots.count + 1) }
+  package var numbers: Range<UInt32> { 1..<UInt32(slots.count + 1) }
 
   /// What serves a stream; nil for a request, and where nothing is open.
-  func object(_ stream: UInt32) -> (any ConnectionStream)? {
+  package func object(_ stream: UInt32) -> (any ServerStream)? {
     let index = Int(stream) - 1
     return slots.indices.contains(index) ? slots[index].object : nil
   }
 
   /// Gives a stream that the client has opened the object that serves it.
-  mutating func attach(_ object: any ConnectionStream, to stream: UInt32) {
+  package mutating func attach(_ object: any ServerStream, to stream: UInt32) {
     slots[Int(stream) - 1].object = object
   }
 
   /// Takes the object from a stream. What waits for the stream's present use waits in vain from now on.
-  mutating func detach(_ stream: UInt32) {
+  package mutating func detach(_ stream: UInt32) {
     let index = Int(stream) - 1
     guard slots.indices.contains(index), slots[index].object != nil else { return }
     slots[index].object = nil
@@ -274,14 +288,14 @@ extension Session {
   }
 
   /// Names the present use of a stream, for what ends elsewhere.
-  func token(of stream: UInt32) -> StreamToken {
+  package func token(of stream: UInt32) -> StreamToken {
     let index = Int(stream) - 1
     return StreamToken(
       stream: stream, generation: slots.indices.contains(index) ? slots[index].generation : 0)
   }
 
   /// Whether the stream is still what it was when the token was made.
-  func isCurrent(_ token: StreamToken) -> Bool { self.token(of: token.stream) == token }
+  package func isCurrent(_ token: StreamToken) -> Bool { self.token(of: token.stream) == token }
 
   private mutating func endUse(of stream: UInt32) {
     let index = Int(stream) - 1
@@ -291,7 +305,7 @@ extension Session {
 
 // MARK: - One frame each
 
-extension Session {
+extension ServerSession {
   /// Decodes a frame and checks the names in it: the one place where names that clients send are admitted.
   ///
   /// - Throws: what is wrong with the frame; ``ErrorCode/invalidTopic`` for a name, which ends its stream only.
@@ -302,8 +316,8 @@ extension Session {
   }
 
   private mutating func publish(
-    _ stream: UInt32, _ body: UnsafeRawBufferPointer, _ rules: SessionRules
-  ) throws(WireError) -> SessionAction {
+    _ stream: UInt32, _ body: UnsafeRawBufferPointer, _ rules: ServerSessionRules
+  ) throws(WireError) -> ServerAction {
     let (header, batch) = unsafe try PublishHeader.decode(body)
     guard case .publication(var credit) = self[stream] else { return try misplaced(stream, .publish) }
     if phase == .draining { return .none }
@@ -339,7 +353,7 @@ extension Session {
 
   private mutating func demand(
     _ stream: UInt32, _ demand: Demand
-  ) throws(WireError) -> SessionAction {
+  ) throws(WireError) -> ServerAction {
     let granted: UInt64
     switch self[stream] {
     case .subscription(let through): granted = through
@@ -362,8 +376,8 @@ extension Session {
 
   /// A subscription to a pattern begins with the last of the places where it goes on.
   private mutating func subscribePattern(
-    _ stream: UInt32, _ body: UnsafeRawBufferPointer, _ rules: SessionRules
-  ) throws(WireError) -> SessionAction {
+    _ stream: UInt32, _ body: UnsafeRawBufferPointer, _ rules: ServerSessionRules
+  ) throws(WireError) -> ServerAction {
     let action = try open(stream, rules) { stream throws(WireError) in
       let frame = try unsafe Self.admit(SubscribePattern.self, body)
       if frame.more { return (.opening(frame), .none) }
@@ -375,8 +389,8 @@ extension Session {
   }
 
   private mutating func positions(
-    _ stream: UInt32, _ more: Positions, _ rules: SessionRules
-  ) throws(WireError) -> SessionAction {
+    _ stream: UInt32, _ more: Positions, _ rules: ServerSessionRules
+  ) throws(WireError) -> ServerAction {
     guard case .opening(var frame) = self[stream] else { return try misplaced(stream, .positions) }
     do {
       try more.validateNames()
@@ -400,8 +414,8 @@ extension Session {
   }
 
   private mutating func tooManyPositions(
-    _ stream: UInt32, _ frame: SubscribePattern, _ rules: SessionRules
-  ) -> SessionAction {
+    _ stream: UInt32, _ frame: SubscribePattern, _ rules: ServerSessionRules
+  ) -> ServerAction {
     removePositions(frame.positions)
     return fault(
       stream, .limitReached,
@@ -411,7 +425,7 @@ extension Session {
       """)
   }
 
-  private func hasTooManyPositions(_ rules: SessionRules) -> Bool {
+  private func hasTooManyPositions(_ rules: ServerSessionRules) -> Bool {
     positions > rules.maximumPositions || positionBytes > rules.maximumPositionBytes
   }
 
@@ -430,7 +444,7 @@ extension Session {
     positions.reduce(0) { $0 + MemoryLayout<TopicPosition>.stride + 32 + $1.topic.utf8.count }
   }
 
-  private func commit(_ stream: UInt32, _ commit: Commit) throws(WireError) -> SessionAction {
+  private func commit(_ stream: UInt32, _ commit: Commit) throws(WireError) -> ServerAction {
     switch self[stream] {
     // The last records of a topic that has ended are committed behind COMPLETE.
     case .subscription, .ended: break
@@ -441,7 +455,7 @@ extension Session {
 
   private mutating func settle(
     _ stream: UInt32, _ body: UnsafeRawBufferPointer
-  ) throws(WireError) -> SessionAction {
+  ) throws(WireError) -> ServerAction {
     guard case .subscription = self[stream] else { return try misplaced(stream, .settle) }
     do {
       return unsafe .settle(stream: stream, try Settle(body: body))
@@ -454,9 +468,9 @@ extension Session {
 
   /// Opens a stream for what `decode` finds in the frame.
   private mutating func open(
-    _ stream: UInt32, _ rules: SessionRules,
-    _ decode: (UInt32) throws(WireError) -> (State, SessionAction)
-  ) throws(WireError) -> SessionAction {
+    _ stream: UInt32, _ rules: ServerSessionRules,
+    _ decode: (UInt32) throws(WireError) -> (State, ServerAction)
+  ) throws(WireError) -> ServerAction {
     if let refusal = try refusal(stream, rules) { return refusal }
     do {
       let (state, action) = try decode(stream)
@@ -474,14 +488,14 @@ extension Session {
   }
 
   private mutating func request(
-    _ stream: UInt32, _ rules: SessionRules, _ decode: (UInt32) throws(WireError) -> SessionAction
-  ) throws(WireError) -> SessionAction {
+    _ stream: UInt32, _ rules: ServerSessionRules, _ decode: (UInt32) throws(WireError) -> ServerAction
+  ) throws(WireError) -> ServerAction {
     try open(stream, rules) { stream throws(WireError) in (.request, try decode(stream)) }
   }
 
   private mutating func renew(
-    _ stream: UInt32, _ body: UnsafeRawBufferPointer, _ rules: SessionRules
-  ) throws(WireError) -> SessionAction {
+    _ stream: UInt32, _ body: UnsafeRawBufferPointer, _ rules: ServerSessionRules
+  ) throws(WireError) -> ServerAction {
     let action = try request(stream, rules) { stream throws(WireError) in
       unsafe .renew(stream: stream, try Authenticate(body: body).credentials)
     }
@@ -497,7 +511,7 @@ extension Session {
 
   private mutating func complete(
     _ stream: UInt32, _ complete: Complete
-  ) throws(WireError) -> SessionAction {
+  ) throws(WireError) -> ServerAction {
     guard case .publication(let credit) = self[stream] else { return try misplaced(stream, .complete) }
     if phase == .draining { return .none }
     if case .failure(_, let message) = complete.ending, message.utf8.count > Limits.message {
@@ -509,7 +523,7 @@ extension Session {
     return .complete(stream: stream, complete.ending)
   }
 
-  private mutating func cancel(_ stream: UInt32) throws(WireError) -> SessionAction {
+  private mutating func cancel(_ stream: UInt32) throws(WireError) -> ServerAction {
     guard stream != 0, stream <= UInt32(slots.count) else {
       throw WireError(.invalidStream, "CANCEL on stream \(stream), which was never opened")
     }
@@ -537,11 +551,11 @@ extension Session {
 
 // MARK: - The stream table
 
-extension Session {
+extension ServerSession {
   /// Makes room for a stream that the client wants to open; says why it can't be.
   private mutating func refusal(
-    _ stream: UInt32, _ rules: SessionRules
-  ) throws(WireError) -> SessionAction? {
+    _ stream: UInt32, _ rules: ServerSessionRules
+  ) throws(WireError) -> ServerAction? {
     guard stream != 0, stream <= rules.maximumStreams else {
       throw WireError(
         .invalidStream, "stream \(stream) isn't in 1...\(rules.maximumStreams), which WELCOME announced")
@@ -566,12 +580,12 @@ extension Session {
   /// don't agree on what is open.
   private func misplaced(
     _ stream: UInt32, _ type: FrameType
-  ) throws(WireError) -> SessionAction {
+  ) throws(WireError) -> ServerAction {
     if case .ended = self[stream] { return .none }
     throw WireError(.invalidStream, "\(type) on stream \(stream), which isn't open for it")
   }
 
-  private mutating func fault(_ stream: UInt32, _ code: ErrorCode, _ message: String) -> SessionAction {
+  private mutating func fault(_ stream: UInt32, _ code: ErrorCode, _ message: String) -> ServerAction {
     if case .publication(let credit) = self[stream], object(stream) != nil {
       self[stream] = .leaving(credit)
     } else {

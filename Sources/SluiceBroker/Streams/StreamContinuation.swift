@@ -1,11 +1,6 @@
 import SluiceIO
+import SluiceSession
 import SluiceWire
-
-/// Names one use of a stream's number. When that use ends, the token is current no more: see ``Session/isCurrent(_:)``.
-struct StreamToken: Hashable, Sendable {
-  var stream: UInt32
-  var generation: UInt32
-}
 
 /// How a stream waits for what ends elsewhere: a commit, an answer of the store, the loss of its cursor or number to another client.
 struct StreamContinuation: Sendable {
@@ -20,7 +15,7 @@ struct StreamContinuation: Sendable {
   }
 
   /// Calls `body` with the stream's object. Otherwise as ``resume(_:)``.
-  func resume<S: ConnectionStream & SendableMetatype>(_ body: @escaping @Sendable (S) -> Void) {
+  func resume<S: ServerStream & SendableMetatype>(_ body: @escaping @Sendable (S) -> Void) {
     let stream = token.stream
     resume { connection in
       if let object = connection.session.object(stream) as? S { body(object) }
@@ -29,7 +24,7 @@ struct StreamContinuation: Sendable {
 
   /// Calls `body` with the stream's object when a change is on disk; ends the stream with an error when the store has refused the change. For the
   /// completion of a commit.
-  func resume<S: ConnectionStream & SendableMetatype>(
+  func resume<S: ServerStream & SendableMetatype>(
     _ fault: Fault?, _ body: @escaping @Sendable (S) -> Void
   ) {
     let stream = token.stream

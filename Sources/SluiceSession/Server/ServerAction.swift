@@ -2,7 +2,7 @@ import SluiceWire
 
 /// What a frame asks of the broker, once the session has found it in order.
 @safe
-enum SessionAction {
+package enum ServerAction {
   /// Nothing.
   case none
 
@@ -18,7 +18,7 @@ enum SessionAction {
   // Streams
   /// The handshake is over: send WELCOME.
   indirect case welcome(ServerHandshake.Agreement)
-  /// The client says who it is: WELCOME waits until that is proved, see ``Session/admitted()``.
+  /// The client says who it is: WELCOME waits until that is proved, see ``ServerSession/admitted()``.
   indirect case authenticate(ServerHandshake.Agreement)
   indirect case subscribe(stream: UInt32, Subscribe)
   indirect case subscribePattern(stream: UInt32, SubscribePattern)
@@ -46,12 +46,12 @@ enum SessionAction {
   case deleteCursor(stream: UInt32, topic: String, name: String)
 
   // The connection
-  /// Verify new credentials, then say so: ``Session/renewed()``.
+  /// Verify new credentials, then say so: ``ServerSession/renewed()``.
   indirect case renew(stream: UInt32, Credentials)
   case pong(token: UInt64)
 
   /// Whether it is more than a sign of life, or what comes often on streams that are open.
-  var isRequest: Bool {
+  package var isRequest: Bool {
     switch self {
     case .none, .pong, .append, .demand, .commit: false
     default: true

@@ -1,34 +1,8 @@
+import SluiceSession
 import SluiceWire
 
-/// What serves one open stream of a connection, from its beginning to its end. It is in the session's table, and belongs to the connection's loop.
-protocol ConnectionStream: AnyObject {
-  var kind: StreamKind { get }
-
-  /// Gives up what the stream has of its topic. Called once, when the stream ends for whatever reason.
-  func release()
-
-  /// Checks the client's new permissions as if the stream began now.
-  ///
-  /// - Throws: the error that ends the stream.
-  func reconsider() throws(WireError)
-
-  /// Whether the client has what it may still have of the stream while the broker drains.
-  ///
-  /// - Parameter isPatient: whether a client that could ask for more is waited for.
-  func isDrained(isPatient: Bool) -> Bool
-}
-
-/// What a stream counts as: see ``BrokerLimits``.
-enum StreamKind {
-  case subscription
-  case publication
-  /// A subscription that is over, but for the last commits.
-  case committing
-  case request
-}
-
 /// A subscription that waits for the store before it begins.
-final class PendingSubscription: ConnectionStream {
+final class PendingSubscription: ServerStream {
   var kind: StreamKind { .subscription }
   func release() {}
   func reconsider() throws(WireError) {}
@@ -37,7 +11,7 @@ final class PendingSubscription: ConnectionStream {
 
 /// A subscription with a durable cursor that was sent the last frame of its stream. Its subscriber hasn't dealt with the last records then, and commits
 /// them when it has: up to when it uses the stream's number for something else.
-final class CommittingStream: ConnectionStream {
+final class CommittingStream: ServerStream {
   private unowned let connection: Connection
   private let stream: UInt32
   private let cursor: EndedCursor
@@ -67,7 +41,7 @@ final class CommittingStream: ConnectionStream {
 
 extension Connection {
   /// Gives a stream that the client has opened its object.
-  func attach(_ object: any ConnectionStream, to stream: UInt32) {
+  func attach(_ object: any ServerStream, to stream: UInt32) {
     if let former = session.object(stream) { count(former.kind, -1) }
     session.attach(object, to: stream)
     count(object.kind, 1)
@@ -82,7 +56,7 @@ extension Connection {
   }
 
   /// What serves a stream, if that is of this type.
-  func object<S: ConnectionStream>(_ type: S.Type, on stream: UInt32) -> S? {
+  func object<S: ServerStream>(_ type: S.Type, on stream: UInt32) -> S? {
     session.object(stream) as? S
   }
 }

@@ -1,0 +1,34 @@
+import SluiceWire
+
+/// What serves one open stream of a connection, from its beginning to its end. It is in the session's table, and belongs to the connection's loop.
+package protocol ServerStream: AnyObject {
+  var kind: StreamKind { get }
+
+  /// Gives up what the stream has of its topic. Called once, when the stream ends for whatever reason.
+  func release()
+
+  /// Checks the client's new permissions as if the stream began now.
+  ///
+  /// - Throws: the error that ends the stream.
+  func reconsider() throws(WireError)
+
+  /// Whether the client has what it may still have of the stream while the broker drains.
+  ///
+  /// - Parameter isPatient: whether a client that could ask for more is waited for.
+  func isDrained(isPatient: Bool) -> Bool
+}
+
+/// What a stream counts as: the broker limits each kind by itself.
+package enum StreamKind {
+  case subscription
+  case publication
+  /// A subscription that is over, but for the last commits.
+  case committing
+  case request
+}
+
+/// Names one use of a stream's number. When that use ends, the token is current no more: see ``ServerSession/isCurrent(_:)``.
+package struct StreamToken: Hashable, Sendable {
+  package var stream: UInt32
+  package var generation: UInt32
+}
