@@ -98,13 +98,13 @@ public struct AdminLimits: Sendable {
 public protocol AdminSource: Sendable {
   var stage: AdminStage { get }
 
-  /// Whether clients are asked who they are. Then visitors of the admin listener are, too.
+  /// Whether clients have to authenticate. Then visitors of the admin listener have to, too.
   var asksClients: Bool { get }
 
   /// The broker's store; nil for a broker without durable topics, or before there is one.
   var storage: StoreSnapshot? { get }
 
-  /// Lines of the log that were left out, since nobody read it in time.
+  /// Lines that were left out of the log because its reader was too slow.
   var droppedLogLines: Int { get }
 
   /// The broker as it is now.
@@ -124,14 +124,14 @@ public protocol AdminSource: Sendable {
   func lastRecords(
     of topic: String, count: Int, bytes: Int, completion: @escaping @Sendable ([RecordSnapshot]?) -> Void)
 
-  /// Who has such credentials.
+  /// Looks up the identity with these credentials.
   ///
   /// - Parameter completion: as of ``snapshot(_:completion:)``.
   func authenticate(
     _ credentials: Credentials, from peer: SocketAddress,
     completion: @escaping @Sendable (Result<Identity, WireError>) -> Void)
 
-  /// What became of somebody who was let in before; nil when it may not come in any more.
+  /// The present state of an identity that was authenticated before; nil when it may not connect any more.
   func reconsider(_ identity: Identity) -> Identity?
 }
 

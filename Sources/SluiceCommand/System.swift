@@ -59,7 +59,7 @@ public enum StandardStreams {
 public enum Descriptor {
   /// Writes all of `bytes`, waiting as long as it takes.
   ///
-  /// - Returns: 0, or the system's error number; `EPIPE` when nobody reads any more. What was written before may be part of `bytes`.
+  /// - Returns: 0, or the system's error number; `EPIPE` when the reader is gone. Part of `bytes` may have been written then.
   public static func writeAll(_ bytes: UnsafeRawBufferPointer, to descriptor: Int32) -> Int32 {
     var rest = unsafe bytes
     while unsafe !rest.isEmpty {
@@ -67,7 +67,7 @@ public enum Descriptor {
       if count >= 0 {
         unsafe rest = unsafe UnsafeRawBufferPointer(rebasing: rest[count...])
       } else if errno == EAGAIN {
-        // Somebody else has made the pipe or terminal that we share with them non-blocking.
+        // Another process has made the shared pipe or terminal non-blocking.
         var waiting = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
         _ = unsafe poll(&waiting, 1, -1)
       } else if errno != EINTR {

@@ -4,9 +4,9 @@ import SluiceCommand
 import SluiceIO
 import Synchronization
 
-// Who may connect, and what they may do.
+// Authentication and authorisation.
 extension Daemon {
-  /// Reads the files; nil where nobody is asked who they are.
+  /// Reads the files; nil for a broker without authentication.
   ///
   /// - Throws: `UsageError` that names the file and its line.
   static func policy(_ settings: AccessSettings, _ logger: Logger) throws(UsageError) -> AccessPolicy? {
@@ -18,14 +18,14 @@ extension Daemon {
       throw UsageError(error.description)
     }
     if settings.files.permissions == nil, settings.files.tokenKeys == nil {
-      logger.log(.warning, "nobody may do anything: say who may do what with --permissions FILE")
+      logger.log(.warning, "no client has any permission: grant some with --permissions FILE")
     }
     return policy
   }
 
   var access: AccessSettings { running.withLock { $0.access } }
 
-  /// Reads files again, and has what they say hold for everybody who is connected. What can't be read changes nothing.
+  /// Reads the files again and applies them to all connections. Files that can't be read change nothing.
   ///
   /// - Returns: whether they could be read.
   @discardableResult
@@ -48,12 +48,13 @@ extension Daemon {
     }
   }
 
-  /// Says what is open to whom, where that may not be meant.
+  /// Warns of an address that other machines reach without authentication or without TLS.
   func warn(about address: SocketAddress) {
     guard address.isReachedByOthers else { return }
     if !access.asksClients {
       logger.log(
-        .warning, "whoever reaches this address can read and write every topic: nobody is asked who they are",
+        .warning,
+        "every client that reaches this address can read and write every topic: clients don't authenticate",
         ["address": .text(address.description)])
     } else if case .host = address {
       logger.log(

@@ -8,7 +8,7 @@ import Synchronization
 
 // Health, metrics and the dashboard.
 extension Daemon {
-  /// Nil where it is off. Listens from now on, before there is a broker: whoever asks how it does is told that it is starting.
+  /// Nil where it is off. Listens from now on, before there is a broker: until then it answers that the broker is starting.
   ///
   /// - Throws: `UsageError` when the address can't be bound.
   static func adminServer(_ settings: DaemonSettings, _ view: BrokerView) throws(UsageError) -> AdminServer? {
@@ -40,7 +40,7 @@ final class BrokerView: AdminSource {
     self.asksClients = asksClients
   }
 
-  /// The broker has been made; it doesn't serve anybody yet.
+  /// The broker has been made; it serves no client yet.
   func show(_ broker: Broker) { state.withLock { $0.broker = broker } }
 
   var stage: AdminStage {

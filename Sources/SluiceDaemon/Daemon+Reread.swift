@@ -3,7 +3,7 @@ import SluiceCommand
 import SluiceWire
 import Synchronization
 
-// What SIGHUP asks for: everything that was read from files is read again.
+// SIGHUP: reads configuration, certificates and credentials again.
 extension Daemon {
   func reread() {
     guard source.path != nil else {
@@ -24,11 +24,11 @@ extension Daemon {
     }
   }
 
-  /// Has new settings hold as far as that goes without a restart, and says what has changed and what hasn't.
+  /// Applies new settings as far as a running broker can, and logs changes and settings that need a restart.
   private func follow(_ new: DaemonSettings) {
     let old = running.withLock { $0 }
     var next = old
-    // What is to hold where a file that it names can't be read: that is said already.
+    // The new settings, files that can't be read included: those are logged already.
     var wanted = old
     followLog(new, &next, &wanted)
     followTopics(new, &next, &wanted)
@@ -59,14 +59,14 @@ extension Daemon {
     copy(to: &wanted)
     logger.change(level: new.logLevel, format: new.logFormat)
     LogOutput.standardError.capacity = new.logBuffer
-    // Whether clients are asked stays as it was, and with it what holds where nothing is said.
+    // Whether clients authenticate stays as it was, and so does the default of the audit.
     log.audits = next.access.isAudited
   }
 
   private func followTopics(
     _ new: DaemonSettings, _ next: inout DaemonSettings, _ wanted: inout DaemonSettings
   ) {
-    // A broker that has no directory can't begin to have durable topics.
+    // A broker without a directory can't have durable topics until a restart.
     let isDurable =
       new.broker.topicDefaults.storage == .durable
       || new.broker.topicRules.contains { $0.settings.storage == .durable }

@@ -3,7 +3,7 @@ import SluiceIO
 import SluiceTLS
 import Synchronization
 
-// The broker's certificate, and who isn't let through.
+// The broker's certificate, and failed handshakes.
 extension Daemon {
   /// Reads the files; nil where no address has TLS.
   ///
@@ -54,7 +54,7 @@ extension Daemon {
   }
 }
 
-/// Tells of handshakes that failed in the log, of some a minute: there may be as many as somebody likes.
+/// Writes failed handshakes to the log, up to a number a minute, since clients can cause any number of them.
 final class HandshakeLog: Sendable {
   private static let perMinute = 20
 

@@ -8,15 +8,15 @@ import SluiceStoreLMDB
 import SluiceTLS
 import Synchronization
 
-/// The broker as a process: what is printed, what is logged, and what signals do.
+/// The broker as a process: its output, its log, and its reactions to signals.
 final class Daemon: Sendable {
   private let settings: BrokerConfiguration
-  /// What it was started with, which a reread file stands behind.
+  /// Where settings come from: command line, environment, file.
   let source: SettingsSource
-  /// What holds now: what was told and, of what was reread, as much as can change while it runs.
+  /// The settings in force: those of the start, with the changes that rereading has applied.
   let running: Mutex<DaemonSettings>
   let logger: Logger
-  /// What the broker's events become.
+  /// Writes the broker's events to the log.
   let log: BrokerLog
   private let manager: ServiceManager
   let broker: Broker
@@ -24,12 +24,12 @@ final class Daemon: Sendable {
   let tls: TLSServer?
   /// Nil where there is no admin listener.
   private let admin: AdminServer?
-  /// What the admin listener sees.
+  /// The broker as the admin listener sees it.
   private let view: BrokerView
   /// Runs on the main thread, and delivers signals.
   private let loop: EpollLoop
   private let stops = Atomic(0)
-  /// How many files the process may have open.
+  /// The limit on open files.
   private let descriptors: UInt64
 
   /// - Throws: `UsageError` when the system can't give what the settings ask for.
@@ -163,7 +163,7 @@ final class Daemon: Sendable {
       logger.log(.warning, "stopping at once", ["signal": .text(name)])
       broker.stop()
     default:
-      // Asked three times: whatever keeps it from ending isn't worth waiting for.
+      // The third signal ends the process at once.
       logger.flush()
       _exit(ExitCode.failure.rawValue)
     }
@@ -184,9 +184,9 @@ final class Daemon: Sendable {
     }
   }
 
-  // MARK: What people should know
+  // MARK: Checks and messages
 
-  /// Looks through what the daemon would be started with, and the files that it names.
+  /// Checks the settings, and the files that they name, without starting.
   ///
   /// - Throws: ``ConfigurationMistakes``.
   static func check(_ source: SettingsSource) throws(ConfigurationMistakes) {
@@ -206,8 +206,7 @@ final class Daemon: Sendable {
     if !lines.isEmpty { throw ConfigurationMistakes(lines: lines) }
   }
 
-  /// A variable that looks like one of ours but isn't may be a typing error. It may as well be somebody else's, so it
-  /// doesn't keep the daemon from starting.
+  /// Warns of variables whose names resemble those of the daemon. They may belong to another program, so the daemon starts all the same.
   func warnAboutEnvironment(_ page: CommandPage) {
     let known = page.options.compactMap(\.environment)
     for name in Environment.names(withPrefix: "SLUICED_") where !known.contains(name) {
@@ -218,7 +217,7 @@ final class Daemon: Sendable {
     }
   }
 
-  /// - Parameter option: what the address was said with.
+  /// - Parameter option: the option that states the address.
   static func explained(_ error: any Error, option: String = "listen") -> String {
     guard let error = error as? IOError else { return "cannot start: \(error)" }
     let advice =

@@ -58,7 +58,7 @@ enum Sluiced {
     }
   }
 
-  /// What is only to be printed.
+  /// The text to print, for arguments that request only that.
   private static func wantedText(_ parsed: ParsedArguments, _ page: CommandPage) throws(UsageError) -> String?
   {
     if parsed.wantsHelp { return HelpText.render(page) }

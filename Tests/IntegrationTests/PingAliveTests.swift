@@ -64,7 +64,8 @@ import Testing
     try broker.terminate()
     let process = try ping(broker.address, "--alive")
     #expect(process.currentExit == .code(1) && process.standardOutput.text == "")
-    #expect(process.standardError.text.contains("nobody listens at \(broker.address)"), "\(process.messages)")
+    #expect(
+      process.standardError.text.contains("nothing listens at \(broker.address)"), "\(process.messages)")
     // Several are tried in turn.
     let other = try BrokerProcess()
     #expect(try ping("\(broker.address),\(other.address)", "--alive").currentExit == .code(0))

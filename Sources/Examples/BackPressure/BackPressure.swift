@@ -37,7 +37,7 @@ enum BackPressure {
 
     let given = Atomic(0)
     let subject = client.subject("pressure")
-    let feeding = (1...numbers).publisher
+    let publication = (1...numbers).publisher
       .handleEvents(receiveOutput: { given.store($0, ordering: .relaxed) })
       .map { Message("\($0)") }
       .setFailureType(to: ClientError.self)
@@ -51,7 +51,7 @@ enum BackPressure {
       // Slow at first, then in a hurry.
       if taken < 500 { try await Task.sleep(for: .milliseconds(5)) }
     }
-    feeding.cancel()
+    publication.cancel()
     print("the source has ended, and so has the topic: \(taken) records")
   }
 

@@ -2,13 +2,13 @@ import Glibc
 import PortableCombine
 import SluiceClient
 
-/// A room to talk in: what was said lately is replayed to those who come.
+/// A room to talk in: the last lines are replayed to each client that joins.
 ///
 ///     sluiced &
 ///     swift run Chat kitchen ada              # in one window
 ///     swift run Chat kitchen bob              # in another
 ///
-/// Every line is a record, its key is who says it. A lost connection is made again, and what was said meanwhile comes then, once. The end of the input
+/// Every line is a record, its key is the speaker's name. A lost connection is made again, and what was said meanwhile comes then, once. The end of the input
 /// leaves the room.
 @main
 enum Chat {

@@ -3,13 +3,13 @@ import Glibc
 import PortableCombine
 import SluiceClient
 
-/// A source that runs only while somebody listens, wherever that is.
+/// A source that runs only while there is a subscriber, on any machine.
 ///
 ///     sluiced &
 ///     swift run Ticker                        # and, meanwhile: sluice sub ticks --from new
 ///
-/// The topic is connected from its first subscriber to its last, and the ticks are a publisher that is asked for one at a time: while nobody
-/// listens no timer runs. The program listens to the first five itself.
+/// The topic is connected from its first subscriber to its last, and the ticks are a publisher that is asked for one at a time: without
+/// subscribers no timer runs. The program listens to the first five itself.
 @main
 enum Ticker {
   static func main() async {
@@ -33,8 +33,8 @@ enum Ticker {
     let ticks = (1...).publisher
       .flatMap(maxPublishers: .max(1)) { Just($0).delay(for: .milliseconds(200), scheduler: clock) }
       .handleEvents(
-        receiveSubscription: { _ in print("somebody listens: the clock runs") },
-        receiveCancel: { print("nobody listens: the clock stands") })
+        receiveSubscription: { _ in print("a subscriber is there: the clock runs") },
+        receiveCancel: { print("no subscriber is left: the clock stands") })
     let publication =
       ticks
       .map { Message("tick \($0)") }

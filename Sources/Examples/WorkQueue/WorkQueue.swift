@@ -7,7 +7,7 @@ import SluiceClient
 ///     sluiced &
 ///     swift run WorkQueue                     # afterwards: sluice sub jobs.dead --until-live
 ///
-/// Three workers, of which one is slow, are members of a group: whoever has waited longest gets the next job. Every fifth job fails the first time and is
+/// Three workers, of which one is slow, are members of a group: the one that has waited longest gets the next job. Every fifth job fails the first time and is
 /// delivered again; job 7 always fails, and is put aside after three times. More workers may be started anywhere: `sluice sub jobs --group
 /// workers --ack explicit --deliveries 3 --dead-letters jobs.dead --exec ./work.sh`.
 @main
@@ -61,7 +61,7 @@ enum WorkQueue {
   }
 }
 
-/// Who did how much.
+/// How many jobs each worker did.
 private actor Tally {
   private var done: [String: Int] = [:]
   private var dead = 0

@@ -48,7 +48,7 @@ enum TopicJSON {
     object.add(limit: "outstanding", topic.outstanding)
     object.add(number: "lag", topic.lag)
     object.add(seconds: "heldUpSeconds", milliseconds: topic.heldUp)
-    // Who holds it up is told first.
+    // The subscriber that holds up producers longest.
     if let holder = topic.subscriptions.max(by: { $0.info.holding < $1.info.holding }),
       holder.info.holding > 0
     {

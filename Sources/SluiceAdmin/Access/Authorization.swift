@@ -11,7 +11,7 @@ enum Authorization {
   /// - Throws: 401 for none, and for what can't be read.
   static func credentials(_ header: String?) throws(AdminProblem) -> Credentials {
     guard let header else {
-      throw required("this broker wants to know who asks: say so with user and password, or a token")
+      throw required("this broker requires authentication: send user and password, or a token")
     }
     let parts = header.split(separator: " ", maxSplits: 1)
     let value = parts.count > 1 ? parts[1].drop { $0 == " " } : ""
@@ -68,9 +68,9 @@ enum Authorization {
   }
 }
 
-/// Who has shown which credentials a moment ago, so that a page that asks every second doesn't cost a password's hash each time.
+/// The identities behind credentials that were verified lately, so that a page that asks every second doesn't cost a password's hash each time.
 ///
-/// Keeps digests under a key that nobody else has, not the credentials. Whether the identity still holds is for the caller to ask.
+/// Keeps digests under a random key, not the credentials. The caller checks whether the identity still holds.
 struct IdentityCache {
   private struct Entry {
     var identity: Identity
@@ -89,7 +89,7 @@ struct IdentityCache {
 
   mutating func add(_ identity: Identity, for credentials: Credentials, at now: MonotonicTime) {
     if entries.count >= Self.capacity { entries = entries.filter { $0.value.until > now } }
-    // Full of people who are in: the next one is asked each time.
+    // Full of valid entries: further credentials are verified each time.
     guard entries.count < Self.capacity else { return }
     entries[digest(credentials)] = Entry(identity: identity, until: now + Self.lifetime)
   }
@@ -99,7 +99,7 @@ struct IdentityCache {
   }
 
   private func digest(_ credentials: Credentials) -> [UInt8] {
-    // No name of a user has a zero byte that is let in, so nobody else's credentials are the same text.
+    // A user's name has no zero byte, so different credentials have different texts.
     let text = "\(credentials.method.rawValue)\0\(credentials.user)\0\(credentials.secret)"
     return hmacSHA256(Array(text.utf8), key: key)
   }

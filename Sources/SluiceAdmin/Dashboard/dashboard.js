@@ -71,7 +71,7 @@ const short = (nanoseconds) =>
   nanoseconds >= 1e9 ? `${(nanoseconds / 1e9).toPrecision(2)} s`
     : nanoseconds >= 1e6 ? `${Number((nanoseconds / 1e6).toPrecision(2))} ms` : `${Math.round(nanoseconds / 1e3)} µs`;
 const plural = (value, one, many) => `${count(value)} ${value === 1 ? one : many}`;
-const who = (peer) => [peer.client || "a client without a name", peer.identity ? `(${peer.identity})` : ""].filter(Boolean).join(" ");
+const nameOf = (peer) => [peer.client || "a client without a name", peer.identity ? `(${peer.identity})` : ""].filter(Boolean).join(" ");
 // The last values of something, one a second.
 class Series {
   constructor(length) { this.values = new Float32Array(length); this.end = 0; this.count = 0; }
@@ -252,10 +252,10 @@ function showStorage(storage) {
 
 function storageLine(storage) {
   const publishers = number(storage.waitingPublishers);
-  const who = publishers ? `${plural(publishers, "publisher waits", "publishers wait")}` : "publishers of durable topics wait";
+  const waiting = publishers ? `${plural(publishers, "publisher waits", "publishers wait")}` : "publishers of durable topics wait";
   return make(
     "li", { class: "hold" }, make("b", {}, storage.state === "full" ? "The storage is full" : "The storage fails"),
-    ` for ${duration(storage.sinceSeconds)}: ${who}. ${storage.message}.`);
+    ` for ${duration(storage.sinceSeconds)}: ${waiting}. ${storage.message}.`);
 }
 
 function showMemory(metrics, resident) {
@@ -278,7 +278,7 @@ function showHolds() {
   const lines = waiting.slice(0, shownHolds).map((topic) => holdLine(topic.row));
   if (isTroubled(broker.storage)) lines.unshift(storageLine(broker.storage));
   if (waiting.length > shownHolds) lines.push(make("li", { class: "quiet" }, `and ${plural(waiting.length - shownHolds, "topic", "topics")} more`));
-  if (!lines.length) lines.push(make("li", { class: "quiet" }, "Nobody waits."));
+  if (!lines.length) lines.push(make("li", { class: "quiet" }, "No producer waits."));
   const list = $("holds");
   // Only what has changed is touched, so that a reader isn't thrown back.
   lines.forEach((line, index) => {
@@ -293,19 +293,19 @@ function holdLine(row) {
   const name = make("b", {}, row.name);
   const waited = number(row.heldUpSeconds);
   const holder = row.holder;
-  const turnedAway = number(row.waitingForStorage);
-  if (turnedAway) {
+  const refused = number(row.waitingForStorage);
+  if (refused) {
     return make(
-      "li", { class: "hold" }, `${plural(turnedAway, "publisher", "publishers")} of `, name, ` ${turnedAway === 1 ? "waits" : "wait"} for the storage, `,
+      "li", { class: "hold" }, `${plural(refused, "publisher", "publishers")} of `, name, ` ${refused === 1 ? "waits" : "wait"} for the storage, `,
       `for ${duration(waited)}.`);
   }
   if (!holder) {
-    const why = row.subscriptions ? "" : ", and nobody is subscribed";
+    const why = row.subscriptions ? "" : ", and there is no subscriber";
     return make("li", { class: "hold" }, "The producers of ", name, ` have waited for demand for ${duration(waited)}${why}.`);
   }
   const limit = holder.blocked ? "it doesn't read what it was sent" : limits[holder.holdingLimit] || holder.holdingLimit;
   return make(
-    "li", { class: "hold" }, make("b", {}, who(holder)), ` on connection ${holder.connection} holds up the producers of `, name,
+    "li", { class: "hold" }, make("b", {}, nameOf(holder)), ` on connection ${holder.connection} holds up the producers of `, name,
     ` for ${since(number(holder.holdingSeconds))}: ${limit}; ${shares(holder)}.`);
 }
 
@@ -360,7 +360,7 @@ function sortTopics() {
   page = Math.max(0, Math.min(page, Math.ceil(order.length / pageLength) - 1));
 }
 
-// Rows that move while somebody is about to press one would be a trap.
+// Rows stay in place while the visitor is about to press one.
 function mayReorder() {
   const rows = $("topic-rows");
   return Date.now() - sortedAt > 4000 && !rows.matches(":hover") && !rows.contains(document.activeElement);
@@ -517,7 +517,7 @@ function subscribersTable(list, total) {
       each.heldLastFiveMinutes > 0 ? `held them up ${shares(each)}` : "",
     ].filter(Boolean).join(", ");
     return make(
-      "tr", { class: holds ? "holding" : "" }, make("th", { scope: "row" }, `${who(each)} `, make("span", { class: "quiet" }, `on ${each.connection}`)),
+      "tr", { class: holds ? "holding" : "" }, make("th", { scope: "row" }, `${nameOf(each)} `, make("span", { class: "quiet" }, `on ${each.connection}`)),
       make(
         "td", {}, demandBar(met, open, scale, `${words}; got ${count(met)} in the last ${drawnSeconds} seconds`),
         make("span", { class: "demand-text" }, words)),
@@ -525,7 +525,7 @@ function subscribersTable(list, total) {
       cell(count(number(each.nextOffset))), cell(count(number(each.lag))), cell(count(number(each.sent))));
   });
   return streamsTable(
-    rows, head("Subscriber", "Demand", "State", "#Next record", "#Behind", "#Sent"), "Subscribers", list.length, total, "Nobody subscribes.");
+    rows, head("Subscriber", "Demand", "State", "#Next record", "#Behind", "#Sent"), "Subscribers", list.length, total, "No subscribers.");
 }
 
 function producersTable(list, total) {
@@ -536,7 +536,7 @@ function producersTable(list, total) {
     const waits = number(each.waitingSeconds) > 0;
     const words = open === Infinity ? "may send any number" : open === 0 ? "may send nothing" : `may send ${count(open)} more`;
     return make(
-      "tr", { class: waits ? "holding" : "" }, make("th", { scope: "row" }, `${who(each)} `, make("span", { class: "quiet" }, `on ${each.connection}`)),
+      "tr", { class: waits ? "holding" : "" }, make("th", { scope: "row" }, `${nameOf(each)} `, make("span", { class: "quiet" }, `on ${each.connection}`)),
       make(
         "td", {}, demandBar(met, open, scale, `${words}; sent ${count(met)} in the last ${drawnSeconds} seconds`),
         make("span", { class: "demand-text" }, words)),
@@ -544,11 +544,11 @@ function producersTable(list, total) {
       cell(count(number(each.granted))), cell(count(number(each.received))));
   });
   return streamsTable(
-    rows, head("Producer", "Grant", "State", "#Granted", "#Received"), "Producers", list.length, total, "Nobody publishes.");
+    rows, head("Producer", "Grant", "State", "#Granted", "#Received"), "Producers", list.length, total, "No producers.");
 }
 
-function streamsTable(rows, header, caption, shown, total, nobody) {
-  if (!rows.length) return make("p", { class: "facts" }, nobody);
+function streamsTable(rows, header, caption, shown, total, none) {
+  if (!rows.length) return make("p", { class: "facts" }, none);
   const more = total > shown ? make("tr", {}, make("td", { colspan: "6", class: "quiet" }, `These are ${shown} of ${count(total)}.`)) : "";
   return make("table", {}, make("caption", { class: "hidden" }, caption), header, make("tbody", {}, ...rows, more));
 }
@@ -690,7 +690,7 @@ function lose() {
   }
 }
 
-// A connection may be lost without anybody being told.
+// A browser may not notice that the connection is lost.
 setInterval(() => {
   if (sampledAt && Date.now() - sampledAt > 6000) { lose(); if (Date.now() - sampledAt > 15000 && !document.hidden) watch(); }
 }, 2000);

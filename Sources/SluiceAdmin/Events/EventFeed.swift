@@ -5,7 +5,7 @@ import SluiceCommand
 import SluiceIO
 import SluiceWire
 
-/// Samples the broker once a second for all who watch, and not at all while nobody does.
+/// Samples the broker once a second for all watchers, and not at all while there are none.
 ///
 /// Unchecked: belongs to its loop.
 final class EventFeed: @unchecked Sendable {
@@ -16,7 +16,7 @@ final class EventFeed: @unchecked Sendable {
   private var rows: EventRows
   private var timer: TimerToken?
   private var isSampling = false
-  /// Those who couldn't watch because there were too many.
+  /// Watchers that were refused because there were too many.
   private(set) var refused = 0
 
   private static let interval = Duration.seconds(1)
@@ -131,7 +131,7 @@ struct EventRows {
     self.limit = limit
   }
 
-  /// One sample as two events: for who has seen the one before, and for who hasn't.
+  /// One sample as two events: the changes since the sample before, and the whole of it.
   mutating func update(_ snapshot: BrokerSnapshot, version: String) -> (changes: String, all: () -> String) {
     var changed: [String] = []
     var shown: [String: String] = [:]
@@ -160,14 +160,14 @@ struct EventRows {
     )
   }
 
-  /// Nobody watches: what was shown is of no use.
+  /// Forgets the last sample, when the last watcher has gone.
   mutating func clear() { rows = [:] }
 
   /// As server-sent events are written. The data has no line breaks.
   static func event(_ name: String, _ data: String) -> String { "event: \(name)\ndata: \(data)\n\n" }
 }
 
-/// Somebody who watches the events: bytes that wait for the connection to take them.
+/// One watcher of the events: bytes that wait for its connection to take them.
 ///
 /// Unchecked: belongs to the admin listener's loop.
 final class Watcher: @unchecked Sendable {

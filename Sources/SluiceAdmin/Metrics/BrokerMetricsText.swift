@@ -20,11 +20,11 @@ enum BrokerMetricsText {
     switch metric {
     case .connections: "Connections at present."
     case .connectionsAccepted: "Connections that were ever accepted."
-    case .refusedConnections: "Connections that were turned away because there were too many."
+    case .refusedConnections: "Connections that were refused because there were too many."
     case .refusedConnectionsPerAddress:
-      "Connections that were turned away because there were too many from their address."
+      "Connections that were refused because there were too many from their address."
     case .refusedConnectionsPerIdentity:
-      "Connections that were turned away because there were too many of their identity."
+      "Connections that were refused because there were too many of their identity."
     case .refusedDescriptors: "Connections that were reset because too many others were about to close."
     case .handshakeTimeouts: "Connections that didn't introduce themselves in time."
     case .keepaliveTimeouts: "Connections that were silent for too long."

@@ -21,7 +21,7 @@ enum MetricsPage {
     write(snapshot.loops, to: &text)
     text.histogram(
       "sluice_delivery_latency_seconds",
-      "How long records took from being published to being handed to the socket of somebody who had asked for them; sampled.",
+      "How long records took from being published to being handed to the socket of a subscriber with demand; sampled.",
       bounds: bounds, counts: snapshot.latency.counts, sum: snapshot.latency.sum)
     program.write(to: &text)
     write(process, to: &text)
@@ -41,7 +41,7 @@ enum MetricsPage {
       bounds: bounds, counts: turns.counts, sum: turns.sum)
   }
 
-  /// Under the names that everybody uses for them.
+  /// Under the names that Prometheus' client libraries use.
   private static func write(_ process: ProcessNumbers, to text: inout MetricsText) {
     text.family("process_cpu_seconds", .counter, unit: "seconds", "CPU time of the process.")
     text.sample(process.cpuSeconds)
@@ -90,7 +90,7 @@ enum StorageMetrics {
       "For how long the store has been full or failing; 0 while it takes records.")
     text.sample(Double(storage.since) / 1000)
     gauge(
-      "waiting_publishers", "Publishers that the broker has turned away until the store takes records again.",
+      "waiting_publishers", "Publishers that the broker has refused until the store takes records again.",
       UInt64(storage.waiting))
   }
 }
@@ -98,17 +98,17 @@ enum StorageMetrics {
 /// What the program counts besides its broker.
 struct ProgramNumbers: Hashable {
   var droppedLogLines = 0
-  /// Those who couldn't watch the events because there were too many.
+  /// Visitors that were refused the events because there were too many.
   var refusedWatchers = 0
 
   func write(to text: inout MetricsText) {
     text.family(
       "sluice_log_dropped_lines", .counter,
-      "Lines that were left out of the log because nobody read it in time.")
+      "Lines that were left out of the log because its reader was too slow.")
     text.sample(UInt64(droppedLogLines))
     text.family(
       "sluice_admin_refused_watchers", .counter,
-      "Visitors who couldn't watch the events because there were too many.")
+      "Visitors that were refused the events because there were too many.")
     text.sample(UInt64(refusedWatchers))
   }
 }

@@ -2,7 +2,7 @@
 enum MetricsFormat: Hashable, Sendable {
   /// What every collector reads.
   case prometheus
-  /// For who asks for it.
+  /// For collectors that ask for it.
   case openMetrics
 
   /// - Parameter accept: the request's header; nil for none.

@@ -53,7 +53,7 @@ enum TopicMetrics {
       ("records_acked", nil, 1, "Records that were acknowledged to producers.", \.acknowledged),
       (
         "records_requested", nil, 1,
-        "Records that subscribers have asked for, those who want any number not counted.", \.requested
+        "Records that subscribers have asked for, without those that want any number.", \.requested
       ),
       ("records_sent", nil, 1, "Records that subscribers were sent.", \.sent),
       ("sent_bytes", "bytes", 1, "Bytes of the records that subscribers were sent.", \.sentBytes),
@@ -131,7 +131,7 @@ enum TopicMetrics {
 
 /// Which topics have lines of their own in the metrics, and what becomes of the rest.
 ///
-/// Whoever has a line keeps it as long as the topic is there. The sum of the others only grows, as counters do: what a topic
+/// A topic that has a line keeps it as long as it exists. The sum of the others only grows, as counters do: what a topic
 /// had counted that is gone, or has got a line of its own, stays in it.
 struct TopicSelection {
   /// Topics without lines of their own, together.

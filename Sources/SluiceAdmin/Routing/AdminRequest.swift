@@ -19,9 +19,9 @@ struct AdminRequest: Sendable {
 
 /// Keeps pages of other sites from reading what this machine's browser can reach.
 ///
-/// A name that somebody else's name server answers for can be made to stand for 127.0.0.1; the browser then takes our pages for his. So a listener
-/// that only this machine reaches answers to `localhost` and to numbers alone, which can't be made to stand for anything, with any port: it may be
-/// reached through a tunnel. Others answer to any name, since nobody knows what they are called.
+/// The owner of a name can have it resolve to 127.0.0.1; the browser then takes this listener's pages for those of that name (DNS rebinding). So a
+/// listener that only this machine reaches answers to `localhost` and to numeric addresses alone, with any port: it may be reached through a tunnel.
+/// Others answer to any name, since the listener doesn't know its own.
 enum HostCheck {
   /// - Throws: 400 or 403, and why.
   static func check(_ request: AdminRequest, _ route: Route, isLocal: Bool) throws(AdminProblem) {
@@ -65,7 +65,7 @@ enum HostCheck {
   }
 }
 
-/// Why a request isn't answered with what it asks for: a status of HTTP, and words for whoever asked.
+/// Why a request is refused: a status of HTTP, and a message to the visitor.
 struct AdminProblem: Error, Hashable, Sendable {
   var status: Int
   var message: String

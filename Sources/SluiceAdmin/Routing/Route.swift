@@ -14,7 +14,7 @@ enum Route: Hashable, Sendable {
   /// With details of one topic, if it is named.
   case events(topic: String?)
 
-  /// Whether anybody may ask.
+  /// Whether it needs no authentication.
   var isOpen: Bool {
     switch self {
     case .health, .readiness: true

@@ -12,7 +12,7 @@ enum Reply: Sendable {
   static func problem(_ problem: AdminProblem) -> Reply { .response(problem.response) }
 }
 
-/// Answers requests: who may ask, and what the broker says to it.
+/// Answers requests: authenticates the visitor, checks its permissions, asks the broker.
 ///
 /// Unchecked: belongs to its loop.
 final class AdminService: @unchecked Sendable {
@@ -55,7 +55,7 @@ final class AdminService: @unchecked Sendable {
     }
   }
 
-  /// What anybody may know; nil for other routes.
+  /// The answer of a route without authentication; nil for other routes.
   private func status(_ route: Route) -> HTTPResponse? {
     switch (route, source.stage) {
     case (.health, _): .text("ok")
@@ -78,7 +78,7 @@ final class AdminService: @unchecked Sendable {
     return needsStorage ? .text(reason, status: 503) : .text("ready, degraded: \(reason)")
   }
 
-  // MARK: Who asks
+  // MARK: Authentication
 
   private func identify(
     _ request: AdminRequest, _ body: @escaping @Sendable (Result<Identity, AdminProblem>) -> Void
@@ -99,7 +99,7 @@ final class AdminService: @unchecked Sendable {
     }
   }
 
-  // MARK: What is asked
+  // MARK: Routes
 
   private func perform(
     _ route: Route, _ request: AdminRequest, as identity: Identity, _ completion: @escaping Completion

@@ -115,7 +115,7 @@ final class HTTPServer: @unchecked Sendable {
 
   private func sweep() {
     sweeper = nil
-    // Who keeps others out while doing nothing is given less time.
+    // With few connections left, idle ones get less time.
     let head = open.count >= limits.connections - limits.connections / 4 ? min(1, limits.head) : limits.head
     for exchange in open {
       let age = Int((loop.now - exchange.since).components.seconds)
@@ -205,7 +205,7 @@ final class HTTPServer: @unchecked Sendable {
 
   private func deliver(_ reply: Reply, to exchange: HTTPExchange, _ number: Int) {
     guard isRunning, exchange.number == number, exchange.reply == nil, exchange.phase == .asking else {
-      // Nobody reads them.
+      // The connection that the events were for is gone.
       if case .events(let watcher) = reply { service.feed.remove(watcher) }
       return
     }

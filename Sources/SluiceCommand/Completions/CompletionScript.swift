@@ -11,7 +11,7 @@ public enum CompletionScript {
   public struct TopicSource: Sendable {
     /// The command and its options, up to the beginning that names must have, which the shell adds.
     public var command: String
-    /// Options that it takes over from the line that is being written: where the broker is, and who asks.
+    /// Options that it takes over from the line that is being written: the broker's address and the client's identity.
     public var options: [CommandOption]
 
     public init(_ command: String, taking options: [CommandOption]) {

@@ -8,7 +8,7 @@ public enum Complaint {
   }
 
   /// "PROGRAM: MESSAGE" and a line break. Control characters, as a message from elsewhere might have them, become question marks: it stays one line, and
-  /// can't steer the terminal.
+  /// can't control the terminal.
   public static func line(_ message: String, by program: String) -> String {
     let clean = String(
       String.UnicodeScalarView(

@@ -68,7 +68,7 @@ public struct JSONObject {
 public enum TextTable {
   /// Rows as lines, the columns aligned and two spaces apart: the first `leftColumns` to the left, the others, being numbers, to the right.
   ///
-  /// Control characters are escaped: what a peer has named can't steer the terminal, or make up rows.
+  /// Control characters are escaped: names that peers choose can't control the terminal, or forge rows.
   public static func render(_ rows: [[String]], leftColumns: Int) -> String {
     let rows = rows.map { $0.map { JSONText.escaped($0, quotes: false) } }
     let columns = rows.map(\.count).max() ?? 0

@@ -58,7 +58,7 @@ public struct TopicOption: Sendable {
         [("skip", .skip), ("fail", .fail)]),
       TopicOption(
         "auto-delete", "on|off", \.autoDelete,
-        "on: the topic is deleted when nobody has been attached to it for a while.",
+        "on: the topic is deleted when no client has been attached to it for a while.",
         [("on", true), ("off", false)]),
       TopicOption(
         "compact", "on|off", \.compact,
@@ -147,7 +147,7 @@ public struct TopicOption: Sendable {
     TopicOption(
       name: "sync", placeholder: "WHEN",
       help:
-        "When records of a durable topic are on disk: always (before anybody gets them), TIME (so long after, like 50ms), or os (at some time).",
+        "When records of a durable topic are on disk: always (before a subscriber gets them), TIME (so long after, like 50ms), or os (at some time).",
       choices: ["always", "os"],
       read: { text, settings throws(ValueError) in
         switch text {

@@ -86,7 +86,7 @@ public enum Values {
   }
 }
 
-/// Finds what somebody may have meant.
+/// Finds the word that a mistyped one stands for.
 public enum Spelling {
   /// The candidate that is nearest to `word`, if one is near enough to be meant: the first among equals.
   public static func nearest(to word: String, in candidates: some Sequence<String>) -> String? {

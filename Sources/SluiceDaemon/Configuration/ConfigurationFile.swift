@@ -2,12 +2,12 @@ import Glibc
 import SluiceCommand
 import SluiceIO
 
-/// What is wrong with a configuration: a line for each mistake, which begins with where it is.
+/// The mistakes in a configuration, a line each, which begins with its place.
 struct ConfigurationMistakes: Error, Hashable {
   var lines: [String]
 }
 
-/// What a configuration file says: the values of settings as their options would take them.
+/// The contents of a configuration file: the values of settings, as their options take them.
 struct ConfigurationFile {
   struct Value {
     var option: String
@@ -28,17 +28,17 @@ struct ConfigurationFile {
   private(set) var values: [Value]
   let rules: [Rule]
 
-  /// A longer one is refused by the parser as well.
+  /// In bytes. The parser refuses longer files.
   private static let largest = 1 << 20
 
   /// Reads the file at `path`.
   ///
-  /// - Throws: ``ConfigurationMistakes``: that it can't be read, or all that is wrong with it by itself.
+  /// - Throws: ``ConfigurationMistakes``: that the file can't be read, or all mistakes in it.
   init(at path: String) throws(ConfigurationMistakes) {
     try self.init(path, try Self.contents(of: path))
   }
 
-  /// - Parameter path: as mistakes name it, and what relative names of files in it are relative to.
+  /// - Parameter path: names the file in mistakes; its directory is the base of relative paths in it.
   init(_ path: String, _ bytes: [UInt8]) throws(ConfigurationMistakes) {
     let text = TOMLRecovery(bytes)
     var mistakes = text.errors.map { error in
@@ -97,14 +97,14 @@ struct ConfigurationFile {
   }
 }
 
-/// What the daemon was told when it was started: its command line and environment, and behind them a file, which can be read again.
+/// The sources of the daemon's settings: command line, environment, and a file, which can be read again.
 struct SettingsSource {
   let arguments: ParsedArguments
   /// Nil without a file.
   let path: String?
 
-  /// - Throws: ``ConfigurationMistakes``: all that is wrong with the file by itself; or the file's limits that are out of range, and the first
-  ///   mistake of what options, environment and file come to together.
+  /// - Throws: ``ConfigurationMistakes``: all mistakes in the file itself; or the file's limits that are out of range, and the first mistake in the
+  ///   combination of options, environment and file.
   func settings() throws(ConfigurationMistakes) -> DaemonSettings {
     var file: ConfigurationFile? = if let path { try ConfigurationFile(at: path) } else { nil }
     var lines: [String] = []
@@ -115,10 +115,10 @@ struct SettingsSource {
         guard lines.isEmpty else { throw ConfigurationMistakes(lines: lines) }
         return settings
       case .failure(let error):
-        // Of options the help knows more, of a file its own page.
+        // A mistake in an option refers to the help, one in the file doesn't.
         let isOfFile = path.map { error.description.hasPrefix($0) } ?? false
         lines.append(isOfFile ? error.description : Complaint.usage(error, of: "sluiced"))
-        // Each limit is judged by itself: the others can be looked at without it.
+        // Each limit is checked by itself, so the others can be checked without it.
         guard isOfFile, let rest = file?.withoutLimit(of: error.description) else {
           throw ConfigurationMistakes(lines: lines)
         }
@@ -127,11 +127,11 @@ struct SettingsSource {
     }
   }
 
-  /// What is wrong with a file that the configuration names, with the place where it does.
+  /// The message about a file that the configuration names, with the place where the configuration names it.
   func attributed(_ message: String) -> String {
     guard let path, let file = try? ConfigurationFile(at: path) else { return message }
     let names = file.values.filter { value in value.texts.contains { message.contains($0) } }
-    // The longest: one may begin like another.
+    // The longest name: one may be the prefix of another.
     let nearest = names.max { ($0.texts.first?.count ?? 0) < ($1.texts.first?.count ?? 0) }
     return nearest.map { "\($0.origin): \(message)" } ?? message
   }

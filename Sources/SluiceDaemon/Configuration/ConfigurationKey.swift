@@ -1,6 +1,6 @@
 /// A part of the configuration file, in the order in which it is explained.
 enum ConfigurationSection: String, CaseIterable {
-  /// What stands in front of all sections.
+  /// The keys in front of all sections.
   case general = ""
   case tls
   case access
@@ -9,12 +9,13 @@ enum ConfigurationSection: String, CaseIterable {
   case limits
   case log
 
-  /// What its keys are about.
+  /// The subject of its keys.
   var summary: String {
     switch self {
     case .general: "Where the broker can be reached."
     case .tls: "How addresses behind tls:// are protected."
-    case .access: "Who may connect, and what they may do. Without users, token-keys and auth nobody is asked."
+    case .access:
+      "Authentication and permissions. Without users, token-keys and auth, clients don't authenticate."
     case .storage: "Where durable topics are kept."
     case .topics: "What new topics are, as far as neither their creator nor a rule says otherwise."
     case .limits: "Bounds on what clients can make the broker do."
@@ -36,13 +37,13 @@ enum ConfigurationSection: String, CaseIterable {
     return settings.map { $0.placed(in: self) }
   }
 
-  /// What rules for new topics are called, each a section of its own.
+  /// The name of the sections that are rules for new topics.
   static let rule = "rule"
   /// The key of a rule that isn't a setting of topics.
   static let pattern = "pattern"
 }
 
-/// Where a setting stands in the file: under the name of its option, of which the section's name is left out.
+/// A setting's place in the file: a section, and the option's name without the section's.
 struct ConfigurationKey: Hashable, CustomStringConvertible {
   let section: ConfigurationSection
   let name: String

@@ -1,6 +1,6 @@
 import SluiceCommand
 
-/// The page of the manual about the configuration file, from the table of settings.
+/// The manual page of the configuration file, made from the table of settings.
 enum ConfigurationManual {
   static func render() -> String {
     var text = ManualText("sluiced.toml", section: 5, summary: "the configuration of the Sluice broker")

@@ -3,7 +3,7 @@ import SluiceCommand
 import SluiceIO
 import SluiceWire
 
-/// Turns what stands in a file into values of settings, and collects everything that is wrong with it.
+/// Reads the values of settings from a document, and collects all mistakes in it.
 struct ConfigurationReader {
   struct Mistake {
     var place: TOMLPlace
@@ -61,7 +61,7 @@ struct ConfigurationReader {
       try check(texts, setting, origin)
       values.append(.init(option: setting.option.name, texts: texts, origin: origin))
     } catch {
-      // Some name themselves, by the place or by the option that they were made for.
+      // Some messages begin with the place or the option already.
       let option = "--\(setting.option.name): "
       let message = error.description
       let name = "\(ConfigurationFile.label(path, entry.place)): \(key): "

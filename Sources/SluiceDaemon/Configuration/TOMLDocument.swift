@@ -8,13 +8,13 @@ struct TOMLPlace: Hashable, Comparable {
   static func < (left: Self, right: Self) -> Bool { (left.line, left.column) < (right.line, right.column) }
 }
 
-/// A text that isn't TOML: what is wrong, and where.
+/// A syntax error and its place.
 struct TOMLError: Error, Hashable {
   var message: String
   var place: TOMLPlace
 }
 
-/// What a file in TOML contains, flat: values know those that are in them by their numbers.
+/// The contents of a file in TOML as a flat list: containers refer to their entries by index.
 struct TOMLDocument {
   enum Kind: Hashable {
     case table
@@ -92,13 +92,13 @@ struct TOMLDocument {
     }
   }
 
-  /// The parser's words without what it was about to do, and with what helps.
+  /// The parser's message without the parser's state, and with advice.
   private static func explained(_ words: String) -> String {
     var message = words
     if words.hasPrefix("Error while parsing "), let colon = words.firstRange(of: ": ") {
       message = String(words[colon.upperBound...])
     }
-    // Its own settings are nobody else's business.
+    // The parser's compile-time settings mean nothing to an operator.
     if let bracket = message.firstRange(of: " (TOML_") { message = String(message[..<bracket.lowerBound]) }
     if message.hasPrefix("cannot redefine") { return message + "; a key or a section is there once" }
     if words.contains("could not determine value type") || words.contains("expected digit")
@@ -110,15 +110,15 @@ struct TOMLDocument {
   }
 }
 
-/// A text in TOML, read past its mistakes, so that all of them can be told at once.
+/// Reads TOML past syntax errors, so that all of them can be reported at once.
 ///
-/// The parser stops at the first mistake. A line that isn't TOML by itself, or that says something for the second time, is taken out, and the rest
-/// is read again. A mistake in a line that is TOML by itself has its cause before it: what follows can't be told from it, and isn't looked at.
+/// The parser stops at the first error. A line that isn't TOML by itself, or that repeats a key, is removed, and the rest is parsed again. An error
+/// in a line that is TOML by itself has its cause in a line before it: parsing ends there.
 struct TOMLRecovery {
-  /// The most mistakes that are looked for.
+  /// The most errors that are collected.
   static let most = 50
 
-  /// What could be read; nil when nothing could.
+  /// The readable part; nil when there is none.
   private(set) var document: TOMLDocument?
   /// In the order in which they were found.
   private(set) var errors: [TOMLError] = []
@@ -138,7 +138,7 @@ struct TOMLRecovery {
     }
   }
 
-  /// Takes out what the parser stumbled over. Returns false when that isn't known.
+  /// Removes the faulty line, with what belongs to it. Returns false when it isn't known.
   private mutating func takeOut(_ error: TOMLError) -> Bool {
     let index = error.place.line - 1
     guard lines.indices.contains(index), !Self.isBlank(lines[index]) else { return false }
@@ -146,7 +146,7 @@ struct TOMLRecovery {
     let isRepeated = error.message.hasPrefix("cannot redefine")
     let isFaulty = isRepeated || (try? TOMLDocument(parsing: line)) == nil
     guard isFaulty else {
-      // What began before it isn't told either: a list, or a text, that doesn't end.
+      // A list or a text before it doesn't end: the document ends in front of that.
       for end in stride(from: index, to: max(index - Self.most, 0), by: -1) {
         let before = Array(lines[..<end].joined(separator: [UInt8(ascii: "\n")]))
         if let document = try? TOMLDocument(parsing: before) {
@@ -158,7 +158,7 @@ struct TOMLRecovery {
     }
     lines[index] = []
     if Self.isHeading(line) {
-      // The keys behind it would be taken for those of the section before.
+      // Without the heading, its keys would count to the section before.
       for other in lines.indices.dropFirst(index + 1) {
         if Self.isHeading(lines[other]) { break }
         lines[other] = []

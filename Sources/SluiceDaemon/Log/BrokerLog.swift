@@ -1,14 +1,14 @@
 import SluiceBroker
 import Synchronization
 
-/// Tells of what happens to a broker in the log, of each kind no more lines in a second than somebody reads.
+/// Writes the broker's events to the log, with a limit on the lines of each kind in a second.
 ///
-/// What is about who clients are and about administration is marked and written whatever the log's level, if that is wanted. Of that, too, what
-/// clients may cause without end is counted rather than told in full: attempts that came to nothing.
+/// With `audits`, events about authentication, authorisation and administration are marked, and written whatever the log's level. The limit
+/// applies to failed attempts among them, too, since clients can cause any number of those.
 final class BrokerLog: Sendable {
   private let logger: Logger
   private let writesAudits: Atomic<Bool>
-  /// Calls something in about that many milliseconds, on any thread.
+  /// Calls a closure after a number of milliseconds, on any thread.
   private let later: @Sendable (Int64, @escaping @Sendable () -> Void) -> Void
   private let budget = Mutex(LineBudget<EventLine.Kind>())
 
@@ -22,7 +22,7 @@ final class BrokerLog: Sendable {
     self.later = later
   }
 
-  /// Whether there are lines that are always written. From any thread.
+  /// Whether lines of the audit are marked, and always written. From any thread.
   var audits: Bool {
     get { writesAudits.load(ordering: .relaxed) }
     set { writesAudits.store(newValue, ordering: .relaxed) }
@@ -45,7 +45,7 @@ final class BrokerLog: Sendable {
     logger.log(line.level, line.message, fields: line.fields, isAudit: line.isAudit)
   }
 
-  /// Says how many lines there would have been more.
+  /// Logs how many lines were left out.
   private func tellLeftOut() {
     for (kind, count) in budget.withLock({ $0.takeLeftOut() }) {
       var line = EventLine(leftOut: count, of: kind)
@@ -55,11 +55,11 @@ final class BrokerLog: Sendable {
   }
 }
 
-/// How many lines of each kind are written in a second, so that nobody can flood the log, and how many more there would have been.
+/// Limits the lines of each kind in a second, so that no client can flood the log, and counts the lines beyond the limit.
 struct LineBudget<Kind: Hashable> {
   struct Verdict: Hashable {
     var isWritten: Bool
-    /// Nothing was left out before, since that was told last.
+    /// Whether it is the first line left out since that was last reported.
     var isFirstLeftOut = false
   }
 
@@ -74,7 +74,7 @@ struct LineBudget<Kind: Hashable> {
 
   private var accounts: [Kind: Account] = [:]
 
-  /// A line wants to be written.
+  /// Counts a line, and decides whether it is written.
   ///
   /// - Parameters:
   ///   - limit: the most in a second.
@@ -93,7 +93,7 @@ struct LineBudget<Kind: Hashable> {
     return Verdict(isWritten: false, isFirstLeftOut: accounts.values.allSatisfy { $0.leftOut == 0 })
   }
 
-  /// How many lines weren't written since this was asked last.
+  /// Takes the numbers of lines that were left out since the last call.
   mutating func takeLeftOut() -> [(kind: Kind, count: Int)] {
     var taken: [(kind: Kind, count: Int)] = []
     for (kind, account) in accounts where account.leftOut > 0 {

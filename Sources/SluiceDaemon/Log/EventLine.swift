@@ -3,19 +3,19 @@ import SluiceBroker
 import SluiceIO
 import SluiceWire
 
-/// What the log says of an event of the broker's.
+/// The line of the log for an event of the broker.
 struct EventLine {
-  /// Those of one kind share their part of the log.
+  /// Lines of one kind share a limit.
   enum Kind: String {
     case opened = "connections that were opened"
     case closed = "connections that were closed"
-    case authenticated = "clients that proved who they are"
-    case notAuthenticated = "clients that couldn't prove who they are"
+    case authenticated = "clients that were authenticated"
+    case notAuthenticated = "clients that failed to authenticate"
     case ended = "credentials that have ended"
     case denied = "things that weren't allowed"
     case topic = "topics that were made or have ended"
     case administered = "administration"
-    case refused = "things that a limit turned away"
+    case refused = "requests that a limit refused"
     case memory = "memory"
   }
 
@@ -23,7 +23,7 @@ struct EventLine {
   var level: LogLevel
   var message: String
   var fields: [(key: String, value: LogValue)]
-  /// Whether it is about who somebody is, what that allows, or administration.
+  /// Whether it is about authentication, authorisation or administration.
   var isAudit = false
 
   private init(
@@ -37,7 +37,7 @@ struct EventLine {
     self.isAudit = isAudit
   }
 
-  /// The most in a second; nil for what nobody can cause without being allowed to, and has to be there.
+  /// The most lines in a second; nil for events that only authorised clients cause, all of which are logged.
   var limit: Int? {
     switch kind {
     case .memory: nil
@@ -84,7 +84,7 @@ struct EventLine {
       self.init(.topic, .info, failure == nil ? "a topic has finished" : "a topic has failed", fields)
     case .topicAbandoned(let topic):
       self.init(
-        .topic, .info, "a topic was deleted: nobody used it any more", [("topic", Self.text(topic))])
+        .topic, .info, "a topic was deleted: no client used it any more", [("topic", Self.text(topic))])
     case .deadLettersWait(let topic, let group, let deadLetters, let error):
       self.init(
         .topic, .warning,
@@ -107,7 +107,7 @@ struct EventLine {
     }
   }
 
-  /// Of what concerns who somebody is, what that allows, and administration: who, what, whereto, and what came of it.
+  /// A line of the audit: the client, its action, the topic, and the outcome.
   private init(audited event: BrokerEvent) {
     func line(
       _ kind: Kind, _ level: LogLevel, _ message: String, _ client: BrokerEvent.Client?, _ action: String,
@@ -124,7 +124,7 @@ struct EventLine {
         client, isRenewal ? "renew" : "authenticate", "done", Self.fields(proof))
     case .notAuthenticated(let client, let claim, let error, let isRenewal):
       self = line(
-        .notAuthenticated, .warning, "a client couldn't prove who it is", client,
+        .notAuthenticated, .warning, "a client failed to authenticate", client,
         isRenewal ? "renew" : "authenticate", "refused", [("claim", Self.text(claim))] + Self.fields(error))
     case .expired(let client):
       self = line(.ended, .info, "a client's credentials have expired", client, "stay", "ended")
@@ -170,7 +170,7 @@ struct EventLine {
     }
   }
 
-  /// Names that clients choose may be long, and a line isn't.
+  /// A name that a client has chosen, cut to a length that fits a line.
   private static func text(_ text: String) -> LogValue {
     let longest = 300
     guard text.utf8.count > longest else { return .text(text) }

@@ -3,10 +3,10 @@ import SluiceCommand
 import SluiceIO
 import Synchronization
 
-/// Where the log goes: a thread of its own writes the lines, so that a reader that is slow, or hangs, holds up nobody else.
+/// Where the log goes: a thread of its own writes the lines, so that a slow or hanging reader holds up no other thread.
 ///
 /// Lines wait in a ``LogBuffer``, and what doesn't find room there is dropped and told of. The thread is started with the first line; where the
-/// system has none left, lines are written at once. What nobody can read, since the reader is gone or the disk is full, is lost. Before the
+/// system has none left, lines are written at once. Lines are lost when the reader is gone or the disk is full. Before the
 /// process ends, ``flush()`` has to be called.
 ///
 /// From any thread.
@@ -22,10 +22,10 @@ final class LogOutput: Sendable {
 
   private struct State {
     var buffer = LogBuffer()
-    /// How the last line was written.
+    /// The format of the last line.
     var format = LogFormat.text
     var writer = Writer.notStarted
-    /// Whether the thread will look for lines by itself.
+    /// Whether the thread is at work, and will find further lines by itself.
     var isWriting = false
   }
 
@@ -50,11 +50,11 @@ final class LogOutput: Sendable {
   /// Lines that were ever dropped.
   var droppedLines: Int { state.withLock { $0.buffer.droppedLines } }
 
-  /// Has a line written, and returns at once.
+  /// Queues a line, and returns at once.
   ///
   /// - Parameters:
   ///   - line: with its line break.
-  ///   - format: how it was made, as is then what has to be told of dropped ones; nil for neither.
+  ///   - format: the line's format, in which notices of dropped lines follow; nil to leave that as it is.
   func write(_ line: String, as format: LogFormat? = nil, isAudit: Bool = false) {
     let (idle, isDirect) = state.withLock { state -> (EpollLoop?, Bool) in
       if let format { state.format = format }
@@ -104,7 +104,7 @@ final class LogOutput: Sendable {
   private static func notice(of dropped: LogBuffer.Dropped, as format: LogFormat) -> String {
     var line = LogLine(
       time: Logger.now, level: .warning,
-      message: "lines are missing here: who reads the log was too slow for it; --log-buffer may be larger",
+      message: "lines are missing here: the reader of the log was too slow; a larger --log-buffer keeps more",
       fields: [("lines", .number(Int64(dropped.lines)))])
     if dropped.audits > 0 {
       line.fields += [("audits", .number(Int64(dropped.audits)))]
@@ -113,7 +113,7 @@ final class LogOutput: Sendable {
     return line.rendered(as: format)
   }
 
-  /// Waits until all lines are written, a second at most: whoever should read them may hang.
+  /// Waits until all lines are written, a second at most: their reader may hang.
   func flush() {
     let deadline = EpollLoop.time + .seconds(1)
     while !state.withLock({ $0.buffer.isEmpty }), EpollLoop.time < deadline { usleep(1_000) }
@@ -124,10 +124,10 @@ final class LogOutput: Sendable {
 ///
 /// What holds: lines stay in their order, and whole. A quarter of the room is for lines of the audit alone, which therefore are dropped only when even that is
 /// taken, and other lines before them: as long as those of the audit that wait come to less than the quarter, none of them is. Once a line was dropped, no
-/// other than those of the audit is taken until half of the room is free again; then it is told how many there were, so that who reads on reads that
-/// once and not between any two lines.
+/// other than those of the audit is taken until half of the room is free again; then one line tells how many
+/// were dropped.
 struct LogBuffer {
-  /// Lines that weren't taken.
+  /// Lines that were dropped.
   struct Dropped: Hashable {
     var lines = 0
     /// Those of them that belong to the audit.
@@ -143,7 +143,7 @@ struct LogBuffer {
   /// Lines that were ever dropped.
   private(set) var droppedLines = 0
   private var waiting: [UInt8] = []
-  /// Those that weren't told yet.
+  /// Dropped lines that weren't reported yet.
   private var dropped = Dropped()
 
   init(capacity: Int = standardCapacity) {
@@ -173,7 +173,7 @@ struct LogBuffer {
     return waiting
   }
 
-  /// So many bytes of what was taken have been written.
+  /// Notes that `count` bytes of the taken ones have been written.
   ///
   /// - Parameter notice: the line that tells what was dropped, which is to be told now.
   mutating func wrote(_ count: Int, notice: (Dropped) -> String) {
@@ -185,7 +185,7 @@ struct LogBuffer {
     used += line.utf8.count
   }
 
-  /// A pipe takes so many bytes at once, without those of another program between them.
+  /// The bytes that a pipe takes at once, without those of another program between them.
   static let pieceSize = 4_096
 
   /// Where the piece that begins at `start` ends: lines are written whole, and as many at once as no others get between.

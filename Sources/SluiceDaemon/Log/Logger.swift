@@ -4,7 +4,7 @@ import Synchronization
 
 /// Writes events to standard error, a line each, so that lines of several threads never mix. All copies are of one logger.
 struct Logger: Sendable {
-  /// What is written, and how, which may change.
+  /// The level and the format, which may change.
   private final class Manner: Sendable {
     let state: Mutex<(level: LogLevel, format: LogFormat)>
 
@@ -28,7 +28,7 @@ struct Logger: Sendable {
     manner.state.withLock { $0 = (level, format) }
   }
 
-  /// From any thread. Doesn't wait for anybody to read it: see ``LogOutput``.
+  /// From any thread. Doesn't wait for a reader: see ``LogOutput``.
   func log(_ level: LogLevel, _ message: String, _ fields: KeyValuePairs<String, LogValue> = [:]) {
     self.log(level, message, fields: Array(fields))
   }
@@ -60,7 +60,7 @@ struct Logger: Sendable {
   }
 }
 
-/// How much an event matters.
+/// The severity of an event.
 enum LogLevel: Int, Comparable {
   case debug
   case info
@@ -79,7 +79,7 @@ enum LogLevel: Int, Comparable {
   }
 }
 
-/// How an event is written.
+/// The format of lines.
 enum LogFormat: String {
   /// `2026-02-03T04:05:06.789Z info    started loops=2`
   case text

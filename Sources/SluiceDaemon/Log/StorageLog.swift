@@ -3,9 +3,9 @@ import SluiceCommand
 import SluiceWire
 import Synchronization
 
-/// Tells of a broker's storage in the log.
+/// Writes the storage's events to the log.
 ///
-/// That a topic drops records is told for a number of topics a second, since any number of topics may begin at once.
+/// Topics that drop records are logged up to a number a second, since any number of topics may begin at once.
 struct StorageLog: Sendable {
   private let logger: Logger
   private let directory: String
@@ -26,7 +26,7 @@ struct StorageLog: Sendable {
     self.directory = directory
   }
 
-  /// So many topics that drop records are told a second; of the others the metrics and `sluice topic show` know.
+  /// The most topics that drop records, logged in a second; metrics and `sluice topic show` have the others.
   private static let droppingLines = 20
 
   private func noteDropping(_ topic: String, _ limit: DroppedRecords.Limit) {
@@ -35,7 +35,7 @@ struct StorageLog: Sendable {
     }
     guard verdict.isWritten else { return }
     logger.log(
-      .info, "a durable topic drops its oldest records by a limit; this is told once",
+      .info, "a durable topic drops its oldest records by a limit; this is logged once",
       ["topic": .text(topic), "limit": .text(limit.option)])
   }
 

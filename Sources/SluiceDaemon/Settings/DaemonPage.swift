@@ -1,6 +1,6 @@
 import SluiceCommand
 
-/// The daemon's command line, as it is parsed and as `--help` shows it.
+/// The daemon's command line, for the parser and for `--help`.
 enum DaemonPage {
   static func page() -> CommandPage {
     CommandPage(
@@ -33,26 +33,26 @@ enum DaemonPage {
         and logs on standard error. SIGTERM and SIGINT stop it in an orderly way, a second one at once.
         """,
         """
-        Without --users, --token-keys and --auth on, nobody is asked who they are, and everybody may do everything: such a broker listens on \
-        loopback addresses and Unix sockets only, or with --allow-unauthenticated. Whoever is known may do what --permissions or their \
-        token says, and nothing else. SIGHUP has users, keys and permissions read again, also for those who are connected.
+        Without --users, --token-keys and --auth on, clients don't authenticate, and every client may do everything: such a broker listens on \
+        loopback addresses and Unix sockets only, or with --allow-unauthenticated. An authenticated client may do what --permissions or its \
+        token says, and nothing else. On SIGHUP the broker reads users, keys and permissions again, and applies them to connected clients, too.
         """,
         """
         An address behind tls:// speaks TLS 1.2 or 1.3, others don't; there may be several of both. SIGHUP has the certificates read again, for new \
-        connections. With --tls-client-certs, a client is who its certificate says: the first name, mail address or URI among its \
+        connections. With --tls-client-certs, a client's identity is the one in its certificate: the first name, mail address or URI among its \
         alternative names, else its common name.
         """,
         """
         Topics are in memory, and gone when it ends, unless they are created with storage durable: those are kept in the \
         directory of --data, records, cursors and groups, and are there again at the next start, whatever ended it. \
-        What sync leaves open to a crash is told to those who had received it. Only one broker at a time has a \
+        Subscribers that had received records which a crash lost, as sync allows, are told so. Only one broker at a time has a \
         directory, which no other user may read. When its disk is full, or --storage-limit is reached, publishers of \
-        durable topics wait and everybody else goes on.
+        durable topics wait and all other clients go on.
         """,
         """
-        http://127.0.0.1:7421/ shows the broker to people; /metrics there is for Prometheus, /healthz and /readyz for whoever starts and stops it, \
+        http://127.0.0.1:7421/ shows the broker to people; /metrics there is for Prometheus, /healthz and /readyz for service managers, \
         /api/broker, /api/topics, /api/topics/NAME, /api/topics/NAME/records, /api/connections and /api/events for programs. \
-        Where clients are asked who they are, visitors are too, and need the right admin on > (and subscribe on a topic for its records).
+        Where clients have to authenticate, visitors do, too, and need the right admin on > (and subscribe on a topic for its records).
         """,
         """
         An option overrides its environment variable, and both override the file of --config. Names of files in it are relative to where it is. \
@@ -76,7 +76,7 @@ enum DaemonPage {
           "Topics that survive the broker, on at most 50 GiB; those below orders without being asked for.",
           "sluiced --data /var/lib/sluice --storage-limit 50GiB --topic-rule 'orders.> storage=durable'"),
         .init(
-          "Users with passwords, who may do what a file says.",
+          "Users with passwords, and their permissions in a file.",
           "sluiced --users /etc/sluice/users --permissions /etc/sluice/permissions"),
         .init(
           "With TLS, beside the usual address for this machine's own clients.",

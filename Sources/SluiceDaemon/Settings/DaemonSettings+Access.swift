@@ -3,24 +3,24 @@ import SluiceBroker
 import SluiceCommand
 import SluiceIO
 
-/// Whether clients are asked who they are, and what they are looked up in.
+/// Whether clients are authenticated, and the files that this takes.
 struct AccessSettings {
   var files = AccessFiles()
   /// Nil where it follows from the files.
   var isOn: Bool?
-  /// That it is meant that everybody may do everything, from wherever.
+  /// Whether the operator has allowed every client to do everything, from any address.
   var allowsUnauthenticated = false
   /// Nil where it follows from whether clients are asked.
   var audit: Bool?
 
-  /// Whether who clients are and what they administer is always logged.
+  /// Whether authentication, denials and administration are logged at every log level.
   var isAudited: Bool { audit ?? asksClients }
 
   var asksClients: Bool { isOn ?? (files.users != nil || files.tokenKeys != nil) }
 }
 
 extension DaemonSettings {
-  /// Who may connect, and what they may do.
+  /// Authentication and authorisation.
   static func accessSettings() -> [Setting] {
     [
       .path(
@@ -32,11 +32,11 @@ extension DaemonSettings {
       ),
       .path(
         "permissions", "FILE", \.access.files.permissions,
-        "Who may do what, a line each: IDENTITY RIGHTS PATTERN..., where * is everybody who is known, and rights are publish, subscribe, create, admin or all."
+        "Permissions of identities, a line each: IDENTITY RIGHTS PATTERN..., where * is every authenticated client, and rights are publish, subscribe, create, admin or all."
       ),
       onOrOff(
         "auth", \.access.isOn,
-        "Whether clients have to say who they are. On with --users or --token-keys; to be said for certificates alone."
+        "Whether clients have to authenticate. On with --users or --token-keys; needed for certificates alone."
       ),
       .choice(
         "certificate-names", "any|listed", \.access.files.certificatesMustBeListed,
@@ -45,7 +45,8 @@ extension DaemonSettings {
       Setting(
         CommandOption(
           "allow-unauthenticated", value: "BOOL", bare: "true",
-          help: "Listen on addresses that others can reach although everybody may do everything there.",
+          help:
+            "Listen on addresses that other machines can reach although every client may do everything there.",
           standard: "false"), write: { $0.access.allowsUnauthenticated ? "true" : "false" }
       ) { arguments, settings throws(UsageError) in
         let read = Values.choice([
@@ -57,12 +58,12 @@ extension DaemonSettings {
       },
       onOrOff(
         "audit", \.access.audit,
-        "Whether lines about who clients are, what they weren't allowed and what they administer are logged whatever the log level, marked as audit. On where clients are asked who they are."
+        "Whether lines about authentication, denials and administration are logged whatever the log level, marked as audit. On where clients have to authenticate."
       ),
     ]
   }
 
-  /// Nil where nobody has said it, and it follows from other settings.
+  /// A setting that is on, off, or nil: then it follows from other settings.
   private static func onOrOff(
     _ name: String, _ target: WritableKeyPath<DaemonSettings, Bool?>, _ help: String
   ) -> Setting {
@@ -74,7 +75,7 @@ extension DaemonSettings {
     }
   }
 
-  /// - Throws: `UsageError` for settings that contradict each other, and where everybody could do everything without that having been said.
+  /// - Throws: `UsageError` for settings that contradict each other, and for an address at which every client could do everything although no setting allows that.
   func checkAccess() throws(UsageError) {
     guard access.asksClients else {
       if access.files.users != nil || access.files.tokenKeys != nil {
@@ -84,7 +85,7 @@ extension DaemonSettings {
       }
       if access.files.permissions != nil {
         throw UsageError(
-          "--permissions: nobody is asked who they are; say how they prove it with --users FILE, --token-keys DIR, or --auth on for "
+          "--permissions: clients don't authenticate; choose how they authenticate with --users FILE, --token-keys DIR, or --auth on for "
             + "certificates")
       }
       guard !access.allowsUnauthenticated, let open = broker.listen.first(where: { $0.isReachedByOthers })
@@ -92,16 +93,16 @@ extension DaemonSettings {
         return
       }
       throw UsageError(
-        "--listen: whoever reaches \(open) could read and write every topic; say who may with --users FILE, --token-keys DIR, or --auth on for "
-          + "certificates, or that everybody may with --allow-unauthenticated")
+        "--listen: every client that reaches \(open) could read and write every topic; authenticate clients with --users FILE, --token-keys DIR, or --auth on for "
+          + "certificates, or allow it with --allow-unauthenticated")
     }
     if access.files.users == nil, access.files.tokenKeys == nil, !broker.listen.contains(where: \.hasTLS) {
       throw UsageError(
-        "--auth: nobody could prove who they are; name --users FILE or --token-keys DIR, or listen on tls://HOST:PORT for clients with certificates"
+        "--auth: no client could authenticate; name --users FILE or --token-keys DIR, or listen on tls://HOST:PORT for clients with certificates"
       )
     }
     if access.allowsUnauthenticated {
-      throw UsageError("--allow-unauthenticated: clients are asked who they are; leave it out")
+      throw UsageError("--allow-unauthenticated: clients authenticate; leave it out")
     }
   }
 }

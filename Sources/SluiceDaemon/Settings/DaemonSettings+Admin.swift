@@ -25,7 +25,7 @@ extension DaemonSettings {
     ]
   }
 
-  /// - Throws: `UsageError` for an address with TLS, and for one where everybody could see everything without that having been said.
+  /// - Throws: `UsageError` for an address with TLS, and for one at which every visitor could see everything although no setting allows that.
   func checkAdmin() throws(UsageError) {
     guard let address = admin.address else { return }
     if address.hasTLS {
@@ -35,8 +35,8 @@ extension DaemonSettings {
     }
     guard address.isReachedByOthers, !access.asksClients, !access.allowsUnauthenticated else { return }
     throw UsageError(
-      "--admin: whoever reaches \(address) could see every topic and its records; say who may with --users FILE or --token-keys DIR, or that "
-        + "everybody may with --allow-unauthenticated")
+      "--admin: every visitor that reaches \(address) could see every topic and its records; authenticate visitors with --users FILE or --token-keys DIR, or "
+        + "allow it with --allow-unauthenticated")
   }
 }
 

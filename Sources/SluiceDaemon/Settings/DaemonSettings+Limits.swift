@@ -15,7 +15,7 @@ extension DaemonSettings {
         "Those of them that come from one address; of IPv6, from one /64. Unix sockets don't count."),
       .count(
         "max-connections-per-identity", \.broker.limits.connectionsPerIdentity,
-        path: "limits.connectionsPerIdentity", "Those of one identity, where clients are asked who they are."),
+        path: "limits.connectionsPerIdentity", "Those of one identity, where clients have to authenticate."),
       .count(
         "identity-publish-records", \.broker.limits.identityPublishRecords,
         path: "limits.identityPublishRecords",
@@ -85,10 +85,10 @@ extension DaemonSettings {
         "How long a topic remembers a producer that has left."),
       .duration(
         "auto-delete-time", \.broker.limits.autoDeleteTime,
-        "After which time without anybody attached a topic with auto-delete goes."),
+        "How long a topic with auto-delete stays without an attached client."),
       .duration(
         "cursor-memory", \.broker.limits.cursorMemory,
-        "How long a topic remembers a durable cursor that nobody uses."),
+        "How long a topic remembers a durable cursor that no subscriber uses."),
       Setting(
         "keepalive", "TIME", \.broker.limits.keepalive, path: "limits.keepalive",
         "The silence after which a peer is given up; 0 for never. A client may ask for less.",

@@ -4,7 +4,7 @@ import SluiceCommand
 import SluiceIO
 import SluiceTLS
 
-/// What TLS needs to know; nothing without certificate.
+/// The settings of TLS; unused without a certificate.
 struct TLSSettings {
   var certificate: String?
   var key: String?
@@ -13,7 +13,7 @@ struct TLSSettings {
 }
 
 extension DaemonSettings {
-  /// How the broker presents itself over TLS, and whose certificates it believes.
+  /// The broker's certificate, and the authorities of clients' certificates.
   static func tlsSettings() -> [Setting] {
     [
       .path(
@@ -56,7 +56,7 @@ extension DaemonSettings {
           + "--tls-client-certs optional|required")
     case (.optional, nil), (.required, nil):
       throw UsageError(
-        "--tls-client-certs: nobody could have signed them; name the authority's certificate with --tls-client-ca FILE"
+        "--tls-client-certs: there is no authority to have signed them; name its certificate with --tls-client-ca FILE"
       )
     default: break
     }
@@ -64,7 +64,7 @@ extension DaemonSettings {
       access.files.tokenKeys == nil
     {
       throw UsageError(
-        "--auth: nobody could prove who they are; have clients show certificates with --tls-client-certs required "
+        "--auth: no client could authenticate; have clients show certificates with --tls-client-certs required "
           + "--tls-client-ca FILE, or name --users FILE or --token-keys DIR")
     }
     var options = TLSServerOptions(certificate: certificate, key: key)

@@ -3,7 +3,7 @@ import SluiceCommand
 import SluiceIO
 import SluiceWire
 
-/// Everything that the daemon is told when it starts.
+/// All settings of the daemon.
 struct DaemonSettings {
   var broker = BrokerConfiguration()
   var logLevel = LogLevel.info
@@ -14,11 +14,11 @@ struct DaemonSettings {
   var data: String?
   /// How much memory records and connections may take before producers wait.
   var memory = MemorySetting.percent(75)
-  /// Whether somebody has said how many connections there may be.
+  /// Whether the limit on connections was stated, and isn't the default.
   var isConnectionLimitGiven = false
   /// The most that is stored there, in bytes.
   var storageLimit = 1 << 40
-  /// Who may connect, and what they may do.
+  /// Authentication and authorisation.
   var access = AccessSettings()
   /// How `tls://` addresses are protected.
   var tls = TLSSettings()
@@ -27,7 +27,7 @@ struct DaemonSettings {
   /// The settings, in the order of the help.
   static func all() -> [Setting] { ConfigurationSection.allCases.flatMap(\.settings) }
 
-  /// What was given, and behind it what a file says.
+  /// Reads the command line and the environment, and behind them a file.
   ///
   /// - Parameter arguments: the command line and the environment, which stand before the file.
   /// - Throws: `UsageError` for a value that can't be read, or that the broker can't work with. It names the option, the variable or the
@@ -55,7 +55,7 @@ struct DaemonSettings {
       let needed = broker.limits.record.addingReportingOverflow(64 << 10)
       broker.limits.frame = max(broker.limits.frame, needed.overflow ? .max : needed.partialValue)
     }
-    // Who says what holds anyway asks for nothing.
+    // Stating the default asks for nothing.
     isConnectionLimitGiven =
       arguments.has("max-connections") && broker.limits.connections != BrokerLimits().connections
     if case .bytes(let bytes) = memory { broker.limits.memory = Int(clamping: bytes) }
@@ -70,7 +70,7 @@ struct DaemonSettings {
     _ = try tlsOptions()
   }
 
-  /// A mistake begins with the option that it is about. What wasn't given as an option is called what it was given as.
+  /// Names the setting's source in a mistake, which begins with the option: the variable or the key, if it came from there.
   private static func attributed(
     _ error: UsageError, _ arguments: ParsedArguments, _ file: ConfigurationFile?, _ settings: [Setting]
   ) -> UsageError {
@@ -82,7 +82,7 @@ struct DaemonSettings {
     if option == "topic-rule", let rule = file.rules.first(where: { rest.contains("'\($0.pattern) ") }) {
       origin = rule.origin
     }
-    // Its reader thinks of keys. The longest first: others begin like it.
+    // Advice names keys instead of options. The longest first: others may be its prefix.
     var advice = String(rest)
     for setting in settings.sorted(by: { $0.option.name.count > $1.option.name.count }) {
       let key = setting.key?.description ?? "[[\(ConfigurationSection.rule)]]"
@@ -111,7 +111,7 @@ struct DaemonSettings {
 
   init() {}
 
-  /// The broker speaks of its configuration; whoever started the daemon thinks of options.
+  /// Names the option instead of the broker's own name for the setting.
   private static func renamed(_ message: String, by settings: [Setting]) -> UsageError {
     for setting in settings {
       guard let path = setting.path, message.hasPrefix("\(path):") else { continue }
@@ -206,7 +206,7 @@ struct DaemonSettings {
         ["text": .text, "json": .json]),
       .size(
         "log-buffer", \.logBuffer, in: 64 << 10...1 << 30,
-        "Lines that wait for somebody to read them, in bytes; beyond it they are left out, and told as a number."
+        "Bytes of lines that may wait for the log's reader; lines beyond it are left out, and counted in the log."
       ),
     ]
   }

@@ -2,17 +2,16 @@ import SluiceBroker
 import SluiceCommand
 import SluiceWire
 
-/// One thing that the daemon can be told, as an option, by the environment or in its file: what it is called, how it is read, and where it
-/// goes.
+/// One setting of the daemon, as an option, a variable of the environment and a key of the file: its name, its parser and its target.
 struct Setting {
   typealias Reader<Value> = (String) throws(ValueError) -> Value
 
   let option: CommandOption
-  /// What the broker calls it when it refuses the configuration.
+  /// The broker's name for it, in messages that refuse the configuration.
   let path: String?
-  /// Where it stands in the file; nil for rules, which are sections of their own.
+  /// Its place in the file; nil for rules, which are sections of their own.
   private(set) var key: ConfigurationKey?
-  /// What it is, as it would be written; nil where nothing is said.
+  /// Its value, as it would be written; nil where it isn't set.
   let write: (DaemonSettings) -> String?
   let apply: (ParsedArguments, inout DaemonSettings) throws(UsageError) -> Void
 
@@ -79,7 +78,7 @@ extension Setting {
       write: { String($0) })
   }
 
-  /// A whole number of anything, in a range that the broker doesn't know of.
+  /// A whole number in a range, which the broker doesn't check.
   static func count(
     _ name: String, _ target: WritableKeyPath<DaemonSettings, Int>, in range: ClosedRange<UInt64>,
     _ help: String
@@ -92,7 +91,7 @@ extension Setting {
 
   /// An amount of bytes.
   ///
-  /// - Parameter range: what the broker doesn't know of.
+  /// - Parameter range: checked here, since the broker doesn't.
   static func size(
     _ name: String, _ target: WritableKeyPath<DaemonSettings, Int>, path: String? = nil,
     in range: ClosedRange<Int> = 0...Int.max, _ help: String
@@ -112,7 +111,7 @@ extension Setting {
       write: { ByteSize.exact(UInt64($0)) })
   }
 
-  /// - Parameter range: what the broker doesn't know of.
+  /// - Parameter range: checked here, since the broker doesn't.
   static func duration(
     _ name: String, _ target: WritableKeyPath<DaemonSettings, Duration>, path: String? = nil,
     in range: ClosedRange<Duration> = .zero ... .seconds(Int64.max), _ help: String

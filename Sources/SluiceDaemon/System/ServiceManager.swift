@@ -7,7 +7,7 @@ import Synchronization
 /// The service manager that started this process, if one did: systemd with `Type=notify`, or what speaks as it does.
 ///
 /// It is told what sd_notify(3) describes: lines `NAME=VALUE` in a datagram to the Unix socket that `NOTIFY_SOCKET` names, by a path or,
-/// behind `@`, by a name in the kernel's abstract namespace. Without that variable nobody is told. What can't be told is logged, and
+/// behind `@`, by a name in the kernel's abstract namespace. Without that variable there are no notices. A notice that can't be sent is logged, and
 /// changes nothing else. From any thread; waits for a manager that is busy, a second at most.
 struct ServiceManager: Sendable {
   private let socket: String?
@@ -19,22 +19,22 @@ struct ServiceManager: Sendable {
     self.logger = logger
   }
 
-  /// It serves clients: what depends on it may start.
+  /// Tells the manager that the broker serves clients.
   func ready() {
     tell("READY=1")
   }
 
-  /// It has begun to stop, in good order.
+  /// Tells the manager that an orderly stop has begun.
   func stopping() {
     tell("STOPPING=1")
   }
 
-  /// It works, which a manager that watches over it wants to hear now and then.
+  /// Tells a manager with a watchdog that the broker works.
   func alive() {
     tell("WATCHDOG=1")
   }
 
-  /// Has the manager know of a reload, from when to when.
+  /// Tells the manager of the begin and the end of a reload.
   func whileReloading(_ reload: () -> Void) {
     var time = timespec()
     unsafe clock_gettime(CLOCK_MONOTONIC, &time)
@@ -88,7 +88,7 @@ struct ServiceManager: Sendable {
 /// Tells a service manager that watches over this process that it works: systemd with `WatchdogSec=`, as sd_watchdog_enabled(3) describes it.
 ///
 /// It works while each of the broker's loops answers. Threads that wait for the disk, or verify passwords, aren't asked: they may take their time. The loop
-/// that asks and tells has to work for that, too. Who hears nothing for too long takes the process for dead, and starts another one.
+/// that asks and tells has to work for that, too. A manager that hears nothing for too long takes the process for dead, and starts another one.
 final class Watchdog: Sendable {
   private let broker: Broker
   private let manager: ServiceManager
@@ -106,7 +106,7 @@ final class Watchdog: Sendable {
     self.loop = loop
   }
 
-  /// How often to tell: twice in the time after which the manager takes the process for dead. Nil where nobody watches this process.
+  /// How often to tell: twice in the time after which the manager takes the process for dead. Nil where no manager watches this process.
   ///
   /// - Parameter environment: the value of a variable; nil when it isn't set.
   static func interval(
@@ -137,7 +137,7 @@ final class Watchdog: Sendable {
   }
 }
 
-/// Whether all of several loops have answered since they were asked.
+/// One round of questions to all loops.
 struct LivenessRound: Hashable {
   private var missing: Set<Int> = []
 

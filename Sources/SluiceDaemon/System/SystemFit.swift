@@ -4,9 +4,9 @@ import SluiceBroker
 import SluiceCommand
 import SluiceIO
 
-/// The daemon's settings as this system can carry them out.
+/// The daemon's settings, fitted to the limits of this system.
 struct SystemFit {
-  /// Something that people should know of: what was changed, and why.
+  /// A change of a setting, for the log.
   struct Note: Hashable {
     var message: String
     var wanted: Int
@@ -53,7 +53,7 @@ struct SystemFit {
   }
 }
 
-/// The ceiling of memory as it is told: so many bytes, or a part of what there is.
+/// The ceiling of memory as a setting: bytes, or a percentage of the machine's memory.
 enum MemorySetting: Hashable {
   case bytes(UInt64)
   case percent(UInt64)
@@ -76,7 +76,7 @@ enum MemorySetting: Hashable {
     }
   }
 
-  /// In bytes; 0 for no ceiling, which is also what a part of nobody knows how much comes to.
+  /// In bytes; 0 for no ceiling, and for a percentage where the machine's memory isn't known.
   func bytes(of available: UInt64?) -> Int {
     switch self {
     case .bytes(let bytes): Int(clamping: bytes)
@@ -86,7 +86,7 @@ enum MemorySetting: Hashable {
   }
 }
 
-/// How much memory there is for this process.
+/// The memory that this process may use.
 enum SystemMemory {
   /// The machine's memory or, if that is less, what the process's control group may have, in bytes; nil where neither is told.
   ///

@@ -2,7 +2,6 @@ import SluiceClient
 import SluiceCommand
 import SluiceIO
 
-/// `sluice bench`
 struct BenchCommand: Command {
   let size: Int
   let records: UInt64
@@ -85,7 +84,7 @@ struct BenchCommand: Command {
   }
 }
 
-/// What `sluice bench` found.
+/// The figures of one `sluice bench`.
 struct BenchReport: Sendable {
   struct Throughput: Sendable {
     var records: UInt64
@@ -164,7 +163,7 @@ struct BenchReport: Sendable {
   }
 }
 
-/// How often which time was measured, to about 3 percent, from a nanosecond to centuries.
+/// A histogram of durations from a nanosecond to centuries, exact to about 3 percent.
 ///
 /// Each power of two is divided into 32 equal parts.
 struct LatencyHistogram: Sendable {

@@ -2,7 +2,6 @@ import SluiceClient
 import SluiceCommand
 import SluiceWire
 
-/// `sluice cursor`
 struct CursorCommand: CommandGroup {
   static var members: [any Command.Type] {
     [CursorListCommand.self, CursorMoveCommand.self, CursorDeleteCommand.self]
@@ -23,7 +22,6 @@ struct CursorCommand: CommandGroup {
     ], commands: members.map { $0.page })
 }
 
-/// `sluice cursor list`
 struct CursorListCommand: Command {
   let topic: String
   let asJSON: Bool
@@ -34,7 +32,7 @@ struct CursorListCommand: Command {
     examples: [
       .init("Which are there, and how far behind.", "sluice cursor list orders.eu"),
       .init(
-        "Those that nobody uses.", "sluice cursor list orders.eu --json | jq 'select(.members == 0).cursor'"),
+        "Those without members.", "sluice cursor list orders.eu --json | jq 'select(.members == 0).cursor'"),
     ])
 
   init(_ arguments: ParsedArguments) throws(UsageError) {
@@ -53,7 +51,6 @@ struct CursorListCommand: Command {
   }
 }
 
-/// `sluice cursor move`
 struct CursorMoveCommand: Command {
   let topic: String
   let name: String
@@ -69,7 +66,7 @@ struct CursorMoveCommand: Command {
         choices: ["earliest", "new"])
     ],
     details: [
-      "Makes the cursor if there is none. Whoever subscribes with it ends, and goes on there when it subscribes again."
+      "Makes the cursor if there is none. Its subscribers end, and go on there when they subscribe again."
     ],
     examples: [
       .init("Everything once more.", "sluice cursor move orders.eu billing --to earliest"),
@@ -92,15 +89,14 @@ struct CursorMoveCommand: Command {
   }
 }
 
-/// `sluice cursor delete`
 struct CursorDeleteCommand: Command {
   let topic: String
   let name: String
 
   static let page = CommandPage(
     "sluice cursor delete", summary: "forget a durable cursor or a group",
-    operands: [Operand("TOPIC"), Operand("NAME")], details: ["Whoever subscribes with it is told, and ends."],
-    examples: [.init("Nobody needs it any more.", "sluice cursor delete orders.eu billing")])
+    operands: [Operand("TOPIC"), Operand("NAME")], details: ["Its subscribers are told, and end."],
+    examples: [.init("It isn't needed any more.", "sluice cursor delete orders.eu billing")])
 
   init(_ arguments: ParsedArguments) throws(UsageError) {
     topic = try TopicOperand.read(arguments.operands[0])

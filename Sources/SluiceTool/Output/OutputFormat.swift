@@ -44,7 +44,7 @@ enum OutputFormat {
   }
 }
 
-/// What can be printed of a record.
+/// The parts of a record that can be printed.
 @safe
 struct RecordParts {
   var topic: String
@@ -53,7 +53,7 @@ struct RecordParts {
   var time: Int64
   var key: [UInt8]?
   var headers: [Message.Header]
-  /// For which time a group delivers it; nil without a group.
+  /// How many times the group has delivered it, this one included; nil without a group.
   var deliveries: Int?
   /// Valid as long as the record is.
   var payload: UnsafeRawBufferPointer
@@ -67,7 +67,7 @@ struct RecordParts {
 ///
 /// Key and headers are left out when there are none. A record of a group has "deliveries" behind its time. Bytes that aren't UTF-8 stand in base 64, under the name with `_base64` behind it.
 final class RecordJSON {
-  /// What stands between the offset and the rest, which many records in a row have in common.
+  /// The topic and the time as JSON, which many records in a row share.
   private var common: (topic: String, time: Int64, text: [UInt8]) = ("", 0, [])
 
   func append(_ record: RecordParts, to output: inout [UInt8]) {

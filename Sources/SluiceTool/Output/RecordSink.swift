@@ -7,7 +7,7 @@ import SluiceIO
 protocol RecordSink: AnyObject {
   /// Takes a record over; it is printed by the next `flush()` at the latest.
   ///
-  /// - Parameter deliveries: for which time a group delivers it; nil without a group.
+  /// - Parameter deliveries: how many times the group has delivered it, this one included; nil without a group.
   func take(_ record: TopicRecord, deliveries: Int?)
 
   /// Passes on what was taken, and waits if too much is on its way. Returns how many records were printed during the call; of the others
@@ -44,7 +44,7 @@ struct Printed: Sendable {
 
 /// Why nothing more can be printed.
 enum SinkFailure: Error {
-  /// Whoever read standard output has gone, and wants no more.
+  /// The reader of standard output is gone.
   case closedPipe
   /// A command didn't want the record.
   case refused(String)
@@ -54,7 +54,7 @@ enum SinkFailure: Error {
 /// Records on standard output.
 ///
 /// What can't block is written on the loop: without another thread in between, demand of one record at a time is answered at once. The
-/// rest is written by a thread, so that a reader who stops doesn't keep the loop from the broker's keepalive.
+/// rest is written by a thread, so that a reader that stops doesn't keep the loop from the broker's keepalive.
 // Unchecked: used on its loop; what the thread does is in `queue`.
 final class StandardOutput: RecordSink, @unchecked Sendable {
   private struct Chunk: Sendable {
@@ -118,7 +118,7 @@ final class StandardOutput: RecordSink, @unchecked Sendable {
     queue.close { [loop] in loop.execute(done) }
   }
 
-  /// True once whoever read the other end of the pipe has gone. Otherwise that is noticed when the next record comes, if one comes.
+  /// True once the reader of the pipe is gone. A write would notice that only with the next record.
   var isClosed: Bool {
     guard isPipe else { return false }
     var state = pollfd(fd: descriptor, events: 0, revents: 0)

@@ -5,7 +5,7 @@ import SluiceWire
 
 /// Finds out whether a broker answers at an address, and nothing else of it.
 ///
-/// Says HELLO in a version that nobody speaks: every broker refuses it before it asks for credentials or keeps anything of it, and what
+/// Sends HELLO with a version that doesn't exist: every broker refuses it before it asks for credentials or keeps anything of it, and what
 /// comes back as a frame of the protocol can only come from one. Credentials aren't sent, so it does no harm that the certificate of
 /// a broker with TLS isn't looked at. Where the answer is TLS's, TLS is tried.
 ///
@@ -108,17 +108,17 @@ final class BrokerProbe: ByteStreamHandler {
 
   func streamFailed(_ error: IOError) {
     switch error.code {
-    // Whose certificate is refused is this client's, by a broker that wants one.
+    // A broker that requires certificates has refused this client's.
     case _ where error.isCertificateRefusal: finish(nil)
     case _ where answersLikeTLS && !address.hasTLS: notABroker()
     case ECONNREFUSED, ENOENT:
-      finish("nobody listens at \(address); is the broker running, and at this address?")
+      finish("nothing listens at \(address); is the broker running, and at this address?")
     default: finish("\(error)")
     }
   }
 
   private func take(_ count: Int) {
-    // An alert, to somebody who begins without TLS.
+    // A TLS alert, the answer to a client that begins without TLS.
     if count >= 3, unsafe buffer[0] == 0x15, unsafe buffer[1] == 3 { answersLikeTLS = true }
     var isAnswered = false
     do {

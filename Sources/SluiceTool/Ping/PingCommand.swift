@@ -3,14 +3,13 @@ import SluiceClient
 import SluiceCommand
 import SluiceIO
 
-/// `sluice ping`
 struct PingCommand: Command {
   let count: UInt64
   let interval: Duration
   let timeout: Duration
   let isQuiet: Bool
-  /// Whether it is enough that there is a broker.
-  let isForLife: Bool
+  /// Whether it only finds out if a broker answers.
+  let probesOnly: Bool
 
   static let page = CommandPage(
     "sluice ping", summary: "measure round trips to the broker",
@@ -21,7 +20,7 @@ struct PingCommand: Command {
       CommandOption(
         "alive",
         help:
-          "Only find out whether a broker answers, whoever it lets in: without credentials, over TLS where it wants that, whatever its certificate."
+          "Only find out whether a broker answers: without credentials, over TLS where it needs that, with any certificate."
       ),
       CommandOption("quiet", help: "Print nothing; the exit code tells."),
     ],
@@ -33,7 +32,7 @@ struct PingCommand: Command {
     ],
     examples: [
       .init("Is it there?", "sluice ping"),
-      .init("Is it alive, whoever may use it?", "sluice ping --alive --quiet --timeout 3s"),
+      .init("Is it alive, even if it would refuse this client?", "sluice ping --alive --quiet --timeout 3s"),
       .init("How far away is it?", "sluice --server broker.example:7420 ping --count 10 --interval 200ms"),
     ])
 
@@ -42,13 +41,13 @@ struct PingCommand: Command {
     interval = try arguments.value("interval", TimeSpan.parse) ?? .seconds(1)
     timeout = try arguments.value("timeout", TimeSpan.parse) ?? .seconds(5)
     isQuiet = arguments.has("quiet")
-    isForLife = arguments.has("alive")
+    probesOnly = arguments.has("alive")
     try arguments.allowOne(of: "alive", "count")
     try arguments.allowOne(of: "alive", "interval")
   }
 
   func start(_ run: Run) {
-    guard isForLife else {
+    guard probesOnly else {
       return run.connect(timeout: timeout) { client in Pinging(self, run, client).begin() }
     }
     probe(run.access.servers[...], run)

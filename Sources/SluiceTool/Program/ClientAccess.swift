@@ -5,7 +5,7 @@ import SluiceIO
 import SluiceTLS
 import SluiceWire
 
-/// How the program reaches a broker, and what it proves with who it is: what all commands take.
+/// The broker's addresses and the client's credentials, which all commands take.
 struct ClientAccess {
   var servers: [SocketAddress] = [.host("127.0.0.1", port: 7420)]
   var credentials = ClientCredentials.none
@@ -14,14 +14,15 @@ struct ClientAccess {
 
   static let options = [
     CommandOption(
-      "user", value: "NAME", help: "Who the client is, for a broker that asks; with --password-file.",
+      "user", value: "NAME",
+      help: "The client's identity, for a broker that requires one; with --password-file.",
       environment: "SLUICE_USER"),
     CommandOption(
       "password-file", value: "FILE", help: "Read the user's password from FILE: its first line.",
       environment: "SLUICE_PASSWORD_FILE"),
     CommandOption(
       "token-file", value: "FILE",
-      help: "Prove who the client is by the token in FILE, which is read again before it expires.",
+      help: "Authenticate with the token in FILE, which is read again before it expires.",
       environment: "SLUICE_TOKEN_FILE"),
     CommandOption(
       "allow-plaintext-credentials",
@@ -150,7 +151,7 @@ extension ClientAccess {
     CommandOption(
       "tls-no-verify",
       help:
-        "Believe whoever answers, although anybody on the way could read and change everything: for tests only."
+        "Accept every certificate, although an attacker on the way could read and change everything: for tests only."
     ),
   ]
 

@@ -4,7 +4,7 @@ import SluiceIO
 /// One of the program's commands, with its arguments read.
 protocol Command {
   static var page: CommandPage { get }
-  /// Whether it talks to a broker, and so takes what says where that is and who the client is.
+  /// Whether it talks to a broker, and so takes the options of addresses and credentials.
   static var needsBroker: Bool { get }
 
   /// - Throws: `UsageError` for arguments that can't be used.
@@ -51,12 +51,12 @@ enum Commands {
         isRepeatable: true, environment: "SLUICE_SERVER", standard: "127.0.0.1:7420")
     ] + ClientAccess.tlsOptions + ClientAccess.options + [CommandOption("help", help: "Explain the command.")]
 
-  /// Those of them that a command takes.
+  /// The shared options that a command takes.
   static func shared(by kind: any Command.Type) -> [CommandOption] {
     kind.needsBroker ? shared : shared.suffix(1)
   }
 
-  /// The same by the command's page, as the program or one of its groups has it; none for the program itself, which has them as its own.
+  /// The same by the command's page, as the program or a group lists it; none for the program itself, which has them as its own.
   static func shared(by page: CommandPage) -> [CommandOption] {
     let words = page.name.split(separator: " ")
     guard words.count > 1, let kind = all.first(where: { $0.page.word == words[1] }) else { return [] }
@@ -83,7 +83,7 @@ enum Commands {
           "Publish each line of a file as a record, and end the topic.",
           "sluice pub words --complete < /usr/share/dict/words"),
         .init("Print every record of a topic, from the first that is kept to its end.", "sluice sub words"),
-        .init("See who is attached to a topic, and how far they are.", "sluice topic show words"),
+        .init("See which clients are attached to a topic, and their progress.", "sluice topic show words"),
       ],
       commands: all.map { $0.page })
   }
@@ -93,14 +93,14 @@ enum Commands {
   ) throws(UsageError) -> any Command.Type {
     if let kind = kinds.first(where: { $0.page.word == word }) { return kind }
     let words = kinds.map { $0.page.word }
-    // Help isn't a command like the others, and can be mistyped as well.
+    // `help` isn't in the list of commands, and can be mistyped, too.
     if let nearest = Spelling.nearest(to: word, in: name == "sluice" ? words + ["help"] : words) {
       throw UsageError("there is no command '\(word)'; did you mean \(name) \(nearest)?")
     }
     throw UsageError("there is no command '\(word)'; it can be \(words.joined(separator: ", "))")
   }
 
-  /// What the environment says of the options that all commands take.
+  /// The shared options that the environment sets.
   static func environment() throws(UsageError) -> ParsedArguments {
     try ArgumentParser(CommandPage("sluice", summary: ""), shared: shared)
       .parse([], environment: Environment.value)

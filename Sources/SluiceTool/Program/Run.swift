@@ -10,10 +10,10 @@ final class Run: @unchecked Sendable {
   let loop: EpollLoop
   let network = SocketNetwork()
   let access: ClientAccess
-  /// The one that the last connection was made to.
+  /// The server of the last connection.
   private(set) var server: SocketAddress
 
-  /// What Ctrl-C does. Has to come to `finish` in the end; nil for at once.
+  /// What Ctrl-C does; has to call `finish` in the end. Nil to end at once.
   var interrupted: (() -> Void)?
 
   /// The silence after which the broker is given up; nil for the client's own default.
@@ -120,11 +120,11 @@ final class Run: @unchecked Sendable {
   /// Ends the run. The first call counts.
   func finish(_ code: ExitCode, _ complaint: String? = nil) {
     guard result == nil else { return }
-    // Which signal it was, only this knows.
+    // The command doesn't know which signal it was.
     result = code == .success || code == .interrupted ? wasInterrupted ?? code : code
     if let complaint { Complaint.write(complaint, by: "sluice") }
     for client in clients { client.close() }
-    // One turn later, so that what closing has to say is said.
+    // One turn later, so that closing can send its last frames.
     loop.execute { [loop] in loop.stop() }
   }
 
@@ -133,7 +133,7 @@ final class Run: @unchecked Sendable {
     switch error.code {
     case .topicFailed, .producerLost: finish(.topicFailed, "the topic failed: \(error)")
     case .invalidTopic, .invalidAddress: finish(.usage, "\(error)")
-    // The library doesn't know what allows it here.
+    // The library's message doesn't name this program's option.
     case .insecureConnection: finish(.failure, "\(error) with --allow-plaintext-credentials")
     default: finish(.failure, "\(error)")
     }
@@ -146,7 +146,7 @@ final class Run: @unchecked Sendable {
 
   private func received(_ signal: ProcessSignal) {
     let code: ExitCode = signal == .interrupt ? .interrupted : .terminated
-    // Asked twice: whatever there is to be done in good order takes too long.
+    // The second signal ends the program at once.
     guard wasInterrupted == nil else { _exit(code.rawValue) }
     wasInterrupted = code
     if let interrupted { interrupted() } else { finish(code) }
@@ -162,7 +162,7 @@ extension Run {
     }
   }
 
-  /// Ends the run with a text on standard output. That nobody reads it is no failure.
+  /// Ends the run with a text on standard output. A closed pipe is no failure.
   func print(_ text: String) {
     let code = Descriptor.write(text, to: STDOUT_FILENO)
     guard code == 0 || code == EPIPE else {
@@ -172,7 +172,7 @@ extension Run {
   }
 }
 
-/// What a command does when it loses its connection, and whether it says so.
+/// What a command does when it loses its connection, and whether it prints that.
 struct Persistence {
   /// Nil: it ends.
   var policy: ReconnectPolicy?
@@ -180,7 +180,7 @@ struct Persistence {
 
   static let off = Persistence(policy: nil)
 
-  /// How long it tries by default: as long as it takes to start a broker anew, not so long that a script hangs.
+  /// How long it tries by default: long enough for a restart of the broker, short enough for scripts.
   private static let patience = Duration.seconds(60)
 
   static let options = [

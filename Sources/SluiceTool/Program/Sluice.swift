@@ -31,7 +31,7 @@ enum Sluice {
   }
 }
 
-/// What a command line asks for.
+/// What a command line requests.
 enum CommandLineChoice {
   /// Help or version.
   case print(String)

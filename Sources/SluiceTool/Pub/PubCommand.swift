@@ -2,7 +2,6 @@ import SluiceClient
 import SluiceCommand
 import SluiceWire
 
-/// `sluice pub`
 struct PubCommand: Command {
   /// Where records come from.
   enum Source: Equatable {

@@ -26,9 +26,9 @@ final class Publishing: @unchecked Sendable {
   private var isFlushing = false
   private var storageWatch: AnyCancellable?
 
-  /// What may wait for the broker's grant.
+  /// The records that may wait for the broker's grant.
   private static let buffer = TopicSubject.Buffer(records: 65_536, bytes: 4 << 20)
-  /// After Ctrl-C, what was sent has so long to be acknowledged.
+  /// How long records that were sent may take to be acknowledged after Ctrl-C.
   private static let patience = Duration.seconds(2)
   private static let watchInterval = Duration.milliseconds(100)
   private static let progressInterval = Duration.seconds(1)
@@ -111,7 +111,7 @@ final class Publishing: @unchecked Sendable {
     run.finish(.interrupted, "stopped before everything was acknowledged: \(summary)")
   }
 
-  /// While the thread waits for input, nobody else would notice that the broker is gone.
+  /// Notices a lost broker while the reading thread waits for input.
   private func watchConnection() {
     _ = run.loop.schedule(after: Self.watchInterval) { [weak self] in
       guard let self else { return }
@@ -124,7 +124,7 @@ final class Publishing: @unchecked Sendable {
     }
   }
 
-  /// Says why nothing goes on, and when it does again.
+  /// Prints that the broker's storage stops the publishing, and when it goes on.
   private func watchStorage() {
     var isWaiting = false
     storageWatch = subject.state.sink { [run] state in
@@ -221,7 +221,7 @@ final class Publishing: @unchecked Sendable {
 struct Pace {
   private let interval: Double
   private var next: Double
-  /// Sleeping for less costs more than it is worth; the rate is right on average all the same.
+  /// The shortest sleep: shorter ones cost too much, and the average rate is right without them.
   private static let grain = 0.001
 
   /// - Parameter rate: steps a second, more than 0.

@@ -14,9 +14,9 @@ struct RecordReader: ~Copyable {
   private let descriptor: Int32
   private let limit: Int
   private var buffer: UnsafeMutableRawBufferPointer
-  /// What was read and not handed out yet.
+  /// The bytes that were read and not handed out yet.
   private var filled: Range<Int> = 0..<0
-  /// Of the record that comes next, from 1.
+  /// The number of the next record, from 1.
   private var number = 1
   /// Where in the input the buffer begins.
   private var base = 0
@@ -34,7 +34,7 @@ struct RecordReader: ~Copyable {
     unsafe buffer.deallocate()
   }
 
-  /// Hands out every record up to the end of the input, or until `body` has had enough.
+  /// Hands out every record up to the end of the input, or until `body` returns false.
   ///
   /// - Throws: `InputError`, after all records before the place where it happened were handed out.
   mutating func forEach(_ framing: Framing, _ body: Body) throws(InputError) {
@@ -46,7 +46,7 @@ struct RecordReader: ~Copyable {
   }
 
   private mutating func readDelimited(_ delimiter: UInt8, _ body: Body) throws(InputError) {
-    // What was searched already isn't searched again, however often a long record needs more.
+    // A long record needs several reads, and isn't searched again from its start.
     var searched = 0
     while true {
       while let found = position(of: delimiter, in: filled.lowerBound + searched..<filled.upperBound) {
@@ -119,7 +119,7 @@ struct RecordReader: ~Copyable {
       switch errno {
       case EINTR: continue
       case EAGAIN:
-        // Somebody else has made the pipe or terminal that we share with them non-blocking.
+        // Another process has made the shared pipe or terminal non-blocking.
         var waiting = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
         _ = unsafe poll(&waiting, 1, -1)
       default:
@@ -191,11 +191,11 @@ enum Input {
   }
 }
 
-/// Why input can't be read on, in words.
+/// Why the input can't be read on.
 struct InputError: Error, Equatable {
   var description: String
 
-  /// - Parameter position: which record of the input it is, from 1.
+  /// - Parameter what: the record, as the message names it.
   static func tooLong(_ what: String, limit: Int) -> InputError {
     InputError(
       description: "\(what) is longer than the broker takes, which is \(ByteSize.exact(UInt64(limit))); "

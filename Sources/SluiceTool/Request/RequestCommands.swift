@@ -3,7 +3,6 @@ import ReactiveCore
 import SluiceClient
 import SluiceCommand
 
-/// `sluice request`
 struct RequestCommand: Command {
   let topic: String
   /// Nil for standard input.
@@ -24,7 +23,7 @@ struct RequestCommand: Command {
     details: [
       """
       Without a MESSAGE, the whole of standard input is the request. Prints the payload of the first reply as it is, and ends \
-      with 0; with 1 when none comes in time, or when the one who replies says that there is no answer.
+      with 0; with 1 when none comes in time, or when the replier says that there is no answer.
       """,
       """
       A request is a record with the headers reply-to, a topic for the reply, and correlation-id; the reply is a record in \
@@ -32,7 +31,7 @@ struct RequestCommand: Command {
       """,
     ],
     examples: [
-      .init("Ask, wherever somebody runs sluice reply.", "sluice request prices.quote ACME"),
+      .init("Ask a service that runs as sluice reply, on any machine.", "sluice request prices.quote ACME"),
       .init(
         "Send a file to be worked on.", "sluice request images.shrink --timeout 1m < big.png > small.png"),
     ])
@@ -46,7 +45,7 @@ struct RequestCommand: Command {
   }
 
   func start(_ run: Run) {
-    // There is nothing else to do meanwhile.
+    // Blocks the loop, which has nothing else to do meanwhile.
     guard let payload = text.map({ Array($0.utf8) }) ?? Self.standardInput() else {
       return run.finish(.failure, unsafe "cannot read standard input: \(String(cString: strerror(errno)))")
     }
@@ -79,7 +78,6 @@ struct RequestCommand: Command {
   }
 }
 
-/// `sluice reply`
 struct ReplyCommand: Command {
   let topic: String
   let shell: String
@@ -99,7 +97,7 @@ struct ReplyCommand: Command {
       """
       Replies to requests that are published to TOPIC from now on with what COMMAND writes to its standard output. The command finds \
       SLUICE_TOPIC, SLUICE_OFFSET, SLUICE_TIME and, if the request has a key, SLUICE_KEY in its environment. When it ends with \
-      another code than 0, whoever has asked is told that there is no answer, and the next request is taken.
+      another code than 0, the requester is told that there is no answer, and the next request is taken.
       """,
       Persistence.details,
     ],
@@ -148,7 +146,7 @@ struct ReplyCommand: Command {
     }
   }
 
-  /// What whoever has asked is told.
+  /// The message that the requester gets.
   private struct Refusal: Error, CustomStringConvertible {
     let description: String
   }

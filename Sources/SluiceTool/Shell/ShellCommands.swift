@@ -1,7 +1,6 @@
 import Glibc
 import SluiceCommand
 
-/// `sluice completions`
 struct CompletionsCommand: Command {
   let shell: CompletionScript.Shell
 
@@ -39,14 +38,13 @@ struct CompletionsCommand: Command {
   }
 
   static func script(for shell: CompletionScript.Shell) -> String {
-    // Nobody waits for long for a broker that isn't there, nor reads through thousands of names.
+    // Completion must be quick without a broker, and short with thousands of topics.
     let topics = CompletionScript.TopicSource(
       "sluice topic list --names --limit 300 --timeout 1s --prefix", taking: Commands.shared.dropLast())
     return CompletionScript.render(Commands.page(), for: shell, topics: topics) { Commands.shared(by: $0) }
   }
 }
 
-/// `sluice manual`
 struct ManualCommand: Command {
   /// What to explain; nil for the program.
   let word: String?
@@ -84,7 +82,7 @@ struct ManualCommand: Command {
     _ = try Commands.find(word, in: Commands.all, of: "sluice manual")
   }
 
-  /// Those that there are pages of. This one is still being made when its own page asks.
+  /// The commands with pages. Names this one itself, since its own page is initialised with this list.
   private static var commands: [String] {
     Commands.all.map { $0 == Self.self ? "manual" : $0.page.word }
   }

@@ -2,7 +2,6 @@ import SluiceCommand
 import SluiceStore
 import SluiceStoreLMDB
 
-/// `sluice store`
 struct StoreCommand: CommandGroup {
   static var needsBroker: Bool { false }
 
@@ -35,7 +34,6 @@ struct StoreCommand: CommandGroup {
   static let quiet = CommandOption("quiet", help: "Say nothing of what went well.")
 }
 
-/// `sluice store stat`
 struct StoreStatCommand: Command {
   let directory: String
   let topic: String?
@@ -88,7 +86,6 @@ struct StoreStatCommand: Command {
   }
 }
 
-/// `sluice store verify`
 struct StoreVerifyCommand: Command {
   let directory: String
   let asJSON: Bool
@@ -149,7 +146,6 @@ struct StoreVerifyCommand: Command {
   }
 }
 
-/// `sluice store repair`
 struct StoreRepairCommand: Command {
   let directory: String
   let isDryRun: Bool
@@ -227,7 +223,6 @@ struct StoreRepairCommand: Command {
   }
 }
 
-/// `sluice store compact`
 struct StoreCompactCommand: Command {
   let directory: String
   let isQuiet: Bool

@@ -5,7 +5,7 @@ import SluiceStore
 import SluiceStoreLMDB
 import Synchronization
 
-/// Something that is done to a store, on a thread of its own, since disks block.
+/// A job on a store. Runs on a thread of its own, since disks block.
 final class StoreJob: Sendable {
   /// How it ended.
   struct Outcome: Sendable {
@@ -14,7 +14,7 @@ final class StoreJob: Sendable {
     var complaint: String?
   }
 
-  /// How often it is said how far it is, when that was asked for, and when it wasn't, on a terminal.
+  /// How often progress is printed: with `--progress`, and without it, on a terminal.
   private static let interval = Duration.seconds(1)
   private static let rareInterval = Duration.seconds(5)
 
@@ -24,10 +24,10 @@ final class StoreJob: Sendable {
 
   private init() {}
 
-  /// How long a job that is to stop is waited for. A store is in order wherever that happens: commits are whole.
+  /// How long an interrupted job may take to stop. The process may end in the middle of it: commits are atomic.
   private static let patience = Duration.seconds(2)
 
-  /// Ends the run with what `body` returns or throws. Ctrl-C has it stop at the next good place.
+  /// Runs `body`, and ends the run with what it returns or throws. Ctrl-C stops it at the next safe place.
   static func start(
     _ run: Run, saysProgress: Bool = false,
     _ body: @escaping @Sendable (StoreJob) throws(StoreError) -> Outcome
@@ -68,13 +68,13 @@ final class StoreJob: Sendable {
 
   var isStopped: Bool { stopped.load(ordering: .relaxed) }
 
-  /// How far it is, in bytes. Returns whether to go on.
+  /// Records progress, in bytes. Returns whether to go on.
   func progressed(to bytes: UInt64) -> Bool {
     done.store(bytes, ordering: .relaxed)
     return !isStopped
   }
 
-  /// About how many bytes there will be.
+  /// States about how many bytes the job will read.
   func expect(_ bytes: UInt64) {
     total.store(bytes, ordering: .relaxed)
   }
@@ -89,9 +89,9 @@ final class StoreJob: Sendable {
     throw StoreError(.failed, unsafe "cannot write to standard output: \(String(cString: strerror(code)))")
   }
 
-  /// Refuses a store whose file is damaged in its structure, which can't be opened without danger. Prints what is.
+  /// Looks for damage to the structure of the store's file, with which it must not be opened, and prints it.
   ///
-  /// - Returns: how the job ends then; nil when there is no such damage.
+  /// - Returns: the job's outcome for a damaged file; nil for one in order.
   func refusesPages(
     of directory: String, _ line: (String) -> String = { "the file: \($0)\n" }
   ) throws(StoreError) -> Outcome? {
@@ -114,8 +114,8 @@ final class StoreJob: Sendable {
   }
 }
 
-/// Says what it means when reading a store ends the process: files are read by way of memory, and a page that the disk can't read, or that leads elsewhere,
-/// is found out by the processor.
+/// Explains a fault while reading a store, which ends the process: the file is mapped into memory, and the processor faults on a page that the disk can't
+/// read or that is damaged.
 enum FaultyPages {
   static func explain() {
     for number in [SIGBUS, SIGSEGV, SIGABRT] {

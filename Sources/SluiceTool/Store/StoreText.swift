@@ -112,7 +112,7 @@ enum StoreTable {
 
   static func shown(_ finding: StoreFinding) -> String { shown("\(finding)") }
 
-  /// Text from a damaged store may be anything: it stays a line, and can't steer the terminal.
+  /// Without control characters: text from a damaged store stays one line, and can't control the terminal.
   static func shown(_ text: String) -> String {
     String(
       String.UnicodeScalarView(

@@ -3,7 +3,6 @@ import SluiceCommand
 import SluiceStore
 import SluiceStoreLMDB
 
-/// `sluice store export`
 struct StoreExportCommand: Command {
   let directory: String
   let topics: [String]
@@ -73,7 +72,6 @@ struct StoreExportCommand: Command {
   }
 }
 
-/// `sluice store import`
 struct StoreImportCommand: Command {
   let directory: String
   /// Nil for standard input.
@@ -139,7 +137,7 @@ struct StoreImportCommand: Command {
 final class ExportFile {
   private let path: String?
   private let descriptor: Int32
-  /// That whoever reads wants no more.
+  /// Whether the reader of the pipe is gone.
   private(set) var isUnwanted = false
 
   /// - Parameter path: of a file that isn't there yet; nil for standard output.
@@ -166,13 +164,13 @@ final class ExportFile {
     return fault(code)
   }
 
-  /// All is written: has it on disk.
+  /// Syncs and closes the file.
   func finish() throws(StoreError) {
     guard path != nil else { return }
     guard fsync(descriptor) == 0, close(descriptor) == 0 else { throw fault(errno) }
   }
 
-  /// Removes a file that isn't whole.
+  /// Removes the incomplete file.
   func discard() {
     if let path { unsafe unlink(path) }
   }
@@ -186,7 +184,7 @@ final class ExportFile {
 
 /// Where an export comes from. Used by one thread.
 final class ImportFile {
-  /// How often it is looked whether anybody still waits for the end.
+  /// How often, in milliseconds, a waiting read checks whether the job was stopped.
   private static let interval: Int32 = 200
 
   private let path: String?

@@ -1,22 +1,22 @@
-/// How much is requested, and when more.
+/// The rule by which records are requested.
 enum DemandRule: Equatable {
   case unlimited
-  /// So many at a time; as many again when all of them are printed.
+  /// A number at a time; the same number again when all of them are printed.
   case rounds(of: Int)
-  /// As many as keep the output busy, and not more bytes than a bound, as far as past records tell.
+  /// As many as keep the output busy, up to a bound of bytes, estimated from past records.
   case window
 }
 
-/// Counts what was requested, has come, and was printed, and says when to request how much.
+/// Counts records that were requested, received and printed, and computes the next request.
 struct DemandLedger {
-  /// With a window, about so many bytes are under way.
+  /// About how many bytes are under way with a window.
   private static let windowBytes = 8 << 20
   private static let windowRecords = 1...65_536
-  /// The window before anything is known about the records' size.
+  /// The window until the records' size is known.
   private static let firstWindow = 256
 
   private let rule: DemandRule
-  /// All that may ever be requested.
+  /// The most records to request, in all.
   private let limit: UInt64
   private var window = Self.firstWindow
 
@@ -32,15 +32,15 @@ struct DemandLedger {
 
   var isUnlimited: Bool { rule == .unlimited && limit == .max }
 
-  /// Everything that was requested has come: nothing follows before more is requested.
+  /// Whether all requested records have come: none follows before the next request.
   var isSatisfied: Bool { received == requested && !isUnlimited }
 
-  /// Everything that is wanted at all has come.
+  /// Whether all records up to the limit have come.
   var isComplete: Bool { received == limit }
 
   var allPrinted: Bool { printed == received }
 
-  /// What was requested and hasn't come is requested again, of another subscription.
+  /// Counts records that were requested and haven't come as not requested: another subscription requests them.
   mutating func resubscribe() { requested = received }
 
   mutating func receive() {

@@ -10,7 +10,7 @@ struct GroupChoice: Equatable {
   static let options = [
     CommandOption(
       "group", value: "NAME",
-      help: "Share the records with everybody else who names this group: each goes to one of them."),
+      help: "Share the records with all other subscribers that name this group: each goes to one of them."),
     CommandOption(
       "ack", value: "WHEN",
       help:
@@ -78,7 +78,7 @@ struct GroupSubscriber: Subscriber {
     case .restarted(let next): subscribing.receive(.restarted(nextOffset: next))
     case .rewound(let next): subscribing.receive(.rewound(nextOffset: next))
     case .producers(let count): subscribing.receive(.producers(count))
-    case .topic(let name, let news): subscribing.receive(.topic(name, news))
+    case .topic(let name, let change): subscribing.receive(.topic(name, change))
     }
   }
 

@@ -2,7 +2,6 @@ import Glibc
 import SluiceClient
 import SluiceCommand
 
-/// `sluice sub`
 struct SubCommand: Command {
   enum Printing {
     case standardOutput(OutputFormat)
@@ -92,7 +91,7 @@ struct SubCommand: Command {
       """,
       """
       Prints what comes at once, and requests more only when that is printed: a reader that stops holds up this subscriber and \
-      nobody else. Only with --demand unlimited must it not stop for longer than the broker's keepalive.
+      no other. Only with --demand unlimited must it not stop for longer than the broker's keepalive.
       """,
       FilterOptions.details,
       """

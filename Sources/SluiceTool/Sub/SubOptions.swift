@@ -46,13 +46,13 @@ struct PrintedCommits {
     if let commits = record.commits { records.append((record.offset, commits)) }
   }
 
-  /// So many more were printed.
+  /// Commits `count` more records, which were printed.
   mutating func printed(_ count: Int) {
     guard count > 0, next < records.count else { return }
     next = min(next + count, records.count)
     let last = records[next - 1]
     last.commits.commit(through: last.offset)
-    // Seldom, so that it costs little.
+    // At half of the array, so that the cost per record is constant.
     if next > records.count / 2 {
       records.removeFirst(next)
       next = 0

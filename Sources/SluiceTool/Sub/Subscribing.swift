@@ -20,12 +20,12 @@ final class Subscribing: Subscriber, TurnParticipant, @unchecked Sendable {
   private var topicWait: TopicWait?
   private var plan: SubscriptionPlan
   private var isUnlimited = false
-  /// Something has come of the topic, so it was there.
+  /// Whether the topic has existed: the subscription has delivered something.
   private var isSubscribed = false
-  /// Those of a group that must be acknowledged when they are printed, in the order of coming.
+  /// Deliveries of a group that are acknowledged when they are printed, in their order.
   private var unsettled = ReadyDeliveries()
   private var commits = PrintedCommits()
-  /// How to end when everything that has come is printed.
+  /// How to end when all received records are printed.
   private var ending: (() -> Void)?
 
   private static let pipeWatch = Duration.milliseconds(500)
@@ -64,7 +64,7 @@ final class Subscribing: Subscriber, TurnParticipant, @unchecked Sendable {
 
   // MARK: A topic that doesn't exist
 
-  /// Nothing is wanted of the topic but that it exists.
+  /// Ends at once if the topic exists: no records are wanted.
   private func endIfThereIsATopic() {
     guard !command.isPattern else { return run.finish(.success) }
     client.topic(show: plan.topic) { [run, client, plan] result in
@@ -96,7 +96,7 @@ final class Subscribing: Subscriber, TurnParticipant, @unchecked Sendable {
       switch result {
       case .success:
         if wasThere { noteRestart("the topic", 0) }
-        // Whatever the start, the subscription was there before the topic: it begins with the first record.
+        // The subscription was there before the topic, so it begins with the first record.
         switch plan.start {
         case .replay, .new, .last: plan.start = .earliest
         case .earliest, .offset, .time: break
@@ -129,9 +129,9 @@ final class Subscribing: Subscriber, TurnParticipant, @unchecked Sendable {
     case .producers: break
     case .restarted(let next): noteRestart("the topic", next)
     case .rewound(let next): noteRewind("the topic", next)
-    case .topic(let name, let news): note(news, of: name)
+    case .topic(let name, let change): note(change, of: name)
     }
-    // What isn't a record counts as well.
+    // Events other than records use up demand, too.
     return isUnlimited ? .none : .max(1)
   }
 
@@ -153,8 +153,8 @@ final class Subscribing: Subscriber, TurnParticipant, @unchecked Sendable {
     )
   }
 
-  private func note(_ news: TopicNews, of topic: String) {
-    switch news {
+  private func note(_ change: TopicNews, of topic: String) {
+    switch change {
     case .matched, .live: break
     case .lagged(let missed, let next): noteLag(missed, next, " of \(topic)")
     case .restarted(let next): noteRestart(topic, next)
@@ -257,16 +257,16 @@ final class Subscribing: Subscriber, TurnParticipant, @unchecked Sendable {
 
   // MARK: The end
 
-  /// Takes no more, and comes to `conclusion` when everything that has come is printed. The first call counts.
+  /// Takes no more records, and calls `conclusion` when all received ones are printed. The first call counts.
   private func end(_ conclusion: @escaping () -> Void) {
     guard ending == nil else { return }
     ending = conclusion
-    // Whoever has cancelled can't acknowledge or commit any more.
+    // A cancelled subscription can't acknowledge or commit any more.
     if unsettled.isEmpty, !commitsPrinted {
       subscription?.cancel()
       subscription = nil
     }
-    // For the turn's end, at which it is looked whether that is the case already.
+    // Schedules a turn, whose end checks whether all is printed already.
     run.loop.execute {}
   }
 
@@ -285,7 +285,7 @@ final class Subscribing: Subscriber, TurnParticipant, @unchecked Sendable {
     }
   }
 
-  /// Ends without what waits to be printed; but what has begun to be printed is printed whole.
+  /// Ends without printing the records that wait; a record that is being printed is printed whole.
   private func abandon(_ code: ExitCode, _ complaint: String?) {
     subscription?.cancel()
     subscription = nil
@@ -294,7 +294,7 @@ final class Subscribing: Subscriber, TurnParticipant, @unchecked Sendable {
     sink.abandon { [run] in run.finish(code, complaint) }
   }
 
-  /// As long as no record comes, nobody would notice that the reader of the output is gone.
+  /// Notices that the reader of the output is gone while no records come.
   private func watchPipe() {
     guard let output = sink as? StandardOutput else { return }
     _ = run.loop.schedule(after: Self.pipeWatch) { [weak self] in

@@ -10,7 +10,7 @@ final class WorkQueue<Item: Sendable>: Sendable {
     var weight = 0
     var isWorking = false
     var isStarted = false
-    /// Somebody waits in `add` for room.
+    /// A thread waits in `add` for room.
     var isAwaited = false
     var isClosed = false
     /// Waits for the work that was under way when the queue was closed.

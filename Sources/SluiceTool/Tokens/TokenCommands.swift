@@ -4,7 +4,6 @@ import SluiceCommand
 import SluiceTLS
 import SluiceWire
 
-/// `sluice token`
 struct TokenCommand: CommandGroup {
   static var needsBroker: Bool { false }
 
@@ -13,11 +12,11 @@ struct TokenCommand: CommandGroup {
   }
 
   static let page = CommandPage(
-    "sluice token", summary: "make and show the signed tokens that clients prove themselves with",
+    "sluice token", summary: "make and show the signed tokens that clients authenticate with",
     operands: [Operand("COMMAND")],
     details: [
       """
-      A token says who its bearer is, until when, and perhaps what may be done with which topics (JSON Web Token). Whoever has the key can make them, \
+      A token states its bearer's identity, its expiry and, optionally, permissions on topics (JSON Web Token). The owner of the key makes tokens \
       without a broker; sluiced takes those that are signed with a key in the directory of its --token-keys. A key is replaced by putting another \
       beside it, under another id, and removing the old one when no token needs it any more.
       """
@@ -40,7 +39,6 @@ struct TokenCommand: CommandGroup {
   }
 }
 
-/// `sluice token key`
 struct TokenKeyCommand: Command {
   let algorithm: TokenAlgorithm
   let output: String
@@ -64,7 +62,7 @@ struct TokenKeyCommand: Command {
     details: [
       """
       The broker has public keys as ID.pem and secrets as ID.secret in the directory of its --token-keys, where ID is what sluice token make is told as \
-      --key-id. With a secret, whoever can read the broker's file can make tokens as well.
+      --key-id. With a secret, every reader of the broker's file can make tokens, too.
       """
     ],
     examples: [
@@ -127,7 +125,6 @@ struct TokenKeyCommand: Command {
   }
 }
 
-/// `sluice token make`
 struct TokenMakeCommand: Command {
   let key: String
   let keyID: String
@@ -148,7 +145,7 @@ struct TokenMakeCommand: Command {
       CommandOption("key", value: "FILE", help: "What it is signed with: a private key in PEM, or a secret."),
       CommandOption(
         "key-id", value: "ID", help: "What the broker calls the key: its file is ID.pem or ID.secret there."),
-      CommandOption("subject", value: "NAME", help: "Whose it is."),
+      CommandOption("subject", value: "NAME", help: "The identity that it is for."),
       CommandOption("for", value: "TIME", help: "How long it can be used, from now on: 15m, 24h."),
       pattern("publish", "May publish to topics that match, and end them."),
       pattern("subscribe", "May subscribe to topics that match."),
@@ -195,7 +192,7 @@ struct TokenMakeCommand: Command {
     if let objection = TokenKeyID.objection(to: keyID) {
       throw UsageError("--key-id: '\(keyID)' can't be the id of a key: \(objection)")
     }
-    subject = try needed("subject", "NAME says whose it is")
+    subject = try needed("subject", "NAME says which identity it is for")
     if let objection = IdentityRules.objection(to: subject) {
       throw UsageError("--subject: '\(subject)' can't be an identity: \(objection)")
     }

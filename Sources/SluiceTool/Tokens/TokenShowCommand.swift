@@ -3,7 +3,6 @@ import SluiceAccess
 import SluiceCommand
 import SluiceWire
 
-/// `sluice token show`
 struct TokenShowCommand: Command {
   enum Source: Equatable {
     case text(String)
@@ -26,8 +25,8 @@ struct TokenShowCommand: Command {
     ],
     details: [
       """
-      Without TOKEN and --file, or with -, it is read from standard input. Other users of the machine may see TOKEN on the command line: who has a \
-      token that hasn't expired can use it. With --key, the exit code is 1 for a token that a broker with that key wouldn't take.
+      Without TOKEN and --file, or with -, it is read from standard input. Other users of the machine may see TOKEN on the command line, and \
+      can use it until it expires. With --key, the exit code is 1 for a token that a broker with that key wouldn't take.
       """
     ],
     examples: [
@@ -129,7 +128,7 @@ struct TokenShowCommand: Command {
   }
 }
 
-/// What a token says, as text and as JSON.
+/// A token's contents, as text and as JSON.
 enum TokenText {
   static func table(
     _ token: TokenInspection, _ verdict: TokenShowCommand.Verdict?, now: Int64
@@ -186,7 +185,7 @@ enum TokenText {
     TimeSpan.exact(.seconds(min(duration.components.seconds, 9_000_000_000)))
   }
 
-  /// A token may say anything: it stays a line, and can't steer the terminal.
+  /// Without control characters: a token's text stays one line, and can't control the terminal.
   private static func shown(_ text: String) -> String {
     String(
       String.UnicodeScalarView(

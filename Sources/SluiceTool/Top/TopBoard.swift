@@ -3,11 +3,11 @@ import SluiceCommand
 import SluiceIO
 import SluiceWire
 
-/// What the broker said of its topics at one moment.
+/// The broker's topics at one moment.
 struct TopSample {
   var time: MonotonicTime
   var topics: [TopicSummary]
-  /// Of topics to which somebody is attached.
+  /// Of topics with attached clients.
   var details: [String: TopicInfo] = [:]
 }
 
@@ -22,7 +22,7 @@ struct TopRow: Equatable {
   var producers: UInt32
   /// How many records subscribers have asked for and not got; nil for no limit.
   var outstanding: UInt64?
-  /// Who holds up producers, for how long in milliseconds, and how many producers wait.
+  /// The subscriber that holds up producers, for how long in milliseconds, and how many producers wait.
   var holder: String?
   var holding: UInt64 = 0
   /// The limit that it holds them up with, and for which shares of the last minute and the last five, in thousandths.
@@ -37,12 +37,12 @@ struct TopRow: Equatable {
   var storage = StorageStatus()
 }
 
-/// Makes rows out of what the broker says from time to time. A value: samples in, rows out.
+/// Computes rows from samples of the broker. A value: samples in, rows out.
 struct TopBoard {
   private struct Before {
     var epoch: UInt64
     var nextOffset: UInt64
-    /// What each subscription had been sent, by connection and stream.
+    /// Records sent by subscription.
     var sent: [SubscriptionKey: UInt64]
   }
 

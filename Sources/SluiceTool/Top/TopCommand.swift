@@ -4,7 +4,6 @@ import SluiceCommand
 import SluiceIO
 import SluiceWire
 
-/// `sluice top`
 struct TopCommand: Command {
   let interval: Duration
   /// How many tables; nil for no end.
@@ -12,7 +11,7 @@ struct TopCommand: Command {
   let asJSON: Bool
 
   static let page = CommandPage(
-    "sluice top", summary: "watch the topics: rates, subscribers, demand, who holds up whom",
+    "sluice top", summary: "watch the topics: rates, subscribers, demand, waiting producers",
     options: [
       CommandOption("interval", value: "TIME", help: "The time between two looks.", standard: "1s"),
       CommandOption("count", value: "N", help: "End after N tables."),
@@ -32,7 +31,8 @@ struct TopCommand: Command {
     ],
     examples: [
       .init("What is going on?", "sluice top"),
-      .init("Who holds up producers?", "sluice top --once --json | jq 'select(.holding_ms > 0)'"),
+      .init(
+        "Which subscribers hold up producers?", "sluice top --once --json | jq 'select(.holding_ms > 0)'"),
     ])
 
   init(_ arguments: ParsedArguments) throws(UsageError) {
@@ -48,10 +48,10 @@ struct TopCommand: Command {
   }
 }
 
-/// One `sluice top` at work: asks for all topics, then for those to which somebody is attached, and shows what came of it.
+/// One `sluice top` at work: asks for all topics, then for details of those with attached clients, and shows a table.
 // Unchecked: used on the loop only.
 final class Watching: @unchecked Sendable {
-  /// So many topics are asked about one by one at a look.
+  /// The most topics whose details are asked for in a sample.
   private static let detailed = 200
 
   private let command: TopCommand
@@ -60,7 +60,7 @@ final class Watching: @unchecked Sendable {
   private let screen: Screen?
   private var board = TopBoard()
   private var looks: UInt64 = 0
-  /// Whether the screen was given back: what the broker says in the same turn isn't shown any more.
+  /// Whether the screen was closed: an answer in the same turn isn't shown any more.
   private var isOver = false
 
   init(_ command: TopCommand, _ run: Run, _ client: Client) {
@@ -171,12 +171,12 @@ struct Screen {
     return (Int(size.ws_col), Int(size.ws_row))
   }
 
-  /// Another screen than the one with what was printed before, without a cursor.
+  /// Switches to the terminal's alternate screen, and hides the cursor.
   func open() {
     Descriptor.write("\u{1B}[?1049h\u{1B}[?25l", to: descriptor)
   }
 
-  /// Puts a text in place of what is shown. Returns what failed, or 0.
+  /// Replaces the screen's contents. Returns the error number, or 0.
   func show(_ text: String) -> Int32 {
     let lines = text.split(separator: "\n", omittingEmptySubsequences: false).dropLast()
     return Descriptor.write(

@@ -3,7 +3,6 @@ import SluiceClient
 import SluiceCommand
 import SluiceWire
 
-/// `sluice topic`
 struct TopicCommand: CommandGroup {
   static var members: [any Command.Type] {
     [
@@ -17,14 +16,13 @@ struct TopicCommand: CommandGroup {
     operands: [Operand("COMMAND")],
     examples: [
       .init("All topics.", "sluice topic list"),
-      .init("Who is attached to one, and how far they are.", "sluice topic show orders.eu"),
+      .init("The clients that are attached to one, and their progress.", "sluice topic show orders.eu"),
       .init("A topic that keeps its last 100 records.", "sluice topic create prices --replay-records 100"),
     ], commands: members.map { $0.page })
 
   static let json = CommandOption("json", help: "Print an object a line.")
 }
 
-/// `sluice topic list`
 struct TopicListCommand: Command {
   let asJSON: Bool
   let asNames: Bool
@@ -44,7 +42,7 @@ struct TopicListCommand: Command {
     examples: [
       .init("Those of one kind.", "sluice topic list --prefix orders. --names"),
       .init(
-        "The topics that nobody listens to.",
+        "The topics without subscribers.",
         "sluice topic list --json | jq 'select(.subscribers == 0).topic'"),
     ])
 
@@ -74,13 +72,12 @@ struct TopicListCommand: Command {
   }
 }
 
-/// `sluice topic show`
 struct TopicShowCommand: Command {
   let topic: String
   let asJSON: Bool
 
   static let page = CommandPage(
-    "sluice topic show", summary: "show a topic's state and who is attached", operands: [Operand("TOPIC")],
+    "sluice topic show", summary: "show a topic's state and attached clients", operands: [Operand("TOPIC")],
     options: [TopicCommand.json],
     details: [
       "Of subscribers and producers the first hundred are listed; the counts are of all.",
@@ -90,7 +87,7 @@ struct TopicShowCommand: Command {
       which a producer had no demand for that reason.
       """,
     ],
-    examples: [.init("Who is attached, and how far they are.", "sluice topic show orders.eu")])
+    examples: [.init("The attached clients, and their progress.", "sluice topic show orders.eu")])
 
   init(_ arguments: ParsedArguments) throws(UsageError) {
     topic = try TopicOperand.read(arguments.operands[0])
@@ -107,7 +104,6 @@ struct TopicShowCommand: Command {
   }
 }
 
-/// `sluice topic create`
 struct TopicCreateCommand: Command {
   let topic: String
   let settings: TopicSettings
@@ -137,10 +133,10 @@ struct TopicCreateCommand: Command {
         "The last hundred records, none older than an hour.",
         "sluice topic create prices --replay-records 100 --replay-age 1h"),
       .init(
-        "Jobs that wait for whoever takes them, one by one.",
+        "Jobs that wait for workers, one by one.",
         "sluice topic create jobs --flow lossless --buffer-records 0 --without-subscribers hold"),
       .init(
-        "A source that runs only while somebody listens.",
+        "A source that runs only while it has subscribers.",
         "sluice topic create ticks --connect auto:1 --scope while-connected"),
       .init(
         "The same by a name, with the last two records for late subscribers.",
@@ -187,7 +183,6 @@ struct TopicCreateCommand: Command {
   }
 }
 
-/// `sluice topic complete`
 struct TopicCompleteCommand: Command {
   let topic: String
 
@@ -206,7 +201,6 @@ struct TopicCompleteCommand: Command {
   }
 }
 
-/// `sluice topic fail`
 struct TopicFailCommand: Command {
   let topic: String
   let message: String
@@ -228,7 +222,6 @@ struct TopicFailCommand: Command {
   }
 }
 
-/// `sluice topic delete`
 struct TopicDeleteCommand: Command {
   let topic: String
 
@@ -248,7 +241,6 @@ struct TopicDeleteCommand: Command {
   }
 }
 
-/// `sluice topic connect`
 struct TopicConnectCommand: Command {
   let topic: String
 
@@ -270,7 +262,6 @@ struct TopicConnectCommand: Command {
   }
 }
 
-/// `sluice topic disconnect`
 struct TopicDisconnectCommand: Command {
   let topic: String
 

@@ -24,7 +24,7 @@ enum TopicOperand {
   }
 }
 
-/// What `sluice pub` and `sluice sub` state of their topic.
+/// The settings that `sluice pub` and `sluice sub` state for their topic.
 enum TopicStatement {
   static var option: CommandOption {
     CommandOption(
@@ -40,12 +40,12 @@ enum TopicStatement {
   }
 }
 
-/// What is said of a topic that doesn't exist: which names there are that the caller may have meant.
+/// Suggests existing names for a topic that doesn't exist.
 enum UnknownTopic {
-  /// Names are compared with the first so many topics of the broker.
+  /// The most topics of the broker that are compared.
   private static let limit = 5_000
 
-  /// Looks for names like `topic`, and what other systems' wildcards are called here.
+  /// Looks for names like `topic`, and for wildcards of other systems.
   ///
   /// - Parameter completion: called once, on the client's loop, with a clause to append: empty, or "; did you mean …?".
   static func similar(to topic: String, _ client: Client, _ completion: @escaping (String) -> Void) {

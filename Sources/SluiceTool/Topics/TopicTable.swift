@@ -45,15 +45,15 @@ enum TopicTable {
     return text
   }
 
-  /// So many of those that stop producers are described; the others are in the table.
+  /// The most subscribers that are described in sentences; the others are in the table.
   private static let describedHolders = 3
 
-  /// What stops producers now, a sentence each.
+  /// A sentence for each cause that stops producers now.
   private static func holders(_ info: TopicInfo) -> [String] {
     let holders = info.subscriptions.filter { $0.holding > 0 }
     var sentences = holders.prefix(describedHolders).map { HoldText.sentence($0) }
     if holders.count > describedHolders { sentences.append("and \(holders.count - describedHolders) more") }
-    // Subscribers that aren't named are others', or there is none.
+    // Subscribers are a cause of their own only where none is listed.
     return sentences
       + info.holds.filter { $0.milliseconds > 0 && ($0.reason != .subscribers || holders.isEmpty) }
       .map { hold in

@@ -4,9 +4,9 @@ import SluiceCommand
 import SluiceIO
 import Synchronization
 
-/// Something that is done to users, keys or tokens, without a broker: on a thread of its own, since it takes time, or waits for somebody to type.
+/// A job on users, keys or tokens, without a broker. Runs on a thread of its own, since it takes time, or waits for typing.
 enum AccessJob {
-  /// Why it came to nothing.
+  /// Why it failed.
   struct Failure: Error {
     var code = ExitCode.failure
     var message: String
@@ -21,7 +21,7 @@ enum AccessJob {
     }
   }
 
-  /// Ends the run with what `body` returns, on standard output, or throws. Ctrl-C doesn't wait for it.
+  /// Runs `body`, and ends the run with the text that it returns, or with its failure. Ctrl-C doesn't wait for it.
   static func start(_ run: Run, _ body: @escaping @Sendable () throws(Failure) -> String) {
     run.interrupted = {
       Terminal.restore()
@@ -89,7 +89,7 @@ enum PasswordInput {
     return try text(bytes, "the terminal")
   }
 
-  /// Up to a line break, or the end.
+  /// Reads up to a line break, or the end.
   private static func line() -> [UInt8] {
     var bytes: [UInt8] = []
     var byte: UInt8 = 0
@@ -102,7 +102,7 @@ enum PasswordInput {
     return bytes
   }
 
-  /// All that is there, without one line break at its end.
+  /// Reads to the end, and drops one line break there.
   private static func contents(of descriptor: Int32, _ name: String) throws(AccessJob.Failure) -> String {
     var bytes: [UInt8] = []
     var chunk = [UInt8](repeating: 0, count: maximumLength + 3)
@@ -125,7 +125,7 @@ enum PasswordInput {
     return text
   }
 
-  /// What a password has to be like.
+  /// Checks a password's length and characters.
   static func checked(_ password: String) throws(AccessJob.Failure) -> String {
     if password.isEmpty {
       throw .init("the password is empty; it needs \(minimumLength) characters at least")
@@ -137,7 +137,7 @@ enum PasswordInput {
       throw .init("the password has more than one line; put it into one")
     }
     guard !password.unicodeScalars.contains(where: { $0.properties.generalCategory == .control }) else {
-      throw .init("the password has a control character, which nobody can type")
+      throw .init("the password has a control character, which can't be typed")
     }
     guard password.count >= minimumLength else {
       let count = password.count
@@ -151,12 +151,12 @@ enum PasswordInput {
 
 /// The terminal on standard input, and whether it shows what is typed.
 enum Terminal {
-  /// How it was, while it doesn't.
+  /// The settings to restore, while typing is hidden.
   private static let hidden = Mutex<termios?>(nil)
 
   static var isThere: Bool { isatty(STDIN_FILENO) == 1 }
 
-  /// Runs `body` while what is typed isn't shown.
+  /// Runs `body` while the terminal hides what is typed.
   static func hiding<Value>(_ body: () -> Value) -> Value {
     var settings = termios()
     if unsafe tcgetattr(STDIN_FILENO, &settings) == 0 {
@@ -169,7 +169,7 @@ enum Terminal {
     return body()
   }
 
-  /// Shows again what is typed. From any thread.
+  /// Restores the terminal's settings. From any thread.
   static func restore() {
     guard var settings = hidden.withLock({ $0.take() }) else { return }
     unsafe tcsetattr(STDIN_FILENO, TCSANOW, &settings)

@@ -2,7 +2,6 @@ import SluiceAccess
 import SluiceCommand
 import SluiceTLS
 
-/// `sluice user`
 struct UserCommand: CommandGroup {
   static var needsBroker: Bool { false }
 
@@ -24,7 +23,7 @@ struct UserCommand: CommandGroup {
       .init(
         "The same in a script.",
         "openssl rand -base64 18 | tee alice.password | sluice user add alice --file /etc/sluice/users"),
-      .init("Who there is.", "sluice user list --file /etc/sluice/users"),
+      .init("All users.", "sluice user list --file /etc/sluice/users"),
     ], commands: members.map { $0.page })
 
   static let file = CommandOption("file", value: "FILE", help: "The file of users.")
@@ -46,7 +45,7 @@ struct UserCommand: CommandGroup {
     return name
   }
 
-  /// Who may have been meant.
+  /// The failure for a missing user, with the name that was probably meant.
   static func missing(_ name: String, in file: UsersFile, _ path: String) -> AccessJob.Failure {
     let nearest = Spelling.nearest(to: name, in: file.users.map(\.name))
     return .init("there is no user \(name) in \(path)\(nearest.map { "; did you mean \($0)?" } ?? "")")
@@ -83,7 +82,6 @@ struct UserCommand: CommandGroup {
   }
 }
 
-/// `sluice user add`
 struct UserAddCommand: Command {
   let name: String
   let file: String
@@ -114,8 +112,8 @@ struct UserAddCommand: Command {
   func start(_ run: Run) {
     AccessJob.start(run) { () throws(AccessJob.Failure) in
       let there = AccessJob.Failure(
-        "there is a user \(name) in \(file) already; sluice user passwd gives them another password")
-      // Before anybody types a password in vain.
+        "there is a user \(name) in \(file) already; sluice user passwd changes the password")
+      // Checked before the password is asked for.
       if let users = try? UserCommand.read(file), users.hasUser(name) { throw there }
       let hash = try UserCommand.hash(try password.read(for: name))
       let isNew = try UserCommand.edit(file, making: true) { users in
@@ -129,7 +127,6 @@ struct UserAddCommand: Command {
   }
 }
 
-/// `sluice user passwd`
 struct UserPasswdCommand: Command {
   let name: String
   let file: String
@@ -167,7 +164,6 @@ struct UserPasswdCommand: Command {
   }
 }
 
-/// `sluice user remove`
 struct UserRemoveCommand: Command {
   let name: String
   let file: String
@@ -202,7 +198,6 @@ struct UserRemoveCommand: Command {
   }
 }
 
-/// `sluice user list`
 struct UserListCommand: Command {
   let file: String
   let asJSON: Bool
@@ -211,7 +206,7 @@ struct UserListCommand: Command {
     "sluice user list", summary: "list the users, and how hard their passwords are to guess",
     options: [UserCommand.file, CommandOption("json", help: "Print an object a line.")],
     examples: [
-      .init("Who there is.", "sluice user list --file /etc/sluice/users"),
+      .init("All users.", "sluice user list --file /etc/sluice/users"),
       .init("Names alone.", "sluice user list --file /etc/sluice/users --json | jq -r .user"),
     ])
 

@@ -27,7 +27,7 @@ struct DashboardTests {
     try browser.run("\(Self.row).find((button) => button.textContent === 'jobs').click()")
     try browser.wait("document.getElementById('detail')?.textContent.includes('asks for 7 more')")
     subscriber.stop()
-    try browser.wait("document.getElementById('detail').textContent.includes('Nobody subscribes.')")
+    try browser.wait("document.getElementById('detail').textContent.includes('No subscribers.')")
 
     // Records are text, whatever they look like.
     try browser.run("\(Self.row).find((button) => button.textContent === 'orders.eu').click()")

@@ -73,7 +73,8 @@ struct AccessSettingsTests {
       } catch {
         #expect(!isFine)
         #expect(
-          error.description.hasPrefix("--listen: whoever reaches \(address) could read and write every topic")
+          error.description.hasPrefix(
+            "--listen: every client that reaches \(address) could read and write every topic")
         )
         #expect(
           error.description.contains("--users FILE") && error.description.contains("--allow-unauthenticated"))
@@ -92,13 +93,15 @@ struct AccessSettingsTests {
       ),
       (
         ["--auth", "on"],
-        "--auth: nobody could prove who they are; name --users FILE or --token-keys DIR, or listen"
+        "--auth: no client could authenticate; name --users FILE or --token-keys DIR, or listen"
       ),
-      (["--permissions", "p"], "--permissions: nobody is asked who they are; say how they prove it with"),
-      (["--permissions", "p", "--auth", "off"], "--permissions: nobody is asked who they are"),
+      (
+        ["--permissions", "p"], "--permissions: clients don't authenticate; choose how they authenticate with"
+      ),
+      (["--permissions", "p", "--auth", "off"], "--permissions: clients don't authenticate"),
       (
         ["--users", "u", "--allow-unauthenticated"],
-        "--allow-unauthenticated: clients are asked who they are; leave it out"
+        "--allow-unauthenticated: clients authenticate; leave it out"
       ),
       (["--users", ""], "--users: the name of the file is empty"),
       (["--token-keys", ""], "--token-keys: the name of the directory is empty"),

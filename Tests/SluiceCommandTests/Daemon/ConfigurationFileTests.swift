@@ -382,7 +382,7 @@ struct ConfigurationFileTests {
       ),
       (
         "[access]\nauth = true",
-        "s.toml:2:1: access.auth: nobody could prove who they are; name access.users FILE or access.token-keys DIR"
+        "s.toml:2:1: access.auth: no client could authenticate; name access.users FILE or access.token-keys DIR"
       ),
       (
         "[tls]\nkey = \"k\"",

@@ -161,7 +161,9 @@ struct DaemonSettingsTests {
       (["--listen", "nowhere"], "--listen: 'nowhere' is not an address"),
       (["--admin", "nowhere"], "--admin: 'nowhere' is not an address"),
       (["--admin", "tls://127.0.0.1:7421"], "--admin: the admin listener speaks HTTP without TLS"),
-      (["--admin", "0.0.0.0:7421"], "--admin: whoever reaches 0.0.0.0:7421 could see every topic"),
+      (
+        ["--admin", "0.0.0.0:7421"], "--admin: every visitor that reaches 0.0.0.0:7421 could see every topic"
+      ),
       (["--admin-topics", "0"], "--admin-topics: 0 isn't between 1 and 100000"),
       (["--data", ""], "--data: the name of the directory is empty"),
       (

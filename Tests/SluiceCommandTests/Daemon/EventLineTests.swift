@@ -42,7 +42,7 @@ struct EventLineTests {
       text(
         .notAuthenticated(
           client, claim: "bob", WireError(.authenticationFailed, "it isn't right"), isRenewal: false))
-        == "warning a client couldn't prove who it is \(who) action=authenticate outcome=refused claim=bob code=authentication-failed cause=\"it isn't right\""
+        == "warning a client failed to authenticate \(who) action=authenticate outcome=refused claim=bob code=authentication-failed cause=\"it isn't right\""
     )
     #expect(text(.expired(client)).hasPrefix("info    a client's credentials have expired \(who)"))
     #expect(text(.revoked(client)).contains("outcome=revoked"))

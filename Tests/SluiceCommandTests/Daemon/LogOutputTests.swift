@@ -50,7 +50,7 @@ struct LogOutputTests {
     let notices = try (early + pipe.lines(upTo: "end")).filter { $0.contains("lines are missing here") }
     #expect(notices.count == 1)
     let text =
-      " warning lines are missing here: who reads the log was too slow for it; --log-buffer may be larger"
+      " warning lines are missing here: the reader of the log was too slow; a larger --log-buffer keeps more"
     let notice = format == .json ? "\"lines\":\(dropped)}" : "\(text) lines=\(dropped)"
     #expect(notices.first?.hasSuffix(notice) == true, "\(notices)")
   }

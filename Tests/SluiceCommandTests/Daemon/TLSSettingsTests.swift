@@ -48,7 +48,7 @@ struct TLSSettingsTests {
       ),
       (["--tls-cert", "c", "--tls-key", "k", "--tls-client-certs", "required"], "--tls-client-ca FILE"),
       (["--tls-cert", "c", "--tls-key", "k", "--tls-client-certs", "maybe"], "--tls-client-certs"),
-      (["--tls-cert", "c", "--tls-key", "k", "--auth", "on"], "--auth: nobody could prove"),
+      (["--tls-cert", "c", "--tls-key", "k", "--auth", "on"], "--auth: no client could authenticate"),
     ])
   func contradictions(arguments: [String], part: String) throws {
     let error = #expect(throws: UsageError.self) { try options(listen + arguments) }
