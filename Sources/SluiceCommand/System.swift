@@ -24,22 +24,46 @@ public enum Environment {
   }
 }
 
-/// Files by which the system tells of itself.
-public enum SystemFile {
-  /// What is in a file of `/proc` or `/sys`, which is short; nil when it can't be read.
-  public static func text(_ path: String) -> String? {
+/// Reads files and other inputs into memory, by blocking calls.
+public enum FileBytes {
+  public struct Failure: Error {
+    /// "open" or "read".
+    public var action: String
+    /// Why, in the system's words.
+    public var reason: String
+
+    /// "cannot open NAME: No such file or directory".
+    public func message(of name: String) -> String { "cannot \(action) \(name): \(reason)" }
+  }
+
+  /// Reads the file at `path`, as ``read(_:limit:until:)``.
+  public static func read(_ path: String, limit: Int, until last: UInt8? = nil) throws(Failure) -> [UInt8] {
     let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
-    guard descriptor >= 0 else { return nil }
+    guard descriptor >= 0 else { throw Failure(action: "open", reason: Descriptor.reason()) }
     defer { close(descriptor) }
+    return try read(descriptor, limit: limit, until: last)
+  }
+
+  /// Reads to the end, up to `limit` bytes. Stops early after a block that has the byte `last` in it.
+  public static func read(
+    _ descriptor: Int32, limit: Int = .max, until last: UInt8? = nil
+  ) throws(Failure) -> [UInt8] {
     var bytes: [UInt8] = []
-    var chunk = [UInt8](repeating: 0, count: 4096)
-    while bytes.count < 1 << 20 {
-      let count = unsafe Glibc.read(descriptor, &chunk, chunk.count)
-      if count < 0 && errno == EINTR { continue }
+    var chunk = [UInt8](repeating: 0, count: min(limit, 64 << 10))
+    while bytes.count < limit {
+      let count = unsafe Glibc.read(descriptor, &chunk, min(chunk.count, limit - bytes.count))
+      if count < 0, errno == EINTR { continue }
+      guard count >= 0 else { throw Failure(action: "read", reason: Descriptor.reason()) }
       guard count > 0 else { break }
       bytes += chunk[..<count]
+      if let last, chunk[..<count].contains(last) { break }
     }
-    return String(decoding: bytes, as: UTF8.self)
+    return bytes
+  }
+
+  /// The text of a file of `/proc` or `/sys`, which is short; nil when it can't be read.
+  public static func system(_ path: String) -> String? {
+    (try? read(path, limit: 1 << 20)).map { String(decoding: $0, as: UTF8.self) }
   }
 }
 
@@ -55,8 +79,11 @@ public enum StandardStreams {
   }
 }
 
-/// Writes to a file descriptor, whole, or says why not.
+/// Writes to file descriptors, and names the system's errors.
 public enum Descriptor {
+  /// The system's text for an error number: "No such file or directory".
+  public static func reason(_ code: Int32 = errno) -> String { unsafe String(cString: strerror(code)) }
+
   /// Writes all of `bytes`, waiting as long as it takes.
   ///
   /// - Returns: 0, or the system's error number; `EPIPE` when the reader is gone. Part of `bytes` may have been written then.

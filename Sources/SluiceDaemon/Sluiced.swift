@@ -43,16 +43,14 @@ enum Sluiced {
       return
     }
     if let path = parsed.text("check-config") {
-      try Daemon.check(SettingsSource(arguments: parsed, path: path))
+      try Startup.check(SettingsSource(arguments: parsed, path: path))
       Descriptor.write("\(path): nothing is wrong\n", to: STDOUT_FILENO)
       return
     }
     let source = SettingsSource(arguments: parsed, path: parsed.text("config"))
     let settings = try source.settings()
     do {
-      let daemon = try Daemon(settings, from: source)
-      daemon.warnAboutEnvironment(page)
-      try daemon.run()
+      try Daemon(settings, from: source).run()
     } catch {
       throw ConfigurationMistakes(lines: [error.description])
     }

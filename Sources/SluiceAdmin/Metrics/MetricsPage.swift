@@ -126,9 +126,10 @@ struct ProcessNumbers: Hashable {
 
   static var now: ProcessNumbers {
     var numbers = ProcessNumbers()
-    numbers.read(stat: SystemFile.text("/proc/self/stat") ?? "", system: SystemFile.text("/proc/stat") ?? "")
+    numbers.read(
+      stat: FileBytes.system("/proc/self/stat") ?? "", system: FileBytes.system("/proc/stat") ?? "")
     // Of statm the second number is what is resident, in pages.
-    let pages = SystemFile.text("/proc/self/statm")?.split(separator: " ").dropFirst().first.flatMap {
+    let pages = FileBytes.system("/proc/self/statm")?.split(separator: " ").dropFirst().first.flatMap {
       UInt64($0)
     }
     numbers.residentBytes = (pages ?? 0) * UInt64(max(sysconf(Int32(_SC_PAGESIZE)), 0))

@@ -10,10 +10,14 @@ public enum Complaint {
   /// "PROGRAM: MESSAGE" and a line break. Control characters, as a message from elsewhere might have them, become question marks: it stays one line, and
   /// can't control the terminal.
   public static func line(_ message: String, by program: String) -> String {
-    let clean = String(
+    "\(program): \(clean(message))\n"
+  }
+
+  /// The text with question marks instead of control characters.
+  public static func clean(_ text: String) -> String {
+    String(
       String.UnicodeScalarView(
-        message.unicodeScalars.map { $0.properties.generalCategory == .control ? "?" : $0 }))
-    return "\(program): \(clean)\n"
+        text.unicodeScalars.map { $0.properties.generalCategory == .control ? "?" : $0 }))
   }
 
   /// A wrong usage, and where to read more.

@@ -27,7 +27,7 @@ public struct TopicOption: Sendable {
       limit(
         "replay-age", "TIME", \.replayAge,
         "Age up to which records are kept for late subscribers, or 'everything'.",
-        read: { text throws(ValueError) in try milliseconds(text) },
+        read: { text throws(ValueError) in UInt64(try TimeSpan.milliseconds(text)) },
         write: { TimeSpan.exact(.milliseconds(Int64(clamping: $0))) }),
       TopicOption(
         "scope", "SCOPE", \.scope,
@@ -79,13 +79,11 @@ public struct TopicOption: Sendable {
         "When producers are asked for records: immediate, auto:N (from N subscribers until the last leaves), auto-stay:N (from N subscribers on, for good), or manual.",
       choices: ["immediate", "auto", "auto-stay", "manual"],
       read: { text, settings throws(ValueError) in
-        if text.hasPrefix("auto:") {
-          let count = try Values.count(in: 1...UInt64(UInt32.max))(String(text.dropFirst(5)))
-          settings.connect = .auto(UInt32(count))
-        } else if text.hasPrefix("auto-stay:") {
-          let count = try Values.count(in: 1...UInt64(UInt32.max))(String(text.dropFirst(10)))
-          settings.connect = .autoStay(UInt32(count))
-        } else {
+        let subscribers = Values.count(in: 1...UInt64(UInt32.max))
+        switch Values.word(text) {
+        case ("auto", let count?): settings.connect = .auto(UInt32(try subscribers(count)))
+        case ("auto-stay", let count?): settings.connect = .autoStay(UInt32(try subscribers(count)))
+        default:
           settings.connect = try Values.choice([
             "immediate": .immediate, "auto": .auto(1), "auto-stay": .autoStay(1), "manual": .manual,
           ])(text)
@@ -109,14 +107,13 @@ public struct TopicOption: Sendable {
         "When the last producer is gone and hasn't ended the topic: wait (for the next one), or fail:TIME (unless one comes within that time).",
       choices: ["wait", "fail:30s"],
       read: { text, settings throws(ValueError) in
-        guard text != "wait" else { return settings.whenProducerLost = .wait }
-        guard text.hasPrefix("fail:") else {
-          if Spelling.nearest(to: text, in: ["wait"]) != nil {
-            throw ValueError("there is no '\(text)'; did you mean 'wait'?")
-          }
-          throw ValueError("there is no '\(text)'; it can be wait, or fail:TIME like fail:30s")
+        switch Values.word(text) {
+        case ("wait", nil): settings.whenProducerLost = .wait
+        case ("fail", let time?): settings.whenProducerLost = .fail(after: try interval(time, or: []))
+        case _ where Spelling.nearest(to: text, in: ["wait"]) != nil:
+          throw ValueError("there is no '\(text)'; did you mean 'wait'?")
+        default: throw ValueError("there is no '\(text)'; it can be wait, or fail:TIME like fail:30s")
         }
-        settings.whenProducerLost = .fail(after: try interval(String(text.dropFirst(5)), or: []))
       },
       write: { settings in
         switch settings.whenProducerLost {
@@ -175,7 +172,7 @@ public struct TopicOption: Sendable {
       }
       throw ValueError("there is no '\(text)'; it can be always, os or a time like 50ms")
     }
-    let time = try milliseconds(text)
+    let time = UInt64(try TimeSpan.milliseconds(text))
     guard time > 0 else {
       throw ValueError("'\(text)' is too short; write \(words.isEmpty ? "" : "always, or ")at least 1ms")
     }
@@ -229,10 +226,6 @@ public struct TopicOption: Sendable {
       })
   }
 
-  private static func milliseconds(_ text: String) throws(ValueError) -> UInt64 {
-    let (seconds, attoseconds) = try TimeSpan.parse(text).components
-    return UInt64(seconds * 1000 + attoseconds / 1_000_000_000_000_000)
-  }
 }
 
 extension DroppedRecords.Limit {

@@ -52,8 +52,7 @@ public enum TopicPreset {
 
   /// Parses what ``forms`` says.
   public static func parse(_ text: String) throws(ValueError) -> TopicSettings {
-    let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
-    switch (parts[0], parts.count > 1 ? parts[1] : nil) {
+    switch Values.word(text) {
     case ("shared", nil): return .shared
     case ("shared", let count?): return .shared(replay: try Values.count()(count))
     case ("shared-forever", nil): return .shared(replay: 0, scope: .forever)

@@ -64,6 +64,11 @@ public enum TimeSpan {
     return .nanoseconds(total)
   }
 
+  /// As ``parse(_:)``, in whole milliseconds.
+  public static func milliseconds(_ text: String) throws(ValueError) -> Int64 {
+    try parse(text).wholeMilliseconds
+  }
+
   /// The exact duration, as ``parse(_:)`` reads it: "1h30m", "250ms", "0s". Parts of a nanosecond are dropped.
   public static func exact(_ duration: Duration) -> String {
     let (seconds, attoseconds) = duration.components
@@ -84,8 +89,7 @@ public enum TimeSpan {
 
   /// The duration to three digits, for reading: "1.25 ms", "48.2 s".
   public static func rounded(_ duration: Duration) -> String {
-    let (seconds, attoseconds) = duration.components
-    let value = Double(seconds) + Double(attoseconds) / 1e18
+    let value = duration.inSeconds
     if value >= 0.9995 { return Magnitude.rounded(value, step: 1e9, units: [" s"]) }
     return Magnitude.rounded(value * 1e9, step: 1000, units: [" ns", " µs", " ms", " s"])
   }
@@ -136,4 +140,13 @@ public enum Magnitude {
     }
     return result
   }
+}
+
+extension Duration {
+  /// Parts of a millisecond are dropped.
+  public var wholeMilliseconds: Int64 {
+    components.seconds * 1000 + components.attoseconds / 1_000_000_000_000_000
+  }
+
+  public var inSeconds: Double { Double(components.seconds) + Double(components.attoseconds) / 1e18 }
 }

@@ -25,6 +25,12 @@ public enum Values {
     }
   }
 
+  /// A word and, behind a colon, what it is about: `last:10`. Nil without a colon.
+  public static func word(_ text: String) -> (word: String, value: String?) {
+    let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
+    return (parts[0], parts.count > 1 ? parts[1] : nil)
+  }
+
   /// A count or `unlimited`, which is `UInt64.max`.
   public static func countOrUnlimited(
     in range: ClosedRange<UInt64> = 0...UInt64.max

@@ -1,6 +1,15 @@
+import Glibc
+
 /// Points in time in the form of RFC 3339, as milliseconds since 1970 and back; without leap seconds.
 public enum WallTime {
   private static let millisecondsPerDay: Int64 = 86_400_000
+
+  /// Now, in milliseconds since 1970.
+  public static var now: Int64 {
+    var time = timespec()
+    unsafe clock_gettime(CLOCK_REALTIME, &time)
+    return Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000
+  }
 
   /// "2026-02-03T04:05:06.789Z".
   public static func format(_ milliseconds: Int64) -> String {

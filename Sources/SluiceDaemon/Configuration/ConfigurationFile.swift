@@ -76,24 +76,12 @@ struct ConfigurationFile {
   }
 
   private static func contents(of path: String) throws(ConfigurationMistakes) -> [UInt8] {
-    func failure(_ action: String) -> ConfigurationMistakes {
-      ConfigurationMistakes(lines: [
-        "\(path): cannot be \(action): \(unsafe String(cString: strerror(errno)))"
-      ])
+    do {
+      return try FileBytes.read(path, limit: largest + 1)
+    } catch {
+      let action = error.action == "open" ? "opened" : "read"
+      throw ConfigurationMistakes(lines: ["\(path): cannot be \(action): \(error.reason)"])
     }
-    let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
-    guard descriptor >= 0 else { throw failure("opened") }
-    defer { close(descriptor) }
-    var bytes: [UInt8] = []
-    var chunk = [UInt8](repeating: 0, count: 64 << 10)
-    while bytes.count <= largest {
-      let count = unsafe read(descriptor, &chunk, chunk.count)
-      if count < 0, errno == EINTR { continue }
-      guard count >= 0 else { throw failure("read") }
-      guard count > 0 else { break }
-      bytes += chunk[..<count]
-    }
-    return bytes
   }
 }
 

@@ -1,4 +1,6 @@
 import SluiceBroker
+import SluiceCommand
+import SluiceIO
 import Synchronization
 
 /// Writes the broker's events to the log, with a limit on the lines of each kind in a second.
@@ -34,7 +36,7 @@ final class BrokerLog: Sendable {
     if !audits { line.isAudit = false }
     guard logger.writes(line.level, isAudit: line.isAudit) else { return }
     if let limit = line.limit {
-      let verdict = budget.withLock { $0.spend(on: line.kind, atMost: limit, now: Logger.now) }
+      let verdict = budget.withLock { $0.spend(on: line.kind, atMost: limit, now: WallTime.now) }
       if verdict.isFirstLeftOut { later(LineBudget<EventLine.Kind>.span) { [self] in tellLeftOut() } }
       guard verdict.isWritten else { return }
     }
@@ -101,5 +103,34 @@ struct LineBudget<Kind: Hashable> {
       accounts[kind]?.leftOut = 0
     }
     return taken
+  }
+}
+
+/// Writes failed handshakes to the log, up to a number a minute, since clients can cause any number of them.
+final class HandshakeLog: Sendable {
+  private static let perMinute = 20
+
+  private let logger: Logger
+  private let state = Mutex((minute: Int64(0), count: 0))
+
+  init(_ logger: Logger) {
+    self.logger = logger
+  }
+
+  /// From any thread.
+  func note(_ peer: SocketAddress, _ error: IOError) {
+    let minute = WallTime.now / 60_000
+    let count = state.withLock { state in
+      if state.minute != minute { state = (minute, 0) }
+      state.count += 1
+      return state.count
+    }
+    guard count <= Self.perMinute else { return }
+    logger.log(
+      .info, "a client got no further than TLS's handshake",
+      ["peer": .text(peer.description), "cause": .text(error.reason ?? error.description)])
+    if count == Self.perMinute {
+      logger.log(.info, "no more of these are logged in this minute")
+    }
   }
 }

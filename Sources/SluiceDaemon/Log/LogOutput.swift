@@ -103,7 +103,7 @@ final class LogOutput: Sendable {
 
   private static func notice(of dropped: LogBuffer.Dropped, as format: LogFormat) -> String {
     var line = LogLine(
-      time: Logger.now, level: .warning,
+      time: WallTime.now, level: .warning,
       message: "lines are missing here: the reader of the log was too slow; a larger --log-buffer keeps more",
       fields: [("lines", .number(Int64(dropped.lines)))])
     if dropped.audits > 0 {

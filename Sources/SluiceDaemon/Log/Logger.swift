@@ -1,4 +1,3 @@
-import Glibc
 import SluiceCommand
 import Synchronization
 
@@ -42,7 +41,7 @@ struct Logger: Sendable {
     let (least, format) = manner.state.withLock { $0 }
     guard isAudit || level >= least else { return }
     let fields = isAudit ? [("audit", .flag(true))] + fields : fields
-    let line = LogLine(time: Self.now, level: level, message: message, fields: fields)
+    let line = LogLine(time: WallTime.now, level: level, message: message, fields: fields)
     output.write(line.rendered(as: format), as: format, isAudit: isAudit)
   }
 
@@ -51,13 +50,6 @@ struct Logger: Sendable {
 
   /// Whether such an event is written at all.
   func writes(_ level: LogLevel, isAudit: Bool) -> Bool { isAudit || level >= self.level }
-
-  /// Milliseconds since 1970.
-  static var now: Int64 {
-    var time = timespec()
-    unsafe clock_gettime(CLOCK_REALTIME, &time)
-    return Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000
-  }
 }
 
 /// The severity of an event.

@@ -31,7 +31,7 @@ struct StorageLog: Sendable {
 
   private func noteDropping(_ topic: String, _ limit: DroppedRecords.Limit) {
     let verdict = budget.lines.withLock {
-      $0.spend(on: .dropping, atMost: Self.droppingLines, now: Logger.now)
+      $0.spend(on: .dropping, atMost: Self.droppingLines, now: WallTime.now)
     }
     guard verdict.isWritten else { return }
     logger.log(
@@ -93,12 +93,5 @@ struct StorageLog: Sendable {
       logger.log(
         .error, "storage wasn't closed in order", ["directory": .text(directory), "cause": .text(message)])
     }
-  }
-}
-
-extension Duration {
-  fileprivate var wholeMilliseconds: Int64 {
-    let (seconds, attoseconds) = components
-    return seconds * 1000 + attoseconds / 1_000_000_000_000_000
   }
 }

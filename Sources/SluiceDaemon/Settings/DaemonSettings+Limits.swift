@@ -7,78 +7,58 @@ extension DaemonSettings {
   /// Bounds on what peers can make the broker do.
   static func limits() -> [Setting] {
     [
+      .count("max-connections", \.connections, "connections", "Connections at a time."),
       .count(
-        "max-connections", \.broker.limits.connections, path: "limits.connections", "Connections at a time."),
-      .count(
-        "max-connections-per-address", \.broker.limits.connectionsPerAddress,
-        path: "limits.connectionsPerAddress",
+        "max-connections-per-address", \.connectionsPerAddress, "connectionsPerAddress",
         "Those of them that come from one address; of IPv6, from one /64. Unix sockets don't count."),
       .count(
-        "max-connections-per-identity", \.broker.limits.connectionsPerIdentity,
-        path: "limits.connectionsPerIdentity", "Those of one identity, where clients have to authenticate."),
+        "max-connections-per-identity", \.connectionsPerIdentity, "connectionsPerIdentity",
+        "Those of one identity, where clients have to authenticate."),
       .count(
-        "identity-publish-records", \.broker.limits.identityPublishRecords,
-        path: "limits.identityPublishRecords",
+        "identity-publish-records", \.identityPublishRecords, "identityPublishRecords",
         "Records a second that one identity, or a connection without, may publish; 0 for any number."),
-      .size(
-        "identity-publish-bytes", \.broker.limits.identityPublishBytes, path: "limits.identityPublishBytes",
-        "The same in bytes."),
+      .size("identity-publish-bytes", \.identityPublishBytes, "identityPublishBytes", "The same in bytes."),
       .count(
-        "identity-delivery-records", \.broker.limits.identityDeliveryRecords,
-        path: "limits.identityDeliveryRecords",
+        "identity-delivery-records", \.identityDeliveryRecords, "identityDeliveryRecords",
         "Records a second that are sent to one identity, or a connection without; 0 for any number."),
       .size(
-        "identity-delivery-bytes", \.broker.limits.identityDeliveryBytes,
-        path: "limits.identityDeliveryBytes",
-        "The same in bytes."),
-      .size(
-        "max-record", \.broker.limits.record, path: "limits.record",
-        "The longest record: payload, key and headers together."),
-      .size(
-        "max-frame", \.broker.limits.frame, path: "limits.frame",
-        "The longest frame; follows --max-record when that needs more."),
+        "identity-delivery-bytes", \.identityDeliveryBytes, "identityDeliveryBytes", "The same in bytes."),
+      .size("max-record", \.record, "record", "The longest record: payload, key and headers together."),
+      .size("max-frame", \.frame, "frame", "The longest frame; follows --max-record when that needs more."),
       .count(
-        "max-streams", \.broker.limits.streams, path: "limits.streams",
+        "max-streams", \.streams, "streams",
         "Subscriptions, publications and requests at a time on one connection."),
-      .count("max-topics", \.broker.limits.topics, path: "limits.topics", "Topics at a time."),
+      .count("max-topics", \.topics, "topics", "Topics at a time."),
       .count(
-        "max-topics-per-connection", \.broker.limits.topicsPerConnection, path: "limits.topicsPerConnection",
+        "max-topics-per-connection", \.topicsPerConnection, "topicsPerConnection",
         "Topics that one connection has made and that are still there."),
+      .count("max-subscriptions", \.subscriptions, "subscriptions", "Subscriptions at a time, in all."),
       .count(
-        "max-subscriptions", \.broker.limits.subscriptions, path: "limits.subscriptions",
-        "Subscriptions at a time, in all."),
+        "max-subscriptions-per-connection", \.subscriptionsPerConnection, "subscriptionsPerConnection",
+        "Subscriptions at a time on one connection."),
+      .count("max-publications", \.publications, "publications", "Publications at a time, in all."),
       .count(
-        "max-subscriptions-per-connection", \.broker.limits.subscriptionsPerConnection,
-        path: "limits.subscriptionsPerConnection", "Subscriptions at a time on one connection."),
+        "max-publications-per-connection", \.publicationsPerConnection, "publicationsPerConnection",
+        "Publications at a time on one connection."),
+      .count("max-cursors", \.cursors, "cursors", "Durable cursors and groups that a topic has at a time."),
       .count(
-        "max-publications", \.broker.limits.publications, path: "limits.publications",
-        "Publications at a time, in all."),
-      .count(
-        "max-publications-per-connection", \.broker.limits.publicationsPerConnection,
-        path: "limits.publicationsPerConnection", "Publications at a time on one connection."),
-      .count(
-        "max-cursors", \.broker.limits.cursors, path: "limits.cursors",
-        "Durable cursors and groups that a topic has at a time."),
-      .count(
-        "group-records", \.broker.limits.groupRecords, path: "limits.groupRecords",
+        "group-records", \.groupRecords, "groupRecords",
         "Records that a group may have under way before they are acknowledged."),
+      .count("max-patterns", \.patterns, "patterns", "Subscriptions to patterns at a time."),
       .count(
-        "max-patterns", \.broker.limits.patterns, path: "limits.patterns",
-        "Subscriptions to patterns at a time."),
+        "max-patterns-per-connection", \.patternsPerConnection, "patternsPerConnection",
+        "Subscriptions to patterns at a time on one connection."),
       .count(
-        "max-patterns-per-connection", \.broker.limits.patternsPerConnection,
-        path: "limits.patternsPerConnection", "Subscriptions to patterns at a time on one connection."),
-      .count(
-        "max-matches", \.broker.limits.matches, path: "limits.matches",
+        "max-matches", \.matches, "matches",
         "Topics that a connection's patterns may match, counted for each of them."),
       .count(
-        "producer-window", \.broker.limits.producerWindow, path: "limits.producerWindow",
+        "producer-window", \.producerWindow, "producerWindow",
         "Records that a producer may send ahead of what the broker has taken in."),
       .size(
-        "producer-window-bytes", \.broker.limits.producerWindowBytes, path: "limits.producerWindowBytes",
+        "producer-window-bytes", \.producerWindowBytes, "producerWindowBytes",
         "The same in bytes; less when memory gets short."),
       .count(
-        "max-producers", \.broker.limits.producers, path: "limits.producers",
+        "max-producers", \.producers, "producers",
         "Producers that a topic remembers, so that what they send again is published once."),
       .duration(
         "producer-memory", \.broker.limits.producerMemory,
@@ -93,7 +73,7 @@ extension DaemonSettings {
         "keepalive", "TIME", \.broker.limits.keepalive, path: "limits.keepalive",
         "The silence after which a peer is given up; 0 for never. A client may ask for less.",
         read: { text throws(ValueError) in
-          guard let time = UInt32(exactly: try milliseconds(text)) else {
+          guard let time = UInt32(exactly: try TimeSpan.milliseconds(text)) else {
             throw ValueError("'\(text)' is too long; 49 days is the most")
           }
           return time
@@ -102,11 +82,11 @@ extension DaemonSettings {
       .duration(
         "handshake", \.broker.limits.handshake, "How long a new connection may take to introduce itself."),
       .count(
-        "max-authentications", \.broker.limits.authentications, path: "limits.authentications",
+        "max-authentications", \.authentications, "authentications",
         "Clients that wait at a time for their credentials to be looked at."),
       .count(
-        "max-authentications-per-address", \.broker.limits.authenticationsPerAddress,
-        path: "limits.authenticationsPerAddress", "Those of them that come from one address."),
+        "max-authentications-per-address", \.authenticationsPerAddress, "authenticationsPerAddress",
+        "Those of them that come from one address."),
       .count(
         "attempts-free", \.broker.limits.attempts.free, in: 0...1_000_000,
         "Wrong passwords and tokens from one address, or one /64, that cost it nothing."),
@@ -137,29 +117,29 @@ extension DaemonSettings {
         "write-timeout", \.broker.limits.write,
         "How long a client may read nothing of what is sent to it; 0s for ever."),
       .size(
-        "max-buffered", \.broker.limits.buffered, path: "limits.buffered",
+        "max-buffered", \.buffered, "buffered",
         "Bytes that wait in all connections together; beyond it those with the most are closed."),
       .size(
-        "max-positions-bytes", \.broker.limits.bufferedPerConnection, path: "limits.bufferedPerConnection",
+        "max-positions-bytes", \.bufferedPerConnection, "bufferedPerConnection",
         "Bytes of places that a connection may send along with subscriptions to patterns."),
       .size(
-        "write-batch", \.broker.limits.writeBatch, path: "limits.writeBatch",
+        "write-batch", \.writeBatch, "writeBatch",
         "Bytes written to one connection before another connection has its turn."),
       .size(
-        "answers", \.broker.limits.answers, path: "limits.answers",
+        "answers", \.answers, "answers",
         "Bytes of answers that may wait for a client to read them, before nothing more is read from it."),
       .size(
-        "pooled-memory", \.broker.limits.pooledMemory, path: "limits.pooledMemory",
+        "pooled-memory", \.pooledMemory, "pooledMemory",
         "Freed memory of topics that is kept for new records."),
       .size(
-        "storage-backlog", \.broker.limits.storageBacklog, path: "limits.storageBacklog",
+        "storage-backlog", \.storageBacklog, "storageBacklog",
         "Records of durable topics that may wait for the disk before their producers get no more demand; at most a quarter of --storage-limit."
       ),
       .size(
-        "storage-backlog-per-topic", \.broker.limits.topicBacklog, path: "limits.topicBacklog",
+        "storage-backlog-per-topic", \.topicBacklog, "topicBacklog",
         "The same for one topic; at most an eighth."),
       .size(
-        "catch-up-memory", \.broker.limits.catchUpMemory, path: "limits.catchUpMemory",
+        "catch-up-memory", \.catchUpMemory, "catchUpMemory",
         "Stored records in memory for subscribers that catch up, beyond which those that ask for nothing give up theirs."
       ),
       .duration(
@@ -169,9 +149,4 @@ extension DaemonSettings {
   }
 
   private static var attemptTimes: ClosedRange<Duration> { .zero ... .seconds(86_400) }
-
-  private static func milliseconds(_ text: String) throws(ValueError) -> Int64 {
-    let (seconds, attoseconds) = try TimeSpan.parse(text).components
-    return seconds * 1000 + attoseconds / 1_000_000_000_000_000
-  }
 }

@@ -66,16 +66,25 @@ extension Setting {
       write: { value in meanings.first { $0.value == value }?.key ?? "" })
   }
 
-  /// A whole number of anything.
+  private static var brokerLimits: WritableKeyPath<DaemonSettings, BrokerLimits> { \.broker.limits }
+
+  /// A limit that the broker checks, and that its messages name `limits.` and `path`.
   static func count<Number: FixedWidthInteger>(
-    _ name: String, _ target: WritableKeyPath<DaemonSettings, Number>, path: String, _ help: String
+    _ name: String, _ limit: WritableKeyPath<BrokerLimits, Number>, _ path: String, _ help: String
   ) -> Setting {
     Setting(
-      name, "N", target, path: path, help,
+      name, "N", brokerLimits.appending(path: limit), path: "limits.\(path)", help,
       read: { text throws(ValueError) in
         Number(try Values.count(in: 0...UInt64(clamping: Number.max))(text))
       },
       write: { String($0) })
+  }
+
+  /// The same in bytes.
+  static func size(
+    _ name: String, _ limit: WritableKeyPath<BrokerLimits, Int>, _ path: String, _ help: String
+  ) -> Setting {
+    size(name, brokerLimits.appending(path: limit), path: "limits.\(path)", help)
   }
 
   /// A whole number in a range, which the broker doesn't check.

@@ -51,7 +51,7 @@ struct ServiceManager: Sendable {
       .warning, "the service manager can't be told how this process is",
       [
         "state": .text(String(state.prefix { $0 != "\n" })), "socket": .text(socket),
-        "cause": .text(unsafe String(cString: strerror(code))),
+        "cause": .text(Descriptor.reason(code)),
       ])
   }
 

@@ -91,7 +91,7 @@ enum SystemMemory {
   /// The machine's memory or, if that is less, what the process's control group may have, in bytes; nil where neither is told.
   ///
   /// - Parameter read: the text of a file; nil if it can't be read.
-  static func available(_ read: (String) -> String? = SystemFile.text) -> UInt64? {
+  static func available(_ read: (String) -> String? = FileBytes.system) -> UInt64? {
     let limits = [machine(read)] + groups(read).map { Self.number(read($0)) }
     return limits.compactMap { $0 }.min()
   }

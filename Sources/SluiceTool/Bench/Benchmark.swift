@@ -134,8 +134,7 @@ struct Benchmark {
   private func latency(
     _ publisher: BenchPublisher, _ subscribers: [BenchSubscriber]
   ) throws(Failure) -> BenchReport.Latency {
-    let (seconds, attoseconds) = command.latencyTime.components
-    let time = Double(seconds) + Double(attoseconds) / 1e18
+    let time = command.latencyTime.inSeconds
     let count = max(UInt64(command.rate * time), 1)
     for subscriber in subscribers { subscriber.measuresLatency = true }
     var pace = Pace(rate: command.rate)

@@ -142,6 +142,6 @@ final class StandardOutput: RecordSink, @unchecked Sendable {
 
   private static func failure(_ code: Int32) -> SinkFailure {
     code == EPIPE
-      ? .closedPipe : .failed(unsafe "cannot write to standard output: \(String(cString: strerror(code)))")
+      ? .closedPipe : .failed("cannot write to standard output: \(Descriptor.reason(code))")
   }
 }

@@ -57,40 +57,42 @@ struct ShellCommand {
     self.deliveries = deliveries
   }
 
-  /// Runs it and waits for its end. A command that doesn't read its input is as welcome as one that does.
+  /// Runs it and waits for its end. The command needn't read its input.
   func run() -> Result<Void, SinkFailure> {
-    guard let input = Pipe() else { return .failure(failed(errno)) }
-    var child = pid_t()
-    let code = spawn(&child, input: input.reading, output: nil)
-    input.closeReading()
-    guard code == 0 else {
+    start(output: nil) { input in
+      _ = unsafe record.withUnsafeBytes { unsafe Descriptor.writeAll($0, to: input.writing) }
       input.closeWriting()
-      return .failure(failed(code))
     }
-    _ = unsafe record.withUnsafeBytes { unsafe Descriptor.writeAll($0, to: input.writing) }
-    input.closeWriting()
-    return end(of: child)
   }
 
   /// Runs it, waits for its end, and returns what it has written to its standard output.
   func answer() -> Result<[UInt8], SinkFailure> {
-    guard let input = Pipe() else { return .failure(failed(errno)) }
-    guard let output = Pipe() else {
-      input.closeReading()
-      input.closeWriting()
-      return .failure(failed(errno))
-    }
-    var child = pid_t()
-    let code = spawn(&child, input: input.reading, output: output.writing)
-    input.closeReading()
-    output.closeWriting()
-    guard code == 0 else {
-      input.closeWriting()
-      output.closeReading()
+    guard let output = Pipe() else { return .failure(failed(errno)) }
+    var answer: [UInt8] = []
+    return start(output: output) { input in answer = exchange(input, output) }.map { answer }
+  }
+
+  /// Starts it, has `write` close the writing end of its input, and waits for its end.
+  ///
+  /// - Parameter output: where its standard output goes; nil for that of this program. Closed on failure.
+  private func start(output: Pipe?, _ write: (Pipe) -> Void) -> Result<Void, SinkFailure> {
+    guard let input = Pipe() else {
+      let code = errno
+      output?.closeWriting()
+      output?.closeReading()
       return .failure(failed(code))
     }
-    let answer = exchange(input, output)
-    return end(of: child).map { answer }
+    var child = pid_t()
+    let code = spawn(&child, input: input.reading, output: output?.writing)
+    input.closeReading()
+    output?.closeWriting()
+    guard code == 0 else {
+      input.closeWriting()
+      output?.closeReading()
+      return .failure(failed(code))
+    }
+    write(input)
+    return end(of: child)
   }
 
   /// Gives it the payload and takes what it writes, whichever it is ready for.
@@ -139,7 +141,7 @@ struct ShellCommand {
   private var place: String { "offset \(record.offset) of \(record.topic)" }
 
   private func failed(_ code: Int32) -> SinkFailure {
-    .failed(unsafe "cannot run the command: \(String(cString: strerror(code)))")
+    .failed("cannot run the command: \(Descriptor.reason(code))")
   }
 
   private func spawn(_ child: inout pid_t, input: Int32, output: Int32?) -> Int32 {

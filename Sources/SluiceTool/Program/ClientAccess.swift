@@ -98,26 +98,14 @@ private enum SecretFile {
   private static let longest = 8_192
 
   static func firstLine(of path: String) throws(UsageError) -> String {
-    let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
-    guard descriptor >= 0 else {
-      throw UsageError("\(path) can't be read: \(IOError(action: path, code: errno).reasonText)")
+    let lineBreak = UInt8(ascii: "\n")
+    let bytes: [UInt8]
+    do {
+      bytes = try FileBytes.read(path, limit: longest + 2, until: lineBreak)
+    } catch {
+      throw UsageError("\(path) can't be read: \(error.reason)")
     }
-    defer { close(descriptor) }
-    var bytes: [UInt8] = []
-    while bytes.count <= longest, !bytes.contains(UInt8(ascii: "\n")) {
-      let count = bytes.count
-      bytes += [UInt8](repeating: 0, count: 1_024)
-      let result = unsafe bytes.withUnsafeMutableBytes {
-        unsafe read(descriptor, $0.baseAddress! + count, 1_024)
-      }
-      bytes.removeLast(1_024 - max(result, 0))
-      if result < 0, errno == EINTR { continue }
-      guard result >= 0 else {
-        throw UsageError("\(path) can't be read: \(IOError(action: path, code: errno).reasonText)")
-      }
-      if result == 0 { break }
-    }
-    var line = bytes.prefix { $0 != UInt8(ascii: "\n") }
+    var line = bytes.prefix { $0 != lineBreak }
     if line.last == UInt8(ascii: "\r") { line.removeLast() }
     guard !line.isEmpty else { throw UsageError("there is nothing in the first line of \(path)") }
     guard line.count <= longest, let text = String(validating: line, as: UTF8.self) else {
@@ -125,11 +113,6 @@ private enum SecretFile {
     }
     return text
   }
-}
-
-extension IOError {
-  /// What is wrong, without what was tried.
-  fileprivate var reasonText: String { String(description.dropFirst(action.count + 2)) }
 }
 
 // How the program makes sure of a broker over TLS.

@@ -166,7 +166,7 @@ extension Run {
   func print(_ text: String) {
     let code = Descriptor.write(text, to: STDOUT_FILENO)
     guard code == 0 || code == EPIPE else {
-      return finish(.failure, unsafe "cannot write to standard output: \(String(cString: strerror(code)))")
+      return finish(.failure, "cannot write to standard output: \(Descriptor.reason(code))")
     }
     finish(.success)
   }

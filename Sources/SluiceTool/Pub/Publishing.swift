@@ -227,12 +227,12 @@ struct Pace {
   /// - Parameter rate: steps a second, more than 0.
   init(rate: Double) {
     interval = 1 / rate
-    next = Self.now
+    next = Double(MonotonicClock.now) / 1e9
   }
 
   /// Waits until the next step is due. After a delay the steps that were missed aren't made up for in a burst of more than a second.
   mutating func wait() {
-    let now = Self.now
+    let now = Double(MonotonicClock.now) / 1e9
     let early = next - now
     if early > Self.grain {
       var time = timespec(tv_sec: Int(early), tv_nsec: Int((early - early.rounded(.down)) * 1e9))
@@ -240,11 +240,5 @@ struct Pace {
       while unsafe nanosleep(&time, &left) != 0 { time = left }
     }
     next = max(next, now - 1) + interval
-  }
-
-  private static var now: Double {
-    var time = timespec()
-    unsafe clock_gettime(CLOCK_MONOTONIC, &time)
-    return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
   }
 }

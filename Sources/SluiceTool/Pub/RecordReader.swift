@@ -123,7 +123,7 @@ struct RecordReader: ~Copyable {
         var waiting = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
         _ = unsafe poll(&waiting, 1, -1)
       default:
-        throw InputError(description: unsafe "cannot read the input: \(String(cString: strerror(errno)))")
+        throw InputError(description: "cannot read the input: \(Descriptor.reason())")
       }
     }
   }
@@ -184,7 +184,7 @@ enum Input {
     case .file(let path):
       let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
       guard descriptor >= 0 else {
-        throw InputError(description: unsafe "cannot open \(path): \(String(cString: strerror(errno)))")
+        throw InputError(description: "cannot open \(path): \(Descriptor.reason())")
       }
       self = .descriptor(descriptor)
     }

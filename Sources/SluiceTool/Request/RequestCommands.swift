@@ -46,8 +46,11 @@ struct RequestCommand: Command {
 
   func start(_ run: Run) {
     // Blocks the loop, which has nothing else to do meanwhile.
-    guard let payload = text.map({ Array($0.utf8) }) ?? Self.standardInput() else {
-      return run.finish(.failure, unsafe "cannot read standard input: \(String(cString: strerror(errno)))")
+    let payload: [UInt8]
+    do throws(FileBytes.Failure) {
+      if let text { payload = Array(text.utf8) } else { payload = try FileBytes.read(STDIN_FILENO) }
+    } catch {
+      return run.finish(.failure, error.message(of: "standard input"))
     }
     let message = Message(payload, key: key.map { Array($0.utf8) }, headers: headers)
     run.connect { client in
@@ -57,23 +60,12 @@ struct RequestCommand: Command {
           let code = unsafe reply.withUnsafeBytes { unsafe Descriptor.writeAll($0, to: STDOUT_FILENO) }
           guard code == 0 || code == EPIPE else {
             return run.finish(
-              .failure, unsafe "cannot write to standard output: \(String(cString: strerror(code)))")
+              .failure, "cannot write to standard output: \(Descriptor.reason(code))")
           }
           run.finish(.success)
         case .failure(let error): run.fail(error)
         }
       }
-    }
-  }
-
-  /// Nil, with `errno`, when it can't be read.
-  private static func standardInput() -> [UInt8]? {
-    var all: [UInt8] = []
-    var buffer = [UInt8](repeating: 0, count: 64 << 10)
-    while true {
-      let count = unsafe read(STDIN_FILENO, &buffer, buffer.count)
-      if count == 0 { return all }
-      if count > 0 { all += buffer[..<count] } else if errno != EINTR { return nil }
     }
   }
 }

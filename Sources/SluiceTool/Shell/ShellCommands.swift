@@ -117,10 +117,10 @@ struct ManualCommand: Command {
   /// - Returns: why not.
   private static func write(_ text: String, to path: String) -> String? {
     let descriptor = unsafe open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
-    guard descriptor >= 0 else { return unsafe String(cString: strerror(errno)) }
+    guard descriptor >= 0 else { return Descriptor.reason() }
     let code = Descriptor.write(text, to: descriptor)
     let isClosed = close(descriptor) == 0
-    if code != 0 { return unsafe String(cString: strerror(code)) }
-    return isClosed ? nil : unsafe String(cString: strerror(errno))
+    if code != 0 { return Descriptor.reason(code) }
+    return isClosed ? nil : Descriptor.reason()
   }
 }

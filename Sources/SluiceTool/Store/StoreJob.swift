@@ -86,7 +86,7 @@ final class StoreJob: Sendable {
     let code = Descriptor.write(text, to: STDOUT_FILENO)
     guard code != 0 else { return }
     if code == EPIPE { _exit(ExitCode.success.rawValue) }
-    throw StoreError(.failed, unsafe "cannot write to standard output: \(String(cString: strerror(code)))")
+    throw StoreError(.failed, "cannot write to standard output: \(Descriptor.reason(code))")
   }
 
   /// Looks for damage to the structure of the store's file, with which it must not be opened, and prints it.

@@ -114,9 +114,7 @@ enum StoreTable {
 
   /// Without control characters: text from a damaged store stays one line, and can't control the terminal.
   static func shown(_ text: String) -> String {
-    String(
-      String.UnicodeScalarView(
-        text.unicodeScalars.map { $0.properties.generalCategory == .control ? "?" : $0 }))
+    Complaint.clean(text)
   }
 }
 

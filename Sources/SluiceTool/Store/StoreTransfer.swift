@@ -153,7 +153,7 @@ final class ExportFile {
         .failed,
         errno == EEXIST
           ? "\(path) is there already; remove it, or name another file"
-          : unsafe "cannot make \(path): \(String(cString: strerror(errno)))")
+          : "cannot make \(path): \(Descriptor.reason())")
     }
   }
 
@@ -178,7 +178,7 @@ final class ExportFile {
   private func fault(_ code: Int32) -> StoreError {
     StoreError(
       code == ENOSPC || code == EDQUOT ? .full : .failed,
-      unsafe "cannot write to \(path ?? "standard output"): \(String(cString: strerror(code)))")
+      "cannot write to \(path ?? "standard output"): \(Descriptor.reason(code))")
   }
 }
 
@@ -201,7 +201,7 @@ final class ImportFile {
     }
     descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
     guard descriptor >= 0 else {
-      throw StoreError(.failed, unsafe "cannot open \(path): \(String(cString: strerror(errno)))")
+      throw StoreError(.failed, "cannot open \(path): \(Descriptor.reason())")
     }
   }
 
@@ -227,7 +227,7 @@ final class ImportFile {
       guard errno == EINTR || errno == EAGAIN else {
         return .failure(
           StoreError(
-            .failed, unsafe "cannot read \(path ?? "standard input"): \(String(cString: strerror(errno)))"))
+            .failed, "cannot read \(path ?? "standard input"): \(Descriptor.reason())"))
       }
     }
   }

@@ -180,34 +180,27 @@ struct SubCommand: Command {
 
   /// `replay`, `last:10`, `time:-10m` and the like.
   static func start(_ text: String) throws(ValueError) -> SubscriptionPlan.Start {
-    let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
-    switch (parts[0], parts.count > 1 ? parts[1] : nil) {
+    let (word, value) = Values.word(text)
+    switch (word, value) {
     case ("replay", nil): return .replay
     case ("new", nil): return .new
     case ("earliest", nil): return .earliest
     case ("last", let count?): return .last(try Values.count()(count))
     case ("offset", let offset?): return .offset(try Values.count()(offset))
     case ("time", let time?) where time.hasPrefix("-"):
-      let (seconds, attoseconds) = try TimeSpan.parse(String(time.dropFirst())).components
-      return .time(now - seconds * 1000 - attoseconds / 1_000_000_000_000_000)
+      return .time(WallTime.now - (try TimeSpan.milliseconds(String(time.dropFirst()))))
     case ("time", let time?): return .time(try WallTime.parse(time))
     default:
       // The word may be right, and what is behind it missing.
-      let near = Spelling.nearest(to: parts[0], in: starts + ["last", "offset", "time"])
-      if let near, near != parts[0] {
-        let value = parts.count > 1 ? ":\(parts[1])" : starts.contains(near) ? "" : ":N"
+      let near = Spelling.nearest(to: word, in: starts + ["last", "offset", "time"])
+      if let near, near != word {
+        let value = value.map { ":\($0)" } ?? (starts.contains(near) ? "" : ":N")
         throw ValueError("'\(text)' isn't a start; did you mean '\(near)\(value)'?")
       }
       throw ValueError(
         "'\(text)' isn't a start; it can be replay, new, earliest, last:N, offset:K, time:2026-02-03T04:05:06Z or time:-10m"
       )
     }
-  }
-
-  private static var now: Int64 {
-    var time = timespec()
-    unsafe clock_gettime(CLOCK_REALTIME, &time)
-    return Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000
   }
 
   func start(_ run: Run) {

@@ -30,13 +30,6 @@ struct TokenCommand: CommandGroup {
         "sluice token make --key signing.pem --key-id 2026 --subject shop --for 1h --publish 'orders.>'"),
       .init("What a token says.", "sluice token show --file shop.token"),
     ], commands: members.map { $0.page })
-
-  /// Now, in milliseconds since 1970.
-  static var now: Int64 {
-    var time = timespec()
-    unsafe clock_gettime(CLOCK_REALTIME, &time)
-    return Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000
-  }
 }
 
 struct TokenKeyCommand: Command {
@@ -222,7 +215,7 @@ struct TokenMakeCommand: Command {
 
   private func make(_ run: Run) throws(AccessFileError) -> String {
     let signer = try KeyFile.signer(key) { run.note($0) }
-    let now = TokenCommand.now
+    let now = WallTime.now
     let new = NewToken(
       subject: subject, keyID: keyID, issued: now, expires: now + lifetime.components.seconds * 1000,
       permissions: permissions)

@@ -62,7 +62,7 @@ struct TokenShowCommand: Command {
     } catch {
       throw .init(error.description)
     }
-    let now = TokenCommand.now
+    let now = WallTime.now
     guard let key else { return show(inspection, verdict: nil, now) }
     let verifier: TokenKey
     do {
@@ -85,30 +85,15 @@ struct TokenShowCommand: Command {
   private func text() throws(AccessJob.Failure) -> String {
     switch source {
     case .text(let text): return text
-    case .standardInput: return try Self.contents(of: STDIN_FILENO, "standard input")
-    case .file(let path):
-      let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
-      guard descriptor >= 0 else {
-        throw .init(unsafe "cannot open \(path): \(String(cString: strerror(errno)))")
-      }
-      defer { close(descriptor) }
-      return try Self.contents(of: descriptor, path)
+    case .standardInput: return try Self.contents(of: nil)
+    case .file(let path): return try Self.contents(of: path)
     }
   }
 
-  private static func contents(of descriptor: Int32, _ name: String) throws(AccessJob.Failure) -> String {
+  private static func contents(of path: String?) throws(AccessJob.Failure) -> String {
     // Enough to say that it is too long.
-    let limit = 1 << 16
-    var bytes: [UInt8] = []
-    var chunk = [UInt8](repeating: 0, count: limit)
-    while bytes.count < limit {
-      let count = unsafe read(descriptor, &chunk, chunk.count)
-      if count < 0, errno == EINTR { continue }
-      guard count >= 0 else { throw .init(unsafe "cannot read \(name): \(String(cString: strerror(errno)))") }
-      guard count > 0 else { break }
-      bytes += chunk[..<count]
-    }
-    let blank: Set<UInt8> = [UInt8(ascii: " "), UInt8(ascii: "\t"), UInt8(ascii: "\r"), UInt8(ascii: "\n")]
+    let bytes = try AccessJob.read(path, limit: 1 << 16)
+    let blank = Set(" \t\r\n".utf8)
     let token = bytes.drop { blank.contains($0) }.reversed().drop { blank.contains($0) }.reversed()
     return String(decoding: Array(token), as: UTF8.self)
   }
@@ -187,8 +172,6 @@ enum TokenText {
 
   /// Without control characters: a token's text stays one line, and can't control the terminal.
   private static func shown(_ text: String) -> String {
-    String(
-      String.UnicodeScalarView(
-        text.unicodeScalars.map { $0.properties.generalCategory == .control ? "?" : $0 }))
+    Complaint.clean(text)
   }
 }

@@ -56,7 +56,7 @@ struct TopBoard {
 
   /// The topics, the busiest first. Rates are 0 in the first sample.
   mutating func take(_ sample: TopSample) -> [TopRow] {
-    let seconds = time.map { (sample.time - $0).seconds } ?? 0
+    let seconds = time.map { (sample.time - $0).inSeconds } ?? 0
     var after: [String: Before] = [:]
     let rows = sample.topics.map { summary in
       let info = sample.details[summary.topic]
@@ -115,12 +115,6 @@ extension TopRow {
     guard let outstanding else { return }
     let sum = outstanding.addingReportingOverflow(more)
     self.outstanding = sum.overflow ? .max : sum.partialValue
-  }
-}
-
-extension Duration {
-  fileprivate var seconds: Double {
-    Double(components.seconds) + Double(components.attoseconds) / 1e18
   }
 }
 

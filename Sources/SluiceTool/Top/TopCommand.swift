@@ -146,7 +146,7 @@ final class Watching: @unchecked Sendable {
     guard code != 0 else { return true }
     finish {
       if code == EPIPE { return run.finish(.success) }
-      run.finish(.failure, unsafe "cannot write to standard output: \(String(cString: strerror(code)))")
+      run.finish(.failure, "cannot write to standard output: \(Descriptor.reason(code))")
     }
     return false
   }

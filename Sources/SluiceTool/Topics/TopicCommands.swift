@@ -222,65 +222,6 @@ struct TopicFailCommand: Command {
   }
 }
 
-struct TopicDeleteCommand: Command {
-  let topic: String
-
-  static let page = CommandPage(
-    "sluice topic delete", summary: "delete a topic and its records", operands: [Operand("TOPIC")],
-    details: ["Its subscribers and producers are told, and end."],
-    examples: [.init("Start over.", "sluice topic delete orders.eu")])
-
-  init(_ arguments: ParsedArguments) throws(UsageError) {
-    topic = try TopicOperand.read(arguments.operands[0])
-  }
-
-  func start(_ run: Run) {
-    run.connect { client in
-      client.deleteTopic(topic) { result in run.report(result) { "" } }
-    }
-  }
-}
-
-struct TopicConnectCommand: Command {
-  let topic: String
-
-  static let page = CommandPage(
-    "sluice topic connect", summary: "ask a topic's producers for records", operands: [Operand("TOPIC")],
-    details: [
-      "For topics that were created with --connect manual. Stays in force until sluice topic disconnect."
-    ],
-    examples: [.init("All subscribers are in place: go.", "sluice topic connect race")])
-
-  init(_ arguments: ParsedArguments) throws(UsageError) {
-    topic = try TopicOperand.read(arguments.operands[0])
-  }
-
-  func start(_ run: Run) {
-    run.connect { client in
-      client.connectTopic(topic) { result in run.report(result) { "" } }
-    }
-  }
-}
-
-struct TopicDisconnectCommand: Command {
-  let topic: String
-
-  static let page = CommandPage(
-    "sluice topic disconnect", summary: "ask a topic's producers for no more records",
-    operands: [Operand("TOPIC")], details: ["Its subscribers aren't told."],
-    examples: [.init("A pause.", "sluice topic disconnect race")])
-
-  init(_ arguments: ParsedArguments) throws(UsageError) {
-    topic = try TopicOperand.read(arguments.operands[0])
-  }
-
-  func start(_ run: Run) {
-    run.connect { client in
-      client.disconnectTopic(topic) { result in run.report(result) { "" } }
-    }
-  }
-}
-
 /// Ends a topic without publishing to it.
 enum TopicEnding {
   static func end(_ topic: String, with ending: Subscribers.Completion<ClientError>, _ run: Run) {
@@ -294,5 +235,66 @@ enum TopicEnding {
         }
       }
     }
+  }
+}
+
+/// A command about one topic, which prints nothing.
+protocol TopicRequest: Command {
+  init(topic: String)
+
+  var topic: String { get }
+
+  /// Asks the broker for it. Called on the client's loop, as is `completion`.
+  func request(_ client: Client, _ completion: @escaping @Sendable (Result<Void, ClientError>) -> Void)
+}
+
+extension TopicRequest {
+  init(_ arguments: ParsedArguments) throws(UsageError) {
+    self.init(topic: try TopicOperand.read(arguments.operands[0]))
+  }
+
+  func start(_ run: Run) {
+    run.connect { client in request(client) { result in run.report(result) { "" } } }
+  }
+}
+
+struct TopicDeleteCommand: TopicRequest {
+  let topic: String
+
+  static let page = CommandPage(
+    "sluice topic delete", summary: "delete a topic and its records", operands: [Operand("TOPIC")],
+    details: ["Its subscribers and producers are told, and end."],
+    examples: [.init("Start over.", "sluice topic delete orders.eu")])
+
+  func request(_ client: Client, _ completion: @escaping @Sendable (Result<Void, ClientError>) -> Void) {
+    client.deleteTopic(topic, completion: completion)
+  }
+}
+
+struct TopicConnectCommand: TopicRequest {
+  let topic: String
+
+  static let page = CommandPage(
+    "sluice topic connect", summary: "ask a topic's producers for records", operands: [Operand("TOPIC")],
+    details: [
+      "For topics that were created with --connect manual. Stays in force until sluice topic disconnect."
+    ],
+    examples: [.init("All subscribers are in place: go.", "sluice topic connect race")])
+
+  func request(_ client: Client, _ completion: @escaping @Sendable (Result<Void, ClientError>) -> Void) {
+    client.connectTopic(topic, completion: completion)
+  }
+}
+
+struct TopicDisconnectCommand: TopicRequest {
+  let topic: String
+
+  static let page = CommandPage(
+    "sluice topic disconnect", summary: "ask a topic's producers for no more records",
+    operands: [Operand("TOPIC")], details: ["Its subscribers aren't told."],
+    examples: [.init("A pause.", "sluice topic disconnect race")])
+
+  func request(_ client: Client, _ completion: @escaping @Sendable (Result<Void, ClientError>) -> Void) {
+    client.disconnectTopic(topic, completion: completion)
   }
 }

@@ -21,6 +21,16 @@ enum AccessJob {
     }
   }
 
+  /// Reads a file, or standard input where `path` is nil, up to `limit` bytes.
+  static func read(_ path: String?, limit: Int) throws(Failure) -> [UInt8] {
+    do {
+      guard let path else { return try FileBytes.read(STDIN_FILENO, limit: limit) }
+      return try FileBytes.read(path, limit: limit)
+    } catch {
+      throw Failure(error.message(of: path ?? "standard input"))
+    }
+  }
+
   /// Runs `body`, and ends the run with the text that it returns, or with its failure. Ctrl-C doesn't wait for it.
   static func start(_ run: Run, _ body: @escaping @Sendable () throws(Failure) -> String) {
     run.interrupted = {
@@ -63,15 +73,10 @@ enum PasswordInput {
   func read(for user: String) throws(AccessJob.Failure) -> String {
     switch self {
     case .file(let path):
-      let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
-      guard descriptor >= 0 else {
-        throw .init(unsafe "cannot open \(path): \(String(cString: strerror(errno)))")
-      }
-      defer { close(descriptor) }
-      return try Self.checked(try Self.contents(of: descriptor, path))
+      return try Self.checked(try Self.contents(of: path))
     case .standardInput:
       guard Terminal.isThere else {
-        return try Self.checked(try Self.contents(of: STDIN_FILENO, "standard input"))
+        return try Self.checked(try Self.contents(of: nil))
       }
       let password = try Self.checked(try Self.ask("Password for \(user): "))
       guard try Self.ask("The same again: ") == password else {
@@ -103,19 +108,11 @@ enum PasswordInput {
   }
 
   /// Reads to the end, and drops one line break there.
-  private static func contents(of descriptor: Int32, _ name: String) throws(AccessJob.Failure) -> String {
-    var bytes: [UInt8] = []
-    var chunk = [UInt8](repeating: 0, count: maximumLength + 3)
-    while bytes.count <= maximumLength + 2 {
-      let count = unsafe Glibc.read(descriptor, &chunk, chunk.count)
-      if count < 0, errno == EINTR { continue }
-      guard count >= 0 else { throw .init(unsafe "cannot read \(name): \(String(cString: strerror(errno)))") }
-      guard count > 0 else { break }
-      bytes += chunk[..<count]
-    }
+  private static func contents(of path: String?) throws(AccessJob.Failure) -> String {
+    var bytes = try AccessJob.read(path, limit: maximumLength + 3)
     if bytes.last == UInt8(ascii: "\n") { bytes.removeLast() }
     if bytes.last == UInt8(ascii: "\r") { bytes.removeLast() }
-    return try text(bytes, name)
+    return try text(bytes, path ?? "standard input")
   }
 
   private static func text(_ bytes: [UInt8], _ name: String) throws(AccessJob.Failure) -> String {

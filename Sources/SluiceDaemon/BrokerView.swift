@@ -1,30 +1,9 @@
 import SluiceAccess
 import SluiceAdmin
 import SluiceBroker
-import SluiceCommand
 import SluiceIO
 import SluiceWire
 import Synchronization
-
-// Health, metrics and the dashboard.
-extension Daemon {
-  /// Nil where it is off. Listens from now on, before there is a broker: until then it answers that the broker is starting.
-  ///
-  /// - Throws: `UsageError` when the address can't be bound.
-  static func adminServer(_ settings: DaemonSettings, _ view: BrokerView) throws(UsageError) -> AdminServer? {
-    guard let address = settings.admin.address else { return nil }
-    var options = AdminOptions()
-    options.topics = settings.admin.topics
-    options.limits = settings.admin.limits
-    options.isLocal = !address.isReachedByOthers
-    options.version = Version.text
-    do {
-      return try AdminServer(at: address, view, options)
-    } catch {
-      throw UsageError("\(explained(error, option: "admin")); --admin off does without")
-    }
-  }
-}
 
 /// The broker as the admin listener sees it, from before there is one.
 final class BrokerView: AdminSource {

@@ -1,10 +1,37 @@
+import SluiceAccess
 import SluiceBroker
 import SluiceCommand
+import SluiceTLS
 import SluiceWire
 import Synchronization
 
-// SIGHUP: reads configuration, certificates and credentials again.
-extension Daemon {
+/// Reads configuration, certificates and credentials again, on SIGHUP. Used on the signals' loop, but for ``access``.
+final class SettingsReload: Sendable {
+  /// Where settings come from: command line, environment, file.
+  private let source: SettingsSource
+  /// The settings in force: those of the start, with the changes that rereading has applied.
+  private let running: Mutex<DaemonSettings>
+  private let broker: Broker
+  /// Nil where no address has TLS.
+  private let tls: TLSServer?
+  private let logger: Logger
+  private let log: BrokerLog
+
+  init(
+    _ settings: DaemonSettings, from source: SettingsSource, _ broker: Broker, _ tls: TLSServer?,
+    _ logger: Logger, _ log: BrokerLog
+  ) {
+    self.source = source
+    running = Mutex(settings)
+    self.broker = broker
+    self.tls = tls
+    self.logger = logger
+    self.log = log
+  }
+
+  /// From any thread.
+  var access: AccessSettings { running.withLock { $0.access } }
+
   func reread() {
     guard source.path != nil else {
       guard access.asksClients || tls != nil else {
@@ -100,5 +127,53 @@ extension Daemon {
     logger.log(
       .info, "reread the configuration",
       ["file": .text(source.path ?? ""), "changes": .number(changes)])
+  }
+
+  /// Reads the files again and applies them to all connections. Files that can't be read change nothing.
+  ///
+  /// - Returns: whether they could be read.
+  @discardableResult
+  private func rereadAccess(_ files: AccessFiles) -> Bool {
+    do {
+      let policy = try files.load { logger.log(.warning, $0) }
+      broker.updateAccess(policy)
+      logger.log(
+        .info, "reread users, keys and permissions",
+        [
+          "users": .number(Int64(policy.users.count)), "keys": .number(Int64(policy.tokenKeys.count)),
+          "identities": .number(Int64(policy.permissions.count)),
+        ])
+      return true
+    } catch {
+      logger.log(
+        .error, "users, keys and permissions stay as they were: what was reread is wrong",
+        ["cause": .text(error.description)])
+      return false
+    }
+  }
+
+  /// Reads certificates again. What can't be read changes nothing.
+  ///
+  /// - Parameter options: where they are now; nil for where they were.
+  /// - Returns: whether they could be read.
+  @discardableResult
+  private func rereadCertificates(_ options: TLSServerOptions? = nil) -> Bool {
+    guard let tls else { return false }
+    do throws(TLSSetupError) {
+      try tls.reload(options)
+      logger.log(
+        .info, "reread certificates; connections stay",
+        [
+          "certificate": .text(tls.options.certificate),
+          "expires": .text(tls.expires.map { WallTime.format($0) } ?? "unknown"),
+        ])
+      Startup.warn(about: tls, logger)
+      return true
+    } catch {
+      logger.log(
+        .error, "certificates stay as they were: what was reread is wrong",
+        ["cause": .text(error.description)])
+      return false
+    }
   }
 }

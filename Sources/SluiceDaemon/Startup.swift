@@ -1,0 +1,159 @@
+import Glibc
+import SluiceAccess
+import SluiceAdmin
+import SluiceBroker
+import SluiceCommand
+import SluiceIO
+import SluiceStore
+import SluiceStoreLMDB
+import SluiceTLS
+
+/// Makes the daemon's parts from its settings, and explains why that fails.
+enum Startup {
+  /// Checks the settings, and the files that they name, without starting.
+  ///
+  /// - Throws: ``ConfigurationMistakes``.
+  static func check(_ source: SettingsSource) throws(ConfigurationMistakes) {
+    let settings = try source.settings()
+    let logger = Logger(level: .warning, format: settings.logFormat)
+    var lines: [String] = []
+    do {
+      _ = try policy(settings.access, logger)
+    } catch {
+      lines.append(source.attributed(error.description))
+    }
+    do {
+      _ = try tlsServer(settings, logger)
+    } catch {
+      lines.append(source.attributed(error.description))
+    }
+    if !lines.isEmpty { throw ConfigurationMistakes(lines: lines) }
+  }
+
+  /// - Throws: `UsageError` for files and directories that can't be used, and what the broker refuses.
+  static func broker(
+    _ settings: DaemonSettings, _ tls: TLSServer?, _ logger: Logger
+  ) throws -> Broker {
+    let handshakes = HandshakeLog(logger)
+    func secure(_ network: any Network) -> any Network {
+      guard let tls else { return network }
+      return TLSNetwork(over: network, server: tls) { handshakes.note($0, $1) }
+    }
+    let policy = try policy(settings.access, logger)
+    guard let directory = settings.data else {
+      return try Broker(settings.broker, access: policy, layer: secure)
+    }
+    let log = StorageLog(logger, directory: directory)
+    do {
+      var options = LMDBStore.Options()
+      options.limit = settings.storageLimit
+      let store = try LMDBStore.open(at: directory, options)
+      return try Broker(
+        settings.broker, storage: StoreConfiguration(store) { log.note($0) }, access: policy, layer: secure)
+    } catch let error as StoreError {
+      throw UsageError("--data: \(error)")
+    }
+  }
+
+  /// Reads the files; nil for a broker without authentication.
+  ///
+  /// - Throws: `UsageError` that names the file and its line.
+  static func policy(_ settings: AccessSettings, _ logger: Logger) throws(UsageError) -> AccessPolicy? {
+    guard settings.asksClients else { return nil }
+    let policy: AccessPolicy
+    do {
+      policy = try settings.files.load { logger.log(.warning, $0) }
+    } catch {
+      throw UsageError(error.description)
+    }
+    if settings.files.permissions == nil, settings.files.tokenKeys == nil {
+      logger.log(.warning, "no client has any permission: grant some with --permissions FILE")
+    }
+    return policy
+  }
+
+  /// Reads the files; nil where no address has TLS.
+  ///
+  /// - Throws: `UsageError` that names the file.
+  static func tlsServer(_ settings: DaemonSettings, _ logger: Logger) throws(UsageError) -> TLSServer? {
+    guard let options = try settings.tlsOptions() else { return nil }
+    do throws(TLSSetupError) {
+      let server = try TLSServer(options)
+      warn(about: server, logger)
+      return server
+    } catch {
+      throw UsageError("TLS can't be set up: \(error)")
+    }
+  }
+
+  /// Warns of a certificate that clients refuse, or will refuse soon.
+  static func warn(about server: TLSServer, _ logger: Logger) {
+    for warning in server.warnings { logger.log(.warning, warning) }
+    if let expires = server.expires, expires <= WallTime.now {
+      logger.log(
+        .warning, "the certificate has expired, and no client that looks at it will connect",
+        ["certificate": .text(server.options.certificate), "expired": .text(WallTime.format(expires))])
+    }
+  }
+
+  /// Nil where it is off. Listens from now on, before there is a broker: until then it answers that the broker is starting.
+  ///
+  /// - Throws: `UsageError` when the address can't be bound.
+  static func adminServer(_ settings: DaemonSettings, _ view: BrokerView) throws(UsageError) -> AdminServer? {
+    guard let address = settings.admin.address else { return nil }
+    var options = AdminOptions()
+    options.topics = settings.admin.topics
+    options.limits = settings.admin.limits
+    options.isLocal = !address.isReachedByOthers
+    options.version = Version.text
+    do {
+      return try AdminServer(at: address, view, options)
+    } catch {
+      throw UsageError("\(explained(error, option: "admin")); --admin off does without")
+    }
+  }
+
+  /// - Parameter option: the option that states the address.
+  static func explained(_ error: any Error, option: String = "listen") -> String {
+    guard let error = error as? IOError else { return "cannot start: \(error)" }
+    let advice =
+      switch error.code {
+      case EADDRINUSE: "; stop the program that has it, or choose another address with --\(option)"
+      case EACCES, EPERM: "; choose a port from 1024 on, or a path that this user may write, with --\(option)"
+      case ENOENT, ENOTDIR: "; choose a path in a directory that exists with --\(option)"
+      case EADDRNOTAVAIL: "; this machine has no such address: choose another with --\(option)"
+      default: ""
+      }
+    return "cannot \(error)\(advice)"
+  }
+}
+
+/// Messages about settings that may not be meant.
+extension Logger {
+  /// Warns of an address that other machines reach without authentication or without TLS.
+  func warn(about address: SocketAddress, asksClients: Bool) {
+    guard address.isReachedByOthers else { return }
+    if !asksClients {
+      log(
+        .warning,
+        "every client that reaches this address can read and write every topic: clients don't authenticate",
+        ["address": .text(address.description)])
+    } else if case .host = address {
+      log(
+        .warning,
+        "what goes to and from this address can be read on the way, passwords and tokens included: it is without TLS",
+        ["address": .text(address.description)])
+    }
+  }
+
+  /// Warns of variables whose names resemble those of the daemon. They may belong to another program, so the daemon starts all the same.
+  func warnAboutEnvironment(_ page: CommandPage) {
+    let known = page.options.compactMap(\.environment)
+    for name in Environment.names(withPrefix: "SLUICED_") where !known.contains(name) {
+      guard let nearest = Spelling.nearest(to: name, in: known) else { continue }
+      log(
+        .warning, "this environment variable means nothing here",
+        ["name": .text(name), "nearest": .text(nearest)])
+    }
+  }
+}
