@@ -50,20 +50,20 @@ public final class AdminServer: Sendable {
   }
 }
 
-/// How the admin listener works.
+/// The settings of the admin listener.
 public struct AdminOptions: Sendable {
   /// Topics that have lines of their own in the metrics; the others are summed in one.
   public var topics = 1_000
   /// Whether only this machine reaches the listener. Then it answers to names of this machine alone: see ``HostCheck``.
   public var isLocal = true
-  /// What the programs' version is.
+  /// The programs' version.
   public var version = ""
   public var limits = AdminLimits()
 
   public init() {}
 }
 
-/// What visitors can make the admin listener do.
+/// Limits on what visitors can make the admin listener do.
 public struct AdminLimits: Sendable {
   /// Connections at a time; others wait to be accepted.
   public var connections = 64
@@ -75,7 +75,7 @@ public struct AdminLimits: Sendable {
   public var head = 10
   /// Seconds that an answer may take to be found and sent; events go on for ever.
   public var answer = 60
-  /// Seconds that the broker may take to say what an answer is made of.
+  /// Seconds that the broker may take to provide a snapshot or records.
   public var source = 10
   /// Bytes for a connection's requests and responses: the head of a request has to fit into them.
   public var connectionBytes = 32 << 10
@@ -94,12 +94,12 @@ public struct AdminLimits: Sendable {
   public init() {}
 }
 
-/// What the admin listener shows: a broker, or what a test has made up. From any thread.
+/// The source of what the admin listener shows: a broker, or a fixture of a test. From any thread.
 public protocol AdminSource: Sendable {
   var stage: AdminStage { get }
 
   /// Whether clients have to authenticate. Then visitors of the admin listener have to, too.
-  var asksClients: Bool { get }
+  var authenticatesClients: Bool { get }
 
   /// The broker's store; nil for a broker without durable topics, or before there is one.
   var storage: StoreSnapshot? { get }
@@ -109,7 +109,7 @@ public protocol AdminSource: Sendable {
 
   /// The broker as it is now.
   ///
-  /// - Parameter completion: called once, on any thread; not at all when the broker stops before. With what puts the snapshot together, which may
+  /// - Parameter completion: called once, on any thread; not at all when the broker stops before. Its argument assembles the snapshot, which may
   ///   take milliseconds.
   func snapshot(
     _ request: SnapshotRequest,
@@ -119,7 +119,7 @@ public protocol AdminSource: Sendable {
   ///
   /// - Parameters:
   ///   - count: the most records.
-  ///   - bytes: the most bytes that they may have together, so that nothing huge is copied; one that has more isn't shown.
+  ///   - bytes: the most bytes that they may have together, which bounds the copy; a longer record is left out.
   ///   - completion: as of ``snapshot(_:completion:)``.
   func lastRecords(
     of topic: String, count: Int, bytes: Int, completion: @escaping @Sendable ([RecordSnapshot]?) -> Void)
@@ -135,7 +135,7 @@ public protocol AdminSource: Sendable {
   func reconsider(_ identity: Identity) -> Identity?
 }
 
-/// How far the broker has come.
+/// The stage of the broker's life.
 public enum AdminStage: Sendable {
   case starting
   case ready

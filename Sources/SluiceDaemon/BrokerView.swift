@@ -13,10 +13,10 @@ final class BrokerView: AdminSource {
   }
 
   private let state = Mutex(State())
-  let asksClients: Bool
+  let authenticatesClients: Bool
 
-  init(asksClients: Bool) {
-    self.asksClients = asksClients
+  init(authenticatesClients: Bool) {
+    self.authenticatesClients = authenticatesClients
   }
 
   /// The broker has been made; it serves no client yet.

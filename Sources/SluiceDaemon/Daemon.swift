@@ -38,7 +38,7 @@ final class Daemon: Sendable {
     let stated = settings
     var settings = settings
     settings.broker.limits = fit.limits
-    view = BrokerView(asksClients: settings.access.asksClients)
+    view = BrokerView(authenticatesClients: settings.access.authenticatesClients)
     do {
       let loop = try EpollLoop(name: "signals")
       let log = BrokerLog(logger, audits: settings.access.isAudited) { milliseconds, body in
@@ -75,12 +75,12 @@ final class Daemon: Sendable {
     for address in addresses {
       Descriptor.write("sluiced listening on \(address)\n", to: STDOUT_FILENO)
       logger.log(.info, "listening", ["address": .text(address.description)])
-      logger.warn(about: address, asksClients: reload.access.asksClients)
+      logger.warn(about: address, authenticatesClients: reload.access.authenticatesClients)
     }
     if let admin {
       Descriptor.write("sluiced admin on \(admin.address)\n", to: STDOUT_FILENO)
       logger.log(.info, "admin listener", ["address": .text(admin.address.description)])
-      logger.warn(about: admin.address, asksClients: reload.access.asksClients)
+      logger.warn(about: admin.address, authenticatesClients: reload.access.authenticatesClients)
     }
     Descriptor.write("sluiced ready\n", to: STDOUT_FILENO)
     logger.log(
@@ -91,7 +91,7 @@ final class Daemon: Sendable {
         "descriptors": .number(Int64(descriptors)),
       ])
     manager.ready()
-    let watchdog = Watchdog.interval().map { Watchdog(broker, tells: manager, every: $0, on: loop) }
+    let watchdog = Watchdog.interval().map { Watchdog(broker, notifying: manager, every: $0, on: loop) }
     watchdog?.start()
     broker.whenStopped { [loop] in loop.stop() }
     loop.run()

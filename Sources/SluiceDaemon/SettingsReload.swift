@@ -34,11 +34,11 @@ final class SettingsReload: Sendable {
 
   func reread() {
     guard source.path != nil else {
-      guard access.asksClients || tls != nil else {
+      guard access.authenticatesClients || tls != nil else {
         return logger.log(.warning, "there is no file to reread", ["signal": .text("SIGHUP")])
       }
       if tls != nil { rereadCertificates() }
-      if access.asksClients { rereadAccess(access.files) }
+      if access.authenticatesClients { rereadAccess(access.files) }
       return
     }
     do {
@@ -65,7 +65,7 @@ final class SettingsReload: Sendable {
       if options != nil { wanted.tls = new.tls }
       if rereadCertificates(options), options != nil { next.tls = new.tls }
     }
-    if old.access.asksClients, new.access.asksClients {
+    if old.access.authenticatesClients, new.access.authenticatesClients {
       wanted.access.files = new.access.files
       if rereadAccess(new.access.files) { next.access.files = new.access.files }
     }

@@ -59,7 +59,7 @@ enum Startup {
   ///
   /// - Throws: `UsageError` that names the file and its line.
   static func policy(_ settings: AccessSettings, _ logger: Logger) throws(UsageError) -> AccessPolicy? {
-    guard settings.asksClients else { return nil }
+    guard settings.authenticatesClients else { return nil }
     let policy: AccessPolicy
     do {
       policy = try settings.files.load { logger.log(.warning, $0) }
@@ -131,9 +131,9 @@ enum Startup {
 /// Messages about settings that may not be meant.
 extension Logger {
   /// Warns of an address that other machines reach without authentication or without TLS.
-  func warn(about address: SocketAddress, asksClients: Bool) {
+  func warn(about address: SocketAddress, authenticatesClients: Bool) {
     guard address.isReachedByOthers else { return }
-    if !asksClients {
+    if !authenticatesClients {
       log(
         .warning,
         "every client that reaches this address can read and write every topic: clients don't authenticate",

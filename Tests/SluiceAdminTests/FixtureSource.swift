@@ -29,7 +29,7 @@ final class FixtureSource: AdminSource {
   }
 
   var stage: AdminStage { state.withLock { $0.stage } }
-  var asksClients: Bool { state.withLock { $0.policy != nil } }
+  var authenticatesClients: Bool { state.withLock { $0.policy != nil } }
   var storage: StoreSnapshot? { state.withLock { $0.snapshot.storage } }
   var droppedLogLines: Int { state.withLock { $0.droppedLogLines } }
   var requests: [SnapshotRequest] { state.withLock { $0.requests } }

@@ -2,7 +2,7 @@ import SluiceBroker
 import SluiceCommand
 import SluiceWire
 
-/// The broker as a whole, and its connections, in the API.
+/// The broker and its connections in the API.
 enum BrokerJSON {
   static func object(_ snapshot: BrokerSnapshot, version: String) -> JSONObject {
     var object = JSONObject()
@@ -51,7 +51,7 @@ enum BrokerJSON {
     return object
   }
 
-  /// How often which durations occurred. `bounds` are nanoseconds, of each but the last bucket, which has none.
+  /// The counts of durations in buckets. `bounds` are their upper bounds in nanoseconds; the last bucket has none.
   static func histogram(_ histogram: Histogram) -> JSONObject {
     var object = JSONObject()
     let bounds = histogram.counts.indices.dropLast().map { AdminJSON.number(Histogram.bound(of: $0)) }
@@ -76,7 +76,7 @@ enum BrokerJSON {
   }
 }
 
-/// How numbers and times are written in the API's JSON.
+/// The notation of numbers and times in the API's JSON.
 ///
 /// - A number above 2⁵³, which JavaScript would round, is a string.
 /// - No limit, and any number, is null.

@@ -2,7 +2,7 @@ import SluiceBroker
 import SluiceCommand
 import SluiceWire
 
-/// A topic in the API: everywhere the same members, and with its streams and settings where one topic is asked for.
+/// A topic in the API: the same members everywhere, with its streams and settings too where a request is about one topic.
 enum TopicJSON {
   static func text(_ topic: TopicSnapshot) -> String { object(topic).text }
 
@@ -61,7 +61,7 @@ enum TopicJSON {
     return object
   }
 
-  /// By the names of the settings that are limits.
+  /// Dropped records by retention limit, under the names of their settings.
   private static func dropped(_ dropped: DroppedRecords) -> JSONObject {
     var object = JSONObject()
     for limit in DroppedRecords.Limit.allCases {
@@ -96,7 +96,7 @@ enum TopicJSON {
     return object
   }
 
-  /// What is left of a grant; nil for one without limit.
+  /// The rest of a grant; nil for one without limit.
   private static func rest(of granted: UInt64, after used: UInt64) -> UInt64? {
     granted == .max ? nil : granted - min(used, granted)
   }
@@ -147,7 +147,7 @@ enum TopicJSON {
   }
 }
 
-/// A record in the API. What is text is `text`, anything else `hex`, cut off where it is long; `size` is what it has in fact.
+/// A record in the API. Text is in `text`, other bytes are in `hex`, either cut to a limit; `size` is the whole number of bytes.
 enum RecordJSON {
   /// - Parameter limit: bytes of the payload that are shown.
   static func object(_ record: RecordSnapshot, limit: Int) -> JSONObject {
@@ -181,7 +181,7 @@ enum RecordJSON {
     return object
   }
 
-  /// Nil for what a person can't read. A character that was cut through is left out.
+  /// The bytes as text; nil if they aren't UTF-8 or have control characters. A character that the limit cuts through is left out.
   private static func text(_ bytes: ArraySlice<UInt8>, isCut: Bool) -> String? {
     for dropped in 0...(isCut ? min(3, bytes.count) : 0) {
       guard let text = String(validating: bytes.dropLast(dropped), as: UTF8.self) else { continue }

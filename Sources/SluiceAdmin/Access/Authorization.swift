@@ -3,7 +3,7 @@ import SluiceIO
 import SluiceTLS
 import SluiceWire
 
-/// What a request's Authorization header says.
+/// Reads the Authorization header of a request, and checks permissions.
 enum Authorization {
   /// User and password of `Basic`, or the token of `Bearer`. With `Basic` and no user's name the password is a token: browsers ask for nothing else.
   ///
@@ -35,7 +35,7 @@ enum Authorization {
     AdminProblem(401, message, HTTPHeader("WWW-Authenticate", "Basic realm=\"sluice\", charset=\"UTF-8\""))
   }
 
-  /// What an attempt that has failed is answered with.
+  /// The answer to a failed attempt to authenticate.
   static func problem(_ error: WireError) -> AdminProblem {
     switch error.code {
     case .tooManyAttempts: AdminProblem(429, error.message, HTTPHeader("Retry-After", "5"))
@@ -44,7 +44,7 @@ enum Authorization {
     }
   }
 
-  /// Whether that one may have what the route leads to: what is about the whole broker needs `admin` on `>`, and what is about a topic `admin` on it.
+  /// Checks that the identity may use the route: routes about the whole broker need `admin` on `>`, those about a topic `admin` on it.
   ///
   /// - Throws: 403, and why.
   static func check(_ identity: Identity, _ route: Route) throws(AdminProblem) {

@@ -1,5 +1,6 @@
 (() => {
 "use strict";
+// Elements, and the theme.
 const $ = (id) => document.getElementById(id);
 
 // An element with attributes and children, which are elements or text.
@@ -29,7 +30,7 @@ function showTheme() {
   else document.documentElement.dataset.theme = theme;
   setText($("theme"), `Theme: ${theme}`);
 }
-// A browser may keep pages from remembering anything.
+// A browser may deny pages their storage.
 try { theme = localStorage.getItem("sluice-theme") || theme; } catch {}
 if (!themes.includes(theme)) theme = "automatic";
 showTheme();
@@ -38,7 +39,8 @@ $("theme").addEventListener("click", () => {
   try { localStorage.setItem("sluice-theme", theme); } catch {}
   showTheme();
 });
-// Null is any number; large numbers come as text.
+
+// Numbers as people read them. Null is any number; large numbers come as text.
 const number = (value) => (value === null ? Infinity : Number(value));
 const grouped = new Intl.NumberFormat("en");
 
@@ -72,7 +74,10 @@ const short = (nanoseconds) =>
     : nanoseconds >= 1e6 ? `${Number((nanoseconds / 1e6).toPrecision(2))} ms` : `${Math.round(nanoseconds / 1e3)} µs`;
 const plural = (value, one, many) => `${count(value)} ${value === 1 ? one : many}`;
 const nameOf = (peer) => [peer.client || "a client without a name", peer.identity ? `(${peer.identity})` : ""].filter(Boolean).join(" ");
-// The last values of something, one a second.
+
+// Lines and columns.
+
+// The last values of a series, one a second.
 class Series {
   constructor(length) { this.values = new Float32Array(length); this.end = 0; this.count = 0; }
   push(value) {
@@ -116,7 +121,7 @@ function makeLine() {
   return svg;
 }
 
-// The bound under which so large a share is; null for none at all.
+// The bound below which that share of the counts lies; null for no counts.
 function quantile(histogram, share) {
   const total = histogram.counts.reduce((sum, each) => sum + each, 0);
   if (!total) return null;
@@ -133,10 +138,12 @@ function drawColumns(element, counts) {
   while (element.children.length < shown.length) element.append(make("i"));
   const top = Math.max(...shown, 1);
   shown.forEach((each, index) => {
-    // The root shows what is rare beside what is common.
+    // The square root keeps rare durations visible beside common ones.
     element.children[index].style.height = each ? `${Math.max(6, Math.sqrt(each / top) * 100)}%` : "0";
   });
 }
+
+// The state of the page: samples become rates.
 const historyLength = 180;
 const topics = new Map();
 const history = { in: new Series(historyLength), out: new Series(historyLength), connections: new Series(historyLength) };
@@ -168,7 +175,7 @@ function take(sample) {
   for (const name of gone) { topics.delete(name); changed = true; }
   const sum = { in: 0, out: 0, inBytes: 0, outBytes: 0 };
   for (const topic of topics.values()) {
-    // What isn't in a sample is as it was.
+    // A topic that isn't in a sample hasn't changed.
     if (topic.tick !== tick) topic.in = topic.out = topic.inBytes = topic.outBytes = 0;
     if (topic.line || topic.in + topic.out > 0) {
       topic.line = topic.line || new Series(120);
@@ -194,6 +201,8 @@ function measure(topic, row, seconds) {
   topic.inBytes = per("receivedBytes");
   topic.outBytes = per("sentBytes");
 }
+
+// The row of figures.
 const latencies = [];
 
 function showFigures(sum) {
@@ -215,7 +224,7 @@ function showFigures(sum) {
   drawLine($("connections-line"), history.connections);
 }
 
-// Of the last minute; of all the time where there was nothing in it.
+// The latency of the last minute; that since the start where nothing was delivered in it.
 function showLatency(histogram) {
   const bounds = histogram.bounds.map(number);
   const now = histogram.counts.map(number);
@@ -270,6 +279,8 @@ function showMemory(metrics, resident) {
     $("memory-meter"), "aria-label",
     ceiling ? `${Math.round((used / ceiling) * 100)} percent of the ceiling, at which producers wait` : "There is no ceiling");
 }
+
+// What stops producers, in sentences.
 const shownHolds = 8;
 
 function showHolds() {
@@ -280,7 +291,7 @@ function showHolds() {
   if (waiting.length > shownHolds) lines.push(make("li", { class: "quiet" }, `and ${plural(waiting.length - shownHolds, "topic", "topics")} more`));
   if (!lines.length) lines.push(make("li", { class: "quiet" }, "No producer waits."));
   const list = $("holds");
-  // Only what has changed is touched, so that a reader isn't thrown back.
+  // Only changed lines are replaced, so that a screen reader keeps its place.
   lines.forEach((line, index) => {
     const old = list.children[index];
     if (!old) list.append(line);
@@ -317,9 +328,11 @@ const limits = {
   "group replay": "records that are kept for the replay of its group fill the buffer",
 };
 
-// For which part of the last minutes something has stopped producers.
+// The share of the last minutes in which a cause has stopped producers.
 const percent = (share) => (share > 0 && share < 0.01 ? `${(share * 100).toFixed(1)} %` : `${Math.floor(share * 100 + 1e-9)} %`);
 const shares = (hold) => `${percent(hold.heldLastMinute)} of the last minute, ${percent(hold.heldLastFiveMinutes)} of the last five`;
+
+// The table of topics.
 const pageLength = 50;
 const sorting = { key: "name", descending: false };
 // Which topic is open; its details come with the events.
@@ -390,7 +403,7 @@ function showTopics(changed) {
   setText($("topics-count"), order.length === all ? count(all) : `${count(order.length)} of ${count(all)}`);
 }
 
-// Has these children, in this order, and moves no more than it must.
+// Gives an element these children, in this order, with the fewest moves.
 function arrange(parent, wanted) {
   const kept = new Set(wanted);
   for (const child of [...parent.children]) if (!kept.has(child)) child.remove();
@@ -468,7 +481,8 @@ for (const head of document.querySelectorAll("[data-sort]")) {
 for (const id of ["filter", "busy"]) $(id).addEventListener("input", () => { page = 0; showTopics(true); });
 $("back").addEventListener("click", () => { page -= 1; showTopics(true); });
 $("forth").addEventListener("click", () => { page += 1; showTopics(true); });
-// What each stream had been sent, or had sent, some seconds ago: what is drawn is a while, not all of the past.
+
+// Subscribers and producers of the open topic. Bars show the last seconds: `past` has the totals at their beginning.
 const drawnSeconds = 10;
 let past = new Map();
 
@@ -482,7 +496,7 @@ function recently(stream, total) {
   return Math.max(0, total - values[0]);
 }
 
-// How much of the demand was met in the last seconds, and how much is open: one bar, to the scale of the table's longest.
+// A bar of the demand met in the last seconds, and of the open demand, to the scale of the table's longest.
 function demandBar(met, open, scale, label) {
   const bar = make("div", { class: "demand", role: "img", "aria-label": label });
   if (met > 0) bar.append(make("i", { class: "sent" }));
@@ -552,6 +566,8 @@ function streamsTable(rows, header, caption, shown, total, none) {
   const more = total > shown ? make("tr", {}, make("td", { colspan: "6", class: "quiet" }, `These are ${shown} of ${count(total)}.`)) : "";
   return make("table", {}, make("caption", { class: "hidden" }, caption), header, make("tbody", {}, ...rows, more));
 }
+
+// The row of the open topic: its streams, its settings, its last records.
 let detail = null;
 
 function detailRow() {
@@ -633,6 +649,8 @@ function recordItem(record) {
 }
 
 const plain = (value) => (value.text ?? value.hex) + (value.cut ? "…" : "");
+
+// The table of connections.
 const connectionLines = new Map();
 
 function showConnections() {
@@ -655,6 +673,8 @@ function showConnections() {
   const all = number(broker.connections);
   setText($("connections-shown"), all > connections.length ? `the first ${connections.length} of ${count(all)}` : count(all));
 }
+
+// The stream of samples, and the message when it stops.
 let stream = null;
 let retry = null;
 
@@ -683,7 +703,7 @@ function watch() {
 function lose() {
   const since = sampledAt ? ` This is what was there at ${new Date(sampledAt).toLocaleTimeString()}.` : "";
   showState("lost", `The connection to the broker is lost; trying again.${since}`);
-  // A browser gives up where it was answered, but not with events.
+  // A browser doesn't reconnect after an answer without events.
   if (stream.readyState === EventSource.CLOSED) {
     clearTimeout(retry);
     retry = setTimeout(watch, 3000);

@@ -61,7 +61,7 @@ final class EventFeed: @unchecked Sendable {
 
   private func sample() {
     timer = loop.schedule(after: Self.interval) { [weak self] in self?.sample() }
-    // One that takes longer than a second isn't asked for twice.
+    // At most one sample is under way, however long it takes.
     guard !isSampling, source.stage != .starting else { return }
     isSampling = true
     let details = watchers.values.contains { $0.topic != nil } ? options.limits.streams : 1
@@ -105,9 +105,9 @@ final class EventFeed: @unchecked Sendable {
     return Array(EventRows.event("topic", topic.map(TopicJSON.detailed) ?? missing).utf8)
   }
 
-  /// By what holds now: the permissions may be others, and the credentials may have expired.
+  /// Checks the present permissions and the expiry of the credentials.
   private func mayWatch(_ watcher: Watcher) -> Bool {
-    guard source.asksClients else { return true }
+    guard source.authenticatesClients else { return true }
     guard let identity = source.reconsider(watcher.identity), !identity.hasExpired(at: loop.wallClock) else {
       return false
     }
@@ -120,7 +120,7 @@ extension Identity {
   func hasExpired(at now: Int64) -> Bool { expires.map { $0 <= now } ?? false }
 }
 
-/// What watchers have been shown of topics, so that the next event has no more than what has changed.
+/// The last sample of the topics, so that the next event has only the changes.
 struct EventRows {
   /// The topics as JSON, by name, as of the last sample.
   private var rows: [String: String] = [:]
@@ -177,9 +177,9 @@ final class Watcher: @unchecked Sendable {
   /// Whether the next sample must be whole: it is the first, or the one before wasn't taken in time.
   var needsAll = true
   private(set) var hasEnded = false
-  /// Has the connection look for bytes again. Called when there are some, and at the end.
+  /// Makes the connection look for bytes again. Called when there are some, and at the end.
   var wake: (() -> Void)?
-  /// Arrays that several watchers share, and how much of the first was taken.
+  /// Arrays that several watchers share, and the number of bytes taken of the first.
   private var parts: [[UInt8]] = []
   private var taken = 0
 
@@ -188,7 +188,7 @@ final class Watcher: @unchecked Sendable {
     self.topic = topic
   }
 
-  /// Whether it hasn't taken yet what it was given.
+  /// Whether bytes still wait for the connection.
   var isBehind: Bool { !parts.isEmpty }
 
   func give(_ bytes: [UInt8]) {

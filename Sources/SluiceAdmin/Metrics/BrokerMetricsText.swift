@@ -1,6 +1,6 @@
 import SluiceBroker
 
-/// The broker's own numbers as metrics: what they are called follows from their names.
+/// The broker's own numbers as metrics, named after them.
 enum BrokerMetricsText {
   static func write(_ values: [(metric: BrokerMetric, value: Int)], to text: inout MetricsText) {
     for (metric, value) in values {

@@ -95,7 +95,7 @@ enum StorageMetrics {
   }
 }
 
-/// What the program counts besides its broker.
+/// The counters of the program, besides its broker's.
 struct ProgramNumbers: Hashable {
   var droppedLogLines = 0
   /// Visitors that were refused the events because there were too many.
@@ -113,7 +113,7 @@ struct ProgramNumbers: Hashable {
   }
 }
 
-/// What the system knows of this process.
+/// The system's figures of this process.
 struct ProcessNumbers: Hashable {
   /// In user and system mode.
   var cpuSeconds = 0.0
@@ -156,7 +156,7 @@ struct ProcessNumbers: Hashable {
     startTime = (boot.flatMap { Double($0) } ?? 0) + field(22) / ticksPerSecond
   }
 
-  /// How many there are in a directory, the one that is open for counting them not among them.
+  /// The number of open descriptors in a directory of `/proc`, without the one that reads it.
   private static func entries(_ path: String) -> Int {
     guard let directory = unsafe opendir(path) else { return 0 }
     defer { unsafe closedir(directory) }

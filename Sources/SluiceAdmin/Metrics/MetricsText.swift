@@ -1,6 +1,6 @@
-/// How metrics are written: both are lines of text, of which some have comments that mean something.
+/// The format of metrics: lines of text, with comments that describe families.
 enum MetricsFormat: Hashable, Sendable {
-  /// What every collector reads.
+  /// The format that every collector reads.
   case prometheus
   /// For collectors that ask for it.
   case openMetrics
@@ -30,7 +30,7 @@ struct MetricsText {
 
   private let format: MetricsFormat
   private(set) var text = ""
-  /// What the family's samples are called.
+  /// The name of the family's samples.
   private var name = ""
 
   init(_ format: MetricsFormat) {
@@ -41,7 +41,7 @@ struct MetricsText {
   ///
   /// - Parameters:
   ///   - name: without the `_total` of counters; ends with the unit.
-  ///   - unit: what is counted, where it has a name: `seconds`, `bytes`.
+  ///   - unit: `seconds`, `bytes`; nil for plain counts.
   mutating func family(_ name: String, _ kind: Kind, unit: String? = nil, _ help: String) {
     self.name = kind == .counter ? "\(name)_total" : name
     let family = format == .openMetrics ? name : self.name

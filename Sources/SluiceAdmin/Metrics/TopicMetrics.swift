@@ -1,7 +1,7 @@
 import SluiceBroker
 import SluiceWire
 
-/// What goes up and down in a topic.
+/// The gauges of a topic.
 struct TopicGauges: Hashable {
   var records: UInt64 = 0
   var bytes: UInt64 = 0
@@ -129,10 +129,10 @@ enum TopicMetrics {
   }
 }
 
-/// Which topics have lines of their own in the metrics, and what becomes of the rest.
+/// Chooses the topics with lines of their own in the metrics, and sums the others.
 ///
-/// A topic that has a line keeps it as long as it exists. The sum of the others only grows, as counters do: what a topic
-/// had counted that is gone, or has got a line of its own, stays in it.
+/// A topic that has a line keeps it as long as it exists. The sum of the others only grows, as counters do: it
+/// keeps the counts of topics that were deleted, or have got lines of their own.
 struct TopicSelection {
   /// Topics without lines of their own, together.
   struct Others {
@@ -169,7 +169,7 @@ struct TopicSelection {
       others.sum.add(TopicGauges(topic))
     }
     for (name, traffic) in rest {
-      // Less than before: it is another one of the same name.
+      // A lower count than before belongs to a new topic of the same name.
       if let now = counted[name], now.isNot(before: traffic) { continue }
       gone.add(traffic)
     }

@@ -1,18 +1,18 @@
 import SluiceCommand
 import SluiceIO
 
-/// A request as it came, as far as it matters here.
+/// The parts of a request that the listener uses.
 struct AdminRequest: Sendable {
   var method = "GET"
   /// The path and what follows it, as they were sent.
   var target = "/"
   var host: String?
   var origin: String?
-  /// `Sec-Fetch-Site`: where a browser says that the request comes from.
+  /// `Sec-Fetch-Site`: the origin of the request, as the browser states it.
   var fetchSite: String?
   var authorization: String?
   var accept: String?
-  /// Whether more than a head comes, or may come.
+  /// Whether the request has a body, or may have one.
   var hasBody = false
   var peer = SocketAddress.unix("")
 }
@@ -34,7 +34,7 @@ enum HostCheck {
     if let origin = request.origin, !isSame(origin, as: request.host) {
       throw .forbidden("pages of '\(origin)' may not use this")
     }
-    // To follow a link to the dashboard is all that another site's page may have a browser do.
+    // Pages of other sites may link to the dashboard, and nothing else.
     let isElsewhere = request.fetchSite == "cross-site" || request.fetchSite == "same-site"
     if isElsewhere, route != .dashboard { throw .forbidden("pages of other sites may not use this") }
   }
@@ -53,7 +53,7 @@ enum HostCheck {
     return isDigits(port) ? host[..<colon] : nil
   }
 
-  /// A proxy in front may have TLS, and the browser say so.
+  /// A proxy in front may add TLS, so the origin may be https.
   private static func isSame(_ origin: String, as host: String?) -> Bool {
     guard let host = host?.lowercased() else { return false }
     let origin = origin.lowercased()
@@ -69,7 +69,7 @@ enum HostCheck {
 struct AdminProblem: Error, Hashable, Sendable {
   var status: Int
   var message: String
-  /// What a response of that status has to have.
+  /// The header that a response of that status needs.
   var header: HTTPHeader?
 
   init(_ status: Int, _ message: String, _ header: HTTPHeader? = nil) {

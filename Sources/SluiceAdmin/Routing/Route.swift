@@ -1,4 +1,4 @@
-/// What is asked for.
+/// The resource that a request asks for.
 enum Route: Hashable, Sendable {
   case dashboard
   case health
@@ -55,7 +55,7 @@ enum Route: Hashable, Sendable {
         405, "this can be read with GET and HEAD, nothing else", HTTPHeader("Allow", "GET, HEAD"))
     }
     guard !request.hasBody else { throw .badRequest("a request to read something has no body") }
-    // What collects metrics, and caches on the way, may add parameters of their own.
+    // Collectors of metrics, and caches on the way, may add parameters of their own.
     if request.target.hasPrefix("/api/") { try parameters.end() }
   }
 }
@@ -85,9 +85,9 @@ private struct Parameters {
   }
 }
 
-/// The target of a request, taken apart: `/api/topics/a%2Eb?count=20`.
+/// The parsed target of a request: `/api/topics/a%2Eb?count=20`.
 struct RequestTarget: Hashable {
-  /// What stands between the slashes of the path, decoded; none of `/`.
+  /// The decoded components of the path; none for `/`.
   private(set) var path: [String] = []
   private(set) var query: [String: String] = [:]
 

@@ -4,7 +4,7 @@ import SluiceCommand
 import SluiceIO
 import SluiceWire
 
-/// What a request is answered with.
+/// The answer to a request.
 enum Reply: Sendable {
   case response(HTTPResponse)
   case events(Watcher)
@@ -67,8 +67,8 @@ final class AdminService: @unchecked Sendable {
   }
 
   /// A broker whose store takes no records is ready all the same: it serves subscribers, topics in memory, and the requests by which an operator
-  /// makes room. What looks at the status alone, as an orchestrator does, would take it away from all of these, and gain nothing. The body says
-  /// what doesn't work, and with `?storage=required` it is a 503.
+  /// makes room. An orchestrator, which looks at the status alone, would cut off all of these. The body names the
+  /// failure, and with `?storage=required` the status is 503.
   private func readiness(needsStorage: Bool) -> HTTPResponse {
     guard let storage = source.storage, storage.state != .working else { return .text("ready") }
     let seconds = storage.since / 1000
@@ -83,7 +83,7 @@ final class AdminService: @unchecked Sendable {
   private func identify(
     _ request: AdminRequest, _ body: @escaping @Sendable (Result<Identity, AdminProblem>) -> Void
   ) throws(AdminProblem) {
-    guard source.asksClients else { return body(.success(.anybody)) }
+    guard source.authenticatesClients else { return body(.success(.anybody)) }
     let credentials = try Authorization.credentials(request.authorization)
     if let known = identities[credentials, at: loop.now] {
       if let identity = source.reconsider(known), !identity.hasExpired(at: loop.wallClock) {
@@ -185,7 +185,7 @@ final class AdminService: @unchecked Sendable {
 }
 
 extension SnapshotRequest {
-  /// Without what is in topics, and on connections, one by one.
+  /// Without the streams of topics, and without connections.
   fileprivate static func summary(topics: Int) -> Self {
     Self(topics: topics, subscriptionsPerTopic: 0, publicationsPerTopic: 0, connections: 0)
   }

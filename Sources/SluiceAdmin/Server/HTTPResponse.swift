@@ -12,12 +12,12 @@ struct HTTPHeader: Hashable, Sendable {
   }
 }
 
-/// An answer that is known as a whole.
+/// A complete response.
 struct HTTPResponse: Hashable, Sendable {
   var status: Int
   var headers: [HTTPHeader]
   var body: [UInt8]
-  /// Whether the connection is of no use afterwards.
+  /// Whether the connection is closed afterwards.
   var closes = false
 
   init(status: Int = 200, type: String, body: [UInt8]) {
@@ -34,7 +34,7 @@ struct HTTPResponse: Hashable, Sendable {
     HTTPResponse(status: status, type: "text/plain; charset=utf-8", body: Array("\(text)\n".utf8))
   }
 
-  /// What every response has: nothing is kept, nothing is guessed, and no other page may use it.
+  /// The headers of every response: no caching, no guessing of types, no use by other sites.
   static let common = [
     HTTPHeader("Cache-Control", "no-store"),
     HTTPHeader("X-Content-Type-Options", "nosniff"),
@@ -43,7 +43,7 @@ struct HTTPResponse: Hashable, Sendable {
     HTTPHeader("X-Frame-Options", "DENY"),
   ]
 
-  /// For what isn't a page: a browser that shows it shows text.
+  /// The policy of responses other than the page: a browser that shows them runs nothing.
   static let noContentPolicy = HTTPHeader(
     "Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
 }
@@ -64,7 +64,7 @@ enum HTTPOutput {
 
   private static let chunk = 16 << 10
 
-  /// - Returns: false when it can't be; the connection is of no use then.
+  /// - Returns: false when it can't be sent; the connection must be closed then.
   static func send(_ response: HTTPResponse, on connection: OpaquePointer, closes: Bool) -> Bool {
     var body = response.body
     let made = unsafe body.withUnsafeMutableBytes {

@@ -2,7 +2,7 @@ import CMicroHTTPD
 import Glibc
 import SluiceIO
 
-/// Speaks HTTP on one listening socket. The library works on the loop, and nowhere else: it has no thread of its own.
+/// Speaks HTTP on one listening socket. The library works on the loop only, and has no thread of its own.
 ///
 /// Unchecked: belongs to its loop, after it was made.
 @safe
@@ -74,7 +74,7 @@ final class HTTPServer: @unchecked Sendable {
     unsafe MHD_stop_daemon(daemon)
   }
 
-  /// Has the library do what there is to do; if that is much, in several turns of the loop.
+  /// Lets the library work, in several turns of the loop if there is much to do.
   private func work() {
     isAboutToWork = false
     for _ in 0..<16 {
@@ -84,7 +84,7 @@ final class HTTPServer: @unchecked Sendable {
     workSoon()
   }
 
-  /// In this turn or the next: the library's descriptor doesn't tell of connections that were resumed.
+  /// Schedules `work()`: the library's descriptor doesn't signal connections that were resumed.
   private func workSoon() {
     guard !isAboutToWork else { return }
     isAboutToWork = true
@@ -104,11 +104,11 @@ final class HTTPServer: @unchecked Sendable {
 
   private func closed(_ connection: OpaquePointer) {
     unsafe exchanges[connection] = nil
-    // When there were as many as there may be, the library looks for the next one only now.
+    // At the limit of connections, the library accepts the next one only now.
     workSoon()
   }
 
-  /// Deadlines, to the second.
+  /// Checks deadlines once a second.
   private func sweepLater() {
     sweeper = loop.schedule(after: .seconds(1)) { [weak self] in self?.sweep() }
   }
@@ -132,7 +132,7 @@ final class HTTPServer: @unchecked Sendable {
     if !open.isEmpty { sweepLater() }
   }
 
-  /// The library finds it closed by the other side.
+  /// Shuts the socket down; the library then finds it closed by the peer.
   private func cut(_ exchange: HTTPExchange) {
     let descriptor = unsafe sluice_http_socket(exchange.connection)
     if descriptor >= 0 { shutdown(descriptor, Int32(SHUT_RDWR)) }
@@ -170,7 +170,7 @@ final class HTTPServer: @unchecked Sendable {
     if exchange.reply != nil { return send(exchange, closes: false) }
     guard exchange.phase == .head else { return true }
     let request = request(exchange, method)
-    // Called again when all of it is there. What is only refused needn't come.
+    // The library calls again when the request is complete. One that is refused needn't be.
     let isRefused = request.hasBody || (method != "GET" && method != "HEAD")
     if isFirst && !isRefused { return true }
     exchange.enter(.asking, at: loop.now)
@@ -246,29 +246,29 @@ private struct Held: @unchecked Sendable {
   }
 }
 
-/// A connection of the admin listener, and the request that it is about at present. Belongs to the loop.
+/// A connection of the admin listener, and its present request. Belongs to the loop.
 @safe
 final class HTTPExchange {
   enum Phase {
     /// The head of a request is awaited.
     case head
-    /// The broker is asked.
+    /// The broker's answer is awaited.
     case asking
     /// A response is under way.
     case sending
-    /// Events are, for ever.
+    /// Events are under way, without an end.
     case streaming
   }
 
   let connection: OpaquePointer
   private(set) var phase = Phase.head
   private(set) var since: MonotonicTime
-  /// Counts the connection's requests, so that an answer that comes too late isn't taken for the next one's.
+  /// Counts the connection's requests, so that a late answer isn't taken for that to the next request.
   private(set) var number = 0
   var target = ""
-  /// What was found for the present request.
+  /// The answer to the present request.
   var reply: Reply?
-  /// Whether the library has been told to leave the connection alone for now.
+  /// Whether the library's connection is suspended.
   var isSuspended = false
 
   init(_ connection: OpaquePointer, at now: MonotonicTime) {
@@ -281,7 +281,7 @@ final class HTTPExchange {
     since = now
   }
 
-  /// The request has been dealt with; the next one may come.
+  /// Ends the present request, and awaits the next one.
   func next(at now: MonotonicTime) {
     number += 1
     reply = nil

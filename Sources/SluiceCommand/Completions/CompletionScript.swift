@@ -1,4 +1,4 @@
-/// Writes what has a shell complete a program's command line, from the same source as its help.
+/// Writes the script by which a shell completes a program's command line, from the same pages as its help.
 public enum CompletionScript {
   public enum Shell: String, CaseIterable, Sendable {
     case bash, zsh, fish
@@ -7,7 +7,7 @@ public enum CompletionScript {
   /// The function that offers the names of topics, in each of the shells.
   static let topicsFunction = "_sluice_topics"
 
-  /// What prints the names of topics, one a line, for the shell to offer.
+  /// The command that prints the names of topics, one a line, for completion.
   public struct TopicSource: Sendable {
     /// The command and its options, up to the beginning that names must have, which the shell adds.
     public var command: String
@@ -19,7 +19,7 @@ public enum CompletionScript {
       self.options = options
     }
 
-    /// Of bash and zsh: has `given` be those of the options that stand in the line.
+    /// For bash and zsh: sets `given` to those of the options that stand in the line.
     ///
     /// - Parameter words: the words of the line, as the shell has them.
     func gathering(from words: String) -> String {
@@ -43,7 +43,7 @@ public enum CompletionScript {
 
   /// - Parameters:
   ///   - page: of the program.
-  ///   - topics: what stands for topics; nil for nothing.
+  ///   - topics: the source of topics' names; nil to complete none.
   ///   - shared: what each command takes besides its own options.
   public static func render(
     _ page: CommandPage, for shell: Shell, topics: TopicSource? = nil,
@@ -57,7 +57,7 @@ public enum CompletionScript {
     }
   }
 
-  /// A command as shells see it.
+  /// A command, flattened for scripts of shells.
   struct Command {
     /// `sluice topic create`
     var name: String
@@ -88,7 +88,7 @@ public enum CompletionScript {
     return [command] + page.commands.flatMap { commands(of: $0, shared) }
   }
 
-  /// What can stand for a value.
+  /// The completions of a value.
   enum Completion: Hashable {
     case nothing
     case files

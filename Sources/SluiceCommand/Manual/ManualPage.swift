@@ -66,10 +66,10 @@ public enum ManualPage {
   }
 }
 
-/// Builds a page for `man`, in roff. What is given to it is plain text, and comes out as it is.
+/// Builds a page for `man`, in roff, from plain text.
 public struct ManualText {
   public private(set) var text: String
-  /// Nothing stands under the heading yet.
+  /// Whether a heading has no text under it yet.
   private var isFresh = true
 
   /// - Parameters:
@@ -100,19 +100,19 @@ public struct ManualText {
     text += "\(Self.line(paragraph))\n"
   }
 
-  /// What is typed as it stands.
+  /// Adds a line of usage.
   public mutating func usage(_ usage: String) {
     separate()
     text += ".B \(Self.line(usage))\n"
   }
 
-  /// A term and, indented, what it is.
+  /// Adds a term and, indented, its explanation.
   public mutating func entry(_ term: String, _ explanation: String) {
     isFresh = false
     text += ".TP\n.B \(Self.line(term))\n\(Self.line(explanation))\n"
   }
 
-  /// Lines to try, and what they do.
+  /// Adds example lines, and their purpose.
   public mutating func example(_ purpose: String, _ lines: String) {
     paragraph(purpose)
     text += ".PP\n.RS 4\n.nf\n"
@@ -127,7 +127,7 @@ public struct ManualText {
     isFresh = false
   }
 
-  /// A line that is no request, whatever it begins with.
+  /// The text as a line that roff doesn't take for a request.
   private static func line(_ text: String) -> String {
     let escaped = escaped(text)
     return escaped.hasPrefix(".") ? "\\&" + escaped : escaped

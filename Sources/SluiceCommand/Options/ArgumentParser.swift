@@ -126,7 +126,7 @@ public struct ArgumentParser {
   }
 }
 
-/// What was given on a command line, checked against a ``CommandPage``.
+/// The arguments of a command line, checked against a ``CommandPage``.
 public struct ParsedArguments: Sendable {
   public internal(set) var operands: [String] = []
   /// True when `--help` was given: nothing else was checked then.
@@ -147,12 +147,12 @@ public struct ParsedArguments: Sendable {
   /// All values of an option, in order.
   public func texts(_ option: String) -> [String] { values[option] ?? [] }
 
-  /// Where an option's value came from, if not from the command line: a variable of the environment, or a place in a file.
+  /// The source of an option's value, other than the command line: a variable of the environment, or a place in a file.
   public func origin(of option: String) -> String? { origins[option] }
 
-  /// Has an option count as given, unless it is.
+  /// Adds an option, unless it was given.
   ///
-  /// - Parameter origin: where the values came from, as mistakes in them are to begin.
+  /// - Parameter origin: the source of the values, with which messages about them begin.
   public mutating func add(_ option: String, _ texts: [String], from origin: String) {
     guard values[option] == nil else { return }
     values[option] = texts

@@ -1,4 +1,4 @@
-/// A command with everything that is known about it: what it takes, what it does, how it is used.
+/// The description of a command: its arguments, its purpose, and examples.
 ///
 /// The parser checks arguments against it, and the help is written from it.
 public struct CommandPage: Sendable {
@@ -15,11 +15,11 @@ public struct CommandPage: Sendable {
 
   /// As it is called: `sluice topic create`.
   public var name: String
-  /// What it is, in half a line.
+  /// Its purpose, in half a line.
   public var summary: String
   public var operands: [Operand]
   public var options: [CommandOption]
-  /// What a person needs to know beyond the options, a paragraph each.
+  /// Explanations beyond the options, a paragraph each.
   public var details: [String]
   public var examples: [Example]
   /// Commands that its first operand names.
@@ -42,21 +42,21 @@ public struct CommandPage: Sendable {
   public var word: String { name.split(separator: " ").last.map(String.init) ?? name }
 }
 
-/// An option of a command, as it is parsed and as it is explained: there is one place for both.
+/// An option of a command: the parser and the help both use it.
 public struct CommandOption: Sendable {
   /// Without dashes: `listen` for `--listen`.
   public var name: String
-  /// What stands for the value in the help, `ADDR`; nil for an option without one.
+  /// The value's placeholder in the help, `ADDR`; nil for an option without a value.
   public var value: String?
   /// The value that it has when it is given without one: `true` for `--compact`. Another is given behind an equals sign.
   public var bare: String?
-  /// What it does, in a sentence or two; wrapped by the help.
+  /// Its explanation, in a sentence or two; wrapped by the help.
   public var help: String
-  /// Given several times, all count; otherwise the last one does.
+  /// Whether all of several values count; otherwise the last one does.
   public var isRepeatable: Bool
   /// The environment variable that sets the same.
   public var environment: String?
-  /// What holds when it isn't given, as it would be written.
+  /// The default, as it would be written.
   public var standard: String?
   /// Why it can't be used, for an option that is known but isn't there: it is refused with this, and left out of the help.
   public var unavailable: String?
@@ -92,7 +92,7 @@ public struct Operand: Sendable {
     case repeated
   }
 
-  /// What stands for it in the help: `TOPIC`.
+  /// Its name in the help: `TOPIC`.
   public var name: String
   public var arity: Arity
   /// The words that it can be, where there are a few.
@@ -105,7 +105,7 @@ public struct Operand: Sendable {
   }
 }
 
-/// What a value is, as far as shells that complete it and files that contain it want to know: it follows from how the help writes it.
+/// The kind of a value, for completion and for the configuration file. It follows from the placeholder in the help.
 public enum ValueKind: Hashable, Sendable {
   case text
   /// One of a few words.

@@ -1,6 +1,6 @@
 import Glibc
 
-/// What a program says when it gives up: one line on standard error, begun with its name.
+/// A program's messages: one line on standard error, which begins with its name.
 public enum Complaint {
   /// Writes "PROGRAM: MESSAGE".
   public static func write(_ message: String, by program: String) {
@@ -26,7 +26,7 @@ public enum Complaint {
   }
 }
 
-/// How the programs end, for scripts.
+/// The exit codes of the programs.
 public enum ExitCode: Int32, Sendable {
   /// Done; the topic has finished.
   case success = 0

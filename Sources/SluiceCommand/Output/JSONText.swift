@@ -1,4 +1,4 @@
-/// Text as it stands in JSON.
+/// Text in the notation of JSON.
 public enum JSONText {
   /// The text in quotes.
   public static func quoted(_ text: String) -> String { "\"\(escaped(text))\"" }

@@ -1,6 +1,6 @@
 import SluiceWire
 
-/// The words for what stops a topic's producers: since when, and for which share of the last minutes.
+/// Texts about what stops a topic's producers: the cause, the time, and the share of the last minutes.
 public enum HoldText {
   /// Which limit a subscription stops producers with, as a name for programs; empty for none.
   public static func name(_ limit: TopicInfo.HoldLimit) -> String {
@@ -75,7 +75,7 @@ extension JSONObject {
   }
 }
 
-/// The words for the condition of a store, and for why a producer waits.
+/// Texts for the state of a store, and for the cause of a producer's wait.
 public enum StorageText {
   public static func state(_ state: StorageStatus.State) -> String {
     switch state {

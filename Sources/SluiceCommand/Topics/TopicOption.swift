@@ -1,11 +1,11 @@
 import SluiceWire
 
-/// One setting of a topic as people write it: as an option of `sluice topic create` and of `sluiced`, and as `NAME=VALUE` in a rule.
+/// One setting of a topic in text form: an option of `sluice topic create` and of `sluiced`, and as `NAME=VALUE` in a rule.
 public struct TopicOption: Sendable {
   public let name: String
   public let placeholder: String
   public let help: String
-  /// What it means as an option without a value; nil where it needs one.
+  /// The value of the option when it is given without one; nil where it needs one.
   public let bare: String?
   /// The words that it can be, or can be besides other values.
   public let choices: [String]
@@ -124,7 +124,7 @@ public struct TopicOption: Sendable {
       })
   }
 
-  /// Several settings at once, by a name. Settings that are given besides count, wherever they stand.
+  /// Several settings at once, by a name. Single settings override it, in any order.
   public static var preset: TopicOption {
     TopicOption(
       name: "preset", placeholder: "NAME",
@@ -137,7 +137,7 @@ public struct TopicOption: Sendable {
       write: { _ in nil })
   }
 
-  /// What can be said of one topic, or in a rule: every setting, and presets.
+  /// The options of one topic, and of a rule: presets and every setting.
   public static var ofTopics: [TopicOption] { [preset] + all }
 
   private static var sync: TopicOption {
@@ -248,7 +248,7 @@ extension TopicOption {
       name, value: placeholder, bare: bare, help: help, standard: standard, choices: choices)
   }
 
-  /// What a command line says of a topic's settings; the rest is nil.
+  /// A topic's settings from a command line; nil where none is given.
   public static func settings(_ arguments: ParsedArguments) throws(UsageError) -> TopicSettings {
     var settings = TopicSettings()
     for option in ofTopics {

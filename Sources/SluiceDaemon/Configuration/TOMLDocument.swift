@@ -133,13 +133,13 @@ struct TOMLRecovery {
         return
       } catch {
         errors.append(error)
-        guard takeOut(error) else { return }
+        guard removeFault(error) else { return }
       }
     }
   }
 
   /// Removes the faulty line, with what belongs to it. Returns false when it isn't known.
-  private mutating func takeOut(_ error: TOMLError) -> Bool {
+  private mutating func removeFault(_ error: TOMLError) -> Bool {
     let index = error.place.line - 1
     guard lines.indices.contains(index), !Self.isBlank(lines[index]) else { return false }
     let line = lines[index]

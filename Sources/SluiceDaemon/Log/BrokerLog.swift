@@ -37,7 +37,7 @@ final class BrokerLog: Sendable {
     guard logger.writes(line.level, isAudit: line.isAudit) else { return }
     if let limit = line.limit {
       let verdict = budget.withLock { $0.spend(on: line.kind, atMost: limit, now: WallTime.now) }
-      if verdict.isFirstLeftOut { later(LineBudget<EventLine.Kind>.span) { [self] in tellLeftOut() } }
+      if verdict.isFirstLeftOut { later(LineBudget<EventLine.Kind>.span) { [self] in reportLeftOut() } }
       guard verdict.isWritten else { return }
     }
     write(line)
@@ -48,7 +48,7 @@ final class BrokerLog: Sendable {
   }
 
   /// Logs how many lines were left out.
-  private func tellLeftOut() {
+  private func reportLeftOut() {
     for (kind, count) in budget.withLock({ $0.takeLeftOut() }) {
       var line = EventLine(leftOut: count, of: kind)
       if !audits { line.isAudit = false }

@@ -14,9 +14,9 @@ struct AccessSettings {
   var audit: Bool?
 
   /// Whether authentication, denials and administration are logged at every log level.
-  var isAudited: Bool { audit ?? asksClients }
+  var isAudited: Bool { audit ?? authenticatesClients }
 
-  var asksClients: Bool { isOn ?? (files.users != nil || files.tokenKeys != nil) }
+  var authenticatesClients: Bool { isOn ?? (files.users != nil || files.tokenKeys != nil) }
 }
 
 extension DaemonSettings {
@@ -77,7 +77,7 @@ extension DaemonSettings {
 
   /// - Throws: `UsageError` for settings that contradict each other, and for an address at which every client could do everything although no setting allows that.
   func checkAccess() throws(UsageError) {
-    guard access.asksClients else {
+    guard access.authenticatesClients else {
       if access.files.users != nil || access.files.tokenKeys != nil {
         throw UsageError(
           "--auth: off contradicts --\(access.files.users != nil ? "users" : "token-keys"); leave one of them out"

@@ -33,7 +33,9 @@ extension DaemonSettings {
         "--admin: the admin listener speaks HTTP without TLS; leave out tls://, and put a proxy with TLS in front if others shall reach it"
       )
     }
-    guard address.isReachedByOthers, !access.asksClients, !access.allowsUnauthenticated else { return }
+    guard address.isReachedByOthers, !access.authenticatesClients, !access.allowsUnauthenticated else {
+      return
+    }
     throw UsageError(
       "--admin: every visitor that reaches \(address) could see every topic and its records; authenticate visitors with --users FILE or --token-keys DIR, or "
         + "allow it with --allow-unauthenticated")

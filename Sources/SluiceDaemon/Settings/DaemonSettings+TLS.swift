@@ -60,7 +60,7 @@ extension DaemonSettings {
       )
     default: break
     }
-    if tls.clientCertificates == .off, access.asksClients, access.files.users == nil,
+    if tls.clientCertificates == .off, access.authenticatesClients, access.files.users == nil,
       access.files.tokenKeys == nil
     {
       throw UsageError(

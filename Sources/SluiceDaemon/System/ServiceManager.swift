@@ -6,7 +6,7 @@ import Synchronization
 
 /// The service manager that started this process, if one did: systemd with `Type=notify`, or what speaks as it does.
 ///
-/// It is told what sd_notify(3) describes: lines `NAME=VALUE` in a datagram to the Unix socket that `NOTIFY_SOCKET` names, by a path or,
+/// Sends the notices of sd_notify(3): lines `NAME=VALUE` in a datagram to the Unix socket that `NOTIFY_SOCKET` names, by a path or,
 /// behind `@`, by a name in the kernel's abstract namespace. Without that variable there are no notices. A notice that can't be sent is logged, and
 /// changes nothing else. From any thread; waits for a manager that is busy, a second at most.
 struct ServiceManager: Sendable {
@@ -21,34 +21,34 @@ struct ServiceManager: Sendable {
 
   /// Tells the manager that the broker serves clients.
   func ready() {
-    tell("READY=1")
+    notify("READY=1")
   }
 
   /// Tells the manager that an orderly stop has begun.
   func stopping() {
-    tell("STOPPING=1")
+    notify("STOPPING=1")
   }
 
   /// Tells a manager with a watchdog that the broker works.
   func alive() {
-    tell("WATCHDOG=1")
+    notify("WATCHDOG=1")
   }
 
   /// Tells the manager of the begin and the end of a reload.
   func whileReloading(_ reload: () -> Void) {
     var time = timespec()
     unsafe clock_gettime(CLOCK_MONOTONIC, &time)
-    tell("RELOADING=1\nMONOTONIC_USEC=\(Int64(time.tv_sec) * 1_000_000 + Int64(time.tv_nsec) / 1000)")
+    notify("RELOADING=1\nMONOTONIC_USEC=\(Int64(time.tv_sec) * 1_000_000 + Int64(time.tv_nsec) / 1000)")
     reload()
     ready()
   }
 
-  private func tell(_ state: String) {
+  private func notify(_ state: String) {
     guard let socket else { return }
     let code = Self.send(state, to: socket)
     guard code != 0 else { return }
     logger.log(
-      .warning, "the service manager can't be told how this process is",
+      .warning, "the service manager can't be notified",
       [
         "state": .text(String(state.prefix { $0 != "\n" })), "socket": .text(socket),
         "cause": .text(Descriptor.reason(code)),
@@ -72,9 +72,9 @@ struct ServiceManager: Sendable {
       AF_UNIX, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
     guard descriptor >= 0 else { return errno }
     defer { close(descriptor) }
-    var patience = timeval(tv_sec: 1, tv_usec: 0)
+    var sendTimeout = timeval(tv_sec: 1, tv_usec: 0)
     unsafe setsockopt(
-      descriptor, SOL_SOCKET, SO_SNDTIMEO, &patience, socklen_t(MemoryLayout<timeval>.size))
+      descriptor, SOL_SOCKET, SO_SNDTIMEO, &sendTimeout, socklen_t(MemoryLayout<timeval>.size))
     let bytes = Array(state.utf8)
     let sent = unsafe withUnsafePointer(to: &address) { pointer in
       unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { pointer in
@@ -88,7 +88,7 @@ struct ServiceManager: Sendable {
 /// Tells a service manager that watches over this process that it works: systemd with `WatchdogSec=`, as sd_watchdog_enabled(3) describes it.
 ///
 /// It works while each of the broker's loops answers. Threads that wait for the disk, or verify passwords, aren't asked: they may take their time. The loop
-/// that asks and tells has to work for that, too. A manager that hears nothing for too long takes the process for dead, and starts another one.
+/// that asks and notifies has to work for that, too. A manager that hears nothing for too long takes the process for dead, and starts another one.
 final class Watchdog: Sendable {
   private let broker: Broker
   private let manager: ServiceManager
@@ -97,16 +97,16 @@ final class Watchdog: Sendable {
   private let round = Mutex(LivenessRound())
 
   /// - Parameters:
-  ///   - interval: how often to ask and tell.
+  ///   - interval: how often to ask and notify.
   ///   - loop: where that is done, which isn't the broker's.
-  init(_ broker: Broker, tells manager: ServiceManager, every interval: Duration, on loop: EpollLoop) {
+  init(_ broker: Broker, notifying manager: ServiceManager, every interval: Duration, on loop: EpollLoop) {
     self.broker = broker
     self.manager = manager
     self.interval = interval
     self.loop = loop
   }
 
-  /// How often to tell: twice in the time after which the manager takes the process for dead. Nil where no manager watches this process.
+  /// How often to notify: twice in the time after which the manager takes the process for dead. Nil where no manager watches this process.
   ///
   /// - Parameter environment: the value of a variable; nil when it isn't set.
   static func interval(

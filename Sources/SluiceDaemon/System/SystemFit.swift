@@ -88,7 +88,7 @@ enum MemorySetting: Hashable {
 
 /// The memory that this process may use.
 enum SystemMemory {
-  /// The machine's memory or, if that is less, what the process's control group may have, in bytes; nil where neither is told.
+  /// The machine's memory or, if that is less, what the process's control group may have, in bytes; nil where neither is known.
   ///
   /// - Parameter read: the text of a file; nil if it can't be read.
   static func available(_ read: (String) -> String? = FileBytes.system) -> UInt64? {

@@ -1,7 +1,7 @@
 import SluiceClient
 import SluiceCommand
 
-/// How records are written to standard output.
+/// The format of records on standard output.
 enum OutputFormat {
   /// The payload, and a line break behind it.
   case lines
@@ -23,7 +23,7 @@ enum OutputFormat {
     }
   }
 
-  /// - Parameter parts: asked for only where more than the payload is printed.
+  /// - Parameter parts: evaluated only where more than the payload is printed.
   func append(
     _ payload: UnsafeRawBufferPointer, of parts: @autoclosure () -> RecordParts, to output: inout [UInt8]
   ) {

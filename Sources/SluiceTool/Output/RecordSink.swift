@@ -3,29 +3,29 @@ import SluiceClient
 import SluiceCommand
 import SluiceIO
 
-/// Where records go: standard output, or commands. Used on the loop.
+/// The destination of records: standard output, or commands. Used on the loop.
 protocol RecordSink: AnyObject {
   /// Takes a record over; it is printed by the next `flush()` at the latest.
   ///
   /// - Parameter deliveries: how many times the group has delivered it, this one included; nil without a group.
   func take(_ record: TopicRecord, deliveries: Int?)
 
-  /// Passes on what was taken, and waits if too much is on its way. Returns how many records were printed during the call; of the others
-  /// `progress` tells later.
+  /// Passes on the records taken, and waits if too many bytes are under way. Returns the records that were printed during the call; `progress`
+  /// reports the others later.
   func flush() -> Printed
 
-  /// Drops what isn't being printed already, and what comes; calls `done` on the loop when nothing is being printed any more.
+  /// Drops records that aren't being printed, and later ones; calls `done` on the loop when no record is being printed any more.
   func abandon(_ done: @escaping @Sendable () -> Void)
 
   /// Called on the loop, some time after `flush()`.
   var progress: (Result<Printed, SinkFailure>) -> Void { get set }
 
-  /// Why a `flush()` has failed, if it did; `progress` tells of what fails later.
+  /// Why a `flush()` has failed; nil if none has. `progress` reports later failures.
   var failure: SinkFailure? { get }
 }
 
 extension RecordSink {
-  /// True when Ctrl-C waits to be noticed: the moment not to wait any longer.
+  /// Whether a signal to end is pending: waiting must stop then.
   static var isInterrupted: Bool {
     var waiting = sigset_t()
     unsafe sigpending(&waiting)
@@ -42,18 +42,18 @@ struct Printed: Sendable {
   var bytes: Int
 }
 
-/// Why nothing more can be printed.
+/// Why a record can't be printed.
 enum SinkFailure: Error {
   /// The reader of standard output is gone.
   case closedPipe
-  /// A command didn't want the record.
+  /// The command has refused the record.
   case refused(String)
   case failed(String)
 }
 
 /// Records on standard output.
 ///
-/// What can't block is written on the loop: without another thread in between, demand of one record at a time is answered at once. The
+/// Writes that can't block are made on the loop: without another thread in between, demand of one record at a time is answered at once. The
 /// rest is written by a thread, so that a reader that stops doesn't keep the loop from the broker's keepalive.
 // Unchecked: used on its loop; what the thread does is in `queue`.
 final class StandardOutput: RecordSink, @unchecked Sendable {
@@ -62,9 +62,9 @@ final class StandardOutput: RecordSink, @unchecked Sendable {
     var records: Int
   }
 
-  /// What may wait to be written before the loop waits too, in bytes.
+  /// The bytes that may wait to be written before the loop waits, too.
   private static let limit = 16 << 20
-  /// A pipe that is ready takes so much without blocking.
+  /// The bytes that a ready pipe takes without blocking.
   private static let atomicSize = 4096
 
   var progress: (Result<Printed, SinkFailure>) -> Void = { _ in }

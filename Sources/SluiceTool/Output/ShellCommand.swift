@@ -9,7 +9,7 @@ import SluiceIO
 /// records of a group `SLUICE_DELIVERIES`, too.
 // Unchecked: used on its loop; what the thread does is in `queue`.
 final class CommandRunner: RecordSink, @unchecked Sendable {
-  /// What may wait before the loop waits too, in bytes of payload.
+  /// The bytes of payload that may wait before the loop waits, too.
   private static let limit = 16 << 20
 
   var progress: (Result<Printed, SinkFailure>) -> Void = { _ in }

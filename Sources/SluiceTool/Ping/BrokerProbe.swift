@@ -3,7 +3,7 @@ import SluiceIO
 import SluiceTLS
 import SluiceWire
 
-/// Finds out whether a broker answers at an address, and nothing else of it.
+/// Finds out whether a broker answers at an address.
 ///
 /// Sends HELLO with a version that doesn't exist: every broker refuses it before it asks for credentials or keeps anything of it, and what
 /// comes back as a frame of the protocol can only come from one. Credentials aren't sent, so it does no harm that the certificate of
@@ -92,7 +92,7 @@ final class BrokerProbe: ByteStreamHandler {
     }
   }
 
-  // MARK: What comes back
+  // MARK: The answer
 
   func streamReadable() {
     guard let stream else { return }
@@ -132,7 +132,7 @@ final class BrokerProbe: ByteStreamHandler {
     if isAnswered { finish(nil) }
   }
 
-  /// Nothing comes any more that could be an answer.
+  /// The answer isn't a broker's: tries TLS if it looks like TLS, fails otherwise.
   private func notABroker() {
     guard answersLikeTLS, case .host(let host, let port) = address else {
       return finish("\(address) answers, but not as a Sluice broker; check the address")

@@ -45,7 +45,7 @@ final class Run: @unchecked Sendable {
     }
   }
 
-  /// Runs a command to its end.
+  /// Runs the command until it finishes.
   func perform(_ command: any Command) throws(UsageError) -> ExitCode {
     do {
       signals = try ProcessSignals.deliver([.interrupt, .terminate], to: loop) { [self] in received($0) }
@@ -76,7 +76,7 @@ final class Run: @unchecked Sendable {
     options.reconnect = persistence.policy
     access.apply(to: &options)
     nonisolated(unsafe) let body = body  // Called on the loop, from which it came.
-    let notice = persistence.policy?.includesFirst == true && !persistence.isQuiet ? noticeWait() : nil
+    let notice = persistence.policy?.includesFirst == true && !persistence.isQuiet ? noticeLater() : nil
     Client.connect(to: access.servers, options: options, network: network, loop: loop) { [self] result in
       if let notice { loop.cancel(notice) }
       if self.result != nil { return }
@@ -91,14 +91,14 @@ final class Run: @unchecked Sendable {
     }
   }
 
-  /// Says that there is no connection yet, if that takes a while.
-  private func noticeWait() -> TimerToken {
+  /// Notes after a second that there is no connection yet.
+  private func noticeLater() -> TimerToken {
     loop.schedule(after: .seconds(1)) { [self] in
       if result == nil { note("no broker at \(server) yet; trying again until there is one") }
     }
   }
 
-  /// Says when the connection is lost, and when there is another.
+  /// Notes a lost connection, and the next one.
   private func watch(_ client: Client, _ persistence: Persistence) {
     var isLost = false
     watches.append(
@@ -128,7 +128,7 @@ final class Run: @unchecked Sendable {
     loop.execute { [loop] in loop.stop() }
   }
 
-  /// Ends the run with what a client's error means.
+  /// Ends the run with the exit code and the message of a client's error.
   func fail(_ error: ClientError) {
     switch error.code {
     case .topicFailed, .producerLost: finish(.topicFailed, "the topic failed: \(error)")
@@ -139,7 +139,7 @@ final class Run: @unchecked Sendable {
     }
   }
 
-  /// Says something on standard error, and goes on.
+  /// Writes a message to standard error, and goes on.
   func note(_ message: String) {
     Complaint.write(message, by: "sluice")
   }
@@ -154,7 +154,7 @@ final class Run: @unchecked Sendable {
 }
 
 extension Run {
-  /// Ends the run with what a request brought: prints `text` of it, or says why there is nothing.
+  /// Ends the run with the result of a request: prints the value's text, or fails with the error.
   func report<Value>(_ result: Result<Value, ClientError>, _ text: (Value) -> String) {
     switch result {
     case .success(let value): print(text(value))
@@ -181,7 +181,7 @@ struct Persistence {
   static let off = Persistence(policy: nil)
 
   /// How long it tries by default: long enough for a restart of the broker, short enough for scripts.
-  private static let patience = Duration.seconds(60)
+  private static let reconnectTimeout = Duration.seconds(60)
 
   static let options = [
     CommandOption(
@@ -209,7 +209,7 @@ struct Persistence {
     policy.maximumDelay = .seconds(5)
     // The first connection as well, for a program that is started before its broker.
     policy.includesFirst = arguments.has("reconnect")
-    if !arguments.has("reconnect") { policy.giveUpAfter = Self.patience }
+    if !arguments.has("reconnect") { policy.giveUpAfter = Self.reconnectTimeout }
     self.policy = policy
   }
 }

@@ -3,7 +3,7 @@ import SluiceCommand
 import SluiceWire
 
 struct PubCommand: Command {
-  /// Where records come from.
+  /// The source of records.
   enum Source: Equatable {
     case messages([String])
     case standardInput
@@ -24,11 +24,11 @@ struct PubCommand: Command {
   /// Records a second; nil for as fast as the broker grants.
   let rate: Double?
   let acknowledgement: TopicSubject.Acknowledgement
-  /// How the topic is ended behind the last record, if it is.
+  /// How the topic is ended behind the last record; nil to leave it open.
   let ending: Ending?
   let report: Report
   let persistence: Persistence
-  /// What is stated of the topic; nil for nothing.
+  /// The stated settings of the topic; nil for none.
   let settings: TopicSettings?
 
   enum Ending: Equatable {

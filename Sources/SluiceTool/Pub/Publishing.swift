@@ -29,7 +29,7 @@ final class Publishing: @unchecked Sendable {
   /// The records that may wait for the broker's grant.
   private static let buffer = TopicSubject.Buffer(records: 65_536, bytes: 4 << 20)
   /// How long records that were sent may take to be acknowledged after Ctrl-C.
-  private static let patience = Duration.seconds(2)
+  private static let flushTimeout = Duration.seconds(2)
   private static let watchInterval = Duration.milliseconds(100)
   private static let progressInterval = Duration.seconds(1)
 
@@ -104,7 +104,7 @@ final class Publishing: @unchecked Sendable {
     guard !isFlushing else { return giveUp() }
     isFlushing = true
     subject.flush { [self] in flushed($0, complaint: nil) }
-    _ = run.loop.schedule(after: Self.patience) { [self] in giveUp() }
+    _ = run.loop.schedule(after: Self.flushTimeout) { [self] in giveUp() }
   }
 
   private func giveUp() {

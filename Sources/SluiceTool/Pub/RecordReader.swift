@@ -159,7 +159,7 @@ struct RecordReader: ~Copyable {
   }
 }
 
-/// How records follow each other in a stream of bytes.
+/// The framing of records in a stream of bytes.
 enum Framing: Equatable {
   /// Each ends with this byte, which isn't part of it; the last one may lack it.
   case delimited(UInt8)
@@ -169,7 +169,7 @@ enum Framing: Equatable {
   case lengthPrefixed
 }
 
-/// Where records come from, opened.
+/// The opened source of records.
 enum Input {
   case messages([String])
   case descriptor(Int32)

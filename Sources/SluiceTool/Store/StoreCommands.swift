@@ -13,7 +13,7 @@ struct StoreCommand: CommandGroup {
   }
 
   static let page = CommandPage(
-    "sluice store", summary: "inspect, verify, repair, export and compact what a broker has on disk",
+    "sluice store", summary: "inspect, verify, repair, export and compact a broker's store",
     operands: [Operand("COMMAND")],
     details: [
       """
@@ -22,7 +22,7 @@ struct StoreCommand: CommandGroup {
       """
     ],
     examples: [
-      .init("What is there, and how much space it takes.", "sluice store stat /var/lib/sluice"),
+      .init("The topics, and the space that they take.", "sluice store stat /var/lib/sluice"),
       .init("Whether all of it can be read.", "sluice store verify /var/lib/sluice"),
       .init("A backup.", "sluice store export /var/lib/sluice topics.sluice"),
     ], commands: members.map { $0.page })
@@ -44,8 +44,8 @@ struct StoreStatCommand: Command {
     operands: [Operand("DIR"), Operand("TOPIC", .optional)], options: [StoreCommand.json],
     details: [
       """
-      A line for each topic, and one for the store; with TOPIC, all that is known of that one. Reads what is said of records, not the \
-      records themselves: for whether they are in order, see sluice store verify.
+      A line for each topic, and one for the store; with TOPIC, everything about that one. Reads the index, not the \
+      records themselves: to check those, see sluice store verify.
       """
     ],
     examples: [
@@ -92,19 +92,21 @@ struct StoreVerifyCommand: Command {
   let saysProgress: Bool
 
   static let page = CommandPage(
-    "sluice store verify", summary: "see whether everything in a store is in order",
+    "sluice store verify", summary: "check that everything in a store is in order",
     operands: [Operand("DIR")], options: [StoreCommand.json, StoreCommand.progress],
     details: [
       """
-      Reads all of it, and changes nothing: checksums, every record, and whether what is said of the records agrees with them. Prints \
-      what is damaged, and which records are gone for it. Exits with 1 when there was damage.
+      Reads all of it, and changes nothing: checksums, every record, and whether the index agrees with the records. Prints \
+      the damage, and which records it has cost. Exits with 1 when there was damage.
       """,
       """
       Gaps where a repair has taken records away are printed as well, and are no damage.
       """,
     ],
     examples: [
-      .init("The broker is stopped, and this finds what a disk did.", "sluice store verify /var/lib/sluice"),
+      .init(
+        "Find damage that a disk has done, while the broker is stopped.",
+        "sluice store verify /var/lib/sluice"),
       .init(
         "Which topics have lost records.",
         "sluice store verify /var/lib/sluice --json | jq -r 'select(.missing > 0).topic' | sort -u"),
@@ -158,8 +160,8 @@ struct StoreRepairCommand: Command {
     ],
     details: [
       """
-      Finds what sluice store verify finds. Removes batches that can't be read, and nothing else; corrects what is said of the others; \
-      drops states that can't be read, so that what they were about starts over; and gives a topic whose name is lost another one, \
+      Finds what sluice store verify finds. Removes batches that can't be read, and nothing else; corrects the index of the others; \
+      drops states that can't be read, so that their cursors, groups and producers start over; and gives a topic whose name is lost another one, \
       recovered and its number. Prints each step. Changes nothing when there is nothing to mend.
       """,
       """
@@ -195,7 +197,7 @@ struct StoreRepairCommand: Command {
         store, isDryRun: isDryRun, progress: { fault == nil && job.progressed(to: $0) },
         found: { finding in
           if finding.isLeftByRepair { left.append(finding) }
-          // What was lost with the file's pages no step tells.
+          // No step of the repair reports records that were lost with the file's pages.
           guard rebuild != nil, finding.missing?.isEmpty == false, fault == nil else { return }
           do throws(StoreError) {
             try job.print("lost: \(StoreTable.shown(finding))\n")

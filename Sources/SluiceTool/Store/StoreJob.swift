@@ -25,7 +25,7 @@ final class StoreJob: Sendable {
   private init() {}
 
   /// How long an interrupted job may take to stop. The process may end in the middle of it: commits are atomic.
-  private static let patience = Duration.seconds(2)
+  private static let stopTimeout = Duration.seconds(2)
 
   /// Runs `body`, and ends the run with what it returns or throws. Ctrl-C stops it at the next safe place.
   static func start(
@@ -35,10 +35,10 @@ final class StoreJob: Sendable {
     let job = StoreJob()
     run.interrupted = {
       job.stopped.store(true, ordering: .relaxed)
-      _ = run.loop.schedule(after: patience) { run.finish(.interrupted) }
+      _ = run.loop.schedule(after: stopTimeout) { run.finish(.interrupted) }
     }
     FaultyPages.explain()
-    job.saySoon(run, saysProgress ? interval : isatty(STDERR_FILENO) == 1 ? rareInterval : nil)
+    job.scheduleProgress(run, saysProgress ? interval : isatty(STDERR_FILENO) == 1 ? rareInterval : nil)
     Threads.start {
       let result = Result { () throws(StoreError) in try body(job) }
       run.loop.execute {
@@ -51,7 +51,7 @@ final class StoreJob: Sendable {
     }
   }
 
-  private func saySoon(_ run: Run, _ interval: Duration?) {
+  private func scheduleProgress(_ run: Run, _ interval: Duration?) {
     guard let interval else { return }
     _ = run.loop.schedule(after: interval) { [self] in
       let (done, total) = (done.load(ordering: .relaxed), total.load(ordering: .relaxed))
@@ -60,7 +60,7 @@ final class StoreJob: Sendable {
           total > 0
             ? "\(ByteSize.rounded(done)) of about \(ByteSize.rounded(total))" : "\(ByteSize.rounded(done))")
       }
-      saySoon(run, interval)
+      scheduleProgress(run, interval)
     }
   }
 

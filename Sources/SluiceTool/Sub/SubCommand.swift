@@ -9,7 +9,7 @@ struct SubCommand: Command {
   }
 
   let topic: String
-  /// Whether it stands for several topics.
+  /// Whether the topic is a pattern.
   let isPattern: Bool
   let start: SubscriptionPlan.Start
   let filter: RecordFilter
@@ -28,7 +28,7 @@ struct SubCommand: Command {
   let persistence: Persistence
   /// Nil without a group.
   let group: GroupChoice?
-  /// What is stated of the topic; nil for nothing.
+  /// The stated settings of the topic; nil for none.
   let settings: TopicSettings?
 
   static let page = CommandPage(

@@ -16,7 +16,7 @@ final class Subscribing: Subscriber, TurnParticipant, @unchecked Sendable {
   private let sink: any RecordSink
   private var ledger: DemandLedger
   private var subscription: (any Subscription)?
-  /// The wait for a topic that doesn't exist; nil while there is none.
+  /// The wait for a topic that doesn't exist; nil while the topic exists.
   private var topicWait: TopicWait?
   private var plan: SubscriptionPlan
   private var isUnlimited = false

@@ -2,7 +2,7 @@ import Glibc
 import SluiceClient
 import Synchronization
 
-/// Threads for what blocks: reading standard input, writing standard output.
+/// Threads for blocking work: reading standard input, writing standard output.
 enum Threads {
   private final class Body {
     let run: @Sendable () -> Void
@@ -64,7 +64,7 @@ final class Semaphore: @unchecked Sendable {
   }
 }
 
-/// Waits on a thread of the program's own for what a loop answers.
+/// Blocks a thread of the program until a loop answers.
 enum Waiting {
   private final class Answer<Value: Sendable>: Sendable {
     let result = Mutex<Result<Value, ClientError>?>(nil)
@@ -87,7 +87,7 @@ enum Waiting {
   }
 }
 
-/// Lets several closures share what can't be copied.
+/// Lets several closures share a noncopyable value.
 final class Shared<Value: ~Copyable & Sendable>: Sendable {
   let value: Value
 

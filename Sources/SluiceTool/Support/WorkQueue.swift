@@ -31,7 +31,7 @@ final class WorkQueue<Item: Sendable>: Sendable {
     self.work = work
   }
 
-  /// Leaves work for the thread; if more than the limit waits already, waits first, until `isImpatient`. From one thread only.
+  /// Queues work for the thread. If more than the limit waits, blocks until there is room or `isImpatient` returns true. From one thread only.
   func add(_ item: Item, weight: Int, isImpatient: () -> Bool) {
     while true {
       let mustWait = state.withLock { state in
@@ -56,7 +56,7 @@ final class WorkQueue<Item: Sendable>: Sendable {
   /// True when nothing waits and nothing is being worked on.
   var isIdle: Bool { state.withLock { $0.items.isEmpty && !$0.isWorking } }
 
-  /// Drops what waits, and what comes. Calls `closed` when nothing is being worked on any more, on some thread or at once.
+  /// Drops waiting and later work. Calls `closed` when the present work is done, on the queue's thread, or at once if there is none.
   func close(_ closed: @escaping @Sendable () -> Void) {
     let isIdle = state.withLock { state in
       state.isClosed = true

@@ -143,7 +143,7 @@ struct TokenMakeCommand: Command {
       pattern("publish", "May publish to topics that match, and end them."),
       pattern("subscribe", "May subscribe to topics that match."),
       pattern("create", "May create topics that match, with settings or by the first use."),
-      pattern("admin", "May delete topics that match, and look after their cursors and groups."),
+      pattern("admin", "May delete topics that match, and manage their cursors and groups."),
       CommandOption(
         "output", value: "FILE",
         help: "Write it there instead, for the owner alone; what was there before is replaced at once."),

@@ -13,14 +13,14 @@ struct TopCommand: Command {
   static let page = CommandPage(
     "sluice top", summary: "watch the topics: rates, subscribers, demand, waiting producers",
     options: [
-      CommandOption("interval", value: "TIME", help: "The time between two looks.", standard: "1s"),
+      CommandOption("interval", value: "TIME", help: "The time between two samples.", standard: "1s"),
       CommandOption("count", value: "N", help: "End after N tables."),
       CommandOption("once", help: "Print one table and end: --count 1."),
       CommandOption("json", help: "Print an object a line and topic, every time."),
     ],
     details: [
       """
-      The busiest topics come first. Rates are of the time since the look before, in records a second; of subscribers and producers, the first hundred \
+      The busiest topics come first. Rates are of the time since the sample before, in records a second; of subscribers and producers, the first hundred \
       of a topic count.
       """,
       """
@@ -59,7 +59,7 @@ final class Watching: @unchecked Sendable {
   private let client: Client
   private let screen: Screen?
   private var board = TopBoard()
-  private var looks: UInt64 = 0
+  private var samples: UInt64 = 0
   /// Whether the screen was closed: an answer in the same turn isn't shown any more.
   private var isOver = false
 
@@ -73,7 +73,7 @@ final class Watching: @unchecked Sendable {
   func begin() {
     screen?.open()
     run.interrupted = { [self] in finish { run.finish(.interrupted) } }
-    look()
+    takeSample()
   }
 
   private func finish(_ conclusion: () -> Void) {
@@ -82,7 +82,7 @@ final class Watching: @unchecked Sendable {
     conclusion()
   }
 
-  private func look() {
+  private func takeSample() {
     client.topics { [self] result in
       switch result {
       case .success(let topics): ask(TopSample(time: run.loop.now, topics: topics))
@@ -124,11 +124,11 @@ final class Watching: @unchecked Sendable {
     if isOver { return }
     if let failure = client.failure { return finish { run.fail(failure) } }
     let rows = board.take(sample)
-    looks += 1
-    // The first look only tells where rates begin.
-    if looks > 1 || screen != nil, !print(rows) { return }
-    if let count = command.count, looks > count { return finish { run.finish(.success) } }
-    _ = run.loop.schedule(after: command.interval) { [self] in look() }
+    samples += 1
+    // The first sample only tells where rates begin.
+    if samples > 1 || screen != nil, !print(rows) { return }
+    if let count = command.count, samples > count { return finish { run.finish(.success) } }
+    _ = run.loop.schedule(after: command.interval) { [self] in takeSample() }
   }
 
   /// Returns whether it goes on.
@@ -140,7 +140,7 @@ final class Watching: @unchecked Sendable {
     } else if command.asJSON {
       code = Descriptor.write(rows.map(TopTable.line).joined(), to: STDOUT_FILENO)
     } else {
-      let gap = looks > 2 ? "\n" : ""
+      let gap = samples > 2 ? "\n" : ""
       code = Descriptor.write(gap + TopTable.render(rows, title: title), to: STDOUT_FILENO)
     }
     guard code != 0 else { return true }

@@ -31,7 +31,7 @@ enum TopicJSON {
     return object.text + "\n"
   }
 
-  /// By the names of the settings that are limits.
+  /// Dropped records by retention limit, under the names of their settings.
   private static func dropped(_ dropped: DroppedRecords) -> JSONObject {
     var object = JSONObject()
     for limit in DroppedRecords.Limit.allCases {

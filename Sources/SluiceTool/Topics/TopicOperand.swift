@@ -82,7 +82,7 @@ enum ForeignWildcards {
 }
 
 extension Run {
-  /// Ends the run with what a client's error means; of a topic that doesn't exist, with the names that are near.
+  /// Ends the run with a client's error, and similar names if the topic doesn't exist.
   func fail(_ error: ClientError, unknown topic: String, _ client: Client) {
     guard error.code == .unknownTopic else { return fail(error) }
     UnknownTopic.similar(to: topic, client) { [self] similar in finish(.failure, "\(error)\(similar)") }

@@ -10,7 +10,7 @@ struct UserCommand: CommandGroup {
   }
 
   static let page = CommandPage(
-    "sluice user", summary: "look after the file of a broker's users and their passwords",
+    "sluice user", summary: "manage the file of a broker's users and their passwords",
     operands: [Operand("COMMAND")],
     details: [
       """

@@ -23,7 +23,7 @@ struct AccessSettingsTests {
       (["--auth", "off"], false), (["--users", "u", "--auth", "on", "--permissions", "p"], true),
     ]
     for (arguments, expected) in table {
-      #expect(try settings(arguments).asksClients == expected, "\(arguments)")
+      #expect(try settings(arguments).authenticatesClients == expected, "\(arguments)")
     }
   }
 
@@ -80,7 +80,7 @@ struct AccessSettingsTests {
           error.description.contains("--users FILE") && error.description.contains("--allow-unauthenticated"))
       }
       #expect(try settings(arguments + ["--allow-unauthenticated"]).allowsUnauthenticated)
-      #expect(try settings(arguments + ["--users", "u"]).asksClients)
+      #expect(try settings(arguments + ["--users", "u"]).authenticatesClients)
     }
   }
 

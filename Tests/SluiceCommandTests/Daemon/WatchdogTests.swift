@@ -53,7 +53,7 @@ struct WatchdogTests {
       $0 == "NOTIFY_SOCKET" ? socket.name : nil
     }
     let broker = try Broker(BrokerConfiguration(), network: SocketNetwork(), group: group)
-    let watchdog = Watchdog(broker, tells: manager, every: .milliseconds(5), on: signals)
+    let watchdog = Watchdog(broker, notifying: manager, every: .milliseconds(5), on: signals)
     watchdog.start()
     for _ in 0..<3 { #expect(try socket.receive() == ["WATCHDOG=1"]) }
 
