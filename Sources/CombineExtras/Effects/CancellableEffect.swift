@@ -47,9 +47,7 @@ private final class CancellableEffectSubscriber<Input, Failure: Error>: Subscrib
   private var calls = 0  // of downstream that have not returned
   private var registration: (scope: EffectScope, id: AnyHashable, ticket: Int)?
 
-  init(_ downstream: AnySubscriber<Input, Failure>) {
-    self.downstream = downstream
-  }
+  init(_ downstream: AnySubscriber<Input, Failure>) { self.downstream = downstream }
 
   func register(in scope: EffectScope, id: AnyHashable) {
     let ticket = scope.add(self, id: id)
@@ -109,9 +107,7 @@ private final class CancellableEffectSubscriber<Input, Failure: Error>: Subscrib
     subscription?.request(demand)
   }
 
-  func cancel() {
-    end().subscription?.cancel()
-  }
+  func cancel() { end().subscription?.cancel() }
 
   func stop() {
     var subscription: (any Subscription)?

@@ -30,9 +30,7 @@ public struct Effect<Output, Failure: Error>: Publisher {
   }
 
   /// The effect as a publisher whose ids are those of a scope.
-  public func publisher(in scope: EffectScope) -> AnyPublisher<Output, Failure> {
-    makePublisher(scope)
-  }
+  public func publisher(in scope: EffectScope) -> AnyPublisher<Output, Failure> { makePublisher(scope) }
 
   public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
     makePublisher(EffectScope()).subscribe(subscriber)
@@ -41,17 +39,13 @@ public struct Effect<Output, Failure: Error>: Publisher {
 
 extension Publisher {
   /// This publisher as an effect.
-  public func eraseToEffect() -> Effect<Output, Failure> {
-    Effect(self)
-  }
+  public func eraseToEffect() -> Effect<Output, Failure> { Effect(self) }
 }
 
 // Effects from scratch.
 extension Effect {
   /// No work: finishes at once.
-  public static var none: Effect {
-    Effect(Empty())
-  }
+  public static var none: Effect { Effect(Empty()) }
 
   /// Work without a result, done when the effect is run.
   ///

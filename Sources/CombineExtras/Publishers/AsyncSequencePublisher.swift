@@ -14,9 +14,7 @@ public struct AsyncSequencePublisher<Base: AsyncSequence & Sendable>: Publisher,
   public let base: Base
 
   /// A publisher of the elements of a sequence.
-  public init(_ base: Base) {
-    self.base = base
-  }
+  public init(_ base: Base) { self.base = base }
 
   public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
     subscriber.receive(subscription: AsyncIteration(base, downstream: AnySubscriber(subscriber)))
@@ -29,9 +27,7 @@ extension AsyncSequence where Self: Sendable {
   ///     let (ticks, continuation) = AsyncStream.makeStream(of: Int.self)
   ///     let subscription = ticks.publisher.map { $0 * 2 }.sink { print($0) }
   ///     continuation.yield(21)  // 42
-  public var publisher: AsyncSequencePublisher<Self> {
-    AsyncSequencePublisher(self)
-  }
+  public var publisher: AsyncSequencePublisher<Self> { AsyncSequencePublisher(self) }
 }
 
 /// One iteration.
@@ -70,9 +66,7 @@ private final class AsyncIteration<Base: AsyncSequence & Sendable>: Subscription
     }
   }
 
-  func cancel() {
-    end().task?.cancel()
-  }
+  func cancel() { end().task?.cancel() }
 
   private func end() -> (downstream: Downstream?, task: Task<Void, Never>?) {
     let (downstream, task, iterator) = lock.withLock {
@@ -129,8 +123,7 @@ private final class AsyncIteration<Base: AsyncSequence & Sendable>: Subscription
 
   var customMirror: Mirror {
     let (downstream, demand) = lock.withLock { (self.downstream, self.demand) }
-    return Mirror(
-      self, children: [("base", base), ("downstream", downstream as Any), ("demand", demand)])
+    return Mirror(self, children: [("base", base), ("downstream", downstream as Any), ("demand", demand)])
   }
 
   var playgroundDescription: Any { description }

@@ -39,9 +39,7 @@ extension Publishers {
     public let configuration: DispatchTimerConfiguration
 
     /// A timer that ticks as configured.
-    public init(configuration: DispatchTimerConfiguration) {
-      self.configuration = configuration
-    }
+    public init(configuration: DispatchTimerConfiguration) { self.configuration = configuration }
 
     public func receive<S: Subscriber>(subscriber: S) where S.Input == DispatchTime, S.Failure == Never {
       if configuration.times == .none {
@@ -141,9 +139,7 @@ private final class DispatchTimerSubscription: Subscription, CustomStringConvert
     }
   }
 
-  func cancel() {
-    end()?.source?.cancel()
-  }
+  func cancel() { end()?.source?.cancel() }
 
   private func end() -> (downstream: Downstream, source: (any DispatchSourceTimer)?)? {
     let (downstream, source) = lock.withLock { (self.downstream.take(), self.source.take()) }

@@ -60,9 +60,7 @@ extension Publishers {
 
     /// Whether both are the same object.
     @inlinable
-    public static func == (lhs: ShareReplay, rhs: ShareReplay) -> Bool {
-      lhs === rhs
-    }
+    public static func == (lhs: ShareReplay, rhs: ShareReplay) -> Bool { lhs === rhs }
   }
 }
 
@@ -125,9 +123,7 @@ final class ReplayUpstreamSubscriber<Input, Failure: Error>: Subscriber {
   @usableFromInline weak var connection: ReplayConnection<Input, Failure>?
 
   @inlinable
-  init(_ connection: ReplayConnection<Input, Failure>) {
-    self.connection = connection
-  }
+  init(_ connection: ReplayConnection<Input, Failure>) { self.connection = connection }
 
   @inlinable
   func receive(subscription: any Subscription) {
@@ -145,9 +141,7 @@ final class ReplayUpstreamSubscriber<Input, Failure: Error>: Subscriber {
   }
 
   @inlinable
-  func receive(completion: Subscribers.Completion<Failure>) {
-    connection?.complete(completion)
-  }
+  func receive(completion: Subscribers.Completion<Failure>) { connection?.complete(completion) }
 }
 
 extension Publisher {

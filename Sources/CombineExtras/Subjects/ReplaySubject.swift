@@ -192,8 +192,7 @@ extension ReplaySubject {
         return lockedStep(member)
       }
       switch step {
-      case .deliver(let value, let downstream):
-        more = downstream.receive(value)
+      case .deliver(let value, let downstream): more = downstream.receive(value)
       case .finish(let completion, let downstream, let onEnd):
         onEnd?()
         downstream.receive(completion: completion)
@@ -310,10 +309,7 @@ final class ReplaySubscription<Output, Failure: Error>: Subscription, SlotMember
     lock.withLock { subject }?.request(demand, by: self)
   }
 
-  @inlinable
-  func cancel() {
-    takeSubject()?.remove(self)
-  }
+  @inlinable func cancel() { takeSubject()?.remove(self) }
 
   @usableFromInline var description: String { "ReplaySubject" }
 

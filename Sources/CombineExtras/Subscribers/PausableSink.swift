@@ -60,8 +60,7 @@ extension Subscribers {
     public func resume() {
       let subscription: (any Subscription)? = lock.withLock {
         switch pace {
-        case .awaiting:
-          return nil
+        case .awaiting: return nil
         case .deciding:
           pace = .deciding(isResumed: true)
           return nil
@@ -105,14 +104,10 @@ extension Subscribers {
       }
     }
 
-    public func receive(completion: Completion<Failure>) {
-      end().functions?.completion(completion)
-    }
+    public func receive(completion: Completion<Failure>) { end().functions?.completion(completion) }
 
     /// Cancels the subscription. Neither function is called again on this thread.
-    public func cancel() {
-      end().subscription?.cancel()
-    }
+    public func cancel() { end().subscription?.cancel() }
 
     private func end() -> (functions: Functions?, subscription: (any Subscription)?) {
       lock.withLock { (functions.take(), subscription.take()) }

@@ -12,17 +12,14 @@ struct ReplayBuffer<Value> {
   @usableFromInline var start = 0
   @usableFromInline var count = 0
 
-  @inlinable
-  init() {}
+  @inlinable init() {}
 
   /// The number that the next value will have.
   @inlinable var end: Int { start + count }
 
   /// The value with a number from `start` to before `end`.
   @inlinable
-  subscript(number: Int) -> Value {
-    unsafe slots[wrapped(head + number - start)].unsafelyUnwrapped
-  }
+  subscript(number: Int) -> Value { unsafe slots[wrapped(head + number - start)].unsafelyUnwrapped }
 
   @inlinable
   mutating func append(_ value: Value) {
@@ -43,9 +40,7 @@ struct ReplayBuffer<Value> {
   }
 
   @inlinable
-  func wrapped(_ index: Int) -> Int {
-    index < slots.count ? index : index - slots.count
-  }
+  func wrapped(_ index: Int) -> Int { index < slots.count ? index : index - slots.count }
 
   @inlinable
   mutating func grow() {

@@ -5,8 +5,7 @@ struct SlotList<Member: SlotMember> {
   @usableFromInline var slots: [Member?] = []
   @usableFromInline var gaps = 0
 
-  @inlinable
-  init() {}
+  @inlinable init() {}
 
   @inlinable
   mutating func add(_ member: Member) {
@@ -20,9 +19,7 @@ struct SlotList<Member: SlotMember> {
     slots[member.slot] = nil
     member.slot = -1
     gaps += 1
-    if gaps > 16, gaps > slots.count / 2 || gaps == slots.count {
-      closeGaps()
-    }
+    if gaps > 16, gaps > slots.count / 2 || gaps == slots.count { closeGaps() }
   }
 
   @inlinable

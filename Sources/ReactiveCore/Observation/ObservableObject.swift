@@ -118,9 +118,7 @@ public final class ObservableObjectPublisher: Publisher, Sendable {
   }
 
   /// Sends to the subscribers.
-  public func send() {
-    subject.send()
-  }
+  public func send() { subject.send() }
 }
 
 /// Passes the signal on; the demand of downstream makes no difference.
@@ -154,20 +152,17 @@ private final class ObjectWillChangeSubscription<Downstream>: Subscription, Oper
     self.downstream = downstream
   }
 
-  func request(_ demand: Subscribers.Demand) {
-    upstream.request(.unlimited)
-  }
+  func request(_ demand: Subscribers.Demand) { upstream.request(.unlimited) }
 
   func cancel() {
     upstream.cancel()
-    var released: Downstream?
-    lock.withLock { swap(&released, &downstream) }
+    _ = lock.withLock { downstream.take() }
   }
 
   var description: String { "ObservableObjectPublisher" }
 
   var customMirror: Mirror {
     let downstream = lock.withLock { self.downstream }
-    return Mirror(self, children: [("downstream", downstream as Any)])
+    return mirror(("downstream", downstream as Any))
   }
 }

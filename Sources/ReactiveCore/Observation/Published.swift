@@ -19,14 +19,10 @@ public struct Published<Value> {
   let store: PublishedStore<Value>
 
   /// A property with a first value; what `@Published var name = value` stands for.
-  public init(wrappedValue: Value) {
-    store = PublishedStore(wrappedValue)
-  }
+  public init(wrappedValue: Value) { store = PublishedStore(wrappedValue) }
 
   /// The same, for use in initialisers: `_name = Published(initialValue: value)`.
-  public init(initialValue: Value) {
-    self.init(wrappedValue: initialValue)
-  }
+  public init(initialValue: Value) { self.init(wrappedValue: initialValue) }
 
   /// The publisher, `$name`. Setting it has no effect; that it can be set lets `assign(to:)` take it.
   public var projectedValue: Publisher {
@@ -86,17 +82,11 @@ where Downstream.Input == Input, Downstream.Failure == Never {
 private final class PublishedSubscription: Subscription, OperatorPart {
   private let upstream: any Subscription
 
-  init(_ upstream: any Subscription) {
-    self.upstream = upstream
-  }
+  init(_ upstream: any Subscription) { self.upstream = upstream }
 
-  func request(_ demand: Subscribers.Demand) {
-    upstream.request(demand)
-  }
+  func request(_ demand: Subscribers.Demand) { upstream.request(demand) }
 
-  func cancel() {
-    upstream.cancel()
-  }
+  func cancel() { upstream.cancel() }
 
   var description: String { "PublishedSubject" }
 
@@ -113,9 +103,7 @@ private final class AssignToPublished<Value>: Subscriber, Cancellable {
   private var subscription: (any Subscription)?  // guarded by the lock
   private var isAttached = false  // guarded by the lock
 
-  init(_ store: PublishedStore<Value>) {
-    self.store = store
-  }
+  init(_ store: PublishedStore<Value>) { self.store = store }
 
   func receive(subscription: any Subscription) {
     let isAccepted = lock.withLock {
@@ -130,9 +118,7 @@ private final class AssignToPublished<Value>: Subscriber, Cancellable {
   }
 
   func receive(_ input: Value) -> Subscribers.Demand {
-    if lock.withLock({ subscription != nil }) {
-      store?.set(input)
-    }
+    if lock.withLock({ subscription != nil }) { store?.set(input) }
     return .none
   }
 
@@ -141,9 +127,7 @@ private final class AssignToPublished<Value>: Subscriber, Cancellable {
     store?.forget(combineIdentifier)
   }
 
-  func cancel() {
-    take()?.cancel()
-  }
+  func cancel() { take()?.cancel() }
 
   private func take() -> (any Subscription)? {
     lock.withLock { subscription.take() }

@@ -7,9 +7,7 @@ final class PublishedStore<Value> {
   private var change: ObservableObjectPublisher?
   private var sources: [CombineIdentifier: any Cancellable] = [:]
 
-  init(_ value: Value) {
-    property = value
-  }
+  init(_ value: Value) { property = value }
 
   deinit {
     for (_, source) in sources {
@@ -35,9 +33,7 @@ final class PublishedStore<Value> {
       late = published
       if late == nil { swap(&old, &property) }
     }
-    if let late {
-      publish(value, through: late)
-    }
+    if let late { publish(value, through: late) }
   }
 
   private func publish(_ value: Value, through subject: CurrentValueSubject<Value, Never>) {
@@ -69,8 +65,7 @@ final class PublishedStore<Value> {
   }
 
   func forget(_ identifier: CombineIdentifier) {
-    var source: (any Cancellable)?
-    lock.withLock { source = sources.removeValue(forKey: identifier) }
+    let source = lock.withLock { sources.removeValue(forKey: identifier) }
     withExtendedLifetime(source) {}
   }
 }
@@ -87,9 +82,7 @@ protocol ObservedProperty {
 extension Published: ObservedProperty {
   var objectWillChange: ObservableObjectPublisher? { store.objectWillChange }
 
-  func install(_ publisher: ObservableObjectPublisher) {
-    store.install(publisher)
-  }
+  func install(_ publisher: ObservableObjectPublisher) { store.install(publisher) }
 }
 
 extension PublishedStore {

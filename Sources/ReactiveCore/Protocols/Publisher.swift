@@ -16,8 +16,7 @@ extension Publisher {
   /// Attaches a subscriber, which gets its subscription on the calling thread unless the publisher says otherwise.
   // Always inlined: each layer of a pipeline calls this function with a longer type, which the compiler takes for an endless
   // specialisation; from the third layer on it would stop specialising, and values would take some fifty times as long.
-  @inlinable
-  @inline(__always)
+  @inlinable @inline(__always)
   public func subscribe<S: Subscriber>(_ subscriber: S) where S.Input == Output, S.Failure == Failure {
     receive(subscriber: subscriber)
   }
@@ -56,9 +55,7 @@ public protocol Subject<Output, Failure>: AnyObject, Publisher {
 
 extension Subject where Output == Void {
   /// Sends the value that carries no information.
-  public func send() {
-    send(())
-  }
+  public func send() { send(()) }
 }
 
 /// The types of this module that act as publishers.

@@ -23,9 +23,7 @@ public protocol Subscriber<Input, Failure>: CustomCombineIdentifierConvertible {
 
 extension Subscriber where Input == Void {
   /// Delivers the value that carries no information.
-  public func receive() -> Subscribers.Demand {
-    receive(())
-  }
+  public func receive() -> Subscribers.Demand { receive(()) }
 }
 
 /// The connection of one subscriber to one publisher.
@@ -38,6 +36,15 @@ public protocol Subscription: Cancellable, CustomCombineIdentifierConvertible {
   func request(_ demand: Subscribers.Demand)
 }
 
+extension Subscription {
+  /// Requests values, if there is demand; cancels this subscription if the demand is nil, because it isn't accepted.
+  @inlinable @inline(__always)
+  func start(requesting demand: Subscribers.Demand?) {
+    guard let demand else { return cancel() }
+    if demand > .none { request(demand) }
+  }
+}
+
 /// An activity that can be stopped.
 public protocol Cancellable {
   /// Stops it and releases what it held. Further calls have no effect.
@@ -46,15 +53,12 @@ public protocol Cancellable {
 
 extension Cancellable {
   /// Keeps this in a collection, to be cancelled when the collection releases it.
-  public func store<C: RangeReplaceableCollection>(in collection: inout C)
-  where C.Element == AnyCancellable {
+  public func store<C: RangeReplaceableCollection>(in collection: inout C) where C.Element == AnyCancellable {
     AnyCancellable(self).store(in: &collection)
   }
 
   /// Keeps this in a set, to be cancelled when the set releases it.
-  public func store(in set: inout Set<AnyCancellable>) {
-    AnyCancellable(self).store(in: &set)
-  }
+  public func store(in set: inout Set<AnyCancellable>) { AnyCancellable(self).store(in: &set) }
 }
 
 /// A type whose instances have identifiers, for a log for example.
@@ -66,9 +70,7 @@ public protocol CustomCombineIdentifierConvertible {
 extension CustomCombineIdentifierConvertible where Self: AnyObject {
   /// The identity of the object.
   @inlinable
-  public var combineIdentifier: CombineIdentifier {
-    CombineIdentifier(self)
-  }
+  public var combineIdentifier: CombineIdentifier { CombineIdentifier(self) }
 }
 
 /// The identity of a publisher stream.
@@ -78,25 +80,17 @@ public struct CombineIdentifier: Hashable, CustomStringConvertible, Sendable {
   private static let last = Atomic<UInt64>(0)
 
   /// An identifier that no other call returns.
-  public init() {
-    rawValue = CombineIdentifier.last.add(1, ordering: .relaxed).oldValue
-  }
+  public init() { rawValue = CombineIdentifier.last.add(1, ordering: .relaxed).oldValue }
 
   /// The identifier of an object, valid for as long as the object lives.
-  public init(_ object: AnyObject) {
-    rawValue = UInt64(UInt(bitPattern: ObjectIdentifier(object)))
-  }
+  public init(_ object: AnyObject) { rawValue = UInt64(UInt(bitPattern: ObjectIdentifier(object))) }
 
   /// The identifier of something that stays at an address for as long as it lives.
   @usableFromInline
-  init(address: UnsafeRawPointer) {
-    rawValue = UInt64(UInt(bitPattern: address))
-  }
+  init(address: UnsafeRawPointer) { rawValue = UInt64(UInt(bitPattern: address)) }
 
   /// The identifier as a hexadecimal number.
-  public var description: String {
-    "0x" + String(rawValue, radix: 16)
-  }
+  public var description: String { "0x" + String(rawValue, radix: 16) }
 }
 
 /// The types of this module that act as subscribers, and the vocabulary they use.

@@ -22,8 +22,7 @@ extension Publishers {
       self.line = line
     }
 
-    @inlinable
-    @inline(__always)
+    @inlinable @inline(__always)
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Never {
       upstream.receive(
         subscriber: AssertNoFailureSubscriber<Output, Upstream.Failure, S>(
@@ -55,8 +54,7 @@ where Downstream.Input == Input, Downstream.Failure == Never {
   @inlinable
   func receive(completion: Subscribers.Completion<Failure>) {
     switch completion {
-    case .finished:
-      downstream.receive(completion: .finished)
+    case .finished: downstream.receive(completion: .finished)
     case .failure(let error):
       fatalError(prefix.isEmpty ? "\(error)" : "\(prefix): \(error)", file: file, line: line)
     }
@@ -65,8 +63,7 @@ where Downstream.Input == Input, Downstream.Failure == Never {
   @usableFromInline var description: String { "AssertNoFailure" }
 
   @usableFromInline var customMirror: Mirror {
-    let children: [Mirror.Child] = [("file", file), ("line", line), ("prefix", prefix)]
-    return Mirror(self, children: children)
+    return mirror(("file", file), ("line", line), ("prefix", prefix))
   }
 }
 

@@ -9,14 +9,10 @@ public struct AsyncPublisher<P: Publisher>: AsyncSequence where P.Failure == Nev
   private let publisher: P
 
   /// The values of a publisher.
-  public init(_ publisher: P) {
-    self.publisher = publisher
-  }
+  public init(_ publisher: P) { self.publisher = publisher }
 
   /// Subscribes.
-  public func makeAsyncIterator() -> Iterator {
-    Iterator(publisher)
-  }
+  public func makeAsyncIterator() -> Iterator { Iterator(publisher) }
 
   /// One iteration.
   public struct Iterator: AsyncIteratorProtocol {
@@ -25,14 +21,10 @@ public struct AsyncPublisher<P: Publisher>: AsyncSequence where P.Failure == Nev
 
     private let holder: CancellingAsyncBridge<P.Output, Never>
 
-    fileprivate init(_ publisher: P) {
-      holder = CancellingAsyncBridge(publisher)
-    }
+    fileprivate init(_ publisher: P) { holder = CancellingAsyncBridge(publisher) }
 
     /// Asks for the next value and waits for it; nil at the end.
-    public mutating func next() async -> P.Output? {
-      await holder.bridge.next().event.get()
-    }
+    public mutating func next() async -> P.Output? { await holder.bridge.next().event.get() }
 
     /// Asks for the next value and waits for it; nil at the end.
     public mutating func next(isolation actor: isolated (any Actor)?) async -> P.Output? {
@@ -52,14 +44,10 @@ public struct AsyncThrowingPublisher<P: Publisher>: AsyncSequence {
   private let publisher: P
 
   /// The values of a publisher.
-  public init(_ publisher: P) {
-    self.publisher = publisher
-  }
+  public init(_ publisher: P) { self.publisher = publisher }
 
   /// Subscribes.
-  public func makeAsyncIterator() -> Iterator {
-    Iterator(publisher)
-  }
+  public func makeAsyncIterator() -> Iterator { Iterator(publisher) }
 
   /// One iteration.
   public struct Iterator: AsyncIteratorProtocol {
@@ -68,14 +56,10 @@ public struct AsyncThrowingPublisher<P: Publisher>: AsyncSequence {
 
     private let holder: CancellingAsyncBridge<P.Output, P.Failure>
 
-    fileprivate init(_ publisher: P) {
-      holder = CancellingAsyncBridge(publisher)
-    }
+    fileprivate init(_ publisher: P) { holder = CancellingAsyncBridge(publisher) }
 
     /// Asks for the next value and waits for it; nil at the end.
-    public mutating func next() async throws -> P.Output? {
-      try await holder.bridge.next().event.get()
-    }
+    public mutating func next() async throws -> P.Output? { try await holder.bridge.next().event.get() }
 
     /// Asks for the next value and waits for it; nil at the end.
     public mutating func next(isolation actor: isolated (any Actor)?) async throws -> P.Output? {
@@ -96,21 +80,15 @@ private final class CancellingAsyncBridge<Input, Failure: Error> {
     publisher.subscribe(bridge)
   }
 
-  deinit {
-    bridge.cancel()
-  }
+  deinit { bridge.cancel() }
 }
 
 extension Publisher where Failure == Never {
   /// The values as an asynchronous sequence.
-  public var values: AsyncPublisher<Self> {
-    AsyncPublisher(self)
-  }
+  public var values: AsyncPublisher<Self> { AsyncPublisher(self) }
 }
 
 extension Publisher {
   /// The values as an asynchronous sequence, which throws if this publisher fails.
-  public var values: AsyncThrowingPublisher<Self> {
-    AsyncThrowingPublisher(self)
-  }
+  public var values: AsyncThrowingPublisher<Self> { AsyncThrowingPublisher(self) }
 }

@@ -15,9 +15,7 @@ extension Publishers {
 
     /// Connects a publisher as needed.
     @inlinable
-    public init(upstream: Upstream) {
-      self.upstream = upstream
-    }
+    public init(upstream: Upstream) { self.upstream = upstream }
 
     @inlinable
     public final func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
@@ -30,9 +28,7 @@ extension Publishers {
         }
       }
       upstream.subscribe(AutoconnectSubscriber(parent: self, downstream: subscriber) { [self] in leave() })
-      if let connecting {
-        connect(connecting)
-      }
+      if let connecting { connect(connecting) }
     }
 
     @inlinable
@@ -44,9 +40,7 @@ extension Publishers {
         unsafe self.connection = connection
         return true
       }
-      if !isWanted {
-        connection.cancel()
-      }
+      if !isWanted { connection.cancel() }
     }
 
     @usableFromInline
@@ -54,9 +48,7 @@ extension Publishers {
       var connection: (any Cancellable)?
       lock.withLock {
         unsafe subscriberCount -= 1
-        if unsafe subscriberCount == 0 {
-          unsafe swap(&connection, &self.connection)
-        }
+        if unsafe subscriberCount == 0 { unsafe swap(&connection, &self.connection) }
       }
       connection?.cancel()
     }
@@ -85,9 +77,7 @@ extension Publishers {
     }
 
     /// Whether both are the same object.
-    public static func == (lhs: Share, rhs: Share) -> Bool {
-      lhs === rhs
-    }
+    public static func == (lhs: Share, rhs: Share) -> Bool { lhs === rhs }
   }
 }
 
@@ -114,10 +104,7 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
 
   @usableFromInline var description: String { "Autoconnect" }
 
-  @usableFromInline var customMirror: Mirror {
-    let children: [Mirror.Child] = [("parent", parent), ("downstream", downstream)]
-    return Mirror(self, children: children)
-  }
+  @usableFromInline var customMirror: Mirror { return mirror(("parent", parent), ("downstream", downstream)) }
 }
 
 /// The upstream subscription, with a function that is called on cancellation.
@@ -134,9 +121,7 @@ final class AutoconnectSubscription: Subscription, OperatorPart {
   }
 
   @inlinable
-  func request(_ demand: Subscribers.Demand) {
-    upstream.request(demand)
-  }
+  func request(_ demand: Subscribers.Demand) { upstream.request(demand) }
 
   @inlinable
   func cancel() {
@@ -156,9 +141,7 @@ extension ConnectablePublisher {
   ///
   /// Unlike Combine, it connects once even if a second subscriber comes from within the subscription of the first.
   @inlinable
-  public func autoconnect() -> Publishers.Autoconnect<Self> {
-    Publishers.Autoconnect(upstream: self)
-  }
+  public func autoconnect() -> Publishers.Autoconnect<Self> { Publishers.Autoconnect(upstream: self) }
 }
 
 // What changes is in the subject and in `Autoconnect`, each guarded by a lock of its own.
@@ -170,7 +153,5 @@ extension Publisher {
   /// Upstream is subscribed to with the first subscriber and cancelled when the last has cancelled. A later subscriber gets the
   /// values that follow; one that subscribes after the completion gets only the completion.
   @inlinable
-  public func share() -> Publishers.Share<Self> {
-    Publishers.Share(upstream: self)
-  }
+  public func share() -> Publishers.Share<Self> { Publishers.Share(upstream: self) }
 }

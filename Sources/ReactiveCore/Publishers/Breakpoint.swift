@@ -70,9 +70,7 @@ where Downstream.Input == Upstream.Output, Downstream.Failure == Upstream.Failur
   }
 
   private func stop(if condition: Bool?) {
-    if condition == true {
-      raise(SIGTRAP)
-    }
+    if condition == true { raise(SIGTRAP) }
   }
 
   var description: String { "Breakpoint" }

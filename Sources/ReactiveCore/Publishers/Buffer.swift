@@ -120,8 +120,7 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
       let requested = unsafe min(values.count, demand.max ?? values.count)
       if unsafe values.count - requested >= size {
         switch whenFull {
-        case .dropNewest:
-          return .taken
+        case .dropNewest: return .taken
         case .dropOldest:
           if size == 0 { return .taken }
           dropped = unsafe values.remove(at: requested)
@@ -256,12 +255,9 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
     let (values, upstream, demand, terminal) = lock.withLock {
       unsafe (self.values.elements, self.upstream, self.demand, self.terminal)
     }
-    return Mirror(
-      self,
-      children: [
-        ("values", values), ("state", upstream as Any), ("downstreamDemand", demand),
-        ("terminal", terminal as Any),
-      ])
+    return mirror(
+      ("values", values), ("state", upstream as Any), ("downstreamDemand", demand),
+      ("terminal", terminal as Any))
   }
 }
 

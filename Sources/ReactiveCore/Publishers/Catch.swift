@@ -17,8 +17,7 @@ extension Publishers {
       self.handler = handler
     }
 
-    @inlinable
-    @inline(__always)
+    @inlinable @inline(__always)
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
       let handler = handler
       let inner = SuccessionSubscriber<Output, Upstream.Failure, NewPublisher, S>(
@@ -51,8 +50,7 @@ extension Publishers {
       self.handler = handler
     }
 
-    @inlinable
-    @inline(__always)
+    @inlinable @inline(__always)
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == any Error {
       let handler = handler
       let inner = SuccessionSubscriber<Output, Upstream.Failure, NewPublisher, S>(
@@ -86,8 +84,7 @@ extension Publishers {
       self.output = output
     }
 
-    @inlinable
-    @inline(__always)
+    @inlinable @inline(__always)
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Never {
       let output = output
       let inner = SuccessionSubscriber<Output, Upstream.Failure, Just<Output>, S>(
@@ -120,8 +117,7 @@ extension Publishers {
       self.output = output
     }
 
-    @inlinable
-    @inline(__always)
+    @inlinable @inline(__always)
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
       let output = output
       let inner = SuccessionSubscriber<Output, Failure, Result<Output, Failure>.Publisher, S>(
@@ -139,11 +135,9 @@ extension Publishers {
 }
 
 extension Publishers.ReplaceError: Equatable where Upstream: Equatable, Upstream.Output: Equatable {}
-
 extension Publishers.ReplaceError: Sendable where Upstream: Sendable, Upstream.Output: Sendable {}
 
 extension Publishers.ReplaceEmpty: Equatable where Upstream: Equatable, Upstream.Output: Equatable {}
-
 extension Publishers.ReplaceEmpty: Sendable where Upstream: Sendable, Upstream.Output: Sendable {}
 
 extension Publisher {

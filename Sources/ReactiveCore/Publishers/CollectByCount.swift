@@ -18,8 +18,7 @@ extension Publishers {
       self.count = count
     }
 
-    @inlinable
-    @inline(__always)
+    @inlinable @inline(__always)
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
       upstream.receive(
         subscriber: CollectByCountSubscriber<Upstream.Output, Failure, S>(
@@ -29,7 +28,6 @@ extension Publishers {
 }
 
 extension Publishers.CollectByCount: Equatable where Upstream: Equatable {}
-
 extension Publishers.CollectByCount: Sendable where Upstream: Sendable {}
 
 @usableFromInline
@@ -95,9 +93,7 @@ where Downstream.Input == [Input], Downstream.Failure == Failure {
       ignoreIfEarly(.completionBeforeSubscription)
       return
     }
-    if !rest.isEmpty, case .finished = completion {
-      _ = downstream.receive(rest)
-    }
+    if !rest.isEmpty, case .finished = completion { _ = downstream.receive(rest) }
     downstream.receive(completion: completion)
   }
 
@@ -111,10 +107,7 @@ where Downstream.Input == [Input], Downstream.Failure == Failure {
     lock.withLock { unsafe upstream }?.request(demand * count)
   }
 
-  @inlinable
-  func cancel() {
-    take().upstream?.cancel()
-  }
+  @inlinable func cancel() { take().upstream?.cancel() }
 
   /// Ends the stream and takes out all that is held.
   @usableFromInline
@@ -128,17 +121,12 @@ where Downstream.Input == [Input], Downstream.Failure == Failure {
   @usableFromInline var description: String { "CollectByCount" }
 
   @usableFromInline var customMirror: Mirror {
-    var (downstream, upstream): (Downstream?, (any Subscription)?)
-    let buffer = lock.withLock {
-      (downstream, upstream) = unsafe (self.downstream, self.upstream)
-      return unsafe self.buffer
+    let (downstream, upstream, buffer) = lock.withLock {
+      unsafe (self.downstream, self.upstream, self.buffer)
     }
-    return Mirror(
-      self,
-      children: [
-        ("downstream", downstream as Any), ("upstreamSubscription", upstream as Any), ("buffer", buffer),
-        ("count", count),
-      ])
+    return mirror(
+      ("downstream", downstream as Any), ("upstreamSubscription", upstream as Any), ("buffer", buffer),
+      ("count", count))
   }
 }
 

@@ -18,8 +18,7 @@ extension Publishers {
       self.b = b
     }
 
-    @inlinable
-    @inline(__always)
+    @inlinable @inline(__always)
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
       let coordinator = CombineLatestCoordinator<A.Output, B.Output, Never, Never, Failure, S>(
         downstream: subscriber, count: 2
@@ -45,12 +44,9 @@ extension Publishers {
 
     /// Combines the latest values of three publishers.
     @inlinable
-    public init(_ a: A, _ b: B, _ c: C) {
-      (self.a, self.b, self.c) = (a, b, c)
-    }
+    public init(_ a: A, _ b: B, _ c: C) { (self.a, self.b, self.c) = (a, b, c) }
 
-    @inlinable
-    @inline(__always)
+    @inlinable @inline(__always)
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
       let coordinator = CombineLatestCoordinator<A.Output, B.Output, C.Output, Never, Failure, S>(
         downstream: subscriber, count: 3
@@ -79,12 +75,9 @@ extension Publishers {
 
     /// Combines the latest values of four publishers.
     @inlinable
-    public init(_ a: A, _ b: B, _ c: C, _ d: D) {
-      (self.a, self.b, self.c, self.d) = (a, b, c, d)
-    }
+    public init(_ a: A, _ b: B, _ c: C, _ d: D) { (self.a, self.b, self.c, self.d) = (a, b, c, d) }
 
-    @inlinable
-    @inline(__always)
+    @inlinable @inline(__always)
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
       let coordinator = CombineLatestCoordinator<A.Output, B.Output, C.Output, D.Output, Failure, S>(
         downstream: subscriber, count: 4
@@ -103,15 +96,12 @@ extension Publishers {
 }
 
 extension Publishers.CombineLatest: Equatable where A: Equatable, B: Equatable {}
-
 extension Publishers.CombineLatest: Sendable where A: Sendable, B: Sendable {}
 
 extension Publishers.CombineLatest3: Equatable where A: Equatable, B: Equatable, C: Equatable {}
-
 extension Publishers.CombineLatest3: Sendable where A: Sendable, B: Sendable, C: Sendable {}
 
 extension Publishers.CombineLatest4: Equatable where A: Equatable, B: Equatable, C: Equatable, D: Equatable {}
-
 extension Publishers.CombineLatest4: Sendable where A: Sendable, B: Sendable, C: Sendable, D: Sendable {}
 
 extension Publisher {

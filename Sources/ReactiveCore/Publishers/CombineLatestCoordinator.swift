@@ -8,8 +8,7 @@ struct LatestValues<A, B, C, D> {
   /// A bit for each value there is.
   @usableFromInline var present: UInt8 = 0
 
-  @inlinable
-  init() {}
+  @inlinable init() {}
 
   @inlinable
   mutating func store(_ entry: OneOfFour<A, B, C, D>) {
@@ -94,9 +93,7 @@ where Downstream.Failure == Failure {
       isKnown = true
       return terminal != nil
     }
-    if isEnding, gate.requestDrain() {
-      _ = drain(sender: nil)
-    }
+    if isEnding, gate.requestDrain() { _ = drain(sender: nil) }
   }
 
   // From the upstreams.
@@ -112,22 +109,15 @@ where Downstream.Failure == Failure {
       subscriptions[index] = subscription
       request = requested
     }
-    guard let request else { return subscription.cancel() }
-    if request > .none {
-      subscription.request(request)
-    }
+    subscription.start(requesting: request)
   }
 
   @inlinable
   func receive(_ entry: Entry, from index: Int, for downstream: Downstream) -> Subscribers.Demand {
     guard gate.enter() else { return wait(entry, from: index) }
     var more = deliver(entry, to: downstream)
-    if !gate.leave() {
-      more += drain(sender: index)
-    }
-    if more > .none {
-      pass(more, except: index)
-    }
+    if !gate.leave() { more += drain(sender: index) }
+    if more > .none { pass(more, except: index) }
     return more
   }
 
@@ -141,9 +131,7 @@ where Downstream.Failure == Failure {
     }
     guard isOpen, gate.requestDrain() else { return .none }
     let more = drain(sender: index)
-    if more > .none {
-      pass(more, except: index)
-    }
+    if more > .none { pass(more, except: index) }
     return more
   }
 
@@ -166,9 +154,7 @@ where Downstream.Failure == Failure {
     for subscription in cancelled {
       subscription?.cancel()
     }
-    if isEnding, gate.requestDrain() {
-      _ = drain(sender: nil)
-    }
+    if isEnding, gate.requestDrain() { _ = drain(sender: nil) }
   }
 
   // While holding the gate.
@@ -203,9 +189,7 @@ where Downstream.Failure == Failure {
         return .none
       }
     } while !gate.leave()
-    if sender == nil, more > .none {
-      pass(more, except: nil)
-    }
+    if sender == nil, more > .none { pass(more, except: nil) }
     return more
   }
 
@@ -249,9 +233,7 @@ where Downstream.Failure == Failure {
     for subscription in takeAll() {
       subscription?.cancel()
     }
-    if case .caller = releaser {
-      release()
-    }
+    if case .caller = releaser { release() }
   }
 
   /// Releases everything and returns the subscriptions.
@@ -268,9 +250,6 @@ where Downstream.Failure == Failure {
 
   @usableFromInline var customMirror: Mirror {
     let subscriptions = lock.withLock { self.subscriptions }
-    let children: [Mirror.Child] = [
-      ("upstreamSubscriptions", Array(subscriptions)), ("demand", demand.value),
-    ]
-    return Mirror(self, children: children)
+    return mirror(("upstreamSubscriptions", Array(subscriptions)), ("demand", demand.value))
   }
 }

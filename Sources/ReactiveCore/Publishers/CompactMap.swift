@@ -15,8 +15,7 @@ extension Publishers {
       self.transform = transform
     }
 
-    @inlinable
-    @inline(__always)
+    @inlinable @inline(__always)
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
       upstream.attach(
         "CompactMap", CompactMapStage<Upstream.Output, Output, Passing<Failure>>(transform), to: subscriber)
@@ -53,8 +52,7 @@ extension Publishers {
       self.transform = transform
     }
 
-    @inlinable
-    @inline(__always)
+    @inlinable @inline(__always)
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == any Error {
       upstream.attach(
         "TryCompactMap", CompactMapStage<Upstream.Output, Output, Trying<Upstream.Failure>>(transform),
@@ -77,9 +75,7 @@ struct CompactMapStage<Input, Output, Errors: ErrorRule>: Stage {
   @usableFromInline let transform: (Input) throws -> Output?
 
   @inlinable
-  init(_ transform: @escaping (Input) throws -> Output?) {
-    self.transform = transform
-  }
+  init(_ transform: @escaping (Input) throws -> Output?) { self.transform = transform }
 
   @inlinable
   func receive(_ input: Input) throws -> Verdict<Output> {

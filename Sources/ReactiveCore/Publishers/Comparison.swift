@@ -18,8 +18,7 @@ extension Publishers {
       self.areInIncreasingOrder = areInIncreasingOrder
     }
 
-    @inlinable
-    @inline(__always)
+    @inlinable @inline(__always)
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
       upstream.attach(
         "Comparison", ComparisonReduction<Output, Passing<Failure>>(areInIncreasingOrder), to: subscriber)
@@ -45,8 +44,7 @@ extension Publishers {
       self.areInIncreasingOrder = areInIncreasingOrder
     }
 
-    @inlinable
-    @inline(__always)
+    @inlinable @inline(__always)
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == any Error {
       upstream.attach(
         "TryComparison", ComparisonReduction<Output, Trying<Upstream.Failure>>(areInIncreasingOrder),
@@ -61,9 +59,7 @@ struct ComparisonReduction<Input, Errors: ErrorRule>: Reduction {
   @usableFromInline let isInOrder: (Input, Input) throws -> Bool
 
   @inlinable
-  init(_ isInOrder: @escaping (Input, Input) throws -> Bool) {
-    self.isInOrder = isInOrder
-  }
+  init(_ isInOrder: @escaping (Input, Input) throws -> Bool) { self.isInOrder = isInOrder }
 
   @inlinable
   mutating func receive(_ input: Input) throws -> ReductionStep {
@@ -76,15 +72,11 @@ struct ComparisonReduction<Input, Errors: ErrorRule>: Reduction {
 extension Publisher where Output: Comparable {
   /// Delivers the greatest value when upstream finishes; the first of those that are equal.
   @inlinable
-  public func max() -> Publishers.Comparison<Self> {
-    max(by: <)
-  }
+  public func max() -> Publishers.Comparison<Self> { max(by: <) }
 
   /// Delivers the least value when upstream finishes; the first of those that are equal.
   @inlinable
-  public func min() -> Publishers.Comparison<Self> {
-    min(by: <)
-  }
+  public func min() -> Publishers.Comparison<Self> { min(by: <) }
 }
 
 extension Publisher {

@@ -19,8 +19,7 @@ extension Publishers {
       self.suffix = suffix
     }
 
-    @inlinable
-    @inline(__always)
+    @inlinable @inline(__always)
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
       // A part of a longer chain, behind `AnyPublisher`: the chain's subscriber takes over its two parts.
       if S.self == AnySubscriber<Output, Failure>.self,
@@ -41,7 +40,6 @@ extension Publishers {
 }
 
 extension Publishers.Concatenate: Equatable where Prefix: Equatable, Suffix: Equatable {}
-
 extension Publishers.Concatenate: Sendable where Prefix: Sendable, Suffix: Sendable {}
 
 /// What a chain of publishers looks like to one of its parts that does not know its type.
@@ -49,8 +47,7 @@ extension Publishers.Concatenate: Sendable where Prefix: Sendable, Suffix: Senda
 class ConcatenateChain<Input, Failure: Error> {
   @usableFromInline typealias Part = (AnySubscriber<Input, Failure>) -> Void
 
-  @usableFromInline
-  init() {}
+  @usableFromInline init() {}
 
   /// Takes two parts in place of the one that is being subscribed to.
   ///
@@ -74,9 +71,7 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
   }
 
   @inlinable
-  func receive(subscription: any Subscription) {
-    link.connect(subscription)
-  }
+  func receive(subscription: any Subscription) { link.connect(subscription) }
 
   @inlinable
   func receive(_ input: Input) -> Subscribers.Demand {
@@ -95,29 +90,22 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
     if link.ignoreIfEarly(.completionBeforeSubscription) { return }
     switch completion {
     case .finished:
-      if link.next(self) {
-        downstream.receive(completion: completion)
-      }
+      if link.next(self) { downstream.receive(completion: completion) }
     case .failure:
-      if link.end() {
-        downstream.receive(completion: completion)
-      }
+      if link.end() { downstream.receive(completion: completion) }
     }
   }
 
   override func splice(_ prefix: @escaping Part, _ suffix: @escaping Part) -> Bool {
     let isFinished = link.splice(self, { prefix(AnySubscriber($0)) }, { suffix(AnySubscriber($0)) })
-    if isFinished == true {
-      downstream.receive(completion: .finished)
-    }
+    if isFinished == true { downstream.receive(completion: .finished) }
     return isFinished != nil
   }
 
   @usableFromInline var description: String { "Concatenate" }
 
   @usableFromInline var customMirror: Mirror {
-    let children: [Mirror.Child] = [("downstream", downstream), ("demand", link.demand.value)]
-    return Mirror(self, children: children)
+    return mirror(("downstream", downstream), ("demand", link.demand.value))
   }
 }
 

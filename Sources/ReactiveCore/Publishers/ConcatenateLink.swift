@@ -24,8 +24,7 @@ final class ConcatenateLink<Target: Subscriber>: Subscription, SubscriptionAwait
   private var isDone = false  // the part has finished
   private var isRunning = false  // a caller is subscribing to the parts
 
-  @usableFromInline
-  init() {}
+  @usableFromInline init() {}
 
   /// Adds a part before those that are there.
   @usableFromInline
@@ -112,10 +111,7 @@ final class ConcatenateLink<Target: Subscriber>: Subscription, SubscriptionAwait
       upstream = subscription
       request = demand.value
     }
-    guard let request else { return subscription.cancel() }
-    if request > .none {
-      subscription.request(request)
-    }
+    subscription.start(requesting: request)
   }
 
   /// Whether the part under way has yet to give its subscription.
@@ -126,10 +122,7 @@ final class ConcatenateLink<Target: Subscriber>: Subscription, SubscriptionAwait
   /// Ends it.
   ///
   /// - Returns: Whether it had not ended before.
-  @usableFromInline
-  func end() -> Bool {
-    take().isOurs
-  }
+  @usableFromInline func end() -> Bool { take().isOurs }
 
   // From downstream.
 
@@ -143,10 +136,7 @@ final class ConcatenateLink<Target: Subscriber>: Subscription, SubscriptionAwait
     upstream?.request(demand)
   }
 
-  @usableFromInline
-  func cancel() {
-    take().upstream?.cancel()
-  }
+  @usableFromInline func cancel() { take().upstream?.cancel() }
 
   private func take() -> (isOurs: Bool, upstream: (any Subscription)?) {
     let (isOurs, upstream, parts) = lock.withLock {
@@ -162,7 +152,6 @@ final class ConcatenateLink<Target: Subscriber>: Subscription, SubscriptionAwait
 
   @usableFromInline var customMirror: Mirror {
     let upstream = lock.withLock { self.upstream }
-    let children: [Mirror.Child] = [("upstreamSubscription", upstream as Any), ("demand", demand.value)]
-    return Mirror(self, children: children)
+    return mirror(("upstreamSubscription", upstream as Any), ("demand", demand.value))
   }
 }

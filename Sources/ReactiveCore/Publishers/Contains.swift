@@ -16,8 +16,7 @@ extension Publishers {
       self.output = output
     }
 
-    @inlinable
-    @inline(__always)
+    @inlinable @inline(__always)
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
       let output = output
       upstream.attach(
@@ -43,8 +42,7 @@ extension Publishers {
       self.predicate = predicate
     }
 
-    @inlinable
-    @inline(__always)
+    @inlinable @inline(__always)
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
       upstream.attach(
         "ContainsWhere", QuestionReduction<Upstream.Output, Passing<Failure>>(decidedBy: true, predicate),
@@ -69,8 +67,7 @@ extension Publishers {
       self.predicate = predicate
     }
 
-    @inlinable
-    @inline(__always)
+    @inlinable @inline(__always)
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == any Error {
       upstream.attach(
         "TryContainsWhere",
@@ -96,8 +93,7 @@ extension Publishers {
       self.predicate = predicate
     }
 
-    @inlinable
-    @inline(__always)
+    @inlinable @inline(__always)
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
       upstream.attach(
         "AllSatisfy", QuestionReduction<Upstream.Output, Passing<Failure>>(decidedBy: false, predicate),
@@ -122,8 +118,7 @@ extension Publishers {
       self.predicate = predicate
     }
 
-    @inlinable
-    @inline(__always)
+    @inlinable @inline(__always)
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == any Error {
       upstream.attach(
         "TryAllSatisfy",
@@ -134,7 +129,6 @@ extension Publishers {
 }
 
 extension Publishers.Contains: Equatable where Upstream: Equatable {}
-
 extension Publishers.Contains: Sendable where Upstream: Sendable, Upstream.Output: Sendable {}
 
 /// Delivers whether the answer to a predicate was once, or was never, a certain one.
@@ -171,9 +165,7 @@ extension Publisher where Output: Equatable {
 extension Publisher {
   /// Delivers whether some value satisfies a predicate: true as soon as one does, and cancels upstream then.
   @inlinable
-  public func contains(
-    where predicate: @escaping (Output) -> Bool
-  ) -> Publishers.ContainsWhere<Self> {
+  public func contains(where predicate: @escaping (Output) -> Bool) -> Publishers.ContainsWhere<Self> {
     Publishers.ContainsWhere(upstream: self, predicate: predicate)
   }
 
@@ -187,9 +179,7 @@ extension Publisher {
 
   /// Delivers whether all values satisfy a predicate: false as soon as one does not, and cancels upstream then.
   @inlinable
-  public func allSatisfy(
-    _ predicate: @escaping (Output) -> Bool
-  ) -> Publishers.AllSatisfy<Self> {
+  public func allSatisfy(_ predicate: @escaping (Output) -> Bool) -> Publishers.AllSatisfy<Self> {
     Publishers.AllSatisfy(upstream: self, predicate: predicate)
   }
 

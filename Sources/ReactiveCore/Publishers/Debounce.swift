@@ -93,9 +93,7 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
     }
     withExtendedLifetime(dropped) {}
     timer?.cancel()
-    if isAskedFor {
-      delivery.deliver(onDemand: request)
-    }
+    if isAskedFor { delivery.deliver(onDemand: request) }
   }
 
   func receive(completion: Subscribers.Completion<Failure>) {
@@ -117,16 +115,11 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
   }
 
   var customMirror: Mirror {
-    var (downstream, current): (Downstream?, Input?)
-    let demand = delivery.lock.withLock {
-      (downstream, current) = (delivery.downstream, self.current)
-      return delivery.demand
+    let (downstream, current, demand) = delivery.lock.withLock {
+      (delivery.downstream, self.current, delivery.demand)
     }
-    return Mirror(
-      self,
-      children: [
-        ("downstream", downstream as Any), ("downstreamDemand", demand), ("currentValue", current as Any),
-      ])
+    return mirror(
+      ("downstream", downstream as Any), ("downstreamDemand", demand), ("currentValue", current as Any))
   }
 }
 

@@ -93,9 +93,7 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
     }
   }
 
-  func request(_ demand: Subscribers.Demand) {
-    delivery.requestUpstream(demand)
-  }
+  func request(_ demand: Subscribers.Demand) { delivery.requestUpstream(demand) }
 }
 
 extension Publisher {

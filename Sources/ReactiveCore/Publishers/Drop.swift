@@ -20,8 +20,7 @@ extension Publishers {
       self.count = count
     }
 
-    @inlinable
-    @inline(__always)
+    @inlinable @inline(__always)
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
       let inner = DropSubscriber<Output, Failure, S>(count, downstream: subscriber)
       subscriber.receive(subscription: inner.link)
@@ -31,7 +30,6 @@ extension Publishers {
 }
 
 extension Publishers.Drop: Equatable where Upstream: Equatable {}
-
 extension Publishers.Drop: Sendable where Upstream: Sendable {}
 
 /// Known downstream before upstream: what is requested in between is asked for together with the values to be dropped.
@@ -67,9 +65,7 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
 
   @usableFromInline
   func receive(completion: Subscribers.Completion<Failure>) {
-    if link.complete() {
-      downstream.receive(completion: completion)
-    }
+    if link.complete() { downstream.receive(completion: completion) }
   }
 
   @usableFromInline var description: String { "Drop" }

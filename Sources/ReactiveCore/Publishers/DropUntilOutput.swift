@@ -19,8 +19,7 @@ extension Publishers {
       self.other = other
     }
 
-    @inlinable
-    @inline(__always)
+    @inlinable @inline(__always)
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
       let inner = DropUntilSubscriber<Output, Failure, S>(downstream: subscriber)
       subscriber.receive(subscription: inner.link)
@@ -31,7 +30,6 @@ extension Publishers {
 }
 
 extension Publishers.DropUntilOutput: Equatable where Upstream: Equatable, Other: Equatable {}
-
 extension Publishers.DropUntilOutput: Sendable where Upstream: Sendable, Other: Sendable {}
 
 /// Known downstream before upstream, and to the other publisher before upstream as well.
@@ -49,9 +47,7 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
   }
 
   @usableFromInline
-  func receive(subscription: any Subscription) {
-    _ = link.connect(subscription)
-  }
+  func receive(subscription: any Subscription) { _ = link.connect(subscription) }
 
   @inlinable
   func receive(_ input: Input) -> Subscribers.Demand {
@@ -67,9 +63,7 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
     if link.ignoreIfEarly(.completionBeforeSubscription) { return }
     let (wasOpen, _, other) = link.end()
     other?.cancel()
-    if wasOpen {
-      downstream.receive(completion: completion)
-    }
+    if wasOpen { downstream.receive(completion: completion) }
   }
 
   @usableFromInline
@@ -84,9 +78,7 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
     if isTriggered.load(ordering: .acquiring) { return }
     let (wasOpen, upstream, _) = link.end()
     upstream?.cancel()
-    if wasOpen {
-      downstream.receive(completion: completion)
-    }
+    if wasOpen { downstream.receive(completion: completion) }
   }
 
   @usableFromInline var description: String { "DropUntilOutput" }
@@ -119,24 +111,18 @@ struct TriggerSubscriber<Input, Failure: Error, Parent: Triggered>: Subscriber, 
 
   @usableFromInline
   func receive(subscription: any Subscription) {
-    if parent.link.connectOther(subscription) {
-      subscription.request(.max(1))
-    }
+    if parent.link.connectOther(subscription) { subscription.request(.max(1)) }
   }
 
   @usableFromInline
   func receive(_ input: Input) -> Subscribers.Demand {
-    if !parent.link.ignoreIfOtherIsEarly(.valueBeforeSubscription) {
-      parent.trigger()
-    }
+    if !parent.link.ignoreIfOtherIsEarly(.valueBeforeSubscription) { parent.trigger() }
     return .none
   }
 
   @usableFromInline
   func receive(completion: Subscribers.Completion<Failure>) {
-    if !parent.link.ignoreIfOtherIsEarly(.completionBeforeSubscription) {
-      complete(completion)
-    }
+    if !parent.link.ignoreIfOtherIsEarly(.completionBeforeSubscription) { complete(completion) }
   }
 
   @usableFromInline var combineIdentifier: CombineIdentifier { parent.combineIdentifier }

@@ -16,8 +16,7 @@ extension Publishers {
       self.predicate = predicate
     }
 
-    @inlinable
-    @inline(__always)
+    @inlinable @inline(__always)
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
       upstream.attach("DropWhile", DropWhileStage<Output, Passing<Failure>>(predicate), to: subscriber)
     }
@@ -40,8 +39,7 @@ extension Publishers {
       self.predicate = predicate
     }
 
-    @inlinable
-    @inline(__always)
+    @inlinable @inline(__always)
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == any Error {
       upstream.attach(
         "TryDropWhile", DropWhileStage<Output, Trying<Upstream.Failure>>(predicate), to: subscriber)
@@ -65,8 +63,7 @@ extension Publishers {
       self.predicate = predicate
     }
 
-    @inlinable
-    @inline(__always)
+    @inlinable @inline(__always)
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
       upstream.attach("PrefixWhile", PrefixWhileStage<Output, Passing<Failure>>(predicate), to: subscriber)
     }
@@ -89,8 +86,7 @@ extension Publishers {
       self.predicate = predicate
     }
 
-    @inlinable
-    @inline(__always)
+    @inlinable @inline(__always)
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == any Error {
       upstream.attach(
         "TryPrefixWhile", PrefixWhileStage<Output, Trying<Upstream.Failure>>(predicate), to: subscriber)
@@ -106,9 +102,7 @@ struct DropWhileStage<Input, Errors: ErrorRule>: Stage {
   @inlinable static var isReflecting: Bool { false }
 
   @inlinable
-  init(_ predicate: @escaping (Input) throws -> Bool) {
-    self.predicate = predicate
-  }
+  init(_ predicate: @escaping (Input) throws -> Bool) { self.predicate = predicate }
 
   @inlinable
   mutating func receive(_ input: Input) throws -> Verdict<Input> {
@@ -125,38 +119,28 @@ struct PrefixWhileStage<Input, Errors: ErrorRule>: Stage {
   @usableFromInline let predicate: (Input) throws -> Bool
 
   @inlinable
-  init(_ predicate: @escaping (Input) throws -> Bool) {
-    self.predicate = predicate
-  }
+  init(_ predicate: @escaping (Input) throws -> Bool) { self.predicate = predicate }
 
   @inlinable
-  func receive(_ input: Input) throws -> Verdict<Input> {
-    try predicate(input) ? .pass(input) : .finish
-  }
+  func receive(_ input: Input) throws -> Verdict<Input> { try predicate(input) ? .pass(input) : .finish }
 }
 
 extension Publisher {
   /// Drops values for as long as they satisfy a predicate, which is not asked again after that.
   @inlinable
-  public func drop(
-    while predicate: @escaping (Output) -> Bool
-  ) -> Publishers.DropWhile<Self> {
+  public func drop(while predicate: @escaping (Output) -> Bool) -> Publishers.DropWhile<Self> {
     Publishers.DropWhile(upstream: self, predicate: predicate)
   }
 
   /// Drops values for as long as they satisfy a predicate, which is not asked again after that, and fails if the predicate throws.
   @inlinable
-  public func tryDrop(
-    while predicate: @escaping (Output) throws -> Bool
-  ) -> Publishers.TryDropWhile<Self> {
+  public func tryDrop(while predicate: @escaping (Output) throws -> Bool) -> Publishers.TryDropWhile<Self> {
     Publishers.TryDropWhile(upstream: self, predicate: predicate)
   }
 
   /// Passes on values for as long as they satisfy a predicate, then cancels upstream and finishes.
   @inlinable
-  public func prefix(
-    while predicate: @escaping (Output) -> Bool
-  ) -> Publishers.PrefixWhile<Self> {
+  public func prefix(while predicate: @escaping (Output) -> Bool) -> Publishers.PrefixWhile<Self> {
     Publishers.PrefixWhile(upstream: self, predicate: predicate)
   }
 

@@ -7,9 +7,7 @@ public struct Empty<Output, Failure: Error>: Publisher, Equatable, Sendable {
   ///
   /// - Parameter completeImmediately: Whether it finishes at once; otherwise it never does.
   @inlinable
-  public init(completeImmediately: Bool = true) {
-    self.completeImmediately = completeImmediately
-  }
+  public init(completeImmediately: Bool = true) { self.completeImmediately = completeImmediately }
 
   /// The same, with the types named where they cannot be inferred.
   @inlinable
@@ -17,13 +15,10 @@ public struct Empty<Output, Failure: Error>: Publisher, Equatable, Sendable {
     self.init(completeImmediately: completeImmediately)
   }
 
-  @inlinable
-  @inline(__always)
+  @inlinable @inline(__always)
   public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
     subscriber.receive(subscription: Subscriptions.empty)
-    if completeImmediately {
-      subscriber.receive(completion: .finished)
-    }
+    if completeImmediately { subscriber.receive(completion: .finished) }
   }
 }
 
@@ -34,18 +29,13 @@ public struct Fail<Output, Failure: Error>: Publisher {
 
   /// A publisher that fails with an error.
   @inlinable
-  public init(error: Failure) {
-    self.error = error
-  }
+  public init(error: Failure) { self.error = error }
 
   /// The same, with the type of values named where it cannot be inferred.
   @inlinable
-  public init(outputType: Output.Type, failure: Failure) {
-    error = failure
-  }
+  public init(outputType: Output.Type, failure: Failure) { error = failure }
 
-  @inlinable
-  @inline(__always)
+  @inlinable @inline(__always)
   public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
     subscriber.receive(subscription: Subscriptions.empty)
     subscriber.receive(completion: .failure(error))
@@ -53,7 +43,6 @@ public struct Fail<Output, Failure: Error>: Publisher {
 }
 
 extension Fail: Equatable where Failure: Equatable {}
-
 extension Fail: Sendable {}
 
 /// Makes a publisher for each subscriber, when it subscribes.
@@ -66,12 +55,9 @@ public struct Deferred<DeferredPublisher: Publisher>: Publisher {
 
   /// A publisher made on demand.
   @inlinable
-  public init(createPublisher: @escaping () -> DeferredPublisher) {
-    self.createPublisher = createPublisher
-  }
+  public init(createPublisher: @escaping () -> DeferredPublisher) { self.createPublisher = createPublisher }
 
-  @inlinable
-  @inline(__always)
+  @inlinable @inline(__always)
   public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
     createPublisher().subscribe(subscriber)
   }
@@ -82,9 +68,7 @@ public enum Subscriptions {}
 
 extension Subscriptions {
   /// A subscription that never delivers anything; requests and cancellation have no effect.
-  public static var empty: any Subscription {
-    EmptySubscription.shared
-  }
+  public static var empty: any Subscription { EmptySubscription.shared }
 }
 
 /// The one subscription that does nothing.

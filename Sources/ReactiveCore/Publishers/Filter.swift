@@ -16,8 +16,7 @@ extension Publishers {
       self.isIncluded = isIncluded
     }
 
-    @inlinable
-    @inline(__always)
+    @inlinable @inline(__always)
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
       upstream.attach("Filter", FilterStage<Output, Passing<Failure>>(isIncluded), to: subscriber)
     }
@@ -54,8 +53,7 @@ extension Publishers {
       self.isIncluded = isIncluded
     }
 
-    @inlinable
-    @inline(__always)
+    @inlinable @inline(__always)
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == any Error {
       upstream.attach("TryFilter", FilterStage<Output, Trying<Upstream.Failure>>(isIncluded), to: subscriber)
     }
@@ -80,14 +78,10 @@ struct FilterStage<Input, Errors: ErrorRule>: Stage {
   @usableFromInline let isIncluded: (Input) throws -> Bool
 
   @inlinable
-  init(_ isIncluded: @escaping (Input) throws -> Bool) {
-    self.isIncluded = isIncluded
-  }
+  init(_ isIncluded: @escaping (Input) throws -> Bool) { self.isIncluded = isIncluded }
 
   @inlinable
-  func receive(_ input: Input) throws -> Verdict<Input> {
-    try isIncluded(input) ? .pass(input) : .drop
-  }
+  func receive(_ input: Input) throws -> Verdict<Input> { try isIncluded(input) ? .pass(input) : .drop }
 }
 
 extension Publisher {

@@ -9,12 +9,9 @@ extension Publishers {
 
     /// Builds the publisher from its parts.
     @inlinable
-    public init(upstream: Upstream) {
-      self.upstream = upstream
-    }
+    public init(upstream: Upstream) { self.upstream = upstream }
 
-    @inlinable
-    @inline(__always)
+    @inlinable @inline(__always)
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
       upstream.attach("First", EdgeReduction<Output, Passing<Failure>>(.done), to: subscriber)
     }
@@ -37,8 +34,7 @@ extension Publishers {
       self.predicate = predicate
     }
 
-    @inlinable
-    @inline(__always)
+    @inlinable @inline(__always)
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
       upstream.attach("TryFirst", SearchReduction<Output, Passing<Failure>>(.done, predicate), to: subscriber)
     }
@@ -61,8 +57,7 @@ extension Publishers {
       self.predicate = predicate
     }
 
-    @inlinable
-    @inline(__always)
+    @inlinable @inline(__always)
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == any Error {
       upstream.attach(
         "TryFirstWhere", SearchReduction<Output, Trying<Upstream.Failure>>(.done, predicate), to: subscriber)
@@ -79,12 +74,9 @@ extension Publishers {
 
     /// Builds the publisher from its parts.
     @inlinable
-    public init(upstream: Upstream) {
-      self.upstream = upstream
-    }
+    public init(upstream: Upstream) { self.upstream = upstream }
 
-    @inlinable
-    @inline(__always)
+    @inlinable @inline(__always)
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
       upstream.attach("Last", EdgeReduction<Output, Passing<Failure>>(.more), to: subscriber)
     }
@@ -107,8 +99,7 @@ extension Publishers {
       self.predicate = predicate
     }
 
-    @inlinable
-    @inline(__always)
+    @inlinable @inline(__always)
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
       upstream.attach(
         "LastWhere", SearchReduction<Output, Passing<Failure>>(.more, predicate), to: subscriber)
@@ -132,8 +123,7 @@ extension Publishers {
       self.predicate = predicate
     }
 
-    @inlinable
-    @inline(__always)
+    @inlinable @inline(__always)
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == any Error {
       upstream.attach(
         "TryLastWhere", SearchReduction<Output, Trying<Upstream.Failure>>(.more, predicate), to: subscriber)
@@ -142,11 +132,9 @@ extension Publishers {
 }
 
 extension Publishers.First: Equatable where Upstream: Equatable {}
-
 extension Publishers.First: Sendable where Upstream: Sendable {}
 
 extension Publishers.Last: Equatable where Upstream: Equatable {}
-
 extension Publishers.Last: Sendable where Upstream: Sendable {}
 
 /// Keeps the value at one edge of a stream: the first, or the last.
@@ -157,9 +145,7 @@ struct EdgeReduction<Input, Errors: ErrorRule>: Reduction {
 
   /// - Parameter step: `.done` for the first value, `.more` for the last.
   @inlinable
-  init(_ step: ReductionStep) {
-    self.step = step
-  }
+  init(_ step: ReductionStep) { self.step = step }
 
   @inlinable
   mutating func receive(_ input: Input) -> ReductionStep {
@@ -195,18 +181,14 @@ extension Publisher {
   ///
   /// When upstream finishes without a value, so does the stream, without waiting for demand.
   @inlinable
-  public func first() -> Publishers.First<Self> {
-    Publishers.First(upstream: self)
-  }
+  public func first() -> Publishers.First<Self> { Publishers.First(upstream: self) }
 
   /// Delivers the first value that satisfies a predicate, if there is one.
   ///
   /// Without a result the stream finishes at once. Unlike Combine, it does not wait for demand when upstream has sent values of
   /// which none is the result.
   @inlinable
-  public func first(
-    where predicate: @escaping (Output) -> Bool
-  ) -> Publishers.FirstWhere<Self> {
+  public func first(where predicate: @escaping (Output) -> Bool) -> Publishers.FirstWhere<Self> {
     Publishers.FirstWhere(upstream: self, predicate: predicate)
   }
 
@@ -215,9 +197,7 @@ extension Publisher {
   /// Without a result the stream finishes at once. Unlike Combine, it does not wait for demand when upstream has sent values of
   /// which none is the result.
   @inlinable
-  public func tryFirst(
-    where predicate: @escaping (Output) throws -> Bool
-  ) -> Publishers.TryFirstWhere<Self> {
+  public func tryFirst(where predicate: @escaping (Output) throws -> Bool) -> Publishers.TryFirstWhere<Self> {
     Publishers.TryFirstWhere(upstream: self, predicate: predicate)
   }
 
@@ -225,18 +205,14 @@ extension Publisher {
   ///
   /// When upstream finishes without a value, so does the stream, without waiting for demand.
   @inlinable
-  public func last() -> Publishers.Last<Self> {
-    Publishers.Last(upstream: self)
-  }
+  public func last() -> Publishers.Last<Self> { Publishers.Last(upstream: self) }
 
   /// Delivers the last value that satisfies a predicate, if there is one, when upstream finishes.
   ///
   /// Without a result the stream finishes at once. Unlike Combine, it does not wait for demand when upstream has sent values of
   /// which none is the result.
   @inlinable
-  public func last(
-    where predicate: @escaping (Output) -> Bool
-  ) -> Publishers.LastWhere<Self> {
+  public func last(where predicate: @escaping (Output) -> Bool) -> Publishers.LastWhere<Self> {
     Publishers.LastWhere(upstream: self, predicate: predicate)
   }
 
@@ -245,9 +221,7 @@ extension Publisher {
   /// Without a result the stream finishes at once. Unlike Combine, it does not wait for demand when upstream has sent values of
   /// which none is the result.
   @inlinable
-  public func tryLast(
-    where predicate: @escaping (Output) throws -> Bool
-  ) -> Publishers.TryLastWhere<Self> {
+  public func tryLast(where predicate: @escaping (Output) throws -> Bool) -> Publishers.TryLastWhere<Self> {
     Publishers.TryLastWhere(upstream: self, predicate: predicate)
   }
 }

@@ -23,8 +23,7 @@ extension Publishers {
       self.transform = transform
     }
 
-    @inlinable
-    @inline(__always)
+    @inlinable @inline(__always)
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
       let inner = FlatMapSubscriber<Upstream.Output, Failure, NewPublisher, S>(
         maxPublishers: maxPublishers, transform: transform, downstream: subscriber)
@@ -56,14 +55,10 @@ where
   }
 
   @inlinable
-  func receive(subscription: any Subscription) {
-    parent.receive(subscription: subscription, from: key)
-  }
+  func receive(subscription: any Subscription) { parent.receive(subscription: subscription, from: key) }
 
   @inlinable
-  func receive(_ input: Input) -> Subscribers.Demand {
-    parent.receive(input, from: key)
-  }
+  func receive(_ input: Input) -> Subscribers.Demand { parent.receive(input, from: key) }
 
   @inlinable
   func receive(completion: Subscribers.Completion<Failure>) {
@@ -72,9 +67,7 @@ where
 
   @usableFromInline var description: String { "FlatMap" }
 
-  @usableFromInline var customMirror: Mirror {
-    Mirror(self, children: [("parentSubscription", parent.combineIdentifier)])
-  }
+  @usableFromInline var customMirror: Mirror { mirror(("parentSubscription", parent.combineIdentifier)) }
 }
 
 // Forms of `flatMap` in which this publisher or those it is turned into cannot fail.

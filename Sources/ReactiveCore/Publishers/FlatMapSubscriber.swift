@@ -109,9 +109,7 @@ where Child.Failure == Failure, Downstream.Input == Child.Output, Downstream.Fai
       unsafe swap(&outer, &self.outer)
       return lockedFinish()
     }
-    if isLast, gate.requestDrain() {
-      drain()
-    }
+    if isLast, gate.requestDrain() { drain() }
   }
 
   /// Notes that it finishes if upstream and all children have finished. Called with the lock held.
@@ -142,9 +140,7 @@ where Child.Failure == Failure, Downstream.Input == Child.Output, Downstream.Fai
     if cancellingOuter { outer?.cancel() }
     for child in children { child.cancel() }
     withExtendedLifetime(failed) {}
-    if gate.requestDrain() {
-      drain()
-    }
+    if gate.requestDrain() { drain() }
   }
 
   // The children.
@@ -164,23 +160,20 @@ where Child.Failure == Failure, Downstream.Input == Child.Output, Downstream.Fai
   }
 
   /// Keeps the subscription of a child that has been asked for everything; cancels it if that is still to be done.
-  @usableFromInline
-  @inline(never)
+  @usableFromInline @inline(never)
   func keep(_ subscription: any Subscription, from key: ChildKey) {
     if lock.withLock({ unsafe children.keepIfOpen(subscription, for: key) }) { return }
     cancelLent(key)
   }
 
   /// Cancels the subscription of a child that was open when all was cancelled, and not yet within reach.
-  @usableFromInline
-  @inline(never)
+  @usableFromInline @inline(never)
   func cancelLent(_ key: ChildKey) {
     let lent = lock.withLock { unsafe children.takeLent(key.place) }
     lent?.cancel()
   }
 
-  @usableFromInline
-  @inline(never)
+  @usableFromInline @inline(never)
   func receiveCounting(subscription: any Subscription, from key: ChildKey) {
     var request = Subscribers.Demand.none
     lock.withLock {
@@ -201,9 +194,7 @@ where Child.Failure == Failure, Downstream.Input == Child.Output, Downstream.Fai
       return receiveCounting(value, from: key)
     }
     _ = unsafe downstream.unsafelyUnwrapped.receive(value)
-    if !gate.leave() {
-      drain()
-    }
+    if !gate.leave() { drain() }
     return .none
   }
 
@@ -230,9 +221,7 @@ where Child.Failure == Failure, Downstream.Input == Child.Output, Downstream.Fai
       return .none
     }
     unsafe add(downstream.unsafelyUnwrapped.receive(value))
-    if !gate.leave() {
-      drain()
-    }
+    if !gate.leave() { drain() }
     return isCounted ? .max(1) : .none
   }
 
@@ -265,15 +254,12 @@ where Child.Failure == Failure, Downstream.Input == Child.Output, Downstream.Fai
       } else if asksForAnother {
         requestAnother()
       }
-      if isReleasable {
-        unsafe subscription.deinitialize(count: 1)
-      }
+      if isReleasable { unsafe subscription.deinitialize(count: 1) }
     }
   }
 
   /// Ignores a call of a child that has not given its subscription.
-  @usableFromInline
-  @inline(never)
+  @usableFromInline @inline(never)
   func ignore(_ violation: Violation) -> Subscribers.Demand {
     violation.ignored(by: "FlatMap")
     return .none
@@ -304,9 +290,7 @@ where Child.Failure == Failure, Downstream.Input == Child.Output, Downstream.Fai
         let child = lock.withLock { unsafe children.countedSubscription(key) }
         child?.request(.max(1))
       }
-      if let completion = takeEnd() {
-        return finish(completion)
-      }
+      if let completion = takeEnd() { return finish(completion) }
     } while !gate.leave()
   }
 
@@ -348,13 +332,9 @@ where Child.Failure == Failure, Downstream.Input == Child.Output, Downstream.Fai
     lock.withLock {
       guard unsafe !isOver else { return }
       unsafe self.demand += demand
-      if unsafe self.demand == .unlimited {
-        unbounded = unsafe children.makeUnlimited()
-      }
+      if unsafe self.demand == .unlimited { unbounded = unsafe children.makeUnlimited() }
     }
-    if gate.requestDrain() {
-      drain()
-    }
+    if gate.requestDrain() { drain() }
     for subscription in unbounded {
       subscription.request(.unlimited)
     }
@@ -366,9 +346,7 @@ where Child.Failure == Failure, Downstream.Input == Child.Output, Downstream.Fai
     let (outer, children) = takeAll()
     for child in children { child.cancel() }
     outer?.cancel()
-    if case .caller = releaser {
-      unsafe downstream = nil
-    }
+    if case .caller = releaser { unsafe downstream = nil }
   }
 
   /// Releases everything but downstream and returns what is to be cancelled.

@@ -44,8 +44,7 @@ public final class Future<Output, Failure: Error>: Publisher {
   }
 
   fileprivate func remove(_ conduit: FutureConduit<Output, Failure>) {
-    var removed: FutureConduit<Output, Failure>?
-    lock.withLock { removed = waiting.removeValue(forKey: conduit.ticket) }
+    let removed = lock.withLock { waiting.removeValue(forKey: conduit.ticket) }
     withExtendedLifetime(removed) {}
 
   }
@@ -88,9 +87,7 @@ private final class FutureConduit<Output, Failure: Error>: Subscription, Operato
     deliver(after: { hasAnyDemand = true })
   }
 
-  func cancel() {
-    take()?.future?.remove(self)
-  }
+  func cancel() { take()?.future?.remove(self) }
 
   /// Changes the state, and delivers if that was all that was missing. An error needs no demand.
   private func deliver(after change: () -> Void) {
@@ -113,8 +110,7 @@ private final class FutureConduit<Output, Failure: Error>: Subscription, Operato
     case .success(let value):
       _ = downstream.receive(value)
       downstream.receive(completion: .finished)
-    case .failure(let error):
-      downstream.receive(completion: .failure(error))
+    case .failure(let error): downstream.receive(completion: .failure(error))
     }
   }
 
@@ -125,15 +121,12 @@ private final class FutureConduit<Output, Failure: Error>: Subscription, Operato
   var description: String { "Future" }
 
   var customMirror: Mirror {
-    typealias State = (Future<Output, Failure>?, AnySubscriber<Output, Failure>?, Bool)
-    let (future, downstream, hasAnyDemand): State =
-      lock.withLock { (self.future, self.downstream, self.hasAnyDemand) }
-    return Mirror(
-      self,
-      children: [
-        ("parent", future as Any), ("downstream", downstream as Any), ("hasAnyDemand", hasAnyDemand),
-        ("subject", future as Any),
-      ])
+    let (future, downstream, hasAnyDemand) = lock.withLock {
+      (self.future, self.downstream, self.hasAnyDemand)
+    }
+    return mirror(
+      ("parent", future as Any), ("downstream", downstream as Any), ("hasAnyDemand", hasAnyDemand),
+      ("subject", future as Any))
   }
 }
 

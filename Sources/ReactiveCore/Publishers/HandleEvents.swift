@@ -37,8 +37,7 @@ extension Publishers {
       self.receiveRequest = receiveRequest
     }
 
-    @inlinable
-    @inline(__always)
+    @inlinable @inline(__always)
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
       upstream.receive(
         subscriber: HandleEventsSubscriber<Upstream, Output, Failure, S>(self, downstream: subscriber))
@@ -86,9 +85,7 @@ where
     }
     receiveOutput?(input)
     let more = downstream.receive(input)
-    if more != .none {
-      link.report(more)
-    }
+    if more != .none { link.report(more) }
     return more
   }
 
@@ -124,8 +121,7 @@ final class HandleEventsLink: Subscription, SubscriptionAwaiting, OperatorPart {
     self.receiveRequest = receiveRequest
   }
 
-  @inlinable
-  @inline(__always)
+  @inlinable @inline(__always)
   var isOpen: Bool { isConnected.load(ordering: .acquiring) }
 
   /// Takes the subscription, unless there was one or the stream has ended.

@@ -2,9 +2,7 @@
 extension Just {
   /// Delivers what a function makes of the value.
   @inlinable
-  public func map<T>(_ transform: (Output) -> T) -> Just<T> {
-    Just<T>(transform(output))
-  }
+  public func map<T>(_ transform: (Output) -> T) -> Just<T> { Just<T>(transform(output)) }
 
   /// Delivers what a function makes of the value, or fails if it throws.
   @inlinable
@@ -58,30 +56,22 @@ extension Just {
 
   /// Delivers the value in an array.
   @inlinable
-  public func collect() -> Just<[Output]> {
-    Just<[Output]>([output])
-  }
+  public func collect() -> Just<[Output]> { Just<[Output]>([output]) }
 
   /// Delivers 1.
   @inlinable
-  public func count() -> Just<Int> {
-    Just<Int>(1)
-  }
+  public func count() -> Just<Int> { Just<Int>(1) }
 
   /// Delivers nothing.
   @inlinable
-  public func ignoreOutput() -> Empty<Output, Never> {
-    Empty()
-  }
+  public func ignoreOutput() -> Empty<Output, Never> { Empty() }
 }
 
 // Questions.
 extension Just {
   /// Delivers whether the value satisfies a function.
   @inlinable
-  public func allSatisfy(_ predicate: (Output) -> Bool) -> Just<Bool> {
-    Just<Bool>(predicate(output))
-  }
+  public func allSatisfy(_ predicate: (Output) -> Bool) -> Just<Bool> { Just<Bool>(predicate(output)) }
 
   /// Delivers whether the value satisfies a function, or fails if it throws.
   @inlinable
@@ -91,9 +81,7 @@ extension Just {
 
   /// Delivers whether the value satisfies a function.
   @inlinable
-  public func contains(where predicate: (Output) -> Bool) -> Just<Bool> {
-    Just<Bool>(predicate(output))
-  }
+  public func contains(where predicate: (Output) -> Bool) -> Just<Bool> { Just<Bool>(predicate(output)) }
 
   /// Delivers whether the value satisfies a function, or fails if it throws.
   @inlinable
@@ -103,21 +91,15 @@ extension Just {
 
   /// This publisher: one value is the least.
   @inlinable
-  public func min(by areInIncreasingOrder: (Output, Output) -> Bool) -> Just<Output> {
-    self
-  }
+  public func min(by areInIncreasingOrder: (Output, Output) -> Bool) -> Just<Output> { self }
 
   /// This publisher: one value is the greatest.
   @inlinable
-  public func max(by areInIncreasingOrder: (Output, Output) -> Bool) -> Just<Output> {
-    self
-  }
+  public func max(by areInIncreasingOrder: (Output, Output) -> Bool) -> Just<Output> { self }
 
   /// This publisher: one value has no duplicate.
   @inlinable
-  public func removeDuplicates(by predicate: (Output, Output) -> Bool) -> Just<Output> {
-    self
-  }
+  public func removeDuplicates(by predicate: (Output, Output) -> Bool) -> Just<Output> { self }
 
   /// Delivers the value, or fails if the function, called with the value twice, throws.
   @inlinable
@@ -135,9 +117,7 @@ extension Just {
 extension Just {
   /// This publisher.
   @inlinable
-  public func first() -> Just<Output> {
-    self
-  }
+  public func first() -> Just<Output> { self }
 
   /// Delivers the value if it satisfies a function.
   @inlinable
@@ -147,9 +127,7 @@ extension Just {
 
   /// This publisher.
   @inlinable
-  public func last() -> Just<Output> {
-    self
-  }
+  public func last() -> Just<Output> { self }
 
   /// Delivers the value if it satisfies a function.
   @inlinable
@@ -197,9 +175,7 @@ extension Just {
   }
 
   @inlinable
-  func keep(if condition: Bool) -> Optional<Output>.Publisher {
-    Optional.Publisher(condition ? output : nil)
-  }
+  func keep(if condition: Bool) -> Optional<Output>.Publisher { Optional.Publisher(condition ? output : nil) }
 }
 
 // Errors and neighbours.
@@ -218,27 +194,19 @@ extension Just {
 
   /// This publisher, which cannot fail.
   @inlinable
-  public func replaceError(with output: Output) -> Just<Output> {
-    self
-  }
+  public func replaceError(with output: Output) -> Just<Output> { self }
 
   /// This publisher, which is not empty.
   @inlinable
-  public func replaceEmpty(with output: Output) -> Just<Output> {
-    self
-  }
+  public func replaceEmpty(with output: Output) -> Just<Output> { self }
 
   /// This publisher, which cannot fail.
   @inlinable
-  public func retry(_ times: Int) -> Just<Output> {
-    self
-  }
+  public func retry(_ times: Int) -> Just<Output> { self }
 
   /// Delivers values before this one.
   @inlinable
-  public func prepend(_ elements: Output...) -> Publishers.Sequence<[Output], Never> {
-    prepend(elements)
-  }
+  public func prepend(_ elements: Output...) -> Publishers.Sequence<[Output], Never> { prepend(elements) }
 
   /// Delivers values before this one.
   @inlinable
@@ -249,9 +217,7 @@ extension Just {
 
   /// Delivers values after this one.
   @inlinable
-  public func append(_ elements: Output...) -> Publishers.Sequence<[Output], Never> {
-    append(elements)
-  }
+  public func append(_ elements: Output...) -> Publishers.Sequence<[Output], Never> { append(elements) }
 
   /// Delivers values after this one.
   @inlinable
@@ -264,27 +230,19 @@ extension Just {
 extension Just where Output: Equatable {
   /// Delivers whether the value equals another.
   @inlinable
-  public func contains(_ output: Output) -> Just<Bool> {
-    Just<Bool>(self.output == output)
-  }
+  public func contains(_ output: Output) -> Just<Bool> { Just<Bool>(self.output == output) }
 
   /// This publisher: one value has no duplicate.
   @inlinable
-  public func removeDuplicates() -> Just<Output> {
-    self
-  }
+  public func removeDuplicates() -> Just<Output> { self }
 }
 
 extension Just where Output: Comparable {
   /// This publisher: one value is the least.
   @inlinable
-  public func min() -> Just<Output> {
-    self
-  }
+  public func min() -> Just<Output> { self }
 
   /// This publisher: one value is the greatest.
   @inlinable
-  public func max() -> Just<Output> {
-    self
-  }
+  public func max() -> Just<Output> { self }
 }

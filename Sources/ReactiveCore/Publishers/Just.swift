@@ -9,27 +9,21 @@ public struct Just<Output>: Publisher {
 
   /// A publisher of one value.
   @inlinable
-  public init(_ output: Output) {
-    self.output = output
-  }
+  public init(_ output: Output) { self.output = output }
 
-  @inlinable
-  @inline(__always)
+  @inlinable @inline(__always)
   public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Never {
     subscriber.receive(subscription: SingleValueSubscription("Just", output, downstream: subscriber))
   }
 }
 
 extension Just: Equatable where Output: Equatable {}
-
 extension Just: Sendable where Output: Sendable {}
 
 extension Optional {
   /// A publisher of the value, if there is one.
   @inlinable
-  public var publisher: Optional<Wrapped>.Publisher {
-    Publisher(self)
-  }
+  public var publisher: Optional<Wrapped>.Publisher { Publisher(self) }
 
   /// Delivers the value of an optional if there is one, then finishes.
   public struct Publisher: ReactiveCore.Publisher {
@@ -41,12 +35,9 @@ extension Optional {
 
     /// A publisher of at most one value.
     @inlinable
-    public init(_ output: Wrapped?) {
-      self.output = output
-    }
+    public init(_ output: Wrapped?) { self.output = output }
 
-    @inlinable
-    @inline(__always)
+    @inlinable @inline(__always)
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Wrapped, S.Failure == Never {
       if let output {
         subscriber.receive(subscription: SingleValueSubscription("Optional", output, downstream: subscriber))
@@ -59,15 +50,12 @@ extension Optional {
 }
 
 extension Optional.Publisher: Equatable where Wrapped: Equatable {}
-
 extension Optional.Publisher: Sendable where Wrapped: Sendable {}
 
 extension Result {
   /// A publisher of the value, or of the failure.
   @inlinable
-  public var publisher: Result<Success, Failure>.Publisher {
-    Publisher(self)
-  }
+  public var publisher: Result<Success, Failure>.Publisher { Publisher(self) }
 
   /// Delivers the value of a result and finishes, or fails at once.
   public struct Publisher: ReactiveCore.Publisher {
@@ -78,24 +66,17 @@ extension Result {
 
     /// A publisher of a result.
     @inlinable
-    public init(_ result: Result<Success, Failure>) {
-      self.result = result
-    }
+    public init(_ result: Result<Success, Failure>) { self.result = result }
 
     /// A publisher of a value.
     @inlinable
-    public init(_ output: Success) {
-      self.init(.success(output))
-    }
+    public init(_ output: Success) { self.init(.success(output)) }
 
     /// A publisher of an error.
     @inlinable
-    public init(_ failure: Failure) {
-      self.init(.failure(failure))
-    }
+    public init(_ failure: Failure) { self.init(.failure(failure)) }
 
-    @inlinable
-    @inline(__always)
+    @inlinable @inline(__always)
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Success, S.Failure == Failure {
       switch result {
       case .success(let output):
@@ -109,7 +90,6 @@ extension Result {
 }
 
 extension Result.Publisher: Equatable where Success: Equatable, Failure: Equatable {}
-
 extension Result.Publisher: Sendable where Success: Sendable {}
 
 /// Delivers one value when it is asked for, then finishes: the subscription of `Just` and its relatives.
@@ -144,16 +124,12 @@ final class SingleValueSubscription<Value, Held>: Subscription, OperatorPart {
   @usableFromInline
   func request(_ demand: Subscribers.Demand) {
     demand.assertNonZero()
-    if !isTaken.exchange(true, ordering: .acquiringAndReleasing) {
-      finish(self, true)
-    }
+    if !isTaken.exchange(true, ordering: .acquiringAndReleasing) { finish(self, true) }
   }
 
   @usableFromInline
   func cancel() {
-    if !isTaken.exchange(true, ordering: .acquiringAndReleasing) {
-      finish(self, false)
-    }
+    if !isTaken.exchange(true, ordering: .acquiringAndReleasing) { finish(self, false) }
   }
 
   @usableFromInline var description: String { name.description }

@@ -15,8 +15,7 @@ extension Publishers {
       self.transform = transform
     }
 
-    @inlinable
-    @inline(__always)
+    @inlinable @inline(__always)
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
       upstream.receive(
         subscriber: MapSubscriber<Upstream.Output, Failure, S>(
@@ -54,8 +53,7 @@ extension Publishers {
       self.transform = transform
     }
 
-    @inlinable
-    @inline(__always)
+    @inlinable @inline(__always)
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == any Error {
       upstream.attach(
         "TryMap", TryMapStage<Upstream.Output, Output, Upstream.Failure>(transform), to: subscriber)
@@ -92,9 +90,7 @@ where Downstream.Failure == Failure {
   }
 
   @inlinable
-  func receive(_ input: Input) -> Subscribers.Demand {
-    downstream.receive(transform(input))
-  }
+  func receive(_ input: Input) -> Subscribers.Demand { downstream.receive(transform(input)) }
 
   @usableFromInline var description: String { name.description }
 }
@@ -108,9 +104,7 @@ struct TryMapStage<Input, Output, UpstreamFailure: Error>: Stage {
   @inlinable static var isReflecting: Bool { false }
 
   @inlinable
-  init(_ transform: @escaping (Input) throws -> Output) {
-    self.transform = transform
-  }
+  init(_ transform: @escaping (Input) throws -> Output) { self.transform = transform }
 
   @inlinable
   func receive(_ input: Input) throws -> Verdict<Output> {

@@ -15,8 +15,7 @@ extension Publishers {
       self.transform = transform
     }
 
-    @inlinable
-    @inline(__always)
+    @inlinable @inline(__always)
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
       upstream.receive(
         subscriber: MapErrorSubscriber<Output, Upstream.Failure, S>(
@@ -34,12 +33,9 @@ extension Publishers {
 
     /// Changes the type of failure of a publisher.
     @inlinable
-    public init(upstream: Upstream) {
-      self.upstream = upstream
-    }
+    public init(upstream: Upstream) { self.upstream = upstream }
 
-    @inlinable
-    @inline(__always)
+    @inlinable @inline(__always)
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
       upstream.receive(
         subscriber: MapErrorSubscriber<Output, Never, S>(
@@ -78,7 +74,6 @@ where Downstream.Input == Input {
 }
 
 extension Publishers.SetFailureType: Equatable where Upstream: Equatable {}
-
 extension Publishers.SetFailureType: Sendable where Upstream: Sendable {}
 
 /// The transformation of an error that cannot be.

@@ -14,8 +14,7 @@ extension Publishers {
       self.keyPath = keyPath
     }
 
-    @inlinable
-    @inline(__always)
+    @inlinable @inline(__always)
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
       let keyPath = keyPath
       upstream.receive(
@@ -47,8 +46,7 @@ extension Publishers {
       self.keyPath1 = keyPath1
     }
 
-    @inlinable
-    @inline(__always)
+    @inlinable @inline(__always)
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
       let (first, second) = (keyPath0, keyPath1)
       upstream.receive(
@@ -83,8 +81,7 @@ extension Publishers {
       self.keyPath2 = keyPath2
     }
 
-    @inlinable
-    @inline(__always)
+    @inlinable @inline(__always)
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
       let (first, second, third) = (keyPath0, keyPath1, keyPath2)
       upstream.receive(

@@ -16,8 +16,7 @@ extension Publishers {
       self.scheduler = scheduler
     }
 
-    @inlinable
-    @inline(__always)
+    @inlinable @inline(__always)
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
       upstream.receive(
         subscriber: MeasureIntervalSubscriber<Context, Upstream.Output, Failure, S>(
@@ -64,9 +63,7 @@ where Downstream.Input == Context.SchedulerTimeType.Stride, Downstream.Failure =
 
   @inlinable
   func receive(completion: Subscribers.Completion<Failure>) {
-    if link.complete() {
-      downstream.receive(completion: completion)
-    }
+    if link.complete() { downstream.receive(completion: completion) }
   }
 
   @usableFromInline var description: String { "MeasureInterval" }

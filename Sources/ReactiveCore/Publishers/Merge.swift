@@ -16,8 +16,7 @@ extension Publishers {
       self.b = b
     }
 
-    @inlinable
-    @inline(__always)
+    @inlinable @inline(__always)
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
       let coordinator = MergeCoordinator(downstream: subscriber, count: 2)
       subscriber.receive(subscription: coordinator)
@@ -42,12 +41,9 @@ extension Publishers {
 
     /// Merges three publishers.
     @inlinable
-    public init(_ a: A, _ b: B, _ c: C) {
-      (self.a, self.b, self.c) = (a, b, c)
-    }
+    public init(_ a: A, _ b: B, _ c: C) { (self.a, self.b, self.c) = (a, b, c) }
 
-    @inlinable
-    @inline(__always)
+    @inlinable @inline(__always)
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
       let coordinator = MergeCoordinator(downstream: subscriber, count: 3)
       subscriber.receive(subscription: coordinator)
@@ -76,12 +72,9 @@ extension Publishers {
 
     /// Merges four publishers.
     @inlinable
-    public init(_ a: A, _ b: B, _ c: C, _ d: D) {
-      (self.a, self.b, self.c, self.d) = (a, b, c, d)
-    }
+    public init(_ a: A, _ b: B, _ c: C, _ d: D) { (self.a, self.b, self.c, self.d) = (a, b, c, d) }
 
-    @inlinable
-    @inline(__always)
+    @inlinable @inline(__always)
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
       let coordinator = MergeCoordinator(downstream: subscriber, count: 4)
       subscriber.receive(subscription: coordinator)
@@ -104,18 +97,13 @@ extension Publishers {
 
     /// Merges the publishers given.
     @inlinable
-    public init(_ upstream: Upstream...) {
-      publishers = upstream
-    }
+    public init(_ upstream: Upstream...) { publishers = upstream }
 
     /// Merges the publishers of a sequence.
     @inlinable
-    public init<S: Swift.Sequence>(_ upstream: S) where S.Element == Upstream {
-      publishers = Array(upstream)
-    }
+    public init<S: Swift.Sequence>(_ upstream: S) where S.Element == Upstream { publishers = Array(upstream) }
 
-    @inlinable
-    @inline(__always)
+    @inlinable @inline(__always)
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
       let coordinator = MergeCoordinator(downstream: subscriber, count: publishers.count)
       subscriber.receive(subscription: coordinator)
@@ -137,17 +125,13 @@ extension Publishers {
 // upstreams alone.
 
 extension Publishers.Merge: Equatable where A: Equatable, B: Equatable {}
-
 extension Publishers.Merge: Sendable where A: Sendable, B: Sendable {}
 
 extension Publishers.Merge3: Equatable where A: Equatable, B: Equatable, C: Equatable {}
-
 extension Publishers.Merge3: Sendable where A: Sendable, B: Sendable, C: Sendable {}
 
 extension Publishers.Merge4: Equatable where A: Equatable, B: Equatable, C: Equatable, D: Equatable {}
-
 extension Publishers.Merge4: Sendable where A: Sendable, B: Sendable, C: Sendable, D: Sendable {}
 
 extension Publishers.MergeMany: Equatable where Upstream: Equatable {}
-
 extension Publishers.MergeMany: Sendable where Upstream: Sendable {}

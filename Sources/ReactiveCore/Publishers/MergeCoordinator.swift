@@ -60,11 +60,7 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
       sources[index].hasUnlimitedDemand = demand == .unlimited
       request = demand == .unlimited ? .unlimited : .max(1)
     }
-    if let request {
-      subscription.request(request)
-    } else {
-      subscription.cancel()
-    }
+    subscription.start(requesting: request)
   }
 
   @usableFromInline
@@ -92,9 +88,7 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
       return .none
     }
     unsafe add(downstream.unsafelyUnwrapped.receive(input))
-    if !gate.leave() {
-      drain()
-    }
+    if !gate.leave() { drain() }
     return isCounted ? .max(1) : .none
   }
 
@@ -119,9 +113,7 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
     for source in cancelled {
       source.subscription?.cancel()
     }
-    if isLast, gate.requestDrain() {
-      drain()
-    }
+    if isLast, gate.requestDrain() { drain() }
   }
 
   // While holding the gate.
@@ -142,9 +134,7 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
         guard !gate.isEnded else { return unsafe downstream = nil }
         requestNext(index)
       }
-      if let completion = takeEnd() {
-        return finish(completion)
-      }
+      if let completion = takeEnd() { return finish(completion) }
     } while !gate.leave()
   }
 
@@ -195,9 +185,7 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
       terminal = .finished
       return true
     }
-    if isEmpty, gate.requestDrain() {
-      drain()
-    }
+    if isEmpty, gate.requestDrain() { drain() }
   }
 
   @usableFromInline
@@ -212,9 +200,7 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
         if let subscription = sources[index].subscription { unbounded.append(subscription) }
       }
     }
-    if gate.requestDrain() {
-      drain()
-    }
+    if gate.requestDrain() { drain() }
     for subscription in unbounded {
       subscription.request(.unlimited)
     }
@@ -226,9 +212,7 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
     for source in takeSources() {
       source.subscription?.cancel()
     }
-    if case .caller = releaser {
-      unsafe downstream = nil
-    }
+    if case .caller = releaser { unsafe downstream = nil }
   }
 
   /// Releases everything and returns the upstreams.

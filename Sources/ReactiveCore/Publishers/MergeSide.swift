@@ -38,9 +38,7 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
       return coordinator.receiveCounting(input, from: index)
     }
     _ = downstream.receive(input)
-    if !coordinator.gate.leave() {
-      coordinator.drain()
-    }
+    if !coordinator.gate.leave() { coordinator.drain() }
     return .none
   }
 
@@ -58,7 +56,5 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
 
   @usableFromInline var description: String { "Merge" }
 
-  @usableFromInline var customMirror: Mirror {
-    Mirror(self, children: [("parentSubscription", coordinator.combineIdentifier)])
-  }
+  @usableFromInline var customMirror: Mirror { mirror(("parentSubscription", coordinator.combineIdentifier)) }
 }

@@ -66,9 +66,7 @@ extension Publisher {
 
   /// Passes on what this publisher and another of the same type deliver, as it comes.
   @inlinable
-  public func merge(with other: Self) -> Publishers.MergeMany<Self> {
-    Publishers.MergeMany([self, other])
-  }
+  public func merge(with other: Self) -> Publishers.MergeMany<Self> { Publishers.MergeMany([self, other]) }
 }
 
 // Merging a merge with more publishers gives one merge of all, not a merge of a merge.

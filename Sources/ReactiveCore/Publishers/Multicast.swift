@@ -22,9 +22,7 @@ extension Publishers {
 
     @inlinable
     func existingSubject() -> SubjectType? {
-      var subject: SubjectType?
-      lock.withLock { subject = unsafe self.subject }
-      return subject
+      lock.withLock { unsafe self.subject }
     }
 
     @inlinable var sharedSubject: SubjectType {
@@ -42,16 +40,13 @@ extension Publishers {
       return subject
     }
 
-    @inlinable
-    @inline(__always)
+    @inlinable @inline(__always)
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
       sharedSubject.subscribe(MulticastSubscriber(downstream: subscriber))
     }
 
     @inlinable
-    public func connect() -> any Cancellable {
-      upstream.subscribe(sharedSubject)
-    }
+    public func connect() -> any Cancellable { upstream.subscribe(sharedSubject) }
   }
 
   /// Waits to be connected before it subscribes upstream.
@@ -63,18 +58,14 @@ extension Publishers {
 
     /// Makes a publisher connectable.
     @inlinable
-    public init(upstream: Upstream) {
-      shared = upstream.multicast(subject: PassthroughSubject())
-    }
+    public init(upstream: Upstream) { shared = upstream.multicast(subject: PassthroughSubject()) }
 
     @inlinable
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
       shared.subscribe(subscriber)
     }
 
-    public func connect() -> any Cancellable {
-      shared.connect()
-    }
+    public func connect() -> any Cancellable { shared.connect() }
   }
 }
 
@@ -93,26 +84,20 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
 
   @inlinable
   func receive(subscription: any Subscription) {
-    if link.connect(subscription) {
-      downstream.receive(subscription: link)
-    }
+    if link.connect(subscription) { downstream.receive(subscription: link) }
   }
 
   @inlinable
   func receive(_ input: Input) -> Subscribers.Demand {
     guard link.isOpen else { return .none }
     let more = downstream.receive(input)
-    if more != .none {
-      link.request(more)
-    }
+    if more != .none { link.request(more) }
     return .none
   }
 
   @inlinable
   func receive(completion: Subscribers.Completion<Failure>) {
-    if link.complete() {
-      downstream.receive(completion: completion)
-    }
+    if link.complete() { downstream.receive(completion: completion) }
   }
 
   @usableFromInline var description: String { "Multicast" }

@@ -22,17 +22,13 @@ extension Optional.Publisher {
 
   /// Delivers what a function makes of an initial result and the value; nothing without a value.
   @inlinable
-  public func reduce<T>(
-    _ initialResult: T, _ nextPartialResult: (T, Output) -> T
-  ) -> Optional<T>.Publisher {
+  public func reduce<T>(_ initialResult: T, _ nextPartialResult: (T, Output) -> T) -> Optional<T>.Publisher {
     map { nextPartialResult(initialResult, $0) }
   }
 
   /// Delivers what a function makes of an initial result and the value.
   @inlinable
-  public func scan<T>(
-    _ initialResult: T, _ nextPartialResult: (T, Output) -> T
-  ) -> Optional<T>.Publisher {
+  public func scan<T>(_ initialResult: T, _ nextPartialResult: (T, Output) -> T) -> Optional<T>.Publisher {
     map { nextPartialResult(initialResult, $0) }
   }
 
@@ -50,69 +46,49 @@ extension Optional.Publisher {
 
   /// Delivers nothing.
   @inlinable
-  public func ignoreOutput() -> Empty<Output, Never> {
-    Empty()
-  }
+  public func ignoreOutput() -> Empty<Output, Never> { Empty() }
 }
 
 // Questions.
 extension Optional.Publisher {
   /// Delivers whether the value satisfies a function; nothing without a value.
   @inlinable
-  public func allSatisfy(_ predicate: (Output) -> Bool) -> Optional<Bool>.Publisher {
-    map(predicate)
-  }
+  public func allSatisfy(_ predicate: (Output) -> Bool) -> Optional<Bool>.Publisher { map(predicate) }
 
   /// Delivers whether the value satisfies a function; nothing without a value.
   @inlinable
-  public func contains(where predicate: (Output) -> Bool) -> Optional<Bool>.Publisher {
-    map(predicate)
-  }
+  public func contains(where predicate: (Output) -> Bool) -> Optional<Bool>.Publisher { map(predicate) }
 
   /// This publisher: one value is the least.
   @inlinable
-  public func min(by areInIncreasingOrder: (Output, Output) -> Bool) -> Optional<Output>.Publisher {
-    self
-  }
+  public func min(by areInIncreasingOrder: (Output, Output) -> Bool) -> Optional<Output>.Publisher { self }
 
   /// This publisher: one value is the greatest.
   @inlinable
-  public func max(by areInIncreasingOrder: (Output, Output) -> Bool) -> Optional<Output>.Publisher {
-    self
-  }
+  public func max(by areInIncreasingOrder: (Output, Output) -> Bool) -> Optional<Output>.Publisher { self }
 
   /// This publisher: one value has no duplicate.
   @inlinable
-  public func removeDuplicates(by predicate: (Output, Output) -> Bool) -> Optional<Output>.Publisher {
-    self
-  }
+  public func removeDuplicates(by predicate: (Output, Output) -> Bool) -> Optional<Output>.Publisher { self }
 }
 
 // Positions.
 extension Optional.Publisher {
   /// This publisher.
   @inlinable
-  public func first() -> Optional<Output>.Publisher {
-    self
-  }
+  public func first() -> Optional<Output>.Publisher { self }
 
   /// Delivers the value if it satisfies a function.
   @inlinable
-  public func first(where predicate: (Output) -> Bool) -> Optional<Output>.Publisher {
-    filter(predicate)
-  }
+  public func first(where predicate: (Output) -> Bool) -> Optional<Output>.Publisher { filter(predicate) }
 
   /// This publisher.
   @inlinable
-  public func last() -> Optional<Output>.Publisher {
-    self
-  }
+  public func last() -> Optional<Output>.Publisher { self }
 
   /// Delivers the value if it satisfies a function.
   @inlinable
-  public func last(where predicate: (Output) -> Bool) -> Optional<Output>.Publisher {
-    filter(predicate)
-  }
+  public func last(where predicate: (Output) -> Bool) -> Optional<Output>.Publisher { filter(predicate) }
 
   /// Delivers the value if none is dropped.
   @inlinable
@@ -136,9 +112,7 @@ extension Optional.Publisher {
 
   /// Delivers the value if it satisfies a function.
   @inlinable
-  public func prefix(while predicate: (Output) -> Bool) -> Optional<Output>.Publisher {
-    filter(predicate)
-  }
+  public func prefix(while predicate: (Output) -> Bool) -> Optional<Output>.Publisher { filter(predicate) }
 
   /// Delivers the value for position 0.
   @inlinable
@@ -160,21 +134,15 @@ extension Optional.Publisher {
 extension Optional.Publisher {
   /// This publisher, which cannot fail.
   @inlinable
-  public func replaceError(with output: Output) -> Optional<Output>.Publisher {
-    self
-  }
+  public func replaceError(with output: Output) -> Optional<Output>.Publisher { self }
 
   /// Delivers the value, or another if there is none.
   @inlinable
-  public func replaceEmpty(with output: Output) -> Just<Output> {
-    Just(self.output ?? output)
-  }
+  public func replaceEmpty(with output: Output) -> Just<Output> { Just(self.output ?? output) }
 
   /// This publisher, which cannot fail.
   @inlinable
-  public func retry(_ times: Int) -> Optional<Output>.Publisher {
-    self
-  }
+  public func retry(_ times: Int) -> Optional<Output>.Publisher { self }
 }
 
 extension Optional.Publisher where Wrapped: Equatable {
@@ -186,21 +154,15 @@ extension Optional.Publisher where Wrapped: Equatable {
 
   /// This publisher: one value has no duplicate.
   @inlinable
-  public func removeDuplicates() -> Optional<Output>.Publisher {
-    self
-  }
+  public func removeDuplicates() -> Optional<Output>.Publisher { self }
 }
 
 extension Optional.Publisher where Wrapped: Comparable {
   /// This publisher: one value is the least.
   @inlinable
-  public func min() -> Optional<Output>.Publisher {
-    self
-  }
+  public func min() -> Optional<Output>.Publisher { self }
 
   /// This publisher: one value is the greatest.
   @inlinable
-  public func max() -> Optional<Output>.Publisher {
-    self
-  }
+  public func max() -> Optional<Output>.Publisher { self }
 }

@@ -22,8 +22,7 @@ extension Publishers {
       self.range = range
     }
 
-    @inlinable
-    @inline(__always)
+    @inlinable @inline(__always)
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
       upstream.attach("Output", OutputStage<Output, Passing<Failure>>(range), to: subscriber)
     }
@@ -31,7 +30,6 @@ extension Publishers {
 }
 
 extension Publishers.Output: Equatable where Upstream: Equatable {}
-
 extension Publishers.Output: Sendable where Upstream: Sendable {}
 
 @usableFromInline
@@ -65,17 +63,13 @@ extension Publisher {
   ///
   /// - Parameter maxLength: How many; not negative. With 0, it finishes when upstream delivers its first value.
   @inlinable
-  public func prefix(_ maxLength: Int) -> Publishers.Output<Self> {
-    output(in: ..<maxLength)
-  }
+  public func prefix(_ maxLength: Int) -> Publishers.Output<Self> { output(in: ..<maxLength) }
 
   /// Passes on the value at one position, then cancels upstream and finishes.
   ///
   /// - Parameter index: The position, counted from 0; not negative.
   @inlinable
-  public func output(at index: Int) -> Publishers.Output<Self> {
-    output(in: index...index)
-  }
+  public func output(at index: Int) -> Publishers.Output<Self> { output(in: index...index) }
 
   /// Passes on the values at certain positions, then cancels upstream and finishes.
   ///

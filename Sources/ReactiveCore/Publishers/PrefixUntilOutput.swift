@@ -18,8 +18,7 @@ extension Publishers {
       self.other = other
     }
 
-    @inlinable
-    @inline(__always)
+    @inlinable @inline(__always)
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
       let inner = PrefixUntilSubscriber<Output, Failure, S>(downstream: subscriber)
       // If the other publisher ends without a value, the stream goes on to its own end.
@@ -77,9 +76,7 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
     guard old & Mark.ended == 0 else { return .none }
     let more = downstream.receive(input)
     // A value delivered from within another leaves the completion to that delivery.
-    if old & Mark.busy == 0 {
-      leave()
-    }
+    if old & Mark.busy == 0 { leave() }
     return more
   }
 
@@ -87,9 +84,7 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
   @inlinable
   func leave() {
     let old = marks.bitwiseAnd(~Mark.busy, ordering: .acquiringAndReleasing).oldValue
-    if old & Mark.ended != 0 {
-      deliverCompletion()
-    }
+    if old & Mark.ended != 0 { deliverCompletion() }
   }
 
   @usableFromInline
@@ -117,12 +112,8 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
     upstream?.cancel()
     other?.cancel()
     let old = marks.bitwiseOr(Mark.ended, ordering: .acquiringAndReleasing).oldValue
-    if old & Mark.attached == 0 {
-      downstream.receive(subscription: link)
-    }
-    if old & Mark.busy == 0 {
-      deliverCompletion()
-    }
+    if old & Mark.attached == 0 { downstream.receive(subscription: link) }
+    if old & Mark.busy == 0 { deliverCompletion() }
   }
 
   @usableFromInline var description: String { "PrefixUntilOutput" }
@@ -136,9 +127,7 @@ extension Publisher {
   /// after that value. Unlike Combine, this cancels the other publisher once it has delivered, and downstream always gets a
   /// subscription before the finish.
   @inlinable
-  public func prefix<P: Publisher>(
-    untilOutputFrom publisher: P
-  ) -> Publishers.PrefixUntilOutput<Self, P> {
+  public func prefix<P: Publisher>(untilOutputFrom publisher: P) -> Publishers.PrefixUntilOutput<Self, P> {
     Publishers.PrefixUntilOutput(upstream: self, other: publisher)
   }
 }

@@ -20,8 +20,7 @@ extension Publishers {
 
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
       let printer = LinePrinter(prefix: prefix, stream: stream ?? StandardOutput())
-      upstream.receive(
-        subscriber: PrintSubscriber<Output, Failure, S>(printer, downstream: subscriber))
+      upstream.receive(subscriber: PrintSubscriber<Output, Failure, S>(printer, downstream: subscriber))
     }
   }
 }
@@ -50,9 +49,7 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
     printer.print("receive value: (\(input))")
     guard link.isOpen else { return .none }
     let more = downstream.receive(input)
-    if more != .none {
-      printer.print(request: more, " (synchronous)")
-    }
+    if more != .none { printer.print(request: more, " (synchronous)") }
     return more
   }
 
@@ -61,9 +58,7 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
     case .finished: printer.print("receive finished")
     case .failure(let error): printer.print("receive error: (\(error))")
     }
-    if link.complete() {
-      downstream.receive(completion: completion)
-    }
+    if link.complete() { downstream.receive(completion: completion) }
   }
 
   var description: String { "Print" }
@@ -138,9 +133,7 @@ private final class LinePrinter {
 }
 
 private struct StandardOutput: TextOutputStream {
-  func write(_ string: String) {
-    Swift.print(string, terminator: "")
-  }
+  func write(_ string: String) { Swift.print(string, terminator: "") }
 }
 
 extension Publisher {

@@ -91,9 +91,7 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
       defer { isHopDue = false }
       return isHopDue
     }
-    if isHopMissed {
-      schedule()
-    }
+    if isHopMissed { schedule() }
   }
 
   @inlinable
@@ -128,8 +126,7 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
   /// Keeps an event for the next hop. Called with the lock held.
   ///
   /// - Returns: Whether the caller must schedule the hop; nil if the event is ignored.
-  @inlinable
-  @inline(__always)
+  @inlinable @inline(__always)
   func lockedEnqueue(_ event: Event) -> Bool? {
     guard isReceiving else { return nil }
     waiting.append(event)
@@ -190,9 +187,7 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
     switch event {
     case .value(let value):
       let more = downstream.receive(value)
-      if more != .none {
-        currentUpstream?.request(more)
-      }
+      if more != .none { currentUpstream?.request(more) }
     case .completion(let completion):
       _ = take()
       downstream.receive(completion: completion)
@@ -204,14 +199,9 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
   }
 
   @inlinable
-  func request(_ demand: Subscribers.Demand) {
-    currentUpstream?.request(demand)
-  }
+  func request(_ demand: Subscribers.Demand) { currentUpstream?.request(demand) }
 
-  @inlinable
-  func cancel() {
-    take().upstream?.cancel()
-  }
+  @inlinable func cancel() { take().upstream?.cancel() }
 
   @inlinable
   func take() -> (upstream: (any Subscription)?, downstream: Downstream?, waiting: [Event]) {

@@ -11,9 +11,7 @@ public struct Record<Output, Failure: Error>: Publisher {
   }
 
   /// A publisher of a recording.
-  public init(recording: Recording) {
-    self.recording = recording
-  }
+  public init(recording: Recording) { self.recording = recording }
 
   /// A publisher of values and a completion.
   public init(output: [Output], completion: Subscribers.Completion<Failure>) {
@@ -98,9 +96,7 @@ extension Record.Recording: Codable where Output: Codable, Failure: Codable {
   }
 
   /// The same as ``encode(to:)``.
-  public func encode(into encoder: any Encoder) throws {
-    try encode(to: encoder)
-  }
+  public func encode(into encoder: any Encoder) throws { try encode(to: encoder) }
 }
 
 /// Puts the recorded completion in place of the finish of the values.
@@ -134,13 +130,9 @@ private final class RecordSubscription<Output, Failure: Error>: Subscription, Op
     self.values = values
   }
 
-  func request(_ demand: Subscribers.Demand) {
-    values.request(demand)
-  }
+  func request(_ demand: Subscribers.Demand) { values.request(demand) }
 
-  func cancel() {
-    values.cancel()
-  }
+  func cancel() { values.cancel() }
 
   var description: String {
     let shown = String(describing: values)
@@ -149,7 +141,6 @@ private final class RecordSubscription<Output, Failure: Error>: Subscription, Op
 
   var customMirror: Mirror {
     let sequence = Mirror(reflecting: values).descendant("sequence") ?? [Output]()
-    let children: [Mirror.Child] = [("sequence", sequence), ("completion", completion)]
-    return Mirror(self, children: children)
+    return mirror(("sequence", sequence), ("completion", completion))
   }
 }

@@ -20,8 +20,7 @@ extension Publishers {
       self.nextPartialResult = nextPartialResult
     }
 
-    @inlinable
-    @inline(__always)
+    @inlinable @inline(__always)
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
       upstream.attach(
         "Reduce", ReduceReduction<Upstream.Output, Output, Passing<Failure>>(initial, nextPartialResult),
@@ -51,8 +50,7 @@ extension Publishers {
       self.nextPartialResult = nextPartialResult
     }
 
-    @inlinable
-    @inline(__always)
+    @inlinable @inline(__always)
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == any Error {
       upstream.attach(
         "TryReduce",
@@ -71,12 +69,9 @@ extension Publishers {
 
     /// Collects the values of a publisher.
     @inlinable
-    public init(upstream: Upstream) {
-      self.upstream = upstream
-    }
+    public init(upstream: Upstream) { self.upstream = upstream }
 
-    @inlinable
-    @inline(__always)
+    @inlinable @inline(__always)
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
       upstream.attach("Collect", CollectReduction<Upstream.Output, Passing<Failure>>(), to: subscriber)
     }
@@ -92,12 +87,9 @@ extension Publishers {
 
     /// Builds the publisher from its parts.
     @inlinable
-    public init(upstream: Upstream) {
-      self.upstream = upstream
-    }
+    public init(upstream: Upstream) { self.upstream = upstream }
 
-    @inlinable
-    @inline(__always)
+    @inlinable @inline(__always)
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
       upstream.attach("Count", CountReduction<Upstream.Output, Passing<Failure>>(), to: subscriber)
     }
@@ -113,12 +105,9 @@ extension Publishers {
 
     /// Builds the publisher from its parts.
     @inlinable
-    public init(upstream: Upstream) {
-      self.upstream = upstream
-    }
+    public init(upstream: Upstream) { self.upstream = upstream }
 
-    @inlinable
-    @inline(__always)
+    @inlinable @inline(__always)
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
       upstream.attach(
         "IgnoreOutput", IgnoreOutputReduction<Upstream.Output, Passing<Failure>>(), to: subscriber)
@@ -147,15 +136,13 @@ struct ReduceReduction<Input, Output, Errors: ErrorRule>: Reduction {
 }
 
 extension Publishers.Collect: Equatable where Upstream: Equatable {}
-
 extension Publishers.Collect: Sendable where Upstream: Sendable {}
 
 @usableFromInline
 struct CollectReduction<Input, Errors: ErrorRule>: Reduction {
   @usableFromInline var values: [Input] = []
 
-  @inlinable
-  init() {}
+  @inlinable init() {}
 
   @inlinable var result: [Input]? { values }
 
@@ -170,21 +157,17 @@ extension Publisher {
 
   /// Delivers all values as one array when upstream finishes; nothing if it fails. Asks upstream for everything.
   @inlinable
-  public func collect() -> Publishers.Collect<Self> {
-    Publishers.Collect(upstream: self)
-  }
+  public func collect() -> Publishers.Collect<Self> { Publishers.Collect(upstream: self) }
 }
 
 extension Publishers.Count: Equatable where Upstream: Equatable {}
-
 extension Publishers.Count: Sendable where Upstream: Sendable {}
 
 @usableFromInline
 struct CountReduction<Input, Errors: ErrorRule>: Reduction {
   @usableFromInline var count = 0
 
-  @inlinable
-  init() {}
+  @inlinable init() {}
 
   @inlinable var result: Int? { count }
 
@@ -199,21 +182,17 @@ extension Publisher {
 
   /// Delivers the number of values when upstream finishes. Asks upstream for everything.
   @inlinable
-  public func count() -> Publishers.Count<Self> {
-    Publishers.Count(upstream: self)
-  }
+  public func count() -> Publishers.Count<Self> { Publishers.Count(upstream: self) }
 }
 
 extension Publishers.IgnoreOutput: Equatable where Upstream: Equatable {}
-
 extension Publishers.IgnoreOutput: Sendable where Upstream: Sendable {}
 
 @usableFromInline
 struct IgnoreOutputReduction<Input, Errors: ErrorRule>: Reduction {
   @usableFromInline typealias Output = Never
 
-  @inlinable
-  init() {}
+  @inlinable init() {}
 
   @inlinable var result: Never? { nil }
 
@@ -227,9 +206,7 @@ extension Publisher {
 
   /// Passes on the completion and none of the values. Asks upstream for everything.
   @inlinable
-  public func ignoreOutput() -> Publishers.IgnoreOutput<Self> {
-    Publishers.IgnoreOutput(upstream: self)
-  }
+  public func ignoreOutput() -> Publishers.IgnoreOutput<Self> { Publishers.IgnoreOutput(upstream: self) }
 }
 
 extension Publisher {

@@ -16,8 +16,7 @@ extension Publishers {
       self.predicate = predicate
     }
 
-    @inlinable
-    @inline(__always)
+    @inlinable @inline(__always)
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
       upstream.attach(
         "RemoveDuplicates", RemoveDuplicatesStage<Output, Passing<Failure>>(predicate), to: subscriber)
@@ -41,8 +40,7 @@ extension Publishers {
       self.predicate = predicate
     }
 
-    @inlinable
-    @inline(__always)
+    @inlinable @inline(__always)
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == any Error {
       upstream.attach(
         "TryRemoveDuplicates", RemoveDuplicatesStage<Output, Trying<Upstream.Failure>>(predicate),
@@ -57,9 +55,7 @@ struct RemoveDuplicatesStage<Input, Errors: ErrorRule>: Stage {
   @usableFromInline let isDuplicate: (Input, Input) throws -> Bool
 
   @inlinable
-  init(_ isDuplicate: @escaping (Input, Input) throws -> Bool) {
-    self.isDuplicate = isDuplicate
-  }
+  init(_ isDuplicate: @escaping (Input, Input) throws -> Bool) { self.isDuplicate = isDuplicate }
 
   @inlinable
   mutating func receive(_ input: Input) throws -> Verdict<Input> {
@@ -72,9 +68,7 @@ struct RemoveDuplicatesStage<Input, Errors: ErrorRule>: Stage {
 extension Publisher where Output: Equatable {
   /// Passes on the values that are not equal to the one before; asks for one more in place of each that is.
   @inlinable
-  public func removeDuplicates() -> Publishers.RemoveDuplicates<Self> {
-    removeDuplicates(by: ==)
-  }
+  public func removeDuplicates() -> Publishers.RemoveDuplicates<Self> { removeDuplicates(by: ==) }
 }
 
 extension Publisher {

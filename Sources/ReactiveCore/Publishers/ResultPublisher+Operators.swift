@@ -59,18 +59,14 @@ extension Result.Publisher {
 
   /// Delivers nothing and finishes, even in place of an error.
   @inlinable
-  public func ignoreOutput() -> Empty<Output, Failure> {
-    Empty()
-  }
+  public func ignoreOutput() -> Empty<Output, Failure> { Empty() }
 }
 
 // Questions.
 extension Result.Publisher {
   /// Delivers whether the value satisfies a function.
   @inlinable
-  public func allSatisfy(_ predicate: (Output) -> Bool) -> Result<Bool, Failure>.Publisher {
-    map(predicate)
-  }
+  public func allSatisfy(_ predicate: (Output) -> Bool) -> Result<Bool, Failure>.Publisher { map(predicate) }
 
   /// Delivers whether the value satisfies a function, or fails if it throws.
   @inlinable
@@ -133,9 +129,7 @@ extension Result.Publisher {
   }
 
   @inlinable
-  func tryCompare(
-    _ compare: (Output, Output) throws -> Bool
-  ) -> Result<Output, any Error>.Publisher {
+  func tryCompare(_ compare: (Output, Output) throws -> Bool) -> Result<Output, any Error>.Publisher {
     tryMap { output in
       _ = try compare(output, output)
       return output
@@ -147,15 +141,11 @@ extension Result.Publisher {
 extension Result.Publisher {
   /// This publisher.
   @inlinable
-  public func first() -> Result<Output, Failure>.Publisher {
-    self
-  }
+  public func first() -> Result<Output, Failure>.Publisher { self }
 
   /// This publisher.
   @inlinable
-  public func last() -> Result<Output, Failure>.Publisher {
-    self
-  }
+  public func last() -> Result<Output, Failure>.Publisher { self }
 
   /// Delivers the value, or fails with what a function makes of the error.
   @inlinable
@@ -171,15 +161,11 @@ extension Result.Publisher {
 
   /// This publisher, which is not empty.
   @inlinable
-  public func replaceEmpty(with output: Output) -> Result<Output, Failure>.Publisher {
-    self
-  }
+  public func replaceEmpty(with output: Output) -> Result<Output, Failure>.Publisher { self }
 
   /// This publisher, which would fail again.
   @inlinable
-  public func retry(_ times: Int) -> Result<Output, Failure>.Publisher {
-    self
-  }
+  public func retry(_ times: Int) -> Result<Output, Failure>.Publisher { self }
 }
 
 extension Result.Publisher where Failure == Never {
@@ -199,21 +185,15 @@ extension Result.Publisher where Success: Equatable {
 
   /// This publisher: one value has no duplicate.
   @inlinable
-  public func removeDuplicates() -> Result<Output, Failure>.Publisher {
-    self
-  }
+  public func removeDuplicates() -> Result<Output, Failure>.Publisher { self }
 }
 
 extension Result.Publisher where Success: Comparable {
   /// This publisher: one value is the least.
   @inlinable
-  public func min() -> Result<Output, Failure>.Publisher {
-    self
-  }
+  public func min() -> Result<Output, Failure>.Publisher { self }
 
   /// This publisher: one value is the greatest.
   @inlinable
-  public func max() -> Result<Output, Failure>.Publisher {
-    self
-  }
+  public func max() -> Result<Output, Failure>.Publisher { self }
 }

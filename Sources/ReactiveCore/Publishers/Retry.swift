@@ -16,8 +16,7 @@ extension Publishers {
       self.retries = retries
     }
 
-    @inlinable
-    @inline(__always)
+    @inlinable @inline(__always)
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
       upstream.receive(
         subscriber: RetrySubscriber<Upstream, Output, Failure, S>(
@@ -27,7 +26,6 @@ extension Publishers {
 }
 
 extension Publishers.Retry: Equatable where Upstream: Equatable {}
-
 extension Publishers.Retry: Sendable where Upstream: Sendable {}
 
 /// Subscribes again in a loop: a failure that comes while the loop runs is noted for it. So the stack does
@@ -64,9 +62,7 @@ where
       defer { isDownstreamAttached = true }
       return !isDownstreamAttached
     }
-    if isFirst {
-      downstream.receive(subscription: link)
-    }
+    if isFirst { downstream.receive(subscription: link) }
   }
 
   @inlinable
@@ -77,9 +73,7 @@ where
     }
     link.spend()
     let more = downstream.receive(input)
-    if more != .none {
-      link.request(more)
-    }
+    if more != .none { link.request(more) }
     return .none
   }
 
@@ -96,11 +90,8 @@ where
         return
       }
     }
-    var upstream: Upstream?
-    lock.withLock { swap(&upstream, &self.upstream) }
-    if link.end().wasOpen {
-      downstream.receive(completion: completion)
-    }
+    _ = lock.withLock { upstream.take() }
+    if link.end().wasOpen { downstream.receive(completion: completion) }
   }
 
   @usableFromInline var isAwaitingSubscription: Bool { !link.isAttached && !link.isEnded }
@@ -125,9 +116,7 @@ where
     }
     while let upstream = next {
       next = nil
-      if !link.isEnded {
-        upstream.subscribe(self)
-      }
+      if !link.isEnded { upstream.subscribe(self) }
       var released: Upstream?
       lock.withLock {
         if link.isEnded { swap(&released, &self.upstream) }

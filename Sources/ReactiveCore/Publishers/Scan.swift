@@ -21,8 +21,7 @@ extension Publishers {
       self.nextPartialResult = nextPartialResult
     }
 
-    @inlinable
-    @inline(__always)
+    @inlinable @inline(__always)
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
       upstream.receive(
         subscriber: ScanSubscriber<Upstream.Output, Failure, S>(
@@ -52,8 +51,7 @@ extension Publishers {
       self.nextPartialResult = nextPartialResult
     }
 
-    @inlinable
-    @inline(__always)
+    @inlinable @inline(__always)
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == any Error {
       upstream.attach(
         "TryScan", TryScanStage<Upstream.Output, Output, Upstream.Failure>(initialResult, nextPartialResult),
@@ -88,7 +86,7 @@ where Downstream.Failure == Failure {
   @usableFromInline var description: String { "Scan" }
 
   @usableFromInline var customMirror: Mirror {
-    unsafe Mirror(self, children: [("downstream", downstream as Any), ("result", result as Any)])
+    unsafe mirror(("downstream", downstream as Any), ("result", result as Any))
   }
 }
 

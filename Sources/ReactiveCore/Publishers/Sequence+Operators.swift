@@ -39,9 +39,7 @@ extension Publishers.Sequence {
 
   /// Delivers nothing.
   @inlinable
-  public func ignoreOutput() -> Empty<Output, Failure> {
-    Empty()
-  }
+  public func ignoreOutput() -> Empty<Output, Failure> { Empty() }
 
   /// Delivers the elements as if there might be an error.
   @inlinable
@@ -54,9 +52,7 @@ extension Publishers.Sequence {
 extension Publishers.Sequence {
   /// Delivers all elements in an array.
   @inlinable
-  public func collect() -> Result<[Output], Failure>.Publisher {
-    Result.Publisher(.success(Array(sequence)))
-  }
+  public func collect() -> Result<[Output], Failure>.Publisher { Result.Publisher(.success(Array(sequence))) }
 
   /// Delivers the result of a function over all elements.
   @inlinable
@@ -170,24 +166,18 @@ extension Publishers.Sequence where Failure == Never {
 extension Publishers.Sequence where Elements.Element: Comparable, Failure == Never {
   /// Delivers the least element; the first of those that are equal.
   @inlinable
-  public func min() -> Optional<Output>.Publisher {
-    Optional.Publisher(sequence.min())
-  }
+  public func min() -> Optional<Output>.Publisher { Optional.Publisher(sequence.min()) }
 
   /// Delivers the greatest element; the first of those that are equal.
   @inlinable
-  public func max() -> Optional<Output>.Publisher {
-    Optional.Publisher(sequence.max())
-  }
+  public func max() -> Optional<Output>.Publisher { Optional.Publisher(sequence.max()) }
 }
 
 // Operators that need a collection, by what the collection can do.
 extension Publishers.Sequence where Elements: Collection {
   /// Delivers the number of elements.
   @inlinable
-  public func count() -> Result<Int, Failure>.Publisher {
-    Result.Publisher(.success(sequence.count))
-  }
+  public func count() -> Result<Int, Failure>.Publisher { Result.Publisher(.success(sequence.count)) }
 
   /// Delivers the elements in a range of positions, counted in indices of the collection.
   @inlinable
@@ -199,15 +189,11 @@ extension Publishers.Sequence where Elements: Collection {
 extension Publishers.Sequence where Elements: Collection, Failure == Never {
   /// Delivers the first element.
   @inlinable
-  public func first() -> Optional<Output>.Publisher {
-    Optional.Publisher(sequence.first)
-  }
+  public func first() -> Optional<Output>.Publisher { Optional.Publisher(sequence.first) }
 
   /// Delivers the number of elements.
   @inlinable
-  public func count() -> Just<Int> {
-    Just(sequence.count)
-  }
+  public func count() -> Just<Int> { Just(sequence.count) }
 
   /// Delivers the element at an index of the collection, if there is one.
   @inlinable
@@ -219,9 +205,7 @@ extension Publishers.Sequence where Elements: Collection, Failure == Never {
 extension Publishers.Sequence where Elements: BidirectionalCollection, Failure == Never {
   /// Delivers the last element.
   @inlinable
-  public func last() -> Optional<Output>.Publisher {
-    Optional.Publisher(sequence.last)
-  }
+  public func last() -> Optional<Output>.Publisher { Optional.Publisher(sequence.last) }
 
   /// Delivers the last element that satisfies a function.
   @inlinable

@@ -8,12 +8,9 @@ extension Publishers {
 
     /// A publisher of the elements of a sequence, which is iterated anew for each subscriber.
     @inlinable
-    public init(sequence: Elements) {
-      self.sequence = sequence
-    }
+    public init(sequence: Elements) { self.sequence = sequence }
 
-    @inlinable
-    @inline(__always)
+    @inlinable @inline(__always)
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
       let subscription = SequenceSubscription<Elements, S>(sequence, downstream: subscriber)
       if unsafe subscription.next == nil {
@@ -28,7 +25,6 @@ extension Publishers {
 }
 
 extension Publishers.Sequence: Equatable where Elements: Equatable {}
-
 extension Publishers.Sequence: Sendable where Elements: Sendable {}
 
 @usableFromInline
@@ -65,16 +61,12 @@ where Downstream.Input == Elements.Element {
 
   @usableFromInline
   func request(_ demand: Subscribers.Demand) {
-    if word.request(demand) {
-      deliverAll(self)
-    }
+    if word.request(demand) { deliverAll(self) }
   }
 
   @usableFromInline
   func cancel() {
-    if word.end() {
-      release()
-    }
+    if word.end() { release() }
   }
 
   @inlinable
@@ -121,14 +113,12 @@ where Downstream.Input == Elements.Element {
   @usableFromInline var customMirror: Mirror {
     let sequence = lock.withLock { self.sequence }
     let shown: Any = if let sequence { sequence } else { [Elements.Element]() }
-    return Mirror(self, children: [("sequence", shown)])
+    return mirror(("sequence", shown))
   }
 }
 
 extension Swift.Sequence {
   /// A publisher of the elements.
   @inlinable
-  public var publisher: Publishers.Sequence<Self, Never> {
-    Publishers.Sequence(sequence: self)
-  }
+  public var publisher: Publishers.Sequence<Self, Never> { Publishers.Sequence(sequence: self) }
 }

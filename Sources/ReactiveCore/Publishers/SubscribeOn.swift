@@ -71,9 +71,7 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
 
   @inlinable
   func receive(_ input: Input) -> Subscribers.Demand {
-    var downstream: Downstream?
-    lock.withLock { downstream = isConnected ? self.downstream : nil }
-    guard let downstream else {
+    guard let downstream = lock.withLock({ isConnected ? self.downstream : nil }) else {
       ignoreIfEarly(.valueBeforeSubscription)
       return .none
     }
@@ -95,9 +93,7 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
 
   @usableFromInline
   func request(_ demand: Subscribers.Demand) {
-    var upstream: (any Subscription)?
-    lock.withLock { upstream = self.upstream }
-    guard let upstream else { return }
+    guard let upstream = lock.withLock({ self.upstream }) else { return }
     // Weak: if nothing else keeps this object, no value can be delivered to it.
     scheduler.schedule(options: options) { [weak self] in
       if self != nil { upstream.request(demand) }

@@ -10,12 +10,9 @@ extension Publishers {
 
     /// Follows the latest of the publishers that come from a publisher.
     @inlinable
-    public init(upstream: Upstream) {
-      self.upstream = upstream
-    }
+    public init(upstream: Upstream) { self.upstream = upstream }
 
-    @inlinable
-    @inline(__always)
+    @inlinable @inline(__always)
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
       let inner = SwitchToLatestSubscriber<NestedPublisher, Failure, S>(downstream: subscriber)
       subscriber.receive(subscription: inner)
@@ -25,7 +22,6 @@ extension Publishers {
 }
 
 extension Publishers.SwitchToLatest: Equatable where Upstream: Equatable {}
-
 extension Publishers.SwitchToLatest: Sendable where Upstream: Sendable {}
 
 /// The subscriber of a publisher while it is the latest.
@@ -47,25 +43,17 @@ where
   }
 
   @inlinable
-  func receive(subscription: any Subscription) {
-    parent.connect(subscription, number: number)
-  }
+  func receive(subscription: any Subscription) { parent.connect(subscription, number: number) }
 
   @inlinable
-  func receive(_ input: Input) -> Subscribers.Demand {
-    parent.receive(input, number: number)
-  }
+  func receive(_ input: Input) -> Subscribers.Demand { parent.receive(input, number: number) }
 
   @inlinable
-  func receive(completion: Subscribers.Completion<Failure>) {
-    parent.complete(completion, number: number)
-  }
+  func receive(completion: Subscribers.Completion<Failure>) { parent.complete(completion, number: number) }
 
   @usableFromInline var description: String { "SwitchToLatest" }
 
-  @usableFromInline var customMirror: Mirror {
-    Mirror(self, children: [("parentSubscription", parent.combineIdentifier)])
-  }
+  @usableFromInline var customMirror: Mirror { mirror(("parentSubscription", parent.combineIdentifier)) }
 }
 
 extension Publisher where Output: Publisher, Output.Failure == Failure {

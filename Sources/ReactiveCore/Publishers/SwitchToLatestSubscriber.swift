@@ -27,9 +27,7 @@ where Input.Failure == Failure, Downstream.Input == Input.Output, Downstream.Fai
   @usableFromInline @exclusivity(unchecked) var isOver = false
 
   @inlinable
-  init(downstream: Downstream) {
-    unsafe self.downstream = downstream
-  }
+  init(downstream: Downstream) { unsafe self.downstream = downstream }
 
   // The outer stream.
 
@@ -41,11 +39,7 @@ where Input.Failure == Failure, Downstream.Input == Input.Output, Downstream.Fai
       unsafe outer = subscription
       return true
     }
-    if isAccepted {
-      subscription.request(.unlimited)
-    } else {
-      subscription.cancel()
-    }
+    subscription.start(requesting: isAccepted ? .unlimited : nil)
   }
 
   @inlinable
@@ -101,9 +95,7 @@ where Input.Failure == Failure, Downstream.Input == Input.Output, Downstream.Fai
       return unsafe terminal != nil
     }
     cancelled?.cancel()
-    if isEnding, gate.requestDrain() {
-      drain()
-    }
+    if isEnding, gate.requestDrain() { drain() }
   }
 
   // The latest publisher.
@@ -118,10 +110,7 @@ where Input.Failure == Failure, Downstream.Input == Input.Output, Downstream.Fai
       unsafe nested = subscription
       request = demand.value
     }
-    guard let request else { return subscription.cancel() }
-    if request > .none {
-      subscription.request(request)
-    }
+    subscription.start(requesting: request)
   }
 
   @inlinable
@@ -138,9 +127,7 @@ where Input.Failure == Failure, Downstream.Input == Input.Output, Downstream.Fai
       }
       isHolder = gate.enter()
       if isHolder {
-        if !demand.take() {
-          ignored = .valueWithoutDemand
-        }
+        if !demand.take() { ignored = .valueWithoutDemand }
       } else {
         unsafe queue.append((value, number))
       }
@@ -184,9 +171,7 @@ where Input.Failure == Failure, Downstream.Input == Input.Output, Downstream.Fai
     }
     if isIgnored { Violation.completionBeforeSubscription.ignored(by: "SwitchToLatest") }
     cancelled?.cancel()
-    if isEnding, gate.requestDrain() {
-      drain()
-    }
+    if isEnding, gate.requestDrain() { drain() }
   }
 
   // While holding the gate.
@@ -271,9 +256,7 @@ where Input.Failure == Failure, Downstream.Input == Input.Output, Downstream.Fai
     let (nested, outer) = takeAll()
     nested?.cancel()
     outer?.cancel()
-    if case .caller = releaser {
-      unsafe downstream = nil
-    }
+    if case .caller = releaser { unsafe downstream = nil }
   }
 
   /// Releases everything and returns the subscriptions.

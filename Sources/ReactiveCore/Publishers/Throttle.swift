@@ -44,9 +44,7 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
   private var pending: Input?  // within demand, and a function on the scheduler will deliver it
   private var lastDelivery: Context.SchedulerTimeType?
 
-  init(
-    interval: Context.SchedulerTimeType.Stride, scheduler: Context, latest: Bool, downstream: Downstream
-  ) {
+  init(interval: Context.SchedulerTimeType.Stride, scheduler: Context, latest: Bool, downstream: Downstream) {
     self.interval = interval
     self.latest = latest
     delivery = TimedDelivery("Throttle", scheduler: scheduler, downstream: downstream)
@@ -113,9 +111,7 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
       }
       return count
     }
-    if count > 0 {
-      delivery.deliver(count, onDemand: request)
-    }
+    if count > 0 { delivery.deliver(count, onDemand: request) }
   }
 
   func request(_ demand: Subscribers.Demand) {

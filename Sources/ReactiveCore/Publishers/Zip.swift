@@ -18,8 +18,7 @@ extension Publishers {
       self.b = b
     }
 
-    @inlinable
-    @inline(__always)
+    @inlinable @inline(__always)
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
       let coordinator = ZipCoordinator<A.Output, B.Output, Never, Never, Failure, S>(
         downstream: subscriber, count: 2
@@ -44,12 +43,9 @@ extension Publishers {
 
     /// Zips three publishers.
     @inlinable
-    public init(_ a: A, _ b: B, _ c: C) {
-      (self.a, self.b, self.c) = (a, b, c)
-    }
+    public init(_ a: A, _ b: B, _ c: C) { (self.a, self.b, self.c) = (a, b, c) }
 
-    @inlinable
-    @inline(__always)
+    @inlinable @inline(__always)
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
       let coordinator = ZipCoordinator<A.Output, B.Output, C.Output, Never, Failure, S>(
         downstream: subscriber, count: 3
@@ -77,12 +73,9 @@ extension Publishers {
 
     /// Zips four publishers.
     @inlinable
-    public init(_ a: A, _ b: B, _ c: C, _ d: D) {
-      (self.a, self.b, self.c, self.d) = (a, b, c, d)
-    }
+    public init(_ a: A, _ b: B, _ c: C, _ d: D) { (self.a, self.b, self.c, self.d) = (a, b, c, d) }
 
-    @inlinable
-    @inline(__always)
+    @inlinable @inline(__always)
     public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
       let coordinator = ZipCoordinator<A.Output, B.Output, C.Output, D.Output, Failure, S>(
         downstream: subscriber, count: 4
@@ -96,15 +89,12 @@ extension Publishers {
 }
 
 extension Publishers.Zip: Equatable where A: Equatable, B: Equatable {}
-
 extension Publishers.Zip: Sendable where A: Sendable, B: Sendable {}
 
 extension Publishers.Zip3: Equatable where A: Equatable, B: Equatable, C: Equatable {}
-
 extension Publishers.Zip3: Sendable where A: Sendable, B: Sendable, C: Sendable {}
 
 extension Publishers.Zip4: Equatable where A: Equatable, B: Equatable, C: Equatable, D: Equatable {}
-
 extension Publishers.Zip4: Sendable where A: Sendable, B: Sendable, C: Sendable, D: Sendable {}
 
 extension Publisher {

@@ -8,8 +8,7 @@ struct ZipQueues<A, B, C, D> {
   /// A bit for each queue that is not empty.
   @usableFromInline var filled: UInt8 = 0
 
-  @inlinable
-  init() {}
+  @inlinable init() {}
 
   @inlinable
   mutating func append(_ entry: OneOfFour<A, B, C, D>) {
@@ -154,9 +153,7 @@ where Downstream.Failure == Failure {
       unsafe terminal = completion
       return true
     }
-    if isEnding, gate.requestDrain() {
-      _ = run(adding: .none, sender: nil)
-    }
+    if isEnding, gate.requestDrain() { _ = run(adding: .none, sender: nil) }
   }
 
   // While holding the gate.
@@ -166,9 +163,7 @@ where Downstream.Failure == Failure {
   func lockedTake() -> Output? {
     guard unsafe queues.filled == all else { return nil }
     let output = unsafe take(&queues)
-    if unsafe finished & ~queues.filled != 0, unsafe terminal == nil {
-      unsafe terminal = .finished
-    }
+    if unsafe finished & ~queues.filled != 0, unsafe terminal == nil { unsafe terminal = .finished }
     return output
   }
 
@@ -203,9 +198,7 @@ where Downstream.Failure == Failure {
         unsafe asked += downstream.unsafelyUnwrapped.receive(next)
       }
     } while !gate.leave()
-    if asked > .none {
-      pass(asked, except: sender)
-    }
+    if asked > .none { pass(asked, except: sender) }
     return asked
   }
 
@@ -226,9 +219,7 @@ where Downstream.Failure == Failure {
     for subscription in takeAll() {
       subscription?.cancel()
     }
-    if let completion {
-      target?.receive(completion: completion)
-    }
+    if let completion { target?.receive(completion: completion) }
   }
 
   // From downstream.
@@ -239,9 +230,7 @@ where Downstream.Failure == Failure {
     lock.withLock {
       if unsafe !isOver { unsafe pending += demand }
     }
-    if gate.requestDrain() {
-      _ = run(adding: .none, sender: nil)
-    }
+    if gate.requestDrain() { _ = run(adding: .none, sender: nil) }
   }
 
   @usableFromInline
@@ -250,9 +239,7 @@ where Downstream.Failure == Failure {
     for subscription in takeAll() {
       subscription?.cancel()
     }
-    if case .caller = releaser {
-      unsafe downstream = nil
-    }
+    if case .caller = releaser { unsafe downstream = nil }
   }
 
   /// Releases everything and returns the subscriptions.

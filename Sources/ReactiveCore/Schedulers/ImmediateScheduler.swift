@@ -11,19 +11,13 @@ public struct ImmediateScheduler: Scheduler, Sendable {
 
       /// A length of time.
       @inlinable
-      public init(_ value: Int) {
-        magnitude = value
-      }
+      public init(_ value: Int) { magnitude = value }
 
       @inlinable
-      public init(integerLiteral value: Int) {
-        self.init(value)
-      }
+      public init(integerLiteral value: Int) { self.init(value) }
 
       @inlinable
-      public init(floatLiteral value: Double) {
-        self.init(Int(value))
-      }
+      public init(floatLiteral value: Double) { self.init(Int(value)) }
 
       @inlinable
       public init?<T: BinaryInteger>(exactly source: T) {
@@ -69,8 +63,7 @@ public struct ImmediateScheduler: Scheduler, Sendable {
       public static func nanoseconds(_ ns: Int) -> Stride { 0 }
     }
 
-    @usableFromInline
-    init() {}
+    @usableFromInline init() {}
 
     /// Nothing: there is but one moment.
     @inlinable
@@ -95,9 +88,7 @@ public struct ImmediateScheduler: Scheduler, Sendable {
 
   /// Runs the function before this returns.
   @inlinable
-  public func schedule(options: SchedulerOptions?, _ action: @escaping () -> Void) {
-    action()
-  }
+  public func schedule(options: SchedulerOptions?, _ action: @escaping () -> Void) { action() }
 
   /// Runs the function before this returns.
   @inlinable

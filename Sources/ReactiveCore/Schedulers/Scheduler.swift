@@ -49,9 +49,7 @@ public protocol SchedulerTimeIntervalConvertible {
 extension Scheduler {
   /// Runs a function as soon as possible, without options.
   @inlinable
-  public func schedule(_ action: @escaping () -> Void) {
-    schedule(options: nil, action)
-  }
+  public func schedule(_ action: @escaping () -> Void) { schedule(options: nil, action) }
 
   /// Runs a function at some moment, with the least tolerance and without options.
   @inlinable

@@ -25,7 +25,7 @@ final class CurrentValueConduit<Output, Failure: Error>: ListedSubscription, Sub
   private var demand = Subscribers.Demand.none
   private var isStale = true  // the current value is not delivered
   private var isDelivering = false
-  private var waiting = RingBuffer<(value: Output, version: UInt64)>()  // within demand, come while delivering
+  private var waiting = RingBuffer<(value: Output, version: UInt64)>()  // within demand
   private var completion: Subscribers.Completion<Failure>?
   private var isCompletionDelivered = false
   private var isOpen = false
@@ -38,14 +38,11 @@ final class CurrentValueConduit<Output, Failure: Error>: ListedSubscription, Sub
   }
 
   deinit {
-    if !isReleased {
-      unsafe downstream.release()
-    }
+    if !isReleased { unsafe downstream.release() }
   }
 
   /// Delivers the value if one is asked for. Called by the sending caller.
-  @inlinable
-  @inline(__always)
+  @inlinable @inline(__always)
   func offer(_ value: Output, version: UInt64) {
     if isSettled.load(ordering: .acquiring) {
       if let lastVersion = unsafe lastVersion, version <= lastVersion { return }
@@ -73,9 +70,7 @@ final class CurrentValueConduit<Output, Failure: Error>: ListedSubscription, Sub
       isDelivering = true
       return true
     }
-    if isOurs {
-      deliver(value, version: version)
-    }
+    if isOurs { deliver(value, version: version) }
   }
 
   @usableFromInline
@@ -161,9 +156,7 @@ final class CurrentValueConduit<Output, Failure: Error>: ListedSubscription, Sub
       self.completion = completion
       return lockedTakeCompletion()
     }
-    if let ready {
-      deliver(ready)
-    }
+    if let ready { deliver(ready) }
   }
 
   /// Called once the subscriber knows its subscription.
@@ -172,9 +165,7 @@ final class CurrentValueConduit<Output, Failure: Error>: ListedSubscription, Sub
       isOpen = true
       return lockedTakeCompletion()
     }
-    if let ready {
-      deliver(ready)
-    }
+    if let ready { deliver(ready) }
   }
 
   private func lockedTakeCompletion() -> Subscribers.Completion<Failure>? {
@@ -192,9 +183,7 @@ final class CurrentValueConduit<Output, Failure: Error>: ListedSubscription, Sub
       isDelivering = false
       return lockedReleasable()
     }
-    if isReleasable {
-      unsafe downstream.release()
-    }
+    if isReleasable { unsafe downstream.release() }
   }
 
   @usableFromInline
@@ -215,9 +204,7 @@ final class CurrentValueConduit<Output, Failure: Error>: ListedSubscription, Sub
       mayRelease = true
       return lockedReleasable()
     }
-    if isReleasable {
-      unsafe downstream.release()
-    }
+    if isReleasable { unsafe downstream.release() }
   }
 
   /// The subscriber is released when the list has released it and no caller delivers or is about to.
@@ -237,11 +224,8 @@ final class CurrentValueConduit<Output, Failure: Error>: ListedSubscription, Sub
           self.demand
         )
       }
-    return Mirror(
-      self,
-      children: [
-        ("parent", subject as Any), ("downstream", downstream as Any), ("demand", demand),
-        ("subject", subject as Any),
-      ])
+    return mirror(
+      ("parent", subject as Any), ("downstream", downstream as Any), ("demand", demand),
+      ("subject", subject as Any))
   }
 }

@@ -28,9 +28,7 @@ public final class CurrentValueSubject<Output, Failure: Error>: Subject {
 
   /// A subject with a first value.
   @inlinable
-  public init(_ value: Output) {
-    unsafe current = value
-  }
+  public init(_ value: Output) { unsafe current = value }
 
   deinit {
     for source in sources.all {
@@ -74,12 +72,9 @@ public final class CurrentValueSubject<Output, Failure: Error>: Subject {
 
   /// Sends a value. After completion this has no effect.
   @inlinable
-  public func send(_ value: Output) {
-    put(value, evenIfClosed: false)
-  }
+  public func send(_ value: Output) { put(value, evenIfClosed: false) }
 
-  @inlinable
-  @inline(__always)
+  @inlinable @inline(__always)
   func put(_ value: Output, evenIfClosed: Bool) {
     // The old value is released outside the lock: its deinit may run anything.
     var value = value

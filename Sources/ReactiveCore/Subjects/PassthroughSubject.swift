@@ -34,9 +34,7 @@ public final class PassthroughSubject<Output, Failure: Error>: Subject {
       return unsafe self.hasDemand
     }
     withExtendedLifetime(released) {}
-    if hasDemand {
-      subscription.request(.unlimited)
-    }
+    if hasDemand { subscription.request(.unlimited) }
   }
 
   @inlinable
@@ -155,14 +153,11 @@ final class PassthroughConduit<Output, Failure: Error>: ListedSubscription, Subs
   }
 
   deinit {
-    if unsafe !isReleased {
-      unsafe downstream.release()
-    }
+    if unsafe !isReleased { unsafe downstream.release() }
   }
 
   /// Delivers the value if one is asked for. Called by the sending caller.
-  @inlinable
-  @inline(__always)
+  @inlinable @inline(__always)
   func offer(_ value: Output) {
     if demand.load(ordering: .acquiring) == Subscribers.Demand.unlimited.rawValue {
       _ = unsafe downstream._withUnsafeGuaranteedRef { $0.deliver($0, value) }
@@ -183,9 +178,7 @@ final class PassthroughConduit<Output, Failure: Error>: ListedSubscription, Subs
       current = actual
     }
     let more = unsafe downstream._withUnsafeGuaranteedRef { $0.deliver($0, value) }
-    if more != .none {
-      add(more)
-    }
+    if more != .none { add(more) }
   }
 
   /// Delivers the completion, after the subscription if that is still being delivered. Called by the sending caller.
@@ -194,9 +187,7 @@ final class PassthroughConduit<Output, Failure: Error>: ListedSubscription, Subs
       if unsafe !isOpen { unsafe isCompletionDue = true }
       return unsafe isOpen
     }
-    if isReady {
-      deliver(completion)
-    }
+    if isReady { deliver(completion) }
   }
 
   /// Called once the subscriber knows its subscription.
@@ -206,16 +197,12 @@ final class PassthroughConduit<Output, Failure: Error>: ListedSubscription, Subs
       unsafe isOpen = true
       return unsafe isCompletionDue
     }
-    if isDue {
-      finishLate()
-    }
+    if isDue { finishLate() }
   }
 
   @inline(never)
   private func finishLate() {
-    if let subject = lock.withLock({ unsafe subject }) {
-      deliver(subject.end)
-    }
+    if let subject = lock.withLock({ unsafe subject }) { deliver(subject.end) }
     releaseSubscriber()
   }
 
@@ -234,9 +221,7 @@ final class PassthroughConduit<Output, Failure: Error>: ListedSubscription, Subs
       unsafe isReleased = true
       return true
     }
-    if isOurs {
-      unsafe downstream.release()
-    }
+    if isOurs { unsafe downstream.release() }
   }
 
   @usableFromInline
@@ -277,12 +262,9 @@ final class PassthroughConduit<Output, Failure: Error>: ListedSubscription, Subs
       unsafe (self.subject, isReleased ? nil : AnySubscriber(box: self.downstream.takeUnretainedValue()))
     }
     let demand = demand.load(ordering: .relaxed)
-    return Mirror(
-      self,
-      children: [
-        ("parent", subject as Any), ("downstream", downstream as Any),
-        ("demand", Subscribers.Demand(rawValue: demand == Self.closed ? 0 : demand)),
-        ("subject", subject as Any),
-      ])
+    return mirror(
+      ("parent", subject as Any), ("downstream", downstream as Any),
+      ("demand", Subscribers.Demand(rawValue: demand == Self.closed ? 0 : demand)),
+      ("subject", subject as Any))
   }
 }

@@ -17,9 +17,7 @@ public struct AnySubscriber<Input, Failure: Error>: Subscriber, CustomStringConv
     }
   }
 
-  init(box: AnySubscriberBase<Input, Failure>) {
-    self.box = box
-  }
+  init(box: AnySubscriberBase<Input, Failure>) { self.box = box }
 
   /// A subscriber that passes on what it gets to a subject, whose subscribers decide what is requested.
   public init<S: Subject>(_ subject: S) where S.Output == Input, S.Failure == Failure {
@@ -45,19 +43,13 @@ public struct AnySubscriber<Input, Failure: Error>: Subscriber, CustomStringConv
   }
 
   @inlinable
-  public func receive(subscription: any Subscription) {
-    box.receive(subscription: subscription)
-  }
+  public func receive(subscription: any Subscription) { box.receive(subscription: subscription) }
 
   @inlinable
-  public func receive(_ input: Input) -> Subscribers.Demand {
-    box.deliver(box, input)
-  }
+  public func receive(_ input: Input) -> Subscribers.Demand { box.deliver(box, input) }
 
   @inlinable
-  public func receive(completion: Subscribers.Completion<Failure>) {
-    box.receive(completion: completion)
-  }
+  public func receive(completion: Subscribers.Completion<Failure>) { box.receive(completion: completion) }
 
   /// The identifier of the subscriber within.
   public var combineIdentifier: CombineIdentifier { box.combineIdentifier }
@@ -118,9 +110,7 @@ final class AnySubscriberBox<S: Subscriber>: AnySubscriberBase<S.Input, S.Failur
   }
 
   @usableFromInline
-  override func receive(subscription: any Subscription) {
-    subscriber.receive(subscription: subscription)
-  }
+  override func receive(subscription: any Subscription) { subscriber.receive(subscription: subscription) }
 
   @usableFromInline
   override func receive(completion: Subscribers.Completion<S.Failure>) {
@@ -166,19 +156,13 @@ struct ClosureSubscriber<Input, Failure: Error>: Subscriber, OperatorPart {
   }
 
   @inlinable
-  func receive(subscription: any Subscription) {
-    receiveSubscription?(subscription)
-  }
+  func receive(subscription: any Subscription) { receiveSubscription?(subscription) }
 
   @inlinable
-  func receive(_ input: Input) -> Subscribers.Demand {
-    receiveValue?(input) ?? .none
-  }
+  func receive(_ input: Input) -> Subscribers.Demand { receiveValue?(input) ?? .none }
 
   @inlinable
-  func receive(completion: Subscribers.Completion<Failure>) {
-    receiveCompletion?(completion)
-  }
+  func receive(completion: Subscribers.Completion<Failure>) { receiveCompletion?(completion) }
 
   @usableFromInline var description: String { "Anonymous AnySubscriber" }
 }

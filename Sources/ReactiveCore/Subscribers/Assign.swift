@@ -39,11 +39,7 @@ extension Subscribers {
         state = .attached(subscription)
         return true
       }
-      if isAccepted {
-        subscription.request(.unlimited)
-      } else {
-        subscription.cancel()
-      }
+      subscription.start(requesting: isAccepted ? .unlimited : nil)
     }
 
     public func receive(_ value: Input) -> Subscribers.Demand {
@@ -54,15 +50,11 @@ extension Subscribers {
       return .none
     }
 
-    public func receive(completion: Subscribers.Completion<Never>) {
-      _ = end()
-    }
+    public func receive(completion: Subscribers.Completion<Never>) { _ = end() }
 
     /// Cancels the subscription and releases the object.
     public func cancel() {
-      if case .attached(let subscription) = end().state {
-        subscription.cancel()
-      }
+      if case .attached(let subscription) = end().state { subscription.cancel() }
     }
 
     /// Ends it and returns what was held, to be released outside the lock.

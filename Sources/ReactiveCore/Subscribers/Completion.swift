@@ -10,7 +10,6 @@ extension Subscribers {
 }
 
 extension Subscribers.Completion: Equatable where Failure: Equatable {}
-
 extension Subscribers.Completion: Hashable where Failure: Hashable {}
 
 private enum CodingKeys: String, CodingKey {
@@ -23,8 +22,7 @@ extension Subscribers.Completion: Encodable where Failure: Encodable {
   public func encode(to encoder: any Encoder) throws {
     var container = encoder.container(keyedBy: CodingKeys.self)
     switch self {
-    case .finished:
-      try container.encode(true, forKey: .success)
+    case .finished: try container.encode(true, forKey: .success)
     case .failure(let error):
       try container.encode(false, forKey: .success)
       try container.encode(error, forKey: .error)

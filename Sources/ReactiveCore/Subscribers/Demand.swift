@@ -6,21 +6,15 @@ extension Subscribers {
     @usableFromInline let rawValue: UInt
 
     @inlinable
-    init(rawValue: UInt) {
-      self.rawValue = rawValue
-    }
+    init(rawValue: UInt) { self.rawValue = rawValue }
 
     /// As many values as there are.
     @inlinable
-    public static var unlimited: Demand {
-      Demand(rawValue: UInt(Int.max) + 1)
-    }
+    public static var unlimited: Demand { Demand(rawValue: UInt(Int.max) + 1) }
 
     /// No values; the same as `max(0)`.
     @inlinable
-    public static var none: Demand {
-      Demand(rawValue: 0)
-    }
+    public static var none: Demand { Demand(rawValue: 0) }
 
     /// At most this many values.
     ///
@@ -33,14 +27,10 @@ extension Subscribers {
 
     /// The number of values, or nil if unlimited.
     @inlinable
-    public var max: Int? {
-      self == .unlimited ? nil : Int(rawValue)
-    }
+    public var max: Int? { self == .unlimited ? nil : Int(rawValue) }
 
     /// `unlimited` or `max(n)`.
-    public var description: String {
-      self == .unlimited ? "unlimited" : "max(\(rawValue))"
-    }
+    public var description: String { self == .unlimited ? "unlimited" : "max(\(rawValue))" }
 
     /// Reads the number as written by ``encode(to:)``.
     public init(from decoder: any Decoder) throws {
@@ -67,9 +57,7 @@ extension Subscribers.Demand {
 
   /// Adds to the left side.
   @inlinable
-  public static func += (lhs: inout Self, rhs: Self) {
-    lhs = lhs + rhs
-  }
+  public static func += (lhs: inout Self, rhs: Self) { lhs = lhs + rhs }
 
   /// The sum with a number, which must not make it negative.
   @inlinable
@@ -81,9 +69,7 @@ extension Subscribers.Demand {
 
   /// Adds a number to the left side.
   @inlinable
-  public static func += (lhs: inout Self, rhs: Int) {
-    lhs = lhs + rhs
-  }
+  public static func += (lhs: inout Self, rhs: Int) { lhs = lhs + rhs }
 
   /// The product with a number, which must not be negative; unlimited if it would exceed `Int.max`.
   @inlinable
@@ -95,9 +81,7 @@ extension Subscribers.Demand {
 
   /// Multiplies the left side.
   @inlinable
-  public static func *= (lhs: inout Self, rhs: Int) {
-    lhs = lhs * rhs
-  }
+  public static func *= (lhs: inout Self, rhs: Int) { lhs = lhs * rhs }
 
   /// The difference, never below none. Anything taken from unlimited leaves unlimited; unlimited taken from a number leaves none.
   @inlinable
@@ -109,9 +93,7 @@ extension Subscribers.Demand {
 
   /// Subtracts from the left side.
   @inlinable
-  public static func -= (lhs: inout Self, rhs: Self) {
-    lhs = lhs - rhs
-  }
+  public static func -= (lhs: inout Self, rhs: Self) { lhs = lhs - rhs }
 
   /// The difference with a number, which must not make it negative.
   @inlinable
@@ -123,88 +105,60 @@ extension Subscribers.Demand {
 
   /// Subtracts a number from the left side.
   @inlinable
-  public static func -= (lhs: inout Self, rhs: Int) {
-    lhs = lhs - rhs
-  }
+  public static func -= (lhs: inout Self, rhs: Int) { lhs = lhs - rhs }
 }
 
 // Comparison with plain numbers. Unlimited is greater than every number, and than nothing else.
 extension Subscribers.Demand {
   /// Whether the left side is more than a number.
   @inlinable
-  public static func > (lhs: Self, rhs: Int) -> Bool {
-    lhs == .unlimited || Int(lhs.rawValue) > rhs
-  }
+  public static func > (lhs: Self, rhs: Int) -> Bool { lhs == .unlimited || Int(lhs.rawValue) > rhs }
 
   /// Whether the left side is a number or more.
   @inlinable
-  public static func >= (lhs: Self, rhs: Int) -> Bool {
-    lhs == .unlimited || Int(lhs.rawValue) >= rhs
-  }
+  public static func >= (lhs: Self, rhs: Int) -> Bool { lhs == .unlimited || Int(lhs.rawValue) >= rhs }
 
   /// Whether a number is more than the right side.
   @inlinable
-  public static func > (lhs: Int, rhs: Self) -> Bool {
-    rhs != .unlimited && lhs > Int(rhs.rawValue)
-  }
+  public static func > (lhs: Int, rhs: Self) -> Bool { rhs != .unlimited && lhs > Int(rhs.rawValue) }
 
   /// Whether a number is the right side or more.
   @inlinable
-  public static func >= (lhs: Int, rhs: Self) -> Bool {
-    rhs != .unlimited && lhs >= Int(rhs.rawValue)
-  }
+  public static func >= (lhs: Int, rhs: Self) -> Bool { rhs != .unlimited && lhs >= Int(rhs.rawValue) }
 
   /// Whether the left side is less than a number.
   @inlinable
-  public static func < (lhs: Self, rhs: Int) -> Bool {
-    lhs != .unlimited && Int(lhs.rawValue) < rhs
-  }
+  public static func < (lhs: Self, rhs: Int) -> Bool { lhs != .unlimited && Int(lhs.rawValue) < rhs }
 
   /// Whether a number is less than the right side.
   @inlinable
-  public static func < (lhs: Int, rhs: Self) -> Bool {
-    rhs == .unlimited || lhs < Int(rhs.rawValue)
-  }
+  public static func < (lhs: Int, rhs: Self) -> Bool { rhs == .unlimited || lhs < Int(rhs.rawValue) }
 
   /// Whether the left side is a number or less.
   @inlinable
-  public static func <= (lhs: Self, rhs: Int) -> Bool {
-    lhs != .unlimited && Int(lhs.rawValue) <= rhs
-  }
+  public static func <= (lhs: Self, rhs: Int) -> Bool { lhs != .unlimited && Int(lhs.rawValue) <= rhs }
 
   /// Whether a number is the right side or less.
   @inlinable
-  public static func <= (lhs: Int, rhs: Self) -> Bool {
-    rhs == .unlimited || lhs <= Int(rhs.rawValue)
-  }
+  public static func <= (lhs: Int, rhs: Self) -> Bool { rhs == .unlimited || lhs <= Int(rhs.rawValue) }
 
   /// Whether the left side is less than the right.
   @inlinable
-  public static func < (lhs: Self, rhs: Self) -> Bool {
-    lhs.rawValue < rhs.rawValue
-  }
+  public static func < (lhs: Self, rhs: Self) -> Bool { lhs.rawValue < rhs.rawValue }
 
   /// Whether the left side is exactly a number.
   @inlinable
-  public static func == (lhs: Self, rhs: Int) -> Bool {
-    lhs != .unlimited && Int(lhs.rawValue) == rhs
-  }
+  public static func == (lhs: Self, rhs: Int) -> Bool { lhs != .unlimited && Int(lhs.rawValue) == rhs }
 
   /// Whether the left side is anything but a number.
   @inlinable
-  public static func != (lhs: Self, rhs: Int) -> Bool {
-    !(lhs == rhs)
-  }
+  public static func != (lhs: Self, rhs: Int) -> Bool { !(lhs == rhs) }
 
   /// Whether a number is exactly the right side.
   @inlinable
-  public static func == (lhs: Int, rhs: Self) -> Bool {
-    rhs == lhs
-  }
+  public static func == (lhs: Int, rhs: Self) -> Bool { rhs == lhs }
 
   /// Whether a number is anything but the right side.
   @inlinable
-  public static func != (lhs: Int, rhs: Self) -> Bool {
-    !(rhs == lhs)
-  }
+  public static func != (lhs: Int, rhs: Self) -> Bool { !(rhs == lhs) }
 }

@@ -33,9 +33,7 @@ extension Subscribers {
     }
 
     deinit {
-      if uses.load(ordering: .acquiring) & SinkUse.released == 0 {
-        unsafe functions.release()
-      }
+      if uses.load(ordering: .acquiring) & SinkUse.released == 0 { unsafe functions.release() }
     }
 
     /// The function that gets the values; one that does nothing after the end.
@@ -59,11 +57,7 @@ extension Subscribers {
         self.subscription = subscription
         return true
       }
-      if isAccepted {
-        subscription.request(.unlimited)
-      } else {
-        subscription.cancel()
-      }
+      subscription.start(requesting: isAccepted ? .unlimited : nil)
     }
 
     @inlinable
@@ -87,23 +81,17 @@ extension Subscribers {
     /// Cancels the subscription. Neither function is called again on this thread.
     public func cancel() {
       _ = enter()
-      if end() {
-        takeSubscription()?.cancel()
-      }
+      if end() { takeSubscription()?.cancel() }
       leave()
     }
 
     /// Announces a use of the functions, to be followed by `leave()` whatever the outcome.
     ///
     /// - Returns: Whether the sink is still open, so that the functions may be used.
-    @inlinable
-    @inline(__always)
-    func enter() -> Bool {
-      uses.add(SinkUse.one, ordering: .acquiring).oldValue & SinkUse.ended == 0
-    }
+    @inlinable @inline(__always)
+    func enter() -> Bool { uses.add(SinkUse.one, ordering: .acquiring).oldValue & SinkUse.ended == 0 }
 
-    @inlinable
-    @inline(__always)
+    @inlinable @inline(__always)
     func leave() {
       if uses.subtract(SinkUse.one, ordering: .acquiringAndReleasing).newValue == SinkUse.ended {
         release()
@@ -126,9 +114,7 @@ extension Subscribers {
       let (isOurs, _) = uses.compareExchange(
         expected: SinkUse.ended, desired: SinkUse.ended | SinkUse.released,
         ordering: .acquiringAndReleasing)
-      if isOurs {
-        unsafe functions.release()
-      }
+      if isOurs { unsafe functions.release() }
     }
 
     /// `Sink`.

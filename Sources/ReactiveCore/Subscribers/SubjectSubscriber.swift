@@ -9,9 +9,7 @@ final class SubjectSubscriber<S: Subject>: Subscriber, Subscription, Subscriptio
   @usableFromInline @exclusivity(unchecked) var isAttached = false  // to upstream; guarded by the lock
 
   @inlinable
-  init(_ subject: S) {
-    unsafe self.subject = subject
-  }
+  init(_ subject: S) { unsafe self.subject = subject }
 
   @inlinable
   func receive(subscription: any Subscription) {
@@ -46,9 +44,7 @@ final class SubjectSubscriber<S: Subject>: Subscriber, Subscription, Subscriptio
     // An early completion is ignored, and the subject still takes a subscription.
     if ignoreIfEarly(.completionBeforeSubscription) { return }
     let (subject, upstream) = end()
-    if upstream != nil {
-      subject?.send(completion: completion)
-    }
+    if upstream != nil { subject?.send(completion: completion) }
   }
 
   @usableFromInline
@@ -61,10 +57,7 @@ final class SubjectSubscriber<S: Subject>: Subscriber, Subscription, Subscriptio
     lock.withLock { unsafe upstream }?.request(demand)
   }
 
-  @inlinable
-  func cancel() {
-    end().upstream?.cancel()
-  }
+  @inlinable func cancel() { end().upstream?.cancel() }
 
   /// Ends it and returns what was held, to be released outside the lock.
   @inlinable
@@ -78,15 +71,10 @@ final class SubjectSubscriber<S: Subject>: Subscriber, Subscription, Subscriptio
   @usableFromInline var description: String { "Subject" }
 
   @usableFromInline var customMirror: Mirror {
-    let (subject, upstream): (S?, (any Subscription)?) = lock.withLock {
-      unsafe (self.subject, self.upstream)
-    }
-    return Mirror(
-      self,
-      children: [
-        ("downstreamSubject", subject as Any), ("upstreamSubscription", upstream as Any),
-        ("subject", subject as Any),
-      ])
+    let (subject, upstream) = lock.withLock { unsafe (self.subject, self.upstream) }
+    return mirror(
+      ("downstreamSubject", subject as Any), ("upstreamSubscription", upstream as Any),
+      ("subject", subject as Any))
   }
 }
 

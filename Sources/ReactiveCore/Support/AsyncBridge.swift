@@ -30,19 +30,13 @@ final class AsyncBridge<Input, Failure: Error>: Subscriber, @unchecked Sendable 
       demand = pending
       return true
     }
-    if !isAccepted {
-      subscription.cancel()
-    } else if demand != .none {
-      subscription.request(demand)
-    }
+    subscription.start(requesting: isAccepted ? demand : nil)
   }
 
   func receive(_ input: Input) -> Subscribers.Demand {
     var continuation: Continuation?
     lock.withLock {
-      if case .open = state, !waiting.isEmpty {
-        continuation = waiting.removeFirst()
-      }
+      if case .open = state, !waiting.isEmpty { continuation = waiting.removeFirst() }
     }
     continuation?.resume(returning: Answer(event: .success(input)))
     return .none

@@ -26,8 +26,7 @@ struct ChildPlace: ~Copyable {
   @usableFromInline var nextVacant: UnsafeMutablePointer<ChildPlace>?
   @usableFromInline let subscription = UnsafeMutablePointer<any Subscription>.allocate(capacity: 1)
 
-  @inlinable
-  init() {}
+  @inlinable init() {}
 
   @inlinable
   deinit {
@@ -102,8 +101,7 @@ struct ChildTable: ~Copyable {
   /// How many places are not vacant.
   @usableFromInline var count = 0
 
-  @inlinable
-  init() {}
+  @inlinable init() {}
 
   @inlinable
   deinit {
@@ -158,9 +156,7 @@ struct ChildTable: ~Copyable {
 
   /// Whether a child is there that has to be asked for each value.
   @inlinable
-  func isCounted(_ key: ChildKey) -> Bool {
-    unsafe key.isOpen && !key.place.pointee.hasUnlimitedDemand
-  }
+  func isCounted(_ key: ChildKey) -> Bool { unsafe key.isOpen && !key.place.pointee.hasUnlimitedDemand }
 
   /// Takes a child out; its place may be used for another, or made vacant. Its subscription is moved to `memory`, from which
   /// the caller removes it outside the lock.

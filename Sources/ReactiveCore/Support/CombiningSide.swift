@@ -86,7 +86,5 @@ where Coordinator.Failure == Failure {
 
   @usableFromInline var description: String { Coordinator.name.description }
 
-  @usableFromInline var customMirror: Mirror {
-    Mirror(self, children: [("parentSubscription", coordinator.combineIdentifier)])
-  }
+  @usableFromInline var customMirror: Mirror { mirror(("parentSubscription", coordinator.combineIdentifier)) }
 }

@@ -15,20 +15,15 @@ struct DemandWord: ~Copyable {
   @inlinable static var running: UInt64 { 1 << 62 }
   @inlinable static var unlimited: UInt64 { (1 << 62) - 1 }
 
-  @inlinable
-  init() {}
+  @inlinable init() {}
 
   /// The demand as counted here.
   @inlinable
-  static func count(_ demand: Subscribers.Demand) -> UInt64 {
-    Swift.min(UInt64(demand.rawValue), unlimited)
-  }
+  static func count(_ demand: Subscribers.Demand) -> UInt64 { Swift.min(UInt64(demand.rawValue), unlimited) }
 
   /// The sum of two counts.
   @inlinable
-  static func sum(_ lhs: UInt64, _ rhs: UInt64) -> UInt64 {
-    Swift.min(lhs + rhs, unlimited)
-  }
+  static func sum(_ lhs: UInt64, _ rhs: UInt64) -> UInt64 { Swift.min(lhs + rhs, unlimited) }
 
   @inlinable var isEnded: Bool { word.load(ordering: .acquiring) & Self.ended != 0 }
 
@@ -86,13 +81,10 @@ struct DemandWord: ~Copyable {
 struct DemandCount: ~Copyable {
   @usableFromInline let count = Atomic<UInt>(0)
 
-  @inlinable
-  init() {}
+  @inlinable init() {}
 
   /// What is asked for and not yet taken.
-  @inlinable var value: Subscribers.Demand {
-    Subscribers.Demand(rawValue: count.load(ordering: .acquiring))
-  }
+  @inlinable var value: Subscribers.Demand { Subscribers.Demand(rawValue: count.load(ordering: .acquiring)) }
 
   @inlinable
   func add(_ more: Subscribers.Demand) {

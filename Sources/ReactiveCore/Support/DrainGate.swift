@@ -40,9 +40,7 @@ struct DrainGate: ~Copyable {
   ///
   /// - Parameter isBusy: Whether the caller holds the gate from the start.
   @inlinable
-  init(isBusy: Bool = false) {
-    word = Atomic(isBusy ? Self.busy : 0)
-  }
+  init(isBusy: Bool = false) { word = Atomic(isBusy ? Self.busy : 0) }
 
   @inlinable var isEnded: Bool { word.load(ordering: .acquiring) & Self.ended != 0 }
 

@@ -22,20 +22,16 @@ import Synchronization
     @inlinable static var held: UInt32 { 1 }
     @inlinable static var contended: UInt32 { 2 }
 
-    @inlinable
-    package init() {}
+    @inlinable package init() {}
 
     /// Runs the body alone. The body must be short and call nothing of the user's, releases of objects included.
-    @inlinable
-    @inline(__always)
+    @inlinable @inline(__always)
     package borrowing func withLock<Result>(_ body: () -> Result) -> Result {
       if !word.compareExchange(expected: Self.free, desired: Self.held, ordering: .acquiring).exchanged {
         wait()
       }
       defer {
-        if word.exchange(Self.free, ordering: .releasing) == Self.contended {
-          wakeOne()
-        }
+        if word.exchange(Self.free, ordering: .releasing) == Self.contended { wakeOne() }
       }
       return body()
     }
@@ -47,8 +43,7 @@ import Synchronization
     private static var looks: Int { 60 }
 
     /// Takes the lock when it is free.
-    @usableFromInline
-    @inline(never)
+    @usableFromInline @inline(never)
     package borrowing func wait() {
       for _ in 0..<Self.looks {
         let state = word.load(ordering: .relaxed)
@@ -72,8 +67,7 @@ import Synchronization
     }
 
     /// Wakes a thread that sleeps.
-    @usableFromInline
-    @inline(never)
+    @usableFromInline @inline(never)
     package borrowing func wakeOne() {
       unsafe withUnsafePointer(to: word) { _ = unsafe sluice_futex_wake(UnsafeRawPointer($0), 1) }
     }
@@ -83,12 +77,10 @@ import Synchronization
   package struct Lock: ~Copyable {
     @usableFromInline let mutex = Mutex<Void>(())
 
-    @inlinable
-    package init() {}
+    @inlinable package init() {}
 
     /// Runs the body alone. The body must be short and call nothing of the user's, releases of objects included.
-    @inlinable
-    @inline(__always)
+    @inlinable @inline(__always)
     package borrowing func withLock<Result>(_ body: () -> Result) -> Result {
       var result: Result?
       mutex.withLock { _ in result = body() }

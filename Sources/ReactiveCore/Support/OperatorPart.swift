@@ -8,6 +8,10 @@ extension OperatorPart {
   @usableFromInline
   package var customMirror: Mirror { Mirror(self, children: EmptyCollection()) }
 
+  /// A mirror with these children.
+  @usableFromInline
+  package func mirror(_ children: Mirror.Child...) -> Mirror { Mirror(self, children: children) }
+
   @usableFromInline
   package var playgroundDescription: Any { description }
 }
@@ -22,21 +26,15 @@ protocol PassThroughSubscriber: Subscriber {
 
 extension PassThroughSubscriber {
   @inlinable
-  func receive(subscription: any Subscription) {
-    downstream.receive(subscription: subscription)
-  }
+  func receive(subscription: any Subscription) { downstream.receive(subscription: subscription) }
 }
 
 extension PassThroughSubscriber where Downstream.Input == Input {
   @inlinable
-  func receive(_ input: Input) -> Subscribers.Demand {
-    downstream.receive(input)
-  }
+  func receive(_ input: Input) -> Subscribers.Demand { downstream.receive(input) }
 }
 
 extension PassThroughSubscriber where Downstream.Failure == Failure {
   @inlinable
-  func receive(completion: Subscribers.Completion<Failure>) {
-    downstream.receive(completion: completion)
-  }
+  func receive(completion: Subscribers.Completion<Failure>) { downstream.receive(completion: completion) }
 }

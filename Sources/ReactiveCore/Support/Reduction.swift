@@ -30,8 +30,7 @@ extension Publisher {
   /// Attaches a subscriber behind a reduction.
   ///
   /// - Parameter name: The operator's name in descriptions.
-  @inlinable
-  @inline(__always)
+  @inlinable @inline(__always)
   func attach<R: Reduction, Downstream: Subscriber>(
     _ name: StaticString, _ reduction: R, to downstream: Downstream
   )
@@ -67,9 +66,7 @@ where
   }
 
   @usableFromInline
-  func receive(subscription: any Subscription) {
-    link.connect(subscription)
-  }
+  func receive(subscription: any Subscription) { link.connect(subscription) }
 
   @inlinable
   func receive(_ input: Input) -> Subscribers.Demand {
@@ -145,9 +142,7 @@ final class ReductionLink<Downstream: Subscriber>: Subscription, SubscriptionAwa
     }
     guard let accepted else { return subscription.cancel() }
     accepted.receive(subscription: self)
-    if isOpen {
-      subscription.request(.unlimited)
-    }
+    if isOpen { subscription.request(.unlimited) }
   }
 
   /// Ends upstream. The result is delivered now if it is asked for, or if there is none.
@@ -165,12 +160,8 @@ final class ReductionLink<Downstream: Subscriber>: Subscription, SubscriptionAwa
         self.result = result
       }
     }
-    if cancelling {
-      held.upstream?.cancel()
-    }
-    if let downstream = held.downstream {
-      deliver(result, to: downstream)
-    }
+    if cancelling { held.upstream?.cancel() }
+    if let downstream = held.downstream { deliver(result, to: downstream) }
   }
 
   @usableFromInline
@@ -179,16 +170,12 @@ final class ReductionLink<Downstream: Subscriber>: Subscription, SubscriptionAwa
     lock.withLock {
       if openness.load(ordering: .relaxed) { held = release() }
     }
-    if cancelling {
-      held.upstream?.cancel()
-    }
+    if cancelling { held.upstream?.cancel() }
     held.downstream?.receive(completion: .failure(error))
   }
 
   private func deliver(_ result: Downstream.Input?, to downstream: Downstream) {
-    if let result {
-      _ = downstream.receive(result)
-    }
+    if let result { _ = downstream.receive(result) }
     downstream.receive(completion: .finished)
   }
 
@@ -200,9 +187,7 @@ final class ReductionLink<Downstream: Subscriber>: Subscription, SubscriptionAwa
       isRequested = true
       if isComplete { held = release() }
     }
-    if let downstream = held.downstream {
-      deliver(held.result, to: downstream)
-    }
+    if let downstream = held.downstream { deliver(held.result, to: downstream) }
   }
 
   @usableFromInline
@@ -233,9 +218,9 @@ final class ReductionLink<Downstream: Subscriber>: Subscription, SubscriptionAwa
 
   /// What mirrors show.
   var children: [Mirror.Child] {
-    typealias State = (Downstream?, Downstream.Input?, Downstream.Input?, (any Subscription)?)
-    let (downstream, initial, result, upstream): State =
-      lock.withLock { (self.downstream, self.initial, self.result ?? self.initial, self.upstream) }
+    let (downstream, initial, result, upstream) = lock.withLock {
+      (self.downstream, self.initial, self.result ?? self.initial, self.upstream)
+    }
     return [
       ("downstream", downstream as Any), ("result", result as Any), ("initial", initial as Any),
       ("status", upstream as Any),

@@ -5,8 +5,7 @@ struct RingBuffer<Element> {
   @usableFromInline var head = 0
   @usableFromInline var count = 0
 
-  @inlinable
-  init() {}
+  @inlinable init() {}
 
   @inlinable var isEmpty: Bool { count == 0 }
 
@@ -58,9 +57,7 @@ struct RingBuffer<Element> {
   }
 
   @inlinable
-  func wrapped(_ index: Int) -> Int {
-    index < slots.count ? index : index - slots.count
-  }
+  func wrapped(_ index: Int) -> Int { index < slots.count ? index : index - slots.count }
 
   @inlinable
   mutating func grow() {

@@ -39,15 +39,13 @@ extension Publisher {
   /// Attaches a subscriber behind a stage.
   ///
   /// - Parameter name: The operator's name in descriptions.
-  @inlinable
-  @inline(__always)
+  @inlinable @inline(__always)
   func attach<S: Stage, Downstream: Subscriber>(_ name: StaticString, _ stage: S, to downstream: Downstream)
   where
     S.Input == Output, S.Errors.Upstream == Failure, Downstream.Input == S.Output,
     Downstream.Failure == S.Errors.Downstream
   {
-    receive(
-      subscriber: StageSubscriber<S, Output, Failure, Downstream>(name, stage, downstream: downstream))
+    receive(subscriber: StageSubscriber<S, Output, Failure, Downstream>(name, stage, downstream: downstream))
   }
 }
 
@@ -76,9 +74,7 @@ where
 
   @inlinable
   func receive(subscription: any Subscription) {
-    if link.connect(subscription) {
-      downstream.receive(subscription: link)
-    }
+    if link.connect(subscription) { downstream.receive(subscription: link) }
   }
 
   @inlinable
@@ -86,16 +82,13 @@ where
     guard link.isOpen else { return .none }
     do {
       switch try unsafe stage.receive(input) {
-      case .pass(let output):
-        return downstream.receive(output)
-      case .drop:
-        return .max(1)
+      case .pass(let output): return downstream.receive(output)
+      case .drop: return .max(1)
       case .last(let output):
         let more = downstream.receive(output)
         end(.finished)
         return more
-      case .finish:
-        end(.finished)
+      case .finish: end(.finished)
       }
     } catch {
       end(.failure(S.Errors.convert(thrown: error)))
@@ -105,9 +98,7 @@ where
 
   @usableFromInline
   func end(_ completion: Subscribers.Completion<S.Errors.Downstream>) {
-    if link.stop() {
-      downstream.receive(completion: completion)
-    }
+    if link.stop() { downstream.receive(completion: completion) }
   }
 
   @inlinable

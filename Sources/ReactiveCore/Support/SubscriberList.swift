@@ -24,12 +24,9 @@ final class SubscriberList<Member: ListedSubscription, Signal> {
   @usableFromInline @exclusivity(unchecked) var members = SubscriberSlots()
   @exclusivity(unchecked) private var spare: [Pending] = []
 
-  @usableFromInline
-  init() {}
+  @usableFromInline init() {}
 
-  deinit {
-    unsafe members.deallocate()
-  }
+  deinit { unsafe members.deallocate() }
 }
 
 /// What a subject keeps for each of its subscribers.
@@ -40,12 +37,10 @@ class ListedSubscription {
   /// The member's index in the list; -1 if it isn't in the list. Used by the list alone.
   @exclusivity(unchecked) fileprivate final var slot = -1
 
-  @usableFromInline
-  init() {}
+  @usableFromInline init() {}
 
   /// Releases the subscriber. Called once, after the last signal.
-  @usableFromInline
-  func releaseSubscriber() {}
+  @usableFromInline func releaseSubscriber() {}
 }
 
 // Adding and removing. Each may be called at any time, from any thread.
@@ -68,15 +63,11 @@ extension SubscriberList {
       }
       return unsafe members.remove(member)
     }
-    if isRemoved {
-      release(member)
-    }
+    if isRemoved { release(member) }
   }
 
   @inline(never)
-  private func lockedDefer(_ change: Pending) {
-    unsafe pending.append(change)
-  }
+  private func lockedDefer(_ change: Pending) { unsafe pending.append(change) }
 
   /// Releases a member's subscriber, and the reference that its slot had.
   private func release(_ member: ListedSubscription) {
@@ -90,8 +81,7 @@ extension SubscriberList {
   /// Begins to send, or queues the signal if another caller is sending. Called with the lock held.
   ///
   /// - Returns: Whether the caller is the one that sends.
-  @inlinable
-  @inline(__always)
+  @inlinable @inline(__always)
   func lockedBeginSending(orQueue signal: @autoclosure () -> Signal) -> Bool {
     if unsafe isSending {
       unsafe pending.append(.signal(signal()))
@@ -102,8 +92,7 @@ extension SubscriberList {
   }
 
   /// Calls the body with each member. Called by the sending caller.
-  @inlinable
-  @inline(__always)
+  @inlinable @inline(__always)
   func forEachMember(_ body: (Member) -> Void) {
     let slots = unsafe members.slots
     for index in unsafe 0..<members.count {
@@ -114,16 +103,13 @@ extension SubscriberList {
   }
 
   /// Drains the queue, then stops sending.
-  @inlinable
-  @inline(__always)
+  @inlinable @inline(__always)
   func endSending(_ deliver: (Signal) -> Void) {
     let isDone = lock.withLock {
       if unsafe pending.isEmpty { unsafe isSending = false }
       return unsafe !isSending
     }
-    if !isDone {
-      drain(deliver)
-    }
+    if !isDone { drain(deliver) }
   }
 
   @usableFromInline

@@ -70,9 +70,7 @@ where Next.Output == Input, Downstream.Input == Input {
       isDownstreamAttached = true
       swap(&held, &self.held)
     }
-    if let held {
-      finish(held)
-    }
+    if let held { finish(held) }
   }
 
   @usableFromInline
@@ -81,9 +79,7 @@ where Next.Output == Input, Downstream.Input == Input {
       if !isDownstreamAttached { held = completion }
       return isDownstreamAttached
     }
-    if isReady, link.end().wasOpen {
-      downstream.receive(completion: completion)
-    }
+    if isReady, link.end().wasOpen { downstream.receive(completion: completion) }
   }
 
   @usableFromInline
@@ -100,9 +96,7 @@ where Next.Output == Input, Downstream.Input == Input {
       return .none
     }
     unsafe isEmpty = false
-    if link.isUnlimited {
-      return downstream.receive(input)
-    }
+    if link.isUnlimited { return downstream.receive(input) }
     link.spend()
     let more = downstream.receive(input)
     return more == .none ? .none : link.grant(more, to: 0)
@@ -142,14 +136,10 @@ where Next.Output == Input, Next.Failure == Failure, Downstream.Input == Input {
   @usableFromInline let parent: SuccessionSubscriber<Input, UpstreamFailure, Next, Downstream>
 
   @usableFromInline
-  init(parent: SuccessionSubscriber<Input, UpstreamFailure, Next, Downstream>) {
-    self.parent = parent
-  }
+  init(parent: SuccessionSubscriber<Input, UpstreamFailure, Next, Downstream>) { self.parent = parent }
 
   @usableFromInline
-  func receive(subscription: any Subscription) {
-    _ = parent.link.connect(subscription, as: 1)
-  }
+  func receive(subscription: any Subscription) { _ = parent.link.connect(subscription, as: 1) }
 
   @inlinable
   func receive(_ input: Input) -> Subscribers.Demand {

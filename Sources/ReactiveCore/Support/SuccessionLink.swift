@@ -42,9 +42,7 @@ final class SuccessionLink<Downstream>: Subscription, OperatorPart {
 
   /// Whether this upstream is attached, so that its values may be passed on.
   @inlinable
-  func isOpen(_ number: Int) -> Bool {
-    place.load(ordering: .acquiring) == 2 * number + 1
-  }
+  func isOpen(_ number: Int) -> Bool { place.load(ordering: .acquiring) == 2 * number + 1 }
 
   /// Whether an upstream is attached.
   @inlinable var isAttached: Bool {
@@ -55,8 +53,7 @@ final class SuccessionLink<Downstream>: Subscription, OperatorPart {
   /// Notes that a call of this upstream is ignored, if it comes before its subscription.
   ///
   /// - Returns: Whether it does.
-  @usableFromInline
-  @inline(never)
+  @usableFromInline @inline(never)
   @discardableResult
   func ignoreIfEarly(_ violation: Violation, from number: Int = 0) -> Bool {
     guard place.load(ordering: .acquiring) == 2 * number else { return false }
@@ -97,9 +94,7 @@ final class SuccessionLink<Downstream>: Subscription, OperatorPart {
       other = subscription
       return true
     }
-    if !isAccepted {
-      subscription.cancel()
-    }
+    if !isAccepted { subscription.cancel() }
     return isAccepted
   }
 
@@ -187,9 +182,7 @@ final class SuccessionLink<Downstream>: Subscription, OperatorPart {
 
   @usableFromInline
   func request(_ demand: Subscribers.Demand) {
-    if !acceptsNone {
-      demand.assertNonZero()
-    }
+    if !acceptsNone { demand.assertNonZero() }
     var upstream: (any Subscription)?
     lock.withLock {
       if place.load(ordering: .relaxed) >= 0 {
@@ -206,9 +199,7 @@ final class SuccessionLink<Downstream>: Subscription, OperatorPart {
   ///
   /// - Returns: Whether it was under way, so that downstream must get the completion, and what to cancel.
   @usableFromInline
-  func end() -> (
-    wasOpen: Bool, upstream: (any Subscription)?, other: (any Subscription)?
-  ) {
+  func end() -> (wasOpen: Bool, upstream: (any Subscription)?, other: (any Subscription)?) {
     let (place, upstream, other, downstream) = lock.withLock {
       let place = self.place.exchange(-1, ordering: .acquiringAndReleasing)
       return (place, self.upstream.take(), self.other.take(), self.downstream.take())
@@ -230,7 +221,7 @@ final class SuccessionLink<Downstream>: Subscription, OperatorPart {
     guard isReflecting else { return Mirror(self, children: EmptyCollection()) }
     let downstream = lock.withLock { self.downstream }
     let demand = DemandWord.demand(outstanding.load(ordering: .relaxed))
-    return Mirror(self, children: [("downstream", downstream as Any), ("demand", demand)])
+    return mirror(("downstream", downstream as Any), ("demand", demand))
   }
 }
 

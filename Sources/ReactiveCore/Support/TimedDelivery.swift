@@ -43,9 +43,7 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
     self.downstream = downstream
   }
 
-  deinit {
-    timer.stop()?.cancel()
-  }
+  deinit { timer.stop()?.cancel() }
 
   var description: String { name.description }
 
@@ -64,9 +62,7 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
       isDelivering = true
       return true
     }
-    if !isAccepted {
-      subscription.cancel()
-    }
+    if !isAccepted { subscription.cancel() }
     return isAccepted
   }
 
@@ -85,15 +81,11 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
   }
 
   private var lockedDownstream: Downstream? {
-    var downstream: Downstream?
-    lock.withLock { downstream = self.downstream }
-    return downstream
+    lock.withLock { self.downstream }
   }
 
   /// Queues a value. Called with the lock held, before the completion is queued.
-  func lockedPut(_ input: Input) {
-    waiting.append(input)
-  }
+  func lockedPut(_ input: Input) { waiting.append(input) }
 
   /// Takes nothing more from upstream, and makes the timer void. Called with the lock held, while open.
   ///
@@ -104,9 +96,7 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
   }
 
   /// Queues the completion. Called with the lock held, while completing.
-  func lockedPut(_ completion: Subscribers.Completion<Failure>) {
-    self.completion = completion
-  }
+  func lockedPut(_ completion: Subscribers.Completion<Failure>) { self.completion = completion }
 
   /// Takes nothing more from upstream, which has ended, and queues its completion.
   ///
@@ -146,9 +136,7 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
       defer { isDelivering = true }
       return !isDelivering
     }
-    if isOurs {
-      deliverDue(onDemand)
-    }
+    if isOurs { deliverDue(onDemand) }
   }
 
   /// Delivers what is due, then stops delivering.
@@ -219,9 +207,7 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
   /// Makes earlier timers void. Called with the lock held; ``startTimer(_:after:_:)`` must follow.
   ///
   /// - Returns: The generation of the next one.
-  func lockedRestartTimer() -> UInt64 {
-    timer.restart()
-  }
+  func lockedRestartTimer() -> UInt64 { timer.restart() }
 
   /// Starts a timer, which fires after an interval and again and again, unless it has become void.
   func startTimer(
@@ -254,9 +240,7 @@ protocol TimedSubscriber: Subscriber, Subscription, OperatorPart {
 }
 
 extension TimedSubscriber {
-  func cancel() {
-    delivery.cancel()
-  }
+  func cancel() { delivery.cancel() }
 
   var description: String { delivery.description }
 }
@@ -280,15 +264,11 @@ private struct RestartedTimer {
   ///
   /// - Parameter timer: The timer; then what must be cancelled.
   mutating func keep(_ timer: inout (any Cancellable)?, as generation: UInt64) {
-    if generation == self.generation {
-      swap(&timer, &current)
-    }
+    if generation == self.generation { swap(&timer, &current) }
   }
 
   /// Whether a firing is not of an earlier timer.
-  func isCurrent(_ generation: UInt64) -> Bool {
-    generation == self.generation
-  }
+  func isCurrent(_ generation: UInt64) -> Bool { generation == self.generation }
 
   /// Makes the timer void.
   ///

@@ -35,9 +35,7 @@ final class UpstreamLink<Downstream>: Subscription, OperatorPart {
   ///   - isReflecting: Whether the mirror shows downstream; it is empty otherwise.
   ///   - acceptsNone: Whether a request for nothing passes, instead of stopping the program.
   @usableFromInline
-  init(
-    _ name: StaticString, downstream: Downstream, isReflecting: Bool = true, acceptsNone: Bool = false
-  ) {
+  init(_ name: StaticString, downstream: Downstream, isReflecting: Bool = true, acceptsNone: Bool = false) {
     self.name = name
     self.downstream = isReflecting ? downstream : nil
     self.isReflecting = isReflecting
@@ -57,17 +55,12 @@ final class UpstreamLink<Downstream>: Subscription, OperatorPart {
       phase.store(Phase.open, ordering: .releasing)
       return true
     }
-    if !isAccepted {
-      subscription.cancel()
-    } else if demand != .none {
-      subscription.request(demand)
-    }
+    subscription.start(requesting: isAccepted ? demand : nil)
     return isAccepted
   }
 
   /// Whether a value may be passed on. One that comes before the subscription is ignored.
-  @inlinable
-  @inline(__always)
+  @inlinable @inline(__always)
   var isOpen: Bool {
     let phase = phase.load(ordering: .acquiring)
     if phase == Phase.open { return true }
@@ -106,9 +99,7 @@ final class UpstreamLink<Downstream>: Subscription, OperatorPart {
 
   @usableFromInline
   func request(_ demand: Subscribers.Demand) {
-    if !acceptsNone {
-      demand.assertNonZero()
-    }
+    if !acceptsNone { demand.assertNonZero() }
     let upstream = lock.withLock {
       if phase.load(ordering: .relaxed) == Phase.awaiting { pending += demand }
       return self.upstream
@@ -116,16 +107,13 @@ final class UpstreamLink<Downstream>: Subscription, OperatorPart {
     upstream?.request(demand)
   }
 
-  @usableFromInline
-  func cancel() {
-    end()?.cancel()
-  }
+  @usableFromInline func cancel() { end()?.cancel() }
 
   @usableFromInline var description: String { name.description }
 
   @usableFromInline var customMirror: Mirror {
     guard isReflecting else { return Mirror(self, children: EmptyCollection()) }
     let downstream = lock.withLock { self.downstream }
-    return Mirror(self, children: [("downstream", downstream as Any)])
+    return mirror(("downstream", downstream as Any))
   }
 }

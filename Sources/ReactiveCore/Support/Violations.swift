@@ -21,11 +21,8 @@ extension Subscribers.Demand {
   }
 }
 
-@usableFromInline
-@inline(never)
-func violation(_ happening: StaticString) -> Never {
-  fatalError("Invalid state: \(happening)")
-}
+@usableFromInline @inline(never)
+func violation(_ happening: StaticString) -> Never { fatalError("Invalid state: \(happening)") }
 
 /// What a publisher may do wrong towards an operator.
 @usableFromInline
@@ -46,14 +43,10 @@ package enum Violation: String, Sendable {
 
   /// Notes that an operator has ignored the call; in debug builds, writes one line to the standard error the first time that
   /// this operator has ignored such a call.
-  @usableFromInline
-  @inline(never)
-  func ignored(by name: StaticString) {
-    ignored(byOperator: name.description)
-  }
+  @usableFromInline @inline(never)
+  func ignored(by name: StaticString) { ignored(byOperator: name.description) }
 
-  @usableFromInline
-  @inline(never)
+  @usableFromInline @inline(never)
   func ignored(byOperator name: String) {
     #if DEBUG
       let line = "\(name): the publisher has sent \(rawValue), which was ignored\n"
@@ -78,8 +71,7 @@ extension SubscriptionAwaiting {
   /// Notes that a call of the publisher is ignored, if it comes before the subscription.
   ///
   /// - Returns: Whether it does.
-  @usableFromInline
-  @inline(never)
+  @usableFromInline @inline(never)
   @discardableResult
   func ignoreIfEarly(_ violation: Violation) -> Bool {
     guard isAwaitingSubscription else { return false }

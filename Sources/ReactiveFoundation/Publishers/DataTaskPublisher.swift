@@ -88,9 +88,7 @@ private final class DataTaskSubscription: Subscription, OperatorPart, @unchecked
     }
   }
 
-  func cancel() {
-    take()?.task?.cancel()
-  }
+  func cancel() { take()?.task?.cancel() }
 
   private func take() -> (downstream: Downstream, task: URLSessionDataTask?)? {
     let (downstream, task, parent) = lock.withLock {
@@ -104,15 +102,10 @@ private final class DataTaskSubscription: Subscription, OperatorPart, @unchecked
   var description: String { "DataTaskPublisher" }
 
   var customMirror: Mirror {
-    typealias State = (URLSessionDataTask?, Downstream?, URLSession.DataTaskPublisher?, Subscribers.Demand)
-    let (task, downstream, parent, demand): State = lock.withLock {
+    let (task, downstream, parent, demand) = lock.withLock {
       (self.task, self.downstream, self.parent, self.demand)
     }
-    return Mirror(
-      self,
-      children: [
-        ("task", task as Any), ("downstream", downstream as Any), ("parent", parent as Any),
-        ("demand", demand),
-      ])
+    return mirror(
+      ("task", task as Any), ("downstream", downstream as Any), ("parent", parent as Any), ("demand", demand))
   }
 }

@@ -115,29 +115,18 @@ private final class NotificationSubscription: Subscription, OperatorPart, @unche
   }
 
   func cancel() {
-    var center: NotificationCenter?
-    var object: AnyObject?
-    var downstream: Downstream?
-    var observation: (any NSObjectProtocol)?
-    var waiting: [Notification] = []
-    lock.withLock {
-      swap(&center, &self.center)
-      swap(&object, &self.object)
-      swap(&downstream, &self.downstream)
-      swap(&observation, &self.observation)
-      swap(&waiting, &self.waiting)
+    let (center, observation, released) = lock.withLock {
+      let released = (object.take(), downstream.take(), exchange(&waiting, with: []))
+      return (self.center.take(), self.observation.take(), released)
     }
     if let observation { center?.removeObserver(observation) }
+    withExtendedLifetime(released) {}
   }
 
   var description: String { "NotificationCenter Observer" }
 
   var customMirror: Mirror {
     let (center, object, demand) = lock.withLock { (self.center, self.object, self.demand) }
-    return Mirror(
-      self,
-      children: [
-        ("center", center as Any), ("name", name), ("object", object as Any), ("demand", demand),
-      ])
+    return mirror(("center", center as Any), ("name", name), ("object", object as Any), ("demand", demand))
   }
 }

@@ -133,8 +133,7 @@ private final class TimerSubscriptions: @unchecked Sendable {
   }
 
   func cancelAll() {
-    var members: [TimerSubscription] = []
-    lock.withLock { swap(&members, &self.members) }
+    let members = lock.withLock { exchange(&self.members, with: []) }
     for member in members { member.cancel() }
   }
 }
@@ -187,10 +186,6 @@ private final class TimerSubscription: Subscription, OperatorPart {
 
   var customMirror: Mirror {
     let downstream = lock.withLock { self.downstream }
-    return Mirror(
-      self,
-      children: [
-        ("downstream", downstream as Any), ("interval", interval), ("tolerance", tolerance as Any),
-      ])
+    return mirror(("downstream", downstream as Any), ("interval", interval), ("tolerance", tolerance as Any))
   }
 }

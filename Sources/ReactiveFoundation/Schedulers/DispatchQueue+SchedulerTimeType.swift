@@ -11,9 +11,7 @@ extension DispatchQueue {
     public var dispatchTime: DispatchTime
 
     /// A moment.
-    public init(_ time: DispatchTime) {
-      dispatchTime = time
-    }
+    public init(_ time: DispatchTime) { dispatchTime = time }
 
     /// Reads the nanoseconds on the clock, as written by ``encode(to:)``.
     public init(from decoder: any Decoder) throws {
@@ -32,9 +30,7 @@ extension DispatchQueue {
     /// To and from the distant future it is as long as can be.
     public func distance(to other: SchedulerTimeType) -> Stride {
       let (start, end) = (dispatchTime.uptimeNanoseconds, other.dispatchTime.uptimeNanoseconds)
-      if start <= end {
-        return .nanoseconds(Int(clamping: end - start))
-      }
+      if start <= end { return .nanoseconds(Int(clamping: end - start)) }
       return .nanoseconds(-Int(clamping: start - end))
     }
 
@@ -65,9 +61,7 @@ extension DispatchQueue {
       lhs.dispatchTime < rhs.dispatchTime
     }
 
-    public func hash(into hasher: inout Hasher) {
-      hasher.combine(dispatchTime.rawValue)
-    }
+    public func hash(into hasher: inout Hasher) { hasher.combine(dispatchTime.rawValue) }
   }
 }
 
@@ -82,9 +76,7 @@ extension DispatchQueue.SchedulerTimeType {
     // The name is also the key under which the length is encoded.
     private var _nanoseconds: Int
 
-    private init(nanoseconds: Int) {
-      _nanoseconds = nanoseconds
-    }
+    private init(nanoseconds: Int) { _nanoseconds = nanoseconds }
 
     private init(_ count: Int, times nanoseconds: Int) {
       let (product, isOutside) = count.multipliedReportingOverflow(by: nanoseconds)
@@ -104,14 +96,10 @@ extension DispatchQueue.SchedulerTimeType {
     }
 
     /// A number of seconds.
-    public init(floatLiteral value: Double) {
-      self = .seconds(value)
-    }
+    public init(floatLiteral value: Double) { self = .seconds(value) }
 
     /// A number of seconds.
-    public init(integerLiteral value: Int) {
-      self = .seconds(value)
-    }
+    public init(integerLiteral value: Int) { self = .seconds(value) }
 
     /// A number of seconds; nil if it isn't an `Int`.
     public init?<T: BinaryInteger>(exactly source: T) {

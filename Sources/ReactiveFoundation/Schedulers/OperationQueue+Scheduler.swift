@@ -10,9 +10,7 @@ extension OperationQueue {
     public var date: Date
 
     /// A moment.
-    public init(_ date: Date) {
-      self.date = date
-    }
+    public init(_ date: Date) { self.date = date }
 
     /// A length of time in seconds; what is too long is infinite.
     public struct Stride: _SecondsStride {
@@ -20,9 +18,7 @@ extension OperationQueue {
       public var magnitude: TimeInterval
 
       /// A number of seconds.
-      public init(_ timeInterval: TimeInterval) {
-        magnitude = timeInterval
-      }
+      public init(_ timeInterval: TimeInterval) { magnitude = timeInterval }
     }
   }
 }

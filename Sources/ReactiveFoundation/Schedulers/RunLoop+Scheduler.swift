@@ -8,9 +8,7 @@ extension RunLoop {
     public var date: Date
 
     /// A moment.
-    public init(_ date: Date) {
-      self.date = date
-    }
+    public init(_ date: Date) { self.date = date }
 
     /// A length of time in seconds; what is too long is infinite.
     public struct Stride: _SecondsStride {
@@ -18,9 +16,7 @@ extension RunLoop {
       public var magnitude: TimeInterval
 
       /// A number of seconds.
-      public init(_ timeInterval: TimeInterval) {
-        magnitude = timeInterval
-      }
+      public init(_ timeInterval: TimeInterval) { magnitude = timeInterval }
     }
   }
 }

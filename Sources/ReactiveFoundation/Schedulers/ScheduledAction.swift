@@ -18,9 +18,7 @@ final class ScheduledAction: Cancellable, @unchecked Sendable {
   private let lock = Lock()
   private var action: (() -> Void)?
 
-  init(_ action: @escaping () -> Void) {
-    self.action = action
-  }
+  init(_ action: @escaping () -> Void) { self.action = action }
 
   /// Runs the function, unless it has been cancelled.
   func run() {
@@ -28,13 +26,9 @@ final class ScheduledAction: Cancellable, @unchecked Sendable {
   }
 
   /// Runs the function, unless it has been cancelled, and releases it.
-  func runLast() {
-    take()?()
-  }
+  func runLast() { take()?() }
 
-  func cancel() {
-    _ = take()
-  }
+  func cancel() { _ = take() }
 
   private func take() -> (() -> Void)? {
     lock.withLock { action.take() }

@@ -12,14 +12,10 @@ public protocol _WallClockTime: Strideable, Codable, Hashable, Sendable where St
 
 extension _WallClockTime {
   /// The time from this moment to another, negative if the other is earlier.
-  public func distance(to other: Self) -> Stride {
-    Stride(other.date.timeIntervalSince(date))
-  }
+  public func distance(to other: Self) -> Stride { Stride(other.date.timeIntervalSince(date)) }
 
   /// The moment some time later, or earlier if the time is negative.
-  public func advanced(by n: Stride) -> Self {
-    Self(date.addingTimeInterval(n.magnitude))
-  }
+  public func advanced(by n: Stride) -> Self { Self(date.addingTimeInterval(n.magnitude)) }
 
   /// Whether the left moment is the earlier one.
   public static func < (lhs: Self, rhs: Self) -> Bool { lhs.date < rhs.date }
@@ -38,14 +34,10 @@ where Magnitude == TimeInterval, IntegerLiteralType == TimeInterval, FloatLitera
 
 extension _SecondsStride {
   /// A number of seconds.
-  public init(integerLiteral value: TimeInterval) {
-    self.init(value)
-  }
+  public init(integerLiteral value: TimeInterval) { self.init(value) }
 
   /// A number of seconds.
-  public init(floatLiteral value: TimeInterval) {
-    self.init(value)
-  }
+  public init(floatLiteral value: TimeInterval) { self.init(value) }
 
   /// A number of seconds; nil if it cannot be represented exactly.
   public init?<T: BinaryInteger>(exactly source: T) {

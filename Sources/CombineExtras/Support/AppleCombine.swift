@@ -1,5 +1,6 @@
-// Where the core is ours, its lock serves here too: `PortableCombine` passes it on inside this package.
+// Where the core is ours, `PortableCombine` passes these on inside this package; Apple's Combine doesn't have them.
 #if canImport(Combine)
+  import Combine
   import Synchronization
 
   /// A mutex beside the fields it guards, which need not be `Sendable`; each owner says which fields they are.
@@ -11,6 +12,15 @@
       var result: Result?
       mutex.withLock { _ in result = body() }
       return unsafe result.unsafelyUnwrapped
+    }
+  }
+
+  extension Subscribers.Demand {
+    /// Stops the program when nothing is asked for.
+    func assertNonZero(file: StaticString = #file, line: UInt = #line) {
+      if self == .none {
+        fatalError("API Violation: demand must not be zero", file: file, line: line)
+      }
     }
   }
 #endif
