@@ -19,9 +19,10 @@ let package = Package(
     .library(name: "CombineExtras", targets: ["CombineExtras"]),
     .library(name: "SluiceClient", targets: ["SluiceClient", "SluiceClientFoundation"]),
     .library(name: "SluiceBroker", targets: ["SluiceBroker", "SluiceStore", "SluiceStoreLMDB"]),
+    // For tests of programs with a broker or a client in them.
+    .library(name: "SluiceSimulation", targets: ["SluiceSimulation"]),
     .executable(name: "sluiced", targets: ["SluiceDaemon"]),
     .executable(name: "sluice", targets: ["SluiceTool"]),
-    .executable(name: "sluice-bench", targets: ["SluiceBench"]),
   ],
   targets: [
     // epoll, eventfd, signalfd: not in the toolchain's Glibc overlay.
@@ -34,8 +35,6 @@ let package = Package(
     // HTTP, for the admin listener.
     .systemLibrary(name: "CMicroHTTPD", providers: [.apt(["libmicrohttpd-dev"])]),
 
-    // Counts the benchmark's allocations; replaces malloc in the program that links it.
-    .target(name: "CAllocationCount"),
     // Reads the configuration file, by toml++, which is headers alone.
     .target(name: "CTOML"),
 
@@ -60,7 +59,8 @@ let package = Package(
       name: "SluiceStoreLMDB", dependencies: ["SluiceStore", "SluiceWire", "CLMDB", "CXXHash"],
       swiftSettings: strictSettings),
     .target(name: "SluiceIO", dependencies: ["CLinux"], swiftSettings: strictSettings),
-    // The same loops and network in simulated time, in one thread and from a seed. For tests: no product links it.
+    // The same loops and network in simulated time, in one thread and from a seed. For tests and
+    // benchmarks: no other product has it.
     .target(name: "SluiceSimulation", dependencies: ["SluiceIO"], swiftSettings: strictSettings),
     // The only one that sees OpenSSL: TLS as one more byte stream, and hashes and signatures.
     .target(name: "SluiceTLS", dependencies: ["SluiceIO", "COpenSSL"], swiftSettings: strictSettings),
@@ -114,20 +114,6 @@ let package = Package(
         "SluiceIO", "SluiceWire",
       ],
       swiftSettings: strictSettings),
-    .executableTarget(
-      name: "SluiceBench",
-      dependencies: [
-        "CLinux", "CAllocationCount", "SluiceWire", "SluiceLog", "SluiceStore", "SluiceStoreLMDB", "SluiceIO",
-        "SluiceSimulation", "SluiceTLS",
-        "SluiceBroker",
-        "SluiceClient",
-        "ReactiveCore",
-        "ReactiveFoundation",
-        "PortableCombine",
-        "CombineExtras",
-      ],
-      swiftSettings: settings),
-
     // To read and to run: swift run Ticker.
     .executableTarget(
       name: "Ticker", dependencies: ["SluiceClient", "PortableCombine"], path: "Sources/Examples/Ticker",

@@ -113,8 +113,8 @@ if [ -z "$SLUICED" ]; then
   SLUICED=.build/release/sluiced
   swift build -c release --product sluiced >"$DIR/build.log" 2>&1 || { tail -20 "$DIR/build.log" >&2; exit 1; }
 fi
-swift build -c release --product sluice-bench >"$DIR/build.log" 2>&1 || { tail -20 "$DIR/build.log" >&2; exit 1; }
-BENCH=.build/release/sluice-bench
+swift build -c release --package-path Benchmarks --product sluice-bench >"$DIR/build.log" 2>&1 || { tail -20 "$DIR/build.log" >&2; exit 1; }
+BENCH=Benchmarks/.build/release/sluice-bench
 
 # Each side holds a descriptor for every connection.
 ulimit -n "$(ulimit -Hn)" 2>/dev/null || true

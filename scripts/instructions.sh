@@ -34,9 +34,10 @@ done
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-swift build -c release --scratch-path .build/instructions --product sluice-bench >"$work/build.log" 2>&1 ||
+build=(swift build -c release --package-path Benchmarks --scratch-path .build/instructions)
+"${build[@]}" --product sluice-bench >"$work/build.log" 2>&1 ||
   { cat "$work/build.log" >&2; fail "the benchmark doesn't build"; }
-bench=$(swift build -c release --scratch-path .build/instructions --show-bin-path)/sluice-bench
+bench=$("${build[@]}" --show-bin-path)/sluice-bench
 
 # A repeated string instruction counts once per byte, so that long copies, which glibc makes by one, would drown everything else.
 never=0x7fffffff

@@ -54,8 +54,8 @@ public final class TLSClient: Sendable {
     options.key.flatMap { TLSContext.exposure(ofKey: $0) }.map { [$0] } ?? []
   }
 
-  /// Has the next connections shake hands in full.
-  package func forgetSessions() {
+  /// Forgets the sessions that were kept, so that the next connections make full handshakes. From any thread.
+  public func forgetSessions() {
     sessions.removeAll()
   }
 
