@@ -1,23 +1,23 @@
 import SluiceWire
 
-/// Whom a broker lets in, and what they may do: users, keys of tokens, permissions.
+/// Which clients may connect to a broker, and what they may do: users, keys of tokens, permissions.
 ///
 /// A value: a broker that is told of another one applies it to its live connections as well.
 public struct AccessPolicy: Sendable {
-  /// What may be done by whom, by the identity's name, in addition to what ``everybody`` may.
+  /// Permissions by the identity's name, in addition to ``commonPermissions``.
   public var permissions: NameTable<Permissions> = [:]
   /// What every identity may do that was proved.
-  public var everybody = Permissions.nothing
-  /// Those who have a password.
+  public var commonPermissions = Permissions.nothing
+  /// The users that have a password.
   public var users: Users = [:]
   /// What tokens are checked with.
   public var tokenKeys: TokenKeys = [:]
-  /// Whether the name in a client's certificate must be a user's, or stand in ``permissions``; else whoever has a certificate may connect.
+  /// Whether the name in a client's certificate must be a user's, or stand in ``permissions``; else every client with a valid certificate may connect.
   public var certificatesMustBeListed = false
 
   public init() {}
 
-  /// Finds out who a client is. May take as long as a password is to be hard to guess, tens of milliseconds: not for an event loop.
+  /// Authenticates a client. Verifying a password takes tens of milliseconds by design: not for an event loop.
   ///
   /// - Parameters:
   ///   - credentials: what the client says of itself.
@@ -62,7 +62,7 @@ public struct AccessPolicy: Sendable {
     guard let name else {
       throw WireError(
         .authenticationRequired,
-        "this broker wants to know who its clients are; give it a user, a token or a certificate")
+        "this broker requires credentials; give it a user, a token or a certificate")
     }
     if let expires, expires <= now {
       throw WireError(.credentialsExpired, "the client's certificate has expired; get a new one")
@@ -81,13 +81,13 @@ public struct AccessPolicy: Sendable {
   private static var failed: WireError {
     WireError(
       .authenticationFailed,
-      "the client isn't who it says, or may not connect: its user and password, its token or its certificate isn't right"
+      "the client is refused: its user and password, its token or its certificate isn't right"
     )
   }
 
   /// What an identity may do that doesn't carry its permissions with it.
   private func permissions(of name: String) -> Permissions {
-    permissions[name].map { everybody.adding($0) } ?? everybody
+    permissions[name].map { commonPermissions.adding($0) } ?? commonPermissions
   }
 
   /// What became of an identity that another policy had let in: its permissions now; nil when it may not be connected any more.

@@ -1,10 +1,10 @@
 import SluiceWire
 
-/// Who a connection's client is, and what that allows.
+/// The identity of a connection's client, and its permissions.
 public struct Identity: Hashable, Sendable {
   /// What proved it.
   public enum Proof: Hashable, Sendable {
-    /// Nobody asked.
+    /// The broker doesn't authenticate clients.
     case none
     case password
     /// Signed with the key of that id.
@@ -12,7 +12,7 @@ public struct Identity: Hashable, Sendable {
     case certificate
   }
 
-  /// At most 255 bytes; empty where nobody asked. To be compared with ``hasName(of:)``.
+  /// At most 255 bytes; empty where the broker doesn't authenticate clients. To be compared with ``hasName(of:)``.
   public var name: String
   public var proof: Proof
   public var permissions: Permissions
@@ -49,6 +49,6 @@ public struct Identity: Hashable, Sendable {
     name.utf8.elementsEqual(other.name.utf8)
   }
 
-  /// Anybody, where nobody is asked; may do everything.
+  /// Any client of a broker that doesn't authenticate them; may do everything.
   public static let anybody = Identity(name: "", proof: .none, permissions: .everything)
 }

@@ -20,7 +20,7 @@ public enum IdentityRules {
     if let objection = objection(to: name) { return objection }
     if name.utf8.contains(UInt8(ascii: ":")) { return "it has a colon, which ends a name" }
     if name.utf8.first == UInt8(ascii: "#") { return "it begins with #, as comments do" }
-    if name == "*" { return "* stands for everybody" }
+    if name == "*" { return "* stands for all clients" }
     if let first = name.unicodeScalars.first, let last = name.unicodeScalars.last,
       first.properties.isWhitespace || last.properties.isWhitespace
     {

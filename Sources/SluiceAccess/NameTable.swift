@@ -1,6 +1,6 @@
 /// Values by the names of identities, which are compared byte by byte.
 ///
-/// Two `String`s are equal when Unicode calls them equivalent: the Kelvin sign is a K then, and whoever gives out certificates or tokens may
+/// Two `String`s are equal when Unicode calls them equivalent: the Kelvin sign is a K then, and an issuer of certificates or tokens may
 /// not know it. Here they are two names.
 public struct NameTable<Value: Sendable>: Sendable, ExpressibleByDictionaryLiteral {
   private var values: [IdentityName: Value] = [:]

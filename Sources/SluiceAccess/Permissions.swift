@@ -2,9 +2,9 @@ import SluiceWire
 
 /// What one identity may do, by the names of topics. What no rule allows is denied.
 ///
-/// A wildcard that comes first doesn't stand for names that aren't everybody's, `_inbox.…` and `$…`: see `TopicPattern.selects(_:)`. Inboxes, to which
-/// replies go, are their owners' by their names, which nobody can guess: whoever may publish anything may open one of a name of its own, and whoever
-/// may subscribe to anything may answer to one.
+/// A wildcard that comes first doesn't select private names, `_inbox.…` and `$…`: see `TopicPattern.selects(_:)`. Inboxes, to which
+/// replies go, belong to their owners by names that can't be guessed: an identity that may publish to any topic may open one of a name of its own, and one that
+/// may subscribe to any topic may answer to one.
 public struct Permissions: Hashable, Sendable {
   public struct Rule: Hashable, Sendable {
     public var rights: Rights
@@ -16,7 +16,7 @@ public struct Permissions: Hashable, Sendable {
     }
   }
 
-  /// Where nobody is asked who they are.
+  /// Of a broker that doesn't authenticate clients.
   public static let everything = Permissions(isUnrestricted: true, rules: [])
   public static let nothing = Permissions(isUnrestricted: false, rules: [])
 

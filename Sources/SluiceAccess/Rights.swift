@@ -1,4 +1,4 @@
-/// What somebody may do with a topic.
+/// What an identity may do with a topic.
 public struct Rights: OptionSet, Hashable, Sendable {
   public var rawValue: UInt8
 

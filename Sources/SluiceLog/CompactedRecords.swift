@@ -2,29 +2,29 @@ import Glibc
 import SluiceWire
 import Synchronization
 
-/// The newest record of each key of a topic, in the order of their offsets: what those who come late get of a topic for which only the
+/// The newest record of each key of a topic, in the order of their offsets: what late subscribers get of a topic for which only the
 /// last value of a key counts.
 ///
-/// It stands beside the topic's ``TopicLog``, which serves those who follow the head, and is told every record before the log is. A
+/// It stands beside the topic's ``TopicLog``, which serves readers at the head, and gets every record before the log does. A
 /// record is forgotten as soon as its key has a newer one. A record with a key and without payload is a *deletion*: it
 /// takes its key out.
 ///
-/// **Retention.** The limits apply to the newest records alone: beyond them the oldest are dropped. Those who are under way may
+/// **Retention.** The limits apply to the newest records alone: beyond them the oldest are dropped. Readers that are under way may
 /// still read what was dropped, within `graceBytes`.
 ///
-/// **Deletions** are of no use to those who come late, and are kept apart, for those who read on from where they were and may have the
+/// **Deletions** are of no use to late subscribers, and are kept apart, for readers that resume and may have the
 /// record that was deleted. There may be `graceBytes` of them, or a quarter of what the records take, if that is more.
 ///
 /// **Memory** is within a small factor of what the records and their bookkeeping (32 bytes each, and 12 per slot of the table of keys) take:
 /// what isn't wanted any more is copied out chunk by chunk.
 ///
-/// Safe from any thread. Appends come one at a time, and must be ordered by whoever calls.
+/// Safe from any thread. Appends come one at a time, and must be ordered by the caller.
 public final class CompactedRecords: Sendable {
   public let retention: Retention
   public let graceBytes: Int
   private let seed: UInt64
   let chunkBytes: Int
-  /// On whose account the memory is; nil for nobody's.
+  /// The account that the memory is charged to; nil for none.
   private let pool: SegmentPool?
   let state: Mutex<State>
 
@@ -43,7 +43,7 @@ public final class CompactedRecords: Sendable {
     var firstKept: UInt64
     var lapsed = 0
     var lapsedBytes = 0
-    /// The newest record that was dropped for good stood before this, and the newest deletion before that: whoever needs what is
+    /// The newest record that was dropped for good stood before this, and the newest deletion before that: a reader that needs what is
     /// before them has missed something.
     var recordsLostBefore: UInt64
     var deletionsLostBefore: UInt64

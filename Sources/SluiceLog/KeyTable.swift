@@ -10,7 +10,7 @@ struct RecordPlace: Hashable {
 
 /// The place of each key's record, found by the key's hash: open addressing with linear probing, at most three quarters full.
 ///
-/// It knows no keys: whoever looks one up compares them where they lie. Nothing is moved by looking up, or by giving a key
+/// It stores no keys: the caller of a look-up compares them where they lie. Nothing is moved by looking up, or by giving a key
 /// another place; inserting and removing move slots.
 // @unchecked: its memory has one owner, this value, which the lock of its store protects.
 @safe

@@ -7,7 +7,7 @@ public struct LogCursor: Hashable, Sendable {
   public internal(set) var nextOffset: UInt64
 
   /// The time, in milliseconds since 1970, that must be told ahead of the next record because the mark that gave it lies
-  /// before the start of this reader. Set only until the first slice: whoever sends that slice sends a time mark with
+  /// before the start of this reader. Set only until the first slice: the sender of that slice sends a time mark with
   /// this value before it and sets this to nil.
   public var pendingTimeMark: Int64?
 
@@ -31,7 +31,7 @@ extension LogCursor {
 }
 
 extension LogCursor {
-  /// Goes back over the last records of the slice that it has just been moved behind: so many of them, and so many bytes of items. Whoever does so knows
+  /// Goes back over the last records of the slice that it has just been moved behind: so many of them, and so many bytes of items. The caller knows
   /// the time that is in force there, and tells it.
   public mutating func stepBack(records: Int, bytes: Int) {
     nextOffset &-= UInt64(records)

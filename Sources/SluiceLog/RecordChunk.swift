@@ -20,7 +20,7 @@ struct RecordEntry {
 /// | item 0 | item 1 | …      free      … | entry 1 | entry 0 |
 /// ```
 ///
-/// Whoever owns it frees its memory.
+/// Its owner frees its memory.
 @safe
 struct RecordChunk {
   static let entryBytes = MemoryLayout<RecordEntry>.stride

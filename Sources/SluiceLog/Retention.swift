@@ -1,7 +1,7 @@
-/// What a log keeps for those who come late: every limit that is set must be met.
+/// What a log keeps for late subscribers: every limit that is set must be met.
 ///
 /// A late subscriber gets exactly the newest records that all the limits allow. Memory is given back by whole
-/// segments, so a log may hold somewhat more than that; see ``TopicLog`` for who can still read it.
+/// segments, so a log may hold somewhat more than that; see ``TopicLog`` for the readers that can still read it.
 public struct Retention: Hashable, Sendable {
   /// The most records; nil for no limit.
   public var records: UInt64?

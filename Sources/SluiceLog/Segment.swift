@@ -43,7 +43,7 @@ public final class Segment: @unchecked Sendable {
     unsafe pool.deallocate(memory, bytes: capacity)
   }
 
-  /// True once the log has dropped the segment. Whoever caches a segment lets go of it then; slices already taken stay
+  /// True once the log has dropped the segment. A holder of a cached segment releases it then; slices already taken stay
   /// valid for as long as they hold it.
   public var isRetired: Bool { retired.load(ordering: .relaxed) }
 

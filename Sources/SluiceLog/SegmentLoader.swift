@@ -1,6 +1,6 @@
 import SluiceWire
 
-/// Makes a segment of records that come from elsewhere than a log's appends: from storage, for those who read what is no longer in memory.
+/// Makes a segment of records that come from elsewhere than a log's appends: from the store, for readers of records that are no longer in memory.
 ///
 /// It belongs to no log; cursors and slices work in it as in any.
 public struct SegmentLoader {

@@ -67,7 +67,7 @@ public final class SegmentPool: Sendable {
   }
 }
 
-/// Memory that nobody uses.
+/// Memory that isn't in use.
 ///
 /// Unchecked: the address has exactly one owner at any time, the pool's lock passes it on.
 @safe

@@ -3,7 +3,7 @@
 /// "First kept" and "kept" mean what ``Retention`` keeps at the moment of asking; "head" is the offset that the
 /// next record will get. No position is an error: each has a rule for what is out of range.
 public enum StartPosition: Hashable, Sendable {
-  /// What the topic replays to those who come late: the first record kept; the head when none is.
+  /// What the topic replays to late subscribers: the first record kept; the head when none is.
   case replay
 
   /// The first record kept; the head when none is.

@@ -10,8 +10,8 @@ import Synchronization
 /// **Time.** Each record has the time of its append, in milliseconds since 1970, told by time marks among the items: at
 /// the start of each segment and wherever it changes. Times never go back: one that is below the last counts as the last.
 ///
-/// **Retention.** Limits say what those who come late can get, and they get exactly that. Records beyond the limits can
-/// still be read by those who are under way: memory is dropped by whole segments, and only when `graceBytes` newer bytes
+/// **Retention.** Limits say what late subscribers can get, and they get exactly that. Records beyond the limits can
+/// still be read by readers that are under way: memory is dropped by whole segments, and only when `graceBytes` newer bytes
 /// have been appended. A reader that falls behind even further is told how much it missed.
 public final class TopicLog: Sendable {
   /// What late subscribers can get.

@@ -10,7 +10,7 @@ extension TopicLog {
   /// - Parameters:
   ///   - milliseconds: the time since 1970; one below the latest told counts as that.
   ///   - graceBytes: the bytes of the newest records to keep for readers under way, if not the log's own; 0 when it is known
-  ///     that nobody is behind. A reader that is behind after all will be told that it lagged.
+  ///     that no reader is behind. A reader that is behind after all will be told that it lagged.
   ///   - keep: the offset of a record that must not be dropped, nor any after it, whatever the limits; nil for none.
   public func trim(now milliseconds: Int64, graceBytes: Int? = nil, keepingFrom keep: UInt64? = nil) {
     let graceBytes = graceBytes ?? self.graceBytes

@@ -9,7 +9,7 @@ extension TopicLog {
   ///   - now: the time, in milliseconds since 1970, at which ages are measured; nil, or one that is earlier: the latest
   ///     that the log was told.
   ///   - resuming: true for a reader that was under way before and only lost its connection: it may begin at any record
-  ///     still in memory, where one who comes late is held to what retention keeps.
+  ///     still in memory, where a late subscriber gets only what retention keeps.
   /// - Returns: the cursor, and how many of the records asked for are gone: 0 but for `.offset`.
   public func cursor(
     at position: StartPosition, now: Int64? = nil, resuming: Bool = false

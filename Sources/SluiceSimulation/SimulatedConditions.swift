@@ -25,7 +25,7 @@ public struct SimulatedConditions: Sendable {
   public var partialReadOneIn = 4
   /// Of writes, one in so many travels in two pieces.
   public var splitOneIn = 4
-  /// Of connection attempts, one in so many is refused though somebody listens.
+  /// Of connection attempts, one in so many is refused though there is a listener.
   public var refusedOneIn = 0
   /// Whether a stream that is closed with unread bytes resets the connection, as the sockets of many other programs do, so
   /// that its last words are lost.

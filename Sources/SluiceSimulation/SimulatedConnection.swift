@@ -39,7 +39,7 @@ public final class SimulatedConnection: @unchecked Sendable {
     server = serverSide
   }
 
-  /// Pulls the cable: nothing arrives any more in either direction, and nobody is told.
+  /// Cuts the connection: nothing arrives any more in either direction, and neither side is told.
   public func cut() {
     guard !isCut else { return }
     isCut = true

@@ -3,8 +3,8 @@ import SluiceIO
 /// One direction of a simulated connection: what was written and not read yet, on its way or arrived.
 ///
 /// Nothing overtakes anything in a pipe. While its connection is cut nothing arrives and no room is reported; all of it
-/// does some time after the connection has healed, as if it had been sent again. Only a reset is lost for good: nobody
-/// sends those again.
+/// does some time after the connection has healed, as if it had been sent again. Only a reset is lost for good:
+/// it isn't sent again.
 final class SimulatedPipe {
   enum Packet {
     case bytes([UInt8])

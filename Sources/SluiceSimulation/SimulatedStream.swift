@@ -94,7 +94,7 @@ final class SimulatedStream: ByteStream {
     if count < offered {
       waitsForRoom = true
       hasNewsOfRoom = false
-      // A write that came short by chance: there is room, and nobody will report any.
+      // A write that came short by chance: there is room, and no event will report it.
       if count < room {
         let delay = scheduler.random.next(in: settings.conditions.latency)
         scheduler.schedule(after: delay) { [weak self] in self?.roomAppeared() }
@@ -133,7 +133,7 @@ final class SimulatedStream: ByteStream {
 
   // MARK: What the pipes report
 
-  /// Whether bytes that arrive can still be read by somebody.
+  /// Whether bytes that arrive can still be read by a handler.
   var takesBytes: Bool { state == .open || state == .failed }
 
   func somethingArrived() {
@@ -146,7 +146,7 @@ final class SimulatedStream: ByteStream {
     }
   }
 
-  /// Bytes for somebody who has left. A closed stream is polite about it for a while.
+  /// Bytes for a stream that was closed. It discards them for a while before it resets the connection.
   func bytesArrivedTooLate() {
     if state == .gone, !incoming.wasReset { outgoing.sendReset() }
   }

@@ -29,7 +29,7 @@ public protocol TopicStore: Sendable {
   /// - Parameters:
   ///   - topic: whose.
   ///   - offset: where to begin.
-  ///   - body: is given the offset under which a batch is stored, and its bytes as they are on disk, checked by nobody yet. They are
+  ///   - body: is given the offset under which a batch is stored, and its bytes as they are on disk, not checked yet. They are
   ///   valid until it returns, and what it keeps the store from reusing must be short: it returns whether it wants another.
   func batches(
     of topic: TopicID, from offset: UInt64, _ body: (UInt64, UnsafeRawBufferPointer) -> Bool

@@ -1,7 +1,7 @@
 import CLMDB
 import SluiceStore
 
-/// A place in a table, in the order of keys. Closed by who opened it.
+/// A place in a table, in the order of keys. Its creator closes it.
 @safe
 struct LMDBCursor {
   let pointer: OpaquePointer

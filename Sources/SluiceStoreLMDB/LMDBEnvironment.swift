@@ -24,7 +24,7 @@ final class LMDBEnvironment: @unchecked Sendable {
 
   /// - Parameters:
   ///   - limit: bytes of address space, the most that the file may take. Halved down to 1 GiB when there isn't so much.
-  ///   - isWritten: Otherwise nobody else may have it open, and LMDB keeps no account of readers.
+  ///   - isWritten: Otherwise nothing else may have it open, and LMDB keeps no account of readers.
   ///   - prepare: runs in the transaction that opens the tables, a writing one if `isWritten`; returns them.
   init(
     path: String, limit: Int, isWritten: Bool,

@@ -6,7 +6,7 @@ extension LMDBStore {
   /// Puts a copy without free space in the store's place.
   ///
   /// The copy takes room beside the store while it is made. A crash at any time leaves the one or the other. The store can't be used
-  /// afterwards: whoever wants to opens it again.
+  /// afterwards: the caller opens it again.
   ///
   /// - Returns: the sizes of the file before and after.
   /// - Throws: ``StoreError``; the store is as before then.

@@ -90,7 +90,7 @@ extension LMDBStore {
   /// Values from this size on have pages of their own; smaller ones lie in that of the tree which was read to find them.
   private static let wholePages = 4096
 
-  /// The bytes of a batch. One that the disk can't read is handed out empty, which nobody takes for a batch.
+  /// The bytes of a batch. One that the disk can't read is handed out empty, which isn't a valid batch.
   static func readable(_ value: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
     let isReadable = unsafe value.count < wholePages || MappedPages.load(value)
     return unsafe isReadable ? value : UnsafeRawBufferPointer(rebasing: value[..<0])

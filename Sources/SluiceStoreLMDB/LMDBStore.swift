@@ -127,7 +127,7 @@ public final class LMDBStore: TopicStore, @unchecked Sendable {
     }
   }
 
-  /// Opens the file again after an error that LMDB calls fatal, once nobody uses it any longer.
+  /// Opens the file again after an error that LMDB calls fatal, once nothing uses it any longer.
   func replaceBroken() throws(StoreError) {
     gate.lockForChange()
     defer { gate.unlock() }
@@ -139,7 +139,7 @@ public final class LMDBStore: TopicStore, @unchecked Sendable {
     environment = try Self.environment(directory, options, schema)
   }
 
-  /// Lets the file have so many bytes more than its limit, once nobody uses it.
+  /// Lets the file have so many bytes more than its limit, once nothing uses it.
   func exceedLimit(by bytes: Int) throws(StoreError) {
     gate.lockForChange()
     defer { gate.unlock() }

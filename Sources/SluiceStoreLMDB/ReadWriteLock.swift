@@ -2,12 +2,12 @@ import Glibc
 import SluiceStore
 import Synchronization
 
-/// Held by any number of users, or by one who changes what it guards. A user may take it again while it holds it.
+/// Held by any number of users, or by one that changes what it guards. A user may take it again while it holds it.
 // @unchecked: the system's own lock.
 @safe
 final class ReadWriteLock: @unchecked Sendable {
   private let lock: UnsafeMutablePointer<pthread_rwlock_t>
-  /// Those who wait for a change.
+  /// Callers that wait for a change.
   private let changers = Atomic(0)
 
   init() {

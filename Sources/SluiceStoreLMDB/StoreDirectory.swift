@@ -6,7 +6,7 @@ import SluiceStore
 /// ```
 /// lock           held as long as the store is open; the holder's process id is in it
 /// data.mdb       all there is
-/// data.mdb-lock  LMDB's account of readers; means nothing when nobody has the store open
+/// data.mdb-lock  LMDB's table of readers; has no meaning while no process has the store open
 /// reserve        space to be had when the disk is full
 /// new.mdb        a store that is being made
 /// ```
@@ -44,7 +44,7 @@ struct StoreDirectory {
     if access == .create { try tighten(status) }
   }
 
-  /// LMDB would wait for somebody to write into a pipe, and make an environment of an empty file.
+  /// LMDB would wait for a writer of a pipe, and make an environment of an empty file.
   private func checkData() throws(StoreError) {
     var status = stat()
     guard unsafe stat(data, &status) == 0 else {

@@ -2,7 +2,7 @@ import Glibc
 import SluiceStore
 
 /// Keeps a store to one process, and to one place in it, until it is released or goes away.
-// @unchecked: released once, by who closes the store.
+// @unchecked: released once, by the closing of the store.
 final class StoreLock: @unchecked Sendable {
   private var descriptor: Int32
 
@@ -15,7 +15,7 @@ final class StoreLock: @unchecked Sendable {
       let code = errno
       descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
       if descriptor < 0, errno == ENOENT, code == EROFS {
-        // Nobody can write there, so there is nobody to keep out.
+        // Nothing can be written there, so there is no process to keep out.
         self.descriptor = -1
         return
       }
@@ -31,7 +31,7 @@ final class StoreLock: @unchecked Sendable {
         .inUse, "the store at \(directory) is in use by \(holder); stop that, or name another directory")
     }
     self.descriptor = descriptor
-    // Always of the same length, so that it needs no more space on a full disk. Whoever needs it can do without.
+    // Always of the same length, so that it needs no more space on a full disk. Its readers can do without.
     let digits = Array(String(getpid()).utf8)
     let text =
       digits + Array(repeating: UInt8(ascii: " "), count: max(0, 15 - digits.count)) + [UInt8(ascii: "\n")]

@@ -2,7 +2,7 @@ import COpenSSL
 import Glibc
 import Synchronization
 
-/// The client's side of TLS: whom it trusts, who it is, and what it keeps of servers so as to come back to them more quickly.
+/// The client's side of TLS: the authorities it trusts, its own certificate, and the sessions that it keeps to reconnect more quickly.
 ///
 /// May be used from any thread.
 public final class TLSClient: Sendable {

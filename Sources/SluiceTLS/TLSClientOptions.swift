@@ -1,10 +1,10 @@
-/// How a client makes sure of a server over TLS, and shows who it is.
+/// How a client verifies a server over TLS, and proves its own identity.
 public struct TLSClientOptions: Hashable, Sendable {
-  /// Whether a server has to prove who it is.
+  /// How a server has to prove its identity.
   public enum Verification: Hashable, Sendable {
     /// Its certificate is signed by a trusted authority, hasn't expired, and is for the name or address connected to.
     case full
-    /// Whoever answers is believed: what is sent can be read and changed by anybody on the way. For tests and for finding faults only.
+    /// Every server is accepted: anyone between client and server can read and change what is sent. For tests and for finding faults only.
     case disabledInsecurely
   }
 
@@ -16,7 +16,7 @@ public struct TLSClientOptions: Hashable, Sendable {
   public var key: String?
   /// The name or address that the server's certificate must be for; nil for the one that is connected to.
   public var serverName: String?
-  /// Whether the server has to prove who it is.
+  /// How the server has to prove its identity.
   public var verification = Verification.full
 
   public init() {}

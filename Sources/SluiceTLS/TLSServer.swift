@@ -31,7 +31,7 @@ public final class TLSServer: Sendable {
     current.withLock { $0 = (options, context) }
   }
 
-  /// What somebody should know about the files, in sentences: a key that others can read.
+  /// Warnings about the files, in sentences: a key that other users can read.
   public var warnings: [String] {
     TLSContext.exposure(ofKey: options.key).map { [$0] } ?? []
   }

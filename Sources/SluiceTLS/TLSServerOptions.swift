@@ -1,12 +1,12 @@
-/// How a server presents itself over TLS, and whom it lets in.
+/// How a server presents itself over TLS, and which clients it accepts.
 public struct TLSServerOptions: Hashable, Sendable {
   /// Whether clients show certificates of their own.
   public enum ClientCertificates: String, Hashable, Sendable, CaseIterable {
     /// They aren't asked.
     case off
-    /// They are asked. One that is shown must be good; who shows none is let in without a name.
+    /// Clients are asked for one. It must be valid; a client without one is accepted without a name.
     case optional
-    /// Who shows none is turned away.
+    /// A client without one is refused.
     case required
   }
 

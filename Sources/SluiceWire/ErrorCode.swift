@@ -40,9 +40,9 @@ public struct ErrorCode: RawRepresentable, Hashable, Sendable, CustomStringConve
   /// connection, since the two sides no longer agree on what its numbers mean.
   public static let invalidStream = ErrorCode(11)
 
-  /// The broker wants to know who its clients are, and the client didn't say.
+  /// The broker requires credentials, and the client sent none.
   public static let authenticationRequired = ErrorCode(12)
-  /// The client isn't who it says, or can't prove it; or may not connect.
+  /// The client's credentials are wrong, or it may not connect.
   public static let authenticationFailed = ErrorCode(13)
   /// The client's credentials have expired, and it didn't renew them.
   public static let credentialsExpired = ErrorCode(14)
@@ -84,7 +84,7 @@ public struct ErrorCode: RawRepresentable, Hashable, Sendable, CustomStringConve
   public static let limitReached = ErrorCode(113)
   /// The broker can't do this.
   public static let unsupported = ErrorCode(114)
-  /// Somebody has opened another publication with the same producer's number.
+  /// Another publication was opened with the same producer's number.
   public static let producerFenced = ErrorCode(115)
   /// Another subscription has opened with the same durable cursor.
   public static let cursorTaken = ErrorCode(116)
@@ -98,7 +98,7 @@ public struct ErrorCode: RawRepresentable, Hashable, Sendable, CustomStringConve
   public static let unknownCursor = ErrorCode(120)
   /// The group has other settings than the ones that its new member asks for, or its name is a cursor's, or the reverse.
   public static let groupMismatch = ErrorCode(121)
-  /// The broker's storage has no room left: nothing can be published to durable topics until there is. Those who read go on.
+  /// The broker's storage has no room left: nothing can be published to durable topics until there is. Subscribers go on.
   public static let storageFull = ErrorCode(122)
   /// The broker's storage fails: nothing can be published to durable topics until it works again.
   public static let storageFailed = ErrorCode(123)

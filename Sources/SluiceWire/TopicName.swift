@@ -7,7 +7,7 @@ public enum TopicName {
   public static let maximumLength = 255
 
   /// Topics whose names begin so are inboxes, for one client's replies: unless a rule of the broker says otherwise, they keep nothing for late
-  /// subscribers, and are deleted when nobody is attached any more.
+  /// subscribers, and are deleted when nothing is attached any more.
   public static let inboxPrefix = "_inbox."
 
   /// Whether the name begins with ``inboxPrefix``. By bytes, as names are cut into tokens: the next one may begin with a character that combines.
@@ -56,7 +56,7 @@ public enum TopicName {
     name.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false).map { Substring($0) }
   }
 
-  /// Whether a name isn't everybody's: the broker's own, and those where answers to requests go.
+  /// Whether a name is private: one of the broker's own, or an inbox for answers to requests.
   static func isPrivate(_ name: String) -> Bool {
     name.utf8.first == UInt8(ascii: "$") || name == "_inbox" || isInbox(name)
   }

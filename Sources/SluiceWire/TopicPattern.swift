@@ -60,7 +60,7 @@ public struct TopicPattern: Hashable, Sendable, CustomStringConvertible {
   }
 
   /// Whether a subscription to the pattern is one to the topic of that name: as ``matches(_:)``, except that a wildcard that comes first
-  /// doesn't stand for what isn't everybody's.
+  /// doesn't select private names.
   ///
   /// These are the names whose first token starts with `$`, or is `_inbox`, where answers to requests go.
   public func selects(_ name: String) -> Bool {

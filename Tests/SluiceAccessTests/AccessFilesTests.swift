@@ -196,7 +196,7 @@ struct AccessFilesTests {
     files.tokenKeys = keys.path
     let key = try PrivateKey.generate(.ed25519)
     try write(keys.file("a.pem"), String(decoding: key.pem, as: UTF8.self))
-    #expect(objection(files)?.contains("it has a private key, which must stay with who signs") == true)
+    #expect(objection(files)?.contains("it has a private key, which must stay with the signer") == true)
     try write(keys.file("a.pem"), String(decoding: key.publicPEM, as: UTF8.self))
     #expect(objection(files) == nil)
     try write(keys.file("a.secret"), Self.secret)

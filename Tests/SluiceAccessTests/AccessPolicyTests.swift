@@ -12,7 +12,7 @@ struct AccessPolicyTests {
     var policy = AccessPolicy()
     policy.users = ["alice": try .cheap("correct horse"), "bob": try .cheap("battery staple")]
     policy.permissions["alice"] = Permissions([.init(.publish, on: try TopicPattern("orders.>"))])
-    policy.everybody = Permissions([.init(.subscribe, on: try TopicPattern("public.>"))])
+    policy.commonPermissions = Permissions([.init(.subscribe, on: try TopicPattern("public.>"))])
     policy.tokenKeys = ["2026": .secret(Array("a secret of at least 32 bytes, really".utf8))]
     self.policy = policy
   }

@@ -131,12 +131,12 @@ enum AccessProbe: Probe {
     }
     var policy = AccessPolicy()
     policy.permissions = file.permissions
-    policy.everybody = file.everybody
+    policy.commonPermissions = file.commonPermissions
     for name in file.permissions.names.prefix(10) + ["somebody new"] {
       let identity = try policy.authenticate(.none, peerName: name, peerExpires: nil, now: now)
       for topic in ["a", "a.b", "_inbox.x", "$x"] {
         let rights = identity.permissions.rights(on: topic)
-        let expected = file.everybody.rights(on: topic).union(file.permissions[name]?.rights(on: topic) ?? [])
+        let expected = file.commonPermissions.rights(on: topic).union(file.permissions[name]?.rights(on: topic) ?? [])
         guard rights == expected else {
           throw ProbeViolation("\(name) may do other things with \(topic)")
         }

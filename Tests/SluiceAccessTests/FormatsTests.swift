@@ -32,7 +32,7 @@ struct FormatsTests {
   @Test("the permissions on it are what it says, and so are the rights")
   func permissions() throws {
     let file = try PermissionsFile(Array(try block("permissions").utf8), path: "page")
-    #expect(file.everybody.rights(on: "news.today") == .subscribe)
+    #expect(file.commonPermissions.rights(on: "news.today") == .subscribe)
     #expect(file.permissions["alice"]?.rights(on: "invoices.7") == [.subscribe, .create])
     #expect(file.permissions["shop"]?.rights(on: "orders.eu.1") == [.publish, .create])
     #expect(file.permissions["Bob Smith"]?.rights(on: "smith.x") == .all)

@@ -29,8 +29,8 @@ struct PermissionsFileTests {
     #expect(alice.rights(on: "invoices.7") == [.publish, .create])
     #expect(alice.rights(on: "public.a").isEmpty)
     #expect(
-      file.everybody.rights(on: "public.a") == .subscribe && file.everybody.rights(on: "news") == .subscribe)
-    #expect(file.everybody.rights(on: "stars").isEmpty)
+      file.commonPermissions.rights(on: "public.a") == .subscribe && file.commonPermissions.rights(on: "news") == .subscribe)
+    #expect(file.commonPermissions.rights(on: "stars").isEmpty)
     #expect(file.permissions["Alice Smith"]?.rights(on: "smith.x") == .all)
     #expect(file.permissions["Alice Smith"]?.rights(on: "#odd") == .all)
     #expect(file.permissions["*"]?.rights(on: "stars") == .admin)
@@ -42,7 +42,7 @@ struct PermissionsFileTests {
   func empty() throws {
     for text in ["", "\n\n", "# alice all >\n"] {
       let file = try file(text)
-      #expect(file.permissions.isEmpty && file.everybody == .nothing)
+      #expect(file.permissions.isEmpty && file.commonPermissions == .nothing)
     }
   }
 

@@ -75,7 +75,7 @@ struct TokenTests {
     var policy = AccessPolicy()
     policy.tokenKeys = keys
     policy.permissions["alice"] = Permissions([.init(.publish, on: try TopicPattern("orders.>"))])
-    policy.everybody = Permissions([.init(.subscribe, on: try TopicPattern("public.>"))])
+    policy.commonPermissions = Permissions([.init(.subscribe, on: try TopicPattern("public.>"))])
     let token = NewToken(subject: "alice", keyID: "shared", issued: 0, expires: Self.now + 1000)
     func identity(_ token: NewToken) throws -> Identity {
       try policy.authenticate(

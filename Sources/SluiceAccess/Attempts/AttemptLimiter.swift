@@ -1,13 +1,13 @@
 import SluiceIO
 
-/// Slows down who tries to guess credentials, by where the attempts come from.
+/// Delays attempts to guess credentials, by the address that they come from.
 ///
 /// The first few failures from an address cost nothing. After that each one doubles the time until the next attempt from there may be made, up to a
-/// ceiling. One failure is forgotten for each ``Settings/memory`` that passes, and one more, within that time, for an attempt that succeeds: nobody can
-/// buy guesses with credentials of his own.
+/// ceiling. One failure is forgotten for each ``Settings/memory`` that passes, and one more, within that time, for an attempt that succeeds: an attacker can't
+/// buy guesses with valid credentials.
 ///
-/// A value, without a clock. The table has a limit; when it is full, those with the fewest failures are forgotten first, and who finds no place in it shares
-/// one with all others like him. Making oneself forgotten takes more failures, each from another address, than it saves.
+/// A value, without a clock. The table has a limit; when it is full, those with the fewest failures are forgotten first, and addresses that find no place in it share
+/// one. Having an address forgotten takes more failures, each from another address, than it saves.
 public struct AttemptLimiter: Sendable {
   public struct Settings: Sendable {
     /// Failures that cost nothing.
@@ -16,7 +16,7 @@ public struct AttemptLimiter: Sendable {
     public var first = Duration.milliseconds(250)
     /// The longest time between two attempts from one address.
     public var ceiling = Duration.seconds(30)
-    /// The same for those who share a place, since who hasn't failed is among them.
+    /// The same for addresses that share an entry, since some of them haven't failed.
     public var sharedCeiling = Duration.seconds(1)
     /// How long it takes to forget one failure.
     public var memory = Duration.seconds(60)
@@ -29,7 +29,7 @@ public struct AttemptLimiter: Sendable {
   private let settings: Settings
   private var places: [PeerOrigin: Int] = [:]
   private var entries: [Entry] = []
-  /// For who has no place.
+  /// Shared by addresses without an entry of their own.
   private var shared: AttemptRecord
   /// Where looking for a place began that could be had.
   private var hand = 0
@@ -84,7 +84,7 @@ public struct AttemptLimiter: Sendable {
 
   private static func source(of host: String?) -> PeerOrigin? { host.flatMap { PeerOrigin(numeric: $0) } }
 
-  /// Nil when everybody in sight has failed more often.
+  /// Nil when all entries that were looked at have failed more often.
   private mutating func makePlace(for source: PeerOrigin, at now: UInt64) -> Int? {
     if entries.count < settings.capacity {
       places[source] = entries.count
@@ -98,7 +98,7 @@ public struct AttemptLimiter: Sendable {
       let failures = entries[hand].record.failures(at: now, settings)
       if failures < best?.failures ?? .max { best = (hand, failures) }
     }
-    // Who hasn't got to the point of waiting loses least.
+    // An address that doesn't have to wait yet loses least.
     guard let best, best.failures <= 1 else { return nil }
     places[entries[best.place].source] = nil
     places[source] = best.place

@@ -1,6 +1,6 @@
 import Glibc
 
-/// A file or directory that decides who may do what, opened and looked at: it mustn't be anybody's to change.
+/// A file or directory with access rules, opened and checked: only its owner may be able to change it.
 final class AccessFile {
   /// The most that is read of one, in bytes.
   static let limit = 16 << 20
@@ -43,11 +43,11 @@ final class AccessFile {
     if status.st_mode & S_IWOTH != 0, !isReadOnly {
       throw AccessFileError(
         path,
-        "every user of this machine may change it, and with it who may do what; chmod o-w '\(path)' helps")
+        "every user of this machine may change it, and with it the broker's permissions; chmod o-w '\(path)' helps")
     }
   }
 
-  /// Whether nobody may write it because it is mounted so.
+  /// Whether it can't be written because its file system is mounted read-only.
   private var isReadOnly: Bool {
     var system = statvfs()
     return unsafe fstatvfs(descriptor, &system) == 0 && system.f_flag & UInt(ST_RDONLY) != 0

@@ -1,4 +1,4 @@
-/// What is wrong with a file that says who may do what: which one, where in it, what, and what to do.
+/// An error in a file with access rules: which file, where in it, what is wrong, and what to do.
 public struct AccessFileError: Error, Hashable, Sendable, CustomStringConvertible {
   public var path: String
   /// From 1; nil for what is about the file as a whole.

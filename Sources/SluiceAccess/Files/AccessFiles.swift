@@ -1,4 +1,4 @@
-/// The files that say who may do what.
+/// The files with a broker's access rules.
 public struct AccessFiles: Hashable, Sendable {
   /// Of users and the hashes of their passwords: see ``UsersFile``.
   public var users: String?
@@ -28,7 +28,7 @@ public struct AccessFiles: Hashable, Sendable {
       Self.warnIfReplaceable(file, warn)
       let content = try PermissionsFile(try file.contents(), path: permissions)
       policy.permissions = content.permissions
-      policy.everybody = content.everybody
+      policy.commonPermissions = content.commonPermissions
     }
     return policy
   }
@@ -45,7 +45,7 @@ public struct AccessFiles: Hashable, Sendable {
       let others = all.filter { $0.hash.cost != usual }.map(\.name)
       if let first = others.first {
         warn(
-          "\(path): the hashes don't all have the same parameters, by which it can be told who is there: "
+          "\(path): the hashes don't all have the same parameters, which reveals what users exist: "
             + "\(IdentityRules.shown(first))\(others.count > 1 ? " and \(others.count - 1) more" : ""); sluice user passwd makes new ones"
         )
       }

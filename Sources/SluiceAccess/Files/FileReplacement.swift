@@ -17,7 +17,7 @@ enum FileReplacement {
     do throws(AccessFileError) {
       defer { close(descriptor) }
       if let owner, owner != (geteuid(), getegid()), fchown(descriptor, owner.user, owner.group) != 0 {
-        throw failure("belongs to somebody else, and a new file can't be given to them")
+        throw failure("belongs to another user, and a new file can't be given to that user")
       }
       guard fchmod(descriptor, mode) == 0, write(bytes, to: descriptor), fsync(descriptor) == 0 else {
         throw failure("cannot write a new file beside it")

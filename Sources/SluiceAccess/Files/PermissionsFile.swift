@@ -2,7 +2,7 @@ import SluiceWire
 
 /// The file of permissions: `IDENTITY RIGHTS PATTERN...` a line, and comments, which begin with `#`.
 ///
-///     # Everybody who is known:
+///     # All authenticated clients:
 ///     * subscribe public.>
 ///     alice publish,create orders.> invoices.*
 ///     "Alice Smith" all smith.>
@@ -11,7 +11,7 @@ import SluiceWire
 /// quotation marks is an identity of that name.
 package struct PermissionsFile: Sendable {
   package private(set) var permissions: NameTable<Permissions> = [:]
-  package private(set) var everybody = Permissions.nothing
+  package private(set) var commonPermissions = Permissions.nothing
 
   /// Patterns that one identity may have: each is compared when it opens a stream.
   static let patternLimit = 1_000
@@ -26,7 +26,7 @@ package struct PermissionsFile: Sendable {
   }
 
   private mutating func read(_ lines: [TextLines.Line]) throws(LineError) {
-    // Gathered first, in place: permissions are made of rules once. The first list is everybody's.
+    // Gathered first, in place: permissions are made of rules once. The first list holds for all identities.
     var places: NameTable<Int> = [:]
     var lists: [[Permissions.Rule]] = [[]]
     for line in lines {
@@ -45,10 +45,10 @@ package struct PermissionsFile: Sendable {
       }
     }
     for name in places.names { permissions[name] = places[name].map { Permissions(lists[$0]) } }
-    everybody = Permissions(lists[0])
+    commonPermissions = Permissions(lists[0])
   }
 
-  /// Nil for everybody.
+  /// Nil for the rules of all clients.
   private static func rules(
     of line: Substring
   ) throws(AccessTextError) -> (subject: String?, rules: [Permissions.Rule]) {

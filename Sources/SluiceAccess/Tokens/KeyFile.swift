@@ -46,7 +46,7 @@ public enum KeyFile {
   /// - Parameters:
   ///   - path: the file's.
   ///   - bytes: what stands in it.
-  ///   - isSecret: whether nobody but the owner may read it.
+  ///   - isSecret: whether only the owner may read it.
   public static func make(_ path: String, _ bytes: [UInt8], isSecret: Bool) throws(AccessFileError) {
     let descriptor = unsafe open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, isSecret ? 0o600 : 0o644)
     guard descriptor >= 0 else {
@@ -70,7 +70,7 @@ public enum KeyFile {
     unsafe unlink(path)
   }
 
-  /// Makes a file that only the owner may read, or puts another in its place: whoever reads it gets the old one or the new one.
+  /// Makes a file that only the owner may read, or replaces one: a reader gets the old one or the new one.
   public static func replace(_ path: String, with bytes: [UInt8]) throws(AccessFileError) {
     var status = stat()
     let isThere = unsafe stat(path, &status) == 0

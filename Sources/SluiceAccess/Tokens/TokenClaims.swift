@@ -13,7 +13,7 @@ struct TokenClaims: Decodable, Sendable {
   /// Nil: what the broker's own file says holds.
   let permissions: Permissions?
 
-  /// Whom tokens are for.
+  /// The audience of tokens.
   static let audience = "sluice"
 
   private enum Name: String, CodingKey {

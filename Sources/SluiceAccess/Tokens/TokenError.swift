@@ -1,4 +1,4 @@
-/// Why a token isn't taken. For whoever looks after the broker: a client is told no more than that it isn't.
+/// Why a token is refused. For the operator: the client learns only that it is.
 public enum TokenError: Error, Hashable, Sendable, CustomStringConvertible {
   case malformed(String)
   case noSuchKey(String)
@@ -20,7 +20,7 @@ public enum TokenError: Error, Hashable, Sendable, CustomStringConvertible {
     case .badSignature: "the signature isn't the key's"
     case .expired: "the token has expired"
     case .notYet: "the token isn't valid yet"
-    case .otherAudience: "the token is for somebody else: its audience (aud) isn't sluice"
+    case .otherAudience: "the token is for another service: its audience (aud) isn't sluice"
     }
   }
 }

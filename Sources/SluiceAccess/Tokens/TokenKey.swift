@@ -2,7 +2,7 @@ import SluiceTLS
 
 /// What a broker checks tokens' signatures with. The key decides the algorithm, whatever a token says.
 public enum TokenKey: Sendable {
-  /// HS256: who checks can sign as well. At least ``minimumSecret`` bytes.
+  /// HS256: a holder of the key can verify and sign. At least ``minimumSecret`` bytes.
   case secret([UInt8])
   /// EdDSA with Ed25519, or RS256.
   case publicKey(PublicKey)

@@ -28,7 +28,7 @@ public struct PasswordHash: Hashable, Sendable, CustomStringConvertible, CustomR
   }
 
   /// A hash that no password has, at some cost.
-  static func ofNobody(cost: Scrypt.Cost) -> PasswordHash {
+  static func decoy(cost: Scrypt.Cost) -> PasswordHash {
     PasswordHash(cost: cost, salt: secureRandomBytes(16), hash: secureRandomBytes(32))
   }
 

@@ -1,10 +1,10 @@
 import SluiceTLS
 
-/// Those who have a password.
+/// The users that have a password.
 public struct Users: Sendable, ExpressibleByDictionaryLiteral {
   private var table: NameTable<PasswordHash> = [:]
-  /// What the password of a name is compared with that nobody has: it takes as long.
-  private var nobody: PasswordHash?
+  /// Verified for a name that no user has, so that it takes as long.
+  private var decoy: PasswordHash?
 
   public init() {}
 
@@ -15,14 +15,14 @@ public struct Users: Sendable, ExpressibleByDictionaryLiteral {
   /// The last one of a name counts.
   public init(_ users: some Sequence<(name: String, hash: PasswordHash)>) {
     for user in users { table[user.name] = user.hash }
-    chooseNobody()
+    chooseDecoy()
   }
 
   public subscript(name: String) -> PasswordHash? {
     get { table[name] }
     set {
       table[name] = newValue
-      chooseNobody()
+      chooseDecoy()
     }
   }
 
@@ -31,19 +31,19 @@ public struct Users: Sendable, ExpressibleByDictionaryLiteral {
 
   /// Whether this is the user's password. Takes as long when there is no such user, as long as all hashes cost the same.
   func prove(_ password: String, of name: String) -> PasswordHash? {
-    guard let nobody else { return nil }
+    guard let decoy else { return nil }
     let known = table[name]
-    return (known ?? nobody).matches(password) ? known : nil
+    return (known ?? decoy).matches(password) ? known : nil
   }
 
   /// The cost that most of the hashes have.
-  var usualCost: Scrypt.Cost? { nobody?.cost }
+  var usualCost: Scrypt.Cost? { decoy?.cost }
 
-  private mutating func chooseNobody() {
+  private mutating func chooseDecoy() {
     var counts: [Scrypt.Cost: Int] = [:]
     for hash in table.all { counts[hash.cost, default: 0] += 1 }
     // Of several that are equally frequent, the dearest: each run chooses the same.
     let usual = counts.max { ($0.value, $0.key.work) < ($1.value, $1.key.work) }?.key
-    if usual != nobody?.cost { nobody = usual.map(PasswordHash.ofNobody) }
+    if usual != decoy?.cost { decoy = usual.map(PasswordHash.decoy) }
   }
 }

@@ -1,7 +1,7 @@
 import Glibc
 
 extension UsersFile {
-  /// How long somebody else's change is waited for, in steps of a twentieth of a second.
+  /// How long another process's change is waited for, in steps of a twentieth of a second.
   private static let patience = 600
 
   /// Reads a file. Blocks.
@@ -9,8 +9,8 @@ extension UsersFile {
     try UsersFile(try AccessFile(path).contents(), path: path)
   }
 
-  /// Changes a file, as a whole or not at all: the new one is beside it until it is on disk, and takes its place then, with its owner and mode. Who
-  /// changes it at the same time in this way is waited for. Blocks. A link is followed.
+  /// Changes a file, as a whole or not at all: the new one is beside it until it is on disk, and takes its place then, with its owner and mode. Waits
+  /// for other processes that change it in this way. Blocks. A link is followed.
   ///
   /// - Parameters:
   ///   - path: the file's.
@@ -44,7 +44,7 @@ extension UsersFile {
     _ path: String, making: Bool
   ) throws(AccessFileError) -> (place: String, wasThere: Bool) {
     var code: Int32 = 0
-    // Somebody else may make it between the two questions, and then it is there at the second attempt.
+    // Another process may create it between the two calls, and then it is there at the second attempt.
     for _ in 0..<2 {
       if let real = unsafe realpath(path, nil) {
         defer { unsafe free(real) }
@@ -61,7 +61,7 @@ extension UsersFile {
     for _ in 0..<patience {
       let file = try AccessFile(path, flags: O_RDWR | (making ? O_CREAT : 0))
       if flock(file.descriptor, LOCK_EX | LOCK_NB) == 0 {
-        // Whoever had the lock may have put another file in its place.
+        // The process that had the lock may have put another file in its place.
         var status = stat()
         if unsafe stat(path, &status) == 0, status.st_ino == file.status.st_ino,
           status.st_dev == file.status.st_dev
@@ -75,6 +75,6 @@ extension UsersFile {
       }
       usleep(50_000)
     }
-    throw AccessFileError(path, "somebody else is changing it; try again when they are done")
+    throw AccessFileError(path, "another process is changing it; try again when it is done")
   }
 }

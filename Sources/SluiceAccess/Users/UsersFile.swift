@@ -64,7 +64,7 @@ public struct UsersFile: Sendable {
 
   public func hasUser(_ name: String) -> Bool { places[name] != nil }
 
-  /// Gives a user this password; one who isn't there yet, in a new last line.
+  /// Gives a user this password; a user that isn't there yet, in a new last line.
   public mutating func set(_ hash: PasswordHash, of name: String) {
     let place = places[name] ?? lines.count
     if place == lines.count { lines.append(.user(name, hash)) } else { lines[place] = .user(name, hash) }

@@ -1,9 +1,9 @@
 import CLinux
 import Glibc
 
-/// Calls back on a loop whenever a descriptor of somebody else's is readable: one that a library waits on, for instance.
+/// Calls back on a loop whenever a foreign descriptor is readable, such as one that a library waits on.
 ///
-/// Belongs to its loop. The descriptor stays its owner's, who ends the watch before closing it.
+/// Belongs to its loop. The owner of the descriptor ends the watch before closing it.
 public final class DescriptorWatch {
   private let source: WatchSource
 

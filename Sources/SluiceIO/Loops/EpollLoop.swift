@@ -102,7 +102,7 @@ public final class EpollLoop: EventLoop, @unchecked Sendable {
     ownerThread.load(ordering: .relaxed) == UInt(pthread_self())
   }
 
-  /// True on the loop, and anywhere once it has ended: what it owned is still let go of then, by whoever holds it.
+  /// True on the loop, and anywhere once it has ended: its streams' owners release them then.
   var isAccessible: Bool { isCurrent || hasEnded }
 
   var hasEnded: Bool { terminated.load(ordering: .sequentiallyConsistent) }

@@ -2,10 +2,10 @@ import Synchronization
 
 /// A signal of an `EpollLoop`.
 ///
-/// A flag says whether it has been fired and not handled; whoever sets it puts the signal itself on the loop's list. So
+/// A flag says whether it has been fired and not handled; the thread that sets it puts the signal itself on the loop's list. So
 /// firing allocates nothing, and firing again before the loop came round costs one atomic exchange.
 ///
-/// Unchecked: `handler` is called on the loop only; `next` belongs to whoever set the flag until the signal is on the
+/// Unchecked: `handler` is called on the loop only; `next` belongs to the thread that set the flag until the signal is on the
 /// list, and to the list from then on.
 @safe
 final class EpollSignal: LoopSignal, @unchecked Sendable {
@@ -21,7 +21,7 @@ final class EpollSignal: LoopSignal, @unchecked Sendable {
 
   func fire() {
     if loop.isCurrent {
-      // On the loop's own thread plain loads suffice: nobody but this thread clears the flag.
+      // On the loop's own thread plain loads suffice: only this thread clears the flag.
       if fired.load(ordering: .relaxed) { return }
       if fired.exchange(true, ordering: .acquiringAndReleasing) { return }
       loop.deliverLocally(self)

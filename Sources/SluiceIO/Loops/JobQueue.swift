@@ -13,7 +13,7 @@ struct JobQueue: ~Copyable {
   private let filled = Atomic<Bool>(false)
 
   /// True when there may be jobs. Sequentially consistent with `append`: a loop that says it sleeps and then finds this
-  /// false will be woken by whoever appends next.
+  /// false will be woken by the next append.
   var hasJobs: Bool { filled.load(ordering: .sequentiallyConsistent) }
 
   /// From any thread. Returns false when the queue is closed; the job is dropped.

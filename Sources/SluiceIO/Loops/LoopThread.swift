@@ -2,7 +2,7 @@ import CLinux
 import Glibc
 import Synchronization
 
-/// The thread of a loop: started once, joined by whoever comes first.
+/// The thread of a loop: started once, joined by the first caller of ``join()``.
 struct LoopThread: ~Copyable {
   private let handle = Mutex<pthread_t?>(nil)
 
@@ -13,11 +13,11 @@ struct LoopThread: ~Copyable {
   }
 
   deinit {
-    // Nobody waited for it: the system may forget it when it ends.
+    // Never joined: the system may forget it when it ends.
     handle.withLock { if let thread = $0 { pthread_detach(thread) } }
   }
 
-  /// Waits for the thread's end. Whoever calls while another is waiting waits too.
+  /// Waits for the thread's end. Concurrent callers wait, too.
   func join() {
     handle.withLock { handle in
       guard let thread = handle else { return }

@@ -39,7 +39,7 @@ public final class ListeningSockets: Sendable {
 }
 
 extension SocketAddress {
-  /// Whom a connected socket is connected to; nil for a Unix socket, and when that isn't known any more.
+  /// The peer's address of a connected socket; nil for a Unix socket, and when that isn't known any more.
   public init?(peerOf descriptor: Int32) {
     let (result, address) = unsafe RawAddress.filled { unsafe getpeername(descriptor, $0, $1) }
     guard result == 0, let address = address.socketAddress else { return nil }

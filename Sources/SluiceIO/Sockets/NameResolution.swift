@@ -2,7 +2,7 @@ import Glibc
 
 /// From names to addresses.
 enum NameResolution {
-  /// The addresses of `host` without asking anybody: nil when it isn't a numeric address. Never blocks.
+  /// The addresses of `host` without a look-up: nil when it isn't a numeric address. Never blocks.
   static func numeric(_ host: String, port: UInt16) -> [RawAddress]? {
     if let address = RawAddress(numericHost: host, port: port) { return [address] }
     // A scope, as in fe80::1%eth0, is for the library to read.

@@ -72,7 +72,7 @@ enum Socket {
   }
 }
 
-/// A descriptor that is closed with its last reference, unless somebody takes it: a connection on its way from the loop
+/// A descriptor that is closed with its last reference, unless it is taken: a connection on its way from the loop
 /// that accepted it to the one that shall have it, which may have been stopped meanwhile.
 ///
 /// Unchecked: it is handed from one thread to the next and used by one at a time.

@@ -2,7 +2,7 @@ import CLinux
 import Glibc
 import Synchronization
 
-/// Who gets the connections of a listener, and by which loop.
+/// The handler of a listener's connections, and the loops that they are placed on.
 struct AcceptedConnections: Sendable {
   typealias Handler = @Sendable (any ByteStream, any EventLoop) -> Void
 
@@ -108,7 +108,7 @@ final class AcceptSource: EventSource, @unchecked Sendable {
     if loop.isCurrent { forget() } else { loop.execute { self.forget() } }
   }
 
-  /// The kernel forgot the descriptor when it was closed; its number may be somebody else's by now.
+  /// The kernel forgot the descriptor when it was closed; its number may be reused by now.
   private func forget() {
     loop.dropRegistration(self)
     descriptor = -1

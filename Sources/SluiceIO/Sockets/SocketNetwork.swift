@@ -15,7 +15,7 @@ public final class SocketNetwork: Network {
   /// Accepts connections at `address`. See `Network`.
   ///
   /// A name is looked up on the calling thread, which may take long, and all its addresses are listened at. A Unix
-  /// socket's file that nobody answers at is replaced; the file is removed when the listener is closed or its loop ends.
+  /// socket's file without a listener is replaced; the file is removed when the listener is closed or its loop ends.
   public func listen(
     at address: SocketAddress, group: LoopGroup,
     accepted: @escaping @Sendable (any ByteStream, any EventLoop) -> Void

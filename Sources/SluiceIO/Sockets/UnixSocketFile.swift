@@ -15,16 +15,16 @@ struct UnixSocketFile: Sendable {
     number = status.st_ino
   }
 
-  /// Removes the file, unless somebody has put another in its place.
+  /// Removes the file, unless another one has taken its place.
   func remove() {
     var status = stat()
     guard unsafe lstat(path, &status) == 0, status.st_dev == device, status.st_ino == number else { return }
     _ = unsafe unlink(path)
   }
 
-  /// Removes a socket's file at `path` if nobody answers there: what a killed process left behind.
+  /// Removes a socket's file at `path` if no process answers there: what a killed process left behind.
   ///
-  /// Returns false, and removes nothing, when somebody answers or the file is no socket.
+  /// Returns false, and removes nothing, when a process answers or the file is no socket.
   static func removeStale(at path: String) -> Bool {
     var status = stat()
     guard unsafe lstat(path, &status) == 0 else { return errno == ENOENT }

@@ -11,7 +11,7 @@ public protocol ByteStream: AnyObject {
   /// Where the other side is, for messages and logs.
   var peer: SocketAddress { get }
 
-  /// What protects the bytes and who the peer has proved to be, when the first bytes have come; nil for bytes as they are.
+  /// What protects the bytes and the peer's proved identity, once the first bytes have come; nil for bytes as they are.
   var security: StreamSecurity? { get }
 
   /// Starts handing out events to `handler`, which the stream keeps until it is closed or fails. Once.
@@ -66,7 +66,7 @@ public struct StreamSecurity: Hashable, Sendable {
   }
 }
 
-/// Whoever reads and writes a stream. Called on the stream's loop only.
+/// Reads and writes a stream. Called on the stream's loop only.
 public protocol ByteStreamHandler: AnyObject {
   /// There are bytes, or the end of the stream: `read(into:)` tells. Called once per turn as long as there are; not
   /// after the end has been read.

@@ -21,7 +21,7 @@ public enum NumericAddress: Hashable, Sendable {
     self = isMapped ? .v4(UInt32(truncatingIfNeeded: interface)) : .v6(network: network, interface: interface)
   }
 
-  /// Whether it stands for this machine, and nobody else gets there: `127.0.0.0/8` and `::1`.
+  /// Whether it stands for this machine, and can't be reached from another: `127.0.0.0/8` and `::1`.
   public var isLoopback: Bool {
     switch self {
     case .v4(let number): number >> 24 == 127
@@ -33,7 +33,7 @@ public enum NumericAddress: Hashable, Sendable {
 extension SocketAddress {
   public var hasTLS: Bool { if case .tls = self { true } else { false } }
 
-  /// Whether only programs of this machine get there. Of names only `localhost`: nobody knows what others will stand for.
+  /// Whether only programs of this machine get there. Of names only `localhost`: others may resolve to anything.
   public var isOnThisMachine: Bool {
     switch self {
     case .unix: true

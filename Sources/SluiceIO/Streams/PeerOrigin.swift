@@ -7,7 +7,7 @@ public enum PeerOrigin: Hashable, Sendable, CustomStringConvertible {
   /// A name, on networks that have no numbers.
   case other(String)
 
-  /// Nil for a Unix socket: the file's permissions say who may connect there.
+  /// Nil for a Unix socket: the file's permissions limit connections there.
   public init?(_ address: SocketAddress) {
     switch address {
     case .unix: return nil

@@ -35,7 +35,7 @@ public final class MemoryStore: TopicStore {
 
   struct State {
     var topics: [TopicID: Topic] = [:]
-    /// Being loaded: nobody sees them yet.
+    /// Being loaded, and not shown yet.
     var prepared: [TopicID: Topic] = [:]
     /// Without a row, for a store that was damaged.
     var strays: [TopicID: Topic] = [:]

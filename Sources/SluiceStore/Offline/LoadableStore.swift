@@ -1,4 +1,4 @@
-/// A store into which topics can be brought from outside, piece by piece, and seen by nobody before they are whole.
+/// A store into which topics can be loaded piece by piece, and which shows them once they are whole.
 ///
 /// All calls may block on a disk, and come from one thread at a time.
 public protocol LoadableStore: RepairableStore {

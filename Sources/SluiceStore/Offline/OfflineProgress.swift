@@ -1,4 +1,4 @@
-/// How far something long has come, for whoever waits for it.
+/// Reports the progress of a long operation.
 struct OfflineProgress {
   private let report: (UInt64) -> Bool
   private var bytes: UInt64 = 0
@@ -16,6 +16,6 @@ struct OfflineProgress {
 }
 
 extension StoreError {
-  /// Whoever waits wanted no more.
+  /// The caller stopped the operation.
   static var stopped: StoreError { StoreError(.failed, "it was stopped before it was through") }
 }

@@ -55,7 +55,7 @@ struct RepairPlan {
   }
 
   private mutating func restore(_ names: inout Set<String>) {
-    // Nothing may drop the records before somebody has looked at them.
+    // Nothing may drop the records before an operator has looked at them.
     var settings = TopicSettings(
       replayRecords: TopicSettings.unlimited, replayBytes: TopicSettings.unlimited,
       replayAge: TopicSettings.unlimited)

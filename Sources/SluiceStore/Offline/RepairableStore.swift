@@ -1,4 +1,4 @@
-/// A store that can be looked into and mended while nobody else uses it: what it holds as it lies there, readable or not.
+/// A store that can be inspected and repaired while nothing else uses it: what it holds, readable or not.
 ///
 /// All calls may block on a disk, and come from one thread at a time.
 public protocol RepairableStore: TopicStore {

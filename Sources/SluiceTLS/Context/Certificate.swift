@@ -1,7 +1,7 @@
 import COpenSSL
 import Glibc
 
-/// A certificate of somebody, which this holds.
+/// A peer's certificate, kept alive by this.
 ///
 /// Unchecked: OpenSSL counts references atomically, and nothing here changes the certificate.
 @safe
@@ -42,7 +42,7 @@ final class Certificate: @unchecked Sendable {
     return overflow ? nil : milliseconds
   }
 
-  /// Whom it names: the first DNS name, e-mail address or URI among its alternative names; without any of them, its common name.
+  /// The name in it: the first DNS name, e-mail address or URI among its alternative names; without any of them, its common name.
   ///
   /// - Throws: ``Unusable`` when that isn't a name that a person could read, or a program compare.
   func name() throws(Unusable) -> String? {

@@ -3,7 +3,7 @@ import Glibc
 
 /// OpenSSL's settings for connections of one kind: versions, ciphers, certificates.
 ///
-/// Unchecked: changed by whoever makes it only; connections on any thread refer to it, and OpenSSL counts references atomically.
+/// Unchecked: changed by its creator only; connections on any thread refer to it, and OpenSSL counts references atomically.
 @safe
 final class TLSContext: @unchecked Sendable {
   /// What both sides name in the handshake, so that a broker's port isn't mistaken for another TLS service's.
@@ -60,7 +60,7 @@ final class TLSContext: @unchecked Sendable {
       let text = ErrorQueue.takeText()
       if needsPassphrase {
         throw TLSSetupError(
-          file: key, "is behind a passphrase, which nobody is there to give; remove it with openssl pkey")
+          file: key, "is behind a passphrase, which the program can't ask for; remove it with openssl pkey")
       }
       if reason == X509_R_KEY_VALUES_MISMATCH || reason == X509_R_KEY_TYPE_MISMATCH {
         throw Self.mismatch(key: key, certificate: certificate)
@@ -127,7 +127,7 @@ final class TLSContext: @unchecked Sendable {
     }
   }
 
-  /// Who beside its owner may read a file, as a warning; nil when nobody may.
+  /// Which users beside its owner may read a file, as a warning; nil when none may.
   static func exposure(ofKey file: String) -> String? {
     var status = stat()
     guard unsafe stat(file, &status) == 0, status.st_mode & 0o007 != 0 else { return nil }

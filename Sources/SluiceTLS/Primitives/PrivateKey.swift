@@ -60,9 +60,9 @@ public final class PrivateKey: @unchecked Sendable {
 
   deinit { unsafe EVP_PKEY_free(key) }
 
-  /// The key, for a file that nobody else can read.
+  /// The key, for a file that only its owner can read.
   public var pem: [UInt8] { unsafe KeyText.privateText(key) }
-  /// The other half, for everybody who checks signatures.
+  /// The public key, for verifying signatures.
   public var publicPEM: [UInt8] { unsafe KeyText.publicText(key) }
 
   /// Signs; nil when OpenSSL can't.

@@ -14,7 +14,7 @@ public final class PublicKey: @unchecked Sendable {
   /// - Throws: ``KeyError`` when there is no such key, when it is a private one, or too weak.
   public init(pem: [UInt8]) throws(KeyError) {
     guard !KeyText.isPrivate(pem) else {
-      throw KeyError("a private key, which must stay with who signs; a public key belongs here")
+      throw KeyError("a private key, which must stay with the signer; a public key belongs here")
     }
     guard let key = unsafe KeyText.publicKey(pem) else {
       throw KeyError("no public key in PEM, which begins with -----BEGIN PUBLIC KEY-----")

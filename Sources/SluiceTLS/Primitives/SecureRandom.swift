@@ -1,6 +1,6 @@
 import COpenSSL
 
-/// Bytes that nobody can guess, from OpenSSL's generator. From any thread.
+/// Unpredictable bytes from OpenSSL's generator. From any thread.
 public func secureRandomBytes(_ count: Int) -> [UInt8] {
   unsafe [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
     // It fails only where the system has no source of randomness: nothing that is done then would be secret.

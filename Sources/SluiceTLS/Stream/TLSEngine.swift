@@ -18,7 +18,7 @@ final class TLSEngine {
   }
 
   /// With so much ciphertext waiting for the transport, the peer isn't read, so that it can't have us answer without end. It is
-  /// more than a write leaves over: those who both write don't stop reading each other.
+  /// more than a write leaves over: two peers that both write don't stop reading each other.
   private static let unsentLimit = TLSLoop.blockSize + (64 << 10)
 
   /// So much ciphertext can't be without anything in it: two of the longest records are less.

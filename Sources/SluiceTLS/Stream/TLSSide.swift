@@ -36,10 +36,10 @@ enum TLSSide {
     }
   }
 
-  /// What protects a connection that was just established, and who the peer has proved to be.
+  /// What protects a connection that was just established, and the peer's proved identity.
   ///
   /// - Parameter time: now, in milliseconds since 1970.
-  /// - Returns: a failure when the peer's certificate names nobody that could be told apart, or has ended since it was looked at.
+  /// - Returns: a failure when the peer's certificate has no unambiguous name, or has expired since it was checked.
   func security(of engine: TLSEngine, at time: Int64) -> Result<StreamSecurity, TLSFaultError> {
     let ssl = unsafe engine.ssl
     var security = unsafe StreamSecurity(
@@ -50,7 +50,7 @@ enum TLSSide {
         ?? "")
     guard verifies, let certificate = unsafe Certificate.peer(of: ssl) else { return .success(security) }
     security.peerExpires = certificate.expires
-    // Who comes back isn't asked for it again.
+    // A resumed session isn't asked for it again.
     if engine.isResumed, let end = security.peerExpires, end <= time {
       if case .client(let client, let server, let port) = self { client.sessions.forget("\(server):\(port)") }
       return .failure(TLSFaultError(TLSFault(.certificate, "the peer's certificate has expired")))
@@ -83,7 +83,7 @@ struct TLSFaultError: Error {
 }
 
 extension TLSClient {
-  /// Says whom a connection is meant for, and has that checked.
+  /// Sets the name of the server that a connection is meant for, and has that checked.
   ///
   /// - Parameter server: the host that is connected to.
   func prepare(_ ssl: OpaquePointer, for server: String) {

@@ -220,7 +220,7 @@ final class TLSStream: ByteStream, ByteStreamHandler {
     if handler != nil, !readsPaused || engine?.failure != nil, hasMore { shared.comeRound(self) }
   }
 
-  /// The transport is read as long as somebody takes what comes.
+  /// The transport is read as long as the handler takes what comes.
   private func updateTransport() {
     let pauses =
       switch state {
@@ -241,7 +241,7 @@ final class TLSStream: ByteStream, ByteStreamHandler {
   /// A turn later: there is something left.
   func comeRound() {
     guard case .open = state else { return }
-    // Who doesn't read learns of it at once.
+    // A handler that doesn't read learns of it at once.
     if readsPaused, let error = engine?.failure { return fail(error) }
     handOut()
   }
@@ -369,7 +369,7 @@ final class TLSStream: ByteStream, ByteStreamHandler {
     }
   }
 
-  /// The connection is gone, as whoever writes is about to learn: the handler hears nothing more.
+  /// The connection is gone, which the result of the write reports: the handler gets no more calls.
   private func loseWriting(_ error: IOError) -> IOError {
     state = .writeFailed
     updateTransport()
@@ -377,7 +377,7 @@ final class TLSStream: ByteStream, ByteStreamHandler {
     return error
   }
 
-  /// The same for whoever reads.
+  /// The same for a read.
   private func loseReading() {
     end()
   }

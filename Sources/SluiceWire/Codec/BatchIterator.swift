@@ -30,7 +30,7 @@ public struct BatchIterator {
 
   /// - Parameters:
   ///   - batch: what to walk, which must stay as it is for as long as this is used.
-  ///   - count: how many records the frame announced, for the walk to check; nil where nobody did.
+  ///   - count: how many records the frame announced, for the walk to check; nil where none did.
   ///   - time: that of the last mark before this batch on the same stream.
   @inlinable
   public init(_ batch: UnsafeRawBufferPointer, count: UInt32? = nil, time: Int64) {

@@ -1,4 +1,4 @@
-/// The time marks of a stretch of records and of the receiver's stream, for one who sends it only a part of them.
+/// The time marks of a stretch of records and of the receiver's stream, for a sender that sends only a part of them.
 public struct MarkedTime: Hashable, Sendable {
   /// Of the last mark that was come by; nil before the first.
   public var current: Int64?

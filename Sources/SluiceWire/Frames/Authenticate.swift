@@ -33,7 +33,7 @@ public struct Authenticated: Frame {
   /// In place of a time: never.
   public static let never = UInt64.max
 
-  /// Who the broker takes the client for.
+  /// The name under which the broker has authenticated the client.
   public var identity: String
   /// When that ends, in milliseconds since 1970; ``never`` for never.
   public var expires: UInt64

@@ -12,7 +12,7 @@ public struct Connected: Frame {
   public init(body reader: inout ByteReader) throws(WireError) {}
 }
 
-/// DISCONNECTED: the topic isn't connected yet; or the last subscriber has left, or somebody has disconnected it, and its source should stop.
+/// DISCONNECTED: the topic isn't connected yet; or the last subscriber has left, or a client has disconnected it, and its source should stop.
 /// What was granted before may still be published.
 ///
 /// The body is empty.

@@ -1,4 +1,4 @@
-/// Who a client says it is, and what proves it.
+/// The identity that a client claims, and its proof.
 ///
 /// ```
 /// u8 method · string user · string secret
@@ -11,7 +11,7 @@ public struct Credentials: Hashable, Sendable, CustomStringConvertible, CustomRe
     case none
     /// A user's name and password.
     case password
-    /// A signed token, which says who it is for. The user's name is empty.
+    /// A signed token, which names the identity. The user's name is empty.
     case token
   }
 

@@ -85,7 +85,7 @@ public struct CursorInfo: Hashable, Sendable {
   public var members: UInt32
   /// Records that are with members of a group, neither done nor refused.
   public var outstanding: UInt64
-  /// For how long nobody has used it, in milliseconds; 0 while somebody does.
+  /// For how long no client has used it, in milliseconds; 0 while one does.
   public var idle: UInt64
 
   public init(

@@ -4,7 +4,7 @@
 /// string topic · string name · u8 start · 3 × u8 0 · u64 start value
 /// ```
 ///
-/// The cursor is made if there is none. Whoever subscribes with it is told ``ErrorCode/cursorMoved``, and so is every member of a group.
+/// The cursor is created if there is none. A subscription that uses it ends with ``ErrorCode/cursorMoved``, and so does every member of a group.
 public struct CursorMove: Frame {
   public static let type = FrameType.cursorMove
 
@@ -44,7 +44,7 @@ public struct CursorMove: Frame {
 /// string topic · string name
 /// ```
 ///
-/// Whoever subscribes with it is told ``ErrorCode/cursorDeleted``.
+/// A subscription that uses it ends with ``ErrorCode/cursorDeleted``.
 public struct CursorDelete: Frame {
   public static let type = FrameType.cursorDelete
 

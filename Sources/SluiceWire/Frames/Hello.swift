@@ -17,9 +17,9 @@ public struct Hello: Frame {
   public var maximumFrame: UInt32
   /// The silence, in milliseconds, after which the client would be given up; 0 leaves it to the broker.
   public var keepalive: UInt32
-  /// What the client calls itself, for people who look at the broker; may be empty.
+  /// The client's name, for operators of the broker; may be empty.
   public var name: String
-  /// Who the client is.
+  /// The client's identity and its proof.
   public var credentials: Credentials
 
   public init(

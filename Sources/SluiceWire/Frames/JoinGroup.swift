@@ -6,7 +6,7 @@
 /// u32 deadline · u32 deliveries · string dead letters · u64 granted through · filter
 /// ```
 ///
-/// The group is made by its first member, with what that asks for. Who joins later asks for the same, or gets
+/// Its first member creates the group with its settings. A later member asks for the same, or gets
 /// ``ErrorCode/groupMismatch``; where the group starts is the first one's affair alone.
 public struct JoinGroup: Frame {
   public static let type = FrameType.joinGroup
@@ -42,7 +42,7 @@ public struct JoinGroup: Frame {
     public var deadline: UInt32
     /// How many times a record is delivered before it goes to ``deadLetters``, or is dropped without one; 0 for no limit.
     public var deliveries: UInt32
-    /// The topic for records that nobody got done; empty for none.
+    /// The topic for records that no member could process; empty for none.
     public var deadLetters: String
     public var filter: RecordFilter
 

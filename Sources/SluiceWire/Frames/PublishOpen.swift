@@ -33,14 +33,14 @@ public struct PublishOpen: Frame {
   public var topic: String
   public var acknowledgement: Acknowledgement
   public var role: Role
-  /// Who publishes, so that a record which is sent again after a lost connection is in the log once; 0 for nobody in particular.
+  /// The producer's number, so that a record which is sent again after a lost connection is in the log once; 0 for none.
   public var producer: UInt64
   /// The sequence of the first record that the producer still has, unacknowledged. At most ``largestFirstSequence``.
   public var firstSequence: UInt64
   /// What the producer states of the topic: see ``TopicCreate``. All nil states nothing.
   public var settings: TopicSettings
 
-  /// Leaves room for more records than anybody will publish, and for grants beyond them.
+  /// Leaves room for more records than any producer publishes, and for grants beyond them.
   public static let largestFirstSequence: UInt64 = 1 << 62
 
   public init(

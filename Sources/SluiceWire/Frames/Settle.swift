@@ -13,7 +13,7 @@ public struct Settle: Frame {
   public enum Verdict: UInt8, Hashable, Sendable, CaseIterable {
     /// They are done.
     case done = 0
-    /// They should be delivered again, to anybody.
+    /// They should be delivered again, to any member.
     case again = 1
     /// They can't be done: they go to the group's dead letters at once.
     case dead = 2

@@ -1,4 +1,4 @@
-/// TOPIC_INFO: a topic, its settings, and who is attached. Answers TOPIC_SHOW and TOPIC_CREATE.
+/// TOPIC_INFO: a topic, its settings, and what is attached to it. Answers TOPIC_SHOW and TOPIC_CREATE.
 ///
 /// ```
 /// structure summary · settings

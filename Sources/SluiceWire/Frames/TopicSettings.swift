@@ -29,7 +29,7 @@ public struct TopicSettings: Hashable, Sendable {
   public var lag: Subscribe.LagPolicy?
   /// Key 11: whether only the newest record of each key is kept for late subscribers. Every record has a key then. On the wire 0 is no, 1 is yes.
   public var compact: Bool?
-  /// Key 12: whether the topic is deleted when nobody has been attached to it for a while.
+  /// Key 12: whether the topic is deleted when nothing has been attached to it for a while.
   public var autoDelete: Bool?
   /// Key 13: whether the topic outlives the broker's process.
   public var storage: Storage?
@@ -105,7 +105,7 @@ extension TopicSettings {
   /// When records of a durable topic are on disk. On the wire 0 is always, all ones is os, and any other number is the interval in
   /// milliseconds.
   public enum Sync: Hashable, Sendable {
-    /// Before they are acknowledged, and before anybody gets them.
+    /// Before they are acknowledged, and before any subscriber gets them.
     case always
     /// So many milliseconds later, at least 1: a crash of the broker loses no more than came since.
     case interval(UInt32)

@@ -1,4 +1,4 @@
-/// TOPIC_SHOW: asks what a topic is and who is attached to it. Answered by ``TopicInfo`` or ``Fault`` on the same stream.
+/// TOPIC_SHOW: asks for a topic and what is attached to it. Answered by ``TopicInfo`` or ``Fault`` on the same stream.
 ///
 /// ```
 /// string topic

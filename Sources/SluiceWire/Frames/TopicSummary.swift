@@ -80,7 +80,7 @@ public struct TopicSummary: Hashable, Sendable {
     subscriptions = try reader.integer("topic subscriptions")
     publications = try reader.integer("topic publications")
     records = try reader.integer("topic records")
-    // What isn't known lasts as far as anybody can say.
+    // An end that isn't known counts as the longest.
     storage = .init(rawValue: UInt64(try reader.integer("topic storage", as: UInt8.self))) ?? .durable
   }
 }

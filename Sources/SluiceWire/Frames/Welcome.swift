@@ -23,7 +23,7 @@ public struct Welcome: Frame {
   public var broker: UInt64
   /// The broker's software and version.
   public var software: String
-  /// Who the broker takes the client for; empty where it doesn't ask.
+  /// The name under which the broker has authenticated the client; empty where it doesn't authenticate clients.
   public var identity: String
   /// When the client's credentials expire, in milliseconds since 1970; ``Authenticated/never`` for never.
   public var expires: UInt64

@@ -60,7 +60,7 @@ extension FrameHeader {
     }
   }
 
-  /// Who receives a type of frame, and where.
+  /// The side that receives a type of frame, and on which streams.
   private struct Rule {
     enum Stream {
       case zero, nonzero, any

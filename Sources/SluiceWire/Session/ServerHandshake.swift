@@ -15,7 +15,7 @@ public struct ServerHandshake: Sendable {
     public var clientMaximumFrame: Int
     /// The client's name for itself, cut to ``Limits/name``.
     public var clientName: String
-    /// Who the client says it is.
+    /// The identity that the client claims.
     public var credentials: Credentials
   }
 

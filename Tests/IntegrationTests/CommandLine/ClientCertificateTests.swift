@@ -51,7 +51,7 @@ import Testing
     #expect(try list(broker, withCertificate: true).currentExit == .code(0))
     let nobody = try list(broker, withCertificate: false)
     #expect(nobody.currentExit == .code(1), "\(nobody.messages)")
-    #expect(nobody.standardError.text.contains("wants to know who its clients are"), "\(nobody.messages)")
+    #expect(nobody.standardError.text.contains("requires credentials"), "\(nobody.messages)")
   }
 
   @Test(arguments: [("any", "somebody", true), ("listed", "somebody", false), ("listed", "client", true)])

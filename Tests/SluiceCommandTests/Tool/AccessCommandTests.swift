@@ -91,7 +91,7 @@ struct AccessCommandTests {
       (["user", "add", "alice"], "--file FILE says which file of users it is about"),
       (["user", "add", "--file", "u"], "add needs NAME"),
       (["user", "add", "a:b", "--file", "u"], "'a:b' can't be a user's name: it has a colon"),
-      (["user", "add", "*", "--file", "u"], "'*' can't be a user's name: * stands for everybody"),
+      (["user", "add", "*", "--file", "u"], "'*' can't be a user's name: * stands for all clients"),
       (["user", "add", "", "--file", "u"], "'' can't be a user's name: it is empty"),
       (["user", "add", "alice", "password", "--file", "u"], "'password' is one argument too many"),
       (

@@ -16,7 +16,7 @@ public enum ExportFormat {
   /// The longest body: of a batch with the longest record that there can be.
   public static let maximumBody = 0x4000_0000 + 1024
 
-  /// What a section is. Whoever doesn't know a kind refuses the stream, or, from 128 on, leaves the section out.
+  /// What a section is. A reader that doesn't know a kind refuses the stream, or, from 128 on, skips the section.
   public enum Kind: UInt8, Sendable, CaseIterable {
     /// A topic begins.
     case topic = 1

@@ -60,7 +60,7 @@ struct ImportAssembly {
     return summary
   }
 
-  /// Throws away what was loaded. What can't be is thrown away by whoever opens the store next.
+  /// Throws away what was loaded. What can't be is thrown away when the store is opened next.
   func discard() {
     for topic in prepared { try? store.discard(topic) }
   }

@@ -18,7 +18,7 @@ public struct StoreExport: Hashable, Sendable {
   ///   - report: is told what is damaged.
   ///   - sink: takes the stream, piece by piece.
   /// - Throws: ``StoreError`` when there is no such topic, the store can't be read, or the sink failed. The stream isn't whole then, which
-  ///   whoever reads it will notice.
+  ///   its reader will notice.
   public static func run(
     _ store: any RepairableStore, topics names: [String]? = nil,
     progress: @escaping (UInt64) -> Bool = { _ in true }, report: (StoreFinding) -> Void,
