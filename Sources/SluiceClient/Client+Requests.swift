@@ -188,7 +188,7 @@ extension Client {
     _ question: Request.Question,
     _ completion: @escaping @Sendable (Result<Request.Answer, ClientError>) -> Void
   ) {
-    core.post(.request(Request(question, timeout: core.options.requestTimeout, completion)))
+    core.post(.open(.request(Request(question, timeout: core.options.requestTimeout, completion))))
   }
 }
 

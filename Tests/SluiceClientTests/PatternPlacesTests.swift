@@ -40,13 +40,13 @@ import Testing
   }
 
   @Test mutating func recordsAreOfTheTopicThatFromNamed() throws {
-    #expect(try places.matched(matched(1, "a.x", at: 4)) == .news(.matched(nextOffset: 4)))
-    #expect(try places.matched(matched(2, "a.y")) == .news(.matched(nextOffset: 0)))
-    _ = try places.turn(to: 1)
+    #expect(try places.matched(matched(1, "a.x", at: 4)) == .change(.matched(nextOffset: 4)))
+    #expect(try places.matched(matched(2, "a.y")) == .change(.matched(nextOffset: 0)))
+    _ = try places.select(1)
     #expect(try places.deliver(DeliverHeader(firstOffset: 4, count: 2), lastMark: 9) == ("a.x", 0))
-    _ = try places.turn(to: 2)
+    _ = try places.select(2)
     #expect(try places.deliver(DeliverHeader(firstOffset: 0, count: 1), lastMark: nil) == ("a.y", 0))
-    _ = try places.turn(to: 1)
+    _ = try places.select(1)
     // Time marks are the topic's.
     #expect(try places.deliver(DeliverHeader(firstOffset: 6, count: 1), lastMark: nil) == ("a.x", 9))
     #expect(
@@ -58,7 +58,7 @@ import Testing
 
   @Test mutating func aLifeThatContinuesAnotherGoesOnThere() throws {
     _ = try places.matched(matched(1, "a.x", at: 4))
-    _ = try places.turn(to: 1)
+    _ = try places.select(1)
     _ = try places.deliver(DeliverHeader(firstOffset: 4, count: 2), lastMark: nil)
     _ = reopen()
     let place = Subscribed(epoch: 2, nextOffset: 5, liveOffset: 5, continues: true)
@@ -75,13 +75,13 @@ import Testing
     var attempts: [(inout PatternPlaces) throws -> Void] = []
     attempts.append { _ = try $0.matched(Self.named(0)) }
     attempts.append { _ = try $0.matched(Self.named(1)) }
-    attempts.append { _ = try $0.turn(to: 2) }
+    attempts.append { _ = try $0.select(2) }
     attempts.append { _ = try $0.unmatched(2) }
     attempts.append { _ = try $0.deliver(DeliverHeader(firstOffset: 0, count: 1), lastMark: nil) }
     attempts.append { _ = try $0.lagged(Lag(missed: 1, nextOffset: 1)) }
     attempts.append { _ = try $0.completed() }
     attempts.append {
-      _ = try $0.turn(to: 1)
+      _ = try $0.select(1)
       _ = try $0.deliver(DeliverHeader(firstOffset: 1, count: 1), lastMark: nil)
     }
     for (index, attempt) in attempts.enumerated() {
@@ -96,15 +96,15 @@ import Testing
 
   @Test mutating func liveIsToldOnceForEachAndForAll() throws {
     _ = try places.matched(matched(1, "a.x"))
-    _ = try places.turn(to: 1)
+    _ = try places.select(1)
     #expect(places.live(Live(nextOffset: 0)) == .topic("a.x", .live(nextOffset: 0)))
-    _ = try places.turn(to: 0)
+    _ = try places.select(0)
     #expect(places.live(Live(nextOffset: 0)) == .live(nextOffset: 0))
     _ = reopen()
     _ = try places.matched(matched(4, "a.x"))
-    _ = try places.turn(to: 4)
+    _ = try places.select(4)
     #expect(places.live(Live(nextOffset: 0)) == nil)
-    _ = try places.turn(to: 0)
+    _ = try places.select(0)
     #expect(places.live(Live(nextOffset: 0)) == nil)
   }
 
@@ -113,51 +113,51 @@ import Testing
     // Not all were named yet, so the next may be one that was there.
     #expect(reopen().start == .new)
     _ = try places.matched(matched(1, "a.x"))
-    #expect(try places.turn(to: 0) == [])
+    #expect(try places.select(0) == [])
     #expect(reopen().start == .offset(0))
   }
 
   @Test mutating func topicsThatWereDeletedMeanwhileAreTold() throws {
     _ = try places.matched(matched(1, "a.x"))
     _ = try places.matched(matched(2, "a.y"))
-    _ = try places.turn(to: 0)
+    _ = try places.select(0)
     _ = reopen()
     #expect(try places.matched(matched(1, "a.y")) == .known)
-    #expect(try places.turn(to: 0) == ["a.x"])
-    #expect(try places.turn(to: 0) == [])
+    #expect(try places.select(0) == ["a.x"])
+    #expect(try places.select(0) == [])
     #expect(reopen().positions.map(\.topic) == ["a.y"])
     // Its place is used again.
-    #expect(try places.matched(matched(5, "a.z")) == .news(.matched(nextOffset: 0)))
+    #expect(try places.matched(matched(5, "a.z")) == .change(.matched(nextOffset: 0)))
     #expect(places.count == 2)
   }
 
   @Test mutating func anotherLifeIsANewBeginning() throws {
     _ = try places.matched(matched(1, "a.x"))
-    _ = try places.turn(to: 1)
+    _ = try places.select(1)
     _ = try places.deliver(DeliverHeader(firstOffset: 0, count: 3), lastMark: 5)
     // On the same stream it has ended before.
     #expect(try places.completed() == "a.x")
-    #expect(try places.matched(matched(2, "a.x", epoch: 2)) == .news(.matched(nextOffset: 0)))
-    #expect(throws: WireError.self) { _ = try places.turn(to: 1) }
-    _ = try places.turn(to: 2)
+    #expect(try places.matched(matched(2, "a.x", epoch: 2)) == .change(.matched(nextOffset: 0)))
+    #expect(throws: WireError.self) { _ = try places.select(1) }
+    _ = try places.select(2)
     #expect(try places.deliver(DeliverHeader(firstOffset: 0, count: 1), lastMark: nil) == ("a.x", 0))
     // On another one nobody knows what was missed.
     _ = reopen()
     #expect(try places.matched(matched(1, "a.x", epoch: 3, at: 7)) == .restarted(nextOffset: 7))
-    _ = try places.turn(to: 1)
+    _ = try places.select(1)
     _ = try places.completed()
     _ = reopen()
     // Unless it had ended.
-    #expect(try places.matched(matched(1, "a.x", epoch: 4)) == .news(.matched(nextOffset: 0)))
+    #expect(try places.matched(matched(1, "a.x", epoch: 4)) == .change(.matched(nextOffset: 0)))
   }
 
   @Test mutating func anEndIsToldOnce() throws {
     _ = try places.matched(matched(1, "a.x"))
-    _ = try places.turn(to: 1)
+    _ = try places.select(1)
     #expect(try places.completed() == "a.x")
     #expect(reopen().positions.count == 1)
     #expect(try places.matched(matched(1, "a.x")) == .known)
-    _ = try places.turn(to: 1)
+    _ = try places.select(1)
     #expect(try places.completed() == nil)
     #expect(try places.unmatched(1) == "a.x")
     #expect(places.count == 0)
@@ -169,7 +169,7 @@ import Testing
     #expect(try places.matched(matched(1, "a.x", at: 6)) == .known)
     #expect(reopen().positions[0].nextOffset == 2)
     #expect(try places.matched(matched(1, "a.x", at: 6)) == .known)
-    _ = try places.turn(to: 1)
+    _ = try places.select(1)
     #expect(
       try places.lagged(Lag(missed: 4, nextOffset: 6)) == .topic("a.x", .lagged(missed: 4, nextOffset: 6)))
     #expect(try places.deliver(DeliverHeader(firstOffset: 6, count: 1), lastMark: nil) == ("a.x", 0))

@@ -1,29 +1,37 @@
-/// Whom a stream of the connection belongs to, and who waits for one while there is none.
+/// The owner of a stream: a subscription, a publication or a request. While there is no connection, owners await the next one.
 enum Attachment {
   case subscription(RemoteSubscription)
   case publication(Publication)
   case request(Request)
+
+  fileprivate var id: ObjectIdentifier {
+    switch self {
+    case .subscription(let subscription): ObjectIdentifier(subscription)
+    case .publication(let publication): ObjectIdentifier(publication)
+    case .request(let request): ObjectIdentifier(request)
+    }
+  }
 }
 
-/// Those who wait for a connection, in the order in which they came.
-struct Parking {
-  private var waiting: [UInt64: Attachment] = [:]
+/// The owners of streams that await a connection, in the order in which they came.
+struct AwaitingConnection {
+  private var owners: [ObjectIdentifier: (order: UInt64, attachment: Attachment)] = [:]
   private var last: UInt64 = 0
 
-  /// Returns a ticket to leave with.
-  mutating func add(_ attachment: Attachment) -> UInt64 {
+  mutating func add(_ attachment: Attachment) {
     last += 1
-    waiting[last] = attachment
-    return last
+    owners[attachment.id] = (last, attachment)
   }
 
-  mutating func remove(_ ticket: UInt64) {
-    waiting[ticket] = nil
+  func contains(_ owner: AnyObject) -> Bool {
+    owners[ObjectIdentifier(owner)] != nil
   }
 
-  /// All of them. Nobody waits then.
+  mutating func remove(_ owner: AnyObject) {
+    owners[ObjectIdentifier(owner)] = nil
+  }
+
   mutating func removeAll() -> [Attachment] {
-    let all = exchange(&waiting, for: [:])
-    return all.keys.sorted().compactMap { all[$0] }
+    exchange(&owners, for: [:]).values.sorted { $0.order < $1.order }.map(\.attachment)
   }
 }

@@ -3,10 +3,10 @@ import SluiceIO
 import SluiceWire
 import Synchronization
 
-/// What lives as long as anybody uses a client: the way onto its loop, the connection there, and who waits for the next one.
+/// A client's connection, its commands from any thread, and the owners of streams that await the next connection.
 ///
 /// ``Client`` is the handle whose release closes it; topics and subjects made by the client hold only this.
-// @unchecked: `inbox`, `end` and `broker` have locks; what is marked so is used on the loop only; the rest is constant.
+// @unchecked: `commands`, `end`, `broker` and `proved` have locks; what is marked so is used on the loop only; the rest is constant.
 @usableFromInline
 final class ClientCore: @unchecked Sendable {
   typealias Opened = @Sendable (Result<Void, ClientError>) -> Void
@@ -14,9 +14,9 @@ final class ClientCore: @unchecked Sendable {
   private enum State {
     case idle
     case connecting(Connector)
-    /// The stream keeps the connection, and the connection keeps this.
+    /// The transport retains the connection, and the connection retains this.
     case open(Weak<Connection>)
-    /// Until the next attempt. The timer keeps this.
+    /// Until the next attempt. The timer retains this.
     case waiting(TimerToken)
     case closed(ClientError)
   }
@@ -24,14 +24,14 @@ final class ClientCore: @unchecked Sendable {
   let servers: [SocketAddress]
   let options: ClientOptions
   let loop: any EventLoop
-  /// What the client's state publisher publishes.
+  /// The values of ``Client/connectionState``.
   let states: CurrentValueSubject<ConnectionState, Never>
   private let network: any Network
-  /// Why TLS can't be used.
+  /// Why TLS can't be set up.
   private let setupFailure: ClientError?
 
   // From any thread.
-  private let inbox = Inbox()
+  private let commands = Mutex<[Command]>([])
   private let end = Mutex<ClientError?>(nil)
   private let broker = Mutex<BrokerDescription?>(nil)
   private let proved = Mutex<ClientIdentity?>(nil)
@@ -40,17 +40,18 @@ final class ClientCore: @unchecked Sendable {
   // On the loop only.
   private var state = State.idle
   private var reconnect: Reconnect
-  /// Of the present connection or attempt.
+  /// The server of the current connection or attempt.
   private(set) var address: SocketAddress
-  /// Told of the first connection.
+  /// Called after the first connection.
   private var opened: Opened?
-  private var commands: [Command] = []
-  private var parking = Parking()
-  /// Subscriptions without a stream that still have something for their subscribers, who haven't asked for it.
-  private var lingering: [RemoteSubscription] = []
-  /// Publications that are tried again at their time.
-  private var held: [Publication] = []
-  /// For the numbers of producers.
+  /// The commands of this turn; empty between turns, with its memory kept.
+  private var batch: [Command] = []
+  private var awaiting = AwaitingConnection()
+  /// Subscriptions whose streams have ended and that still hold records or an end for their subscribers.
+  private var draining: [RemoteSubscription] = []
+  /// Publications that the broker's storage has refused, until their next attempt.
+  private var backedOff: [Publication] = []
+  /// The source of producer ids.
   private var random: SeededRandom
 
   /// - Parameter servers: at least one.
@@ -69,18 +70,22 @@ final class ClientCore: @unchecked Sendable {
 
   // MARK: From any thread
 
-  /// Leaves a note for the loop. Notes of one thread are taken up in their order.
+  /// Has the loop perform a command. The commands of one thread keep their order.
   func post(_ command: Command) {
-    if inbox.append(command) { signal.fire() }
+    let isFirst = commands.withLock {
+      $0.append(command)
+      return $0.count == 1
+    }
+    if isFirst { signal.fire() }
   }
 
   /// Why the client is closed; nil while it isn't.
   var failure: ClientError? { end.withLock { $0 } }
 
-  /// What the broker of the last connection said of itself; nil before the first.
+  /// The description of the last connection's broker; nil before the first connection.
   var description: BrokerDescription? { broker.withLock { $0 } }
 
-  /// Who the broker takes the client for; nil where it doesn't ask, and before the first connection.
+  /// The identity that the broker has given the client; nil if the broker has no access control, and before the first connection.
   var identity: ClientIdentity? { proved.withLock { $0 } }
 
   /// Connects; calls `opened` on the loop, once.
@@ -139,185 +144,171 @@ final class ClientCore: @unchecked Sendable {
       states.send(.connected(address))
       let opened = exchange(&opened, for: nil)
       opened?(.success(()))
-      for attachment in parking.removeAll() { connection.adopt(attachment) }
+      for attachment in awaiting.removeAll() { connection.streams.open(attachment) }
     case .failure(let error):
       follow(reconnect.failed(at: loop.now, refusesClient: error.refusesClient), cause: error)
     }
   }
 
-  /// The client's credentials hold, or others.
+  /// The broker has accepted the client's credentials, at the connection's start or later.
   func renewed(_ identity: ClientIdentity?) {
     proved.withLock { $0 = identity }
   }
 
-  /// The connection is over. Its streams wait for the next one, if there is to be one.
+  private var connection: Connection? {
+    if case .open(let weak) = state { weak.object } else { nil }
+  }
+
+  /// The connection is lost. The owners of its streams await the next one, unless the client gives up.
   func lost(_ error: ClientError) {
-    guard case .open(let weak) = state, let connection = weak.object else { return }
+    guard let connection else { return }
     guard reconnects, error.code != .protocolViolation else { return close(error) }
     state = .idle
     for attachment in connection.detach() { keep(attachment, error) }
     follow(reconnect.lost(at: loop.now), cause: error)
   }
 
-  /// Keeps what had a stream on a connection that is lost.
+  /// Keeps the owner of a stream on a lost connection for the next one.
   private func keep(_ attachment: Attachment, _ error: ClientError) {
     switch attachment {
-    case .subscription(let bridge): if bridge.isCancelled { bridge.forget() } else { park(bridge) }
-    case .publication(let publication): park(publication)
-    case .request(let request):
-      if request.isOver { return }
-      if request.isRepeatable { return park(request) }
+    case .subscription(let subscription) where subscription.isCancelled: subscription.forget()
+    case .request(let request) where request.isOver: break
+    case .request(let request) where !request.isRepeatable:
       request.complete(.failure(Request.answerLost(error, topic: request.topic)), loop)
+    case .subscription, .publication, .request: awaitConnection(attachment)
     }
   }
 
-  /// A number for a producer that has none of its own.
+  /// Returns an id for a producer without an id of its own.
   func makeProducer() -> UInt64 { max(1, random.next()) }
 
-  /// A name that nobody can guess: whoever knows it may publish there. With a seed it is as good as that.
+  /// Returns a name that can't be guessed: each client that knows an inbox's name may publish there. With a seed it is predictable.
   func makeInboxName() -> String {
     var system = SystemRandomNumberGenerator()
     let numbers = (0..<2).map { _ in options.seed == nil ? system.next() : random.next() }
     return TopicName.inboxPrefix + numbers.map { String($0, radix: 36) }.joined(separator: "-")
   }
 
-  // MARK: On the loop: waiting for a connection
+  // MARK: On the loop: waiting
 
-  func park(_ bridge: RemoteSubscription) {
-    bridge.interrupted()
-    bridge.parking = parking.add(.subscription(bridge))
+  /// Opens the owner's stream on the next connection.
+  func awaitConnection(_ attachment: Attachment) {
+    switch attachment {
+    case .subscription(let subscription): subscription.interrupted()
+    case .publication(let publication):
+      publication.interrupted()
+      if publication.endsIfReleased() { return }
+    case .request(let request): request.start(self)
+    }
+    awaiting.add(attachment)
   }
 
-  func park(_ publication: Publication) {
-    publication.interrupted()
-    if case .release = publication.outlook { return publication.end(.failure(.closedHere)) }
-    publication.parking = parking.add(.publication(publication))
+  func stopAwaiting(_ owner: AnyObject) {
+    awaiting.remove(owner)
   }
 
-  func park(_ request: Request) {
-    request.start(self)
-    request.parking = parking.add(.request(request))
-  }
-
-  func unpark(_ ticket: inout UInt64?) {
-    if let ticket { parking.remove(ticket) }
-    ticket = nil
-  }
-
-  // MARK: On the loop: waiting for the broker's storage
-
-  /// Tries a publication again later that the broker can't take for now.
+  /// Opens a publication again later that the broker's storage can't take for now.
   ///
-  /// - Returns: false when it isn't to be: nothing has happened then.
-  func hold(_ publication: Publication, _ error: ClientError) -> Bool {
+  /// - Returns: false when the policy gives up: nothing has happened then.
+  func backOff(_ publication: Publication, _ error: ClientError) -> Bool {
     guard
       let (delay, attempt) = publication.reopening.refused(
         options.reconnect, seed: random.next(), at: loop.now)
     else { return false }
     publication.interrupted()
-    if case .release = publication.outlook {
-      publication.end(.failure(.closedHere))
-      return true
-    }
-    held.append(publication)
-    publication.hold = loop.schedule(after: delay) { [self, weak publication] in
+    if publication.endsIfReleased() { return true }
+    backedOff.append(publication)
+    publication.retryTimer = loop.schedule(after: delay) { [self, weak publication] in
       guard let publication else { return }
-      release(publication)
-      if case .open(let weak) = state, let connection = weak.object {
-        connection.adopt(.publication(publication))
+      stopBackingOff(publication)
+      if let connection {
+        connection.streams.open(.publication(publication))
       } else {
-        park(publication)
+        awaitConnection(.publication(publication))
       }
     }
     publication.states.send(.waiting(delay, attempt: attempt, cause: error))
     return true
   }
 
-  private func release(_ publication: Publication) {
-    if let timer = exchange(&publication.hold, for: nil) { loop.cancel(timer) }
-    held.removeAll { $0 === publication }
+  private func stopBackingOff(_ publication: Publication) {
+    if let timer = exchange(&publication.retryTimer, for: nil) { loop.cancel(timer) }
+    backedOff.removeAll { $0 === publication }
   }
 
-  func add(lingering bridge: RemoteSubscription) {
-    lingering.append(bridge)
+  func addDraining(_ subscription: RemoteSubscription) {
+    draining.append(subscription)
   }
 
-  func remove(lingering bridge: RemoteSubscription) {
-    lingering.removeAll { $0 === bridge }
+  func removeDraining(_ subscription: RemoteSubscription) {
+    draining.removeAll { $0 === subscription }
   }
 
-  // MARK: On the loop: notes
+  // MARK: On the loop: commands
 
   /// Makes `turn()` run at the end of this turn of the loop.
   func flushSoon() {
     signal.fire()
   }
 
-  /// Takes up the notes, then sends what there is to send.
+  /// Performs the commands, then sends the output.
   private func turn() {
-    inbox.take(into: &commands)
+    // Commands that are posted meanwhile are the next turn's.
     var batch: [Command] = []
-    swap(&batch, &commands)
+    swap(&batch, &self.batch)
+    commands.withLock { swap(&$0, &batch) }
     for command in batch { perform(command) }
     batch.removeAll(keepingCapacity: batch.capacity <= 1_024)
-    swap(&batch, &commands)
-    if case .open(let connection) = state { connection.object?.flush() }
+    swap(&batch, &self.batch)
+    connection?.flush()
   }
 
   private func perform(_ command: Command) {
-    if case .close(let error) = command { return close(error) }
-    if case .advance(let publication) = command, publication.hold != nil { return advance(held: publication) }
-    if case .open(let weak) = state, let connection = weak.object { return connection.perform(command) }
-    if case .closed(let error) = state { return refuse(command, error) }
     switch command {
-    case .open(let bridge): if !bridge.isCancelled { park(bridge) }
-    case .demand(let bridge):
-      bridge.demandNoted()
-      bridge.drain()
-    case .cancel(let bridge):
-      unpark(&bridge.parking)
-      bridge.forget()
-    case .settle(let bridge): _ = bridge.takeSettlements()
-    case .openPublication(let publication): park(publication)
+    case .close(let error): close(error)
+    case .advance(let publication) where publication.retryTimer != nil:
+      // Its records wait for the retry.
+      if publication.endsIfReleased() { stopBackingOff(publication) }
+    default:
+      if let connection { return connection.streams.perform(command) }
+      if case .closed(let error) = state { refuse(command, error) } else { performUnconnected(command) }
+    }
+  }
+
+  private func performUnconnected(_ command: Command) {
+    switch command {
+    case .open(.subscription(let subscription)) where subscription.isCancelled: break
+    case .open(let attachment): awaitConnection(attachment)
+    case .demand(let subscription):
+      subscription.demandNoted()
+      subscription.drain()
+    case .cancel(let subscription):
+      stopAwaiting(subscription)
+      subscription.forget()
+    case .settle(let subscription): _ = subscription.takeSettlements()
     case .advance(let publication):
-      // What it has waits as well, but if it has nothing it needn't.
-      guard publication.parking != nil, case .release = publication.outlook else { return }
-      unpark(&publication.parking)
-      publication.end(.failure(.closedHere))
-    case .request(let request): park(request)
+      // Its records wait for the connection.
+      if awaiting.contains(publication), publication.endsIfReleased() { stopAwaiting(publication) }
     case .becomeSource, .close: break
     }
   }
 
-  /// What it has waits as well, but if it has nothing it needn't.
-  private func advance(held publication: Publication) {
-    guard case .release = publication.outlook else { return }
-    release(publication)
-    publication.end(.failure(.closedHere))
-  }
-
-  /// Answers a note of somebody who hasn't heard yet that the client is closed.
+  /// Performs a command that was posted before its caller could know that the client is closed.
   private func refuse(_ command: Command, _ error: ClientError) {
     switch command {
-    case .open(let bridge): bridge.fail(error)
-    case .demand(let bridge):
-      bridge.demandNoted()
-      bridge.drain()
-    case .cancel(let bridge): bridge.forget()
-    case .settle: break
-    case .openPublication(let publication), .advance(let publication), .becomeSource(let publication):
-      publication.end(.failure(error))
-    case .request(let request): request.complete(.failure(error), loop)
-    case .close: break
+    case .open(let attachment): end(attachment, error)
+    case .demand, .cancel: performUnconnected(command)
+    case .advance(let publication), .becomeSource(let publication): publication.end(.failure(error))
+    case .settle, .close: break
     }
   }
 
   // MARK: On the loop: the end
 
-  /// Ends everything, once. What subscribers still may ask for stays until it is done from here.
+  /// Ends everything, once. Draining subscriptions stay until this client closes the connection.
   func close(_ error: ClientError) {
     if error.code == .closed {
-      for bridge in exchange(&lingering, for: []) { bridge.fail(error) }
+      for subscription in exchange(&draining, for: []) { subscription.fail(error) }
     }
     let before = state
     if case .closed = before { return }
@@ -328,11 +319,11 @@ final class ClientCore: @unchecked Sendable {
     case .idle, .closed: break
     case .connecting(let connector): connector.abandon()
     case .waiting(let timer): loop.cancel(timer)
-    case .open(let connection): attachments = connection.object?.detach(saying: error) ?? []
+    case .open(let connection): attachments = connection.object?.detach(closing: error) ?? []
     }
-    attachments += parking.removeAll()
-    for publication in held {
-      release(publication)
+    attachments += awaiting.removeAll()
+    for publication in backedOff {
+      stopBackingOff(publication)
       attachments.append(.publication(publication))
     }
     exchange(&opened, for: nil)?(.failure(error))
@@ -343,8 +334,12 @@ final class ClientCore: @unchecked Sendable {
 
   private func end(_ attachment: Attachment, _ error: ClientError) {
     switch attachment {
-    case .subscription(let bridge):
-      if error.code == .closed { bridge.fail(error) } else { bridge.receive(completion: .failure(error)) }
+    case .subscription(let subscription):
+      if error.code == .closed {
+        subscription.fail(error)
+      } else {
+        subscription.receive(completion: .failure(error))
+      }
     case .publication(let publication): publication.end(.failure(error))
     case .request(let request): request.complete(.failure(error), loop)
     }
@@ -352,7 +347,7 @@ final class ClientCore: @unchecked Sendable {
 }
 
 extension ClientError {
-  /// Whether it will be the same the next time.
+  /// Whether another attempt with the same credentials would fail with the same code.
   fileprivate var refusesClient: Bool {
     [
       .authenticationRequired, .authenticationFailed, .credentialsExpired, .insecureConnection,
@@ -361,11 +356,33 @@ extension ClientError {
   }
 }
 
-/// A reference that keeps nothing alive.
+/// A reference that doesn't retain its object.
 struct Weak<Object: AnyObject> {
   private(set) weak var object: Object?
 
   init(_ object: Object) {
     self.object = object
   }
+}
+
+/// A step that another thread, or a subscriber on the loop, asks of the client.
+///
+/// The loop performs it later, in order, so the calling thread and the surrounding call make no difference.
+enum Command {
+  case open(Attachment)
+
+  // Subscriptions
+  /// The requested total or the commit has grown.
+  case demand(RemoteSubscription)
+  case cancel(RemoteSubscription)
+  /// A group member has settled records.
+  case settle(RemoteSubscription)
+
+  // Publications
+  /// It has something new to send, or its end has moved.
+  case advance(Publication)
+  /// A source was attached that follows whether the topic is connected.
+  case becomeSource(Publication)
+
+  case close(ClientError)
 }

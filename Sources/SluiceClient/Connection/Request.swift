@@ -1,7 +1,7 @@
 import SluiceIO
 import SluiceWire
 
-/// A question to the broker, and who waits for the answer.
+/// A request to the broker, and the completion that gets its answer.
 // @unchecked: made anywhere, used on the loop only from then on.
 final class Request: @unchecked Sendable {
   typealias Completion = @Sendable (Result<Answer, ClientError>) -> Void
@@ -18,6 +18,23 @@ final class Request: @unchecked Sendable {
     case deleteCursor(CursorDelete)
     case authenticate(Authenticate)
     case ping
+
+    /// The request's frame; nil for PING, which has no stream.
+    var frame: (any Frame)? {
+      switch self {
+      case .topics(let frame): frame
+      case .show(let frame): frame
+      case .create(let frame): frame
+      case .delete(let frame): frame
+      case .connect(let frame): frame
+      case .disconnect(let frame): frame
+      case .cursors(let frame): frame
+      case .moveCursor(let frame): frame
+      case .deleteCursor(let frame): frame
+      case .authenticate(let frame): frame
+      case .ping: nil
+      }
+    }
   }
 
   enum Answer: Sendable {
@@ -26,18 +43,16 @@ final class Request: @unchecked Sendable {
     case cursors(Cursors)
     case done
     case authenticated(Authenticated)
-    /// How long the round trip took.
+    /// The round-trip time.
     case pong(Duration)
   }
 
   let question: Question
-  /// How long the answer may take, from when the loop hears of the request; nil for as long as it takes.
+  /// The longest time until the answer, from when the loop starts the request; nil for no limit.
   private let timeout: Duration?
   private var completion: Completion?
   private var timer: TimerToken?
   private var isStarted = false
-  /// While it waits for a connection.
-  var parking: UInt64?
 
   /// - Parameter completion: called on the loop, once.
   init(_ question: Question, timeout: Duration?, _ completion: @escaping Completion) {
@@ -46,10 +61,9 @@ final class Request: @unchecked Sendable {
     self.completion = completion
   }
 
-  /// Nobody waits any more.
+  /// The completion was called.
   var isOver: Bool { completion == nil }
 
-  /// The topic that it is about.
   var topic: String? {
     switch question {
     case .show(let frame): frame.topic
@@ -64,10 +78,10 @@ final class Request: @unchecked Sendable {
     }
   }
 
-  /// Whether asking twice does the same as asking once.
+  /// Whether repeating the request has the same effect as making it once.
   var isRepeatable: Bool {
     switch question {
-    // A cursor that was moved may have gone on since.
+    // A moved cursor may have advanced since.
     case .delete, .moveCursor, .deleteCursor: false
     // The next connection has credentials of its own.
     case .authenticate: false
@@ -75,14 +89,14 @@ final class Request: @unchecked Sendable {
     }
   }
 
-  /// Its time begins to count.
+  /// Starts the timeout.
   func start(_ core: ClientCore) {
     guard let timeout, !isStarted else { return }
     isStarted = true
     timer = core.loop.schedule(after: timeout) { [weak self, weak core] in
       guard let self, let core else { return }
       timer = nil
-      core.unpark(&parking)
+      core.stopAwaiting(self)
       complete(
         .failure(
           ClientError(
@@ -101,7 +115,7 @@ final class Request: @unchecked Sendable {
     completion?(result)
   }
 
-  /// Its connection was lost before the answer came, and it can't be asked again.
+  /// The failure of a request that lost its connection before the answer and can't be repeated.
   static func answerLost(_ error: ClientError, topic: String?) -> ClientError {
     ClientError(
       error.code,

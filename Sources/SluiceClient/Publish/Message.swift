@@ -1,3 +1,6 @@
+import ReactiveCore
+import SluiceWire
+
 /// What a producer publishes: a payload, and if need be a key and headers.
 ///
 /// ```swift
@@ -51,5 +54,104 @@ public struct Message: Hashable, Sendable {
 extension Message: ExpressibleByStringLiteral {
   public init(stringLiteral text: String) {
     self.init(text)
+  }
+}
+
+extension Message {
+  /// The length of the record's body.
+  ///
+  /// - Throws: ``ClientError/Code/recordTooLarge`` when it can't be said in the protocol.
+  func bodyLength() throws(ClientError) -> Int {
+    guard isAttributed else { return payload.count }
+    var length = 1 + payload.count
+    if let key {
+      guard key.count <= Int(UInt16.max) else {
+        throw ClientError(.recordTooLarge, "the key has \(key.count) bytes; the limit is \(UInt16.max)")
+      }
+      length += 2 + key.count
+    }
+    if !headers.isEmpty {
+      guard headers.count <= Int(UInt16.max) else {
+        throw ClientError(.recordTooLarge, "there are \(headers.count) headers; the limit is \(UInt16.max)")
+      }
+      length += 2
+      for header in headers {
+        let name = header.name.utf8.count
+        guard name <= Int(UInt16.max) else {
+          throw ClientError(.recordTooLarge, "a header's name has \(name) bytes; the limit is \(UInt16.max)")
+        }
+        length += 6 + name + header.value.count
+      }
+    }
+    return length
+  }
+
+  private var isAttributed: Bool { key != nil || !headers.isEmpty }
+
+  /// Appends the record as an item of a batch.
+  ///
+  /// - Precondition: ``bodyLength()`` has said that it can be.
+  func append(to bytes: inout [UInt8]) {
+    guard isAttributed else {
+      return unsafe payload.withUnsafeBytes { unsafe Self.append($0, to: &bytes) }
+    }
+    let length = (try? bodyLength()) ?? 0
+    func integer<I: FixedWidthInteger & BitwiseCopyable>(_ value: I) {
+      unsafe withUnsafeBytes(of: value.littleEndian) { unsafe bytes.append(contentsOf: $0) }
+    }
+    integer(RecordLayout.word(.attributed, length: length))
+    bytes.append(
+      (key == nil ? 0 : RecordAttributes.Flag.key) | (headers.isEmpty ? 0 : RecordAttributes.Flag.headers))
+    if let key {
+      integer(UInt16(key.count))
+      bytes.append(contentsOf: key)
+    }
+    if !headers.isEmpty {
+      integer(UInt16(headers.count))
+      for header in headers {
+        integer(UInt16(header.name.utf8.count))
+        bytes.append(contentsOf: header.name.utf8)
+        integer(UInt32(header.value.count))
+        bytes.append(contentsOf: header.value)
+      }
+    }
+    bytes.append(contentsOf: payload)
+  }
+
+  /// Appends a record without key and headers as an item of a batch.
+  static func append(_ payload: UnsafeRawBufferPointer, to bytes: inout [UInt8]) {
+    let word = RecordLayout.word(.plain, length: payload.count)
+    unsafe withUnsafeBytes(of: word.littleEndian) { unsafe bytes.append(contentsOf: $0) }
+    unsafe bytes.append(contentsOf: payload)
+  }
+}
+
+extension Message {
+  /// A message whose payload is what an encoder makes of a value.
+  ///
+  /// - Throws: ``ClientError/Code/encodeFailed``.
+  public init<Value: Encodable, Coder: TopLevelEncoder>(
+    encoding value: Value, encoder: Coder, key: String? = nil, headers: [Header] = []
+  ) throws(ClientError) where Coder.Output == [UInt8] {
+    let payload: [UInt8]
+    do {
+      payload = try encoder.encode(value)
+    } catch {
+      throw ClientError(unencodable: value, error)
+    }
+    self.init(payload, key: key.map { [UInt8]($0.utf8) }, headers: headers)
+  }
+}
+
+extension ClientError {
+  /// An encoder's refusal, as a failure to publish.
+  package init<Value>(unencodable value: Value, _ error: any Error) {
+    let reason =
+      if case .invalidValue(_, let context) = error as? EncodingError {
+        context.debugDescription
+      } else {
+        "\(error)"
+      }
+    self.init(.encodeFailed, "a value of type \(Value.self) can't be encoded to be published: \(reason)")
   }
 }

@@ -17,7 +17,7 @@ extension Publication {
   }
 
   /// Asks the upstreams for what they may send: what is granted and not yet used, as far as there is room for it.
-  func fill(granted: UInt64) {
+  func requestMore(granted: UInt64) {
     let requests: [(any Subscription, Int)] = lock.locked {
       guard case .active = unsafe phase, unsafe !upstreams.isEmpty else { return [] }
       let limits = unsafe queue.limits
@@ -62,6 +62,13 @@ extension Publication {
         return unsafe queue.isAcknowledged ? .release : .idle
       }
     }
+  }
+
+  /// Ends a publication that was given up and has sent everything. Returns whether it has ended.
+  func endsIfReleased() -> Bool {
+    guard case .release = outlook else { return false }
+    end(.failure(.closedHere))
+    return true
   }
 
   func completionSent() {
@@ -177,6 +184,15 @@ extension Publication {
 }
 
 extension Complete.Ending {
+  /// A topic's end as its subscribers are told.
+  func completion(of topic: String) -> Subscribers.Completion<ClientError> {
+    switch self {
+    case .finished: .finished
+    case .failure(let code, let message):
+      .failure(ClientError(failureOf: topic, code: code, message: message))
+    }
+  }
+
   init(_ completion: Subscribers.Completion<ClientError>) {
     switch completion {
     case .finished: self = .finished

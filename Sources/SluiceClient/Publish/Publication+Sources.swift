@@ -28,11 +28,11 @@ extension Publication {
   /// On the loop: the broker says whether the topic is connected.
   func connected(_ isConnected: Bool) {
     isTopicConnected = isConnected
-    tellSources()
+    notifySources()
   }
 
   /// On the loop: some may not know yet.
-  func tellSources() {
+  func notifySources() {
     guard let isTopicConnected else { return }
     for source in lock.locked({ unsafe sources }) { source.connected(isTopicConnected) }
   }

@@ -77,10 +77,8 @@ final class Publication: @unchecked Sendable {
   var isCompletionSent = false
   /// 0 before the first stream.
   private var producer: UInt64 = 0
-  /// While it waits for a connection.
-  var parking: UInt64?
-  /// While it waits to be tried again, since the broker's storage can't take anything.
-  var hold: TimerToken?
+  /// Set while the publication backs off because the broker's storage refused it.
+  var retryTimer: TimerToken?
   var reopening = Reopening()
   /// True while it stands among those that have perhaps something to send.
   var isDue = false

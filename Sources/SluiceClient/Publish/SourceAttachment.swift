@@ -59,3 +59,83 @@ final class SourceAttachment: Cancellable, @unchecked Sendable {
     if isRepeating { publication.completeRun(completion) } else { publication.complete(completion, nil) }
   }
 }
+
+/// One subscription to a publisher that feeds a publication.
+///
+/// The publication has it as a subscription: it requests what the broker grants.
+// @unchecked: `lock` guards what changes.
+final class SourceSubscriber: Subscriber, Subscription, @unchecked Sendable {
+  typealias Input = Message
+  typealias Failure = ClientError
+
+  private let publication: Publication
+  private let lock = Guard()
+  /// Nil when it is over.
+  private var attachment: SourceAttachment?
+  private var upstream: (any Subscription)?
+  /// Requested, and not come yet.
+  private var owed = 0
+
+  init(_ attachment: SourceAttachment, _ publication: Publication) {
+    self.attachment = attachment
+    self.publication = publication
+  }
+
+  // MARK: Upstream's side, on any thread
+
+  func receive(subscription: any Subscription) {
+    let isAccepted = lock.locked {
+      guard attachment != nil, upstream == nil else { return false }
+      upstream = subscription
+      return true
+    }
+    guard isAccepted else { return subscription.cancel() }
+    publication.attach(self)
+    // Whoever cancelled it meanwhile didn't find it there.
+    if isOver { publication.detach(self, owing: 0) }
+  }
+
+  func receive(_ message: Message) -> Subscribers.Demand {
+    let isOwed: Bool? = lock.locked {
+      guard attachment != nil else { return nil }
+      guard owed > 0 else { return false }
+      owed -= 1
+      return true
+    }
+    if let isOwed { publication.send(message, isOwed: isOwed) }
+    return .none
+  }
+
+  func receive(completion: Subscribers.Completion<ClientError>) {
+    guard let end = end() else { return }
+    publication.detach(self, owing: end.owed)
+    end.attachment.ended(self, completion)
+  }
+
+  // MARK: The publication's side
+
+  func request(_ demand: Subscribers.Demand) {
+    let upstream: (any Subscription)? = lock.locked {
+      guard attachment != nil else { return nil }
+      owed += demand.max ?? 0
+      return self.upstream
+    }
+    upstream?.request(demand)
+  }
+
+  func cancel() {
+    guard let end = end() else { return }
+    publication.detach(self, owing: end.owed)
+    end.upstream?.cancel()
+  }
+
+  private var isOver: Bool { lock.locked { attachment == nil } }
+
+  /// Ends it, once. What it held is the caller's, and is released outside the lock.
+  private func end() -> (attachment: SourceAttachment, upstream: (any Subscription)?, owed: Int)? {
+    lock.locked {
+      guard let attachment = exchange(&attachment, for: nil) else { return nil }
+      return (attachment, exchange(&upstream, for: nil), exchange(&owed, for: 0))
+    }
+  }
+}

@@ -106,7 +106,7 @@ public final class TopicSubject: Subject, Sendable {
 
   init(_ publication: Publication) {
     self.publication = publication
-    publication.core.post(.openPublication(publication))
+    publication.core.post(.open(.publication(publication)))
   }
 
   deinit {
@@ -216,10 +216,11 @@ public final class TopicSubject: Subject, Sendable {
       }
       // Frames keep their order, so whoever has answered this has read what was sent before.
       publication.core.post(
-        .request(
-          Request(.ping, timeout: nil) { answer in
-            completion(answer.flatMap { _ in publication.failure.map { .failure($0) } ?? .success(()) })
-          }))
+        .open(
+          .request(
+            Request(.ping, timeout: nil) { answer in
+              completion(answer.flatMap { _ in publication.failure.map { .failure($0) } ?? .success(()) })
+            })))
     }
   }
 
@@ -267,5 +268,24 @@ extension PublishOpen.Acknowledgement {
       case .received: .received
       case .durable: .durable
       }
+  }
+}
+
+extension TopicSubject {
+  /// Publishing a message as a step of a pipeline: publishes when it is subscribed to, once for each subscriber, delivers the receipt when
+  /// the message is acknowledged, and finishes; or fails as ``publish(_:)`` does. Waits for room first, if the buffer is full.
+  ///
+  /// ```swift
+  /// let published = orders
+  ///   .flatMap(maxPublishers: .max(100)) { subject.publisher(publishing: Message($0)) }
+  ///   .sink { print($0) } receiveValue: { print("published as record \($0.offset ?? 0)") }
+  /// ```
+  ///
+  /// The receipt is delivered on the client's loop. Cancelling lets go of the receipt; the message is published all the same.
+  public func publisher(publishing message: Message) -> AnyPublisher<Receipt, ClientError> {
+    Deferred { [self] in
+      Future { promise in self.publish(message, completion: promise) }
+    }
+    .eraseToAnyPublisher()
   }
 }

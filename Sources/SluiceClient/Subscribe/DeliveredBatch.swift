@@ -32,13 +32,13 @@ struct DeliveredBatch {
     self.origin = origin
   }
 
-  /// Hands over at most `limit` records, until `bridge` is cancelled. Returns the sum of what `receive` returns.
+  /// Hands over at most `limit` records, until `subscription` is cancelled. Returns the sum of what `receive` returns.
   ///
   /// This is the loop in which a subscriber spends its time: it is inlined into the subscriber's module, where `receive` is known.
   @inlinable
   @inline(__always)
   mutating func deliver(
-    atMost limit: Int, unlessCancelled bridge: RemoteSubscription,
+    atMost limit: Int, unlessCancelled subscription: RemoteSubscription,
     to receive: (TopicRecord) -> Subscribers.Demand
   ) -> Subscribers.Demand {
     var asked = Subscribers.Demand.none
@@ -46,7 +46,7 @@ struct DeliveredBatch {
     // A reference of the loop's own, which all its records can borrow.
     let buffer = buffer
     let base = unsafe UnsafeRawPointer(buffer.base)
-    while left > 0, !bridge.isCancelled {
+    while left > 0, !subscription.isCancelled {
       let word = unsafe RecordLayout.word(at: base + position)
       let length = RecordLayout.length(word)
       let body = position + RecordLayout.wordSize

@@ -1,55 +1,50 @@
 import SluiceWire
 
-/// Where a subscription to a pattern is in each of its topics, on the present stream and when it needs another.
+/// Where a subscription to a pattern is in each of its topics, on the current stream and when it needs another.
 ///
-/// A value: what the broker says of the topics comes in, checked here, and what the subscriber is to be told comes out.
+/// A value: the broker's frames about the topics come in and are checked, and the events for the subscriber come out.
 struct PatternPlaces {
-  /// What is known of a topic.
   private struct Place {
     var name: String
     var epoch: UInt64
     /// The first record that wasn't received.
     var next: UInt64
     var gaps: Bool
-    /// Of the topic's last time mark.
+    /// The topic's last time mark.
     var time: Int64 = 0
     var isLive = false
     var isCompleted = false
-    /// What the topic is called on the present stream; 0 if that isn't known yet.
+    /// The topic's number on the current stream; 0 before MATCHED.
     var number: UInt32
   }
 
-  /// What a topic's MATCHED means.
+  /// The meaning of MATCHED for the subscription.
   enum Match: Equatable {
-    /// The subscription goes on where it was.
+    /// The subscription continues at its position.
     case known
-    case news(TopicNews)
+    case change(TopicChange)
     /// The topic was started anew while there was no connection.
     case restarted(nextOffset: UInt64)
-    /// The broker has lost what came from there on.
+    /// The broker has lost the received records from there on.
     case rewound(nextOffset: UInt64)
   }
 
-  private let pattern: String
-  private let lag: Subscribe.LagPolicy?
-  private let filter: RecordFilter
+  private let plan: SubscriptionPlan
   private var start: Subscribe.Start
 
-  /// Places that are free are nil.
+  /// Free places are nil.
   private var places: [Place?] = []
   private var free: [Int] = []
   private var names: [String: Int] = [:]
   private var numbers: [UInt32: Int] = [:]
-  /// The place that the stream's frames are about; nil for the subscription as a whole.
-  private var subject: Int?
-  /// The broker has named all topics that there were when the stream began.
+  /// The place of the topic that the stream's frames are about; nil for the subscription as a whole.
+  private var selected: Int?
+  /// The broker has named all topics that existed when the stream began.
   private var isComplete = false
   private var isLive = false
 
   init(_ plan: SubscriptionPlan) {
-    pattern = plan.topic
-    lag = plan.lag.map { $0 == .skip ? .skip : .fail }
-    filter = plan.filter
+    self.plan = plan
     start = Subscribe.Start(plan.start)
   }
 
@@ -57,9 +52,9 @@ struct PatternPlaces {
 
   // MARK: A stream begins
 
-  /// The frames that open the next stream, with positions in frames of about `size` bytes at the most.
+  /// Returns the frames that open the next stream, with positions in frames of at most about `size` bytes.
   mutating func open(granted: UInt64, frameSize size: Int) -> (SubscribePattern, [Positions]) {
-    subject = nil
+    selected = nil
     isComplete = false
     numbers = [:]
     var batches: [[TopicPosition]] = [[]]
@@ -77,8 +72,8 @@ struct PatternPlaces {
         TopicPosition(topic: place.name, epoch: place.epoch, nextOffset: place.next))
     }
     let first = SubscribePattern(
-      pattern: pattern, start: start, lag: lag, grantedThrough: granted, filter: filter,
-      positions: batches[0], more: batches.count > 1)
+      pattern: plan.topic, start: start, lag: Subscribe.LagPolicy(plan.lag), grantedThrough: granted,
+      filter: plan.filter, positions: batches[0], more: batches.count > 1)
     let others = batches.dropFirst().enumerated().map { Positions($1, more: $0 < batches.count - 2) }
     return (first, others)
   }
@@ -94,17 +89,17 @@ struct PatternPlaces {
       let index = free.popLast() ?? places.count
       if index == places.count { places.append(nil) }
       names[frame.topic] = index
-      return .news(begin(frame, at: index))
+      return .change(begin(frame, at: index))
     }
     guard let place = places[index] else { return .known }
     if place.number != 0 {
-      // The topic is in its next life.
+      // The topic has its next epoch.
       numbers[place.number] = nil
-      return .news(begin(frame, at: index))
+      return .change(begin(frame, at: index))
     }
     guard place.epoch == frame.place.epoch || frame.place.continues else {
-      let news = begin(frame, at: index)
-      return place.isCompleted ? .news(news) : .restarted(nextOffset: frame.place.nextOffset)
+      let change = begin(frame, at: index)
+      return place.isCompleted ? .change(change) : .restarted(nextOffset: frame.place.nextOffset)
     }
     let isRewound = frame.place.continues && frame.place.nextOffset < place.next
     guard frame.place.nextOffset >= place.next || isRewound else {
@@ -113,7 +108,7 @@ struct PatternPlaces {
         "MATCHED begins at \(frame.place.nextOffset) in \(frame.topic) where offset \(place.next) was to be next"
       )
     }
-    // If it is more, a LAG says so, and until that has come nobody was told of the gap.
+    // LAG follows if it is more, and tells the subscriber of the gap.
     places[index]?.number = frame.number
     places[index]?.gaps = frame.place.gaps
     places[index]?.epoch = frame.place.epoch
@@ -123,7 +118,7 @@ struct PatternPlaces {
     return .rewound(nextOffset: frame.place.nextOffset)
   }
 
-  private mutating func begin(_ frame: Matched, at index: Int) -> TopicNews {
+  private mutating func begin(_ frame: Matched, at index: Int) -> TopicChange {
     places[index] = Place(
       name: frame.topic, epoch: frame.place.epoch, next: frame.place.nextOffset, gaps: frame.place.gaps,
       number: frame.number)
@@ -131,10 +126,10 @@ struct PatternPlaces {
     return .matched(nextOffset: frame.place.nextOffset)
   }
 
-  /// Returns the name of the topic that is gone.
+  /// Returns the name of the topic that no longer matches.
   mutating func unmatched(_ number: UInt32) throws(WireError) -> String {
     guard let index = numbers[number], let place = places[index] else { throw unknown(number, .unmatched) }
-    if subject == index { subject = nil }
+    if selected == index { selected = nil }
     forget(index, place)
     return place.name
   }
@@ -146,19 +141,19 @@ struct PatternPlaces {
     free.append(index)
   }
 
-  // MARK: What the stream is about
+  // MARK: The selected topic
 
-  /// Returns the names of topics that are found to be gone: they were deleted while there was no connection.
-  mutating func turn(to number: UInt32) throws(WireError) -> [String] {
+  /// Returns the names of topics that were deleted while there was no connection.
+  mutating func select(_ number: UInt32) throws(WireError) -> [String] {
     guard number == 0 else {
       guard let index = numbers[number] else { throw unknown(number, .selectTopic) }
-      subject = index
+      selected = index
       return []
     }
-    subject = nil
+    selected = nil
     guard !isComplete else { return [] }
     isComplete = true
-    // What is named from now on, also on the next stream, was made later and is wanted from its first record on.
+    // Topics that are named from now on, also on the next stream, were created later and are received from their first record on.
     start = .offset(0)
     var gone: [String] = []
     for index in places.indices {
@@ -169,48 +164,46 @@ struct PatternPlaces {
     return gone
   }
 
-  /// Takes note of a batch of the topic that the stream is about.
-  ///
-  /// - Parameter time: of the batch's last mark, if it has one.
-  /// - Returns: the topic's name, and the time of the records before the first mark.
-  mutating func deliver(_ header: DeliverHeader, lastMark time: Int64?) throws(WireError) -> (String, Int64) {
-    guard let subject, let place = places[subject] else { throw unknown(0, .deliver) }
+  /// As ``SubscriptionPosition/deliver(_:lastMark:)``, for the selected topic.
+  mutating func deliver(
+    _ header: DeliverHeader, lastMark time: Int64?
+  ) throws(WireError) -> (topic: String, time: Int64) {
+    guard let selected, let place = places[selected] else { throw unknown(0, .deliver) }
     guard header.firstOffset == place.next || (place.gaps && header.firstOffset > place.next) else {
       throw WireError(
         .malformedBatch, "offset \(header.firstOffset) of \(place.name) came where \(place.next) was next")
     }
-    places[subject]?.next = header.firstOffset &+ UInt64(header.count)
-    if let time { places[subject]?.time = time }
+    places[selected]?.next = header.firstOffset &+ UInt64(header.count)
+    if let time { places[selected]?.time = time }
     return (place.name, place.time)
   }
 
-  /// Returns what is to be told, if it is news.
   mutating func live(_ frame: Live) -> TopicMark? {
-    guard let subject, let place = places[subject] else {
+    guard let selected, let place = places[selected] else {
       defer { isLive = true }
       return isLive ? nil : .live(nextOffset: frame.nextOffset)
     }
-    places[subject]?.isLive = true
-    // Beyond what was replaced meanwhile.
-    places[subject]?.next = max(place.next, frame.nextOffset)
+    places[selected]?.isLive = true
+    // Behind the records that were replaced by newer ones.
+    places[selected]?.next = max(place.next, frame.nextOffset)
     return place.isLive ? nil : .topic(place.name, .live(nextOffset: frame.nextOffset))
   }
 
   mutating func lagged(_ frame: Lag) throws(WireError) -> TopicMark {
-    guard let subject, let place = places[subject] else { throw unknown(0, .lag) }
+    guard let selected, let place = places[selected] else { throw unknown(0, .lag) }
     guard frame.nextOffset >= place.next else {
       throw WireError(
         .malformedFrame,
         "LAG goes back to offset \(frame.nextOffset) in \(place.name), where \(place.next) was next")
     }
-    places[subject]?.next = frame.nextOffset
+    places[selected]?.next = frame.nextOffset
     return .topic(place.name, .lagged(missed: frame.missed, nextOffset: frame.nextOffset))
   }
 
-  /// The topic that the stream is about has ended. Returns its name, unless that was told on an earlier stream.
+  /// The selected topic has ended. Returns its name, unless the subscriber was told so on an earlier stream.
   mutating func completed() throws(WireError) -> String? {
-    guard let subject, let place = places[subject] else { throw unknown(0, .complete) }
-    places[subject]?.isCompleted = true
+    guard let selected, let place = places[selected] else { throw unknown(0, .complete) }
+    places[selected]?.isCompleted = true
     return place.isCompleted ? nil : place.name
   }
 
@@ -218,7 +211,7 @@ struct PatternPlaces {
     WireError(
       .malformedFrame,
       number == 0
-        ? "\(type) came for pattern \(pattern) without a FROM"
-        : "\(type) names topic \(number) of pattern \(pattern), which isn't there")
+        ? "\(type) came for pattern \(plan.topic) without a \(FrameType.selectTopic)"
+        : "\(type) names topic \(number) of pattern \(plan.topic), which isn't there")
   }
 }

@@ -12,7 +12,7 @@ public enum DecodeFailure: Hashable, Sendable {
 /// How records become values.
 @usableFromInline
 struct RecordDecoding<Value>: Sendable {
-  /// Gets the bridge, too, for values that speak to the broker.
+  /// Gets the subscription, too, for values that speak to the broker.
   @usableFromInline let decode: @Sendable (TopicRecord, RemoteSubscription) throws -> Value
   let onFailure: DecodeFailure
 
@@ -30,27 +30,27 @@ struct RecordDecoding<Value>: Sendable {
   @inlinable
   @inline(__always)
   func hand(
-    _ record: TopicRecord, for bridge: RemoteSubscription, to receive: (Value) -> Subscribers.Demand
+    _ record: TopicRecord, for subscription: RemoteSubscription, to receive: (Value) -> Subscribers.Demand
   ) -> Subscribers.Demand {
     let value: Value
     do {
-      value = try decode(record, bridge)
+      value = try decode(record, subscription)
     } catch {
-      return failed(record, error, bridge)
+      return failed(record, error, subscription)
     }
     // The decoder is the user's too, and may have cancelled.
-    return bridge.isCancelled ? .none : receive(value)
+    return subscription.isCancelled ? .none : receive(value)
   }
 
   /// A skipped record was counted as delivered: one more makes up for it.
   @usableFromInline
   func failed(
-    _ record: TopicRecord, _ error: any Error, _ bridge: RemoteSubscription
+    _ record: TopicRecord, _ error: any Error, _ subscription: RemoteSubscription
   ) -> Subscribers.Demand {
     switch onFailure {
     case .skip: return .max(1)
     case .fail:
-      bridge.abandon(ClientError(undecodable: record, as: Value.self, error))
+      subscription.abandon(ClientError(undecodable: record, as: Value.self, error))
       return .none
     }
   }

@@ -55,24 +55,24 @@ public struct RemoteTopic<Output>: Publisher, Sendable {
   public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == ClientError {
     let records: Receiver.Records
     if let decoding {
-      records = { batch, limit, bridge in
-        batch.deliver(atMost: limit, unlessCancelled: bridge) { record in
-          decoding.hand(record, for: bridge) { subscriber.receive($0) }
+      records = { batch, limit, subscription in
+        batch.deliver(atMost: limit, unlessCancelled: subscription) { record in
+          decoding.hand(record, for: subscription) { subscriber.receive($0) }
         }
       }
     } else {
-      records = { batch, limit, bridge in
+      records = { batch, limit, subscription in
         // The same type, see `decoding`.
-        batch.deliver(atMost: limit, unlessCancelled: bridge) {
+        batch.deliver(atMost: limit, unlessCancelled: subscription) {
           unsafe subscriber.receive(unsafeBitCast($0, to: Output.self))
         }
       }
     }
-    let bridge = RemoteSubscription(
+    let subscription = RemoteSubscription(
       plan, core,
       Receiver(records: records, mark: nil, completion: { subscriber.receive(completion: $0) }))
-    subscriber.receive(subscription: bridge)
-    bridge.start()
+    subscriber.receive(subscription: subscription)
+    subscription.start()
   }
 }
 
@@ -107,5 +107,33 @@ extension RemoteTopic where Output == TopicRecord {
     as type: Value.Type, decoder: Coder, decodeFailure: DecodeFailure = .fail
   ) -> RemoteTopic<Value> where Coder.Input == [UInt8] {
     decoded(decodeFailure: decodeFailure) { try decoder.decode(Value.self, from: $0.payload) }
+  }
+}
+
+/// A subscriber as the loop calls it: once per batch, whatever its type.
+///
+/// Closures rather than a generic subclass: a closure made where the subscriber's type is known is compiled for that type, while a
+/// generic class's overridden methods are not.
+@usableFromInline
+final class Receiver {
+  /// Hands over so many records of a batch at the most. Returns the demand that they brought.
+  @usableFromInline typealias Records = (inout DeliveredBatch, _ limit: Int, RemoteSubscription) ->
+    Subscribers.Demand
+  /// Hands over an event between records. Returns the demand that it brought.
+  @usableFromInline typealias Mark = (TopicMark) -> Subscribers.Demand
+  @usableFromInline typealias Completion = (Subscribers.Completion<ClientError>) -> Void
+
+  let records: Records
+  /// Nil when only records are wanted.
+  let mark: Mark?
+  let completion: Completion
+
+  @usableFromInline
+  init(
+    records: @escaping Records, mark: Mark?, completion: @escaping Completion
+  ) {
+    self.records = records
+    self.mark = mark
+    self.completion = completion
   }
 }

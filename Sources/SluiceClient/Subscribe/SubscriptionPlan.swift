@@ -133,11 +133,67 @@ public struct SubscriptionPlan: Hashable, Sendable {
   }
 }
 
+extension SubscriptionPlan {
+  /// Whether it subscribes to a pattern. A group is one topic's.
+  var hasPattern: Bool { isPattern && membership == nil }
+
+  /// Why no subscription can be opened with this plan, if so.
+  var invalidity: ClientError? {
+    if let error = ClientError.invalid(topic: topic, isPattern: hasPattern) { return error }
+    do throws(ClientError) {
+      try filter.validate()
+    } catch {
+      return error
+    }
+    return cursor.flatMap { ClientError.invalid(cursor: $0.name, of: topic) }
+  }
+}
+
+extension ClientError {
+  /// Why a topic can't have this name, or a pattern can't be this, if so.
+  static func invalid(topic: String, isPattern: Bool = false) -> ClientError? {
+    do throws(WireError) {
+      if isPattern { _ = try TopicPattern(topic) } else { try TopicName.validate(topic) }
+      return nil
+    } catch {
+      return ClientError(error, topic: topic)
+    }
+  }
+
+  fileprivate static func invalid(cursor: String, of topic: String) -> ClientError? {
+    do throws(WireError) {
+      try TopicName.validate(cursor, as: "cursor")
+      return nil
+    } catch {
+      return ClientError(error, topic: topic)
+    }
+  }
+}
+
+extension Subscribe.Start {
+  init(_ start: SubscriptionPlan.Start) {
+    self =
+      switch start {
+      case .replay: .replay
+      case .earliest: .earliest
+      case .new: .new
+      case .last(let count): .last(count)
+      case .offset(let offset): .offset(offset)
+      case .time(let time): .time(time)
+      }
+  }
+}
+
+extension Subscribe.LagPolicy {
+  /// - Returns: nil for what the topic's settings say.
+  init?(_ lag: SubscriptionPlan.Lag?) {
+    guard let lag else { return nil }
+    self = lag == .skip ? .skip : .fail
+  }
+}
+
 extension Subscribe.IfMissing {
   init(_ ifMissing: SubscriptionPlan.IfMissing) {
-    switch ifMissing {
-    case .create: self = .create
-    case .fail: self = .fail
-    }
+    self = ifMissing == .create ? .create : .fail
   }
 }

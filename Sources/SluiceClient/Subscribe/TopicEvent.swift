@@ -27,7 +27,7 @@ public enum TopicEvent<Value> {
   /// Something about one of the topics of a pattern, of that name. Where a subscription is to a pattern, ``live(nextOffset:)`` says that all
   /// topics are live that there were when it began, and ``lagged(missed:nextOffset:)``, ``restarted(nextOffset:)`` and
   /// ``rewound(nextOffset:)`` don't come: they are news of a topic.
-  case topic(String, TopicNews)
+  case topic(String, TopicChange)
 
   @inlinable
   init(_ mark: TopicMark) {
@@ -38,13 +38,13 @@ public enum TopicEvent<Value> {
       case .restarted(let nextOffset): .restarted(nextOffset: nextOffset)
       case .rewound(let nextOffset): .rewound(nextOffset: nextOffset)
       case .producers(let count): .producers(count)
-      case .topic(let name, let news): .topic(name, news)
+      case .topic(let name, let change): .topic(name, change)
       }
   }
 }
 
 /// What happens to one of the topics of a pattern, as one subscription sees it.
-public enum TopicNews: Hashable, Sendable {
+public enum TopicChange: Hashable, Sendable {
   /// The topic belongs to the subscription from now on: it is there, was created, or has started over. Its records begin at that offset.
   case matched(nextOffset: UInt64)
   /// As ``TopicEvent/live(nextOffset:)`` for a topic alone.
@@ -66,16 +66,9 @@ public enum TopicNews: Hashable, Sendable {
 extension TopicEvent: Sendable where Value: Sendable {}
 extension TopicEvent: Equatable where Value: Equatable {}
 
-/// What happens between records.
+/// An event between records.
 @usableFromInline
-enum TopicMark: Equatable, Sendable {
-  case live(nextOffset: UInt64)
-  case lagged(missed: UInt64, nextOffset: UInt64)
-  case restarted(nextOffset: UInt64)
-  case rewound(nextOffset: UInt64)
-  case producers(Int)
-  case topic(String, TopicNews)
-}
+typealias TopicMark = TopicEvent<Never>
 
 /// The kinds of ``TopicEvent`` that come only by request.
 public struct TopicEventKinds: OptionSet, Sendable {
@@ -102,27 +95,27 @@ public struct TopicEvents<Value>: Publisher, Sendable {
   where S.Input == TopicEvent<Value>, S.Failure == ClientError {
     let records: Receiver.Records
     if let decoding = topic.decoding {
-      records = { batch, limit, bridge in
-        batch.deliver(atMost: limit, unlessCancelled: bridge) { record in
-          decoding.hand(record, for: bridge) { subscriber.receive(.record($0)) }
+      records = { batch, limit, subscription in
+        batch.deliver(atMost: limit, unlessCancelled: subscription) { record in
+          decoding.hand(record, for: subscription) { subscriber.receive(.record($0)) }
         }
       }
     } else {
-      records = { batch, limit, bridge in
+      records = { batch, limit, subscription in
         // The same type, see `RemoteTopic.decoding`.
-        batch.deliver(atMost: limit, unlessCancelled: bridge) {
+        batch.deliver(atMost: limit, unlessCancelled: subscription) {
           unsafe subscriber.receive(.record(unsafeBitCast($0, to: Value.self)))
         }
       }
     }
-    let bridge = RemoteSubscription(
+    let subscription = RemoteSubscription(
       topic.plan, topic.core,
       Receiver(
         records: records, mark: { subscriber.receive(TopicEvent($0)) },
         completion: { subscriber.receive(completion: $0) }),
       wantsProducers: kinds.contains(.producers))
-    subscriber.receive(subscription: bridge)
-    bridge.start()
+    subscriber.receive(subscription: subscription)
+    subscription.start()
   }
 }
 

@@ -153,7 +153,7 @@ final class Subscribing: Subscriber, TurnParticipant, @unchecked Sendable {
     )
   }
 
-  private func note(_ change: TopicNews, of topic: String) {
+  private func note(_ change: TopicChange, of topic: String) {
     switch change {
     case .matched, .live: break
     case .lagged(let missed, let next): noteLag(missed, next, " of \(topic)")

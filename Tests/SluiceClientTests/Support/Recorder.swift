@@ -10,7 +10,7 @@ enum Heard: Equatable, CustomStringConvertible {
   case restarted(UInt64)
   case rewound(UInt64)
   case producers(Int)
-  case topic(String, TopicNews)
+  case topic(String, TopicChange)
   case finished
   case failure(ClientError.Code)
 

@@ -42,3 +42,17 @@ extension UnsafeMutableRawBufferPointer {
     unsafe count >= 4 && self[0] == 0x15 && self[1] == 3 && self[2] <= 4 && self[3] == 0
   }
 }
+
+extension SocketAddress {
+  /// Whether what is sent there may be read by others: it leaves the machine without TLS.
+  var isReadByOthers: Bool { !hasTLS && !isOnThisMachine }
+}
+
+extension ClientError {
+  static func readByOthers(at address: SocketAddress) -> ClientError {
+    ClientError(
+      .insecureConnection,
+      "the client's credentials weren't sent to \(address), since others on the way could read them; use tls://, or allow it explicitly"
+    )
+  }
+}
