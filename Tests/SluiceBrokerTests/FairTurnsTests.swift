@@ -7,8 +7,8 @@ import Testing
 struct FairTurnsTests {
   @Test func whoHasWaitedLongestForDemandIsFirst() {
     var turns = FairTurns<String>()
-    turns.starve("a")
-    turns.starve("b")
+    turns.demandExhausted("a")
+    turns.demandExhausted("b")
     turns.append("c")
     // Without demand only those have a turn whose news may be something else.
     #expect(turns.next(available: 0)?.element == "c")
@@ -35,7 +35,7 @@ struct FairTurnsTests {
 
   @Test func whoDoesNotWantATurnAnyMoreIsForgotten() {
     var turns = FairTurns<Int>()
-    for number in 0..<10 { if number < 5 { turns.starve(number) } else { turns.append(number) } }
+    for number in 0..<10 { if number < 5 { turns.demandExhausted(number) } else { turns.append(number) } }
     _ = turns.next(available: 1)
     turns.removeAll { $0 % 2 == 1 }
     var left: [Int] = []
@@ -57,7 +57,7 @@ struct FairTurnsTests {
       for other in left.indices where left[other] > 0 {
         #expect(abs(rounds[other, default: 0] - rounds[number]!) <= 1)
       }
-      if left[number] > 0 { turns.starve(number) }
+      if left[number] > 0 { turns.demandExhausted(number) }
     }
     #expect(left.allSatisfy { $0 == 0 })
   }

@@ -9,8 +9,8 @@ struct GroupModel {
     case unseen
     case out(member: Int, until: UInt64)
     case due
-    case parked
-    case dying
+    case waiting
+    case deadLetter
     case done
   }
 
@@ -51,7 +51,7 @@ struct GroupModel {
     records[offset].place = .done
     ends[offset] += 1
     guard rules.isOrdered, let key = records[offset].key,
-      let next = records.firstIndex(where: { $0.key == key && $0.place == .parked })
+      let next = records.firstIndex(where: { $0.key == key && $0.place == .waiting })
     else { return }
     records[next].place = .due
   }
@@ -86,7 +86,7 @@ struct GroupModel {
       if rules.isOrdered, let key,
         records[..<offset].contains(where: { $0.key == key && $0.place != .done })
       {
-        records[offset].place = .parked
+        records[offset].place = .waiting
       } else {
         give(offset, now: now)
       }
@@ -121,16 +121,16 @@ struct GroupModel {
   mutating func sent(_ offset: UInt64) { finish(Int(offset)) }
 
   private mutating func takeBack(_ offset: Int) {
-    if rules.deliveries > 0, records[offset].deliveries >= rules.deliveries { return bury(offset) }
+    if rules.deliveries > 0, records[offset].deliveries >= rules.deliveries { return deadLetter(offset) }
     records[offset].place = .due
   }
 
-  private mutating func bury(_ offset: Int) {
+  private mutating func deadLetter(_ offset: Int) {
     guard rules.hasDeadLetters else {
       dropped += 1
       return finish(offset)
     }
-    records[offset].place = .dying
+    records[offset].place = .deadLetter
   }
 
   mutating func settle(_ frame: Settle, now: UInt64) {
@@ -138,9 +138,9 @@ struct GroupModel {
       let offset = Int(offset)
       guard offset < records.count, records[offset].deliveries == frame.delivery else { continue }
       switch (records[offset].place, frame.verdict) {
-      case (.out, .done), (.due, .done), (.dying, .done): finish(offset)
+      case (.out, .done), (.due, .done), (.deadLetter, .done): finish(offset)
       case (.out, .again): takeBack(offset)
-      case (.out, .dead), (.due, .dead): bury(offset)
+      case (.out, .dead), (.due, .dead): deadLetter(offset)
       case (.out(let member, _), .working):
         guard let deadline = rules.deadline else { continue }
         records[offset].place = .out(member: member, until: now + UInt64(deadline.clampedNanoseconds))
@@ -155,5 +155,5 @@ struct GroupModel {
     }
   }
 
-  mutating func buried(_ offset: UInt64) { finish(Int(offset)) }
+  mutating func deadLetterDone(_ offset: UInt64) { finish(Int(offset)) }
 }

@@ -137,11 +137,11 @@ struct GroupModelTests {
             rest = left
           }
         case 18:
-          if let dying = pair.state.nextDying() {
-            #expect(pair.model.records[Int(dying.offset)].place == .dying)
-            #expect(pair.model.records[Int(dying.offset)].deliveries == dying.deliveries)
-            pair.state.buried(dying.offset, isKept: true)
-            pair.model.buried(dying.offset)
+          if let record = pair.state.nextDeadLetter() {
+            #expect(pair.model.records[Int(record.offset)].place == .deadLetter)
+            #expect(pair.model.records[Int(record.offset)].deliveries == record.deliveries)
+            pair.state.deadLetterDone(record.offset, isKept: true)
+            pair.model.deadLetterDone(record.offset)
           }
         default: break
         }
@@ -176,9 +176,9 @@ struct GroupModelTests {
         pair.state.settle(frame, now: pair.time)
       }
       pair.send(.max, by: last)
-      while let dying = pair.state.nextDying() {
-        pair.state.buried(dying.offset, isKept: true)
-        pair.model.buried(dying.offset)
+      while let record = pair.state.nextDeadLetter() {
+        pair.state.deadLetterDone(record.offset, isKept: true)
+        pair.model.deadLetterDone(record.offset)
       }
     }
     #expect(pair.state.isDone(through: UInt64(pair.model.records.count)))

@@ -59,7 +59,7 @@ import Testing
             [.done, .done, .again, .dead, .working].randomElement(using: &random)!, delivery: some.delivery,
             firstOffset: some.first, count: some.count), now: time)
       case 14:
-        if let dying = state.nextDying() { state.buried(dying.offset, isKept: true) }
+        if let record = state.nextDeadLetter() { state.deadLetterDone(record.offset, isKept: true) }
       case 15 where loses: _ = state.lost(before: UInt64.random(in: 0...head / 2, using: &random))
       default: break
       }
@@ -80,9 +80,9 @@ import Testing
     /// All that is on its way to the dead letters, which goes there.
     mutating func buryAll() -> [String] {
       var dead: [String] = []
-      while let dying = state.nextDying() {
-        dead.append("\(dying)")
-        state.buried(dying.offset, isKept: true)
+      while let record = state.nextDeadLetter() {
+        dead.append("\(record)")
+        state.deadLetterDone(record.offset, isKept: true)
       }
       state._checkInvariants()
       return dead.sorted()
@@ -119,7 +119,7 @@ import Testing
         let expected = original.step(&random, loses: false)
         #expect(restored.step(&again, loses: false) == expected)
         #expect(restored.state.floor == original.state.floor)
-        #expect(restored.state.nextDying()?.deliveries == original.state.nextDying()?.deliveries)
+        #expect(restored.state.nextDeadLetter()?.deliveries == original.state.nextDeadLetter()?.deliveries)
       }
       #expect(original.buryAll() == restored.buryAll())
     }

@@ -2,9 +2,9 @@ import SluiceIO
 import SluiceSession
 import SluiceWire
 
-/// What a connection serves on a stream at the end of a turn, as far as there is demand, and what a ``TopicLoopState`` wakes for that.
+/// A stream that a connection serves at the end of a turn, as far as there is demand, and that a ``TopicLoopState`` wakes for it.
 ///
-/// The base of all that read topics; belongs to its connection's loop. It is asked once a turn, never per record.
+/// The base of all readers of topics; belongs to its connection's loop. It is asked once a turn, never per record.
 class Consumer: ServerStream {
   /// Where a consumer is kept while nothing is done for it.
   enum Place {
@@ -32,7 +32,7 @@ class Consumer: ServerStream {
     case ended
   }
 
-  /// Where it stands, in numbers that are soon found.
+  /// Its position, in numbers that are cheap to find.
   struct Standing {
     var nextOffset: UInt64
     /// Of records that it has asked for and not got; all ones for any number.
@@ -68,7 +68,17 @@ class Consumer: ServerStream {
     preconditionFailure("every consumer produces something of its own")
   }
 
-  /// It has had everything: lets it sleep until there is more.
+  /// Ends the stream: a record doesn't fit the client's frames.
+  func tooLong(_ offset: UInt64, of topic: Topic, _ writes: WriteBatch) -> Outcome {
+    writes.append(
+      Fault(
+        code: .recordTooLarge,
+        message: "the record at offset \(offset) of \(topic.name) is longer than the client's frames may be"),
+      stream: stream)
+    return .ended
+  }
+
+  /// Everything is sent: it waits until there is more.
   func wait() {}
 
   /// Its stream is over: gives up its place in the topic.
@@ -85,7 +95,7 @@ class Consumer: ServerStream {
 
   func isDrained(isPatient: Bool) -> Bool { !isOwed && !(isPatient && isBehind) }
 
-  /// There are records for it, and it hasn't asked for any.
+  /// There are records for it, and no demand.
   func starve() {}
 
   /// There may be more for it.
@@ -105,8 +115,8 @@ class Consumer: ServerStream {
   /// Whether it is told how many producers there are.
   var wantsProducers: Bool { false }
 
-  /// The number of its topic's producers may have changed.
-  func newsCame() {}
+  /// The topic's state version has changed: perhaps the number of its producers.
+  func topicChanged() {}
 
   /// Its topic was deleted.
   func topicDeleted(_ name: String) {
@@ -122,10 +132,10 @@ class Consumer: ServerStream {
   /// What its subscriber may still commit with after the last frame of the stream; nil without a durable cursor.
   var endedCursor: EndedCursor? { nil }
 
-  /// Adds where it stands, for flow control.
+  /// Adds its position, for flow control.
   func report(to positions: inout ReaderPositions) {}
 
-  /// Where it stands. Nil for what isn't shown by itself.
+  /// Its position. Nil for what isn't shown by itself.
   var standing: Standing? { nil }
 
   /// Counts the holds up to `now` that its position has made.

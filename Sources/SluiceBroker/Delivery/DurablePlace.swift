@@ -26,8 +26,8 @@ struct DurablePlace {
   }
 }
 
-/// The durable cursor of a subscription that was sent the last frame of its stream. Its subscriber hasn't dealt with the last records then, and commits them when
-/// it has: up to when it uses the stream's number for something else.
+/// The durable cursor of a subscription that was sent the last frame of its stream. Its subscriber may still commit the last records, until it uses the
+/// stream's number for something else.
 struct EndedCursor {
   let topic: Topic
   let ticket: CursorTable.Ticket
@@ -85,7 +85,7 @@ extension Subscription {
     topic.commit(durable.ticket, through: durable.committed)
   }
 
-  /// The subscription is over: its cursor stays where it was committed, for whoever comes next.
+  /// The subscription is over: its cursor stays where it was committed, for the next subscription.
   func leaveCursor(now: MonotonicTime) {
     guard let durable else { return }
     self.durable = nil

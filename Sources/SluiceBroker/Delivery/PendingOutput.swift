@@ -2,25 +2,23 @@ import Glibc
 import SluiceIO
 import SluiceLog
 
-/// Bytes that stay where they are as long as somebody holds their owner.
+/// Bytes that stay in place for as long as their owner is held.
 @safe
 enum HeldBytes {
   /// A part of the log.
   case segment(Segment, UnsafeRawBufferPointer)
-  /// A copy of records, with their frames.
-  case records(OwnedBytes, UnsafeRawBufferPointer)
   /// A copy.
-  case own(OwnedBytes, UnsafeRawBufferPointer)
+  case copy(OwnedBytes, UnsafeRawBufferPointer)
 
   /// A copy of `bytes`.
   init(copying bytes: UnsafeRawBufferPointer) {
     let copy = unsafe OwnedBytes(bytes)
-    self = unsafe .own(copy, UnsafeRawBufferPointer(copy.bytes))
+    self = unsafe .copy(copy, UnsafeRawBufferPointer(copy.bytes))
   }
 
   var bytes: UnsafeRawBufferPointer {
     switch self {
-    case .segment(_, let bytes), .records(_, let bytes), .own(_, let bytes): unsafe bytes
+    case .segment(_, let bytes), .copy(_, let bytes): unsafe bytes
     }
   }
 
@@ -34,15 +32,14 @@ enum HeldBytes {
     let rest = unsafe UnsafeRawBufferPointer(rebasing: bytes.dropFirst(count))
     switch self {
     case .segment(let segment, _): return unsafe .segment(segment, rest)
-    case .records(let owner, _): return unsafe .records(owner, rest)
-    case .own(let owner, _): return unsafe .own(owner, rest)
+    case .copy(let owner, _): return unsafe .copy(owner, rest)
     }
   }
 }
 
 /// What a connection couldn't write yet: bytes of its own, and parts of the log's segments, which it keeps alive.
 ///
-/// Bounded: nothing new is gathered for a connection before this is gone, so there is never more than one writes's worth.
+/// Bounded: nothing new is gathered for a connection before this is written, so there is never more than one ``WriteBatch``.
 struct PendingOutput {
   private static let vectorsAtOnce = 64
 
@@ -52,14 +49,11 @@ struct PendingOutput {
 
   var byteCount: Int { chunks.reduce(0) { unsafe $0 + $1.bytes.count } }
 
-  /// Bytes of copies, which nobody else has, that were added and not all written yet.
+  /// Bytes of copies that were added and not all written yet.
   private(set) var ownBytes = 0
 
   mutating func append(_ chunk: HeldBytes) {
-    switch chunk {
-    case .segment: break
-    case .records, .own: unsafe ownBytes += chunk.bytes.count
-    }
+    if !chunk.isSegment { unsafe ownBytes += chunk.bytes.count }
     chunks.append(chunk)
   }
 
@@ -87,8 +81,7 @@ struct PendingOutput {
     return .success(total)
   }
 
-  /// Copies what lies in segments that the log has dropped, so that a connection that doesn't read holds back no more memory than
-  /// it has bytes to get.
+  /// Copies what lies in segments that the log has dropped, so that a client that doesn't read holds no more memory than it has bytes to get.
   mutating func releaseRetiredSegments() {
     for index in chunks.indices {
       if case .segment(let segment, let bytes) = chunks[index], segment.isRetired {

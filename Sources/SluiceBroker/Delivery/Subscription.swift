@@ -26,12 +26,12 @@ class Subscription: Consumer, StoreConsumer {
   private let tellsProducers: Bool
   /// The number of producers that it was told last.
   private var toldProducers: UInt32?
-  /// Where it stood at the end of the last turn in which its loopState reported, and how long that has limited producers.
+  /// Its position when its loopState reported last, and how long that has limited producers.
   private var account: HoldAccount
   /// Since when there have been records for it, and no demand; nil while that isn't so.
   private var starvedSince: MonotonicTime?
-  /// When it last got demand for records that were there.
-  private var fedAt: MonotonicTime?
+  /// When it last got demand for records that it had been waiting to send.
+  private var demandArrivedAt: MonotonicTime?
 
   init(
     stream: UInt32, loopState: TopicLoopState, epoch: TopicEpoch, connection: Connection, cursor: LogCursor,
@@ -45,7 +45,7 @@ class Subscription: Consumer, StoreConsumer {
     self.liveOffset = liveOffset
     lagPolicy = lag
     tellsProducers = wantsProducers
-    // Who goes on may have records that were deleted since; who begins has none.
+    // A subscriber that resumes may have records that were deleted since.
     let compacted = epoch.newest.map {
       CompactedReader(
         $0, before: liveOffset, deletionsFrom: isResuming ? cursor.nextOffset : liveOffset,
@@ -79,12 +79,12 @@ class Subscription: Consumer, StoreConsumer {
     let former = credit.granted
     guard super.raise(to: granted) else { return false }
     loopState.traffic.requested(from: former, to: granted)
-    feed()
+    demandArrived()
     if topic.isPaced { loopState.readersMoved() }
     return true
   }
 
-  /// What it was granted and what it has used of that, also where others use it, too.
+  /// The demand that it uses, which members of a pattern's subscription share.
   var demand: Credit { credit }
 
   override var isOwed: Bool {
@@ -101,10 +101,10 @@ class Subscription: Consumer, StoreConsumer {
     if starvedSince == nil { starvedSince = connection.context.loop.now }
   }
 
-  /// It has demand, or is over.
-  func feed() {
+  /// It has demand, or is over: a wait for demand is over.
+  func demandArrived() {
     guard let since = starvedSince.take() else { return }
-    fedAt = connection.context.loop.now
+    demandArrivedAt = connection.context.loop.now
     loopState.traffic.starved(since: since, until: connection.context.loop.now)
   }
 
@@ -114,7 +114,7 @@ class Subscription: Consumer, StoreConsumer {
 
   override func leave() {
     source.dropStored()
-    feed()
+    demandArrived()
     leaveCursor(now: connection.context.loop.now)
     loopState.remove(self)
   }
@@ -123,14 +123,14 @@ class Subscription: Consumer, StoreConsumer {
 
   override var wantsProducers: Bool { tellsProducers }
 
-  override func newsCame() {
-    // What waits is woken by its loopState, and what is ready is asked anyway.
+  override func topicChanged() {
+    // A subscription that waits is woken by its loopState, and one that is ready is asked anyway.
     if tellsProducers, case .none = place { connection.makeReady(self) }
   }
 
   override func report(to positions: inout ReaderPositions) {
-    // Producers that go on in another epoch don't wait for subscriptions to this one. A epoch that has ended and that no other epoch follows keeps what
-    // its subscriptions are owed.
+    // Producers that go on in another epoch don't wait for subscriptions to this one. An epoch that has ended and that no other epoch follows keeps
+    // what its subscriptions are owed.
     switch epoch.condition {
     case .open: break
     case .ended: guard topic.settings.scope == .forever else { return }
@@ -192,7 +192,9 @@ class Subscription: Consumer, StoreConsumer {
           if let outcome = send(slice, mark, wantedBy: matcher, writes, &budget) { return outcome }
           continue
         }
-        guard unsafe slice.bytes.count <= largest else { return tooLongForClient(slice.firstOffset, writes) }
+        guard unsafe slice.bytes.count <= largest else {
+          return tooLong(slice.firstOffset, of: topic, writes)
+        }
         writes.append(slice, mark: mark, stream: stream)
         _ = credit.spend(UInt64(slice.count))
         unsafe loopState.traffic.sent(UInt64(slice.count), bytes: slice.bytes.count)
@@ -201,7 +203,7 @@ class Subscription: Consumer, StoreConsumer {
         loader?.load(source.readAhead())
       case .copies(let copies, let passed):
         guard copies.count > 1 || copies.recordBytes <= largest else {
-          return tooLongForClient(copies.firstOffset, writes)
+          return tooLong(copies.firstOffset, of: topic, writes)
         }
         let before = writes.bytes
         writes.append(copies, stream: stream)
@@ -222,8 +224,8 @@ class Subscription: Consumer, StoreConsumer {
     }
   }
 
-  /// Sends the records of a run that a filter lets through. What it doesn't let through needs no demand, so it goes on without any up to the next
-  /// record that is wanted, and counts as work, so that a filter that fits little doesn't keep the loop from others.
+  /// Sends the records of a run that a filter lets through. The others need no demand, so the cursor moves without any up to the next record that is
+  /// wanted; they count as work, so that a filter that selects little doesn't delay other subscriptions.
   ///
   /// - Returns: nil when it can go on.
   @inline(never)
@@ -236,11 +238,11 @@ class Subscription: Consumer, StoreConsumer {
     var runs = unsafe MatchingRuns(slice.bytes, matcher, time: time)
     var sent = 0
     var goesOn = true
-    var tooLong: UInt64?
+    var tooLongOffset: UInt64?
     while goesOn, let run = runs.next(records: credit.available, bytes: largest) {
       let part = slice.part(run.bytes, firstRecord: run.firstRecord, count: run.count)
       guard run.bytes.count <= largest else {
-        tooLong = part.firstOffset
+        tooLongOffset = part.firstOffset
         break
       }
       writes.appendSmall(part, mark: run.mark, stream: stream)
@@ -250,7 +252,7 @@ class Subscription: Consumer, StoreConsumer {
     }
     time = runs.time
     unsafe source.stepBack(records: slice.count - runs.records, bytes: slice.bytes.count - runs.position)
-    if let tooLong { return tooLongForClient(tooLong, writes) }
+    if let tooLongOffset { return tooLong(tooLongOffset, of: topic, writes) }
     writes.passed(runs.position - sent)
     budget -= runs.position
     if credit.available > 0 { loader?.load(source.readAhead()) }
@@ -263,15 +265,15 @@ class Subscription: Consumer, StoreConsumer {
     return .starved
   }
 
-  /// Looks for the batch whose way is measured, unless it had to wait for demand.
+  /// Looks for the batch whose latency is sampled, unless it had to wait for demand.
   @inline(never)
   private func seekBatch(in slice: LogSlice, _ writes: WriteBatch) {
     let end = slice.firstOffset + UInt64(slice.count)
     guard let start = topic.sampledBatch.take(slice.firstOffset..<end) else { return }
-    if fedAt.map({ $0 <= start }) ?? true { writes.found(batchAppendedAt: start) }
+    if demandArrivedAt.map({ $0 <= start }) ?? true { writes.found(batchAppendedAt: start) }
   }
 
-  /// Tells that replay ends here, if it does and that wasn't told.
+  /// Marks the end of the replay, once.
   @inline(__always)
   private func announceLive(_ writes: WriteBatch) {
     guard !isLive, nextOffset >= liveOffset else { return }
@@ -301,15 +303,6 @@ class Subscription: Consumer, StoreConsumer {
     }
     writes.append(Lag(missed: missed, nextOffset: nextOffset), stream: stream)
     return true
-  }
-
-  private func tooLongForClient(_ offset: UInt64, _ writes: WriteBatch) -> Outcome {
-    writes.append(
-      Fault(
-        code: .recordTooLarge,
-        message: "the record at offset \(offset) of \(topic.name) is longer than the client's frames may be"),
-      stream: stream)
-    return .ended
   }
 
   /// All is sent, and the topic is over: says how it ended.

@@ -28,10 +28,10 @@ final class WriteBatch {
   private var blockUsed = 0
   /// What was gathered since the last write.
   private(set) var bytes = 0
-  /// Bytes of records that were only looked at since the last write, or since it was asked for: they take time, too.
+  /// Bytes of records that were only looked at since they were last taken: they take time, too.
   private var passedBytes = 0
 
-  /// Whether subscriptions look for a batch whose way is measured, and when the one was appended that was found.
+  /// Whether subscriptions look for a batch whose latency is sampled; and when the one was appended that was found.
   var seeksBatch = true
   private var sample: MonotonicTime?
 
@@ -60,7 +60,7 @@ final class WriteBatch {
     passedBytes += count
   }
 
-  /// A batch was gathered whose way is measured. One in a turn is enough.
+  /// A batch was added whose latency is sampled. One in a turn is enough.
   func found(batchAppendedAt time: MonotonicTime) {
     sample = time
     seeksBatch = false
@@ -100,14 +100,7 @@ final class WriteBatch {
 
   /// Adds a DELIVER with the records of `slice`, behind a time mark if there is one to be told.
   func append(_ slice: LogSlice, mark: Int64?, stream: UInt32) {
-    let header = unsafe block + blockUsed
-    let markLength = mark == nil ? 0 : RecordLayout.timeMarkSize
-    unsafe DeliverHeader(firstOffset: slice.firstOffset, count: UInt32(slice.count))
-      .write(at: header, stream: stream, batchLength: markLength + slice.bytes.count)
-    if let mark {
-      unsafe RecordLayout.writeTimeMark(mark, at: header + FrameHeader.size + DeliverHeader.size)
-    }
-    pushBlock(FrameHeader.size + DeliverHeader.size + markLength)
+    pushBlock(writeHeader(slice, mark: mark, stream: stream))
     unsafe push(.segment(slice.segment, slice.bytes))
   }
 
@@ -117,15 +110,21 @@ final class WriteBatch {
     guard length <= Self.smallBatch, blockUsed + Self.roomForRound + length <= Self.blockSize else {
       return append(slice, mark: mark, stream: stream)
     }
+    let header = writeHeader(slice, mark: mark, stream: stream)
+    unsafe (block + blockUsed + header).copyMemory(
+      from: slice.bytes.baseAddress.unsafelyUnwrapped, byteCount: length)
+    pushBlock(header + length)
+  }
+
+  /// Writes what goes ahead of a slice to the block. Returns its length.
+  @inline(__always)
+  private func writeHeader(_ slice: LogSlice, mark: Int64?, stream: UInt32) -> Int {
     let header = unsafe block + blockUsed
     let markLength = mark == nil ? 0 : RecordLayout.timeMarkSize
     unsafe DeliverHeader(firstOffset: slice.firstOffset, count: UInt32(slice.count))
-      .write(at: header, stream: stream, batchLength: markLength + length)
-    let records = unsafe header + FrameHeader.size + DeliverHeader.size
-    if let mark { unsafe RecordLayout.writeTimeMark(mark, at: records) }
-    unsafe (records + markLength).copyMemory(
-      from: slice.bytes.baseAddress.unsafelyUnwrapped, byteCount: length)
-    pushBlock(FrameHeader.size + DeliverHeader.size + markLength + length)
+      .write(at: header, stream: stream, batchLength: markLength + slice.bytes.count)
+    if let mark { unsafe RecordLayout.writeTimeMark(mark, at: header + Self.deliverHeader) }
+    return Self.deliverHeader + markLength
   }
 
   /// Adds a DELIVER for each run of copies, whose headroom takes the header.
@@ -134,10 +133,10 @@ final class WriteBatch {
       unsafe DeliverHeader(firstOffset: firstOffset, count: count)
         .write(at: header, stream: stream, batchLength: length)
     }
-    if let frames = unsafe frames { unsafe push(.records(frames.owner, frames.bytes)) }
+    if let frames = unsafe frames { unsafe push(.copy(frames.owner, frames.bytes)) }
   }
 
-  /// Writes what was gathered to `stream`, and empties the writes.
+  /// Writes everything to `stream`, and empties the batch.
   ///
   /// - Returns: what the transport didn't take, which must be written before anything else; or the failure.
   func write(to stream: any ByteStream) -> Result<PendingOutput, IOError> {

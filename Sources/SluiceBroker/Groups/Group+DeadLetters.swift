@@ -4,13 +4,13 @@ import SluiceSession
 import SluiceWire
 import Synchronization
 
-/// Records that nobody got done go to another topic, with what happened to them in headers.
+/// Dead letters: records that no member could deal with are appended to another topic, with what happened to them in headers.
 extension Group {
-  private typealias Dying = (offset: UInt64, deliveries: UInt32, reason: GroupState.Reason)
+  private typealias DeadLetter = (offset: UInt64, deliveries: UInt32, reason: GroupState.Reason)
 
   private enum Attempt {
     case kept
-    /// It is among the dead letters, and on disk later.
+    /// It is appended, and the record is done with when it is on disk.
     case keptLater
     /// The record must be read from storage first, for which the source waits.
     case stored(StoreRequest, RecordSource)
@@ -22,20 +22,20 @@ extension Group {
     case stopping
   }
 
-  /// Appends what is on its way to the dead letters. When they aren't taken it tries again, less and less often; until then the records
-  /// are neither done with nor given out. On `loop`, without the lock.
-  func bury(on loop: LoopContext) {
-    while let record = nextToBury() {
+  /// Appends the records that were given up to the dead letters. When that topic doesn't take them it tries again, less and less often; until then
+  /// the records are neither done with nor given out. On `loop`, without the lock.
+  func sendDeadLetters(on loop: LoopContext) {
+    while let record = nextDeadLetter() {
       var source = RecordSource(epoch, at: LogCursor(unplacedAt: record.offset), portions: 1...1)
       guard finish(record, attempt(record, from: &source, on: loop), on: loop) else { return }
     }
   }
 
   /// Returns false when it goes on later.
-  private func finish(_ record: Dying, _ attempt: Attempt, on loop: LoopContext) -> Bool {
+  private func finish(_ record: DeadLetter, _ attempt: Attempt, on loop: LoopContext) -> Bool {
     switch attempt {
-    case .kept: step(on: loop) { core in core.state.buried(record.offset, isKept: true) }
-    case .gone: step(on: loop) { core in core.state.buried(record.offset, isKept: false) }
+    case .kept: step(on: loop) { core in core.state.deadLetterDone(record.offset, isKept: true) }
+    case .gone: step(on: loop) { core in core.state.deadLetterDone(record.offset, isKept: false) }
     case .keptLater: return false
     case .stored(let request, let source):
       load(request, for: record, source, on: loop)
@@ -53,27 +53,28 @@ extension Group {
 
   /// Reports that the dead-letter topic doesn't take records: once, until it has taken one.
   private func reportRefusal(_ error: WireError, on loop: LoopContext) {
-    guard core.withLock({ $0.burial.delay == Burial.firstDelay }) else { return }
+    guard core.withLock({ $0.deadLetters.delay == DeadLetterProgress.firstDelay }) else { return }
     loop.core.configuration.report(
       .deadLettersWait(topic: topic.name, group: name, deadLetters: settings.deadLetters, error))
   }
 
   /// Reads a record that isn't in memory, and goes on with it.
-  private func load(_ request: StoreRequest, for record: Dying, _ source: RecordSource, on loop: LoopContext)
-  {
+  private func load(
+    _ request: StoreRequest, for record: DeadLetter, _ source: RecordSource, on loop: LoopContext
+  ) {
     request.load(of: topic.name, on: loop.loop) { [weak self, unowned loop] found in
       guard let self else { return }
       if found.isFailure { return tryLater(on: loop) }
       var source = source
       source.take(found, for: request)
-      if finish(record, attempt(record, from: &source, on: loop), on: loop) { bury(on: loop) }
+      if finish(record, attempt(record, from: &source, on: loop), on: loop) { sendDeadLetters(on: loop) }
     }
   }
 
-  private func nextToBury() -> Dying? {
+  private func nextDeadLetter() -> DeadLetter? {
     core.withLock { core in
-      guard core.fault == nil, let next = core.state.nextDying() else {
-        core.burial = Burial()
+      guard core.fault == nil, let next = core.state.nextDeadLetter() else {
+        core.deadLetters = DeadLetterProgress()
         return nil
       }
       return next
@@ -82,15 +83,17 @@ extension Group {
 
   private func tryLater(on loop: LoopContext) {
     let delay = core.withLock { core in
-      defer { core.burial.delay = min(core.burial.delay * 2, Burial.longestDelay) }
-      return core.burial.delay
+      let delay = core.deadLetters.delay
+      core.deadLetters.delay = min(delay * 2, DeadLetterProgress.longestDelay)
+      return delay
     }
     _ = loop.loop.schedule(after: delay) { [weak self, unowned loop] in
-      self?.bury(on: loop)
+      self?.sendDeadLetters(on: loop)
     }
   }
 
-  private func attempt(_ record: Dying, from source: inout RecordSource, on loop: LoopContext) -> Attempt {
+  private func attempt(_ record: DeadLetter, from source: inout RecordSource, on loop: LoopContext) -> Attempt
+  {
     // A broker that stops appends nothing any more.
     guard loop.core.stage.load(ordering: .acquiring) == .serving else { return .stopping }
     var hint = SegmentHint()
@@ -101,7 +104,7 @@ extension Group {
     case .copies, .passed, .demandExhausted, .caughtUp, .lagged, .loading(nil): return .gone
     }
     guard
-      let batch = unsafe letter(
+      let batch = unsafe deadLetter(
         slice.bytes, offset: record.offset, deliveries: record.deliveries, reason: record.reason,
         longest: loop.core.configuration.limits.record)
     else { return .gone }
@@ -123,19 +126,19 @@ extension Group {
     case .refused(let fault), .unfit(let fault): return .refused(WireError(fault.code, fault.message))
     }
     guard topic.storage != nil, deadLetters.storage != nil else { return .kept }
-    // Not before the letter is on disk may the record be done with there.
+    // The record is done with when the dead letter is on disk.
     deadLetters.whenCommitted { [weak self, unowned loop, eventLoop = loop.loop] fault in
       eventLoop.execute { [weak self, unowned loop] in
         guard let self else { return }
-        step(on: loop) { core in core.state.buried(record.offset, isKept: fault == nil) }
-        bury(on: loop)
+        step(on: loop) { core in core.state.deadLetterDone(record.offset, isKept: fault == nil) }
+        sendDeadLetters(on: loop)
       }
     }
     return .keptLater
   }
 
   /// The record in `items` with headers that say what became of it; as it is if it would be too long with them.
-  private func letter(
+  private func deadLetter(
     _ items: UnsafeRawBufferPointer, offset: UInt64, deliveries: UInt32, reason: GroupState.Reason,
     longest: Int
   ) -> BatchBuilder? {

@@ -3,33 +3,33 @@ import SluiceLog
 import SluiceWire
 import Synchronization
 
-/// A topic's records shared out among the members of a group, which may be on several loops, or none at the moment.
+/// A group of a topic: distributes the topic's records among its members, which may be on several loops.
 ///
-/// The shell around ``GroupState``, under one short lock: what it assigns is put into its member's inbox, and the member is called; the
-/// records themselves are read from the log on the member's loop. Nobody is called, and no other lock but the log's taken, under the lock.
+/// The shell around ``GroupState``, under one short lock: what it assigns is put into its member's inbox, and the member is woken; the
+/// records themselves are read from the log on the member's loop. Under the lock no member is called, and no lock but the log's is taken.
 ///
-/// It epochs in its topic for as long as that epoch of the topic, with members or without.
+/// It exists for as long as its epoch of the topic, with members or without.
 final class Group: Sendable {
-  /// So many records may wait for a member whose connection doesn't take them: few, since others could have had them.
+  /// The most records that wait for a member whose connection doesn't take them: few, since other members could have had them.
   static let window: UInt64 = 256
-  /// So many records are looked at in one go, at the most.
+  /// The most records that are looked at in one step.
   private static let lookedAt = 1024
-  /// Bytes of them that are read from storage at a time.
+  /// Bytes of records to be looked at that are read from storage at a time.
   private static let loaded = 256 << 10...256 << 10
 
   let name: String
   let settings: JoinGroup.Settings
-  /// What keys come to depends on it.
+  /// Of the hashes of keys.
   let seed: UInt64
   private let matcher: RecordMatcher?
   unowned let topic: Topic
   let epoch: TopicEpoch
   let core: Mutex<Core>
-  /// Of what is kept besides records; nil where memory isn't watched.
+  /// Of the memory for what is kept besides records; nil where memory isn't watched.
   private let kept: KeptMemory.Share?
   /// Bytes of a group with these settings that has nothing under way.
   private let ownBytes: Int
-  /// Where the group stands, for flow control.
+  /// The group's position, for flow control.
   private let reported: Mutex<Reported>
   /// The first record that isn't done with, in a topic whose producers follow its subscribers.
   private let reportedFloor = Atomic(UInt64.max)
@@ -76,7 +76,7 @@ final class Group: Sendable {
 
   // MARK: Members
 
-  /// A member comes; nothing is given to it before it asks. Returns where the group stands; nil when it takes nobody any more.
+  /// Adds a member; nothing is given to it before it asks. Returns the group's position; nil when it takes no members any more.
   func join(_ member: GroupMember) -> (next: UInt64, live: UInt64)? {
     let head = epoch.log.head
     return core.withLock { core in
@@ -96,14 +96,14 @@ final class Group: Sendable {
     }
   }
 
-  /// A member is gone, without what it has in hand still to be sent.
+  /// Removes a member.
   ///
   /// - Returns: how many records were looked at for those that it had.
   func leave(_ member: GroupMember, unsent: [GroupState.Assignment], on loop: LoopContext) -> Int {
     var looked = 0
     step(on: loop) { core in
       guard let seat = core.seats[member.number] else { return }
-      looked = core.state.entries.out > 0 ? core.state.entries.count : 0
+      looked = core.state.outstanding > 0 ? core.state.entries : 0
       core.state.leave(member.number, unsent: unsent + seat.inbox)
       core.seats[member.number] = nil
       core.members -= 1
@@ -116,16 +116,16 @@ final class Group: Sendable {
   enum Answer {
     /// What it is to send next.
     case records([GroupState.Assignment])
-    /// So many records were gone before anybody got them. It must ask again.
+    /// So many records were gone before a member got them. It must ask again.
     case missed(UInt64, next: UInt64)
-    /// Nothing; it will be called.
+    /// Nothing; it will be woken.
     case nothing
     /// Nothing any more: the topic is over, and all of it done with.
     case finished
     case fault(Fault)
   }
 
-  /// A member has sent what it had in hand, or as much as it could, and asks for more.
+  /// A member has sent what it had, or as much as it could, and asks for more.
   ///
   /// - Parameters:
   ///   - sent: how many records it has sent since it asked last.
@@ -200,7 +200,7 @@ final class Group: Sendable {
 
   /// The topic has dropped records, some of which a member had in hand: these go with them.
   ///
-  /// - Returns: how many records of those that nobody had been given are lost besides.
+  /// - Returns: how many records are lost that no member had been given.
   func lost(_ runs: [GroupState.Assignment], before oldest: UInt64, on loop: LoopContext) -> UInt64 {
     var lost: UInt64 = 0
     step(on: loop) { core in
@@ -214,7 +214,7 @@ final class Group: Sendable {
   func close(_ fault: Fault, on loop: LoopContext) {
     step(on: loop) { core in
       core.fault = fault
-      for number in core.seats.indices { core.call(number) }
+      for number in core.seats.indices { core.wake(number) }
     }
   }
 
@@ -227,7 +227,7 @@ final class Group: Sendable {
 
   // MARK: A step
 
-  /// Takes an event in, gives out what that makes possible, has the caller look at the result, and does what follows. On `loop`.
+  /// Takes an event in, gives out what that makes possible, and does what follows without the lock. On `loop`.
   private func step<Result>(
     on loop: LoopContext, _ event: (inout Core) -> Void, then result: (inout Core) -> Result
   ) -> Result {
@@ -239,7 +239,7 @@ final class Group: Sendable {
       kept?.set(to: ownBytes + core.state.memory)
       return (result, core.takeTodo(hasMoved: report(core, now: loop.loop.now)))
     }
-    for member in todo.called { member.loopState.call(member) }
+    for member in todo.woken { member.loopState.call(member) }
     if let deadline = todo.deadline {
       // The event loop may outlive the group, but runs no timers once it has let go of its context.
       _ = loop.loop.schedule(at: deadline) { [weak self, unowned loop] in
@@ -253,7 +253,7 @@ final class Group: Sendable {
     }
     if let request = todo.request { load(request, on: loop) }
     if todo.hasMoved { topic.readersMoved() }
-    if todo.buries { bury(on: loop) }
+    if todo.hasDeadLetters { sendDeadLetters(on: loop) }
     if topic.storage != nil, !mustBeStored.exchange(true, ordering: .acquiringAndReleasing) {
       topic.groupMoved()
     }
@@ -308,7 +308,7 @@ final class Group: Sendable {
     if core.state.frontier >= core.liveOffset { core.isLive = true }
     if isOver, !core.isFinished, core.state.isDone(through: head) {
       core.isFinished = true
-      for number in core.seats.indices { core.call(number) }
+      for number in core.seats.indices { core.wake(number) }
     }
   }
 
@@ -335,7 +335,7 @@ final class Group: Sendable {
         }
       }
     }
-    // The rest is for another turn, so that nobody has to wait for long.
+    // The rest is for another turn, so that the lock isn't held for long.
     core.mustGoOn = core.state.mayPass(before: head)
   }
 
@@ -350,7 +350,7 @@ final class Group: Sendable {
   /// The first record that no member was given yet.
   var shownFrontier: UInt64 { core.withLock { $0.state.frontier } }
 
-  /// Where the group stands; nil without members. From any thread.
+  /// The group's position; nil without members. From any thread.
   var position: ReaderPosition? { reported.withLock { $0.account.position } }
 
   /// Counts the holds that the group's position has made. From any thread.

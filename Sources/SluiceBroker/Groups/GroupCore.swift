@@ -9,11 +9,11 @@ extension Group {
     var inbox: [GroupState.Assignment] = []
     /// How many more records it has asked for than it was given.
     var asked: UInt64 = 0
-    /// Whether it sleeps until it is called.
+    /// Whether it waits to be woken.
     var isIdle = false
   }
 
-  /// Where the group stood when that was last told, and how long that has limited producers. Protected by a lock of its own.
+  /// The group's position when it was last reported, and how long that has limited producers. Has a lock of its own.
   struct Reported: Sendable {
     var account: HoldAccount
     /// Up to where the topic's holds are counted here.
@@ -42,20 +42,20 @@ extension Group {
     /// The head when the first of the members came: from there on, the group has caught up.
     var liveOffset: UInt64 = 0
     var isLive = false
-    /// Records that were gone before anybody got them, of which no member was told.
+    /// Records that were gone before a member got them, of which no member was told.
     var missed: UInt64 = 0
     /// Why there is nothing more to be had, if so.
     var fault: Fault?
     /// Set once everything of a topic that is over is done with.
     var isFinished = false
-    /// Whether some loop wakes the group when the next deadline has passed.
+    /// Whether a loop has a timer for the next deadline.
     var isTimed = false
-    /// Whether there is more to look at, and whether some loop goes on with it.
+    /// Whether there is more to look at, and whether a loop goes on with it.
     var mustGoOn = false
     var isLooking = false
-    var burial = Burial()
-    /// Those that have to be called when the lock is free.
-    private var called: [GroupMember] = []
+    var deadLetters = DeadLetterProgress()
+    /// To be woken without the lock.
+    private var woken: [GroupMember] = []
 
     init(state: GroupState, source: RecordSource, idleSince: MonotonicTime) {
       self.state = state
@@ -64,22 +64,22 @@ extension Group {
     }
   }
 
-  /// How it stands with the dead letters.
-  struct Burial: Sendable {
+  /// Whether dead letters are being appended.
+  struct DeadLetterProgress: Sendable {
     static let firstDelay = Duration.milliseconds(100)
     static let longestDelay = Duration.seconds(30)
 
-    /// Whether somebody is at it, or will be when a time has passed.
+    /// Whether a loop appends them, or will when the delay is over.
     var isUnderWay = false
     var delay = firstDelay
   }
 
-  /// What is left to do when the lock is free.
+  /// What is to be done without the lock after a step.
   struct Todo {
-    var called: [GroupMember]
+    var woken: [GroupMember]
     var deadline: MonotonicTime?
     var goesOn: Bool
-    var buries: Bool
+    var hasDeadLetters: Bool
     var hasMoved: Bool
     /// Records to be read from storage, to be looked at.
     var request: StoreRequest?
@@ -93,15 +93,15 @@ extension Group.Core {
       guard seats[run.member] != nil else { continue }
       seats[run.member]!.inbox.append(run)
       seats[run.member]!.asked -= min(UInt64(run.count), seats[run.member]!.asked)
-      call(run.member)
+      wake(run.member)
     }
   }
 
-  /// Has a member called, if it sleeps.
-  mutating func call(_ number: Int) {
+  /// Has a member woken, if it waits.
+  mutating func wake(_ number: Int) {
     guard let seat = seats[number], seat.isIdle else { return }
     seats[number]!.isIdle = false
-    called.append(seat.member)
+    woken.append(seat.member)
   }
 
   mutating func takeMissed() -> UInt64 {
@@ -111,13 +111,13 @@ extension Group.Core {
 
   mutating func takeTodo(hasMoved: Bool) -> Group.Todo {
     var todo = Group.Todo(
-      called: called, goesOn: mustGoOn && !isLooking,
-      buries: !burial.isUnderWay && fault == nil && state.nextDying() != nil, hasMoved: hasMoved,
-      request: request.take())
-    called = []
+      woken: woken, goesOn: mustGoOn && !isLooking,
+      hasDeadLetters: !deadLetters.isUnderWay && fault == nil && state.nextDeadLetter() != nil,
+      hasMoved: hasMoved, request: request.take())
+    woken = []
     isLooking = isLooking || todo.goesOn
     mustGoOn = false
-    burial.isUnderWay = burial.isUnderWay || todo.buries
+    deadLetters.isUnderWay = deadLetters.isUnderWay || todo.hasDeadLetters
     if !isTimed, let next = state.nextDeadline {
       isTimed = true
       todo.deadline = next
@@ -125,7 +125,7 @@ extension Group.Core {
     return todo
   }
 
-  /// Where the group stands, for flow control. Nil without members: then it limits no producer.
+  /// The group's position, for flow control. Nil without members: then it limits no producer.
   var position: ReaderPosition? {
     guard members > 0 else { return nil }
     var position = ReaderPosition(nextOffset: state.frontier, available: asked, isLive: isLive)

@@ -1,20 +1,20 @@
 import SluiceIO
 
-/// The records of a group that were looked at and aren't done with: each found by its offset, all of them in the order of offsets, and those
-/// that are with members also in the order of their deadlines.
+/// A table of the records of a group that were looked at and aren't done with: found by offset, linked in the order of offsets, and those that are
+/// with members also in the order of their deadlines.
 ///
 /// One array with links, so that a record costs an entry while it is under way and nothing before and after.
 struct GroupEntries: Sendable {
   enum Place: UInt8 {
     /// With a member.
     case out
-    /// To be given out before any record that nobody has seen.
+    /// To be given out again.
     case due
     /// Behind another record with its key.
-    case parked
+    case waiting
     /// On its way to the dead letters.
-    case dying
-    /// Parked when its memory was dropped; goes with the record before it.
+    case deadLetter
+    /// The topic has dropped it while it was waiting; goes with the record before it.
     case lost
   }
 
@@ -22,12 +22,12 @@ struct GroupEntries: Sendable {
     var offset: UInt64
     var place: Place
     var reason = GroupState.Reason.refused
-    /// Whom it was given to last.
+    /// The member that it was given to last.
     var member: Int32 = -1
     /// How many times it was given out.
     var deliveries: UInt32 = 0
     var deadline = MonotonicTime(nanoseconds: 0)
-    /// What its key comes to; nil for one that waits for no other.
+    /// The key's hash; nil for one that waits for no other.
     var key: UInt64?
     /// The next one with this key.
     var nextOfKey: Int32 = -1
@@ -86,7 +86,7 @@ struct GroupEntries: Sendable {
     return low
   }
 
-  /// What stands at a place: a record, or one that is gone, without a slot. Nil behind the last.
+  /// The record at a place; without a slot if it is gone. Nil behind the last.
   func entry(at place: Int) -> (offset: UInt64, slot: Int32?)? {
     guard place < order.count else { return nil }
     let (offset, slot) = order[place]
@@ -118,7 +118,7 @@ struct GroupEntries: Sendable {
     if entry.before >= 0 { entries[Int(entry.before)].after = entry.after } else { first = entry.after }
     if entry.after >= 0 { entries[Int(entry.after)].before = entry.before } else { last = entry.before }
     slots[entry.offset] = nil
-    // No record has this one: what stands in `order` is seen to be gone.
+    // No record has this offset: so the one in `order` is seen to be gone.
     entries[Int(slot)].offset = .max
     free.append(slot)
     // A burst's memory isn't kept for ever.
@@ -128,7 +128,7 @@ struct GroupEntries: Sendable {
     }
   }
 
-  /// It goes to a member, whose deadline is the last of all.
+  /// Gives a record to a member until a deadline, which becomes the last of all.
   mutating func handOut(_ slot: Int32, to member: Int32, until deadline: MonotonicTime) {
     entries[Int(slot)].place = .out
     entries[Int(slot)].member = member
@@ -140,7 +140,7 @@ struct GroupEntries: Sendable {
     out += 1
   }
 
-  /// It isn't with a member any more.
+  /// Takes a record back from its member.
   mutating func takeBack(_ slot: Int32, as place: Place) {
     let entry = entries[Int(slot)]
     entries[Int(slot)].place = place

@@ -3,16 +3,16 @@ import SluiceLog
 import SluiceWire
 
 /// One subscription of a group: sends what the ``Group`` gives it.
-// @unchecked: belongs to its connection's loop, but for `number` and `seenRevocations`, which are used with the group's lock held. Others only
+// @unchecked: belongs to its connection's loop, but for `number` and `seenRevocations`, which are used with the group's lock held. Other loops only
 // pass it on to its loopState, which has it woken on the loop.
 final class GroupMember: Consumer, StoreConsumer, @unchecked Sendable {
   let group: Group
   let loopState: TopicLoopState
-  /// What the group calls it.
+  /// Its number in the group.
   var number = 0
   var seenRevocations: UInt64 = 0
 
-  /// What it was given and hasn't sent.
+  /// Records that it was given and hasn't sent.
   private var inHand: [GroupState.Assignment] = []
   /// Records that it has sent, of which the group doesn't know yet.
   private var sent: UInt64 = 0
@@ -129,14 +129,7 @@ final class GroupMember: Consumer, StoreConsumer, @unchecked Sendable {
     {
     case .run(let slice, let mark):
       guard unsafe slice.bytes.count <= largest else {
-        writes.append(
-          Fault(
-            code: .recordTooLarge,
-            message:
-              "the record at offset \(slice.firstOffset) of \(group.topic.name) is longer than the client's frames may be"
-          ),
-          stream: stream)
-        return .ended
+        return tooLong(slice.firstOffset, of: group.topic, writes)
       }
       if run.delivery != toldDelivery {
         toldDelivery = run.delivery

@@ -43,12 +43,12 @@ extension JoinGroup.Settings {
       hasDeadLetters: !deadLetters.isEmpty, looksAtRecords: order == .byKey || !filter.isEmpty)
   }
 
-  /// Looks at the one record in `items`: whether it is for the group, and what its key comes to, if that is of importance.
+  /// Looks at the one record in `items`: whether it is for the group, and its key's hash where the order is by key.
   ///
   /// - Parameters:
   ///   - matcher: the filter's; nil for none.
-  ///   - seed: of the group: what a key comes to is the same for as long as there is the group, also in another process, and nobody who
-  ///     doesn't know it can make keys that come to the same.
+  ///   - seed: of the group: hashes are the same for as long as there is the group, also in another process, and no client can make keys with
+  ///     the same hash.
   func look(
     at items: UnsafeRawBufferPointer, _ matcher: RecordMatcher?, seed: UInt64
   ) -> (isWanted: Bool, key: UInt64?) {

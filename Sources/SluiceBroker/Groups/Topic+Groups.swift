@@ -3,12 +3,12 @@ import SluiceLog
 import SluiceWire
 import Synchronization
 
-/// A topic's groups: made by their first members, kept without members, and looked after by request. From any loop.
+/// A topic's groups: made by their first members, kept without members, moved and deleted on request. From any loop.
 extension Topic {
   /// The group that a member asks for, made if there is none.
   ///
   /// - Parameters:
-  ///   - buffered: where the first subscriber begins that finds what producers buffered meanwhile.
+  ///   - buffered: where the first subscriber begins, if producers have buffered records without subscribers.
   ///   - limits: how many groups a topic may have, and how many records a group may have under way.
   /// - Throws: ``ErrorCode/groupMismatch``, or ``ErrorCode/limitReached``.
   func group(
@@ -65,7 +65,7 @@ extension Topic {
     state.withLock { $0.groups[name] != nil }
   }
 
-  /// Puts a group elsewhere; everything that was under way is forgotten. Its members are told ``ErrorCode/cursorMoved``.
+  /// Moves a group to another start; everything that was under way is forgotten. Its members are told ``ErrorCode/cursorMoved``.
   ///
   /// - Returns: false if there is no such group.
   func moveGroup(_ name: String, to start: Subscribe.Start, limits: BrokerLimits, on loop: LoopContext)
@@ -114,7 +114,7 @@ extension Topic {
   func forgetGroups(idleFor time: Duration, now: MonotonicTime) {
     let groups = state.withLock { Array($0.groups.values) }
     for group in groups where group.isIdle(for: time, now: now) {
-      // Whoever joins it at this moment is told, and makes it anew.
+      // A member that joins it at this moment is refused, and makes it anew.
       state.withLock { state in
         guard state.groups[group.name] === group else { return }
         state.groups[group.name] = nil
@@ -148,17 +148,17 @@ extension Group {
 }
 
 extension JoinGroup.Settings {
-  /// What is other in `others`, for people.
-  fileprivate func difference(to others: JoinGroup.Settings) -> String {
-    if acknowledgement != others.acknowledgement {
-      return "has \(others.acknowledgement) acknowledgement"
+  /// The first setting that differs in `other`, as text.
+  fileprivate func difference(to other: JoinGroup.Settings) -> String {
+    if acknowledgement != other.acknowledgement {
+      return "has \(other.acknowledgement) acknowledgement"
     }
-    if order != others.order { return "has order \(others.order)" }
-    if deadline != others.deadline { return "has a deadline of \(others.deadline) ms" }
-    if deliveries != others.deliveries { return "has a limit of \(others.deliveries) deliveries" }
-    if deadLetters != others.deadLetters {
-      // Not where: not everybody may know.
-      return others.deadLetters.isEmpty ? "has no dead letters" : "has its dead letters in another topic"
+    if order != other.order { return "has order \(other.order)" }
+    if deadline != other.deadline { return "has a deadline of \(other.deadline) ms" }
+    if deliveries != other.deliveries { return "has a limit of \(other.deliveries) deliveries" }
+    if deadLetters != other.deadLetters {
+      // Without the topic's name, which the client may not be allowed to know.
+      return other.deadLetters.isEmpty ? "has no dead letters" : "has its dead letters in another topic"
     }
     return "has another filter"
   }

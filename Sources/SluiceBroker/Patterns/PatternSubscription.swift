@@ -6,7 +6,7 @@ import SluiceWire
 ///
 /// ```
 ///  topics ── loopState ──► member ─┐
-///  topics ── loopState ──► member ─┼─ whose turn it is ──►  MATCHED, FROM, DELIVER … on one stream
+///  topics ── loopState ──► member ─┼─ fair turns ──────►  MATCHED, FROM, DELIVER … on one stream
 ///  topics ── loopState ──► member ─┘        ▲
 ///                                 one credit
 /// ```
@@ -24,37 +24,19 @@ final class PatternSubscription: Consumer {
   private var joined: [PatternMember] = []
   /// Members of topics whose producers are paced.
   private var paced: [PatternMember] = []
-  /// Of those, how many know of the last grant, while some don't.
+  /// How many of those know of the last grant, while it is being told.
   private var told = 0
   private var isTelling = false
   /// Nil when every record is wanted.
   private let matcher: RecordMatcher?
   private var turns = FairTurns<PatternMember>()
-  /// Members that have left and still stand among those who want turns.
+  /// Members that have left and are still in `turns`.
   private var gone = 0
   private var isProducing = false
 
-  /// A search for the topics that were there when it came, and those that were found and are to be joined next; it begins when it has joined
-  /// them all.
-  private var walk: PatternWalk
-  private var found: ArraySlice<Topic> = []
-  /// Topics that the search finds and that were told of apart from it.
-  private var known: Set<ObjectIdentifier> = []
-  /// Where to go on in them.
-  private var positions: [String: TopicPosition]
-  /// Where to begin in those of which only the store could tell.
-  private var starts: [String: Subscribe.Start] = [:]
-  /// Topics made meanwhile.
-  private var made: [(Topic, TopicEpoch)] = []
-  private(set) var hasBegun = false
-
-  /// The number that the stream's frames are about, as its receiver knows it.
-  private var subject: UInt32 = 0
-  /// Numbers that mean nothing any more, which its receiver doesn't know yet.
-  private var departed = ReadyQueue<UInt32>()
-  /// Members from the beginning that were not announced yet, or aren't live. Nil when that was told.
-  private var unannounced: Int? = 0
-  private var awaited: Int? = 0
+  /// To be joined.
+  private var topics: PatternTopics
+  private var frames: PatternFrames
 
   init(
     _ frame: SubscribePattern, _ pattern: TopicPattern, stream: UInt32, connection: Connection,
@@ -62,11 +44,11 @@ final class PatternSubscription: Consumer {
   ) {
     self.pattern = pattern
     self.watch = watch
-    self.walk = walk
     start = frame.start
     lag = frame.lag
     matcher = RecordMatcher(unlessEmpty: frame.filter)
-    positions = Dictionary(frame.positions.map { ($0.topic, $0) }) { $1 }
+    topics = PatternTopics(walk, positions: frame.positions)
+    frames = PatternFrames(stream: stream)
     super.init(stream: stream, connection: connection, granted: frame.grantedThrough)
   }
 
@@ -107,62 +89,49 @@ final class PatternSubscription: Consumer {
 
   // MARK: Topics
 
+  /// Whether all topics were joined that were there when it came.
+  var hasBegun: Bool { topics.hasBegun }
+
   /// Looks for topics to be joined next, until there are so many, or the turn's workBudget is exhausted.
   func findTopics(atMost count: Int) {
-    while found.count < count, !walk.isDone, !connection.workBudget.isExhausted {
+    while topics.needsMore(than: count), !connection.workBudget.isExhausted {
       let most = connection.workBudget.left(.names)
       var looks = most
-      let topic = walk.next(looks: &looks)
+      topics.find(looks: &looks) { topic in
+        connection.matchesTopics(named: topic.name) && members[topic.name]?.topic !== topic
+      }
       connection.workBudget.spend(most - looks, of: .names)
-      if let topic, isNew(topic) { found.append(topic) }
     }
-  }
-
-  private func isNew(_ topic: Topic) -> Bool {
-    connection.matchesTopics(named: topic.name) && members[topic.name]?.topic !== topic
-      && !known.contains(ObjectIdentifier(topic))
   }
 
   /// Joins topics that were found, until the turn's workBudget is exhausted. Returns whether that were all.
   func join() throws(WireError) -> Bool {
-    while !connection.workBudget.isExhausted, let topic = found.popFirst() {
+    while !connection.workBudget.isExhausted, let (topic, position) = topics.next() {
       connection.workBudget.spend(1, of: .joins)
-      try join(topic, startingAt: positions.removeValue(forKey: topic.name), wasThere: true)
+      try join(topic, startingAt: position, wasThere: true)
     }
-    guard found.isEmpty, walk.isDone else { return false }
-    found = []
-    known = []
-    positions = [:]
-    starts = [:]
-    hasBegun = true
-    let topics = made
-    made = []
-    for (topic, epoch) in topics { try joinFromStart(topic, epoch) }
+    guard topics.isExhausted else { return false }
+    for (topic, epoch) in topics.begin() { try joinFromStart(topic, epoch) }
     return true
   }
 
   /// Of the topics to be joined next, those of which only the store can tell where to begin.
   func unknownStarts() -> [(topic: Topic, time: Int64)] {
     guard case .time(let time) = start else { return [] }
-    return found.compactMap { topic in
-      guard positions[topic.name] == nil, starts[topic.name] == nil,
-        topic.epoch.needsStore(for: .time(time))
-      else { return nil }
-      return (topic, time)
-    }
+    return topics.unknownStarts(at: time)
   }
 
+  /// The store has told where to begin in a topic.
   func begin(_ topic: Topic, at offset: UInt64) {
-    starts[topic.name] = .offset(offset)
+    topics.begin(topic, at: offset)
   }
 
   /// Whether there are topics still to be joined.
-  var isJoining: Bool { !hasBegun || !found.isEmpty || !walk.isDone }
+  var isJoining: Bool { !hasBegun || !topics.isExhausted }
 
   /// Its client may not subscribe to some topics any more.
   func lose(where isLost: (String) -> Bool) {
-    found.removeAll { isLost($0.name) }
-    made.removeAll { isLost($0.0.name) }
+    topics.remove(where: isLost)
     for member in members.values.sorted(by: { $0.number < $1.number }) where isLost(member.topic.name) {
       topicDeleted(member)
     }
@@ -170,14 +139,12 @@ final class PatternSubscription: Consumer {
 
   /// Its client may subscribe to other topics now: those among these that it hasn't are joined as if they had been found first.
   func gain(_ topics: PatternWalk) {
-    known = Set(made.map { ObjectIdentifier($0.0) })
-    found = []
-    walk = topics
+    self.topics.search(topics)
   }
 
   /// A topic was made that the pattern selects.
   func topicMade(_ topic: Topic, _ epoch: TopicEpoch) throws(WireError) {
-    guard hasBegun else { return made.append((topic, epoch)) }
+    guard hasBegun else { return topics.add(topic, epoch) }
     // It may have been gained before this was told.
     if members[topic.name]?.topic === topic { return }
     try joinFromStart(topic, epoch)
@@ -218,10 +185,7 @@ final class PatternSubscription: Consumer {
       members[topic.name] = member
       joined.append(member)
       if topic.isPaced { pace(member) }
-      if wasThere {
-        unannounced? += 1
-        awaited? += 1
-      }
+      if wasThere { frames.await(member) }
       takeTurn(member)
     } catch {
       if former == nil { connection.removeMatches(1) }
@@ -237,7 +201,7 @@ final class PatternSubscription: Consumer {
     _ topic: Topic, _ epoch: TopicEpoch, _ position: TopicPosition?, wasThere: Bool
   ) -> Subscribe {
     let frame = Subscribe(topic: topic.name, start: start, lag: lag, grantedThrough: 0)
-    var (start, number) = (starts[topic.name] ?? frame.start, frame.epoch)
+    var (start, number) = (topics.start(in: topic) ?? frame.start, frame.epoch)
     if let position {
       let offset =
         position.epoch == epoch.number
@@ -281,8 +245,7 @@ final class PatternSubscription: Consumer {
       }
       member.pacedIndex = nil
     }
-    if !member.isAnnounced { announced(member) } else if isDeleted { departed.append(member.number) }
-    settled(member)
+    frames.departed(member, isDeleted: isDeleted)
     // They wait for demand, which may never come.
     if gone > 64, gone > turns.count / 2 {
       turns.removeAll { if case .ended = $0.place { true } else { false } }
@@ -301,7 +264,7 @@ final class PatternSubscription: Consumer {
     paced = []
     isTelling = false
     turns = FairTurns()
-    (found, made) = ([], [])
+    topics.removeAll()
     departure.goOn()
   }
 
@@ -313,7 +276,7 @@ final class PatternSubscription: Consumer {
 
   // MARK: Turns
 
-  /// How many stand among those who want turns.
+  /// How many members want turns.
   var waitingTurns: Int { turns.count }
 
   /// There may be more for a member, or from it: it gets its turn when the stream does.
@@ -329,8 +292,8 @@ final class PatternSubscription: Consumer {
     isProducing = true
     defer { isProducing = false }
     let end = writes.work + bytes
-    guard tellDeparted(writes) else { return .more }
-    tellProgress(writes)
+    guard frames.tellDeparted(writes) else { return .more }
+    frames.tellProgress(writes)
     while writes.work < end, writes.hasRoom, let (member, share) = turns.next(available: credit.available) {
       guard case .ready = member.place else {
         gone -= 1
@@ -338,33 +301,27 @@ final class PatternSubscription: Consumer {
       }
       member.place = .none
       guard serve(member, share, writes, bytes: end - writes.work) else { return .ended }
-      tellProgress(writes)
+      frames.tellProgress(writes)
     }
-    if turns.isTurn(available: credit.available) || !departed.isEmpty { return .more }
+    if turns.isTurn(available: credit.available) || frames.hasDeparted { return .more }
     return turns.count > 0 ? .starved : .waiting
   }
 
   /// One member's turn. Returns whether the subscription goes on.
   private func serve(_ member: PatternMember, _ share: UInt64, _ writes: WriteBatch, bytes: Int) -> Bool {
-    if !member.isAnnounced { announce(member, writes) }
-    let before = writes.bytes
-    turn(to: member.number, writes)
-    let start = writes.bytes
+    if !member.isAnnounced { frames.announce(member, writes) }
+    let selection = frames.select(member, writes)
     member.credit = Credit(granted: share)
-    if share > 0 { member.feed() }
+    if share > 0 { member.demandArrived() }
     let outcome = member.produce(into: writes, bytes: bytes)
+    frames.finish(selection, writes)
     _ = credit.spend(member.credit.spent)
     // What was asked for of this topic shows when it is sent.
     if credit.granted != Credit.unlimited {
       member.loopState.traffic.requested(from: 0, to: member.credit.spent)
     }
     member.credit = Credit()
-    if writes.bytes > start {
-      subject = member.number
-    } else if start > before {
-      writes.removeLast(start - before)
-    }
-    if member.isLive { settled(member) }
+    if member.isLive { frames.settled(member) }
     switch outcome {
     case .more:
       takeTurn(member)
@@ -373,7 +330,7 @@ final class PatternSubscription: Consumer {
     case .starved:
       member.starve()
       member.place = .ready
-      turns.starve(member)
+      turns.demandExhausted(member)
     case .waiting:
       member.wait()
     case .loading:
@@ -386,7 +343,7 @@ final class PatternSubscription: Consumer {
 
   /// The topic's terminal event was told. If it starts over then, it is joined anew. Returns whether the subscription goes on.
   private func completed(_ member: PatternMember, _ writes: WriteBatch) -> Bool {
-    settled(member)
+    frames.settled(member)
     guard member.topic.epoch !== member.epoch else { return true }
     do {
       try join(member.topic, startingAt: nil, wasThere: false)
@@ -394,60 +351,6 @@ final class PatternSubscription: Consumer {
     } catch {
       writes.append(Fault(error), stream: stream)
       return false
-    }
-  }
-
-  // MARK: Frames
-
-  private func announce(_ member: PatternMember, _ writes: WriteBatch) {
-    writes.append(
-      Matched(number: member.number, topic: member.topic.name, place: member.beginning), stream: stream)
-    announced(member)
-    member.isAnnounced = true
-    guard member.missedAtStart > 0 else { return }
-    member.loopState.traffic.missed(member.missedAtStart)
-    turn(to: member.number, writes)
-    subject = member.number
-    writes.append(
-      Lag(missed: member.missedAtStart, nextOffset: member.beginning.nextOffset), stream: stream)
-  }
-
-  /// Says what the next frames are about, unless they are about it anyway. The caller notes it.
-  private func turn(to number: UInt32, _ writes: WriteBatch) {
-    if subject != number { writes.append(SelectTopic(number: number), stream: stream) }
-  }
-
-  /// Returns whether there was room.
-  private func tellDeparted(_ writes: WriteBatch) -> Bool {
-    while writes.hasRoom, let number = departed.popFirst() {
-      writes.append(Unmatched(number: number), stream: stream)
-    }
-    return departed.isEmpty
-  }
-
-  private func announced(_ member: PatternMember) {
-    if member.isAwaited, !member.isAnnounced { unannounced? -= 1 }
-  }
-
-  /// A member is live, or never will be.
-  private func settled(_ member: PatternMember) {
-    guard member.isAwaited else { return }
-    member.isAwaited = false
-    awaited? -= 1
-  }
-
-  /// Tells once that all topics were announced that were there at first, and once that all of them are live.
-  private func tellProgress(_ writes: WriteBatch) {
-    if unannounced == 0 {
-      unannounced = nil
-      writes.append(SelectTopic(number: 0), stream: stream)
-      subject = 0
-    }
-    if awaited == 0, unannounced == nil {
-      awaited = nil
-      turn(to: 0, writes)
-      subject = 0
-      writes.append(Live(nextOffset: 0), stream: stream)
     }
   }
 }

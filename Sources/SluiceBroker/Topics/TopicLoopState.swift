@@ -76,7 +76,7 @@ final class TopicLoopState: @unchecked Sendable {
     for publication in publications { publication.topicChanged() }
     guard isNews else { return }
     if topic.isPaced { beginPacing() }
-    if producerWatchers > 0 { for subscription in subscriptions { subscription.newsCame() } }
+    if producerWatchers > 0 { for subscription in subscriptions { subscription.topicChanged() } }
     // The log of an epoch that is over isn't kept for the sake of a short cut.
     hint = SegmentHint()
     guard topic.isDeleted else { return }

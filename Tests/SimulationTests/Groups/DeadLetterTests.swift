@@ -67,7 +67,7 @@ import Testing
     // Another topic of that name takes them.
     _ = client.ask(TopicDelete(topic: "letters"), stream: 9, in: small)
     small.settle(.seconds(60))
-    #expect(group.core.withLock { $0.state.counts.buried } == 2)
+    #expect(group.core.withLock { $0.state.counts.deadLetters } == 2)
     #expect(group.core.withLock { $0.state.floor } == 2)
     #expect(small.broker.core.registry.find("letters")?.summary.records == 2)
   }

@@ -47,7 +47,7 @@ enum BrokerProbe: Probe {
     }
   }
 
-  /// The broker goes on with a group that was stored: somebody comes, and gets what there is.
+  /// The broker goes on with a group that was stored: a member joins, and gets what there is.
   private static func goOn(with stored: StoredGroup) throws {
     let rules = stored.settings.rules
     var state = GroupState(rules, restoring: stored.state, limit: 1_100)
@@ -61,9 +61,9 @@ enum BrokerProbe: Probe {
       if rules.isExplicit { state.settle(settle, now: now) }
     }
     state.expire(now: .init(nanoseconds: .max))
-    while let dying = state.nextDying() { state.buried(dying.offset, isKept: true) }
+    while let record = state.nextDeadLetter() { state.deadLetterDone(record.offset, isKept: true) }
     state._checkInvariants()
-    guard rules.isExplicit || stored.state.entries.isEmpty || state.entries.isEmpty else {
+    guard rules.isExplicit || stored.state.entries.isEmpty || state.entries == 0 else {
       throw ProbeViolation("a group with automatic acknowledgement has entries")
     }
   }

@@ -1,0 +1,94 @@
+import SluiceLog
+import SluiceWire
+
+/// The topics that a subscription to a pattern has yet to join: those that were there when it came, which a search finds, and those made since.
+struct PatternTopics {
+  private var walk: PatternWalk
+  /// Found, and to be joined next.
+  private var found: ArraySlice<Topic> = []
+  /// Topics that the search finds and that were made meanwhile, too.
+  private var known: Set<ObjectIdentifier> = []
+  /// Where to go on in them.
+  private var positions: [String: TopicPosition]
+  /// Where to begin in those of which only the store could tell.
+  private var starts: [String: Subscribe.Start] = [:]
+  private var made: [(Topic, TopicEpoch)] = []
+  /// Whether all topics were joined that were there at first. From then on new topics are joined at once.
+  private(set) var hasBegun = false
+
+  init(_ walk: PatternWalk, positions: [TopicPosition]) {
+    self.walk = walk
+    self.positions = Dictionary(positions.map { ($0.topic, $0) }) { $1 }
+  }
+
+  /// Whether all topics were joined that the search finds.
+  var isExhausted: Bool { found.isEmpty && walk.isDone }
+
+  /// Whether the search can find more, and fewer than `count` wait to be joined.
+  func needsMore(than count: Int) -> Bool { found.count < count && !walk.isDone }
+
+  /// Goes on with the search, up to the next topic or the last name.
+  ///
+  /// - Parameter looks: the most names to look at, which is lowered by those.
+  mutating func find(looks: inout Int, where isNew: (Topic) -> Bool) {
+    guard let topic = walk.next(looks: &looks), !known.contains(ObjectIdentifier(topic)), isNew(topic) else {
+      return
+    }
+    found.append(topic)
+  }
+
+  /// Takes out the next topic that was found, and where to go on in it, if it was known before.
+  mutating func next() -> (topic: Topic, position: TopicPosition?)? {
+    found.popFirst().map { ($0, positions.removeValue(forKey: $0.name)) }
+  }
+
+  /// All topics are joined that were there. Returns those made meanwhile, which are to be joined now.
+  mutating func begin() -> [(Topic, TopicEpoch)] {
+    defer { made = [] }
+    found = []
+    known = []
+    positions = [:]
+    starts = [:]
+    hasBegun = true
+    return made
+  }
+
+  /// Of the topics that were found, those without a place to begin, since only the store can tell it.
+  func unknownStarts(at time: Int64) -> [(topic: Topic, time: Int64)] {
+    found.compactMap { topic in
+      guard positions[topic.name] == nil, starts[topic.name] == nil,
+        topic.epoch.needsStore(for: .time(time))
+      else { return nil }
+      return (topic, time)
+    }
+  }
+
+  /// Sets where to begin in a topic.
+  mutating func begin(_ topic: Topic, at offset: UInt64) {
+    starts[topic.name] = .offset(offset)
+  }
+
+  /// Where to begin in a topic, if the store has told it.
+  func start(in topic: Topic) -> Subscribe.Start? { starts[topic.name] }
+
+  /// A topic was made before the subscription has begun.
+  mutating func add(_ topic: Topic, _ epoch: TopicEpoch) {
+    made.append((topic, epoch))
+  }
+
+  mutating func remove(where isLost: (String) -> Bool) {
+    found.removeAll { isLost($0.name) }
+    made.removeAll { isLost($0.0.name) }
+  }
+
+  mutating func removeAll() {
+    (found, made) = ([], [])
+  }
+
+  /// Begins another search.
+  mutating func search(_ topics: PatternWalk) {
+    known = Set(made.map { ObjectIdentifier($0.0) })
+    found = []
+    walk = topics
+  }
+}
