@@ -2,7 +2,7 @@ import SluiceIO
 import SluiceLog
 import SluiceWire
 
-/// The durable cursor of a subscription: what it commits with, and how far that has come.
+/// The durable cursor of a subscription, and the offset through which it was committed.
 struct DurablePlace {
   let name: String
   let ticket: CursorTable.Ticket
@@ -18,7 +18,7 @@ struct DurablePlace {
     WireError(.unsupported, "COMMIT needs a subscription with a durable cursor; name one in SUBSCRIBE")
   }
 
-  /// Returns false when it was there already.
+  /// Returns false when that was committed already.
   mutating func commit(through offset: UInt64) -> Bool {
     guard offset > committed else { return false }
     committed = offset
@@ -70,7 +70,7 @@ extension Subscription {
 
   /// The subscriber has dealt with everything before that offset.
   ///
-  /// - Throws: when it can't have, since it wasn't sent so much; or has no durable cursor.
+  /// - Throws: when it wasn't sent so much, or has no durable cursor.
   func commit(through offset: UInt64) throws(WireError) {
     guard var durable else { throw DurablePlace.isMissing }
     guard offset <= nextOffset else {

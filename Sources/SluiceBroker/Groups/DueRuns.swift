@@ -1,4 +1,4 @@
-/// Records to be given out again, lowest offset first: a heap of runs.
+/// A heap of runs of records to be given out again, lowest offset first.
 struct DueRuns {
   struct Run: Hashable {
     var first: UInt64
@@ -11,7 +11,7 @@ struct DueRuns {
   var isEmpty: Bool { heap.isEmpty }
   var count: Int { heap.count }
 
-  /// Adds a run that overlaps none.
+  /// Adds a run that overlaps no other.
   mutating func insert(_ run: Run) {
     guard run.count > 0 else { return }
     heap.append(run)
@@ -50,7 +50,7 @@ struct DueRuns {
     }
   }
 
-  /// Drops what lies before an offset. Returns how many records that were.
+  /// Drops records before an offset. Returns how many.
   mutating func drop(before offset: UInt64) -> UInt64 {
     var dropped: UInt64 = 0
     while let run = heap.first, run.first < offset {

@@ -10,10 +10,6 @@ import Synchronization
 ///
 /// It exists for as long as its epoch of the topic, with members or without.
 final class Group: Sendable {
-  /// The most records that wait for a member whose connection doesn't take them: few, since other members could have had them.
-  static let window: UInt64 = 256
-  /// The most records that are looked at in one step.
-  private static let lookedAt = 1024
   /// Bytes of records to be looked at that are read from storage at a time.
   private static let loaded = 256 << 10...256 << 10
 
@@ -29,10 +25,8 @@ final class Group: Sendable {
   private let kept: KeptMemory.Share?
   /// Bytes of a group with these settings that has nothing under way.
   private let ownBytes: Int
-  /// The group's position, for flow control.
-  private let reported: Mutex<Reported>
-  /// The first record that isn't done with, in a topic whose producers follow its subscribers.
-  private let reportedFloor = Atomic(UInt64.max)
+  /// For flow control.
+  let flow: GroupFlow
   /// Of a durable topic: whether it has changed since it was stored, and when that was.
   private let mustBeStored = Atomic(true)
   private let storedAt = Mutex<MonotonicTime?>(nil)
@@ -64,7 +58,7 @@ final class Group: Sendable {
     self.epoch = epoch
     let source = RecordSource(epoch, at: LogCursor(unplacedAt: state.frontier), portions: Self.loaded)
     core = Mutex(Core(state: state, source: source, idleSince: now))
-    reported = Mutex(Reported(account: HoldAccount(since: now)))
+    flow = GroupFlow(topic, since: now)
     // The settings are there as they came, and once more as what is asked of records.
     let settingsBytes = JoinGroup(topic: "", group: name, settings: settings, grantedThrough: 0)
       .encoded(stream: 0).count
@@ -80,18 +74,9 @@ final class Group: Sendable {
   func join(_ member: GroupMember) -> (next: UInt64, live: UInt64)? {
     let head = epoch.log.head
     return core.withLock { core in
-      guard core.fault == nil else { return nil }
-      member.number = core.state.join()
-      while core.seats.count <= member.number { core.seats.append(nil) }
-      core.seats[member.number] = Seat(member: member)
-      core.members += 1
-      if core.members == 1 {
-        core.idleSince = nil
-        core.liveOffset = head
-        core.isLive = core.state.frontier >= head
-      }
+      guard core.join(member, head: head) else { return nil }
       // From here on nothing is dropped that the group has to read; its loopState protects everything until then.
-      _ = report(core, now: member.connection.context.loop.now)
+      _ = flow.report(core, now: member.connection.context.loop.now)
       return (core.state.frontier, max(head, core.state.frontier))
     }
   }
@@ -101,28 +86,8 @@ final class Group: Sendable {
   /// - Returns: how many records were looked at for those that it had.
   func leave(_ member: GroupMember, unsent: [GroupState.Assignment], on loop: LoopContext) -> Int {
     var looked = 0
-    step(on: loop) { core in
-      guard let seat = core.seats[member.number] else { return }
-      looked = core.state.outstanding > 0 ? core.state.entries : 0
-      core.state.leave(member.number, unsent: unsent + seat.inbox)
-      core.seats[member.number] = nil
-      core.members -= 1
-      if core.members == 0 { core.idleSince = loop.loop.now }
-    }
+    step(on: loop) { core in looked = core.leave(member.number, unsent: unsent, now: loop.loop.now) }
     return looked
-  }
-
-  /// What a member is told when it asks for more.
-  enum Answer {
-    /// What it is to send next.
-    case records([GroupState.Assignment])
-    /// So many records were gone before a member got them. It must ask again.
-    case missed(UInt64, next: UInt64)
-    /// Nothing; it will be woken.
-    case nothing
-    /// Nothing any more: the topic is over, and all of it done with.
-    case finished
-    case fault(Fault)
   }
 
   /// A member has sent what it had, or as much as it could, and asks for more.
@@ -134,51 +99,15 @@ final class Group: Sendable {
   func exchange(
     _ member: GroupMember, sent: UInt64, inHand: inout [GroupState.Assignment], available: UInt64
   ) -> Answer {
-    let number = member.number
-    let rest = inHand
+    let before = inHand
     let (answer, held) = step(on: member.connection.context) { core in
-      guard core.seats[number] != nil else { return }
-      if sent > 0 {
-        core.state.sent(sent, by: number, next: (rest + core.seats[number]!.inbox).map(\.first).min())
-      }
-      let waiting = Self.records(in: rest) + Self.records(in: core.seats[number]!.inbox)
-      let free = available > waiting ? available - waiting : 0
-      core.seats[number]!.asked = free
-      core.state.setRoom(waiting < Self.window ? min(free, Self.window - waiting) : 0, of: number)
-    } then: { core -> (Answer, [GroupState.Assignment]) in
-      guard core.seats[number] != nil else { return (.nothing, []) }
-      if let fault = core.fault { return (.fault(fault), []) }
-      var rest = rest
-      if core.state.revocations != member.seenRevocations {
-        member.seenRevocations = core.state.revocations
-        rest = Self.held(rest, by: number, core.state)
-        core.seats[number]!.inbox = Self.held(core.seats[number]!.inbox, by: number, core.state)
-      }
-      if core.missed > 0 { return (.missed(core.takeMissed(), next: core.state.frontier), rest) }
-      let records = core.seats[number]!.inbox
-      core.seats[number]!.inbox = []
-      core.seats[number]!.isIdle = records.isEmpty
-      if !records.isEmpty { return (.records(records), rest) }
-      return (core.isFinished && rest.isEmpty ? .finished : .nothing, rest)
+      core.ask(member.number, sent: sent, inHand: before, available: available)
+    } then: { core in
+      var held = before
+      return (core.answer(member, &held), held)
     }
     inHand = held
     return answer
-  }
-
-  private static func records(in runs: [GroupState.Assignment]) -> UInt64 {
-    runs.reduce(0) { $0 + UInt64($1.count) }
-  }
-
-  /// What of these a member still has.
-  private static func held(
-    _ runs: [GroupState.Assignment], by member: Int, _ state: GroupState
-  ) -> [GroupState.Assignment] {
-    runs.flatMap { run in
-      (run.first..<run.first + UInt64(run.count)).compactMap { offset in
-        guard state.holds(member, offset, delivery: run.delivery) else { return nil }
-        return GroupState.Assignment(member: member, first: offset, count: 1, delivery: run.delivery)
-      }
-    }
   }
 
   // MARK: Events
@@ -212,17 +141,7 @@ final class Group: Sendable {
 
   /// Ends the group; every member is told.
   func close(_ fault: Fault, on loop: LoopContext) {
-    step(on: loop) { core in
-      core.fault = fault
-      for number in core.seats.indices { core.wake(number) }
-    }
-  }
-
-  private func timePassed(on loop: LoopContext) {
-    step(on: loop) { core in
-      core.isTimed = false
-      core.state.expire(now: loop.loop.now)
-    }
+    step(on: loop) { core in core.close(fault) }
   }
 
   // MARK: A step
@@ -234,21 +153,21 @@ final class Group: Sendable {
     let (result, todo) = core.withLock { core in
       core.state.allowed = kept?.isFull == true ? KeptMemory.leastGroupRecords : .max
       event(&core)
-      if core.fault == nil { distribute(&core, on: loop) }
+      distribute(&core, on: loop)
       let result = result(&core)
       kept?.set(to: ownBytes + core.state.memory)
-      return (result, core.takeTodo(hasMoved: report(core, now: loop.loop.now)))
+      return (result, core.takeTodo(hasMoved: flow.report(core, now: loop.loop.now)))
     }
     for member in todo.woken { member.loopState.call(member) }
     if let deadline = todo.deadline {
       // The event loop may outlive the group, but runs no timers once it has let go of its context.
       _ = loop.loop.schedule(at: deadline) { [weak self, unowned loop] in
-        self?.timePassed(on: loop)
+        self?.step(on: loop) { core in core.expire(now: loop.loop.now) }
       }
     }
     if todo.goesOn {
       loop.loop.execute { [weak self, unowned loop] in
-        self?.step(on: loop) { core in core.isLooking = false }
+        self?.step(on: loop) { core in core.goOn() }
       }
     }
     if let request = todo.request { load(request, on: loop) }
@@ -258,27 +177,6 @@ final class Group: Sendable {
       topic.groupMoved()
     }
     return result
-  }
-
-  /// What a commit takes along of a group.
-  enum Taken {
-    case nothing
-    /// It was stored only just now, and what has changed since can wait.
-    case later
-    case value([UInt8])
-  }
-
-  /// What is to be stored of it. On the writer's loop.
-  func takeForCommit(now: MonotonicTime) -> Taken {
-    guard mustBeStored.load(ordering: .acquiring) else { return .nothing }
-    let isTime = storedAt.withLock { last in
-      if let last, now < last + StoreService.idleDelay { return false }
-      last = now
-      return true
-    }
-    guard isTime else { return .later }
-    mustBeStored.store(false, ordering: .releasing)
-    return .value(stored.encoded())
   }
 
   /// Reads records from storage that must be looked at.
@@ -302,44 +200,12 @@ final class Group: Sendable {
     let isOver = epoch.condition != .open
     let head = epoch.log.head
     seenHead.store(head, ordering: .relaxed)
-    core.state.distribute(before: head, now: loop.loop.now)
-    if core.state.rules.looksAtRecords { lookAtRecords(&core, before: head, on: loop) }
-    core.handOver()
-    if core.state.frontier >= core.liveOffset { core.isLive = true }
-    if isOver, !core.isFinished, core.state.isDone(through: head) {
-      core.isFinished = true
-      for number in core.seats.indices { core.wake(number) }
+    unsafe core.distribute(before: head, isOver: isOver, now: loop.loop.now) { items in
+      unsafe settings.look(at: items, matcher, seed: seed)
     }
   }
 
-  /// Gives out records that must be looked at first. With the lock held.
-  private func lookAtRecords(_ core: inout Core, before head: UInt64, on loop: LoopContext) {
-    var hint = SegmentHint()
-    for _ in 0..<Self.lookedAt where core.state.mayPass(before: head) {
-      core.source.move(to: core.state.frontier, hint: hint)
-      switch core.source.next(demand: 1, bytes: 1, hint: &hint) {
-      case .passed: continue
-      case .caughtUp, .demandExhausted, .copies: return
-      case .loading(let request):
-        core.request = request
-        return
-      case .lagged: core.missed += core.state.lost(before: core.source.nextOffset)
-      case .run(let slice, _):
-        let (isWanted, key) = unsafe settings.look(at: slice.bytes, matcher, seed: seed)
-        if !isWanted {
-          core.state.pass()
-        } else if core.state.wantsRecord(before: head) {
-          core.state.offer(key: key, now: loop.loop.now)
-        } else {
-          return
-        }
-      }
-    }
-    // The rest is for another turn, so that the lock isn't held for long.
-    core.mustGoOn = core.state.mayPass(before: head)
-  }
-
-  // MARK: Flow
+  // MARK: Description
 
   /// Whether a member with demand would get something.
   var hasMore: Bool {
@@ -350,39 +216,46 @@ final class Group: Sendable {
   /// The first record that no member was given yet.
   var shownFrontier: UInt64 { core.withLock { $0.state.frontier } }
 
-  /// The group's position; nil without members. From any thread.
-  var position: ReaderPosition? { reported.withLock { $0.account.position } }
+  // MARK: Storage
 
-  /// Counts the holds that the group's position has made. From any thread.
-  func countHolds(now: MonotonicTime) {
-    reported.withLock { $0.count(topic, now: now) }
+  /// A group that goes on where it was, without members. What it knew of records that the log hasn't any more behind its end is forgotten.
+  ///
+  /// - Parameter limit: the most records that may be under way at a time.
+  convenience init(
+    name: String, restoring stored: StoredGroup, topic: Topic, epoch: TopicEpoch, limit: Int,
+    now: MonotonicTime
+  ) {
+    var snapshot = stored.state
+    snapshot.cut(at: epoch.log.head)
+    self.init(
+      name: name, settings: stored.settings, seed: stored.seed, topic: topic, epoch: epoch,
+      state: GroupState(stored.settings.rules, restoring: snapshot, limit: limit), now: now)
   }
 
-  /// What is shown of the group's limit with each member. From any thread.
-  func showHolds(in info: inout TopicInfo.Subscription, open hold: HoldLog.Hold?, at now: MonotonicTime) {
-    let account = reported.withLock { $0.account }
-    account.show(in: &info, open: hold, at: now)
+  /// What must be kept of it beyond the process. From any thread; takes time by what is under way.
+  var stored: StoredGroup {
+    let snapshot = core.withLock { $0.state.snapshot }
+    return StoredGroup(epoch: epoch.number, seed: seed, settings: settings, state: snapshot)
   }
 
-  func isHolding(open hold: HoldLog.Hold?, at now: MonotonicTime) -> Bool {
-    reported.withLock { $0.account.isHolding(open: hold, at: now) }
+  /// What a commit takes along of a group.
+  enum Taken {
+    case nothing
+    /// It was stored only just now, and what has changed since can wait.
+    case later
+    case value([UInt8])
   }
 
-  /// The first record that isn't done with, where that is of importance to producers. From any thread.
-  var floor: UInt64? {
-    topic.isPaced ? reportedFloor.load(ordering: .relaxed) : nil
-  }
-
-  /// Returns whether that has changed. With the lock held.
-  private func report(_ core: Core, now: MonotonicTime) -> Bool {
-    guard topic.isPaced else { return false }
-    let position = core.position
-    reportedFloor.store(core.state.floor, ordering: .relaxed)
-    return reported.withLock { reported in
-      guard reported.account.position != position else { return false }
-      reported.count(topic, now: now)
-      reported.account.position = position
+  /// What is to be stored of it. On the writer's loop.
+  func takeForCommit(now: MonotonicTime) -> Taken {
+    guard mustBeStored.load(ordering: .acquiring) else { return .nothing }
+    let isTime = storedAt.withLock { last in
+      if let last, now < last + StoreService.idleDelay { return false }
+      last = now
       return true
     }
+    guard isTime else { return .later }
+    mustBeStored.store(false, ordering: .releasing)
+    return .value(stored.encoded())
   }
 }

@@ -70,14 +70,14 @@ final class GroupMember: Consumer, StoreConsumer, @unchecked Sendable {
   }
 
   override func isHolding(open hold: HoldLog.Hold?) -> Bool {
-    group.isHolding(open: hold, at: connection.context.loop.now)
+    group.flow.isHolding(open: hold, at: connection.context.loop.now)
   }
 
   override func shown(open hold: HoldLog.Hold?) -> TopicInfo.Subscription? {
     var info = TopicInfo.Subscription(
       connection: connection.id, client: connection.clientName, stream: stream, state: .live,
       nextOffset: group.shownFrontier, granted: credit.granted, sent: credit.spent)
-    group.showHolds(in: &info, open: hold, at: connection.context.loop.now)
+    group.flow.show(in: &info, open: hold, at: connection.context.loop.now)
     return info
   }
 

@@ -140,8 +140,8 @@ extension Group {
   func isIdle(for time: Duration, now: MonotonicTime) -> Bool {
     core.withLock { core in
       guard let idleSince = core.idleSince, idleSince + time <= now else { return false }
-      core.fault = Fault(
-        code: .cursorDeleted, message: "group \(name) was forgotten; join it again to make it anew")
+      core.close(
+        Fault(code: .cursorDeleted, message: "group \(name) was forgotten; join it again to make it anew"))
       return true
     }
   }

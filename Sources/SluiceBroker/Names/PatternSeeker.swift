@@ -1,9 +1,9 @@
 import SluiceWire
 
-/// Finds the names that a pattern selects in an order by bytes, and which names in between can be left out.
+/// Finds the names that a pattern selects among names in byte order, and tells which names in between can be left out.
 ///
-/// The caller goes through the names in order, and asks of each with ``judge(_:)`` what comes next. So a search takes time by the names
-/// that are selected and by the different tokens that stand at wildcards, not by all names there are.
+/// The caller goes through the names in order, and asks of each with ``judge(_:)`` where to go on. So a search takes time by the names
+/// that are selected and by the different tokens at wildcards, not by all names.
 ///
 /// ```
 /// orders.*.new    orders.eu.fix ─┐ seek orders.eu.new        orders.eu.new ─┐ seek orders.eu/, behind all of orders.eu
@@ -22,7 +22,7 @@ struct PatternSeeker: Sendable {
   }
 
   private enum Token {
-    /// Names that are selected have these very bytes there.
+    /// Selected names have exactly these bytes.
     case exact([UInt8])
     case any
   }
@@ -50,13 +50,13 @@ struct PatternSeeker: Sendable {
     mustCompare = parts.contains { $0 != Self.wildcard && !$0.allSatisfy(Self.isWrittenInOneWay) }
   }
 
-  /// Whether names that are selected have this very byte there. Other characters may be canonically equivalent: to ASCII's, these three have
-  /// such, like the Kelvin sign.
+  /// Whether selected names have exactly this byte. These three ASCII characters, and others beyond ASCII, have canonical equivalents, like the Kelvin
+  /// sign.
   private static func isWrittenInOneWay(_ byte: UInt8) -> Bool {
     byte < 0x80 && !"K;`".utf8.contains(byte)
   }
 
-  /// Says what follows from a name, which must be a valid one.
+  /// Tells where to go on after a name, which must be valid.
   mutating func judge(_ name: String) -> Verdict {
     let verdict = unsafe name.utf8.withContiguousStorageIfAvailable { unsafe judge($0) } ?? judgeCopy(name)
     return verdict == .selected && mustCompare && !pattern.selects(name) ? .next : verdict
@@ -70,7 +70,7 @@ struct PatternSeeker: Sendable {
   private mutating func judge(_ name: UnsafeBufferPointer<UInt8>) -> Verdict {
     if startsWithWildcard, let verdict = unsafe judgePrivate(name) { return verdict }
     var start = 0
-    // Where the token ends that the last wildcard stands for.
+    // Where the token at the last wildcard ends.
     var wildcardEnd: Int?
     for (index, token) in tokens.enumerated() {
       let end = unsafe name[start...].firstIndex(of: Self.dot) ?? name.count
@@ -101,7 +101,7 @@ struct PatternSeeker: Sendable {
     return .selected
   }
 
-  /// Names that a first wildcard doesn't stand for are left out together.
+  /// Leaves out together the names that a first wildcard doesn't select.
   private mutating func judgePrivate(_ name: UnsafeBufferPointer<UInt8>) -> Verdict? {
     if unsafe name.first == UInt8(ascii: "$") {
       target = [UInt8(ascii: "$") + 1]

@@ -1,7 +1,7 @@
 import Glibc
 import SluiceWire
 
-/// The topics that a pattern selects, of those that there were at one moment, found one after the other in byte order of their names.
+/// A search for the topics that a pattern selects, as they were at one moment, in byte order of their names.
 ///
 /// A value over the index of names as it was; topics that were deleted meanwhile are still found. Each ``next(looks:)`` takes time by what
 /// it looks at, and may stop before it has found one, so that a long search can be spread over turns.
@@ -9,7 +9,7 @@ struct PatternWalk: Sequence, IteratorProtocol {
   private var names: NameOrder<Topic>
   private var seeker: PatternSeeker
   private var place: NameOrder<Topic>.Place
-  /// There is no more to be found. The index isn't held on to then.
+  /// Whether nothing more is to be found. The index is released then.
   private(set) var isDone = false {
     didSet { if isDone { names = NameOrder() } }
   }

@@ -12,12 +12,12 @@ import SluiceWire
 /// ```
 final class PatternSubscription: Consumer {
   let pattern: TopicPattern
-  /// Its number among those that the registry tells of new topics.
+  /// Its number as a watcher of the registry.
   private let watch: UInt64
   private let start: Subscribe.Start
   private let lag: Subscribe.LagPolicy?
 
-  /// By name. What a topic is called here holds for one epoch of it.
+  /// By name. A member is for one epoch of its topic.
   private(set) var members: [String: PatternMember] = [:]
   private var lastNumber: UInt32 = 0
   /// All members in the order in which they have joined, and some that have left.
@@ -57,7 +57,7 @@ final class PatternSubscription: Consumer {
   override func raise(to granted: UInt64) -> Bool {
     guard super.raise(to: granted) else { return false }
     guard !paced.isEmpty else { return true }
-    // What is granted may go to any of them, so it counts for each.
+    // The grant may be used for any of them, so it counts for each.
     told = 0
     if !isTelling {
       isTelling = true
@@ -66,7 +66,7 @@ final class PatternSubscription: Consumer {
     return true
   }
 
-  /// Tells topics with paced producers of the last grant, as many as the turn's workBudget lasts for. Returns whether that were all.
+  /// Tells topics with paced producers of the last grant, within the turn's work budget. Returns whether that were all.
   func tellDemand() -> Bool {
     while told < paced.count, !connection.workBudget.isExhausted {
       tell(paced[told])
@@ -92,7 +92,7 @@ final class PatternSubscription: Consumer {
   /// Whether all topics were joined that were there when it came.
   var hasBegun: Bool { topics.hasBegun }
 
-  /// Looks for topics to be joined next, until there are so many, or the turn's workBudget is exhausted.
+  /// Looks for topics to be joined next, until there are so many, or the turn's work budget is exhausted.
   func findTopics(atMost count: Int) {
     while topics.needsMore(than: count), !connection.workBudget.isExhausted {
       let most = connection.workBudget.left(.names)
@@ -104,7 +104,7 @@ final class PatternSubscription: Consumer {
     }
   }
 
-  /// Joins topics that were found, until the turn's workBudget is exhausted. Returns whether that were all.
+  /// Joins topics that were found, within the turn's work budget. Returns whether that were all.
   func join() throws(WireError) -> Bool {
     while !connection.workBudget.isExhausted, let (topic, position) = topics.next() {
       connection.workBudget.spend(1, of: .joins)
@@ -129,7 +129,7 @@ final class PatternSubscription: Consumer {
   /// Whether there are topics still to be joined.
   var isJoining: Bool { !hasBegun || !topics.isExhausted }
 
-  /// Its client may not subscribe to some topics any more.
+  /// Leaves topics to which the client may not subscribe any more.
   func lose(where isLost: (String) -> Bool) {
     topics.remove(where: isLost)
     for member in members.values.sorted(by: { $0.number < $1.number }) where isLost(member.topic.name) {
@@ -137,7 +137,9 @@ final class PatternSubscription: Consumer {
     }
   }
 
-  /// Its client may subscribe to other topics now: those among these that it hasn't are joined as if they had been found first.
+  /// Joins topics to which the client may subscribe now, as if they had been there at first.
+  ///
+  /// - Parameter topics: all that the pattern selects.
   func gain(_ topics: PatternWalk) {
     self.topics.search(topics)
   }
@@ -145,12 +147,12 @@ final class PatternSubscription: Consumer {
   /// A topic was made that the pattern selects.
   func topicMade(_ topic: Topic, _ epoch: TopicEpoch) throws(WireError) {
     guard hasBegun else { return topics.add(topic, epoch) }
-    // It may have been gained before this was told.
+    // It may have been joined already, after a change of permissions.
     if members[topic.name]?.topic === topic { return }
     try joinFromStart(topic, epoch)
   }
 
-  /// Joins a topic from its first record on, also if it has had its end and started over meanwhile.
+  /// Joins a topic from its first record on, also if it has ended and started over meanwhile.
   private func joinFromStart(_ topic: Topic, _ epoch: TopicEpoch) throws(WireError) {
     try join(topic, startingAt: nil, wasThere: false, endedEpoch: epoch.condition == .ended ? epoch : nil)
   }
@@ -159,7 +161,7 @@ final class PatternSubscription: Consumer {
     _ topic: Topic, startingAt position: TopicPosition?, wasThere: Bool, endedEpoch: TopicEpoch? = nil
   ) throws(WireError) {
     let context = connection.context
-    // The next topic of that name may be known already.
+    // It may have been deleted, and another made with its name.
     guard context.core.registry.find(topic.name) === topic else { return }
     let former = members[topic.name]
     if former == nil { try connection.addMatch() }
@@ -180,7 +182,7 @@ final class PatternSubscription: Consumer {
         matcher: matcher, isAwaited: wasThere)
       member.attachedEpoch = present
       loopState.add(member)
-      // Behind its successor, so that the topic isn't without a subscriber in between.
+      // After its successor has joined, so that the topic isn't without a subscriber in between.
       if let former { remove(former, isDeleted: former.topic !== topic) }
       members[topic.name] = member
       joined.append(member)
@@ -192,11 +194,11 @@ final class PatternSubscription: Consumer {
       loopState.withdraw(from: present)
       throw error
     }
-    // It may have been deleted between the look and the entry in its list.
+    // It may have been deleted before its list had the loopState.
     if topic.isDeleted { topic.announce(to: [loopState]) }
   }
 
-  /// What a subscription to this topic alone would ask for.
+  /// The frame that a subscription to this topic alone would send.
   private func startFrame(
     _ topic: Topic, _ epoch: TopicEpoch, _ position: TopicPosition?, wasThere: Bool
   ) -> Subscribe {
@@ -246,7 +248,7 @@ final class PatternSubscription: Consumer {
       member.pacedIndex = nil
     }
     frames.departed(member, isDeleted: isDeleted)
-    // They wait for demand, which may never come.
+    // Members that wait for demand would stay in `turns` for as long as there is none.
     if gone > 64, gone > turns.count / 2 {
       turns.removeAll { if case .ended = $0.place { true } else { false } }
       gone = 0
@@ -268,7 +270,7 @@ final class PatternSubscription: Consumer {
     departure.goOn()
   }
 
-  /// Drops members that have left from the list of those that have joined, when they are most of it.
+  /// Drops members that have left from `joined`, when they are most of it.
   private func dropDeparted(all: Bool = false) {
     guard all || joined.count > 2 * members.count + 64 else { return }
     joined.removeAll { if case .ended = $0.place { true } else { false } }
@@ -279,7 +281,7 @@ final class PatternSubscription: Consumer {
   /// How many members want turns.
   var waitingTurns: Int { turns.count }
 
-  /// There may be more for a member, or from it: it gets its turn when the stream does.
+  /// There may be more for a member: it gets a turn when the stream does.
   func takeTurn(_ member: PatternMember) {
     guard case .none = member.place else { return }
     member.place = .ready
@@ -316,7 +318,7 @@ final class PatternSubscription: Consumer {
     let outcome = member.produce(into: writes, bytes: bytes)
     frames.finish(selection, writes)
     _ = credit.spend(member.credit.spent)
-    // What was asked for of this topic shows when it is sent.
+    // A topic's share of the demand is known when it is used.
     if credit.granted != Credit.unlimited {
       member.loopState.traffic.requested(from: 0, to: member.credit.spent)
     }

@@ -372,7 +372,7 @@ extension Topic.State {
   var readers: ReaderPositions {
     var readers = loopStates.reduce(into: ReaderPositions()) { $0.merge($1.positions) }
     for group in groups.values {
-      if let position = group.position { readers.add(position) }
+      if let position = group.flow.position { readers.add(position) }
     }
     return readers
   }

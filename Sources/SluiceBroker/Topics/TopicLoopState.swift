@@ -160,7 +160,7 @@ final class TopicLoopState: @unchecked Sendable {
       if groups[index].members == 0 { groups.remove(at: index) }
     }
     calledMembers.withLock { $0.removeAll { $0 === member } }
-    remove(member as Consumer, undone: member.group.floor)
+    remove(member as Consumer, undone: member.group.flow.floor)
   }
 
   /// A member's group has something for it. From any thread.
@@ -247,7 +247,7 @@ final class TopicLoopState: @unchecked Sendable {
     guard !holds.isEmpty else { return }
     let now = loop.loop.now
     for subscription in subscriptions { subscription.count(holds, to: now) }
-    for (group, _) in groups { group.countHolds(now: now) }
+    for (group, _) in groups { group.flow.countHolds(now: now) }
   }
 
   /// A long hold is over. From any thread.
