@@ -84,7 +84,7 @@ final class BrokerCore: Sendable {
     let event = try registry.restore(service, groupLimit: limits.groupRecords, now: now) { [weak registry] in
       // Those who publish have to know; those who read needn't.
       let topics = (registry?.all ?? []).filter { $0.storage != nil }.sorted { $0.name < $1.name }
-      for topic in topics { topic.announce(to: topic.loopStates) }
+      for topic in topics { topic.notify(topic.loopStates) }
     }
     storage.report(event)
   }

@@ -115,8 +115,8 @@ class Consumer: ServerStream {
   /// Whether it is told how many producers there are.
   var wantsProducers: Bool { false }
 
-  /// The topic's state version has changed: perhaps the number of its producers.
-  func topicChanged() {}
+  /// The number of its topic's producers may have changed.
+  func producersChanged() {}
 
   /// Its topic was deleted.
   func topicDeleted(_ name: String) {

@@ -123,8 +123,8 @@ class Subscription: Consumer, StoreConsumer {
 
   override var wantsProducers: Bool { tellsProducers }
 
-  override func topicChanged() {
-    // A subscription that waits is woken by its loopState, and one that is ready is asked anyway.
+  override func producersChanged() {
+    // What waits is woken by its loopState, and what is ready is asked anyway.
     if tellsProducers, case .none = place { connection.makeReady(self) }
   }
 

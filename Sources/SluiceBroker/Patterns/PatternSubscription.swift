@@ -194,8 +194,8 @@ final class PatternSubscription: Consumer {
       loopState.withdraw(from: present)
       throw error
     }
-    // It may have been deleted before its list had the loopState.
-    if topic.isDeleted { topic.announce(to: [loopState]) }
+    // It may have been deleted between the look and the entry in its list.
+    if topic.isDeleted { topic.notify([loopState]) }
   }
 
   /// The frame that a subscription to this topic alone would send.

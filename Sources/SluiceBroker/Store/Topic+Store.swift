@@ -104,7 +104,7 @@ extension Topic {
       state.endedBy = ending.producer
       return (state.loopStates, true)
     }
-    if hasEnded { return announce(to: loopStates) }
+    if hasEnded { return notify(loopStates) }
     guard !commit.taken.blocks.isEmpty else { return }
     for loopState in loopStates {
       loopState.wakeProducers()
@@ -136,7 +136,7 @@ extension Topic {
       state.setAside = fault
       return (state.tail?.discard(taken) ?? (0, taken.completions), state.loopStates)
     }
-    announce(to: loopStates)
+    notify(loopStates)
     return dropped
   }
 

@@ -68,7 +68,7 @@ extension Connection {
       throw error
     }
     // It may have been deleted between the look and the entry in its list.
-    if topic.isDeleted { topic.announce(to: [loopState]) }
+    if topic.isDeleted { topic.notify([loopState]) }
   }
 
   /// Where a subscription begins, and how many of the records that it asked for are gone.

@@ -20,7 +20,7 @@ extension Topic {
       let isBuffered = isFirst && isPaced && settings.withoutSubscribers == .buffer
       return ((state.epoch, isBuffered ? state.aloneSince : nil), hasChanged ? state.loopStates : [])
     }
-    announce(to: loopStates)
+    notify(loopStates)
     return result
   }
 
@@ -41,18 +41,18 @@ extension Topic {
       // A epoch that is over has no part in what the present one does.
       guard epoch === state.epoch else { return isPaced ? state.loopStates : [] }
       state.presentSubscriptions -= 1
-      var isNews = updateConnection(&state)
+      var hasChanged = updateConnection(&state)
       if state.presentSubscriptions == 0 {
         state.firstSubscribedAt = nil
         state.aloneSince = min(state.epoch.log.head, undone ?? .max)
         if settings.scope == .whileConnected, !state.isDeleted {
           startOver(&state)
-          isNews = true
+          hasChanged = true
         }
       }
-      return isNews || isPaced ? state.loopStates : []
+      return hasChanged || isPaced ? state.loopStates : []
     }
-    announce(to: loopStates)
+    notify(loopStates)
   }
 
   /// What a producer is told when it attaches.
@@ -107,7 +107,7 @@ extension Topic {
       return (.success(attachment), loser)
     }
     loser?.tell()
-    announce(to: watched)
+    notify(watched)
     return try result.get()
   }
 
@@ -128,7 +128,7 @@ extension Topic {
       if let ticket { state.producers.close(ticket, now: now) }
       return (isMetered ? state.loopStates : [], wasLong)
     }
-    announce(to: watched)
+    notify(watched)
     if wasLong { countHolds() }
     // The others' shares are larger now.
     for loopState in loopStates { loopState.wakeProducers() }
@@ -156,7 +156,7 @@ extension Topic {
       state.isConnected = isConnected
       return state.loopStates
     }
-    announce(to: loopStates)
+    notify(loopStates)
   }
 
   /// - Returns: whether it is connected now and wasn't before, or the reverse.

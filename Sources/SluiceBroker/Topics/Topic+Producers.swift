@@ -62,7 +62,7 @@ extension Topic {
     }
     // A producer was attached meanwhile, so the time of the present loss ends later.
     guard let loopStates else { return failWhenProducersStayLost(on: loop) }
-    announce(to: loopStates)
+    notify(loopStates)
     commit(within: .zero)
     loop.core.configuration.report(.topicEnded(nil, topic: name, failure: .producerLost))
   }

@@ -51,7 +51,7 @@ extension Topic {
       take(complete, &state)
       return (.success(.holds), state.loopStates)
     }
-    announce(to: loopStates)
+    notify(loopStates)
     if isNoted { commit(within: .zero) }
     return try result.get()
   }

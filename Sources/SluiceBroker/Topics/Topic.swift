@@ -93,8 +93,8 @@ final class Topic: Sendable {
   /// The batch whose way to a subscriber is measured.
   let sampledBatch = SampledBatch()
 
-  /// Counts what producers must be told of besides records: an ending, a new epoch, connection.
-  let news = Atomic<UInt64>(0)
+  /// Counts the changes besides records of which producers are notified: an ending, a new epoch, connection.
+  let stateVersion = Atomic<UInt64>(0)
 
   private let makeEpoch: @Sendable () -> TopicEpoch
 
@@ -250,7 +250,7 @@ final class Topic: Sendable {
       if isSource, epoch !== state.epoch, startsSourcesAnew { return (.startedOver(name), []) }
       return (nil, end(ending, by: producer, &state))
     }
-    announce(to: loopStates)
+    notify(loopStates)
     if refusal == nil { commit(within: .zero) }
     return refusal
   }
@@ -283,7 +283,7 @@ final class Topic: Sendable {
     }
     epoch.log.removeAll()
     epoch.newest?.removeAll()
-    announce(to: loopStates)
+    notify(loopStates)
     commit(within: .zero)
   }
 
@@ -350,10 +350,10 @@ final class Topic: Sendable {
   /// The loopStates of this moment, for looking at who is attached. From any loop.
   var loopStates: [TopicLoopState] { state.withLock { $0.loopStates } }
 
-  /// Has everybody look at what has changed besides records.
-  func announce(to loopStates: [TopicLoopState]) {
+  /// Has attached streams look at what has changed besides records.
+  func notify(_ loopStates: [TopicLoopState]) {
     guard !loopStates.isEmpty else { return }
-    news.add(1, ordering: .releasing)
+    stateVersion.add(1, ordering: .releasing)
     for loopState in loopStates { loopState.wake() }
   }
 

@@ -33,9 +33,9 @@ final class TopicLoopState: @unchecked Sendable {
   /// True from `readersMoved()` until the end of the turn.
   private var isReportDue = false
   private let hasPublications = Atomic(false)
-  /// Whether producers were woken since the loop last looked after them, and the topic's news that it has seen.
+  /// Whether producers were woken since the loop last served them, and the state version of the topic that it has seen.
   private let producersDue = Atomic(false)
-  private var seenNews: UInt64 = 0
+  private var seenVersion: UInt64 = 0
   /// Subscriptions on this loop that are told how many publications there are.
   private var producerWatchers = 0
   /// Whether the topic's producers were paced when the loop last looked.
@@ -59,7 +59,7 @@ final class TopicLoopState: @unchecked Sendable {
   func woken() {
     wakePending.store(false, ordering: .sequentiallyConsistent)
     hint.dropRetired()
-    lookAfterNews()
+    applyStateChanges()
     for subscription in waiting {
       subscription.woken()
     }
@@ -68,15 +68,15 @@ final class TopicLoopState: @unchecked Sendable {
   }
 
   /// Most wake-ups are about records alone, and those who publish needn't be asked.
-  private func lookAfterNews() {
-    let news = topic.news.load(ordering: .acquiring)
-    let isNews = news != seenNews
-    seenNews = news
-    guard producersDue.exchange(false, ordering: .acquiringAndReleasing) || isNews else { return }
+  private func applyStateChanges() {
+    let version = topic.stateVersion.load(ordering: .acquiring)
+    let isChanged = version != seenVersion
+    seenVersion = version
+    guard producersDue.exchange(false, ordering: .acquiringAndReleasing) || isChanged else { return }
     for publication in publications { publication.topicChanged() }
-    guard isNews else { return }
+    guard isChanged else { return }
     if topic.isPaced { beginPacing() }
-    if producerWatchers > 0 { for subscription in subscriptions { subscription.topicChanged() } }
+    if producerWatchers > 0 { for subscription in subscriptions { subscription.producersChanged() } }
     // The log of an epoch that is over isn't kept for the sake of a short cut.
     hint = SegmentHint()
     guard topic.isDeleted else { return }
