@@ -5,9 +5,9 @@ import Testing
 
 /// What producers may be granted, by where the subscriptions stand. Records have 10 bytes each here.
 struct FlowStrategyTests {
-  private func situation(head: UInt64, aloneSince: UInt64? = nil, kept: UInt64 = 0) -> FlowSituation {
+  private func situation(head: UInt64, unreadFrom: UInt64? = nil, kept: UInt64 = 0) -> FlowSituation {
     FlowSituation(
-      head: head, aloneSince: aloneSince, keptBytes: kept * 10, bytes: { $0 < head ? (head - $0) * 10 : 0 })
+      head: head, unreadFrom: unreadFrom, keptBytes: kept * 10, bytes: { $0 < head ? (head - $0) * 10 : 0 })
   }
 
   private func readers(_ all: [(next: UInt64, available: UInt64, isLive: Bool)]) -> ReaderPositions {
@@ -24,7 +24,7 @@ struct FlowStrategyTests {
 
   @Test func freeProducersAreNeverHeld() {
     #expect(FreeFlow().limit(readers([(0, 0, true)]), situation(head: 1_000_000)) == .unlimited)
-    #expect(FreeFlow().keepFrom(readers([(0, 0, true)]), aloneSince: nil) == nil)
+    #expect(FreeFlow().keepFrom(readers([(0, 0, true)]), unreadFrom: nil) == nil)
   }
 
   // MARK: Lossless
@@ -43,7 +43,7 @@ struct FlowStrategyTests {
     let all = readers([(20, 100, true), (18, 5, true), (20, .max, true)])
     // 18 + 5 asked for, and 3 more; 20 are there; the slowest has 2 of 10 bytes before it.
     #expect(flow.limit(all, situation(head: 20)) == .ahead(records: 6, bytes: 980))
-    #expect(flow.keepFrom(all, aloneSince: nil) == 18)
+    #expect(flow.keepFrom(all, unreadFrom: nil) == 18)
   }
 
   @Test func aFullBufferHoldsEverybody() {
@@ -66,7 +66,7 @@ struct FlowStrategyTests {
     #expect(fastest.limit(readers([(20, 7, true)]), situation(head: 20)) == .ahead(records: 7, bytes: 1))
     let alone = LosslessFlow(buffer: buffer(5, bytes: 0, .buffer))
     #expect(
-      alone.limit(ReaderPositions(), situation(head: 10, aloneSince: 10)) == .ahead(records: 5, bytes: 1))
+      alone.limit(ReaderPositions(), situation(head: 10, unreadFrom: 10)) == .ahead(records: 5, bytes: 1))
   }
 
   @Test func newestRecordsKeptBeyondTheLimitsCountTowardsTheBuffer() {
@@ -76,7 +76,7 @@ struct FlowStrategyTests {
     reading.add(readingNewestFrom: 7)
     #expect(reading.readsNewestFrom == 7)
     // It needs nothing of the log, and holds up nobody.
-    #expect(flow.keepFrom(reading, aloneSince: nil) == .max)
+    #expect(flow.keepFrom(reading, unreadFrom: nil) == .max)
     var situation = situation(head: 1_000_000)
     situation.lapsedBytes = 49
     #expect(flow.limit(reading, situation) == .ahead(records: 3, bytes: 50))
@@ -96,7 +96,7 @@ struct FlowStrategyTests {
     #expect(flow.limit(replaying, situation(head: 24, kept: 20)) == .ahead(records: 3, bytes: 50))
     // What is kept for its sake fills the buffer.
     #expect(flow.limit(replaying, situation(head: 25, kept: 20)) == .none)
-    #expect(flow.keepFrom(replaying, aloneSince: nil) == 0)
+    #expect(flow.keepFrom(replaying, unreadFrom: nil) == 0)
   }
 
   @Test func theLimitThatBindsTellsWhichSubscriptionsMakeIt() {
@@ -125,7 +125,7 @@ struct FlowStrategyTests {
     #expect(
       fastest.bound(readers([(20, 0, true), (2, 1, true)]), situation(head: 20)).binding
         == FlowBinding(askedThrough: 20))
-    #expect(flow.bound(ReaderPositions(), situation(head: 90, aloneSince: 0)).binding == nil)
+    #expect(flow.bound(ReaderPositions(), situation(head: 90, unreadFrom: 0)).binding == nil)
     var group = position(7, 0)
     (group.isGroup, group.oldest) = (true, 3)
     #expect(FlowBinding(askedThrough: 7).limit(of: group) == .groupDemand)
@@ -146,15 +146,15 @@ struct FlowStrategyTests {
 
   @Test func aloneProducersDoAsTheyAreTold() {
     let none = ReaderPositions()
-    #expect(LosslessFlow(buffer: buffer(5, .hold)).limit(none, situation(head: 0, aloneSince: 0)) == .none)
+    #expect(LosslessFlow(buffer: buffer(5, .hold)).limit(none, situation(head: 0, unreadFrom: 0)) == .none)
     #expect(
-      LosslessFlow(buffer: buffer(5, .drop)).limit(none, situation(head: 900, aloneSince: 0))
+      LosslessFlow(buffer: buffer(5, .drop)).limit(none, situation(head: 900, unreadFrom: 0))
         == .ahead(records: 5, bytes: 1000))
     let buffering = LosslessFlow(buffer: buffer(5, .buffer))
-    #expect(buffering.limit(none, situation(head: 12, aloneSince: 10)) == .ahead(records: 3, bytes: 980))
-    #expect(buffering.limit(none, situation(head: 15, aloneSince: 10)) == .none)
-    #expect(buffering.keepFrom(none, aloneSince: 10) == 10)
-    #expect(LosslessFlow(buffer: buffer(5, .hold)).keepFrom(none, aloneSince: 10) == nil)
+    #expect(buffering.limit(none, situation(head: 12, unreadFrom: 10)) == .ahead(records: 3, bytes: 980))
+    #expect(buffering.limit(none, situation(head: 15, unreadFrom: 10)) == .none)
+    #expect(buffering.keepFrom(none, unreadFrom: 10) == 10)
+    #expect(LosslessFlow(buffer: buffer(5, .hold)).keepFrom(none, unreadFrom: 10) == nil)
   }
 
   // MARK: Fastest
@@ -163,6 +163,6 @@ struct FlowStrategyTests {
     let flow = FastestFlow(buffer: buffer(3))
     let all = readers([(20, 100, true), (2, 1, true)])
     #expect(flow.limit(all, situation(head: 20)) == .ahead(records: 103, bytes: 1000))
-    #expect(flow.keepFrom(all, aloneSince: nil) == nil)
+    #expect(flow.keepFrom(all, unreadFrom: nil) == nil)
   }
 }

@@ -24,7 +24,7 @@ struct FlowSituation {
   /// The offset that the next record will get.
   var head: UInt64
   /// Where the topic's last subscriber was when it left; nil while there are subscribers.
-  var aloneSince: UInt64?
+  var unreadFrom: UInt64?
   /// Bytes of records that late subscribers can get.
   var keptBytes: UInt64
   /// Bytes of records that they can't get any more, and that are kept for those who read the newest of each key.
@@ -39,7 +39,7 @@ protocol FlowStrategy: Sendable {
   func bound(_ readers: ReaderPositions, _ situation: FlowSituation) -> FlowBound
 
   /// The offset from which on records must be kept whatever the limits of the log; nil for none.
-  func keepFrom(_ readers: ReaderPositions, aloneSince: UInt64?) -> UInt64?
+  func keepFrom(_ readers: ReaderPositions, unreadFrom: UInt64?) -> UInt64?
 }
 
 extension FlowStrategy {
@@ -52,7 +52,7 @@ extension FlowStrategy {
 struct FreeFlow: FlowStrategy {
   func bound(_ readers: ReaderPositions, _ situation: FlowSituation) -> FlowBound { FlowBound(.unlimited) }
 
-  func keepFrom(_ readers: ReaderPositions, aloneSince: UInt64?) -> UInt64? { nil }
+  func keepFrom(_ readers: ReaderPositions, unreadFrom: UInt64?) -> UInt64? { nil }
 }
 
 /// How far producers that wait for subscribers may run ahead of them, and what they do without any.
@@ -70,12 +70,12 @@ struct FlowBuffer: Hashable, Sendable {
   }
 
   /// What producers may do while nobody listens.
-  func limitAlone(_ situation: FlowSituation) -> FlowLimit {
+  func limitWithoutSubscribers(_ situation: FlowSituation) -> FlowLimit {
     switch withoutSubscribers {
     case .drop: sliding
     case .hold: .none
     case .buffer:
-      bound(takenThrough: situation.aloneSince ?? 0, from: situation.aloneSince ?? 0, situation).limit
+      bound(takenThrough: situation.unreadFrom ?? 0, from: situation.unreadFrom ?? 0, situation).limit
     }
   }
 
@@ -108,7 +108,7 @@ struct LosslessFlow: FlowStrategy {
   var buffer: FlowBuffer
 
   func bound(_ readers: ReaderPositions, _ situation: FlowSituation) -> FlowBound {
-    guard let oldest = readers.oldest else { return FlowBound(buffer.limitAlone(situation)) }
+    guard let oldest = readers.oldest else { return FlowBound(buffer.limitWithoutSubscribers(situation)) }
     let backlog = situation.bytes(oldest)
     guard backlog < situation.keptBytes || backlog - situation.keptBytes < buffer.bytes else {
       return FlowBound(stoppedBy: FlowBinding(oldest: oldest))
@@ -121,8 +121,8 @@ struct LosslessFlow: FlowStrategy {
     return buffer.bound(takenThrough: slowest.leastAsked, from: slowest.leastTaken, situation)
   }
 
-  func keepFrom(_ readers: ReaderPositions, aloneSince: UInt64?) -> UInt64? {
-    readers.oldest ?? (buffer.withoutSubscribers == .buffer ? aloneSince : nil)
+  func keepFrom(_ readers: ReaderPositions, unreadFrom: UInt64?) -> UInt64? {
+    readers.oldest ?? (buffer.withoutSubscribers == .buffer ? unreadFrom : nil)
   }
 }
 
@@ -131,13 +131,13 @@ struct FastestFlow: FlowStrategy {
   var buffer: FlowBuffer
 
   func bound(_ readers: ReaderPositions, _ situation: FlowSituation) -> FlowBound {
-    guard readers.oldest != nil else { return FlowBound(buffer.limitAlone(situation)) }
+    guard readers.oldest != nil else { return FlowBound(buffer.limitWithoutSubscribers(situation)) }
     guard let quickest = readers.caughtUp else { return FlowBound(buffer.sliding) }
     return buffer.bound(takenThrough: quickest.mostAsked, from: quickest.mostTaken, situation)
   }
 
-  func keepFrom(_ readers: ReaderPositions, aloneSince: UInt64?) -> UInt64? {
-    readers.oldest == nil && buffer.withoutSubscribers == .buffer ? aloneSince : nil
+  func keepFrom(_ readers: ReaderPositions, unreadFrom: UInt64?) -> UInt64? {
+    readers.oldest == nil && buffer.withoutSubscribers == .buffer ? unreadFrom : nil
   }
 }
 

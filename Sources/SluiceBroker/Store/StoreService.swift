@@ -275,7 +275,7 @@ final class StoreService: @unchecked Sendable {
       try self.commit([commit])
     } catch {
       guard error.kind == .invalid else { throw error }
-      return setAside(whole, error)
+      return quarantine(whole, error)
     }
     for state in rejected { report(rejected: state, of: whole.topic) }
     done(commit, rejected: rejected)
@@ -287,7 +287,7 @@ final class StoreService: @unchecked Sendable {
   }
 
   /// Nothing more of this topic can be stored. Its waiting changes are dropped, and clients get the reason.
-  private func setAside(_ commit: TopicCommit, _ error: StoreError) {
+  private func quarantine(_ commit: TopicCommit, _ error: StoreError) {
     metrics.add(.rejectedChanges)
     report(.rejected(topic: commit.topic.name, message: error.message))
     let fault = Fault(
@@ -295,7 +295,7 @@ final class StoreService: @unchecked Sendable {
       message:
         "the store refuses what was published to topic \(commit.topic.name), which takes nothing more; delete it, or have the broker started again to go on with what is stored"
     )
-    let (bytes, completions) = commit.topic.setAside(commit.taken, fault)
+    let (bytes, completions) = commit.topic.quarantine(commit.taken, fault)
     waitingBytes.subtract(bytes, ordering: .relaxed)
     for completion in completions { completion.body(fault) }
   }

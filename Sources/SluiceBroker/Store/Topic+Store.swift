@@ -119,7 +119,7 @@ extension Topic {
   ///   - body: is given the reason when that can't be stored.
   func whenCommitted(of name: String? = nil, _ body: @escaping @Sendable (Fault?) -> Void) {
     let (fault, waits) = state.withLock { state -> (Fault?, Bool) in
-      if name == nil, let fault = state.setAside, !state.isDeleted { return (fault, false) }
+      if name == nil, let fault = state.storeRejection, !state.isDeleted { return (fault, false) }
       return (nil, state.tail?.whenCommitted(UncommittedTail.Completion(name: name, body: body)) ?? false)
     }
     if waits { commit(within: .zero) } else { body(fault) }
@@ -129,11 +129,11 @@ extension Topic {
   /// what is stored. On the writer's loop.
   ///
   /// - Returns: how many bytes of records no longer wait, and what waited for them.
-  func setAside(_ taken: UncommittedTail.Taken, _ fault: Fault) -> (
+  func quarantine(_ taken: UncommittedTail.Taken, _ fault: Fault) -> (
     bytes: Int, completions: [UncommittedTail.Completion]
   ) {
     let (dropped, loopStates) = state.withLock { state in
-      state.setAside = fault
+      state.storeRejection = fault
       return (state.tail?.discard(taken) ?? (0, taken.completions), state.loopStates)
     }
     notify(loopStates)
@@ -143,7 +143,7 @@ extension Topic {
   /// Why nothing can be stored of the topic now, if so: because of the topic, or of the store.
   var storageRefusal: Fault? {
     guard let storage else { return nil }
-    return state.withLock { $0.setAside } ?? storage.service.refusal
+    return state.withLock { $0.storeRejection } ?? storage.service.refusal
   }
 
   /// Asks for a commit of what was noted. From any loop.

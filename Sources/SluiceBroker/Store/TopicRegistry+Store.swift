@@ -126,7 +126,7 @@ extension TopicRegistry {
       state.endedBy = stored.row.endedBy
       state.isStated = stored.row.isStated
       // Returning subscribers may need everything; a lossless topic drops nothing before the first of them is back.
-      state.aloneSince = settings.flow == .lossless ? stored.extent.firstOffset : stored.extent.head
+      state.lastSubscriberOffset = settings.flow == .lossless ? stored.extent.firstOffset : stored.extent.head
       var lost: [StoreError] = []
       for producer in producers { restore(producer, into: &state, now, &lost) }
       for cursor in cursors { restore(cursor, into: &state, now, &lost) }

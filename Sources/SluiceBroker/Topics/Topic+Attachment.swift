@@ -18,7 +18,8 @@ extension Topic {
       state.unusedSince = nil
       let hasChanged = updateConnection(&state)
       let isBuffered = isFirst && isPaced && settings.withoutSubscribers == .buffer
-      return ((state.epoch, isBuffered ? state.aloneSince : nil), hasChanged ? state.loopStates : [])
+      let buffered = isBuffered ? state.lastSubscriberOffset : nil
+      return ((state.epoch, buffered), hasChanged ? state.loopStates : [])
     }
     notify(loopStates)
     return result
@@ -27,7 +28,7 @@ extension Topic {
   /// Where the first subscriber would begin, for what producers have buffered; nil when there is one, or nothing is buffered.
   var bufferedFrom: UInt64? {
     guard isPaced, settings.withoutSubscribers == .buffer else { return nil }
-    return state.withLock { $0.unreadSince }
+    return state.withLock { $0.unreadFrom }
   }
 
   /// A subscription leaves.
@@ -44,7 +45,7 @@ extension Topic {
       var hasChanged = updateConnection(&state)
       if state.presentSubscriptions == 0 {
         state.firstSubscribedAt = nil
-        state.aloneSince = min(state.epoch.log.head, undone ?? .max)
+        state.lastSubscriberOffset = min(state.epoch.log.head, undone ?? .max)
         if settings.scope == .whileConnected, !state.isDeleted {
           startOver(&state)
           hasChanged = true
@@ -260,7 +261,7 @@ extension Topic {
 
   /// Why nothing is granted, whatever the limits.
   private func blocked(_ state: State) -> TopicInfo.Publication.WaitReason? {
-    if let fault = storage?.service.refusal ?? state.setAside {
+    if let fault = storage?.service.refusal ?? state.storeRejection {
       return fault.code == .storageFull ? .storageFull : .storageFailed
     }
     if isOutOfMemory { return .memory }
@@ -270,7 +271,7 @@ extension Topic {
   private func boundByReaders(_ state: State, unread: Int, kept: UInt64?) -> FlowBound {
     let log = state.epoch.log
     let situation = FlowSituation(
-      head: state.nextOffset, aloneSince: state.unreadSince,
+      head: state.nextOffset, unreadFrom: state.unreadFrom,
       keptBytes: kept ?? UInt64(log.statistics().bytes), lapsedBytes: lapsedBytes(state),
       bytes: { UInt64(log.bytes(from: $0) + unread) })
     return state.strategy.bound(state.readers, situation)

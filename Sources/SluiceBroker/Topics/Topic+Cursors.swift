@@ -33,7 +33,7 @@ extension Topic {
       do throws(WireError) {
         if state.groups[frame.cursor] != nil { throw isGroup(frame.cursor) }
         let found = state.cursors.find(frame.cursor, now: now)
-        if found == nil, frame.epoch == 0, let fault = state.setAside ?? storage?.service.refusal {
+        if found == nil, frame.epoch == 0, let fault = state.storeRejection ?? storage?.service.refusal {
           // It would be gone with the broker, and its subscriber thinks otherwise.
           throw WireError(fault.code, fault.message)
         }

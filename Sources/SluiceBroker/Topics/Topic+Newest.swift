@@ -19,7 +19,7 @@ extension Topic {
     guard isPaced else { return nil }
     var readers = ReaderPositions()
     if state.presentSubscriptions > 0 { readers.oldest = state.readers.readsNewestFrom ?? .max }
-    return state.strategy.keepFrom(readers, aloneSince: state.unreadSince)
+    return state.strategy.keepFrom(readers, unreadFrom: state.unreadFrom)
   }
 
   /// Bytes of newest records beyond the limits that are kept because a subscriber has yet to read them. What the grace keeps besides,

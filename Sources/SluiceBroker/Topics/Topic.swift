@@ -44,7 +44,7 @@ final class Topic: Sendable {
     /// Whether a client has stated the settings; otherwise they are defaults.
     var isStated = false
     /// The head when the last subscriber left, or 0; of use while there is none.
-    var aloneSince: UInt64 = 0
+    var lastSubscriberOffset: UInt64 = 0
     /// Since when nobody is known to have been attached, for a topic that is deleted then.
     var unusedSince: MonotonicTime?
     var isConnected: Bool
@@ -58,7 +58,7 @@ final class Topic: Sendable {
     /// What isn't on disk yet; nil for a topic that is in memory only.
     var tail: UncommittedTail?
     /// Why nothing can be published to the topic any more, of a durable one of which the store has refused something.
-    var setAside: Fault?
+    var storeRejection: Fault?
     /// What went through the topic on loopStates that there aren't any more.
     var traffic = TrafficCount()
     /// What the retention limits have dropped of epochs before.
@@ -228,7 +228,7 @@ final class Topic: Sendable {
 
   /// What must not be dropped for the sake of those who follow, whatever the limits.
   func keepFrom(_ state: State) -> UInt64? {
-    isPaced ? state.strategy.keepFrom(state.readers, aloneSince: state.unreadSince) : nil
+    isPaced ? state.strategy.keepFrom(state.readers, unreadFrom: state.unreadFrom) : nil
   }
 
   /// Sets the terminal event, after all records appended so far. From any loop.
@@ -290,7 +290,7 @@ final class Topic: Sendable {
   /// Why nothing can be published to `epoch`, if so.
   static func refusal(_ state: State, _ epoch: TopicEpoch, _ name: String) -> Fault? {
     if state.isDeleted { return Fault(code: .topicDeleted, message: "topic \(name) was deleted") }
-    if let fault = state.setAside { return fault }
+    if let fault = state.storeRejection { return fault }
     let how: String
     switch epoch.ending ?? state.tail?.ending?.ending {
     case nil: return nil
@@ -318,7 +318,7 @@ final class Topic: Sendable {
     }
     // Whose members are still at it go on with the epoch that is over.
     state.groups = [:]
-    state.aloneSince = state.epoch.log.head
+    state.lastSubscriberOffset = state.epoch.log.head
   }
 
   /// The broker itself has published a record here. From any loop.
@@ -362,7 +362,7 @@ final class Topic: Sendable {
 
 extension Topic.State {
   /// Where the last subscriber was when it left; nil while there are any.
-  var unreadSince: UInt64? { presentSubscriptions == 0 ? aloneSince : nil }
+  var unreadFrom: UInt64? { presentSubscriptions == 0 ? lastSubscriberOffset : nil }
 
   func isEnded(by producer: UInt64) -> Bool {
     producer != 0 && (endedBy == producer || tail?.ending?.producer == producer) && !isDeleted
