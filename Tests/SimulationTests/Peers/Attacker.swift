@@ -168,13 +168,15 @@ final class Attacker: ByteStreamHandler {
     case _ where attack.kind == .storm && header.type != .error: try Storm.check(header, body)
     case .topics, .subscribed: answers += 1
     case .error: judge(try Fault(body: body), header.stream)
+    // Another producer has ended the topic before the broker has seen the attack.
+    case .complete: judge(Fault(code: .topicEnded, message: ""), header.stream)
     default: break
     }
   }
 
   private func judge(_ fault: Fault, _ stream: UInt32) {
     if [.shuttingDown, .topicEnded, .topicDeleted].contains(fault.code) {
-      // Somebody else was faster.
+      // Another peer was faster.
       hasExpectedError = true
       if stream != 0, !isProbing { probe() }
       return
