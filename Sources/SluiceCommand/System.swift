@@ -69,7 +69,7 @@ public enum FileBytes {
 
 /// Standard input, output and error as they were given to the process.
 public enum StandardStreams {
-  /// Fills places that were left empty, as by `>&-`, so that no socket or file gets the number 0, 1 or 2 and with it what is meant for them.
+  /// Fills places that were left empty, as by `>&-`, so that no socket or file gets the number 0, 1 or 2, and with it the program's input and output.
   /// Reading and writing there still fails. First thing in `main`.
   public static func reserve() {
     for descriptor in STDIN_FILENO...STDERR_FILENO where fcntl(descriptor, F_GETFD) < 0 {

@@ -128,7 +128,7 @@ enum Startup {
   }
 }
 
-/// Messages about settings that may not be meant.
+/// Warnings about settings that are probably mistakes.
 extension Logger {
   /// Warns of an address that other machines reach without authentication or without TLS.
   func warn(about address: SocketAddress, authenticatesClients: Bool) {

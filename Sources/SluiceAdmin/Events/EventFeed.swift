@@ -1,4 +1,3 @@
-import Glibc
 import SluiceAccess
 import SluiceBroker
 import SluiceCommand
@@ -20,7 +19,7 @@ final class EventFeed: @unchecked Sendable {
   private(set) var refused = 0
 
   private static let interval = Duration.seconds(1)
-  /// Connections that an event tells one by one.
+  /// The most connections in an event.
   private static let connections = 100
 
   init(_ source: any AdminSource, on loop: any EventLoop, _ options: AdminOptions) {

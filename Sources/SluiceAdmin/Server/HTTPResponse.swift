@@ -1,5 +1,4 @@
 import CMicroHTTPD
-import Glibc
 
 /// A line of a response's head.
 struct HTTPHeader: Hashable, Sendable {

@@ -94,12 +94,12 @@ public enum Values {
 
 /// Finds the word that a mistyped one stands for.
 public enum Spelling {
-  /// The candidate that is nearest to `word`, if one is near enough to be meant: the first among equals.
+  /// The candidate that is nearest to `word`, if one is near enough for a typing error: the first among equals.
   public static func nearest(to word: String, in candidates: some Sequence<String>) -> String? {
     nearest(to: word, in: candidates, limit: 1).first
   }
 
-  /// The candidates that are near enough to `word` to be meant, the nearest first, at most `limit`.
+  /// The candidates that are near enough to `word` for a typing error, the nearest first, at most `limit`.
   public static func nearest(
     to word: String, in candidates: some Sequence<String>, limit: Int
   ) -> [String] {

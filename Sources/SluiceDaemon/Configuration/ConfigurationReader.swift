@@ -212,7 +212,7 @@ struct ConfigurationReader {
       }
     }
     if !isNamed {
-      // One that is misspelt is told already.
+      // A misspelt one is reported already.
       if mistakes.count > count { return }
       report(
         entry,

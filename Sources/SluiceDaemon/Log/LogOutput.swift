@@ -5,7 +5,7 @@ import Synchronization
 
 /// Where the log goes: a thread of its own writes the lines, so that a slow or hanging reader holds up no other thread.
 ///
-/// Lines wait in a ``LogBuffer``, and what doesn't find room there is dropped and told of. The thread is started with the first line; where the
+/// Lines wait in a ``LogBuffer``; lines that find no room there are dropped, and their number is logged. The thread is started with the first line; where the
 /// system has none left, lines are written at once. Lines are lost when the reader is gone or the disk is full. Before the
 /// process ends, ``flush()`` has to be called.
 ///
@@ -175,7 +175,7 @@ struct LogBuffer {
 
   /// Notes that `count` bytes of the taken ones have been written.
   ///
-  /// - Parameter notice: the line that tells what was dropped, which is to be told now.
+  /// - Parameter notice: makes the line that reports dropped lines, which is added now.
   mutating func wrote(_ count: Int, notice: (Dropped) -> String) {
     used -= count
     guard dropped.lines > 0, used <= capacity / 2 else { return }

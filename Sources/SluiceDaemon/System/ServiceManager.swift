@@ -115,7 +115,7 @@ final class Watchdog: Sendable {
     guard let microseconds = environment("WATCHDOG_USEC").flatMap({ Int64($0) }), microseconds > 0 else {
       return nil
     }
-    // It may be meant for the process that started this one.
+    // The variables may be for the process that started this one.
     if let watched = environment("WATCHDOG_PID"), !watched.isEmpty, pid_t(watched) != process { return nil }
     return max(.microseconds(microseconds) / 2, .milliseconds(1))
   }

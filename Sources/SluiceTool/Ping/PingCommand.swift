@@ -75,7 +75,7 @@ final class Pinging: @unchecked Sendable {
   private let run: Run
   private let client: Client
   private var times: [Duration] = []
-  /// Whether it was interrupted: an answer that comes in the same turn isn't told behind the summary.
+  /// Whether it was interrupted: an answer in the same turn isn't printed behind the summary.
   private var isOver = false
 
   init(_ command: PingCommand, _ run: Run, _ client: Client) {

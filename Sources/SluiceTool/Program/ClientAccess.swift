@@ -1,4 +1,3 @@
-import Glibc
 import SluiceClient
 import SluiceCommand
 import SluiceIO
@@ -145,7 +144,7 @@ extension ClientAccess {
   ) throws(UsageError) -> TLSClientOptions {
     var options = TLSClientOptions()
     guard servers.contains(where: { if case .tls = $0 { true } else { false } }) else {
-      // What is in the environment may be meant for other servers.
+      // The environment may be for other servers.
       let names = tlsOptions.map(\.name)
       if let given = names.first(where: { name in sources.dropLast().contains { $0.has(name) } }) {
         throw UsageError("--\(given): \(servers[0]) has no TLS; connect to tls://HOST:PORT")

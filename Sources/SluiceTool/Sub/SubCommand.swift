@@ -1,4 +1,3 @@
-import Glibc
 import SluiceClient
 import SluiceCommand
 
@@ -170,7 +169,7 @@ struct SubCommand: Command {
     var plan = SubscriptionPlan(
       topic, as: settings, from: start, where: filter, cursor: cursor, lag: lag, prefetch: prefetch)
     plan.isPattern = isPattern
-    // A mistyped name must not make a topic. A statement of its settings is meant to.
+    // A mistyped name must not create a topic. Stated settings are there to create one.
     plan.ifMissing = settings == nil || endsWithReplay || count == 0 ? .fail : .create
     return plan
   }

@@ -1,4 +1,3 @@
-import Glibc
 import SluiceAccess
 import SluiceCommand
 import SluiceTLS

@@ -125,7 +125,7 @@ final class Watching: @unchecked Sendable {
     if let failure = client.failure { return finish { run.fail(failure) } }
     let rows = board.take(sample)
     samples += 1
-    // The first sample only tells where rates begin.
+    // The first sample is the base of rates.
     if samples > 1 || screen != nil, !print(rows) { return }
     if let count = command.count, samples > count { return finish { run.finish(.success) } }
     _ = run.loop.schedule(after: command.interval) { [self] in takeSample() }

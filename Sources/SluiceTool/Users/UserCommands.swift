@@ -45,7 +45,7 @@ struct UserCommand: CommandGroup {
     return name
   }
 
-  /// The failure for a missing user, with the name that was probably meant.
+  /// The failure for a missing user, with the nearest name.
   static func missing(_ name: String, in file: UsersFile, _ path: String) -> AccessJob.Failure {
     let nearest = Spelling.nearest(to: name, in: file.users.map(\.name))
     return .init("there is no user \(name) in \(path)\(nearest.map { "; did you mean \($0)?" } ?? "")")
