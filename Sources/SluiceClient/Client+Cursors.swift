@@ -2,16 +2,14 @@ import SluiceWire
 
 @_exported import struct SluiceWire.CursorInfo
 
-// Durable cursors, as requests: see also SubscriptionPlan.Cursor.
+// Requests about durable cursors: see also SubscriptionPlan.Cursor.
 extension Client {
   /// A topic's durable cursors and groups, in byte order of their names.
   ///
   /// - Throws: ``ClientError/Code/unknownTopic``; ``ClientError/Code/requestTimeout``; why the client is over;
   ///   ``ClientError/Code/cancelled``.
   public func cursors(of topic: String) async throws(ClientError) -> [CursorInfo] {
-    let reply = Reply<[CursorInfo]>()
-    cursors(of: topic, completion: reply.complete)
-    return try await reply.value()
+    try await Reply.wait { cursors(of: topic, completion: $0) }
   }
 
   public func cursors(
@@ -20,13 +18,13 @@ extension Client {
     cursors(of: topic, behind: [], completion)
   }
 
-  /// Asks page by page. Cursors that come and go meanwhile may be there or not.
+  /// Requests page by page. Cursors that are created or deleted meanwhile may be included or not.
   private func cursors(
     of topic: String, behind cursors: [CursorInfo],
     _ completion: @escaping @Sendable (Result<[CursorInfo], ClientError>) -> Void
   ) {
-    let question = CursorList(topic: topic, after: cursors.last?.name ?? "", limit: 1_000)
-    ask(.cursors(question)) { [weak self] result in
+    let request = CursorList(topic: topic, after: cursors.last?.name ?? "", limit: 1_000)
+    ask(.cursors(request)) { [weak self] result in
       let page: Cursors
       switch result {
       case .success(.cursors(let cursors)): page = cursors
@@ -40,35 +38,31 @@ extension Client {
     }
   }
 
-  /// Puts a durable cursor, or a group, elsewhere in its topic, forward or back; makes a cursor if there is none of that name. Whoever subscribes with it ends
-  /// with ``ClientError/Code/cursorMoved``.
+  /// Moves a durable cursor, or a group, forward or back in its topic; creates a cursor if there is none of that name. Its subscriptions end with
+  /// ``ClientError/Code/cursorMoved``.
   ///
-  /// - Throws: ``ClientError/Code/unknownTopic``, ``ClientError/Code/invalidTopic`` when the cursor's name can't be one;
+  /// - Throws: ``ClientError/Code/unknownTopic``, ``ClientError/Code/invalidTopic`` if the cursor's name is invalid;
   ///   ``ClientError/Code/limitReached``; ``ClientError/Code/requestTimeout``; why the client is over; ``ClientError/Code/cancelled``.
   public func moveCursor(
     _ name: String, of topic: String, to start: SubscriptionPlan.Start
   ) async throws(ClientError) {
-    let reply = Reply<Void>()
-    moveCursor(name, of: topic, to: start, completion: reply.complete)
-    try await reply.value()
+    try await Reply.wait { moveCursor(name, of: topic, to: start, completion: $0) }
   }
 
   public func moveCursor(
     _ name: String, of topic: String, to start: SubscriptionPlan.Start,
     completion: @escaping @Sendable (Result<Void, ClientError>) -> Void
   ) {
-    let question = CursorMove(topic: topic, name: name, to: Subscribe.Start(start))
-    ask(.moveCursor(question)) { completion($0.map { _ in }) }
+    let request = CursorMove(topic: topic, name: name, to: Subscribe.Start(start))
+    ask(.moveCursor(request)) { completion($0.map { _ in }) }
   }
 
-  /// Forgets a durable cursor, or a group. Whoever subscribes with it ends with ``ClientError/Code/cursorDeleted``.
+  /// Deletes a durable cursor, or a group. Its subscriptions end with ``ClientError/Code/cursorDeleted``.
   ///
   /// - Throws: ``ClientError/Code/unknownTopic``, ``ClientError/Code/unknownCursor``; ``ClientError/Code/requestTimeout``; why the client is over;
   ///   ``ClientError/Code/cancelled``.
   public func deleteCursor(_ name: String, of topic: String) async throws(ClientError) {
-    let reply = Reply<Void>()
-    deleteCursor(name, of: topic, completion: reply.complete)
-    try await reply.value()
+    try await Reply.wait { deleteCursor(name, of: topic, completion: $0) }
   }
 
   public func deleteCursor(

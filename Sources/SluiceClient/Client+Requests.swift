@@ -4,26 +4,24 @@ import SluiceWire
 @_exported import struct SluiceWire.TopicSettings
 @_exported import struct SluiceWire.TopicSummary
 
-// Questions to the broker, each with a callback and an `async` form. Callbacks are called on the client's loop, once.
+// Requests to the broker, each with a completion and an `async` form. Completions are called once, on the client's loop.
 //
-// Without a connection they wait for one, within their timeout. When the connection is lost before the answer came, those that do the
-// same when they are done twice are asked again; deleting isn't one of them, and fails with why the connection was lost.
+// Without a connection a request awaits one, within its timeout. If the connection is lost before the answer, idempotent requests are sent
+// again on the next connection; deletions fail with the reason of the loss.
 extension Client {
   /// All topics, in byte order of their names.
   ///
   /// - Throws: ``ClientError/Code/requestTimeout``; why the client is over;
   ///   ``ClientError/Code/cancelled``.
   public func topics() async throws(ClientError) -> [TopicSummary] {
-    let reply = Reply<[TopicSummary]>()
-    topics(completion: reply.complete)
-    return try await reply.value()
+    try await Reply.wait { topics(completion: $0) }
   }
 
   public func topics(completion: @escaping @Sendable (Result<[TopicSummary], ClientError>) -> Void) {
     topics(behind: [], completion: completion)
   }
 
-  /// The first topics whose names begin with `prefix`, at most `limit`; costs what there are of them, not what there is in all.
+  /// The first topics whose names begin with `prefix`, at most `limit`. The cost depends on their number, not on that of all topics.
   package func topics(
     withPrefix prefix: String, limit: Int,
     completion: @escaping @Sendable (Result<[TopicSummary], ClientError>) -> Void
@@ -39,9 +37,9 @@ extension Client {
     }
   }
 
-  /// Asks page by page. Topics that come and go meanwhile may be there or not.
+  /// Requests page by page. Topics that are created or deleted meanwhile may be included or not.
   ///
-  /// - Parameter isEnough: whether no other page is wanted.
+  /// - Parameter isEnough: whether no further page is needed.
   private func topics(
     behind topics: [TopicSummary], after name: String = "", _ pageSize: UInt32 = Client.pageSize,
     until isEnough: @escaping @Sendable ([TopicSummary]) -> Bool = { _ in false },
@@ -64,14 +62,12 @@ extension Client {
 
   private static var pageSize: UInt32 { 1_000 }
 
-  /// What a topic is and who is attached to it.
+  /// A topic's settings and state, and the clients attached to it.
   ///
   /// - Throws: ``ClientError/Code/unknownTopic``; ``ClientError/Code/requestTimeout``; why the client is over;
   ///   ``ClientError/Code/cancelled``.
   public func topic(show name: String) async throws(ClientError) -> TopicInfo {
-    let reply = Reply<TopicInfo>()
-    topic(show: name, completion: reply.complete)
-    return try await reply.value()
+    try await Reply.wait { topic(show: name, completion: $0) }
   }
 
   public func topic(
@@ -80,19 +76,17 @@ extension Client {
     askForInfo(.show(TopicShow(topic: name)), completion)
   }
 
-  /// Creates a topic with settings of its own; those that are nil are the broker's defaults. A topic that exists with the same
-  /// settings is left as it is.
+  /// Creates a topic with these settings; the broker's defaults replace those that are nil. An existing topic with the same settings
+  /// stays as it is.
   ///
-  /// - Throws: ``ClientError/Code/topicExists`` when it has others; ``ClientError/Code/invalidSetting``,
+  /// - Throws: ``ClientError/Code/topicExists`` if it has other settings; ``ClientError/Code/invalidSetting``,
   ///   ``ClientError/Code/invalidTopic``; ``ClientError/Code/requestTimeout``; why the client is over;
   ///   ``ClientError/Code/cancelled``.
   @discardableResult
   public func createTopic(
     _ name: String, settings: TopicSettings = TopicSettings()
   ) async throws(ClientError) -> TopicInfo {
-    let reply = Reply<TopicInfo>()
-    createTopic(name, settings: settings, completion: reply.complete)
-    return try await reply.value()
+    try await Reply.wait { createTopic(name, settings: settings, completion: $0) }
   }
 
   public func createTopic(
@@ -107,9 +101,7 @@ extension Client {
   /// - Throws: ``ClientError/Code/unknownTopic``; ``ClientError/Code/requestTimeout``; why the client is over;
   ///   ``ClientError/Code/cancelled``.
   public func deleteTopic(_ name: String) async throws(ClientError) {
-    let reply = Reply<Void>()
-    deleteTopic(name, completion: reply.complete)
-    try await reply.value()
+    try await Reply.wait { deleteTopic(name, completion: $0) }
   }
 
   public func deleteTopic(
@@ -118,15 +110,13 @@ extension Client {
     ask(.delete(TopicDelete(topic: name))) { completion($0.map { _ in }) }
   }
 
-  /// Connects a topic whose setting `connect` is manual, so that its producers are asked for records.
+  /// Connects a topic whose setting `connect` is manual, so that the broker grants its producers records.
   ///
-  /// It stays connected until ``disconnectTopic(_:)``, whoever comes and goes.
+  /// It stays connected until ``disconnectTopic(_:)``, independently of its producers and subscribers.
   ///
   /// - Throws: ``ClientError/Code/unsupported`` when the topic connects by itself; why the connection is over; ``ClientError/Code/cancelled``.
   public func connectTopic(_ name: String) async throws(ClientError) {
-    let reply = Reply<Void>()
-    connectTopic(name, completion: reply.complete)
-    try await reply.value()
+    try await Reply.wait { connectTopic(name, completion: $0) }
   }
 
   public func connectTopic(
@@ -135,13 +125,11 @@ extension Client {
     ask(.connect(TopicConnect(topic: name))) { completion($0.map { _ in }) }
   }
 
-  /// Takes ``connectTopic(_:)`` back. Subscribers aren't told.
+  /// Disconnects a topic, see ``connectTopic(_:)``. Subscribers aren't notified.
   ///
   /// - Throws: as ``connectTopic(_:)``.
   public func disconnectTopic(_ name: String) async throws(ClientError) {
-    let reply = Reply<Void>()
-    disconnectTopic(name, completion: reply.complete)
-    try await reply.value()
+    try await Reply.wait { disconnectTopic(name, completion: $0) }
   }
 
   public func disconnectTopic(
@@ -150,14 +138,12 @@ extension Client {
     ask(.disconnect(TopicDisconnect(topic: name))) { completion($0.map { _ in }) }
   }
 
-  /// How long a question to the broker and its answer take.
+  /// The round-trip time to the broker.
   ///
   /// - Throws: ``ClientError/Code/requestTimeout``; why the client is over;
   ///   ``ClientError/Code/cancelled``.
   public func ping() async throws(ClientError) -> Duration {
-    let reply = Reply<Duration>()
-    ping(completion: reply.complete)
-    return try await reply.value()
+    try await Reply.wait { ping(completion: $0) }
   }
 
   public func ping(completion: @escaping @Sendable (Result<Duration, ClientError>) -> Void) {
@@ -170,7 +156,7 @@ extension Client {
     }
   }
 
-  // MARK: How
+  // MARK: Sending
 
   private func askForInfo(
     _ question: Request.Question, _ completion: @escaping @Sendable (Result<TopicInfo, ClientError>) -> Void
@@ -193,10 +179,10 @@ extension Client {
 }
 
 extension String {
-  /// A text behind which, in byte order, come this one and what begins with it, and before that next to nothing.
+  /// A string that precedes this one in byte order, with hardly any strings between the two.
   fileprivate var justBefore: String {
     guard let last = unicodeScalars.last, last.value > 0 else { return "" }
-    // In front of U+E000 there are numbers that no character has.
+    // The code points before U+E000 are surrogates, which no character has.
     let before = Unicode.Scalar(last.value - 1) ?? "\u{D7FF}"
     return String(String.UnicodeScalarView(unicodeScalars.dropLast() + [before, "\u{10FFFF}"]))
   }
@@ -205,5 +191,5 @@ extension String {
 extension ClientError {
   static let oddAnswer = ClientError(
     .protocolViolation,
-    "the broker answered a request with something else; are client and broker of compatible versions?")
+    "the broker answered a request with another kind of frame; are client and broker of compatible versions?")
 }

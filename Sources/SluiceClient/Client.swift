@@ -11,21 +11,21 @@ import SluiceWire
 /// let cancellable = client.topic("greetings").sink { print($0) } receiveValue: { print($0.string) }
 /// ```
 ///
-/// Everything that a client does happens on one event loop: a thread that the library shares between all clients, unless another is
-/// given. Subscribers are called there.
+/// A client does everything on one event loop: a thread that the library shares between all clients, unless the program provides
+/// another. Subscribers are called there.
 ///
-/// When the connection is lost, the client makes another, as ``ClientOptions/reconnect`` says: subscriptions go on with the record behind
-/// the last one that they got, publications with the first that wasn't acknowledged, and both notice nothing but a pause. See
+/// When the connection is lost, the client makes another, as ``ClientOptions/reconnect`` says: subscriptions continue behind the last
+/// received record, publications with the first record that wasn't acknowledged. Subscribers and producers notice only a pause. See
 /// ``connectionState``.
 ///
-/// **A topic or a subject doesn't keep its client: hold the client for as long as they are used.** When the client is released, as with ``close()``,
-/// the connection is closed, and everything on it ends with ``ClientError/Code/closed``. A subscription to a topic whose client was released fails with that
+/// **A topic or a subject doesn't retain its client: hold the client for as long as they are used.** Releasing the client, as ``close()`` does, closes
+/// the connection, and everything on it ends with ``ClientError/Code/closed``. A subscription to a topic whose client was released fails with that
 /// code at once, and its message says so.
 public final class Client: Sendable {
   let core: ClientCore
   let requester: Requester
 
-  /// Made when there is a connection.
+  /// Called after the first connection.
   init(_ core: ClientCore) {
     self.core = core
     requester = Requester(core)
@@ -40,8 +40,8 @@ public final class Client: Sendable {
   /// Connects to a broker, on the machine's network and the library's own loop.
   ///
   /// - Parameters:
-  ///   - address: `HOST:PORT`, `[V6]:PORT`, either of them behind `tls://`, or `unix:PATH`. See ``ClientOptions/tls``.
-  ///   - options: how to connect, and how to be on a connection.
+  ///   - address: `HOST:PORT`, `[V6]:PORT`, either with the prefix `tls://`, or `unix:PATH`. See ``ClientOptions/tls``.
+  ///   - options: the client's options.
   /// - Throws: one of the codes for connections; ``ClientError/Code/cancelled`` when the task is cancelled.
   public static func connect(
     to address: String, options: ClientOptions = ClientOptions()
@@ -49,12 +49,12 @@ public final class Client: Sendable {
     try await connect(to: [address], options: options)
   }
 
-  /// Connects to one of several servers, on the machine's network and the library's own loop: to the first that answers, in their order. After
-  /// a lost connection the next one is tried first; see ``ReconnectPolicy``.
+  /// Connects to the first of several servers that answers, in their order, on the machine's network and the library's own loop. After a
+  /// lost connection the client tries the next server first; see ``ReconnectPolicy``.
   ///
   /// - Parameters:
   ///   - addresses: at least one, each as in ``connect(to:options:)-(String,_)``.
-  ///   - options: how to connect, and how to be on a connection.
+  ///   - options: the client's options.
   /// - Throws: one of the codes for connections; ``ClientError/Code/cancelled`` when the task is cancelled.
   public static func connect(
     to addresses: [String], options: ClientOptions = ClientOptions()
@@ -77,15 +77,15 @@ public final class Client: Sendable {
     return try await connect(to: targets, options: options, network: SharedLoop.network, loop: loop)
   }
 
-  /// Connects to a broker on somebody's network and loop, which may be shared, or simulated: to one of several servers. From any thread.
+  /// Connects to one of several servers on the given network and loop, which may be shared, or simulated. From any thread.
   ///
   /// The loop must run for as long as the client is used.
   ///
   /// - Parameters:
   ///   - servers: at least one; tried in this order.
-  ///   - options: how to connect, and how to be on a connection.
-  ///   - network: how to reach them.
-  ///   - loop: where everything of the client happens.
+  ///   - options: the client's options.
+  ///   - network: connects to them.
+  ///   - loop: where the client works and calls its subscribers.
   /// - Throws: one of the codes for connections; ``ClientError/Code/cancelled`` when the task is cancelled.
   public static func connect(
     to servers: [SocketAddress], options: ClientOptions = ClientOptions(), network: any Network,
@@ -97,13 +97,13 @@ public final class Client: Sendable {
     return try await reply.value(onCancel: { core.post(.close(.waitCancelled)) })
   }
 
-  /// Connects to a broker on somebody's network and loop. From any thread.
+  /// As the `async` form, with a completion. From any thread.
   ///
   /// - Parameters:
   ///   - servers: at least one; tried in this order.
-  ///   - options: how to connect, and how to be on a connection.
-  ///   - network: how to reach them.
-  ///   - loop: where everything of the client happens.
+  ///   - options: the client's options.
+  ///   - network: connects to them.
+  ///   - loop: where the client works and calls its subscribers.
   ///   - completion: called on the loop, once.
   public static func connect(
     to servers: [SocketAddress], options: ClientOptions = ClientOptions(), network: any Network,
@@ -134,17 +134,17 @@ public final class Client: Sendable {
     core.connect { [core] result in completion(result.map { Client(core) }) }
   }
 
-  /// What the broker said of itself, when the present connection or the last one was made.
+  /// The broker's description of itself, from the current or last connection.
   public var broker: BrokerDescription {
     guard let broker = core.description else { preconditionFailure("a client has had a connection") }
     return broker
   }
 
-  /// Who the broker takes the client for, by the credentials of the present connection or the last one; nil where it doesn't ask.
+  /// The identity that the broker has given the client, on the current or last connection; nil if the broker has no access control.
   public var identity: ClientIdentity? { core.identity }
 
-  /// Closes the connection. What was published is given to the transport as far as that takes it; use ``TopicSubject/flush()`` before to be sure.
-  /// Subscribers, and whoever waits for an answer, are told ``ClientError/Code/closed``.
+  /// Closes the connection. Published records go to the transport as far as it takes them; call ``TopicSubject/flush()`` before to be sure.
+  /// Subscriptions and unanswered requests end with ``ClientError/Code/closed``.
   ///
   /// From any thread; returns at once. Calling it again does nothing.
   public func close() {
@@ -156,23 +156,23 @@ public final class Client: Sendable {
 
   // MARK: Topics
 
-  /// A topic to subscribe to. Nothing is sent before somebody subscribes; a topic that doesn't exist is created then.
+  /// A topic to subscribe to. The first subscription sends the first frame, and creates the topic if it doesn't exist.
   ///
   /// ```swift
   /// let ticks = client.topic("ticks", as: .shared(replay: 2))
   /// ```
   ///
   /// - Parameters:
-  ///   - name: tokens separated by dots: `orders.eu.new`. What is wrong with it is told to the subscriber.
-  ///   - settings: what is stated of the topic; nil for nothing. A topic that doesn't exist is created with these settings; one that was created
-  ///     without a statement and has had no record gets them. If the topic has others that stand, the subscription ends with
+  ///   - name: tokens separated by dots: `orders.eu.new`. The subscriber is told what is wrong with it.
+  ///   - settings: what is stated of the topic; nil for nothing. A topic that doesn't exist is created with these settings; they apply to one that
+  ///     was created without a statement and has had no record. If the topic has other, fixed settings, the subscription ends with
   ///     ``ClientError/Code/topicExists``, and the message names the difference. See <doc:SharingTopics>.
   ///   - start: where subscriptions begin.
   ///   - filter: which records are wanted; the broker sends no others.
-  ///   - cursor: the durable cursor that keeps the place, across clients; nil for none.
-  ///   - lag: what happens when records are dropped that the subscriber hasn't asked for yet; nil for what the topic's settings say, and
+  ///   - cursor: the durable cursor that keeps the position, across clients; nil for none.
+  ///   - lag: what happens when records are dropped before the subscriber requests them; nil for what the topic's settings say, and
   ///     for ``SubscriptionPlan/Lag/skip`` when the topic was started anew during an outage.
-  ///   - prefetch: how far the client asks ahead.
+  ///   - prefetch: how far the client requests ahead.
   public func topic(
     _ name: String, as settings: TopicSettings? = nil, from start: SubscriptionPlan.Start = .replay,
     where filter: RecordFilter = .all, cursor: SubscriptionPlan.Cursor? = nil,
@@ -183,7 +183,7 @@ public final class Client: Sendable {
         name, as: settings, from: start, where: filter, cursor: cursor, lag: lag, prefetch: prefetch))
   }
 
-  /// All topics whose names match a pattern, those created later included, to be subscribed to as one, with one demand.
+  /// All topics whose names match a pattern, including those created later, to subscribe to as one, with one demand.
   ///
   /// ```swift
   /// let orders = client.topics(matching: "orders.*").sink { completion in
@@ -194,17 +194,17 @@ public final class Client: Sendable {
   /// ```
   ///
   /// - Order: the records of each topic come in the order of their offsets; between topics there is no order. Topics with records take
-  ///   turns: none waits for ever because others have many.
-  /// - The end: topics end, or are deleted, one by one, and the subscription goes on; ``RemoteTopic/events`` tells of that, and of
-  ///   topics that are created. Those are received from their first record on.
+  ///   turns, so a topic with few records isn't delayed by one with many.
+  /// - The end: topics end, or are deleted, one by one, and the subscription goes on; ``RemoteTopic/events`` reports
+  ///   that, and topics that are created. Those are received from their first record on.
   /// - A lost connection is a pause, as for one topic: see ``RemoteTopic``.
   ///
   /// - Parameters:
-  ///   - pattern: `*` is any one token, a last `>` one or more: `orders.*`, `orders.>`. What is wrong with it is told to the subscriber. A
-  ///     wildcard that comes first doesn't match names that start with `$` or `_inbox.`.
-  ///   - start: where to begin in the topics that are there when the subscription begins.
+  ///   - pattern: `*` is any one token, a last `>` one or more: `orders.*`, `orders.>`. The subscriber is told what is wrong with it. A
+  ///     leading wildcard doesn't match names that start with `$` or `_inbox.`.
+  ///   - start: where to begin in the topics that exist when the subscription begins.
   ///   - lag: as in ``topic(_:as:from:where:cursor:lag:prefetch:)``, for each topic. With ``SubscriptionPlan/Lag/fail`` one that lags ends the subscription.
-  ///   - prefetch: how far the client asks ahead, for all topics together.
+  ///   - prefetch: how far the client requests ahead, for all topics together.
   public func topics(
     matching pattern: String, from start: SubscriptionPlan.Start = .replay, lag: SubscriptionPlan.Lag? = nil,
     prefetch: SubscriptionPlan.Prefetch = .byRequest
@@ -214,13 +214,12 @@ public final class Client: Sendable {
     return topic(plan)
   }
 
-  /// A topic to subscribe to with all that a plan says. Nothing is sent before somebody subscribes.
+  /// A topic to subscribe to by a plan. The first subscription sends the first frame.
   public func topic(_ plan: SubscriptionPlan) -> RemoteTopic<TopicRecord> {
     RemoteTopic(plan, core)
   }
 
-  /// A topic of values that a decoder makes of the records' payloads. `SluiceClientFoundation` has the same for JSON, without a
-  /// decoder.
+  /// A topic of values that a decoder makes of the records' payloads. `SluiceClientFoundation` has a form for JSON, without a decoder.
   ///
   /// Short for ``RemoteTopic/decoded(as:decoder:decodeFailure:)`` of ``topic(_:as:from:where:cursor:lag:prefetch:)``.
   public func topic<Value: Decodable & SendableMetatype, Coder: TopLevelDecoder & Sendable>(
@@ -233,16 +232,16 @@ public final class Client: Sendable {
       .decoded(as: type, decoder: decoder, decodeFailure: decodeFailure)
   }
 
-  /// A topic to publish to. The publication is opened at once; a topic that doesn't exist is created.
+  /// A topic to publish to. Opens the publication at once, and creates the topic if it doesn't exist.
   ///
   /// - Parameters:
-  ///   - name: tokens separated by dots: `orders.eu.new`. What is wrong with it is told to the producer.
-  ///   - settings: what is stated of the topic, as in ``topic(_:as:from:where:cursor:lag:prefetch:)``; the publication ends with the error.
+  ///   - name: tokens separated by dots: `orders.eu.new`. The producer is told what is wrong with it.
+  ///   - settings: what is stated of the topic, as in ``topic(_:as:from:where:cursor:lag:prefetch:)``; a publication ends with the error.
   ///   - acknowledgement: when the broker acknowledges a record.
   ///   - buffer: how much may wait for the broker's grant.
-  ///   - whenFull: what ``TopicSubject/send(_:)`` does when as much waits.
-  ///   - producer: who publishes, if it is to be known again after the process has been started anew. Otherwise it has a number by
-  ///     chance, which does for lost connections.
+  ///   - whenFull: what ``TopicSubject/send(_:)`` does when the buffer is full.
+  ///   - producer: the producer's id, for deduplication across restarts of the process. Nil for a random one, which suffices for lost
+  ///     connections.
   public func subject(
     _ name: String, as settings: TopicSettings? = nil,
     acknowledgement: TopicSubject.Acknowledgement = .received,
@@ -256,8 +255,7 @@ public final class Client: Sendable {
         settings: settings ?? TopicSettings(), core: core))
   }
 
-  /// A topic to publish requests to: a record that no subscriber can reply to is refused, and ends the subject with ``ClientError/Code/noResponders``. The topic
-  /// isn't created.
+  /// A topic to publish requests to, which isn't created. A record that no subscriber can reply to ends the subject with ``ClientError/Code/noResponders``.
   func requestSubject(_ name: String) -> TopicSubject {
     TopicSubject(
       Publication(
@@ -266,19 +264,19 @@ public final class Client: Sendable {
   }
 }
 
-/// What a broker says of itself, and what was agreed on with it.
+/// A broker's description of itself, and the limits agreed on with it.
 public struct BrokerDescription: Hashable, Sendable {
   /// Its software and version.
   public let software: String
-  /// Its identity, new with each start.
+  /// A number that is new with each start of the broker.
   public let identity: UInt64
-  /// The longest record that it takes, in bytes of payload, key and headers.
+  /// The longest record that it accepts, in bytes of payload, key and headers.
   public let maximumRecord: Int
-  /// The longest frame that it takes, in bytes.
+  /// The longest frame that it accepts, in bytes.
   public let maximumFrame: Int
-  /// Subscriptions, publications and requests under way that one connection can have.
+  /// The largest number of concurrent subscriptions, publications and requests on one connection.
   public let maximumStreams: Int
-  /// The silence after which either side gives the other up; nil for never.
+  /// The silence after which either side closes the connection; nil for never.
   public let keepalive: Duration?
 
   init(_ welcome: Welcome) {
@@ -291,12 +289,12 @@ public struct BrokerDescription: Hashable, Sendable {
   }
 }
 
-/// The loop and the network of clients that were given none: one thread for all of them, started with the first and kept
-/// for the rest of the program's life.
+/// The loop and the network of clients for which the program provides none: one thread for all of them, from the first client to the
+/// end of the process.
 enum SharedLoop {
   static let network = SocketNetwork()
 
-  /// The loop, or why the system gave none.
+  /// The loop, or why the system can't make one.
   static let loop: Result<EpollLoop, IOError> = {
     do throws(IOError) {
       return .success(try EpollLoop.start(name: "sluice-client"))

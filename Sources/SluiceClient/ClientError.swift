@@ -22,70 +22,70 @@ public struct ClientError: Error, Hashable, Sendable, CustomStringConvertible {
     // The connection
     /// The address isn't one.
     public static let invalidAddress = Code("invalid-address")
-    /// Nobody listens at the address.
+    /// No process listens at the address.
     public static let connectionRefused = Code("connection-refused")
     /// The connection couldn't be made for another reason: no such host, no route.
     public static let connectFailed = Code("connect-failed")
     /// The connection, or the handshake, took too long.
     public static let connectTimeout = Code("connect-timeout")
-    /// Whoever answers isn't a Sluice broker.
+    /// The server at the address isn't a Sluice broker.
     public static let notSluice = Code("not-sluice")
-    /// TLS couldn't be set up with ``ClientOptions/tls``, or the handshake failed: the other side doesn't speak it there, or not as this
-    /// library does.
+    /// TLS couldn't be set up with ``ClientOptions/tls``, or the handshake failed: the server doesn't use TLS at this address, or shares no
+    /// TLS version with this library.
     public static let tlsFailed = Code("tls-failed")
-    /// The broker's certificate wasn't good enough for the client, or the client's for the broker.
+    /// The client has refused the broker's certificate, or the broker the client's.
     public static let certificateRefused = Code("certificate-refused")
     /// The broker speaks no version of the protocol that this library speaks.
     public static let versionMismatch = Code("version-mismatch")
-    /// The connection broke off, and nobody said why.
+    /// The connection was cut off without a reason from the broker.
     public static let cutOff = Code("cut-off")
-    /// The broker was silent for too long, or found that this client was.
+    /// The broker was silent for too long, or has closed the connection because this client was.
     public static let keepaliveTimeout = Code("keepalive-timeout")
-    /// The broker wants to know who its clients are: see ``ClientOptions/credentials``.
+    /// The broker requires credentials: see ``ClientOptions/credentials``.
     public static let authenticationRequired = Code("authentication-required")
-    /// The broker doesn't believe that the client is who it says, or that it may connect.
+    /// The broker has refused the client's credentials, or the client isn't allowed to connect.
     public static let authenticationFailed = Code("authentication-failed")
     /// The client's credentials have expired.
     public static let credentialsExpired = Code("credentials-expired")
-    /// The broker was told that the client may not be connected any more.
+    /// The client's access was revoked while it was connected.
     public static let accessRevoked = Code("access-revoked")
     /// The broker has too many clients to authenticate; try again later.
     public static let tooManyAttempts = Code("too-many-attempts")
-    /// Credentials weren't sent, since others could have read them: see ``ClientOptions/allowsPlaintextCredentials``.
+    /// Credentials weren't sent over an unencrypted connection: see ``ClientOptions/allowsPlaintextCredentials``.
     public static let insecureConnection = Code("insecure-connection")
-    /// The client's credentials couldn't be had: see ``ClientCredentials/provider(_:)``.
+    /// The program didn't provide the client's credentials: see ``ClientCredentials/provider(_:)``.
     public static let credentialsUnavailable = Code("credentials-unavailable")
     /// Nothing was open on the connection for longer than the broker allows.
     public static let idleTimeout = Code("idle-timeout")
-    /// The client didn't read what the broker sent for longer than that allows.
+    /// The client didn't read the broker's output for longer than the broker allows.
     public static let writeTimeout = Code("write-timeout")
     /// The broker is stopping.
     public static let shuttingDown = Code("shutting-down")
-    /// The broker has as many connections as it may.
+    /// The broker has reached its limit of connections.
     public static let tooManyConnections = Code("too-many-connections")
-    /// One of the two sides broke the rules of the protocol.
+    /// The client or the broker has violated the protocol.
     public static let protocolViolation = Code("protocol-violation")
-    /// The connection was lost, and no other could be made in the time, or the attempts, that ``ReconnectPolicy`` allows.
+    /// The connection was lost, and the client couldn't reconnect within the time or the attempts of ``ReconnectPolicy``.
     public static let gaveUp = Code("gave-up")
     /// A request wasn't answered in time.
     public static let requestTimeout = Code("request-timeout")
-    /// The topic of a request has no subscriber, so nothing can reply. The request wasn't published.
+    /// The topic of a request has no subscriber that could reply. The request wasn't published.
     public static let noResponders = Code("no-responders")
-    /// Whoever replies to a request says that it can't be answered.
+    /// The responder has failed to answer the request.
     public static let replyFailed = Code("reply-failed")
-    /// The client was closed or released here.
+    /// The program has closed or released the client.
     public static let closed = Code("closed")
     /// The task that waited was cancelled.
     public static let cancelled = Code("cancelled")
 
     // A topic, a request
-    /// The topic's name isn't one.
+    /// The topic's name is invalid.
     public static let invalidTopic = Code("invalid-topic")
     /// No such topic.
     public static let unknownTopic = Code("unknown-topic")
     /// The client may not do this with this topic, whether there is one or not.
     public static let permissionDenied = Code("permission-denied")
-    /// The topic is over: nothing can be published to it.
+    /// The topic has ended: nothing can be published to it.
     public static let topicEnded = Code("topic-ended")
     /// A producer ended the topic with a failure.
     public static let topicFailed = Code("topic-failed")
@@ -95,9 +95,9 @@ public struct ClientError: Error, Hashable, Sendable, CustomStringConvertible {
     public static let topicDeleted = Code("topic-deleted")
     /// The topic exists with other settings.
     public static let topicExists = Code("topic-exists")
-    /// A record is longer than may be.
+    /// A record exceeds the broker's limit.
     public static let recordTooLarge = Code("record-too-large")
-    /// Records were dropped before they were asked for, and the subscription didn't want to skip them.
+    /// Records were dropped before they were requested, and the subscription doesn't skip them.
     public static let lagged = Code("lagged")
     /// The topic was started anew.
     public static let epochChanged = Code("epoch-changed")
@@ -105,29 +105,29 @@ public struct ClientError: Error, Hashable, Sendable, CustomStringConvertible {
     public static let invalidSetting = Code("invalid-setting")
     /// A limit of the broker was reached.
     public static let limitReached = Code("limit-reached")
-    /// The broker can't do this.
+    /// The broker doesn't support this.
     public static let unsupported = Code("unsupported")
-    /// More was sent than may wait, see ``TopicSubject/WhenFull``.
+    /// The subject's buffer was full, see ``TopicSubject/WhenFull``.
     public static let bufferFull = Code("buffer-full")
     /// Another publication was opened with the same producer's id.
     public static let producerFenced = Code("producer-fenced")
-    /// The group has other settings than were asked for, or its name is a durable cursor's; or the reverse.
+    /// The group has other settings than requested, or its name is a durable cursor's; or the reverse.
     public static let groupMismatch = Code("group-mismatch")
     /// Another subscription was opened with the same durable cursor.
     public static let cursorTaken = Code("cursor-taken")
-    /// The durable cursor, or group, was put elsewhere in its topic; subscribe again to go on there.
+    /// The durable cursor, or group, was moved; subscribe again to continue at its new position.
     public static let cursorMoved = Code("cursor-moved")
-    /// The durable cursor, or group, was deleted; subscribe again to make it anew.
+    /// The durable cursor, or group, was deleted; subscribe again to create a new one.
     public static let cursorDeleted = Code("cursor-deleted")
-    /// The topic keeps the newest record of each key, and was given one without a key.
+    /// The topic keeps the newest record of each key, and the record has no key.
     public static let keyRequired = Code("key-required")
     /// No such durable cursor or group.
     public static let unknownCursor = Code("unknown-cursor")
-    /// The broker's storage has no room left: nothing can be published to durable topics until there is.
+    /// The broker's storage is full: nothing can be published to durable topics until it has room.
     public static let storageFull = Code("storage-full")
-    /// The broker's storage fails: nothing can be published to durable topics until it works again.
+    /// The broker's storage fails: nothing can be published to durable topics until it works.
     public static let storageFailed = Code("storage-failed")
-    /// A record couldn't be decoded to what the subscriber wants.
+    /// A record couldn't be decoded as the subscriber's type.
     public static let decodeFailed = Code("decode-failed")
     /// A value couldn't be encoded to be published.
     public static let encodeFailed = Code("encode-failed")
@@ -136,13 +136,13 @@ public struct ClientError: Error, Hashable, Sendable, CustomStringConvertible {
   }
 
   public var code: Code
-  /// What is wrong and what to do about it: one line without a full stop.
+  /// What has happened and what to do: one line without a full stop.
   public var message: String
-  /// The topic that it is about, if it is about one.
+  /// The topic concerned, if any.
   public var topic: String?
-  /// The record that it is about, if it is about one.
+  /// The offset of the record concerned, if any.
   public var offset: UInt64?
-  /// The number that the broker gave, or the producer that failed the topic.
+  /// The error code of the broker, or of the producer that failed the topic.
   public var brokerCode: UInt32?
 
   init(_ code: Code, _ message: String, topic: String? = nil, brokerCode: UInt32? = nil) {
@@ -159,8 +159,8 @@ public struct ClientError: Error, Hashable, Sendable, CustomStringConvertible {
   /// ```
   ///
   /// - Parameters:
-  ///   - message: what subscribers are told, at most 65,535 bytes of it.
-  ///   - code: a number of your own, 200 or more.
+  ///   - message: the message for subscribers, cut at 65,535 bytes.
+  ///   - code: a code of the program's, 200 or more.
   public static func topicFailure(_ message: String, code: UInt32 = 200) -> ClientError {
     ClientError(.topicFailed, message, brokerCode: code)
   }
@@ -168,23 +168,23 @@ public struct ClientError: Error, Hashable, Sendable, CustomStringConvertible {
   public var description: String { message }
 }
 
-// MARK: - From the parts below
+// MARK: - From frames
 
 extension ClientError {
-  /// What the broker says of a request, a stream or the connection.
+  /// The broker's error for a request, a stream or the connection.
   init(_ fault: Fault, topic: String? = nil) {
     self.init(Code(fault.code), fault.message, topic: topic, brokerCode: fault.code.rawValue)
   }
 
-  /// A topic's end as its subscribers are told.
+  /// The failure with which a topic has ended.
   init(failureOf topic: String, code: ErrorCode, message: String) {
     self.init(
       code == .producerLost ? .producerLost : .topicFailed,
-      message.isEmpty ? "topic \(topic) has failed, and its producer didn't say why" : message,
+      message.isEmpty ? "topic \(topic) has failed, and its producer gave no reason" : message,
       topic: topic, brokerCode: code.rawValue)
   }
 
-  /// A name or the like that is wrong before it is sent.
+  /// A parameter that is invalid and isn't sent.
   init(_ error: WireError, topic: String?) {
     self.init(Fault(error), topic: topic)
   }
@@ -197,7 +197,7 @@ extension ClientError {
   static let publishingCancelled = ClientError(.cancelled, "the publication was cancelled")
   static let waitCancelled = ClientError(.cancelled, "the task that waited was cancelled")
 
-  /// The broker sent what it mustn't.
+  /// The broker has violated the protocol.
   static func violation(_ error: WireError, by peer: SocketAddress) -> ClientError {
     ClientError(
       .protocolViolation,

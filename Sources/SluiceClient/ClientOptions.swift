@@ -1,6 +1,6 @@
 import SluiceTLS
 
-/// How a ``Client`` connects and what it takes.
+/// The options of a ``Client``.
 ///
 /// ```swift
 /// var options = ClientOptions()
@@ -9,43 +9,43 @@ import SluiceTLS
 /// let client = try await Client.connect(to: "127.0.0.1:7420", options: options)
 /// ```
 public struct ClientOptions: Hashable, Sendable {
-  /// What the client calls itself, for people who look at the broker. Cut at 255 bytes. Default: the program's name.
+  /// The client's name as the broker's operator sees it. Cut at 255 bytes. Default: the program's name.
   public var name: String
 
-  /// The silence after which the connection counts as dead, on both sides; the broker may ask for less. Half of it is the
-  /// longest that a subscriber should keep the loop busy. 0 leaves it to the broker; else at least 100 ms. Default: 15 s.
+  /// The silence after which either side closes the connection; the broker may shorten it. A subscriber should keep the loop busy for at most
+  /// half of it. 0 leaves it to the broker; otherwise at least 100 ms. Default: 15 s.
   public var keepalive = Duration.seconds(15)
 
-  /// How long connecting may take, the handshake included. Default: 10 s.
+  /// The longest time for connecting, including the handshake. Default: 10 s.
   public var connectTimeout = Duration.seconds(10)
 
-  /// The longest frame that the client takes, in bytes; a longer record can't be received. From 64 KiB up. Default: 16 MiB.
+  /// The longest frame that the client accepts, in bytes; a longer record can't be received. From 64 KiB up. Default: 16 MiB.
   ///
-  /// Memory is taken for what really arrives, not for this.
+  /// The client allocates memory for the frames that arrive, not for this limit.
   public var maximumFrame = 16 << 20
 
-  /// Who the client is, for brokers that ask. Default: nothing is said.
+  /// The client's credentials, for brokers with access control. Default: none.
   public var credentials = ClientCredentials.none
 
-  /// Whether passwords and tokens are sent where others may read them: over TCP without TLS, to a host that isn't this one. Otherwise connecting
-  /// there with credentials fails with ``ClientError/Code/insecureConnection``. Default: false.
+  /// Whether passwords and tokens are sent unencrypted: over TCP without TLS, to another machine. If false, connecting there with
+  /// credentials fails with ``ClientError/Code/insecureConnection``. Default: false.
   public var allowsPlaintextCredentials = false
 
-  /// Whom the client trusts at `tls://` addresses, and what it shows there. Default: the system's authorities, and nothing.
+  /// The authorities that the client trusts at `tls://` addresses, and its certificate. Default: the system's authorities, no certificate.
   public var tls = TLS()
 
-  /// See ``tls``. `SluiceTLS` has it under the name of `TLSClientOptions`.
+  /// See ``tls``. The name of `TLSClientOptions` of `SluiceTLS` here.
   public typealias TLS = TLSClientOptions
 
-  /// What happens when the connection is lost; nil: everything on it ends. Default: the client makes another, for as long as it takes.
+  /// How the client reconnects after a lost connection; nil: everything on the connection ends. Default: without a limit of time.
   public var reconnect: ReconnectPolicy? = ReconnectPolicy()
 
-  /// How long a request (for a topic's description, say) may take; also while there is no connection, in which case it is made when
-  /// there is one. Fails with ``ClientError/Code/requestTimeout``. Default: 30 s.
+  /// The longest time for a request, such as for a topic's description, including the time without a connection. A request that takes longer
+  /// fails with ``ClientError/Code/requestTimeout``. Default: 30 s.
   public var requestTimeout = Duration.seconds(30)
 
-  /// What the client's chance begins with: the waits before attempts to connect, the numbers of producers. For simulations; nil is
-  /// another one each time. Default: nil.
+  /// The seed of the client's random numbers: the delays before reconnecting, the ids of producers. For simulations; nil for a random
+  /// seed. Default: nil.
   public var seed: UInt64?
 
   public init() {
@@ -53,14 +53,14 @@ public struct ClientOptions: Hashable, Sendable {
     name = String(path[(path.lastIndex(of: "/").map(path.index(after:)) ?? path.startIndex)...])
   }
 
-  /// The name as HELLO says it.
+  /// The name in HELLO.
   var cutName: String {
     var name = name
     while name.utf8.count > 255 { name.removeLast() }
     return name
   }
 
-  /// The deadline as HELLO says it.
+  /// The keepalive time in HELLO.
   var keepaliveMilliseconds: UInt32 {
     guard keepalive > .zero else { return 0 }
     let (seconds, attoseconds) = keepalive.components

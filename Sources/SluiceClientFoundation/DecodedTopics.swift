@@ -15,14 +15,14 @@ extension Client {
   /// ```
   ///
   /// - Parameters:
-  ///   - name: tokens separated by dots: `orders.eu.new`. What is wrong with it is told to the subscriber.
-  ///   - type: what each record is decoded to.
+  ///   - name: tokens separated by dots: `orders.eu.new`. The subscriber is told what is wrong with it.
+  ///   - type: the values' type.
   ///   - settings: what is stated of the topic; nil for nothing.
   ///   - decoder: used on the client's loop.
-  ///   - decodeFailure: what becomes of the subscription when a record can't be decoded.
+  ///   - decodeFailure: what happens to the subscription when a record can't be decoded.
   ///   - start: where subscriptions begin.
-  ///   - lag: what happens when records are dropped that the subscriber hasn't asked for yet; nil for what the topic's settings say.
-  ///   - prefetch: how far the client asks ahead.
+  ///   - lag: what happens when records are dropped before the subscriber requests them; nil for what the topic's settings say.
+  ///   - prefetch: how far the client requests ahead.
   public func topic<Value: Decodable & SendableMetatype, Coder: TopLevelDecoder & Sendable>(
     _ name: String, of type: Value.Type, as settings: TopicSettings? = nil, decoder: Coder = JSONDecoder(),
     decodeFailure: DecodeFailure = .fail, from start: SubscriptionPlan.Start = .replay,
@@ -34,11 +34,11 @@ extension Client {
 }
 
 extension RemoteTopic where Output == TopicRecord {
-  /// The topic with what a decoder makes of each record's payload; of JSON unless another is given.
+  /// The topic with values that a decoder makes of the records' payloads; from JSON unless another is given.
   ///
   /// - Parameters:
   ///   - decoder: used on the client's loop.
-  ///   - decodeFailure: what becomes of the subscription when the decoder throws.
+  ///   - decodeFailure: what happens to the subscription when the decoder throws.
   public func decoded<Value: Decodable & SendableMetatype, Coder: TopLevelDecoder & Sendable>(
     as type: Value.Type, decoder: Coder = JSONDecoder(), decodeFailure: DecodeFailure = .fail
   ) -> RemoteTopic<Value> where Coder.Input == Data {

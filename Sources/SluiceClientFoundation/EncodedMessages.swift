@@ -9,7 +9,7 @@ extension Message {
     self.init([UInt8](payload), key: key.map { [UInt8]($0.utf8) }, headers: headers)
   }
 
-  /// A message whose payload is what an encoder makes of a value; JSON unless another is given.
+  /// A message whose payload is an encoded value; JSON unless another encoder is given.
   ///
   /// - Throws: ``ClientError/Code/encodeFailed``.
   public init<Value: Encodable, Coder: TopLevelEncoder>(
@@ -26,13 +26,13 @@ extension Message {
 }
 
 extension TopicSubject {
-  /// Publishes a value as JSON, or as another encoder has it. Never waits: see ``TopicSubject/send(_:)``.
+  /// Publishes a value as JSON, or in another encoder's format. Never waits: see ``TopicSubject/send(_:)``.
   ///
   /// ```swift
   /// try subject.send(encoding: order, key: order.id)
   /// ```
   ///
-  /// - Throws: ``ClientError/Code/encodeFailed``; nothing was sent then.
+  /// - Throws: ``ClientError/Code/encodeFailed``; nothing is sent then.
   public func send<Value: Encodable, Coder: TopLevelEncoder>(
     encoding value: Value, encoder: Coder = JSONEncoder(), key: String? = nil,
     headers: [Message.Header] = []
@@ -40,7 +40,7 @@ extension TopicSubject {
     send(try Message(encoding: value, encoder: encoder, key: key, headers: headers))
   }
 
-  /// Publishes a value as JSON, or as another encoder has it; returns when it is acknowledged.
+  /// Publishes a value as JSON, or in another encoder's format; returns when it is acknowledged.
   ///
   /// - Throws: ``ClientError/Code/encodeFailed``; as ``TopicSubject/publish(_:)``.
   @discardableResult
@@ -53,14 +53,14 @@ extension TopicSubject {
 }
 
 extension Publisher where Output: Encodable {
-  /// Publishes this publisher's values as JSON, or as another encoder has them: see `publish(to:when:)`. A value that can't be encoded
-  /// ends the topic with a failure.
+  /// Publishes this publisher's values as JSON, or in another encoder's format: see `publish(to:when:)`. A value that can't be encoded ends the
+  /// topic with a failure.
   ///
   /// ```swift
   /// let publication = sensor.readings.publish(to: client.subject("readings"), when: .connected)
   /// ```
   ///
-  /// - Parameter key: the record's key for a value, if it is to have one.
+  /// - Parameter key: returns the record's key for a value; nil for none.
   public func publish<Coder: TopLevelEncoder>(
     to subject: TopicSubject, when condition: PublishCondition, encoder: Coder = JSONEncoder(),
     key: ((Output) -> String?)? = nil

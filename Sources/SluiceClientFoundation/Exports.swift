@@ -1,2 +1,2 @@
-// Who imports this needs no other name for the client itself.
+// A program that imports this module needs no import of the client itself.
 @_exported import SluiceClient

@@ -8,7 +8,7 @@ import Testing
 
 @testable import SluiceClient
 
-/// Clients of a broker that asks who they are, on real loops.
+/// Clients of a broker with access control, on real loops.
 @Suite struct AccessTests {
   private final class Setting: Sendable {
     let broker: Broker
@@ -143,7 +143,7 @@ import Testing
     try await subject.publish("a")
     var records = client.topic("t").records.makeAsyncIterator()
     #expect(try await records.next()?.string == "a")
-    // With a hash of its own: the identity of before is gone, and who comes back proves itself anew, and may do nothing.
+    // With a hash of its own: the earlier identity is gone; a client that reconnects authenticates again, and has no permissions.
     setting.broker.updateAccess(try Self.policy(["ada": []]))
     let failure = await code { _ = try await records.next() }
     #expect(failure == .permissionDenied)

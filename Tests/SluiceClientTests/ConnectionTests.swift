@@ -28,22 +28,22 @@ import Testing
   @Test func helloSaysWhatTheOptionsSay() throws {
     let broker = try ScriptedBroker(nil)
     let result = try broker.result {
-      $0.name = "somebody"
+      $0.name = "billing"
       $0.keepalive = .milliseconds(1_500)
       $0.maximumFrame = 100_000
       $0.connectTimeout = .milliseconds(20)
     }
     let hello = try broker.takeReceived()[0].decode(Hello.self)
-    #expect(hello == Hello(versions: 1...1, maximumFrame: 100_000, keepalive: 1_500, name: "somebody"))
+    #expect(hello == Hello(versions: 1...1, maximumFrame: 100_000, keepalive: 1_500, name: "billing"))
     #expect(error(result)?.code == .connectTimeout)
     #expect(error(result)?.message.contains("is it a Sluice broker?") == true)
     #expect(broker.isOver)
   }
 
-  @Test func nobodyListening() throws {
+  @Test func noListener() throws {
     let world = SimulatedWorld(seed: 1, conditions: .calm)
     let box = Box<Result<Client, ClientError>?>(nil)
-    Client.connect(to: .host("nobody", port: 1), network: world.network, loop: world.loops[0]) {
+    Client.connect(to: .host("missing", port: 1), network: world.network, loop: world.loops[0]) {
       box.value = $0
     }
     #expect(world.run { box.value != nil })

@@ -112,7 +112,7 @@ import Testing
     let (_, stream, _) = try scene.next()
     scene.broker.breakOff()
     _ = stream
-    // The answer to what was asked on the former one is nobody's; this one's time begins anew.
+    // The former connection's answer is dropped; the new one's time begins anew.
     scene.broker.settle()
     #expect(scene.asked.value == 3)
     #expect(scene.broker.takeReceived().isEmpty)

@@ -7,7 +7,7 @@ import Testing
 
 @testable import SluiceClient
 
-/// What a client says who it is, and when.
+/// Which credentials a client sends, and when.
 @Suite struct CredentialsTests {
   private static let token = Credentials.token("abc")
 
@@ -147,7 +147,7 @@ import Testing
     #expect(door.broker.received.isEmpty)
   }
 
-  // MARK: Who may read them
+  // MARK: Unencrypted connections
 
   @Test(arguments: [
     ("127.0.0.1:1", false), ("127.9.9.9:1", false), ("[::1]:1", false), ("localhost:1", false),
@@ -158,7 +158,7 @@ import Testing
     ("[::ffff:10.0.0.1]:1", true), ("localhost.example.org:1", true),
   ])
   func whatLeavesTheMachineMayBeRead(address: String, isRead: Bool) throws {
-    #expect(try SocketAddress(parsing: address).isReadByOthers == isRead)
+    #expect(try SocketAddress(parsing: address).isUnencrypted == isRead)
   }
 
   @Test func secretsArentSentInTheOpen() throws {

@@ -116,7 +116,7 @@ import Testing
       #expect(after >= before)
       let dealtWith = byHand ? max(before, committed) : max(before, offsets.last.map { $0 + 1 } ?? 0)
       #expect(after <= dealtWith)
-      // Whoever leaves in good order has said everything, if its connection stands.
+      // A client that closes in order has sent everything, if its connection stands.
       if manner == 0, !persists { #expect(after == dealtWith) }
       seen.formUnion(offsets)
       if byHand {

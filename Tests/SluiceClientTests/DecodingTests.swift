@@ -97,8 +97,8 @@ import Testing
     #expect(
       failure?.message
         == "record 1 of topic numbers can't be decoded as Int: 'two' isn't a number; skip such records with "
-        + "decodeFailure: .skip, or correct whoever publishes them")
-    // Whatever was on its way is nobody's now, and the connection goes on.
+        + "decodeFailure: .skip, or correct their producer")
+    // Frames under way are dropped, and the connection goes on.
     broker.send(deliver(stream: 1, firstOffset: 3, ["4"]))
     broker.send(Cancelled(), 1)
     broker.settle()

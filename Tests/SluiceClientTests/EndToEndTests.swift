@@ -266,7 +266,7 @@ import Testing
 
   @Test func aTopicIsCreatedShownAndDeleted() throws {
     let stage = try Stage()
-    let client = try stage.client("somebody")
+    let client = try stage.client("billing")
     #expect(try stage.failure { client.topic(show: "t", completion: $0) }?.code == .unknownTopic)
     let settings = TopicSettings(replayRecords: 5)
     let info = try stage.wait { client.createTopic("t", settings: settings, completion: $0) }
@@ -281,7 +281,7 @@ import Testing
     try stage.wait(subject.flush(completion:))
     let shown = try stage.wait { client.topic(show: "t", completion: $0) }
     #expect(shown.subscriptions.map(\.granted) == [3])
-    #expect(shown.subscriptions.map(\.client) == ["somebody"])
+    #expect(shown.subscriptions.map(\.client) == ["billing"])
     #expect(shown.publications.map(\.received) == [1])
     try stage.wait { client.deleteTopic("t", completion: $0) }
     #expect(stage.world.run { recorder.completion != nil })

@@ -141,7 +141,7 @@ import Testing
     #expect(throws: WireError.self) { _ = try places.select(1) }
     _ = try places.select(2)
     #expect(try places.deliver(DeliverHeader(firstOffset: 0, count: 1), lastMark: nil) == ("a.x", 0))
-    // On another one nobody knows what was missed.
+    // On another one it isn't known what was missed.
     _ = reopen()
     #expect(try places.matched(matched(1, "a.x", epoch: 3, at: 7)) == .restarted(nextOffset: 7))
     _ = try places.select(1)

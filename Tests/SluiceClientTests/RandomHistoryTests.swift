@@ -115,7 +115,7 @@ import Testing
         case .restarted: Issue.record("started anew")
         case .rewound: Issue.record("went back")
         case .producers: break
-        case .topic: Issue.record("news of a topic")
+        case .topic: Issue.record("an event of a topic")
         case .live(let nextOffset):
           #expect(nextOffset == next)
           liveMarkers += 1

@@ -143,7 +143,7 @@ import Testing
     let witness = Witness()
     do {
       let core = ClientCore(
-        servers: [.host("nobody", port: 1)], options: ClientOptions(), network: world.network,
+        servers: [.host("missing", port: 1)], options: ClientOptions(), network: world.network,
         loop: world.loops[0])
       witness.watch(core, "core")
       core.connect { _ in }

@@ -71,7 +71,7 @@ import Testing
     let inbox = try #require(service.requests[0].headers.first { $0.name == "reply-to" }?.string)
     let subject = answering.subject(inbox)
     subject.send("without a number")
-    subject.send(Message("of nobody", headers: [.init("correlation-id", "ffff")]))
+    subject.send(Message("of no request", headers: [.init("correlation-id", "ffff")]))
     subject.send(Message("not a number", headers: [.init("correlation-id", "xyz")]))
     try service.reply(to: "1", "right", with: answering)
     try service.reply(to: "1", "again", with: answering)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import SluiceClient
 
-/// Publishers that feed a topic while it is connected, frame by frame.
+/// Sources of a topic, which publish while it is connected, frame by frame.
 @Suite struct SourceTests {
   private let broker: ScriptedBroker
   private let client: Client

@@ -14,7 +14,7 @@ import Testing
 /// | 3.1 | request and cancel are called within the subscriber's context | the caller's rule; a topic doesn't need it: `RuleThreadTests` calls from everywhere |
 /// | 3.2 | request may be called from within onNext and onSubscribe | `rule302…` |
 /// | 3.3 | synchronous recursion is bounded | `rule303…` |
-/// | 3.4 | request returns soon | `rule304…`: it calls nobody and waits for nothing |
+/// | 3.4 | request returns soon | `rule304…`: it calls no subscriber and waits for nothing |
 /// | 3.5 | cancel returns soon, may be repeated and called from any thread | `rule305…`, `RuleThreadTests` |
 /// | 3.6 | after cancel(), request does nothing | `rule306…` |
 /// | 3.7 | after cancel(), cancel() does nothing | `rule307…` |
@@ -125,7 +125,7 @@ import Testing
     subscriber.cancel()
     subscriber.cancel()
     try scene.disturb()
-    // The stream's number is somebody else's by now.
+    // The stream's number is another subscription's by now.
     scene.subscribe(neighbour)
     scene.settle()
     subscriber.cancel()
@@ -220,7 +220,7 @@ import Testing
       scene.subscribe(first)
       scene.subscribe(second)
       try scene.disturb()
-      // Whoever keeps the subscription doesn't keep the subscriber.
+      // The subscription doesn't retain the subscriber.
       subscription = first.subscription
       first.release()
       second.release()

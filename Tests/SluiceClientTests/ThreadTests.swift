@@ -180,7 +180,7 @@ import Testing
       let code = await task.value
       #expect(code == nil || code == .cancelled)
     }
-    // Nobody is left in the way.
+    // No subscription is left.
     try await full.publish("last")
   }
 

@@ -1,7 +1,7 @@
 import SluiceIO
 import SluiceWire
 
-/// What a ``Client`` proves with who it is, to a broker that asks.
+/// The credentials that a ``Client`` sends to a broker with access control.
 ///
 /// ```swift
 /// var options = ClientOptions()
@@ -10,23 +10,23 @@ import SluiceWire
 /// options.credentials = .provider { .token(try await fetchToken()) }
 /// ```
 ///
-/// A certificate of TLS proves it as well, and needs none of this. Secrets are never part of a description.
+/// A client with a TLS certificate needs no other credentials. Descriptions contain no secrets.
 public struct ClientCredentials: Hashable, Sendable, CustomStringConvertible, CustomReflectable {
   public typealias Provide = @Sendable () async throws -> ClientCredentials
 
   enum Kind: Hashable, Sendable {
     case fixed(Credentials)
     case provided(Provider<Provide>)
-    /// Asked on the loop: for simulations, which have no tasks.
+    /// Computed on the loop: for simulations, which have no tasks.
     case computed(Provider<Compute>)
 
-    /// Whether they may be others the next time.
+    /// Whether they may differ the next time.
     var isRenewable: Bool { if case .fixed = self { false } else { true } }
   }
 
   typealias Compute = @Sendable () -> Result<Credentials, ClientError>
 
-  /// The same as itself alone.
+  /// Equal to itself only.
   final class Provider<Ask: Sendable>: Hashable, Sendable {
     let ask: Ask
 
@@ -45,7 +45,7 @@ public struct ClientCredentials: Hashable, Sendable, CustomStringConvertible, Cu
     self.kind = kind
   }
 
-  /// Nothing is said.
+  /// No credentials.
   public static let none = ClientCredentials(.fixed(.none))
 
   /// A user's name and password.
@@ -53,19 +53,19 @@ public struct ClientCredentials: Hashable, Sendable, CustomStringConvertible, Cu
     ClientCredentials(.fixed(.password(password, user: user)))
   }
 
-  /// A signed token. When it expires, the broker ends the connection: tokens that do are better ``provider(_:)``'s.
+  /// A signed token. The broker ends the connection when it expires; use ``provider(_:)`` for tokens that expire.
   public static func token(_ token: String) -> ClientCredentials {
     ClientCredentials(.fixed(.token(token)))
   }
 
-  /// Asked before each connection is made, and again when four fifths of the time are over for which its answer holds: then the connection goes on
-  /// with the new ones. Called in a task of its own; what it throws is why there is no connection, for this time. It has as long as
-  /// ``ClientOptions/connectTimeout``.
+  /// Credentials from a closure that is called before each connection, and again when four fifths of their time have passed: the connection
+  /// continues with the new ones. The closure runs in its own task, for at most ``ClientOptions/connectTimeout``. If it throws, this attempt to
+  /// connect fails with its error.
   public static func provider(_ provide: @escaping Provide) -> ClientCredentials {
     ClientCredentials(.provided(Provider(provide)))
   }
 
-  /// Made on the client's loop each time.
+  /// Credentials that are computed on the client's loop each time.
   static func computed(_ compute: @escaping Compute) -> ClientCredentials {
     ClientCredentials(.computed(Provider(compute)))
   }
@@ -80,13 +80,13 @@ public struct ClientCredentials: Hashable, Sendable, CustomStringConvertible, Cu
   public var customMirror: Mirror { Mirror(self, children: [], displayStyle: .struct) }
 }
 
-/// Who a broker takes a client for.
+/// The identity that a broker has given a client.
 public struct ClientIdentity: Hashable, Sendable {
   public let name: String
-  /// When that ends unless it is renewed, in milliseconds since 1970; nil for never.
+  /// When the identity expires unless it is renewed, in milliseconds since 1970; nil for never.
   public let expires: Int64?
 
-  /// Nil where the broker doesn't ask.
+  /// Nil if the broker has no access control.
   init?(name: String, expires: UInt64) {
     if name.isEmpty { return nil }
     self.name = name
@@ -94,11 +94,11 @@ public struct ClientIdentity: Hashable, Sendable {
   }
 }
 
-/// Asks for the credentials of a connection, in a limited time. On the loop only.
-final class CredentialsQuestion {
+/// Gets the credentials for a connection from their provider, in a limited time. On the loop only.
+final class CredentialsRequest {
   typealias Completion = (Result<Credentials, ClientError>) -> Void
 
-  /// Providers may hand on to others, but not for ever.
+  /// A provider may return another provider, up to this number.
   private static let mostProviders = 8
 
   private let loop: any EventLoop
@@ -106,7 +106,7 @@ final class CredentialsQuestion {
   private var task: Task<Void, Never>?
   private var timer: TimerToken?
 
-  /// - Parameter completion: called once, at once for credentials that are known, unless the question is abandoned.
+  /// - Parameter completion: called once, immediately for fixed credentials, unless the request is abandoned.
   init(
     _ credentials: ClientCredentials, within time: Duration, on loop: any EventLoop,
     _ completion: @escaping Completion
@@ -152,11 +152,11 @@ final class CredentialsQuestion {
         return .failure(unavailable("\(error)"))
       }
     }
-    return .failure(unavailable("their provider hands on to others without end"))
+    return .failure(unavailable("their provider returns other providers without end"))
   }
 
   private static func unavailable(_ why: String) -> ClientError {
-    ClientError(.credentialsUnavailable, "the client's credentials can't be had: \(why)")
+    ClientError(.credentialsUnavailable, "the client's credentials weren't provided: \(why)")
   }
 
   private func complete(_ result: Result<Credentials, ClientError>) {
@@ -172,37 +172,37 @@ final class CredentialsQuestion {
     timer = nil
   }
 
-  /// What the task keeps of the question.
-  // @unchecked: it is looked at on the loop only.
+  /// The task's reference to the request.
+  // @unchecked: `credentialsRequest` is used on the loop only.
   private final class Answer: @unchecked Sendable {
-    private(set) weak var question: CredentialsQuestion?
+    private(set) weak var credentialsRequest: CredentialsRequest?
 
-    init(_ question: CredentialsQuestion) {
-      self.question = question
+    init(_ credentialsRequest: CredentialsRequest) {
+      self.credentialsRequest = credentialsRequest
     }
 
     func fill(
       from provider: ClientCredentials.Provider<ClientCredentials.Provide>, on loop: any EventLoop
     ) -> Task<Void, Never> {
       Task {
-        let result = await CredentialsQuestion.ask(provider)
-        loop.execute { self.question?.complete(result) }
+        let result = await CredentialsRequest.ask(provider)
+        loop.execute { self.credentialsRequest?.complete(result) }
       }
     }
   }
 }
 
-/// Renews a connection's credentials before they expire, if there is somebody who provides others. Ends with the connection.
+/// Renews a connection's credentials before they expire, if they have a provider. Ends with the connection.
 // @unchecked: used on the client's loop only, where requests are completed as well.
 final class CredentialsRenewal: @unchecked Sendable {
-  /// However little time is left, not more often than this.
+  /// The shortest interval between renewals.
   private static let shortestWait = Duration.seconds(1)
 
   private unowned let connection: Connection
-  /// Those that hold.
+  /// The current credentials.
   private var credentials: Credentials
   private var expires: Int64?
-  private var question: CredentialsQuestion?
+  private var credentialsRequest: CredentialsRequest?
   private var timer: TimerToken?
 
   init(_ credentials: Credentials, of connection: Connection, expires: Int64?) {
@@ -214,19 +214,19 @@ final class CredentialsRenewal: @unchecked Sendable {
 
   private var core: ClientCore { connection.core }
 
-  /// Nobody needs it any more.
+  /// The connection is closed.
   func end() {
-    question?.abandon()
-    question = nil
+    credentialsRequest?.abandon()
+    credentialsRequest = nil
     if let timer { core.loop.cancel(timer) }
     timer = nil
   }
 
-  /// The next time is when four fifths of what is left are over, also after one that was in vain.
+  /// Schedules the next renewal for when four fifths of the remaining time have passed, also after one that failed.
   private func wait() {
     guard let expires, core.options.credentials.kind.isRenewable else { return }
     let (left, overflow) = expires.subtractingReportingOverflow(core.loop.wallClock)
-    // Longer than a clock can be trusted.
+    // Beyond this, differences between clocks could matter.
     let longest = Int64(86_400_000 * 24)
     guard overflow || left > 0 else { return }
     let delay = Duration.milliseconds(overflow ? longest : min(left / 5 * 4, longest))
@@ -237,17 +237,17 @@ final class CredentialsRenewal: @unchecked Sendable {
   }
 
   private func ask() {
-    question = nil
-    let question = CredentialsQuestion(
+    credentialsRequest = nil
+    let credentialsRequest = CredentialsRequest(
       core.options.credentials, within: core.options.connectTimeout, on: core.loop
     ) { [weak self] result in
       guard let self else { return }
-      self.question = nil
-      // Those that hold don't hold longer for being shown again.
+      self.credentialsRequest = nil
+      // Sending the same credentials again wouldn't extend their time.
       guard case .success(let credentials) = result, credentials != self.credentials else { return wait() }
       show(credentials)
     }
-    if timer == nil { self.question = question }
+    if timer == nil { self.credentialsRequest = credentialsRequest }
   }
 
   private func show(_ credentials: Credentials) {

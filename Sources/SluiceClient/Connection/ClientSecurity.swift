@@ -1,11 +1,11 @@
 import SluiceIO
 import SluiceTLS
 
-// What TLS comes to in the client: a layer over its network, and errors.
+// TLS as a layer over the client's network, its errors, and where credentials may be sent.
 extension ClientCore {
-  /// The network for some servers: with TLS over it if any of them has it.
+  /// Adds TLS to a network if one of the servers uses it.
   ///
-  /// - Returns: the network, and why TLS can't be used over it.
+  /// - Returns: the network, and why TLS can't be set up.
   static func secured(
     _ network: any Network, for servers: [SocketAddress], _ options: TLSClientOptions
   ) -> (any Network, ClientError?) {
@@ -25,7 +25,7 @@ extension ClientError {
     self.init(error.isCertificateRefusal ? .certificateRefused : .tlsFailed, "\(error)")
   }
 
-  /// Who was connected to without TLS has it.
+  /// The server uses TLS, and the client connected without it.
   static func secureServer(_ address: SocketAddress) -> ClientError {
     guard case .host(let host, let port) = address else {
       return ClientError(.notSluice, "\(address) answers with TLS; check the address")
@@ -36,23 +36,23 @@ extension ClientError {
 }
 
 extension UnsafeMutableRawBufferPointer {
-  /// Whether this may be TLS's alert: what a server with TLS says to those who begin without it. No frame begins so, as it would be longer than
-  /// any in a handshake.
+  /// Whether this may be a TLS alert, which a server with TLS sends to a client without it. No frame begins with these bytes: it would be longer
+  /// than any in a handshake.
   var beginsLikeTLS: Bool {
     unsafe count >= 4 && self[0] == 0x15 && self[1] == 3 && self[2] <= 4 && self[3] == 0
   }
 }
 
 extension SocketAddress {
-  /// Whether what is sent there may be read by others: it leaves the machine without TLS.
-  var isReadByOthers: Bool { !hasTLS && !isOnThisMachine }
+  /// Whether connections to it leave the machine without TLS, so that credentials could be read on the way.
+  var isUnencrypted: Bool { !hasTLS && !isOnThisMachine }
 }
 
 extension ClientError {
-  static func readByOthers(at address: SocketAddress) -> ClientError {
+  static func unencrypted(_ address: SocketAddress) -> ClientError {
     ClientError(
       .insecureConnection,
-      "the client's credentials weren't sent to \(address), since others on the way could read them; use tls://, or allow it explicitly"
+      "the client's credentials weren't sent to \(address), since the connection isn't encrypted; use tls://, or allow it explicitly"
     )
   }
 }

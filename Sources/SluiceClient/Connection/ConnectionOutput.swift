@@ -193,7 +193,7 @@ struct OutputBuffer {
   private(set) var bytes: [UInt8] = []
   private var head = 0
 
-  /// Memory up to this is kept for the next turn.
+  /// Up to this capacity, the memory is reused in the next turn.
   private static let keptCapacity = 1 << 20
 
   var count: Int { bytes.count - head }
@@ -207,7 +207,7 @@ struct OutputBuffer {
     body(&bytes)
   }
 
-  /// Writes as much as the transport takes. Returns why nothing can be written any more, if so.
+  /// Writes as much as the transport takes. Returns why the transport has failed, if so.
   mutating func write(to stream: any ByteStream) -> IOError? {
     guard count > 0 else { return nil }
     let head = head

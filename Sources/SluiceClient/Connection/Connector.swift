@@ -3,13 +3,13 @@ import SluiceIO
 import SluiceTLS
 import SluiceWire
 
-/// Makes a connection and sees it through the handshake, in a limited time. On the loop only.
+/// Makes a connection, including the handshake, in a limited time. On the loop only.
 final class Connector {
   typealias Completion = (Result<(Connection, Welcome), ClientError>) -> Void
 
   private unowned let core: ClientCore
   private var completion: Completion?
-  private var question: CredentialsQuestion?
+  private var credentialsRequest: CredentialsRequest?
   private var attempt: (any ConnectionAttempt)?
   private var connection: Connection?
   private var timer: TimerToken?
@@ -22,7 +22,9 @@ final class Connector {
   func start(on network: any Network) {
     timer = core.loop.schedule(after: core.options.connectTimeout) { [weak self] in self?.timeOut() }
     let options = core.options
-    question = CredentialsQuestion(options.credentials, within: options.connectTimeout, on: core.loop) {
+    credentialsRequest = CredentialsRequest(
+      options.credentials, within: options.connectTimeout, on: core.loop
+    ) {
       [weak self] result in
       switch result {
       case .success(let credentials): self?.connect(with: credentials, on: network)
@@ -33,17 +35,17 @@ final class Connector {
 
   private func connect(with credentials: Credentials, on network: any Network) {
     let address = core.address
-    guard credentials.method == .none || core.options.allowsPlaintextCredentials || !address.isReadByOthers
+    guard credentials.method == .none || core.options.allowsPlaintextCredentials || !address.isUnencrypted
     else {
-      return refuse(.readByOthers(at: address))
+      return refuse(.unencrypted(address))
     }
-    // Kept by its own completion until that was called or `abandon()`.
+    // Its completion retains the attempt until it is called, or until `abandon()`.
     attempt = network.connect(to: address, on: core.loop) { [weak self] result in
       self?.connected(result, credentials)
     }
   }
 
-  /// Whoever started this doesn't expect its end before that has returned.
+  /// Fails in the loop's next turn, since `start(on:)` must return before its completion is called.
   private func refuse(_ error: ClientError) {
     if let timer { core.loop.cancel(timer) }
     timer = core.loop.schedule(at: core.loop.now) { [weak self] in
@@ -52,7 +54,7 @@ final class Connector {
     }
   }
 
-  /// Gives up without a word.
+  /// Stops without calling the completion.
   func abandon() {
     completion = nil
     finish()
@@ -110,8 +112,8 @@ final class Connector {
   }
 
   private func finish() {
-    question?.abandon()
-    question = nil
+    credentialsRequest?.abandon()
+    credentialsRequest = nil
     attempt?.abandon()
     attempt = nil
     if let timer { core.loop.cancel(timer) }
@@ -125,7 +127,7 @@ extension ClientError {
     case _ where error.isTLSFailure: self.init(tls: error)
     case ECONNREFUSED, ENOENT:
       self.init(
-        .connectionRefused, "nobody listens at \(address); is the broker running, and at this address?")
+        .connectionRefused, "no process listens at \(address); is the broker running, and at this address?")
     default:
       self.init(.connectFailed, "\(error)")
     }

@@ -57,10 +57,10 @@ final class StreamMultiplexer {
       }
     case .deliveries(let stream, let count):
       if case .subscription(let subscription) = attachment(stream) { subscription.delivered(again: count) }
-    case .live(let stream, let frame): try subscription(stream) { $0.live(frame) }
-    case .producers(let stream, let count): try subscription(stream) { $0.producers(count) }
+    case .live(let stream, let frame): try event(stream) { $0.live(frame) }
+    case .producers(let stream, let count): try event(stream) { $0.producers(count) }
     case .lagged(let stream, let frame):
-      try subscription(stream) { subscription throws(WireError) in try subscription.lagged(frame) }
+      try event(stream) { position throws(WireError) in try position.lagged(frame) }
     case .matched(let stream, let frame):
       try subscription(stream) { subscription throws(WireError) in
         guard let error = try subscription.matched(frame) else { return }
@@ -68,11 +68,11 @@ final class StreamMultiplexer {
         subscription.receive(completion: .failure(error))
       }
     case .unmatched(let stream, let number):
-      try subscription(stream) { subscription throws(WireError) in try subscription.unmatched(number) }
+      try event(stream) { position throws(WireError) in try position.unmatched(number) }
     case .selectedTopic(let stream, let number):
       try subscription(stream) { subscription throws(WireError) in try subscription.selectTopic(number) }
     case .topicEnded(let stream, let ending):
-      try subscription(stream) { subscription throws(WireError) in try subscription.topicEnded(ending) }
+      try event(stream) { position throws(WireError) in try position.topicEnded(ending) }
 
     case .publicationOpened(let stream, let next):
       guard case .publication(let publication) = attachment(stream) else { return }
@@ -121,6 +121,13 @@ final class StreamMultiplexer {
     guard case .subscription(let subscription) = attachment(stream) else { return }
     try body(subscription)
     output.noteDue(subscription)
+  }
+
+  /// Lets a stream's subscription take a frame at its position, and deliver the event that the frame means.
+  private func event(
+    _ stream: UInt32, _ body: (inout SubscriptionPosition) throws(WireError) -> TopicMark?
+  ) throws(WireError) {
+    try subscription(stream) { subscription throws(WireError) in try subscription.receive(event: body) }
   }
 
   private func ended(_ stream: UInt32, _ ending: Complete.Ending) {

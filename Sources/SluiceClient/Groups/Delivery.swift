@@ -1,7 +1,7 @@
 import SluiceWire
 import Synchronization
 
-/// A record as a member of a group gets it, and what the member says of it.
+/// A record delivered to a group member, which settles it.
 ///
 /// ```swift
 /// let jobs = client.group("workers", of: "jobs", options: GroupOptions(acknowledgement: .explicit))
@@ -10,17 +10,17 @@ import Synchronization
 /// }
 /// ```
 ///
-/// Any thread may say it, at any time, in any order; what is said in a turn of the client's loop travels together. Only the first word about
-/// a delivery counts, except for ``extend()``; and none does when the record was given to another member meanwhile, or the group made
-/// anew. While there is no connection it is kept, and told to the broker on the next one. When the subscription was cancelled or has ended
-/// nothing can be said any more: what was said before is told, and what is left goes to other members.
+/// Records may be settled from any thread, at any time, in any order; the settlements of a turn of the client's loop are sent together. Only
+/// the first settlement of a delivery counts, except for ``extend()``; none counts after the record was delivered to another member, or the
+/// group was created anew. Without a connection settlements are kept, and sent on the next one. After the subscription was cancelled or has
+/// ended, records can't be settled: earlier settlements are sent, and the broker delivers the other records to other members.
 ///
-/// In a group with automatic acknowledgement all of this does nothing.
+/// In a group with automatic acknowledgement settling has no effect.
 public struct Delivery: Sendable {
   public let record: TopicRecord
-  /// For which time the record is delivered, from 1 on.
+  /// The number of this delivery of the record, from 1.
   public let count: Int
-  /// Of the topic's life.
+  /// The topic's epoch.
   let epoch: UInt64
   private let subscription: RemoteSubscription
 
@@ -30,16 +30,16 @@ public struct Delivery: Sendable {
     (count, epoch) = (Int(subscription.delivering.delivery), subscription.delivering.epoch)
   }
 
-  /// The record is done.
+  /// Settles the record as processed.
   public func acknowledge() { settle(.done) }
 
-  /// The record should be delivered again, to anybody; or is given up, if it was delivered as often as ``GroupOptions/deliveries`` says.
+  /// Has the record delivered again, to any member; or makes it a dead letter after ``GroupOptions/deliveries`` deliveries.
   public func refuse() { settle(.again) }
 
-  /// Nobody will get the record done: it is given up at once.
+  /// Makes the record a dead letter at once: no member can process it.
   public func reject() { settle(.dead) }
 
-  /// The record is being worked on: its deadline begins anew.
+  /// Restarts the record's deadline: the member is still processing it.
   public func extend() { settle(.working) }
 
   private func settle(_ verdict: Settle.Verdict) {
@@ -55,26 +55,26 @@ extension Delivery: CustomStringConvertible {
 }
 
 extension Client {
-  /// A topic whose records this client's subscribers share with all others that name the same group: each record goes to one of
-  /// them, the one with demand that has waited longest.
+  /// A topic whose records are shared by the members of a group: the broker delivers each record to one member, the one with demand that
+  /// has waited longest.
   ///
-  /// Every subscription to the publisher is a member of the group, here and in other clients. The group lives in the broker for as
-  /// long as the topic: one that has no members keeps its place.
+  /// Every subscription to the publisher is a member of the group, here and in other clients. The group exists in the broker for as
+  /// long as the topic, and keeps its position without members.
   ///
   /// - Order: a member gets records in the order of their offsets, except for those that are delivered again.
-  /// - A lost connection is a pause. With explicit acknowledgement the broker gives what this member has to others as soon as it
-  ///   notices; when nobody has got it yet, it counts as done if it is acknowledged on the next connection.
-  /// - The end: `.finished`, or a failure, when the topic has ended and all of its records are done with. `.failure` with
-  ///   ``ClientError/Code/cursorMoved`` or ``ClientError/Code/cursorDeleted`` when somebody has put the group elsewhere, or deleted it:
-  ///   subscribe again to be a member of the new one.
+  /// - A lost connection is a pause. With explicit acknowledgement the broker delivers this member's records to others as soon as it
+  ///   notices; a record that no other member has got yet can be acknowledged on the next connection.
+  /// - The end: `.finished`, or a failure, when the topic has ended and all of its records are settled. `.failure` with
+  ///   ``ClientError/Code/cursorMoved`` or ``ClientError/Code/cursorDeleted`` when the group was moved, or deleted:
+  ///   subscribe again to join the new one.
   ///
   /// - Parameters:
-  ///   - name: the group's, which must be like a topic's. What is wrong with it is told to the subscriber.
+  ///   - name: the group's name, with the rules of a topic's name. The subscriber is told what is wrong with it.
   ///   - topic: the topic's name.
   ///   - options: how records are shared.
   ///   - start: where the group begins, if this is its first member.
-  ///   - filter: which records the group is for; the others are passed over. All of its members must want the same.
-  ///   - prefetch: how far the client asks ahead of a subscriber. What it has asked for isn't given to other members.
+  ///   - filter: which records the group gets; it skips the other ones. All members must give the same filter.
+  ///   - prefetch: how far the client requests ahead of a subscriber. The broker delivers these records to no other member.
   public func group(
     _ name: String, of topic: String, options: GroupOptions = GroupOptions(),
     from start: SubscriptionPlan.Start = .replay, where filter: RecordFilter = .all,
@@ -83,7 +83,7 @@ extension Client {
     group(name, options: options, of: SubscriptionPlan(topic, from: start, where: filter, prefetch: prefetch))
   }
 
-  /// The same for a plan, of which topic, start, filter, prefetch and ``SubscriptionPlan/ifMissing`` count.
+  /// As the other form, with the topic, start, filter, prefetch and ``SubscriptionPlan/ifMissing`` of a plan.
   public func group(
     _ name: String, options: GroupOptions = GroupOptions(), of plan: SubscriptionPlan
   ) -> RemoteTopic<Delivery> {
@@ -93,7 +93,7 @@ extension Client {
   }
 }
 
-/// What a member has said of its records and the broker doesn't know yet. From any thread.
+/// A group member's settlements that weren't sent yet. From any thread.
 final class Settlements: Sendable {
   struct Run: Hashable, Sendable {
     var verdict: Settle.Verdict
@@ -105,13 +105,13 @@ final class Settlements: Sendable {
 
   private struct State {
     var runs: [Run] = []
-    /// The loop knows that there is something to take.
-    var isNoted = false
+    /// A `.settle` command is under way.
+    var isLoopNotified = false
   }
 
   private let state = Mutex(State())
 
-  /// Returns true when the loop must be told.
+  /// Returns whether a `.settle` command must be posted.
   func add(_ run: Run) -> Bool {
     state.withLock { state in
       if let last = state.runs.last, last.verdict == run.verdict, last.delivery == run.delivery,
@@ -121,12 +121,12 @@ final class Settlements: Sendable {
       } else {
         state.runs.append(run)
       }
-      defer { state.isNoted = true }
-      return !state.isNoted
+      defer { state.isLoopNotified = true }
+      return !state.isLoopNotified
     }
   }
 
-  /// Takes what is about this life of the topic; the rest means nothing any more.
+  /// Takes the settlements of this epoch of the topic, and forgets those of earlier ones.
   func take(of epoch: UInt64) -> [Run] {
     state.withLock { state in
       defer { state = State() }
@@ -134,11 +134,11 @@ final class Settlements: Sendable {
     }
   }
 
-  /// There is no connection. That something is being worked on will be old when there is.
+  /// Keeps the settlements for the next connection, except extended deadlines, which would be outdated.
   func keep() {
     state.withLock { state in
       state.runs.removeAll { $0.verdict == .working }
-      state.isNoted = false
+      state.isLoopNotified = false
     }
   }
 }

@@ -1,21 +1,21 @@
 import SluiceWire
 
-/// How a group shares a topic's records. The group is made with what its first member says; the others must say the same, or get
+/// How a group shares a topic's records. The first member's options create the group; members with other options fail with
 /// ``ClientError/Code/groupMismatch``.
 public struct GroupOptions: Hashable, Sendable {
   public enum Acknowledgement: Hashable, Sendable {
-    /// A record is done when the broker has sent it. One that is under way while the connection is lost doesn't come again.
+    /// A record is settled when the broker has sent it. One that is under way when the connection is lost isn't delivered again.
     case automatic
-    /// A record is done when its member says so, see ``Delivery``. Otherwise it is delivered again: when the member goes away, refuses
-    /// it, or lets its deadline pass.
+    /// A record is settled by its member, see ``Delivery``. It is delivered again when the member leaves, refuses it, or lets its deadline
+    /// pass.
     case explicit
   }
 
   public enum Order: Hashable, Sendable {
-    /// Members work on any records at a time.
+    /// Members process any records at a time.
     case any
-    /// Of the records with one key, only one is with a member at a time, and the next follows when that is done; also after it was
-    /// delivered again. Records without a key wait for none. Needs explicit acknowledgement.
+    /// One record of each key is with a member at a time, also if it is delivered again; the next follows when that one is settled. Records
+    /// without a key don't wait. Needs explicit acknowledgement.
     case byKey
   }
 
@@ -23,14 +23,14 @@ public struct GroupOptions: Hashable, Sendable {
   public var acknowledgement: Acknowledgement
   /// Default: any.
   public var order: Order
-  /// For how long a member may have a record before it is delivered to another one. Up to 49 days, in whole milliseconds; nil, the
-  /// default, for ever. Needs explicit acknowledgement.
+  /// How long a member may have a record before it is delivered to another one. Up to 49 days, in whole milliseconds; nil, the default,
+  /// for no limit. Needs explicit acknowledgement.
   public var deadline: Duration?
-  /// How many times a record is delivered before it is given up. Nil, the default, for any number. Needs explicit acknowledgement.
+  /// How many times a record is delivered before it becomes a dead letter. Nil, the default, for no limit. Needs explicit acknowledgement.
   public var deliveries: UInt32?
-  /// The topic for records that are given up, made by its first use. They keep key, headers and payload, and get headers that say where
-  /// they are from and why: `sluice-dead-topic`, `-group`, `-offset`, `-deliveries` and `-reason` (refused, rejected, deadline or
-  /// member-left). Nil, the default: they are dropped. Needs explicit acknowledgement.
+  /// The topic for dead letters, which the first one creates. They keep key, headers and payload, and get headers with their origin and
+  /// reason: `sluice-dead-topic`, `-group`, `-offset`, `-deliveries` and `-reason` (refused, rejected, deadline or
+  /// member-left). Nil, the default: dead letters are dropped. Needs explicit acknowledgement.
   public var deadLetters: String?
 
   public init(
@@ -45,7 +45,7 @@ public struct GroupOptions: Hashable, Sendable {
   }
 }
 
-/// A member's share in a group: its name and its options.
+/// The group that a subscription joins, and the options that it gives.
 struct Membership: Hashable, Sendable {
   var group: String
   var options: GroupOptions

@@ -1,7 +1,7 @@
 import ReactiveCore
 import SluiceWire
 
-/// What a producer publishes: a payload, and if need be a key and headers.
+/// What a producer publishes: a payload, and optionally a key and headers.
 ///
 /// ```swift
 /// subject.send("just text")
@@ -28,7 +28,7 @@ public struct Message: Hashable, Sendable {
   }
 
   public var payload: [UInt8]
-  /// What the record is about. None and an empty one are different things. At most 65,535 bytes.
+  /// The record's key; nil differs from an empty one. At most 65,535 bytes.
   public var key: [UInt8]?
   public var headers: [Header]
 
@@ -42,7 +42,7 @@ public struct Message: Hashable, Sendable {
     self.init([UInt8](payload.utf8), key: key.map { [UInt8]($0.utf8) }, headers: headers)
   }
 
-  /// The same content, to be published again.
+  /// A message with a record's content, to publish it again.
   public init(_ record: TopicRecord) {
     self.init(record.payload, key: record.key, headers: record.headers)
   }
@@ -60,7 +60,7 @@ extension Message: ExpressibleByStringLiteral {
 extension Message {
   /// The length of the record's body.
   ///
-  /// - Throws: ``ClientError/Code/recordTooLarge`` when it can't be said in the protocol.
+  /// - Throws: ``ClientError/Code/recordTooLarge`` if the protocol can't encode it.
   func bodyLength() throws(ClientError) -> Int {
     guard isAttributed else { return payload.count }
     var length = 1 + payload.count
@@ -90,7 +90,7 @@ extension Message {
 
   /// Appends the record as an item of a batch.
   ///
-  /// - Precondition: ``bodyLength()`` has said that it can be.
+  /// - Precondition: ``bodyLength()`` doesn't throw.
   func append(to bytes: inout [UInt8]) {
     guard isAttributed else {
       return unsafe payload.withUnsafeBytes { unsafe Self.append($0, to: &bytes) }
@@ -127,7 +127,7 @@ extension Message {
 }
 
 extension Message {
-  /// A message whose payload is what an encoder makes of a value.
+  /// A message whose payload is an encoded value.
   ///
   /// - Throws: ``ClientError/Code/encodeFailed``.
   public init<Value: Encodable, Coder: TopLevelEncoder>(
@@ -144,7 +144,7 @@ extension Message {
 }
 
 extension ClientError {
-  /// An encoder's refusal, as a failure to publish.
+  /// An encoder's error, as a failure to publish.
   package init<Value>(unencodable value: Value, _ error: any Error) {
     let reason =
       if case .invalidValue(_, let context) = error as? EncodingError {

@@ -1,14 +1,14 @@
 import ReactiveCore
 import SluiceWire
 
-// What a publication does on the client's loop: gives records to the connection, asks upstreams for more, ends.
+// The publication on the client's loop: gives records to the connection, requests more from upstreams, ends.
 extension Publication {
   func opened(on stream: UInt32) {
     self.stream = stream
     isOpen = true
   }
 
-  /// The connection is lost, or not there yet. What isn't acknowledged stays.
+  /// The connection is lost, or not there yet. Unacknowledged records stay.
   func interrupted() {
     stream = 0
     isOpen = false
@@ -16,18 +16,18 @@ extension Publication {
     isTopicConnected = nil
   }
 
-  /// Asks the upstreams for what they may send: what is granted and not yet used, as far as there is room for it.
+  /// Requests from the upstreams what is granted and unused, as far as there is room.
   func requestMore(granted: UInt64) {
     let requests: [(any Subscription, Int)] = lock.locked {
       guard case .active = unsafe phase, unsafe !upstreams.isEmpty else { return [] }
       let limits = unsafe queue.limits
       var target = unsafe min(limits.records, Int(clamping: granted)) - queue.count
       target = unsafe min(target, (limits.bytes - queue.byteCount) / queue.averageSize)
-      // More than fills a few frames only goes through memory that has left the caches before it is sent.
+      // More than a few frames' worth would leave the processor's caches before it is sent.
       target = unsafe min(target, max(4 * Self.batchSize / queue.averageSize, 64))
-      // How large their records are is known from the first few on.
+      // The first records show how large the next ones will be.
       if unsafe queue.accepted < 16 { target = min(target, 16) }
-      // One in any case, however long it may be.
+      // At least one, of any length.
       if unsafe queue.isEmpty, granted > 0 { target = max(target, 1) }
       // In halves, so that not every record costs a request.
       guard target > 0, unsafe promised * 2 <= target else { return [] }
@@ -47,7 +47,7 @@ extension Publication {
     return count
   }
 
-  /// What is to be done next.
+  /// What to do next.
   var outlook: Outlook {
     lock.locked {
       guard unsafe queue.isEmpty else { return unsafe queue.isBlocked ? .blocked : .more }
@@ -58,7 +58,7 @@ extension Publication {
       case .completing(let ending), .completingRun(let ending):
         return isCompletionSent ? .idle : .complete(Complete.Ending(ending))
       case .releasing:
-        // Whoever waits for an acknowledgement still gets it.
+        // Pending acknowledgements still come.
         return unsafe queue.isAcknowledged ? .release : .idle
       }
     }
@@ -75,20 +75,20 @@ extension Publication {
     isCompletionSent = true
   }
 
-  /// Returns true when there may be something to do about it.
+  /// Returns whether the publication may have more to send.
   func acknowledged(_ frame: Ack) -> Bool {
-    let (calls, isNews): (Calls, Bool) = lock.locked {
+    let (calls, canAdvance): (Calls, Bool) = lock.locked {
       let wasBlocked = unsafe queue.isBlocked
       let calls = unsafe queue.acknowledge(through: frame.through, lastOffset: frame.lastOffset)
       if case .releasing = unsafe phase { return (calls, true) } else { return (calls, wasBlocked) }
     }
-    noteTaken()
+    noteAccepted()
     Self.run(calls)
-    return isNews
+    return canAdvance
   }
 
-  /// The broker takes what is published.
-  func noteTaken() {
+  /// The broker accepts records again.
+  func noteAccepted() {
     guard reopening.isRefused else { return }
     reopening.taken(at: core.loop.now)
     states.send(.active)
@@ -96,8 +96,8 @@ extension Publication {
 
   /// The broker has confirmed the end that this producer gave the topic.
   ///
-  /// - Parameter startedOver: whether the topic is in another life now.
-  /// - Returns: whether the publication goes on there, on another stream.
+  /// - Parameter startedOver: whether the topic has another epoch now.
+  /// - Returns: whether the publication continues there, on another stream.
   func completed(startedOver: Bool) -> Bool {
     let (ending, isRun): (Ending, Bool) = lock.locked {
       switch unsafe phase {
@@ -106,7 +106,7 @@ extension Publication {
       case .active, .releasing, .over: return (.finished, false)
       }
     }
-    // One that has a number of its own has ended the topic with that, and can't be told from one that says so again.
+    // A producer with an id of the caller's has ended the topic for good: the broker takes another end from it for a repetition.
     guard isRun, startedOver, !hasChosenProducer, isSource else {
       end(ending, isConfirmed: true)
       return false
@@ -115,16 +115,16 @@ extension Publication {
     return startOver()
   }
 
-  /// The topic is in another life. The sources begin anew there, and what they have published for the last one is forgotten.
+  /// The topic has another epoch. The sources start again there, and their records for the last epoch are dropped.
   ///
-  /// - Returns: whether there are any, so that the publication is to be opened again.
+  /// - Returns: whether there are sources, so that the publication is to be opened again.
   func startOver() -> Bool {
     guard isSource else { return false }
     interrupted()
     let lost = ClientError(
       .epochChanged, "topic \(topic) has started over; what was published and not acknowledged isn't in it",
       topic: topic)
-    let (calls, sources, goesOn): (Calls, [SourceAttachment], Bool) = lock.locked {
+    let (calls, sources, continues): (Calls, [SourceAttachment], Bool) = lock.locked {
       switch unsafe phase {
       case .active, .completingRun: break
       case .completing, .releasing, .over: return ([], [], false)
@@ -135,7 +135,7 @@ extension Publication {
     }
     for source in sources { source.connected(false) }
     Self.run(calls)
-    return goesOn
+    return continues
   }
 
   /// Another producer has ended the topic.
@@ -153,9 +153,9 @@ extension Publication {
           brokerCode: code)))
   }
 
-  /// Ends it, and tells everybody who waits.
+  /// Ends it, and calls the pending completions.
   ///
-  /// - Parameter isConfirmed: the broker has everything, whatever the ending is.
+  /// - Parameter isConfirmed: whether the broker has all records, also if the ending is a failure.
   func end(_ ending: Ending, isConfirmed: Bool = false) {
     isOpen = false
     var calls: Calls = []
@@ -164,7 +164,7 @@ extension Publication {
       var last = ending
       switch unsafe phase {
       case .over: return nil
-      // The reason is the first one.
+      // The first reason counts.
       case .releasing(let error): last = .failure(error)
       case .active, .completing, .completingRun: break
       }

@@ -1,10 +1,10 @@
 import ReactiveCore
 
-// Publishers that feed the publication while its topic is connected.
+// The publication's sources, and the upstreams that it requests records from.
 extension Publication {
-  /// Tells `source` from now on whether the topic is connected. From any thread.
+  /// Notifies `source` from now on whether the topic is connected. From any thread.
   ///
-  /// - Returns: false when the publication is over, or about to be.
+  /// - Returns: false if the publication has ended, or is about to.
   func add(_ source: SourceAttachment) -> Bool {
     let isAdded = lock.locked {
       guard case .active = unsafe phase else { return false }
@@ -22,22 +22,22 @@ extension Publication {
     _ = consume removed
   }
 
-  /// Whether anything wants to know.
+  /// Whether it has sources.
   var isSource: Bool { lock.locked { unsafe !sources.isEmpty } }
 
-  /// On the loop: the broker says whether the topic is connected.
+  /// On the loop: the broker reports whether the topic is connected.
   func connected(_ isConnected: Bool) {
     isTopicConnected = isConnected
     notifySources()
   }
 
-  /// On the loop: some may not know yet.
+  /// On the loop: passes on the broker's last report, also to sources that were added since.
   func notifySources() {
     guard let isTopicConnected else { return }
     for source in lock.locked({ unsafe sources }) { source.connected(isTopicConnected) }
   }
 
-  /// Lets go of an upstream, which was asked for so many records that won't come.
+  /// Removes an upstream, of which `owing` requested records won't arrive.
   func detach(_ upstream: SourceSubscriber, owing: Int) {
     let mustWake = lock.locked {
       guard
@@ -45,14 +45,14 @@ extension Publication {
       else { return false }
       unsafe upstreams.remove(at: index)
       unsafe promised = unsafe max(promised - owing, 0)
-      // Another one may have them.
+      // Another upstream may send them.
       guard case .active = unsafe phase, unsafe !upstreams.isEmpty else { return false }
       return schedule()
     }
     if mustWake { core.post(.advance(self)) }
   }
 
-  /// Under the lock: everything that feeds it, to be cancelled outside.
+  /// Under the lock: takes the upstreams and sources, for the caller to cancel without the lock.
   func takeUpstreams() -> [any Cancellable] {
     let all: [any Cancellable] = unsafe upstreams + sources
     unsafe upstreams = []

@@ -7,7 +7,7 @@ import Synchronization
 ///
 /// ```
 ///   send, publish ──► queue (lock) ──► take, on the loop ──► PUBLISH
-///   upstream ◄── request(n) ◄── fill, on the loop ◄── DEMAND
+///   upstream ◄── request(n) ◄── requestMore, on the loop ◄── DEMAND
 /// ```
 // @unchecked: `lock` guards what is marked so; what is marked so is used on the loop only; the rest is constant.
 final class Publication: @unchecked Sendable {
@@ -16,62 +16,62 @@ final class Publication: @unchecked Sendable {
 
   enum Phase {
     case active
-    /// The topic is to end when everything accepted is sent; nothing more is accepted.
+    /// The topic ends when all accepted records are sent; no more are accepted.
     case completing(Ending)
-    /// The same, where the end is that of a source: if the topic starts over, its sources publish to the topic's next life.
+    /// As `completing`, with the end of a source: if the topic starts over, its sources publish to the next epoch.
     case completingRun(Ending)
-    /// The publication is to be given up when everything accepted is sent; nothing more is accepted.
+    /// The publication ends when all accepted records are sent; no more are accepted. The topic continues.
     case releasing(ClientError)
     case over(Ending)
   }
 
-  /// What is left to do on the stream when everything granted was taken.
+  /// What is left to do on the stream after all granted records were taken.
   enum Outlook {
-    /// More records wait.
+    /// More records wait for a grant.
     case more
-    /// More records wait, but for acknowledgements of those that are under way.
+    /// More records wait for acknowledgements of earlier ones.
     case blocked
     case idle
     case complete(Complete.Ending)
     case release
   }
 
-  /// About the size of a PUBLISH, in bytes, when there is more than that to send.
+  /// The approximate size of a full PUBLISH, in bytes.
   static let batchSize = 64 << 10
 
   let topic: String
   let acknowledgement: PublishOpen.Acknowledgement
   let maximumRecord: Int
   let whenFull: TopicSubject.WhenFull
-  /// What is stated of the topic; all nil for nothing.
+  /// The settings stated for the topic; all nil for none.
   let settings: TopicSettings
-  /// The number that the caller gave; nil for one by chance.
+  /// The id that the caller gave; nil for a random one.
   private let chosenProducer: UInt64?
-  /// Whether every batch needs a subscriber in the topic, or is refused.
+  /// Whether the broker refuses batches while the topic has no subscriber.
   private let isRequester: Bool
   let core: ClientCore
-  /// What this publication's own subscribers hear.
+  /// Delivers the accepted messages to the subject's own subscribers.
   let echo = PassthroughSubject<Message, ClientError>()
   let hasListeners = Atomic<Bool>(false)
-  /// What the subject's state publisher publishes.
+  /// The values of ``TopicSubject/state``.
   let states = CurrentValueSubject<PublishingState, Never>(.active)
 
-  // Guarded by the lock, which makes the runtime's own check of exclusive access superfluous: it is what costs most in a send.
+  // Guarded by the lock. The runtime's checks of exclusive access are off, since they would be the largest cost of a send.
   let lock = Guard()
   @exclusivity(unchecked) var queue: PublishQueue
   @exclusivity(unchecked) var phase = Phase.active
-  /// The loop knows that there is something to do, or will look anyway.
+  /// An `.advance` command is under way, or the loop will look without one.
   @exclusivity(unchecked) var isScheduled = false
   @exclusivity(unchecked) var upstreams: [any Subscription] = []
   @exclusivity(unchecked) var sources: [SourceAttachment] = []
-  /// Requested from upstreams, and not come yet.
+  /// Records requested from upstreams that haven't arrived.
   @exclusivity(unchecked) var promised = 0
   @exclusivity(unchecked) var completions: [PublishQueue.Completion] = []
 
   // On the loop only.
   var stream: UInt32 = 0
   var isOpen = false
-  /// Whether the broker tells, on this stream, if the topic is connected; and what it has told.
+  /// Whether the broker reports on this stream if the topic is connected; its last report.
   private(set) var isOpenedAsSource = false
   var isTopicConnected: Bool?
   var isCompletionSent = false
@@ -80,7 +80,7 @@ final class Publication: @unchecked Sendable {
   /// Set while the publication backs off because the broker's storage refused it.
   var retryTimer: TimerToken?
   var reopening = Reopening()
-  /// True while it stands among those that have perhaps something to send.
+  /// True while it is among the connection's due publications.
   var isDue = false
 
   init(
@@ -101,7 +101,7 @@ final class Publication: @unchecked Sendable {
       firstSequence: producer?.firstSequence ?? 0)
   }
 
-  /// The PUBLISH_OPEN that goes on where it is. On the loop only.
+  /// Returns the frame that continues behind the acknowledged records. On the loop only.
   func opening() -> PublishOpen {
     if producer == 0 { producer = chosenProducer ?? core.makeProducer() }
     let firstSequence: UInt64
@@ -112,26 +112,26 @@ final class Publication: @unchecked Sendable {
       firstSequence: firstSequence, settings: settings)
   }
 
-  /// Whether the producer's number was given by the caller.
+  /// Whether the caller gave the producer's id.
   var hasChosenProducer: Bool { chosenProducer != nil }
 
-  /// The next stream is another producer's. On the loop only.
+  /// The next stream gets a new producer id. On the loop only.
   func forgetProducer() {
     producer = 0
   }
 
-  /// The broker expects that record next. On the loop only.
+  /// The broker expects the record with the sequence `next`. On the loop only.
   ///
-  /// - Throws: when it can't know of it.
+  /// - Throws: if that record was never sent.
   func resume(at next: UInt64) throws(WireError) {
     guard let calls = lock.locked({ unsafe queue.resume(at: next, mayBeAhead: chosenProducer != nil) }) else {
       throw WireError(
         .malformedFrame, "PUBLISH_OPENED expects record \(next) of topic \(topic), and so many weren't sent")
     }
     Self.run(calls)
-    // If nothing waits there is nothing that the broker could prove itself with.
+    // Without records that wait, no acknowledgement will show that the broker accepts records.
     if acknowledgement == .none || lock.locked({ unsafe queue.isEmpty && queue.isAcknowledged }) {
-      noteTaken()
+      noteAccepted()
     }
   }
 
@@ -139,10 +139,10 @@ final class Publication: @unchecked Sendable {
 
   /// Accepts a message, or does what ``whenFull`` says.
   ///
-  /// - Parameter isOwed: upstream was asked for it, and there was room for it then.
+  /// - Parameter isOwed: it was requested from upstream while there was room for it.
   func send(_ message: Message, isOwed: Bool = false) {
     let length: Int
-    do { length = try message.bodyLength() } catch { return giveUp(error) }
+    do { length = try message.bodyLength() } catch { return release(error) }
     if send(length, isOwed: isOwed, { message.append(to: &$0) }), hasListeners.load(ordering: .relaxed) {
       echo.send(message)
     }
@@ -153,11 +153,11 @@ final class Publication: @unchecked Sendable {
     if isAccepted, hasListeners.load(ordering: .relaxed) { unsafe echo.send(Message([UInt8](payload))) }
   }
 
-  /// Returns true when the record was accepted.
+  /// Returns whether the record was accepted.
   @inline(__always)
   private func send(_ length: Int, isOwed: Bool = false, _ append: (inout [UInt8]) -> Void) -> Bool {
     if length > maximumRecord {
-      giveUp(tooLarge(length))
+      release(tooLarge(length))
       return false
     }
     var calls: Calls = []
@@ -165,7 +165,7 @@ final class Publication: @unchecked Sendable {
     var isAccepted = false
     let mustWake = lock.locked {
       guard case .active = unsafe phase else { return false }
-      // What upstream was promised is taken in any case: there was room for it when it was asked for.
+      // Requested records are always accepted: there was room for them when they were requested.
       if unsafe promised > 0 {
         unsafe promised -= 1
       } else if !isOwed, unsafe queue.isFull {
@@ -185,12 +185,12 @@ final class Publication: @unchecked Sendable {
       return schedule()
     }
     if mustWake { core.post(.advance(self)) }
-    if let error { giveUp(error) }
+    if let error { release(error) }
     if !calls.isEmpty { Self.run(calls) }
     return isAccepted
   }
 
-  /// Accepts a record unless there is no room. Returns false when there is none.
+  /// Accepts a record if there is room. Returns whether it was accepted.
   func enqueue(copying payload: UnsafeRawBufferPointer) throws(ClientError) -> Bool {
     if payload.count > maximumRecord { throw tooLarge(payload.count) }
     var error: ClientError?
@@ -213,8 +213,8 @@ final class Publication: @unchecked Sendable {
 
   /// Accepts a message when there is room.
   ///
-  /// - Parameter completion: told when it is accepted, or if so wished acknowledged; or why not.
-  /// - Returns: a number to give up waiting for room with, if that is waited for.
+  /// - Parameter completion: called when it is accepted, or acknowledged with `awaitsAcknowledgement`; or with the failure.
+  /// - Returns: an id to stop waiting for room with; nil if there was room.
   func enqueue(
     _ message: Message, awaitsAcknowledgement: Bool, _ completion: @escaping PublishQueue.Completion
   ) -> UInt64? {
@@ -226,13 +226,13 @@ final class Publication: @unchecked Sendable {
       return nil
     }
     var error: ClientError?
-    var applicant: UInt64?
+    var waiterID: UInt64?
     var isAccepted = false
     let mustWake = lock.locked {
       error = inactivity
       guard error == nil else { return false }
       if unsafe queue.isFull {
-        applicant = unsafe queue.apply(message, awaitsAcknowledgement: awaitsAcknowledgement, completion)
+        waiterID = unsafe queue.apply(message, awaitsAcknowledgement: awaitsAcknowledgement, completion)
       } else {
         unsafe queue.accept { message.append(to: &$0) }
         if awaitsAcknowledgement { unsafe queue.awaitLast(completion) } else { isAccepted = true }
@@ -246,14 +246,14 @@ final class Publication: @unchecked Sendable {
     }
     if isAccepted { completion(.success(TopicSubject.Receipt(sequence: 0, offset: nil))) }
     if hasListeners.load(ordering: .relaxed) { echo.send(message) }
-    return applicant
+    return waiterID
   }
 
-  func withdraw(_ applicant: UInt64) {
-    Self.run(lock.locked { unsafe queue.withdraw(applicant) })
+  func withdraw(_ waiterID: UInt64) {
+    Self.run(lock.locked { unsafe queue.withdraw(waiterID) })
   }
 
-  /// Tells `completion` when all that was accepted so far is acknowledged.
+  /// Calls `completion` when all records accepted so far are acknowledged.
   func flush(_ completion: @escaping PublishQueue.Completion) {
     let calls: Calls = lock.locked {
       if case .over(let ending) = unsafe phase { return [(completion, Self.outcome(ending))] }
@@ -262,7 +262,7 @@ final class Publication: @unchecked Sendable {
     Self.run(calls)
   }
 
-  /// Ends the topic after what was accepted; tells `completion` when that is confirmed.
+  /// Ends the topic after the accepted records; calls `completion` when the broker has confirmed it.
   func complete(_ ending: Ending, _ completion: PublishQueue.Completion?) {
     var calls: Calls = []
     var cancelled: [any Cancellable] = []
@@ -274,7 +274,7 @@ final class Publication: @unchecked Sendable {
         if let completion { unsafe completions.append(completion) }
         return schedule()
       case .completingRun:
-        // It is for good now.
+        // The topic's end replaces that of the run.
         unsafe phase = .completing(ending)
         if let completion { unsafe completions.append(completion) }
       case .completing:
@@ -291,7 +291,7 @@ final class Publication: @unchecked Sendable {
     Self.run(calls)
   }
 
-  /// A source has ended: ends the topic after what was accepted. Other sources of the subject are cancelled, and stay for another run.
+  /// A source has ended: ends the topic after the accepted records. The subject's other sources are cancelled, and stay for the next run.
   func completeRun(_ ending: Ending) {
     var cancelled: [any Cancellable] = []
     let mustWake = lock.locked {
@@ -305,13 +305,13 @@ final class Publication: @unchecked Sendable {
     for upstream in cancelled { upstream.cancel() }
   }
 
-  /// Gives the publication up; what was accepted is still sent. The topic goes on.
-  func giveUp(_ error: ClientError) {
+  /// Ends the publication after the accepted records. The topic continues.
+  func release(_ error: ClientError) {
     var cancelled: [any Cancellable] = []
     let mustWake = lock.locked {
       switch unsafe phase {
       case .active: unsafe phase = .releasing(error)
-      // The end stands, and nothing follows it.
+      // The source's end is sent, and no other run follows.
       case .completingRun(let ending): unsafe phase = .completing(ending)
       case .completing, .releasing, .over: return false
       }
@@ -326,7 +326,7 @@ final class Publication: @unchecked Sendable {
     let (isAccepted, mustWake) = lock.locked {
       guard case .active = unsafe phase else { return (false, false) }
       unsafe upstreams.append(upstream)
-      // What another one was promised may never come: it may have been cancelled.
+      // Records requested from an upstream that was cancelled may never arrive.
       unsafe promised = 0
       return (true, schedule())
     }
@@ -339,12 +339,12 @@ final class Publication: @unchecked Sendable {
     echo.subscribe(subscriber)
   }
 
-  /// Whether more can be published.
+  /// Whether it accepts records.
   var isActive: Bool {
     lock.locked { if case .active = unsafe phase { true } else { false } }
   }
 
-  /// Why it is over, if it failed.
+  /// The failure with which it has ended, if any.
   var failure: ClientError? {
     lock.locked { if case .over(.failure(let error)) = unsafe phase { error } else { nil } }
   }
@@ -355,14 +355,14 @@ final class Publication: @unchecked Sendable {
 
   // MARK: Under the lock
 
-  /// Returns true when the loop must be told.
+  /// Returns whether an `.advance` command must be posted.
   func schedule() -> Bool {
     if unsafe isScheduled { return false }
     unsafe isScheduled = true
     return true
   }
 
-  /// Why nothing can be accepted any more, if so.
+  /// Why no records are accepted any more, if so.
   private var inactivity: ClientError? {
     switch unsafe phase {
     case .active: nil
@@ -384,7 +384,7 @@ final class Publication: @unchecked Sendable {
   private var bufferFull: ClientError {
     ClientError(
       .bufferFull,
-      unsafe "\(queue.count) records wait for topic \(topic), which is as many as may: publish slower, use publish(_:) which waits, "
+      unsafe "\(queue.count) records wait for topic \(topic), which is the limit: publish slower, use publish(_:) which waits, "
         + "or let the subject drop", topic: topic)
   }
 

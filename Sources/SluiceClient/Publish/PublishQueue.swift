@@ -1,66 +1,66 @@
 import SluiceWire
 
-/// Records that were accepted for publishing, encoded as they travel, until they are acknowledged; and who waits to hear of them.
+/// Records that were accepted for publishing, encoded as on the wire, until they are acknowledged; and the completions that wait for that.
 ///
 /// ```
 ///   … acknowledged │ sent, in flight  │ to be sent again │ waiting ───────────► │
 ///                  │ flight.sent      │ flight.again     │ store[head...]       │ accepted
-///                                                                               + whoever waits for room
+///                                                                               + those that wait for room
 /// ```
 ///
 /// A record gets its sequence when it is sent for the first time, and keeps it when it is sent again.
 ///
-/// A value without a lock: its owner has one. Whatever is to be called is returned, not called.
+/// A value without a lock: its owner has one. Functions return the completions to call, and don't call them.
 struct PublishQueue {
   typealias Outcome = Result<TopicSubject.Receipt, ClientError>
   typealias Completion = @Sendable (Outcome) -> Void
-  /// Whom to tell what, when the lock is free.
+  /// Completions with their results, to be called without the lock.
   typealias Calls = [(Completion, Outcome)]
 
-  /// Somebody who waits for records to be acknowledged.
+  /// A wait for acknowledgements.
   private struct Ticket {
-    /// The first record, counted as accepted while it waits, as sent afterwards, that isn't waited for.
+    /// The first record behind the awaited ones, counted as accepted while it waits, as sent afterwards.
     var through: UInt64
-    /// True when one record is waited for, which may also be dropped; false when everything before is.
+    /// True for one record, which may also be dropped; false for all records before `through`.
     var isRecord: Bool
     var completion: Completion
   }
 
-  /// Somebody who waits for room.
-  private struct Applicant {
-    enum Wish {
+  /// A wait for room.
+  private struct RoomWaiter {
+    enum Goal {
       /// The record is to be accepted.
       case acceptance(Message)
       /// The record is to be accepted and acknowledged.
       case acknowledgement(Message)
-      /// All accepted before, those in front included, is to be acknowledged.
+      /// All records accepted before, including those of earlier waiters, are to be acknowledged.
       case flush
     }
 
     var id: UInt64
-    var wish: Wish
+    var goal: Goal
     var completion: Completion
   }
 
   let limits: TopicSubject.Buffer
-  /// True when a record counts as acknowledged as soon as it is sent.
+  /// Whether a record counts as acknowledged as soon as it is sent.
   let isUnacknowledged: Bool
   /// The sequence of the first record.
   private let origin: UInt64
 
   private var store = RecordStore()
-  /// Where the first record that wasn't sent yet is.
+  /// The place of the first record that wasn't sent.
   private var head = 0
   private var flight = Flight()
-  /// The broker has everything before this sequence from an earlier life of the producer: it isn't sent at all.
+  /// The broker has the records before this sequence from an earlier process of the producer: they aren't sent.
   private var known: UInt64 = 0
   /// Records that wait to be sent.
   private(set) var count = 0
   private(set) var accepted: UInt64 = 0
   private(set) var dropped: UInt64 = 0
-  /// Records that were sent, and forgotten without an acknowledgement.
+  /// Records that were sent, and discarded without an acknowledgement.
   private var unanswered: UInt64 = 0
-  /// Sequences: of the next record to be sent for the first time, and of the first that isn't acknowledged.
+  /// The sequences of the next record to be sent for the first time, and of the first that isn't acknowledged.
   private(set) var sent: UInt64
   private(set) var acknowledged: UInt64
   private var lastOffset: UInt64?
@@ -68,8 +68,8 @@ struct PublishQueue {
 
   private var waitingTickets = Queue<Ticket>()
   private var sentTickets = Queue<Ticket>()
-  private var applicants = Queue<Applicant>()
-  private var lastApplicant: UInt64 = 0
+  private var roomWaiters = Queue<RoomWaiter>()
+  private var lastWaiter: UInt64 = 0
 
   init(limits: TopicSubject.Buffer, isUnacknowledged: Bool, firstSequence: UInt64 = 0) {
     self.limits = limits
@@ -83,28 +83,28 @@ struct PublishQueue {
   var byteCount: Int { store.end - head }
 
   /// Whether the next record must wait, or be dropped.
-  var isFull: Bool { count >= limits.records || byteCount >= limits.bytes || !applicants.isEmpty }
+  var isFull: Bool { count >= limits.records || byteCount >= limits.bytes || !roomWaiters.isEmpty }
 
-  var isEmpty: Bool { count == 0 && applicants.isEmpty && flight.again.isEmpty }
+  var isEmpty: Bool { count == 0 && roomWaiters.isEmpty && flight.again.isEmpty }
 
-  /// Whether nothing that was sent waits for the broker's answer.
+  /// Whether all sent records are acknowledged.
   var isAcknowledged: Bool { acknowledged >= sent }
 
   /// Records of this queue that the broker has acknowledged.
   var acknowledgedCount: UInt64 { min(acknowledged, sent) - origin - unanswered }
 
-  /// The sequence of the first record that is still here, sent or not.
+  /// The sequence of the first record in the queue, sent or not.
   var firstSequence: UInt64 { min(acknowledged, sent) }
 
-  /// As much is under way as may be: nothing is sent before some of it is acknowledged.
+  /// The limit of unacknowledged bytes is reached: nothing is sent before an acknowledgement.
   var isBlocked: Bool { flight.again.isEmpty && flight.byteCount >= limits.unacknowledgedBytes }
 
-  /// What a record has taken on average, in bytes.
+  /// The average size of a record, in bytes.
   var averageSize: Int { accepted == 0 ? 1_024 : max(1, Int(acceptedBytes / accepted)) }
 
   // MARK: In
 
-  /// Accepts a record; `body` appends it, as an item, and can't fail any more.
+  /// Accepts a record, which `body` appends as an item.
   mutating func accept(_ body: (inout [UInt8]) -> Void) {
     acceptedBytes += UInt64(store.append(body))
     count += 1
@@ -118,7 +118,7 @@ struct PublishQueue {
 
   /// Waits until all records accepted so far are acknowledged, or dropped.
   mutating func awaitAll(_ completion: @escaping Completion) -> Calls {
-    if !applicants.isEmpty {
+    if !roomWaiters.isEmpty {
       _ = apply(.flush, completion)
     } else if count > 0 {
       waitingTickets.append(Ticket(through: accepted, isRecord: false, completion: completion))
@@ -130,26 +130,26 @@ struct PublishQueue {
     return []
   }
 
-  /// Waits until there is room for `message`, and if so wished until it is acknowledged. Returns a number to give up with.
+  /// Waits until there is room for `message`, and with `awaitsAcknowledgement` until it is acknowledged. Returns an id to stop waiting with.
   mutating func apply(
     _ message: Message, awaitsAcknowledgement: Bool, _ completion: @escaping Completion
   ) -> UInt64 {
     apply(awaitsAcknowledgement ? .acknowledgement(message) : .acceptance(message), completion)
   }
 
-  private mutating func apply(_ wish: Applicant.Wish, _ completion: @escaping Completion) -> UInt64 {
-    lastApplicant += 1
-    applicants.append(Applicant(id: lastApplicant, wish: wish, completion: completion))
-    return lastApplicant
+  private mutating func apply(_ goal: RoomWaiter.Goal, _ completion: @escaping Completion) -> UInt64 {
+    lastWaiter += 1
+    roomWaiters.append(RoomWaiter(id: lastWaiter, goal: goal, completion: completion))
+    return lastWaiter
   }
 
-  /// Gives up waiting for room; too late, nothing happens.
+  /// Stops waiting for room. Without effect for a record that was accepted.
   mutating func withdraw(_ id: UInt64) -> Calls {
-    guard applicants.removeFirst(where: { $0.id == id }) != nil else { return [] }
+    guard roomWaiters.removeFirst(where: { $0.id == id }) != nil else { return [] }
     return admit()
   }
 
-  /// Makes room by forgetting the oldest record that waits.
+  /// Makes room by dropping the oldest waiting record.
   ///
   /// - Precondition: there is one.
   mutating func dropOldest() -> Calls {
@@ -170,15 +170,15 @@ struct PublishQueue {
     return calls + settle()
   }
 
-  /// One that wasn't accepted.
+  /// Counts a record that wasn't accepted.
   mutating func countDropped() {
     dropped += 1
   }
 
   // MARK: Out
 
-  /// Copies records to `output`: at most `records`, and about `byteLimit` bytes, but one if there is any. Those that are sent again
-  /// come first.
+  /// Copies records to `output`: at most `records` and about `byteLimit` bytes, but at least one if there is any. Records that are sent
+  /// again come first.
   mutating func take(records: UInt32, bytes byteLimit: Int, into output: inout [UInt8]) -> (UInt32, Calls) {
     let calls = skipKnown()
     if let run = flight.resend(store, records: UInt64(records), bytes: byteLimit) {
@@ -202,7 +202,7 @@ struct PublishQueue {
     return (UInt32(cut.count), calls + admit() + settle())
   }
 
-  /// So many of the waiting records have a sequence from now on.
+  /// Gives the first `taken` waiting records their sequences.
   private mutating func advance(by taken: UInt64) {
     let before = accepted - UInt64(count)
     while let ticket = waitingTickets.first, ticket.through <= before + taken {
@@ -216,7 +216,7 @@ struct PublishQueue {
     sent += taken
   }
 
-  /// Lets go of records that an earlier life of the producer has published.
+  /// Removes records that an earlier process of the producer has published.
   private mutating func skipKnown() -> Calls {
     guard sent < known, count > 0 else { return [] }
     let skipped = min(known - sent, UInt64(count))
@@ -232,9 +232,10 @@ struct PublishQueue {
 
   // MARK: Another stream
 
-  /// There is another stream, on which the broker expects the record with that sequence: what was under way is sent again from there.
+  /// Continues on another stream, on which the broker expects the record with the sequence `next`: unacknowledged records from there on are
+  /// sent again.
   ///
-  /// - Returns: nil when the broker can't know of that sequence.
+  /// - Returns: nil if that record was never sent.
   mutating func resume(at next: UInt64, mayBeAhead: Bool) -> Calls? {
     guard next <= sent || mayBeAhead else { return nil }
     flight.interrupt()
@@ -248,26 +249,26 @@ struct PublishQueue {
     return skipKnown() + settle()
   }
 
-  /// Lets in those who wait for room, in their order.
+  /// Accepts the messages that wait for room, in their order.
   private mutating func admit() -> Calls {
     var calls: Calls = []
-    while let applicant = applicants.first {
-      switch applicant.wish {
+    while let waiter = roomWaiters.first {
+      switch waiter.goal {
       case .flush:
-        applicants.removeFirst()
-        // Not to be put behind those who came later.
-        let others = applicants
-        applicants.removeAll()
-        calls += awaitAll(applicant.completion)
-        applicants = others
+        roomWaiters.removeFirst()
+        // Keeps its place in front of the later waiters.
+        let others = roomWaiters
+        roomWaiters.removeAll()
+        calls += awaitAll(waiter.completion)
+        roomWaiters = others
       case .acceptance(let message), .acknowledgement(let message):
         guard count < limits.records, byteCount < limits.bytes else { return calls }
-        applicants.removeFirst()
+        roomWaiters.removeFirst()
         accept { message.append(to: &$0) }
-        if case .acknowledgement = applicant.wish {
-          awaitLast(applicant.completion)
+        if case .acknowledgement = waiter.goal {
+          awaitLast(waiter.completion)
         } else {
-          calls.append((applicant.completion, .success(TopicSubject.Receipt(sequence: 0, offset: nil))))
+          calls.append((waiter.completion, .success(TopicSubject.Receipt(sequence: 0, offset: nil))))
         }
       }
     }
@@ -276,7 +277,7 @@ struct PublishQueue {
 
   // MARK: Acknowledgements
 
-  /// The broker has so many records, the last at that offset.
+  /// The broker has all records before the sequence `through`, the last one at that offset.
   mutating func acknowledge(through: UInt64, lastOffset offset: UInt64) -> Calls {
     acknowledged = max(acknowledged, through)
     lastOffset = offset
@@ -285,6 +286,7 @@ struct PublishQueue {
     return settle()
   }
 
+  /// Returns the completions of the records that are acknowledged.
   private mutating func settle() -> Calls {
     guard !sentTickets.isEmpty else { return [] }
     var calls: Calls = []
@@ -301,8 +303,7 @@ struct PublishQueue {
       offset: !isUnacknowledged && through > 0 && through == acknowledged ? lastOffset : nil)
   }
 
-  /// Drops all records that aren't acknowledged, and continues with the sequence after the records that were sent. Returns the calls of their
-  /// completions with `outcome`.
+  /// Drops all unacknowledged records, and continues with the sequence behind the sent ones. Returns their completions with `outcome`.
   mutating func discard(_ outcome: Outcome) -> Calls {
     let lost = sent - min(acknowledged, sent)
     dropped += lost + UInt64(count)
@@ -312,7 +313,7 @@ struct PublishQueue {
     return removeAll(outcome)
   }
 
-  /// Forgets everything. Whoever waits is told `outcome`.
+  /// Removes everything. Returns all pending completions with `outcome`.
   mutating func removeAll(_ outcome: Outcome) -> Calls {
     store = RecordStore()
     flight = Flight()
@@ -321,7 +322,7 @@ struct PublishQueue {
     var calls: Calls = []
     while let ticket = sentTickets.popFirst() { calls.append((ticket.completion, outcome)) }
     while let ticket = waitingTickets.popFirst() { calls.append((ticket.completion, outcome)) }
-    while let applicant = applicants.popFirst() { calls.append((applicant.completion, outcome)) }
+    while let waiter = roomWaiters.popFirst() { calls.append((waiter.completion, outcome)) }
     return calls
   }
 }

@@ -1,18 +1,17 @@
 import SluiceWire
 
-/// Encoded records one behind the other. Places count from the first byte that ever was in it, so that they stay when the front is
-/// forgotten.
+/// Consecutive encoded records. Places count from the first byte that was ever appended, so they stay valid when the front is removed.
 struct RecordStore {
   private var bytes: [UInt8] = []
   /// The place of the first byte.
   private var base = 0
 
-  /// Memory up to this is kept when nothing is in it, and not worth moving what is behind it.
+  /// Up to this size, an empty store keeps its memory, and a front stays rather than moving the bytes behind it.
   private static let keptCapacity = 256 << 10
 
   var end: Int { base + bytes.count }
 
-  /// Lets `body` append a record. Returns how many bytes that were.
+  /// Lets `body` append a record. Returns its length.
   mutating func append(_ body: (inout [UInt8]) -> Void) -> Int {
     let before = bytes.count
     body(&bytes)
@@ -25,7 +24,7 @@ struct RecordStore {
     }
   }
 
-  /// Where the record behind that at `place` begins.
+  /// The place of the record behind the one at `place`.
   func next(_ place: Int) -> Int {
     unsafe bytes.withUnsafeBytes {
       unsafe place + RecordLayout.wordSize
@@ -33,7 +32,7 @@ struct RecordStore {
     }
   }
 
-  /// Where so many of the `count` records between two places end: at most `records`, about `limit` bytes, but one at least.
+  /// Cuts the `count` records between two places to at most `records` and about `limit` bytes, but at least one record.
   func cut(from start: Int, to end: Int, of count: UInt64, records: UInt64, bytes limit: Int)
     -> (count: UInt64, end: Int)
   {
@@ -53,7 +52,7 @@ struct RecordStore {
     return (taken, place)
   }
 
-  /// Everything before `place` isn't needed any more.
+  /// Removes the records before `place`.
   mutating func forget(before place: Int) {
     let count = place - base
     if count == bytes.count {
@@ -66,38 +65,36 @@ struct RecordStore {
   }
 }
 
-/// Records that were sent and aren't acknowledged, in the runs in which they travelled.
+/// Records that were sent and aren't acknowledged, in runs that were sent together.
 struct Flight {
-  /// Records that were sent together.
   struct Run: Equatable {
-    /// Their places in the ``RecordStore``.
+    /// The places in the ``RecordStore``.
     var start: Int
     var end: Int
     var count: UInt64
-    /// The sequence behind the last of them.
+    /// The sequence behind the last record.
     var through: UInt64
 
     var first: UInt64 { through - count }
   }
 
-  /// Under way on the present stream.
+  /// Sent on the current stream.
   var sent = Queue<Run>()
-  /// Were under way when the connection was lost, and are to be sent again. Behind the others.
+  /// Sent on an earlier stream, and to be sent again. Behind the others.
   private(set) var again = Queue<Run>()
-  /// Of both.
+  /// The size of both.
   var byteCount = 0
 
-  /// The place of the first record.
   var start: Int? { sent.first?.start ?? again.first?.start }
 
-  /// Nothing of what was under way is any more.
+  /// The stream has ended: all records are to be sent again.
   mutating func interrupt() {
     while let run = again.popFirst() { sent.append(run) }
     swap(&sent, &again)
   }
 
-  /// The broker has everything before that sequence. A run that it has only a part of is kept whole while it is under way, and cut when
-  /// it is to be sent again.
+  /// The broker has all records before that sequence. A run of which it has a part stays whole on the current stream, and is cut if it is to be
+  /// sent again.
   mutating func acknowledge(through sequence: UInt64, _ store: RecordStore) {
     while let run = sent.first, run.through <= sequence {
       sent.removeFirst()
@@ -120,7 +117,7 @@ struct Flight {
     }
   }
 
-  /// Takes the next run to be sent again, or what of it is allowed. It is under way then.
+  /// Takes the next run to be sent again, or the part within the limits, and counts it as sent.
   mutating func resend(_ store: RecordStore, records: UInt64, bytes: Int) -> Run? {
     guard var run = again.first else { return nil }
     let cut = store.cut(from: run.start, to: run.end, of: run.count, records: records, bytes: bytes)

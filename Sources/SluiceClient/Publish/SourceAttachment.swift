@@ -1,6 +1,6 @@
 import ReactiveCore
 
-/// A publisher that feeds a publication: subscribed to when the topic is connected, cancelled when it isn't, and so on.
+/// A publication's source: a publisher that is subscribed to each time the topic becomes connected, and cancelled when it is disconnected.
 ///
 /// ```
 ///   CONNECTED ──► connected(true)  ──► a new SourceSubscriber ──► upstream.subscribe
@@ -12,7 +12,7 @@ final class SourceAttachment: Cancellable, @unchecked Sendable {
   /// Whether upstream is subscribed to again when the topic starts over.
   private let isRepeating: Bool
   private let lock = Guard()
-  /// Subscribes to upstream; nil when that won't happen again.
+  /// Subscribes to upstream; nil after the source was cancelled.
   private var subscribe: ((SourceSubscriber) -> Void)?
   private var current: SourceSubscriber?
 
@@ -22,19 +22,19 @@ final class SourceAttachment: Cancellable, @unchecked Sendable {
     self.subscribe = subscribe
   }
 
-  /// Once more is nothing new.
+  /// Subscribes to upstream or cancels it. A repeated state has no effect.
   func connected(_ isConnected: Bool) {
     if isConnected { start() } else { stop(forGood: false) }
   }
 
-  /// Upstream is cancelled, and not subscribed to again. From any thread.
+  /// Cancels upstream for good. From any thread.
   func cancel() {
     publication.remove(self)
     stop(forGood: true)
   }
 
   private func start() {
-    // Subscribing may take long and call anybody, so it isn't done under the lock: what comes meanwhile finds the subscriber.
+    // Subscribing may take long and run the program's code, so it happens without the lock; concurrent calls find the subscriber.
     let new: (SourceSubscriber, (SourceSubscriber) -> Void)? = lock.locked {
       guard let subscribe, current == nil else { return nil }
       let subscriber = SourceSubscriber(self, publication)
@@ -52,7 +52,7 @@ final class SourceAttachment: Cancellable, @unchecked Sendable {
     _ = subscribe
   }
 
-  /// Upstream has ended, and so does the topic, unless that subscriber isn't heard any more.
+  /// Upstream has ended, which ends the topic, unless another subscriber has replaced this one.
   func ended(_ subscriber: SourceSubscriber, _ completion: Subscribers.Completion<ClientError>) {
     let isCurrent = lock.locked { current === subscriber }
     guard isCurrent else { return }
@@ -60,9 +60,7 @@ final class SourceAttachment: Cancellable, @unchecked Sendable {
   }
 }
 
-/// One subscription to a publisher that feeds a publication.
-///
-/// The publication has it as a subscription: it requests what the broker grants.
+/// One subscription to a publication's source. The publication requests the broker's grants from it.
 // @unchecked: `lock` guards what changes.
 final class SourceSubscriber: Subscriber, Subscription, @unchecked Sendable {
   typealias Input = Message
@@ -70,10 +68,10 @@ final class SourceSubscriber: Subscriber, Subscription, @unchecked Sendable {
 
   private let publication: Publication
   private let lock = Guard()
-  /// Nil when it is over.
+  /// Nil after its end.
   private var attachment: SourceAttachment?
   private var upstream: (any Subscription)?
-  /// Requested, and not come yet.
+  /// Requested values that haven't arrived.
   private var owed = 0
 
   init(_ attachment: SourceAttachment, _ publication: Publication) {
@@ -91,7 +89,7 @@ final class SourceSubscriber: Subscriber, Subscription, @unchecked Sendable {
     }
     guard isAccepted else { return subscription.cancel() }
     publication.attach(self)
-    // Whoever cancelled it meanwhile didn't find it there.
+    // A cancellation before the attachment has detached nothing.
     if isOver { publication.detach(self, owing: 0) }
   }
 
@@ -131,7 +129,7 @@ final class SourceSubscriber: Subscriber, Subscription, @unchecked Sendable {
 
   private var isOver: Bool { lock.locked { attachment == nil } }
 
-  /// Ends it, once. What it held is the caller's, and is released outside the lock.
+  /// Ends it, once. Returns what it held, which the caller releases without the lock.
   private func end() -> (attachment: SourceAttachment, upstream: (any Subscription)?, owed: Int)? {
     lock.locked {
       guard let attachment = exchange(&attachment, for: nil) else { return nil }

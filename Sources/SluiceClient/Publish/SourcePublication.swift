@@ -1,7 +1,7 @@
 import ReactiveCore
 import Synchronization
 
-/// The publication of a publisher's values to a topic, as `publish(to:when:)` returns it. It can be cancelled, and reports its end.
+/// The publication of a publisher's values to a topic, returned by `publish(to:when:)`. It can be cancelled, and reports its end.
 ///
 /// ```swift
 /// let publication = sensor.readings.publish(to: subject, when: .connected)
@@ -16,15 +16,15 @@ import Synchronization
 ///   and the broker has confirmed that, with the publisher's failure; when the broker or the client has ended the publication, with the
 ///   reason; and when it was cancelled, with ``ClientError/Code/cancelled``. It doesn't end with a run of the publisher if the topic starts over with its
 ///   next subscriber: see ``PublishCondition/connected``.
-/// - As a publisher it has no values. Subscribers that come after the end get the end. The end is delivered on the client's loop, or on the thread that
+/// - As a publisher it has no values. Later subscribers get the end. The end is delivered on the client's loop, or on the thread that
 ///   cancels.
-/// - Releasing it cancels it. Neither a subscription to it nor ``waitUntilFinished()`` keeps it.
+/// - Releasing it cancels it. Neither a subscription to it nor ``waitUntilFinished()`` retains it.
 public final class SourcePublication: Cancellable, Publisher, Sendable {
   public typealias Output = Never
   public typealias Failure = ClientError
 
   private let attachment: SourceAttachment
-  /// Nil when it was cancelled.
+  /// Nil after it was cancelled.
   private let subject: Mutex<TopicSubject?>
   private let outcome = PassthroughSubject<Never, ClientError>()
   private let end: AnyCancellable
@@ -42,9 +42,9 @@ public final class SourcePublication: Cancellable, Publisher, Sendable {
     cancel()
   }
 
-  /// Cancels the publisher, and lets go of the subject. From any thread; again does nothing.
+  /// Cancels the publisher, and releases the subject. From any thread; a second call has no effect.
   public func cancel() {
-    // Its end is told as a cancellation, whatever comes of the subject.
+    // The end is reported as a cancellation, independently of the subject's end.
     end.cancel()
     attachment.cancel()
     outcome.send(completion: .failure(.publishingCancelled))
@@ -58,7 +58,7 @@ public final class SourcePublication: Cancellable, Publisher, Sendable {
 
   /// Returns when the publisher has finished and the broker has confirmed the topic's end.
   ///
-  /// - Throws: why it ended otherwise; ``ClientError/Code/cancelled`` also when the task is cancelled, which cancels nothing else.
+  /// - Throws: the failure with which it has ended; ``ClientError/Code/cancelled`` also if the task is cancelled, which ends only the wait.
   public func waitUntilFinished() async throws(ClientError) {
     let reply = Reply<Void>()
     let waiting = outcome.sink { completion in

@@ -1,7 +1,7 @@
 import ReactiveCore
 import SluiceWire
 
-/// A topic of a broker as a subject: what is sent to it is published.
+/// A broker's topic as a subject: it publishes the messages that are sent to it.
 ///
 /// ```swift
 /// let subject = client.subject("orders.eu")
@@ -10,37 +10,36 @@ import SluiceWire
 /// try await subject.complete()
 /// ```
 ///
-/// Records are published in the order in which they are accepted, those of one thread in the order of its calls. Small ones that
-/// are sent while the connection is busy travel together; one that is sent while it is idle goes out at once.
+/// Records are published in the order in which they are accepted, those of one thread in the order of its calls. Small records are batched
+/// while the connection is busy, and sent at once while it is idle.
 ///
-/// - Demand: the broker grants how many records may be published. `upstream.subscribe(subject)` requests from upstream just that,
-///   and not more bytes than the ``Buffer`` holds: back-pressure reaches the source. Attach one upstream to a subject; several share the
-///   grant, and one that stays silent keeps its part. Records that are sent otherwise wait in the buffer, and when that is
-///   full ``WhenFull`` applies.
-/// - As a publisher, it passes on what it accepts, on the sender's thread, like a `PassthroughSubject`, and ends as the publication does: `.finished`
-///   when the topic's end, sent here, is confirmed; with the failure sent here; or with why the publication was broken off.
+/// - Demand: the broker grants how many records may be published. `upstream.subscribe(subject)` requests as many from upstream, within
+///   the bytes of the ``Buffer``: back-pressure reaches the source. Attach one upstream to a subject; several share the grant, and an
+///   idle one keeps its part. Other records wait in the buffer, and ``WhenFull`` applies when it is full.
+/// - As a publisher, it delivers the messages that it accepts, on the sender's thread, like a `PassthroughSubject`, and ends as the publication does:
+///   `.finished` when the broker has confirmed the end sent here; with the failure sent here; or with the failure of the publication.
 /// - A lost connection: records that aren't acknowledged are kept, and sent again on the next one; each is in the topic once, in its order.
-///   The exceptions are ``Acknowledgement/none``, and a topic that has been started anew meanwhile, which has what wasn't acknowledged
-///   and what follows. When the client gives up, or is closed, the publication ends with that failure, and records that weren't
-///   acknowledged may be in the topic or not.
-/// - A broker whose storage is full or fails: the subject waits and tries again, see ``state``, and goes on as after a lost connection.
-/// - Releasing it gives up the publication when everything accepted was sent. The topic goes on.
-/// - Threads: everything may be called from any thread. Completions are called on the client's loop, or on the calling thread when the
-///   answer is known.
+///   The exceptions are ``Acknowledgement/none``, and a topic that was started anew meanwhile, which gets the unacknowledged records
+///   and those that follow. When the client gives up, or is closed, the publication ends with that failure; unacknowledged records may
+///   be in the topic or not.
+/// - A broker whose storage is full or fails: the subject waits and tries again, see ``state``, and continues as after a lost connection.
+/// - Releasing it ends the publication when all accepted records were sent. The topic continues.
+/// - Threads: everything may be called from any thread. Completions are called on the client's loop, or on the calling thread if the
+///   result is known.
 public final class TopicSubject: Subject, Sendable {
   public typealias Output = Message
   public typealias Failure = ClientError
 
   /// When the broker acknowledges a record.
   public enum Acknowledgement: Hashable, Sendable {
-    /// Never; only failures come back. Then a record is published at most once: what is under way when the connection is lost may be
-    /// lost with it, and nobody is told.
+    /// Never; the broker reports failures only. A record is published at most once: records under way are lost with the connection, without
+    /// notice.
     case none
     /// When it is in the topic's log, in memory; in a durable topic whose setting `sync` is always, when it is on disk. Otherwise a crash of the broker
-    /// may take it, and it isn't published again.
+    /// may lose it, and it isn't published again.
     case received
-    /// When it is on disk, so that neither a crash of the broker nor of its machine loses it. Topics that keep their records in memory only refuse it
-    /// with ``ClientError/Code/unsupported``.
+    /// When it is on disk, so that neither a crash of the broker nor of its machine loses it. Topics in memory refuse it with
+    /// ``ClientError/Code/unsupported``.
     case durable
   }
 
@@ -48,10 +47,10 @@ public final class TopicSubject: Subject, Sendable {
   public struct Buffer: Hashable, Sendable {
     /// Records, at least 1.
     public var records: Int
-    /// Bytes of encoded records. A single record may go beyond it.
+    /// Bytes of encoded records. A single record may exceed it.
     public var bytes: Int
-    /// Bytes of records that were sent and aren't acknowledged: they are kept, beside those that wait, to be sent again after a lost
-    /// connection. Nothing more is sent when there are as many. A single record may go beyond it. Default: 32 MiB.
+    /// Bytes of records that were sent and aren't acknowledged. They are kept, beside the waiting ones, to be sent again after a lost
+    /// connection. At the limit nothing more is sent. A single record may exceed it. Default: 32 MiB.
     public var unacknowledgedBytes: Int
 
     public init(records: Int = 65_536, bytes: Int = 16 << 20, unacknowledgedBytes: Int = 32 << 20) {
@@ -61,17 +60,16 @@ public final class TopicSubject: Subject, Sendable {
     }
   }
 
-  /// Who publishes, for a producer that has a life longer than its process.
+  /// The identity of a producer across restarts of its process.
   ///
-  /// Records of a producer are numbered, in the order in which they are published, from ``firstSequence`` on. The topic remembers for
-  /// a while (24 hours, unless the broker is told otherwise) how far it has come with each; a record with a number that it has had is
-  /// acknowledged and not published again. So a program that is started again, and gives the same records the same numbers (the lines
-  /// of a file, say), publishes each exactly once, whatever it had published before.
+  /// A producer's records are numbered, in the order in which they are published, from ``firstSequence`` on. The topic stores each producer's
+  /// last number for a while (24 hours by default); a record with an earlier number is acknowledged and not published again. So a restarted
+  /// program that gives the same records the same numbers (the lines of a file, say) publishes each exactly once.
   ///
-  /// One publication at a time: the last one that is opened with a producer's `id` ends the one before with
+  /// One publication at a time: opening another one with the same `id` ends the earlier one with
   /// ``ClientError/Code/producerFenced``.
   public struct Producer: Hashable, Sendable {
-    /// Not 0, and nobody else's on the topic.
+    /// Not 0, and unique on the topic.
     public var id: UInt64
     /// The number of the first record that will be published. At most 2^62.
     public var firstSequence: UInt64
@@ -86,19 +84,19 @@ public final class TopicSubject: Subject, Sendable {
 
   /// What ``TopicSubject/send(_:)`` does when the buffer is full. The `async` functions wait for room instead.
   public enum WhenFull: Hashable, Sendable {
-    /// Gives up the publication with ``ClientError/Code/bufferFull``, when what was accepted before is sent.
+    /// Ends the publication with ``ClientError/Code/bufferFull``, after the records accepted before were sent.
     case fail
-    /// Forgets the oldest record that waits.
+    /// Drops the oldest waiting record.
     case dropOldest
-    /// Forgets the record that is being sent.
+    /// Drops the new record.
     case dropNewest
   }
 
-  /// What the broker said about a published record.
+  /// The broker's acknowledgement of a published record.
   public struct Receipt: Hashable, Sendable {
-    /// Its number: how many records were published through this subject before it, and ``Producer/firstSequence``.
+    /// The record's number: the records published through this subject before it, plus ``Producer/firstSequence``.
     public var sequence: UInt64
-    /// Its offset in the topic, if the acknowledgement told: one for several records names the last one's only.
+    /// Its offset in the topic, if known: an acknowledgement of several records has the last one's only.
     public var offset: UInt64?
   }
 
@@ -110,7 +108,7 @@ public final class TopicSubject: Subject, Sendable {
   }
 
   deinit {
-    publication.giveUp(.closedHere)
+    publication.release(.closedHere)
   }
 
   /// The topic's name.
@@ -120,8 +118,7 @@ public final class TopicSubject: Subject, Sendable {
 
   /// Publishes a message. Never waits: see ``WhenFull`` for when the buffer is full.
   ///
-  /// A message that is longer than the broker takes gives up the publication with ``ClientError/Code/recordTooLarge``. After the end nothing
-  /// happens.
+  /// A message beyond the broker's limit ends the publication with ``ClientError/Code/recordTooLarge``. After the end this has no effect.
   public func send(_ message: Message) {
     publication.send(message)
   }
@@ -136,7 +133,7 @@ public final class TopicSubject: Subject, Sendable {
     publication.complete(completion, nil)
   }
 
-  /// Gives the subject a source to draw from, as far as the broker grants. The subject's end cancels it.
+  /// Attaches an upstream subscription, from which the subject requests what the broker grants. The subject's end cancels it.
   public func send(subscription: any Subscription) {
     publication.attach(subscription)
   }
@@ -145,14 +142,14 @@ public final class TopicSubject: Subject, Sendable {
     publication.attach(subscriber)
   }
 
-  // MARK: Publishing with an answer
+  // MARK: Publishing with a result
 
   /// Publishes a message, and returns when it is acknowledged; with ``Acknowledgement/none``, when it is sent.
   ///
-  /// Waits for room first, if the buffer is full. A task that is cancelled while it waits for room publishes nothing; one that is
+  /// Waits for room first if the buffer is full. A task that is cancelled while it waits for room publishes nothing; one that is
   /// cancelled later has published.
   ///
-  /// - Throws: ``ClientError/Code/recordTooLarge``; why the publication is over; ``ClientError/Code/cancelled``.
+  /// - Throws: ``ClientError/Code/recordTooLarge``; why the publication has ended; ``ClientError/Code/cancelled``.
   @discardableResult
   public func publish(_ message: Message) async throws(ClientError) -> Receipt {
     try await enqueue(message, awaitsAcknowledgement: true)
@@ -167,7 +164,7 @@ public final class TopicSubject: Subject, Sendable {
 
   /// Publishes a message without waiting for its acknowledgement: returns as soon as there is room for it.
   ///
-  /// The way to publish much from a task: ``flush()`` tells when all of it is acknowledged.
+  /// Suits tasks that publish many records: ``flush()`` returns when all of them are acknowledged.
   ///
   /// - Throws: as ``publish(_:)``.
   public func enqueue(_ message: Message) async throws(ClientError) {
@@ -183,7 +180,7 @@ public final class TopicSubject: Subject, Sendable {
 
   /// Publishes a record without key and headers if there is room; copies the payload.
   ///
-  /// - Returns: false when there is no room; nothing was taken then.
+  /// - Returns: false if there is no room; the record isn't accepted then.
   /// - Throws: as ``publish(_:)``.
   public func enqueue(copying payload: UnsafeRawBufferPointer) throws(ClientError) -> Bool {
     try unsafe publication.enqueue(copying: payload)
@@ -194,17 +191,15 @@ public final class TopicSubject: Subject, Sendable {
   ) async throws(ClientError) -> Receipt {
     let reply = Reply<Receipt>()
     let publication = publication
-    let applicant = publication.enqueue(message, awaitsAcknowledgement: awaitsAcknowledgement, reply.complete)
-    return try await reply.value(onCancel: { if let applicant { publication.withdraw(applicant) } })
+    let waiter = publication.enqueue(message, awaitsAcknowledgement: awaitsAcknowledgement, reply.complete)
+    return try await reply.value(onCancel: { if let waiter { publication.withdraw(waiter) } })
   }
 
-  /// Returns when everything accepted so far is acknowledged; with ``Acknowledgement/none``, when the broker has read it.
+  /// Returns when all records accepted so far are acknowledged; with ``Acknowledgement/none``, when the broker has read them.
   ///
-  /// - Throws: why the publication is over; ``ClientError/Code/cancelled``.
+  /// - Throws: why the publication has ended; ``ClientError/Code/cancelled``.
   public func flush() async throws(ClientError) {
-    let reply = Reply<Void>()
-    flush(completion: reply.complete)
-    try await reply.value()
+    try await Reply.wait { flush(completion: $0) }
   }
 
   /// As ``flush()``. The completion is called once.
@@ -214,7 +209,7 @@ public final class TopicSubject: Subject, Sendable {
       guard publication.acknowledgement == .none, case .success = outcome else {
         return completion(outcome.map { _ in })
       }
-      // Frames keep their order, so whoever has answered this has read what was sent before.
+      // Frames keep their order, so a broker that answers PING has read what was sent before.
       publication.core.post(
         .open(
           .request(
@@ -230,14 +225,12 @@ public final class TopicSubject: Subject, Sendable {
   /// try await subject.complete(.failure(.topicFailure("the sensor is gone")))
   /// ```
   ///
-  /// - Throws: ``ClientError/Code/topicEnded`` when another producer was faster; why the publication is over;
-  ///   ``ClientError/Code/cancelled``, though the topic ends all the same then.
+  /// - Throws: ``ClientError/Code/topicEnded`` if another producer has ended the topic; why the publication has ended;
+  ///   ``ClientError/Code/cancelled``, which doesn't stop the topic's end.
   public func complete(_ completion: Subscribers.Completion<ClientError> = .finished)
     async throws(ClientError)
   {
-    let reply = Reply<Void>()
-    complete(completion, completion: reply.complete)
-    try await reply.value()
+    try await Reply.wait { complete(completion, completion: $0) }
   }
 
   /// As ``complete(_:)``. The completion is called once.
@@ -248,9 +241,9 @@ public final class TopicSubject: Subject, Sendable {
     publication.complete(ending) { completion($0.map { _ in }) }
   }
 
-  // MARK: Figures
+  // MARK: Counts
 
-  /// Records taken over from the callers so far, those dropped later included.
+  /// Records accepted from the callers so far, including those dropped later.
   public var acceptedCount: UInt64 { publication.counts.accepted }
 
   /// Records that the broker has acknowledged; with ``Acknowledgement/none``, that were sent.
@@ -272,8 +265,8 @@ extension PublishOpen.Acknowledgement {
 }
 
 extension TopicSubject {
-  /// Publishing a message as a step of a pipeline: publishes when it is subscribed to, once for each subscriber, delivers the receipt when
-  /// the message is acknowledged, and finishes; or fails as ``publish(_:)`` does. Waits for room first, if the buffer is full.
+  /// A publisher that publishes a message when it is subscribed to, once for each subscriber, delivers the receipt when the message is
+  /// acknowledged, and finishes; or fails as ``publish(_:)`` does. Waits for room first if the buffer is full.
   ///
   /// ```swift
   /// let published = orders
@@ -281,7 +274,7 @@ extension TopicSubject {
   ///   .sink { print($0) } receiveValue: { print("published as record \($0.offset ?? 0)") }
   /// ```
   ///
-  /// The receipt is delivered on the client's loop. Cancelling lets go of the receipt; the message is published all the same.
+  /// The receipt is delivered on the client's loop. Cancelling drops the receipt; the message is still published.
   public func publisher(publishing message: Message) -> AnyPublisher<Receipt, ClientError> {
     Deferred { [self] in
       Future { promise in self.publish(message, completion: promise) }

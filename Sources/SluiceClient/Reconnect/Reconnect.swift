@@ -3,30 +3,30 @@ import SluiceIO
 
 @_exported import enum SluiceIO.SocketAddress
 
-/// When to try which server: what happened in, what to do next out.
+/// Decides when to try which server: an event in, the next step out.
 ///
-/// A value without a clock or a network; chance is its own, from a seed.
+/// A value without a clock or a network, with its own seeded random numbers.
 struct Reconnect {
   enum Step: Equatable {
     case connect(server: Int)
-    /// Say `waited()` after that time.
+    /// Call `waited()` after this time.
     case wait(Duration)
     case giveUp
   }
 
-  /// Nil: no second try.
+  /// Nil for no further attempt.
   let policy: ReconnectPolicy?
   private let servers: Int
   private(set) var random: SeededRandom
 
   private var server: Int
-  /// Servers that the present round has still to try, the next one included.
+  /// Servers that are left in the current round, including the next one.
   private var leftInRound: Int
-  /// Rounds in vain: how often the wait has grown.
+  /// Failed rounds, each of which lengthens the wait.
   private var rounds = 0
   /// Attempts since the connection was lost, or since the beginning.
   private(set) var attempts = 0
-  /// When that was.
+  /// The time of the loss, or of the beginning.
   private var begin: MonotonicTime?
   private var connectedAt: MonotonicTime?
   /// Rounds in a row in which the client's credentials were refused.
@@ -42,7 +42,7 @@ struct Reconnect {
     if policy?.startsAnywhere == true, servers > 1 { server = random.next(in: 0...servers - 1) }
   }
 
-  /// The first attempt of all.
+  /// The first attempt.
   mutating func first(at now: MonotonicTime) -> Step {
     begin = now
     return attempt()
@@ -55,10 +55,10 @@ struct Reconnect {
     wasRefused = false
   }
 
-  /// The connection is over.
+  /// The connection is lost.
   mutating func lost(at now: MonotonicTime) -> Step {
     guard let policy else { return .giveUp }
-    // A broker that breaks down as soon as somebody comes is left alone for longer and longer.
+    // Waits longer each time for a broker that fails soon after clients have connected.
     if let connectedAt, now - connectedAt >= policy.delay(round: rounds) { rounds = 0 }
     hasConnected = true
     begin = now
@@ -70,8 +70,8 @@ struct Reconnect {
 
   /// The attempt failed.
   ///
-  /// - Parameter refusesClient: the server was there, and doesn't want this client: more attempts are of no use, but another server may, or the
-  ///   broker's lists are just being changed.
+  /// - Parameter refusesClient: the server has refused the client's credentials. Another server may accept them, or the same one after a change
+  ///   of its users.
   mutating func failed(at now: MonotonicTime, refusesClient: Bool = false) -> Step {
     leftInRound -= 1
     moveOn()
@@ -96,7 +96,7 @@ struct Reconnect {
     attempt()
   }
 
-  /// There was a connection at least once.
+  /// Whether there was a connection before.
   private var hasConnected = false
 
   private mutating func attempt() -> Step {
@@ -118,17 +118,17 @@ struct Reconnect {
     rounds += 1
     let spare = Int64(Double(delay.clampedNanoseconds) * min(1, max(0, policy.jitter)))
     if spare > 0 { delay -= random.next(in: .zero ... .nanoseconds(spare)) }
-    // The last attempt comes when the time is up, not before.
+    // The last attempt comes at the end of the time, not before.
     if let end = end(policy), now + delay > end { delay = max(end - now, .zero) }
     return .wait(delay)
   }
 }
 
-/// Whether and how a ``Client`` comes back after its connection is lost.
+/// Whether and how a ``Client`` reconnects after its connection is lost.
 ///
-/// After a loss it waits a while, then tries the servers one after the other, beginning behind the one that it had. When none answers, it
-/// waits longer, and so on: ``initialDelay``, ``multiplier`` times that, up to ``maximumDelay``; of each a random part is left off, so that
-/// the clients of a broker that comes back don't all come at the same moment.
+/// After a loss the client waits, then tries the servers one after the other, beginning behind the last one. If none answers, it waits
+/// longer: ``initialDelay``, ``multiplier`` times that, up to ``maximumDelay``. A random part of each delay is left out, so that the clients
+/// of a restarted broker don't all connect at the same moment.
 ///
 /// ```swift
 /// var options = ClientOptions()
@@ -142,25 +142,24 @@ public struct ReconnectPolicy: Hashable, Sendable {
   public var multiplier = 2.0
   /// The longest wait. Default: 10 s.
   public var maximumDelay = Duration.seconds(10)
-  /// How much of a wait may be left off by chance: 0 for nothing, 1 for all of it. Default: 0.5.
+  /// The part of a wait that may be randomly left out: 0 for none, 1 for all of it. Default: 0.5.
   public var jitter = 0.5
-  /// How long after the loss the client gives up; an attempt that is under way by then is still waited for. Default: nil, never.
+  /// How long after the loss the client gives up; it still waits for an attempt that is under way. Default: nil, never.
   public var giveUpAfter: Duration?
-  /// The most attempts after a loss, each server counted. From 1 up. Default: nil, as many as it takes.
+  /// The most attempts after a loss, each server counted. From 1 up. Default: nil, no limit.
   public var attempts: Int?
-  /// How many times in a row the client's credentials may be refused after a loss, by some of the servers in each round, before the client gives
-  /// up; each time a provider is asked for others. Before there was a connection, it is once. From 1 up. Default: 3.
+  /// How many rounds in a row may have refusals of the client's credentials, after a loss, before the client gives up; each attempt gets new ones
+  /// from a provider. Before the first connection, it is one. From 1 up. Default: 3.
   public var refusals = 3
-  /// Whether it begins with a server chosen by chance rather than the first, so that many clients spread themselves.
-  /// Default: false.
+  /// Whether the client begins with a random server rather than the first, to spread many clients. Default: false.
   public var startsAnywhere = false
-  /// Whether connecting for the first time goes on in the same way. Default: false: then each server is tried once, and `connect`
-  /// fails when none answers.
+  /// Whether the policy applies to the first connection as well. Default: false: each server is tried once, and `connect` fails if none
+  /// answers.
   public var includesFirst = false
 
   public init() {}
 
-  /// The wait before a round of attempts, of which so many were in vain, without chance.
+  /// The wait after `round` failed rounds, without jitter.
   func delay(round: Int) -> Duration {
     let longest = Double(maximumDelay.clampedNanoseconds)
     var delay = Double(max(initialDelay, .zero).clampedNanoseconds)
@@ -169,24 +168,24 @@ public struct ReconnectPolicy: Hashable, Sendable {
   }
 }
 
-/// How a client stands with its brokers.
+/// The state of a client's connection.
 public enum ConnectionState: Hashable, Sendable {
-  /// It is trying this server, for the so-manyth time since the connection was lost, each server counted; from 1.
+  /// The client is trying this server. Attempts count from 1 since the loss of the connection, each server counted.
   case connecting(SocketAddress, attempt: Int)
-  /// It has a connection to this server.
+  /// The client has a connection to this server.
   case connected(SocketAddress)
-  /// It has none, and will try again after that time. The cause is why the last attempt, or the connection, failed.
+  /// The client has no connection, and tries again after this time. The cause is the failure of the last attempt, or of the connection.
   case waiting(Duration, attempt: Int, cause: ClientError)
-  /// It is over. After this the publisher finishes.
+  /// The client is closed. The publisher finishes after this.
   case closed(ClientError)
 }
 
 extension Client {
-  /// How the client stands with its brokers, now and from now on, for those who care: subscribers and producers on it notice nothing of a
-  /// lost connection but a pause.
+  /// The state of the client's connection, now and at each change. Its subscribers and producers notice only a pause when the connection is
+  /// lost.
   ///
-  /// Values are delivered on the client's loop, the first one on the caller's thread. Finishes when the client is closed, for whatever
-  /// reason; cancelling changes nothing for others.
+  /// Values are delivered on the client's loop, the first one on the caller's thread. Finishes when the client is closed, for any reason;
+  /// cancelling affects this subscription only.
   ///
   /// ```swift
   /// let states = client.connectionState.sink { state in

@@ -3,8 +3,8 @@ import SluiceIO
 import SluiceWire
 import Synchronization
 
-/// A client's requests to topics that wait for their replies: one inbox for all of them, subscribed to with the first.
-// @unchecked: `last` is atomic; what else changes is used on the client's loop only.
+/// A client's requests to topics that await replies. They share one inbox, which the first request subscribes to.
+// @unchecked: `last` is atomic; the other variables are used on the client's loop only.
 final class Requester: @unchecked Sendable {
   typealias Completion = @Sendable (Result<TopicRecord, ClientError>) -> Void
 
@@ -31,7 +31,7 @@ final class Requester: @unchecked Sendable {
     self.core = core
   }
 
-  /// Whoever still waits waits for a client that is gone.
+  /// Fails the pending requests: the client was released.
   deinit {
     guard !pending.isEmpty else { return }
     let (loop, left) = (core.loop, Array(pending.values))
@@ -45,9 +45,9 @@ final class Requester: @unchecked Sendable {
 
   // MARK: From any thread
 
-  /// Publishes a request; its reply comes to `completion`, on the loop, once.
+  /// Publishes a request; calls `completion` with the reply, on the loop, once.
   ///
-  /// - Returns: its number, to give it up by.
+  /// - Returns: its number, to cancel it with.
   func send(
     _ message: Message, to topic: String, timeout: Duration, with client: Client,
     _ completion: @escaping Completion
@@ -57,8 +57,8 @@ final class Requester: @unchecked Sendable {
     return number
   }
 
-  /// The reply isn't waited for any more.
-  func giveUp(_ number: UInt64, _ error: ClientError) {
+  /// Stops waiting for a reply.
+  func cancel(_ number: UInt64, _ error: ClientError) {
     core.loop.execute { [self] in complete(number, .failure(error)) }
   }
 
@@ -83,14 +83,14 @@ final class Requester: @unchecked Sendable {
             topic: topic)))
     }
     pending[number] = Pending(topic: topic, completion: completion, timer: timer)
-    // SUBSCRIBE for the inbox is on its way before any request is.
+    // The inbox is subscribed to before any request is published.
     let inbox = self.inbox ?? openInbox(with: client)
     self.inbox = inbox
     var message = message
     message.headers.append(Message.Header(RequestHeader.replyTo, inbox.topic))
     message.headers.append(Message.Header(RequestHeader.correlation, String(number, radix: 16)))
     requests.use(topic, of: client).publish(message) { [weak self] result in
-      // May come on the calling thread, which is the loop's.
+      // Called on the calling thread, which is the loop's, or later on the loop.
       if case .failure(let error) = result { self?.complete(number, .failure(error)) }
     }
   }
@@ -117,12 +117,12 @@ final class Requester: @unchecked Sendable {
     complete(number, .failure(error))
   }
 
-  /// Without an inbox nothing that is waited for will come. The next request opens another.
+  /// Fails the pending requests: without the inbox no reply can come. The next request opens another one.
   private func inboxEnded(_ completion: Subscribers.Completion<ClientError>) {
     let error: ClientError =
       switch completion {
       case .failure(let error): error
-      case .finished: ClientError(.topicEnded, "the inbox for replies was ended by somebody else")
+      case .finished: ClientError(.topicEnded, "another client has ended the inbox for replies")
       }
     inbox = nil
     for number in pending.keys.sorted() { complete(number, .failure(error)) }
@@ -135,7 +135,7 @@ final class Requester: @unchecked Sendable {
   }
 }
 
-/// The subjects of topics to which something is published now and then: those that were used last. Each keeps a publication open.
+/// The most recently used subjects of topics to which requests or replies are published. Each keeps a publication open.
 struct SubjectCache {
   private struct Entry {
     var subject: TopicSubject
@@ -154,8 +154,8 @@ struct SubjectCache {
     self.make = make
   }
 
-  /// The topic's subject. One that has come to an end is replaced, and the one that was used longest ago goes when there are too many:
-  /// it publishes what it has.
+  /// Returns the topic's subject. Replaces one that has ended, and evicts the least recently used one above the limit, which still publishes its
+  /// records.
   mutating func use(_ topic: String, of client: Client) -> TopicSubject {
     uses += 1
     if let entry = entries[topic], entry.subject.publication.isActive {
@@ -171,13 +171,13 @@ struct SubjectCache {
   }
 }
 
-/// The headers by which a request finds its reply, as other messaging systems call them.
+/// The headers that relate a reply to its request, with the names of other messaging systems.
 enum RequestHeader {
-  /// On a request: the topic that its reply is to be published to.
+  /// On a request: the topic for its reply.
   static let replyTo = "reply-to"
-  /// On both: which reply belongs to which request.
+  /// On both: the request's id.
   static let correlation = "correlation-id"
-  /// On a reply: that the request couldn't be answered, and why.
+  /// On a reply: why the request couldn't be answered.
   static let failure = "reply-error"
 }
 

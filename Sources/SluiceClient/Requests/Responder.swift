@@ -9,15 +9,15 @@ extension Client {
   /// }
   /// ```
   ///
-  /// Each request is handled in a task of its own, in no particular order. What the handler throws is told to whoever has asked, who gets
-  /// ``ClientError/Code/replyFailed``. A record without the headers of a request is handled, too, and what comes out is dropped.
+  /// Each request is handled in a task of its own, in no particular order. If the handler throws, the requesting client gets
+  /// ``ClientError/Code/replyFailed`` with the error. Records without the headers of a request are handled as well, and their replies dropped.
   ///
   /// - Parameters:
   ///   - topic: where the requests are published.
-  ///   - concurrent: how many requests may be in work at a time; no more are taken from the broker. At least 1.
-  ///   - completion: called once, on the client's loop, when no more requests come: the topic is over, or the client is.
+  ///   - concurrent: how many requests are handled at a time, which is also the demand. At least 1.
+  ///   - completion: called once, on the client's loop, when the topic has ended or the client is closed.
   ///   - handler: makes the reply.
-  /// - Returns: what ends it when it is cancelled, or released: no more requests are taken, and tasks that are at work are cancelled.
+  /// - Returns: ends the subscription, and cancels the running tasks, when it is cancelled or released.
   public func respond(
     to topic: String, concurrent: Int = 64,
     completion: @escaping @Sendable (Subscribers.Completion<ClientError>) -> Void = { _ in },
@@ -27,7 +27,7 @@ extension Client {
       to: SubscriptionPlan(topic, from: .new), concurrent: concurrent, completion: completion, with: handler)
   }
 
-  /// The same for requests that a plan says.
+  /// As the other form, for the records of a plan's subscription.
   public func respond(
     to plan: SubscriptionPlan, concurrent: Int = 64,
     completion: @escaping @Sendable (Subscribers.Completion<ClientError>) -> Void = { _ in },
@@ -39,7 +39,7 @@ extension Client {
   }
 }
 
-/// Takes requests as fast as they are answered.
+/// A subscriber that requests another record for each reply.
 // @unchecked: `state` is guarded by `lock`; the rest is constant.
 final class Responder: Subscriber, @unchecked Sendable {
   typealias Input = TopicRecord
@@ -48,7 +48,7 @@ final class Responder: Subscriber, @unchecked Sendable {
   private struct State {
     var subscription: (any Subscription)?
     var tasks: [UInt64: Task<Void, Never>] = [:]
-    /// Those that were over before they were entered.
+    /// Tasks that ended before they were entered in `tasks`.
     var early: Set<UInt64> = []
     var last: UInt64 = 0
     var isCancelled = false
@@ -108,7 +108,7 @@ final class Responder: Subscriber, @unchecked Sendable {
     self.completion(completion)
   }
 
-  /// From any thread. Nobody is answered any more.
+  /// Ends the subscription and the tasks, without further replies. From any thread.
   func cancel() {
     let (subscription, tasks) = lock.locked {
       state.isCancelled = true

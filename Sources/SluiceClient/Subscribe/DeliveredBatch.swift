@@ -1,9 +1,9 @@
 import ReactiveCore
 import SluiceWire
 
-/// The records of a DELIVER that haven't been handed to their subscriber yet.
+/// The records of a DELIVER that weren't delivered to their subscriber yet.
 ///
-/// What it stands on was checked by ``check(_:count:)`` and is walked without a second look.
+/// ``check(_:count:)`` has validated the bytes, which are read without further checks.
 @usableFromInline
 struct DeliveredBatch {
   @usableFromInline let buffer: RecordBuffer
@@ -11,12 +11,12 @@ struct DeliveredBatch {
   @usableFromInline var count: Int
   @usableFromInline var position = 0
   @usableFromInline var offset: UInt64
-  /// Of the last mark before the next record.
+  /// The last time mark before the next record.
   @usableFromInline var time: Int64
-  /// How they come to a member of a group.
+  /// The delivery's data for a group member.
   let origin: Origin
 
-  /// For which time records are delivered, and in which life of their topic.
+  /// The number of the records' delivery, and the epoch of their topic.
   struct Origin {
     var delivery: UInt32 = 1
     var epoch: UInt64 = 0
@@ -32,9 +32,9 @@ struct DeliveredBatch {
     self.origin = origin
   }
 
-  /// Hands over at most `limit` records, until `subscription` is cancelled. Returns the sum of what `receive` returns.
+  /// Delivers at most `limit` records, until `subscription` is cancelled. Returns the sum of the demands that `receive` returns.
   ///
-  /// This is the loop in which a subscriber spends its time: it is inlined into the subscriber's module, where `receive` is known.
+  /// The loop is inlined into the subscriber's module, where `receive` is known.
   @inlinable
   @inline(__always)
   mutating func deliver(
@@ -43,7 +43,7 @@ struct DeliveredBatch {
   ) -> Subscribers.Demand {
     var asked = Subscribers.Demand.none
     var left = min(limit, count)
-    // A reference of the loop's own, which all its records can borrow.
+    // A local reference, which all records borrow.
     let buffer = buffer
     let base = unsafe UnsafeRawPointer(buffer.base)
     while left > 0, !subscription.isCancelled {
@@ -72,10 +72,10 @@ struct DeliveredBatch {
     return asked
   }
 
-  /// The least word of an item that isn't a plain record.
+  /// The lowest word of an item that isn't a plain record.
   @usableFromInline static var firstUncommon: UInt32 { 0x4000_0000 }
 
-  /// The bytes of an attributed record in front of its payload.
+  /// The length of an attributed record's key and headers, which precede its payload.
   @usableFromInline
   static func attributesCount(_ body: UnsafeRawPointer, _ length: Int) -> Int {
     guard let attributes = try? unsafe RecordAttributes(UnsafeRawBufferPointer(start: body, count: length))
@@ -87,7 +87,7 @@ struct DeliveredBatch {
 }
 
 extension DeliveredBatch {
-  /// Checks that `batch` has `count` records and nothing that isn't defined. Returns the time of its last mark, if it has one.
+  /// Checks that `batch` has `count` records and only defined items. Returns the time of its last mark, if any.
   ///
   /// - Throws: ``ErrorCode/malformedBatch``.
   static func check(_ batch: UnsafeRawBufferPointer, count: UInt32) throws(WireError) -> Int64? {
@@ -113,7 +113,7 @@ extension DeliveredBatch {
         position &+= RecordLayout.wordSize &+ length
         continue
       }
-      // Along records of one length the next position doesn't depend on a load, only the guess that it goes on so does.
+      // For records of one length the next position doesn't depend on a load, which the processor can run ahead of.
       let size = RecordLayout.wordSize &+ length
       repeat {
         position &+= size

@@ -1,18 +1,18 @@
 import ReactiveCore
 
-/// What becomes of a subscription when a record of it can't be decoded.
+/// What happens to a subscription when one of its records can't be decoded.
 public enum DecodeFailure: Hashable, Sendable {
-  /// It ends with ``ClientError/Code/decodeFailed``, and the broker forgets it.
+  /// It ends with ``ClientError/Code/decodeFailed``, and is cancelled at the broker.
   case fail
-  /// It goes on with the next record. The subscriber isn't told, and loses nothing of its demand: another record is asked for in place
-  /// of the one that was skipped.
+  /// It continues with the next record. The subscriber isn't told, and its demand stays: the client requests another record for the
+  /// skipped one.
   case skip
 }
 
 /// How records become values.
 @usableFromInline
 struct RecordDecoding<Value>: Sendable {
-  /// Gets the subscription, too, for values that speak to the broker.
+  /// Also gets the subscription, for values that send frames.
   @usableFromInline let decode: @Sendable (TopicRecord, RemoteSubscription) throws -> Value
   let onFailure: DecodeFailure
 
@@ -26,10 +26,10 @@ struct RecordDecoding<Value>: Sendable {
     onFailure = .fail
   }
 
-  /// Gives `receive` what a record is decoded to. Returns the demand that it brought.
+  /// Decodes a record and calls `receive` with the value. Returns the resulting demand.
   @inlinable
   @inline(__always)
-  func hand(
+  func deliver(
     _ record: TopicRecord, for subscription: RemoteSubscription, to receive: (Value) -> Subscribers.Demand
   ) -> Subscribers.Demand {
     let value: Value
@@ -38,11 +38,11 @@ struct RecordDecoding<Value>: Sendable {
     } catch {
       return failed(record, error, subscription)
     }
-    // The decoder is the user's too, and may have cancelled.
+    // The decoder is the program's code, and may have cancelled the subscription.
     return subscription.isCancelled ? .none : receive(value)
   }
 
-  /// A skipped record was counted as delivered: one more makes up for it.
+  /// Returns demand for another record if this one, which was counted as delivered, is skipped.
   @usableFromInline
   func failed(
     _ record: TopicRecord, _ error: any Error, _ subscription: RemoteSubscription
@@ -62,13 +62,13 @@ extension ClientError {
     self.init(
       .decodeFailed,
       "record \(record.offset) of topic \(record.topic) can't be decoded as \(type): \(reason); skip such records with "
-        + "decodeFailure: .skip, or correct whoever publishes them", topic: record.topic)
+        + "decodeFailure: .skip, or correct their producer", topic: record.topic)
     offset = record.offset
   }
 }
 
 extension DecodingError {
-  /// Where and what, on one line.
+  /// The place and the reason, on one line.
   fileprivate var sentence: String {
     switch self {
     case .typeMismatch(_, let context), .dataCorrupted(let context): context.sentence

@@ -2,13 +2,13 @@
 
 import SluiceWire
 
-/// What subscribers want, as ``Client/topic(_:as:from:where:cursor:lag:prefetch:)`` takes it:
+/// A filter for records, as ``Client/topic(_:as:from:where:cursor:lag:prefetch:)`` takes it:
 ///
 /// ```swift
 /// client.topic("orders", where: .key(hasPrefix: "eu.") && .header("kind", equals: "new"))
 /// ```
 ///
-/// The broker looks at key and headers, and sends what fits; what doesn't costs no demand.
+/// The broker compares key and headers, and sends the matching records; the other ones use no demand.
 extension RecordFilter {
   /// Every record.
   public static var all: RecordFilter { RecordFilter() }
@@ -57,12 +57,14 @@ extension RecordFilter {
     RecordFilter([Condition(.header(name), .hasPrefix(bytes))])
   }
 
-  /// Records that both let through.
+  /// Records that match both filters.
   public static func && (left: RecordFilter, right: RecordFilter) -> RecordFilter {
     RecordFilter(left.conditions + right.conditions)
   }
 
-  /// - Throws: ``ClientError/Code/limitReached`` with what the broker wouldn't take. Subscribers are told the same.
+  /// Checks the broker's limits. Subscriptions with an invalid filter fail with the same error.
+  ///
+  /// - Throws: ``ClientError/Code/limitReached``.
   public func validate() throws(ClientError) {
     if conditions.count > Self.maximumConditions {
       throw ClientError(

@@ -215,16 +215,11 @@ final class RemoteSubscription: Subscription, CustomStringConvertible, @unchecke
     }
   }
 
-  func live(_ frame: Live) {
-    receive(position.live(frame))
-  }
-
-  func producers(_ count: UInt32) {
-    receive(position.producers(count))
-  }
-
-  func lagged(_ frame: Lag) throws(WireError) {
-    receive(try position.lagged(frame))
+  /// Takes a frame at the subscription's position, and delivers the event that it means, if any.
+  func receive(
+    event body: (inout SubscriptionPosition) throws(WireError) -> TopicMark?
+  ) throws(WireError) {
+    receive(try body(&position))
   }
 
   /// Returns why the subscription can't continue with the topic, if so.
@@ -237,16 +232,8 @@ final class RemoteSubscription: Subscription, CustomStringConvertible, @unchecke
     }
   }
 
-  func unmatched(_ number: UInt32) throws(WireError) {
-    receive(try position.unmatched(number))
-  }
-
   func selectTopic(_ number: UInt32) throws(WireError) {
     for mark in try position.selectTopic(number) { receive(mark) }
-  }
-
-  func topicEnded(_ ending: Complete.Ending) throws(WireError) {
-    receive(try position.topicEnded(ending))
   }
 
   /// The next records come to a group member for the `delivery`th time.

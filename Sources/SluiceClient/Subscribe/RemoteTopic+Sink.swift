@@ -1,16 +1,16 @@
 import ReactiveCore
 
-// A subscriber of a remote topic is called on the client's thread. Closures that are given straight to a topic have to be `@Sendable`, so that the
-// compiler refuses those that use variables of another thread: those of main.swift, of a class of the main actor, or of the surrounding function.
-// A function value that is not `@Sendable` still selects the operator of all publishers.
+// The client's thread calls a remote topic's subscribers. These `sink` functions take `@Sendable` closures, so the compiler refuses closures that use
+// variables of another thread: those of main.swift, of a class of the main actor, or of the surrounding function. A function value that isn't
+// `@Sendable` still selects the operator of all publishers.
 
 extension RemoteTopic {
-  /// Subscribes with closures, and asks for everything.
+  /// Subscribes with closures, and requests all values.
   ///
   /// - Parameters:
   ///   - receiveCompletion: called once, on the client's loop; never after cancelling.
   ///   - receiveValue: called on the client's loop, once for each value.
-  /// - Returns: what cancels the subscription, also when it is released.
+  /// - Returns: cancels the subscription when it is cancelled or released.
   public func sink(
     receiveCompletion: @escaping @Sendable (Subscribers.Completion<ClientError>) -> Void,
     receiveValue: @escaping @Sendable (Output) -> Void
@@ -23,12 +23,12 @@ extension RemoteTopic {
 }
 
 extension TopicEvents {
-  /// Subscribes with closures, and asks for everything.
+  /// Subscribes with closures, and requests all values.
   ///
   /// - Parameters:
   ///   - receiveCompletion: called once, on the client's loop; never after cancelling.
   ///   - receiveValue: called on the client's loop, once for each event.
-  /// - Returns: what cancels the subscription, also when it is released.
+  /// - Returns: cancels the subscription when it is cancelled or released.
   public func sink(
     receiveCompletion: @escaping @Sendable (Subscribers.Completion<ClientError>) -> Void,
     receiveValue: @escaping @Sendable (TopicEvent<Value>) -> Void

@@ -1,6 +1,6 @@
 import ReactiveCore
 
-/// A topic of a broker as a publisher: what it keeps for late subscribers, then what is published, at the subscriber's pace.
+/// A broker's topic as a publisher: the records that it keeps for late subscribers, then new ones, at the subscriber's pace.
 ///
 /// ```swift
 /// let client = try await Client.connect(to: "127.0.0.1:7420")
@@ -9,30 +9,30 @@ import ReactiveCore
 ///   .sink { completion in print(completion) } receiveValue: { print($0.string) }
 /// ```
 ///
-/// Its values are records as they come, ``TopicRecord``, or what a decoder makes of them: see ``decoded(as:decoder:decodeFailure:)``.
+/// Its values are records, ``TopicRecord``, or values decoded from them: see ``decoded(as:decoder:decodeFailure:)``.
 ///
-/// Every subscriber gets a subscription of its own at the broker, and its own demand: the broker sends a subscriber what it has
-/// asked for and no more, replay included, and one that asks for little, or nothing, holds up nobody else.
+/// Every subscriber has its own subscription at the broker, and its own demand: the broker sends it as many records as it has requested,
+/// including replay. A subscriber with little or no demand doesn't delay other clients.
 ///
-/// - Threads: values and completions are delivered on the client's loop, one at a time; while a subscriber runs, the others of the same
-///   client wait, and the connection isn't read. The subscription may be used from any thread.
+/// - Threads: values and completions are delivered on the client's loop, one at a time; while a subscriber runs, the client's other
+///   subscribers wait, and the connection isn't read. The subscription may be used from any thread.
 /// - Order: records come in the order of their offsets, without gaps unless ``SubscriptionPlan/Lag/skip`` says so, or the topic
-///   keeps only the newest record of each key: what was replaced before it was delivered is skipped then, and isn't told as a lag.
-/// - Cancelling tells the broker to forget this subscription, and nobody else notices. After `cancel()` has returned nothing more
-///   is delivered, except that a call which another thread has begun may still be under way.
-/// - The end: `.finished` when a producer has finished the topic and all that was asked for is delivered. `.failure` with
+///   keeps only the newest record of each key: records that were replaced before their delivery are skipped, without a lag.
+/// - Cancelling ends this subscription at the broker, and no other one. After `cancel()` has returned nothing more is delivered, except
+///   that a call which another thread has begun may still be running.
+/// - The end: `.finished` when a producer has finished the topic and all requested records are delivered. `.failure` with
 ///   ``ClientError/Code/topicFailed`` when a producer failed it; with another code when the subscription was refused, the topic deleted,
-///   a record can't be decoded, or the client closed or out of patience.
-/// - A lost connection is a pause. On the next one the subscription goes on with the record behind the last one that it has received, and with
-///   what is left of its demand: it sees no gap, no record twice, and no more than it asked for. When records were dropped
-///   meanwhile, or the topic was started anew, ``SubscriptionPlan/Lag`` says what happens.
+///   a record can't be decoded, or the client was closed or has given up reconnecting.
+/// - A lost connection is a pause. On the next one the subscription continues behind the last received record, with the rest of its demand:
+///   without a gap, without duplicates, and within its demand. ``SubscriptionPlan/Lag`` says what happens if records were dropped
+///   meanwhile, or the topic was started anew.
 public struct RemoteTopic<Output>: Publisher, Sendable {
   public typealias Failure = ClientError
 
-  /// What subscriptions ask of the broker.
+  /// What subscriptions request from the broker.
   public let plan: SubscriptionPlan
   @usableFromInline let core: ClientCore
-  /// Nil only where `Output` is `TopicRecord`: records are handed on as they are then.
+  /// Nil only if `Output` is `TopicRecord`: records are then delivered as they are.
   @usableFromInline let decoding: RecordDecoding<Output>?
 
   init(_ plan: SubscriptionPlan, _ core: ClientCore, _ decoding: RecordDecoding<Output>?) {
@@ -57,7 +57,7 @@ public struct RemoteTopic<Output>: Publisher, Sendable {
     if let decoding {
       records = { batch, limit, subscription in
         batch.deliver(atMost: limit, unlessCancelled: subscription) { record in
-          decoding.hand(record, for: subscription) { subscriber.receive($0) }
+          decoding.deliver(record, for: subscription) { subscriber.receive($0) }
         }
       }
     } else {
@@ -81,28 +81,27 @@ extension RemoteTopic where Output == TopicRecord {
     self.init(plan, core, nil)
   }
 
-  /// The topic with what `decode` makes of each record.
+  /// The topic with values that `decode` makes of the records.
   ///
   /// ```swift
   /// let lengths = client.topic("lines").decoded { record in (record.offset, record.count) }
   /// ```
   ///
   /// - Parameters:
-  ///   - decodeFailure: what becomes of the subscription when `decode` throws.
-  ///   - decode: called on the client's loop, once for each record that the subscriber has asked for, right before it gets what comes
-  ///     out of it.
+  ///   - decodeFailure: what happens to the subscription when `decode` throws.
+  ///   - decode: called on the client's loop, once for each requested record, right before the delivery of its value.
   public func decoded<Value>(
     decodeFailure: DecodeFailure = .fail, by decode: @escaping @Sendable (TopicRecord) throws -> Value
   ) -> RemoteTopic<Value> {
     RemoteTopic<Value>(plan, core, RecordDecoding(onFailure: decodeFailure, decode))
   }
 
-  /// The topic with what a decoder makes of each record's payload.
+  /// The topic with values that a decoder makes of the records' payloads.
   ///
   /// - Parameters:
-  ///   - type: of the values.
+  ///   - type: the values' type.
   ///   - decoder: used on the client's loop.
-  ///   - decodeFailure: what becomes of the subscription when the decoder throws.
+  ///   - decodeFailure: what happens to the subscription when the decoder throws.
   public func decoded<Value: Decodable & SendableMetatype, Coder: TopLevelDecoder & Sendable>(
     as type: Value.Type, decoder: Coder, decodeFailure: DecodeFailure = .fail
   ) -> RemoteTopic<Value> where Coder.Input == [UInt8] {
@@ -110,21 +109,21 @@ extension RemoteTopic where Output == TopicRecord {
   }
 }
 
-/// A subscriber as the loop calls it: once per batch, whatever its type.
+/// A subscriber of any type, which the loop calls once for each batch.
 ///
-/// Closures rather than a generic subclass: a closure made where the subscriber's type is known is compiled for that type, while a
-/// generic class's overridden methods are not.
+/// Closures rather than a generic subclass: the compiler specialises a closure for the subscriber's type, but not the overridden methods
+/// of a generic class.
 @usableFromInline
 final class Receiver {
-  /// Hands over so many records of a batch at the most. Returns the demand that they brought.
+  /// Delivers at most `limit` records of a batch. Returns the resulting demand.
   @usableFromInline typealias Records = (inout DeliveredBatch, _ limit: Int, RemoteSubscription) ->
     Subscribers.Demand
-  /// Hands over an event between records. Returns the demand that it brought.
+  /// Delivers an event between records. Returns the resulting demand.
   @usableFromInline typealias Mark = (TopicMark) -> Subscribers.Demand
   @usableFromInline typealias Completion = (Subscribers.Completion<ClientError>) -> Void
 
   let records: Records
-  /// Nil when only records are wanted.
+  /// Nil if the subscriber gets records only.
   let mark: Mark?
   let completion: Completion
 

@@ -1,9 +1,9 @@
 import SluiceWire
 
-/// What a subscription asks of the broker: which topic, from where, and how.
+/// What a subscription requests from the broker: the topic, the start, and how.
 ///
-/// ``Client/topic(_:as:from:where:cursor:lag:prefetch:)`` makes one of its parameters; as a value it can be kept, changed and used for several
-/// topics' publishers.
+/// ``Client/topic(_:as:from:where:cursor:lag:prefetch:)`` makes one of its parameters; as a value it can be kept, changed, and used for several
+/// publishers.
 ///
 /// ```swift
 /// var plan = SubscriptionPlan("orders.eu")
@@ -13,56 +13,56 @@ import SluiceWire
 public struct SubscriptionPlan: Hashable, Sendable {
   /// Where a subscription begins.
   public enum Start: Hashable, Sendable {
-    /// At what the topic keeps for late subscribers, then live.
+    /// At the records that the topic keeps for late subscribers, then live.
     case replay
-    /// At the oldest record that there is.
+    /// At the oldest record.
     case earliest
     /// At the next record to be published.
     case new
-    /// That many records before the end, or as many as there are.
+    /// That many records before the end, or at the oldest record.
     case last(UInt64)
-    /// At that offset. If it is gone, the subscription lags from its start; if it isn't there yet, it is waited for.
+    /// At that offset. If it was dropped, the subscription begins with a lag; if it is in the future, the subscription waits for it.
     case offset(UInt64)
-    /// At the first record that isn't older than this, in milliseconds since 1970; when all are older, at the next one.
+    /// At the first record that isn't older than this, in milliseconds since 1970; if all are older, at the next one.
     case time(Int64)
   }
 
-  /// What happens when the topic drops records before the subscriber asked for them.
+  /// What happens when the topic drops records before the subscriber requests them.
   ///
-  /// Not what happens when the broker itself has lost records of a durable topic in a crash: the subscription goes on with what is there, and misses nothing
-  /// of it, see ``TopicEvent/rewound(nextOffset:)``.
+  /// It doesn't apply when the broker has lost records of a durable topic in a crash: the subscription then continues with the records that are
+  /// left, and misses none of them, see ``TopicEvent/rewound(nextOffset:)``.
   public enum Lag: Hashable, Sendable {
-    /// Goes on with the oldest there is. ``RemoteTopic/events`` tells how many were missed. A topic that was started anew while there was
-    /// no connection is received from its beginning, with other offsets.
+    /// Continues with the oldest record. ``RemoteTopic/events`` reports how many were missed. A topic that was started anew while there was
+    /// no connection is received from its beginning, with new offsets.
     case skip
-    /// Ends with ``ClientError/Code/lagged``, or with ``ClientError/Code/epochChanged`` when the topic was started anew.
+    /// Ends with ``ClientError/Code/lagged``, or with ``ClientError/Code/epochChanged`` if the topic was started anew.
     case fail
   }
 
-  /// How far the client asks ahead of the subscriber.
+  /// How far the client requests ahead of the subscriber.
   public enum Prefetch: Hashable, Sendable {
     /// Not at all: the broker may send exactly what the subscriber requested.
     case byRequest
-    /// The client asks for so many records more than the subscriber has got, and keeps them until it requests them. Hides the
-    /// network's delay from a subscriber that requests little at a time.
+    /// The client requests that many records more than the subscriber has received, and keeps them until the subscriber requests them. Hides
+    /// the network's latency from a subscriber that requests few records at a time.
     case keepFull(Int)
   }
 
-  /// A durable cursor: a named place in the topic that lives in the broker and survives the client. A subscription begins where the last one that
-  /// named it had come to.
+  /// A durable cursor: a named position in the topic that the broker stores. A subscription begins where the last one with this cursor has
+  /// committed.
   ///
-  /// One subscription at a time uses it: when another begins, the earlier one ends with ``ClientError/Code/cursorTaken``. When somebody moves or deletes
-  /// it, the subscription ends with ``ClientError/Code/cursorMoved`` or ``ClientError/Code/cursorDeleted``.
+  /// One subscription at a time uses it: when another begins, the earlier one ends with ``ClientError/Code/cursorTaken``. When a client moves or
+  /// deletes it, the subscription ends with ``ClientError/Code/cursorMoved`` or ``ClientError/Code/cursorDeleted``.
   ///
-  /// Every record is delivered at least once: what was delivered and not committed is delivered again to the next subscription. What the topic drops
-  /// meanwhile, by its own limits, is told as ``Lag``.
+  /// Every record is delivered at least once: records that were delivered and not committed are delivered again to the next subscription. Records
+  /// that the topic drops meanwhile, by its own limits, are a ``Lag``.
   public struct Cursor: Hashable, Sendable, ExpressibleByStringLiteral {
-    /// When records count as dealt with.
+    /// When records are committed.
     public enum Commit: Hashable, Sendable {
-      /// As soon as the subscriber has returned from receiving them. Whoever only passes them on there, to another thread or an asynchronous
-      /// sequence, and works on them later, commits by hand.
+      /// As soon as the subscriber has returned from receiving them. A subscriber that only passes them on, to another thread or an
+      /// asynchronous sequence, commits manually.
       case automatic
-      /// When ``TopicRecord/commit()`` says so.
+      /// By ``TopicRecord/commit()``.
       case manual
     }
 
@@ -80,43 +80,44 @@ public struct SubscriptionPlan: Hashable, Sendable {
     }
   }
 
-  /// Tokens separated by dots: `orders.eu.new`. What is wrong with it is told to the subscriber. If ``isPattern``, a token may be `*`, for any
-  /// one, and the last `>`, for one or more.
+  /// Tokens separated by dots: `orders.eu.new`. The subscriber is told what is wrong with it. If ``isPattern``, a token may be `*`, for
+  /// any one, and the last `>`, for one or more.
   public var topic: String
 
-  /// Whether the subscription is to all topics that match ``topic``, those created later included. Default: false.
+  /// Whether the subscription is to all topics that match ``topic``, including those created later. Default: false.
   public var isPattern = false
 
-  /// Where subscriptions begin. Default: at what the topic keeps for late subscribers. With a ``cursor`` that the broker knows: there.
+  /// Where subscriptions begin, unless the broker knows their ``cursor``. Default: at the records that the topic keeps for late subscribers.
   public var start: Start
 
-  /// Which records are wanted. The broker sends no others, and they cost no demand. Default: all.
+  /// Which records are received. The broker sends no others, and these use no demand. Default: all.
   public var filter: RecordFilter
 
-  /// The durable cursor that keeps the place. Default: none.
+  /// The durable cursor that keeps the position. Default: none.
   public var cursor: Cursor?
 
-  /// What happens when records are dropped that the subscriber hasn't asked for yet. Default: nil, for what the topic's settings say, and
+  /// What happens when records are dropped before the subscriber requests them. Default: nil, for what the topic's settings say, and
   /// for ``Lag/skip`` when the topic was started anew during an outage.
   public var lag: Lag?
 
-  /// How far the client asks ahead. Default: not at all.
+  /// How far the client requests ahead. Default: not at all.
   public var prefetch: Prefetch
 
-  /// What happens when a subscription begins, or goes on after a lost connection, and there is no topic of that name.
+  /// What happens when a subscription begins, or continues after a lost connection, and there is no topic of that name.
   public enum IfMissing: Hashable, Sendable {
-    /// The broker creates the topic, and the subscription waits for what is published.
+    /// The broker creates the topic, and the subscription waits for records.
     case create
     /// The subscription ends with ``ClientError/Code/unknownTopic``.
     case fail
   }
 
-  /// What happens when there is no such topic. Default: it is created. Of no meaning for patterns, which create nothing.
+  /// What happens if there is no such topic. Default: it is created. Without effect for patterns, which create no topics.
+
   public var ifMissing = IfMissing.create
-  /// What is stated of the topic. Default: nil, for nothing. See ``Client/topic(_:as:from:where:cursor:lag:prefetch:)``. Of no effect with ``isPattern``.
+  /// The settings stated for the topic. Default: nil, for none. See ``Client/topic(_:as:from:where:cursor:lag:prefetch:)``. Without effect with ``isPattern``.
   public var settings: TopicSettings?
 
-  /// The group that subscriptions are members of, if they are; see ``Client/group(_:of:options:from:prefetch:)``.
+  /// The group that subscriptions join, if any; see ``Client/group(_:of:options:from:prefetch:)``.
   var membership: Membership?
 
   public init(

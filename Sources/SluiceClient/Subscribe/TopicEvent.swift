@@ -1,32 +1,31 @@
 import ReactiveCore
 
-/// What happens in a topic, as one subscription sees it.
+/// A record of a topic, or an event between records, as one subscription sees it.
 public enum TopicEvent<Value> {
-  /// A record, or what it was decoded to.
+  /// A record, or the value decoded from it.
   case record(Value)
-  /// What was kept for late subscribers has been delivered; records from this offset on were published after the subscription
-  /// stood. Comes once.
+  /// The records kept for late subscribers were delivered; those from this offset on were published after the subscription began. Comes
+  /// once.
   case live(nextOffset: UInt64)
-  /// So many records were dropped before they were asked for; the next has that offset.
+  /// `missed` records were dropped before they were requested; the next one has this offset.
   case lagged(missed: UInt64, nextOffset: UInt64)
-  /// The topic was started anew while there was no connection, and the subscription goes on with what is there: records from that
-  /// offset on, which mean others than before. Records of the former life may have been missed. With
-  /// ``SubscriptionPlan/Lag/skip`` only.
+  /// The topic was started anew while there was no connection, and the subscription continues with the new epoch's records from this offset
+  /// on. Records of the earlier epoch may have been missed. With ``SubscriptionPlan/Lag/skip`` only.
   case restarted(nextOffset: UInt64)
-  /// The broker ended without warning, and lost the last records of a durable topic, whose setting `sync` allows that. What came with that
-  /// offset and later ones isn't in the topic any more; what comes now has these offsets anew, and is other records or the same, published
-  /// again. What came before is still there, and nothing of what is there is missed: so this comes whatever
-  /// ``SubscriptionPlan/lag`` says, and only if the subscription had received something that is lost.
+  /// The broker has crashed and lost the last records of a durable topic, whose setting `sync` allows that. The records received with this
+  /// offset and later ones aren't in the topic any more; the next records have these offsets, and are other ones or the same, published again.
+  /// Earlier records are still in the topic, and none of its records are missed: so the event comes independently of
+  /// ``SubscriptionPlan/lag``, and only if the subscription had received a lost record.
   case rewound(nextOffset: UInt64)
   /// The number of producers that are attached to the topic. Only for ``RemoteTopic/events(including:)`` with ``TopicEventKinds/producers``.
   ///
-  /// The event comes when the subscription begins if there is no producer, and whenever the number has changed; one event may stand for several
-  /// changes. 0 means that no record comes before a producer attaches: the last producer has left, was killed, or has lost its
-  /// connection, and has not ended the topic. A topic can fail then: see `TopicSettings.whenProducerLost`.
+  /// The event comes at the subscription's begin if there is no producer, and when the number has changed; one event may cover several
+  /// changes. 0 means that no record comes before a producer attaches: the last producer has left, was killed, or has lost its connection,
+  /// and hasn't ended the topic. The topic can then fail: see `TopicSettings.whenProducerLost`.
   case producers(Int)
-  /// Something about one of the topics of a pattern, of that name. Where a subscription is to a pattern, ``live(nextOffset:)`` says that all
-  /// topics are live that there were when it began, and ``lagged(missed:nextOffset:)``, ``restarted(nextOffset:)`` and
-  /// ``rewound(nextOffset:)`` don't come: they are news of a topic.
+  /// An event of the pattern's topic of this name. For a subscription to a pattern, ``live(nextOffset:)`` says that all topics are live that
+  /// existed when it began, and ``lagged(missed:nextOffset:)``, ``restarted(nextOffset:)`` and
+  /// ``rewound(nextOffset:)`` don't come: they are events of a topic.
   case topic(String, TopicChange)
 
   @inlinable
@@ -43,9 +42,9 @@ public enum TopicEvent<Value> {
   }
 }
 
-/// What happens to one of the topics of a pattern, as one subscription sees it.
+/// An event of one topic of a pattern, as one subscription sees it.
 public enum TopicChange: Hashable, Sendable {
-  /// The topic belongs to the subscription from now on: it is there, was created, or has started over. Its records begin at that offset.
+  /// The topic belongs to the subscription from now on: it existed, was created, or has started over. Its records begin at this offset.
   case matched(nextOffset: UInt64)
   /// As ``TopicEvent/live(nextOffset:)`` for a topic alone.
   case live(nextOffset: UInt64)
@@ -55,11 +54,12 @@ public enum TopicChange: Hashable, Sendable {
   case restarted(nextOffset: UInt64)
   /// As ``TopicEvent/rewound(nextOffset:)`` for a topic alone.
   case rewound(nextOffset: UInt64)
-  /// A producer has finished the topic, and all of its records have come.
+  /// A producer has finished the topic, and all of its records were delivered.
   case finished
-  /// A producer has failed the topic, and all of its records have come.
+  /// A producer has failed the topic, and all of its records were delivered.
   case failed(ClientError)
-  /// The topic was deleted, or the client may not subscribe to it any more. If one of that name is created, or that is allowed, it is matched again.
+  /// The topic was deleted, or the client lost the permission to subscribe to it. A topic of this name that is created later, or permitted
+  /// again, matches again.
   case deleted
 }
 
@@ -70,7 +70,7 @@ extension TopicEvent: Equatable where Value: Equatable {}
 @usableFromInline
 typealias TopicMark = TopicEvent<Never>
 
-/// The kinds of ``TopicEvent`` that come only by request.
+/// The kinds of ``TopicEvent`` that come only on request.
 public struct TopicEventKinds: OptionSet, Sendable {
   public let rawValue: Int
 
@@ -78,11 +78,11 @@ public struct TopicEventKinds: OptionSet, Sendable {
     self.rawValue = rawValue
   }
 
-  /// ``TopicEvent/producers(_:)``. Subscriptions to patterns and groups don't get these.
+  /// ``TopicEvent/producers(_:)``. Not for subscriptions to patterns and groups.
   public static let producers = TopicEventKinds(rawValue: 1)
 }
 
-/// A topic's records and what happens between them.
+/// A topic's records and the events between them, as a publisher.
 public struct TopicEvents<Value>: Publisher, Sendable {
   public typealias Output = TopicEvent<Value>
   public typealias Failure = ClientError
@@ -97,7 +97,7 @@ public struct TopicEvents<Value>: Publisher, Sendable {
     if let decoding = topic.decoding {
       records = { batch, limit, subscription in
         batch.deliver(atMost: limit, unlessCancelled: subscription) { record in
-          decoding.hand(record, for: subscription) { subscriber.receive(.record($0)) }
+          decoding.deliver(record, for: subscription) { subscriber.receive(.record($0)) }
         }
       }
     } else {
@@ -120,20 +120,18 @@ public struct TopicEvents<Value>: Publisher, Sendable {
 }
 
 extension RemoteTopic {
-  /// The topic with what happens between its records: where replay ends, and where records are missing.
+  /// The topic's records with the events between them: where replay ends, and where records are missing.
   ///
-  /// Every event counts against demand, records or not.
+  /// Every event uses demand, like a record.
   ///
   /// ```swift
   /// let events = client.topic("prices").events
   ///   .prefix(while: { if case .live = $0 { false } else { true } })
-  ///   .sink { _ in print("that was what is kept") } receiveValue: { print($0) }
+  ///   .sink { _ in print("replay is over") } receiveValue: { print($0) }
   /// ```
   public var events: TopicEvents<Output> { events(including: []) }
 
-  /// The same as ``events``, with further kinds of events.
-  ///
-  /// Every event counts against demand, records or not, so a subscriber that asks for a number of values asks for these events, too.
+  /// As ``events``, with further kinds of events, which use demand as well.
   ///
   /// ```swift
   /// client.topic("prices").events(including: .producers)

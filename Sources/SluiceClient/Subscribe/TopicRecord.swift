@@ -1,8 +1,8 @@
 import SluiceWire
 
-/// One published value as a subscriber gets it: its place in the topic, its time, and its bytes as a slice of the delivered batch.
+/// A published record: its offset, its time, and its bytes as a slice of the delivered batch.
 ///
-/// Passing it on costs one reference; nothing is copied or decoded before it is asked for.
+/// A copy of it costs one reference; its parts are copied and decoded when they are read.
 ///
 /// ```swift
 /// let words = client.topic("words").sink { completion in
@@ -12,16 +12,16 @@ import SluiceWire
 /// }
 /// ```
 public struct TopicRecord: Sendable {
-  /// What keeps the record's bytes.
+  /// The memory of the record's bytes.
   public let buffer: RecordBuffer
-  /// The position in the topic, from 0.
+  /// The record's position in the topic, from 0.
   public let offset: UInt64
-  /// When the broker took it over, in milliseconds since 1970.
+  /// When the broker accepted it, in milliseconds since 1970.
   public let time: Int64
-  /// Where in the buffer the payload is.
+  /// The payload's place in the buffer.
   @usableFromInline let payloadStart: UInt32
   @usableFromInline let payloadCount: UInt32
-  /// Bytes in front of the payload that hold key and headers; 0 for a record without.
+  /// The length of key and headers, which precede the payload; 0 for a record without.
   @usableFromInline let attributesCount: UInt32
 
   @inlinable
@@ -44,7 +44,7 @@ public struct TopicRecord: Sendable {
   @inlinable
   public var count: Int { Int(payloadCount) }
 
-  /// Calls `body` with the payload where it lies. The bytes are valid during the call only.
+  /// Calls `body` with the payload in place. The bytes are valid during the call only.
   @inlinable
   public func withUnsafeBytes<Result, Failure: Error>(
     _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
@@ -61,7 +61,7 @@ public struct TopicRecord: Sendable {
   /// The payload as text; bytes that aren't UTF-8 become U+FFFD.
   public var string: String { unsafe withUnsafeBytes { unsafe String(decoding: $0, as: UTF8.self) } }
 
-  /// A copy of the key; nil when the producer gave none, which is not the same as an empty one.
+  /// A copy of the key; nil if the producer gave none, which differs from an empty key.
   public var key: [UInt8]? {
     withAttributes { attributes in unsafe attributes.key.map { unsafe [UInt8]($0) } } ?? nil
   }
@@ -84,7 +84,7 @@ public struct TopicRecord: Sendable {
     } ?? []
   }
 
-  /// Nil for a record without attributes. They were checked when the batch came.
+  /// Nil for a record without attributes. The batch's check has validated them.
   private func withAttributes<Result>(_ body: (RecordAttributes) -> Result) -> Result? {
     guard attributesCount > 0 else { return nil }
     return withExtendedLifetime(buffer) {
@@ -103,22 +103,21 @@ extension TopicRecord: CustomStringConvertible {
 
 /// The memory of one delivered batch, shared by its records and released with the last of them.
 ///
-/// A subscriber that keeps one record of a batch keeps the whole batch; to keep little of much, copy the
-/// ``TopicRecord/payload``.
-// @unchecked: written only while one owner, the loop, has the only reference; constant from the first delivery on.
+/// A subscriber that retains one record retains the whole batch; to keep few records, copy their ``TopicRecord/payload``.
+// @unchecked: written only while the loop has the only reference; constant from the first delivery on.
 @safe
 public final class RecordBuffer: @unchecked Sendable {
   @usableFromInline let base: UnsafeMutableRawPointer
   /// Bytes of the batch in use.
   @usableFromInline private(set) var count: Int
-  /// The topic that the batch is of.
+  /// The batch's topic.
   @usableFromInline private(set) var topic: String
-  /// Of a subscription with a durable cursor whose records are committed by hand.
+  /// The commits of a subscription with a durable cursor.
   private(set) var commits: CursorCommits?
   private let capacity: Int
 
-  /// Batches below this size get memory of just their size, which costs next to nothing; larger ones use the last one's
-  /// again if nobody kept it, since fresh pages are what is slow about large memory.
+  /// Smaller batches get memory of their own, which is cheap; larger ones reuse the last one's if no record of it is kept, since fresh
+  /// pages make large allocations slow.
   private static let reusableSize = 16 << 10
 
   private init(capacity: Int, topic: String) {
@@ -132,19 +131,19 @@ public final class RecordBuffer: @unchecked Sendable {
     unsafe base.deallocate()
   }
 
-  /// What the buffer's memory takes, in bytes.
+  /// The size of the buffer's memory, in bytes.
   public var byteCount: Int { capacity }
 
   /// A buffer with a copy of `batch`.
   ///
-  /// - Parameter last: the last large one, to be used again if nobody else has it any more.
+  /// - Parameter last: the last large buffer, reused if it has no other reference.
   static func copy(
     _ batch: UnsafeRawBufferPointer, topic: String, commits: CursorCommits? = nil,
     reusing last: inout RecordBuffer?
   ) -> RecordBuffer {
     let isLarge = batch.count >= reusableSize
     let buffer: RecordBuffer
-    // Somebody who keeps a record must not keep much more memory than the batch needs.
+    // A subscriber that keeps a record must not retain much more memory than the batch needs.
     if isLarge, isKnownUniquelyReferenced(&last), let unused = last, batch.count <= unused.capacity,
       unused.capacity / 4 <= batch.count
     {

@@ -8,13 +8,12 @@ import ReactiveCore
 /// }
 /// ```
 ///
-/// - Demand: the broker is asked for a record when the loop asks for it, and not before; with
-///   ``SubscriptionPlan/Prefetch/keepFull(_:)`` so many ahead, which are kept here. So a loop that takes its time holds up nobody, and much goes
-///   through quickly only with a prefetch.
-/// - Each iteration is a subscription of its own, which stands from `makeAsyncIterator()` on. One task may use an iterator at a time.
+/// - Demand: the client requests a record when the loop does; with ``SubscriptionPlan/Prefetch/keepFull(_:)`` that many ahead, which are kept
+///   here. So a slow loop doesn't delay other subscribers, and high throughput needs a prefetch.
+/// - Each iteration is a subscription, which begins with `makeAsyncIterator()`. One task may use an iterator at a time.
 /// - The loop ends when the topic is finished, and throws what ``RemoteTopic`` fails with otherwise.
-/// - Cancelling the task, or leaving the loop, cancels the subscription: the broker hears of it at once. A cancelled loop ends without an error; what
-///   was kept ahead is dropped.
+/// - Cancelling the task, or leaving the loop, cancels the subscription at once. A cancelled loop ends without an error, and drops the prefetched
+///   values.
 public struct TopicSequence<Element>: AsyncSequence, Sendable {
   public typealias Failure = ClientError
 
@@ -52,6 +51,6 @@ public struct TopicSequence<Element>: AsyncSequence, Sendable {
 }
 
 extension RemoteTopic {
-  /// The topic's values as an asynchronous sequence, one asked for at a time.
+  /// The topic's values as an asynchronous sequence, requested one at a time.
   public var records: TopicSequence<Output> { TopicSequence(self) }
 }

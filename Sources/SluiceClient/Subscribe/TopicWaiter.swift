@@ -1,15 +1,13 @@
 import ReactiveCore
 
-/// Between a topic and the one task that waits for its values.
-///
-/// Requests one when it is waited for, and so many ahead.
-// @unchecked: `lock` guards what changes; a value goes from the loop to the one task that waits, and nobody else has it.
+/// The subscriber behind an iterator of a topic's values: requests a value when the task waits for one, and `ahead` values more.
+// @unchecked: `lock` guards what changes; a value goes from the loop to the one task that waits.
 final class TopicWaiter<Value>: Subscriber, @unchecked Sendable {
   typealias Input = Value
   typealias Failure = ClientError
 
-  /// What a wait results in.
-  // @unchecked: handed from the loop to the task, and not used by the former again.
+  /// The result of a wait.
+  // @unchecked: passed from the loop to the task; the loop doesn't use it again.
   struct Answer: @unchecked Sendable {
     let outcome: Result<Value?, ClientError>
   }
@@ -18,7 +16,7 @@ final class TopicWaiter<Value>: Subscriber, @unchecked Sendable {
 
   private enum Phase {
     case open
-    /// Over, and told so when the values are used up.
+    /// The topic has ended; the task gets the end behind the values.
     case ended(Subscribers.Completion<ClientError>)
     case cancelled
   }
@@ -28,7 +26,7 @@ final class TopicWaiter<Value>: Subscriber, @unchecked Sendable {
   private var phase = Phase.open
   private var subscription: (any Subscription)?
   private var values = Queue<Value>()
-  /// Requested, and not come yet.
+  /// Requested values that haven't arrived.
   private var owed = 0
   private var waiting: Continuation?
 
@@ -64,7 +62,7 @@ final class TopicWaiter<Value>: Subscriber, @unchecked Sendable {
     let (continuation, subscription): (Continuation?, (any Subscription)?) = lock.locked {
       guard case .open = phase else { return (nil, nil) }
       let waiting = exchange(&waiting, for: nil)
-      // An error is told once.
+      // An error is reported once.
       phase = .ended(waiting == nil ? completion : .finished)
       return (waiting, exchange(&self.subscription, for: nil))
     }
@@ -74,7 +72,7 @@ final class TopicWaiter<Value>: Subscriber, @unchecked Sendable {
 
   // MARK: The task's side
 
-  /// Asks for the next value and waits for it. Cancelling the task cancels the subscription.
+  /// Requests the next value and waits for it. Cancelling the task cancels the subscription.
   func next(isolation: isolated (any Actor)?) async -> Answer {
     await withTaskCancellationHandler {
       if let answer = take() { return answer }
@@ -90,13 +88,13 @@ final class TopicWaiter<Value>: Subscriber, @unchecked Sendable {
       return (exchange(&waiting, for: nil), exchange(&self.subscription, for: nil))
     }
     subscription?.cancel()
-    // Values may be anything, and are released without the lock.
+    // Releasing values may run the program's code, so it happens without the lock.
     let dropped = lock.locked { exchange(&values, for: Queue()) }
     continuation?.resume(returning: Self.answer(.finished))
     _ = dropped
   }
 
-  /// What is here already.
+  /// Returns a value or an end that has arrived.
   private func take() -> Answer? {
     let (answer, wanted, subscription): (Answer?, Int, (any Subscription)?) = lock.locked {
       if case .cancelled = phase { return (Self.answer(.finished), 0, nil) }
@@ -120,7 +118,7 @@ final class TopicWaiter<Value>: Subscriber, @unchecked Sendable {
         return (Self.answer(completion), 0, nil)
       case .open, .ended: break
       }
-      // It may have come since it was looked for.
+      // A value may have arrived since `take()`.
       if let value = values.popFirst() { return (Answer(outcome: .success(value)), 0, nil) }
       precondition(waiting == nil, "one task at a time may use the iterator of a topic's records")
       waiting = continuation
@@ -130,7 +128,7 @@ final class TopicWaiter<Value>: Subscriber, @unchecked Sendable {
     if wanted > 0 { subscription?.request(.max(wanted)) }
   }
 
-  /// Under the lock: how many are to be requested now. Ahead in halves, so that not every value costs a request.
+  /// Under the lock: returns how many values to request now, in halves of `ahead`, so that not every value costs a request.
   private func topUp() -> Int {
     let held = owed + values.count
     let isWaited = waiting != nil
@@ -140,14 +138,14 @@ final class TopicWaiter<Value>: Subscriber, @unchecked Sendable {
     return wanted
   }
 
-  /// Cancels when the iterator is gone.
+  /// Cancels the subscription when the iterator is released.
   final class Lease {
     let waiter: TopicWaiter
 
     init(_ topic: RemoteTopic<Value>) {
       if case .keepFull(let count) = topic.plan.prefetch {
         waiter = TopicWaiter(ahead: count)
-        // What is ahead is kept here, where the task finds it, and not behind the subscription as well.
+        // The waiter keeps the prefetched values, so the subscription keeps none.
         topic.prefetching(.byRequest).subscribe(waiter)
       } else {
         waiter = TopicWaiter(ahead: 0)

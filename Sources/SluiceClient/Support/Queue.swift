@@ -1,4 +1,4 @@
-/// First in, first out, without moving what stays.
+/// A first-in, first-out queue that doesn't move its elements on each removal.
 struct Queue<Element> {
   private var elements: [Element?] = []
   private var head = 0
@@ -35,7 +35,7 @@ struct Queue<Element> {
     return element
   }
 
-  /// Takes the first that `matches`, from wherever it stands.
+  /// Removes and returns the first element that `matches`, at any position.
   mutating func removeFirst(where matches: (Element) -> Bool) -> Element? {
     guard let index = elements[head...].firstIndex(where: { $0.map(matches) ?? false }) else { return nil }
     return elements.remove(at: index)

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// A result that is waited for once, by a task that may be cancelled meanwhile.
+/// A result that one task awaits, which may be cancelled meanwhile.
 final class Reply<Value: Sendable>: Sendable {
   private enum State {
     case pending
@@ -11,7 +11,16 @@ final class Reply<Value: Sendable>: Sendable {
 
   private let state = Mutex(State.pending)
 
-  /// From any thread; the first call counts.
+  /// Calls `body` with a completion, and awaits its result. See ``value(onCancel:)``.
+  static func wait(
+    for body: (@escaping @Sendable (Result<Value, ClientError>) -> Void) -> Void
+  ) async throws(ClientError) -> Value {
+    let reply = Reply()
+    body(reply.complete)
+    return try await reply.value()
+  }
+
+  /// Sets the result. From any thread; later calls have no effect.
   func complete(_ result: Result<Value, ClientError>) {
     let continuation: CheckedContinuation<Result<Value, ClientError>, Never>? = state.withLock { state in
       switch state {
@@ -27,10 +36,10 @@ final class Reply<Value: Sendable>: Sendable {
     continuation?.resume(returning: result)
   }
 
-  /// Waits, once.
+  /// Awaits the result, once.
   ///
-  /// - Parameter cancelled: called when the task is cancelled, perhaps at once.
-  /// - Throws: what it was completed with; ``ClientError/Code/cancelled`` when the task is cancelled first.
+  /// - Parameter cancelled: called when the task is cancelled, immediately if it is cancelled already.
+  /// - Throws: the result's error; ``ClientError/Code/cancelled`` if the task is cancelled first.
   func value(onCancel cancelled: @Sendable () -> Void = {}) async throws(ClientError) -> Value {
     let result = await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
@@ -54,11 +63,11 @@ final class Reply<Value: Sendable>: Sendable {
 
 /// A mutex beside the fields that it guards.
 ///
-/// For fields that hold what isn't `Sendable`, subscribers and subscriptions above all, which a `Mutex` of a value wouldn't let out.
+/// For fields whose values aren't `Sendable`, such as subscribers and subscriptions, and which a `Mutex` couldn't hand out.
 struct Guard: ~Copyable {
   private let mutex = Mutex<Void>(())
 
-  /// Runs `body` alone. It must be short and call nothing of the user's, which releasing an object may do too.
+  /// Runs `body` exclusively. It must be short, and neither call the program's code nor release its objects.
   @inline(__always)
   borrowing func locked<Result>(_ body: () -> Result) -> Result {
     var result: Result?

@@ -3,7 +3,7 @@ import SluiceIO
 import SluiceSimulation
 import SluiceWire
 
-/// A broker's end of one connection after the other: welcomes whoever comes, and sends what it is told, to whoever came last.
+/// A broker's end of one connection after the other: welcomes each client, and sends given frames to the last one.
 // @unchecked: belongs to the world's only thread.
 final class HostileBroker: ByteStreamHandler, @unchecked Sendable {
   let address = SocketAddress.host("broker", port: 7420)

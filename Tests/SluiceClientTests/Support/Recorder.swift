@@ -26,7 +26,7 @@ enum Heard: Equatable, CustomStringConvertible {
       case .restarted(let next): self = .restarted(next)
       case .rewound(let next): self = .rewound(next)
       case .producers(let count): self = .producers(count)
-      case .topic(let name, let news): self = .topic(name, news)
+      case .topic(let name, let change): self = .topic(name, change)
       }
     default: self = .value("\(value)")
     }
@@ -41,7 +41,7 @@ enum Heard: Equatable, CustomStringConvertible {
     case .restarted(let next): "restarted at \(next)"
     case .rewound(let next): "rewound to \(next)"
     case .producers(let count): "\(count) producers"
-    case .topic(let name, let news): "\(name) \(news)"
+    case .topic(let name, let change): "\(name) \(change)"
     case .finished: "finished"
     case .failure(let code): "failure \(code)"
     }

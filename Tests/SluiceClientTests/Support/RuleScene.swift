@@ -6,7 +6,7 @@ import Testing
 
 @testable import SluiceClient
 
-/// A topic of a real broker on a simulated network, and somebody to subscribe to it, for the tests of the Reactive Streams rules.
+/// A topic of a real broker on a simulated network, and a client that subscribes to it, for the tests of the Reactive Streams rules.
 final class RuleScene {
   /// Whether the connection is reset while the subscription is active.
   enum Phase: CaseIterable, Sendable { case steady, reconnect }
@@ -24,7 +24,7 @@ final class RuleScene {
 
   let variant: Variant
   let stage: Stage
-  /// The subscribers' client, and one for everything else, whose connection nobody touches.
+  /// The subscribers' client, and one for everything else, whose connection stays up.
   private(set) var client: Client
   let other: Client
   let subject: TopicSubject

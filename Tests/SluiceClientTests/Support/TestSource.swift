@@ -2,7 +2,7 @@ import ReactiveCore
 import SluiceClient
 import Synchronization
 
-/// A publisher that takes down who subscribes to it and what is asked of it. Safe from any thread.
+/// A publisher that records its subscribers and their requests. Safe from any thread.
 ///
 /// Each subscription gives messages of its own, "0.0", "0.1" and so on: its number, and the message's.
 final class TestSource: Publisher, Sendable {
