@@ -2,7 +2,7 @@ import SluiceWire
 
 /// Which clients may connect to a broker, and what they may do: users, keys of tokens, permissions.
 ///
-/// A value: a broker that is told of another one applies it to its live connections as well.
+/// A value: a broker that gets another one applies it to its connections as well.
 public struct AccessPolicy: Sendable {
   /// Permissions by the identity's name, in addition to ``commonPermissions``.
   public var permissions: NameTable<Permissions> = [:]

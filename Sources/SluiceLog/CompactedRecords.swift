@@ -37,7 +37,7 @@ public final class CompactedRecords: Sendable {
     /// The offset behind the newest record, and its time, below which no other gets.
     var head: UInt64
     var recordTime: Int64 = .min
-    /// The latest time told, by an append or otherwise: ages are measured at it.
+    /// The latest time that was passed in: ages are measured at it.
     var latestTime: Int64 = .min
     /// Records before this are beyond the limits. So many are still there, with so many bytes.
     var firstKept: UInt64

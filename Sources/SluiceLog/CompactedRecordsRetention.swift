@@ -5,7 +5,7 @@ extension CompactedRecords {
   /// Drops what retention no longer keeps at this time.
   ///
   /// - Parameters:
-  ///   - milliseconds: the time since 1970; one below the latest told counts as that.
+  ///   - milliseconds: the time since 1970; an earlier one than the latest counts as that.
   ///   - graceBytes: the bytes of records beyond the limits to keep for readers under way, if not the store's own.
   ///   - keep: the offset of a record that must not be dropped, nor any after it, whatever the limits; nil for none.
   public func trim(now milliseconds: Int64, graceBytes: Int? = nil, keepingFrom keep: UInt64? = nil) {
@@ -28,7 +28,7 @@ extension CompactedRecords {
     }
   }
 
-  /// Drops all records. Readers under way are told that they missed them.
+  /// Drops all records. Readers under way get a lag.
   public func removeAll() {
     state.withLock { state in
       let (recordTime, latestTime, accounted) = (state.recordTime, state.latestTime, state.accounted)

@@ -1,3 +1,31 @@
+import SluiceWire
+
+/// Where in a log a subscription begins.
+///
+/// "First kept" and "kept" mean what ``Retention`` keeps at the moment of asking; "head" is the offset that the
+/// next record will get. No position is an error: each has a rule for what is out of range.
+public enum StartPosition: Hashable, Sendable {
+  /// What the topic replays to late subscribers: the first record kept; the head when none is.
+  case replay
+
+  /// The first record kept; the head when none is.
+  case earliest
+
+  /// The head: only records appended from now on.
+  case new
+
+  /// The newest so many records. More than are kept: the first record kept. 0: the head.
+  case last(UInt64)
+
+  /// The record with this offset. Below the first kept: the first kept, and the difference is returned as missed. Beyond
+  /// the head: nothing is read until the head has passed it.
+  case offset(UInt64)
+
+  /// The first record kept whose time (milliseconds since 1970) is this or later. Before all: the first kept. Later than
+  /// all: the head, whatever times the records to come will have.
+  case time(Int64)
+}
+
 /// A place in a log between two records: what a reader holds instead of the records themselves.
 ///
 /// A value. It keeps nothing alive, and costs the log nothing; a reader that must take a step back keeps the copy from
@@ -19,7 +47,7 @@ public struct LogCursor: Hashable, Sendable {
 }
 
 extension LogCursor {
-  /// Ahead of a record in a segment yet to be found. It may be gone, of which the reader is told, or yet to come.
+  /// Ahead of a record in a segment yet to be found. It may be gone, which the reader learns by a lag, or yet to come.
   public init(unplacedAt offset: UInt64) {
     self.init(nextOffset: offset, pendingTimeMark: nil, segmentBase: Self.noSegment, position: 0)
   }
@@ -47,5 +75,36 @@ extension Segment {
     let place = firstPlace { $0.record >= record }
     return LogCursor(
       nextOffset: offset, pendingTimeMark: place.time, segmentBase: baseOffset, position: place.position)
+  }
+}
+
+extension LogCursor {
+  /// How many records are rather stepped over than looked up.
+  private static let stride: UInt64 = 64
+
+  /// Moves ahead of the record with this offset, wherever that is. From any thread, for different cursors.
+  ///
+  /// A few records on in a segment that is at hand, it steps over them; otherwise the place is found with the next read.
+  ///
+  /// - Parameter hint: a segment of the cursor's log in which it may be.
+  public mutating func move(to offset: UInt64, hint: Segment?) {
+    if offset == nextOffset { return }
+    guard offset > nextOffset, offset - nextOffset <= Self.stride, let hint, hint.baseOffset == segmentBase,
+      offset - hint.baseOffset <= UInt64(hint.end.records)
+    else {
+      self = LogCursor(unplacedAt: offset)
+      return
+    }
+    while nextOffset < offset {
+      let item = unsafe hint.memory + position
+      let word = unsafe RecordLayout.word(at: item)
+      if RecordLayout.isRecord(word) {
+        nextOffset &+= 1
+      } else {
+        // It has to be told when the next record is.
+        pendingTimeMark = unsafe RecordLayout.time(ofMarkAt: item)
+      }
+      position &+= RecordLayout.itemSize(word)
+    }
   }
 }

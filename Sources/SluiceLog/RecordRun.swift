@@ -162,7 +162,7 @@ struct RecordRun: ~Copyable, @unchecked Sendable {
 
   // MARK: Changing
 
-  /// Adds a record behind all others. What moves by that is told to `table`.
+  /// Adds a record behind all others. Entries that move are updated in `table`.
   mutating func append(
     _ item: UnsafeRawBufferPointer, offset: UInt64, time: Int64, hash: UInt32, _ table: inout KeyTable
   ) -> RecordPlace {
@@ -180,7 +180,7 @@ struct RecordRun: ~Copyable, @unchecked Sendable {
     return RecordPlace(chunk: number, entry: UInt32(entry))
   }
 
-  /// Takes a record out. What moves by that is told to `table`.
+  /// Takes a record out. Entries that move are updated in `table`.
   mutating func remove(_ place: RecordPlace, _ table: inout KeyTable) {
     let index = Int(place.chunk & ~Self.tagBit)
     let entry = entry(place)

@@ -12,7 +12,7 @@ import Synchronization
 ///
 /// **Retention.** Limits say what late subscribers can get, and they get exactly that. Records beyond the limits can
 /// still be read by readers that are under way: memory is dropped by whole segments, and only when `graceBytes` newer bytes
-/// have been appended. A reader that falls behind even further is told how much it missed.
+/// have been appended. A reader that falls behind even further gets the number of records that it missed.
 public final class TopicLog: Sendable {
   /// What late subscribers can get.
   public var retention: Retention { state.withLock { $0.retention } }
@@ -40,7 +40,7 @@ public final class TopicLog: Sendable {
     /// The time of the newest record, below which no other gets.
     var recordTime: Int64 = .min
 
-    /// The latest time told, by an append or otherwise: ages are measured at it.
+    /// The latest time that was passed in: ages are measured at it.
     var latestTime: Int64 = .min
 
     /// What the retention limits have dropped, whole segments only.

@@ -1,6 +1,35 @@
 import SluiceWire
 import Synchronization
 
+/// What a log keeps for late subscribers: every limit that is set must be met.
+///
+/// A late subscriber gets exactly the newest records that all the limits allow. Memory is given back by whole
+/// segments, so a log may hold somewhat more than that; see ``TopicLog`` for the readers that can still read it.
+public struct Retention: Hashable, Sendable {
+  /// The most records; nil for no limit.
+  public var records: UInt64?
+
+  /// The most bytes, counting each record's item as it travels, with its length word (time marks aren't counted); nil
+  /// for no limit. A newest record that is larger than this alone is not kept.
+  public var bytes: UInt64?
+
+  /// The greatest age of a record, in milliseconds: one that is exactly this old is kept. Nil for no limit; a negative
+  /// age counts as 0.
+  public var ageMilliseconds: Int64?
+
+  public init(records: UInt64? = nil, bytes: UInt64? = nil, ageMilliseconds: Int64? = nil) {
+    self.records = records
+    self.bytes = bytes
+    self.ageMilliseconds = ageMilliseconds
+  }
+
+  /// No limits.
+  public static var everything: Self { Self() }
+
+  /// Nothing for late subscribers.
+  public static var none: Self { Self(records: 0) }
+}
+
 extension TopicLog {
   /// Drops what retention no longer keeps at this time. From any thread.
   ///
@@ -8,9 +37,9 @@ extension TopicLog {
   /// rests: unlike `append` it may drop the newest segment as well.
   ///
   /// - Parameters:
-  ///   - milliseconds: the time since 1970; one below the latest told counts as that.
+  ///   - milliseconds: the time since 1970; an earlier one than the latest counts as that.
   ///   - graceBytes: the bytes of the newest records to keep for readers under way, if not the log's own; 0 when it is known
-  ///     that no reader is behind. A reader that is behind after all will be told that it lagged.
+  ///     that no reader is behind. A reader that is behind after all gets a lag.
   ///   - keep: the offset of a record that must not be dropped, nor any after it, whatever the limits; nil for none.
   public func trim(now milliseconds: Int64, graceBytes: Int? = nil, keepingFrom keep: UInt64? = nil) {
     let graceBytes = graceBytes ?? self.graceBytes
@@ -44,7 +73,7 @@ extension TopicLog {
     withExtendedLifetime(dropped) {}
   }
 
-  /// Drops all records. Readers that had not reached the head are told that they lagged; the offsets go on from the head.
+  /// Drops all records. Readers that had not reached the head get a lag; the offsets go on from the head.
   /// From any thread.
   public func removeAll() {
     var dropped: [Segment] = []
@@ -76,14 +105,14 @@ extension TopicLog.State {
     return nil
   }
 
-  /// Takes the oldest segment out, and counts its records as dropped by a limit; the caller lets go of it after the lock.
+  /// Takes the oldest segment out, and counts its records as dropped by a limit; the caller releases it after the lock.
   mutating func dropFirstSegment(by limit: DroppedRecords.Limit) -> Segment {
     let first = segments[0]
     dropped[limit].add(.init(records: UInt64(first.records), bytes: UInt64(first.recordBytes)))
     return dropFirstSegment()
   }
 
-  /// Takes the oldest segment out; the caller lets go of it after the lock.
+  /// Takes the oldest segment out; the caller releases it after the lock.
   mutating func dropFirstSegment() -> Segment {
     let first = segments.removeFirst()
     first.segment.retire()

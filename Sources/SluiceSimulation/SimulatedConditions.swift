@@ -4,7 +4,7 @@ import SluiceIO
 ///
 /// Changes apply to what happens from then on.
 public struct SimulatedConditions: Sendable {
-  /// How long bytes, and the news that there is room again, are on their way.
+  /// How long bytes, and reports of free room, are on their way.
   public var latency: ClosedRange<Duration> = .microseconds(20) ... .milliseconds(2)
   /// How fast a direction of a connection is; nil: as fast as can be.
   public var bytesPerSecond: Int?

@@ -22,7 +22,7 @@ final class SimulatedPipe {
   private var underway: [(arrival: MonotonicTime, packet: Packet)] = []
   private var lastArrival: MonotonicTime
   private var isCut = false
-  /// Room whose news was lost in a cut.
+  /// Room whose report was lost in a cut.
   private var unreportedRoom = 0
 
   /// Bytes that the sender counts as not read.

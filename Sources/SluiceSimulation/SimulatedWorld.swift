@@ -38,7 +38,7 @@ public final class SimulatedWorld {
     scheduler.removeAll()
   }
 
-  /// Makes another loop: a process or thread of its own in the story that is told.
+  /// Makes another loop: a process or thread of its own in the simulation.
   @discardableResult
   public func makeLoop(name: String? = nil) -> SimulatedLoop {
     let loop = SimulatedLoop(

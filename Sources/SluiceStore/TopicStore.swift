@@ -1,47 +1,47 @@
-/// Where topics outlive the process: batches of records by offset, and what belongs to them.
+/// A persistent store of topics: batches of records by offset, and the topics' rows and small states.
 ///
-/// An engine stores bytes and keeps account of which records there are. What the bytes mean, when to commit and what to drop is decided above it.
+/// An engine stores bytes and knows which records it has. The broker decides what the bytes mean, when to commit and what to drop.
 ///
-/// All calls may block on a disk. ``commit(_:)``, ``reclaim()`` and ``close()`` are called by one thread at a time; the others by any, at any time until
-/// then, and see what was committed before they were called.
+/// All calls may block on a disk. One thread at a time calls ``commit(_:)``, ``reclaim()`` and ``close()``; any thread may call the others until the
+/// store is closed, and sees what was committed before the call.
 public protocol TopicStore: Sendable {
-  /// The most bytes that it may take; nil where it has no limit of its own.
+  /// The most bytes that the store may take; nil without a limit of its own.
   var limit: Int? { get }
 
-  /// What there was when the store was opened.
+  /// The store's contents when it was opened.
   func contents() throws(StoreError) -> StoreContents
 
-  /// The small states of one kind, in the order of their keys.
+  /// Returns a topic's states of one kind, in the order of their keys.
   func states(of topic: TopicID, _ kind: StoredState.Kind) throws(StoreError) -> [StoredState]
 
-  /// Which records of a topic are stored; nil when it isn't there.
+  /// Returns which records of a topic are stored; nil for an unknown topic.
   func extent(of topic: TopicID) throws(StoreError) -> StoredExtent?
 
   /// Makes all of the changes, or none: they are on disk when this returns, and the store is as before when it throws.
   ///
   /// A topic is changed at most once by a commit.
   ///
-  /// - Throws: ``StoreError/Kind/invalid`` when it is one of the changes that can't be stored, rather than the disk that fails.
+  /// - Throws: ``StoreError/Kind/invalid`` when one of the changes can't be stored for its contents; another kind when the disk fails.
   func commit(_ changes: [TopicChange]) throws(StoreError)
 
   /// Hands out batches in order, from the one that holds the record with this offset, or else the first one behind it.
   ///
   /// - Parameters:
-  ///   - topic: whose.
+  ///   - topic: the batches' topic.
   ///   - offset: where to begin.
-  ///   - body: is given the offset under which a batch is stored, and its bytes as they are on disk, not checked yet. They are
-  ///   valid until it returns, and what it keeps the store from reusing must be short: it returns whether it wants another.
+  ///   - body: gets the offset under which a batch is stored, and its bytes as they are on disk, not checked yet. They are
+  ///   valid until it returns. It must return soon, since the store can't reuse space meanwhile; it returns whether it wants another batch.
   func batches(
     of topic: TopicID, from offset: UInt64, _ body: (UInt64, UnsafeRawBufferPointer) -> Bool
   ) throws(StoreError)
 
-  /// Gives back a piece of the space that deleted topics had, so that none takes long. Returns whether there is more.
+  /// Frees a piece of the space that deleted topics had, so that no call takes long. Returns whether there is more.
   func reclaim() throws(StoreError) -> Bool
 
-  /// How much of the disk the store takes; nil where it doesn't know. Takes a time that grows with the lists of free space.
+  /// Returns how much of the disk the store takes; nil where it doesn't know. Takes a time that grows with the lists of free space.
   func size() throws(StoreError) -> StoreSize?
 
-  /// Says that all is in order, for ``StoreContents/wasClosed``, and lets go. Nothing may be called afterwards.
+  /// Marks the store as closed, for ``StoreContents/wasClosed``, and releases it. Nothing may be called afterwards.
   func close() throws(StoreError)
 }
 
@@ -67,9 +67,9 @@ public struct StoreContents: Sendable {
 
   /// In the order of their numbers.
   public var topics: [Topic]
-  /// Larger than every number that was ever given.
+  /// Larger than every number that was ever assigned.
   public var nextTopic: TopicID
-  /// Whether it was closed in order when it was used last, so that nothing can be missing. True for a new one.
+  /// Whether the store was closed after its last use, so that nothing can be missing. True for a new one.
   public var wasClosed: Bool
 
   public init(topics: [Topic] = [], nextTopic: TopicID = TopicID(rawValue: 1), wasClosed: Bool = true) {
@@ -80,9 +80,9 @@ public struct StoreContents: Sendable {
 }
 
 extension TopicStore {
-  /// The first record with this time or a later one; nil when there is none. Damaged batches count as if they weren't there.
+  /// The first record with this time or a later one; nil when there is none. Skips damaged batches.
   ///
-  /// Looks at so many batches as the number of records has binary digits.
+  /// A binary search: reads about log2 of the number of records batches.
   public func offset(in topic: TopicID, atOrAfter time: Int64) throws(StoreError) -> UInt64? {
     guard let extent = try extent(of: topic) else { return nil }
     var low = extent.firstOffset
@@ -110,4 +110,74 @@ extension TopicStore {
     }
     return found
   }
+}
+
+/// What a commit does to one topic.
+public struct TopicChange: Sendable {
+  /// A small state that is set, or removed.
+  public struct State: Hashable, Sendable {
+    public var kind: StoredState.Kind
+    public var key: [UInt8]
+    /// Nil to remove it.
+    public var value: [UInt8]?
+
+    public init(_ kind: StoredState.Kind, key: [UInt8], value: [UInt8]?) {
+      self.kind = kind
+      self.key = key
+      self.value = value
+    }
+
+    /// Why no store takes it; nil for one that a store takes.
+    public var violation: StoreError? {
+      guard !(1...255 ~= key.count) else { return nil }
+      return StoreError(.invalid, "a state's key has \(key.count) bytes; it must have 1 to 255")
+    }
+  }
+
+  public var topic: TopicID
+  /// The topic's new row; nil to leave it unchanged. A topic's first change has one.
+  public var row: StoredTopic?
+  /// Sealed, in order, the first at the topic's head. For a topic that is new, the first one's offset is where it begins.
+  public var batches: [BatchBlock] = []
+  public var states: [State] = []
+  /// Drops the batches all of whose records are before that offset.
+  public var truncateBefore: UInt64?
+  /// Deletes the topic and everything of it. The other properties are ignored then.
+  public var isDeletion = false
+
+  public init(_ topic: TopicID) {
+    self.topic = topic
+  }
+}
+
+/// An error of a store. The store's contents are as before.
+public struct StoreError: Error, Hashable, Sendable, CustomStringConvertible {
+  public enum Kind: Hashable, Sendable {
+    /// The disk, the quota or the store's own limit leaves no room. The same call may succeed when there is room again.
+    case full
+    /// The system reported an error.
+    case failed
+    /// Another process has the store open.
+    case inUse
+    /// There is no store, or not of this kind.
+    case notAStore
+    /// A later version of this software made it.
+    case newer
+    /// The stored data contradicts itself.
+    case damaged
+    /// The change can't be stored, whatever the state of the disk: it breaks a rule of the store, or doesn't continue what is stored. The
+    /// same change is refused again; other changes aren't affected.
+    case invalid
+  }
+
+  public var kind: Kind
+  /// What was attempted, why it failed, and what can be done about it; with the path.
+  public var message: String
+
+  public init(_ kind: Kind, _ message: String) {
+    self.kind = kind
+    self.message = message
+  }
+
+  public var description: String { message }
 }

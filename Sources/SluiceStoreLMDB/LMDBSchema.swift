@@ -1,8 +1,8 @@
 import SluiceStore
 
-/// How the tables are laid out, and the way from older layouts to today's.
+/// The layout of the tables, and the migrations from older layouts.
 struct LMDBSchema: Sendable {
-  /// Brings a store from one version to the next, within the transaction that opens it: all of it, or nothing.
+  /// Migrates a store from one version to the next, within the transaction that opens it: all of it, or nothing.
   typealias Migration = @Sendable (LMDBTransaction) throws(StoreError) -> Void
 
   /// The version that is written.

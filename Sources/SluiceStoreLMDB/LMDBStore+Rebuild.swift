@@ -2,11 +2,59 @@ import CLMDB
 import Glibc
 import SluiceStore
 
-/// What came of building a store anew from what could be read of its file.
+extension LMDBStore {
+  /// Replaces the store's file by a copy without free space.
+  ///
+  /// The copy takes room beside the store while it is made. A crash at any time leaves the one or the other. The store can't be used
+  /// afterwards: the caller opens it again.
+  ///
+  /// - Returns: the sizes of the file before and after.
+  /// - Throws: ``StoreError``; the store is as before then.
+  public func compact() throws(StoreError) -> (before: UInt64, after: UInt64) {
+    while try reclaim() {}
+    // The copy is marked as the original: closed, or not.
+    if wasClosed, isMarkedOpen { try markClosed() }
+    do throws(StoreError) {
+      let before = try fileSize(directory.data)
+      try copy(to: directory.new)
+      let after = try fileSize(directory.new)
+      try directory.adoptNew()
+      return (before, after)
+    } catch {
+      directory.removeNew()
+      throw error
+    }
+  }
+
+  private func copy(to path: String) throws(StoreError) {
+    let file = unsafe Glibc.open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+    guard file >= 0 else { throw StoreError(errno: errno, "make", path) }
+    defer { Glibc.close(file) }
+    try use { environment throws(StoreError) in
+      let code = unsafe mdb_env_copyfd2(environment.pointer, file, UInt32(MDB_CP_COMPACT))
+      guard code == 0 else { throw StoreError(lmdb: code, "copy the store to", path) }
+    }
+    guard fsync(file) == 0 else { throw StoreError(errno: errno, "sync", path) }
+  }
+
+  private func fileSize(_ path: String) throws(StoreError) -> UInt64 {
+    var status = stat()
+    guard unsafe stat(path, &status) == 0 else { throw StoreError(errno: errno, "look at", path) }
+    return UInt64(status.st_size)
+  }
+
+  /// Closes a store that a tool has used: marks it as closed only if it was so when it was opened. Without that mark
+  /// the broker knows that a crash before may have lost records.
+  public func leave() throws(StoreError) {
+    if wasClosed { try close() }
+  }
+}
+
+/// The result of rebuilding a store from what could be read of its file.
 public struct StoreRebuild: Hashable, Sendable {
-  /// What was damaged in the old file, in a line each.
+  /// The damage of the old file, in a line each.
   public var faults: [String]
-  /// What was read of it, and is in the new one.
+  /// What was read of it, and is in the new file.
   public var topics: UInt64 = 0
   public var batches: UInt64 = 0
   public var states: UInt64 = 0
@@ -17,9 +65,9 @@ public struct StoreRebuild: Hashable, Sendable {
 }
 
 extension LMDBStore {
-  /// What is damaged in the structure of a store's file, in a line each; empty when nothing is. No process may have it open to write.
+  /// Returns the damage in the structure of a store's file, in a line each; empty for a sound file. No process may have it open to write.
   ///
-  /// A store in which something is can't be opened without danger: LMDB takes its pages for what they say.
+  /// A damaged store can't be opened safely: LMDB trusts its pages.
   public static func pageFaults(at path: String) throws(StoreError) -> [String] {
     let directory = try StoreDirectory(path, .readOnly)
     let lock = try StoreLock(path, isShared: true)
@@ -27,10 +75,10 @@ extension LMDBStore {
     return try PageCheck(directory.data).faults
   }
 
-  /// Builds a store anew from what can be read of a damaged file, without LMDB reading that.
+  /// Rebuilds a store from what can be read of a damaged file, without LMDB reading that.
   ///
-  /// The old file stays in its place until the new one is complete, on disk, and found to be in order. So a failure, or a crash at any time, leaves
-  /// the one or the other. Batches are taken as they are: ``StoreRepair`` judges them.
+  /// The old file stays in its place until the new one is complete, on disk, and verified. So a failure, or a crash at any time, leaves
+  /// the one or the other. Batches are copied unverified: `StoreRepair` checks them.
   ///
   /// - Returns: nil when the file's structure isn't damaged; nothing was changed then.
   /// - Throws: ``StoreError/Kind/damaged`` when nothing can be read; ``StoreError/Kind/full`` when there is no room for both files;
@@ -51,7 +99,7 @@ extension LMDBStore {
         throw StoreError(.failed, "couldn't build \(path) anew: \(fault)")
       }
       try directory.adoptNew()
-      // What it has of the former file's readers means nothing.
+      // It describes the former file's readers.
       unsafe unlink(LMDBLockFile.path(beside: directory.data))
       return summary
     } catch {

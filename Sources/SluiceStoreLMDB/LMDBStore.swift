@@ -3,21 +3,21 @@ import Glibc
 import SluiceStore
 import Synchronization
 
-/// Topics in a file of LMDB's: a copy-on-write B+ tree, read through a memory map.
+/// A store of topics in a file of LMDB: a copy-on-write B+ tree, read through a memory map.
 ///
-/// A commit is written and synced with two calls, and needs no recovery: what was there before is overwritten by none. The file grows up to the limit
-/// and never shrinks; space that was given back is used again.
+/// A commit is written and synced with two calls, and needs no recovery, since it never overwrites committed data. The file grows up to the limit
+/// and never shrinks; freed space is used again.
 ///
-/// Records that the disk can't read are told as damaged. Pages of the tree that it can't read end the process, since they are read by way of memory, and so
-/// may such whose contents are damaged.
+/// Records that the disk can't read are reported as damaged. A page of the tree that the disk can't read ends the process, since pages are read through
+/// the memory map; so may a page with damaged contents.
 // @unchecked: `environment` is guarded by `gate`, and the rest of what changes belongs to the thread that commits.
 public final class LMDBStore: TopicStore, @unchecked Sendable {
   public enum Access: Hashable, Sendable {
-    /// Makes a store if there is none.
+    /// Creates a store if there is none.
     case create
     /// There must be one.
     case existing
-    /// There must be one. Nothing is written, and others may read it at the same time.
+    /// There must be one. Nothing is written, and other processes may read it at the same time.
     case readOnly
   }
 
@@ -37,21 +37,21 @@ public final class LMDBStore: TopicStore, @unchecked Sendable {
   private let lock: StoreLock
 
   private let gate = ReadWriteLock()
-  /// Nil when it broke, and another one couldn't be opened yet; and at the end.
+  /// Nil after a fatal error until it is opened again; and once the store is closed.
   private var environment: LMDBEnvironment?
   private var isClosed = false
   /// The number of the last commit that is known to have succeeded.
   var lastCommit: Int
-  /// The number of the last commit that gave back space.
+  /// The number of the last commit that freed space.
   var lastFreeingCommit = 0
-  /// Whether there is space set aside to give back space with.
+  /// Whether there is reserved space, which a commit that frees space needs.
   var hasReserve: Bool
-  /// Whether the disk may have something else than the file seems to have, after a fault.
+  /// Whether the disk may differ from what the file's pages in memory say, after a fault.
   var needsSync = false
 
-  /// Whether it had been closed in order when it was opened.
+  /// Whether the store had been closed when it was opened.
   let wasClosed: Bool
-  /// Whether the file says that it wasn't closed in order.
+  /// Whether the file is marked as open.
   var isMarkedOpen: Bool
 
   /// Opens the store in a directory, which belongs to it alone; its path's parent must be there.
@@ -85,7 +85,7 @@ public final class LMDBStore: TopicStore, @unchecked Sendable {
     self.environment = environment
   }
 
-  /// Makes it under another name, so that no half of one is ever found.
+  /// Creates it under another name, so that no incomplete store is ever found.
   private static func create(
     _ directory: StoreDirectory, _ options: Options, _ schema: LMDBSchema
   ) throws(StoreError) {
@@ -109,7 +109,7 @@ public final class LMDBStore: TopicStore, @unchecked Sendable {
     }
   }
 
-  /// Has something done with the environment, which stays as it is meanwhile. A broken one is replaced before; or after `body` returned nil.
+  /// Calls `body` with the environment, which stays open meanwhile. Replaces a broken one before that, or after `body` returned nil.
   func use<Result>(
     _ body: (LMDBEnvironment) throws(StoreError) -> Result?
   ) throws(StoreError) -> Result {

@@ -125,3 +125,88 @@ struct StoreDirectory {
     try sync(path)
   }
 }
+
+/// Keeps a store to one process, and to one place in it, until it is released or goes away.
+// @unchecked: released once, by the closing of the store.
+final class StoreLock: @unchecked Sendable {
+  private var descriptor: Int32
+
+  /// - Parameter isShared: Others may hold it that share it, too.
+  /// - Throws: ``StoreError/Kind/inUse``.
+  init(_ directory: String, isShared: Bool) throws(StoreError) {
+    let path = "\(directory)/\(StoreDirectory.lockName)"
+    var descriptor = unsafe open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+    if descriptor < 0, isShared {
+      let code = errno
+      descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
+      if descriptor < 0, errno == ENOENT, code == EROFS {
+        // Nothing can be written there, so there is no process to keep out.
+        self.descriptor = -1
+        return
+      }
+      if errno == ENOENT { errno = code }
+    }
+    guard descriptor >= 0 else { throw StoreError(errno: errno, "open", path) }
+    guard flock(descriptor, (isShared ? LOCK_SH : LOCK_EX) | LOCK_NB) == 0 else {
+      let code = errno
+      defer { close(descriptor) }
+      guard code == EWOULDBLOCK else { throw StoreError(errno: code, "lock", path) }
+      let holder = Self.holder(descriptor).map { "process \($0)" } ?? "another process"
+      throw StoreError(
+        .inUse, "the store at \(directory) is in use by \(holder); stop that, or name another directory")
+    }
+    self.descriptor = descriptor
+    // Always of the same length, so that it needs no more space on a full disk. Its readers can do without.
+    let digits = Array(String(getpid()).utf8)
+    let text =
+      digits + Array(repeating: UInt8(ascii: " "), count: max(0, 15 - digits.count)) + [UInt8(ascii: "\n")]
+    _ = unsafe text.withUnsafeBytes { unsafe pwrite(descriptor, $0.baseAddress, $0.count, 0) }
+  }
+
+  deinit {
+    release()
+  }
+
+  func release() {
+    guard descriptor >= 0 else { return }
+    // A child process that is just being started has the descriptor as well, until it runs its program.
+    flock(descriptor, LOCK_UN)
+    close(descriptor)
+    descriptor = -1
+  }
+
+  private static func holder(_ descriptor: Int32) -> Int? {
+    var text = [UInt8](repeating: 0, count: 16)
+    let count = unsafe text.withUnsafeMutableBytes { unsafe pread(descriptor, $0.baseAddress, $0.count, 0) }
+    guard count > 0 else { return nil }
+    return Int(String(decoding: text[..<count].prefix { $0 != UInt8(ascii: " ") }, as: UTF8.self))
+  }
+}
+
+/// A file that only takes space, so that there is some to be had when the disk is full: to a copy-on-write tree even giving back takes space first.
+struct DiskReserve {
+  static let bytes = 1 << 20
+
+  let path: String
+
+  /// Takes as much as there is, up to ``bytes``. Returns whether it has them all.
+  func take() -> Bool {
+    let file = unsafe open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+    guard file >= 0 else { return false }
+    defer { close(file) }
+    var bytes = Self.bytes
+    while bytes > 0 {
+      if posix_fallocate(file, 0, bytes) == 0 { return bytes == Self.bytes }
+      ftruncate(file, 0)
+      bytes -= Self.bytes / 16
+    }
+    return false
+  }
+
+  func giveBack() {
+    let file = unsafe open(path, O_RDWR | O_CLOEXEC)
+    guard file >= 0 else { return }
+    ftruncate(file, 0)
+    close(file)
+  }
+}

@@ -26,7 +26,7 @@ public final class TLSNetwork: Network {
   /// - Parameters:
   ///   - server: needed to listen at `tls://` addresses.
   ///   - client: needed to connect to them.
-  ///   - refused: is told of peers whose handshake has failed, and why. Called on their loops.
+  ///   - refused: called with each peer whose handshake has failed, and the reason, on its loop.
   public convenience init(
     over network: any Network, server: TLSServer? = nil, client: TLSClient? = nil,
     refused: (@Sendable (SocketAddress, IOError) -> Void)? = nil

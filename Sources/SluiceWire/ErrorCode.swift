@@ -29,7 +29,7 @@ public struct ErrorCode: RawRepresentable, Hashable, Sendable, CustomStringConve
   public static let unexpectedFrame = ErrorCode(6)
   /// The peer was silent for longer than the keepalive deadline.
   public static let keepaliveTimeout = ErrorCode(7)
-  /// The broker is stopping. Also told on the streams that it doesn't open any more.
+  /// The broker is stopping. Also the answer on streams that it doesn't open any more.
   public static let shuttingDown = ErrorCode(8)
   /// The broker has as many connections as it may.
   public static let tooManyConnections = ErrorCode(9)
@@ -76,7 +76,7 @@ public struct ErrorCode: RawRepresentable, Hashable, Sendable, CustomStringConve
   public static let invalidDemand = ErrorCode(109)
   /// The subscription asked to fail rather than to miss records, and records were dropped.
   public static let lagged = ErrorCode(110)
-  /// The topic is in another life than the one that the subscriber knows.
+  /// The topic is in another epoch than the one that the subscriber knows.
   public static let epochChanged = ErrorCode(111)
   /// A setting is unknown or out of range.
   public static let invalidSetting = ErrorCode(112)
@@ -134,4 +134,33 @@ public struct ErrorCode: RawRepresentable, Hashable, Sendable, CustomStringConve
     126: "producer-lost",
     200: "producer-failure",
   ]
+}
+
+/// What is wrong with bytes that a peer sent: a code for programs and a sentence for people.
+///
+/// Decoders throw it, and never trap, whatever they are given.
+public struct WireError: Error, Hashable, Sendable, CustomStringConvertible {
+  public var code: ErrorCode
+  public var message: String
+
+  public init(_ code: ErrorCode, _ message: String) {
+    self.code = code
+    self.message = message
+  }
+
+  public var description: String { "\(message) (\(code))" }
+}
+
+/// Numbers that the protocol itself fixes; what a broker allows beyond them is in its WELCOME.
+public enum Limits {
+  /// The longest body of a frame before the handshake is over, in bytes.
+  public static let handshakeFrame = 8 * 1024
+  /// The least that either side must take, so that every control frame fits.
+  public static let smallestFrame = 64 * 1024
+  /// The longest message of an ERROR, a GOAWAY or a terminal event, in bytes of UTF-8; an encoder cuts what is longer.
+  public static let message: UInt16 = 1024
+  /// The longest name of a client or of a broker's software, in bytes of UTF-8; an encoder cuts what is longer.
+  public static let name: UInt16 = 255
+  /// The only protocol version so far.
+  public static let versions: ClosedRange<UInt16> = 1...1
 }

@@ -70,7 +70,8 @@ import Testing
       let process = try start("bob", arguments)
       #expect(try process.waitForExit() == .code(1))
       #expect(
-        process.standardError.lines.count == 1 && process.standardError.text.contains("the client is refused"))
+        process.standardError.lines.count == 1 && process.standardError.text.contains("the client is refused")
+      )
     }
   }
 

@@ -136,7 +136,8 @@ enum AccessProbe: Probe {
       let identity = try policy.authenticate(.none, peerName: name, peerExpires: nil, now: now)
       for topic in ["a", "a.b", "_inbox.x", "$x"] {
         let rights = identity.permissions.rights(on: topic)
-        let expected = file.commonPermissions.rights(on: topic).union(file.permissions[name]?.rights(on: topic) ?? [])
+        let expected = file.commonPermissions.rights(on: topic).union(
+          file.permissions[name]?.rights(on: topic) ?? [])
         guard rights == expected else {
           throw ProbeViolation("\(name) may do other things with \(topic)")
         }

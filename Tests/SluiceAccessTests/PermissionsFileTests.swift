@@ -29,7 +29,8 @@ struct PermissionsFileTests {
     #expect(alice.rights(on: "invoices.7") == [.publish, .create])
     #expect(alice.rights(on: "public.a").isEmpty)
     #expect(
-      file.commonPermissions.rights(on: "public.a") == .subscribe && file.commonPermissions.rights(on: "news") == .subscribe)
+      file.commonPermissions.rights(on: "public.a") == .subscribe
+        && file.commonPermissions.rights(on: "news") == .subscribe)
     #expect(file.commonPermissions.rights(on: "stars").isEmpty)
     #expect(file.permissions["Alice Smith"]?.rights(on: "smith.x") == .all)
     #expect(file.permissions["Alice Smith"]?.rights(on: "#odd") == .all)

@@ -43,7 +43,8 @@ final class AccessFile {
     if status.st_mode & S_IWOTH != 0, !isReadOnly {
       throw AccessFileError(
         path,
-        "every user of this machine may change it, and with it the broker's permissions; chmod o-w '\(path)' helps")
+        "every user of this machine may change it, and with it the broker's permissions; chmod o-w '\(path)' helps"
+      )
     }
   }
 

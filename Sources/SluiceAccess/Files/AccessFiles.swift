@@ -13,7 +13,7 @@ public struct AccessFiles: Hashable, Sendable {
 
   /// Reads all of them. Blocks.
   ///
-  /// - Parameter warn: told of what works but shouldn't stay so, in sentences.
+  /// - Parameter warn: called with warnings, in sentences.
   /// - Throws: ``AccessFileError`` for the first thing that is wrong: a line, or a file that every user of the machine may change.
   public func load(warn: (String) -> Void = { _ in }) throws(AccessFileError) -> AccessPolicy {
     var policy = AccessPolicy()

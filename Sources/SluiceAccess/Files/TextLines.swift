@@ -55,3 +55,30 @@ struct LineError: Error {
     self.message = message
   }
 }
+
+/// What is wrong with a part of a file, in words.
+public struct AccessTextError: Error, Hashable, Sendable, CustomStringConvertible {
+  public var description: String
+
+  init(_ description: String) {
+    self.description = description
+  }
+}
+
+/// An error in a file with access rules: which file, where in it, what is wrong, and what to do.
+public struct AccessFileError: Error, Hashable, Sendable, CustomStringConvertible {
+  public var path: String
+  /// From 1; nil for what is about the file as a whole.
+  public var line: Int?
+  public var message: String
+
+  public init(_ path: String, line: Int? = nil, _ message: String) {
+    self.path = path
+    self.line = line
+    self.message = message
+  }
+
+  public var description: String {
+    line.map { "\(path), line \($0): \(message)" } ?? "\(path): \(message)"
+  }
+}

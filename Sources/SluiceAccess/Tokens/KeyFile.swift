@@ -7,7 +7,7 @@ public enum KeyFile {
   ///
   /// - Parameters:
   ///   - path: the file's.
-  ///   - warn: told of what works but shouldn't stay so.
+  ///   - warn: called with warnings.
   public static func signer(_ path: String, warn: (String) -> Void) throws(AccessFileError) -> TokenSigner {
     let file = try AccessFile(path)
     if file.isReadByOthers {

@@ -70,7 +70,7 @@ public final class EpollLoop: EventLoop, @unchecked Sendable {
       _ = Glibc.close(poll)
       throw IOError(action: "create an event loop's wake-up", code: code)
     }
-    // Edge-triggered: each write counts as news, so that the counter never has to be read back.
+    // Edge-triggered: each write is an event, so that the counter never has to be read.
     var event = unsafe epoll_event(
       events: EpollEvents([.readable, .edgeTriggered]).rawValue, data: epoll_data_t(u64: Self.wakeUpData))
     guard unsafe epoll_ctl(poll, EPOLL_CTL_ADD, wakeUp, &event) == 0 else {

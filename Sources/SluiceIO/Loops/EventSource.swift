@@ -27,7 +27,7 @@ class EventSource {
   /// The turn in which `loop.settle(self)` was called is over.
   func turnSettled() {}
 
-  /// The loop has stopped: let go of everything. A source that stays registered is watched for a moment longer, so that
+  /// The loop has stopped: release everything. A source that stays registered is watched for a moment longer, so that
   /// what was written to it can be sent.
   func loopStopped() {
     closeDescriptor()

@@ -1,3 +1,5 @@
+import Glibc
+
 /// Where connections come from: the machine's sockets, or a simulated network.
 public protocol Network: AnyObject, Sendable {
   /// Accepts connections at `address`, spreading them over `group`. From any thread; returns when the address is bound
@@ -33,4 +35,59 @@ public protocol Listener: AnyObject, Sendable {
 public protocol ConnectionAttempt: AnyObject {
   /// Gives up; the completion isn't called. On the loop only.
   func abandon()
+}
+
+/// Which loop of a group gets a new connection.
+public enum ConnectionPlacement: Hashable, Sendable {
+  /// The one with the fewest streams; the first among equals.
+  case leastLoaded
+  /// The first loop, until it has that many streams, then the second, and so on; when all have as many, the least
+  /// loaded. Connections that talk to each other stay on one thread while there are few of them.
+  case filling(upTo: Int)
+
+  /// The index of the loop that gets the next connection.
+  ///
+  /// - Parameter loads: the number of streams that each loop has; not empty.
+  public func choose(from loads: some Collection<Int>) -> Int {
+    precondition(!loads.isEmpty, "a loop group has at least one loop")
+    if case .filling(let limit) = self {
+      for (index, load) in loads.enumerated() where load < limit { return index }
+    }
+    var best = (index: 0, load: Int.max)
+    for (index, load) in loads.enumerated() where load < best.load { best = (index, load) }
+    return best.index
+  }
+}
+
+/// A failure of a socket or a loop: the call, the system's error number, and what it concerned.
+public struct IOError: Error, Hashable, Sendable, CustomStringConvertible {
+  /// What was tried, as a person would say it: "connect to 127.0.0.1:7420".
+  public var action: String
+  /// The system's `errno`.
+  public var code: Int32
+
+  /// What is wrong, where the system's text for `code` doesn't say it.
+  public var reason: String?
+
+  public init(action: String, code: Int32, reason: String? = nil) {
+    self.action = action
+    self.code = code
+    self.reason = reason
+  }
+
+  /// "connect to 127.0.0.1:7420: Connection refused"
+  public var description: String {
+    "\(action): \(reason ?? Self.text(for: code))"
+  }
+
+  /// The system's words for an error number. From any thread.
+  static func text(for code: Int32) -> String {
+    unsafe withUnsafeTemporaryAllocation(of: CChar.self, capacity: 256) { buffer in
+      unsafe buffer.initialize(repeating: 0)
+      // The importer sees the POSIX variant, which fills the buffer.
+      guard let base = buffer.baseAddress, unsafe strerror_r(code, base, buffer.count) == 0
+      else { return "error \(code)" }
+      return unsafe String(cString: base)
+    }
+  }
 }

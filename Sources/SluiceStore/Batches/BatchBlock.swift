@@ -2,7 +2,7 @@ import SluiceWire
 
 /// A batch on its way to the store: filled with records, sealed, and stored as it is.
 ///
-/// Small batches that come one after the other are joined in it.
+/// It joins small batches that come one after the other.
 // @unchecked: filled under its owner's lock; from `seal(for:)` on it doesn't change.
 @safe
 public final class BatchBlock: @unchecked Sendable {

@@ -1,11 +1,11 @@
-/// What stands before the items of a stored batch, little-endian:
+/// The header before the items of a stored batch, little-endian:
 ///
 /// ```
 /// 0 u64 checksum · 8 u64 first offset · 16 u64 bytes before · 24 i64 first time · 32 i64 last time
 /// 40 u32 records · 44 u32 bytes of records · 48 items
 /// ```
 ///
-/// The checksum is XXH3 with 64 bits of all that follows it, seeded with the topic's number: so a batch is not taken for another topic's.
+/// The checksum is XXH3 with 64 bits of all that follows it, seeded with the topic's number, so that a batch isn't taken for another topic's.
 public struct BatchHeader: Hashable, Sendable {
   public static let size = 48
 
@@ -54,7 +54,7 @@ public struct BatchHeader: Hashable, Sendable {
     unsafe base.storeBytes(of: recordBytes.littleEndian, toByteOffset: 44, as: UInt32.self)
   }
 
-  /// What a stored batch says of itself, with its checksum not looked at; nil when that is too short.
+  /// Reads the header of a stored batch without verifying its checksum; nil for too few bytes.
   public init?(_ value: UnsafeRawBufferPointer) {
     guard value.count >= Self.size, let base = value.baseAddress else { return nil }
     unsafe self.init(at: base)

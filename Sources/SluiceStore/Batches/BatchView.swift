@@ -1,13 +1,13 @@
 import CXXHash
 import SluiceWire
 
-/// A stored batch whose checksum is right, in place. Valid as long as its bytes are.
+/// A stored batch with a verified checksum, in place. Valid as long as its bytes are.
 @safe
 public struct BatchView {
   public let header: BatchHeader
   public let items: UnsafeRawBufferPointer
 
-  /// Nil when the bytes aren't what was stored there.
+  /// Nil when the checksum or the offset is wrong.
   public init?(_ bytes: UnsafeRawBufferPointer, of topic: TopicID, at offset: UInt64) {
     guard bytes.count > BatchHeader.size, let base = bytes.baseAddress else { return nil }
     let checksum = unsafe UInt64(littleEndian: base.loadUnaligned(as: UInt64.self))

@@ -1,8 +1,8 @@
 import SluiceWire
 
-/// Looks at one stored batch in every respect.
+/// Checks one stored batch in full.
 enum BatchCheck {
-  /// What is wrong with it; nil when nothing is. The header is nil where it can't be believed.
+  /// Returns the problem; nil for a sound batch. The header is nil where it can't be trusted.
   static func check(
     _ bytes: UnsafeRawBufferPointer, of topic: TopicID, at offset: UInt64
   ) -> (header: BatchHeader?, problem: StoreFinding.Problem?) {
@@ -17,7 +17,7 @@ enum BatchCheck {
     return unsafe (header, contents(header, items))
   }
 
-  /// Whether items are what their header says.
+  /// Compares items with their header.
   static func contents(_ header: BatchHeader, _ items: UnsafeRawBufferPointer) -> StoreFinding.Problem? {
     guard header.records > 0 else { return .batchRecords(says: 0, has: 0) }
     guard !header.firstOffset.addingReportingOverflow(UInt64(header.records)).overflow,
@@ -74,7 +74,7 @@ enum BatchCheck {
 }
 
 extension BatchView {
-  /// A batch for a topic, whatever its checksum was before. Of at least eight bytes.
+  /// Returns a batch with the checksum of that topic. - Parameter value: at least eight bytes.
   package static func sealed(_ value: [UInt8], for topic: TopicID) -> [UInt8] {
     var value = value
     unsafe value.withUnsafeMutableBytes { bytes in

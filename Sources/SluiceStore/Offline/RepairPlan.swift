@@ -1,10 +1,10 @@
 import SluiceWire
 
-/// Makes of what was found in a topic what has to be done about it.
+/// Derives a topic's repair from its findings.
 struct RepairPlan {
   private(set) var repair: TopicRepair
   private(set) var steps: [StoreRepair.Step] = []
-  /// Findings that nothing can be done about, or that need nothing.
+  /// Findings that can't be repaired, or need no repair.
   private(set) var left: UInt64 = 0
 
   private let topic: StoreInspection.Topic
@@ -37,7 +37,7 @@ struct RepairPlan {
     }
   }
 
-  /// All batches were looked at.
+  /// All batches were scanned.
   mutating func settle(_ scan: TopicScan) {
     let extent = scan.mended
     guard extent != topic.extent else { return }

@@ -2,22 +2,22 @@
 ///
 /// All calls may block on a disk, and come from one thread at a time.
 public protocol RepairableStore: TopicStore {
-  /// What there is, without any judgement: unlike ``TopicStore/contents()`` it fails for nothing that can't be decoded.
+  /// Returns what the store has. Unlike ``TopicStore/contents()`` it doesn't fail for data that can't be decoded.
   func inspection() throws(StoreError) -> StoreInspection
 
-  /// Hands out the batches of a topic as ``TopicStore/batches(of:from:_:)`` does, but all that lie there, whatever its extent says.
+  /// Hands out the batches of a topic as ``TopicStore/batches(of:from:_:)`` does, but all of them, whatever its extent says.
   func rawBatches(
     of topic: TopicID, _ body: (UInt64, UnsafeRawBufferPointer) -> Bool
   ) throws(StoreError)
 
-  /// Hands out the small states of a topic as they lie there, in the order of their keys, until `body` wants no more.
+  /// Hands out the states of a topic as they are stored, in the order of their keys, until `body` returns false.
   func rawStates(of topic: TopicID, _ body: (RawState) -> Bool) throws(StoreError)
 
-  /// Does all of a repair, or nothing of it: it is on disk when this returns. The topic's number isn't given again.
+  /// Applies all of a repair, or nothing of it: it is on disk when this returns. The topic's number isn't assigned again.
   func mend(_ repair: TopicRepair) throws(StoreError)
 }
 
-/// What lies in a store.
+/// The contents of a store, readable or not.
 public struct StoreInspection: Sendable {
   public struct Topic: Sendable {
     public var id: TopicID
@@ -38,11 +38,11 @@ public struct StoreInspection: Sendable {
 
   /// In the order of their numbers.
   public var topics: [Topic]
-  /// Numbers under which there are batches or states, and which neither a topic has nor one that was deleted.
+  /// Numbers with batches or states that belong to no topic, and to no deleted one.
   public var strays: [TopicID]
-  /// Larger than every number that was ever given, as far as that can be read.
+  /// Larger than every number that was ever assigned, as far as that can be read.
   public var nextTopic: TopicID
-  /// Whether it was closed in order when it was used last.
+  /// Whether the store was closed after its last use.
   public var wasClosed: Bool
   public var size: StoreSize
 
@@ -57,15 +57,15 @@ public struct StoreInspection: Sendable {
   }
 }
 
-/// What a store takes, in bytes.
+/// The size of a store, in bytes.
 public struct StoreSize: Hashable, Sendable {
-  /// Of its files.
+  /// The size of its files.
   public var files: UInt64
-  /// Of that, what the next commits can use again; compacting (`LMDBStore.compact()`) gives it back to the disk.
+  /// The part of it that later commits can use again; compacting (`LMDBStore.compact()`) gives it back to the disk.
   public var reusable: UInt64
-  /// What it may grow to; nil for no limit.
+  /// The most that it may grow to; nil for no limit.
   public var limit: UInt64?
-  /// What its file system has left for it; nil where that isn't known.
+  /// What its file system has left; nil where that isn't known.
   public var available: UInt64?
 
   public init(files: UInt64, reusable: UInt64, limit: UInt64? = nil, available: UInt64? = nil) {
@@ -79,9 +79,9 @@ public struct StoreSize: Hashable, Sendable {
   public var used: UInt64 { files - min(files, reusable) }
 }
 
-/// A small state as it lies in a store.
+/// A topic's state as it is stored.
 public struct RawState: Hashable, Sendable {
-  /// The kind's number, and then the state's own key, if all is well.
+  /// The kind's number and the state's own key, if it isn't damaged.
   public var key: [UInt8]
   public var value: [UInt8]
 
@@ -98,18 +98,18 @@ public struct RawState: Hashable, Sendable {
   }
 }
 
-/// What is done to a topic, so that all that is left of it can be used.
+/// The changes that make a damaged topic usable.
 public struct TopicRepair: Hashable, Sendable {
   public var topic: TopicID
-  /// The offsets under which batches are stored that are removed.
+  /// The offsets of batches to remove.
   public var batches: [UInt64] = []
-  /// The keys of states that are removed, as ``RawState`` has them.
+  /// The keys of states to remove, as ``RawState`` has them.
   public var states: [[UInt8]] = []
-  /// The extent as it is from now on; nil for as it was.
+  /// The new extent; nil to leave it unchanged.
   public var extent: StoredExtent?
-  /// The row as it is from now on; nil for as it was.
+  /// The new row; nil to leave it unchanged.
   public var row: StoredTopic?
-  /// Removes all that there is under the topic's number. Nothing else is looked at then.
+  /// Removes everything under the topic's number. The other properties are ignored then.
   public var isRemoval = false
 
   public init(_ topic: TopicID) {
@@ -118,5 +118,51 @@ public struct TopicRepair: Hashable, Sendable {
 
   public var isEmpty: Bool {
     batches.isEmpty && states.isEmpty && extent == nil && row == nil && !isRemoval
+  }
+}
+
+/// A store into which topics can be loaded piece by piece, and which shows them once they are whole.
+///
+/// All calls may block on a disk, and come from one thread at a time.
+public protocol LoadableStore: RepairableStore {
+  /// Returns a number for a new topic. If the process ends before ``adopt(_:)``, what was loaded under it is removed like a
+  /// deleted topic.
+  func prepareTopic() throws(StoreError) -> TopicID
+
+  /// Stores batches and states under a prepared number: all of them, or none.
+  func load(_ batches: [LoadedBatch], _ states: [StoredState], into topic: TopicID) throws(StoreError)
+
+  /// Turns what was loaded into topics, all at once: they are on disk when this returns.
+  func adopt(_ topics: [LoadedTopic]) throws(StoreError)
+
+  /// Removes what was loaded under a prepared number.
+  func discard(_ topic: TopicID) throws(StoreError)
+}
+
+/// A batch for a store, sealed for the topic that it goes to.
+public struct LoadedBatch: Sendable {
+  public var firstOffset: UInt64
+  /// As it is stored: header and items.
+  public var value: [UInt8]
+
+  public init(firstOffset: UInt64, value: [UInt8]) {
+    self.firstOffset = firstOffset
+    self.value = value
+  }
+}
+
+/// A topic all of whose batches and states are loaded.
+public struct LoadedTopic: Sendable {
+  public var id: TopicID
+  public var row: StoredTopic
+  public var extent: StoredExtent
+  /// A topic that is deleted in the same commit.
+  public var replaced: TopicID?
+
+  public init(id: TopicID, row: StoredTopic, extent: StoredExtent, replaced: TopicID? = nil) {
+    self.id = id
+    self.row = row
+    self.extent = extent
+    self.replaced = replaced
   }
 }

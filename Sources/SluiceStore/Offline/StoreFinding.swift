@@ -1,4 +1,4 @@
-/// Something in a store that isn't as it should be.
+/// An inconsistency in a store.
 public struct StoreFinding: Hashable, Sendable {
   /// What is wrong.
   public enum Problem: Hashable, Sendable {
@@ -6,7 +6,7 @@ public struct StoreFinding: Hashable, Sendable {
     case batchTooShort(bytes: Int)
     /// A batch isn't what was stored.
     case batchChecksum
-    /// A batch says that it begins elsewhere.
+    /// A batch's header has another first offset than the key under which it is stored.
     case batchMisplaced(says: UInt64)
     /// Items of a batch aren't records and time marks.
     case batchItems(String)
@@ -18,7 +18,7 @@ public struct StoreFinding: Hashable, Sendable {
     case batchTimes(String)
     /// A batch begins before the one in front of it ends.
     case batchOverlap(end: UInt64)
-    /// A batch counts the bytes before it otherwise than the one in front of it does.
+    /// A batch's count of bytes before it disagrees with the batch in front of it.
     case bytesBefore(says: UInt64, has: UInt64)
     /// A batch is older than the one in front of it.
     case timeGoesBack(from: Int64, to: Int64)
@@ -40,9 +40,9 @@ public struct StoreFinding: Hashable, Sendable {
     case superseded(by: TopicID)
     /// The key of a small state can't be read.
     case state(key: [UInt8], String)
-    /// There are batches or states under a number that no topic has.
+    /// Batches or states belong to no topic.
     case strays
-    /// The next topic would get a number that was given already.
+    /// The next topic would get a number that was assigned already.
     case nextTopic(says: TopicID)
   }
 
@@ -54,12 +54,12 @@ public struct StoreFinding: Hashable, Sendable {
   }
 
   public var topic: TopicID
-  /// Nil when it can't be told.
+  /// Nil when it isn't known.
   public var name: String?
   public var problem: Problem
   /// The offset under which a batch is stored, for problems of one.
   public var batch: UInt64?
-  /// The records that can't be had for it.
+  /// The records that are lost by it.
   public var missing: Range<UInt64>?
 
   public init(
@@ -72,7 +72,7 @@ public struct StoreFinding: Hashable, Sendable {
     self.missing = missing
   }
 
-  /// False for what is known and needs no help: records that were taken away, and topics that others have replaced.
+  /// False for findings that need no repair: records that were removed, and topics that were replaced.
   public var isDamage: Bool {
     switch problem {
     case .gap, .superseded: false
@@ -80,7 +80,7 @@ public struct StoreFinding: Hashable, Sendable {
     }
   }
 
-  /// That ``StoreRepair`` does nothing about it, though it is damage: the records are all there.
+  /// Damage that ``StoreRepair`` leaves alone, since all records are there.
   public var isLeftByRepair: Bool {
     switch problem {
     case .rowIsNewer, .bytesBefore, .timeGoesBack: true
@@ -98,5 +98,82 @@ extension StoreFinding.Problem {
       true
     default: false
     }
+  }
+}
+
+extension StoreFinding: CustomStringConvertible {
+  /// The place, the problem and the lost records, in a line.
+  public var description: String {
+    var text = name.map { "topic \($0)" } ?? "topic number \(topic.rawValue)"
+    if let batch { text += ", batch at offset \(batch)" }
+    text += ": \(problem)"
+    if let missing, !missing.isEmpty { text += "; \(Self.records(missing)) missing" }
+    return text
+  }
+
+  private static func records(_ range: Range<UInt64>) -> String {
+    range.upperBound - range.lowerBound == 1
+      ? "record \(range.lowerBound) is"
+      : "records \(range.lowerBound) to \(range.upperBound - 1) are"
+  }
+}
+
+extension StoreFinding.Problem: CustomStringConvertible {
+  public var description: String {
+    switch self {
+    case .batchTooShort(let bytes): "its \(bytes) bytes can't hold a record"
+    case .batchChecksum: "its checksum is wrong"
+    case .batchMisplaced(let says): "it says that it begins at \(says)"
+    case .batchItems(let why): why
+    case .batchRecords(let says, let has): "it says that it has \(says) records, and has \(has)"
+    case .batchBytes(let says, let has): "it says that its records have \(says) bytes, and they have \(has)"
+    case .batchTimes(let why): why
+    case .batchOverlap(let end): "it begins before \(end), where the one in front of it ends"
+    case .bytesBefore(let says, let has):
+      "it says that there are \(says) bytes of records before it, and there are \(has)"
+    case .timeGoesBack(let from, let to): "its first record is of \(to), after one of \(from)"
+    case .gap: "a gap"
+    case .extentUnreadable: "which records it has can't be read"
+    case .extent(let field, let says, let has):
+      "it says that its \(field.rawValue) is \(says), where its batches say \(has)"
+    case .extentTime(let says, let has):
+      "it says that its last record is of \(says), where its batches say \(has)"
+    case .row(let why), .rowIsNewer(let why), .name(let why): why
+    case .superseded(let other): "it was deleted, and topic number \(other.rawValue) has its name now"
+    case .state(let key, let why): "state \(Self.hexadecimal(key)): \(why)"
+    case .strays: "there are batches or states, and no topic"
+    case .nextTopic(let says): "the next topic would get number \(says.rawValue)"
+    }
+  }
+
+  /// A word for programs.
+  public var code: String {
+    switch self {
+    case .batchTooShort: "batch-too-short"
+    case .batchChecksum: "batch-checksum"
+    case .batchMisplaced: "batch-misplaced"
+    case .batchItems: "batch-items"
+    case .batchRecords: "batch-records"
+    case .batchBytes: "batch-bytes"
+    case .batchTimes: "batch-times"
+    case .batchOverlap: "batch-overlap"
+    case .bytesBefore: "bytes-before"
+    case .timeGoesBack: "time-goes-back"
+    case .gap: "gap"
+    case .extentUnreadable: "extent-unreadable"
+    case .extent, .extentTime: "extent"
+    case .row: "row"
+    case .rowIsNewer: "row-is-newer"
+    case .name: "name"
+    case .superseded: "superseded"
+    case .state: "state"
+    case .strays: "strays"
+    case .nextTopic: "next-topic"
+    }
+  }
+
+  private static func hexadecimal(_ bytes: [UInt8]) -> String {
+    let digits = bytes.prefix(32).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+    return bytes.count > 32 ? digits + "…" : digits
   }
 }

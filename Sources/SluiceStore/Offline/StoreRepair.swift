@@ -1,19 +1,19 @@
 import SluiceWire
 
-/// Takes what is damaged out of a store, and nothing else, so that all that is left can be used.
+/// Removes what is damaged from a store, and nothing else, so that the rest can be used.
 ///
-/// Records that were in a damaged batch are gone; their offsets aren't given again, and subscribers are told that they lag by them.
+/// Records that were in a damaged batch are gone; their offsets aren't used again, and subscribers get a lag for them.
 public struct StoreRepair: Hashable, Sendable {
-  /// What was done to a topic; or would be.
+  /// A change to a topic that was made, or would be.
   public struct Step: Hashable, Sendable {
     public enum Action: Hashable, Sendable {
-      /// The batch that was stored under an offset, with the records that there are no more.
+      /// The batch at an offset was removed, with its records.
       case removedBatch(UInt64, missing: Range<UInt64>)
       case correctedExtent(from: StoredExtent?, to: StoredExtent)
       case removedState(key: [UInt8])
       /// The topic has got a name under which it can be found.
       case renamed(from: String?)
-      /// The topic's row was lost. It has got another, which keeps all of its records; its clients see a new life of it.
+      /// The topic's row was lost. It has got another, which keeps all of its records; its clients see a new epoch.
       case restoredRow
       case removedStrays
       case raisedNextTopic
@@ -26,20 +26,20 @@ public struct StoreRepair: Hashable, Sendable {
   }
 
   public var steps: UInt64 = 0
-  /// Records that were taken away with the batches that they were in.
+  /// Records that were removed with their batches.
   public var missing: UInt64 = 0
-  /// Findings that no step mends.
+  /// Findings that no step repairs.
   public var left: UInt64 = 0
 
-  /// Mends the whole store, topic by topic. Changes nothing when there is nothing to mend.
+  /// Repairs the whole store, topic by topic. Changes nothing when there is no damage.
   ///
   /// - Parameters:
-  ///   - store: what is mended.
-  ///   - isDryRun: to change nothing in any case, and say what would be done.
+  ///   - store: the store.
+  ///   - isDryRun: whether to change nothing, and report what would be done.
   ///   - progress: as with ``StoreVerification``.
-  ///   - found: is told each finding.
-  ///   - done: is told each step, after it was made.
-  /// - Throws: ``StoreError``; what was told as done is done nevertheless.
+  ///   - found: called with each finding.
+  ///   - done: called with each step, after it was made.
+  /// - Throws: ``StoreError``; steps that were reported are done nevertheless.
   public static func run(
     _ store: any RepairableStore, isDryRun: Bool, progress: @escaping (UInt64) -> Bool = { _ in true },
     found: (StoreFinding) -> Void, done: (Step) -> Void

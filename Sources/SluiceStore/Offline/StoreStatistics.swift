@@ -27,13 +27,13 @@ public struct StoreStatistics: Sendable {
   /// In the order of their numbers.
   public var topics: [Topic]
   public var size: StoreSize
-  /// Whether the store was closed in order when it was used last.
+  /// Whether the store was closed after its last use.
   public var wasClosed: Bool
 
   /// Reads all headers: a page a batch.
   ///
   /// - Parameters:
-  ///   - store: what is looked at.
+  ///   - store: the store.
   ///   - progress: as with ``StoreVerification``.
   public init(
     of store: any RepairableStore, progress: @escaping (UInt64) -> Bool = { _ in true }
@@ -69,7 +69,7 @@ extension StoreStatistics.Topic {
     batches += 1
     stored += UInt64(bytes.count)
     guard bytes.count > BatchHeader.size, let base = bytes.baseAddress else { return }
-    // Believed unchecked: verifying is for others.
+    // Not verified: that is StoreVerification's work.
     let header = unsafe BatchHeader(at: base)
     records &+= UInt64(header.records)
     self.bytes &+= UInt64(header.recordBytes)

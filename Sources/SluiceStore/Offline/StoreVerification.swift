@@ -1,8 +1,8 @@
 import SluiceWire
 
-/// Looks at everything in a store: whether it can be read, and whether it agrees with itself. Changes nothing.
+/// Verifies everything in a store: whether it can be read, and whether it is consistent. Changes nothing.
 ///
-/// Takes memory for a batch and for the topics' rows, however large the store is.
+/// Needs memory for one batch and the topics' rows, however large the store is.
 public struct StoreVerification: Hashable, Sendable {
   public var topics: UInt64 = 0
   public var batches: UInt64 = 0
@@ -13,16 +13,16 @@ public struct StoreVerification: Hashable, Sendable {
   public var states: UInt64 = 0
   /// Findings that are damage.
   public var damaged: UInt64 = 0
-  /// Records that can't be had any more, those included that a repair has taken away.
+  /// Records that are lost, including those that a repair removed.
   public var missing: UInt64 = 0
 
   /// Verifies the whole store.
   ///
   /// - Parameters:
-  ///   - store: what is looked at.
-  ///   - progress: is told how many bytes of batches were looked at, now and then; returns whether to go on.
-  ///   - report: is told each finding as soon as it is made.
-  /// - Throws: ``StoreError`` when the store can't be read, or `progress` wanted no more.
+  ///   - store: the store.
+  ///   - progress: called now and then with the bytes of batches that were read; returns whether to go on.
+  ///   - report: called with each finding at once.
+  /// - Throws: ``StoreError`` when the store can't be read, or `progress` returned false.
   public static func run(
     _ store: any RepairableStore, progress: @escaping (UInt64) -> Bool = { _ in true },
     _ report: (StoreFinding) -> Void
@@ -51,7 +51,7 @@ public struct StoreVerification: Hashable, Sendable {
 }
 
 extension StoreInspection {
-  /// What is wrong with the rows, apart from what they say of batches.
+  /// Findings in the rows, apart from their batches.
   var findings: [StoreFinding] {
     var findings: [StoreFinding] = []
     let owners = owners
@@ -76,7 +76,7 @@ extension StoreInspection {
     return findings
   }
 
-  /// Which topic has a name: the latest.
+  /// The topic that owns each name: the latest.
   var owners: [String: TopicID] {
     topics.reduce(into: [:]) { owners, topic in
       if let name = topic.name { owners[name] = topic.id }
@@ -85,7 +85,7 @@ extension StoreInspection {
 
   private static func fault(inName name: String) -> String? {
     do throws(WireError) {
-      // The broker's own begin so.
+      // Names of the broker's own topics begin so.
       try TopicName.validate(name.hasPrefix("$") ? String(name.dropFirst()) : name)
       return nil
     } catch {
@@ -95,7 +95,7 @@ extension StoreInspection {
 }
 
 extension RepairableStore {
-  /// Goes through a topic's batches.
+  /// Scans a topic's batches.
   func scan(
     _ topic: StoreInspection.Topic, _ progress: inout OfflineProgress, _ report: (StoreFinding) -> Void
   ) throws(StoreError) -> TopicScan {
@@ -111,7 +111,7 @@ extension RepairableStore {
     return scan
   }
 
-  /// Looks at a topic's small states, and counts them.
+  /// Checks a topic's states, and counts them.
   func checkStates(
     of topic: StoreInspection.Topic, _ report: (StoreFinding) -> Void
   ) throws(StoreError) -> UInt64 {
@@ -128,7 +128,7 @@ extension RepairableStore {
 }
 
 extension RawState {
-  /// Why it can't be used; nil when it can.
+  /// Why the state can't be used; nil when it can.
   var fault: String? {
     guard let first = key.first else { return "its key is empty" }
     guard let kind = StoredState.Kind(rawValue: first) else { return "a state of kind \(first) isn't known" }
@@ -142,4 +142,26 @@ extension RawState {
       return String(validating: key.dropFirst(), as: UTF8.self) == nil ? "its name isn't valid UTF-8" : nil
     }
   }
+}
+
+/// Reports the progress of a long operation.
+struct OfflineProgress {
+  private let report: (UInt64) -> Bool
+  private var bytes: UInt64 = 0
+
+  /// - Parameter report: called with the bytes of batches that were read so far; returns whether to go on.
+  init(_ report: @escaping (UInt64) -> Bool) {
+    self.report = report
+  }
+
+  /// Counts bytes that were read. Returns whether to go on.
+  mutating func add(_ count: Int) -> Bool {
+    bytes += UInt64(count)
+    return report(bytes)
+  }
+}
+
+extension StoreError {
+  /// The caller stopped the operation.
+  static var stopped: StoreError { StoreError(.failed, "it was stopped before it was through") }
 }

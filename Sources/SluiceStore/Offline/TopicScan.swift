@@ -1,4 +1,4 @@
-/// Goes through a topic's batches in order, and sees whether each is sound and follows on the one before, and whether the extent agrees.
+/// Scans a topic's batches in order, and checks whether each is sound and continues the one before, and whether the extent agrees.
 struct TopicScan {
   let topic: TopicID
   let name: String?

@@ -75,7 +75,7 @@ public struct CursorInfo: Hashable, Sendable {
 
   public var name: String
   public var kind: Kind
-  /// The life of the topic in which it stands.
+  /// The topic's epoch to which the cursor's offset refers.
   public var epoch: UInt64
   /// That of the first record which isn't committed, or done with.
   public var nextOffset: UInt64

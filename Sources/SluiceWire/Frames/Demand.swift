@@ -33,3 +33,71 @@ public struct Demand: Frame {
     bytesThrough = try reader.integer("DEMAND bytes through")
   }
 }
+
+/// ACK: the broker has taken over records of a publication.
+///
+/// ```
+/// u64 through · u64 last offset
+/// ```
+public struct Ack: Frame {
+  public static let type = FrameType.ack
+
+  /// How many records of this publication are acknowledged, in all. Cumulative, like a grant.
+  public var through: UInt64
+  /// The offset in the topic of the last of them.
+  public var lastOffset: UInt64
+
+  public init(through: UInt64, lastOffset: UInt64) {
+    self.through = through
+    self.lastOffset = lastOffset
+  }
+
+  public func encodeBody(into writer: inout ByteWriter) {
+    writer.integer(through)
+    writer.integer(lastOffset)
+  }
+
+  public init(body reader: inout ByteReader) throws(WireError) {
+    through = try reader.integer("ACK through")
+    lastOffset = try reader.integer("ACK last offset")
+  }
+}
+
+/// CANCEL: the client wants nothing more on this stream, of whatever kind. Always answered by
+/// ``Cancelled``, even when the stream has ended meanwhile, so that its number can be used again.
+///
+/// The body is empty.
+public struct Cancel: Frame {
+  public static let type = FrameType.cancel
+
+  public init() {}
+
+  public func encodeBody(into writer: inout ByteWriter) {}
+
+  public init(body reader: inout ByteReader) throws(WireError) {}
+}
+
+/// CANCELLED: nothing more comes on this stream, and its number is free. Answers ``Cancel``, and the ``Complete`` of a
+/// publication.
+///
+/// ```
+/// u8 flags (1: the topic has started over)
+/// ```
+public struct Cancelled: Frame {
+  public static let type = FrameType.cancelled
+
+  /// Whether the topic that a publication has ended has started over, so that more can be published to it.
+  public var hasStartedOver: Bool
+
+  public init(hasStartedOver: Bool = false) {
+    self.hasStartedOver = hasStartedOver
+  }
+
+  public func encodeBody(into writer: inout ByteWriter) {
+    writer.integer(UInt8(hasStartedOver ? 1 : 0))
+  }
+
+  public init(body reader: inout ByteReader) throws(WireError) {
+    hasStartedOver = try reader.integer("CANCELLED flags", as: UInt8.self) & 1 != 0
+  }
+}

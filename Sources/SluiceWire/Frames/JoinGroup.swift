@@ -34,7 +34,7 @@ public struct JoinGroup: Frame {
     case byKey = 1
   }
 
-  /// What a group was told to be by its first member.
+  /// A group's settings, as its first member has asked for them.
   public struct Settings: Hashable, Sendable {
     public var acknowledgement: Acknowledgement
     public var order: Order

@@ -96,7 +96,7 @@ public struct PublishOpen: Frame {
 public struct PublishOpened: Frame {
   public static let type = FrameType.publishOpened
 
-  /// The topic's present life.
+  /// The topic's current epoch.
   public var epoch: UInt64
   /// As in ``Demand``: how many records may be published before more is granted.
   public var grantedThrough: UInt64

@@ -46,14 +46,14 @@ public struct Subscribe: Frame {
   /// Nil for what the topic's settings say.
   public var lag: LagPolicy?
   public var ifMissing: IfMissing
-  /// The life of the topic in which `start` is meant; 0 takes any.
+  /// The epoch of the topic to which `start` refers; 0 takes any.
   public var epoch: UInt64
   /// The demand to begin with: see ``Demand``. 0 is allowed here.
   public var grantedThrough: UInt64
   /// The durable cursor whose place is the start, if it has one: see ``Commit``. Empty for none.
   public var cursor: String
   public var filter: RecordFilter
-  /// Whether the subscriber wants to be told how many producers there are: ``Producers``.
+  /// Whether the subscriber wants ``Producers`` frames.
   public var wantsProducers: Bool
   /// What the subscriber states of the topic: see ``TopicCreate``. All nil states nothing.
   public var settings: TopicSettings

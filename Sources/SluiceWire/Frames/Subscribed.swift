@@ -6,7 +6,7 @@
 public struct Subscribed: Frame {
   public static let type = FrameType.subscribed
 
-  /// The topic's present life.
+  /// The topic's current epoch.
   public var epoch: UInt64
   /// The offset of the first record that will be delivered.
   public var nextOffset: UInt64

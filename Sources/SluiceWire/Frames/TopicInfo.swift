@@ -68,7 +68,7 @@ public struct TopicInfo: Frame {
     }
   }
 
-  /// A publication as the broker sees it, or a publisher that the broker has turned away because of its store.
+  /// A publication as the broker sees it, or a producer that the broker has rejected because of its store.
   public struct Publication: Hashable, Sendable {
     /// Why a producer has no demand. The number is the one on the wire; new numbers may follow.
     public struct WaitReason: RawRepresentable, Hashable, Sendable {

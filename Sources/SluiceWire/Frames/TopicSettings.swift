@@ -1,4 +1,4 @@
-/// What a topic was told to be, as it travels in TOPIC_CREATE and TOPIC_INFO.
+/// A topic's settings as they travel in TOPIC_CREATE and TOPIC_INFO.
 ///
 /// ```
 /// list of (u16 key · u64 value)
@@ -78,7 +78,7 @@ extension TopicSettings {
     case immediate
     /// From when there are so many subscribers, at least 1, until the last has left.
     case auto(UInt32)
-    /// From when there are so many subscribers, at least 1, for the rest of the topic's life: it stays connected when they leave.
+    /// From when there are so many subscribers, at least 1, for the rest of the topic's epoch: it stays connected when they leave.
     case autoStay(UInt32)
     /// From CONNECT until DISCONNECT.
     case manual

@@ -1,4 +1,21 @@
+import CLinux
 import Foundation
+import Glibc
+
+/// CLOCK_MONOTONIC in nanoseconds.
+@inline(__always)
+func monotonicNanoseconds() -> UInt64 {
+  var time = timespec()
+  clock_gettime(CLOCK_MONOTONIC, &time)
+  return UInt64(time.tv_sec) &* 1_000_000_000 &+ UInt64(time.tv_nsec)
+}
+
+/// CPU time of this process, all threads, in seconds.
+func processCPUSeconds() -> Double {
+  var time = timespec()
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time)
+  return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
+}
 
 /// On what a measurement was made.
 struct Machine: Codable, CustomStringConvertible {
@@ -19,5 +36,41 @@ struct Machine: Codable, CustomStringConvertible {
 
   var description: String {
     "\(processor), \(cores) cores, Linux \(kernel), \(time)"
+  }
+}
+
+/// Medians and percentiles of small sets of measurements.
+enum Statistics {
+  /// The middle value, or the mean of the two in the middle. Nil for an empty set.
+  static func median(_ values: [Double]) -> Double? {
+    guard !values.isEmpty else { return nil }
+    let sorted = values.sorted()
+    let middle = sorted.count / 2
+    return sorted.count.isMultiple(of: 2) ? (sorted[middle - 1] + sorted[middle]) / 2 : sorted[middle]
+  }
+
+  /// The smallest of `sorted` that at least `share` (0...1) of all values do not exceed: nearest rank.
+  static func percentile<Value>(_ share: Double, ofSorted sorted: [Value]) -> Value? {
+    guard !sorted.isEmpty else { return nil }
+    let rank = (share * Double(sorted.count)).rounded(.up)
+    return sorted[min(max(Int(rank) - 1, 0), sorted.count - 1)]
+  }
+}
+
+/// A block of raw memory at one address for all its life: what sockets read into and write from.
+///
+/// Page-aligned and zeroed. Not thread-safe: owned by the one loop that uses it.
+final class PinnedBuffer {
+  let base: UnsafeMutableRawPointer
+  let count: Int
+
+  init(count: Int) {
+    self.count = count
+    base = .allocate(byteCount: count, alignment: 4096)
+    base.initializeMemory(as: UInt8.self, repeating: 0, count: count)
+  }
+
+  deinit {
+    base.deallocate()
   }
 }

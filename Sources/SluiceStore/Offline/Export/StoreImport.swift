@@ -30,3 +30,151 @@ public struct StoreImport: Hashable, Sendable {
     }
   }
 }
+
+/// Checks the sections of an export, and puts what they bring into a store.
+struct ImportAssembly {
+  /// A topic whose end hasn't come yet.
+  private struct Current {
+    var id: TopicID
+    var row: StoredTopic
+    var scan: TopicScan
+    var states: UInt64 = 0
+    var replaced: TopicID?
+  }
+
+  /// As much is loaded at a time.
+  private static let loadBytes = 4 << 20
+
+  private let store: any LoadableStore
+  private let isReplacing: Bool
+  /// The topics that are there.
+  private let owners: [String: TopicID]
+  private var names: Set<String> = []
+  private var prepared: [TopicID] = []
+  private var complete: [LoadedTopic] = []
+  private var current: Current?
+  private var batches: [LoadedBatch] = []
+  private var states: [StoredState] = []
+  private var gathered = 0
+  private var totals: ExportSection.Totals?
+  private var summary = StoreImport()
+
+  init(_ store: any LoadableStore, isReplacing: Bool, _ inspection: StoreInspection) {
+    self.store = store
+    self.isReplacing = isReplacing
+    owners = inspection.owners
+  }
+
+  mutating func take(_ section: ExportSection) throws(StoreError) {
+    guard totals == nil else { throw damaged("something follows on its end") }
+    switch section {
+    case .topic(let row): try begin(row)
+    case .batch(let value): try take(batch: value)
+    case .state(let state): try take(state: state)
+    case .topicEnd(let totals): try end(totals)
+    case .end(let totals):
+      guard current == nil else { throw damaged("it ends within a topic") }
+      self.totals = totals
+    case .other: break
+    }
+  }
+
+  /// The stream has ended: the store has the topics from now on.
+  mutating func finish() throws(StoreError) -> StoreImport {
+    guard let totals else { throw damaged("it is cut off: its end is missing") }
+    guard
+      totals
+        == .init(topics: summary.topics, batches: summary.batches, states: summary.states)
+    else { throw damaged("it has another number of topics, batches or states than it says in its end") }
+    try store.adopt(complete)
+    prepared = []
+    return summary
+  }
+
+  /// Throws away what was loaded. What can't be is thrown away when the store is opened next.
+  func discard() {
+    for topic in prepared { try? store.discard(topic) }
+  }
+
+  private func damaged(_ why: String) -> StoreError {
+    StoreError(.damaged, "the export can't be used: \(why); nothing was imported")
+  }
+
+  // MARK: A topic
+
+  private mutating func begin(_ row: StoredTopic) throws(StoreError) {
+    guard current == nil else { throw damaged("topic \(row.name) begins within another") }
+    do throws(WireError) {
+      try TopicName.validate(row.name.hasPrefix("$") ? String(row.name.dropFirst()) : row.name)
+    } catch {
+      throw damaged(error.message)
+    }
+    guard names.insert(row.name).inserted else { throw damaged("topic \(row.name) is there twice") }
+    let replaced = owners[row.name]
+    guard replaced == nil || isReplacing else {
+      throw StoreError(
+        .failed, "there is a topic \(row.name) already; nothing was imported: see --replace")
+    }
+    let id = try store.prepareTopic()
+    prepared.append(id)
+    current = Current(
+      id: id, row: row, scan: TopicScan(id, name: row.name, extent: nil), replaced: replaced)
+  }
+
+  private mutating func take(batch value: [UInt8]) throws(StoreError) {
+    guard var current = current.take() else { throw damaged("a batch belongs to no topic") }
+    let (header, problem) = unsafe value.withUnsafeBytes { bytes in
+      let header = unsafe BatchHeader(at: bytes.baseAddress!)
+      return unsafe (
+        header, BatchCheck.contents(header, UnsafeRawBufferPointer(rebasing: bytes[BatchHeader.size...]))
+      )
+    }
+    // Gaps are what they are.
+    if let what = current.scan.take(header, problem, at: header.firstOffset, size: value.count, { _ in }) {
+      throw damaged("topic \(current.row.name), batch at offset \(header.firstOffset): \(what)")
+    }
+    batches.append(
+      LoadedBatch(firstOffset: header.firstOffset, value: BatchView.sealed(value, for: current.id)))
+    gathered += value.count
+    if gathered >= Self.loadBytes { try load(into: current.id) }
+    self.current = current
+  }
+
+  private mutating func take(state: StoredState) throws(StoreError) {
+    guard var current = current.take() else { throw damaged("a state belongs to no topic") }
+    if let fault = RawState(key: [state.kind.rawValue] + state.key, value: []).fault {
+      throw damaged("topic \(current.row.name), a state: \(fault)")
+    }
+    current.states += 1
+    states.append(state)
+    gathered += state.key.count + state.value.count + 64
+    if gathered >= Self.loadBytes { try load(into: current.id) }
+    self.current = current
+  }
+
+  private mutating func load(into topic: TopicID) throws(StoreError) {
+    if batches.isEmpty, states.isEmpty { return }
+    try store.load(batches, states, into: topic)
+    batches = []
+    states = []
+    gathered = 0
+  }
+
+  private mutating func end(_ totals: ExportSection.TopicTotals) throws(StoreError) {
+    guard let current = current.take() else { throw damaged("a topic ends that didn't begin") }
+    guard totals.batches == current.scan.batches, totals.states == current.states else {
+      throw damaged(
+        "topic \(current.row.name) has another number of batches or states than it says in its end")
+    }
+    guard current.scan.mended(totals.extent) == totals.extent else {
+      throw damaged("topic \(current.row.name) has other records than it says in its end")
+    }
+    try load(into: current.id)
+    complete.append(
+      LoadedTopic(id: current.id, row: current.row, extent: totals.extent, replaced: current.replaced))
+    summary.topics += 1
+    summary.batches += current.scan.batches
+    summary.records += current.scan.records
+    summary.states += current.states
+  }
+}

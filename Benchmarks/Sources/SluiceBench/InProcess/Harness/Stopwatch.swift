@@ -2,6 +2,59 @@ import CLinux
 import Glibc
 import Synchronization
 
+/// Something to be measured: a row of a table.
+///
+/// A run starts afresh, so that rows can be measured in turn and a busy moment of the machine doesn't fall on all runs of one.
+struct MicroCase {
+  /// The table, with what is common to its rows.
+  let table: String
+  let name: String
+  /// Measures once, in about so many seconds where the time can be chosen.
+  let run: (_ seconds: Double) throws -> [Reading]
+
+  init(_ table: String, _ name: String, run: @escaping (_ seconds: Double) throws -> [Reading]) {
+    self.table = table
+    self.name = name
+    self.run = run
+  }
+}
+
+/// One figure of one run.
+struct Reading {
+  let column: Column
+  let value: Double
+
+  init(_ column: Column, _ value: Double) {
+    self.column = column
+    self.value = value
+  }
+}
+
+/// What a figure says, which is also its column in the table.
+struct Column: Hashable, Codable {
+  enum Form: String, Codable {
+    /// As it is, in three digits.
+    case plain
+    /// Shortened with a prefix: 5.1 M.
+    case count
+  }
+
+  let title: String
+  let form: Form
+
+  init(_ title: String, _ form: Form = .plain) {
+    self.title = title
+    self.form = form
+  }
+
+  func text(_ value: Double) -> String {
+    switch form {
+    case .plain: Format.digits(value)
+    case .count: Format.count(value)
+    }
+  }
+}
+
 /// CPU time of the calling thread: on a machine that has other work too it says what something costs, where the wall clock
 /// says how long it had to wait.
 enum Stopwatch {

@@ -1,0 +1,109 @@
+/// PING: asks for a sign of life, on stream 0. The receiver answers with a ``Pong`` that carries the same token.
+///
+/// ```
+/// u64 token
+/// ```
+public struct Ping: Frame {
+  public static let type = FrameType.ping
+
+  /// Returned as it is.
+  public var token: UInt64
+
+  public init(token: UInt64) {
+    self.token = token
+  }
+
+  public func encodeBody(into writer: inout ByteWriter) {
+    writer.integer(token)
+  }
+
+  public init(body reader: inout ByteReader) throws(WireError) {
+    token = try reader.integer("PING token")
+  }
+}
+
+/// PONG: the answer to a ``Ping``, on stream 0.
+///
+/// ```
+/// u64 token
+/// ```
+public struct Pong: Frame {
+  public static let type = FrameType.pong
+
+  /// The token of the PING.
+  public var token: UInt64
+
+  public init(token: UInt64) {
+    self.token = token
+  }
+
+  public func encodeBody(into writer: inout ByteWriter) {
+    writer.integer(token)
+  }
+
+  public init(body reader: inout ByteReader) throws(WireError) {
+    token = try reader.integer("PONG token")
+  }
+}
+
+/// GOAWAY: the sender will close this connection, on stream 0. What is granted is still delivered and what was published is
+/// still acknowledged; new streams are refused.
+///
+/// ```
+/// u32 code · string message
+/// ```
+public struct GoAway: Frame {
+  public static let type = FrameType.goAway
+
+  /// Why, ``ErrorCode/shuttingDown`` for an orderly stop.
+  public var code: ErrorCode
+  public var message: String
+
+  public init(code: ErrorCode, message: String) {
+    self.code = code
+    self.message = message
+  }
+
+  public func encodeBody(into writer: inout ByteWriter) {
+    writer.integer(code.rawValue)
+    writer.string(message, limit: Limits.message)
+  }
+
+  public init(body reader: inout ByteReader) throws(WireError) {
+    code = ErrorCode(rawValue: try reader.integer("GOAWAY code"))
+    message = try reader.string("GOAWAY message")
+  }
+}
+
+/// ERROR: something went wrong. On stream 0 it names the cause for which the sender closes the connection next; on another
+/// stream it ends that stream, or answers the request that was made on it.
+///
+/// ```
+/// u32 code · string message
+/// ```
+public struct Fault: Frame {
+  public static let type = FrameType.error
+
+  public var code: ErrorCode
+  /// What was wrong and what to do about it.
+  public var message: String
+
+  public init(code: ErrorCode, message: String) {
+    self.code = code
+    self.message = message
+  }
+
+  public init(_ error: WireError) {
+    self.init(code: error.code, message: error.message)
+  }
+
+  public func encodeBody(into writer: inout ByteWriter) {
+    writer.integer(code.rawValue)
+    writer.string(message, limit: Limits.message)
+  }
+
+  public init(body reader: inout ByteReader) throws(WireError) {
+    code = ErrorCode(rawValue: try reader.integer("ERROR code"))
+    message = try reader.string("ERROR message")
+  }
+}

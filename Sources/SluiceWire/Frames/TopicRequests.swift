@@ -1,0 +1,192 @@
+/// TOPIC_CREATE: makes a topic with settings of its own. Answered by ``TopicInfo``, also when it exists with the same
+/// settings already, or ``Fault`` on the same stream, which is free again with the answer.
+///
+/// ```
+/// string topic · settings
+/// ```
+public struct TopicCreate: Frame {
+  public static let type = FrameType.topicCreate
+
+  public var names: [FrameName] { [FrameName(.topic, topic)] }
+
+  public var topic: String
+  public var settings: TopicSettings
+
+  public init(topic: String, settings: TopicSettings) {
+    self.topic = topic
+    self.settings = settings
+  }
+
+  public func encodeBody(into writer: inout ByteWriter) {
+    writer.string(topic)
+    settings.encode(into: &writer)
+  }
+
+  public init(body reader: inout ByteReader) throws(WireError) {
+    topic = try reader.string("TOPIC_CREATE topic")
+    settings = try TopicSettings(from: &reader, unknown: .refuse)
+  }
+}
+
+/// TOPIC_SHOW: asks for a topic and what is attached to it. Answered by ``TopicInfo`` or ``Fault`` on the same stream.
+///
+/// ```
+/// string topic
+/// ```
+public struct TopicShow: Frame {
+  public static let type = FrameType.topicShow
+
+  public var names: [FrameName] { [FrameName(.topic, topic)] }
+
+  public var topic: String
+
+  public init(topic: String) {
+    self.topic = topic
+  }
+
+  public func encodeBody(into writer: inout ByteWriter) {
+    writer.string(topic)
+  }
+
+  public init(body reader: inout ByteReader) throws(WireError) {
+    topic = try reader.string("TOPIC_SHOW topic")
+  }
+}
+
+/// TOPIC_DELETE: removes a topic and its records. Its subscriptions and publications end with
+/// ``ErrorCode/topicDeleted``. Answered by ``Done`` or ``Fault`` on the same stream.
+///
+/// ```
+/// string topic
+/// ```
+public struct TopicDelete: Frame {
+  public static let type = FrameType.topicDelete
+
+  public var names: [FrameName] { [FrameName(.topic, topic)] }
+
+  public var topic: String
+
+  public init(topic: String) {
+    self.topic = topic
+  }
+
+  public func encodeBody(into writer: inout ByteWriter) {
+    writer.string(topic)
+  }
+
+  public init(body reader: inout ByteReader) throws(WireError) {
+    topic = try reader.string("TOPIC_DELETE topic")
+  }
+}
+
+/// DONE: the request on this stream was carried out, and the stream is free.
+///
+/// The body is empty.
+public struct Done: Frame {
+  public static let type = FrameType.done
+
+  public init() {}
+
+  public func encodeBody(into writer: inout ByteWriter) {}
+
+  public init(body reader: inout ByteReader) throws(WireError) {}
+}
+
+/// TOPIC_CONNECT: connects a topic whose setting `connect` is manual, so that producers are asked for records. Answered by ``Done``, also when
+/// it is connected already, or ``Fault`` on the same stream.
+///
+/// ```
+/// string topic
+/// ```
+public struct TopicConnect: Frame {
+  public static let type = FrameType.topicConnect
+
+  public var names: [FrameName] { [FrameName(.topic, topic)] }
+
+  public var topic: String
+
+  public init(topic: String) {
+    self.topic = topic
+  }
+
+  public func encodeBody(into writer: inout ByteWriter) {
+    writer.string(topic)
+  }
+
+  public init(body reader: inout ByteReader) throws(WireError) {
+    topic = try reader.string("TOPIC_CONNECT topic")
+  }
+}
+
+/// TOPIC_DISCONNECT: takes a ``TopicConnect`` back; subscribers aren't told. Answered by ``Done`` or ``Fault``.
+///
+/// ```
+/// string topic
+/// ```
+public struct TopicDisconnect: Frame {
+  public static let type = FrameType.topicDisconnect
+
+  public var names: [FrameName] { [FrameName(.topic, topic)] }
+
+  public var topic: String
+
+  public init(topic: String) {
+    self.topic = topic
+  }
+
+  public func encodeBody(into writer: inout ByteWriter) {
+    writer.string(topic)
+  }
+
+  public init(body reader: inout ByteReader) throws(WireError) {
+    topic = try reader.string("TOPIC_DISCONNECT topic")
+  }
+}
+
+// What stops a topic's producers, as TOPIC_INFO tells it.
+extension TopicInfo {
+  /// Which of the topic's limits a subscription, or the group that it is a member of, stops producers with. The number is the one on the wire; new numbers
+  /// may follow.
+  public struct HoldLimit: RawRepresentable, Hashable, Sendable {
+    public var rawValue: UInt8
+
+    public init(rawValue: UInt8) {
+      self.rawValue = rawValue
+    }
+
+    /// It doesn't stop them.
+    public static let none = HoldLimit(rawValue: 0)
+    /// It has asked for no more records, and the topic's record buffer is full.
+    public static let demand = HoldLimit(rawValue: 1)
+    /// Records that it hasn't taken fill the topic's byte buffer.
+    public static let buffer = HoldLimit(rawValue: 2)
+    /// It replays records beyond the topic's replay limits, and what is kept for it fills the topic's byte buffer.
+    public static let replay = HoldLimit(rawValue: 3)
+    /// As ``demand``, of all members of its group together.
+    public static let groupDemand = HoldLimit(rawValue: 4)
+    /// As ``buffer``, of its group.
+    public static let groupBuffer = HoldLimit(rawValue: 5)
+    /// As ``replay``, of its group.
+    public static let groupReplay = HoldLimit(rawValue: 6)
+  }
+
+  /// What stops a topic's producers, or has in the last five minutes.
+  public struct Hold: Hashable, Sendable {
+    public var reason: Publication.WaitReason
+    /// Since how many milliseconds it has, pauses of up to a second included; 0 when it doesn't now.
+    public var milliseconds: UInt64
+    /// The share of the last minute in which it did, in thousandths.
+    public var lastMinute: UInt16
+    /// The share of the last five minutes in which it did, in thousandths.
+    public var lastFiveMinutes: UInt16
+
+    public init(
+      reason: Publication.WaitReason, milliseconds: UInt64, lastMinute: UInt16, lastFiveMinutes: UInt16
+    ) {
+      self.reason = reason
+      self.milliseconds = milliseconds
+      self.lastMinute = lastMinute
+      self.lastFiveMinutes = lastFiveMinutes
+    }
+  }
+}
