@@ -139,7 +139,8 @@ private final class SourceHistory {
     service = StoreService(
       store, pool: pool, limits: BrokerLimits(), writer: world.makeLoop(), readers: [world.makeLoop()],
       metrics: BrokerMetrics(), report: { _ in })
-    storage = StoreTopicState(id: Self.id, service: service, settings: TopicSettings(), extent: StoredExtent())
+    storage = StoreTopicState(
+      id: Self.id, service: service, settings: TopicSettings(), extent: StoredExtent())
     let segment = segmentBytes ?? [64, 256, 2000].randomElement(using: &random)!
     let grace = [0, 300, 3000].randomElement(using: &random)!
     let limit: UInt64? = [nil, 0, 3, 20].randomElement(using: &random)!
