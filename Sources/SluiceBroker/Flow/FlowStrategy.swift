@@ -2,14 +2,14 @@ import SluiceWire
 
 /// How far producers may go at this moment.
 enum FlowLimit: Hashable {
-  /// As far as their windows reach.
+  /// Only their windows limit producers.
   case unlimited
-  /// No further than so many records, and so many bytes of them, beyond what is in the log; zero holds them.
+  /// The records, and their bytes, that may be appended to the log; zero stops producers.
   case ahead(records: UInt64, bytes: UInt64)
 
   static let none = FlowLimit.ahead(records: 0, bytes: 0)
 
-  /// No more than that, and no more bytes than those.
+  /// The limit with at most `limit` bytes.
   func capped(bytes limit: UInt64) -> FlowLimit {
     if limit == 0 { return .none }
     return switch self {
@@ -19,26 +19,26 @@ enum FlowLimit: Hashable {
   }
 }
 
-/// What a strategy goes by, besides the readers: a few questions about the log.
+/// The state of the log from which a strategy computes its limit, besides the readers' positions.
 struct FlowSituation {
-  /// The offset that the next record will get.
+  /// The offset of the next record.
   var head: UInt64
-  /// Where the topic's last subscriber was when it left; nil while there are subscribers.
+  /// The offset from which no subscriber has read; nil while the topic has subscribers.
   var unreadFrom: UInt64?
   /// Bytes of records that late subscribers can get.
   var keptBytes: UInt64
-  /// Bytes of records that they can't get any more, and that are kept for those who read the newest of each key.
+  /// Bytes of records beyond the limits that are kept for subscribers that read the newest record of each key.
   var lapsedBytes: UInt64 = 0
-  /// Bytes of records from an offset to the head.
+  /// The bytes of records from an offset to the head.
   var bytes: (_ offset: UInt64) -> UInt64
 }
 
-/// A topic's answer to how much its producers are asked for. A value without state: everything that changes comes in.
+/// Decides how many records a topic's producers may publish. A stateless value: everything that changes is a parameter.
 protocol FlowStrategy: Sendable {
-  /// What producers may be granted in all, beyond the head, and which subscriptions stop them where that is nothing.
+  /// What all producers together may be granted beyond the head, and the subscriptions that stop them when that is nothing.
   func bound(_ readers: ReaderPositions, _ situation: FlowSituation) -> FlowBound
 
-  /// The offset from which on records must be kept whatever the limits of the log; nil for none.
+  /// The offset from which records must be kept, whatever the log's limits; nil for none.
   func keepFrom(_ readers: ReaderPositions, unreadFrom: UInt64?) -> UInt64?
 }
 
@@ -48,18 +48,18 @@ extension FlowStrategy {
   }
 }
 
-/// Producers run ahead: the log's limits decide what is dropped.
+/// Producers run ahead; the log drops records by its limits.
 struct FreeFlow: FlowStrategy {
   func bound(_ readers: ReaderPositions, _ situation: FlowSituation) -> FlowBound { FlowBound(.unlimited) }
 
   func keepFrom(_ readers: ReaderPositions, unreadFrom: UInt64?) -> UInt64? { nil }
 }
 
-/// How far producers that wait for subscribers may run ahead of them, and what they do without any.
+/// How far paced producers may run ahead of subscribers, and what they may do without any.
 struct FlowBuffer: Hashable, Sendable {
   var records: UInt64
-  /// At least 1. A grant of one byte is a grant of one record, since the last record may exceed the bytes granted: a buffer of 0 bytes grants a record
-  /// whenever subscribers have taken all before it.
+  /// At least 1. The last record may exceed the granted bytes, so a grant of one byte is a grant of one record: a setting of 0 bytes grants a record whenever
+  /// subscribers have taken all earlier ones.
   let bytes: UInt64
   var withoutSubscribers: TopicSettings.WhenAlone
 
@@ -69,7 +69,7 @@ struct FlowBuffer: Hashable, Sendable {
     self.withoutSubscribers = withoutSubscribers
   }
 
-  /// What producers may do while nobody listens.
+  /// The limit while the topic has no subscribers.
   func limitWithoutSubscribers(_ situation: FlowSituation) -> FlowLimit {
     switch withoutSubscribers {
     case .drop: sliding
@@ -79,10 +79,10 @@ struct FlowBuffer: Hashable, Sendable {
     }
   }
 
-  /// Producers go on as they like, in portions of the buffer, so that none has far to go when there is something to wait for again.
+  /// Producers continue in portions of the buffer, so that little is outstanding when they have to wait again.
   var sliding: FlowLimit { .ahead(records: max(records, 1), bytes: bytes) }
 
-  /// The buffer beyond what is asked for, in records, and beyond what has been taken, in bytes.
+  /// The buffer beyond the demand in records, and beyond what subscribers have taken in bytes.
   ///
   /// - Parameters:
   ///   - takenThrough: the offset up to which there is demand; all ones for unlimited.
@@ -102,8 +102,8 @@ struct FlowBuffer: Hashable, Sendable {
 
 /// Producers follow the slowest subscriber that has caught up.
 ///
-/// One that is still replaying holds nobody back as long as the log keeps what it has yet to read anyway. Beyond that its
-/// records would be dropped, which doesn't happen here; so they count towards the buffer, too.
+/// A replaying subscriber doesn't limit producers while the log's limits keep what it has yet to read. Records beyond the limits are kept for it and
+/// count towards the buffer.
 struct LosslessFlow: FlowStrategy {
   var buffer: FlowBuffer
 
@@ -126,7 +126,7 @@ struct LosslessFlow: FlowStrategy {
   }
 }
 
-/// Producers follow the quickest subscriber; the others may lag.
+/// Producers follow the fastest subscriber; the others may lag.
 struct FastestFlow: FlowStrategy {
   var buffer: FlowBuffer
 

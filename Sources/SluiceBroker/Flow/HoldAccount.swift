@@ -1,14 +1,14 @@
 import SluiceIO
 import SluiceWire
 
-/// Where a subscription or a group stood when that was last told, and how long it has limited producers.
+/// The last reported position of a subscription or a group, and how long it has limited producers.
 ///
-/// A value: what is due is counted before the position changes.
+/// A value: the caller counts holds before it changes the position.
 struct HoldAccount: Sendable {
-  /// Nil for one that doesn't count at present.
+  /// Nil for a subscription that doesn't count at present.
   var position: ReaderPosition?
   private var time = HoldTime()
-  /// What it has limited producers with last.
+  /// How it last limited producers.
   private var limit = TopicInfo.HoldLimit.none
   private var countedTo = MonotonicTime(nanoseconds: 0)
 
@@ -17,7 +17,7 @@ struct HoldAccount: Sendable {
     countedTo = now
   }
 
-  /// Counts the holds up to `now` that the position has made.
+  /// Counts the holds up to `now` that the position has caused.
   mutating func count(_ holds: [HoldLog.Hold], to now: MonotonicTime) {
     guard !holds.isEmpty else { return }
     for hold in holds {
@@ -31,10 +31,10 @@ struct HoldAccount: Sendable {
     countedTo = max(countedTo, now)
   }
 
-  /// What is shown of it. Call ``count(_:to:)`` before.
+  /// Describes the holds. Call ``count(_:to:)`` before.
   ///
-  /// While producers are stopped, those whose limit stops them hold them; while they may go on, those whose last hold ended within
-  /// ``HoldTime/longestPause`` do.
+  /// While producers are stopped, the subscriptions whose limit stops them hold them; while producers may go on, the subscriptions whose last hold ended
+  /// within ``HoldTime/longestPause`` do.
   func show(in info: inout TopicInfo.Subscription, open hold: HoldLog.Hold?, at now: MonotonicTime) {
     info.lastMinute = time.lastMinute(at: now)
     info.lastFiveMinutes = time.lastFiveMinutes(at: now)

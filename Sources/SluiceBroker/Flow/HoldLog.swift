@@ -1,15 +1,15 @@
 import SluiceIO
 import SluiceWire
 
-/// What has stopped a topic's producers: the last few periods, and how long each reason has.
+/// The last few periods in which a topic's producers were stopped, and the time per reason.
 ///
-/// A hold begins when a producer has used up its grants and gets no more, and ends when the topic may grant again. Changed once per such event; read by
-/// those that look which of the holds are theirs, see ``HoldAccount``.
+/// A hold begins when a producer has used up its grants and gets no more, and ends when the topic may grant again. Changed once per such event; an
+/// ``HoldAccount`` reads it to find the holds that its subscription has caused.
 struct HoldLog: Sendable {
   /// What stops producers.
   struct Cause: Hashable, Sendable {
     var reason: TopicInfo.Publication.WaitReason
-    /// The subscriptions and groups that do, if any.
+    /// The subscriptions and groups that cause it, if any.
     var binding: FlowBinding?
   }
 
@@ -20,37 +20,37 @@ struct HoldLog: Sendable {
     var end: MonotonicTime?
   }
 
-  /// Up to where a log has been read.
+  /// A position in the log up to which it was read.
   struct Mark: Hashable, Sendable {
-    /// Holds that had begun.
+    /// The number of holds that had begun.
     var count: UInt64 = 0
-    /// Whether the last of them lasted then, so that there is more of it to count.
+    /// Whether the last of them still lasted, so that the rest of it is to be counted.
     var isOpen = false
   }
 
-  /// Holds that are kept. Those that move read the log when they do. Those that rest are told of each long hold, so what they may miss are short ones,
-  /// when many follow on each other.
+  /// Holds that are kept. Subscriptions read the log when they move. Idle ones are notified of each long hold, so they can only miss short holds when many
+  /// follow each other.
   static let kept = 16
   static let long = Duration.milliseconds(100)
 
-  /// The last is the newest; only that one may last.
+  /// In order of time; only the last may be open.
   private(set) var holds: [Hold] = []
   private var times: [(reason: TopicInfo.Publication.WaitReason, time: HoldTime)] = []
   private var count: UInt64 = 0
 
   var mark: Mark { Mark(count: count, isOpen: open != nil) }
 
-  /// The hold that lasts.
+  /// The present hold.
   var open: Hold? { holds.last.flatMap { $0.end == nil ? $0 : nil } }
 
-  /// From now on producers are stopped by `cause`, or by nothing.
+  /// Begins a hold for `cause`, or only ends the present one when it is nil.
   ///
-  /// - Returns: whether that ends a long hold, which those that rest have to be told of.
+  /// - Returns: whether a long hold has ended, of which idle subscriptions must be notified.
   mutating func change(to cause: Cause?, at now: MonotonicTime) -> Bool {
     guard cause != open?.cause else { return false }
     var wasLong = false
     if let open {
-      // Loops take the time at the start of their turns, so one may be behind another.
+      // Loops take the time at the start of their turns, so one may be behind the other.
       let end = max(now, open.start)
       holds[holds.count - 1].end = end
       add(open, to: end)
@@ -64,7 +64,7 @@ struct HoldLog: Sendable {
     return wasLong
   }
 
-  /// Those that have begun, or may have gone on, since the log was read up to `mark`.
+  /// The holds that have begun or lasted since the log was read up to `mark`.
   func holds(since mark: Mark) -> [Hold] {
     let new = count - mark.count + (mark.isOpen ? 1 : 0)
     return Array(holds.suffix(Int(clamping: new)))
@@ -76,7 +76,7 @@ struct HoldLog: Sendable {
     times[index].time.add(from: hold.start, to: end)
   }
 
-  /// Each reason that stops producers now, or has in the last five minutes.
+  /// Each reason that stops producers now, or has stopped them in the last five minutes.
   func shown(at now: MonotonicTime) -> [TopicInfo.Hold] {
     var log = self
     if let open { log.add(open, to: max(now, open.start)) }

@@ -1,27 +1,26 @@
 import SluiceIO
 
-/// How long something has limited a topic's producers: since when without a long pause, and for which share of the last minutes.
+/// How long producers have been limited for one reason: since when without a long pause, and for which share of the last minutes.
 ///
-/// A value of bounded size: periods come in, numbers come out. Time is cut into buckets of 4 seconds, of which 75 are kept, each with the
-/// nanoseconds that were limited.
+/// A value of bounded size. Time is cut into buckets of 4 seconds, of which 75 are kept, each with its limited nanoseconds.
 struct HoldTime: Sendable {
-  /// A pause of at most this length doesn't end an episode: a subscriber that asks for a few records now and then limits producers all the while.
+  /// A pause of at most this length doesn't end an episode: a subscriber that periodically requests a few records limits producers all the time.
   static let longestPause = Duration.seconds(1)
-  /// What a bucket covers, in nanoseconds: as much as fits its 32 bits.
+  /// The length of a bucket in nanoseconds, which fits 32 bits.
   static let bucketLength: UInt64 = 4_000_000_000
   /// Buckets that make five minutes.
   static let buckets: UInt64 = 75
   /// Buckets that make one minute.
   static let bucketsOfMinute: UInt64 = 15
 
-  /// When the present episode has begun, and when its last period ended; nil before the first period.
+  /// When the present episode began, and when its last period ended; nil before the first period.
   private var episode: (start: MonotonicTime, end: MonotonicTime)?
-  /// Limited nanoseconds, by the number of the bucket modulo their count; empty before the first period.
+  /// Limited nanoseconds by bucket number modulo ``buckets``; empty before the first period.
   private var limited: [UInt32] = []
-  /// The number of the last bucket that counts.
+  /// The number of the last bucket in use.
   private var last: UInt64 = 0
 
-  /// Producers were limited from `start` to `end`. Periods come in order; what overlaps earlier ones isn't counted again.
+  /// Adds a period. Periods come in order; overlaps with earlier ones aren't counted again.
   mutating func add(from start: MonotonicTime, to end: MonotonicTime) {
     let start = max(start, episode?.end ?? start)
     guard start < end else { return }
@@ -53,16 +52,16 @@ struct HoldTime: Sendable {
 
   private static func index(_ bucket: UInt64) -> Int { Int(bucket % buckets) }
 
-  /// For how long the present episode has lasted, in milliseconds, at least 1; nil when the last pause is too long for it.
+  /// The length of the present episode in milliseconds, at least 1; nil when a long pause has ended it.
   func milliseconds(at now: MonotonicTime) -> UInt64? {
     guard let episode, now - episode.end <= Self.longestPause else { return nil }
     return max((now - episode.start).wholeMilliseconds, 1)
   }
 
-  /// The share of the last minute, in thousandths: of the bucket that `now` is in, as far as it has come, and the 14 before it, so of 56 to 60 seconds.
+  /// The share of the last minute in thousandths: of the present bucket up to `now` and the 14 before it, so of 56 to 60 seconds.
   func lastMinute(at now: MonotonicTime) -> UInt16 { share(of: Self.bucketsOfMinute, at: now) }
 
-  /// The share of the last five minutes, in thousandths: of 296 to 300 seconds.
+  /// The share of the last five minutes in thousandths: of 296 to 300 seconds.
   func lastFiveMinutes(at now: MonotonicTime) -> UInt16 { share(of: Self.buckets, at: now) }
 
   private func share(of count: UInt64, at now: MonotonicTime) -> UInt16 {
@@ -73,7 +72,7 @@ struct HoldTime: Sendable {
     let first = number - min(number, count - 1)
     let length = now - first * Self.bucketLength
     guard length > 0, first <= last else { return 0 }
-    // Buckets from before the start of time have never been written.
+    // Buckets before the first period are zero.
     let sum = (first...last).reduce(0 as UInt64) { $0 + UInt64(limited[Self.index($1)]) }
     return UInt16((sum * 1000 + length / 2) / length)
   }

@@ -1,11 +1,11 @@
 import SluiceSession
 import SluiceWire
 
-/// What a topic's producers have been granted and have not used yet, and how what may be granted is shared among them.
+/// The outstanding grants of a topic's producers, and the rule by which they share the limit.
 ///
-/// A value, and the only place where that is decided: how far the topic's subscribers, disk and memory let producers go comes in, and what one producer gets
-/// comes out. A grant can't be taken back, so no producer gets more than its share of the limit, lest one that rests keeps the others waiting. When what rests
-/// with others leaves nothing, a producer that has nothing gets a single record, or byte, all the same: the log has room for it.
+/// A value, and the only place that decides it: it takes the limit that the topic's subscribers, disk and memory set, and returns what one producer gets. A
+/// grant can't be taken back, so no producer gets more than its share of the limit; otherwise an idle producer would make the others wait. When the grants
+/// of others leave nothing, a producer without any still gets a single record, or byte: the log has room for it.
 ///
 /// ```
 ///  granted = used + outstanding        without a publication nothing is outstanding
@@ -15,11 +15,11 @@ import SluiceWire
 struct PublishingBudget: Hashable, Sendable {
   typealias Allowance = PublishAllowance
 
-  /// How many publications there are.
+  /// The number of publications.
   private(set) var publications: Int
-  /// What all publications together may still use. Equals the sum of what each one has: see ``Topic/grantViolation``.
+  /// What all publications together may still use: the sum of what each has, see ``Topic/grantViolation``.
   private(set) var outstanding = Allowance()
-  /// Records, since the topic was made.
+  /// Records granted since the topic was made.
   private var granted: UInt64 = 0
   private var used: UInt64 = 0
 
@@ -29,7 +29,7 @@ struct PublishingBudget: Hashable, Sendable {
 
   mutating func open() { publications += 1 }
 
-  /// A publication leaves, with what it was granted and hasn't used.
+  /// Removes a publication, and returns its unused grants.
   mutating func close(returning held: Allowance) {
     publications -= 1
     spend(held)
@@ -39,9 +39,9 @@ struct PublishingBudget: Hashable, Sendable {
   ///
   /// - Parameters:
   ///   - held: what the publication has left of earlier grants.
-  ///   - limit: what all publications together may have; nil where nothing but the window limits them. What they get then is counted all the same: the topic
-  ///     may be given a limit later.
-  ///   - window: the most that one may have.
+  ///   - limit: what all publications together may have; nil when only the window limits them. The grants are counted nevertheless: the topic may get a
+  ///     limit later.
+  ///   - window: the most that one publication may have.
   mutating func grant(to held: Allowance, limit: FlowLimit?, window: Allowance) -> Allowance {
     var more = Self.share(to: held, window: window)
     if let limit {
@@ -56,14 +56,14 @@ struct PublishingBudget: Hashable, Sendable {
     return more
   }
 
-  /// A batch has used what was granted, whatever becomes of the batch.
+  /// Counts what a batch has used of the grants, also when the batch is refused.
   mutating func spend(_ allowance: Allowance) {
     outstanding.subtract(allowance)
     used &+= allowance.records
     assert(violation == nil, violation ?? "")
   }
 
-  /// What a publication gets, on top of what it has, where nothing but its window limits it.
+  /// The increment for a publication that only its window limits.
   static func share(to held: Allowance, window: Allowance) -> Allowance {
     Allowance(
       records: held.records <= window.records / 2 ? window.records - held.records : 0,
@@ -73,14 +73,14 @@ struct PublishingBudget: Hashable, Sendable {
   private func share(_ held: UInt64, _ outstanding: UInt64, limit: UInt64, window: UInt64) -> UInt64 {
     guard limit > 0 else { return 0 }
     let share = min(max(limit / UInt64(max(publications, 1)), 1), window)
-    // Grants come in portions: half of the share is used up before there is more.
+    // Grants come in portions: the next one follows when half of the share is used up.
     guard held <= share / 2 else { return 0 }
     let room = limit > outstanding ? limit - outstanding : 0
     let more = min(share - held, room)
     return more > 0 || held > 0 ? more : 1
   }
 
-  /// How the budget contradicts itself; nil when it doesn't.
+  /// A description of a broken invariant; nil when all hold.
   var violation: String? {
     if granted &- used != outstanding.records {
       return "\(granted) records granted, \(used) used, and \(outstanding.records) outstanding"

@@ -1,32 +1,32 @@
-/// Where the subscriptions to a topic stand, in as few numbers as flow control needs. Those of several loops add up.
+/// The positions of a topic's subscriptions, reduced to the numbers that flow control needs. Those of several loops can be merged.
 struct ReaderPositions: Hashable, Sendable {
-  /// Subscriptions that have caught up with the head once, and count for producers' demand.
+  /// The subscriptions that have caught up with the head once. They determine producers' demand.
   struct CaughtUp: Hashable, Sendable {
-    /// The offset up to which the one with the least demand has asked, and the one with the most; all ones is unlimited.
+    /// The offsets up to which the subscriptions with the least and the most demand have requested; all ones for unlimited.
     var leastAsked: UInt64
     var mostAsked: UInt64
-    /// The next offset of the one that is furthest behind, and of the one that is furthest ahead.
+    /// The next offsets of the subscriptions that are furthest behind and furthest ahead.
     var leastTaken: UInt64
     var mostTaken: UInt64
   }
 
-  /// Nil while none has caught up.
+  /// Nil while no subscription has caught up.
   var caughtUp: CaughtUp?
   /// The next offset of the subscription that is furthest behind, replaying or not; nil without any.
   var oldest: UInt64?
-  /// Of those who read the newest records of each key, the next offset of the one that is furthest behind; nil without any.
+  /// The lowest next offset of the subscriptions that read the newest record of each key; nil without any.
   var readsNewestFrom: UInt64?
 
-  /// One subscription more.
+  /// Adds a subscription.
   ///
   /// - Parameters:
-  ///   - nextOffset: of the record that it gets next.
-  ///   - available: how many more it has asked for; all ones is unlimited.
+  ///   - nextOffset: the offset of its next record.
+  ///   - available: how many more records it has requested; all ones for unlimited.
   mutating func add(nextOffset: UInt64, available: UInt64, isLive: Bool) {
     add(ReaderPosition(nextOffset: nextOffset, available: available, isLive: isLive))
   }
 
-  /// One subscription or group more.
+  /// Adds a subscription or group.
   mutating func add(_ position: ReaderPosition) {
     var one = ReaderPositions()
     one.oldest = position.oldest
@@ -39,7 +39,7 @@ struct ReaderPositions: Hashable, Sendable {
     merge(one)
   }
 
-  /// One subscription that reads the newest records of each key, up to where it goes over to the log.
+  /// Adds a subscription that reads the newest record of each key, before it continues with the log.
   mutating func add(readingNewestFrom offset: UInt64) {
     readsNewestFrom = Self.least(readsNewestFrom, offset)
   }
