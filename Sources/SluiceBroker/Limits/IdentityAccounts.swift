@@ -2,10 +2,10 @@ import SluiceIO
 import SluiceWire
 import Synchronization
 
-/// What the connections of one identity have together; of a connection without one, what it has by itself.
+/// The rates that the connections of one identity share. A connection without an identity has an account of its own.
 final class IdentityAccount: Sendable {
   let name: String
-  /// Nil for any rate.
+  /// Nil for an unlimited rate.
   let publishing: RateLimiter?
   let delivering: RateLimiter?
 
@@ -17,13 +17,13 @@ final class IdentityAccount: Sendable {
       records: limits.identityDeliveryRecords, bytes: limits.identityDeliveryBytes, at: now)
   }
 
-  /// Whether nothing would be forgotten with it: somebody who leaves and comes back has no more for that.
+  /// Whether the account has no debt: an identity gains nothing by disconnecting and connecting again.
   fileprivate func isAtRest(at now: MonotonicTime) -> Bool {
     publishing?.isFull(at: now) ?? true && delivering?.isFull(at: now) ?? true
   }
 }
 
-/// The accounts of all identities that are connected, or were not long ago. From any thread.
+/// The accounts of all identities that are connected, or were a short time ago. From any thread.
 final class IdentityAccounts: Sendable {
   private struct Entry {
     var account: IdentityAccount
@@ -39,9 +39,9 @@ final class IdentityAccounts: Sendable {
     self.metrics = metrics
   }
 
-  /// The account for a new connection. Those that nobody has a name for have one each.
+  /// Counts a new connection, and returns its account. Each connection without a name has its own.
   ///
-  /// - Throws: ``ErrorCode/tooManyConnections`` when the identity has as many as it may.
+  /// - Throws: ``ErrorCode/tooManyConnections`` when the identity's limit is reached.
   func enter(_ name: String, at now: MonotonicTime) throws(WireError) -> IdentityAccount {
     guard !name.isEmpty else { return IdentityAccount(name, limits, at: now) }
     let account = entries.withLock { entries -> IdentityAccount? in
@@ -61,7 +61,7 @@ final class IdentityAccounts: Sendable {
     return account
   }
 
-  /// A connection that had entered is gone.
+  /// Uncounts a connection that has closed.
   func leave(_ account: IdentityAccount, at now: MonotonicTime) {
     guard !account.name.isEmpty else { return }
     entries.withLock { entries in
@@ -72,7 +72,7 @@ final class IdentityAccounts: Sendable {
     }
   }
 
-  /// Forgets those that aren't connected and owe nothing. Called now and then.
+  /// Removes accounts without connections and without debt. Called periodically.
   func forget(at now: MonotonicTime) {
     entries.withLock { entries in
       entries = entries.filter { $1.connections > 0 || !$1.account.isAtRest(at: now) }

@@ -1,9 +1,9 @@
 import SluiceWire
 import Synchronization
 
-/// Counts the bytes of what peers have the broker keep besides records, and bounds them.
+/// Counts and bounds the bytes that the broker keeps for its clients besides records.
 ///
-/// | what a peer can have more of | how it is bounded |
+/// | what a client can add | how it is bounded |
 /// |---|---|
 /// | topics | counted here: ``topic``; `--max-topics` |
 /// | groups, with or without members | counted here: ``group``; `--max-cursors` for each topic |
@@ -19,10 +19,10 @@ import Synchronization
 /// | records in memory | the pool of segments |
 /// | records that wait for the disk | `--storage-backlog` |
 /// | credentials that wait to be verified | `--max-authentications` |
-/// | identities | those that are connected, or were a quarter of a second ago |
+/// | identities | only those that are connected, or were a quarter of a second ago |
 ///
-/// What is counted here may come to half of the ceiling of memory; beyond that no more is made, and clients are told
-/// ``ErrorCode/limitReached``. What is there goes on. The numbers are estimates of what such an object takes.
+/// The count may reach half of the memory ceiling; beyond it the broker refuses new objects with ``ErrorCode/limitReached``, and existing ones stay. The
+/// numbers are estimates of what such an object takes.
 ///
 /// From any thread.
 final class KeptMemory: Sendable {
@@ -40,7 +40,7 @@ final class KeptMemory: Sendable {
   /// Bytes of a topic in a pattern's subscription.
   static let match = 640
 
-  /// Records that a group may have under way when there is no more memory: few, so that its members go on.
+  /// Records that a group may have under way when memory is used up: few, so that its members make progress.
   static let leastGroupRecords = 16
 
   /// In bytes; 0 for none.
@@ -55,29 +55,29 @@ final class KeptMemory: Sendable {
 
   var used: Int { bytes.load(ordering: .relaxed) }
 
-  /// Whether nothing more may be made.
+  /// Whether new objects are refused.
   var isFull: Bool { limit > 0 && used >= limit }
 
   func add(_ count: Int) {
     bytes.add(count, ordering: .relaxed)
   }
 
-  /// Why nothing more may be made, if so. Callers that ask at the same moment may each make one more.
+  /// The error with which new objects are refused; nil when they aren't. Callers that ask at the same moment may each make one more.
   var refusal: WireError? {
     guard isFull else { return nil }
     metrics.add(.refusedKept)
     return WireError(
       .limitReached,
-      "what the broker keeps for its clients besides records takes \(used) bytes, and half of --memory is the limit; delete topics, groups and cursors or cancel subscriptions that aren't needed, or have --memory raised"
+      "the broker keeps \(used) bytes for its clients besides records, and half of --memory is the limit; delete unneeded topics, groups and cursors, cancel unneeded subscriptions, or have --memory raised"
     )
   }
 
-  /// - Throws: ``ErrorCode/limitReached`` when nothing more may be made.
+  /// - Throws: ``ErrorCode/limitReached`` when new objects are refused.
   func check() throws(WireError) {
     if let refusal { throw refusal }
   }
 
-  /// Bytes that one object keeps. They are given back with it.
+  /// The bytes that one object keeps, returned when it is released.
   final class Share: Sendable {
     private let memory: KeptMemory
     private let bytes: Atomic<Int>

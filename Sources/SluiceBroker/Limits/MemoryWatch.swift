@@ -1,16 +1,16 @@
 import SluiceLog
 import Synchronization
 
-/// How much memory a broker's records, connections and clients' things take, and what follows when that is too much.
+/// Compares the memory of records, connections and clients' objects with a ceiling, and stops producers above it.
 ///
 /// ```
 ///  0 ─────────────── 90 % ───── ceiling ───── + 1/8
-///    producers go on │ as before │ no grants  │ and nothing is read from those who publish
+///    producers go on │ unchanged │ no grants  │ connections with publications aren't read
 /// ```
 ///
-/// From any thread. Looking costs a few loads, and is done at the end of each loop's turn.
+/// From any thread. A check costs a few loads, and is made at the end of each loop's turn.
 final class MemoryWatch: Sendable {
-  /// What a look has found to be different.
+  /// A change that a check has found.
   enum Change: Sendable {
     case reached
     case left
@@ -18,7 +18,7 @@ final class MemoryWatch: Sendable {
 
   /// In bytes; 0 for none.
   let ceiling: Int
-  /// What is kept besides records and what waits in connections.
+  /// The bytes that are kept besides records and the buffers of connections.
   let kept: KeptMemory
   private let windowBytes: Int
   private let pool: SegmentPool
@@ -38,25 +38,25 @@ final class MemoryWatch: Sendable {
     metrics.set(.memoryCeiling, to: ceiling)
   }
 
-  /// Bytes of records, of what waits in connections, and of what else is kept for clients.
+  /// Bytes of records, of connections' buffers, and of what else is kept for clients.
   var used: Int { pool.bytesInUse + pool.bytesAccounted + metrics[.bufferedBytes] + kept.used }
 
-  /// Whether producers wait.
+  /// Whether producers get no grants.
   var isFull: Bool { full.load(ordering: .relaxed) }
 
-  /// Whether those who publish aren't read from.
+  /// Whether connections with publications aren't read.
   var isOverflowing: Bool { overflowing.load(ordering: .relaxed) }
 
-  /// The most bytes that one publication is granted at a time: what all have together isn't much more than there is room for.
+  /// The most bytes that one publication is granted at a time, so that the grants of all publications hardly exceed the free memory.
   var window: UInt64 {
     guard ceiling > 0 else { return UInt64(windowBytes) }
     let room = max(ceiling - used, 0) / 2 / max(metrics[.publications], 1)
     return UInt64(min(windowBytes, max(room, Self.leastWindow)))
   }
 
-  /// Looks how much there is.
+  /// Compares the memory in use with the ceiling.
   ///
-  /// - Returns: what is to be done about it, to one of those who look at the same time.
+  /// - Returns: the change, to one of the callers that find it at the same time.
   func look() -> Change? {
     guard ceiling > 0 else { return nil }
     let used = used
