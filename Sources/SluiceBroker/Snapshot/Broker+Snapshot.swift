@@ -1,24 +1,67 @@
+import SluiceWire
+
 extension Broker {
-  /// Shows the broker as it is. From any thread; returns at once.
+  /// Gathers a snapshot of the broker. From any thread; returns at once.
   ///
-  /// Every loop is asked once, and answers a part at a time, so that nobody on it waits for long.
+  /// Every loop is asked once, and answers a part per turn, so that its connections don't wait for long.
   ///
-  /// - Parameter completion: called once, on one of the broker's loops, where it must not wait, nor put the snapshot together; on the calling thread when
-  ///   they have ended, with a snapshot in which nobody is connected.
+  /// - Parameter completion: called once, on one of the broker's loops, where it must neither wait nor assemble the snapshot; on the calling thread when
+  ///   the loops have ended, with a snapshot without connections.
   public func snapshot(
     _ request: SnapshotRequest = SnapshotRequest(), completion: @escaping @Sendable (GatheredSnapshot) -> Void
   ) {
     SnapshotGathering(request, of: self, completion: completion).begin()
   }
 
-  /// The store as it is; nil for a broker without durable topics. From any thread; returns at once.
+  /// A snapshot of the store; nil for a broker without durable topics. From any thread; returns at once.
   public var storage: StoreSnapshot? { core.storage?.snapshot }
 
-  /// Shows the broker as it is.
+  /// Returns a snapshot of the broker.
   public func snapshot(_ request: SnapshotRequest = SnapshotRequest()) async -> BrokerSnapshot {
     let gathered = await withCheckedContinuation { continuation in
       snapshot(request) { continuation.resume(returning: $0) }
     }
     return gathered.assembled()
+  }
+
+  /// The most records that are shown, also when more are requested.
+  private static let shownRecords = 10_000
+
+  /// Shows the newest records of a topic; for a durable topic, those that are still in memory. Attaches nothing to the topic and doesn't delay
+  /// its producers. From any thread.
+  ///
+  /// - Parameters:
+  ///   - count: the most records.
+  ///   - bytes: the most bytes of them in all, keys and headers included.
+  ///   - completion: called once, before this returns, with the records from the oldest to the newest; with nil when the topic doesn't exist.
+  public func lastRecords(
+    of topic: String, count: Int, bytes: Int, completion: @Sendable ([RecordSnapshot]?) -> Void
+  ) {
+    let log = core.registry.find(topic)?.epoch.log
+    completion(log?.newestRecords(min(count, Self.shownRecords), bytes: bytes))
+  }
+}
+
+/// What a snapshot lists, and how much of it. Counts are always of all.
+public struct SnapshotRequest: Hashable, Sendable {
+  /// The only topic to list; nil for all.
+  public var topic: String?
+  /// The most topics to list: if the broker has more, those that had the most records. 0 for none.
+  public var topics: Int
+  /// The most subscriptions, and the most publications, to list for a topic.
+  public var subscriptionsPerTopic: Int
+  public var publicationsPerTopic: Int
+  /// The most connections to list.
+  public var connections: Int
+
+  public init(
+    topic: String? = nil, topics: Int = 1_000, subscriptionsPerTopic: Int = 100,
+    publicationsPerTopic: Int = 100, connections: Int = 1_000
+  ) {
+    self.topic = topic
+    self.topics = topics
+    self.subscriptionsPerTopic = subscriptionsPerTopic
+    self.publicationsPerTopic = publicationsPerTopic
+    self.connections = connections
   }
 }

@@ -1,28 +1,28 @@
 import SluiceAccess
 import SluiceWire
 
-/// A broker as it is at one moment, for people and for what collects its numbers.
+/// The state of a broker at one moment, for operators and for metrics collectors.
 ///
-/// The loops are asked one after another, so what two of them say may be a turn apart. Counters only ever grow, for as long as the
-/// topic, the connection or the broker epochs.
+/// The loops are asked one after another, so the answers of two loops may be a turn apart. Counters only grow while the topic, the connection or
+/// the broker exists.
 public struct BrokerSnapshot: Sendable {
   /// Milliseconds since 1970; 0 when the broker's loops have ended.
   public var time: Int64 = 0
   /// Milliseconds since the broker has started.
   public var uptime: UInt64 = 0
-  /// By name. At most as many as were asked for; ``topicCount`` counts all.
+  /// In order of name. At most as many as were requested; ``topicCount`` counts all.
   public var topics: [TopicSnapshot] = []
   public var topicCount = 0
-  /// By number. At most as many as were asked for; ``connectionCount`` counts all.
+  /// In order of number. At most as many as were requested; ``connectionCount`` counts all.
   public var connections: [ConnectionSnapshot] = []
   public var connectionCount = 0
   /// In the order of the broker's loops.
   public var loops: [LoopSnapshot] = []
   /// The broker's own counters and gauges.
   public var metrics: [(metric: BrokerMetric, value: Int)] = []
-  /// How long records took from being appended to being handed to the socket of somebody who had asked for them, in nanoseconds; sampled.
+  /// The latency of records from append to the socket of a subscriber with demand, in nanoseconds; sampled.
   public var latency = Histogram()
-  /// How long it took to bring what there was of durable topics to disk, in nanoseconds.
+  /// The duration of commits of durable topics, in nanoseconds.
   public var commits = Histogram()
   /// The store; nil for a broker without durable topics.
   public var storage: StoreSnapshot?
@@ -30,29 +30,29 @@ public struct BrokerSnapshot: Sendable {
   public init() {}
 }
 
-/// One topic, who is attached to it, and what has gone through it since it was made or the broker has started.
+/// A topic, its attached streams, and its traffic since it was made or the broker started.
 public struct TopicSnapshot: Sendable {
   public var summary: TopicSummary
   public var settings: TopicSettings
   public var traffic = TopicTraffic()
-  /// Records that its subscribers have asked for and not got, together; nil when one of them asks for any number.
+  /// Records that its subscribers together have requested and not received; nil when one has unlimited demand.
   public var outstanding: UInt64? = 0
-  /// Records between the subscriber that is furthest behind and the end of the topic.
+  /// Records between the subscriber with the largest lag and the end of the topic.
   public var lag: UInt64 = 0
-  /// The longest that one of its producers has been without demand, in milliseconds; 0 while none waits.
+  /// The longest time that one of its producers has been without demand, in milliseconds; 0 while none waits.
   public var heldUp: UInt64 = 0
-  /// For how long the topic has lost its producers, in milliseconds; 0 while it hasn't.
+  /// For how long the topic has been without producers, in milliseconds; 0 while it has some or never had any.
   public var withoutProducers: UInt64 = 0
   /// Whether a client has stated the settings.
   public var isStated = false
-  /// What stops all its producers, or has in the last five minutes.
+  /// What stops all its producers now, or has stopped them in the last five minutes.
   public var holds: [TopicInfo.Hold] = []
-  /// At most as many as were asked for, those that hold up producers first; ``TopicSummary/subscriptions`` counts all.
+  /// At most as many as were requested, those that hold up producers first; ``TopicSummary/subscriptions`` counts all.
   public var subscriptions: [SubscriptionSnapshot] = []
   public var publications: [PublicationSnapshot] = []
-  /// What its retention limits have dropped.
+  /// The records that its retention limits have dropped.
   public var dropped = DroppedRecords()
-  /// Publishers that wait for the broker's store, and aren't counted in ``TopicSummary/publications``.
+  /// Producers that wait for the broker's store. ``TopicSummary/publications`` doesn't count them.
   public var waitingForStorage = 0
 
   public init(summary: TopicSummary, settings: TopicSettings) {
@@ -61,41 +61,40 @@ public struct TopicSnapshot: Sendable {
   }
 }
 
-/// What has gone through a topic, counted from when it was made or restored. Counters: they survive whoever caused them.
+/// The traffic of a topic since it was made or restored. The counters include streams that have detached.
 public struct TopicTraffic: Hashable, Sendable {
-  /// Records that producers were granted, and records and bytes that they have published. What groups have put here of what they couldn't
-  /// get done is among them.
+  /// Records that producers were granted, and records and bytes that they have published, dead letters of groups included.
   public var granted: UInt64 = 0
   public var received: UInt64 = 0
   public var receivedBytes: UInt64 = 0
-  /// Records that were acknowledged to producers.
+  /// Records acknowledged to producers.
   public var acknowledged: UInt64 = 0
-  /// Records that subscribers have asked for, those of unlimited demand (2^53 and more) not among them; of a demand that a pattern's topics share, what was
-  /// used here. Records and bytes that they were sent, time marks among these.
+  /// Records that subscribers have requested, without unlimited demand (2^53 and more); of a demand that a pattern's topics share, the part used here.
+  /// Records and bytes that subscribers were sent, time marks included.
   public var requested: UInt64 = 0
   public var sent: UInt64 = 0
   public var sentBytes: UInt64 = 0
-  /// Records that subscribers have missed because they were dropped before they were asked for.
+  /// Records that subscribers have missed because they were dropped before they were requested.
   public var missed: UInt64 = 0
-  /// Records, and their bytes, that the topic's retention limits have dropped.
+  /// Records and bytes that the topic's retention limits have dropped.
   public var dropped: UInt64 = 0
   public var droppedBytes: UInt64 = 0
-  /// How long subscribers had no demand while there were records for them, in milliseconds, added up over subscribers. Members of groups
-  /// don't count: others may have demand.
+  /// How long subscribers had records waiting and no demand, in milliseconds, summed over subscribers. Members of groups don't count: other
+  /// members may have demand.
   public var starved: UInt64 = 0
-  /// How long producers had no demand, in milliseconds, added up over producers.
+  /// How long producers had no demand, in milliseconds, summed over producers.
   public var heldUp: UInt64 = 0
 
   public init() {}
 }
 
-/// A subscription, a member of a group, or what a pattern has of a topic.
+/// A subscription, a member of a group, or a pattern's subscription to one topic.
 public struct SubscriptionSnapshot: Sendable {
   public var info: TopicInfo.Subscription
   public var identity: String
-  /// Records between it and the end of the topic.
+  /// Records between its position and the end of the topic.
   public var lag: UInt64
-  /// Why its connection can't be sent more at the moment: what was sent isn't read.
+  /// Whether its client doesn't read what was sent, so that nothing more can be sent.
   public var isBlocked: Bool
 
   public init(info: TopicInfo.Subscription, identity: String, lag: UInt64, isBlocked: Bool) {
@@ -118,18 +117,18 @@ public struct PublicationSnapshot: Sendable {
 
 public struct ConnectionSnapshot: Sendable {
   public var id: UInt64
-  /// What the client calls itself.
+  /// The name that the client has given itself.
   public var client: String
-  /// Empty where nobody is asked, or before that is known.
+  /// Empty without authentication, and before it is complete.
   public var identity: String
   public var peer: String
   /// TLS version and cipher; empty without TLS.
   public var security: String
-  /// Milliseconds since it was accepted.
+  /// Milliseconds since the connection was accepted.
   public var age: UInt64
   public var subscriptions: Int
   public var publications: Int
-  /// Bytes that wait here, in either direction.
+  /// Buffered bytes, in both directions.
   public var buffered: Int
 
   public init(
@@ -151,7 +150,7 @@ public struct ConnectionSnapshot: Sendable {
 /// One event loop.
 public struct LoopSnapshot: Sendable {
   public var connections: Int
-  /// How long it worked from one look at its events to the next, in nanoseconds: what an event may have had to wait.
+  /// How long the loop worked between two polls for events, in nanoseconds: the delay that an event may have had.
   public var turns: Histogram
 
   public init(connections: Int, turns: Histogram) {
@@ -160,11 +159,11 @@ public struct LoopSnapshot: Sendable {
   }
 }
 
-/// How often which durations occurred, by powers of two.
+/// A histogram of durations with bounds at powers of two.
 public struct Histogram: Hashable, Sendable {
-  /// `counts[n]` counts durations below ``bound(of:)`` of n and not below that of n - 1; the last one all that are longer.
+  /// `counts[n]` counts durations below ``bound(of:)`` of n and not below that of n - 1; the last one counts all longer ones.
   public private(set) var counts = [UInt64](repeating: 0, count: Self.buckets)
-  /// Of all durations, in nanoseconds.
+  /// The sum of all durations, in nanoseconds.
   public private(set) var sum: UInt64 = 0
 
   /// From 1 µs to some 9 minutes.
@@ -174,7 +173,7 @@ public struct Histogram: Hashable, Sendable {
 
   public var count: UInt64 { counts.reduce(0, &+) }
 
-  /// Nanoseconds; all ones for the last bucket.
+  /// The upper bound of a bucket in nanoseconds; all ones for the last bucket.
   public static func bound(of bucket: Int) -> UInt64 { bucket >= buckets - 1 ? .max : 1024 << UInt64(bucket) }
 
   public mutating func add(_ nanoseconds: UInt64) {
@@ -188,7 +187,7 @@ public struct Histogram: Hashable, Sendable {
     sum &+= other.sum
   }
 
-  /// The bound under which `share` (0...1) of the durations are, in nanoseconds; 0 where there are none.
+  /// The bound below which `share` (0...1) of the durations are, in nanoseconds; 0 for an empty histogram.
   public func quantile(_ share: Double) -> UInt64 {
     let wanted = (Double(count) * share).rounded(.up)
     var seen: UInt64 = 0

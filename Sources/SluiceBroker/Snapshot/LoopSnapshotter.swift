@@ -3,15 +3,14 @@ import SluiceIO
 import SluiceWire
 import Synchronization
 
-/// Looks at what there is on one loop, for a snapshot: some of it in a turn, so that nobody there waits for long.
+/// Gathers one loop's part of a snapshot, a bounded amount per turn, so that the loop's connections don't wait for long.
 ///
-/// Its findings are handed over when nobody has it any more: when it has seen everything, or when its loop, which has ended, has
-/// dropped the job.
-// @unchecked: belongs to its loop, but for its beginning and its end, when nobody else has it.
+/// It hands over its findings when it is released: when it is done, or when its loop has ended and dropped the job.
+// @unchecked: belongs to its loop, except in `init` and `deinit`, when it has a single reference.
 final class LoopSnapshotter: @unchecked Sendable {
-  /// What is looked at in one turn, in steps of some tens of nanoseconds.
+  /// The work of one turn, in steps of some tens of nanoseconds.
   private static let together = 8_192
-  /// What it takes to describe a connection, or what hangs on it.
+  /// The steps that it takes to describe a connection or a stream.
   private static let description = 32
   /// The most subscriptions and publications that are described in all.
   private static let described = 10_000
@@ -38,7 +37,7 @@ final class LoopSnapshotter: @unchecked Sendable {
     gathering.take(findings, of: number)
   }
 
-  /// Looks at the next part. From any thread.
+  /// Schedules the next part. From any thread.
   func goOn() {
     context.loop.execute { [self] in look() }
   }
@@ -70,7 +69,7 @@ final class LoopSnapshotter: @unchecked Sendable {
     return found
   }
 
-  /// Those with the lowest numbers.
+  /// The connections with the lowest numbers.
   private func first(_ limit: Int, of connections: [Connection]) -> [Connection] {
     guard connections.count > limit else { return connections }
     guard limit > 0 else { return [] }
@@ -91,7 +90,7 @@ final class LoopSnapshotter: @unchecked Sendable {
     return found
   }
 
-  /// As many as are to be listed, those that hold up producers first.
+  /// Lists subscriptions up to the limit, those that hold up producers first.
   private func listSubscriptions(of loopState: TopicLoopState, in found: inout TopicFindings) {
     let limit = min(gathering.request.subscriptionsPerTopic, left)
     let hold = loopState.topic.isPaced ? loopState.topic.holds.withLock { $0.open } : nil
@@ -110,7 +109,7 @@ final class LoopSnapshotter: @unchecked Sendable {
     }
   }
 
-  /// The same, those that wait first.
+  /// Lists publications up to the limit, those that wait first.
   private func listPublications(of loopState: TopicLoopState, in found: inout TopicFindings) {
     let limit = min(gathering.request.publicationsPerTopic, left)
     for waits in [true, false] {
@@ -126,7 +125,7 @@ final class LoopSnapshotter: @unchecked Sendable {
 }
 
 extension Connection {
-  /// As it is shown. On its loop.
+  /// The connection's part of a snapshot. On its loop.
   var snapshot: ConnectionSnapshot {
     ConnectionSnapshot(
       id: id, client: clientName, identity: identity.name, peer: peer.description,

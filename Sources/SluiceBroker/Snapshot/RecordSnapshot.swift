@@ -1,7 +1,7 @@
 import SluiceLog
 import SluiceWire
 
-/// A record of a topic, as it is shown.
+/// A copy of a topic's record.
 public struct RecordSnapshot: Hashable, Sendable {
   public struct Header: Hashable, Sendable {
     public var name: [UInt8]
@@ -31,7 +31,7 @@ public struct RecordSnapshot: Hashable, Sendable {
 }
 
 extension RecordSnapshot {
-  /// A copy of a record; nil for one that isn't whole, of which there are none in a log.
+  /// A copy of a record; nil for a malformed one, which a log never has.
   fileprivate init?(_ record: BatchIterator.Record, at offset: UInt64) {
     guard record.isAttributed else {
       unsafe self.init(offset: offset, time: record.time, key: nil, headers: [], payload: Array(record.body))
@@ -49,7 +49,7 @@ extension RecordSnapshot {
 }
 
 extension TopicLog {
-  /// About the most bytes that are looked at in one go.
+  /// The approximate number of bytes that one step reads.
   private static var portion: Int { 256 << 10 }
 
   /// Copies of the newest records that are in memory, oldest first. From any thread.
@@ -62,12 +62,12 @@ extension TopicLog {
     let first = max(oldestOffset, end - min(UInt64(max(count, 0)), end))
     var cursor = LogCursor(unplacedAt: first)
     var found: [(offset: UInt64, record: BatchIterator.Record)] = []
-    // These hold the memory that is pointed to.
+    // These keep the memory of the records found.
     var segments: [Segment] = []
     var time: Int64 = 0
     while cursor.nextOffset < end {
       let step = next(&cursor, records: end - cursor.nextOffset, bytes: Self.portion, hint: segments.last)
-      // What was dropped meanwhile isn't among the newest any more.
+      // Records that were dropped meanwhile are no longer among the newest.
       if case .lagged = step { continue }
       guard case .slice(let slice) = step else { break }
       if let mark = cursor.pendingTimeMark.take() { time = mark }

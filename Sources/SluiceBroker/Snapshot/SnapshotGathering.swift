@@ -4,13 +4,13 @@ import SluiceLog
 import SluiceWire
 import Synchronization
 
-/// Asks every loop for its part of a snapshot, and puts the parts together.
+/// Asks every loop for its part of a snapshot, and merges the parts.
 final class SnapshotGathering: Sendable {
-  /// A topic that is shown.
+  /// A topic in the snapshot.
   private struct Subject: Sendable {
     var topic: Topic
     var summary: TopicSummary
-    /// What went through loopStates that there weren't any more.
+    /// The traffic of loops without attached streams.
     var traffic: TrafficCount
   }
 
@@ -32,7 +32,7 @@ final class SnapshotGathering: Sendable {
   private let broker: Broker
   private let topicCount: Int
   private let subjects: [Subject]
-  /// By loop, those of the subjects, which are named by their places.
+  /// The loop states of the subjects by loop, each with the index of its subject.
   private let loopStates: [[(subject: Int, loopState: TopicLoopState)]]
   private let state: Mutex<State>
   private let completion: @Sendable (GatheredSnapshot) -> Void
@@ -68,7 +68,7 @@ final class SnapshotGathering: Sendable {
         loops: broker.contexts.map { _ in LoopSnapshot(connections: 0, turns: Histogram()) }))
   }
 
-  /// Those to be shown, by name.
+  /// The topics to list, in order of name.
   private static func topics(_ request: SnapshotRequest, in registry: TopicRegistry) -> [Topic] {
     if let name = request.topic { return registry.find(name).map { [$0] } ?? [] }
     var topics = registry.all
@@ -85,7 +85,7 @@ final class SnapshotGathering: Sendable {
     }
   }
 
-  /// What a loop has found; nothing if it has ended.
+  /// Adds a loop's findings; nil for a loop that has ended.
   func take(_ findings: LoopFindings?, of loop: Int) {
     let finished = state.withLock { state -> State? in
       if let findings { state.add(findings, of: loop) }
@@ -136,7 +136,7 @@ extension TopicSnapshot {
     traffic.droppedBytes = dropped.total.bytes
   }
 
-  /// The publishers that wait for the store, which come first.
+  /// Adds the producers that wait for the store, before the others.
   fileprivate mutating func show(
     _ waiters: [StoreWaiter], at now: MonotonicTime, _ request: SnapshotRequest
   ) {
@@ -161,12 +161,11 @@ extension SnapshotGathering.State {
   }
 }
 
-/// What the loops have said for a snapshot, before it is put together: with thousands of topics that takes milliseconds, which no loop of the
-/// broker has.
+/// The loops' findings for a snapshot. Assembling them takes milliseconds with thousands of topics, which is too long for a loop of the broker.
 public struct GatheredSnapshot: Sendable {
   fileprivate let gathering: SnapshotGathering
   fileprivate let found: SnapshotGathering.State
 
-  /// Puts it together, on the calling thread.
+  /// Assembles the snapshot on the calling thread.
   public func assembled() -> BrokerSnapshot { gathering.result(found) }
 }

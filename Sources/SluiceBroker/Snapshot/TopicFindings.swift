@@ -1,12 +1,12 @@
 import SluiceIO
 import SluiceWire
 
-/// What is found of a topic: on one loop, and then on all of them.
+/// The findings for a topic: first of one loop, then the sum of all.
 struct TopicFindings: Sendable {
   var traffic = TrafficCount()
   private var outstanding: UInt64? = 0
   private var lag: UInt64 = 0
-  /// The longest that a producer has had no demand, in milliseconds.
+  /// The longest time that a producer has had no demand, in milliseconds.
   private var waiting: UInt64 = 0
   var subscriptions: [SubscriptionSnapshot] = []
   var publications: [PublicationSnapshot] = []
@@ -40,7 +40,7 @@ struct TopicFindings: Sendable {
     outstanding = sum.addingReportingOverflow(more).overflow ? .max : sum + more
   }
 
-  /// - Parameter request: how many of each are to be listed.
+  /// - Parameter request: how many of each to list.
   func show(in topic: inout TopicSnapshot, _ request: SnapshotRequest) {
     topic.traffic = traffic.shown
     topic.outstanding = outstanding
@@ -53,14 +53,14 @@ struct TopicFindings: Sendable {
       publications.sorted { Self.precedes($0.info, $1.info) }.prefix(max(request.publicationsPerTopic, 0)))
   }
 
-  /// Those that wait come first.
+  /// Orders publications that wait first.
   private static func precedes(_ left: TopicInfo.Publication, _ right: TopicInfo.Publication) -> Bool {
     (left.waiting == 0 ? 1 : 0, left.connection, left.stream)
       < (right.waiting == 0 ? 1 : 0, right.connection, right.stream)
   }
 }
 
-/// What one loop has found.
+/// The findings of one loop.
 struct LoopFindings: Sendable {
   var topics: [(subject: Int, found: TopicFindings)] = []
   var connections: [ConnectionSnapshot] = []
@@ -71,7 +71,7 @@ struct LoopFindings: Sendable {
 }
 
 extension TopicInfo.Subscription {
-  /// Those that hold up producers come first.
+  /// Orders subscriptions that hold up producers first.
   static func precedes(_ left: Self, _ right: Self) -> Bool {
     (left.holding == 0 ? 1 : 0, left.connection, left.stream)
       < (right.holding == 0 ? 1 : 0, right.connection, right.stream)
