@@ -1,34 +1,34 @@
 import SluiceIO
 import SluiceWire
 
-/// What a broker is told when it starts. Every limit has a default and can be set.
+/// The configuration of a broker. Every limit has a default and can be set.
 public struct BrokerConfiguration: Sendable {
-  /// Where to accept connections. Port 0 takes any free one. Default: `127.0.0.1:7420`.
+  /// The addresses at which the broker accepts connections. Port 0 takes any free port. Default: `127.0.0.1:7420`.
   public var listen: [SocketAddress] = [.host("127.0.0.1", port: 7420)]
 
-  /// Event loops, each a thread; nil for one per core. Only for a broker that makes its own loops.
+  /// The number of event loops, each a thread; nil for one per core. Only for a broker that makes its own loops.
   public var loops: Int?
 
-  /// The settings of new topics, as far as neither their creator nor a rule says otherwise. What is nil is that of ``standardTopic(in:)``.
+  /// The settings of new topics that neither their creator nor a rule sets. Nil stands for the setting of ``standardTopic(in:)``.
   public var topicDefaults = standardSettings
 
   /// The settings of new topics by their names; the first rule that matches counts.
   public var topicRules: [TopicRule] = []
 
-  /// Bytes of records that a topic in memory keeps unless something else is said: 64 MiB.
+  /// Bytes of records that a topic in memory keeps unless a limit is set: 64 MiB.
   public static let standardMemoryReplay: UInt64 = 64 << 20
 
-  /// The settings of a topic of which nothing is said. In memory it keeps ``standardMemoryReplay`` bytes of records for late subscribers; a durable
-  /// topic keeps all records, as far as the store's limit lets it.
+  /// The settings of a topic without any set. In memory it keeps ``standardMemoryReplay`` bytes of records for late subscribers; a durable topic keeps
+  /// all records up to the store's limit.
   public static func standardTopic(in storage: TopicSettings.Storage = .memory) -> TopicSettings {
     var settings = standardSettings
     settings.replayBytes = storage == .memory ? standardMemoryReplay : TopicSettings.unlimited
     return settings
   }
 
-  /// Those that don't depend on where the topic is: in memory; records of any number and age for late subscribers, forever; producers run ahead;
-  /// those that wait have a buffer of 1,024 records and 8 MiB, also while alone; subscribers that fall behind skip; late ones get every record, not
-  /// just the newest of each key.
+  /// The settings that don't depend on the storage: in memory; any number and age of records for late subscribers, scope forever; producers run ahead;
+  /// paced producers have a buffer of 1,024 records and 8 MiB, also without subscribers; subscribers that fall behind skip; late ones get every
+  /// record, not just the newest of each key.
   private static var standardSettings: TopicSettings {
     var settings = TopicSettings(
       replayRecords: TopicSettings.unlimited, replayAge: TopicSettings.unlimited)
@@ -49,16 +49,16 @@ public struct BrokerConfiguration: Sendable {
 
   public var limits = BrokerLimits()
 
-  /// How long an orderly stop waits for subscribers that were granted records, before it closes on them. Default: 5 s.
+  /// How long an orderly stop waits for subscribers with undelivered demand before it closes their connections. Default: 5 s.
   public var drainTime: Duration = .seconds(5)
 
-  /// What the broker calls itself in WELCOME.
+  /// The broker's software name in WELCOME.
   public var software = "sluiced"
 
   /// The identity in WELCOME, from which epochs derive too; nil for a random one. Simulations set it.
   public var identity: UInt64?
 
-  /// Called on the broker's loops, which wait for it, with what somebody should know of.
+  /// Called with each event, on the broker's loops, which wait for it.
   public var report: @Sendable (BrokerEvent) -> Void = { _ in }
 
   public init() {}
@@ -67,7 +67,7 @@ public struct BrokerConfiguration: Sendable {
 /// Settings for new topics whose names match a pattern.
 public struct TopicRule: Hashable, Sendable {
   public var pattern: TopicPattern
-  /// What is nil is the default.
+  /// Nil stands for the default.
   public var settings: TopicSettings
 
   public init(pattern: TopicPattern, settings: TopicSettings) {

@@ -2,15 +2,15 @@ import SluiceAccess
 import SluiceIO
 import SluiceWire
 
-/// What happens to a broker that somebody should know of. There is nothing in it of what clients publish, nor of what they prove themselves with.
+/// An event that an operator may need to know of. It contains neither published data nor credentials.
 public enum BrokerEvent: Hashable, Sendable {
-  /// Whose connection something is about.
+  /// The client of the connection that an event is about.
   public struct Client: Hashable, Sendable {
     /// The broker's number for the connection.
     public var connection: UInt64
-    /// What the client calls itself; empty before it has.
+    /// The name that the client has given itself; empty before that.
     public var name: String
-    /// Who it has proved to be; empty where nobody is asked, and before that is known.
+    /// The authenticated identity; empty without authentication, and before it is complete.
     public var identity: String
     public var peer: SocketAddress
 
@@ -22,64 +22,64 @@ public enum BrokerEvent: Hashable, Sendable {
     }
   }
 
-  /// What somebody does to the broker's topics, rather than with them.
+  /// An administrative request of a client.
   public enum Administration: Hashable, Sendable {
     case createTopic
     case deleteTopic
     case connectTopic
     case disconnectTopic
-    /// Of a durable cursor, or a group, of that name.
+    /// A request for the durable cursor, or the group, of that name.
     case moveCursor(String)
     case deleteCursor(String)
   }
 
   // MARK: Connections
 
-  /// The handshake is over.
+  /// The handshake is complete.
   case opened(Client)
   /// - Parameters:
-  ///   - reason: why, for people.
-  ///   - code: what the client was told; nil where it wasn't the broker that ended it.
-  ///   - milliseconds: how long there was the connection.
+  ///   - reason: the reason as text.
+  ///   - code: the error that the client was sent; nil when the broker didn't end the connection.
+  ///   - milliseconds: the age of the connection.
   case closed(Client, reason: String, code: ErrorCode?, milliseconds: UInt64)
-  /// A connection was closed because all together had too much waiting, and it the most.
+  /// A connection was closed because all connections together buffered too much, and this one the most.
   case closedForBuffering(connection: UInt64, client: String, bytes: Int)
 
-  // MARK: Who they are, and what they may
+  // MARK: Authentication and permissions
 
-  /// The client has proved who it is: in the handshake, or anew.
+  /// The client has proved its identity: in the handshake, or to renew its credentials.
   case authenticated(Client, by: Identity.Proof, isRenewal: Bool)
-  /// It couldn't prove it, or nobody had the time to look.
+  /// The client couldn't prove its identity, or too many attempts waited.
   ///
-  /// - Parameter claim: the user that it says it is; empty for tokens and certificates.
+  /// - Parameter claim: the user name that the client has given; empty for tokens and certificates.
   case notAuthenticated(Client, claim: String, WireError, isRenewal: Bool)
-  /// Its credentials have ended, and with them its connection.
+  /// The client's credentials have expired, and its connection is closed.
   case expired(Client)
-  /// Its identity may not be connected any more.
+  /// The client's identity may no longer connect.
   case revoked(Client)
-  /// - Parameter action: what it may not do to the topic: `publish`, `administer`.
+  /// - Parameter action: what the client may not do to the topic: `publish`, `administer`.
   case denied(Client, action: String, topic: String)
 
   // MARK: Topics
 
-  /// A topic was made; nil for the broker's doing.
+  /// A topic was made, by the broker itself when the client is nil.
   case topicCreated(Client?, topic: String)
-  /// Its terminal event stands. Of a failure there is the code.
+  /// A topic has its terminal event. `failure` is the code of a failure.
   case topicEnded(Client?, topic: String, failure: ErrorCode?)
-  /// A topic was there for its users only, and is gone with them.
+  /// A topic with automatic deletion was deleted because it was unused.
   case topicAbandoned(topic: String)
-  /// Somebody has administered a topic, or tried to; nil where that was done.
+  /// A client has administered a topic, or tried to; `refusal` is nil when it succeeded.
   case administered(Client, Administration, topic: String, refusal: WireError?)
 
-  /// Records that a group has given up wait in the group, because its dead-letter topic doesn't take them. Tried again, less and less often.
+  /// Dead letters wait in their group because the dead-letter topic doesn't take them. The group retries with a growing delay.
   case deadLettersWait(topic: String, group: String, deadLetters: String, WireError)
 
   // MARK: Limits
 
-  /// Something was refused since there is too much of it; of a connection that never came to be, the peer is known.
+  /// A limit has refused a request or a connection; a refused connection has no client, only a peer.
   case refused(Client?, peer: SocketAddress, WireError)
-  /// Records and connections take as much memory as they may: producers wait until there is less.
+  /// Memory has reached its ceiling: producers wait until less is used.
   case memoryReached(used: Int, ceiling: Int)
-  /// There is room again, and producers go on.
+  /// Memory is below its ceiling again, and producers continue.
   case memoryLeft(used: Int, ceiling: Int)
 }

@@ -1,23 +1,23 @@
 import SluiceAccess
 import SluiceWire
 
-/// Bounds on what peers can make the broker do.
+/// Limits on what clients can make the broker do and keep.
 public struct BrokerLimits: Sendable {
-  /// Connections at a time. Default: 16,384.
+  /// Connections at the same time. Default: 16,384.
   public var connections = 16_384
 
-  /// Those of them that come from one address; of IPv6, from one /64. Unix sockets, which have permissions, don't count. Default: 4,096.
+  /// Connections from one address; for IPv6, from one /64. Unix sockets, which have permissions, don't count. Default: 4,096.
   public var connectionsPerAddress = 4_096
 
-  /// Those of one identity, where clients are asked who they are. Default: 1,024.
+  /// Connections of one identity, where clients authenticate. Default: 1,024.
   public var connectionsPerIdentity = 1_024
 
-  /// What one identity may publish in a second, on all its connections together; without identities, what one connection may. It is granted no
-  /// more, and nothing is dropped. A quarter of a second's worth may be saved up. 0 for any amount. Default: 0.
+  /// Records and bytes per second that one identity may publish on all its connections together; without identities, one connection. Grants
+  /// don't exceed the rate, and nothing is dropped. A burst may use a quarter of a second's worth. 0 for any amount. Default: 0.
   public var identityPublishRecords = 0
   public var identityPublishBytes = 0
 
-  /// The same for what it is sent of subscriptions. What a turn sends beyond it is made up for by waiting. Default: 0.
+  /// The same for records sent to subscriptions. What a turn sends beyond the rate delays the following ones. Default: 0.
   public var identityDeliveryRecords = 0
   public var identityDeliveryBytes = 0
 
@@ -33,10 +33,10 @@ public struct BrokerLimits: Sendable {
   /// Topics at a time. Default: 100,000.
   public var topics = 100_000
 
-  /// Topics that one connection has made and that are still there. Default: 50,000.
+  /// Existing topics that one connection has made. Default: 50,000.
   public var topicsPerConnection = 50_000
 
-  /// Subscriptions at a time, those to patterns and members of groups among them, of all connections together. Default: 1,000,000.
+  /// Subscriptions at a time of all connections together, subscriptions to patterns and members of groups included. Default: 1,000,000.
   public var subscriptions = 1_000_000
 
   /// The same on one connection. Default: 8,192.
@@ -54,95 +54,95 @@ public struct BrokerLimits: Sendable {
   /// Subscriptions to patterns at a time on one connection. Default: 4,096.
   public var patternsPerConnection = 4_096
 
-  /// Topics at a time that a connection's subscriptions to patterns may match, counted for each of them. Each takes some 600 bytes.
+  /// Topics that a connection's subscriptions to patterns may match at a time, counted per subscription. Each takes some 600 bytes.
   /// Default: 1,000,000.
   public var matches = 1_000_000
 
   /// How many records a producer may send ahead of the broker's grant. 2 to 2^32. Default: 65,536.
   public var producerWindow: UInt64 = 65_536
 
-  /// The same in bytes; the last record may go beyond it. Near the ceiling of ``memory`` it is less. At least 64 KiB. Default: 16 MiB.
+  /// The same in bytes; the last record may exceed it. It shrinks near the ceiling of ``memory``. At least 64 KiB. Default: 16 MiB.
   public var producerWindowBytes = 16 << 20
 
-  /// Producers that a topic remembers, so that what they send again after a lost connection is in its log once. Those that are
-  /// attached are among them. Default: 10,000.
+  /// Producers that a topic remembers, attached ones included, so that records sent again after a lost connection are in its log once.
+  /// Default: 10,000.
   public var producers = 10_000
 
-  /// How long a topic remembers a producer that isn't attached any more. Default: 24 hours.
+  /// How long a topic remembers a detached producer. Default: 24 hours.
   public var producerMemory: Duration = .seconds(86_400)
 
-  /// After which time without anybody attached a topic with ``TopicSettings/autoDelete`` is deleted. Default: 10 s.
+  /// The time without attached streams after which a topic with ``TopicSettings/autoDelete`` is deleted. Default: 10 s.
   public var autoDeleteTime: Duration = .seconds(10)
 
-  /// Durable cursors and groups that a topic has at a time, together; beyond it no new one is made. Default: 10,000.
+  /// Durable cursors and groups of a topic together; beyond it no new one is made. Default: 10,000.
   public var cursors = 10_000
 
-  /// How long a topic remembers a durable cursor that nobody uses. Default: 7 days.
+  /// How long a topic remembers an unused durable cursor. Default: 7 days.
   public var cursorMemory: Duration = .seconds(7 * 86_400)
 
-  /// Records that a group with explicit acknowledgement may have under way at a time: with its members, waiting to be given out again,
-  /// or behind another one with their key. What comes after them waits in the topic. Default: 65,536.
+  /// Records that a group with explicit acknowledgement may have under way: with its members, waiting for redelivery, or behind another
+  /// record with their key. Later records wait in the topic. Default: 65,536.
   public var groupRecords = 65_536
 
-  /// The silence after which a peer is given up, in milliseconds; 0 for never; a client may ask for less. Default: 30 s.
+  /// The silence after which a connection is closed, in milliseconds; 0 for never; a client may request less. Default: 30 s.
   public var keepalive: UInt32 = 30_000
 
-  /// How long a connection may take for its handshake, from the first byte until the client is known. Default: 10 s.
+  /// How long a connection's handshake may take, from the first byte to the end of authentication. Default: 10 s.
   public var handshake: Duration = .seconds(10)
 
-  /// Clients that wait at a time for their credentials to be verified, and new credentials of connections; beyond it they are told
-  /// to try again later. Default: 1,024.
+  /// Attempts to authenticate or renew credentials that may wait for verification; beyond it clients are told to try again later.
+  /// Default: 1,024.
   public var authentications = 1_024
 
-  /// The same for those of one address. Default: 64.
+  /// The same for one address. Default: 64.
   public var authenticationsPerAddress = 64
 
-  /// How those are slowed down who prove to be somebody, and can't.
+  /// How failed attempts to authenticate delay later ones.
   public var attempts = AttemptLimiter.Settings()
 
-  /// How long a connection may be open with nothing open on it, and nothing asked for, before it is closed; zero for ever. A connection
-  /// that rests costs about a kilobyte, and one whose client is gone is found out by ``keepalive``. Default: zero.
+  /// How long a connection may be without streams and requests before it is closed; zero for ever. An idle connection costs about a kilobyte,
+  /// and ``keepalive`` detects one whose client is gone. Default: zero.
   public var idle: Duration = .zero
 
-  /// How long a client may leave unread what was written for it, nothing of it taken, before it is given up, whatever it sends; zero for
-  /// ever. A subscriber that asks for nothing isn't written to. Default: 60 s.
+  /// How long a client may read nothing of what is pending for it before it is disconnected, whatever it sends; zero for ever. A subscriber
+  /// without demand isn't written to. Default: 60 s.
   public var write: Duration = .seconds(60)
 
-  /// Bytes that are gathered for one connection before it is another one's turn; what a connection that doesn't read can hold
-  /// back of the log's memory. A socket that is filled in one go moves half as much again as one that is filled in four. Default: 1 MiB.
+  /// Bytes gathered for one connection before the next one is served, and the most memory of the log that a connection can retain by not
+  /// reading. One write moves half as much again per second as four smaller ones. Default: 1 MiB.
   public var writeBatch = 1 << 20
 
-  /// Answers that wait for a client to read them, in bytes; beyond it nothing more is read from that client. Default: 256 KiB.
+  /// Answers that a client has yet to read, in bytes; beyond it nothing more is read from that client. Default: 256 KiB.
   public var answers = 256 << 10
 
-  /// Bytes of places with which a connection's subscriptions to patterns go on, until they have come whole. Default: 64 MiB.
+  /// Bytes of incomplete places with which a connection's subscriptions to patterns resume. Default: 64 MiB.
   public var bufferedPerConnection = 64 << 20
 
-  /// Bytes that wait in all connections together: frames that have come in part, answers that aren't read, records that had to be copied for
-  /// clients that don't read them. Beyond it the connections that have the most are closed, one by one. Default: 1 GiB.
+  /// Bytes buffered in all connections together: incomplete frames, unread answers, and records copied for clients that don't read them. Beyond it
+  /// the connections with the most are closed, one by one. Default: 1 GiB.
   public var buffered = 1 << 30
 
-  /// Bytes of records, in topics and on their way, and of all that waits in connections, at which producers get no more demand for topics in memory, until
-  /// there is a tenth less. Beyond an eighth more nothing is read from those who publish. Zero for no ceiling. Default: zero; `sluiced` takes
-  /// three quarters of what the system has.
+  /// Bytes of records, in topics and in transit, and of connections' buffers at which producers of topics in memory get no more demand, until they are a
+  /// tenth less. Above nine eighths of it, connections with publications aren't read. Zero for no ceiling. Default: zero; `sluiced` takes three
+  /// quarters of the system's memory.
   public var memory = 0
 
-  /// Memory of retired segments that is kept for new ones, in bytes. Default: 64 MiB.
+  /// Bytes of retired segments that are pooled for new ones. Default: 64 MiB.
   public var pooledMemory = 64 << 20
 
-  /// Bytes of one durable topic's records that may wait to be written; its producers are asked for no more then. Where the store has a limit, no more
-  /// than an eighth of that. Default: 16 MiB.
+  /// Bytes of one durable topic's records that may wait for the disk; its producers get no more demand then. At most an eighth of the store's limit.
+  /// Default: 16 MiB.
   public var topicBacklog = 16 << 20
 
-  /// The same for all durable topics together, and no more than a quarter of the store's limit. Default: 256 MiB.
+  /// The same for all durable topics together, at most a quarter of the store's limit. Default: 256 MiB.
   public var storageBacklog = 256 << 20
 
-  /// Bytes of stored records in memory for subscribers that catch up, beyond which those that ask for nothing give up theirs. Default: 256 MiB.
+  /// Bytes of stored records in memory for subscribers that catch up; beyond it subscribers without demand release theirs. Default: 256 MiB.
   public var catchUpMemory = 256 << 20
 
   public init() {}
 
-  /// Connections besides ``connections`` that may be about to close, or to be told that they are too many; others are reset at once.
+  /// Connections beyond ``connections`` that may be closing, or being refused; further ones are reset at once.
   public static let closingConnections = 256
 }
 
