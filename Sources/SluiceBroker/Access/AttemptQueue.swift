@@ -1,21 +1,21 @@
-/// Who is authenticated next: each address in its turn, so that one with many attempts keeps only its own waiting.
+/// The order of authentication attempts: addresses take turns, so that one with many attempts only delays its own.
 ///
-/// A value: attempts come in, the next one goes out. It knows neither threads nor clocks.
+/// A value without threads or clocks.
 struct AttemptQueue<Address: Hashable, Attempt> {
   enum Next {
     case attempt(Attempt, from: Address)
-    /// All who wait have to wait for so long.
+    /// All attempts in the queue have to wait for at least this time.
     case wait(Duration)
     case none
   }
 
-  /// Attempts at a time.
+  /// The most attempts at a time.
   let limit: Int
-  /// Attempts of one address at a time.
+  /// The most attempts of one address at a time.
   let addressLimit: Int
 
   private var waiting: [Address: [(number: UInt64, attempt: Attempt)]] = [:]
-  /// Addresses that have somebody waiting, in the order of their turns.
+  /// Addresses with waiting attempts, in the order of their turns.
   private var turns = ReadyQueue<Address>()
   private(set) var count = 0
 
@@ -24,7 +24,7 @@ struct AttemptQueue<Address: Hashable, Attempt> {
     self.addressLimit = addressLimit
   }
 
-  /// - Returns: false when there are too many already.
+  /// - Returns: false when a limit is reached.
   mutating func add(_ attempt: Attempt, number: UInt64, from address: Address) -> Bool {
     let others = waiting[address]?.count ?? 0
     guard count < limit, others < addressLimit else { return false }
@@ -34,7 +34,7 @@ struct AttemptQueue<Address: Hashable, Attempt> {
     return true
   }
 
-  /// Forgets an attempt, if it is still waiting.
+  /// Removes an attempt, if it is still waiting.
   mutating func remove(_ number: UInt64, from address: Address) {
     guard let index = waiting[address]?.firstIndex(where: { $0.number == number }) else { return }
     waiting[address]?.remove(at: index)
@@ -46,7 +46,7 @@ struct AttemptQueue<Address: Hashable, Attempt> {
 
   /// Takes out the first attempt of the address whose turn it is.
   ///
-  /// - Parameter delay: how long an attempt, and all of its address, has to wait from now on.
+  /// - Parameter delay: how long an attempt, and all others of its address, have to wait from now on.
   mutating func next(_ delay: (Attempt) -> Duration) -> Next {
     var shortest: Duration?
     for _ in 0..<turns.count {

@@ -3,14 +3,14 @@ import SluiceIO
 import SluiceWire
 import Synchronization
 
-/// Finds out who clients are, one at a time, on a loop of its own: a password is as hard to check as to guess.
+/// Verifies clients' credentials one at a time on a loop of its own, because verifying a password is expensive.
 ///
 /// From any thread.
 final class Authenticator: Sendable {
   typealias Verification =
     @Sendable (AccessPolicy, Credentials, StreamSecurity?, _ now: Int64) -> Result<Identity, WireError>
 
-  /// What came of an attempt, and the policy that it was made under.
+  /// The result of an attempt, and the policy that it was made under.
   struct Finding: Sendable {
     fileprivate var result: Result<Identity, WireError>
     fileprivate var generation: UInt64
@@ -20,13 +20,13 @@ final class Authenticator: Sendable {
       self.generation = generation
     }
 
-    /// It wasn't made at all.
+    /// The finding for an attempt that was refused.
     init(_ error: WireError) {
       self.init(.failure(error), generation: 0)
     }
   }
 
-  /// Somebody who wants to be let in.
+  /// A client's attempt to authenticate.
   struct Attempt: Sendable {
     fileprivate var number: UInt64
     fileprivate var peer: SocketAddress
@@ -34,11 +34,11 @@ final class Authenticator: Sendable {
     fileprivate var security: StreamSecurity?
     fileprivate var completion: @Sendable (Finding) -> Void
 
-    /// Whether it may be tried until it is right. A certificate can't, and who has one doesn't wait for those who try.
+    /// Whether the credentials can be guessed by trying. A certificate can't be, and its attempts don't wait for guesses.
     fileprivate var isGuess: Bool { credentials.method != .none }
   }
 
-  /// Those who wait for one another: of one address, unless they have nothing that could be guessed.
+  /// The key of a queue: the address, with attempts that can't be guessed kept apart.
   private struct Line: Hashable {
     var origin: PeerOrigin?
     var isGuess: Bool
@@ -51,16 +51,16 @@ final class Authenticator: Sendable {
 
   private struct State {
     var policy: AccessPolicy
-    /// Counts the policies.
+    /// The number of policy changes.
     var generation: UInt64 = 0
     var queue: AttemptQueue<Line, Attempt>
     var limiter: AttemptLimiter
     var lastNumber: UInt64 = 0
-    /// Attempts that have been found to have to wait for their address's sake, by their numbers.
+    /// The numbers of attempts that have been delayed because of their address.
     var slowed: Set<UInt64> = []
-    /// The next attempt is about to be taken up.
+    /// Whether a job is scheduled that takes the next attempt.
     var isBusy = false
-    /// When all addresses that wait have to wait: for the first of them.
+    /// Armed while all waiting addresses are delayed: for the end of the shortest delay.
     var timer: TimerToken?
   }
 
@@ -70,8 +70,8 @@ final class Authenticator: Sendable {
   private let state: Mutex<State>
 
   /// - Parameters:
-  ///   - loop: where credentials are verified, which may take tens of milliseconds each.
-  ///   - limits: how many may wait for that, and how long after failures.
+  ///   - loop: the loop on which credentials are verified, which may take tens of milliseconds each.
+  ///   - limits: how many attempts may wait, and how long they wait after failures.
   init(
     _ policy: AccessPolicy, on loop: any EventLoop, limits: BrokerLimits, metrics: BrokerMetrics,
     verify: @escaping Verification = Authenticator.verify
@@ -93,7 +93,7 @@ final class Authenticator: Sendable {
 
   // MARK: The policy
 
-  /// From now on another policy holds. Those who are in already have to be reconsidered.
+  /// Replaces the policy. The caller has connected clients reconsidered.
   func update(_ policy: AccessPolicy) {
     state.withLock { state in
       state.policy = policy
@@ -101,27 +101,27 @@ final class Authenticator: Sendable {
     }
   }
 
-  /// What became of somebody who was let in; nil when it may not be connected any more.
+  /// The identity with its present permissions; nil when it may no longer connect.
   func reconsider(_ identity: Identity) -> Identity? {
     state.withLock { $0.policy }.reconsider(identity)
   }
 
-  /// Who it is, by the policy that holds now.
+  /// The identity that an attempt has found, by the present policy.
   ///
-  /// - Throws: why it isn't let in.
+  /// - Throws: the reason why the client is refused.
   func identity(_ finding: Finding) throws(WireError) -> Identity {
     let identity = try finding.result.get()
     let (policy, generation) = state.withLock { ($0.policy, $0.generation) }
     if generation == finding.generation { return identity }
     guard let identity = policy.reconsider(identity) else {
-      throw WireError(.authenticationFailed, "who the client says it is couldn't be proved")
+      throw WireError(.authenticationFailed, "the client couldn't prove its identity")
     }
     return identity
   }
 
   // MARK: Attempts
 
-  /// Has credentials verified when it is their turn.
+  /// Queues credentials for verification.
   ///
   /// - Parameter completion: called once, on the authenticator's loop, unless the attempt is abandoned or the broker stops.
   /// - Throws: ``ErrorCode/tooManyAttempts``.
@@ -144,7 +144,7 @@ final class Authenticator: Sendable {
     return attempt
   }
 
-  /// Nobody wants to know any more.
+  /// Removes an attempt whose result is no longer needed.
   func abandon(_ attempt: Attempt) {
     state.withLock { state in
       state.queue.remove(attempt.number, from: Line(attempt))
@@ -160,7 +160,7 @@ final class Authenticator: Sendable {
     if !wasBusy { loop.execute { [self] in work() } }
   }
 
-  /// One attempt, and then it is somebody else's turn on the loop.
+  /// Verifies one attempt. The next one follows in another job, so that other jobs of the loop run in between.
   private func work() {
     let now = loop.now
     let (next, policy, generation) = state.withLock { state in
@@ -208,7 +208,7 @@ extension AttemptLimiter {
     guard attempt.isGuess else { return }
     switch result {
     case .success: succeeded(attempt.peer.host, at: now.nanoseconds)
-    // Who has a token that was right guesses nothing.
+    // An expired token was valid, so it wasn't guessed.
     case .failure(let error) where error.code == .credentialsExpired: break
     case .failure: failed(attempt.peer.host, at: now.nanoseconds)
     }

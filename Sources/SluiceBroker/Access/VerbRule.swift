@@ -1,7 +1,7 @@
 import SluiceAccess
 import SluiceWire
 
-/// What a frame that a client sends needs: a permission on a topic, ownership of an inbox, and a topic that is there.
+/// What a client's frame requires: a permission on a topic, ownership of an inbox, and an existing topic.
 ///
 /// ``table`` has a rule for each frame that a broker takes; a test compares it with the frame table. Permissions are checked before a topic
 /// is looked up, so that neither the answer nor its time tells whether the topic exists.

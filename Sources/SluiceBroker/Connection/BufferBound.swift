@@ -1,11 +1,11 @@
 import SluiceIO
 import Synchronization
 
-/// Bounds what waits in the connections of all loops together, by closing the connection in which the most waits, on whichever loop it is.
+/// Bounds the bytes buffered in the connections of all loops by closing the connection with the most, on whichever loop it is.
 ///
 /// ```
 ///  a loop: the total is too large ──► search ──► every loop: its fullest connection
-///                                       ▲                      │ the last answer
+///                                       ▲                      │ after the last answer
 ///                                       └── still too large ◄── the loop of the fullest of all closes it
 /// ```
 ///
@@ -27,7 +27,7 @@ final class BufferBound: Sendable {
     var connection: UInt64
     var bytes: Int
 
-    /// Of two connections with equally much the older one goes, so that the choice doesn't depend on which loop answers first.
+    /// Of two connections with equal buffers the older one counts as fuller, so that the choice doesn't depend on the order of answers.
     func isFuller(than other: Candidate) -> Bool {
       (bytes, other.connection) > (other.bytes, connection)
     }
@@ -51,12 +51,12 @@ final class BufferBound: Sendable {
     self.metrics = metrics
   }
 
-  /// A loop whose connections count. Before the loop has any.
+  /// Adds a loop. Before the loop has any connection.
   func add(_ context: LoopContext) {
     state.withLock { $0.members.append(Member(loop: context.loop, context: context)) }
   }
 
-  /// Begins a search when the total is above the limit and none is under way.
+  /// Begins a search when the total is above the limit and no search is under way.
   func check() {
     guard metrics[.bufferedBytes] > limit else { return }
     let members = state.withLock { state -> [Member] in
@@ -83,7 +83,7 @@ final class BufferBound: Sendable {
       return (true, state.fullest.take())
     }
     guard isLast else { return }
-    // What waited may have been read meanwhile.
+    // Clients may have read their buffers meanwhile.
     guard let fullest, metrics[.bufferedBytes] > limit else { return end() }
     fullest.member.execute { [weak self] context in
       context.closeForBuffering(fullest.connection)

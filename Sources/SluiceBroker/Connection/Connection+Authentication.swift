@@ -3,9 +3,9 @@ import SluiceIO
 import SluiceSession
 import SluiceWire
 
-// Who a client is: asked in the handshake, and again when that expires or the broker's lists change.
+// Authenticates the client in the handshake, and again when its credentials expire or the broker's policy changes.
 extension Connection {
-  /// Who the client is. Anybody where nobody is asked, and nobody before the handshake is over.
+  /// The client's identity: anonymous where the broker has no policy, and without permissions before the handshake is complete.
   var identity: Identity { admission?.identity ?? .anybody }
 
   private var authenticator: Authenticator? { context.core.authenticator }
@@ -53,14 +53,15 @@ extension Connection {
   private func renew(
     _ request: StreamToken?, _ credentials: Credentials, _ finding: Authenticator.Finding
   ) {
-    // A client that has cancelled doesn't know whether the credentials were renewed, so they weren't.
+    // A client that has cancelled the request doesn't expect its credentials to be renewed.
     guard let authenticator, let admission, let request, session.isCurrent(request) else { return }
     attempt(request.stream) { () throws(WireError) in
       let identity = try looked(at: finding, by: authenticator, credentials, isRenewal: true)
       guard identity.hasName(of: admission.identity) else {
         let error = WireError(
           .authenticationFailed,
-          "the new credentials are another's than the connection's; connect anew to be somebody else")
+          "the new credentials are of another identity than the connection's; open a new connection to change it"
+        )
         report(.notAuthenticated(asClient, claim: identity.name, error, isRenewal: true))
         throw error
       }
@@ -90,7 +91,7 @@ extension Connection {
 
   // MARK: Verification
 
-  /// Asks who has such credentials. Ends the connection, or the stream that waits, when too many others ask.
+  /// Has credentials verified. Too many waiting attempts make the result an error, which ends the connection or the request.
   private func verify(
     _ credentials: Credentials,
     _ body: @escaping @Sendable (Connection, Authenticator.Finding) -> Void
@@ -99,7 +100,7 @@ extension Connection {
     do {
       admission.attempt = try authenticator.attempt(credentials, by: peer, security) { [reference] finding in
         reference.execute { connection in
-          // A connection that is about to close has abandoned the attempt.
+          // A closing connection has abandoned the attempt.
           guard let admission = connection.admission, admission.attempt != nil else { return }
           admission.attempt = nil
           body(connection, finding)
@@ -110,19 +111,19 @@ extension Connection {
     }
   }
 
-  /// The connection is about to close.
+  /// Cancels a verification that is under way, before the connection closes.
   func abandonAttempt() {
     guard let admission, let attempt = admission.attempt else { return }
     admission.attempt = nil
     authenticator?.abandon(attempt)
   }
 
-  /// Ends the connection when the client's credentials have.
+  /// Ends the connection when the client's credentials have expired. Returns whether they have.
   func checkExpiry() -> Bool {
     guard let expires = admission?.identity.expires, context.loop.wallClock >= expires else { return false }
     context.core.metrics.add(.expiredCredentials)
     report(.expired(asClient))
-    fail(WireError(.credentialsExpired, "the client's credentials have expired; connect anew with others"))
+    fail(WireError(.credentialsExpired, "the client's credentials have expired; connect again with new ones"))
     return true
   }
 }
@@ -132,4 +133,12 @@ extension Identity {
   fileprivate var wireExpiry: UInt64 {
     expires.map { UInt64(clamping: $0) } ?? Authenticated.never
   }
+}
+
+/// The identity of a connection's client, where the broker has a policy, and its attempt to authenticate. Belongs to the connection's loop.
+final class Admission {
+  /// Without permissions until the handshake is complete.
+  var identity = Identity(name: "", proof: .none, permissions: .nothing)
+  /// The verification under way of the credentials of HELLO or AUTHENTICATE.
+  var attempt: Authenticator.Attempt?
 }

@@ -3,9 +3,9 @@ import SluiceSession
 import SluiceWire
 import Synchronization
 
-// What time brings: silence, stalls, and deadlines.
+// Keepalive, write and idle deadlines.
 extension Connection {
-  /// Called now and then: pings a silent peer, gives up a dead one.
+  /// Checks all deadlines. Called periodically: pings a silent client, and closes the connection of a dead one.
   func sweep() {
     let now = context.loop.now
     switch phase {
@@ -40,8 +40,8 @@ extension Connection {
     if isDraining, core.stage.load(ordering: .acquiring) == .draining, isDrained { finish() }
   }
 
-  /// Whether a client that reads nothing is given up for that. While the broker works on what the client has sent, it reads nothing more,
-  /// and silence says nothing of the client; one that leaves its answers unread for ever has this deadline, or the keepalive's without it.
+  /// Whether the write deadline covers a client that doesn't read. While the broker processes earlier input, it reads nothing more, so the client's silence
+  /// has no meaning; a client that never reads its answers meets this deadline or, without it, the keepalive's.
   private var hasWriteDeadline: Bool {
     stalledSince == nil || core.configuration.limits.write > .zero
   }
@@ -50,7 +50,7 @@ extension Connection {
     limit > .zero && now >= time + limit
   }
 
-  /// The peer reads nothing: what it is told of that it won't read either.
+  /// Closes the connection of a client that reads nothing. The client won't read the error either, so the connection doesn't wait for that.
   private func leaveUnread() {
     core.metrics.add(.writeTimeouts)
     fail(
@@ -71,7 +71,7 @@ extension Connection {
       ))
   }
 
-  /// All connections together have too much waiting, and this one the most of them.
+  /// Closes the connection because all connections together buffer too much, and this one the most.
   func closeForBuffering() {
     core.metrics.add(.closedForBuffering)
     core.configuration.report(
@@ -79,19 +79,19 @@ extension Connection {
     fail(
       WireError(
         .limitReached,
-        "the broker's connections have more than \(core.configuration.limits.buffered) bytes waiting, which is the limit, and this one the most of them; read what is sent, and send frames whole"
+        "the broker's connections buffer more than \(core.configuration.limits.buffered) bytes, which is the limit, and this one buffers the most; read what is sent, and send frames whole"
       ))
     flush()
     close(abruptly: true)
   }
 
-  /// The peer is dead, as far as one can know: says so, for the case that only its side of the line is, and frees everything.
+  /// Closes the connection of a client that seems dead. The error reaches the client if only its direction of the connection is broken.
   private func giveUp() {
     core.metrics.add(.keepaliveTimeouts)
     let deadline = (keepalive.deadline ?? 0) / 1_000_000
     fail(WireError(.keepaliveTimeout, "nothing was heard from the client for \(deadline) ms"))
     flush()
-    // Nobody is there to close the other half.
+    // The client won't close its half.
     close(abruptly: true)
   }
 

@@ -2,14 +2,14 @@ import SluiceIO
 import SluiceSession
 import SluiceWire
 
-// How a connection ends: with an error, at once, or in an orderly way with the broker.
+// Ends a connection: with an error, at once, or in an orderly way with the broker.
 extension Connection {
-  /// How long what was answered may take to be written.
+  /// How long pending answers may take to be written.
   private static let lingerTime = Duration.seconds(1)
-  /// While draining, a subscriber that could ask for more is waited for as long as it did something this recently.
+  /// While draining, the broker waits for a subscriber that could request more if its client has sent something this recently.
   private static let drainPatience = Duration.milliseconds(500)
 
-  /// Tells the peer what it did wrong, and closes. Its producers learn first which of their records are kept.
+  /// Sends an error to the client and closes. Its producers first get the acknowledgements of their kept records.
   func fail(_ error: WireError) {
     lastWord = lastWord ?? error
     for number in session.numbers { object(PublicationStream.self, on: number)?.acknowledge() }
@@ -17,7 +17,7 @@ extension Connection {
     finish()
   }
 
-  /// Sends what was answered so far, and nothing more.
+  /// Sends the answers so far, then closes.
   func finish() {
     guard case .open = phase else { return }
     phase = .finishing(until: context.loop.now + Self.lingerTime)
@@ -26,11 +26,11 @@ extension Connection {
     context.makeReady(self)
   }
 
-  /// Closes at once. The peer's subscriptions and publications are gone with it.
+  /// Closes at once, and releases all streams.
   ///
   /// - Parameters:
-  ///   - abruptly: true to reset the line rather than to wait for the peer's half to be closed too.
-  ///   - reason: why, unless the peer was told something else before.
+  ///   - abruptly: true to reset the connection instead of waiting for the client to close its half.
+  ///   - reason: the reason to report, unless the client was sent an error before.
   func close(abruptly: Bool = false, because reason: String = "the broker stops") {
     if case .closed = phase { return }
     phase = .closed
@@ -60,7 +60,7 @@ extension Connection {
     unfinishedWork = ReadyQueue()
   }
 
-  /// The broker is stopping: says so. What is granted is still delivered; see ``sweep()``.
+  /// Tells the client that the broker is stopping. Requested records are still delivered; see ``sweep()``.
   func drain() {
     guard !isDraining, case .open = phase else { return }
     isDraining = true
@@ -71,7 +71,7 @@ extension Connection {
       stream: 0)
   }
 
-  /// Whether every subscription has what it may have of topics that no longer grow.
+  /// Whether every subscription has all requested records of topics that no longer grow.
   var isDrained: Bool {
     guard pending.isEmpty, answers.isEmpty else { return false }
     let silence = Duration.nanoseconds(keepalive.silence(at: context.loop.now.nanoseconds))

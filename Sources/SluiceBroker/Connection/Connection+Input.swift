@@ -2,7 +2,7 @@ import SluiceIO
 import SluiceSession
 import SluiceWire
 
-// Bytes in: frames, and what the session makes of them. Nothing is read while answers wait, or memory is short.
+// Reads bytes, decodes frames and performs the session's actions. Nothing is read while answers wait or memory is short.
 extension Connection {
   func streamReadable() {
     let result = unsafe stream.read(into: context.readBuffer)
@@ -23,17 +23,16 @@ extension Connection {
       let taken = unsafe takeUp(bytes)
       if taken < count { unread = unsafe ArraySlice(bytes[taken...]) }
     } else {
-      // Bytes keep their order: what was read earlier is taken up first.
+      // Bytes keep their order: earlier ones are decoded first.
       unsafe unread.append(contentsOf: bytes)
     }
     updateReading()
     if decoder.heldBytes != 0 || !unread.isEmpty || buffered != 0 { countBuffered() }
   }
 
-  /// Takes up the frames in `bytes`, until the answers to them are more than may wait, or they have been enough work for one turn. Reading
-  /// stops there.
+  /// Handles the frames in `bytes`, until the limit of unread answers or the turn's work budget is reached. Reading pauses then.
   ///
-  /// - Returns: how many bytes were taken up; the rest is for later.
+  /// - Returns: how many bytes were handled; the rest is for later.
   private func takeUp(_ bytes: UnsafeRawBufferPointer) -> Int {
     let limit = core.configuration.limits.answers
     do {
@@ -51,21 +50,20 @@ extension Connection {
     }
     guard case .open = phase else { return bytes.count }
     keptTables.set(to: session.tableBytes)
-    // A client sends nothing behind its HELLO before it has the WELCOME.
+    // A client sends nothing after its HELLO before it has the WELCOME.
     if !isInHandshake { decoder.maximumFrame = core.configuration.limits.frame }
     if answers.count > limit { waitsForAnswers = true }
     if workBudget.isExhausted { context.makeReady(self) }
     return decoder.takenBytes
   }
 
-  /// Pauses reading for as long as earlier input waits, for any reason. Called whenever one of the reasons has changed.
+  /// Pauses reading while earlier input waits, for any reason. Called whenever one of the reasons has changed.
   private func updateReading() {
     guard case .open = phase else { return }
     stream.readsPaused = waitsForAnswers || waitsForMemory || workBudget.isExhausted || !unread.isEmpty
   }
 
-  /// The answers that were too many are written, another turn has come, or there is memory again: goes on with what was read before, then
-  /// with reading.
+  /// Handles earlier input, then resumes reading: after answers were written, in another turn, or when memory is free again.
   func resumeReading() {
     if workBudget.isExhausted || waitsForMemory { return updateReading() }
     waitsForAnswers = false
@@ -75,13 +73,13 @@ extension Connection {
     updateReading()
   }
 
-  /// Stops reading from a producer because there is too little memory, or goes on.
+  /// Pauses reading from a producer because memory is short, or resumes it.
   func waitForMemory(_ waits: Bool) {
     guard case .open = phase, waits != waitsForMemory, !waits || open.publications > 0 else { return }
     waitsForMemory = waits
     if waits { core.metrics.add(.memoryPauses) }
     guard !waits else { return updateReading() }
-    // Answers that are too many are written first, and reading is resumed then.
+    // Answers beyond the limit are written first, which resumes reading.
     guard answers.count <= core.configuration.limits.answers else {
       waitsForAnswers = true
       return updateReading()
@@ -89,7 +87,7 @@ extension Connection {
     resumeReading()
   }
 
-  /// Counts what waits here. Called when that may have changed, not for every frame.
+  /// Counts the buffered bytes. Called when they may have changed, not for every frame.
   func countBuffered() {
     if case .closed = phase { return }
     let count =

@@ -2,15 +2,15 @@ import SluiceIO
 import SluiceSession
 import SluiceWire
 
-/// What a connection has open.
+/// The open streams of a connection.
 struct OpenCounts {
   var subscriptions = 0
   var publications = 0
 }
 
-// How much one connection, and all together, may have open.
+// Limits on the open streams of one connection and of all, and on the rates of an identity.
 extension Connection {
-  /// A stream begins to be served, or ends.
+  /// Counts a stream that begins or ends.
   func count(_ kind: StreamKind, _ change: Int) {
     switch kind {
     case .subscription:
@@ -26,21 +26,48 @@ extension Connection {
 
   // MARK: Identities
 
-  /// The client's identity is known: it may be connected so many times, and its connections share what it may publish and be sent.
+  /// Joins the account of the client's identity, which bounds its connections and has the rates that they share.
   func enter(_ identity: String) throws(WireError) {
     account = try context.core.accounts.enter(identity, at: context.loop.now)
   }
 
-  /// The connection is over.
+  /// Leaves the account when the connection ends.
   func leaveAccount() {
     guard let account else { return }
     self.account = nil
     context.core.accounts.leave(account, at: context.loop.now)
   }
 
+  // MARK: Rates
+
+  /// How many bytes of records may be sent now, at most `most`; 0 when the rate is used up: a timer makes the connection ready later.
+  func deliveryRoom(atMost most: Int) -> Int {
+    guard let limiter = account?.delivering else { return most }
+    let now = context.loop.now
+    let room = limiter.room(at: now)
+    if room == 0 {
+      context.core.metrics.add(.deliveryRateHolds)
+      wakeForRate(after: limiter.wait(at: now))
+    }
+    return min(room, most)
+  }
+
+  /// Arms the timer that resumes what waits for the identity's rate.
+  func wakeForRate(after delay: Duration) {
+    guard !isRateTimerSet else { return }
+    isRateTimerSet = true
+    reference.schedule(after: delay) { connection in
+      connection.isRateTimerSet = false
+      for number in connection.session.numbers {
+        connection.object(PublicationStream.self, on: number)?.rateAllowsMore()
+      }
+      connection.context.makeReady(connection)
+    }
+  }
+
   // MARK: Streams
 
-  /// Whether there may be another subscription. Several loops that ask at the same moment may each get one more.
+  /// Checks the limits for another subscription. Several loops that check at the same moment may each pass.
   func checkSubscriptions() throws(WireError) {
     try context.core.memory.kept.check()
     let limits = context.core.configuration.limits
@@ -51,7 +78,7 @@ extension Connection {
       "subscriptions", ofAll: .subscriptions, atMost: limits.subscriptions, refusing: .refusedSubscriptions)
   }
 
-  /// The same for publications.
+  /// Checks the limits for another publication.
   func checkPublications() throws(WireError) {
     try context.core.memory.kept.check()
     let limits = context.core.configuration.limits

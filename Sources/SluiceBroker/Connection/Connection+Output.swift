@@ -2,14 +2,14 @@ import SluiceIO
 import SluiceSession
 import SluiceWire
 
-// Bytes out: answers, records as far as they were asked for, and what producers are told. At the end of a turn.
+// Writes answers, requested records, and producers' acknowledgements and grants. At the end of a turn.
 extension Connection {
-  /// After one connection has written so much, it is the next one's turn.
+  /// The bytes that a connection writes before the next one has its turn.
   private static let turnBudget = 1 << 20
-  /// With several subscriptions ready, each is served in portions of this.
+  /// The portion in bytes of each of several ready subscriptions.
   private static let portion = 64 << 10
 
-  /// Writes what there is to write, as far as the transport takes it and it is this connection's turn. Called at the end of a turn.
+  /// Writes pending output until the transport takes no more or the turn's budget is used up. Called at the end of a turn.
   func flush() {
     writeOut()
     if !answers.isEmpty || !pending.isEmpty || buffered != 0 { countBuffered() }
@@ -24,8 +24,8 @@ extension Connection {
       let waited = pending.byteCount
       switch pending.write(to: stream) {
       case .failure(let error): return streamFailed(error)
-      // What waited found room again, so the peer has read some: a PING may take long to get to the peer behind all that it hasn't read yet. Nor can
-      // a client be heard that isn't read from before it has read its answers. Of a PING alone only the answer counts.
+      // The transport took pending bytes, so the client has read some. That counts as a sign of life: a PING may take long to reach the client behind unread
+      // bytes, and a client whose input is paused until it has read its answers can't be heard. For a PING alone only its answer counts.
       case .success(let count):
         context.traffic.bytesSent &+= count
         if count > 0, waited > Self.pingSize { keepalive.heard(at: context.loop.now.nanoseconds) }
@@ -55,7 +55,7 @@ extension Connection {
       case .failure(let error): return streamFailed(error)
       }
       if let appendedAt { context.delivered(appendedAt: appendedAt) }
-      // The answers are under way. The records still to come, of which there may be no end, don't keep the peer from being heard.
+      // The answers are written. Records still to come, which may be endless, must not keep the client's input paused.
       if waitsForAnswers, case .open = phase { resumeReading() }
       guard pending.isEmpty else { return }
     }

@@ -3,16 +3,16 @@ import SluiceSession
 import SluiceWire
 import Synchronization
 
-/// What a connection's subscriptions to patterns have together.
+/// The counts of a connection's subscriptions to patterns.
 struct PatternCount {
   var subscriptions = 0
-  /// Topics that they match, each counted for each of them.
+  /// Topics that they match, counted per subscription.
   var matches = 0
 }
 
-// Subscriptions to patterns, as far as they aren't like others.
+// Subscribing to patterns.
 extension Connection {
-  /// Topics that are looked for before the store is asked where to begin in them.
+  /// Topics found together before the store is asked where to begin in them.
   private static let foundTogether = 256
 
   func subscribePattern(_ stream: UInt32, _ frame: SubscribePattern) throws(WireError) {
@@ -35,10 +35,10 @@ extension Connection {
     joinTopics(of: subscription)
   }
 
-  /// Whether the subscription isn't over.
+  /// Whether the subscription hasn't ended.
   private func isOpen(_ pattern: PatternSubscription) -> Bool { session.object(pattern.stream) === pattern }
 
-  /// Joins the topics that are there, as many as the turn's work budget lasts for; the subscription stands when it has all of them.
+  /// Joins existing topics until the turn's work budget is used up; the subscription begins when it has all of them.
   func joinTopics(of pattern: PatternSubscription) {
     while isOpen(pattern) {
       guard !workBudget.isExhausted else { return goOnLater(.join(pattern)) }
@@ -57,13 +57,13 @@ extension Connection {
     }
   }
 
-  /// Tells the topics of a pattern's subscription that it asks for more.
+  /// Tells the topics of a pattern's subscription that it requests more.
   func tellDemand(of pattern: PatternSubscription) {
     guard isOpen(pattern) else { return }
     if !pattern.tellDemand() { goOnLater(.tellDemand(pattern)) }
   }
 
-  /// Asks the store where to begin in those topics, and goes on when all that is known.
+  /// Asks the store where to begin in these topics, and continues when all answers have arrived.
   private func findStarts(_ unknown: [(topic: Topic, time: Int64)], for pattern: PatternSubscription) {
     let answers = Answers(unknown.count)
     let continuation = continuation(of: pattern.stream)
@@ -86,7 +86,7 @@ extension Connection {
     attempt(stream) { () throws(WireError) in try pattern.topicMade(topic, epoch) }
   }
 
-  /// The client's permissions have changed: the subscription is to other topics of those that its pattern selects.
+  /// Leaves and joins topics after the client's permissions have changed.
   func changeTopics(of pattern: PatternSubscription) {
     let isJoining = pattern.isJoining
     pattern.lose { !matchesTopics(named: $0) }
@@ -96,7 +96,7 @@ extension Connection {
 
   // MARK: Limits
 
-  /// Another topic belongs to one of the patterns.
+  /// Counts another topic that one of the patterns matches.
   func addMatch() throws(WireError) {
     let limit = context.core.configuration.limits.matches
     guard patterns.matches < limit else {
@@ -130,7 +130,7 @@ private final class Answers: Sendable {
     missing = Atomic(count)
   }
 
-  /// Another one has come. Returns whether that were all.
+  /// Counts an answer. Returns whether it was the last one.
   func isLast() -> Bool {
     missing.subtract(1, ordering: .acquiringAndReleasing).newValue == 0
   }

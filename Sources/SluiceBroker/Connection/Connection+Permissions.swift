@@ -3,24 +3,24 @@ import SluiceSession
 import SluiceWire
 import Synchronization
 
-// What a client may do: asked once when a stream begins, before anything is looked up, so that neither the answer nor its time tells whether
-// there is such a topic.
+// Checks a client's permissions once when a stream begins, before any look-up, so that neither the answer nor its time tells whether a topic
+// exists.
 extension Connection {
   private var permissions: Permissions { admission?.identity.permissions ?? .everything }
 
-  /// Checks what the verb needs on a topic, as ``VerbRule/table`` has it. Doesn't look whether there is such a topic.
+  /// Checks the permission that the verb needs on a topic, by ``VerbRule/table``. Doesn't look up the topic.
   ///
-  /// - Throws: ``ErrorCode/permissionDenied``, or ``ErrorCode/invalidTopic`` for what isn't a name.
+  /// - Throws: ``ErrorCode/permissionDenied``, or ``ErrorCode/invalidTopic`` for an invalid name.
   func require(_ verb: FrameType, on name: String) throws(WireError) {
     guard let denied = try denial(of: verb, on: name) else { return }
     throw denied
   }
 
-  /// The topic of that name for the verb: made, looked up, claimed or refused as ``VerbRule/table`` has it.
+  /// The topic of that name for the verb: made, looked up, claimed or refused by ``VerbRule/table``.
   ///
   /// - Parameters:
-  ///   - ifMissing: what the client wants of a verb that creates topics.
-  ///   - stated: the settings that the client states, for which it needs what TOPIC_CREATE does.
+  ///   - ifMissing: whether a verb that creates topics may do so.
+  ///   - stated: the settings that the client states, which need the permission of TOPIC_CREATE.
   /// - Throws: as ``require(_:on:)``, and ``ErrorCode/unknownTopic``.
   func topic(
     _ name: String, for verb: FrameType, ifMissing: Subscribe.IfMissing = .create,
@@ -45,8 +45,8 @@ extension Connection {
     return topic
   }
 
-  /// Checks that the client owns a topic on which it has no rights but those that an inbox's name gives, where the verb needs that. An
-  /// inbox's name is in the requests of its owner, and other clients read those.
+  /// Checks ownership of an inbox, where the verb needs it and the client has no rights but those that the inbox's name gives. The owner's requests
+  /// contain the name, and other clients read them.
   ///
   /// - Throws: ``ErrorCode/permissionDenied``.
   func requireInbox(_ topic: Topic, for verb: FrameType) throws(WireError) {
@@ -58,8 +58,7 @@ extension Connection {
     guard isOwner else { throw denied(rights.verb, topic.name) }
   }
 
-  /// The topic of a group that the client wants to be a member of. The broker publishes what the group gives up to its dead-letter topic,
-  /// and makes that topic, on the client's behalf.
+  /// The topic of a group that the client joins. The broker publishes dead letters, and makes their topic, on the client's behalf.
   func topic(for frame: JoinGroup) throws(WireError) -> Topic {
     let deadLetters = frame.settings.deadLetters
     try require(.joinGroup, on: frame.topic)
@@ -71,13 +70,13 @@ extension Connection {
     return try topic(frame.topic, for: .joinGroup, ifMissing: frame.ifMissing)
   }
 
-  /// Whether a subscription to a pattern is one to the topic of that name. Of inboxes a pattern knows nothing, whoever may answer to them.
+  /// Whether a subscription to a pattern includes the topic of that name. It never includes inboxes, even those to which the client may reply.
   func matchesTopics(named name: String) -> Bool {
     guard let rights = VerbRule.rights(for: .subscribePattern) else { return true }
     return permissions.rights(on: name).isSuperset(of: rights)
   }
 
-  /// A page of the topics that the client may know of. Others are passed over unseen, so that neither does its time tell how many there are.
+  /// A page of the topics that the client may know of. The search skips the ranges of other names, so that its time doesn't tell how many exist.
   func listTopics(after: String, limit: Int) -> (page: [TopicSummary], more: Bool) {
     let permissions = permissions
     if permissions.isUnrestricted { return registry.list(after: after, limit: limit) }
@@ -89,7 +88,7 @@ extension Connection {
     }
   }
 
-  /// Whom a topic's description names: everybody for whoever looks after the topic, oneself for others.
+  /// The connections that a topic's description names: all for a client that administers the topic, its own for others.
   func shownPeers(of topic: Topic) -> TopicInspection.Peers {
     if permissions.rights(on: topic.name).contains(.admin) { return .all }
     return .only(identity)
@@ -133,7 +132,7 @@ extension Topic {
 }
 
 extension Rights {
-  /// What somebody may not do, who lacks it.
+  /// What a client without the right may not do.
   fileprivate var verb: String {
     switch self {
     case .publish: "publish to"
@@ -146,9 +145,9 @@ extension Rights {
 
 // MARK: Changes
 
-// When permissions change, what is open is looked at as if it were opened now.
+// When permissions change, open streams are checked as if they were opened now.
 extension Connection {
-  /// The broker has another policy.
+  /// Applies a new policy of the broker.
   func accessChanged() {
     guard let authenticator = context.core.authenticator, let admission, session.phase != .handshake,
       session.phase != .authenticating
@@ -162,7 +161,7 @@ extension Connection {
     adopt(identity)
   }
 
-  /// From now on the client is that one.
+  /// Replaces the client's identity, and checks its streams when the permissions differ.
   func adopt(_ identity: Identity) {
     guard let admission else { return }
     let former = admission.identity.permissions

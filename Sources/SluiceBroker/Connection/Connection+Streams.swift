@@ -3,7 +3,7 @@ import SluiceIO
 import SluiceSession
 import SluiceWire
 
-/// What the session's actions mean: most are for a stream's object.
+// Performs the session's actions; most are for a stream's object.
 extension Connection {
   var registry: TopicRegistry { context.core.registry }
 
@@ -43,10 +43,10 @@ extension Connection {
       }
     case .complete(let stream, let ending): object(PublicationStream.self, on: stream)?.complete(ending)
     case .cancel(let stream):
-      // Up to the end a producer learns what of its records is in the log.
+      // A cancelled producer still gets the acknowledgements of its records.
       if let publication = object(PublicationStream.self, on: stream) { return publication.cancel() }
       confirmCancel(stream)
-    // The client may have ended a topic, which isn't on disk yet.
+    // The client may have ended a topic whose end isn't on disk yet.
     case .confirmCancel(let stream): confirmCancel(stream)
     case .fault(let stream, let fault):
       if fault.code == .limitReached { context.core.metrics.add(.refusedOversizes) }
@@ -61,7 +61,7 @@ extension Connection {
     }
   }
 
-  /// Does what may fail for this stream alone.
+  /// Calls `body`; an error ends this stream alone.
   func attempt(_ stream: UInt32, _ body: () throws(WireError) -> Void) {
     do {
       try body()
@@ -70,7 +70,7 @@ extension Connection {
     }
   }
 
-  /// Ends a stream with an error. A producer learns first which of its records are kept.
+  /// Ends a stream with an error. A producer first gets the acknowledgements of its kept records.
   func refuse(_ stream: UInt32, _ fault: Fault) {
     if let publication = object(PublicationStream.self, on: stream) { publication.acknowledge() }
     if fault.code == .limitReached {

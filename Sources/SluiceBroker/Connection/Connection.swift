@@ -1,18 +1,19 @@
+import SluiceAccess
 import SluiceIO
 import SluiceLog
 import SluiceSession
 import SluiceWire
 import Synchronization
 
-/// One peer: bytes in, frames, the session's actions; frames and records out.
+/// A connection of one client: reads bytes and frames, performs the session's actions, and writes frames and records.
 ///
-/// The shell around ``ServerSession``, which decides, and ``Consumer``, which produces. Belongs to its loop. Here is what it has; what it does is in
-/// extensions: Input, Streams, Output, Deadlines, Ending.
-// @unchecked: belongs to `context.loop`. Others get at it only through jobs on that loop.
+/// The I/O around ``Session``, which decides, and ``Consumer``, which produces. Belongs to its loop. The extensions Input, Streams, Output, Deadlines
+/// and Ending have its behaviour.
+// @unchecked: belongs to `context.loop`. Other threads use it only through jobs on that loop.
 final class Connection: ByteStreamHandler, @unchecked Sendable {
   enum Phase {
     case open
-    /// What was answered so far is still written, then the connection closes; at that time in any case.
+    /// The answers so far are written, then the connection closes, at that time at the latest.
     case finishing(until: MonotonicTime)
     case closed
   }
@@ -23,9 +24,9 @@ final class Connection: ByteStreamHandler, @unchecked Sendable {
   unowned let context: LoopContext
   private var madeReference: ConnectionReference?
   var clientName = ""
-  /// The longest batch that fits a frame of the client's.
+  /// The longest batch that fits a frame of the client.
   private(set) var largestBatch = Limits.smallestFrame - DeliverHeader.size - RecordLayout.timeMarkSize
-  /// Its place in the context's list, and whether it stands among those to be flushed, first or last.
+  /// Its index in the context's list, and whether it is in the queue of ready or of due connections.
   var index = 0
   var isReady = false
   var isDue = false
@@ -34,13 +35,13 @@ final class Connection: ByteStreamHandler, @unchecked Sendable {
   var patterns = PatternCount()
   var open = OpenCounts()
   var workBudget = WorkBudget()
-  /// What frames have begun and a turn's workBudget didn't suffice for, in order.
+  /// Work that frames have begun and that exceeded a turn's budget, in order.
   var unfinishedWork = ReadyQueue<UnfinishedWork>()
   let quota = TopicQuota()
-  /// What the client's connections have together; nil before the handshake is over.
+  /// The rates that the client's connections share; nil before the handshake is complete.
   var account: IdentityAccount?
   var isRateTimerSet = false
-  /// Nil where nobody is asked who they are.
+  /// Nil for a broker whose clients don't authenticate.
   let admission: Admission?
 
   let stream: any ByteStream
@@ -48,38 +49,38 @@ final class Connection: ByteStreamHandler, @unchecked Sendable {
   var keepalive: Keepalive
   let handshakeDeadline: MonotonicTime
   var phase = Phase.open
-  /// What the peer was told before its connection was closed.
+  /// The error that the client was sent before its connection was closed.
   var lastWord: WireError?
   var isDraining = false
-  /// Nothing is read: answers wait to be read by the peer, or memory is short.
+  /// Reading is paused: the client has too many unread answers, or memory is short.
   var waitsForAnswers = false
   var waitsForMemory = false
-  /// What is ready isn't served before the identity may be sent more.
+  /// Ready subscriptions wait until the identity's rate allows more.
   var isHeldByRate = false
-  /// Since when the peer has taken nothing of what is pending; nil while nothing is.
+  /// Since when the client has read nothing of the pending output; nil while none is pending.
   var stalledSince: MonotonicTime?
-  /// When something was last open, or asked for.
+  /// When a stream was last open, or a request last made.
   var lastUse: MonotonicTime
-  /// Bytes that wait here, as they were last counted.
+  /// The buffered bytes when they were last counted.
   var buffered = 0
 
-  /// What was read behind the frame whose answer was one too many.
+  /// Bytes that were read and not handled yet.
   var unread: ArraySlice<UInt8> = []
   /// Encoded frames that haven't been written yet.
   var answers: [UInt8] = []
   var pending = PendingOutput()
-  /// Of what is kept besides records: its tables of streams.
+  /// The memory of the session's tables.
   let keptTables: KeptMemory.Share
   var readySubscriptions = ReadyQueue<Consumer>()
-  /// Publications with acknowledgements or grants to be told.
+  /// Publications with acknowledgements or grants to send.
   var duePublications: [PublicationStream] = []
 
   var core: BrokerCore { context.core }
 
-  /// Whether the peer doesn't read what it was sent.
+  /// Whether the client doesn't read what it was sent.
   var isBlocked: Bool { !pending.isEmpty }
 
-  /// Bytes of answers, and of all kinds taken up for a write that came short, that wait for the peer to read.
+  /// Bytes of answers, and bytes of all kinds of an incomplete write, that wait for the client to read.
   var waitingBytes: (answers: Int, pending: Int) { (answers.count, pending.byteCount) }
 
   init(id: UInt64, stream: any ByteStream, origin: PeerOrigin?, context: LoopContext) {
@@ -98,7 +99,7 @@ final class Connection: ByteStreamHandler, @unchecked Sendable {
     stream.start(self)
   }
 
-  /// Made when it is first needed: most connections that only subscribe never need it.
+  /// Made on first use: most connections that only subscribe never need it.
   var reference: ConnectionReference {
     if let madeReference { return madeReference }
     let made = ConnectionReference(self, on: context.loop)
@@ -106,21 +107,21 @@ final class Connection: ByteStreamHandler, @unchecked Sendable {
     return made
   }
 
-  /// The connection has closed: what ends elsewhere from now on isn't for it.
+  /// Makes the reference ignore completions that arrive after the connection has closed.
   func clearReference() {
     madeReference?.clear()
   }
 
-  /// Whether WELCOME wasn't sent yet.
+  /// Whether WELCOME hasn't been sent yet.
   var isInHandshake: Bool { session.phase == .handshake || session.phase == .authenticating }
 
-  /// Where the client is, and what protects what it sends.
+  /// The client's address, and the encryption of the connection.
   var peer: SocketAddress { stream.peer }
   var security: StreamSecurity? { stream.security }
 
-  /// The handshake is over.
+  /// Completes the handshake.
   func opened(_ agreement: ServerHandshake.Agreement) {
-    // Of nobody's connections there may be any number.
+    // Anonymous connections have no limit per identity.
     if account == nil { try? enter("") }
     clientName = agreement.clientName
     largestBatch = agreement.clientMaximumFrame - DeliverHeader.size - RecordLayout.timeMarkSize
@@ -131,18 +132,25 @@ final class Connection: ByteStreamHandler, @unchecked Sendable {
     if core.stage.load(ordering: .acquiring) != .serving { drain() }
   }
 
-  /// The client has asked for something.
+  /// Restarts the idle deadline after a request.
   func noteUse() { lastUse = context.loop.now }
+
+  /// The client as events name it.
+  var asClient: BrokerEvent.Client {
+    BrokerEvent.Client(connection: id, name: clientName, identity: identity.name, peer: peer)
+  }
+
+  func report(_ event: BrokerEvent) { context.core.configuration.report(event) }
 
   // MARK: Frames out
 
-  /// Puts a frame behind those that wait to be written.
+  /// Appends a frame to the pending answers.
   func send(_ frame: some Frame, stream: UInt32) {
     frame.encode(stream: stream, into: &answers)
     context.makeReady(self)
   }
 
-  /// The subscription has demand or news: it will be served at the end of this turn.
+  /// Has a subscription with demand or a change served at the end of this turn.
   func makeReady(_ subscription: Consumer) {
     guard case .none = subscription.place else { return }
     subscription.place = .ready
@@ -150,9 +158,44 @@ final class Connection: ByteStreamHandler, @unchecked Sendable {
     context.makeReady(self)
   }
 
-  /// The publication has something to tell at the end of this turn.
+  /// Has a publication's acknowledgements and grants sent at the end of this turn.
   func makeDue(_ publication: PublicationStream) {
     duePublications.append(publication)
     context.makeDue(self)
+  }
+}
+
+/// A reference to a connection for completions on other loops: a commit, an answer of the store, the loss of a cursor to another client.
+///
+/// A closed connection isn't called. A weak reference would do the same, but it makes the runtime count every reference to the connection by its slow
+/// path, several for each batch.
+// @unchecked: `connection` belongs to `loop`.
+final class ConnectionReference: @unchecked Sendable {
+  private let loop: any EventLoop
+  /// Nil when the connection has closed. Its context retains it until then, and a loop that has released its context runs no jobs.
+  private unowned var connection: Connection?
+
+  init(_ connection: Connection, on loop: any EventLoop) {
+    self.connection = connection
+    self.loop = loop
+  }
+
+  /// Calls `body` on the connection's loop, unless the connection has closed by then. From any thread.
+  func execute(_ body: @escaping @Sendable (Connection) -> Void) {
+    loop.execute { [self] in call(body) }
+  }
+
+  /// Calls `body` on the connection's loop after a delay, unless the connection has closed by then. On the loop.
+  func schedule(after delay: Duration, _ body: @escaping @Sendable (Connection) -> Void) {
+    _ = loop.schedule(after: delay) { [self] in call(body) }
+  }
+
+  private func call(_ body: (Connection) -> Void) {
+    if let connection { body(connection) }
+  }
+
+  /// Has no further `body` called. On the loop.
+  func clear() {
+    connection = nil
   }
 }

@@ -1,13 +1,13 @@
 import SluiceWire
 
-/// What a frame costs the client that sends it, in steps of ``WorkBudget``.
+/// The cost of a frame in steps of ``WorkBudget``.
 ///
-/// ``table`` has a cost for each frame that a broker takes; a test compares it with the frame table. Work whose amount depends on what the
-/// frame is about is charged as it is found, and stops when the turn's workBudget is exhausted, to go on in the connection's next turn.
+/// ``table`` has a cost for each frame that a broker takes; a test compares it with the frame table. Work whose amount isn't known in advance is
+/// charged as it is found, and stops when the turn's budget is exhausted, to continue in the connection's next turn.
 struct FrameCost: Hashable, Sendable {
-  /// Work of which the amount shows only while it is done.
+  /// Work whose amount isn't known before it is done.
   enum Work: CaseIterable, Sendable {
-    /// Names of topics that are looked at, for a pattern or a page.
+    /// Names of topics searched for a pattern or a page.
     case names
     /// Topics that a pattern's subscription joins.
     case joins
@@ -17,14 +17,14 @@ struct FrameCost: Hashable, Sendable {
     case watchers
     /// Topics with paced producers, which are told that a pattern's subscription asks for more.
     case pacedTopics
-    /// Records that a group has under way and that are looked at.
+    /// Records under way of a group that are searched.
     case groupRecords
-    /// Durable cursors and groups that are looked at for a page.
+    /// Durable cursors and groups searched for a page.
     case cursors
-    /// Subscriptions and publications that are looked at for a description.
+    /// Subscriptions and publications searched for a description.
     case attachments
 
-    /// How many come to one step. A power of two.
+    /// How many units make one step. A power of two.
     var perStep: Int {
       switch self {
       case .joins, .departures: 1
@@ -35,9 +35,9 @@ struct FrameCost: Hashable, Sendable {
     }
   }
 
-  /// Steps for taking the frame, whatever comes of it. With 0 only the number of frames and the bytes that a turn reads bound it.
+  /// Steps for handling the frame, whatever its result. With 0 only the number of frames and the bytes that a turn reads bound it.
   var steps: Int
-  /// What is charged besides, as it is found.
+  /// The work that is charged as it is found.
   var found: Set<Work> = []
 
   init(_ steps: Int, _ found: Work...) {

@@ -3,13 +3,13 @@ import SluiceLog
 import SluiceWire
 import Synchronization
 
-/// What the broker keeps per event loop: the connections there, what became ready in this turn, and the memory that they use in turn.
+/// The broker's state per event loop: its connections, the ones that became ready in this turn, and the buffers that they share.
 ///
-/// At the end of each turn everything that became ready is delivered at once.
+/// At the end of each turn all ready connections are served.
 // @unchecked: `enqueue(_:)` is for any thread, under the lock of `remoteWakes`; everything else belongs to `loop`.
 @safe
 final class LoopContext: TurnParticipant, @unchecked Sendable {
-  /// A connection is read in chunks of at most this, so that none keeps the others waiting.
+  /// The most bytes read from a connection at a time, so that none delays the others.
   private static let readSize = 512 << 10
 
   let loop: any EventLoop
@@ -20,34 +20,34 @@ final class LoopContext: TurnParticipant, @unchecked Sendable {
 
   private(set) var connections: [Connection] = []
   private var ready = ReadyQueue<Connection>()
-  /// Those that have only acknowledgements to write: records first, they are what somebody waits for.
+  /// Connections that have only acknowledgements to write. They are served after those with records, for which subscribers wait.
   private var due = ReadyQueue<Connection>()
   private var wakes: [TopicLoopState] = []
-  /// Those whose subscriptions have moved in this turn.
+  /// Loop states whose subscriptions have moved in this turn.
   private var reports: [TopicLoopState] = []
   private let remoteWakes = Mutex<[TopicLoopState]>([])
   private var signal: (any LoopSignal)?
   private var sweepTimer: TimerToken?
   /// When the next sweep is due.
   private var nextSweep = MonotonicTime(nanoseconds: .max)
-  /// Set by ``stop()``: no connection may be added any more.
+  /// Set by ``stop()``: no connection may be added after it.
   private(set) var isStopped = false
-  /// What waits in the connections here has become so much more since the last turn.
+  /// The change of the bytes buffered in the connections here since the last turn.
   private var newlyBuffered = 0
-  /// Whether those here who publish aren't read from.
+  /// Whether reading from connections with publications is paused.
   private var waitsForMemory = false
 
-  /// How long turns took, and what the loop had worked before the present one.
+  /// The durations of turns, and the loop's total working time before the present turn.
   private(set) var turns = Histogram()
   private var busyBefore: UInt64?
-  /// How long records took to subscribers here.
+  /// The latency of records to subscribers here.
   private(set) var latency = Histogram()
-  /// In this turn.
+  /// The traffic of this turn.
   var traffic = LoopTraffic()
-  /// A batch was noted in this turn whose way is measured.
+  /// Whether a batch was noted in this turn to sample its latency.
   private var hasNotedBatch = false
 
-  /// - Parameter isFirst: true for one of a broker's loops, which does what must be done once.
+  /// - Parameter isFirst: true for the one of a broker's loops that does what must be done once.
   init(loop: any EventLoop, core: BrokerCore, isFirst: Bool) {
     self.loop = loop
     self.core = core
@@ -58,7 +58,7 @@ final class LoopContext: TurnParticipant, @unchecked Sendable {
     unsafe readBuffer.deallocate()
   }
 
-  /// Before anything else. From any thread.
+  /// Registers the context with its loop. Before anything else; from any thread.
   func start() {
     core.bufferBound.add(self)
     signal = loop.makeSignal { [unowned self] in
@@ -72,12 +72,12 @@ final class LoopContext: TurnParticipant, @unchecked Sendable {
     loop.execute { [self] in
       loop.addTurnParticipant(self)
       scheduleSweep()
-      // Producers of topics that were in the store have to come back.
+      // Producers of topics from the store have to attach again.
       if isFirst { for topic in core.registry.all { topic.failWhenProducersStayLost(on: self) } }
     }
   }
 
-  /// A topic has more for those who are attached here. From any thread.
+  /// Has `loopState` woken at the end of a turn. From any thread.
   func enqueue(_ loopState: TopicLoopState) {
     if loop.isCurrent {
       wakes.append(loopState)
@@ -88,6 +88,27 @@ final class LoopContext: TurnParticipant, @unchecked Sendable {
   }
 
   // MARK: Connections
+
+  /// Serves a new connection. When there are too many, the client gets the reason and is disconnected.
+  ///
+  /// - Parameter openStreams: the streams on all of the broker's loops.
+  func accept(_ stream: any ByteStream, openStreams: Int) {
+    // The stream was accepted before its listener was closed, and arrives after the loop's connections were closed.
+    if isStopped { return stream.abort() }
+    let configuration = core.configuration
+    guard openStreams <= configuration.limits.connections + BrokerLimits.closingConnections else {
+      core.metrics.add(.refusedDescriptors)
+      return stream.abort()
+    }
+    let origin = PeerOrigin(stream.peer)
+    do {
+      let id = try core.admit(from: origin)
+      _ = Connection(id: id, stream: stream, origin: origin, context: self)
+    } catch {
+      configuration.report(.refused(nil, peer: stream.peer, error))
+      RejectedConnection.tell(stream, error, on: loop, patience: configuration.limits.handshake)
+    }
+  }
 
   func add(_ connection: Connection) {
     connection.index = connections.count
@@ -102,26 +123,26 @@ final class LoopContext: TurnParticipant, @unchecked Sendable {
     }
   }
 
-  /// `connection` has something to write: it will be its turn at the end of this one.
+  /// Has a connection with something to write served at the end of this turn.
   func makeReady(_ connection: Connection) {
     guard !connection.isReady else { return }
     connection.isReady = true
     ready.append(connection)
   }
 
-  /// `connection` has acknowledgements to write: it will be its turn after those with records.
+  /// Has a connection with acknowledgements to write served after those with records.
   func makeDue(_ connection: Connection) {
     guard !connection.isReady, !connection.isDue else { return }
     connection.isDue = true
     due.append(connection)
   }
 
-  /// The subscriptions of `loopState` have moved: it tells the topic when all of this turn's deliveries are made.
+  /// Has `loopState` report the positions of its subscriptions after all of this turn's deliveries.
   func reportAtEndOfTurn(_ loopState: TopicLoopState) {
     reports.append(loopState)
   }
 
-  /// The broker has another policy. From any thread.
+  /// Applies a new policy of the broker to all connections. From any thread.
   func accessChanged() {
     loop.execute { [self] in
       for connection in connections.reversed() { connection.accessChanged() }
@@ -132,14 +153,14 @@ final class LoopContext: TurnParticipant, @unchecked Sendable {
 
   func turnEnded() -> Bool {
     writes.seeksBatch = true
-    // By index: a loopState that is woken may wake another.
+    // By index: a woken loop state may wake another.
     var next = 0
     while next < wakes.count {
       wakes[next].woken()
       next += 1
     }
     wakes.removeAll(keepingCapacity: true)
-    // Those that want another go get it in the next turn, after events were looked at.
+    // Connections that become ready again are served in the next turn, after events were polled.
     for _ in 0..<ready.count {
       guard let connection = ready.popFirst() else { break }
       connection.isReady = false
@@ -158,9 +179,9 @@ final class LoopContext: TurnParticipant, @unchecked Sendable {
     return !ready.isEmpty || !wakes.isEmpty
   }
 
-  // MARK: Time taken
+  // MARK: Measurements
 
-  /// The turn before this one is over, and has taken what the loop has worked meanwhile.
+  /// Adds the duration of the previous turn: the loop's working time since then.
   private func measureTurn() {
     let busy = loop.busyNanoseconds
     if let busyBefore, busy > busyBefore { turns.add(busy - busyBefore) }
@@ -168,14 +189,14 @@ final class LoopContext: TurnParticipant, @unchecked Sendable {
     hasNotedBatch = false
   }
 
-  /// A batch was appended, up to that offset. Of one a turn it is measured when a subscriber is sent it.
+  /// Notes an appended batch by the offset of its last record. The latency of one batch per turn is sampled.
   func appended(to topic: Topic, through offset: UInt64) {
     guard !hasNotedBatch else { return }
     hasNotedBatch = true
     topic.sampledBatch.note(offset, at: loop.now)
   }
 
-  /// A batch whose way is measured was handed to a subscriber's socket.
+  /// Adds the latency of a sampled batch that was written to a subscriber's socket.
   func delivered(appendedAt start: MonotonicTime) {
     let now = loop.readClock()
     latency.add(now > start ? now.nanoseconds - start.nanoseconds : 0)
@@ -183,7 +204,7 @@ final class LoopContext: TurnParticipant, @unchecked Sendable {
 
   // MARK: Memory
 
-  /// What waits in a connection has become more, or less.
+  /// Counts a change of the bytes buffered in a connection.
   func buffered(_ change: Int) {
     newlyBuffered += change
   }
@@ -201,22 +222,22 @@ final class LoopContext: TurnParticipant, @unchecked Sendable {
     for connection in connections { connection.waitForMemory(waitsForMemory) }
   }
 
-  /// The connection here in which the most waits, and how many bytes; nil while nothing waits. On the loop.
+  /// The connection here with the most buffered bytes, and their number; nil while all buffers are empty. On the loop.
   var fullest: (connection: UInt64, bytes: Int)? {
     guard let most = connections.max(by: { $0.buffered < $1.buffered }), most.buffered > 0 else { return nil }
     return (most.id, most.buffered)
   }
 
-  /// Closes the connection of that number for what waits in it, unless it is gone. On the loop.
+  /// Closes the connection of that number for its buffered bytes, unless it has closed. On the loop.
   func closeForBuffering(_ connection: UInt64) {
     connections.first { $0.id == connection }?.closeForBuffering()
     core.metrics.add(.bufferedBytes, newlyBuffered)
     newlyBuffered = 0
   }
 
-  // MARK: What time brings
+  // MARK: Sweeps
 
-  /// Looks after all connections now and then: cheaper, with 10,000 idle ones, than a timer for each.
+  /// Sweeps all connections periodically, which is cheaper than a timer for each of 10,000 idle ones.
   private func scheduleSweep() {
     let interval = core.sweepInterval
     nextSweep = loop.now + interval
@@ -227,7 +248,7 @@ final class LoopContext: TurnParticipant, @unchecked Sendable {
     }
   }
 
-  /// A connection here has agreed to a deadline for silence. The next sweep comes early enough to send a PING before the deadline.
+  /// Has the next sweep come early enough to send a PING before the keepalive deadline to which a connection has agreed.
   func agreed(keepalive: UInt32) {
     core.agreed(keepalive: keepalive)
     guard let sweepTimer, nextSweep > loop.now + core.sweepInterval else { return }
@@ -235,7 +256,7 @@ final class LoopContext: TurnParticipant, @unchecked Sendable {
     scheduleSweep()
   }
 
-  /// Stops publishing here, for an orderly stop, and lets sweeps follow one another quickly from now on.
+  /// Stops publishing here for an orderly stop, and makes sweeps frequent from now on.
   func quiesce() {
     for connection in connections { connection.drain() }
     if let sweepTimer { loop.cancel(sweepTimer) }

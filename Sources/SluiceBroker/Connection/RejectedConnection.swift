@@ -2,10 +2,9 @@ import Glibc
 import SluiceIO
 import SluiceWire
 
-/// A client that there is no place for: it is told so, and closed.
+/// Sends an error to a client that exceeds the limit of connections, and closes.
 ///
-/// Mostly that is done at once. Over TLS it first has to shake hands to be told anything, for which it has the time that handshakes have; what it
-/// sends isn't looked at.
+/// Usually that is done at once. Over TLS the handshake has to complete first, within the time limit of handshakes; the client's input is ignored.
 // @unchecked: belongs to its loop. Kept by its stream until that is closed.
 final class RejectedConnection: ByteStreamHandler, @unchecked Sendable {
   private let stream: any ByteStream
@@ -14,8 +13,8 @@ final class RejectedConnection: ByteStreamHandler, @unchecked Sendable {
   private var timer: TimerToken?
 
   /// - Parameters:
-  ///   - error: what it is told.
-  ///   - patience: how long it may take to take that.
+  ///   - error: the error that the client gets.
+  ///   - patience: how long the client may take to read it.
   static func tell(
     _ stream: any ByteStream, _ error: WireError, on loop: any EventLoop, patience: Duration
   ) {
@@ -29,7 +28,7 @@ final class RejectedConnection: ByteStreamHandler, @unchecked Sendable {
     bytes = Fault(error).encoded(stream: 0)[...]
   }
 
-  /// - Returns: whether some of it has to wait.
+  /// - Returns: whether the rest has to wait.
   private func write() -> Bool {
     let result = unsafe bytes.withUnsafeBytes { bytes in
       var vector = unsafe iovec(

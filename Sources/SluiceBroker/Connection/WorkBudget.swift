@@ -1,38 +1,40 @@
-/// Limits how much work one connection may cause per loop turn. What is left of its frames, and of the work for one of them, is for the
-/// connection's next turn, and other connections have theirs in between.
+import SluiceWire
+
+/// Limits how much work one connection may cause per loop turn. Its remaining frames, and the rest of an unfinished one, wait for the connection's
+/// next turn, and other connections have theirs in between.
 ///
-/// Counted in steps of about a microsecond or a few: see ``FrameCost``. Records aren't counted: the bytes that a turn reads bound them. The
-/// number of frames is bounded besides, whatever they cost: of the smallest there are tens of thousands in those bytes.
+/// Counted in steps of one to a few microseconds: see ``FrameCost``. Records aren't counted: the bytes that a turn reads bound them. The number of
+/// frames is bounded separately: a read may contain tens of thousands of the smallest ones.
 struct WorkBudget {
-  /// Steps that a connection may cause in one turn, some milliseconds of work.
+  /// The steps of one turn: some milliseconds of work.
   static let limit = 1_024
 
-  /// Frames that are taken up in one turn. Those with records in them don't come to as many.
+  /// The frames of one turn. Frames with records never reach this number.
   static let frameLimit = 4_096
 
-  /// Parts of a step, so that work of which many make a step is counted one by one.
+  /// Fractions of a step, so that small units of work are counted one by one.
   private static let parts = 64
 
   private var spentParts = 0
   private var frames = 0
 
-  /// Steps that were caused in this turn.
+  /// Steps spent in this turn.
   var spent: Int { spentParts / Self.parts }
 
-  /// There is no more of it in this turn.
+  /// Whether the turn's steps or frames are used up.
   var isExhausted: Bool { spent >= Self.limit || frames >= Self.frameLimit }
 
-  /// How much of that work there may still be in this turn.
+  /// How many units of that work may still be done in this turn.
   func left(_ work: FrameCost.Work) -> Int {
     isExhausted ? 0 : max((Self.limit * Self.parts - spentParts) * work.perStep / Self.parts, 1)
   }
 
-  /// A frame was taken up, or passed over.
+  /// Counts a frame, handled or skipped.
   mutating func tookFrame() { frames &+= 1 }
 
   mutating func spend(_ steps: Int) { spend(parts: steps.multipliedReportingOverflow(by: Self.parts)) }
 
-  /// So much was found that a frame's work is about.
+  /// Spends the steps for a number of units of work.
   mutating func spend(_ count: Int, of work: FrameCost.Work) {
     spend(parts: count.multipliedReportingOverflow(by: Self.parts / work.perStep))
   }
@@ -42,9 +44,55 @@ struct WorkBudget {
     spentParts = parts.overflow || sum.overflow ? .max : sum.partialValue
   }
 
-  /// A new turn begins.
+  /// Begins a new turn.
   mutating func renew() {
     spentParts = 0
     frames = 0
+  }
+}
+
+/// The rest of a frame's work when the turn's budget is exhausted.
+enum UnfinishedWork {
+  /// The subscription has topics to join.
+  case join(PatternSubscription)
+  /// The subscription has topics to tell of its demand.
+  case tellDemand(PatternSubscription)
+  /// Records of a group are still to be settled.
+  case settle(Settle, Group)
+}
+
+// Work that takes longer than a connection's turn continues in the next one, before more frames are handled.
+extension Connection {
+  func goOnLater(_ work: UnfinishedWork) {
+    unfinishedWork.append(work)
+    context.makeReady(self)
+  }
+
+  /// Begins a new turn of this connection: continues unfinished work, then reading.
+  func resumeWork() {
+    workBudget.renew()
+    // What isn't finished now queues up again.
+    for _ in 0..<unfinishedWork.count where !workBudget.isExhausted {
+      switch unfinishedWork.popFirst() {
+      case .join(let pattern): joinTopics(of: pattern)
+      case .tellDemand(let pattern): tellDemand(of: pattern)
+      case .settle(let frame, let group): settle(frame, in: group)
+      case nil: break
+      }
+    }
+    if workBudget.isExhausted { return context.makeReady(self) }
+    resumeReading()
+  }
+
+  /// Whether the broker has yet to process earlier input, and may read nothing more before.
+  var isAtWork: Bool {
+    waitsForAnswers || workBudget.isExhausted || !unread.isEmpty || !unfinishedWork.isEmpty
+  }
+
+  /// Settles records until the turn's work budget is used up; the rest is for the next turn.
+  func settle(_ frame: Settle, in group: Group) {
+    let (looked, rest) = group.settle(frame, atMost: workBudget.left(.groupRecords), on: context)
+    workBudget.spend(looked, of: .groupRecords)
+    if let rest { goOnLater(.settle(rest, group)) }
   }
 }
