@@ -5,12 +5,12 @@ import SluiceStore
 import SluiceWire
 import Synchronization
 
-/// What all loops of one broker share: settings, topics, counts. It knows neither loops nor connections.
+/// The state that all loops of one broker share: settings, topics, counts. It refers to neither loops nor connections.
 final class BrokerCore: Sendable {
-  /// How far an orderly stop has come.
+  /// The stages of an orderly stop.
   enum Stage: UInt8, AtomicRepresentable {
     case serving
-    /// Loop by loop, publishing stops.
+    /// The loops stop publishing, one after another.
     case quiescing
     /// No loop appends any more: every topic's head is final, and a subscriber that has it has everything.
     case draining
@@ -19,7 +19,7 @@ final class BrokerCore: Sendable {
   let configuration: BrokerConfiguration
   let registry: TopicRegistry
   let rules: ServerSessionRules
-  /// Nil where nobody is asked who they are.
+  /// Nil for a broker whose clients don't authenticate.
   let authenticator: Authenticator?
   let memory: MemoryWatch
   let accounts: IdentityAccounts
@@ -27,20 +27,20 @@ final class BrokerCore: Sendable {
   let metrics: BrokerMetrics
   let bufferBound: BufferBound
   let startedAt: MonotonicTime
-  /// From the beginning of a round of trimming to its end.
+  /// Whether a round of trimming is under way.
   private let isTrimming = Atomic(false)
   private let connections = Mutex(ConnectionCounts())
 
   private let lastConnection = Atomic<UInt64>(0)
-  /// The shortest deadline that any client asked for, in milliseconds: sweeps come often enough for it.
+  /// The shortest keepalive that a client has requested, in milliseconds: sweeps are frequent enough for it.
   private let shortestKeepalive: Atomic<UInt32>
-  /// Called, on some loop, whenever the last connection has gone.
+  /// Called, on any loop, whenever the last connection has closed.
   let becameEmpty = Mutex<(@Sendable () -> Void)?>(nil)
 
   /// - Parameters:
   ///   - storage: nil for a broker without durable topics.
-  ///   - loops: those that work with it: the first writes, the others read.
-  ///   - authenticator: nil to ask nobody.
+  ///   - loops: the loops that work with the store: the first writes, the others read.
+  ///   - authenticator: nil to serve clients without authentication.
   ///   - now: the loops' time.
   /// - Throws: when the store can't be read.
   init(
@@ -82,7 +82,7 @@ final class BrokerCore: Sendable {
     shortestKeepalive = Atomic(limits.keepalive == 0 ? .max : limits.keepalive)
     guard let service, let storage else { return }
     let event = try registry.restore(service, groupLimit: limits.groupRecords, now: now) { [weak registry] in
-      // Those who publish have to know; those who read needn't.
+      // Producers have to learn of a change of the store's state.
       let topics = (registry?.all ?? []).filter { $0.storage != nil }.sorted { $0.name < $1.name }
       for topic in topics { topic.notify(topic.loopStates) }
     }
@@ -91,10 +91,10 @@ final class BrokerCore: Sendable {
 
   var storage: StoreService? { registry.storage }
 
-  /// A number for a new connection.
+  /// Counts a new connection, and returns its number.
   ///
-  /// - Parameter origin: where it comes from; nil if that isn't counted.
-  /// - Throws: ``ErrorCode/tooManyConnections`` when there are as many as may be.
+  /// - Parameter origin: the address that it counts for; nil for none.
+  /// - Throws: ``ErrorCode/tooManyConnections`` when a limit is reached.
   func admit(from origin: PeerOrigin?) throws(WireError) -> UInt64 {
     let limits = configuration.limits
     let refusal = connections.withLock {
@@ -119,7 +119,7 @@ final class BrokerCore: Sendable {
     return lastConnection.add(1, ordering: .relaxed).newValue
   }
 
-  /// A connection that was admitted is gone.
+  /// Uncounts a connection that was admitted.
   func release(from origin: PeerOrigin?) {
     metrics.add(.connections, -1)
     let isEmpty = connections.withLock {
@@ -131,7 +131,7 @@ final class BrokerCore: Sendable {
 
   var isEmpty: Bool { connections.withLock { $0.total == 0 } }
 
-  /// Looks after the memory that all take. At the end of a turn of `loop`.
+  /// Reports when memory reaches its ceiling or leaves it, and wakes producers then. At the end of a turn of `loop`.
   func watchMemory(on loop: any EventLoop) {
     guard let change = memory.look() else { return }
     switch change {
@@ -142,7 +142,7 @@ final class BrokerCore: Sendable {
     }
   }
 
-  /// The topic for what a group can't get done.
+  /// The topic for a group's dead letters, made when it doesn't exist.
   func deadLetters(named name: String) throws(WireError) -> Topic {
     try registry.use(name) { [configuration] in configuration.report(.topicCreated(nil, topic: $0.name)) }
   }
@@ -151,16 +151,16 @@ final class BrokerCore: Sendable {
     if keepalive > 0 { shortestKeepalive.min(keepalive, ordering: .relaxed) }
   }
 
-  /// How long a loop may go without looking after its connections.
+  /// The time between two sweeps of a loop over its connections.
   var sweepInterval: Duration {
     if stage.load(ordering: .relaxed) != .serving { return .milliseconds(25) }
     return .milliseconds(min(max(Int64(shortestKeepalive.load(ordering: .relaxed)) / 4, 25), 1000))
   }
 
-  /// Drops what has become too old, or is left behind: a share of the topics a turn. On the first loop; returns at once when the former call's round
-  /// is still under way.
+  /// Drops expired records and deletes unused topics, a share of the topics in each turn. On the first loop; returns at once while the previous round is
+  /// under way.
   ///
-  /// The jobs keep the core rather than refer to it weakly: the runtime counts references to an object with weak ones by a slow path.
+  /// The jobs retain the core: a weak reference would make the runtime count all references to it by a slow path.
   func trim(on loop: any EventLoop) {
     accounts.forget(at: loop.now)
     guard !isTrimming.exchange(true, ordering: .acquiringAndReleasing) else { return }

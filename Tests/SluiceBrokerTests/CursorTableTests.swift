@@ -33,7 +33,7 @@ struct CursorTableTests {
     guard let use = table.use(name, at: place(offset), losses.holder(who), now: time(seconds)) else {
       throw Full()
     }
-    use.loser?.tell()
+    use.former?.notify()
     return use.ticket
   }
 
@@ -47,7 +47,7 @@ struct CursorTableTests {
   @discardableResult
   private func move(_ table: inout CursorTable, _ name: String, to place: CursorTable.Place) -> Bool {
     guard let change = table.move(name, to: place, now: time(1)) else { return false }
-    change.loser?.tell()
+    change.former?.notify()
     return true
   }
 
@@ -55,7 +55,7 @@ struct CursorTableTests {
   @discardableResult
   private func delete(_ table: inout CursorTable, _ name: String, seconds: UInt64 = 1) -> Bool {
     guard let change = table.delete(name, now: time(seconds)) else { return false }
-    change.loser?.tell()
+    change.former?.notify()
     return true
   }
 

@@ -19,7 +19,8 @@ import Testing
     configuration.limits.keepalive = 0
     configuration.limits.handshake = .seconds(600)
     configuration.drainTime = .seconds(600)
-    let broker = try Broker(configuration, network: SocketNetwork(), group: group, ownsLoops: true)
+    let broker = try Broker(
+      configuration, network: SocketNetwork(), loops: BrokerLoops(serving: group, areOwned: true))
     let address = "\(try broker.start()[0])"
     let isStopped = Flag()
     broker.whenStopped { isStopped.raise() }

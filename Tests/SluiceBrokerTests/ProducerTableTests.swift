@@ -28,10 +28,10 @@ struct ProducerTableTests {
     at seconds: UInt64 = 0
   ) throws -> (ticket: ProducerTable.Ticket, next: UInt64) {
     let opening = table.open(producer, from: first, losses.holder(connection), now: time(seconds))
-    guard case .opened(let ticket, let next, let loser) = opening else {
+    guard case .opened(let ticket, let next, let former) = opening else {
       throw Refused(opening: "\(opening)")
     }
-    loser?.tell()
+    former?.notify()
     return (ticket, next)
   }
 
@@ -72,7 +72,7 @@ struct ProducerTableTests {
     append(1, second.ticket, &table)
     // What the first still does changes nothing.
     table.close(first.ticket, now: time(0))
-    guard case .outrun = table.open(7, from: 0, losses.holder(4), now: time(0)) else {
+    guard case .fenced = table.open(7, from: 0, losses.holder(4), now: time(0)) else {
       Issue.record("an earlier connection takes a producer away")
       return
     }

@@ -7,7 +7,7 @@ import Synchronization
 
 /// A connection of one client: reads bytes and frames, performs the session's actions, and writes frames and records.
 ///
-/// The I/O around ``Session``, which decides, and ``Consumer``, which produces. Belongs to its loop. The extensions Input, Streams, Output, Deadlines
+/// The I/O around ``ServerSession``, which decides, and ``Consumer``, which produces. Belongs to its loop. The extensions Input, Streams, Output, Deadlines
 /// and Ending have its behaviour.
 // @unchecked: belongs to `context.loop`. Other threads use it only through jobs on that loop.
 final class Connection: ByteStreamHandler, @unchecked Sendable {

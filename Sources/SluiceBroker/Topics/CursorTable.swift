@@ -1,82 +1,81 @@
 import SluiceIO
 
-/// A topic's durable cursors by name: places that outlive the subscriptions that move them.
+/// A topic's durable cursors by name: positions that outlive the subscriptions that move them.
 ///
-/// Each is used by one subscription at a time; who comes later takes it over, and whoever had it is told. Bounded: what nobody has used for too long is forgotten,
-/// and beyond the limit no new one is made.
+/// One subscription at a time uses a cursor; a later one takes it over, and the former one is notified. Bounded: a cursor that is unused for too long is
+/// forgotten, and beyond the limit no new one is made.
 ///
-/// A value without a lock and without I/O: it belongs to its topic's state. What is kept beyond the process to have it
-/// back is ``place(of:)`` and the name.
+/// A value without a lock and without I/O: it belongs to its topic's state. The name and ``place(of:)`` are what the store keeps of a cursor.
 struct CursorTable {
   struct Limits: Sendable {
     /// Cursors remembered, used or not.
     var cursors = 10_000
-    /// How long one is remembered that nobody uses.
+    /// How long an unused cursor is remembered.
     var memory: Duration = .seconds(7 * 86_400)
   }
 
-  /// Where a cursor stands.
+  /// The position of a cursor.
   struct Place: Hashable, Sendable {
-    /// Of the epoch in which the offset means something.
+    /// The number of the epoch that the offset belongs to.
     var epoch: UInt64
-    /// That of the first record which isn't committed.
+    /// The offset of the first uncommitted record.
     var nextOffset: UInt64
   }
 
-  /// What a subscription commits with. Good until the cursor is somebody else's, moved or deleted.
+  /// The right of a subscription to commit. Valid until another subscription takes the cursor, or it is moved or deleted.
   struct Ticket: Hashable, Sendable {
     fileprivate let slot: Int
     fileprivate let generation: UInt64
   }
 
-  /// Why a ticket isn't good any more.
+  /// Why a ticket is no longer valid.
   enum Loss: Hashable, Sendable {
     case taken
     case moved
     case deleted
   }
 
-  /// Who uses a cursor.
+  /// The subscription that uses a cursor.
   struct Holder: Sendable {
-    /// To be told that its ticket isn't good any more. Called without a lock, on any loop.
+    /// Notifies it that its ticket is no longer valid. Called without a lock, on any loop.
     var lose: @Sendable (Ticket, Loss) -> Void
   }
 
-  /// Who has used one before, and has to be told.
-  struct Loser: Sendable {
+  /// The subscription that has lost a cursor, to be notified.
+  struct FormerHolder: Sendable {
     fileprivate let holder: Holder
     fileprivate let ticket: Ticket
     fileprivate let loss: Loss
 
-    func tell() { holder.lose(ticket, loss) }
+    func notify() { holder.lose(ticket, loss) }
   }
 
-  /// A cursor was moved or deleted, and whoever used it must be told.
+  /// The result of moving or deleting a cursor.
   struct Change: Sendable {
-    var loser: Loser?
+    var former: FormerHolder?
   }
 
-  /// What is known of a cursor without using it.
+  /// A description of a cursor.
   struct Summary: Hashable, Sendable {
     var name: String
     var place: Place
     var isUsed: Bool
-    /// For how long nobody has used it.
+    /// For how long it has been unused.
     var idle: Duration
   }
 
   private struct Entry {
     var name: String
     var place: Place
-    /// Counts who came, over all entries: tickets are told apart by it.
+    /// Distinguishes the tickets of successive uses, over all entries.
     var generation: UInt64
-    /// Nil while nobody uses it.
+    /// Nil while it is unused.
     var holder: Holder?
-    /// When it was left, or made; of use while nobody uses it.
+    /// When it was left, or made; valid while it is unused.
     var since: MonotonicTime
-    /// It was put elsewhere, and nobody has begun there yet: one who only comes back would go on somewhere else.
+    /// It was moved and not used since: a subscription that only resumes would continue elsewhere.
     var isMoved = false
-    /// There is one of that name beyond the process, wherever it stands there.
+    /// The store has a cursor of that name, at any position.
     var isStored = false
   }
 
@@ -87,23 +86,23 @@ struct CursorTable {
   private var freeSlots: [Int] = []
   private var slots: [String: Int] = [:]
   private var generations: UInt64 = 0
-  /// Names that were forgotten since they were taken last; nil where nobody takes them.
+  /// Names forgotten since the last ``takeForgotten()``; nil where the table isn't stored.
   private var forgotten: Set<String>?
 
-  /// - Parameter isKept: whether the table is kept beyond the process, so that what it forgets must be dropped there: see ``takeForgotten()``.
+  /// - Parameter isKept: whether the table is stored, so that what it forgets must be deleted there: see ``takeForgotten()``.
   init(limits: Limits, isKept: Bool = false, kept: KeptMemory.Share? = nil) {
     self.limits = limits
     self.kept = kept
     forgotten = isKept ? [] : nil
   }
 
-  /// Cursors known, among them those that are due to be forgotten.
+  /// The number of cursors, expired ones included.
   var count: Int { slots.count }
 
-  /// What a subscription finds under a name.
+  /// The cursor that a subscription finds under a name.
   struct Finding: Hashable, Sendable {
     var place: Place
-    /// Nobody has begun there since it was put there.
+    /// Whether it was moved and not used since.
     var isMoved: Bool
   }
 
@@ -112,24 +111,24 @@ struct CursorTable {
     return Finding(place: entry.place, isMoved: entry.isMoved)
   }
 
-  /// Gives a cursor to a subscription, at that place, which is the cursor's from now on; makes it if there is none.
+  /// Gives a cursor to a subscription and moves it to that place; makes it if there is none.
   ///
-  /// - Parameter others: what counts towards the limit besides.
-  /// - Returns: nil when there are as many as may be.
+  /// - Parameter others: the number of groups, which count towards the same limit.
+  /// - Returns: nil when the limit is reached.
   mutating func use(
     _ name: String, at place: Place, _ holder: Holder, besides others: Int = 0, now: MonotonicTime
-  ) -> (ticket: Ticket, loser: Loser?)? {
+  ) -> (ticket: Ticket, former: FormerHolder?)? {
     guard let slot = slot(name, at: place, besides: others, now: now) else { return nil }
-    let loser = loser(slot, .taken)
+    let former = former(slot, .taken)
     let generation = newGeneration()
     entries[slot]?.place = place
     entries[slot]?.holder = holder
     entries[slot]?.generation = generation
     entries[slot]?.isMoved = false
-    return (Ticket(slot: slot, generation: generation), loser)
+    return (Ticket(slot: slot, generation: generation), former)
   }
 
-  /// Everything before that offset is dealt with. Does nothing when the ticket isn't good any more, or the cursor stands there or beyond.
+  /// Moves the cursor forward to that offset. Does nothing when the ticket is no longer valid, or the cursor is there or beyond.
   ///
   /// - Returns: the name of the cursor, if it has moved.
   @discardableResult
@@ -141,36 +140,36 @@ struct CursorTable {
     return entry.name
   }
 
-  /// The subscription is over. Its cursor is remembered for a while.
+  /// Ends a subscription's use of a cursor. The cursor is remembered for a while.
   mutating func leave(_ ticket: Ticket, now: MonotonicTime) {
     guard isCurrent(ticket) else { return }
     entries[ticket.slot]?.holder = nil
     entries[ticket.slot]?.since = now
   }
 
-  /// Puts a cursor elsewhere; makes it if there is none.
+  /// Moves a cursor; makes it if there is none.
   ///
-  /// - Returns: nil when there are as many as may be.
+  /// - Returns: nil when the limit is reached.
   mutating func move(
     _ name: String, to place: Place, besides others: Int = 0, now: MonotonicTime
   ) -> Change? {
     guard let slot = slot(name, at: place, besides: others, now: now) else { return nil }
-    let loser = loser(slot, .moved)
+    let former = former(slot, .moved)
     let generation = newGeneration()
     entries[slot]?.place = place
     entries[slot]?.holder = nil
     entries[slot]?.since = now
     entries[slot]?.generation = generation
     entries[slot]?.isMoved = true
-    return Change(loser: loser)
+    return Change(former: former)
   }
 
   /// - Returns: nil when there is none of that name.
   mutating func delete(_ name: String, now: MonotonicTime) -> Change? {
     guard let slot = slots[name], let entry = entries[slot], !isExpired(entry, now) else { return nil }
-    let loser = loser(slot, .deleted)
+    let former = former(slot, .deleted)
     forget(slot)
-    return Change(loser: loser)
+    return Change(former: former)
   }
 
   /// All that are remembered, in no order.
@@ -183,30 +182,29 @@ struct CursorTable {
     }
   }
 
-  // MARK: What is kept beyond the process
+  // MARK: Storage
 
-  /// What a name stands for at the moment, used, due to be forgotten or neither.
+  /// The cursor of that name, expired or not.
   func place(of name: String) -> Finding? {
     entry(name).map { Finding(place: $0.place, isMoved: $0.isMoved) }
   }
 
-  /// A cursor that was known before the broker started, and that nobody has used, as far as it is to be remembered, since just now. Does nothing
-  /// with one that is known already.
+  /// Adds a cursor from the store, unused since `now`. Does nothing when the name is known already.
   mutating func restore(_ name: String, _ found: Finding, now: MonotonicTime) {
     guard slots[name] == nil else { return }
-    // Not made anew, so it isn't held against the limit: that may be lower than it was.
+    // It isn't new, so it isn't checked against the limit, which may be lower than before.
     let slot = add(name, at: found.place, isMoved: found.isMoved, now: now)
     entries[slot]?.isStored = true
   }
 
-  /// A cursor of that name is kept beyond the process from now on.
+  /// Notes that the store has a cursor of that name.
   mutating func stored(_ name: String) {
     if let slot = slots[name] { entries[slot]?.isStored = true }
   }
 
   func isStored(_ name: String) -> Bool { entry(name)?.isStored ?? false }
 
-  /// Which names the table has forgotten since it was asked last, deleted ones among them, and doesn't know again by now: in no order.
+  /// Returns the names that were forgotten or deleted since the last call and aren't known again, in no order.
   mutating func takeForgotten() -> [String] {
     guard let forgotten, !forgotten.isEmpty else { return [] }
     self.forgotten = []
@@ -228,9 +226,9 @@ struct CursorTable {
     entries[ticket.slot]?.generation == ticket.generation
   }
 
-  private func loser(_ slot: Int, _ loss: Loss) -> Loser? {
+  private func former(_ slot: Int, _ loss: Loss) -> FormerHolder? {
     guard let entry = entries[slot], let holder = entry.holder else { return nil }
-    return Loser(holder: holder, ticket: Ticket(slot: slot, generation: entry.generation), loss: loss)
+    return FormerHolder(holder: holder, ticket: Ticket(slot: slot, generation: entry.generation), loss: loss)
   }
 
   private mutating func newGeneration() -> UInt64 {
@@ -238,7 +236,7 @@ struct CursorTable {
     return generations
   }
 
-  /// The slot of that name, a new one if need be.
+  /// The slot of that name, a new one if necessary.
   private mutating func slot(
     _ name: String, at place: Place, besides others: Int, now: MonotonicTime
   ) -> Int? {

@@ -1,61 +1,61 @@
 import SluiceIO
 
-/// Which producers a topic knows by their numbers, and which record it expects of each next.
+/// The producers that a topic knows by number, and the next sequence that it expects of each.
 ///
-/// A producer that comes back after a lost connection learns from it what of its records is in the log, and sends the rest: so each is in
-/// it once. Bounded: beyond the limit those that have been gone for longest are forgotten, and so is whoever is gone for too long.
+/// A producer that reconnects learns from it which of its records are in the log, and sends the rest: so each is appended once. Bounded: beyond
+/// the limit the producers that detached first are forgotten, and so is a producer that is detached for too long.
 ///
-/// A value without a lock: it belongs to its topic's, so that an entry and the log never disagree.
+/// A value without a lock: the topic's lock protects it, so that an entry and the log never disagree.
 struct ProducerTable {
   struct Limits: Sendable {
     /// Producers remembered, attached or not.
     var producers = 10_000
-    /// How long one is remembered that isn't attached.
+    /// How long a detached producer is remembered.
     var memory: Duration = .seconds(86_400)
   }
 
-  /// What an attached producer appends with. Good until somebody else attaches with the same number.
+  /// The right of an attached producer to append. Valid until another publication attaches with the same number.
   struct Ticket: Hashable, Sendable {
     fileprivate let slot: Int
     fileprivate let generation: UInt64
   }
 
-  /// Who is attached.
+  /// The publication that is attached.
   struct Holder: Sendable {
-    /// The broker's number for the connection: a later one is larger.
+    /// The broker's number for the connection: a later connection's is larger.
     var connection: UInt64
-    /// To be told that its ticket isn't good any more. Called without a lock, on any loop.
+    /// Notifies it that its ticket is no longer valid. Called without a lock, on any loop.
     var lose: @Sendable (Ticket) -> Void
   }
 
-  /// Who was attached before, and has to be told.
-  struct Loser: Sendable {
+  /// The publication that was attached before, to be notified.
+  struct FormerHolder: Sendable {
     fileprivate let holder: Holder
     fileprivate let ticket: Ticket
 
-    func tell() { holder.lose(ticket) }
+    func notify() { holder.lose(ticket) }
   }
 
   enum Opening {
-    case opened(Ticket, next: UInt64, Loser?)
-    /// Whoever is attached has a later connection: this is an old one's last word, or a competitor that has lost already.
-    case outrun
-    /// So many are attached at the moment.
+    case opened(Ticket, next: UInt64, FormerHolder?)
+    /// The attached publication has a later connection, so this one is fenced.
+    case fenced
+    /// As many producers as the limit allows are attached.
     case full(limit: Int)
-    /// What is kept besides records takes as much memory as it may.
+    /// The memory for what is kept besides records is used up.
     case noMemory
   }
 
   private struct Entry {
     var producer: UInt64
     var next: UInt64
-    /// Counts who came, over all entries: tickets are told apart by it.
+    /// Distinguishes the tickets of successive publications, over all entries.
     var generation: UInt64
-    /// Nil while nobody is attached.
+    /// Nil while the producer is detached.
     var holder: Holder?
   }
 
-  /// Somebody who left, and when. Out of date when the slot's generation is another.
+  /// A producer that detached, and when. Stale when the slot's generation differs.
   private struct Departure {
     var slot: Int
     var generation: UInt64
@@ -71,20 +71,20 @@ struct ProducerTable {
   private var freeSlots: [Int] = []
   private var slots: [UInt64: Int] = [:]
   private var generations: UInt64 = 0
-  /// In the order of leaving, from `firstDeparture` on.
+  /// In order of time, from `firstDeparture` on.
   private var departures: [Departure] = []
   private var firstDeparture = 0
-  /// Numbers that were forgotten since they were taken last; nil where nobody takes them.
+  /// Numbers forgotten since the last ``takeForgotten()``; nil where the table isn't stored.
   private var forgotten: Set<UInt64>?
 
-  /// - Parameter isKept: whether the table is kept beyond the process, so that what it forgets must be dropped there: see ``takeForgotten()``.
+  /// - Parameter isKept: whether the table is stored, so that what it forgets must be deleted there: see ``takeForgotten()``.
   init(limits: Limits, isKept: Bool = false, kept: KeptMemory.Share? = nil) {
     self.limits = limits
     self.kept = kept
     forgotten = isKept ? [] : nil
   }
 
-  /// Producers known.
+  /// The number of producers, attached or not.
   var count: Int { slots.count }
 
   /// Places in memory, used or not.
@@ -92,28 +92,28 @@ struct ProducerTable {
 
   /// Attaches a producer that still has its records from `first` on.
   ///
-  /// One that isn't known, or knows of more acknowledgements than the table does, is believed: it has them from somewhere, such as a
-  /// epoch of the topic that is lost.
+  /// The table believes a producer that is unknown, or has more acknowledgements than the table: they may be from an epoch of the topic that is
+  /// lost.
   mutating func open(
     _ producer: UInt64, from first: UInt64, _ holder: Holder, now: MonotonicTime
   ) -> Opening {
     forgetExpired(now)
     if let slot = slots[producer], var entry = entries[slot] {
-      var loser: Loser?
+      var former: FormerHolder?
       if let old = entry.holder {
-        guard holder.connection >= old.connection else { return .outrun }
-        loser = Loser(holder: old, ticket: Ticket(slot: slot, generation: entry.generation))
+        guard holder.connection >= old.connection else { return .fenced }
+        former = FormerHolder(holder: old, ticket: Ticket(slot: slot, generation: entry.generation))
       }
       entry.next = max(entry.next, first)
       entry.holder = holder
       entry.generation = newGeneration()
       entries[slot] = entry
-      return .opened(Ticket(slot: slot, generation: entry.generation), next: entry.next, loser)
+      return .opened(Ticket(slot: slot, generation: entry.generation), next: entry.next, former)
     }
     while slots.count >= limits.producers {
       guard forgetOldest() else { return .full(limit: limits.producers) }
     }
-    // In the place of another one, if there is no memory for more.
+    // Without memory for another entry, it replaces the oldest detached producer.
     if kept?.isFull == true, !forgetOldest() { return .noMemory }
     return .opened(add(producer, next: first, holder), next: first, nil)
   }
@@ -131,14 +131,14 @@ struct ProducerTable {
     entries[ticket.slot]?.generation == ticket.generation
   }
 
-  /// So many records of the producer are about to be appended. Returns false, and nothing must be, when the ticket isn't good any more.
+  /// Counts records that the caller is about to append. Returns false when the ticket is no longer valid: the caller must not append then.
   mutating func advance(_ ticket: Ticket, by count: UInt64) -> Bool {
     guard isCurrent(ticket) else { return false }
     entries[ticket.slot]?.next += count
     return true
   }
 
-  /// The producer has left.
+  /// Detaches the producer.
   mutating func close(_ ticket: Ticket, now: MonotonicTime) {
     guard isCurrent(ticket) else { return }
     entries[ticket.slot]?.holder = nil
@@ -151,25 +151,24 @@ struct ProducerTable {
     return generations
   }
 
-  // MARK: What is kept beyond the process
+  // MARK: Storage
 
-  /// Who holds a ticket, and which record is expected of it next; nil when the ticket isn't good any more.
+  /// The number of a ticket's producer and its next sequence; nil when the ticket is no longer valid.
   func next(of ticket: Ticket) -> (producer: UInt64, next: UInt64)? {
     guard isCurrent(ticket), let entry = entries[ticket.slot] else { return nil }
     return (entry.producer, entry.next)
   }
 
-  /// Which record is expected next of a producer; nil of one that isn't known.
+  /// A producer's next sequence; nil for an unknown producer.
   func next(of producer: UInt64) -> UInt64? {
     slots[producer].flatMap { entries[$0]?.next }
   }
 
-  /// A producer that was known before the broker started, and left, as far as it is to be remembered, just now. Does nothing with one that
-  /// is known already.
+  /// Adds a producer from the store, detached since `now`. Does nothing when it is known already.
   mutating func restore(_ producer: UInt64, next: UInt64, now: MonotonicTime) {
     guard slots[producer] == nil else { return }
     while slots.count >= limits.producers {
-      // Everybody is attached: whoever isn't there yet is who was gone for longest.
+      // All known producers are attached, so this one was detached first.
       guard forgetOldest() else {
         if forgotten?.insert(producer).inserted == true { kept?.add(Self.forgottenBytes) }
         return
@@ -178,7 +177,7 @@ struct ProducerTable {
     close(add(producer, next: next, nil), now: now)
   }
 
-  /// Whom the table has forgotten since it was asked last, and doesn't know again by now: in no order.
+  /// Returns the producers that were forgotten since the last call and aren't known again, in no order.
   mutating func takeForgotten() -> [UInt64] {
     guard let forgotten, !forgotten.isEmpty else { return [] }
     self.forgotten = []
@@ -192,7 +191,7 @@ struct ProducerTable {
     while let oldest = oldestDeparture, oldest.time + limits.memory <= now { _ = forgetOldest() }
   }
 
-  /// Forgets who has been gone for longest. Returns false when everybody is attached.
+  /// Forgets the producer that detached first. Returns false when all are attached.
   private mutating func forgetOldest() -> Bool {
     guard let departure = oldestDeparture else { return false }
     firstDeparture += 1
@@ -206,7 +205,7 @@ struct ProducerTable {
     return true
   }
 
-  /// The first that isn't out of date.
+  /// The first departure that isn't stale.
   private var oldestDeparture: Departure? {
     mutating get {
       while firstDeparture < departures.count {
@@ -225,7 +224,7 @@ struct ProducerTable {
     return entry.generation == departure.generation && entry.holder == nil
   }
 
-  /// Drops what is out of date when there is more of it than of anything else.
+  /// Drops stale departures when they outnumber the others.
   private mutating func tidy() {
     guard departures.count > 2 * slots.count + 16 else { return }
     departures = departures[firstDeparture...].filter { isCurrent($0) }

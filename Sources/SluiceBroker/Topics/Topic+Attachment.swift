@@ -4,11 +4,12 @@ import SluiceSession
 import SluiceWire
 import Synchronization
 
-// Who comes and goes, and what that means: a topic is connected by its subscribers, or on demand, and may start over when the last leaves.
+// Attaching and detaching streams. Subscribers connect a topic, or a request does; the topic may start over when the last subscriber leaves.
 extension Topic {
-  /// A subscription comes: the epoch that it reads, and where the first one begins that finds what producers buffered meanwhile.
+  /// Attaches a subscription. Returns the epoch that it reads and, for the first subscription, where the records begin that producers buffered
+  /// meanwhile; nil for later subscriptions and without buffering.
   ///
-  /// The caller has its loopState protect everything already, so that nothing is dropped between this and the loopState's first report.
+  /// Before the call, the caller's loop state protects all records, so that none is dropped before the loop state's first report.
   func attachSubscription(now: MonotonicTime) -> (epoch: TopicEpoch, buffered: UInt64?) {
     let (result, loopStates): ((TopicEpoch, UInt64?), [TopicLoopState]) = state.withLock { state in
       let isFirst = state.presentSubscriptions == 0
@@ -25,21 +26,21 @@ extension Topic {
     return result
   }
 
-  /// Where the first subscriber would begin, for what producers have buffered; nil when there is one, or nothing is buffered.
+  /// Where the first subscriber would begin, at what producers have buffered; nil when the topic has a subscriber or doesn't buffer.
   var bufferedFrom: UInt64? {
     guard isPaced, settings.withoutSubscribers == .buffer else { return nil }
     return state.withLock { $0.unreadFrom }
   }
 
-  /// A subscription leaves.
+  /// Detaches a subscription.
   ///
   /// - Parameters:
   ///   - epoch: the one that it was attached to.
-  ///   - undone: if it was the last one, what producers buffer begins there, rather than at the head.
+  ///   - undone: where the buffered records begin if it was the last subscription; nil for the head.
   func detachSubscription(from epoch: TopicEpoch, undone: UInt64? = nil) {
     let loopStates: [TopicLoopState] = state.withLock { state in
       state.subscriptions -= 1
-      // A epoch that is over has no part in what the present one does.
+      // Leaving an earlier epoch doesn't affect the present one.
       guard epoch === state.epoch else { return isPaced ? state.loopStates : [] }
       state.presentSubscriptions -= 1
       var hasChanged = updateConnection(&state)
@@ -56,39 +57,40 @@ extension Topic {
     notify(loopStates)
   }
 
-  /// What a producer is told when it attaches.
+  /// The result of attaching a publication.
   struct Attachment {
     var epoch: TopicEpoch
     /// Nil for a producer without a number.
     var ticket: ProducerTable.Ticket?
     /// The sequence of the first record that isn't in the log yet.
     var nextSequence: UInt64
-    /// It was this producer that ended the topic: it may say so again, and that is all.
+    /// Whether this producer has ended the topic: it may repeat COMPLETE and nothing else.
     var hasEnded: Bool
   }
 
-  /// A publication comes. Whoever had the producer's number before is told that it has lost it.
+  /// Attaches a publication. The former holder of the producer's number is notified that its ticket is no longer valid.
   ///
-  /// - Throws: why nothing can be published, or not by this producer.
+  /// - Throws: the reason why nothing can be published, or not by this producer.
   func attachPublication(
     _ frame: PublishOpen, _ holder: ProducerTable.Holder, now: MonotonicTime
   ) throws(WireError) -> Attachment {
     var watched: [TopicLoopState] = []
-    let (result, loser): (Result<Attachment, WireError>, ProducerTable.Loser?) = state.withLock { state in
+    let (result, former): (Result<Attachment, WireError>, ProducerTable.FormerHolder?) = state.withLock {
+      state in
       let hasEnded = state.isEnded(by: frame.producer)
       if !hasEnded, let fault = Self.refusal(state, state.epoch, name) {
         return (.failure(WireError(fault.code, fault.message)), nil)
       }
       var attachment = Attachment(
         epoch: state.epoch, nextSequence: frame.firstSequence, hasEnded: hasEnded)
-      var loser: ProducerTable.Loser?
+      var former: ProducerTable.FormerHolder?
       if frame.producer != 0 {
         switch state.producers.open(frame.producer, from: frame.firstSequence, holder, now: now) {
         case .opened(let ticket, let next, let before):
           attachment.ticket = ticket
           attachment.nextSequence = next
-          loser = before
-        case .outrun:
+          former = before
+        case .fenced:
           let fault = Fault.fenced(on: name)
           return (.failure(WireError(fault.code, fault.message)), nil)
         case .noMemory:
@@ -105,16 +107,16 @@ extension Topic {
       state.producersLostAt = nil
       if state.producerWatchers > 0 { watched = state.loopStates }
       state.unusedSince = nil
-      return (.success(attachment), loser)
+      return (.success(attachment), former)
     }
-    loser?.tell()
+    former?.notify()
     notify(watched)
     return try result.get()
   }
 
-  /// A publication leaves, with what it was granted and hasn't used. What is known of its producer is kept for a while.
+  /// Detaches a publication and returns its unused grants. The topic remembers its producer for a while.
   ///
-  /// - Parameter hasCompleted: whether it has ended the topic, so that it isn't missed.
+  /// - Parameter hasCompleted: whether it has ended the topic, so that its producer doesn't count as lost.
   func detachPublication(
     returning held: PublishingBudget.Allowance, _ ticket: ProducerTable.Ticket?, hasCompleted: Bool = false,
     now: MonotonicTime
@@ -124,18 +126,18 @@ extension Topic {
       state.budget.close(returning: held)
       if state.budget.publications == 0, !hasCompleted { state.producersLostAt = now }
       if state.producerWatchers > 0 { watched = state.loopStates }
-      // Those that are left find out whether they are stopped when they ask for more, which they do below.
+      // The remaining publications ask for more below, and find out then whether they are stopped.
       let wasLong = isMetered || state.budget.publications == 0 ? change(hold: nil, &state, at: now) : false
       if let ticket { state.producers.close(ticket, now: now) }
       return (isMetered ? state.loopStates : [], wasLong)
     }
     notify(watched)
     if wasLong { countHolds() }
-    // The others' shares are larger now.
+    // The shares of the remaining publications are larger now.
     for loopState in loopStates { loopState.wakeProducers() }
   }
 
-  /// How many are attached, on all loops together.
+  /// The number of attached streams on all loops together.
   var attached: (subscriptions: Int, publications: Int) {
     state.withLock { ($0.subscriptions, $0.budget.publications) }
   }
@@ -146,7 +148,7 @@ extension Topic {
 
   /// Connects or disconnects the topic by request.
   ///
-  /// - Throws: ``ErrorCode/unsupported`` when the topic's setting leaves that to its subscribers.
+  /// - Throws: ``ErrorCode/unsupported`` unless the topic's setting is manual connection.
   func connect(_ isConnected: Bool) throws(WireError) {
     guard settings.connect == .manual else {
       throw WireError(
@@ -160,7 +162,7 @@ extension Topic {
     notify(loopStates)
   }
 
-  /// - Returns: whether it is connected now and wasn't before, or the reverse.
+  /// - Returns: whether ``isConnected`` has changed.
   private func updateConnection(_ state: inout State) -> Bool {
     let before = state.isConnected
     switch settings.connect {
@@ -174,7 +176,7 @@ extension Topic {
     return state.isConnected != before
   }
 
-  /// Whether sources publish a new run to each epoch of the topic. When such a topic starts over, the broker ends the publications of its sources.
+  /// Whether sources publish a new run to each epoch of the topic. The broker ends their publications when such a topic starts over.
   var startsSourcesAnew: Bool {
     let settings = settings
     guard settings.scope == .whileConnected else { return false }
@@ -184,122 +186,29 @@ extension Topic {
     }
   }
 
-  // MARK: Demand
+  // MARK: Automatic deletion
 
-  /// The most that one producer may have at a time.
-  var grantWindow: PublishingBudget.Allowance {
-    PublishingBudget.Allowance(records: window, bytes: memory?.window ?? .max)
+  /// Restarts the time after which an unused topic is deleted: a stream is about to attach.
+  func reserve() {
+    guard settings.autoDelete == true else { return }
+    state.withLock { $0.unusedSince = nil }
   }
 
-  /// What a producer gets, on top of what it has. From any loop.
+  /// Notes whether the topic has attached streams. Called periodically.
   ///
-  /// - Parameter most: what it may get; nil for as much as there is.
-  func grant(
-    to held: PublishingBudget.Allowance, atMost most: PublishingBudget.Allowance? = nil, now: MonotonicTime
-  ) -> PublishingBudget.Allowance {
-    var window = grantWindow
-    if let most {
-      var reach = held
-      reach.add(most)
-      window.records = min(window.records, reach.records)
-      window.bytes = min(window.bytes, reach.bytes)
-    }
-    let (more, wasLong) = state.withLock { state -> (PublishingBudget.Allowance, Bool) in
-      // Set before the readers are looked at: whoever moves after that look sees it, and wakes us.
-      if isMetered { isHeldUp.store(true, ordering: .sequentiallyConsistent) }
-      let (bound, cause) = bound(state)
-      var more = PublishingBudget.Allowance()
-      if cause == nil {
-        more = state.budget.grant(to: held, limit: isMetered ? bound.limit : nil, window: window)
+  /// - Returns: true when it has had none for at least `patience`, so that it is to be deleted.
+  func isAbandoned(for patience: Duration, now: MonotonicTime) -> Bool {
+    state.withLock { state in
+      guard state.subscriptions == 0, state.budget.publications == 0, !state.isDeleted else {
+        state.unusedSince = nil
+        return false
       }
-      // A producer that has something left isn't stopped, and says nothing of the others.
-      let isStopped = held.records == 0 || held.bytes == 0
-      return (more, isStopped || cause == nil ? change(hold: cause, &state, at: now) : false)
+      guard let since = state.unusedSince else {
+        state.unusedSince = now
+        return false
+      }
+      return now - since >= patience
     }
-    if wasLong { countHolds() }
-    return more
-  }
-
-  /// A producer that has used up its grants may not be granted any for a reason of its own: finds out whether the topic stops it as well. The producer asks
-  /// again when its reason is over, and nothing wakes it before. From any loop.
-  func noteStopped(now: MonotonicTime) {
-    let wasLong = state.withLock { state in
-      change(hold: bound(state).cause, &state, at: now)
-    }
-    if wasLong { countHolds() }
-  }
-
-  /// Whether producers wait for memory. What is on disk takes little of it.
-  var isOutOfMemory: Bool { storage == nil && memory?.isFull == true }
-
-  /// How far producers may go, and what stops them if they may not go on. With the lock held.
-  private func bound(_ state: State) -> (bound: FlowBound, cause: HoldLog.Cause?) {
-    if let reason = blocked(state) { return (FlowBound(.none), HoldLog.Cause(reason: reason)) }
-    guard isMetered else { return (FlowBound(.unlimited), nil) }
-    guard let tail = state.tail, let storage else {
-      let bound = boundByReaders(state, unread: 0, kept: nil)
-      return (bound, bound.limit == .none ? HoldLog.Cause(reason: .subscribers, binding: bound.binding) : nil)
-    }
-    let room = storage.service.room(besides: tail.waitingBytes)
-    guard room > 0 else { return (FlowBound(.none), HoldLog.Cause(reason: .storageBacklog)) }
-    // With `sync` always the log has no more than the disk.
-    let unread = storage.isSynchronous ? tail.waitingBytes : 0
-    var bound = isPaced ? boundByReaders(state, unread: unread, kept: .max) : FlowBound(.unlimited)
-    guard bound.limit != .none else {
-      // What fills the buffer is on its way to the disk, and the subscribers have taken all that is there.
-      let isWaiting = unread > 0 && bound.binding == FlowBinding(nextOffset: state.epoch.log.head)
-      return (
-        bound,
-        isWaiting
-          ? HoldLog.Cause(reason: .storageBacklog)
-          : HoldLog.Cause(reason: .subscribers, binding: bound.binding)
-      )
-    }
-    bound.limit = bound.limit.capped(bytes: UInt64(clamping: room))
-    return (bound, nil)
-  }
-
-  /// Why nothing is granted, whatever the limits.
-  private func blocked(_ state: State) -> TopicInfo.Publication.WaitReason? {
-    if let fault = storage?.service.refusal ?? state.storeRejection {
-      return fault.code == .storageFull ? .storageFull : .storageFailed
-    }
-    if isOutOfMemory { return .memory }
-    return state.isConnected ? nil : .notConnected
-  }
-
-  private func boundByReaders(_ state: State, unread: Int, kept: UInt64?) -> FlowBound {
-    let log = state.epoch.log
-    let situation = FlowSituation(
-      head: state.nextOffset, unreadFrom: state.unreadFrom,
-      keptBytes: kept ?? UInt64(log.statistics().bytes), lapsedBytes: lapsedBytes(state),
-      bytes: { UInt64(log.bytes(from: $0) + unread) })
-    return state.strategy.bound(state.readers, situation)
-  }
-
-  /// The subscriptions of some loop have moved, asked for more, or left: producers may go on. From any loop.
-  func readersMoved() {
-    guard isHeldUp.exchange(false, ordering: .sequentiallyConsistent) else { return }
-    wakeProducers()
-  }
-
-  /// Producers may go on. From any loop.
-  func wakeProducers() {
-    for loopState in loopStates { loopState.wakeProducers() }
-  }
-}
-
-extension TopicSettings {
-  var retention: Retention {
-    func limit(_ value: UInt64?) -> UInt64? { value == Self.unlimited ? nil : value }
-    return Retention(
-      records: limit(replayRecords), bytes: limit(replayBytes),
-      ageMilliseconds: limit(replayAge).map { Int64(clamping: $0) })
-  }
-
-  /// These settings, with what they leave open as it is where nothing is said: how much is kept depends on where it is kept.
-  var completed: TopicSettings {
-    completed(by: BrokerConfiguration.standardTopic(in: storage ?? .memory))
   }
 }
 
@@ -322,5 +231,11 @@ extension Fault {
       message:
         "another publication to \(topic) has been opened with this producer's number; only the last one goes on"
     )
+  }
+
+  static func startedOver(_ topic: String) -> Fault {
+    Fault(
+      code: .epochChanged,
+      message: "topic \(topic) has started over; open the publication again to publish to its next epoch")
   }
 }

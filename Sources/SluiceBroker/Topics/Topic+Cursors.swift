@@ -3,7 +3,7 @@ import SluiceLog
 import SluiceWire
 import Synchronization
 
-// Durable cursors: places in the topic by name, which subscriptions move and leave behind.
+// Durable cursors: named positions in the topic that outlive the subscriptions that move them.
 extension Topic {
   /// Where a subscription with a durable cursor begins, and what it commits with.
   struct CursorUse {
@@ -11,35 +11,36 @@ extension Topic {
     /// The offset up to which everything is committed.
     var committed: UInt64
     var cursor: LogCursor
-    /// Records between where it was to begin and where it does.
+    /// Records dropped between the requested start and the actual one.
     var missed: UInt64
-    /// A crash would leave nothing of it.
+    /// Whether nothing of the cursor is on disk yet.
     var isNew: Bool
   }
 
-  /// Begins a subscription with a durable cursor. Whoever has used it is told that it is taken.
+  /// Begins a subscription with a durable cursor. The subscription that has used it so far is notified that it is taken.
   ///
-  /// One that begins does so at the cursor's place, if there is one of that name. One that goes on in the epoch that it knows does so where it says; unless
-  /// the cursor was put elsewhere or deleted meanwhile.
+  /// A new subscription begins at the cursor's place, if the topic has a cursor of that name. A subscription that resumes in the epoch that it knows
+  /// begins where it says, unless the cursor was moved or deleted meanwhile.
   ///
-  /// - Parameter start: finds the place that a SUBSCRIBE without a cursor asks for.
-  /// - Throws: why it can't begin; nothing has happened then.
+  /// - Parameter start: finds the place that a SUBSCRIBE without a cursor requests.
+  /// - Throws: the reason why it can't begin; nothing has changed then.
   func useCursor(
     _ frame: Subscribe, in epoch: TopicEpoch, _ holder: CursorTable.Holder, now: MonotonicTime,
     start: (Subscribe) throws(WireError) -> (cursor: LogCursor, missed: UInt64)
   ) throws(WireError) -> CursorUse {
     try TopicName.validate(frame.cursor, as: "cursor")
-    let (result, loser): (Result<CursorUse, WireError>, CursorTable.Loser?) = state.withLock { state in
+    let (result, former): (Result<CursorUse, WireError>, CursorTable.FormerHolder?) = state.withLock {
+      state in
       do throws(WireError) {
         if state.groups[frame.cursor] != nil { throw isGroup(frame.cursor) }
         let found = state.cursors.find(frame.cursor, now: now)
         if found == nil, frame.epoch == 0, let fault = state.storeRejection ?? storage?.service.refusal {
-          // It would be gone with the broker, and its subscriber thinks otherwise.
+          // The cursor couldn't be stored, and its subscriber expects it to survive a restart.
           throw WireError(fault.code, fault.message)
         }
         let (cursor, missed) = try start(try placed(frame, found, in: epoch))
         var place = CursorTable.Place(epoch: epoch.number, nextOffset: cursor.nextOffset)
-        // What was received before and isn't committed yet may still be.
+        // Records received before may still be committed.
         if frame.epoch != 0, let found {
           let committed =
             found.place.epoch == epoch.number
@@ -58,21 +59,21 @@ extension Topic {
             CursorUse(
               ticket: use.ticket, committed: place.nextOffset, cursor: cursor, missed: missed,
               isNew: storage != nil && !state.cursors.isStored(frame.cursor))),
-          use.loser
+          use.former
         )
       } catch {
         return (.failure(error), nil)
       }
     }
-    loser?.tell()
-    cursorMoved()
+    former?.notify()
+    commitCursor()
     return try result.get()
   }
 
-  /// A durable cursor stands elsewhere.
-  private func cursorMoved() { commit(within: StoreService.idleDelay) }
+  /// Asks for a commit of a durable cursor's change.
+  private func commitCursor() { commit(within: StoreService.idleDelay) }
 
-  /// The frame with the start that is meant.
+  /// The frame with its start resolved: the cursor's place, if there is one.
   private func placed(
     _ frame: Subscribe, _ found: CursorTable.Finding?, in epoch: TopicEpoch
   ) throws(WireError) -> Subscribe {
@@ -93,7 +94,7 @@ extension Topic {
     } else if let offset = epoch.continuing(found.place.epoch, at: found.place.nextOffset) {
       frame.start = .offset(offset)
     } else if frame.lag ?? settings.lag != .fail {
-      // All of this epoch is new to it.
+      // The subscriber has had nothing of this epoch.
       frame.start = .offset(0)
     } else {
       throw WireError(
@@ -101,31 +102,31 @@ extension Topic {
         "topic \(name) was started anew since cursor \(frame.cursor) was used last; move it, or subscribe with lag policy skip"
       )
     }
-    // It was under way before: what is still there is its.
+    // A resumed subscription gets all records that are still kept.
     frame.epoch = epoch.number
     return frame
   }
 
-  /// Everything before that offset is dealt with. From any loop.
+  /// Commits a cursor: the subscriber is done with all records before the offset. From any loop.
   func commit(_ ticket: CursorTable.Ticket, through offset: UInt64) {
     state.withLock { state in
       if let name = state.cursors.commit(ticket, through: offset) { state.tail?.note(cursor: name) }
     }
-    cursorMoved()
+    commitCursor()
   }
 
-  /// The subscription with that ticket is over, and everything before the offset dealt with.
+  /// Ends a subscription's use of its cursor after a last commit.
   func leaveCursor(_ ticket: CursorTable.Ticket, at offset: UInt64, now: MonotonicTime) {
     state.withLock { state in
       if let name = state.cursors.commit(ticket, through: offset) { state.tail?.note(cursor: name) }
       state.cursors.leave(ticket, now: now)
     }
-    cursorMoved()
+    commitCursor()
   }
 
-  /// Puts a durable cursor elsewhere, or makes it there. Whoever uses it is told.
+  /// Moves a durable cursor, or makes it there. A subscription that uses it is notified.
   ///
-  /// - Parameter wallClock: at which ages are measured.
+  /// - Parameter wallClock: the present time, from which ages are measured.
   func moveCursor(
     _ cursor: String, to position: StartPosition, now: MonotonicTime, wallClock: Int64
   ) throws(WireError) {
@@ -137,31 +138,31 @@ extension Topic {
       return state.cursors.move(cursor, to: place, besides: state.groups.count, now: now)
     }
     guard let change else { throw tooManyCursors }
-    change.loser?.tell()
-    cursorMoved()
+    change.former?.notify()
+    commitCursor()
   }
 
-  /// Forgets a durable cursor. Whoever uses it is told.
+  /// Deletes a durable cursor. A subscription that uses it is notified.
   func deleteCursor(_ cursor: String, now: MonotonicTime) throws(WireError) {
     let deleted = state.withLock { state in
       let change = state.cursors.delete(cursor, now: now)
       if change != nil { state.tail?.note(cursor: cursor) }
       return change
     }
-    cursorMoved()
+    commitCursor()
     guard let change = deleted else {
       try TopicName.validate(cursor, as: "cursor")
       throw WireError(.unknownCursor, "topic \(name) has no durable cursor or group \(cursor)")
     }
-    change.loser?.tell()
+    change.former?.notify()
   }
 
-  /// Whether there is a durable cursor of that name. The lock is held.
+  /// Whether the topic has a durable cursor of that name. With the lock held.
   static func hasCursor(_ name: String, _ state: State, now: MonotonicTime) -> Bool {
     state.cursors.find(name, now: now) != nil
   }
 
-  /// Durable cursors and groups, together.
+  /// The number of durable cursors and groups together.
   var cursorCount: Int { state.withLock { $0.cursors.count + $0.groups.count } }
 
   /// A page of the durable cursors and groups in byte order of their names, and whether there are more.
@@ -197,7 +198,7 @@ extension Topic {
 }
 
 extension Fault {
-  /// What a subscription is told whose durable cursor isn't its own any more.
+  /// The error for a subscription that has lost its durable cursor.
   init(_ loss: CursorTable.Loss, ofCursor cursor: String, on topic: String) {
     switch loss {
     case .taken:

@@ -3,17 +3,17 @@ import SluiceLog
 import SluiceWire
 import Synchronization
 
-// How many producers a topic has, since when it has lost them, and what happens then.
+// The number of a topic's producers, and the failure of a topic that has lost them.
 extension Topic {
-  /// How many publications are attached.
+  /// The number of attached publications.
   var producerCount: UInt32 { state.withLock { UInt32(clamping: $0.budget.publications) } }
 
-  /// A subscription wants to be told how many publications there are, or no longer.
+  /// Registers a subscription that is told the number of publications, or unregisters it.
   func watchProducers(_ isWatching: Bool) {
     state.withLock { $0.producerWatchers += isWatching ? 1 : -1 }
   }
 
-  /// For how long the topic has lost its producers, in milliseconds, at least 1; 0 while it hasn't.
+  /// For how long the topic has been without producers, in milliseconds, at least 1; 0 while it has some or never had any.
   func timeWithoutProducers(now: MonotonicTime) -> UInt64 {
     state.withLock { state in
       guard state.epoch.condition == .open, let since = state.producersLostAt else { return 0 }
@@ -21,8 +21,8 @@ extension Topic {
     }
   }
 
-  /// Starts a timer that fails the topic when its producers have been lost for as long as its setting allows. Does nothing while they aren't lost, and
-  /// while there is a timer: a topic has one at most. On that loop.
+  /// Arms a timer that fails the topic when its producers have been lost for as long as its setting allows. Does nothing while they aren't lost, and
+  /// while the topic's timer is armed. On that loop.
   func failWhenProducersStayLost(on loop: LoopContext) {
     guard case .fail = settings.whenProducerLost else { return }
     let deadline: MonotonicTime? = state.withLock { state in
@@ -37,7 +37,7 @@ extension Topic {
     }
   }
 
-  /// When the topic is to fail, as things stand; nil while it isn't. With the lock held.
+  /// When the topic is to fail; nil while its producers aren't lost. With the lock held.
   private func producerDeadline(_ state: State) -> MonotonicTime? {
     guard case .fail(let patience) = settings.whenProducerLost, Self.refusal(state, state.epoch, name) == nil,
       var since = state.producersLostAt
@@ -60,14 +60,14 @@ extension Topic {
       guard let deadline = producerDeadline(state), deadline <= loop.loop.now else { return nil }
       return end(.failure(code: .producerLost, message: message), &state)
     }
-    // A producer was attached meanwhile, so the time of the present loss ends later.
+    // A producer was attached meanwhile, so the present loss began later.
     guard let loopStates else { return failWhenProducersStayLost(on: loop) }
     notify(loopStates)
     commit(within: .zero)
     loop.core.configuration.report(.topicEnded(nil, topic: name, failure: .producerLost))
   }
 
-  /// The broker has started, and the topic was in its store: producers that were attached before have to come back.
+  /// Counts the producers of a topic from the store as lost from `now`, the broker's start: they have to attach again.
   func restored(now: MonotonicTime) {
     state.withLock { state in
       guard state.epoch.condition == .open, state.nextOffset > 0 else { return }

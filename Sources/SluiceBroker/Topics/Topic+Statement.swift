@@ -3,13 +3,13 @@ import SluiceLog
 import SluiceWire
 import Synchronization
 
-// Settings that a client states where it uses a topic.
+// Settings that a client states when it uses a topic.
 extension Topic {
-  /// What becomes of a statement.
+  /// The result of a statement.
   enum Statement {
     /// The topic has these settings.
     case holds
-    /// The topic can't take them as it is, but has had no record and has no client attached, so it can be replaced.
+    /// This topic can't take the settings, but it has had no record and has no client attached, so it can be replaced.
     case needsAnotherTopic
   }
 
@@ -18,9 +18,9 @@ extension Topic {
   /// From any loop. Clients that are attached stay attached, and what producers were granted stays granted.
   ///
   /// - Parameters:
-  ///   - stated: what the client names.
-  ///   - complete: the same, completed by the defaults.
-  ///   - isExact: whether settings that the client doesn't name have to be the defaults, too.
+  ///   - stated: the settings that the client names.
+  ///   - complete: these, completed by the defaults.
+  ///   - isExact: whether settings that the client doesn't name have to equal the defaults.
   /// - Throws: ``ErrorCode/topicExists`` when the topic has other settings that stand.
   func adopt(
     _ stated: TopicSettings, completed complete: TopicSettings, isExact: Bool = false
@@ -35,7 +35,7 @@ extension Topic {
         return (.failure(alreadyHas(difference, isStated: state.isStated)), [])
       }
       if isFixed || complete == settings {
-        // Noted once, so that a statement that is repeated doesn't reach the disk.
+        // Noted once, so that a repeated statement isn't written to disk.
         isNoted = !state.isStated
         state.isStated = true
         if isNoted { state.tail?.noteRow() }
@@ -67,7 +67,7 @@ extension Topic {
     case .manual: state.isConnected = false
     case .immediate, nil: state.isConnected = true
     }
-    // No record is dropped before the loopStates have reported where their subscriptions stand.
+    // No record is dropped before the loop states have reported the positions of their subscriptions.
     if complete.flow != .free, state.subscriptions > 0 {
       for loopState in state.loopStates { loopState.protectEverything() }
     }
@@ -91,12 +91,4 @@ extension Topic {
 
   /// Whether a client has stated the settings.
   var isStated: Bool { state.withLock { $0.isStated } }
-}
-
-extension Fault {
-  static func startedOver(_ topic: String) -> Fault {
-    Fault(
-      code: .epochChanged,
-      message: "topic \(topic) has started over; open the publication again to publish to its next epoch")
-  }
 }

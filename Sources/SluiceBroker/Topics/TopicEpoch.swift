@@ -3,26 +3,26 @@ import SluiceStore
 import SluiceWire
 import Synchronization
 
-/// One epoch of a topic: an epoch, its records, and at most one terminal event.
+/// One epoch of a topic: a number, records, and at most one terminal event.
 ///
-/// A topic whose scope is `whileConnected` starts over by taking a new epoch; those who read the old one go on undisturbed. From any thread.
+/// A topic whose scope is `whileConnected` starts over with a new epoch; subscribers of the old one continue to read it. From any thread.
 final class TopicEpoch: Sendable {
   enum Condition: UInt8, AtomicRepresentable {
     case open
-    /// The terminal event stands; there will be no more records.
+    /// The terminal event is set; no more records follow.
     case ended
     case deleted
-    /// The topic has started over, without a terminal event: its producers go on in the next epoch.
+    /// The topic has started over without a terminal event: its producers continue in the next epoch.
     case superseded
   }
 
   let number: UInt64
   let log: TopicLog
-  /// The newest record of each key, where late subscribers get only those.
+  /// The newest record of each key, for a compact topic: late subscribers get only these.
   let newest: CompactedRecords?
-  /// What of it is on disk; nil for a topic that is in memory only.
+  /// Its state on disk; nil for a topic that is in memory only.
   let storage: StoreTopicState?
-  /// Lives that this one continues, oldest first.
+  /// Epochs that this one continues, oldest first.
   let lineage: [StoredTopic.Ancestor]
 
   private let atomicCondition = Atomic(Condition.open)
@@ -39,17 +39,17 @@ final class TopicEpoch: Sendable {
     self.lineage = lineage
   }
 
-  /// Returns where a subscriber that has read up to `offset` in the epoch numbered `epoch` goes on in this one; nil if this epoch doesn't continue that one.
+  /// Returns where a subscriber that has read up to `offset` in the epoch numbered `epoch` continues in this one; nil if this epoch doesn't continue that one.
   func continuing(_ epoch: UInt64, at offset: UInt64) -> UInt64? {
     guard let index = lineage.firstIndex(where: { $0.epoch == epoch }) else { return nil }
-    // What came behind an end is lost, and so is what a subscriber has had of it.
+    // Records after the end of an ancestor are lost, also those that the subscriber has received.
     return lineage[index...].reduce(offset) { min($0, $1.end) }
   }
 
-  /// Whether more can come. Once it says no, the log's head is final: read this first, then the head.
+  /// Once this isn't `open`, the log's head is final: read this first, then the head.
   var condition: Condition { atomicCondition.load(ordering: .acquiring) }
 
-  /// The terminal event, once there is one.
+  /// The terminal event; nil before it is set.
   var ending: Complete.Ending? { storedEnding.withLock { $0 } }
 
   // The topic's lock is held for these.
@@ -65,5 +65,64 @@ final class TopicEpoch: Sendable {
 
   func supersede() {
     atomicCondition.store(.superseded, ordering: .releasing)
+  }
+}
+
+extension TopicEpoch {
+  /// What the retention limits have dropped in this epoch.
+  var dropped: DroppedRecords {
+    if let newest { return newest.statistics().dropped }
+    return storage?.dropped ?? log.statistics().dropped
+  }
+
+  /// The records that late subscribers can get.
+  func kept() -> (firstOffset: UInt64, head: UInt64, records: UInt64, bytes: Int) {
+    if let newest {
+      let statistics = newest.statistics()
+      return (statistics.firstOffset, statistics.head, statistics.records, statistics.bytes)
+    }
+    if let storage {
+      let head = log.head
+      let first = storage.firstKept(before: head)
+      return (first, head, head - first, Int(clamping: storage.storedBytes))
+    }
+    let statistics = log.statistics()
+    return (statistics.firstOffset, statistics.head, statistics.records, statistics.bytes)
+  }
+
+  /// A cursor for a new reader, and how many of the requested records were dropped.
+  func cursor(
+    at position: StartPosition, now: Int64?, resuming: Bool
+  ) -> (cursor: LogCursor, missed: UInt64) {
+    if let storage {
+      let start = storedStart(at: position, storage, resuming: resuming)
+      // The caller has asked the store before for what only the store knows. Starting a little early loses no record.
+      let (offset, missed) = start ?? (storage.firstKept(before: log.head), 0)
+      return (LogCursor(unplacedAt: offset), missed)
+    }
+    guard let newest else { return log.cursor(at: position, now: now, resuming: resuming) }
+    let (offset, missed) = newest.start(at: position, before: log.head, now: now, resuming: resuming)
+    return (LogCursor(unplacedAt: offset), missed)
+  }
+}
+
+/// Makes epoch numbers of a broker's identity and a counter: distinct within one run of a broker and, with high probability, among
+/// several runs. From any thread.
+final class EpochSource: Sendable {
+  private let identity: UInt64
+  private let last = Atomic<UInt64>(0)
+
+  init(identity: UInt64) {
+    self.identity = identity
+  }
+
+  /// A new number; never 0, which on the wire means any epoch.
+  func next() -> UInt64 {
+    // SplitMix64's finalizer maps distinct inputs to distinct, dissimilar numbers.
+    var mixed = identity &+ last.add(1, ordering: .relaxed).newValue &* 0x9E37_79B9_7F4A_7C15
+    mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+    mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+    mixed ^= mixed >> 31
+    return mixed == 0 ? 1 : mixed
   }
 }

@@ -5,13 +5,13 @@ import SluiceSession
 import SluiceWire
 import Synchronization
 
-/// Asks every loop who is attached to a topic, and puts the answers together.
+/// Asks every loop which streams are attached to a topic, and merges the answers.
 final class TopicInspection: Sendable {
-  /// So many of each are listed; the counts are of all. With the longest names they fit the smallest frame that a client
-  /// may take: 62 KB.
+  /// The most subscriptions, and the most publications, that are listed; the counts are of all. With the longest names they take 62 KB, which
+  /// fits the smallest frame limit of a client.
   private static let listed = 100
 
-  /// Whom a description names.
+  /// The connections that a description names.
   enum Peers: Sendable {
     case all
     /// The connections of the same identity.
@@ -83,7 +83,7 @@ final class TopicInspection: Sendable {
     return Array(shown.sorted(by: TopicInfo.Subscription.precedes).prefix(listed))
   }
 
-  /// The publishers that wait for the store, as far as they may be shown.
+  /// The producers that wait for the store and may be shown.
   private func waiters() -> [TopicInfo.Publication] {
     guard let service = topic.storage?.service else { return [] }
     let now = service.now
@@ -108,8 +108,26 @@ final class TopicInspection: Sendable {
   }
 }
 
+extension Topic {
+  /// The reason why nothing can be published now; nil when records can.
+  var refusal: Fault? { state.withLock { Self.refusal($0, $0.epoch, name) } }
+
+  /// The topic's summary. From any loop; each number is of some moment during the call.
+  var summary: TopicSummary {
+    let (epoch, subscriptions, publications) = state.withLock {
+      ($0.epoch, $0.subscriptions, $0.budget.publications)
+    }
+    let kept = epoch.kept()
+    return TopicSummary(
+      topic: name, epoch: epoch.number, firstOffset: kept.firstOffset, nextOffset: kept.head,
+      bytes: UInt64(kept.bytes), ending: epoch.ending, subscriptions: UInt32(clamping: subscriptions),
+      publications: UInt32(clamping: publications), records: kept.records,
+      storage: settings.storage ?? .memory)
+  }
+}
+
 extension PublicationStream {
-  /// As it is shown to people. On its loop only.
+  /// The publication as TOPIC_SHOW describes it. On its loop only.
   var info: TopicInfo.Publication {
     let credit = connection.session.publication(stream)?.records ?? Credit()
     return TopicInfo.Publication(
@@ -117,7 +135,7 @@ extension PublicationStream {
       received: credit.spent, waiting: waiting, reason: waitReason)
   }
 
-  /// Why it has no demand. On its loop only.
+  /// The reason why the publication has no demand. On its loop only.
   private var waitReason: TopicInfo.Publication.WaitReason {
     guard heldUpSince != nil else { return .none }
     if let fault = topic.storage?.service.refusal {
@@ -130,7 +148,7 @@ extension PublicationStream {
     return topic.isPaced ? .subscribers : .none
   }
 
-  /// For how long it has had no demand, in milliseconds; 0 when it has some. On its loop only.
+  /// For how long the publication has had no demand, in milliseconds; 0 when it has some. On its loop only.
   var waiting: UInt64 {
     guard let heldUpSince else { return 0 }
     return max((connection.context.loop.now - heldUpSince).wholeMilliseconds, 1)

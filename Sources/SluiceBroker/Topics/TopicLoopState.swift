@@ -4,45 +4,46 @@ import SluiceSession
 import SluiceWire
 import Synchronization
 
-/// What is attached to one topic on one loop, and the thread by which the topic wakes it.
+/// The streams attached to one topic on one loop, and the flag by which the topic wakes that loop.
 ///
-/// A topic knows its loopStates; a loopState knows its subscriptions and publications. All a producer's loop does to another loop is to
-/// set a flag and to wake it, once per batch however many subscribers there are.
+/// A topic knows its loop states; a loop state knows its subscriptions and publications. A producer's loop only sets a flag of another loop and
+/// wakes that loop, once per batch however many subscribers it has.
 // @unchecked: `wake()` and `wakePending` are for any thread; everything else belongs to `loop`.
 final class TopicLoopState: @unchecked Sendable {
   let topic: Topic
   unowned let loop: LoopContext
 
-  /// True from `wake()` until the loop has seen it.
+  /// True from `wake()` until the loop handles the wake-up.
   private let wakePending = Atomic(false)
 
-  /// Every subscription on this loop; each knows its place.
+  /// All subscriptions on this loop; each knows its index.
   private(set) var subscriptions: [Consumer] = []
-  /// Those of them that have had everything and wait for the head to move, or the end.
+  /// The subscriptions that have had all records and wait for more or for the end.
   private var waiting: [Consumer] = []
   private(set) var publications: [PublicationStream] = []
-  /// The groups of members on this loop, and how many these are.
+  /// The groups with members on this loop, and the number of these members.
   private var groups: [(group: Group, members: Int)] = []
-  /// Members that their groups have called since the loop looked. From any thread.
+  /// Members that their groups have called since the last wake-up. From any thread.
   private let calledMembers = Mutex<[GroupMember]>([])
   /// The newest segment that was read here.
   var hint = SegmentHint()
 
-  /// Where the subscriptions stood at the end of the last turn in which they moved: never ahead of where they stand now.
+  /// The positions of the subscriptions at the end of the last turn in which they moved: never ahead of the present ones.
   private let reported = Mutex(ReaderPositions())
   /// True from `readersMoved()` until the end of the turn.
   private var isReportDue = false
   private let hasPublications = Atomic(false)
-  /// Whether producers were woken since the loop last served them, and the state version of the topic that it has seen.
+  /// Whether producers were woken since the loop last asked for their grants.
   private let producersDue = Atomic(false)
+  /// The topic's state version that this loop has handled.
   private var seenVersion: UInt64 = 0
   /// Subscriptions on this loop that are told how many publications there are.
   private var producerWatchers = 0
-  /// Whether the topic's producers were paced when the loop last looked.
+  /// Whether the topic's producers were paced at the last change of its state.
   private var isPacing = false
-  /// Up to where the topic's holds are counted here.
+  /// The end of the topic's holds that are counted here.
   private var countedHolds = HoldLog.Mark()
-  /// What has gone through the topic here.
+  /// The topic's traffic on this loop.
   var traffic = TrafficCount()
 
   init(topic: Topic, loop: LoopContext) {
@@ -50,12 +51,12 @@ final class TopicLoopState: @unchecked Sendable {
     self.loop = loop
   }
 
-  /// The topic has more, or has ended. From any thread.
+  /// Has the loop handle new records or a changed state of the topic. From any thread.
   func wake() {
     if !wakePending.exchange(true, ordering: .acquiringAndReleasing) { loop.enqueue(self) }
   }
 
-  /// The loop has come to a wake-up: makes ready all that waited.
+  /// Handles a wake-up: makes all waiting subscriptions ready.
   func woken() {
     wakePending.store(false, ordering: .sequentiallyConsistent)
     hint.dropRetired()
@@ -67,7 +68,7 @@ final class TopicLoopState: @unchecked Sendable {
     if !groups.isEmpty { wakeGroups() }
   }
 
-  /// Most wake-ups are about records alone, and those who publish needn't be asked.
+  /// Applies changes of the topic besides records. Most wake-ups are for records alone and don't concern publications.
   private func applyStateChanges() {
     let version = topic.stateVersion.load(ordering: .acquiring)
     let isChanged = version != seenVersion
@@ -77,7 +78,7 @@ final class TopicLoopState: @unchecked Sendable {
     guard isChanged else { return }
     if topic.isPaced { beginPacing() }
     if producerWatchers > 0 { for subscription in subscriptions { subscription.producersChanged() } }
-    // The log of an epoch that is over isn't kept for the sake of a short cut.
+    // The hint would keep the log of an earlier epoch in memory.
     hint = SegmentHint()
     guard topic.isDeleted else { return }
     for subscription in subscriptions {
@@ -85,7 +86,7 @@ final class TopicLoopState: @unchecked Sendable {
     }
   }
 
-  /// The subscriptions here may not have told where they stand: the topic wasn't paced when they came, or they read an epoch that is over now.
+  /// Has the subscriptions report their positions: they may not have, because the topic wasn't paced when they attached, or its epoch has changed.
   private func beginPacing() {
     if !isPacing {
       isPacing = true
@@ -108,7 +109,7 @@ final class TopicLoopState: @unchecked Sendable {
     readersMoved()
   }
 
-  /// - Parameter undone: of the first record that whoever leaves wants to find when it comes back, if any.
+  /// - Parameter undone: the offset of the first record that the subscription needs when it returns, if any.
   func remove(_ subscription: Consumer, undone: UInt64? = nil) {
     if case .waiting(let index) = subscription.place {
       let last = waiting.removeLast()
@@ -130,14 +131,14 @@ final class TopicLoopState: @unchecked Sendable {
     withdraw(from: subscription.attachedEpoch, undone: undone)
   }
 
-  /// A subscription has left, or didn't come after all.
+  /// Detaches a subscription from the topic, also one that failed to attach.
   func withdraw(from epoch: TopicEpoch?, undone: UInt64? = nil) {
     if topic.isPaced { report() }
     if let epoch { topic.detachSubscription(from: epoch, undone: undone) }
     retireIfUnused()
   }
 
-  /// Lets `subscription` sleep until the head moves or the topic ends.
+  /// Has `subscription` wait until the head moves or the topic ends.
   func wait(_ subscription: Consumer) {
     subscription.place = .waiting(index: waiting.count)
     waiting.append(subscription)
@@ -163,7 +164,7 @@ final class TopicLoopState: @unchecked Sendable {
     remove(member as Consumer, undone: member.group.flow.floor)
   }
 
-  /// A member's group has something for it. From any thread.
+  /// Has a member fetch records that its group has ready for it. From any thread.
   func call(_ member: GroupMember) {
     if loop.loop.isCurrent { return member.called() }
     calledMembers.withLock { $0.append(member) }
@@ -208,10 +209,10 @@ final class TopicLoopState: @unchecked Sendable {
 
   // MARK: Flow
 
-  /// Where the subscriptions on this loop stand, or stood not long ago. From any thread.
+  /// The last reported positions of the subscriptions on this loop. From any thread.
   var positions: ReaderPositions { reported.withLock { $0 } }
 
-  /// A subscription is about to come, of which it isn't known yet where it starts: nothing is dropped until the next report.
+  /// Keeps all records until the next report: a subscription with an unknown start is about to attach.
   func protectEverything() {
     reported.withLock {
       $0.oldest = 0
@@ -219,17 +220,17 @@ final class TopicLoopState: @unchecked Sendable {
     }
   }
 
-  /// Some subscription has moved, or has asked for more: told at the end of the turn.
+  /// Reports at the end of the turn that a subscription has moved or requested more.
   func readersMoved() {
     guard topic.isPaced, !isReportDue else { return }
     isReportDue = true
     loop.reportAtEndOfTurn(self)
   }
 
-  /// Tells the topic where the subscriptions stand.
+  /// Reports the positions of the subscriptions to the topic.
   func report() {
     isReportDue = false
-    // Before the subscriptions tell where they stand now.
+    // Before the positions change.
     countHolds()
     var positions = ReaderPositions()
     for subscription in subscriptions { subscription.report(to: &positions) }
@@ -240,7 +241,7 @@ final class TopicLoopState: @unchecked Sendable {
     if hasChanged { topic.readersMoved() }
   }
 
-  /// Has each subscription here count the holds that its position has made. On the loop.
+  /// Has each subscription here count the holds that its position has caused. On the loop.
   func countHolds() {
     guard topic.isPaced else { return }
     let holds = topic.holds(since: &countedHolds)
@@ -250,13 +251,13 @@ final class TopicLoopState: @unchecked Sendable {
     for (group, _) in groups { group.flow.countHolds(now: now) }
   }
 
-  /// A long hold is over. From any thread.
+  /// Counts holds on the loop after a long hold has ended. From any thread.
   func countHoldsSoon() {
     // The loop may outlive the broker.
     loop.loop.execute { [loop] in withExtendedLifetime(loop) { self.countHolds() } }
   }
 
-  /// Producers may go on. From any thread.
+  /// Has the publications here ask for more. From any thread.
   func wakeProducers() {
     guard hasPublications.load(ordering: .acquiring) else { return }
     producersDue.store(true, ordering: .releasing)

@@ -3,24 +3,13 @@ import SluiceLog
 import SluiceWire
 import Synchronization
 
-/// The broker's topics by name. Asked once per stream or request, never per record. From any loop.
+/// The broker's topics by name. Used once per stream or request, never per record. From any loop.
 final class TopicRegistry: Sendable {
-  /// Told of a topic that was made, and its first epoch, which may be over when it is looked at. Called on the loop that made it.
+  /// Called with a new topic and its first epoch, which may have ended already, on the loop that made the topic.
   typealias Watcher = @Sendable (Topic, TopicEpoch) -> Void
 
-  struct State {
-    fileprivate(set) var topics: [String: Topic] = [:]
-    /// The same in order.
-    fileprivate var names = NameOrder<Topic>()
-    /// Those of them that are deleted when nobody uses them.
-    fileprivate var fleeting = NameOrder<Topic>()
-    var watchers = PatternIndex<Watcher>()
-    var lastWatch: UInt64 = 0
-  }
-
   let pool: SegmentPool
-  /// What new topics are, which may change.
-  private let plan: Mutex<(defaults: TopicSettings, rules: [TopicRule])>
+  let plan: TopicPlan
   private let limit: Int
   private let limitPerConnection: Int
   private let watchLimit: Int
@@ -31,11 +20,11 @@ final class TopicRegistry: Sendable {
   let epochs: EpochSource
   /// Nil for a broker without a directory for durable topics.
   let storage: StoreService?
-  let state = Mutex(State())
+  let state = Mutex(TopicDirectory())
   private let metrics: BrokerMetrics
   let memory: MemoryWatch?
 
-  /// - Parameter identity: the broker's, from which epochs are made.
+  /// - Parameter identity: the broker's identity, from which epoch numbers are made.
   init(
     configuration: BrokerConfiguration, identity: UInt64, pool: SegmentPool? = nil,
     storage: StoreService? = nil, metrics: BrokerMetrics = BrokerMetrics(),
@@ -45,7 +34,7 @@ final class TopicRegistry: Sendable {
     self.metrics = metrics
     self.pool = pool ?? SegmentPool(maximumPooledBytes: configuration.limits.pooledMemory)
     self.storage = storage
-    plan = Mutex((configuration.topicDefaults, configuration.topicRules))
+    plan = TopicPlan(defaults: configuration.topicDefaults, rules: configuration.topicRules)
     limit = configuration.limits.topics
     limitPerConnection = configuration.limits.topicsPerConnection
     watchLimit = configuration.limits.patterns
@@ -58,19 +47,16 @@ final class TopicRegistry: Sendable {
     epochs = EpochSource(identity: identity)
   }
 
-  /// Has new topics be otherwise from now on.
-  func update(defaults: TopicSettings, rules: [TopicRule]) {
-    plan.withLock { $0 = (defaults, rules) }
-  }
-
   func find(_ name: String) -> Topic? {
     state.withLock { $0.topics[name] }
   }
 
-  /// The topic of that name, which must be there.
+  /// The topic of that name.
+  ///
+  /// - Throws: ``ErrorCode/unknownTopic``.
   func known(_ name: String) throws(WireError) -> Topic {
     if let topic = find(name) { return topic }
-    // A name that isn't one is described with care, and not repeated as it is.
+    // An invalid name gets its own message, which doesn't repeat the name as it is.
     try TopicName.validate(name)
     throw Self.unknown(name)
   }
@@ -82,11 +68,11 @@ final class TopicRegistry: Sendable {
   /// The topic of that name, made with the defaults if there is none.
   ///
   /// - Parameters:
-  ///   - stated: what its user says of it; all nil for nothing.
-  ///   - quota: of the connection that wants it; nil for the broker itself.
-  ///   - mayCreate: asked when there is none.
-  ///   - made: called when it was made.
-  /// - Throws: ``ErrorCode/unknownTopic`` when it may not be made; ``ErrorCode/topicExists`` when it has other settings than are stated.
+  ///   - stated: the settings that the client states; all nil for none.
+  ///   - quota: the quota of the client's connection; nil for the broker itself.
+  ///   - mayCreate: evaluated when the topic doesn't exist.
+  ///   - made: called with a topic that was made.
+  /// - Throws: ``ErrorCode/unknownTopic`` when it may not be made; ``ErrorCode/topicExists`` when its settings differ from the stated ones.
   func use(
     _ name: String, stating stated: TopicSettings = TopicSettings(), by quota: TopicQuota? = nil,
     mayCreate: @autoclosure () -> Bool = true,
@@ -103,7 +89,7 @@ final class TopicRegistry: Sendable {
     return try make(name, stated, stated == TopicSettings() ? .implicit : .stated, by: quota, made: made)
   }
 
-  /// Makes a topic with settings of its own, or finds it there with the same.
+  /// Makes a topic with these settings, or finds it with equal ones.
   func create(
     _ name: String, _ settings: TopicSettings, by quota: TopicQuota? = nil
   ) throws(WireError) -> Topic {
@@ -111,7 +97,7 @@ final class TopicRegistry: Sendable {
     return try make(name, settings, .exact, by: quota)
   }
 
-  /// - Returns: the topic, which is gone from here; from the disk it is with its next commit.
+  /// Deletes a topic. It leaves the registry at once, and the disk with its next commit.
   @discardableResult
   func delete(_ name: String) throws(WireError) -> Topic {
     let topic = try known(name)
@@ -120,24 +106,24 @@ final class TopicRegistry: Sendable {
       state.remove(topic)
       return true
     }
-    // Somebody else may have been quicker; it is gone either way.
+    // Another client may have deleted it first.
     if isRemoved { topic.delete() }
     return topic
   }
 
-  /// Looks at some of the topics that are there for their users only, in byte order of their names, and deletes those without any.
+  /// Deletes topics with automatic deletion that have been unused for long enough, of a page in byte order of their names.
   ///
   /// - Parameters:
-  ///   - name: behind which to begin.
-  ///   - limit: how many are looked at, at least 1.
-  /// - Returns: those that were deleted, and the name behind which to go on; nil when there are no more.
+  ///   - name: the name after which the page begins.
+  ///   - limit: how many topics are checked, at least 1.
+  /// - Returns: the deleted topics, and the name after which the next page begins; nil after the last page.
   @discardableResult
   func deleteAbandoned(
     after name: String = "", atMost limit: Int = .max, now: MonotonicTime
   ) -> (deleted: [Topic], last: String?) {
     let (abandoned, last) = state.withLock { state in
       let (page, more) = state.fleeting.page(after: name, atMost: limit)
-      // Under the lock, so that no client finds one that is about to go.
+      // Under the lock, so that no client finds a topic that is about to be deleted.
       let abandoned = page.filter { $0.isAbandoned(for: autoDeleteTime, now: now) }
       for topic in abandoned { state.remove(topic) }
       return (abandoned, more ? page.last?.name : nil)
@@ -146,22 +132,22 @@ final class TopicRegistry: Sendable {
     return (abandoned, last)
   }
 
-  /// Topics in byte order of their names, behind that name, and whether there are more behind these.
+  /// Topics in byte order of their names, after that name, and whether more follow.
   func page(after name: String, atMost limit: Int) -> (values: [Topic], more: Bool) {
-    // A copy, so that other loops don't wait for the search.
+    // Searches a copy, so that other loops don't wait.
     state.withLock { $0.names }.page(after: name, atMost: limit)
   }
 
   /// A page of topics in byte order of their names, and whether there are more.
   ///
   /// - Parameters:
-  ///   - spans: where to look.
-  ///   - isListed: asked for the names there that may come into the page.
+  ///   - spans: the ranges of names to search.
+  ///   - isListed: whether a name may be in the page.
   func list(
     after: String, limit: Int, in spans: [NameSpan] = [.all],
     where isListed: (String) -> Bool = { _ in true }
   ) -> (page: [TopicSummary], more: Bool) {
-    // A copy, so that nobody waits for the search.
+    // Searches a copy, so that other loops don't wait.
     let names = state.withLock { $0.names }
     var (page, more) = ([TopicSummary](), false)
     names.forEach(after: after, in: spans) { topic in
@@ -178,12 +164,12 @@ final class TopicRegistry: Sendable {
   /// Every topic, in no order.
   var all: [Topic] { state.withLock { Array($0.topics.values) } }
 
-  /// What a topic that is there already has to do with the settings given.
+  /// How the settings of an existing topic must relate to the given ones.
   private enum Claim {
     case implicit
-    /// It has those that are named.
+    /// It has the named settings.
     case stated
-    /// It has those that are named, and the defaults besides.
+    /// It has the named settings, and the defaults for the others.
     case exact
   }
 
@@ -191,7 +177,7 @@ final class TopicRegistry: Sendable {
     _ name: String, _ settings: TopicSettings, _ claim: Claim, by quota: TopicQuota?,
     made: (Topic) -> Void = { _ in }
   ) throws(WireError) -> Topic {
-    let complete = completed(settings, of: name)
+    let complete = plan.completed(settings, of: name)
     try checkStorage(complete, of: name)
     var replaced: Topic?
     let result: Result<(Topic, (TopicEpoch, PatternIndex<Watcher>)?), WireError> = state.withLock { state in
@@ -242,7 +228,7 @@ final class TopicRegistry: Sendable {
       topic.commit(within: .zero)
       made(topic)
     }
-    // A copy, so that nobody waits for the search: those that come meanwhile find the topic there.
+    // Searches a copy, so that other loops don't wait: a pattern watched meanwhile finds the topic in the registry.
     if let (epoch, watchers) = new {
       let selecting = watchers.values(selecting: name)
       for tell in selecting { tell(topic, epoch) }
@@ -251,19 +237,12 @@ final class TopicRegistry: Sendable {
     return topic
   }
 
-  /// The settings of a topic that is made with these.
-  private func completed(_ settings: TopicSettings, of name: String) -> TopicSettings {
-    let (defaults, rules) = plan.withLock { $0 }
-    let rule = rules.first { $0.pattern.matches(name) }?.settings ?? Self.builtIn(name)
-    return settings.completed(by: rule).completed(by: defaults).completed
-  }
-
-  /// Checks that the topic of that name, or the one that would be made, keeps every record that a group gives up. A compact topic keeps the
-  /// newest record of a key only, and none without a key.
+  /// Checks that the topic of that name, or the one that would be made, keeps every dead letter. A compact topic keeps only the newest record
+  /// of a key, and none without a key.
   ///
   /// - Throws: ``ErrorCode/unsupported``.
   func checkTakesDeadLetters(_ name: String) throws(WireError) {
-    let settings = find(name)?.settings ?? completed(TopicSettings(), of: name)
+    let settings = find(name)?.settings ?? plan.completed(TopicSettings(), of: name)
     guard settings.compact == true else { return }
     throw WireError(
       .unsupported,
@@ -279,28 +258,18 @@ final class TopicRegistry: Sendable {
       guard settings.compact == true else {
         return TopicEpoch(number: epochs.next(), log: TopicLog(retention: settings.retention, pool: pool))
       }
-      // The log is for those who follow the head; what the limits are about is elsewhere.
+      // The log is for subscribers that follow the head; the retention limits apply to the compacted records.
       return TopicEpoch(
         number: epochs.next(), log: TopicLog(retention: .none, pool: pool),
         newest: CompactedRecords(retention: settings.retention, pool: pool))
     }
   }
 
-  /// What a name says of a topic unless a rule does. Inboxes, to which replies come, keep nothing for others and go with their owner.
-  private static func builtIn(_ name: String) -> TopicSettings {
-    guard TopicName.isInbox(name) else { return TopicSettings() }
-    var settings = TopicSettings(replayRecords: 0)
-    settings.autoDelete = true
-    settings.storage = .memory
-    return settings
-  }
-
   // MARK: Patterns
 
-  /// Finds the topics that a pattern selects, and from then on tells `watcher` of those that are made: each topic is in the one or the other,
-  /// and in one only.
+  /// Finds the topics that a pattern selects, and from then on calls `watcher` with each new one: each topic comes exactly once.
   ///
-  /// - Returns: the number under which it is to be ended, and a search for the topics that were there.
+  /// - Returns: the number for ``endWatch(_:_:)``, and a search of the existing topics.
   func watch(
     _ pattern: TopicPattern, _ watcher: @escaping Watcher
   ) throws(WireError) -> (number: UInt64, topics: PatternWalk) {
@@ -309,9 +278,7 @@ final class TopicRegistry: Sendable {
         metrics.add(.refusedPatterns)
         return nil
       }
-      state.lastWatch += 1
-      state.watchers.insert(pattern, number: state.lastWatch, watcher)
-      return (state.lastWatch, state.names)
+      return (state.watch(pattern, watcher), state.names)
     }
     guard let found else {
       throw WireError(
@@ -320,37 +287,15 @@ final class TopicRegistry: Sendable {
     return (found.number, PatternWalk(pattern, in: found.names))
   }
 
-  /// A search for the topics that a pattern selects at the moment.
+  /// A search of the topics that a pattern selects at the moment.
   func topics(selectedBy pattern: TopicPattern) -> PatternWalk {
     PatternWalk(pattern, in: state.withLock { $0.names })
   }
 
-  /// Nobody wants to know any more. What is being told at this moment may still come.
+  /// Ends a watch. A call of the watcher that is under way may still arrive.
   func endWatch(_ pattern: TopicPattern, _ number: UInt64) {
-    state.withLock { $0.watchers.remove(pattern, number: number) }
+    state.withLock { $0.endWatch(pattern, number) }
   }
 
   var watches: Int { state.withLock { $0.watchers.count } }
-}
-
-extension TopicRegistry.State {
-  mutating func add(_ topic: Topic) {
-    if let former = topics.updateValue(topic, forKey: topic.name) {
-      names.remove(former.name)
-      fleeting.remove(former.name)
-    }
-    names.insert(topic.name, topic)
-    if topic.settings.autoDelete == true { fleeting.insert(topic.name, topic) }
-  }
-
-  mutating func settingsChanged(of topic: Topic) {
-    fleeting.remove(topic.name)
-    if topic.settings.autoDelete == true { fleeting.insert(topic.name, topic) }
-  }
-
-  mutating func remove(_ topic: Topic) {
-    topics[topic.name] = nil
-    names.remove(topic.name)
-    fleeting.remove(topic.name)
-  }
 }

@@ -1,14 +1,16 @@
 import SluiceIO
+import SluiceWire
+import Synchronization
 
-/// What has gone through a topic, as it is counted: by each loop for itself, in plain numbers, and added up when somebody asks.
+/// The traffic of a topic. Each loop counts its own in plain numbers; a snapshot adds them up.
 struct TrafficCount: Sendable {
-  /// But for the times.
+  /// All numbers but the times.
   private var counts = TopicTraffic()
   /// In nanoseconds.
   private var starved: UInt64 = 0
   private var heldUp: UInt64 = 0
 
-  /// As it is shown.
+  /// The numbers as TOPIC_SHOW and snapshots have them, with times in milliseconds.
   var shown: TopicTraffic {
     var traffic = counts
     traffic.starved = starved / 1_000_000
@@ -46,10 +48,10 @@ struct TrafficCount: Sendable {
 
   // MARK: Subscribers
 
-  /// From here on a total stands for any number, as all ones does: nobody could be sent as much, and sums of such totals would overflow.
+  /// A requested total from here on counts as unlimited, like all ones: no subscriber can receive as much, and sums of such totals would overflow.
   static let anyNumber: UInt64 = 1 << 53
 
-  /// The total of what a subscriber has asked for has grown.
+  /// Counts the growth of a subscriber's requested total.
   mutating func requested(from former: UInt64, to granted: UInt64) {
     if granted < Self.anyNumber, granted > former { counts.requested &+= granted - former }
   }
@@ -67,5 +69,41 @@ struct TrafficCount: Sendable {
 
   private static func nanoseconds(from start: MonotonicTime, to end: MonotonicTime) -> UInt64 {
     end > start ? end.nanoseconds - start.nanoseconds : 0
+  }
+}
+
+/// Samples a topic's latency from the append of a batch to its first delivery to a subscriber that follows the head, one batch at a time.
+///
+/// From any loop. When several loops note a batch at the same moment, one of them counts, perhaps with the time of another.
+struct SampledBatch: ~Copyable {
+  /// The time in nanoseconds after which a sample is given up that no subscriber receives.
+  private static let patience: UInt64 = 1_000_000_000
+  private static let none = UInt64.max
+
+  private let offset = Atomic<UInt64>(none)
+  private let time = Atomic<UInt64>(0)
+
+  /// Notes an appended batch by the offset of its last record, unless another sample is under way.
+  func note(_ offset: UInt64, at now: MonotonicTime) {
+    if self.offset.load(ordering: .relaxed) != Self.none,
+      now.nanoseconds < time.load(ordering: .relaxed) &+ Self.patience
+    {
+      return
+    }
+    time.store(now.nanoseconds, ordering: .relaxed)
+    self.offset.store(offset, ordering: .releasing)
+  }
+
+  /// Ends the sample when a subscriber that follows the head receives these records.
+  ///
+  /// - Returns: when the batch was appended, if it is among them. A batch before them ends the sample without a result.
+  func take(_ offsets: Range<UInt64>) -> MonotonicTime? {
+    let noted = offset.load(ordering: .acquiring)
+    guard noted < offsets.upperBound else { return nil }
+    let start = MonotonicTime(nanoseconds: time.load(ordering: .relaxed))
+    guard offset.compareExchange(expected: noted, desired: Self.none, ordering: .relaxed).exchanged else {
+      return nil
+    }
+    return noted >= offsets.lowerBound ? start : nil
   }
 }

@@ -23,7 +23,7 @@ final class SmallWorld {
     configuration.identity = 1
     configure(&configuration)
     broker = try Broker(
-      configuration, network: world.network, group: world.group, ownsLoops: false, storage: storage,
+      configuration, network: world.network, loops: BrokerLoops(serving: world.group), storage: storage,
       access: access?.policy, verify: access?.verify ?? Authenticator.verify)
     address = try broker.start()[0]
     loop = world.makeLoop(name: "clients")

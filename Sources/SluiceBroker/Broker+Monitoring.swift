@@ -2,15 +2,15 @@ import SluiceAccess
 import SluiceIO
 import SluiceWire
 
-// For those who let people in by other doors than the broker's own, such as a page about it.
+// For services beside the broker, such as a dashboard: the identity of their users, and the liveness of the loops.
 extension Broker {
-  /// Whether clients are asked who they are.
+  /// Whether clients must authenticate.
   public var asksClients: Bool { core.authenticator != nil }
 
-  /// Finds out who has such credentials, behind the clients that wait for the same, and with their limits on attempts. From any thread.
+  /// Verifies credentials, queued after the clients that wait for the same, and with the same limits on attempts. From any thread.
   ///
   /// - Parameters:
-  ///   - peer: where the attempt comes from.
+  ///   - peer: the address that the attempt comes from.
   ///   - completion: called once, on any thread, unless the broker stops before.
   public func authenticate(
     _ credentials: Credentials, from peer: SocketAddress,
@@ -30,9 +30,21 @@ extension Broker {
     }
   }
 
-  /// What became of somebody who was let in before, by the policy that holds now; nil when it may not be connected any more. From any thread.
+  /// The present permissions of an identity that was authenticated before; nil when it may no longer connect. From any thread.
   public func reconsider(_ identity: Identity) -> Identity? {
     guard let authenticator = core.authenticator else { return identity }
     return authenticator.reconsider(identity)
+  }
+
+  // MARK: Loops
+
+  /// The number of loops that serve connections. Loops that wait for the disk or verify credentials don't count.
+  public var loopCount: Int { contexts.count }
+
+  /// Asks each loop for a sign of life. From any thread; returns at once.
+  ///
+  /// - Parameter answer: called once on each loop with its number, from 0 on, in its next turn; not called on a loop that hangs or has ended.
+  public func askLoops(_ answer: @escaping @Sendable (Int) -> Void) {
+    for (number, context) in contexts.enumerated() { context.loop.execute { answer(number) } }
   }
 }
