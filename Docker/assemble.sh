@@ -1,6 +1,6 @@
 #!/bin/sh
-# Puts what an image consists of into a folder. In system: the programs, the libraries that they are linked with, the authorities that are
-# trusted in TLS, and what all of it is licensed under. In records: the folder that becomes a volume, which belongs to somebody else.
+# Puts the contents of an image into a folder. In system: the programs, the libraries that they are linked with, the authorities that are
+# trusted in TLS, and all licenses. In records: the folder that becomes a volume, which belongs to the broker's user.
 #
 #   Docker/assemble.sh PROGRAMS FOLDER
 set -eu
@@ -16,7 +16,7 @@ for program in sluiced sluice; do install -m 755 "$programs/$program" "$image/us
 cp LICENSE README.md "$image/usr/share/doc/sluice/"
 chmod 700 "$2/records/sluice"
 
-# A container is for others to reach, and has a volume. Who may do what there is for those to say who run it.
+# A container is reachable by other machines, and has a volume. The operator decides about users and permissions.
 configuration=$image/etc/sluice/sluiced.toml
 sed 's|^listen = .*|listen = ["0.0.0.0:7420"]|; s|^admin = .*|admin = "0.0.0.0:7421"|; s|^# data = .*|data = "/var/lib/sluice"|' \
   Docker/sluiced.toml >"$configuration"
@@ -42,7 +42,7 @@ for library in $libraries; do
   esac
   mkdir -p "$image${library%/*}"
   cp -L "$library" "$image$library"
-  # Whose it is, and under which license.
+  # Its authors and license.
   file=$(readlink -f "$library")
   package=$(dpkg-query -S "$file" "${file#/usr}" 2>/dev/null | sed -n '1s/:.*//p')
   if [ -n "$package" ] && [ -r "/usr/share/doc/$package/copyright" ]; then

@@ -80,7 +80,7 @@ trap cleanup EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-# --- What must be there
+# --- Requirements
 
 missing=()
 need() { command -v "$1" >/dev/null 2>&1 || [ -x "/usr/sbin/$1" ] || missing+=("$2"); }
@@ -160,7 +160,7 @@ start_copy() {
 }
 
 start_nats() {
-  # Lossless: a subscriber that is behind is waited for, not dropped.
+  # Lossless: the broker waits for a slow subscriber instead of dropping it.
   cat >"$DIR/nats.conf" <<EOF
 host: 127.0.0.1
 port: $PORT
@@ -245,7 +245,7 @@ run() { # workload server
     idle | slow-reader) [ "$server" != copy ] || return 0 ;;
   esac
   options=$(load_options "$workload")
-  # Those that it is compared with acknowledge nothing.
+  # The other brokers acknowledge nothing in this load.
   if [ "$workload-$server" = latency-sluice ]; then options="$options --no-acks"; fi
   # It opens a file for each subscription besides.
   if [ "$workload-$server" = idle-rabbitmq-streams ] && [ "$FILES" != unlimited ] &&

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs what Debian must provide for building, testing and the demonstration, as far as it is missing; and looks for Swift.
-# With --tests also what some tests use that are left out without: a browser, and Prometheus' check of metrics. With --instructions what scripts/instructions.sh
+# Installs the Debian packages that building, testing and the demonstration need, and looks for Swift.
+# With --tests also what some tests need, which are skipped without it: a browser, and Prometheus' check of metrics. With --instructions what scripts/instructions.sh
 # needs: valgrind. Needs root or sudo for that only. Calling it again does nothing.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
 say() { echo "bootstrap: $*" >&2; }
 fail() { say "$*"; exit 1; }
 
-# What the toolchain links with, the durable store's engine and checksums, HTTP, TLS and cryptography, the configuration's parser, and the word list that
+# The libraries that the toolchain links with, the durable store's engine and checksums, HTTP, TLS and cryptography, the configuration's parser, and the word list that
 # the tests and the demonstration publish.
 packages=(
   binutils git libc6-dev libgcc-12-dev liblmdb-dev libmicrohttpd-dev libssl-dev libstdc++-12-dev libtomlplusplus-dev libxxhash-dev openssl
@@ -31,7 +31,7 @@ missing=()
 if command -v dpkg-query >/dev/null; then
   gcc=$(compiler)
   if [ -z "$gcc" ] && command -v "${as_root[0]:-true}" >/dev/null; then
-    # Nothing is known of packages before their lists have been fetched for the first time.
+    # The package lists have never been fetched.
     "${as_root[@]}" apt-get update -qq </dev/null
     gcc=$(compiler)
   fi

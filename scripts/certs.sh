@@ -1,14 +1,14 @@
 #!/bin/sh
-# Makes what is needed to try TLS: an authority, a certificate for a server, and one for a client. Not for production, where the
-# authority's key has no place beside the others.
+# Makes certificates to try TLS: an authority, a certificate for a server, and one for a client. Not for production, where the
+# authority's key must not be beside the others.
 #
 #   scripts/certs.sh DIR [NAME]...     in DIR: authority.pem, server.pem, client.pem, and the keys: authority.key, server.key, client.key
 #
-# The server's certificate is for localhost, 127.0.0.1, ::1 and each NAME, which is a host's name or address. An authority that is there
-# already is kept, and signs again: so certificates are renewed, and those who trust the authority need nothing new.
+# The server's certificate is for localhost, 127.0.0.1, ::1 and each NAME, which is a host's name or address. An existing
+# authority is kept and signs again: so certificates are renewed, and clients and servers that trust the authority need nothing new.
 #
-#   SLUICE_CERTS_CLIENT=NAME    whom the client's certificate names: client unless told
-#   SLUICE_CERTS_DAYS=N         how long the two are valid: 365 unless told
+#   SLUICE_CERTS_CLIENT=NAME    the name in the client's certificate; default: client
+#   SLUICE_CERTS_DAYS=N         how many days the two are valid; default: 365
 set -eu
 umask 077
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What must hold before a change is merged, apart from the tests: the formatter has nothing to say, and everything builds
-# without a warning, the tests included.
+# Checks what a change must satisfy before it is merged, apart from the tests: the formatter finds nothing, and everything, tests
+# included, builds without a warning.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -9,5 +9,5 @@ swift format lint --strict --recursive Package.swift Sources Tests Benchmarks/Pa
 for script in scripts/*.sh scripts/*/*.sh scripts/documentation-examples/contexts/*.sh Docker/*.sh packaging/debian/p* .ci/run; do bash -n "$script"; done
 
 echo "check: build"
-# A folder of its own: other options than a plain build has would make that one start over.
+# A folder of its own: a plain build has other options, and would start over.
 swift build --build-tests --scratch-path .build/strict -Xswiftc -warnings-as-errors </dev/null

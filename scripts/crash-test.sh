@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Kills a broker at random moments, again and again, and looks after each restart whether its durable topics are what was promised.
+# Kills a broker at random moments, again and again, and checks after each restart that its durable topics hold what was promised.
 #
-#   scripts/crash-test.sh [CRASHES]     200 unless told; SLUICE_SEED=N repeats a run
+#   scripts/crash-test.sh [CRASHES]     default: 200; SLUICE_SEED=N repeats a run
 #
-# The same as the tests do with 20. Prints the seed. Exits 1 when a promise was broken.
+# The tests do the same with 20 crashes. Prints the seed. Exits 1 when a promise was broken.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

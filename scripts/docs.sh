@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes the documentation of every module that has a catalog, and fails where DocC has something to say: a link to nothing, a page without a place.
+# Makes the documentation of every module that has a catalog, and fails on a warning of DocC: a broken link, a page without a place.
 #
 #   scripts/docs.sh [DIRECTORY]      writes MODULE.doccarchive there; without one it only checks
 #
@@ -29,7 +29,7 @@ for catalog in Sources/*/*.docc; do
   mkdir -p "$graphs"
   swift-symbolgraph-extract -module-name "$module" -I "$modules" "${maps[@]}" -target "$target" \
     -minimum-access-level public -skip-inherited-docs -output-dir "$graphs"
-  # What it extends of other modules belongs to its own pages.
+  # Extensions of other modules' types belong to its own pages.
   echo "docs: $module"
   docc convert "$catalog" --additional-symbol-graph-dir "$graphs" --fallback-display-name "$module" \
     --fallback-bundle-identifier "sluice.$module" --output-path "$output/$module.doccarchive" \

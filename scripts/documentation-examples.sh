@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Runs every code block of README.md and of the articles word for word, compiles those of the doc comments, and fails where a block doesn't do what the page
-# says, or where nothing is known about a block.
+# Runs every code block of README.md and of the articles word for word, compiles those of the doc comments, and fails when a block doesn't do what the page
+# says, or has no known kind.
 #
 #   scripts/documentation-examples.sh                the README and all articles
 #   scripts/documentation-examples.sh FILE...        these pages
-#   scripts/documentation-examples.sh --self-test    plants mistakes, and looks whether each is noticed
+#   scripts/documentation-examples.sh --self-test    plants mistakes, and checks that each is found
 #
 # Swift is compiled with the modules that scripts/check.sh has built (which are built if they aren't there) and runs; so do lines for a shell, with the built
 # programs in PATH. Directives in comments in front of a block say more: scripts/documentation-examples/Block.swift has the list. Examples use port 7420, so

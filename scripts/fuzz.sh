@@ -1,8 +1,8 @@
 #!/bin/sh
 # Fuzzes everything that takes bytes or text from outside with libFuzzer and the address sanitizer: one target after another.
 #
-#   scripts/fuzz.sh [SECONDS] [TARGET]...     SECONDS for each target, 60 unless told; all targets unless told
-#   scripts/fuzz.sh list                      what the targets are
+#   scripts/fuzz.sh [SECONDS] [TARGET]...     SECONDS for each target, default 60; default: all targets
+#   scripts/fuzz.sh list                      lists the targets
 #
 # A target is a case of a Probe in Tests. Inputs that reach something new gather in .build/fuzz/corpus, and grow from run to run. An
 # input that fails is kept in Tests/Fuzz/Corpus/TARGET, where `swift test` replays it from then on. Prints a line for each target;
@@ -18,7 +18,7 @@ probes="Tests/SluiceAccessTests/AccessProbe.swift Tests/SluiceStoreTests/StorePr
   Tests/SluiceBrokerTests/Probes/*.swift Tests/SluiceBrokerTests/SessionProbe.swift
   Tests/SluiceClientTests/Probes/*.swift Tests/SluiceClientTests/Support/Box.swift Tests/SluiceCommandTests/Probes/*.swift"
 
-# One library a module, as far as it has changed since.
+# One library per module that has changed.
 flags="-O -g -use-ld=lld -swift-version 6 -sanitize=fuzzer,address -parse-as-library -package-name sluice -enable-testing"
 flags="$flags -enable-upcoming-feature ExistentialAny -enable-upcoming-feature MemberImportVisibility"
 flags="$flags -I $build/modules -I Sources/CLinux -I Sources/CLMDB -I Sources/CXXHash -I Sources/COpenSSL -I Sources/CMicroHTTPD"
@@ -37,7 +37,7 @@ compile() {
     newest=$archive
   fi
 }
-# What is in C++, with the module map that the package manager writes for its own builds.
+# The C++ sources, with the module map that the package manager writes for its own builds.
 mkdir -p "$build/modules/CTOML"
 printf 'module CTOML {\n  header "%s/Sources/CTOML/include/CTOML.h"\n  export *\n}\n' "$PWD" \
   >"$build/modules/CTOML/module.modulemap"

@@ -47,7 +47,7 @@ if [ -z "$DESTDIR" ] && [ -z "$DRY" ] && [ "$(id -u)" -ne 0 ]; then
   fail "this needs root: run it with sudo, or with --destdir for a folder of yours"
 fi
 
-# Does what it is told, or says it.
+# Runs a command, or prints it.
 run() {
   if [ -n "$DRY" ]; then echo "$*"; else "$@"; fi
 }
@@ -72,9 +72,9 @@ for program in sluiced sluice; do
   put "$PREFIX/bin/$program" 755 "$PROGRAMS/$program"
 done
 
-# --- What they say of themselves
+# --- Man pages and completions
 
-# What it prints is in $work/out.
+# Its output is in $work/out.
 asks() { # PROGRAM ARGUMENT...
   local program=$1
   shift
@@ -110,7 +110,7 @@ fi
 
 # --- The service
 
-# systemd looks below /usr and /usr/local; what is anywhere else has its service where the administrator's are.
+# systemd searches /usr and /usr/local; with another prefix the service goes to the administrator's directory.
 case $PREFIX in
   /usr) units=/lib/systemd/system ;;
   /usr/local) units=/usr/local/lib/systemd/system ;;
@@ -126,7 +126,7 @@ fi
 if [ -e "$DESTDIR/etc/sluice/sluiced.toml" ]; then
   say "$DESTDIR/etc/sluice/sluiced.toml stays as it is"
 else
-  # As the reference has it, but that there is a place for durable topics.
+  # The reference configuration with a directory for durable topics.
   sed 's|^# data = "/var/lib/sluice"$|data = "/var/lib/sluice"|' "$CONFIGURATION" >"$work/sluiced.toml"
   put /etc/sluice/sluiced.toml 644 "$work/sluiced.toml"
 fi
@@ -135,7 +135,7 @@ run chmod 700 "$DESTDIR/var/lib/sluice"
 
 if [ -z "$DESTDIR" ]; then
   if [ -n "$DRY" ] || getent passwd sluice >/dev/null; then
-    # Users and permissions will stand there: theirs who run the broker, and nobody else's.
+    # The directory will have users and permissions: only the administrator and the broker may read it.
     run chown root:sluice /etc/sluice
     run chmod 750 /etc/sluice
     run chown sluice:sluice /var/lib/sluice

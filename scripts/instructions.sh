@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # Counts the instructions that an optimised build executes for fixed loads through codec, log, store, broker, client and Combine core, by valgrind's callgrind: figures that
-# don't depend on the machine's mood. Compares them with Benchmarks/instructions.tsv, and fails when a row has grown by more than 5 %, naming the functions that grew.
+# don't depend on the machine's load. Compares them with Benchmarks/instructions.tsv, and fails when a row has grown by more than 5 %, naming the functions that grew.
 #
 #   scripts/instructions.sh                  compare
 #   scripts/instructions.sh --record         write the tables anew: in a change that is meant to alter them
 #   scripts/instructions.sh --filter TEXT    only loads with TEXT in their names (compares only)
 #
-# Exits with 0 when nothing has grown, 1 when something has, 2 when it can't tell.
+# Exits with 0 when nothing has grown, 1 when something has, 2 when it can't compare.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -66,7 +66,7 @@ while IFS=$'\t' read -r load unit units; do
 done < <("$bench" fixed --list)
 [ -s "$work/functions" ] || fail "no load has '$filter' in its name"
 
-# What copies memory stands in a column of its own: how much of it there is follows from the records, and from the simulated sockets.
+# Copying memory has a column of its own: its amount follows from the records and the simulated sockets.
 awk -F'\t' '
   NR == FNR { unit[$1] = $2; order[++n] = $1; next }
   $2 ~ /^_*(memcpy|memmove|memset)/ { copying[$1] += $3; next }
@@ -88,7 +88,7 @@ if $record; then
 fi
 
 [ -f "$rows" ] || fail "$rows is missing; scripts/instructions.sh --record writes it"
-# Less than one instruction a unit is rounding.
+# Less than one instruction per unit is rounding.
 awk -F'\t' -v tolerance=$tolerance -v filter="$filter" '
   FNR == 1 { file++ }
   file == 1 { if (FNR > 1) { was[$1] = $3; copied[$1] = $4 } next }

@@ -61,7 +61,7 @@ finish() {
       kill -0 "$engine" 2>/dev/null || break
       sleep 0.2
     done
-    # What its containers had open isn't always let go.
+    # Mounts of its containers aren't always released.
     awk -v dir="$work/" 'index($2, dir) == 1 { print $2 }' /proc/mounts | sort -r | while read -r mounted; do umount "$mounted" || true; done
   fi
   rm -rf "$work" || true
@@ -105,7 +105,7 @@ if [ -z "$IMAGE" ]; then
     say "building (the first time takes some minutes)"
     scripts/release.sh "$PROGRAMS"
   fi
-  # The last part of Docker/Dockerfile, with what its first part would have made in a container of its own.
+  # The last part of Docker/Dockerfile, with files that its first part would make in a container of its own.
   Docker/assemble.sh "$PROGRAMS" "$work/image"
   sed -n '/^FROM \${RUNTIME_IMAGE}/,$p' Docker/Dockerfile |
     sed 's/^FROM .*/FROM scratch/; s|--from=build \(.*\)/image/|\1/|' >"$work/Dockerfile"

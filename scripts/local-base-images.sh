@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Makes the images that Docker/Dockerfile begins with from Debian's packages and this machine's Swift, where no registry is reached.
-# Needs root, docker and debootstrap. What is there already isn't made again.
+# Makes the images that Docker/Dockerfile begins with from Debian's packages and this machine's Swift, where no registry can be reached.
+# Needs root, docker and debootstrap. Existing images aren't made again.
 #
-#   scripts/local-base-images.sh [base|build]...     both, unless told
+#   scripts/local-base-images.sh [base|build]...     default: both
 #
 #   sluice-base    a small Debian
 #   sluice-build   that, with Swift: BUILD_IMAGE. Its size is the toolchain's
 #
-# SUITE is the release of Debian, this machine's unless told; MIRROR is where it comes from.
+# SUITE is the release of Debian, default: this machine's; MIRROR is the mirror that it is fetched from.
 set -euo pipefail
 
 say() { echo "local-base-images: $*" >&2; }

@@ -10,7 +10,7 @@ scripts/package-deb.sh [options]     needs dpkg-dev; prints the package's path
   --version TEXT    Debian's version (default: that of the programs, and -1)
   --help            this
 
-DEBFULLNAME and DEBEMAIL say who makes it.
+DEBFULLNAME and DEBEMAIL are the maintainer.
 END
 }
 
@@ -56,7 +56,7 @@ umask 022
 root=$work/root
 scripts/install.sh --prefix /usr --destdir "$root" --no-user --programs "$PROGRAMS"
 
-# What Debian wants of every package.
+# Files that Debian requires of every package.
 chmod 755 "$root/var/lib/sluice"
 zsh=$root/usr/share/zsh
 if [ -d "$zsh/site-functions" ]; then mv "$zsh/site-functions" "$zsh/vendor-completions"; fi

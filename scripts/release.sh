@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Builds the programs as they are shipped: optimised, with Swift's runtime in them, without symbols.
+# Builds the programs for shipping: optimised, with Swift's runtime in them, without symbols.
 #
 #   scripts/release.sh DIR      puts sluiced and sluice into DIR
 #
-# They need the C library of this system, or a newer one, and OpenSSL, LMDB and xxHash. SLUICE_JOBS says how many compilers run at a
-# time; all cores unless told.
+# They need the C library of this system, or a newer one, and OpenSSL, LMDB and xxHash. SLUICE_JOBS is the number of compilers at a
+# time; default: all cores.
 set -euo pipefail
 
 case ${1:-} in

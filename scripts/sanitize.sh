@@ -7,13 +7,13 @@
 #
 # Without a filter everything runs, IntegrationTests with programs that are built with the sanitizer, too. A report of any process becomes
 # a file in the build's folder; they are shown at the end. SKIPPED below are
-#   tests of how a process ends that does what it mustn't: a sanitizer has its own idea of that. It has one of memory, too; tests that
+#   tests of how a process ends after a forbidden operation: a sanitizer changes that. It changes the use of memory, too; tests that
 #   measure it see SLUICE_SANITIZER and leave that out
-#   with the thread sanitizer, stories from seeds: each is one thread from beginning to end, and takes a hundred times as long. The other
+#   with the thread sanitizer, scenarios from seeds: each is one thread from beginning to end, and takes a hundred times as long. The other
 #   sanitizer plays the first hundred of each, or those that SLUICE_SEEDS says
 #
 # The thread sanitizer understands the atomics of Swift's Synchronization as they are, and its Mutex by scripts/sanitize/mutex.c.
-# SLUICE_JOBS says how many compilers run at a time; all cores unless told.
+# SLUICE_JOBS is the number of compilers at a time; default: all cores.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -26,7 +26,7 @@ SKIPPED=(
   signalsOfTheProcessAreDeliveredToALoop acceptingGoesOnWhenThereAreDescriptorsAgain theSmallStackIsSmall
 )
 build=.build/sanitize-$kind
-# What is built for a few tests is no start for all of them.
+# A build of a few tests can't be extended to all of them.
 [ -z "${SLUICE_TESTS:-}" ] || build+=-part
 options=(--sanitize="$kind" --scratch-path "$build")
 swift build --build-tests "${options[@]}" ${SLUICE_JOBS:+-j "$SLUICE_JOBS"} </dev/null
@@ -38,7 +38,7 @@ rm -rf "$reports"
 mkdir -p "$reports"
 environment=(SLUICE_SANITIZER="$kind")
 if [ "$kind" = thread ]; then
-  # One test after another: side by side they queue for the lock under which generic types are looked up.
+  # One test after another: in parallel they contend for the lock of the generic type cache.
   filters+=(--skip SeedTests --no-parallel)
   clang -O1 -shared -fPIC -Wall -Werror scripts/sanitize/mutex.c -o "$build/mutex.so"
   environment+=(
@@ -47,12 +47,12 @@ if [ "$kind" = thread ]; then
   )
 else
   environment+=(SLUICE_SEEDS="${SLUICE_SEEDS:-100}")
-  # Swift's own metadata and what lives until the end look like leaks.
+  # Swift's metadata and objects that exist until the end look like leaks.
   environment+=(
     ASAN_OPTIONS="log_path=$reports/report detect_leaks=0 detect_stack_use_after_return=1 ${ASAN_OPTIONS:-}"
   )
 fi
-# Both sanitizers want to know where things lie in memory.
+# Both sanitizers need a fixed memory layout.
 fixed=()
 if setarch "$(uname -m)" -R true 2>/dev/null; then fixed=(setarch "$(uname -m)" -R); fi
 

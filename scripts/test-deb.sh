@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Tries the Debian package in a container that is thrown away: it installs, serves, is upgraded with all records, goes, and leaves nothing.
+# Tries the Debian package in a temporary container: it installs, serves, is upgraded with all records, is removed, and leaves nothing.
 set -euo pipefail
 
 usage() {
@@ -74,7 +74,7 @@ options=(--volume "$work:/packages:ro")
 if docker run --rm "$IMAGE" test -x /lib/systemd/systemd; then
   SYSTEMD=yes
   start=(/lib/systemd/systemd)
-  # What systemd does to its services needs rights of its own, and control groups that it may arrange.
+  # systemd needs privileges for its services, and writable control groups.
   options+=(
     --cap-add SYS_ADMIN --security-opt seccomp=unconfined --security-opt apparmor=unconfined --env container=docker
     --tmpfs /run --tmpfs /tmp --tmpfs /sys/fs/cgroup
@@ -89,7 +89,7 @@ if [ -n "$SYSTEMD" ]; then
   check "systemd runs" inside test -d /run/systemd/system
 fi
 
-# What the package depends on comes from Debian. What is there before is compared with what is left, so it isn't to be changed by others.
+# The dependencies come from Debian. The files before and after are compared, so no other package may change them.
 inside sh -c 'ls /var/lib/apt/lists/*Packages* >/dev/null 2>&1 || apt-get update -qq' </dev/null >/dev/null
 inside apt-get install -y -qq --no-install-recommends adduser </dev/null >/dev/null 2>&1
 install() { inside apt-get install -y -qq --no-install-recommends "/packages/${1##*/}" </dev/null >"$work/dpkg.log" 2>&1 || { cat "$work/dpkg.log"; exit 1; }; }
@@ -100,7 +100,7 @@ answers() {
   done
   return 1
 }
-# What a service manager would do.
+# The part of a service manager.
 launch() {
   if [ -n "$SYSTEMD" ]; then return; fi
   docker exec --detach "$container" setpriv --reuid=sluice --regid=sluice --clear-groups /usr/bin/sluiced --config /etc/sluice/sluiced.toml
@@ -119,7 +119,7 @@ knows_user() { inside getent passwd sluice >/dev/null; }
 files() { inside find /etc /usr /lib /var /opt -xdev ! -path '/var/lib/dpkg/*' ! -path '/var/lib/apt/*' ! -path '/var/log/*' ! -path '/var/cache/*' ! -path '/etc/*-' | sort; }
 records() { inside sluice sub orders --until-live </dev/null | cmp -s - "$work/records"; }
 
-# --- The life of a package
+# --- Install, upgrade, remove and purge
 
 files >"$work/before"
 install "$old"

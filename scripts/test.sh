@@ -10,7 +10,7 @@ echo "test: run"
 log=.build/strict/test.log
 swift test --scratch-path .build/strict -Xswiftc -warnings-as-errors "$@" </dev/null 2>&1 | tee "$log" && exit 0
 
-# What failed stands somewhere among thousands of lines: here it is again, at the end.
+# Failures are among thousands of lines: repeats them at the end.
 {
   echo
   echo "test: FAILED; all of the output is in $log"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Takes away what scripts/install.sh has installed, and stops the service. Configuration and records stay, unless told otherwise.
+# Removes what scripts/install.sh has installed, and stops the service. Keeps configuration and records unless told otherwise.
 set -euo pipefail
 
 usage() {
@@ -67,7 +67,7 @@ if [ -n "$service" ] && [ -z "$DESTDIR" ] && [ -d /run/systemd/system ]; then ru
 if [ -n "$PURGE" ]; then
   run rm -rf "$DESTDIR/var/lib/sluice"
   run rm -f "$DESTDIR/etc/sluice/sluiced.toml"
-  # Keys and permissions that somebody put there are theirs.
+  # Keys and permissions that the administrator put there stay.
   if [ -d "$DESTDIR/etc/sluice" ]; then run rmdir --ignore-fail-on-non-empty "$DESTDIR/etc/sluice"; fi
   if [ -z "$DESTDIR" ] && getent passwd sluice >/dev/null; then run userdel sluice; fi
 else
