@@ -5,7 +5,7 @@ import SluiceWire
 import TestSupport
 import Testing
 
-/// Who is let in by the broker's program, from its files.
+/// Authentication by the broker's program, from its files.
 @Suite(.onItsOwnThread) struct AccessTests {
   private let directory: TemporaryDirectory
   private let keys: TemporaryDirectory

@@ -55,7 +55,7 @@ import Testing
     try client.demand(3, stream: 1)
     try client.receiveRecords(3, stream: 1)
     try client.roundTrip()
-    // Behind the last there is a deletion only, of which who comes late isn't told.
+    // After the last record there is only a deletion, which a late subscriber doesn't get.
     #expect(client.events(1).suffix(2) == [.records(2..<4), .live(5)])
 
     try client.publish([("a", ""), ("b", ""), ("c", "")], stream: 1000)

@@ -97,7 +97,7 @@ import Testing
     let first = try client.subscribe("t", stream: 2)
     try client.publish(["a", "b"], stream: 1)
     try client.receiveRecords(2, stream: 2)
-    // As long as somebody is there, the others get what was.
+    // While a subscriber is attached, later ones get the earlier records.
     try client.subscribe("t", stream: 3)
     try client.receiveRecords(2, stream: 3)
     try client.cancel(stream: 2)
@@ -109,7 +109,7 @@ import Testing
     #expect(second.epoch != first.epoch)
     try client.receiveRecords(1, stream: 4)
     #expect(client.subscriptions[4]!.texts == ["c"])
-    // Who knows the old life is told.
+    // A subscriber that knows the old epoch gets an error.
     try client.sendSubscribe("t", stream: 5, from: .offset(2), epoch: first.epoch)
     try client.receiveEnd(stream: 5)
     #expect(client.events(5).last == .fault(.epochChanged))

@@ -105,7 +105,7 @@ import Testing
     try client.receiveEnd(stream: 1)
     #expect(client.events(1).last == .fault(.cursorMoved))
     #expect(try place("c", client) == 7)
-    // Whoever comes back from before doesn't know, and is told.
+    // A subscriber from before doesn't know that, and gets an error.
     try client.sendSubscribe("t", stream: 1, from: .offset(10), epoch: epoch, cursor: "c")
     try client.receiveEnd(stream: 1)
     #expect(client.events(1) == [.fault(.cursorMoved)])

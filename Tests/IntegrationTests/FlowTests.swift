@@ -62,7 +62,7 @@ import Testing
     #expect(info.publications[0].waiting > 0)
     #expect(info.subscriptions.filter { $0.holding > 0 }.map(\.client) == ["slow"])
 
-    // It leaves, and holds up nobody any more.
+    // It leaves, and no longer holds up producers.
     slow.close()
     try producer.receive(until: "more to be granted") { producer.publications[1]!.granted > 3 }
     #expect(try producer.show("t").subscriptions.allSatisfy { $0.holding == 0 })

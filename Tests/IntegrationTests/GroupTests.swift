@@ -38,7 +38,7 @@ import Testing
     try members[2].receiveShare(1, stream: 1)
     #expect(members.map { $0.members[1]!.texts } == [["a", "d"], ["b", "e"], ["c"]])
 
-    // Only the third has demand left; then the second has more, and then nobody.
+    // Only the third has demand left; then the second has more, and then none has any.
     try publish(["f", "g"], to: "jobs", producer)
     try members[2].receiveShare(2, stream: 1)
     #expect(members[2].members[1]!.texts == ["c", "f"])

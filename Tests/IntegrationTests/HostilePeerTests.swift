@@ -3,7 +3,7 @@ import SluiceWire
 import TestSupport
 import Testing
 
-/// Peers that don't keep to the protocol, by mistake or on purpose: each is told why, once, and nobody else notices.
+/// Peers that violate the protocol, by mistake or on purpose: each gets the reason once, and other clients notice nothing.
 @Suite(.onItsOwnThread) struct HostilePeerTests {
   // MARK: The first bytes
 
@@ -61,7 +61,7 @@ import Testing
     for byte in hello { try slow.send(raw: [byte]) }
     _ = try slow.expect(Welcome.self, stream: 0)
 
-    // Another one, whose patience nobody depends on.
+    // A second connection with a deadline of its own.
     let broker = try BrokerProcess("--handshake", "300ms")
     let silent = try broker.connect()
     let dripping = try broker.connect()
@@ -257,7 +257,7 @@ import Testing
     let greedy = try broker.client("greedy", receiveBuffer: 8192)
     let other = try broker.client("other")
     let before = try broker.memory.resident
-    // 40 MiB of questions: they stay with the client when nobody takes the answers.
+    // 40 MiB of requests: they stay with the client while it doesn't read the answers.
     var questions: [UInt8] = []
     for token in UInt64(0)..<1000 { Ping(token: token).encode(stream: 0, into: &questions) }
     for _ in 0..<2000 { try greedy.enqueue(raw: questions) }

@@ -5,7 +5,7 @@ import SluiceWire
 import TestSupport
 import Testing
 
-/// What the broker's program writes on standard error of those who connect.
+/// What the broker's program logs of its clients on standard error.
 @Suite(.onItsOwnThread) struct LogTests {
   private let directory: TemporaryDirectory
 

@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-/// `sluice ping --alive`: whether a broker is there, whoever it serves.
+/// `sluice ping --alive`: whether a broker answers, also without permission to connect.
 @Suite(.onItsOwnThread) struct PingAliveTests {
   private let files: AliceFiles
 
@@ -29,7 +29,7 @@ import Testing
     let failures = try broker.metric("failed_authentications")
     let lines = broker.process.standardError.lines.count { $0.contains("prove who it is") }
     for _ in 0..<20 { try expectAlive(broker.address) }
-    // Nobody has tried to come in.
+    // No client has tried to authenticate.
     #expect(try broker.metric("failed_authentications") == failures)
     #expect(broker.process.standardError.lines.count { $0.contains("prove who it is") } == lines)
   }
@@ -54,7 +54,7 @@ import Testing
     let secure = try #require(broker.addresses.first { $0.hasPrefix("tls://") })
     #expect(try ping(secure).currentExit == .code(1))
     try expectAlive(secure)
-    // Who doesn't know of TLS finds it.
+    // A client without TLS finds it.
     let process = try ping(String(secure.dropFirst("tls://".count)), "--alive")
     #expect(process.currentExit == .code(0), "\(process.messages)")
   }

@@ -137,7 +137,7 @@ import Testing
     #expect(times[0] == times[1])
     #expect(times[1] < times[2])
     #expect(times[3] < times[4])
-    // Who starts in the middle of a batch, or of a segment, is told the same.
+    // A subscriber that starts in the middle of a batch, or of a segment, gets the same.
     #expect(client.subscriptions[3]!.times == Array(times[3...]))
     #expect(client.subscriptions[4]!.times == Array(times[5...]))
   }

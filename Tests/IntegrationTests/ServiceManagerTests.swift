@@ -9,7 +9,7 @@ import Testing
     let manager = try NotifySocket(isAbstract: isAbstract)
     let broker = try sluiced(["--listen", "127.0.0.1:0"], tells: manager.name)
     #expect(try manager.receive() == ["READY=1"])
-    // Whoever starts because of it may connect at once.
+    // A service that starts after it may connect at once.
     let listening = try broker.standardOutput.line(startingWith: "sluiced listening on ")
     let client = try RawClient(String(listening.dropFirst("sluiced listening on ".count)))
     try client.shakeHands()

@@ -3,7 +3,7 @@ import SluiceWire
 import TestSupport
 import Testing
 
-/// SIGTERM: everybody is told, everything acknowledged is delivered to those who asked for it, and the broker exits with 0.
+/// SIGTERM: all clients are told, all acknowledged records are delivered to subscribers with demand, and the broker exits with 0.
 @Suite(.onItsOwnThread) struct ShutdownTests {
   @Test(arguments: [SIGTERM, SIGINT])
   func everyClientIsToldAndTheBrokerExits(signal: Int32) throws {
@@ -111,7 +111,7 @@ import Testing
           try client.settle()
         }
         try require(client.goAway?.code == .shuttingDown, "subscriber \(number) wasn't told")
-        // Who hasn't granted more for a while isn't waited for, but has had all of the last grant that came in time.
+        // The broker doesn't wait for a client that hasn't granted more for a while, but the client has all of its last grant in time.
         let ledger = client.subscriptions[1]!
         if number < 2 || !grants.contains(ledger.delivered) {
           delivered.update { $0.append(ledger.nextOffset!) }

@@ -2,7 +2,7 @@ import SluiceWire
 import TestSupport
 import Testing
 
-/// What is too long, and whom it concerns.
+/// Records and frames that are too long, and the streams and connections that they end.
 @Suite(.onItsOwnThread) struct SizeLimitTests {
   private static let record = 100_000
   private static let frame = 200_000

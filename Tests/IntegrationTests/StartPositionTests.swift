@@ -82,7 +82,7 @@ import Testing
       client.events(1) == [.subscribed(next: 12, live: 12), .live(12), .records(12..<14)])
     #expect(client.subscriptions[1]!.texts == ["12", "13"])
 
-    // The end comes to those too who wait for what never was.
+    // The end also comes to subscribers that wait for an offset that never existed.
     try client.subscribe("t", stream: 2, from: .offset(.max))
     try client.complete(stream: 1000)
     try client.receiveEnd(stream: 2)
@@ -114,7 +114,7 @@ import Testing
   @Test func whoResumesGetsWhatIsStillInMemory() throws {
     let (broker, client) = try publishTen()
     let epoch = try client.subscribe("t", stream: 1).epoch
-    // Not kept for those who come late, but nothing was lost yet for one who was there.
+    // The record isn't kept for late subscribers, but an attached one had lost nothing yet.
     let resumed = try client.subscribe("t", stream: 2, from: .offset(3), epoch: epoch)
     #expect(resumed.nextOffset == 3)
     try client.receiveRecords(7, stream: 2)

@@ -73,7 +73,7 @@ import Testing
     let (broker, secure) = try broker(
       "--max-connections", "2", "--max-connections-per-address", "1", "--handshake", "1s")
     let first = try broker.client()
-    // Who never shakes hands can't be told, and isn't waited for.
+    // A client that never completes the TLS handshake can't get an error, and the broker doesn't wait for it.
     let silent = try RawClient(String(secure.dropFirst("tls://".count)))
     try silent.expectEnd()
     let refused = try sluice(["ping", "--count", "1"], at: secure)
@@ -142,7 +142,7 @@ import Testing
       sent += count
     }
     try send(2_000)
-    // By another authority: who trusts the first can't be sure of the broker any more.
+    // By another authority: a client that trusts the first no longer accepts the broker.
     let others = try TestCertificates()
     try writeFile(certificates.server, try readFile(others.server))
     try writeFile(certificates.serverKey, try readFile(others.serverKey))

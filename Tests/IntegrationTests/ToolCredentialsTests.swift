@@ -4,7 +4,7 @@ import SluiceTLS
 import TestSupport
 import Testing
 
-/// The tool at a broker that asks who its clients are.
+/// The tool at a broker whose clients authenticate.
 @Suite(.onItsOwnThread) struct ToolCredentialsTests {
   private let directory: TemporaryDirectory
   private let keys: TemporaryDirectory

@@ -54,7 +54,7 @@ import Testing
       lines.count == 2 && lines[1].contains("\"cursor\":\"billing\"")
         && lines[1].contains("\"next_offset\":4"))
 
-    // Whoever is at work with it ends, and the next begins where it was put.
+    // The subscription that uses the cursor ends, and the next begins where it was put.
     let worker = try broker.sluice("sub", "t", "--cursor", "billing")
     try worker.standardOutput.wait(bytes: 12)
     _ = try run(broker, ["cursor", "move", "t", "billing", "--to", "earliest"])

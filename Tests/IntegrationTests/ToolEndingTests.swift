@@ -156,7 +156,7 @@ import Testing
     #expect(subscriber.standardOutput.text == "one\ntwo\n")
   }
 
-  // MARK: Whoever started it
+  // MARK: The tool's parent process
 
   @Test(arguments: [(SIGINT, 130), (SIGTERM, 143)] as [(Int32, Int32)])
   func whenASubscriberIsInterrupted(signal: Int32, code: Int32) throws {

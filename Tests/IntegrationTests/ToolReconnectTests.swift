@@ -9,7 +9,7 @@ import Testing
     numbers.map { "\($0)\n" }.joined()
   }
 
-  /// The whole topic, as somebody gets it who comes late.
+  /// The whole topic, as a late subscriber gets it.
   private func content(of topic: String, at broker: BrokerProcess) throws -> String {
     let process = try broker.sluice("sub", topic, "--until-live")
     #expect(try process.waitForExit() == .code(0), "\(process.messages)")

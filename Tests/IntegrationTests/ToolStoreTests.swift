@@ -227,7 +227,7 @@ import Testing
     _ = try run("import", copy.path, "-", input: .file(file))
     #expect(lines(try run("stat", copy.path, "--json").output).count == 2)
     #expect(try run("export", store.path, "--topic", "x", code: 1).errors.contains("there is no topic x"))
-    // Whoever reads may have enough.
+    // A reader may close its end early.
     #expect(try run("export", store.path, output: .closedPipe).errors.isEmpty)
   }
 

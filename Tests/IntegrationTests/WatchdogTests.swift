@@ -4,7 +4,7 @@ import Testing
 
 /// What the broker's program tells a service manager that watches over it.
 @Suite(.onItsOwnThread) struct WatchdogTests {
-  /// - Parameter watched: what is said of whom the manager watches, as a word of the shell's that becomes the program.
+  /// - Parameter watched: the process that the manager says it watches, as a word of the shell's that becomes the program.
   private func sluiced(_ manager: NotifySocket, watched: String?, patience: String = "60000") throws
     -> ChildProcess
   {

@@ -2,7 +2,7 @@ import Glibc
 import TestSupport
 import Testing
 
-/// Who may see what on the admin listener of a broker that asks clients who they are.
+/// Permissions on the admin listener of a broker whose clients authenticate.
 @Suite(.onItsOwnThread) struct AdminAccessTests {
   private static func header(_ user: String, _ password: String) -> String {
     let letters = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
@@ -66,7 +66,7 @@ import Testing
       #expect(try stage.status(target, "bob") == 403, "\(target)")
     }
     #expect(try stage.status("/metrics", "alice", password: "wrong") == 401)
-    // Whoever starts and stops it needs to know no more than that.
+    // A service manager needs no more than that.
     #expect(try stage.status("/healthz", nil) == 200)
     #expect(try stage.status("/readyz", nil) == 200)
   }

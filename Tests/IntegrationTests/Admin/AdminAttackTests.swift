@@ -2,7 +2,7 @@ import Glibc
 import TestSupport
 import Testing
 
-/// Visitors of the admin listener who mean no good.
+/// Hostile clients of the admin listener.
 @Suite(.onItsOwnThread) struct AdminAttackTests {
   private let broker: BrokerProcess
   private let address: String
@@ -132,7 +132,7 @@ import Testing
     #expect(watchers.count == 32)
     try requireHealth()
     watchers = []
-    try eventually("somebody may watch again", every: 0.5) {
+    try eventually("a client may watch again", every: 0.5) {
       let watcher = try RawHTTP(address)
       try watcher.request("/api/events")
       return try watcher.answer(hasBody: false).status == 200

@@ -21,7 +21,7 @@ struct DashboardTests {
     try browser.wait("document.getElementById('state')?.dataset.state === 'live'")
     try browser.wait("\(Self.row).some((button) => button.textContent === 'orders.eu')")
 
-    // What comes later is there as well, and who is attached.
+    // Later records are shown as well, and so are the attached clients.
     let subscriber = try broker.sluice("sub", "jobs", "--demand", "7")
     try browser.wait("\(Self.row).some((button) => button.textContent === 'jobs')")
     try browser.run("\(Self.row).find((button) => button.textContent === 'jobs').click()")

@@ -1,7 +1,7 @@
 import Synchronization
 import TestSupport
 
-/// A broker under attack, with a publisher and a subscriber beside it who have done nothing wrong.
+/// A broker under attack, with a publisher and a subscriber beside it that keep to the protocol.
 ///
 /// The two must get on as if nothing was: every record, once, in order. How long each takes is told, and never judged. The broker's memory
 /// is looked at meanwhile, and again when the attack is over.

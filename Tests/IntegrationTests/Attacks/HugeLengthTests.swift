@@ -25,7 +25,7 @@ import Testing
       let patient = try (0..<300).map { try scene.broker.client("patient \($0)") }
       for client in patient { try client.send(raw: header(2 << 20) + [1, 2, 3]) }
       for client in patient { client.close() }
-      // And that has an end, too: who sends nearly all of it is closed when there are too many.
+      // That has a limit, too: a client that sends nearly all of it is disconnected when there are too many.
       let part = header(2 << 20) + [UInt8](repeating: 0, count: 1_900_000)
       let greedy = try (0..<40).map { try scene.broker.client("greedy \($0)") }
       for client in greedy { try? client.send(raw: part) }

@@ -3,7 +3,7 @@ import SluiceWire
 import TestSupport
 import Testing
 
-/// Ten thousand who are connected and do nothing.
+/// Ten thousand idle connections.
 @Suite(.onItsOwnThread) struct IdleConnectionTests {
   private static let count = 10_000
 
@@ -16,7 +16,7 @@ import Testing
       return print("10,000 idle connections: not tried, for the limit on open files is \(limit.rlim_cur)")
     }
     let hello = Hello(maximumFrame: 1 << 20, keepalive: 0, name: "idle").encoded(stream: 0)
-    // What the broker takes per connection is measured elsewhere; this is about nobody noticing.
+    // The memory per connection is measured elsewhere; this tests that other clients notice nothing.
     try scene.run(growingBy: 128 << 20, leaving: 24 << 20) {
       let sockets = try (0..<Self.count).map { _ in
         let socket = try RawSocket(scene.broker.address)

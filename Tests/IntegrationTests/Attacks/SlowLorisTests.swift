@@ -2,7 +2,7 @@ import SluiceWire
 import TestSupport
 import Testing
 
-/// Thousands who never finish introducing themselves, a byte now and then.
+/// Thousands of clients that never complete their handshake and send a byte from time to time.
 @Suite(.onItsOwnThread) struct SlowLorisTests {
   private static let hello = Hello(maximumFrame: 1 << 20, keepalive: 0, name: "slow").encoded(stream: 0)
 

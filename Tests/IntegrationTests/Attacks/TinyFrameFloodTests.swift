@@ -2,7 +2,7 @@ import SluiceWire
 import TestSupport
 import Testing
 
-/// More small frames than anybody needs.
+/// Floods of small frames.
 @Suite(.onItsOwnThread) struct TinyFrameFloodTests {
   /// Sends `frames` over and over, from several connections, and reads what is answered.
   private func flood(

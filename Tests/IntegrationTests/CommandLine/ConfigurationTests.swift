@@ -213,7 +213,7 @@ import Testing
     broker.process.signal(SIGHUP)
     try waitForLog("users, keys and permissions stay as they were", of: broker)
     #expect(try ping("bob") == .code(0))
-    // Nobody can be asked no more.
+    // Authentication can no longer be turned off.
     try write("")
     broker.process.signal(SIGHUP)
     try waitForLog("this setting needs a restart setting=access.users", of: broker)

@@ -46,7 +46,7 @@ import Testing
     ]
     for process in started {
       _ = try process.standardOutput.line(startingWith: "sluiced ready")
-      // A value that a variable has and nobody reads would be told here.
+      // A variable that no setting reads would be reported here.
       #expect(!process.standardError.text.contains("means nothing"), "\(process.messages)")
       process.signal(SIGTERM)
       #expect(try process.waitForExit() == .code(0), "\(process.messages)")

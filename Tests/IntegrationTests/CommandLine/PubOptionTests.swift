@@ -86,7 +86,7 @@ import Testing
   func theBrokerIsAskedForTheAcknowledgement(
     word: String, acknowledgement: PublishOpen.Acknowledgement
   ) throws {
-    // Only who asks for none ends where none comes.
+    // Only a publisher that requests no records ends where none come.
     let broker = try PretendedBroker(acknowledges: acknowledgement != .none)
     let process = try ChildProcess.sluice(["pub", "t", "a", "b", "--ack", word], server: broker.address)
     #expect(try process.waitForExit() == .code(0), "\(process.messages)")

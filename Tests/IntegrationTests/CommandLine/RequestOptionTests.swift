@@ -10,7 +10,7 @@ import Testing
     broker = try BrokerProcess()
   }
 
-  /// The record that a request is, in the terms of a template; nobody replies to it.
+  /// The record that a request is, in the terms of a template; no replier answers it.
   private func record(
     _ template: String, of options: [String], input: ChildProcess.Input = .nothing
   ) throws -> String {

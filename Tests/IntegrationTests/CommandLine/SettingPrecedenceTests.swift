@@ -66,7 +66,7 @@ import Testing
   }
 
   @Test func anOptionStandsBeforeBoth() throws {
-    // Nothing can be called so: whoever read it would say that.
+    // No setting can have that name: a reader of it would report that.
     let environment = settings.map { ($0.variable, "§") }
     let options = settings.map { "--\($0.option)=\($0.word($0.first))" }
     let broker = try start(

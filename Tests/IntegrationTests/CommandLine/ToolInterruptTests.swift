@@ -105,7 +105,7 @@ import Testing
       let process = try broker.run(["sub", "t"] + options, code: 3)
       #expect(process.standardError.text == "sluice: the topic failed: the source is gone\n", "\(options)")
     }
-    // Whoever has what was wanted before the end doesn't wait for it.
+    // A subscriber that has all wanted records before the end doesn't wait for it.
     #expect(try broker.run("sub", "t", "--count", "1").standardOutput.text == "a\n")
   }
 }

@@ -59,7 +59,7 @@ import Testing
     try slow.subscribe("jobs", stream: 1, granted: 1)
     let publisher = try broker.sluice("pub", "jobs", "a", "b", "c")
     var line: [String: Any] = [:]
-    try eventually("somebody waits; \(line)") {
+    try eventually("a producer waits; \(line)") {
       line = try object(try broker.run("top", "--once", "--json", "--interval", "10ms").standardOutput.text)
       return line["waiting_producers"] as? Int == 1
     }

@@ -31,7 +31,7 @@ final class CrashGroup: Sendable {
       state.update { $0.failure = "the group of \(topic) has ended: \(error)" }
     } receiveValue: { [state] delivery in
       guard let record = CrashRecord(delivery.record.payload) else {
-        return state.update { $0.failure = "the group of \(delivery.record) got what nobody has published" }
+        return state.update { $0.failure = "\(delivery.record) reached the group unpublished" }
       }
       let isRefused = state.update { state in
         state.delivered.insert(record)

@@ -107,7 +107,7 @@ final class CrashReader: Sendable {
   private func take(_ record: TopicRecord) {
     let mark: Bool = state.update { state in
       guard let found = CrashRecord(record.payload) else {
-        state.failure = "\(topic)@\(record.offset) is a record that nobody has published"
+        state.failure = "\(topic)@\(record.offset) is a record that no producer has published"
         return false
       }
       let offset = Int(record.offset)

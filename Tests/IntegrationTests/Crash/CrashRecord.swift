@@ -1,4 +1,4 @@
-/// What a producer publishes under one of its numbers. The bytes follow from the two, so that anybody can tell whether they are right.
+/// What a producer publishes under one of its numbers. The bytes follow from the two, so that every reader can verify them.
 struct CrashRecord: Hashable, CustomStringConvertible {
   var producer: UInt64
   var sequence: UInt64

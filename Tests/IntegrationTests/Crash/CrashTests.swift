@@ -86,7 +86,7 @@ import Testing
     for client in clients.values { client.close() }
   }
 
-  /// Lets everybody work until some was acknowledged, how much is left to chance. Sometimes a program ends first, and another takes its place.
+  /// Lets all clients work until some records were acknowledged, a random number. Sometimes a program ends first, and another replaces it.
   private func work(
     _ topics: [CrashTopic], _ clients: inout [String: Client], at address: String,
     _ random: inout SeededRandom

@@ -2,7 +2,7 @@ import SluiceClient
 import SluiceWire
 import TestSupport
 
-/// One durable topic of a crash test: who is at work on it, and what is known to be in it for good.
+/// One durable topic of a crash test: its clients, and the records that are known to be in it for good.
 final class CrashTopic {
   let name: String
   let sync: TopicSettings.Sync
@@ -62,7 +62,7 @@ final class CrashTopic {
     var found: [CrashRecord] = []
     for payload in client.subscriptions[1]!.payloads {
       guard let record = CrashRecord(payload) else {
-        throw TestFailure("\(name)@\(begin + found.count) is a record that nobody has published")
+        throw TestFailure("\(name)@\(begin + found.count) is a record that no producer has published")
       }
       found.append(record)
     }
@@ -85,7 +85,7 @@ final class CrashTopic {
     for (index, record) in found.enumerated() {
       guard let producer = all.first(where: { $0.id == record.producer }), record.sequence < producer.sent
       else {
-        throw TestFailure("\(name)@\(stable.count + index) is \(record), which nobody has published")
+        throw TestFailure("\(name)@\(stable.count + index) is \(record), which no producer has published")
       }
       let expected = next[record.producer] ?? 0
       // What was only received could be lost, and isn't published again then.

@@ -40,15 +40,15 @@ import Testing
     #expect(info.publications.contains { $0.reason == .storageFull })
     try eventually("its size is known") { try stage.broker.show("new").storage.used > 4 << 20 }
     #expect(try stage.sluice("top", "--once").contains("store: full"))
-    try eventually("the log says who waits") {
+    try eventually("the log names the waiting producer") {
       stage.broker.process.standardError.text.contains("storage is still full")
     }
-    // Those who read go on, those who publish to memory too.
+    // Subscribers go on, and so do producers of topics in memory.
     #expect(try stage.sluice("sub", "old", "--until-live").utf8.count == Self.lines(7_000, "o").utf8.count)
     let there = try stage.sluice("sub", "new", "--until-live")
     #expect(text.hasPrefix(there) && there.utf8.count < text.utf8.count)
     try stage.sluice("pub", "fleeting", "x")
-    // Whoever doesn't want to wait is told.
+    // A producer that doesn't want to wait gets an error.
     let hasty = try stage.broker.sluice("pub", "old", "--no-reconnect", "--ack", "durable", "y")
     #expect(try hasty.waitForExit() == .code(1), "\(hasty.messages)")
     #expect(hasty.standardError.text.contains("no room"), "\(hasty.messages)")

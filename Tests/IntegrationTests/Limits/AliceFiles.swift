@@ -3,7 +3,7 @@ import SluiceTLS
 import TestSupport
 import Testing
 
-/// The files of a broker that asks clients who they are: alice, whose password is "correct horse", may do everything.
+/// The files of a broker whose clients authenticate: alice, whose password is "correct horse", may do everything.
 struct AliceFiles {
   private let directory: TemporaryDirectory
 

@@ -2,7 +2,7 @@ import SluiceWire
 import TestSupport
 import Testing
 
-/// How those are slowed down who guess passwords.
+/// Delays for clients that guess passwords.
 @Suite(.onItsOwnThread) struct AttemptLimitTests {
   private let files: AliceFiles
 
@@ -10,7 +10,7 @@ import Testing
     files = try AliceFiles()
   }
 
-  /// Whoever has to wait at all waits for longer than any test.
+  /// A delayed client waits for longer than any test.
   private func broker(_ options: String...) throws -> BrokerProcess {
     try BrokerProcess(options: files.options + ["--attempts-memory", "10h"] + options)
   }

@@ -2,7 +2,7 @@ import SluiceWire
 import TestSupport
 import Testing
 
-/// What may wait in connections: frames that came in part, answers that nobody reads.
+/// The limits of buffers in connections: incomplete frames, unread answers.
 @Suite(.onItsOwnThread) struct BufferLimitTests {
   @Test func whoHasTheMostWaitingGoesFirst() throws {
     let broker = try BrokerProcess("--max-buffered", "4MiB", "--loops", "2")

@@ -3,7 +3,7 @@ import SluiceWire
 import TestSupport
 import Testing
 
-/// How many may be connected: in all and from one address. Who is one too many is told so, and costs the others nothing.
+/// Limits of connections in all and per address. A client beyond a limit gets the reason, and costs the others nothing.
 @Suite(.onItsOwnThread) struct ConnectionLimitTests {
   @Test func anAddressMayHaveSoManyAndOthersTheirs() throws {
     let broker = try BrokerProcess("--max-connections-per-address", "3")

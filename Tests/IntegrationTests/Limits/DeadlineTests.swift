@@ -45,7 +45,7 @@ import Testing
       return try broker.show("t").summary.subscriptions == 1
     }
     #expect(try broker.metric("write_timeouts") == 1)
-    // Whoever asks for nothing more isn't written to, and stays.
+    // A subscriber without demand isn't written to, and stays connected.
     try patient.receiveRecords(1, stream: 1)
     try patient.roundTrip()
     try producer.roundTrip()

@@ -47,7 +47,7 @@ import Testing
     try eventually("there is room again") { try hello("alice", to: broker).receive().type == .welcome }
   }
 
-  /// A hash that takes a while, so that those who come at once wait for each other.
+  /// A hash that takes a while, so that concurrent attempts wait for each other.
   @Test(arguments: ["--max-authentications", "--max-authentications-per-address"])
   func whoWaitsToBeLookedAt(option: String) throws {
     let broker = try broker(cost: .init(logN: 14, r: 8, p: 1), option, "1")
@@ -69,7 +69,7 @@ import Testing
     }
     #expect(try broker.metric("refused_authentications") > 0)
     guard isPerAddress else { return }
-    // With so many addresses nobody stands in another's way.
+    // With so many addresses no client delays another.
     let clients = try (1...8).map { try hello("alice", to: broker, from: "127.9.9.\($0)") }
     for client in clients { _ = try client.expect(Welcome.self, stream: 0) }
   }

@@ -2,7 +2,7 @@ import SluiceWire
 import TestSupport
 import Testing
 
-/// The ceiling of memory: producers wait at it, nobody else does, and it is kept.
+/// The memory ceiling: only producers wait at it, and it holds.
 @Suite(.onItsOwnThread) struct MemoryLimitTests {
   private static let batch = [[UInt8]](repeating: [UInt8](repeating: 7, count: 8_000), count: 32)
 
@@ -33,7 +33,7 @@ import Testing
     } _: {
       try eventually("producers wait") { try broker.metric("memory_holds") > 0 }
       let admin = try broker.client("admin")
-      // Those who read go on, and so do requests.
+      // Subscribers go on, and so do requests.
       let reader = try broker.client("reader")
       try reader.subscribe("ballast.0", stream: 1)
       reader.subscriptions[1]!.keepsPayloads = false

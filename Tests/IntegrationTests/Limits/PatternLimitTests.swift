@@ -33,7 +33,7 @@ import Testing
     let all = try fault(other, stream: 2)
     #expect(all.code == .limitReached && all.message.contains("broker has 3 subscriptions to patterns"))
     #expect(try broker.metric("refused_patterns") == 2)
-    // Whoever makes room may have it, and topics by their names are no matter of this.
+    // A subscription that ends makes room for another, and subscriptions to single topics don't count.
     try one.cancel(stream: 1)
     try expectSubscribed(other, "a.*", stream: 2)
     try one.subscribe("a.b", stream: 4)

@@ -49,7 +49,7 @@ import Testing
     let client = try broker.client()
     try client.send(PublishOpen(topic: "t", acknowledgement: .received, producer: 6), stream: 1)
     #expect(try client.expect(Fault.self, stream: 1).code == .limitReached)
-    // Who is nobody in particular isn't remembered.
+    // A producer without a number isn't remembered.
     try client.openPublication("t", stream: 2)
     withExtendedLifetime(attached) {}
   }

@@ -24,7 +24,7 @@ import Testing
     #expect(time > 0.9)
     #expect(try broker.metric("publish_rate_holds") > 0)
     #expect(try broker.show("t").summary.nextOffset == 1250)
-    // Whoever isn't the same has a rate of its own.
+    // Another identity has a rate of its own.
     try other.openPublication("t", stream: 1)
     try other.publish(["x"], stream: 1)
     try other.receiveAcknowledgements(stream: 1)

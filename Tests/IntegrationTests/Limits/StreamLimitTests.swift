@@ -23,7 +23,7 @@ import Testing
     #expect(try broker.metric("refused_subscriptions_per_connection") == 1)
     #expect(try broker.metric("refused_subscriptions") == 1)
 
-    // Whoever makes room may have it.
+    // A stream that ends makes room for another.
     try one.cancel(stream: 3)
     try one.subscribe("t", stream: 3)
     #expect(try broker.metric("subscriptions") == 5)
@@ -68,7 +68,7 @@ import Testing
     try other.create("d")
     try one.subscribe("d", stream: 3)
 
-    // Room is made by whoever deletes, and for whom the topic was made.
+    // Deleting a topic makes room for the connection that made it, whichever client deletes it.
     try other.delete("a")
     try one.create("e")
     try other.create("f")

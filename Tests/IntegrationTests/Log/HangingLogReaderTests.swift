@@ -3,7 +3,7 @@ import SluiceWire
 import TestSupport
 import Testing
 
-/// A broker whose standard error is a pipe that nobody reads.
+/// A broker whose standard error is a pipe without a reader.
 @Suite(.onItsOwnThread) struct HangingLogReaderTests {
   /// So many that what is logged of them is more than a pipe takes.
   private static let topics = 500

@@ -52,7 +52,7 @@ import Testing
 
     try reread("[access]\naudit = true\n", by: broker, times: 2)
     #expect(try madeTopic("c", broker).contains(" audit=true "))
-    // Where nothing is said, nobody is asked who they are here.
+    // By default this broker doesn't authenticate clients.
     try reread("", by: broker, times: 3)
     #expect(try !madeTopic("d", broker).contains("audit="))
     #expect(!broker.process.standardError.text.contains("needs a restart"), "\(broker.process.messages)")
