@@ -2,7 +2,7 @@ import ReactiveCore
 import ReactiveTestSupport
 import Testing
 
-/// What a subscriber may do to any operator: ask for too much, give up at once, never ask, or feed the source it listens to.
+/// What a subscriber may do to any operator: ask for too much, give up at once, never ask, or send to the source it listens to.
 ///
 /// The operators are those that pass values on as they are, so that one oracle serves all.
 struct HostileUseTests {

@@ -137,9 +137,7 @@ private final class CancellableEffectSubscriber<Input, Failure: Error>: Subscrib
       defer { self.registration = nil }
       return self.registration
     }
-    if let registration {
-      registration.scope.remove(id: registration.id, ticket: registration.ticket)
-    }
+    if let registration { registration.scope.remove(id: registration.id, ticket: registration.ticket) }
     return (downstream, subscription)
   }
 

@@ -23,9 +23,9 @@ extension URLSession {
   where Decoder.Input == Data {
     public typealias Failure = DecodedDataTaskError
 
-    /// What is sent.
+    /// The request to send.
     public let request: URLRequest
-    /// Whose tasks send it.
+    /// The session whose tasks send it.
     public let session: URLSession
     /// What decodes the body, for all subscribers.
     public let decoder: Decoder

@@ -17,7 +17,7 @@ extension Publishers {
     public typealias Output = Upstream.Output
     public typealias Failure = Upstream.Failure
 
-    /// Where the values come from.
+    /// The upstream publisher.
     public let upstream: Upstream
     /// How many values are replayed.
     public let bufferSize: Int
@@ -30,7 +30,7 @@ extension Publishers {
     /// Shares a publisher.
     ///
     /// - Parameters:
-    ///   - upstream: Where the values come from.
+    ///   - upstream: The upstream publisher.
     ///   - bufferSize: How many values are replayed, 0 or more.
     ///   - scope: How long they are kept.
     @inlinable

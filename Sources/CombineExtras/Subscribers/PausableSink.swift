@@ -166,7 +166,7 @@ extension Publisher {
   ///   - receiveCompletion: Gets the end of the stream, once; also during a pause.
   ///   - receiveValue: Gets each value and returns whether it wants the next; if not, nothing is asked for
   ///     until the sink is resumed.
-  /// - Returns: What resumes the sink, and ends the subscription when cancelled or released.
+  /// - Returns: An object that resumes the sink, and ends the subscription when cancelled or released.
   public func pausableSink(
     receiveCompletion: @escaping (Subscribers.Completion<Failure>) -> Void = { _ in },
     receiveValue: @escaping (Output) -> Bool

@@ -18,9 +18,7 @@
   extension Subscribers.Demand {
     /// Stops the program when nothing is asked for.
     func assertNonZero(file: StaticString = #file, line: UInt = #line) {
-      if self == .none {
-        fatalError("API Violation: demand must not be zero", file: file, line: line)
-      }
+      if self == .none { fatalError("API Violation: demand must not be zero", file: file, line: line) }
     }
   }
 #endif

@@ -63,7 +63,6 @@ public struct Published<Value> {
 
 // The store guards its state. Values cross threads, hence the condition.
 extension Published: @unchecked Sendable where Value: Sendable {}
-
 extension Published.Publisher: @unchecked Sendable where Value: Sendable {}
 
 /// Passes everything on; gives the subscription its name.

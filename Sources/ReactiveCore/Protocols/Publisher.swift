@@ -23,7 +23,7 @@ extension Publisher {
 
   /// Attaches a subject, which passes on what it gets to its own subscribers.
   ///
-  /// - Returns: What detaches the subject again, when cancelled or released. The subject's subscribers get no completion.
+  /// - Returns: An object that detaches the subject again, when cancelled or released. The subject's subscribers get no completion.
   @inlinable
   public func subscribe<S: Subject>(_ subject: S) -> AnyCancellable
   where S.Output == Output, S.Failure == Failure {
@@ -37,7 +37,7 @@ extension Publisher {
 public protocol ConnectablePublisher<Output, Failure>: Publisher {
   /// Starts delivering.
   ///
-  /// - Returns: What stops it again, for all subscribers, without a completion.
+  /// - Returns: An object that stops it again, for all subscribers, without a completion.
   func connect() -> any Cancellable
 }
 

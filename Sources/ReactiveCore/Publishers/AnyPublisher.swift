@@ -1,6 +1,6 @@
 /// A publisher whose type is hidden.
 ///
-/// Hiding the type of an `AnyPublisher` again adds no layer. What is upstream sees an ``AnySubscriber`` with the identity and
+/// Hiding the type of an `AnyPublisher` again adds no layer. Upstream sees an ``AnySubscriber`` with the identity and
 /// the description of the subscriber within.
 public struct AnyPublisher<Output, Failure: Error>: Publisher, CustomStringConvertible,
   CustomPlaygroundDisplayConvertible

@@ -4,7 +4,7 @@ extension Publishers {
     public typealias Output = Upstream.Output
     public typealias Failure = Never
 
-    /// Where the values come from.
+    /// The upstream publisher.
     public let upstream: Upstream
     /// What the message begins with.
     public let prefix: String

@@ -69,7 +69,6 @@ public struct AsyncThrowingPublisher<P: Publisher>: AsyncSequence {
 }
 
 extension AsyncPublisher: Sendable where P: Sendable {}
-
 extension AsyncThrowingPublisher: Sendable where P: Sendable {}
 
 /// Cancels the subscription when the iterator is released.

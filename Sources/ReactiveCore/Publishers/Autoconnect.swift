@@ -59,7 +59,7 @@ extension Publishers {
     public typealias Output = Upstream.Output
     public typealias Failure = Upstream.Failure
 
-    /// Where the values come from.
+    /// The upstream publisher.
     public let upstream: Upstream
 
     @usableFromInline let shared: Autoconnect<Multicast<Upstream, PassthroughSubject<Output, Failure>>>
@@ -120,12 +120,13 @@ final class AutoconnectSubscription: Subscription, OperatorPart {
     unsafe self.leave = leave
   }
 
-  @inlinable
-  func request(_ demand: Subscribers.Demand) { upstream.request(demand) }
+  @inlinable func request(_ demand: Subscribers.Demand) { upstream.request(demand) }
 
   @inlinable
   func cancel() {
-    lock.withLock { unsafe leave.take() }?()
+    var leave: (() -> Void)?
+    lock.withLock { unsafe swap(&leave, &self.leave) }
+    leave?()
     upstream.cancel()
   }
 

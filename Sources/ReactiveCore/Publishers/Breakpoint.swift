@@ -12,13 +12,13 @@ extension Publishers {
     public typealias Output = Upstream.Output
     public typealias Failure = Upstream.Failure
 
-    /// Where the values come from.
+    /// The upstream publisher.
     public let upstream: Upstream
-    /// Says whether to stop at the subscription.
+    /// Returns whether to stop at the subscription.
     public let receiveSubscription: ((any Subscription) -> Bool)?
-    /// Says whether to stop at a value.
+    /// Returns whether to stop at a value.
     public let receiveOutput: ((Upstream.Output) -> Bool)?
-    /// Says whether to stop at the completion.
+    /// Returns whether to stop at the completion.
     public let receiveCompletion: ((Subscribers.Completion<Upstream.Failure>) -> Bool)?
 
     /// Builds the publisher from its parts.

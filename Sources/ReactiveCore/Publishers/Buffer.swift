@@ -22,13 +22,13 @@ extension Publishers {
     public typealias Output = Upstream.Output
     public typealias Failure = Upstream.Failure
 
-    /// Where the values come from.
+    /// The upstream publisher.
     public let upstream: Upstream
     /// How many values are kept.
     public let size: Int
     /// When upstream is asked for values.
     public let prefetch: Publishers.PrefetchStrategy
-    /// What becomes of a value that does not fit.
+    /// How a value that does not fit is treated.
     public let whenFull: Publishers.BufferingStrategy<Failure>
 
     /// Buffers the values of a publisher.
@@ -269,7 +269,7 @@ extension Publisher {
   /// - Parameters:
   ///   - size: How many values are kept.
   ///   - prefetch: When upstream is asked for values.
-  ///   - whenFull: What becomes of a value that does not fit.
+  ///   - whenFull: How a value that does not fit is treated.
   @inlinable
   public func buffer(
     size: Int, prefetch: Publishers.PrefetchStrategy, whenFull: Publishers.BufferingStrategy<Failure>

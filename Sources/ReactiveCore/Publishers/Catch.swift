@@ -5,7 +5,7 @@ extension Publishers {
     public typealias Output = Upstream.Output
     public typealias Failure = NewPublisher.Failure
 
-    /// Where the values come from at first.
+    /// The upstream publisher, until it fails.
     public let upstream: Upstream
     /// Makes the publisher to go on with.
     public let handler: (Upstream.Failure) -> NewPublisher
@@ -38,7 +38,7 @@ extension Publishers {
     public typealias Output = Upstream.Output
     public typealias Failure = any Error
 
-    /// Where the values come from at first.
+    /// The upstream publisher, until it fails.
     public let upstream: Upstream
     /// Makes the publisher to go on with, or throws the error to fail with.
     public let handler: (Upstream.Failure) throws -> NewPublisher
@@ -74,7 +74,7 @@ extension Publishers {
 
     /// The value delivered in place of an error.
     public let output: Upstream.Output
-    /// Where the values come from.
+    /// The upstream publisher.
     public let upstream: Upstream
 
     /// Builds the publisher from its parts.
@@ -107,7 +107,7 @@ extension Publishers {
 
     /// The value delivered if there is no other.
     public let output: Upstream.Output
-    /// Where the values come from.
+    /// The upstream publisher.
     public let upstream: Upstream
 
     /// Builds the publisher from its parts.
@@ -136,7 +136,6 @@ extension Publishers {
 
 extension Publishers.ReplaceError: Equatable where Upstream: Equatable, Upstream.Output: Equatable {}
 extension Publishers.ReplaceError: Sendable where Upstream: Sendable, Upstream.Output: Sendable {}
-
 extension Publishers.ReplaceEmpty: Equatable where Upstream: Equatable, Upstream.Output: Equatable {}
 extension Publishers.ReplaceEmpty: Sendable where Upstream: Sendable, Upstream.Output: Sendable {}
 

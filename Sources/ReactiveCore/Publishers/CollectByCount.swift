@@ -4,7 +4,7 @@ extension Publishers {
     public typealias Output = [Upstream.Output]
     public typealias Failure = Upstream.Failure
 
-    /// Where the values come from.
+    /// The upstream publisher.
     public let upstream: Upstream
     /// How many values are in an array.
     public let count: Int
@@ -112,10 +112,16 @@ where Downstream.Input == [Input], Downstream.Failure == Failure {
   /// Ends the stream and takes out all that is held.
   @usableFromInline
   func take() -> (upstream: (any Subscription)?, downstream: Downstream?, rest: [Input]) {
+    var upstream: (any Subscription)?
+    var downstream: Downstream?
+    var rest: [Input] = []
     lock.withLock {
-      guard unsafe isConnected else { return (nil, nil, []) }
-      return unsafe (upstream.take(), downstream.take(), exchange(&buffer, with: []))
+      guard unsafe isConnected else { return }
+      unsafe swap(&upstream, &self.upstream)
+      unsafe swap(&downstream, &self.downstream)
+      unsafe swap(&rest, &buffer)
     }
+    return (upstream, downstream, rest)
   }
 
   @usableFromInline var description: String { "CollectByCount" }

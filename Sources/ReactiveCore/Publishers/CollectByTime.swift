@@ -12,11 +12,11 @@ extension Publishers {
     public typealias Output = [Upstream.Output]
     public typealias Failure = Upstream.Failure
 
-    /// Where the values come from.
+    /// The upstream publisher.
     public let upstream: Upstream
     /// When arrays are delivered.
     public let strategy: Publishers.TimeGroupingStrategy<Context>
-    /// How downstream is called.
+    /// The scheduler's options.
     public let options: Context.SchedulerOptions?
 
     /// Collects the values of a publisher in arrays.
@@ -63,8 +63,7 @@ where Downstream.Input == [Input], Downstream.Failure == Failure {
   ) {
     let scheduler: Context
     switch strategy {
-    case .byTime(let context, let interval):
-      (scheduler, self.interval, count) = (context, interval, nil)
+    case .byTime(let context, let interval): (scheduler, self.interval, count) = (context, interval, nil)
     case .byTimeOrCount(let context, let interval, let count):
       precondition(count > 0, "collect needs a count of at least one")
       (scheduler, self.interval, self.count) = (context, interval, count)
@@ -204,7 +203,7 @@ extension Publisher {
   ///
   /// - Parameters:
   ///   - strategy: When arrays are delivered. A count must be at least one.
-  ///   - options: How downstream is called.
+  ///   - options: The scheduler's options.
   public func collect<S: Scheduler>(
     _ strategy: Publishers.TimeGroupingStrategy<S>, options: S.SchedulerOptions? = nil
   ) -> Publishers.CollectByTime<Self, S> {

@@ -97,10 +97,8 @@ extension Publishers {
 
 extension Publishers.CombineLatest: Equatable where A: Equatable, B: Equatable {}
 extension Publishers.CombineLatest: Sendable where A: Sendable, B: Sendable {}
-
 extension Publishers.CombineLatest3: Equatable where A: Equatable, B: Equatable, C: Equatable {}
 extension Publishers.CombineLatest3: Sendable where A: Sendable, B: Sendable, C: Sendable {}
-
 extension Publishers.CombineLatest4: Equatable where A: Equatable, B: Equatable, C: Equatable, D: Equatable {}
 extension Publishers.CombineLatest4: Sendable where A: Sendable, B: Sendable, C: Sendable, D: Sendable {}
 
@@ -117,7 +115,7 @@ extension Publisher {
     Publishers.CombineLatest(self, other)
   }
 
-  /// Delivers what a function makes of each value of this publisher or another and the latest of the other.
+  /// Delivers the result of a function of each value of this publisher or another and the latest of the other.
   @inlinable
   public func combineLatest<P: Publisher, T>(
     _ other: P, _ transform: @escaping (Output, P.Output) -> T
@@ -133,7 +131,7 @@ extension Publisher {
     Publishers.CombineLatest3(self, publisher1, publisher2)
   }
 
-  /// Delivers what a function makes of each value of this publisher or two others and the latest of the others.
+  /// Delivers the result of a function of each value of this publisher or two others and the latest of the others.
   @inlinable
   public func combineLatest<P: Publisher, Q: Publisher, T>(
     _ publisher1: P, _ publisher2: Q, _ transform: @escaping (Output, P.Output, Q.Output) -> T
@@ -151,7 +149,7 @@ extension Publisher {
     Publishers.CombineLatest4(self, publisher1, publisher2, publisher3)
   }
 
-  /// Delivers what a function makes of each value of this publisher or three others and the latest of the others.
+  /// Delivers the result of a function of each value of this publisher or three others and the latest of the others.
   @inlinable
   public func combineLatest<P: Publisher, Q: Publisher, R: Publisher, T>(
     _ publisher1: P, _ publisher2: Q, _ publisher3: R,

@@ -238,11 +238,13 @@ where Downstream.Failure == Failure {
 
   /// Releases everything and returns the subscriptions.
   private func takeAll() -> ContiguousArray<(any Subscription)?> {
-    let (subscriptions, queue) = lock.withLock {
+    var subscriptions = ContiguousArray<(any Subscription)?>()
+    var queue = RingBuffer<(entry: Entry, index: Int)>()
+    lock.withLock {
       isOver = true
-      return (exchange(&self.subscriptions, with: []), exchange(&self.queue, with: RingBuffer()))
+      swap(&queue, &self.queue)
+      swap(&subscriptions, &self.subscriptions)
     }
-    withExtendedLifetime(queue) {}
     return subscriptions
   }
 

@@ -1,9 +1,9 @@
 extension Publishers {
-  /// Passes on what a function makes of each value, unless that is nil.
+  /// Passes on the result of a function of each value, unless that is nil.
   public struct CompactMap<Upstream: Publisher, Output>: Publisher {
     public typealias Failure = Upstream.Failure
 
-    /// Where the values come from.
+    /// The upstream publisher.
     public let upstream: Upstream
     /// Turns a value into another, or nil.
     public let transform: (Upstream.Output) -> Output?
@@ -36,11 +36,11 @@ extension Publishers {
     }
   }
 
-  /// Passes on what a function makes of each value, unless that is nil, and fails if the function throws.
+  /// Passes on the result of a function of each value, unless that is nil, and fails if the function throws.
   public struct TryCompactMap<Upstream: Publisher, Output>: Publisher {
     public typealias Failure = any Error
 
-    /// Where the values come from.
+    /// The upstream publisher.
     public let upstream: Upstream
     /// Turns a value into another, or nil.
     public let transform: (Upstream.Output) throws -> Output?
@@ -84,13 +84,13 @@ struct CompactMapStage<Input, Output, Errors: ErrorRule>: Stage {
 }
 
 extension Publisher {
-  /// Passes on what a function makes of each value, unless that is nil; asks for one more value in place of each nil.
+  /// Passes on the result of a function of each value, unless that is nil; asks for one more value in place of each nil.
   @inlinable
   public func compactMap<T>(_ transform: @escaping (Output) -> T?) -> Publishers.CompactMap<Self, T> {
     Publishers.CompactMap(upstream: self, transform: transform)
   }
 
-  /// Passes on what a function makes of each value, unless that is nil, and fails if the function throws.
+  /// Passes on the result of a function of each value, unless that is nil, and fails if the function throws.
   @inlinable
   public func tryCompactMap<T>(
     _ transform: @escaping (Output) throws -> T?

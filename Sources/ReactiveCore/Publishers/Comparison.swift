@@ -4,9 +4,9 @@ extension Publishers {
     public typealias Output = Upstream.Output
     public typealias Failure = Upstream.Failure
 
-    /// Where the values come from.
+    /// The upstream publisher.
     public let upstream: Upstream
-    /// Says whether the second of two values is to take the place of the first.
+    /// Returns whether the second of two values is to take the place of the first.
     public let areInIncreasingOrder: (Upstream.Output, Upstream.Output) -> Bool
 
     /// Builds the publisher from its parts.
@@ -30,9 +30,9 @@ extension Publishers {
     public typealias Output = Upstream.Output
     public typealias Failure = any Error
 
-    /// Where the values come from.
+    /// The upstream publisher.
     public let upstream: Upstream
-    /// Says whether the second of two values is to take the place of the first.
+    /// Returns whether the second of two values is to take the place of the first.
     public let areInIncreasingOrder: (Upstream.Output, Upstream.Output) throws -> Bool
 
     /// Builds the publisher from its parts.

@@ -70,8 +70,7 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
     super.init()
   }
 
-  @inlinable
-  func receive(subscription: any Subscription) { link.connect(subscription) }
+  @inlinable func receive(subscription: any Subscription) { link.connect(subscription) }
 
   @inlinable
   func receive(_ input: Input) -> Subscribers.Demand {

@@ -139,12 +139,14 @@ final class ConcatenateLink<Target: Subscriber>: Subscription, SubscriptionAwait
   @usableFromInline func cancel() { take().upstream?.cancel() }
 
   private func take() -> (isOurs: Bool, upstream: (any Subscription)?) {
-    let (isOurs, upstream, parts) = lock.withLock {
+    var upstream: (any Subscription)?
+    var parts: [Part] = []
+    let isOurs = lock.withLock {
+      swap(&upstream, &self.upstream)
+      swap(&parts, &self.parts)
       isAttached.store(false, ordering: .relaxed)
-      let isOurs = isOpen.exchange(false, ordering: .acquiringAndReleasing)
-      return (isOurs, self.upstream.take(), exchange(&self.parts, with: []))
+      return isOpen.exchange(false, ordering: .acquiringAndReleasing)
     }
-    withExtendedLifetime(parts) {}
     return (isOurs, upstream)
   }
 

@@ -4,7 +4,7 @@ extension Publishers {
     public typealias Output = Bool
     public typealias Failure = Upstream.Failure
 
-    /// Where the values come from.
+    /// The upstream publisher.
     public let upstream: Upstream
     /// The value looked for.
     public let output: Upstream.Output
@@ -30,9 +30,9 @@ extension Publishers {
     public typealias Output = Bool
     public typealias Failure = Upstream.Failure
 
-    /// Where the values come from.
+    /// The upstream publisher.
     public let upstream: Upstream
-    /// What is asked of each value.
+    /// Returns whether a value satisfies the predicate.
     public let predicate: (Upstream.Output) -> Bool
 
     /// Builds the publisher from its parts.
@@ -55,9 +55,9 @@ extension Publishers {
     public typealias Output = Bool
     public typealias Failure = any Error
 
-    /// Where the values come from.
+    /// The upstream publisher.
     public let upstream: Upstream
-    /// What is asked of each value.
+    /// Returns whether a value satisfies the predicate.
     public let predicate: (Upstream.Output) throws -> Bool
 
     /// Builds the publisher from its parts.
@@ -81,9 +81,9 @@ extension Publishers {
     public typealias Output = Bool
     public typealias Failure = Upstream.Failure
 
-    /// Where the values come from.
+    /// The upstream publisher.
     public let upstream: Upstream
-    /// What is asked of each value.
+    /// Returns whether a value satisfies the predicate.
     public let predicate: (Upstream.Output) -> Bool
 
     /// Builds the publisher from its parts.
@@ -106,9 +106,9 @@ extension Publishers {
     public typealias Output = Bool
     public typealias Failure = any Error
 
-    /// Where the values come from.
+    /// The upstream publisher.
     public let upstream: Upstream
-    /// What is asked of each value.
+    /// Returns whether a value satisfies the predicate.
     public let predicate: (Upstream.Output) throws -> Bool
 
     /// Builds the publisher from its parts.

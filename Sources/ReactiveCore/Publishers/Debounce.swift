@@ -4,13 +4,13 @@ extension Publishers {
     public typealias Output = Upstream.Output
     public typealias Failure = Upstream.Failure
 
-    /// Where the values come from.
+    /// The upstream publisher.
     public let upstream: Upstream
     /// How long upstream must be quiet.
     public let dueTime: Context.SchedulerTimeType.Stride
-    /// Where downstream is called, and whose time it is.
+    /// The scheduler that downstream is called on, and whose time counts.
     public let scheduler: Context
-    /// How values are delivered.
+    /// The scheduler's options.
     public let options: Context.SchedulerOptions?
 
     /// Delivers a value of a publisher once it has been quiet for some time.
@@ -131,8 +131,8 @@ extension Publisher {
   ///
   /// - Parameters:
   ///   - dueTime: How long upstream must be quiet.
-  ///   - scheduler: Where downstream is called. It may run functions concurrently; downstream gets one value at a time all the same.
-  ///   - options: How values are delivered.
+  ///   - scheduler: The scheduler that downstream is called on. It may run functions concurrently; downstream gets one value at a time all the same.
+  ///   - options: The scheduler's options.
   public func debounce<S: Scheduler>(
     for dueTime: S.SchedulerTimeType.Stride, scheduler: S, options: S.SchedulerOptions? = nil
   ) -> Publishers.Debounce<Self, S> {

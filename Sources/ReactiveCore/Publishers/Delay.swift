@@ -4,15 +4,15 @@ extension Publishers {
     public typealias Output = Upstream.Output
     public typealias Failure = Upstream.Failure
 
-    /// Where the values come from.
+    /// The upstream publisher.
     public let upstream: Upstream
-    /// How much later.
+    /// The delay.
     public let interval: Context.SchedulerTimeType.Stride
     /// By how much more a delivery may be late.
     public let tolerance: Context.SchedulerTimeType.Stride
-    /// Where downstream is called, and whose time it is.
+    /// The scheduler that downstream is called on, and whose time counts.
     public let scheduler: Context
-    /// How downstream is called.
+    /// The scheduler's options.
     public let options: Context.SchedulerOptions?
 
     /// Delivers the values and the completion of a publisher some time later.
@@ -103,10 +103,10 @@ extension Publisher {
   /// upstream on the thread they come from. What waits when downstream cancels is released at once.
   ///
   /// - Parameters:
-  ///   - interval: How much later. Nothing is delivered earlier than that.
+  ///   - interval: The delay. Nothing is delivered earlier than that.
   ///   - tolerance: By how much more a delivery may be late; the scheduler's least tolerance if nil.
-  ///   - scheduler: Where downstream is called. It may run functions concurrently; downstream gets one value at a time all the same.
-  ///   - options: How downstream is called.
+  ///   - scheduler: The scheduler that downstream is called on. It may run functions concurrently; downstream gets one value at a time all the same.
+  ///   - options: The scheduler's options.
   public func delay<S: Scheduler>(
     for interval: S.SchedulerTimeType.Stride, tolerance: S.SchedulerTimeType.Stride? = nil, scheduler: S,
     options: S.SchedulerOptions? = nil

@@ -4,7 +4,7 @@ extension Publishers {
     public typealias Output = Upstream.Output
     public typealias Failure = Upstream.Failure
 
-    /// Where the values come from.
+    /// The upstream publisher.
     public let upstream: Upstream
     /// How many are dropped.
     public let count: Int
@@ -12,7 +12,7 @@ extension Publishers {
     /// Drops the first values of a publisher.
     ///
     /// - Parameters:
-    ///   - upstream: Where the values come from.
+    ///   - upstream: The upstream publisher.
     ///   - count: How many are dropped; not negative.
     @inlinable
     public init(upstream: Upstream, count: Int) {

@@ -4,9 +4,9 @@ extension Publishers {
     public typealias Output = Upstream.Output
     public typealias Failure = Upstream.Failure
 
-    /// Where the values come from.
+    /// The upstream publisher.
     public let upstream: Upstream
-    /// Says whether to go on dropping.
+    /// Returns whether to go on dropping.
     public let predicate: (Output) -> Bool
 
     /// Builds the publisher from its parts.
@@ -27,9 +27,9 @@ extension Publishers {
     public typealias Output = Upstream.Output
     public typealias Failure = any Error
 
-    /// Where the values come from.
+    /// The upstream publisher.
     public let upstream: Upstream
-    /// Says whether to go on dropping.
+    /// Returns whether to go on dropping.
     public let predicate: (Output) throws -> Bool
 
     /// Builds the publisher from its parts.
@@ -51,9 +51,9 @@ extension Publishers {
     public typealias Output = Upstream.Output
     public typealias Failure = Upstream.Failure
 
-    /// Where the values come from.
+    /// The upstream publisher.
     public let upstream: Upstream
-    /// Says whether to go on.
+    /// Returns whether to go on.
     public let predicate: (Output) -> Bool
 
     /// Builds the publisher from its parts.
@@ -74,9 +74,9 @@ extension Publishers {
     public typealias Output = Upstream.Output
     public typealias Failure = any Error
 
-    /// Where the values come from.
+    /// The upstream publisher.
     public let upstream: Upstream
-    /// Says whether to go on.
+    /// Returns whether to go on.
     public let predicate: (Output) throws -> Bool
 
     /// Builds the publisher from its parts.

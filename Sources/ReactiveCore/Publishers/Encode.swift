@@ -5,7 +5,7 @@ extension Publishers {
     public typealias Output = Coder.Output
     public typealias Failure = any Error
 
-    /// Where the values come from.
+    /// The upstream publisher.
     public let upstream: Upstream
 
     private let encoder: Coder
@@ -22,12 +22,12 @@ extension Publishers {
     }
   }
 
-  /// Passes on what a decoder makes of each value, and fails if the decoder throws.
+  /// Passes on each value as a decoder decodes it, and fails if the decoder throws.
   public struct Decode<Upstream: Publisher, Output: Decodable, Coder: TopLevelDecoder>: Publisher
   where Upstream.Output == Coder.Input {
     public typealias Failure = any Error
 
-    /// Where the values come from.
+    /// The upstream publisher.
     public let upstream: Upstream
 
     private let decoder: Coder
@@ -99,7 +99,7 @@ extension Publisher where Output: Encodable {
 }
 
 extension Publisher {
-  /// Passes on what a decoder makes of each value. If the decoder throws, cancels upstream and fails with
+  /// Passes on each value as a decoder decodes it. If the decoder throws, cancels upstream and fails with
   /// that error.
   public func decode<Item: Decodable, Coder: TopLevelDecoder>(
     type: Item.Type, decoder: Coder

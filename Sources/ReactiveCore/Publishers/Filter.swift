@@ -4,9 +4,9 @@ extension Publishers {
     public typealias Output = Upstream.Output
     public typealias Failure = Upstream.Failure
 
-    /// Where the values come from.
+    /// The upstream publisher.
     public let upstream: Upstream
-    /// Says whether to pass a value on.
+    /// Returns whether to pass a value on.
     public let isIncluded: (Upstream.Output) -> Bool
 
     /// Filters the values of a publisher.
@@ -41,9 +41,9 @@ extension Publishers {
     public typealias Output = Upstream.Output
     public typealias Failure = any Error
 
-    /// Where the values come from.
+    /// The upstream publisher.
     public let upstream: Upstream
-    /// Says whether to pass a value on.
+    /// Returns whether to pass a value on.
     public let isIncluded: (Upstream.Output) throws -> Bool
 
     /// Filters the values of a publisher.

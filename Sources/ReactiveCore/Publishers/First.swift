@@ -4,7 +4,7 @@ extension Publishers {
     public typealias Output = Upstream.Output
     public typealias Failure = Upstream.Failure
 
-    /// Where the values come from.
+    /// The upstream publisher.
     public let upstream: Upstream
 
     /// Builds the publisher from its parts.
@@ -22,9 +22,9 @@ extension Publishers {
     public typealias Output = Upstream.Output
     public typealias Failure = Upstream.Failure
 
-    /// Where the values come from.
+    /// The upstream publisher.
     public let upstream: Upstream
-    /// What is asked of each value.
+    /// Returns whether a value satisfies the predicate.
     public let predicate: (Output) -> Bool
 
     /// Builds the publisher from its parts.
@@ -45,9 +45,9 @@ extension Publishers {
     public typealias Output = Upstream.Output
     public typealias Failure = any Error
 
-    /// Where the values come from.
+    /// The upstream publisher.
     public let upstream: Upstream
-    /// What is asked of each value.
+    /// Returns whether a value satisfies the predicate.
     public let predicate: (Output) throws -> Bool
 
     /// Builds the publisher from its parts.
@@ -69,7 +69,7 @@ extension Publishers {
     public typealias Output = Upstream.Output
     public typealias Failure = Upstream.Failure
 
-    /// Where the values come from.
+    /// The upstream publisher.
     public let upstream: Upstream
 
     /// Builds the publisher from its parts.
@@ -87,9 +87,9 @@ extension Publishers {
     public typealias Output = Upstream.Output
     public typealias Failure = Upstream.Failure
 
-    /// Where the values come from.
+    /// The upstream publisher.
     public let upstream: Upstream
-    /// What is asked of each value.
+    /// Returns whether a value satisfies the predicate.
     public let predicate: (Output) -> Bool
 
     /// Builds the publisher from its parts.
@@ -111,9 +111,9 @@ extension Publishers {
     public typealias Output = Upstream.Output
     public typealias Failure = any Error
 
-    /// Where the values come from.
+    /// The upstream publisher.
     public let upstream: Upstream
-    /// What is asked of each value.
+    /// Returns whether a value satisfies the predicate.
     public let predicate: (Output) throws -> Bool
 
     /// Builds the publisher from its parts.
@@ -133,7 +133,6 @@ extension Publishers {
 
 extension Publishers.First: Equatable where Upstream: Equatable {}
 extension Publishers.First: Sendable where Upstream: Sendable {}
-
 extension Publishers.Last: Equatable where Upstream: Equatable {}
 extension Publishers.Last: Sendable where Upstream: Sendable {}
 
@@ -144,8 +143,7 @@ struct EdgeReduction<Input, Errors: ErrorRule>: Reduction {
   @usableFromInline let step: ReductionStep
 
   /// - Parameter step: `.done` for the first value, `.more` for the last.
-  @inlinable
-  init(_ step: ReductionStep) { self.step = step }
+  @inlinable init(_ step: ReductionStep) { self.step = step }
 
   @inlinable
   mutating func receive(_ input: Input) -> ReductionStep {

@@ -5,7 +5,7 @@ extension Publishers {
     public typealias Output = NewPublisher.Output
     public typealias Failure = Upstream.Failure
 
-    /// Where the values come from.
+    /// The upstream publisher.
     public let upstream: Upstream
     /// How many publishers may be under way at a time.
     public let maxPublishers: Subscribers.Demand

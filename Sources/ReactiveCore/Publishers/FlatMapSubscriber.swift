@@ -76,9 +76,7 @@ where Child.Failure == Failure, Downstream.Input == Child.Output, Downstream.Fai
       return .none
     }
     let child = transform(input)
-    if let key = addChild() {
-      child.receive(subscriber: FlatMapChildSubscriber(parent: self, key: key))
-    }
+    if let key = addChild() { child.receive(subscriber: FlatMapChildSubscriber(parent: self, key: key)) }
     return .none
   }
 
@@ -351,12 +349,16 @@ where Child.Failure == Failure, Downstream.Input == Child.Output, Downstream.Fai
 
   /// Releases everything but downstream and returns what is to be cancelled.
   private func takeAll() -> ((any Subscription)?, [any Subscription]) {
-    let (outer, children, queue) = lock.withLock {
+    var outer: (any Subscription)?
+    var children: [any Subscription] = []
+    var queue = RingBuffer<(value: Output, key: ChildKey)>()
+    lock.withLock {
       unsafe isOver = true
       isOpen.store(false, ordering: .releasing)
-      return unsafe (self.outer.take(), self.children.removeAll(), exchange(&self.queue, with: RingBuffer()))
+      unsafe swap(&outer, &self.outer)
+      children = unsafe self.children.removeAll()
+      unsafe swap(&queue, &self.queue)
     }
-    withExtendedLifetime(queue) {}
     return (outer, children)
   }
 

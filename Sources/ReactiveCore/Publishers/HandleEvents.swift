@@ -6,7 +6,7 @@ extension Publishers {
     public typealias Output = Upstream.Output
     public typealias Failure = Upstream.Failure
 
-    /// Where the values come from.
+    /// The upstream publisher.
     public let upstream: Upstream
     /// Gets the subscription.
     public var receiveSubscription: ((any Subscription) -> Void)?
@@ -167,10 +167,15 @@ final class HandleEventsLink: Subscription, SubscriptionAwaiting, OperatorPart {
 
   /// Ends it and returns what is to be called, outside the lock.
   private func end() -> (upstream: (any Subscription)?, receiveCancel: (() -> Void)?) {
-    let (upstream, receiveCancel, receiveRequest) = lock.withLock {
+    var upstream: (any Subscription)?
+    var receiveCancel: (() -> Void)?
+    var receiveRequest: ((Subscribers.Demand) -> Void)?
+    lock.withLock {
       hasEnded = true
       isConnected.store(false, ordering: .releasing)
-      return (self.upstream.take(), self.receiveCancel.take(), self.receiveRequest.take())
+      swap(&upstream, &self.upstream)
+      swap(&receiveCancel, &self.receiveCancel)
+      swap(&receiveRequest, &self.receiveRequest)
     }
     withExtendedLifetime(receiveRequest) {}
     return (upstream, receiveCancel)

@@ -1,16 +1,16 @@
 // Combine's operators on one value do their work when they are called, and return a publisher of the result.
 extension Just {
-  /// Delivers what a function makes of the value.
+  /// Delivers the result of a function of the value.
   @inlinable
   public func map<T>(_ transform: (Output) -> T) -> Just<T> { Just<T>(transform(output)) }
 
-  /// Delivers what a function makes of the value, or fails if it throws.
+  /// Delivers the result of a function of the value, or fails if it throws.
   @inlinable
   public func tryMap<T>(_ transform: (Output) throws -> T) -> Result<T, any Error>.Publisher {
     Result.Publisher(Result { try transform(output) })
   }
 
-  /// Delivers what a function makes of the value, unless that is nil.
+  /// Delivers the result of a function of the value, unless that is nil.
   @inlinable
   public func compactMap<T>(_ transform: (Output) -> T?) -> Optional<T>.Publisher {
     Optional.Publisher(transform(output))
@@ -22,7 +22,7 @@ extension Just {
     keep(if: isIncluded(output))
   }
 
-  /// Delivers what a function makes of an initial result and the value.
+  /// Delivers the result of a function of an initial result and the value.
   @inlinable
   public func reduce<T>(
     _ initialResult: T, _ nextPartialResult: (T, Output) -> T
@@ -30,7 +30,7 @@ extension Just {
     Result.Publisher(.success(nextPartialResult(initialResult, output)))
   }
 
-  /// Delivers what a function makes of an initial result and the value, or fails if it throws.
+  /// Delivers the result of a function of an initial result and the value, or fails if it throws.
   @inlinable
   public func tryReduce<T>(
     _ initialResult: T, _ nextPartialResult: (T, Output) throws -> T
@@ -38,7 +38,7 @@ extension Just {
     Result.Publisher(Result { try nextPartialResult(initialResult, output) })
   }
 
-  /// Delivers what a function makes of an initial result and the value.
+  /// Delivers the result of a function of an initial result and the value.
   @inlinable
   public func scan<T>(
     _ initialResult: T, _ nextPartialResult: (T, Output) -> T
@@ -46,7 +46,7 @@ extension Just {
     reduce(initialResult, nextPartialResult)
   }
 
-  /// Delivers what a function makes of an initial result and the value, or fails if it throws.
+  /// Delivers the result of a function of an initial result and the value, or fails if it throws.
   @inlinable
   public func tryScan<T>(
     _ initialResult: T, _ nextPartialResult: (T, Output) throws -> T
@@ -178,7 +178,7 @@ extension Just {
   func keep(if condition: Bool) -> Optional<Output>.Publisher { Optional.Publisher(condition ? output : nil) }
 }
 
-// Errors and neighbours.
+// Errors, and values before and after.
 extension Just {
   /// Delivers the value as one that might have been an error.
   @inlinable

@@ -1,9 +1,9 @@
 extension Publishers {
-  /// Passes on what a function makes of each value.
+  /// Passes on the result of a function of each value.
   public struct Map<Upstream: Publisher, Output>: Publisher {
     public typealias Failure = Upstream.Failure
 
-    /// Where the values come from.
+    /// The upstream publisher.
     public let upstream: Upstream
     /// Turns a value into another.
     public let transform: (Upstream.Output) -> Output
@@ -37,11 +37,11 @@ extension Publishers {
     }
   }
 
-  /// Passes on what a function makes of each value, and fails if the function throws.
+  /// Passes on the result of a function of each value, and fails if the function throws.
   public struct TryMap<Upstream: Publisher, Output>: Publisher {
     public typealias Failure = any Error
 
-    /// Where the values come from.
+    /// The upstream publisher.
     public let upstream: Upstream
     /// Turns a value into another.
     public let transform: (Upstream.Output) throws -> Output
@@ -113,13 +113,13 @@ struct TryMapStage<Input, Output, UpstreamFailure: Error>: Stage {
 }
 
 extension Publisher {
-  /// Passes on what a function makes of each value.
+  /// Passes on the result of a function of each value.
   @inlinable
   public func map<T>(_ transform: @escaping (Output) -> T) -> Publishers.Map<Self, T> {
     Publishers.Map(upstream: self, transform: transform)
   }
 
-  /// Passes on what a function makes of each value, and fails if the function throws.
+  /// Passes on the result of a function of each value, and fails if the function throws.
   @inlinable
   public func tryMap<T>(_ transform: @escaping (Output) throws -> T) -> Publishers.TryMap<Self, T> {
     Publishers.TryMap(upstream: self, transform: transform)

@@ -3,7 +3,7 @@ extension Publishers {
   public struct MapError<Upstream: Publisher, Failure: Error>: Publisher {
     public typealias Output = Upstream.Output
 
-    /// Where the values come from.
+    /// The upstream publisher.
     public let upstream: Upstream
     /// Turns an error into another.
     public let transform: (Upstream.Failure) -> Failure
@@ -28,7 +28,7 @@ extension Publishers {
   where Upstream.Failure == Never {
     public typealias Output = Upstream.Output
 
-    /// Where the values come from.
+    /// The upstream publisher.
     public let upstream: Upstream
 
     /// Changes the type of failure of a publisher.

@@ -3,7 +3,7 @@ extension Publishers {
   public struct MapKeyPath<Upstream: Publisher, Output>: Publisher {
     public typealias Failure = Upstream.Failure
 
-    /// Where the values come from.
+    /// The upstream publisher.
     public let upstream: Upstream
     /// The property.
     public let keyPath: KeyPath<Upstream.Output, Output>
@@ -29,7 +29,7 @@ extension Publishers {
     public typealias Output = (Output0, Output1)
     public typealias Failure = Upstream.Failure
 
-    /// Where the values come from.
+    /// The upstream publisher.
     public let upstream: Upstream
     /// The first property.
     public let keyPath0: KeyPath<Upstream.Output, Output0>
@@ -61,7 +61,7 @@ extension Publishers {
     public typealias Output = (Output0, Output1, Output2)
     public typealias Failure = Upstream.Failure
 
-    /// Where the values come from.
+    /// The upstream publisher.
     public let upstream: Upstream
     /// The first property.
     public let keyPath0: KeyPath<Upstream.Output, Output0>

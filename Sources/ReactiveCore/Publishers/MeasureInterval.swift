@@ -4,9 +4,9 @@ extension Publishers {
     public typealias Output = Context.SchedulerTimeType.Stride
     public typealias Failure = Upstream.Failure
 
-    /// Where the values come from.
+    /// The upstream publisher.
     public let upstream: Upstream
-    /// Whose time is measured.
+    /// The scheduler whose time is measured.
     public let scheduler: Context
 
     /// Measures the time between the values of a publisher.
@@ -75,7 +75,7 @@ extension Publisher {
   /// Delivers on the thread that upstream delivers on. Requests pass unchanged.
   ///
   /// - Parameters:
-  ///   - scheduler: Whose time is measured.
+  ///   - scheduler: The scheduler whose time is measured.
   ///   - options: Without effect.
   @inlinable
   public func measureInterval<S: Scheduler>(

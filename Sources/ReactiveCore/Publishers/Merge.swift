@@ -126,12 +126,9 @@ extension Publishers {
 
 extension Publishers.Merge: Equatable where A: Equatable, B: Equatable {}
 extension Publishers.Merge: Sendable where A: Sendable, B: Sendable {}
-
 extension Publishers.Merge3: Equatable where A: Equatable, B: Equatable, C: Equatable {}
 extension Publishers.Merge3: Sendable where A: Sendable, B: Sendable, C: Sendable {}
-
 extension Publishers.Merge4: Equatable where A: Equatable, B: Equatable, C: Equatable, D: Equatable {}
 extension Publishers.Merge4: Sendable where A: Sendable, B: Sendable, C: Sendable, D: Sendable {}
-
 extension Publishers.MergeMany: Equatable where Upstream: Equatable {}
 extension Publishers.MergeMany: Sendable where Upstream: Sendable {}

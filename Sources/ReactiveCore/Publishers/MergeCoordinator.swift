@@ -217,11 +217,13 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
 
   /// Releases everything and returns the upstreams.
   private func takeSources() -> ContiguousArray<Source> {
-    let (sources, queue) = lock.withLock {
+    var sources = ContiguousArray<Source>()
+    var queue = RingBuffer<(value: Input, index: Int)>()
+    lock.withLock {
       isOver = true
-      return (exchange(&self.sources, with: []), exchange(&self.queue, with: RingBuffer()))
+      swap(&queue, &self.queue)
+      swap(&sources, &self.sources)
     }
-    withExtendedLifetime(queue) {}
     return sources
   }
 

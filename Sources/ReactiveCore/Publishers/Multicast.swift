@@ -5,7 +5,7 @@ extension Publishers {
     public typealias Output = Upstream.Output
     public typealias Failure = Upstream.Failure
 
-    /// Where the values come from.
+    /// The upstream publisher.
     public let upstream: Upstream
     /// Makes the subject, when it is first needed.
     public let createSubject: () -> SubjectType

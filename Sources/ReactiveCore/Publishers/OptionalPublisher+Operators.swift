@@ -2,13 +2,13 @@
 // publisher of the result. Where there is no value, there is no result either, except an empty array of `collect()`: so does
 // Combine, although the same operators on an empty publisher deliver 0, true, false or the initial result.
 extension Optional.Publisher {
-  /// Delivers what a function makes of the value.
+  /// Delivers the result of a function of the value.
   @inlinable
   public func map<T>(_ transform: (Output) -> T) -> Optional<T>.Publisher {
     Optional<T>.Publisher(output.map(transform))
   }
 
-  /// Delivers what a function makes of the value, unless that is nil.
+  /// Delivers the result of a function of the value, unless that is nil.
   @inlinable
   public func compactMap<T>(_ transform: (Output) -> T?) -> Optional<T>.Publisher {
     Optional<T>.Publisher(output.flatMap(transform))
@@ -20,13 +20,13 @@ extension Optional.Publisher {
     Optional<Output>.Publisher(output.flatMap { isIncluded($0) ? $0 : nil })
   }
 
-  /// Delivers what a function makes of an initial result and the value; nothing without a value.
+  /// Delivers the result of a function of an initial result and the value; nothing without a value.
   @inlinable
   public func reduce<T>(_ initialResult: T, _ nextPartialResult: (T, Output) -> T) -> Optional<T>.Publisher {
     map { nextPartialResult(initialResult, $0) }
   }
 
-  /// Delivers what a function makes of an initial result and the value.
+  /// Delivers the result of a function of an initial result and the value.
   @inlinable
   public func scan<T>(_ initialResult: T, _ nextPartialResult: (T, Output) -> T) -> Optional<T>.Publisher {
     map { nextPartialResult(initialResult, $0) }

@@ -4,7 +4,7 @@ extension Publishers {
     public typealias Output = Upstream.Output
     public typealias Failure = Upstream.Failure
 
-    /// Where the values come from.
+    /// The upstream publisher.
     public let upstream: Upstream
     /// The positions passed on, counted from 0.
     public let range: CountableRange<Int>
@@ -12,7 +12,7 @@ extension Publishers {
     /// Picks values of a publisher by position.
     ///
     /// - Parameters:
-    ///   - upstream: Where the values come from.
+    ///   - upstream: The upstream publisher.
     ///   - range: The positions passed on, counted from 0; not negative.
     @inlinable
     public init(upstream: Upstream, range: CountableRange<Int>) {

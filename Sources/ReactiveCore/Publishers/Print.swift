@@ -6,7 +6,7 @@ extension Publishers {
 
     /// What each line begins with, before a colon; if empty, there is no colon either.
     public let prefix: String
-    /// Where the values come from.
+    /// The upstream publisher.
     public let upstream: Upstream
     /// Where the lines go; nil for the standard output.
     public let stream: (any TextOutputStream)?
@@ -40,9 +40,7 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
 
   func receive(subscription: any Subscription) {
     printer.print("receive subscription: (\(subscription))")
-    if link.connect(subscription) {
-      downstream.receive(subscription: PrintSubscription(printer, link: link))
-    }
+    if link.connect(subscription) { downstream.receive(subscription: PrintSubscription(printer, link: link)) }
   }
 
   func receive(_ input: Input) -> Subscribers.Demand {

@@ -6,11 +6,11 @@ extension Publishers {
     public typealias Output = Upstream.Output
     public typealias Failure = Upstream.Failure
 
-    /// Where the values come from.
+    /// The upstream publisher.
     public let upstream: Upstream
-    /// Where downstream is called.
+    /// The scheduler that downstream is called on.
     public let scheduler: Context
-    /// How it is called.
+    /// The scheduler's options.
     public let options: Context.SchedulerOptions?
 
     /// Moves the deliveries of a publisher to a scheduler.
@@ -224,8 +224,8 @@ extension Publisher {
   /// cancels are not delivered any more. Unlike Combine, values that wait share one function on the scheduler.
   ///
   /// - Parameters:
-  ///   - scheduler: Where downstream is called. It may run functions concurrently; downstream gets one value at a time all the same.
-  ///   - options: How it is called.
+  ///   - scheduler: The scheduler that downstream is called on. It may run functions concurrently; downstream gets one value at a time all the same.
+  ///   - options: The scheduler's options.
   @inlinable
   public func receive<S: Scheduler>(
     on scheduler: S, options: S.SchedulerOptions? = nil

@@ -69,9 +69,7 @@ public struct Record<Output, Failure: Error>: Publisher {
 }
 
 extension Record: Sendable where Output: Sendable {}
-
 extension Record.Recording: Sendable where Output: Sendable {}
-
 extension Record: Codable where Output: Codable, Failure: Codable {}
 
 extension Record.Recording: Codable where Output: Codable, Failure: Codable {

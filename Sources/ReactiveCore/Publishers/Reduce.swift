@@ -1,9 +1,9 @@
 extension Publishers {
-  /// Delivers what a function makes of all values, when upstream finishes.
+  /// Delivers the result of a function of all values, when upstream finishes.
   public struct Reduce<Upstream: Publisher, Output>: Publisher {
     public typealias Failure = Upstream.Failure
 
-    /// Where the values come from.
+    /// The upstream publisher.
     public let upstream: Upstream
     /// What the first value is combined with.
     public let initial: Output
@@ -28,11 +28,11 @@ extension Publishers {
     }
   }
 
-  /// Delivers what a function makes of all values, when upstream finishes, and fails if the function throws.
+  /// Delivers the result of a function of all values, when upstream finishes, and fails if the function throws.
   public struct TryReduce<Upstream: Publisher, Output>: Publisher {
     public typealias Failure = any Error
 
-    /// Where the values come from.
+    /// The upstream publisher.
     public let upstream: Upstream
     /// What the first value is combined with.
     public let initial: Output
@@ -64,7 +64,7 @@ extension Publishers {
     public typealias Output = [Upstream.Output]
     public typealias Failure = Upstream.Failure
 
-    /// Where the values come from.
+    /// The upstream publisher.
     public let upstream: Upstream
 
     /// Collects the values of a publisher.
@@ -82,7 +82,7 @@ extension Publishers {
     public typealias Output = Int
     public typealias Failure = Upstream.Failure
 
-    /// Where the values come from.
+    /// The upstream publisher.
     public let upstream: Upstream
 
     /// Builds the publisher from its parts.
@@ -100,7 +100,7 @@ extension Publishers {
     public typealias Output = Never
     public typealias Failure = Upstream.Failure
 
-    /// Where the values come from.
+    /// The upstream publisher.
     public let upstream: Upstream
 
     /// Builds the publisher from its parts.
@@ -210,7 +210,7 @@ extension Publisher {
 }
 
 extension Publisher {
-  /// Delivers what a function makes of all values, when upstream finishes.
+  /// Delivers the result of a function of all values, when upstream finishes.
   ///
   /// - Parameters:
   ///   - initialResult: What the first value is combined with, and what is delivered for no values.
@@ -222,7 +222,7 @@ extension Publisher {
     Publishers.Reduce(upstream: self, initial: initialResult, nextPartialResult: nextPartialResult)
   }
 
-  /// Delivers what a function makes of all values, when upstream finishes, and fails if the function throws.
+  /// Delivers the result of a function of all values, when upstream finishes, and fails if the function throws.
   ///
   /// - Parameters:
   ///   - initialResult: What the first value is combined with, and what is delivered for no values.

@@ -4,9 +4,9 @@ extension Publishers {
     public typealias Output = Upstream.Output
     public typealias Failure = Upstream.Failure
 
-    /// Where the values come from.
+    /// The upstream publisher.
     public let upstream: Upstream
-    /// Says whether the second of two values repeats the first.
+    /// Returns whether the second of two values repeats the first.
     public let predicate: (Output, Output) -> Bool
 
     /// Builds the publisher from its parts.
@@ -28,9 +28,9 @@ extension Publishers {
     public typealias Output = Upstream.Output
     public typealias Failure = any Error
 
-    /// Where the values come from.
+    /// The upstream publisher.
     public let upstream: Upstream
-    /// Says whether the second of two values repeats the first.
+    /// Returns whether the second of two values repeats the first.
     public let predicate: (Output, Output) throws -> Bool
 
     /// Builds the publisher from its parts.
@@ -74,7 +74,7 @@ extension Publisher where Output: Equatable {
 extension Publisher {
   /// Passes on the values that do not repeat the last one passed on.
   ///
-  /// - Parameter predicate: Says whether the second of two values repeats the first.
+  /// - Parameter predicate: Returns whether the second of two values repeats the first.
   @inlinable
   public func removeDuplicates(
     by predicate: @escaping (Output, Output) -> Bool
@@ -84,7 +84,7 @@ extension Publisher {
 
   /// Passes on the values that do not repeat the last one passed on, and fails if the predicate throws.
   ///
-  /// - Parameter predicate: Says whether the second of two values repeats the first.
+  /// - Parameter predicate: Returns whether the second of two values repeats the first.
   @inlinable
   public func tryRemoveDuplicates(
     by predicate: @escaping (Output, Output) throws -> Bool

@@ -1,19 +1,19 @@
 // Combine's operators on a value or an error do their work when they are called, and return a publisher of
 // the result.
 extension Result.Publisher {
-  /// Delivers what a function makes of the value.
+  /// Delivers the result of a function of the value.
   @inlinable
   public func map<T>(_ transform: (Output) -> T) -> Result<T, Failure>.Publisher {
     Result<T, Failure>.Publisher(result.map(transform))
   }
 
-  /// Delivers what a function makes of the value, or fails if it throws.
+  /// Delivers the result of a function of the value, or fails if it throws.
   @inlinable
   public func tryMap<T>(_ transform: (Output) throws -> T) -> Result<T, any Error>.Publisher {
     Result<T, any Error>.Publisher(Result<T, any Error> { try transform(result.get()) })
   }
 
-  /// Delivers what a function makes of an initial result and the value.
+  /// Delivers the result of a function of an initial result and the value.
   @inlinable
   public func reduce<T>(
     _ initialResult: T, _ nextPartialResult: (T, Output) -> T
@@ -21,7 +21,7 @@ extension Result.Publisher {
     map { nextPartialResult(initialResult, $0) }
   }
 
-  /// Delivers what a function makes of an initial result and the value, or fails if it throws.
+  /// Delivers the result of a function of an initial result and the value, or fails if it throws.
   @inlinable
   public func tryReduce<T>(
     _ initialResult: T, _ nextPartialResult: (T, Output) throws -> T
@@ -29,7 +29,7 @@ extension Result.Publisher {
     tryMap { try nextPartialResult(initialResult, $0) }
   }
 
-  /// Delivers what a function makes of an initial result and the value.
+  /// Delivers the result of a function of an initial result and the value.
   @inlinable
   public func scan<T>(
     _ initialResult: T, _ nextPartialResult: (T, Output) -> T
@@ -37,7 +37,7 @@ extension Result.Publisher {
     map { nextPartialResult(initialResult, $0) }
   }
 
-  /// Delivers what a function makes of an initial result and the value, or fails if it throws.
+  /// Delivers the result of a function of an initial result and the value, or fails if it throws.
   @inlinable
   public func tryScan<T>(
     _ initialResult: T, _ nextPartialResult: (T, Output) throws -> T
@@ -147,7 +147,7 @@ extension Result.Publisher {
   @inlinable
   public func last() -> Result<Output, Failure>.Publisher { self }
 
-  /// Delivers the value, or fails with what a function makes of the error.
+  /// Delivers the value, or fails with the result of a function of the error.
   @inlinable
   public func mapError<E: Error>(_ transform: (Failure) -> E) -> Result<Output, E>.Publisher {
     Result<Output, E>.Publisher(result.mapError(transform))

@@ -4,7 +4,7 @@ extension Publishers {
     public typealias Output = Upstream.Output
     public typealias Failure = Upstream.Failure
 
-    /// Where the values come from.
+    /// The upstream publisher.
     public let upstream: Upstream
     /// How often to subscribe again; nil, or a negative number, for as often as upstream fails.
     public let retries: Int?

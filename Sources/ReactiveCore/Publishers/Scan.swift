@@ -3,7 +3,7 @@ extension Publishers {
   public struct Scan<Upstream: Publisher, Output>: Publisher {
     public typealias Failure = Upstream.Failure
 
-    /// Where the values come from.
+    /// The upstream publisher.
     public let upstream: Upstream
     /// What the first value is combined with.
     public let initialResult: Output
@@ -33,7 +33,7 @@ extension Publishers {
   public struct TryScan<Upstream: Publisher, Output>: Publisher {
     public typealias Failure = any Error
 
-    /// Where the values come from.
+    /// The upstream publisher.
     public let upstream: Upstream
     /// What the first value is combined with.
     public let initialResult: Output

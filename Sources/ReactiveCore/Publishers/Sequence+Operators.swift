@@ -1,13 +1,13 @@
 // Combine's operators on a sequence do their work when they are called, and return a publisher of the result.
 // They iterate the sequence then, so it must have an end.
 extension Publishers.Sequence {
-  /// Delivers what a function makes of each element.
+  /// Delivers the result of a function of each element.
   @inlinable
   public func map<T>(_ transform: (Output) -> T) -> Publishers.Sequence<[T], Failure> {
     Publishers.Sequence<[T], Failure>(sequence: sequence.map(transform))
   }
 
-  /// Delivers what a function makes of each element, unless that is nil.
+  /// Delivers the result of a function of each element, unless that is nil.
   @inlinable
   public func compactMap<T>(_ transform: (Output) -> T?) -> Publishers.Sequence<[T], Failure> {
     Publishers.Sequence<[T], Failure>(sequence: sequence.compactMap(transform))

@@ -4,11 +4,11 @@ extension Publishers {
     public typealias Output = Upstream.Output
     public typealias Failure = Upstream.Failure
 
-    /// Where the values come from.
+    /// The upstream publisher.
     public let upstream: Upstream
-    /// Where upstream is called.
+    /// The scheduler that upstream is called on.
     public let scheduler: Context
-    /// How upstream is called.
+    /// The scheduler's options.
     public let options: Context.SchedulerOptions?
 
     /// Moves the calls to a publisher to a scheduler.
@@ -119,8 +119,8 @@ extension Publisher {
   /// Upstream delivers on its own threads. Once downstream has cancelled it gets nothing more, though upstream is cancelled later.
   ///
   /// - Parameters:
-  ///   - scheduler: Where upstream is called.
-  ///   - options: How it is called.
+  ///   - scheduler: The scheduler that upstream is called on.
+  ///   - options: The scheduler's options.
   @inlinable
   public func subscribe<S: Scheduler>(
     on scheduler: S, options: S.SchedulerOptions? = nil

@@ -5,7 +5,7 @@ extension Publishers {
     public typealias Output = NestedPublisher.Output
     public typealias Failure = NestedPublisher.Failure
 
-    /// Where the publishers come from.
+    /// The upstream publisher, which delivers publishers.
     public let upstream: Upstream
 
     /// Follows the latest of the publishers that come from a publisher.

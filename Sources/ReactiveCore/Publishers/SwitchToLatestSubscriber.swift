@@ -26,8 +26,7 @@ where Input.Failure == Failure, Downstream.Input == Input.Output, Downstream.Fai
   @usableFromInline @exclusivity(unchecked) var terminal: Subscribers.Completion<Failure>?
   @usableFromInline @exclusivity(unchecked) var isOver = false
 
-  @inlinable
-  init(downstream: Downstream) { unsafe self.downstream = downstream }
+  @inlinable init(downstream: Downstream) { unsafe self.downstream = downstream }
 
   // The outer stream.
 
@@ -216,9 +215,7 @@ where Input.Failure == Failure, Downstream.Input == Input.Output, Downstream.Fai
     var stale: [Output] = []
     let next: (value: Output, number: UInt64, source: (any Subscription)?)? = lock.withLock {
       while let next = unsafe queue.popFirst() {
-        if unsafe next.number == number, demand.take() {
-          return unsafe (next.value, next.number, nested)
-        }
+        if unsafe next.number == number, demand.take() { return unsafe (next.value, next.number, nested) }
         stale.append(next.value)
       }
       return nil

@@ -4,11 +4,11 @@ extension Publishers {
     public typealias Output = Upstream.Output
     public typealias Failure = Upstream.Failure
 
-    /// Where the values come from.
+    /// The upstream publisher.
     public let upstream: Upstream
     /// The least time between two deliveries.
     public let interval: Context.SchedulerTimeType.Stride
-    /// Where downstream is called, and whose time it is.
+    /// The scheduler that downstream is called on, and whose time counts.
     public let scheduler: Context
     /// Whether the last value that comes in the meantime is delivered, or the first.
     public let latest: Bool
@@ -136,7 +136,7 @@ extension Publisher {
   ///
   /// - Parameters:
   ///   - interval: The least time between two deliveries.
-  ///   - scheduler: Where downstream is called. It may run functions concurrently; downstream gets one value at a time all the same.
+  ///   - scheduler: The scheduler that downstream is called on. It may run functions concurrently; downstream gets one value at a time all the same.
   ///   - latest: Whether the last value that comes while one waits takes its place; otherwise the first is delivered.
   public func throttle<S: Scheduler>(
     for interval: S.SchedulerTimeType.Stride, scheduler: S, latest: Bool

@@ -4,13 +4,13 @@ extension Publishers {
     public typealias Output = Upstream.Output
     public typealias Failure = Upstream.Failure
 
-    /// Where the values come from.
+    /// The upstream publisher.
     public let upstream: Upstream
     /// How long upstream may be quiet.
     public let interval: Context.SchedulerTimeType.Stride
-    /// Where downstream is called, and whose time it is.
+    /// The scheduler that downstream is called on, and whose time counts.
     public let scheduler: Context
-    /// How downstream is called.
+    /// The scheduler's options.
     public let options: Context.SchedulerOptions?
     /// What to fail with; nil to finish.
     public let customError: (() -> Failure)?
@@ -139,8 +139,8 @@ extension Publisher {
   ///
   /// - Parameters:
   ///   - interval: How long upstream may be quiet.
-  ///   - scheduler: Where downstream is called. It may run functions concurrently; downstream gets one value at a time all the same.
-  ///   - options: How downstream is called.
+  ///   - scheduler: The scheduler that downstream is called on. It may run functions concurrently; downstream gets one value at a time all the same.
+  ///   - options: The scheduler's options.
   ///   - customError: What to fail with when time is up; called then, on the scheduler. The stream finishes if nil.
   public func timeout<S: Scheduler>(
     _ interval: S.SchedulerTimeType.Stride, scheduler: S, options: S.SchedulerOptions? = nil,

@@ -90,10 +90,8 @@ extension Publishers {
 
 extension Publishers.Zip: Equatable where A: Equatable, B: Equatable {}
 extension Publishers.Zip: Sendable where A: Sendable, B: Sendable {}
-
 extension Publishers.Zip3: Equatable where A: Equatable, B: Equatable, C: Equatable {}
 extension Publishers.Zip3: Sendable where A: Sendable, B: Sendable, C: Sendable {}
-
 extension Publishers.Zip4: Equatable where A: Equatable, B: Equatable, C: Equatable, D: Equatable {}
 extension Publishers.Zip4: Sendable where A: Sendable, B: Sendable, C: Sendable, D: Sendable {}
 
@@ -109,7 +107,7 @@ extension Publisher {
     Publishers.Zip(self, other)
   }
 
-  /// Delivers what a function makes of the first values of this publisher and another, then of the second, and so on.
+  /// Delivers the result of a function of the first values of this publisher and another, then of the second, and so on.
   @inlinable
   public func zip<P: Publisher, T>(
     _ other: P, _ transform: @escaping (Output, P.Output) -> T
@@ -125,7 +123,7 @@ extension Publisher {
     Publishers.Zip3(self, publisher1, publisher2)
   }
 
-  /// Delivers what a function makes of the first values of this publisher and two others, then of the second, and so on.
+  /// Delivers the result of a function of the first values of this publisher and two others, then of the second, and so on.
   @inlinable
   public func zip<P: Publisher, Q: Publisher, T>(
     _ publisher1: P, _ publisher2: Q, _ transform: @escaping (Output, P.Output, Q.Output) -> T
@@ -142,7 +140,7 @@ extension Publisher {
     Publishers.Zip4(self, publisher1, publisher2, publisher3)
   }
 
-  /// Delivers what a function makes of the first values of this publisher and three others, then of the second, and so on.
+  /// Delivers the result of a function of the first values of this publisher and three others, then of the second, and so on.
   @inlinable
   public func zip<P: Publisher, Q: Publisher, R: Publisher, T>(
     _ publisher1: P, _ publisher2: Q, _ publisher3: R,

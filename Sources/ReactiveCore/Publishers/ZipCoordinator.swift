@@ -244,11 +244,13 @@ where Downstream.Failure == Failure {
 
   /// Releases everything and returns the subscriptions.
   private func takeAll() -> ContiguousArray<(any Subscription)?> {
-    let (subscriptions, queues) = lock.withLock {
+    var subscriptions = ContiguousArray<(any Subscription)?>()
+    var queues = Queues()
+    lock.withLock {
       unsafe isOver = true
-      return unsafe (exchange(&self.subscriptions, with: []), exchange(&self.queues, with: Queues()))
+      unsafe swap(&queues, &self.queues)
+      unsafe swap(&subscriptions, &self.subscriptions)
     }
-    withExtendedLifetime(queues) {}
     return subscriptions
   }
 

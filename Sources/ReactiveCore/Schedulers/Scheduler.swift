@@ -25,7 +25,7 @@ public protocol Scheduler<SchedulerTimeType> {
 
   /// Runs a function at some moment and then again and again.
   ///
-  /// - Returns: What stops it.
+  /// - Returns: An object that stops it.
   func schedule(
     after date: SchedulerTimeType, interval: SchedulerTimeType.Stride, tolerance: SchedulerTimeType.Stride,
     options: SchedulerOptions?, _ action: @escaping () -> Void

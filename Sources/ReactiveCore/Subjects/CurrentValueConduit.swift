@@ -145,9 +145,7 @@ final class CurrentValueConduit<Output, Failure: Error>: ListedSubscription, Sub
 
   private func lockedSettle() {
     let settled = subject != nil && demand == .unlimited && !isStale && !isDelivering && completion == nil
-    if settled != isSettled.load(ordering: .relaxed) {
-      isSettled.store(settled, ordering: .releasing)
-    }
+    if settled != isSettled.load(ordering: .relaxed) { isSettled.store(settled, ordering: .releasing) }
   }
 
   /// Delivers the completion, after the subscription and the values that are being delivered. Called by the sending caller.

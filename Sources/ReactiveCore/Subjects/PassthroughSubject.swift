@@ -252,7 +252,10 @@ final class PassthroughConduit<Output, Failure: Error>: ListedSubscription, Subs
   }
 
   private func takeSubject() -> Parent? {
-    lock.withLock { unsafe subject.take() }
+    lock.withLock {
+      defer { unsafe subject = nil }
+      return unsafe subject
+    }
   }
 
   @usableFromInline var description: String { "PassthroughSubject" }

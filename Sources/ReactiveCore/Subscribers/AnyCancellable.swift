@@ -17,7 +17,9 @@ public final class AnyCancellable: Cancellable, Hashable {
 
   /// Runs the cancellation if it has not run before, then releases it.
   public func cancel() {
-    lock.withLock { action.take() }?()
+    var action: (() -> Void)?
+    lock.withLock { swap(&action, &self.action) }
+    action?()
   }
 
   /// Keeps this in a collection, to be cancelled when the collection releases it.

@@ -78,11 +78,9 @@ class AnySubscriberBase<Input, Failure: Error> {
     self.deliver = deliver
   }
 
-  @usableFromInline
-  func receive(subscription: any Subscription) {}
+  @usableFromInline func receive(subscription: any Subscription) {}
 
-  @usableFromInline
-  func receive(completion: Subscribers.Completion<Failure>) {}
+  @usableFromInline func receive(completion: Subscribers.Completion<Failure>) {}
 
   /// The subscriber within, if it is an object.
   @usableFromInline var object: AnyObject? { nil }

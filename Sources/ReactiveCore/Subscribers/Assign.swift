@@ -86,7 +86,7 @@ extension Publisher where Failure == Never {
   /// - Parameters:
   ///   - keyPath: The property.
   ///   - object: The object, kept until completion or cancellation.
-  /// - Returns: What ends the subscription when cancelled or released.
+  /// - Returns: An object that ends the subscription when cancelled or released.
   public func assign<Root>(to keyPath: ReferenceWritableKeyPath<Root, Output>, on object: Root)
     -> AnyCancellable
   {

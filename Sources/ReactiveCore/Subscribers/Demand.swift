@@ -5,8 +5,7 @@ extension Subscribers {
     /// The number asked for; one more than `Int.max` stands for unlimited.
     @usableFromInline let rawValue: UInt
 
-    @inlinable
-    init(rawValue: UInt) { self.rawValue = rawValue }
+    @inlinable init(rawValue: UInt) { self.rawValue = rawValue }
 
     /// As many values as there are.
     @inlinable

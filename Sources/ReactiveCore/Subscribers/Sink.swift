@@ -93,9 +93,7 @@ extension Subscribers {
 
     @inlinable @inline(__always)
     func leave() {
-      if uses.subtract(SinkUse.one, ordering: .acquiringAndReleasing).newValue == SinkUse.ended {
-        release()
-      }
+      if uses.subtract(SinkUse.one, ordering: .acquiringAndReleasing).newValue == SinkUse.ended { release() }
     }
 
     /// - Returns: Whether this call is the one that ended it.
@@ -106,7 +104,9 @@ extension Subscribers {
     }
 
     private func takeSubscription() -> (any Subscription)? {
-      lock.withLock { subscription.take() }
+      var taken: (any Subscription)?
+      lock.withLock { swap(&taken, &subscription) }
+      return taken
     }
 
     @usableFromInline
@@ -158,7 +158,7 @@ extension Publisher {
   /// - Parameters:
   ///   - receiveCompletion: Gets the end of the stream, once.
   ///   - receiveValue: Gets each value.
-  /// - Returns: What ends the subscription when cancelled or released.
+  /// - Returns: An object that ends the subscription when cancelled or released.
   @inlinable
   public func sink(
     receiveCompletion: @escaping (Subscribers.Completion<Failure>) -> Void,
@@ -174,7 +174,7 @@ extension Publisher where Failure == Never {
   /// Subscribes with unlimited demand and hands values to a function.
   ///
   /// - Parameter receiveValue: Gets each value.
-  /// - Returns: What ends the subscription when cancelled or released.
+  /// - Returns: An object that ends the subscription when cancelled or released.
   @inlinable
   public func sink(receiveValue: @escaping (Output) -> Void) -> AnyCancellable {
     let sink = Subscribers.Sink<Output, Never>(receiveCompletion: { _ in }, receiveValue: receiveValue)

@@ -8,8 +8,7 @@ final class SubjectSubscriber<S: Subject>: Subscriber, Subscription, Subscriptio
   @usableFromInline @exclusivity(unchecked) var upstream: (any Subscription)?  // guarded by the lock
   @usableFromInline @exclusivity(unchecked) var isAttached = false  // to upstream; guarded by the lock
 
-  @inlinable
-  init(_ subject: S) { unsafe self.subject = subject }
+  @inlinable init(_ subject: S) { unsafe self.subject = subject }
 
   @inlinable
   func receive(subscription: any Subscription) {
@@ -63,8 +62,12 @@ final class SubjectSubscriber<S: Subject>: Subscriber, Subscription, Subscriptio
   @inlinable
   func end() -> (subject: S?, upstream: (any Subscription)?) {
     lock.withLock {
-      unsafe isAttached = false
-      return unsafe (subject.take(), upstream.take())
+      defer {
+        unsafe subject = nil
+        unsafe upstream = nil
+        unsafe isAttached = false
+      }
+      return unsafe (subject, upstream)
     }
   }
 

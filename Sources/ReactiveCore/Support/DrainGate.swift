@@ -39,8 +39,7 @@ struct DrainGate: ~Copyable {
   /// An open gate.
   ///
   /// - Parameter isBusy: Whether the caller holds the gate from the start.
-  @inlinable
-  init(isBusy: Bool = false) { word = Atomic(isBusy ? Self.busy : 0) }
+  @inlinable init(isBusy: Bool = false) { word = Atomic(isBusy ? Self.busy : 0) }
 
   @inlinable var isEnded: Bool { word.load(ordering: .acquiring) & Self.ended != 0 }
 

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// What an operator of the reduce family makes of one value.
+/// The decision of an operator of the reduce family on one value.
 @usableFromInline
 enum ReductionStep {
   /// Wants more values.
@@ -211,9 +211,12 @@ final class ReductionLink<Downstream: Subscriber>: Subscription, SubscriptionAwa
   /// Ends the stream. Called with the lock held.
   private func release() -> Held {
     openness.store(false, ordering: .releasing)
-    return Held(
-      downstream: downstream.take(), upstream: upstream.take(), initial: initial.take(), result: result.take()
-    )
+    var held = Held()
+    swap(&held.downstream, &downstream)
+    swap(&held.upstream, &upstream)
+    swap(&held.initial, &initial)
+    swap(&held.result, &result)
+    return held
   }
 
   /// What mirrors show.

@@ -1,4 +1,4 @@
-/// What an operator of the filter family makes of one value.
+/// The decision of an operator of the filter family on one value.
 @usableFromInline
 enum Verdict<Output> {
   /// Passes a value on.
@@ -11,7 +11,7 @@ enum Verdict<Output> {
   case finish
 }
 
-/// The part in which operators of the filter family differ: what becomes of one value.
+/// The part in which operators of the filter family differ: how one value is treated.
 ///
 /// These are the operators that turn each value into at most one, and pass requests on unchanged.
 @usableFromInline
@@ -117,7 +117,7 @@ where
   }
 }
 
-/// Which errors an operator meets, and what becomes of them.
+/// Which errors an operator receives, and how it converts them.
 ///
 /// The plain and the `try` form of an operator are the same but for this: its stage or reduction takes the rule as a parameter.
 /// The closure is kept as one that throws in both forms, since a closure that doesn't throw is one already: with
@@ -139,8 +139,7 @@ protocol ErrorRule<Upstream, Downstream> {
 /// The plain form: the closure does not throw, upstream's error passes as it is.
 @usableFromInline
 enum Passing<Failure: Error>: ErrorRule {
-  @inlinable
-  static func convert(_ failure: Failure) -> Failure { failure }
+  @inlinable static func convert(_ failure: Failure) -> Failure { failure }
 
   @inlinable
   static func convert(thrown error: any Error) -> Failure {
@@ -151,9 +150,7 @@ enum Passing<Failure: Error>: ErrorRule {
 /// The `try` form: the closure may throw, downstream gets any error.
 @usableFromInline
 enum Trying<UpstreamFailure: Error>: ErrorRule {
-  @inlinable
-  static func convert(_ failure: UpstreamFailure) -> any Error { failure }
+  @inlinable static func convert(_ failure: UpstreamFailure) -> any Error { failure }
 
-  @inlinable
-  static func convert(thrown error: any Error) -> any Error { error }
+  @inlinable static func convert(thrown error: any Error) -> any Error { error }
 }

@@ -84,9 +84,7 @@ where Next.Output == Input, Downstream.Input == Input {
 
   @usableFromInline
   func receive(subscription: any Subscription) {
-    if link.connect(subscription, as: 0), waitsForUpstream {
-      downstream.receive(subscription: link)
-    }
+    if link.connect(subscription, as: 0), waitsForUpstream { downstream.receive(subscription: link) }
   }
 
   @inlinable

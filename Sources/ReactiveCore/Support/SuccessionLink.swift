@@ -200,12 +200,16 @@ final class SuccessionLink<Downstream>: Subscription, OperatorPart {
   /// - Returns: Whether it was under way, so that downstream must get the completion, and what to cancel.
   @usableFromInline
   func end() -> (wasOpen: Bool, upstream: (any Subscription)?, other: (any Subscription)?) {
-    let (place, upstream, other, downstream) = lock.withLock {
-      let place = self.place.exchange(-1, ordering: .acquiringAndReleasing)
-      return (place, self.upstream.take(), self.other.take(), self.downstream.take())
+    var upstream: (any Subscription)?
+    var other: (any Subscription)?
+    var downstream: Downstream?
+    let wasOpen = lock.withLock {
+      swap(&upstream, &self.upstream)
+      swap(&other, &self.other)
+      swap(&downstream, &self.downstream)
+      return place.exchange(-1, ordering: .acquiringAndReleasing) >= 0
     }
-    withExtendedLifetime(downstream) {}
-    return (place >= 0, upstream, other)
+    return (wasOpen, upstream, other)
   }
 
   @usableFromInline

@@ -91,10 +91,14 @@ final class UpstreamLink<Downstream>: Subscription, OperatorPart {
   }
 
   private func end() -> (any Subscription)? {
+    var upstream: (any Subscription)?
+    var downstream: Downstream?
     lock.withLock {
       phase.store(Phase.ended, ordering: .releasing)
-      return (upstream.take(), downstream.take())
-    }.0
+      swap(&upstream, &self.upstream)
+      swap(&downstream, &self.downstream)
+    }
+    return upstream
   }
 
   @usableFromInline

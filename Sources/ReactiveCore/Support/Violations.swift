@@ -6,7 +6,7 @@ import Synchronization
   import Musl
 #endif
 
-// What becomes of calls that break the protocol between publisher and subscriber.
+// How calls that break the protocol between publisher and subscriber are treated.
 //
 // A subscriber that asks for nothing is a mistake in the program's own code and stops it, as in Combine. What a publisher does
 // wrong, which may be another library's, never does: the operator ignores it, and a debug build says so once.
@@ -15,9 +15,7 @@ extension Subscribers.Demand {
   /// Stops the program when nothing is asked for.
   @inlinable
   package func assertNonZero(file: StaticString = #file, line: UInt = #line) {
-    if self == .none {
-      fatalError("API Violation: demand must not be zero", file: file, line: line)
-    }
+    if self == .none { fatalError("API Violation: demand must not be zero", file: file, line: line) }
   }
 }
 

@@ -25,9 +25,9 @@ extension URLSession {
     public typealias Output = (data: Data, response: URLResponse)
     public typealias Failure = URLError
 
-    /// What is sent.
+    /// The request to send.
     public let request: URLRequest
-    /// Whose tasks send it.
+    /// The session whose tasks send it.
     public let session: URLSession
 
     /// A publisher that sends a request and delivers the response.

@@ -66,7 +66,7 @@ extension Timer {
 
     /// Starts the timer, unless it runs already.
     ///
-    /// - Returns: What stops the timer. It runs on if this is released without being cancelled.
+    /// - Returns: An object that stops the timer. It runs on if this is released without being cancelled.
     public func connect() -> any Cancellable {
       let subscriptions = subscriptions
       let candidate = Timer(timeInterval: interval, repeats: true) { _ in subscriptions.send(Date()) }

@@ -58,7 +58,7 @@ extension OperationQueue: Scheduler {
   ///
   /// Runs never overlap. Intervals that pass while one is under way are skipped.
   ///
-  /// - Returns: What stops it, at once and from any thread; also when it is released.
+  /// - Returns: An object that stops it, at once and from any thread; also when it is released.
   public func schedule(
     after date: SchedulerTimeType, interval: SchedulerTimeType.Stride, tolerance: SchedulerTimeType.Stride,
     options: SchedulerOptions?, _ action: @escaping () -> Void

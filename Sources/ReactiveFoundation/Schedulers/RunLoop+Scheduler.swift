@@ -60,7 +60,7 @@ extension RunLoop: Scheduler {
   ///
   /// Intervals that pass while the loop is busy are skipped.
   ///
-  /// - Returns: What stops it, at once and from any thread; also when it is released.
+  /// - Returns: An object that stops it, at once and from any thread; also when it is released.
   public func schedule(
     after date: SchedulerTimeType, interval: SchedulerTimeType.Stride, tolerance: SchedulerTimeType.Stride,
     options: SchedulerOptions?, _ action: @escaping () -> Void

@@ -92,7 +92,7 @@ final class Rendezvous<Element: Sendable>: Channel {
   @Test func aChannelGetsAValueWhenTheLastOneIsTaken() async {
     let requests = EventLog<Subscribers.Demand>()
     let channel = Rendezvous<Int>()
-    let feeding = Task {
+    let sending = Task {
       await (1...100).publisher.handleEvents(receiveRequest: { requests.append($0) }).send(to: channel)
     }
     let iterator = channel.makeAsyncIterator()
@@ -104,7 +104,7 @@ final class Rendezvous<Element: Sendable>: Channel {
       let count = requests.events.count
       #expect(count == taken || count == taken + 1)
     }
-    await feeding.value
+    await sending.value
     #expect(taken == 100)
     #expect(requests.events == Array(repeating: .max(1), count: 100))
   }
@@ -113,7 +113,7 @@ final class Rendezvous<Element: Sendable>: Channel {
     let channel = Rendezvous<Int>()
     let recorder = Recorder()
     channel.publisher.subscribe(recorder)
-    let feeding = Task {
+    let sending = Task {
       for number in 1...3 { await channel.send(number) }
       channel.finish()
     }
@@ -126,7 +126,7 @@ final class Rendezvous<Element: Sendable>: Channel {
     recorder.subscription.request(.max(1))
     #expect(await recorder.log.wait(count: 5))
     #expect(recorder.log.events == ["AsyncSequence", "1", "2", "3", "finished"])
-    await feeding.value
+    await sending.value
   }
 
   @Test func valuesKeepTheirOrderThroughAChannelAndBack() async {
@@ -160,14 +160,14 @@ final class Rendezvous<Element: Sendable>: Channel {
     let log = EventLog<String>()
     let channel = Rendezvous<Int>()
     let source = UncheckedBox(PassthroughSubject<Int, Never>())
-    let feeding = Task {
+    let sending = Task {
       await source.value.handleEvents(
         receiveCancel: { log.append("cancelled") }, receiveRequest: { _ in log.append("asked") }
       ).send(to: channel)
     }
     #expect(await log.wait(count: 1))
-    feeding.cancel()
-    await feeding.value
+    sending.cancel()
+    await sending.value
     #expect(log.events == ["asked", "cancelled"])
     // The channel is finished, so what waits for it goes on.
     for await _ in channel {}

@@ -159,7 +159,7 @@ import Testing
     #expect(tracker.history.take() == [name, .value(1)])
   }
 
-  @Test func feedsItselfAMillionTimesOnAConstantStack() {
+  @Test func sendsToItselfAMillionTimesOnAConstantStack() {
     let subject = ReplaySubject<Int, Never>(bufferSize: 1)
     var last = 0
     let subscription = subject.sink { value in

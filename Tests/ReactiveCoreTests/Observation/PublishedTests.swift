@@ -67,7 +67,7 @@ private final class Model: @unchecked Sendable {
     second.cancel()
   }
 
-  @Test func feedingItselfNeedsNoMoreStackThanOnce() {
+  @Test func sendingToItselfNeedsNoMoreStackThanOnce() {
     let model = Model()
     let subscription = model.$state.sink { if $0 < 200_000 { model.state = $0 + 1 } }
     #expect(model.state == 200_000)

@@ -47,7 +47,7 @@ import Testing
     withExtendedLifetime(subscriptions) {}
   }
 
-  /// A subject that is fed and asked by the test.
+  /// A subject that the test sends to and requests from.
   final class ManualSubject: Subject {
     typealias Output = Int
     typealias Failure = Oops

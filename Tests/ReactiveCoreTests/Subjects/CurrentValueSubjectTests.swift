@@ -97,7 +97,7 @@ import Testing
     outerSubscription.cancel()
   }
 
-  @Test func feedsItselfOnAConstantStack() {
+  @Test func sendsToItselfOnAConstantStack() {
     let subject = CurrentValueSubject<Int, Never>(0)
     let subscription = subject.sink { if $0 < 300_000 { subject.send($0 + 1) } }
     #expect(subject.value == 300_000)

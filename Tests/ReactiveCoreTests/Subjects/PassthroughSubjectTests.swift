@@ -71,7 +71,7 @@ import Testing
     #expect(subscriber.history.events == [.subscription("Empty"), .failed(Oops(number: 7))])
   }
 
-  @Test func feedsItselfAMillionTimesOnAConstantStack() {
+  @Test func sendsToItselfAMillionTimesOnAConstantStack() {
     let subject = PassthroughSubject<Int, Never>()
     var last = 0
     let subscription = subject.sink { value in

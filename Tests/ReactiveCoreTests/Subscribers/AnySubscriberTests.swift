@@ -49,7 +49,7 @@ import Testing
     subscriber.receive(completion: .finished)
   }
 
-  @Test func feedsASubject() {
+  @Test func sendsToASubject() {
     let subject = PassthroughSubject<Int, Oops>()
     let downstream = TrackingSubscriber<Int, Oops>(.max(1))
     subject.subscribe(downstream)

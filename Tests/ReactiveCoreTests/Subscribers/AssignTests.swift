@@ -61,7 +61,7 @@ import Testing
     #expect(target.number == 2)
   }
 
-  final class Feeder {
+  final class SelfSender {
     let subject = PassthroughSubject<Int, Never>()
     var subscription: AnyCancellable?
     var numbers: [Int] = []
@@ -74,10 +74,10 @@ import Testing
   }
 
   @Test func thePropertyMaySendToItsSourceAndCancel() {
-    let feeder = Feeder()
-    feeder.subscription = feeder.subject.assign(to: \.number, on: feeder)
-    feeder.subject.send(1)
-    feeder.subject.send(9)
-    #expect(feeder.numbers == [1, 2, 3])
+    let sender = SelfSender()
+    sender.subscription = sender.subject.assign(to: \.number, on: sender)
+    sender.subject.send(1)
+    sender.subject.send(9)
+    #expect(sender.numbers == [1, 2, 3])
   }
 }
