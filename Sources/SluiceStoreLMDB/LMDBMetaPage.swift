@@ -25,7 +25,7 @@ enum LMDBMetaPage {
   ///   - lastCommit: the number of the last commit, as LMDB says.
   ///   - pageSize: the size of pages, as LMDB says.
   ///   - library: the version of LMDB that this process uses.
-  /// - Throws: ``StoreError/Kind/newer`` when the layout is another one.
+  /// - Throws: `StoreError.Kind.newer` when the layout is another one.
   static func check(
     _ path: String, lastCommit: Int, pageSize: Int, library: String = LMDBEnvironment.libraryVersion
   ) throws(StoreError) {

@@ -74,7 +74,7 @@ extension LMDBStore {
     )
   }
 
-  /// As ``TopicStore`` says. What it sees is brought up to date every few megabytes.
+  /// As `TopicStore` says. What it sees is brought up to date every few megabytes.
   public func batches(
     of topic: TopicID, from offset: UInt64, _ body: (UInt64, UnsafeRawBufferPointer) -> Bool
   ) throws(StoreError) {

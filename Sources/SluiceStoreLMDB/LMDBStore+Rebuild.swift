@@ -9,7 +9,7 @@ extension LMDBStore {
   /// afterwards: the caller opens it again.
   ///
   /// - Returns: the sizes of the file before and after.
-  /// - Throws: ``StoreError``; the store is as before then.
+  /// - Throws: `StoreError`; the store is as before then.
   public func compact() throws(StoreError) -> (before: UInt64, after: UInt64) {
     while try reclaim() {}
     // The copy is marked as the original: closed, or not.
@@ -58,7 +58,7 @@ public struct StoreRebuild: Hashable, Sendable {
   public var topics: UInt64 = 0
   public var batches: UInt64 = 0
   public var states: UInt64 = 0
-  /// Batches and states of topics whose rows couldn't be read: they are in the new store, under rows that ``StoreRepair`` restores.
+  /// Batches and states of topics whose rows couldn't be read: they are in the new store, under rows that `StoreRepair` restores.
   public var topicsWithoutRows: UInt64 = 0
   /// Entries whose values couldn't be read.
   public var lost: UInt64 = 0
@@ -81,8 +81,8 @@ extension LMDBStore {
   /// the one or the other. Batches are copied unverified: `StoreRepair` checks them.
   ///
   /// - Returns: nil when the file's structure isn't damaged; nothing was changed then.
-  /// - Throws: ``StoreError/Kind/damaged`` when nothing can be read; ``StoreError/Kind/full`` when there is no room for both files;
-  ///   ``StoreError/Kind/newer``.
+  /// - Throws: `StoreError.Kind.damaged` when nothing can be read; `StoreError.Kind.full` when there is no room for both files;
+  ///   `StoreError.Kind.newer`.
   public static func rebuild(at path: String, limit: Int = Options().limit) throws(StoreError)
     -> StoreRebuild?
   {

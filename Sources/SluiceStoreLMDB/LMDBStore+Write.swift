@@ -4,7 +4,7 @@ import SluiceStore
 import Synchronization
 
 extension LMDBStore {
-  /// As ``TopicStore`` says. Of what is before ``TopicChange/truncateBefore`` so many batches are dropped as keep the commit short: at least twice as
+  /// As `TopicStore` says. Of what is before `TopicChange.truncateBefore` so many batches are dropped as keep the commit short: at least twice as
   /// many as are added to the topic. The rest goes at the next time.
   public func commit(_ changes: [TopicChange]) throws(StoreError) {
     let takes = changes.contains { !$0.batches.isEmpty }

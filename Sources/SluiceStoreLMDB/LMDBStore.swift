@@ -56,8 +56,8 @@ public final class LMDBStore: TopicStore, @unchecked Sendable {
 
   /// Opens the store in a directory, which belongs to it alone; its path's parent must be there.
   ///
-  /// - Throws: ``StoreError/Kind/notAStore`` for a directory that has something else or nothing, ``StoreError/Kind/inUse``,
-  ///   ``StoreError/Kind/newer``, ``StoreError/Kind/damaged``; and what the system says.
+  /// - Throws: `StoreError.Kind.notAStore` for a directory that has something else or nothing, `StoreError.Kind.inUse`,
+  ///   `StoreError.Kind.newer`, `StoreError.Kind.damaged`; and what the system says.
   public static func open(
     at directory: String, _ options: Options = Options()
   ) throws(StoreError) -> LMDBStore {

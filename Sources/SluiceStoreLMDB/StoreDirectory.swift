@@ -22,7 +22,7 @@ struct StoreDirectory {
   var reserve: DiskReserve { DiskReserve(path: "\(path)/\(Self.reserveName)") }
   var new: String { "\(path)/\(Self.newName)" }
 
-  /// - Throws: ``StoreError/Kind/notAStore`` when there is no directory, or one that isn't a store's.
+  /// - Throws: `StoreError.Kind.notAStore` when there is no directory, or one that isn't a store's.
   init(_ path: String, _ access: LMDBStore.Access) throws(StoreError) {
     self.path = path
     var isMade = false
@@ -132,7 +132,7 @@ final class StoreLock: @unchecked Sendable {
   private var descriptor: Int32
 
   /// - Parameter isShared: Others may hold it that share it, too.
-  /// - Throws: ``StoreError/Kind/inUse``.
+  /// - Throws: `StoreError.Kind.inUse`.
   init(_ directory: String, isShared: Bool) throws(StoreError) {
     let path = "\(directory)/\(StoreDirectory.lockName)"
     var descriptor = unsafe open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)

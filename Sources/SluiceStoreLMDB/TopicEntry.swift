@@ -13,7 +13,7 @@ struct TopicEntry {
   static let rowPosition = 48
 
   var extent: StoredExtent
-  /// As ``StoredTopic/encoded()`` has made it.
+  /// As `StoredTopic.encoded()` has made it.
   var row: [UInt8]
 
   init(_ row: StoredTopic) {
