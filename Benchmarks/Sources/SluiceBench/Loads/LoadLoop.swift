@@ -156,7 +156,7 @@ final class LoadLoop<Driver: LoadDriver, Sink: CheckingSink> {
     }
     guard ready & ~Poller.writable != 0 else { return }
     let carried = publisher.carry.unload(into: inbox.base)
-    let count = try receive(publisher.socket, after: carried, who: "publisher")
+    let count = try receive(publisher.socket, after: carried, side: "publisher")
     let bytes = UnsafeRawBufferPointer(start: inbox.base, count: carried + count)
     let used = try publisher.codec.receive(bytes)
     publisher.carry.load(UnsafeRawBufferPointer(rebasing: bytes[used...]))
@@ -165,7 +165,7 @@ final class LoadLoop<Driver: LoadDriver, Sink: CheckingSink> {
   @inline(__always)
   private func read(_ subscriber: SubscriberConnection<Driver.Subscriber, Sink>) throws {
     let carried = subscriber.carry.unload(into: inbox.base)
-    let count = try receive(subscriber.socket, after: carried, who: "subscriber")
+    let count = try receive(subscriber.socket, after: carried, side: "subscriber")
     try process(subscriber, in: carried + count)
   }
 
@@ -190,12 +190,12 @@ final class LoadLoop<Driver: LoadDriver, Sink: CheckingSink> {
     }
   }
 
-  private func receive(_ socket: Socket, after carried: Int, who: String) throws -> Int {
+  private func receive(_ socket: Socket, after carried: Int, side: String) throws -> Int {
     let count = recv(socket.descriptor, inbox.base + carried, inbox.count - carried, 0)
     if count > 0 { return count }
     if count < 0, errno == EAGAIN || errno == EINTR { return 0 }
     throw BenchError(
-      "a \(who)'s connection was \(count == 0 ? "closed by the server" : "lost: \(errorText())")")
+      "a \(side)'s connection was \(count == 0 ? "closed by the server" : "lost: \(errorText())")")
   }
 
   private func sendReplies(_ publisher: PublisherConnection<Driver.Publisher>) throws {

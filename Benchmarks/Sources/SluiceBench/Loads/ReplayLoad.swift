@@ -1,6 +1,6 @@
 import Glibc
 
-/// Publishes with nobody listening, then lets subscribers read all of it from the first record on.
+/// Publishes without subscribers, then lets subscribers read all of it from the first record on.
 enum ReplayLoad {
   static func run<Driver: LoadDriver>(_: Driver.Type, _ options: LoadOptions) throws -> LoadReport {
     guard Driver.keepsRecords else { throw UsageError("\(options.driver) keeps no records to replay") }

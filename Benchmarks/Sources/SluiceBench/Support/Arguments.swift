@@ -1,6 +1,6 @@
 /// The options of one subcommand: `--name value` pairs and bare `--flag`s, each asked for once by name.
 ///
-/// What nobody asked for is an error at `finish()`, so that a misspelt option never runs the wrong measurement.
+/// An option that no command has read is an error at `finish()`, so that a misspelt option never runs the wrong measurement.
 struct Arguments {
   private var words: [String]
 

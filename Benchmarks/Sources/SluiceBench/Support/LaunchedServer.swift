@@ -7,7 +7,7 @@ final class LaunchedServer {
   let port: UInt16
 
   /// Starts a command, `{port}` in it replaced by a free port and `{self}` by this program's path, and waits until
-  /// somebody listens there. Its standard output is dropped, its standard error is ours.
+  /// a process listens there. Its standard output is dropped, its standard error is ours.
   ///
   /// - Throws: BenchError when it cannot be started, or does not listen within ten seconds.
   init(command: String) throws {
@@ -56,7 +56,7 @@ final class LaunchedServer {
       usleep(10_000)
     }
     stop()
-    throw BenchError("nobody listens on 127.0.0.1:\(port) after ten seconds")
+    throw BenchError("no process listens on 127.0.0.1:\(port) after ten seconds")
   }
 
   private static func replacing(_ placeholder: String, in text: String, by value: String) -> String {

@@ -1,14 +1,14 @@
 import CLinux
 import Glibc
 
-/// A connected TCP socket on loopback. A plain number underneath: whoever opens it closes it.
+/// A connected TCP socket on loopback. A plain number underneath: its opener closes it.
 struct Socket {
   let descriptor: Int32
 
   /// Connects to 127.0.0.1 with TCP_NODELAY. The socket blocks until `makeNonblocking()`.
   ///
   /// - Parameter receiveBuffer: bytes that the kernel may hold for the reader; nil: as it likes.
-  /// - Throws: BenchError naming the port, when nobody listens there.
+  /// - Throws: BenchError naming the port, when no process listens there.
   static func connect(port: UInt16, receiveBuffer: Int? = nil) throws -> Socket {
     let descriptor = Glibc.socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
     guard descriptor >= 0 else { throw BenchError("socket: \(errorText())") }

@@ -75,7 +75,7 @@ struct ServerResult: Codable {
   var bytesPerConnection: Double?
   /// What went wrong, run by run.
   var faults: [String]
-  /// The measured runs, for whoever wants more than medians.
+  /// The measured runs, for more than medians.
   var reports: [LoadReport]
 
   init(driver: String, reports: [LoadReport]) {

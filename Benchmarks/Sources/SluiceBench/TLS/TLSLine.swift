@@ -84,7 +84,7 @@ final class TLSLine: Sendable {
   }
 }
 
-/// How many bytes all sinks have read, and who waits for a number of them.
+/// How many bytes all sinks have read, and the callers that wait for a number of them.
 private final class ByteCount: Sendable {
   private let state = Mutex((count: 0, target: Int.max, gate: Gate?.none))
 

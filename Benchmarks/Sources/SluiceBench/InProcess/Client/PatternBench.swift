@@ -4,7 +4,7 @@ import ReactiveCore
 import SluiceClient
 import Synchronization
 
-/// What subscriptions to patterns cost those who have nothing to do with them: the same on a broker with thousands of them, and of topics,
+/// What subscriptions to patterns cost other clients: the same on a broker with thousands of them, and of topics,
 /// and on one without any.
 enum PatternBench {
   /// Topics and requests that are timed one after the other, in each run.

@@ -3,7 +3,7 @@ import SluiceClient
 import Synchronization
 
 /// Takes a subscriber's records: checks each, and reads the clocks of the thread that delivers at the first and the last.
-// @unchecked: used by the client's loop until `done` is signalled, then by whoever waited for that; the rest is atomic.
+// @unchecked: used by the client's loop until `done` is signalled, then by the thread that waited for that; the rest is atomic.
 final class RecordMeter: @unchecked Sendable {
   private let total: Int
   private var received = 0
