@@ -72,7 +72,9 @@ let package = Package(
     // The broker and the client, as libraries.
     .target(
       name: "SluiceBroker",
-      dependencies: ["SluiceWire", "SluiceLog", "SluiceSession", "SluiceStore", "SluiceIO", "SluiceAccess", "CXXHash"],
+      dependencies: [
+        "SluiceWire", "SluiceLog", "SluiceSession", "SluiceStore", "SluiceIO", "SluiceAccess", "CXXHash",
+      ],
       swiftSettings: strictSettings),
     .target(
       name: "SluiceClient",
@@ -215,7 +217,8 @@ let package = Package(
     .testTarget(
       name: "SimulationTests",
       dependencies: [
-        "SluiceBroker", "SluiceClient", "SluiceAccess", "SluiceIO", "SluiceSimulation", "SluiceSession", "SluiceLog",
+        "SluiceBroker", "SluiceClient", "SluiceAccess", "SluiceIO", "SluiceSimulation", "SluiceSession",
+        "SluiceLog",
         "SluiceStore", "SluiceWire",
         "ReactiveCore", "TestSupport",
       ],

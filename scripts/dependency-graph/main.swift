@@ -108,8 +108,11 @@ struct FolderGraph {
     for file in files {
       for (name, line) in file.mentioned {
         // A name that two folders declare, each for itself, says nothing.
-        guard let home = homes[name], home.count == 1, let other = home.first, other != file.folder else { continue }
-        uses[file.folder, default: [:]][other, default: []].append(Use(name: name, place: "\(file.path):\(line)"))
+        guard let home = homes[name], home.count == 1, let other = home.first, other != file.folder else {
+          continue
+        }
+        uses[file.folder, default: [:]][other, default: []].append(
+          Use(name: name, place: "\(file.path):\(line)"))
       }
     }
   }
@@ -127,7 +130,8 @@ struct FolderGraph {
     let reached = Dictionary(uniqueKeysWithValues: folders.map { ($0, reach($0)) })
     var found: Set<[String]> = []
     for folder in folders where reached[folder]?.contains(folder) == true {
-      found.insert(folders.filter { reached[folder]?.contains($0) == true && reached[$0]?.contains(folder) == true })
+      found.insert(
+        folders.filter { reached[folder]?.contains($0) == true && reached[$0]?.contains(folder) == true })
     }
     return found.sorted { $0.lexicographicallyPrecedes($1) }
   }
@@ -166,7 +170,9 @@ func report(_ module: String) throws -> Bool {
       for other in circle {
         guard let uses = graph.uses[folder]?[other] else { continue }
         print("    \(folder) → \(other), \(uses.count) times:")
-        let names = Dictionary(grouping: uses, by: \.name).sorted { ($1.value.count, $0.key) < ($0.value.count, $1.key) }
+        let names = Dictionary(grouping: uses, by: \.name).sorted {
+          ($1.value.count, $0.key) < ($0.value.count, $1.key)
+        }
         for (name, places) in names.prefix(6) {
           let place = places.map(\.place).min() ?? ""
           print("      \(name) × \(places.count)  \(place)")
@@ -181,7 +187,8 @@ var arguments = Array(CommandLine.arguments.dropFirst())
 let isDot = arguments.first == "--dot"
 if isDot { arguments.removeFirst() }
 if let option = arguments.first(where: { $0.hasPrefix("-") }) {
-  FileHandle.standardError.write(Data("dependency-graph: there is no option '\(option)'; there is --dot\n".utf8))
+  FileHandle.standardError.write(
+    Data("dependency-graph: there is no option '\(option)'; there is --dot\n".utf8))
   exit(2)
 }
 let sources = try FileManager.default.contentsOfDirectory(atPath: "Sources").sorted()

@@ -6,7 +6,7 @@ import SluiceWire
 ///
 /// ```
 ///  topics ── loopState ──► member ─┐
-///  topics ── loopState ──► member ─┼─ fair turns ──────►  MATCHED, FROM, DELIVER … on one stream
+///  topics ── loopState ──► member ─┼─ fair turns ──────►  MATCHED, SELECT_TOPIC, DELIVER … on one stream
 ///  topics ── loopState ──► member ─┘        ▲
 ///                                 one credit
 /// ```
