@@ -45,13 +45,13 @@ struct AttemptQueueTests {
     }
     let delay = { (attempt: Int) in Duration.seconds([4, 0, 2, 4][attempt]) }
     #expect(all(&queue, delay) == [1])
-    guard case .wait(let time) = queue.next(delay) else { return #expect(Bool(false), "nobody waits") }
+    guard case .wait(let time) = queue.next(delay) else { return #expect(Bool(false), "no attempt waits") }
     #expect(time == .seconds(2))
     #expect(all(&queue) == [2, 0, 3])
-    guard case .none = queue.next(delay) else { return #expect(Bool(false), "somebody is left") }
+    guard case .none = queue.next(delay) else { return #expect(Bool(false), "an attempt is left") }
   }
 
-  @Test("who goes leaves no trace")
+  @Test("a removed attempt leaves no trace")
   func removal() {
     var queue = Queue(limit: 10, addressLimit: 10)
     for (number, address) in ["a", "a", "b", "a"].enumerated() {

@@ -4,7 +4,7 @@ import Testing
 
 @testable import SluiceBroker
 
-/// What a topic remembers of its durable cursors, and who uses them.
+/// What a topic remembers of its durable cursors, and of the subscriptions that use them.
 struct CursorTableTests {
   private final class Losses: Sendable {
     private let all = Mutex<[String]>([])
@@ -27,10 +27,10 @@ struct CursorTableTests {
   }
 
   private func use(
-    _ table: inout CursorTable, _ name: String, by who: String = "a", at offset: UInt64 = 0,
+    _ table: inout CursorTable, _ name: String, by holder: String = "a", at offset: UInt64 = 0,
     seconds: UInt64 = 0
   ) throws -> CursorTable.Ticket {
-    guard let use = table.use(name, at: place(offset), losses.holder(who), now: time(seconds)) else {
+    guard let use = table.use(name, at: place(offset), losses.holder(holder), now: time(seconds)) else {
       throw Full()
     }
     use.former?.notify()
@@ -105,10 +105,10 @@ struct CursorTableTests {
     #expect(losses.told == ["a moved"])
     table.commit(ticket, through: 60)
     #expect(table.find("billing", now: time(2)) == .init(place: place(10, epoch: 2), isMoved: true))
-    // Nobody has it, so nobody is told.
+    // It is unused, so no subscription is notified.
     move(&table, "billing", to: place(20))
     #expect(losses.told == ["a moved"])
-    // Whoever begins there has seen that it was moved.
+    // A subscription that begins there has seen that it was moved.
     _ = try use(&table, "billing", at: 20)
     #expect(table.find("billing", now: time(4)) == .init(place: place(20), isMoved: false))
     // One that isn't there is made.

@@ -142,7 +142,7 @@ import Testing
     #expect(snapshot.topics.map(\.waitingForStorage) == [2])
     #expect(snapshot.topics[0].heldUp > 0 && snapshot.topics[0].publications.count == 2)
 
-    // Who leaves waits no longer.
+    // A subscriber that leaves no longer waits.
     latecomer.close()
     try eventually("one is left") { try other.show("t").publications.count == 1 }
     setting.store.fail(nil)

@@ -117,7 +117,7 @@ import Testing
     }
     try client.send(PublishOpen(topic: "u", acknowledgement: .received), stream: 1)
     try client.expectFault(.invalidStream, stream: 0)
-    // Nothing of it is left that news of the topic could be told.
+    // No stream of it is left that could be notified of the topic.
     setting.store.release()
     try eventually("it is gone") { try observer.show("t").summary.publications == 0 }
     try observer.delete("t")
@@ -205,7 +205,7 @@ import Testing
       #expect(client.publications[stream]!.sent == 10)
       try client.publish(Self.texts(10..<12), stream: stream)
     }
-    // Nobody had what was lost of the one; whoever had it of the other goes on where the two epochs part.
+    // No subscriber had the lost records of the one; a subscriber that had those of the other continues where the two epochs part.
     let always = try client.subscribe("always", stream: 3, from: .offset(10), epoch: epochs[0])
     #expect(always.epoch == epochs[0])
     let os = try client.subscribe("os", stream: 4, from: .offset(15), epoch: epochs[1])
@@ -234,7 +234,7 @@ import Testing
     }
     try client.receiveAcknowledgements(stream: 1)
     let topic = try #require(setting.broker.core.registry.find("t"))
-    try eventually("memory is for those who follow the head") { topic.epoch.log.oldestOffset > 1000 }
+    try eventually("memory is for subscribers that follow the head") { topic.epoch.log.oldestOffset > 1000 }
 
     let other = try setting.client()
     try other.sendSubscribe("t", stream: 1)

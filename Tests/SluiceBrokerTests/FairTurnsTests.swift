@@ -10,7 +10,7 @@ struct FairTurnsTests {
     turns.demandExhausted("a")
     turns.demandExhausted("b")
     turns.append("c")
-    // Without demand only those have a turn whose news may be something else.
+    // Without demand only those have a turn that may have something other than records.
     #expect(turns.next(available: 0)?.element == "c")
     #expect(turns.next(available: 0) == nil)
     #expect(!turns.isTurn(available: 0))
@@ -43,7 +43,7 @@ struct FairTurnsTests {
     #expect(left == [2, 4, 6, 8])
   }
 
-  /// One record at a time: however many records each has, nobody gets one more than another before all who have some got one.
+  /// One record at a time: however many records each has, none gets a second one before all that have some got one.
   @Test func oneAtATimeGoesRoundAndRound() {
     var random = SeededRandom.printed()
     var turns = FairTurns<Int>()

@@ -75,7 +75,7 @@ struct FlowStrategyTests {
     reading.add(nextOffset: .max, available: 0, isLive: false)
     reading.add(readingNewestFrom: 7)
     #expect(reading.readsNewestFrom == 7)
-    // It needs nothing of the log, and holds up nobody.
+    // It needs nothing of the log, and doesn't limit producers.
     #expect(flow.keepFrom(reading, unreadFrom: nil) == .max)
     var situation = situation(head: 1_000_000)
     situation.lapsedBytes = 49

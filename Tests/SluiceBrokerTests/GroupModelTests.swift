@@ -119,7 +119,7 @@ struct GroupModelTests {
         case 10..<14:
           if let member { pair.send(Int.random(in: 1...4, using: &random), by: member) }
         case 14..<18:
-          // Of whoever has, or had, something; members that left speak up, too.
+          // Of members that have, or had, records; members that left report, too.
           guard rules.isExplicit, let (_, records) = pair.sent.randomElement(using: &random),
             let record = records.randomElement(using: &random)
           else { break }

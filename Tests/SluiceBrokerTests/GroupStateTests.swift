@@ -34,7 +34,7 @@ struct GroupStateTests {
         Assignment(member: b, first: 0, count: 1, delivery: 1),
         Assignment(member: a, first: 1, count: 1, delivery: 1),
         Assignment(member: b, first: 2, count: 1, delivery: 1),
-        // From here on it is alone.
+        // From here on it is the only member.
         Assignment(member: a, first: 3, count: 3, delivery: 1),
       ])
   }
@@ -84,7 +84,7 @@ struct GroupStateTests {
     _ = distribute(&group, to: 5, keys: [1: 7, 3: 8, 4: 8])
     group.settle(Settle(.again, delivery: 1, firstOffset: 2, count: 1), now: start)
     #expect(group.frontier == 4)
-    // 1 and 2 are lost, and 4 and 5, which nobody has looked at.
+    // 1 and 2 are lost, and 4 and 5, which the group hasn't read.
     #expect(group.lost(before: 6) == 4)
     group._checkInvariants()
     #expect(group.outstanding == 2)

@@ -51,7 +51,7 @@ struct PublishingBudgetTests {
     #expect(
       budget.grant(to: Allowance(), limit: limit, window: window)
         == Allowance(records: 1, bytes: 1))
-    // The only record is with the other one, who may never use it.
+    // The other publication has the only record, and may never use it.
     #expect(
       budget.grant(to: Allowance(), limit: limit, window: window)
         == Allowance(records: 1, bytes: 1))
@@ -60,8 +60,8 @@ struct PublishingBudgetTests {
         == Allowance())
   }
 
-  /// Producers that come, go, publish and rest at random: together they never hold more than the limit and one record each, and whoever
-  /// has nothing gets something while there is a limit to share.
+  /// Producers that attach, detach, publish and rest at random: together they never hold more than the limit and one record each, and a
+  /// producer without grants gets some while there is a limit to share.
   @Test(arguments: 0..<50)
   func sharesAreBoundedAndNobodyStarves(seed: UInt64) {
     var random = SeededRandom(seed: seed)

@@ -87,7 +87,7 @@ struct SessionAuthenticationTests {
     var probe = SessionProbe.open()
     _ = probe.receive(Authenticate(Self.token), stream: 1)
     #expect(probe.receive(Authenticate(Self.token), stream: 2) == .fault(stream: 2, .tooManyAttempts))
-    // Also when nobody waits for the first any more: the work goes on.
+    // Also when the first request was cancelled: the verification goes on.
     #expect(probe.receive(Cancel(), stream: 1) == .confirmCancel(stream: 1))
     #expect(probe.receive(Authenticate(Self.token), stream: 1) == .fault(stream: 1, .tooManyAttempts))
     probe.session.renewed()

@@ -76,7 +76,7 @@ struct SessionStreamTableTests {
       (.openPublication, .neverUsed), (.openPublication, .ended), (.openPublication, .givenBack),
       (.show, .neverUsed), (.show, .ended), (.show, .givenBack):
       .fault(stream: 1, .shuttingDown)
-    // Nothing is published any more; who did will find it without an acknowledgement.
+    // Nothing is published any more; the producer finds out by the missing acknowledgement.
     case (.publish, .publication), (.complete, .publication): .nothing
     default: whileOpen(frame, state)
     }

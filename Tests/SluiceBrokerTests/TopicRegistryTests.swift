@@ -69,7 +69,7 @@ struct TopicRegistryTests {
     _ = try registry.use("kept")
     let topic = try registry.create("t", settings)
     registry.deleteAbandoned(now: at(100))
-    // Somebody has found it, and is about to attach.
+    // A client has found it, and is about to attach.
     #expect(try registry.use("t") === topic)
     registry.deleteAbandoned(now: at(111))
     #expect(registry.find("t") === topic)

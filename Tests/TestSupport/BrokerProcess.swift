@@ -15,7 +15,7 @@ public final class BrokerProcess: Sendable {
 
   /// Starts it with these options more, and waits until it says that it is ready.
   ///
-  /// Unless the options say otherwise it is in no hurry: nobody is given up because the machine is.
+  /// Unless the options say otherwise its deadlines are long: it disconnects no client because the machine is slow.
   public convenience init(_ options: String...) throws {
     try self.init(options: options)
   }
@@ -27,7 +27,7 @@ public final class BrokerProcess: Sendable {
     for option in ["--keepalive", "--handshake", "--drain"] where !options.contains(option) {
       patience += [option, "15m"]
     }
-    // Nobody's port but its own, and none at all where it isn't asked for.
+    // A port of its own, and none for a listener that isn't requested.
     if !options.contains("--admin") { patience += ["--admin", "off"] }
     process = try ChildProcess(
       BuiltProduct.path("sluiced"), ["--listen", "\(Loopback.freshHost()):0"] + patience + options)

@@ -17,7 +17,7 @@ public final class ChildProcess: Sendable {
     case captured
     case file(String)
     case nothing
-    /// A pipe of which nobody reads the other end, which is closed at once.
+    /// A pipe whose other end is closed at once.
     case closedPipe
   }
 

@@ -17,7 +17,7 @@ public final class FakeServer: Sendable {
   private let isStopped = Flag()
   private let thread = Mutex<BackgroundThread?>(nil)
 
-  /// - Parameter greeting: sent to everybody who connects.
+  /// - Parameter greeting: sent to each client that connects.
   public init(
     greeting: [UInt8] = [], _ answer: @escaping @Sendable ([UInt8]) -> Answer
   ) throws {
@@ -81,7 +81,7 @@ public final class FakeServer: Sendable {
     }
   }
 
-  /// An address at which nobody listens, nor will: it isn't handed out again.
+  /// An address without a listener; it isn't handed out again.
   public static func nobody() throws -> String {
     let server = try FakeServer { _ in .finish([]) }
     return server.address

@@ -8,7 +8,7 @@ public enum Loopback {
 
   /// An address that this process hasn't used before, and that others are unlikely to.
   ///
-  /// A port that was free, or has been closed, may be anybody's the next moment. On an address of its own a test needn't care.
+  /// A free port may be taken by another process the next moment. On an address of its own a test needn't care.
   public static func freshHost() -> String {
     hasMany ? host(number: used.wrappingAdd(1, ordering: .relaxed).newValue) : "127.0.0.1"
   }

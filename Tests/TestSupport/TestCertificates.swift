@@ -29,7 +29,7 @@ public final class TestCertificates: Sendable {
 
   private static let common: Result<TestCertificates, any Error> = Result {
     let certificates = try TestCertificates()
-    // Nobody else lets go of it: what is static stays to the end.
+    // Released only here: what is static stays to the end.
     atexit { try? TestCertificates.common.get().directory.remove() }
     return certificates
   }

@@ -70,7 +70,7 @@ struct TokenBucketTests {
     #expect(try accounts.enter("ann", at: time(0)) === first)
     #expect(throws: (any Error).self) { try accounts.enter("ann", at: time(0)) }
     #expect(try accounts.enter("bob", at: time(0)) !== first)
-    // Of nobody there may be any number, each by itself.
+    // Connections without an identity are unlimited in number, each with its own account.
     for _ in 0..<5 { #expect(try accounts.enter("", at: time(0)) !== first) }
     first.publishing?.spend(records: 1000, bytes: 0)
     for _ in 0..<2 { accounts.leave(first, at: time(0)) }

@@ -31,7 +31,7 @@ enum BrokerProbe: Probe {
     case 0:
       guard let producer = try? StoredProducer(decoding: value) else { return }
       try check(producer, StoredProducer(decoding: producer.encoded()))
-      // Whoever comes back with this number is granted more, and publishes.
+      // A producer that returns with this number is granted more, and publishes.
       var credit = PublicationCredit(startingAt: producer.next)
       _ = credit.add(PublishingBudget.Allowance(records: 1 << 32, bytes: .max))
     case 1:
@@ -47,7 +47,7 @@ enum BrokerProbe: Probe {
     }
   }
 
-  /// The broker goes on with a group that was stored: a member joins, and gets what there is.
+  /// The broker continues with a stored group: a member joins, and gets the waiting records.
   private static func goOn(with stored: StoredGroup) throws {
     let rules = stored.settings.rules
     var state = GroupState(rules, restoring: stored.state, limit: 1_100)

@@ -149,7 +149,7 @@ final class BrokerScene {
         (loopState.subscriptions.map(\.connection) + loopState.publications.map(\.connection)).allSatisfy({
           $0.clientName == "good"
         })
-      else { throw ProbeViolation("somebody who has gone is still attached") }
+      else { throw ProbeViolation("a stream of a closed connection is still attached") }
     }
     publisher.leave()
     subscriber.leave()

@@ -6,7 +6,7 @@ import Testing
 
 @testable import SluiceBroker
 
-/// The newest records of a topic, as they are shown without anybody being attached.
+/// The newest records of a topic, as they are shown without attaching a stream.
 @Suite struct LastRecordsTests {
   private static func last(
     _ count: Int, of topic: String = "t", bytes: Int = .max, _ setting: SnapshotSetting

@@ -89,7 +89,7 @@ import Testing
     let snapshot = try setting.snapshot()
     #expect(snapshot.connectionCount == 0)
     #expect(snapshot.topics.first?.traffic.received == 1)
-    // The same without anybody to ask.
+    // The same without loops to ask.
     for loop in setting.brokerLoops { loop.stop() }
     let found = Shared<BrokerSnapshot?>(nil)
     setting.broker.snapshot { gathered in found.update { $0 = gathered.assembled() } }

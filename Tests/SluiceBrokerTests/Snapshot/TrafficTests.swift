@@ -38,7 +38,9 @@ import Testing
     setting.run(for: .milliseconds(20))
     publisher.leave()
     subscriber.leave(abruptly: true)
-    try setting.wait(for: "nobody") { setting.broker.core.registry.find("t")?.loopStates.isEmpty == true }
+    try setting.wait(for: "all to leave") {
+      setting.broker.core.registry.find("t")?.loopStates.isEmpty == true
+    }
     let before = try setting.topic("t")
     #expect(before.traffic.received == 3)
     #expect(before.traffic.sent == 2)

@@ -66,7 +66,7 @@ public struct ProtocolVectors: Codable, Sendable {
   public struct Session: Codable, Sendable, CustomStringConvertible {
     public var name: String
     public var about: String
-    /// Permissions by identity, for a broker that asks clients who they are; each has the password `right`.
+    /// Permissions by identity, for a broker whose clients authenticate; each has the password `right`.
     public var identities: [String: String]
     public var steps: [Step]
 
