@@ -126,7 +126,7 @@ import Testing
     try client.receive(until: "the other producer to hear of it") { client.publications[3]!.end != nil }
     #expect(client.publications[3]!.end == .complete(.finished))
 
-    // Publishing goes on in the next life, while the first subscriber still reads the one before.
+    // Publishing goes on in the next epoch, while the first subscriber still reads the one before.
     try client.publishAll(["c"], to: "t")
     try client.subscribe("t", stream: 4)
     try client.receiveRecords(1, stream: 4)

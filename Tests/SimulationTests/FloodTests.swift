@@ -6,9 +6,9 @@ import Testing
 
 @testable import SluiceBroker
 
-/// Whoever sends more than can be done at once waits for it himself.
+/// A client that sends more than the broker can do at once delays only itself.
 @Suite struct FloodTests {
-  /// What a flood of frames does to somebody who sends a PING just behind it: how much of the flood was answered before the PING was.
+  /// The delay of a PING behind a flood of another client's frames: how much of the flood was answered before the PING was.
   private func answers(to flood: (ScriptedClient) -> Void) throws -> (before: Int, after: [FrameType]) {
     let small = try SmallWorld()
     let flooder = small.connect()

@@ -113,7 +113,7 @@ private final class PatternStory {
     world.run(for: .seconds(10))
     let left = broker.core.registry.all.reduce(0) { $0 + $1.attached.subscriptions }
     if left > 0 { failures.append("\(left) subscriptions are left behind") }
-    if broker.core.registry.watches > 0 { failures.append("a pattern is watched by nobody") }
+    if broker.core.registry.watches > 0 { failures.append("a pattern is watched without a subscription") }
     return failures
   }
 

@@ -191,7 +191,7 @@ import Testing
     #expect(heard == [.subscribed, .complete, .allLive] + round + round + round)
   }
 
-  /// A topic that starts over when it ends is read on, life for life.
+  /// A topic that starts over when it ends is read on, epoch by epoch.
   @Test func aTopicThatStartsOverIsMatchedAnew() throws {
     let small = try SmallWorld {
       $0.topicDefaults.scope = .whileConnected
@@ -229,7 +229,7 @@ import Testing
     client.send(
       Positions(
         [
-          // Of another life, and of a topic that isn't there.
+          // Of another epoch, and of a topic that isn't there.
           TopicPosition(topic: "b", epoch: epochs[1] &+ 1, nextOffset: 2),
           TopicPosition(topic: "gone", epoch: 1, nextOffset: 2),
         ], more: false), stream: 1)

@@ -35,7 +35,7 @@ import Testing
     #expect(client.frames(on: 1).last?.header.type == .complete)
   }
 
-  /// A subscriber that still reads the life before gets no request of the present life.
+  /// A subscriber that still reads the epoch before gets no request of the present epoch.
   @Test func aRequestNeedsASubscriberOfTheTopicsPresentLife() throws {
     let small = try SmallWorld()
     let client = small.connect()

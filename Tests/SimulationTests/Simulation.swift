@@ -118,7 +118,7 @@ final class Simulation {
 
   // MARK: The parts
 
-  /// Puts everybody in place.
+  /// Creates all participants.
   private func cast() {
     for (index, plan) in scenario.peers.enumerated() {
       let peer = plan.usesLibrary ? makeLibraryPeer(index + 1, plan) : makePeer(index + 1, plan)
@@ -260,7 +260,7 @@ final class Simulation {
 
   // MARK: Endings
 
-  /// From here on nothing goes wrong any more: whatever is owed to anybody must come.
+  /// From here on nothing goes wrong any more: all that is owed to participants must come.
   private func settle() {
     oracle.chronicle.note(0, "all is well from here on")
     endTroubles()
@@ -328,14 +328,14 @@ final class Simulation {
     return nil
   }
 
-  /// Everybody leaves in their own manner, and is noticed.
+  /// All participants leave in their own manner, which the broker must notice.
   private func leave() {
     guard oracle.failures.isEmpty else { return }
     isLeaving = true
     // The rest of a write that came short by chance would look like a sign of life.
     world.conditions.shortWriteOneIn = 0
     let start = world.now
-    // Who left earlier may have done so while nothing got through; then only silence tells.
+    // A participant may have left while the network was cut; then only silence tells.
     let leaving = peers.filter(\.isConnected)
     for peer in leaving { peer.loop.perform { peer.hangUp(peer.plan.farewell) } }
     world.run(for: .milliseconds(100))
@@ -378,7 +378,9 @@ final class Simulation {
       oracle.brokerIsStopping = true
       broker.shutdown()
       let isOver = world.run(limit: .seconds(2)) { isStopped.isSet }
-      if oracle.failures.isEmpty { oracle.check(isOver, 0, "the broker doesn't stop though nobody is there") }
+      if oracle.failures.isEmpty {
+        oracle.check(isOver, 0, "the broker doesn't stop though no client is connected")
+      }
     }
     for peer in peers { peer.loop.perform { peer.abandon() } }
     for attacker in attackers { attacker.loop.perform { attacker.leave() } }

@@ -3,7 +3,7 @@ import SluiceWire
 import Testing
 
 extension ShortStories {
-  /// The great story with clients that state what their topics are, in whatever order they come; some topics stay connected, and some fail when they have
+  /// The scenario of all features with clients that state what their topics are, in whatever order they come; some topics stay connected, and some fail when they have
   /// lost their producers.
   @Suite struct StatementSeedTests {
     @Test(arguments: Seeds.chosen(for: .statements))
@@ -22,7 +22,7 @@ extension ShortStories {
 }
 
 extension Scenario {
-  /// The story of that seed, whose topics are stated.
+  /// The scenario of that seed, whose topics are stated.
   static func stating(_ seed: UInt64) -> Scenario {
     var scenario = random(seed)
     var random = SeededRandom(seed: seed &* 0x9e37_79b9_7f4a_7c15 &+ 7)

@@ -1,7 +1,7 @@
 import Testing
 
-/// The stories that are made from seeds. One at a time: there are so many that they would keep all others waiting.
+/// The scenarios that are made from seeds. One at a time: there are so many that they would delay all other tests.
 @Suite(.serialized) enum Stories {}
 
-/// Those of one thing alone, beside the great ones.
+/// Scenarios of a single feature.
 @Suite(.serialized) enum ShortStories {}

@@ -2,7 +2,7 @@ import SluiceIO
 import Testing
 
 extension ShortStories {
-  /// The great story with clients among the others that send frames of every type, right and wrong.
+  /// The scenario of all features with clients among the others that send frames of every type, right and wrong.
   @Suite struct StormSeedTests {
     @Test(arguments: Seeds.chosen(for: .storms))
     func thoseWhoBehaveGetWhatTheyAreOwedAmongThoseWhoDont(seed: UInt64) throws {
@@ -20,7 +20,7 @@ extension ShortStories {
 }
 
 extension Scenario {
-  /// The story of that seed, and storms over it.
+  /// The scenario of that seed, with storms of frames.
   static func stormy(_ seed: UInt64) -> Scenario {
     var scenario = random(seed)
     var random = SeededRandom(seed: seed &* 0xbf58_476d_1ce4_e5b9)

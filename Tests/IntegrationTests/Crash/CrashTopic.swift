@@ -138,7 +138,7 @@ final class CrashTopic {
       cursor.nextOffset >= durable && cursor.nextOffset <= committed,
       "the cursor of \(name) is at \(cursor.nextOffset), with commits up to \(committed), of which \(durable) is durable"
     )
-    // Until its reader is back, it is in a life that the present one continues.
+    // Until its reader is back, it is in an epoch that the present one continues.
     try require(
       epochs.contains(cursor.epoch), "the cursor of \(name) is in an epoch that the topic never had")
   }

@@ -4,7 +4,7 @@ import SluiceWire
 
 @testable import SluiceBroker
 
-/// One connection of somebody, and what may come on it.
+/// One connection of an identity, and what may come on it.
 final class AccessPeer {
   enum Use: Equatable {
     case reading(String)
@@ -170,7 +170,7 @@ final class AccessPeer {
       story.check(
         recent.contains { !isAllowed(stream, $0) }, "\(name) may do \(stream.use), and is denied it")
     } else {
-      // Nobody learns of anything by another error.
+      // No client learns of a topic by a different error.
       story.check(recent.contains { isAllowed(stream, $0) }, "\(name): \(fault.code) for \(stream.use)")
     }
     if fault.code == .permissionDenied, client.frames(on: number).count > 1 { story.tell(.ended) }
@@ -193,7 +193,7 @@ final class AccessPeer {
       let (_, batch) = try DeliverHeader.decode(body)
       var iterator = BatchIterator(batch, time: 0)
       while let record = try iterator.next() {
-        // What somebody's group didn't get done, put aside by the broker.
+        // A dead letter of another client's group, published by the broker.
         if record.isAttributed { continue }
         story.tell(.delivered)
         streams[number]?.records[topic, default: 0] += 1

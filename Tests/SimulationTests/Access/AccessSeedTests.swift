@@ -1,7 +1,7 @@
 import Testing
 
 extension ShortStories {
-  /// Peers who do what they may and what they may not, while that changes.
+  /// Peers that do what they may and what they may not, while that changes.
   @Suite struct AccessSeedTests {
     @Test(arguments: Seeds.chosen(for: .access))
     func nobodyLearnsOfWhatIsntTheirs(seed: UInt64) throws {

@@ -5,7 +5,7 @@ import SluiceWire
 
 @testable import SluiceBroker
 
-/// A broker that asks, an administrator who makes topics, publishes and changes what is allowed, and peers who try everything.
+/// A broker with authentication, an administrator that makes topics, publishes and changes permissions, and peers that try everything.
 final class AccessStory {
   enum Event: CaseIterable {
     case denied, ended, matched, unmatched, delivered, listed, revoked, expired, renewed
@@ -143,7 +143,7 @@ final class AccessStory {
       _ = root.ask(PublishOpen(topic: topic, acknowledgement: .none), stream: rootStreams, in: small)
     }
     guard let (stream, published) = publications[topic] else { return }
-    // Somebody has deleted it.
+    // A client has deleted it.
     if root.frames(on: stream).contains(where: { $0.header.type == .error }) {
       publications[topic] = nil
       return publish(to: topic)
@@ -160,7 +160,7 @@ final class AccessStory {
 
   // MARK: The end
 
-  /// Nothing changes any more: everybody has what is theirs.
+  /// No more changes: all peers get what is theirs.
   private func end() throws {
     small.settle(.seconds(1))
     for topic in Self.topics { publish(to: topic) }
@@ -173,7 +173,7 @@ final class AccessStory {
       peer.inspect()
       if peer.isWelcome, !peer.isOver { peer.checkEnd(Self.topics) }
     }
-    // Those who are left go when their time is over, and not before.
+    // The remaining peers are disconnected when their credentials expire, and not before.
     small.settle(.seconds(5))
     for peer in peers {
       peer.inspect()
@@ -201,7 +201,7 @@ final class AccessStory {
     if !holds { failures.append(message()) }
   }
 
-  /// What `name` may do now; nil for somebody who isn't there.
+  /// What `name` may do now; nil for an identity that isn't listed.
   func permissions(of name: String) -> Permissions? { policies.last?.rules[name] }
 
   /// The same, by all that holds and has just held.

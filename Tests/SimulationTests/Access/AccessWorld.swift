@@ -5,12 +5,12 @@ import SluiceWire
 
 @testable import SluiceBroker
 
-/// Identities without cryptography: whoever is listed has the password `right`, and tokens say their name and their end.
+/// Identities without cryptography: each listed one has the password `right`, and tokens contain their name and expiry.
 enum PlainAccess {
-  /// Who may do what, in words: `["ada": "publish a.> subscribe >"]`.
+  /// Permissions in words: `["ada": "publish a.> subscribe >"]`.
   static func policy(_ rules: [String: String]) throws -> AccessPolicy {
     var policy = AccessPolicy()
-    // Those who aren't listed any more may not be connected.
+    // Identities that are no longer listed may not be connected.
     policy.certificatesMustBeListed = true
     for (name, text) in rules { policy.permissions[name] = try permissions(text) }
     return policy
@@ -32,11 +32,11 @@ enum PlainAccess {
   static func token(of name: String, until expires: Int64) -> Credentials { .token("\(name) \(expires)") }
 
   static let verify: Authenticator.Verification = { policy, credentials, _, now in
-    let failed = Result<Identity, WireError>.failure(WireError(.authenticationFailed, "not who it says"))
+    let failed = Result<Identity, WireError>.failure(WireError(.authenticationFailed, "wrong credentials"))
     var name = credentials.user
     var expires: Int64?
     switch credentials.method {
-    case .none: return .failure(WireError(.authenticationRequired, "who are you?"))
+    case .none: return .failure(WireError(.authenticationRequired, "credentials are required"))
     case .password: if credentials.secret != "right" { return failed }
     case .token:
       let words = credentials.secret.split(separator: " ")

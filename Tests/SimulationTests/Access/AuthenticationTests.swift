@@ -6,7 +6,7 @@ import Testing
 
 @testable import SluiceBroker
 
-/// Who is let in, for how long.
+/// Which clients may connect, and for how long.
 @Suite struct AuthenticationTests {
   private static let rules = ["ada": "all >", "bob": "subscribe > create >"]
 
@@ -93,7 +93,7 @@ import Testing
     let waiting = (0..<2).map { _ in small.connect(credentials: PlainAccess.password(of: "ada")) }
     #expect(waiting.allSatisfy { $0.frames.isEmpty })
     #expect(try refusal(small.connect(credentials: PlainAccess.password(of: "ada"))) == .tooManyAttempts)
-    // Who leaves makes room.
+    // A client that leaves makes room.
     waiting[0].close()
     small.settle()
     let next = small.connect(credentials: PlainAccess.password(of: "bob"))

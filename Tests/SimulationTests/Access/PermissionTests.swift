@@ -5,7 +5,7 @@ import Testing
 
 @testable import SluiceBroker
 
-/// Who may do what, and what others learn of it.
+/// Permissions of clients, and what other clients learn of them.
 @Suite struct PermissionTests {
   /// A frame that opens a stream or makes a request, and what it needs.
   private struct Wish {
@@ -112,7 +112,7 @@ import Testing
     }
     #expect(try join(none, "morgue") == .permissionDenied)
     #expect(try join(some, "morgue") == .unknownTopic)
-    // Which of the two is there makes no difference to who may not.
+    // A client without permission can't tell which of the two exists.
     _ = root.ask(TopicDelete(topic: "t"), stream: 1, in: small)
     #expect(try join(other, "morgue") == .permissionDenied)
     _ = root.ask(TopicCreate(topic: "t", settings: TopicSettings()), stream: 1, in: small)
@@ -184,7 +184,7 @@ import Testing
     let (ada, bob, eve) = (small.connect(as: "ada"), small.connect(as: "bob"), small.connect(as: "eve"))
     let inbox = Subscribe(topic: "_inbox.1", start: .new, grantedThrough: 9)
     #expect(ada.ask(inbox, stream: 1, in: small).first?.header.type == .subscribed)
-    // Who answers may write there, and nobody else may read.
+    // Repliers may write there, and only the owner may read.
     let opened = bob.ask(PublishOpen(topic: "_inbox.1", acknowledgement: .none), stream: 1, in: small)
     #expect(opened.map(\.header.type) == [.publishOpened])
     bob.publish([[1]], from: 0, stream: 1)
@@ -202,7 +202,7 @@ import Testing
     // Also on another connection, it is its owner's.
     let again = small.connect(as: "ada")
     #expect(again.ask(inbox, stream: 1, in: small).first?.header.type == .subscribed)
-    // An answer to somebody who has gone makes nothing.
+    // A reply to a client that has left makes no topic.
     _ = bob.ask(PublishOpen(topic: "_inbox.2", acknowledgement: .none), stream: 2, in: small)
     #expect(try bob.fault(on: 2)?.code == .unknownTopic)
   }

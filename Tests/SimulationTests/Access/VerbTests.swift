@@ -22,7 +22,7 @@ import Testing
     case freeInbox = "_inbox.free"
   }
 
-  /// An answer, in a letter.
+  /// An answer, as one character.
   private enum Answer: Character {
     case done = "+"
     case denied = "D"

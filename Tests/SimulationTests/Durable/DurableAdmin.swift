@@ -1,7 +1,7 @@
 import SluiceIO
 import SluiceWire
 
-/// Makes the topics of a story, and then, if the plan says so, one that it deletes and makes again.
+/// Makes the topics of a scenario, and then, if the plan says so, one that it deletes and makes again.
 final class DurableAdmin: DurableUser {
   private enum Question {
     case create(String)

@@ -46,7 +46,7 @@ final class DurableOracle {
 
   func truth(_ name: String) -> StoredTruth? { topics[name] }
 
-  /// Somebody will end that topic, or has.
+  /// A client will end that topic, or has.
   func ends(_ topic: String) { ending.insert(topic) }
   func isEnding(_ topic: String) -> Bool { ending.contains(topic) }
 
@@ -62,7 +62,7 @@ final class DurableOracle {
     made[producer].append(record)
   }
 
-  /// Who made a record, as it says itself; nil, and a failure, when nobody did.
+  /// The producer of a record, as the record names it; nil, and a failure, without one.
   func origin(of record: Record, in topic: String) -> (producer: Int, sequence: Int)? {
     let found = record.body.withUnsafeBytes { body -> (Int, Int)? in
       let payload = record.isAttributed ? (try? RecordAttributes(body))?.payload : body
@@ -75,7 +75,7 @@ final class DurableOracle {
     guard let (producer, sequence) = found, made.indices.contains(producer),
       made[producer].indices.contains(sequence), made[producer][sequence] == record
     else {
-      fail("\(topic) has a record that nobody has published")
+      fail("\(topic) has a record that no producer has published")
       return nil
     }
     return (producer, sequence)

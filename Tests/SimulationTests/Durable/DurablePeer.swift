@@ -3,7 +3,7 @@ import SluiceIO
 import SluiceSimulation
 import SluiceWire
 
-/// Whoever has a stream of a ``DurablePeer``.
+/// An object with a stream of a ``DurablePeer``.
 protocol DurableUser: AnyObject {
   func connected()
   /// Returns true when the stream is over.

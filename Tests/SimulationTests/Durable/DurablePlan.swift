@@ -1,7 +1,7 @@
 import SluiceIO
 import SluiceWire
 
-/// What a seed makes of durable topics: how they are kept, who publishes and reads, and what becomes of the broker and its disk.
+/// What a seed makes of durable topics: their settings, their producers and readers, and the faults of the broker and its disk.
 struct DurablePlan {
   struct TopicPlan {
     var name: String

@@ -159,10 +159,10 @@ final class DurableProducer: DurableUser {
     case .ack: acknowledge(try Ack(body: body))
     case .cancelled:
       oracle.check(phase == .ending, "producer \(number) is cancelled")
-      oracle.truth(topic)?.told(.finished, who: "producer \(number)")
+      oracle.truth(topic)?.told(.finished, client: "producer \(number)")
       over()
     case .complete:
-      oracle.truth(topic)?.told(try Complete(body: body).ending, who: "producer \(number)")
+      oracle.truth(topic)?.told(try Complete(body: body).ending, client: "producer \(number)")
       over()
     case .error: refused(try Fault(body: body))
     default: oracle.fail("\(header.type) on a publication")

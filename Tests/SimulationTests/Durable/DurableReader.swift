@@ -10,7 +10,7 @@ final class DurableReader: DurableUser {
   private unowned let oracle: DurableOracle
   private var isSubscribed = false
   private var isAsking = false
-  /// Of the life that it has come furthest in; 0 before the first.
+  /// Of the epoch that it has come furthest in; 0 before the first.
   private var epoch: UInt64 = 0
   private var request = Subscribe(topic: "", grantedThrough: 0)
   /// The offset after the last record it got.
@@ -77,7 +77,7 @@ final class DurableReader: DurableUser {
       if frame.epoch == truth.epoch {
         if let expected {
           forget(from: expected)
-          if frame.nextOffset > expected { truth.lagged(to: frame.nextOffset, who: name) }
+          if frame.nextOffset > expected { truth.lagged(to: frame.nextOffset, client: name) }
         }
         oracle.check(
           expected.map { frame.nextOffset >= $0 } ?? false,
@@ -99,14 +99,14 @@ final class DurableReader: DurableUser {
     if isSettling { commit() }
   }
 
-  /// It begins anew, perhaps in another life than before.
+  /// It begins anew, perhaps in another epoch than before.
   private func began(_ frame: Subscribed, in truth: StoredTruth) {
     if request.cursor.isEmpty {
-      truth.began(request.start, at: frame.nextOffset, since: headWhenAsked, who: name)
+      truth.began(request.start, at: frame.nextOffset, since: headWhenAsked, client: name)
     } else if epoch != 0 || committed > 0 {
-      truth.began(cursor: request.cursor, at: frame.nextOffset, epoch: frame.epoch, who: name)
+      truth.began(cursor: request.cursor, at: frame.nextOffset, epoch: frame.epoch, client: name)
     }
-    // What it had of the former life was perhaps never on disk.
+    // What it had of the former epoch was perhaps never on disk.
     if epoch != 0, epoch != frame.epoch { forget(from: truth.continued(from: epoch, at: .max) ?? 0) }
   }
 
@@ -147,12 +147,12 @@ final class DurableReader: DurableUser {
     case .lag:
       let lag = try Lag(body: body)
       oracle.check(lag.nextOffset >= next, "\(name) lags backwards")
-      oracle.truth(topic)?.lagged(to: lag.nextOffset, who: name)
+      oracle.truth(topic)?.lagged(to: lag.nextOffset, client: name)
       next = max(next, lag.nextOffset)
     case .complete:
       let ending = try Complete(body: body).ending
       let truth = oracle.truth(topic)
-      truth?.told(ending, who: name)
+      truth?.told(ending, client: name)
       oracle.check(next == truth?.head, "\(name) is told the end at \(next) of \(truth?.head ?? 0)")
       self.ending = ending
       isSubscribed = false

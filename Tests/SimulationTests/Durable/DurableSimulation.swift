@@ -99,7 +99,7 @@ final class DurableSimulation {
     for loop in loops + storageLoops { world.network.crash(loop) }
   }
 
-  // MARK: The story
+  // MARK: The scenario
 
   func run() throws -> Outcome {
     clients.perform { peers[0].connect() }
@@ -179,7 +179,7 @@ final class DurableSimulation {
       disk.crashInCommit = nil
       if !isDead { kill() }
     case .stop:
-      // Whoever stops a broker whose disk doesn't work loses what waits.
+      // Stopping a broker whose disk fails loses what waits.
       disk.health = .good
       stop()
       oracle.check(disk.wasClosed, "the broker stopped, and has left the store open")

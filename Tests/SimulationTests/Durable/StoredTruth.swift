@@ -21,14 +21,14 @@ final class StoredTruth {
   private var last: [Int: Int] = [:]
   /// The first record that is kept.
   private(set) var first: UInt64 = 0
-  /// The topic's lives, in order, and where those before the last one ended.
+  /// The topic's epochs, in order, and where those before the last one ended.
   private(set) var lives: [(epoch: UInt64, end: UInt64?)]
   /// Those of them that are on disk.
   private var storedLives: Set<UInt64>
-  /// What was seen before it was on disk, in the present life.
+  /// What was seen before it was on disk, in the present epoch.
   private var early: [UInt64: Record] = [:]
   private(set) var cursors: [String: StoredCursor] = [:]
-  /// The furthest that somebody has committed each cursor.
+  /// The furthest commit of each cursor.
   private var asked: [String: UInt64] = [:]
   /// Cursors that may not have been committed so far.
   private var doubtful: Set<String> = []
@@ -134,10 +134,10 @@ final class StoredTruth {
     lives.append((epoch, nil))
   }
 
-  /// Whether nobody can know that there was such a life.
+  /// Whether no client can know of that epoch.
   func isForgotten(_ epoch: UInt64) -> Bool { !storedLives.contains(epoch) }
 
-  /// Where somebody goes on now that has come so far in a life.
+  /// Where a client that has come so far in an epoch continues now.
   func continued(from epoch: UInt64, at offset: UInt64) -> UInt64? {
     guard let index = lives.firstIndex(where: { $0.epoch == epoch }) else { return nil }
     return lives[index...].reduce(offset) { min($0, $1.end ?? .max) }
@@ -145,16 +145,16 @@ final class StoredTruth {
 
   // MARK: Seen
 
-  /// Somebody was sent a record.
-  func saw(_ record: Record, at offset: UInt64, epoch: UInt64, by who: String) {
+  /// A client was sent a record.
+  func saw(_ record: Record, at offset: UInt64, epoch: UInt64, by client: String) {
     oracle.delivered += 1
     guard oracle.origin(of: record, in: name) != nil else { return }
     if offset < head, epoch == self.epoch {
-      check(record == log[Int(offset)], "\(who) got another record \(offset) than is on disk")
+      check(record == log[Int(offset)], "\(client) got another record \(offset) than is on disk")
     } else if epoch == self.epoch {
-      check(!isSynchronous, "\(who) got record \(offset) before it was on disk, which is at \(head)")
+      check(!isSynchronous, "\(client) got record \(offset) before it was on disk, which is at \(head)")
       if let seen = early.updateValue(record, forKey: offset) {
-        check(seen == record, "\(who) got another record \(offset) than somebody before")
+        check(seen == record, "\(client) got another record \(offset) than an earlier client")
       }
     }
     // What the broker sent before it crashed is judged by its readers, when they go on.
@@ -175,14 +175,15 @@ final class StoredTruth {
     )
   }
 
-  /// Somebody was told that it is over.
-  func told(_ ending: Complete.Ending, who: String) {
+  /// A client was told that the topic has ended.
+  func told(_ ending: Complete.Ending, client: String) {
     check(
-      ending == row.ending, "\(who) is told of an end with \(ending), where \(row.ending as Any) is on disk")
+      ending == row.ending,
+      "\(client) is told of an end with \(ending), where \(row.ending as Any) is on disk")
   }
 
-  /// Somebody begins there who has asked for that start when there were so many records.
-  func began(_ start: Subscribe.Start, at offset: UInt64, since asked: UInt64, who: String) {
+  /// A client begins there that has requested that start when the topic had so many records.
+  func began(_ start: Subscribe.Start, at offset: UInt64, since asked: UInt64, client: String) {
     guard isSynchronous, keepsAll else { return }
     let isRight =
       switch start {
@@ -193,18 +194,19 @@ final class StoredTruth {
           && (offset >= head || times[Int(offset)] >= time)
       default: offset == 0
       }
-    check(isRight, "\(who) begins at \(offset) of \(head), where it has asked for \(start)")
+    check(isRight, "\(client) begins at \(offset) of \(head), where it has asked for \(start)")
   }
 
-  /// Somebody was told that records before `next` were dropped.
-  func lagged(to next: UInt64, who: String) {
-    check(!keepsAll, "\(who) is told that records before \(next) are gone")
+  /// A client was told that records before `next` were dropped.
+  func lagged(to next: UInt64, client: String) {
+    check(!keepsAll, "\(client) is told that records before \(next) are gone")
     // Those that aren't on disk yet may count as well.
     guard isSynchronous else { return }
     let limit = row.settings.replayRecords ?? .max
     check(
       next <= max(first, head - min(limit, head)),
-      "\(who) is told that records before \(next) are gone, where \(first) is the first on disk, of \(head)")
+      "\(client) is told that records before \(next) are gone, where \(first) is the first on disk, of \(head)"
+    )
   }
 
   // MARK: Cursors
@@ -215,16 +217,16 @@ final class StoredTruth {
 
   func doubts(cursor: String) { doubtful.insert(cursor) }
 
-  func began(cursor: String, at offset: UInt64, epoch: UInt64, who: String) {
+  func began(cursor: String, at offset: UInt64, epoch: UInt64, client: String) {
     guard epoch == self.epoch else { return }
     let most = asked[cursor] ?? 0
     // Further on only if what is in between is gone.
-    if offset > most { lagged(to: offset, who: "\(who), whose cursor was never beyond \(most),") }
+    if offset > most { lagged(to: offset, client: "\(client), whose cursor was never beyond \(most),") }
     guard let stored = cursors[cursor]?.found.place else { return }
     let least = continued(from: stored.epoch, at: stored.nextOffset) ?? 0
     check(
       offset >= min(least, asked[cursor] ?? 0),
-      "\(who) begins at \(offset), where its cursor \(stored) is on disk")
+      "\(client) begins at \(offset), where its cursor \(stored) is on disk")
   }
 
   /// All is said and done: cursors stand where they were put last.

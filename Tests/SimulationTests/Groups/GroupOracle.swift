@@ -9,7 +9,7 @@ final class GroupOracle {
 
   private let plan: GroupPlan
   private(set) var failures: [String] = []
-  /// The deliveries of each record, by who got them.
+  /// The deliveries of each record, by member.
   private var deliveries: [Place: [Int: Int]] = [:]
   /// When each record was acknowledged first, by the count of events.
   private(set) var acknowledged: [Place: Int] = [:]
@@ -58,7 +58,7 @@ final class GroupOracle {
     if acknowledged[place] == nil { acknowledged[place] = events }
   }
 
-  /// Everything in the topic's last life has come to an end.
+  /// Everything in the topic's last epoch has come to an end.
   ///
   /// - Parameters:
   ///   - keys: of the topic's records, by offset.
@@ -71,10 +71,10 @@ final class GroupOracle {
       if plan.isExplicit {
         check(
           acknowledged[place] != nil || dead.contains(offset),
-          "record \(offset) counts as done, and nobody has done it; its deliveries: \(deliveries[place] ?? [:])"
+          "record \(offset) counts as done, but no member has done it; its deliveries: \(deliveries[place] ?? [:])"
         )
       } else if plan.isQuiet {
-        check(deliveries[place] != nil, "record \(offset) went to nobody")
+        check(deliveries[place] != nil, "record \(offset) went to no member")
       }
     }
     guard plan.options.order == .byKey else { return }

@@ -3,7 +3,7 @@ import SluiceWire
 
 @testable import SluiceClient
 
-/// What a seed makes of a group: how it shares, who works, and what goes wrong.
+/// What a seed makes of a group: how it shares, which members work, and what goes wrong.
 struct GroupPlan {
   var options = GroupOptions()
   var workers = 3
@@ -16,7 +16,7 @@ struct GroupPlan {
   var leaves = false
   /// The broker is killed once, with all that it had in memory alone.
   var crashes = false
-  /// Topics are on disk before anybody hears of records, so that a crash loses neither these nor what is done.
+  /// Topics are on disk before any client learns of records, so that a crash loses neither these nor what is done.
   var isDurable = false
   let seed: UInt64
 
@@ -50,6 +50,6 @@ struct GroupPlan {
 
   var isExplicit: Bool { options.acknowledgement == .explicit }
 
-  /// Nothing is lost on its way, so that each record comes to somebody even if it needn't be acknowledged.
+  /// The network loses nothing, so that each record reaches a member even without acknowledgement.
   var isQuiet: Bool { !breaksOff && !kills && !leaves && !crashes }
 }

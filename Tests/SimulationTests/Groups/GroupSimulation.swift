@@ -229,7 +229,7 @@ final class GroupSimulation {
     guard oracle.failures.isEmpty else { return }
     let registry = broker.core.registry
     for topic in registry.all {
-      oracle.check(topic.loopStates.isEmpty, "\(topic.name) has loopStates though everybody has left")
+      oracle.check(topic.loopStates.isEmpty, "\(topic.name) has loopStates though all clients have left")
     }
     for name in registry.all.map(\.name).sorted() { _ = try? registry.delete(name) }
     oracle.check(

@@ -4,7 +4,7 @@ import SluiceIO
 import SluiceSimulation
 import Synchronization
 
-/// A program that uses the client library, in a process of its own: its loop is nobody else's.
+/// A program that uses the client library, in a process of its own: no other peer uses its loop.
 final class LibraryPeer: Participant {
   let number: Int
   let plan: PeerPlan
@@ -134,7 +134,7 @@ final class LibraryPeer: Participant {
 
   // MARK: The end of a connection
 
-  /// Somebody noticed that the client is closed.
+  /// The program noticed that the client is closed.
   func noticeFailure() {
     guard let client, let failure = client.failure else { return }
     note("lost its connection: \(failure.code)")
@@ -148,7 +148,7 @@ final class LibraryPeer: Participant {
     switch failure.code {
     case .closed: break
     case .shuttingDown: oracle.check(oracle.brokerIsStopping, number, "shutting-down, out of season")
-    case .cutOff: oracle.check(isExcused || oracle.brokerIsStopping, number, "cut off, and nobody knows why")
+    case .cutOff: oracle.check(isExcused || oracle.brokerIsStopping, number, "cut off without a reason")
     case .keepaliveTimeout: oracle.check(isExcused, number, "given up as dead: \(failure)")
     default: oracle.fail(number, "the connection ended with \(failure.code): \(failure)")
     }
@@ -201,7 +201,7 @@ final class LibraryPeer: Participant {
     last = nil
   }
 
-  /// Whether somebody still holds the last client though nobody should.
+  /// Whether the last client is still retained though nothing should.
   var holdsClient: Bool { last != nil }
 
   // MARK: The course of things

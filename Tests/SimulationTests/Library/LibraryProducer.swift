@@ -30,7 +30,8 @@ final class LibraryProducer {
     self.peer = peer
     remaining = plan.records
     manner = Manner(rawValue: peer.random.next(below: 4))!
-    ledger = peer.oracle.makePublication(topic: plan.topic, acknowledges: plan.acknowledges, who: peer.number)
+    ledger = peer.oracle.makePublication(
+      topic: plan.topic, acknowledges: plan.acknowledges, client: peer.number)
     ledger.isOfLibrary = true
     ledger.resumes = peer.plan.persists
     peer.note("opens publication \(ledger.number) to \(plan.topic), to \(manner)")
@@ -104,16 +105,18 @@ final class LibraryProducer {
   private func receive(_ receipt: TopicSubject.Receipt, _ sequence: UInt64) {
     check(receipt.sequence == sequence, "record \(sequence) has the receipt of \(receipt.sequence)")
     if let offset = receipt.offset, let life = knownLife {
-      life.place(ledger.number, Int(sequence), at: offset, who: peer.number)
+      life.place(ledger.number, Int(sequence), at: offset, client: peer.number)
     }
   }
 
   private var knownLife: TopicEpoch? {
     if ledger.resumes {
-      return oracle.onlyEpoch(of: plan.topic).map { oracle.life(of: plan.topic, epoch: $0, who: peer.number) }
+      return oracle.onlyEpoch(of: plan.topic).map {
+        oracle.life(of: plan.topic, epoch: $0, client: peer.number)
+      }
     }
     if ledger.life == nil, let epoch = oracle.onlyEpoch(of: plan.topic) {
-      ledger.found(in: oracle.life(of: plan.topic, epoch: epoch, who: peer.number))
+      ledger.found(in: oracle.life(of: plan.topic, epoch: epoch, client: peer.number))
     }
     return ledger.life
   }
@@ -199,7 +202,7 @@ final class LibraryProducer {
       if case .failure(let error) = result {
         producer.checkFailure(error)
       } else if let life = producer.knownLife {
-        life.told(ending, at: nil, who: producer.peer.number)
+        life.told(ending, at: nil, client: producer.peer.number)
       }
     }
   }
@@ -213,7 +216,7 @@ final class LibraryProducer {
       check(
         !oracle.isOpen(plan.topic) || oracle.mayHaveRestarted(plan.topic),
         "\(error.code), while it goes on")
-    case .topicDeleted: check(oracle.deletedTopics.contains(plan.topic), "deleted by nobody")
+    case .topicDeleted: check(oracle.deletedTopics.contains(plan.topic), "deleted without a request")
     case .topicExists:
       check(oracle.mayRefuse(ledger.statement, of: plan.topic), "refused for its settings: \(error)")
     default: check(false, "failed with \(error.code): \(error)")

@@ -43,7 +43,7 @@ final class LibrarySubscriber: Subscriber {
     self.plan = plan
     self.left = left
     self.peer = peer
-    // Nothing else tells of another life of the topic.
+    // Nothing else tells of another epoch of the topic.
     hearsMarks = peer.random.oneIn(2) || peer.plan.persists && plan.lag == .skip
     start = SubscriptionPlan.Start(plan.start)
     peer.note("subscribes to \(plan.topic) from \(start)\(hearsMarks ? " with marks" : "")")
@@ -151,7 +151,7 @@ final class LibrarySubscriber: Subscriber {
     offset == next || mayHaveGaps && offset >= next || !plan.filter.isEmpty && offset > next
   }
 
-  /// The life of the topic, from who published the record.
+  /// The epoch of the topic, from the publication of the record.
   private func findLife(_ record: TopicRecord) -> TopicEpoch? {
     let payload = record.payload
     guard payload.count >= PublicationLedger.nameSize else { return nil }
@@ -162,12 +162,12 @@ final class LibrarySubscriber: Subscriber {
     }
     if publication.resumes {
       return oracle.onlyEpoch(of: plan.topic).map {
-        oracle.life(of: plan.topic, epoch: $0, who: peer.number)
+        oracle.life(of: plan.topic, epoch: $0, client: peer.number)
       }
     }
-    // A publication of the library's doesn't know the epoch either; the topic's present life will do where it has only had one.
+    // A publication of the library's doesn't know the epoch either; the topic's present epoch will do where it has only had one.
     if publication.life == nil, let epoch = oracle.onlyEpoch(of: plan.topic) {
-      publication.found(in: oracle.life(of: plan.topic, epoch: epoch, who: peer.number))
+      publication.found(in: oracle.life(of: plan.topic, epoch: epoch, client: peer.number))
     }
     return publication.life
   }
@@ -185,7 +185,7 @@ final class LibrarySubscriber: Subscriber {
     }
     builder.bytes.withUnsafeBytes { bytes in
       var records = BatchIterator(bytes, count: 1, time: record.time)
-      if let body = try? records.next() { life.observe(body, at: record.offset, who: peer.number) }
+      if let body = try? records.next() { life.observe(body, at: record.offset, client: peer.number) }
     }
   }
 
@@ -201,7 +201,8 @@ final class LibrarySubscriber: Subscriber {
     subscription = nil
     var again = 0
     switch completion {
-    case .finished: check(oracle.mayHaveEnded(plan.topic, with: .finished), "finished by nobody")
+    case .finished:
+      check(oracle.mayHaveEnded(plan.topic, with: .finished), "finished without a producer's request")
     case .failure(let error):
       switch error.code {
       case .topicFailed:
@@ -209,14 +210,14 @@ final class LibrarySubscriber: Subscriber {
           oracle.mayHaveEnded(
             plan.topic,
             with: .failure(code: ErrorCode(rawValue: error.brokerCode ?? 0), message: error.message)),
-          "failed by nobody: \(error)")
-      case .producerLost: oracle.lostProducers(of: plan.topic, who: peer.number)
+          "failed without a producer's request: \(error)")
+      case .producerLost: oracle.lostProducers(of: plan.topic, client: peer.number)
       case .topicExists:
         check(
           oracle.mayRefuse(statement ?? TopicSettings(), of: plan.topic), "refused for its settings: \(error)"
         )
       case .topicDeleted:
-        check(oracle.deletedTopics.contains(plan.topic), "deleted by nobody")
+        check(oracle.deletedTopics.contains(plan.topic), "deleted without a request")
         again = 1
       case .lagged:
         check(plan.lag == .fail, "lagged, where it asked to skip")
@@ -324,7 +325,7 @@ final class LibrarySubscriber: Subscriber {
     isCancelled = true
     subscription.cancel()
     if peer.random.oneIn(3) {
-      // Nobody minds a second time, or a late wish.
+      // A second call, or a late one, is harmless.
       subscription.cancel()
       subscription.request(.max(1))
     }

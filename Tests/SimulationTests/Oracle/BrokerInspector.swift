@@ -4,7 +4,7 @@ import Synchronization
 
 @testable import SluiceBroker
 
-/// Looks into the broker: whether what it keeps is bounded, and gone when nobody needs it.
+/// Inspects the broker: whether what it keeps is bounded, and released when it is no longer needed.
 final class BrokerInspector {
   private struct Weak {
     weak var connection: Connection?
@@ -83,7 +83,7 @@ final class BrokerInspector {
     for loopState in loopStates {
       oracle.check(
         !loopState.subscriptions.isEmpty || !loopState.publications.isEmpty, 0,
-        "\(topic.name) keeps a loopState that nobody uses")
+        "\(topic.name) keeps a loopState without streams")
       for (index, subscription) in loopState.subscriptions.enumerated() {
         oracle.check(
           subscription.index == index
@@ -101,19 +101,19 @@ final class BrokerInspector {
     }
   }
 
-  /// What must hold when everybody has left.
+  /// What must hold when all participants have left.
   func checkEmpty() {
     look()
     oracle.check(
       connections.isEmpty, 0,
-      "everybody has left, but there are still \(connections.map { "\($0.clientName) (\($0.id))" })")
+      "all clients have left, but there are still \(connections.map { "\($0.clientName) (\($0.id))" })")
     checkBounds()
     for connection in seen.compactMap(\.connection) {
       oracle.fail(0, "something keeps the connection of \(connection.clientName) in memory")
     }
     let registry = broker.core.registry
     for topic in registry.all {
-      oracle.check(topic.loopStates.isEmpty, 0, "\(topic.name) has loopStates though everybody has left")
+      oracle.check(topic.loopStates.isEmpty, 0, "\(topic.name) has loopStates though all clients have left")
     }
     let kept = registry.all.reduce(0) { $0 + $1.epoch.log.statistics().memoryBytes }
     oracle.check(

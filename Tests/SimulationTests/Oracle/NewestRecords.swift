@@ -74,7 +74,7 @@ extension TopicEpoch {
     var shown: [UInt64] = []
     let walk = records.walk(from: records.statistics().firstOffset, before: head + 1, deletionsFrom: .max) {
       var records = BatchIterator($0.item, count: 1, time: $0.time)
-      if let record = try? records.next() { observe(record, at: $0.offset, who: 0) }
+      if let record = try? records.next() { observe(record, at: $0.offset, client: 0) }
       shown.append($0.offset)
       return true
     }

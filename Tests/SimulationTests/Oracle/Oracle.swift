@@ -14,7 +14,7 @@ final class Oracle {
   private(set) var broker: Broker
 
   private(set) var failures: [String] = []
-  /// Every life of every topic that anybody heard of, in that order.
+  /// Every epoch of every topic that any peer was told of, in that order.
   private(set) var lives: [TopicEpoch] = []
   private(set) var publications: [PublicationLedger] = []
   var subscriptions: [SubscriptionLedger] = []
@@ -23,7 +23,7 @@ final class Oracle {
   var brokerIsStopping = false
   /// It was stopped at once, or closed connections because the time for an orderly stop was up.
   var brokerRanOutOfTime = false
-  /// Topics that somebody asked to delete.
+  /// Topics that a peer asked to delete.
   var deletedTopics: Set<String> = []
   /// Topics that may be compact before their settings are stated. Such a topic is replaced while no client is attached.
   var replaceableTopics: Set<String> = []
@@ -46,14 +46,14 @@ final class Oracle {
     self.wallClock = wallClock
   }
 
-  func fail(_ who: Int, _ what: String) {
-    chronicle.note(who, "WRONG: \(what)")
+  func fail(_ client: Int, _ what: String) {
+    chronicle.note(client, "WRONG: \(what)")
     guard failures.count < Self.mostFailures else { return }
-    failures.append(who == 0 ? what : "peer \(who): \(what)")
+    failures.append(client == 0 ? what : "peer \(client): \(what)")
   }
 
-  func check(_ holds: Bool, _ who: Int, _ what: @autoclosure () -> String) {
-    if !holds { fail(who, what()) }
+  func check(_ holds: Bool, _ client: Int, _ what: @autoclosure () -> String) {
+    if !holds { fail(client, what()) }
   }
 
   /// Another broker has taken the place of one that crashed, and knows nothing of it.
@@ -110,10 +110,10 @@ final class Oracle {
   }
 
   /// A client is told that the topic has lost its producers.
-  func lostProducers(of topic: String, who: Int) {
-    // Which life it was, only those who are told its epoch know.
+  func lostProducers(of topic: String, client: Int) {
+    // Only peers that are told its epoch know which one it was.
     if mayHaveRestarted(topic) { return }
-    presentLife(of: topic)?.lostProducers(who: who)
+    presentLife(of: topic)?.lostProducers(client: client)
   }
 
   /// Topics that stay connected once they are: checked between turns.
@@ -129,13 +129,13 @@ final class Oracle {
     }
   }
 
-  /// The life with this epoch, which somebody was told now.
-  func life(of topic: String, epoch: UInt64, who: Int) -> TopicEpoch {
+  /// The epoch of this number, which a peer was told now.
+  func life(of topic: String, epoch: UInt64, client: Int) -> TopicEpoch {
     if let life = lives.first(where: { $0.epoch == epoch }) {
-      check(life.name == topic, who, "epoch \(epoch) is told of \(topic) and of \(life.name)")
+      check(life.name == topic, client, "epoch \(epoch) is told of \(topic) and of \(life.name)")
       return life
     }
-    check(epoch != 0, who, "\(topic) has epoch 0")
+    check(epoch != 0, client, "\(topic) has epoch 0")
     let present = present(topic)
     let life = TopicEpoch(
       name: topic, epoch: epoch, topic: present?.epochNumber == epoch ? present : nil, oracle: self)
@@ -143,17 +143,17 @@ final class Oracle {
     return life
   }
 
-  /// The life of a topic as it is in the broker now.
+  /// The epoch of a topic as it is in the broker now.
   func presentLife(of topic: String) -> TopicEpoch? {
-    present(topic).map { life(of: topic, epoch: $0.epochNumber, who: 0) }
+    present(topic).map { life(of: topic, epoch: $0.epochNumber, client: 0) }
   }
 
-  /// The epoch of a topic that is in its first life for certain.
+  /// The epoch of a topic that is in its first epoch for certain.
   func onlyEpoch(of topic: String) -> UInt64? {
     mayHaveRestarted(topic) ? nil : present(topic)?.epochNumber
   }
 
-  /// Whether there may have been more than one life of a topic of that name.
+  /// Whether there may have been more than one epoch of a topic of that name.
   func mayHaveRestarted(_ topic: String) -> Bool {
     deletedTopics.contains(topic) || replaceableTopics.contains(topic) || hasRestarted
   }
@@ -162,16 +162,16 @@ final class Oracle {
     askedEndings.append((topic, ending))
   }
 
-  /// Whether somebody asked for this end.
+  /// Whether a producer asked for this end.
   func mayHaveEnded(_ topic: String, with ending: Complete.Ending) -> Bool {
     askedEndings.contains { $0.topic == topic && $0.ending == ending }
   }
 
   // MARK: Publications
 
-  func makePublication(topic: String, acknowledges: Bool, who: Int) -> PublicationLedger {
+  func makePublication(topic: String, acknowledges: Bool, client: Int) -> PublicationLedger {
     let publication = PublicationLedger(
-      number: UInt32(publications.count + 1), topic: topic, acknowledges: acknowledges, peer: who,
+      number: UInt32(publications.count + 1), topic: topic, acknowledges: acknowledges, peer: client,
       oracle: self)
     publications.append(publication)
     return publication

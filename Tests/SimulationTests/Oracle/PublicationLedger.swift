@@ -27,7 +27,7 @@ final class PublicationLedger {
 
   private(set) var life: TopicEpoch?
   private(set) var batches: [Batch] = []
-  /// The offset of each batch's first record, once known, by the epoch of the topic's life.
+  /// The offset of each batch's first record, once known, by the epoch of the topic.
   private var bases: [UInt64: [UInt64?]] = [:]
   /// Records sent, granted and acknowledged.
   private(set) var sent = 0
@@ -44,7 +44,7 @@ final class PublicationLedger {
   var statement = TopicSettings()
   /// Sent by the client library, which keeps epochs to itself.
   var isOfLibrary = false
-  /// Goes on after a lost connection, in whatever life the topic has then.
+  /// Goes on after a lost connection, in whatever epoch the topic has then.
   var resumes = false
 
   init(number: UInt32, topic: String, acknowledges: Bool, peer: Int, oracle: Oracle) {
@@ -88,7 +88,7 @@ final class PublicationLedger {
     oracle.check(life == nil && !isOver, peer, "PUBLISH_OPENED came twice for publication \(number)")
     granted = frame.grantedThrough
     bytesGranted = frame.bytesThrough
-    let life = oracle.life(of: topic, epoch: frame.epoch, who: peer)
+    let life = oracle.life(of: topic, epoch: frame.epoch, client: peer)
     self.life = life
     oracle.check(granted > 0 || life.mayHold, peer, "publication \(number) begins without demand")
     guard let settings = life.topic?.settings else { return }
@@ -97,12 +97,12 @@ final class PublicationLedger {
       "publication \(number) states \(statement), and the topic has \(settings)")
   }
 
-  /// It shows in which life of its topic its records are.
+  /// It shows in which epoch of its topic its records are.
   func found(in life: TopicEpoch) {
     if self.life == nil, !resumes { self.life = life }
   }
 
-  /// Whether its records may be in that life of a topic.
+  /// Whether its records may be in that epoch of a topic.
   func publishes(in life: TopicEpoch) -> Bool {
     resumes ? topic == life.name : self.life === life
   }
@@ -146,7 +146,7 @@ final class PublicationLedger {
     }
     acknowledged = Int(ack.through)
     lastAcknowledgedOffset = ack.lastOffset
-    life.place(number, acknowledged - 1, at: ack.lastOffset, who: peer)
+    life.place(number, acknowledged - 1, at: ack.lastOffset, client: peer)
   }
 
   /// The broker has confirmed something that was asked of it after all that was sent.
@@ -225,7 +225,7 @@ final class PublicationLedger {
     }
   }
 
-  /// How many records stand between the begins of two batches. Of those that nobody acknowledges some may be lost with a connection.
+  /// How many records are between the begins of two batches. Records without acknowledgement may be lost with a connection.
   private func room(from first: Int, to second: Int) -> UInt64 {
     if resumes, !acknowledges { return UInt64(batches[first].count) }
     return UInt64(batches[second].firstSequence - batches[first].firstSequence)
@@ -235,7 +235,7 @@ final class PublicationLedger {
   ///
   /// - Returns: the place of its batch, when that wasn't known before and is possible.
   func place(
-    _ sequence: Int, at offset: UInt64, in epoch: UInt64, who: Int
+    _ sequence: Int, at offset: UInt64, in epoch: UInt64, client: Int
   ) -> (base: UInt64, firstSequence: Int, count: Int)? {
     var bases = self.bases.removeValue(forKey: epoch) ?? []
     defer { self.bases[epoch] = bases }
@@ -246,13 +246,14 @@ final class PublicationLedger {
     let batch = batches[index]
     let position = UInt64(sequence - batch.firstSequence)
     guard offset >= position else {
-      oracle.fail(who, "record \(sequence) of publication \(number) is at \(offset), the middle of its batch")
+      oracle.fail(
+        client, "record \(sequence) of publication \(number) is at \(offset), the middle of its batch")
       return nil
     }
     let base = offset - position
     if let known = bases[index] {
       oracle.check(
-        known == base, who,
+        known == base, client,
         "record \(sequence) of publication \(number) is at \(offset) and at \(known + position)")
       return nil
     }
@@ -260,13 +261,13 @@ final class PublicationLedger {
     if let before = bases[..<index].lastIndex(where: { $0 != nil }) {
       let room = room(from: before, to: index)
       oracle.check(
-        base >= bases[before]! + room, who,
+        base >= bases[before]! + room, client,
         "record \(sequence) of publication \(number) is at \(offset), ahead of what was sent before")
     }
     if let after = bases[(index + 1)...].firstIndex(where: { $0 != nil }) {
       let room = room(from: index, to: after)
       oracle.check(
-        base + room <= bases[after]!, who,
+        base + room <= bases[after]!, client,
         "record \(sequence) of publication \(number) is at \(offset), behind what was sent after")
     }
     bases[index] = base

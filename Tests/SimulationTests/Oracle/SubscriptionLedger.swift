@@ -148,7 +148,7 @@ final class SubscriptionLedger {
 
   func subscribed(_ frame: Subscribed) {
     check(life == nil && end == nil, "SUBSCRIBED came twice")
-    let life = oracle.life(of: request.topic, epoch: frame.epoch, who: peer)
+    let life = oracle.life(of: request.topic, epoch: frame.epoch, client: peer)
     self.life = life
     next = frame.nextOffset
     start = next
@@ -234,7 +234,7 @@ final class SubscriptionLedger {
         check(record.time >= time, "record \(offset) is older than the one before")
         time = record.time
         check(request.filter.wants(record), "record \(offset), which isn't wanted")
-        life.observe(record, at: offset, who: peer)
+        life.observe(record, at: offset, client: peer)
         offset += 1
       }
     } catch {
@@ -293,7 +293,7 @@ final class SubscriptionLedger {
     let isBeyond =
       if case .offset(let offset) = request.start { offset == next && delivered == 0 } else { false }
     if isFiltered, let head = life.head { skip(to: max(head, next), "COMPLETE") }
-    life.told(frame.ending, at: gaps ? nil : next, isBeyond: isBeyond, who: peer)
+    life.told(frame.ending, at: gaps ? nil : next, isBeyond: isBeyond, client: peer)
     end = .completed
   }
 
@@ -301,7 +301,8 @@ final class SubscriptionLedger {
     check(end == nil, "ERROR after its end")
     switch fault.code {
     case .topicDeleted:
-      check(oracle.deletedTopics.contains(request.topic), "a deleted topic, which nobody deleted")
+      check(
+        oracle.deletedTopics.contains(request.topic), "told of a deletion, but no client deleted the topic")
       if let life { check(!life.isPresent, "topic-deleted, while the topic is there") }
     case .lagged:
       check(request.lag == .fail, "ERROR lagged, where it asked to skip")

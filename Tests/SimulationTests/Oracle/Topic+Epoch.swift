@@ -3,7 +3,7 @@ import SluiceWire
 
 @testable import SluiceBroker
 
-/// The topics of these scenarios don't start over by themselves, so that a topic and its life are one.
+/// The topics of these scenarios don't start over by themselves, so that a topic and its epoch are one.
 extension Topic {
   var epochNumber: UInt64 { epoch.number }
   var log: TopicLog { epoch.log }

@@ -3,11 +3,11 @@ import SluiceWire
 
 @testable import SluiceBroker
 
-/// One life of a topic, as it shows in what everybody was sent and told: which record has which offset, and how it ended.
+/// One epoch of a topic, as all peers have seen it: which record has which offset, and how it ended.
 final class TopicEpoch {
   let name: String
   let epoch: UInt64
-  /// Nil when nobody has it any more: it was deleted, or lost with its broker.
+  /// Nil when the broker no longer has it: it was deleted, or lost with its broker.
   weak var topic: Topic?
   private unowned let oracle: Oracle
 
@@ -25,7 +25,7 @@ final class TopicEpoch {
 
   /// The ending that a subscriber or the ending's producer was told of.
   private(set) var ending: Complete.Ending?
-  /// The head at which somebody was told that the topic had ended.
+  /// The head at which a subscriber was told that the topic had ended.
   private(set) var endOffset: UInt64?
 
   init(name: String, epoch: UInt64, topic: Topic?, oracle: Oracle) {
@@ -35,7 +35,7 @@ final class TopicEpoch {
     self.oracle = oracle
   }
 
-  /// Whether the broker still has this life.
+  /// Whether the broker still has this epoch.
   var isPresent: Bool { oracle.present(name)?.epochNumber == epoch }
 
   var head: UInt64? { topic?.log.head }
@@ -46,7 +46,7 @@ final class TopicEpoch {
     return settings.flow != .free || settings.connect != .immediate
   }
 
-  /// The oldest record in memory: nobody can be sent one before it.
+  /// The oldest record in memory: no subscriber can be sent an earlier one.
   var oldest: UInt64? { topic?.oldest }
 
   /// The oldest record that a late subscriber gets.
@@ -54,13 +54,13 @@ final class TopicEpoch {
 
   // MARK: Records
 
-  /// Somebody received a record.
-  func observe(_ record: BatchIterator.Record, at offset: UInt64, who: Int) {
+  /// A subscriber received a record.
+  func observe(_ record: BatchIterator.Record, at offset: UInt64, client: Int) {
     reach(offset)
     let index = Int(offset)
     if let time = slots[index].time {
       oracle.check(
-        time == record.time, who, "\(name)@\(offset) has time \(record.time), for others it had \(time)")
+        time == record.time, client, "\(name)@\(offset) has time \(record.time), for others it had \(time)")
     } else {
       slots[index].time = record.time
     }
@@ -69,29 +69,29 @@ final class TopicEpoch {
         nameless[offset] = Array(record.body)
         return
       }
-      place(name.publication, name.sequence, at: offset, who: who)
+      place(name.publication, name.sequence, at: offset, client: client)
       guard slots[index].publication != 0 else { return }
     }
-    compare(record.body, isAttributed: record.isAttributed, at: offset, who: who)
+    compare(record.body, isAttributed: record.isAttributed, at: offset, client: client)
   }
 
-  private func compare(_ body: UnsafeRawBufferPointer, isAttributed: Bool?, at offset: UInt64, who: Int) {
+  private func compare(_ body: UnsafeRawBufferPointer, isAttributed: Bool?, at offset: UInt64, client: Int) {
     let slot = slots[Int(offset)]
     guard let publication = oracle.publication(slot.publication) else { return }
     if !publication.matches(slot.sequence, body, isAttributed: isAttributed) {
       oracle.fail(
-        who,
+        client,
         "\(name)@\(offset) should be record \(slot.sequence) of publication \(slot.publication); its \(body.count) bytes aren't"
       )
     }
     guard let time = slot.time, let sent = publication.wallClock(of: slot.sequence) else { return }
     oracle.check(
-      sent <= time && time <= oracle.wallClock(), who,
+      sent <= time && time <= oracle.wallClock(), client,
       "\(name)@\(offset) has time \(time), was sent at \(sent), and now it is \(oracle.wallClock())")
   }
 
-  /// Somebody learned that a publication's record stands at this offset; so the rest of its batch stands around it.
-  func place(_ number: UInt32, _ sequence: Int, at offset: UInt64, who: Int) {
+  /// A peer learned that a publication's record has this offset; so the rest of its batch is around it.
+  func place(_ number: UInt32, _ sequence: Int, at offset: UInt64, client: Int) {
     if let publication = oracle.publication(number), publication.isOfLibrary, publication.topic == name {
       publication.found(in: self)
     }
@@ -99,16 +99,17 @@ final class TopicEpoch {
       sequence < publication.sent
     else {
       return oracle.fail(
-        who, "\(name)@\(offset) names record \(sequence) of publication \(number), which nobody sent here")
+        client,
+        "\(name)@\(offset) names record \(sequence) of publication \(number), which no producer sent here")
     }
-    guard let batch = publication.place(sequence, at: offset, in: epoch, who: who) else { return }
+    guard let batch = publication.place(sequence, at: offset, in: epoch, client: client) else { return }
     reach(batch.base + UInt64(batch.count) - 1)
     for position in 0..<batch.count {
       let offset = batch.base + UInt64(position)
       let index = Int(offset)
       guard slots[index].publication == 0 else {
         oracle.fail(
-          who,
+          client,
           "\(name)@\(offset) is record \(batch.firstSequence + position) of publication \(number) and record \(slots[index].sequence) of publication \(slots[index].publication)"
         )
         continue
@@ -116,12 +117,12 @@ final class TopicEpoch {
       slots[index].publication = number
       slots[index].sequence = batch.firstSequence + position
       if let body = nameless.removeValue(forKey: offset) {
-        body.withUnsafeBytes { compare($0, isAttributed: nil, at: offset, who: who) }
+        body.withUnsafeBytes { compare($0, isAttributed: nil, at: offset, client: client) }
       }
     }
   }
 
-  /// What is known of a record that somebody knows the place of.
+  /// What is known of a record whose place a peer knows.
   func record(at offset: UInt64) -> PublicationLedger.Record? {
     guard offset < slots.count else { return nil }
     let slot = slots[Int(offset)]
@@ -135,7 +136,7 @@ final class TopicEpoch {
     return oracle.publication(slot.publication)?.wants(filter, slot.sequence)
   }
 
-  /// The offset behind the last record that somebody knows of.
+  /// The offset behind the last record that a peer knows of.
   var reached: UInt64 { UInt64(slots.count) }
 
   func check(_ holds: Bool, _ what: @autoclosure () -> String) {
@@ -163,47 +164,49 @@ final class TopicEpoch {
 
   // MARK: The end
 
-  /// Somebody was told how the topic ended; and at which offset, if it was a subscriber.
+  /// A peer was told how the topic ended; and at which offset, if it was a subscriber.
   ///
   /// - Parameter isBeyond: it had asked for an offset that the topic didn't reach.
-  func told(_ told: Complete.Ending, at offset: UInt64?, isBeyond: Bool = false, who: Int) {
+  func told(_ told: Complete.Ending, at offset: UInt64?, isBeyond: Bool = false, client: Int) {
     if case .failure(code: .producerLost, _) = told {
-      lostProducers(who: who)
+      lostProducers(client: client)
     } else {
       oracle.check(
-        oracle.mayHaveEnded(name, with: told), who, "\(name) ended with \(told), which nobody asked for")
+        oracle.mayHaveEnded(name, with: told), client,
+        "\(name) ended with \(told), which no producer requested")
     }
     if let ending {
-      oracle.check(ending == told, who, "\(name) ended with \(told), for others with \(ending)")
+      oracle.check(ending == told, client, "\(name) ended with \(told), for others with \(ending)")
     }
     ending = told
     guard let offset else { return }
     if let endOffset {
       oracle.check(
-        offset == endOffset || isBeyond && offset > endOffset, who,
+        offset == endOffset || isBeyond && offset > endOffset, client,
         "\(name) ended at \(offset), for others at \(endOffset)")
     } else if !isBeyond {
-      oracle.check(slots.count <= offset, who, "\(name) ended at \(offset), but has \(slots.count) records")
+      oracle.check(
+        slots.count <= offset, client, "\(name) ended at \(offset), but has \(slots.count) records")
       endOffset = offset
     }
   }
 
   /// A client was told that the topic has failed because it has lost its producers: its settings say so, the last record came that long ago, and no
   /// publication is open.
-  func lostProducers(who: Int) {
+  func lostProducers(client: Int) {
     guard let settings = topic?.settings else { return }
     guard case .fail(let patience) = settings.whenProducerLost else {
-      return oracle.fail(who, "\(name) has failed without producers, for which it waits")
+      return oracle.fail(client, "\(name) has failed without producers, for which it waits")
     }
     if let last = slots.compactMap(\.time).max() {
       oracle.check(
-        last + Int64(patience) <= oracle.wallClock(), who,
+        last + Int64(patience) <= oracle.wallClock(), client,
         "\(name) has failed without producers within \(patience) ms of its last record")
     }
     guard !oracle.excusesTimeouts else { return }
     for publication in oracle.publications where publication.life === self && publication.isAttached {
       oracle.check(
-        oracle.isDisturbed(publication.peer), who,
+        oracle.isDisturbed(publication.peer), client,
         "\(name) has failed without producers, and publication \(publication.number) is open")
     }
   }
@@ -221,7 +224,7 @@ final class TopicEpoch {
       var offset = slice.firstOffset
       do {
         while let record = try records.next() {
-          observe(record, at: offset, who: 0)
+          observe(record, at: offset, client: 0)
           offset += 1
         }
       } catch {
@@ -243,10 +246,10 @@ final class TopicEpoch {
     let end = readLog()
     auditNewest()
     oracle.check(end == log.head, 0, "\(name) can be read to \(end), its head is \(log.head)")
-    // Of the library's, some may have published here without anybody having seen it.
+    // Some of the library's producers may have published here unseen by any subscriber.
     let publications = oracle.publications.filter { $0.life === self || $0.life == nil && $0.topic == name }
     let (sent, acknowledged) = publications.reduce((0, 0)) {
-      // Those that go on in any life may have had their acknowledgements in another.
+      // Those that go on in any epoch may have had their acknowledgements in another.
       let isHere = $1.life === self || $1.resumes && oracle.onlyEpoch(of: name) == epoch
       return ($0.0 + $1.sent, $0.1 + (isHere ? $1.acknowledged : 0))
     }

@@ -4,7 +4,7 @@ import Synchronization
 
 @testable import SluiceBroker
 
-/// Whether what a broker says of the traffic of its topics adds up, whoever comes and goes.
+/// Whether what a broker counts of its topics' traffic adds up, also when streams attach and detach.
 struct TrafficAudit {
   private struct Seen {
     weak var topic: Topic?
@@ -40,18 +40,18 @@ struct TrafficAudit {
     return nil
   }
 
-  /// The records of a topic that came from producers, who need a grant for each: all but dead letters, which the broker writes.
+  /// The records of a topic that came from producers, which need a grant for each: all but dead letters, which the broker writes.
   private func published(_ topic: Topic, _ traffic: TopicTraffic, _ longestRecord: Int) -> UInt64 {
     let log = topic.epoch.log
     var (cursor, _) = log.cursor(at: .earliest, resuming: true)
-    // What isn't there any more may have been letters, in this life of the topic or a former one.
+    // Dropped records may have been dead letters, in this epoch of the topic or a former one.
     let former = traffic.received - min(log.head, traffic.received)
     var letters = former + cursor.nextOffset
     let isLetter = RecordFilter([.init(.header("sluice-dead-topic"), .exists)])
     while case .slice(let slice) = log.next(&cursor, bytes: .max) {
       var records = BatchIterator(slice.bytes, count: UInt32(slice.count), time: 0)
       while let record = try? records.next() {
-        // A letter that its headers would make too long has none; with the short names of the stories they take less than this.
+        // A dead letter that its headers would make too long has none; with the short names of the scenarios they take less than this.
         let mayBeTooLong = record.body.count + 256 > longestRecord
         letters += mayBeTooLong || isLetter.wants(record) ? 1 : 0
       }

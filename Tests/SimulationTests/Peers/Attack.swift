@@ -6,9 +6,9 @@ struct Attack: Sendable {
   enum Expectation: Sendable {
     /// An ERROR of the connection with one of these codes, then the end.
     case refused([ErrorCode])
-    /// An ERROR of stream 1 with one of these codes; the connection lives.
+    /// An ERROR of stream 1 with one of these codes; the connection stays open.
     case streamEnds([ErrorCode])
-    /// Nothing bad; the connection lives.
+    /// Nothing bad; the connection stays open.
     case harmless
     /// Whatever the protocol allows.
     case anything
@@ -120,7 +120,7 @@ extension Attack {
     case .longFrame: return header(.publish, length: limits.maximumFrame + 1, stream: 1)
     case .cutShortBody: return header(.subscribe, length: 3, stream: 1) + [9, 0, 65]
     case .invalidTopic: return subscribe(1, "no such..topic")
-    // On a topic that nobody ends, or the number would be free again.
+    // On a topic that no producer ends, or the number would be free again.
     case .streamTwice: return subscribe(1, "attacked") + subscribe(1, "attacked")
     case .streamTooHigh: return subscribe(limits.maximumStreams + 1, topic)
     case .zeroDemand: return subscribe(1, "attacked") + Demand(grantedThrough: 0).encoded(stream: 1)

@@ -107,7 +107,7 @@ final class Attacker: ByteStreamHandler {
     return true
   }
 
-  /// Sees whether the connection still lives.
+  /// Sees whether the connection is still open.
   private func probe() {
     isProbing = true
     send(Ping(token: Self.probe).encoded(stream: 0))
@@ -195,7 +195,7 @@ final class Attacker: ByteStreamHandler {
     }
   }
 
-  /// The connection still lives.
+  /// The connection is still open.
   private func survived() {
     if attack.doesNotRead, !oracle.brokerIsStopping, !hasExpectedError {
       oracle.check(
@@ -212,7 +212,7 @@ final class Attacker: ByteStreamHandler {
       switch attack.expectation {
       case .anything where hasExpectedError: break
       case .anything, .refused:
-        // Who is given up as dead is reset, and that may overtake the last word.
+        // A connection that is closed as dead is reset, and the reset may overtake the last frame.
         oracle.check(
           hasExpectedError || attack.kind == .halfFrame, number,
           "\(attack.kind): the connection ended without a word")

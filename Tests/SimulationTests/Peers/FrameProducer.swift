@@ -35,7 +35,7 @@ final class FrameProducer: StreamUser {
   private func open() {
     guard peer.isOpen, ledger == nil, !isDone else { return }
     stream = peer.takeStream(for: self)
-    ledger = oracle.makePublication(topic: plan.topic, acknowledges: plan.acknowledges, who: peer.number)
+    ledger = oracle.makePublication(topic: plan.topic, acknowledges: plan.acknowledges, client: peer.number)
     isOpen = false
     isEnding = false
     peer.note("opens publication \(ledger!.number) to \(plan.topic) on \(stream)")
@@ -197,7 +197,7 @@ final class FrameProducer: StreamUser {
       return true
     case .complete:
       let ending = try Complete(body: body).ending
-      ledger.life?.told(ending, at: nil, who: peer.number)
+      ledger.life?.told(ending, at: nil, client: peer.number)
       // Of CANCEL the answer is still to come; a COMPLETE that lost a race has this as its answer.
       if isEnding, askedEnding == nil { return false }
       over(done: true)
@@ -214,7 +214,7 @@ final class FrameProducer: StreamUser {
 
   private func cancelled(_ ledger: PublicationLedger) {
     if let askedEnding {
-      ledger.life?.told(askedEnding, at: nil, who: peer.number)
+      ledger.life?.told(askedEnding, at: nil, client: peer.number)
       oracle.check(
         !plan.acknowledges || ledger.acknowledged == ledger.sent, peer.number,
         "publication \(ledger.number) has ended, with \(ledger.acknowledged) of \(ledger.sent) acknowledged")
@@ -227,7 +227,8 @@ final class FrameProducer: StreamUser {
     switch fault.code {
     case .topicDeleted:
       oracle.check(
-        oracle.deletedTopics.contains(plan.topic), peer.number, "a topic that nobody deleted is said to be")
+        oracle.deletedTopics.contains(plan.topic), peer.number,
+        "the topic is said to be deleted, but no client deleted it")
       if isEnding, askedEnding == nil { return }
       over(done: isEnding || peer.random.oneIn(2))
       after(.milliseconds(5)) { $0.open() }

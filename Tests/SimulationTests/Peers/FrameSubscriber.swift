@@ -94,7 +94,7 @@ final class FrameSubscriber: StreamUser {
     peer.note("cancels on \(stream)")
     ledger.cancels()
     peer.send(Cancel(), stream: stream)
-    // A grant that comes too late is nobody's business.
+    // A grant that comes too late is ignored.
   }
 
   // MARK: Demand

@@ -1,7 +1,7 @@
 import SluiceIO
 import SluiceSimulation
 
-/// One of those who take part in a simulation with a connection of their own.
+/// A participant in a simulation with a connection of its own.
 protocol Participant: AnyObject {
   var number: Int { get }
   var plan: PeerPlan { get }

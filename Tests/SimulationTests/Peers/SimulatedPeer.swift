@@ -7,7 +7,7 @@ import SluiceWire
 /// A client in a simulation: the protocol's frames over a simulated stream, and nothing in between, so that a test decides what is sent
 /// and when it is read.
 ///
-/// It keeps the protocol's rules; `Attacker` is for who doesn't. Used on its loop, or by the test between two events.
+/// It keeps the protocol's rules; `Attacker` doesn't. Used on its loop, or by the test between two events.
 final class SimulatedPeer: ByteStreamHandler, Participant {
   enum Phase: Equatable {
     case away
@@ -37,7 +37,7 @@ final class SimulatedPeer: ByteStreamHandler, Participant {
   var isDisturbed = false
 
   private var users: [any StreamUser] = []
-  /// Who has which stream, by number less one.
+  /// The users of streams, by stream number less one.
   private var streams: [(any StreamUser)?] = []
   private var decoder: FrameDecoder
   private var outbox: [UInt8] = []
@@ -222,7 +222,7 @@ final class SimulatedPeer: ByteStreamHandler, Participant {
     case .error where header.stream == 0: try failed(Fault(body: body))
     default:
       guard let user = self.user(of: header.stream) else {
-        return oracle.fail(number, "\(header.type) on stream \(header.stream), which nobody has open")
+        return oracle.fail(number, "\(header.type) on stream \(header.stream), which isn't open")
       }
       if try user.received(header, body, on: header.stream) { streams[Int(header.stream) - 1] = nil }
     }

@@ -4,7 +4,7 @@ import TestSupport
 
 /// Frames of every type that a client sends, as a seed has it, right and wrong: a few at a time.
 ///
-/// They write to topics of their own and only read those of others, who are to get what they are owed all the same.
+/// They write to topics of their own and only read those of other peers, which must get what they are owed nevertheless.
 struct Storm {
   struct Gust {
     var frames: [UInt8]

@@ -1,6 +1,6 @@
 import SluiceWire
 
-/// Whoever has streams of a peer's connection: a producer, a subscriber, somebody with a question.
+/// A user of streams of a peer's connection: a producer, a subscriber, a request.
 protocol StreamUser: AnyObject {
   /// The connection is open: new streams may be opened on it.
   func connected(_ connection: SimulatedPeer)

@@ -29,7 +29,7 @@ struct PeerPlan: Sendable {
   var connectsAfter: Duration = .zero
   var maximumFrame: UInt32 = 1 << 20
   var keepalive: UInt32 = 1_000
-  /// Gives signs of life without being asked; needed by those who read too slowly to see the question.
+  /// Sends frames unasked as a sign of life, which a peer needs that reads too slowly to see a PING.
   var heartbeats = true
   /// The most bytes that are read at a time.
   var readSize = 64 << 10
@@ -88,14 +88,14 @@ struct SubscriberPlan: Sendable {
   var filter = RecordFilter()
 }
 
-/// Something that happens to everybody's surprise.
+/// A fault that no participant expects.
 struct Disturbance: Sendable {
   enum Kind: Sendable {
     case hangUp(peer: Int, Departure)
     /// The cable is cut for a while.
     case cut(peer: Int, Duration)
     case reset(peer: Int)
-    /// Nobody gets through to the broker.
+    /// No peer reaches the broker.
     case partition(Duration)
     /// All the loops of one kind may stall: one of the broker's, or one of the peers'.
     case stall(loop: Int, Duration)

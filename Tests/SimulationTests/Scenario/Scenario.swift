@@ -3,10 +3,10 @@ import SluiceIO
 import SluiceSimulation
 import SluiceWire
 
-/// A story made from a seed: who takes part, how the network is, and what goes wrong when.
+/// A scenario made from a seed: the participants, the network's conditions, and the faults with their times.
 struct Scenario: Sendable {
   enum Ending: Sendable {
-    /// Everything settles, then everybody leaves.
+    /// Everything settles, then all participants leave.
     case settled
     /// The broker is asked to stop in the middle of it.
     case shutdown(Duration)

@@ -4,7 +4,7 @@ import SluiceSimulation
 import SluiceWire
 
 extension Scenario {
-  /// The story of that seed.
+  /// The scenario of that seed.
   static func random(_ seed: UInt64) -> Scenario {
     var generator = ScenarioGenerator(seed: seed)
     return generator.make()
@@ -15,7 +15,7 @@ extension Scenario {
 private struct ScenarioGenerator {
   let seed: UInt64
   var random: SeededRandom
-  /// Large records, so that logs drop what somebody hasn't read yet.
+  /// Large records, so that logs drop some that a subscriber hasn't read yet.
   var isBulky = false
   /// Nothing but delays: whatever isn't told then is a fault of the broker.
   var isPeaceful = false
@@ -46,7 +46,7 @@ private struct ScenarioGenerator {
         settings: random.oneIn(2) ? settings(complete: false) : nil)
     }
     scenario.peers = (0..<random.next(in: 2...6)).map { _ in peer(in: scenario) }
-    // Somebody has to say something.
+    // At least one producer publishes.
     if scenario.peers.allSatisfy(\.producers.isEmpty) {
       scenario.peers[0].producers = [producer(on: scenario.topics[0].name)]
     }
@@ -205,7 +205,7 @@ private struct ScenarioGenerator {
     return all.sorted { $0.time < $1.time }
   }
 
-  /// Those who come back by themselves suffer much, in one scenario of three, while they are at work.
+  /// Peers that reconnect by themselves suffer many faults, in one scenario of three, while they are at work.
   private mutating func interrupt(_ scenario: inout Scenario) {
     let persistent = scenario.peers.indices.filter { scenario.peers[$0].persists }
     guard !persistent.isEmpty, !isPeaceful, random.oneIn(2) else { return }

@@ -4,7 +4,7 @@ import SluiceIO
 final class Chronicle {
   /// Of everything that was mixed in so far, in its order.
   private(set) var hash: UInt64 = 0xcbf2_9ce4_8422_2325
-  /// Lines are made only where somebody will read them; they take most of the time otherwise.
+  /// Lines are made only where they are printed; they take most of the time otherwise.
   let keepsLines: Bool
   private(set) var lines: [String] = []
   private let now: () -> MonotonicTime
@@ -25,12 +25,12 @@ final class Chronicle {
     for byte in text.utf8 { mix(UInt64(byte)) }
   }
 
-  /// Something happened to `who` at this time.
-  func note(_ who: Int, _ what: @autoclosure () -> String) {
+  /// Notes an event of peer `client`, or of the whole when it is 0, at this time.
+  func note(_ client: Int, _ what: @autoclosure () -> String) {
     mix(now().nanoseconds)
-    mix(UInt64(bitPattern: Int64(who)))
+    mix(UInt64(bitPattern: Int64(client)))
     guard keepsLines else { return }
-    lines.append("\(Self.seconds(now())) \(who == 0 ? "" : "peer \(who): ")\(what())")
+    lines.append("\(Self.seconds(now())) \(client == 0 ? "" : "peer \(client): ")\(what())")
     if lines.count > 2 * Self.mostLines { lines.removeFirst(Self.mostLines) }
   }
 

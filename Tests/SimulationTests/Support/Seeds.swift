@@ -1,7 +1,7 @@
 import Foundation
 import TestSupport
 
-/// The stories that are made from seeds, and how many seeds of each a test run plays.
+/// The scenarios that are made from seeds, and how many seeds of each a test run plays.
 enum Story {
   /// Everything happens; see `SeedTests`.
   case everything
@@ -61,7 +61,7 @@ enum Seeds {
   /// `SLUICE_TRACE=1` tells of every packet and turn as well.
   static var isDetailed: Bool { variable("SLUICE_TRACE") != nil }
 
-  /// The first of the fresh seeds, the same for all stories of a run.
+  /// The first of the fresh seeds, the same for all scenarios of a run.
   static let base: UInt64 = {
     let given = variable("SLUICE_SEED_BASE").map { text in
       guard let base = UInt64(text), base <= greatestBase else {
@@ -83,7 +83,7 @@ enum Seeds {
     return UInt64.random(in: 100_000..<1_000_000_000, using: &random)
   }
 
-  /// The seeds of a story that this run plays.
+  /// The seeds of a scenario that this run plays.
   static func chosen(for story: Story) -> [UInt64] {
     if let single { return [single] }
     if let text = variable("SLUICE_SEEDS") { return Array(range(text)) }
