@@ -78,15 +78,11 @@ extension Connection {
     do {
       return try authenticator.identity(finding)
     } catch {
-      note(error)
+      context.core.metrics.add(
+        error.code == .tooManyAttempts ? .refusedAuthentications : .failedAuthentications)
       report(.notAuthenticated(asClient, claim: credentials.user, error, isRenewal: isRenewal))
       throw error
     }
-  }
-
-  private func note(_ error: WireError) {
-    context.core.metrics.add(
-      error.code == .tooManyAttempts ? .refusedAuthentications : .failedAuthentications)
   }
 
   // MARK: Verification

@@ -69,45 +69,40 @@ extension Connection {
 
   /// Checks the limits for another subscription. Several loops that check at the same moment may each pass.
   func checkSubscriptions() throws(WireError) {
-    try context.core.memory.kept.check()
     let limits = context.core.configuration.limits
     try check(
-      "subscriptions", own: open.subscriptions, atMost: limits.subscriptionsPerConnection,
-      refusing: .refusedSubscriptionsPerConnection)
-    try check(
-      "subscriptions", ofAll: .subscriptions, atMost: limits.subscriptions, refusing: .refusedSubscriptions)
+      "subscriptions", open.subscriptions, atMost: limits.subscriptionsPerConnection,
+      or: .refusedSubscriptionsPerConnection, ofAll: .subscriptions, atMost: limits.subscriptions,
+      or: .refusedSubscriptions)
   }
 
   /// Checks the limits for another publication.
   func checkPublications() throws(WireError) {
-    try context.core.memory.kept.check()
     let limits = context.core.configuration.limits
     try check(
-      "publications", own: open.publications, atMost: limits.publicationsPerConnection,
-      refusing: .refusedPublicationsPerConnection)
-    try check(
-      "publications", ofAll: .publications, atMost: limits.publications, refusing: .refusedPublications)
+      "publications", open.publications, atMost: limits.publicationsPerConnection,
+      or: .refusedPublicationsPerConnection, ofAll: .publications, atMost: limits.publications,
+      or: .refusedPublications)
   }
 
   private func check(
-    _ what: String, own count: Int, atMost limit: Int, refusing metric: BrokerMetric
+    _ what: String, _ own: Int, atMost ownLimit: Int, or ownRefusal: BrokerMetric, ofAll all: BrokerMetric,
+    atMost limit: Int, or refusal: BrokerMetric
   ) throws(WireError) {
-    guard count >= limit else { return }
-    context.core.metrics.add(metric)
-    throw WireError(
-      .limitReached,
-      "the connection has \(limit) \(what), which is its limit; cancel some, or open another connection")
-  }
-
-  private func check(
-    _ what: String, ofAll count: BrokerMetric, atMost limit: Int, refusing metric: BrokerMetric
-  ) throws(WireError) {
-    let metrics = context.core.metrics
-    guard metrics[count] >= limit else { return }
-    metrics.add(metric)
-    throw WireError(
-      .limitReached,
-      "the broker has \(limit) \(what), which is its limit; try again later, or have it raised (--max-\(what))"
-    )
+    let (metrics, kept) = (context.core.metrics, context.core.memory.kept)
+    try kept.check()
+    guard own < ownLimit else {
+      metrics.add(ownRefusal)
+      throw WireError(
+        .limitReached,
+        "the connection has \(ownLimit) \(what), which is its limit; cancel some, or open another connection")
+    }
+    guard metrics[all] < limit else {
+      metrics.add(refusal)
+      throw WireError(
+        .limitReached,
+        "the broker has \(limit) \(what), which is its limit; try again later, or have it raised (--max-\(what))"
+      )
+    }
   }
 }

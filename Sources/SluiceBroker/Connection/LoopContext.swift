@@ -116,11 +116,7 @@ final class LoopContext: TurnParticipant, @unchecked Sendable {
   }
 
   func remove(_ connection: Connection) {
-    let last = connections.removeLast()
-    if last !== connection {
-      connections[connection.index] = last
-      last.index = connection.index
-    }
+    connections.removeUnordered(at: connection.index)?.index = connection.index
   }
 
   /// Has a connection with something to write served at the end of this turn.

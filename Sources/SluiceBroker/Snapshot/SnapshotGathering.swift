@@ -106,8 +106,7 @@ final class SnapshotGathering: Sendable {
     let now = startedAt + .milliseconds(Int64(clamping: found.uptime))
     snapshot.topics = zip(subjects, found.topics).map { subject, findings in
       var topic = TopicSnapshot(summary: subject.summary, settings: subject.topic.settings)
-      topic.withoutProducers = subject.topic.timeWithoutProducers(
-        now: startedAt + .milliseconds(Int64(clamping: found.uptime)))
+      topic.withoutProducers = subject.topic.timeWithoutProducers(now: now)
       topic.isStated = subject.topic.isStated
       findings.show(in: &topic, request)
       topic.show(subject.topic.dropped)
@@ -122,7 +121,7 @@ final class SnapshotGathering: Sendable {
     snapshot.connectionCount = found.connectionCount
     snapshot.loops = found.loops
     snapshot.latency = found.latency
-    snapshot.commits = broker.core.storage?.commitHistogram ?? Histogram()
+    snapshot.commits = storage?.commitHistogram ?? Histogram()
     let metrics = broker.metrics
     snapshot.metrics = BrokerMetric.allCases.map { ($0, metrics[$0]) }
     return snapshot

@@ -118,14 +118,7 @@ struct CursorTable {
   mutating func use(
     _ name: String, at place: Place, _ holder: Holder, besides others: Int = 0, now: MonotonicTime
   ) -> (ticket: Ticket, former: FormerHolder?)? {
-    guard let slot = slot(name, at: place, besides: others, now: now) else { return nil }
-    let former = former(slot, .taken)
-    let generation = newGeneration()
-    entries[slot]?.place = place
-    entries[slot]?.holder = holder
-    entries[slot]?.generation = generation
-    entries[slot]?.isMoved = false
-    return (Ticket(slot: slot, generation: generation), former)
+    put(name, at: place, holder, losing: .taken, besides: others, now: now)
   }
 
   /// Moves the cursor forward to that offset. Does nothing when the ticket is no longer valid, or the cursor is there or beyond.
@@ -153,15 +146,7 @@ struct CursorTable {
   mutating func move(
     _ name: String, to place: Place, besides others: Int = 0, now: MonotonicTime
   ) -> Change? {
-    guard let slot = slot(name, at: place, besides: others, now: now) else { return nil }
-    let former = former(slot, .moved)
-    let generation = newGeneration()
-    entries[slot]?.place = place
-    entries[slot]?.holder = nil
-    entries[slot]?.since = now
-    entries[slot]?.generation = generation
-    entries[slot]?.isMoved = true
-    return Change(former: former)
+    put(name, at: place, nil, losing: .moved, besides: others, now: now).map { Change(former: $0.former) }
   }
 
   /// - Returns: nil when there is none of that name.
@@ -234,6 +219,22 @@ struct CursorTable {
   private mutating func newGeneration() -> UInt64 {
     generations += 1
     return generations
+  }
+
+  /// Puts a cursor at a place, for a new holder or unused.
+  private mutating func put(
+    _ name: String, at place: Place, _ holder: Holder?, losing loss: Loss, besides others: Int,
+    now: MonotonicTime
+  ) -> (ticket: Ticket, former: FormerHolder?)? {
+    guard let slot = slot(name, at: place, besides: others, now: now) else { return nil }
+    let former = former(slot, loss)
+    let generation = newGeneration()
+    entries[slot]?.place = place
+    entries[slot]?.holder = holder
+    entries[slot]?.since = now
+    entries[slot]?.generation = generation
+    entries[slot]?.isMoved = holder == nil
+    return (Ticket(slot: slot, generation: generation), former)
   }
 
   /// The slot of that name, a new one if necessary.

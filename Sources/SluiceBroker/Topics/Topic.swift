@@ -222,7 +222,7 @@ final class Topic: Sendable {
 
   /// The reason why nothing can be published to `epoch`; nil when records can.
   static func refusal(_ state: State, _ epoch: TopicEpoch, _ name: String) -> Fault? {
-    if state.isDeleted { return Fault(code: .topicDeleted, message: "topic \(name) was deleted") }
+    if state.isDeleted { return .topicDeleted(name) }
     if let fault = state.storeRejection { return fault }
     let how: String
     switch epoch.ending ?? state.tail?.ending?.ending {

@@ -60,7 +60,7 @@ final class TopicInspection: Sendable {
     }
   }
 
-  /// On the loopState's loop.
+  /// On the loop of `loopState`.
   private func look(at loopState: TopicLoopState) -> Findings {
     var part = Findings(outstanding: 0)
     loopState.countHolds()

@@ -112,18 +112,10 @@ final class TopicLoopState: @unchecked Sendable {
   /// - Parameter undone: the offset of the first record that the subscription needs when it returns, if any.
   func remove(_ subscription: Consumer, undone: UInt64? = nil) {
     if case .waiting(let index) = subscription.place {
-      let last = waiting.removeLast()
-      if last !== subscription {
-        waiting[index] = last
-        last.place = .waiting(index: index)
-      }
+      waiting.removeUnordered(at: index)?.place = .waiting(index: index)
       subscription.place = .none
     }
-    let last = subscriptions.removeLast()
-    if last !== subscription {
-      subscriptions[subscription.index] = last
-      last.index = subscription.index
-    }
+    subscriptions.removeUnordered(at: subscription.index)?.index = subscription.index
     if subscription.wantsProducers {
       producerWatchers -= 1
       topic.watchProducers(false)
@@ -195,11 +187,7 @@ final class TopicLoopState: @unchecked Sendable {
     hasCompleted: Bool
   ) {
     traffic.heldUp(since: publication.heldUpSince, until: loop.loop.now)
-    let last = publications.removeLast()
-    if last !== publication {
-      publications[publication.index] = last
-      last.index = publication.index
-    }
+    publications.removeUnordered(at: publication.index)?.index = publication.index
     hasPublications.store(!publications.isEmpty, ordering: .releasing)
     topic.detachPublication(
       returning: held, ticket, hasCompleted: hasCompleted, now: loop.loop.now)
@@ -266,5 +254,15 @@ final class TopicLoopState: @unchecked Sendable {
 
   private func retireIfUnused() {
     if subscriptions.isEmpty, publications.isEmpty { topic.remove(self) }
+  }
+}
+
+extension Array {
+  /// Removes the element at `index` by moving the last one there. Returns the moved element, whose index has changed; nil when none has moved.
+  mutating func removeUnordered(at index: Int) -> Element? {
+    let last = removeLast()
+    guard index < count else { return nil }
+    self[index] = last
+    return last
   }
 }
