@@ -2,7 +2,7 @@
 # Docker/compose.yaml as it is: the broker becomes healthy, then producer and consumer start; what the image promises of itself.
 . "$(dirname "$0")/common.sh"
 
-say "an image that was told nothing doesn't serve whoever reaches it"
+say "an image without configuration doesn't serve clients from elsewhere"
 code=0
 docker run --rm --label "sluice=$PROJECT" "$SLUICE_IMAGE" >"$WORK/open" 2>"$WORK/open.err" </dev/null || code=$?
 check "it ends with 2" [ "$code" = 2 ]

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Records go from one container to several, to those who come late as well.
+# Records go from one container to several, to late subscribers as well.
 . "$(dirname "$0")/common.sh"
 
 start_broker
@@ -13,7 +13,7 @@ for name in one two three; do
   check "it has every line, in order and once" is_sequence "$WORK/$name" 1 100000
 done
 
-say "who comes late"
+say "a late subscriber"
 client late sub numbers </dev/null >"$WORK/late"
 check "has every line too" is_sequence "$WORK/late" 1 100000
 client last sub numbers --from last:100 </dev/null >"$WORK/last"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A subscriber whose container is paused holds up nobody, and has everything afterwards.
+# A subscriber whose container is paused doesn't hold up the others, and has all records afterwards.
 . "$(dirname "$0")/common.sh"
 
 start_broker

@@ -25,4 +25,4 @@ check "the publisher has had everything acknowledged" wait "$writer"
 check "the subscriber ends with the topic" ended reader
 check "it has every line, in order and once" is_sequence "$WORK/reader" 1 62000
 client again sub orders </dev/null >"$WORK/again"
-check "so has who comes late" is_sequence "$WORK/again" 1 62000
+check "so has a late subscriber" is_sequence "$WORK/again" 1 62000

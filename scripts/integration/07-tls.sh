@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# TLS between containers, with users: who trusts the authority and knows the password gets through, and nobody else.
+# TLS between containers, with users: only a client that trusts the authority and knows the password gets through.
 . "$(dirname "$0")/common.sh"
 
 certificates=$WORK/certificates
@@ -43,10 +43,10 @@ refused() { # TEXT ARGUMENT...
   client stranger "$@" </dev/null >"$WORK/stranger" 2>"$WORK/stranger.err" || code=$?
   [ "$code" = 1 ] && grep -qi "$text" "$WORK/stranger.err"
 }
-check "nobody without a name gets in" refused 'requires credentials' ping --count 1
+check "a client without credentials is refused" refused 'wants to know who' ping --count 1
 check "nor with a wrong password" refused 'password' --user alice --password-file /certificates/authority.pem ping --count 1
 check "nor may alice do what isn't allowed" refused 'denied\|may not\|not allowed\|permission' "${alice[@]}" pub other hello
-check "who trusts another authority doesn't trust the broker" refused 'certificate' --tls-ca /certificates/other-authority.pem "${alice[@]}" ping --count 1
+check "a client that trusts another authority refuses the broker" refused 'certificate' --tls-ca /certificates/other-authority.pem "${alice[@]}" ping --count 1
 SERVER=broker:7420
 check "without TLS there is nothing" refused '' ping --count 1
 

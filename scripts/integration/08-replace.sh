@@ -20,4 +20,4 @@ check "the publisher has had everything acknowledged" wait "$writer"
 check "the subscriber ends with the topic" ended reader
 check "it has every line, in order and once" is_sequence "$WORK/reader" 1 15000
 client late sub orders </dev/null >"$WORK/late"
-check "so has who comes late" is_sequence "$WORK/late" 1 15000
+check "so has a late subscriber" is_sequence "$WORK/late" 1 15000
