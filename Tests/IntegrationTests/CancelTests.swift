@@ -90,8 +90,8 @@ import Testing
 
   // MARK: Without a word
 
-  /// In milliseconds: what a test does before its client falls silent must take less, however slow the machine is. That those who
-  /// speak are kept is for the simulation, in which time passes only as it should.
+  /// In milliseconds: what a test does before its client falls silent must take less, however slow the machine is. The simulation, in which
+  /// time is controlled, tests that the broker keeps clients that send.
   private static let deadline: UInt32 = 6_000
 
   @Test func aClientThatFallsSilentIsGivenUp() throws {
