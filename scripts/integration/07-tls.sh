@@ -43,7 +43,7 @@ refused() { # TEXT ARGUMENT...
   client stranger "$@" </dev/null >"$WORK/stranger" 2>"$WORK/stranger.err" || code=$?
   [ "$code" = 1 ] && grep -qi "$text" "$WORK/stranger.err"
 }
-check "a client without credentials is refused" refused 'wants to know who' ping --count 1
+check "a client without credentials is refused" refused 'requires credentials' ping --count 1
 check "nor with a wrong password" refused 'password' --user alice --password-file /certificates/authority.pem ping --count 1
 check "nor may alice do what isn't allowed" refused 'denied\|may not\|not allowed\|permission' "${alice[@]}" pub other hello
 check "a client that trusts another authority refuses the broker" refused 'certificate' --tls-ca /certificates/other-authority.pem "${alice[@]}" ping --count 1
