@@ -46,7 +46,7 @@ struct ArchitectureTests {
   func namesAreThere() {
     let all = sources.values.joined().joined(separator: "\n")
     let names = Set(page.matches(of: /`+([A-Z][A-Za-z]+)`+/).map { String($0.1) })
-    #expect(names.count > 15)
+    #expect(names.count > 10)
     for name in names.subtracting(["SluiceWire"]) {
       #expect(declares(name, all), "there is no type \(name)")
     }

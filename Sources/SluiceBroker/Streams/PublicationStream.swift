@@ -140,6 +140,7 @@ final class PublicationStream: ServerStream {
     guard let used = connection.session.publication(stream)?.used(records: UInt64(count), bytes: batch.count)
     else { return }
     guard !hasEnded else {
+      topic.noteUsed(used)
       let message = "topic \(topic.name) was ended by this producer; publish to another topic"
       return connection.refuse(stream, Fault(code: .topicEnded, message: message))
     }

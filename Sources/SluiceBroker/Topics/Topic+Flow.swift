@@ -139,6 +139,11 @@ extension Topic {
     for loopState in loopStates { loopState.countHoldsSoon() }
   }
 
+  /// Counts what a batch has used of its publication's grants that isn't appended to the topic. From any loop.
+  func noteUsed(_ used: PublishingBudget.Allowance) {
+    state.withLock { $0.budget.spend(used) }
+  }
+
   /// A contradiction between the topic's budget and its publications; nil when they agree. For tests.
   ///
   /// Between two turns the budget's outstanding allowance equals the sum of what the publications hold. A topic without publications has nothing
