@@ -76,6 +76,8 @@ where Downstream.Input == Input, Downstream.Failure == Never {
   func receive(subscription: any Subscription) {
     downstream.receive(subscription: PublishedSubscription(subscription))
   }
+
+  func receive(_ input: Input) -> Subscribers.Demand { downstream.receive(input) }
 }
 
 private final class PublishedSubscription: Subscription, OperatorPart {

@@ -52,6 +52,9 @@ where Downstream.Input == Input, Downstream.Failure == Never {
   }
 
   @inlinable
+  func receive(_ input: Input) -> Subscribers.Demand { downstream.receive(input) }
+
+  @inlinable
   func receive(completion: Subscribers.Completion<Failure>) {
     switch completion {
     case .finished: downstream.receive(completion: .finished)

@@ -102,6 +102,9 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
     downstream.receive(subscription: AutoconnectSubscription(subscription, leave: leave))
   }
 
+  @inlinable
+  func receive(_ input: Input) -> Subscribers.Demand { downstream.receive(input) }
+
   @usableFromInline var description: String { "Autoconnect" }
 
   @usableFromInline var customMirror: Mirror { return mirror(("parent", parent), ("downstream", downstream)) }

@@ -66,6 +66,9 @@ where Downstream.Input == Input {
   }
 
   @inlinable
+  func receive(_ input: Input) -> Subscribers.Demand { downstream.receive(input) }
+
+  @inlinable
   func receive(completion: Subscribers.Completion<Failure>) {
     downstream.receive(completion: completion.mapError(transform))
   }

@@ -113,6 +113,8 @@ where Downstream.Input == Input, Downstream.Failure == Failure {
     downstream.receive(subscription: RecordSubscription(recording, subscription))
   }
 
+  func receive(_ input: Input) -> Subscribers.Demand { downstream.receive(input) }
+
   func receive(completion: Subscribers.Completion<Failure>) {
     downstream.receive(completion: recording.completion)
   }

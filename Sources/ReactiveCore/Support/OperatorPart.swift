@@ -16,7 +16,8 @@ extension OperatorPart {
   package var playgroundDescription: Any { description }
 }
 
-/// A subscriber that holds no state of the stream: what it doesn't implement itself passes through to downstream untouched.
+/// A subscriber that holds no state of the stream: a subscription or completion that it doesn't change passes through to downstream. Values don't, by this
+/// protocol: the compiler doesn't specialise such a function for the types of another module.
 @usableFromInline
 protocol PassThroughSubscriber: Subscriber {
   associatedtype Downstream: Subscriber
@@ -27,11 +28,6 @@ protocol PassThroughSubscriber: Subscriber {
 extension PassThroughSubscriber {
   @inlinable
   func receive(subscription: any Subscription) { downstream.receive(subscription: subscription) }
-}
-
-extension PassThroughSubscriber where Downstream.Input == Input {
-  @inlinable
-  func receive(_ input: Input) -> Subscribers.Demand { downstream.receive(input) }
 }
 
 extension PassThroughSubscriber where Downstream.Failure == Failure {

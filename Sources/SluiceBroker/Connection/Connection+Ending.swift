@@ -12,7 +12,7 @@ extension Connection {
   /// Sends an error to the client and closes. Its producers first get the acknowledgements of their kept records.
   func fail(_ error: WireError) {
     lastWord = lastWord ?? error
-    for number in session.numbers { object(PublicationStream.self, on: number)?.acknowledge() }
+    for number in session.numbers { object(PublicationStream.self, on: number)?.acknowledge(on: self) }
     send(Fault(error), stream: 0)
     finish()
   }

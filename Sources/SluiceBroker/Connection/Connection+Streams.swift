@@ -72,7 +72,7 @@ extension Connection {
 
   /// Ends a stream with an error. A producer first gets the acknowledgements of its kept records.
   func refuse(_ stream: UInt32, _ fault: Fault) {
-    if let publication = object(PublicationStream.self, on: stream) { publication.acknowledge() }
+    if let publication = object(PublicationStream.self, on: stream) { publication.acknowledge(on: self) }
     if fault.code == .limitReached {
       report(.refused(asClient, peer: peer, WireError(fault.code, fault.message)))
     }

@@ -121,7 +121,7 @@ final class PublicationStream: ServerStream {
   /// Tells the producer that it may publish.
   private func opened(_ attachment: Topic.Attachment) {
     let demand =
-      grantMore() ?? Demand(grantedThrough: attachment.nextSequence, bytesThrough: 0)
+      grantMore(on: connection) ?? Demand(grantedThrough: attachment.nextSequence, bytesThrough: 0)
     connection.send(
       PublishOpened(
         epoch: attachment.epoch.number, grantedThrough: demand.grantedThrough,
@@ -180,20 +180,23 @@ final class PublicationStream: ServerStream {
   /// The end of the turn: one ACK and one DEMAND however many batches came.
   func settleDue() {
     isDue = false
+    let connection = connection
     // Only if the stream is still this publication's.
-    if connection.session.object(stream) === self { settle() }
+    if connection.session.object(stream) === self { settle(on: connection) }
   }
 
+  private func settle() { settle(on: connection) }
+
   /// Tells the producer what is in the log, and what more it may send.
-  private func settle() {
+  private func settle(on connection: Connection) {
     // It doesn't know yet that the stream is open.
     if isOpening { return }
-    acknowledge()
-    grantMore()?.encode(stream: stream, into: &connection.answers)
+    acknowledge(on: connection)
+    grantMore(on: connection)?.encode(stream: stream, into: &connection.answers)
   }
 
   /// Acknowledges what is kept, if the producer wants to know and doesn't yet.
-  func acknowledge() {
+  func acknowledge(on connection: Connection) {
     if isOpening { return }
     let former = acknowledgements.acknowledged
     guard let ack = acknowledgements.take(committed: topic.storage?.committed) else { return }
@@ -204,17 +207,22 @@ final class PublicationStream: ServerStream {
   // MARK: Demand
 
   /// Grants what the topic can take now, as far as the identity's rate allows.
-  private func grantMore() -> Demand? {
-    guard connection.session.phase == .open, let credit = connection.session.publication(stream) else {
-      return nil
+  private func grantMore(on connection: Connection) -> Demand? {
+    guard let credit = connection.session.creditToGrant(stream) else { return nil }
+    var left = credit.held
+    let more = grant(holding: left, on: connection)
+    left.add(more)
+    var demand: Demand?
+    if more != PublishAllowance() {
+      demand = connection.session.grant(more, to: stream)
+      loopState.traffic.granted(more.records)
     }
-    let more = grant(holding: credit.held)
-    let demand = connection.session.grant(more, to: stream)
-    if demand != nil { loopState.traffic.granted(more.records) }
-    let left = connection.session.held(stream)
     if left.records > 0, left.bytes > 0 {
-      loopState.traffic.heldUp(since: heldUpSince.take(), until: context.loop.now)
+      if heldUpSince != nil {
+        loopState.traffic.heldUp(since: heldUpSince.take(), until: connection.context.loop.now)
+      }
     } else {
+      let context = connection.context
       if topic.isOutOfMemory { context.core.metrics.add(.memoryHolds) }
       heldUpSince = heldUpSince ?? context.loop.now
     }
@@ -222,7 +230,8 @@ final class PublicationStream: ServerStream {
   }
 
   /// Takes from the topic, and from the identity's rate, what is granted.
-  private func grant(holding held: PublishingBudget.Allowance) -> PublishingBudget.Allowance {
+  private func grant(holding held: PublishAllowance, on connection: Connection) -> PublishAllowance {
+    let context = connection.context
     let now = context.loop.now
     guard let limiter = connection.account?.publishing else { return topic.grant(to: held, now: now) }
     let wanted = PublishingBudget.share(to: held, window: topic.grantWindow)
@@ -233,7 +242,7 @@ final class PublicationStream: ServerStream {
         topic.noteStopped(now: now)
         connection.wakeForRate(after: limiter.wait(at: now))
       }
-      return PublishingBudget.Allowance()
+      return PublishAllowance()
     }
     let more = topic.grant(to: held, atMost: most, now: now)
     var rest = most

@@ -223,6 +223,11 @@ package struct ServerSession {
     self[stream] = .publication(PublicationCredit(startingAt: next))
   }
 
+  /// The credit of a publication that may be granted more; nil while the connection drains.
+  package func creditToGrant(_ stream: UInt32) -> PublicationCredit? {
+    phase == .open ? publication(stream) : nil
+  }
+
   /// Grants a publication more.
   ///
   /// - Returns: the totals to be told, if they are others than before.
