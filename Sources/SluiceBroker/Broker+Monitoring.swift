@@ -10,6 +10,7 @@ extension Broker {
   /// Verifies credentials, queued after the clients that wait for the same, and with the same limits on attempts. From any thread.
   ///
   /// - Parameters:
+  ///   - credentials: those to verify.
   ///   - peer: the address that the attempt comes from.
   ///   - completion: called once, on any thread, unless the broker stops before.
   public func authenticate(

@@ -46,6 +46,7 @@ public final class Broker: Sendable {
   /// A broker on this machine's sockets, with event loops of its own.
   ///
   /// - Parameters:
+  ///   - configuration: the addresses, limits and defaults.
   ///   - storage: the store of durable topics; nil for a broker without them. The broker closes the store when it has stopped.
   ///   - access: which clients may connect, and what they may do; nil to allow all clients everything.
   ///   - layer: wraps the network of sockets for addresses that need another one, such as TLS; nil for none.
@@ -67,6 +68,9 @@ public final class Broker: Sendable {
   /// A broker on the caller's loops and network, which may be shared or simulated.
   ///
   /// - Parameters:
+  ///   - configuration: the addresses, limits and defaults.
+  ///   - network: listens on the addresses.
+  ///   - group: the loops that serve connections.
   ///   - storage: the store of durable topics; nil for a broker without them.
   ///   - storageGroup: the loops that work with the store, of which the first writes, and the others read; `group` if nil.
   ///   - access: which clients may connect, and what they may do; nil to allow all clients everything.
@@ -215,7 +219,7 @@ public final class Broker: Sendable {
   }
 
   /// Replaces the access policy, also for present connections: a client that the policy no longer has is disconnected with
-  /// ``ErrorCode/accessRevoked``, and streams that their client may no longer have end with ``ErrorCode/permissionDenied``. From any thread; returns
+  /// `ErrorCode.accessRevoked`, and streams that their client may no longer have end with `ErrorCode.permissionDenied`. From any thread; returns
   /// at once.
   ///
   /// - Precondition: the broker was made with a policy. A broker without one can't begin to authenticate clients.

@@ -71,7 +71,7 @@ public struct BrokerLimits: Sendable {
   /// How long a topic remembers a detached producer. Default: 24 hours.
   public var producerMemory: Duration = .seconds(86_400)
 
-  /// The time without attached streams after which a topic with ``TopicSettings/autoDelete`` is deleted. Default: 10 s.
+  /// The time without attached streams after which a topic with `TopicSettings.autoDelete` is deleted. Default: 10 s.
   public var autoDeleteTime: Duration = .seconds(10)
 
   /// Durable cursors and groups of a topic together; beyond it no new one is made. Default: 10,000.

@@ -12,7 +12,7 @@ class Consumer: ServerStream {
     case none
     /// Among its connection's ready ones.
     case ready
-    /// In its loopState's list, for the head to move.
+    /// In its loop state's list, for the head to move.
     case waiting(index: Int)
     /// Cancelled, completed or failed.
     case ended
@@ -47,7 +47,7 @@ class Consumer: ServerStream {
   unowned let connection: Connection
   var credit: Credit
   var place = Place.none
-  /// Its place in the loopState's list of all.
+  /// Its place in the loop state's list of all.
   var index = 0
   /// The epoch that it counts for, which needn't be the one that it reads.
   var attachedEpoch: TopicEpoch?

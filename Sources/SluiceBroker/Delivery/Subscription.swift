@@ -26,7 +26,7 @@ class Subscription: Consumer, StoreConsumer {
   private let tellsProducers: Bool
   /// The number of producers that it was told last.
   private var toldProducers: UInt32?
-  /// Its position when its loopState reported last, and how long that has limited producers.
+  /// Its position when its loop state reported last, and how long that has limited producers.
   private var account: HoldAccount
   /// Since when there have been records for it, and no demand; nil while that isn't so.
   private var starvedSince: MonotonicTime?
@@ -124,7 +124,7 @@ class Subscription: Consumer, StoreConsumer {
   override var wantsProducers: Bool { tellsProducers }
 
   override func producersChanged() {
-    // What waits is woken by its loopState, and what is ready is asked anyway.
+    // What waits is woken by its loop state, and what is ready is asked anyway.
     if tellsProducers, case .none = place { connection.makeReady(self) }
   }
 

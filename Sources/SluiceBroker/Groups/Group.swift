@@ -75,7 +75,7 @@ final class Group: Sendable {
     let head = epoch.log.head
     return core.withLock { core in
       guard core.join(member, head: head) else { return nil }
-      // From here on nothing is dropped that the group has to read; its loopState protects everything until then.
+      // From here on nothing is dropped that the group has to read; its loop state protects everything until then.
       _ = flow.report(core, now: member.connection.context.loop.now)
       return (core.state.frontier, max(head, core.state.frontier))
     }

@@ -4,7 +4,7 @@ import SluiceWire
 
 /// One subscription of a group: sends what the ``Group`` gives it.
 // @unchecked: belongs to its connection's loop, but for `number` and `seenRevocations`, which are used with the group's lock held. Other loops only
-// pass it on to its loopState, which has it woken on the loop.
+// pass it on to its loop state, which has it woken on the loop.
 final class GroupMember: Consumer, StoreConsumer, @unchecked Sendable {
   let group: Group
   let loopState: TopicLoopState
@@ -38,7 +38,7 @@ final class GroupMember: Consumer, StoreConsumer, @unchecked Sendable {
     return true
   }
 
-  /// Called by the group, by way of the loopState.
+  /// Called by the group, by way of the loop state.
   func called() {
     if case .none = place { connection.makeReady(self) }
   }

@@ -5,9 +5,9 @@ import SluiceWire
 /// A consumer of all topics that a pattern selects, those made later included, with one demand. Belongs to its connection's loop.
 ///
 /// ```
-///  topics ── loopState ──► member ─┐
-///  topics ── loopState ──► member ─┼─ fair turns ──────►  MATCHED, SELECT_TOPIC, DELIVER … on one stream
-///  topics ── loopState ──► member ─┘        ▲
+///  topics ── loop state ─► member ─┐
+///  topics ── loop state ─► member ─┼─ fair turns ──────►  MATCHED, SELECT_TOPIC, DELIVER … on one stream
+///  topics ── loop state ─► member ─┘        ▲
 ///                                 one credit
 /// ```
 final class PatternSubscription: Consumer {

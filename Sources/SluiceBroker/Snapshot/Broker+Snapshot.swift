@@ -5,8 +5,10 @@ extension Broker {
   ///
   /// Every loop is asked once, and answers a part per turn, so that its connections don't wait for long.
   ///
-  /// - Parameter completion: called once, on one of the broker's loops, where it must neither wait nor assemble the snapshot; on the calling thread when
-  ///   the loops have ended, with a snapshot without connections.
+  /// - Parameters:
+  ///   - request: how much to list.
+  ///   - completion: called once, on one of the broker's loops, where it must neither wait nor assemble the snapshot; on the calling thread when
+  ///     the loops have ended, with a snapshot without connections.
   public func snapshot(
     _ request: SnapshotRequest = SnapshotRequest(), completion: @escaping @Sendable (GatheredSnapshot) -> Void
   ) {
@@ -31,6 +33,7 @@ extension Broker {
   /// its producers. From any thread.
   ///
   /// - Parameters:
+  ///   - topic: its name.
   ///   - count: the most records.
   ///   - bytes: the most bytes of them in all, keys and headers included.
   ///   - completion: called once, before this returns, with the records from the oldest to the newest; with nil when the topic doesn't exist.

@@ -47,12 +47,12 @@ public struct TopicSnapshot: Sendable {
   public var isStated = false
   /// What stops all its producers now, or has stopped them in the last five minutes.
   public var holds: [TopicInfo.Hold] = []
-  /// At most as many as were requested, those that hold up producers first; ``TopicSummary/subscriptions`` counts all.
+  /// At most as many as were requested, those that hold up producers first; `TopicSummary.subscriptions` counts all.
   public var subscriptions: [SubscriptionSnapshot] = []
   public var publications: [PublicationSnapshot] = []
   /// The records that its retention limits have dropped.
   public var dropped = DroppedRecords()
-  /// Producers that wait for the broker's store. ``TopicSummary/publications`` doesn't count them.
+  /// Producers that wait for the broker's store. `TopicSummary.publications` doesn't count them.
   public var waitingForStorage = 0
 
   public init(summary: TopicSummary, settings: TopicSettings) {

@@ -369,57 +369,6 @@ final class PublicationStream: ServerStream {
   func isDrained(isPatient: Bool) -> Bool { !acknowledgements.areOwed && ends == nil }
 }
 
-/// What a producer was sent of acknowledgements, and is owed.
-struct PendingAcknowledgements {
-  let waitsForDisk: Bool
-  private let isWanted: Bool
-  /// Records of this producer in the log, and the offset of the last that was appended on this publication.
-  private var appended: UInt64
-  private var lastOffset: UInt64 = 0
-  private(set) var acknowledged: UInt64
-  /// Batches that aren't acknowledged before they are on disk: their producer's sequence, and the offset of their last record.
-  private var unstored = ReadyQueue<(through: UInt64, lastOffset: UInt64)>()
-
-  init(_ wanted: PublishOpen.Acknowledgement, waitsForDisk: Bool, startingAt sequence: UInt64) {
-    isWanted = wanted != .none
-    self.waitsForDisk = waitsForDisk
-    appended = sequence
-    acknowledged = sequence
-  }
-
-  /// Whether records wait for the disk to be acknowledged.
-  var areOwed: Bool { waitsForDisk && unstored.first != nil }
-
-  mutating func appended(_ count: UInt32, lastOffset: UInt64) {
-    appended += UInt64(count)
-    if !waitsForDisk {
-      self.lastOffset = lastOffset
-    } else if isWanted {
-      unstored.append((appended, lastOffset))
-    }
-  }
-
-  /// The acknowledgement that is due, once; nil when everything was acknowledged, or nothing is to be.
-  ///
-  /// - Parameter committed: the offset behind the last record on disk; nil for a topic in memory.
-  mutating func take(committed: UInt64?) -> Ack? {
-    guard waitsForDisk else {
-      guard isWanted, acknowledged < appended else { return nil }
-      acknowledged = appended
-      return Ack(through: appended, lastOffset: lastOffset)
-    }
-    guard let committed else { return nil }
-    var through: UInt64?
-    while let next = unstored.first, next.lastOffset < committed {
-      (through, lastOffset) = (next.through, next.lastOffset)
-      _ = unstored.popFirst()
-    }
-    guard let through else { return nil }
-    acknowledged = through
-    return Ack(through: through, lastOffset: lastOffset)
-  }
-}
-
 extension PublishOpen.Acknowledgement {
   /// Whether only what is on disk is acknowledged.
   fileprivate func waitsForDisk(of topic: Topic) -> Bool {

@@ -18,7 +18,7 @@ package enum ServerAction {
   // Streams
   /// The handshake is over: send WELCOME.
   indirect case welcome(ServerHandshake.Agreement)
-  /// The client says who it is: WELCOME waits until that is proved, see ``ServerSession/admitted()``.
+  /// The client has sent credentials: WELCOME waits until they are verified, see ``ServerSession/admitted()``.
   indirect case authenticate(ServerHandshake.Agreement)
   indirect case subscribe(stream: UInt32, Subscribe)
   indirect case subscribePattern(stream: UInt32, SubscribePattern)

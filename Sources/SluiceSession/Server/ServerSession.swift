@@ -8,7 +8,7 @@ package struct ServerSessionRules: Sendable {
   /// Positions of patterns' topics that a connection may have on their way, and what they may take of memory.
   package var maximumPositions: Int
   package var maximumPositionBytes: Int
-  /// Whether clients have to say who they are.
+  /// Whether clients have to authenticate.
   package var asksIdentity: Bool
 
   package init(
@@ -33,41 +33,17 @@ package struct ServerSession {
   package enum Phase: Hashable {
     /// Nothing but HELLO is taken.
     case handshake
-    /// It is being found out who the client is; nothing is taken.
+    /// The client is being authenticated; no frame is taken.
     case authenticating
     case open
     /// The broker is stopping: what is open goes on, but nothing new is published or opened.
     case draining
   }
 
-  private enum State {
-    /// Never used, or given back by the client.
-    case free
-    /// Ended by the broker; the client may not have heard yet, so what it still sends is dropped.
-    case ended
-    case subscription(grantedThrough: UInt64)
-    /// A subscription to a pattern, of which more positions are to come.
-    indirect case opening(SubscribePattern)
-    case publication(PublicationCredit)
-    /// A publication that the client has left or completed. Its number isn't free before CANCELLED is sent.
-    case leaving(PublicationCredit)
-    /// A request that wasn't answered yet.
-    case request
-  }
-
-  private struct Slot {
-    var state = State.free
-    /// Grows with each use of the number, and when a use ends.
-    var generation: UInt32 = 0
-    var object: (any ServerStream)?
-  }
-
   package private(set) var phase = Phase.handshake
-  private var slots: [Slot] = []
-  /// Positions that have come for subscriptions that are opening.
-  private var positions = 0
-  /// About what they take of memory.
-  package private(set) var positionBytes = 0
+  private var streams = ServerStreamTable()
+  /// Those that have come for subscriptions that are opening.
+  private var positions = PendingPositions()
   /// New credentials are being verified.
   private var isRenewing = false
 
@@ -169,7 +145,7 @@ package struct ServerSession {
     }
   }
 
-  /// The client is who it says. WELCOME is next.
+  /// The client is authenticated. WELCOME is next.
   package mutating func admitted() {
     if phase == .authenticating { phase = .open }
   }
@@ -180,8 +156,11 @@ package struct ServerSession {
   }
 
   /// Bytes of its table of streams.
-  package var tableBytes: Int { slots.count * Self.bytesPerStream }
-  package static var bytesPerStream: Int { MemoryLayout<Slot>.stride }
+  package var tableBytes: Int { streams.bytes }
+  package static var bytesPerStream: Int { ServerStreamTable.bytesPerStream }
+
+  /// About the bytes of memory of positions that have come for subscriptions that are opening.
+  package var positionBytes: Int { positions.bytes }
 
   /// From now on nothing new is published or opened.
   package mutating func drain() {
@@ -190,37 +169,27 @@ package struct ServerSession {
 
   /// The broker has ended a stream on its own: completed, failed, or refused.
   package mutating func ended(_ stream: UInt32) {
-    self[stream] = .ended
-    endUse(of: stream)
+    streams.end(stream, .ended)
   }
 
   /// Whether something is under way: a request without its answer, or a subscription of which more is to come.
-  package var hasRequests: Bool {
-    slots.contains {
-      switch $0.state {
-      case .opening, .request: true
-      case .free, .ended, .subscription, .publication, .leaving: false
-      }
-    }
-  }
+  package var hasRequests: Bool { streams.hasRequests }
 
   /// The request on a stream that waits for its answer, if there is one.
   package func request(on stream: UInt32) -> StreamToken? {
-    if case .request = self[stream] { token(of: stream) } else { nil }
+    if case .request = streams[stream] { token(of: stream) } else { nil }
   }
 
   /// Whether an answer to `request` is still wanted. Its stream is free then.
   package mutating func answers(_ request: StreamToken?) -> Bool {
-    guard let request, isCurrent(request), case .request = self[request.stream] else { return false }
-    self[request.stream] = .free
-    slots[Int(request.stream) - 1].object = nil
-    endUse(of: request.stream)
+    guard let request, isCurrent(request), case .request = streams[request.stream] else { return false }
+    streams.end(request.stream, .free)
     return true
   }
 
   /// The publication that has just been opened goes on at that sequence, of which the broker has all before.
   package mutating func publication(_ stream: UInt32, continuesAt next: UInt64) {
-    self[stream] = .publication(PublicationCredit(startingAt: next))
+    streams[stream] = .publication(PublicationCredit(startingAt: next))
   }
 
   /// The credit of a publication that may be granted more; nil while the connection drains.
@@ -232,14 +201,16 @@ package struct ServerSession {
   ///
   /// - Returns: the totals to be told, if they are others than before.
   package mutating func grant(_ more: PublishAllowance, to stream: UInt32) -> Demand? {
-    guard phase == .open, case .publication(var credit) = self[stream], credit.add(more) else { return nil }
-    self[stream] = .publication(credit)
+    guard phase == .open, case .publication(var credit) = streams[stream], credit.add(more) else {
+      return nil
+    }
+    streams[stream] = .publication(credit)
     return Demand(grantedThrough: credit.records.granted, bytesThrough: credit.bytesGranted)
   }
 
   /// What is left of what a publication was granted, up to the end of its stream.
   package func held(_ stream: UInt32) -> PublishAllowance {
-    switch self[stream] {
+    switch streams[stream] {
     case .publication(let credit), .leaving(let credit): credit.held
     default: PublishAllowance()
     }
@@ -247,65 +218,38 @@ package struct ServerSession {
 
   /// What a subscription was granted, in all.
   package func granted(_ stream: UInt32) -> UInt64? {
-    if case .subscription(let through) = self[stream] { through } else { nil }
+    if case .subscription(let through) = streams[stream] { through } else { nil }
   }
 
   /// Demand given to a publication, and what was received on it.
   package func publication(_ stream: UInt32) -> PublicationCredit? {
-    if case .publication(let credit) = self[stream] { credit } else { nil }
+    if case .publication(let credit) = streams[stream] { credit } else { nil }
   }
 
   /// Streams that are open, in ascending order.
-  package var openStreams: [UInt32] {
-    slots.indices.compactMap {
-      switch slots[$0].state {
-      case .free, .ended, .opening, .leaving, .request: nil
-      case .subscription, .publication: UInt32($0 + 1)
-      }
-    }
-  }
-}
+  package var openStreams: [UInt32] { streams.open }
 
-// MARK: - The streams' objects
+  // MARK: The streams' objects
 
-extension ServerSession {
   /// Every number that may be in use.
-  package var numbers: Range<UInt32> { 1..<UInt32(slots.count + 1) }
+  package var numbers: Range<UInt32> { streams.numbers }
 
-  /// What serves a stream; nil for a request, and where nothing is open.
-  package func object(_ stream: UInt32) -> (any ServerStream)? {
-    let index = Int(stream) - 1
-    return slots.indices.contains(index) ? slots[index].object : nil
-  }
+  /// What serves a stream; nil where nothing is open.
+  package func object(_ stream: UInt32) -> (any ServerStream)? { streams.object(stream) }
 
   /// Gives a stream that the client has opened the object that serves it.
   package mutating func attach(_ object: any ServerStream, to stream: UInt32) {
-    slots[Int(stream) - 1].object = object
+    streams.attach(object, to: stream)
   }
 
   /// Takes the object from a stream. What waits for the stream's present use waits in vain from now on.
-  package mutating func detach(_ stream: UInt32) {
-    let index = Int(stream) - 1
-    guard slots.indices.contains(index), slots[index].object != nil else { return }
-    slots[index].object = nil
-    if case .leaving = slots[index].state { slots[index].state = .free }
-    endUse(of: stream)
-  }
+  package mutating func detach(_ stream: UInt32) { streams.detach(stream) }
 
   /// Names the present use of a stream, for what ends elsewhere.
-  package func token(of stream: UInt32) -> StreamToken {
-    let index = Int(stream) - 1
-    return StreamToken(
-      stream: stream, generation: slots.indices.contains(index) ? slots[index].generation : 0)
-  }
+  package func token(of stream: UInt32) -> StreamToken { streams.token(of: stream) }
 
   /// Whether the stream is still what it was when the token was made.
-  package func isCurrent(_ token: StreamToken) -> Bool { self.token(of: token.stream) == token }
-
-  private mutating func endUse(of stream: UInt32) {
-    let index = Int(stream) - 1
-    if slots.indices.contains(index) { slots[index].generation &+= 1 }
-  }
+  package func isCurrent(_ token: StreamToken) -> Bool { streams.token(of: token.stream) == token }
 }
 
 // MARK: - One frame each
@@ -324,7 +268,7 @@ extension ServerSession {
     _ stream: UInt32, _ body: UnsafeRawBufferPointer, _ rules: ServerSessionRules
   ) throws(WireError) -> ServerAction {
     let (header, batch) = unsafe try PublishHeader.decode(body)
-    guard case .publication(var credit) = self[stream] else { return try misplaced(stream, .publish) }
+    guard case .publication(var credit) = streams[stream] else { return try misplaced(stream, .publish) }
     if phase == .draining { return .none }
     guard header.firstSequence == credit.records.spent else {
       return fault(
@@ -352,7 +296,7 @@ extension ServerSession {
         \(held.bytes) bytes, had been granted; wait for DEMAND
         """)
     }
-    self[stream] = .publication(credit)
+    streams[stream] = .publication(credit)
     return unsafe .append(stream: stream, count: header.count, batch: batch)
   }
 
@@ -360,7 +304,7 @@ extension ServerSession {
     _ stream: UInt32, _ demand: Demand
   ) throws(WireError) -> ServerAction {
     let granted: UInt64
-    switch self[stream] {
+    switch streams[stream] {
     case .subscription(let through): granted = through
     case .opening(let frame): granted = frame.grantedThrough
     default: return try misplaced(stream, .demand)
@@ -370,12 +314,12 @@ extension ServerSession {
         stream, .invalidDemand, "DEMAND grants nothing; it must name the total of records, at least 1")
     }
     guard demand.grantedThrough > granted else { return .none }
-    if case .opening(var frame) = self[stream] {
+    if case .opening(var frame) = streams[stream] {
       frame.grantedThrough = demand.grantedThrough
-      self[stream] = .opening(frame)
+      streams[stream] = .opening(frame)
       return .none
     }
-    self[stream] = .subscription(grantedThrough: demand.grantedThrough)
+    streams[stream] = .subscription(grantedThrough: demand.grantedThrough)
     return .demand(stream: stream, grantedThrough: demand.grantedThrough)
   }
 
@@ -388,40 +332,40 @@ extension ServerSession {
       if frame.more { return (.opening(frame), .none) }
       return (.subscription(grantedThrough: frame.grantedThrough), .subscribePattern(stream: stream, frame))
     }
-    guard case .opening(let frame) = self[stream] else { return action }
-    addPositions(frame.positions)
-    return hasTooManyPositions(rules) ? tooManyPositions(stream, frame, rules) : action
+    guard case .opening(let frame) = streams[stream] else { return action }
+    positions.add(frame.positions)
+    return positions.exceed(rules) ? tooManyPositions(stream, frame, rules) : action
   }
 
   private mutating func positions(
     _ stream: UInt32, _ more: Positions, _ rules: ServerSessionRules
   ) throws(WireError) -> ServerAction {
-    guard case .opening(var frame) = self[stream] else { return try misplaced(stream, .positions) }
+    guard case .opening(var frame) = streams[stream] else { return try misplaced(stream, .positions) }
     do {
       try more.validateNames()
     } catch {
-      removePositions(frame.positions)
+      positions.remove(frame.positions)
       return fault(stream, error.code, error.message)
     }
     // So that what has come isn't copied with every frame.
-    self[stream] = .ended
+    streams[stream] = .ended
     frame.positions += more.positions
-    addPositions(more.positions)
-    if hasTooManyPositions(rules) { return tooManyPositions(stream, frame, rules) }
+    positions.add(more.positions)
+    if positions.exceed(rules) { return tooManyPositions(stream, frame, rules) }
     guard more.more else {
-      removePositions(frame.positions)
+      positions.remove(frame.positions)
       frame.more = false
-      self[stream] = .subscription(grantedThrough: frame.grantedThrough)
+      streams[stream] = .subscription(grantedThrough: frame.grantedThrough)
       return .subscribePattern(stream: stream, frame)
     }
-    self[stream] = .opening(frame)
+    streams[stream] = .opening(frame)
     return .none
   }
 
   private mutating func tooManyPositions(
     _ stream: UInt32, _ frame: SubscribePattern, _ rules: ServerSessionRules
   ) -> ServerAction {
-    removePositions(frame.positions)
+    positions.remove(frame.positions)
     return fault(
       stream, .limitReached,
       """
@@ -430,27 +374,8 @@ extension ServerSession {
       """)
   }
 
-  private func hasTooManyPositions(_ rules: ServerSessionRules) -> Bool {
-    positions > rules.maximumPositions || positionBytes > rules.maximumPositionBytes
-  }
-
-  private mutating func addPositions(_ more: [TopicPosition]) {
-    positions += more.count
-    positionBytes += Self.memory(of: more)
-  }
-
-  private mutating func removePositions(_ gone: [TopicPosition]) {
-    positions -= gone.count
-    positionBytes -= Self.memory(of: gone)
-  }
-
-  /// A position, and the block of memory with its topic's name.
-  private static func memory(of positions: [TopicPosition]) -> Int {
-    positions.reduce(0) { $0 + MemoryLayout<TopicPosition>.stride + 32 + $1.topic.utf8.count }
-  }
-
   private func commit(_ stream: UInt32, _ commit: Commit) throws(WireError) -> ServerAction {
-    switch self[stream] {
+    switch streams[stream] {
     // The last records of a topic that has ended are committed behind COMPLETE.
     case .subscription, .ended: break
     default: return try misplaced(stream, .commit)
@@ -461,7 +386,7 @@ extension ServerSession {
   private mutating func settle(
     _ stream: UInt32, _ body: UnsafeRawBufferPointer
   ) throws(WireError) -> ServerAction {
-    guard case .subscription = self[stream] else { return try misplaced(stream, .settle) }
+    guard case .subscription = streams[stream] else { return try misplaced(stream, .settle) }
     do {
       return unsafe .settle(stream: stream, try Settle(body: body))
     } catch {
@@ -474,16 +399,12 @@ extension ServerSession {
   /// Opens a stream for what `decode` finds in the frame.
   private mutating func open(
     _ stream: UInt32, _ rules: ServerSessionRules,
-    _ decode: (UInt32) throws(WireError) -> (State, ServerAction)
+    _ decode: (UInt32) throws(WireError) -> (ServerStreamTable.State, ServerAction)
   ) throws(WireError) -> ServerAction {
     if let refusal = try refusal(stream, rules) { return refusal }
     do {
       let (state, action) = try decode(stream)
-      endUse(of: stream)
-      let index = Int(stream) - 1
-      slots[index].state = state
-      // What the number's former use has left for the client to commit.
-      slots[index].object = nil
+      streams.end(stream, state)
       return action
     } catch {
       // A newer client asks for what this broker doesn't know; that is no reason to part.
@@ -517,7 +438,7 @@ extension ServerSession {
   private mutating func complete(
     _ stream: UInt32, _ complete: Complete
   ) throws(WireError) -> ServerAction {
-    guard case .publication(let credit) = self[stream] else { return try misplaced(stream, .complete) }
+    guard case .publication(let credit) = streams[stream] else { return try misplaced(stream, .complete) }
     if phase == .draining { return .none }
     if case .failure(_, let message) = complete.ending, message.utf8.count > Limits.message {
       return fault(
@@ -529,28 +450,26 @@ extension ServerSession {
   }
 
   private mutating func cancel(_ stream: UInt32) throws(WireError) -> ServerAction {
-    guard stream != 0, stream <= UInt32(slots.count) else {
+    guard stream != 0, streams.numbers.contains(stream) else {
       throw WireError(.invalidStream, "CANCEL on stream \(stream), which was never opened")
     }
-    switch self[stream] {
+    switch streams[stream] {
     case .publication(let credit):
       leave(stream, credit)
       return .cancel(stream: stream)
     case .leaving: return .confirmCancel(stream: stream)
     case .subscription:
-      self[stream] = .free
+      streams[stream] = .free
       return .cancel(stream: stream)
-    case .opening(let frame): removePositions(frame.positions)
-    case .request: slots[Int(stream) - 1].object = nil
-    case .free, .ended: break
+    case .opening(let frame): positions.remove(frame.positions)
+    case .free, .ended, .request: break
     }
-    self[stream] = .free
-    endUse(of: stream)
+    streams.end(stream, .free)
     return .confirmCancel(stream: stream)
   }
 
   private mutating func leave(_ stream: UInt32, _ credit: PublicationCredit) {
-    self[stream] = object(stream) == nil ? .free : .leaving(credit)
+    streams[stream] = object(stream) == nil ? .free : .leaving(credit)
   }
 }
 
@@ -565,7 +484,7 @@ extension ServerSession {
       throw WireError(
         .invalidStream, "stream \(stream) isn't in 1...\(rules.maximumStreams), which WELCOME announced")
     }
-    switch self[stream] {
+    switch streams[stream] {
     case .free, .ended: break
     case .leaving:
       throw WireError(
@@ -574,7 +493,7 @@ extension ServerSession {
     case .subscription, .opening, .publication, .request:
       throw WireError(.invalidStream, "stream \(stream) is in use already")
     }
-    while slots.count < Int(stream) { slots.append(Slot()) }
+    streams.makeRoom(for: stream)
     guard phase == .open else {
       return fault(stream, .shuttingDown, "the broker is stopping; connect to another or try again later")
     }
@@ -586,27 +505,16 @@ extension ServerSession {
   private func misplaced(
     _ stream: UInt32, _ type: FrameType
   ) throws(WireError) -> ServerAction {
-    if case .ended = self[stream] { return .none }
+    if case .ended = streams[stream] { return .none }
     throw WireError(.invalidStream, "\(type) on stream \(stream), which isn't open for it")
   }
 
   private mutating func fault(_ stream: UInt32, _ code: ErrorCode, _ message: String) -> ServerAction {
-    if case .publication(let credit) = self[stream], object(stream) != nil {
-      self[stream] = .leaving(credit)
+    if case .publication(let credit) = streams[stream], object(stream) != nil {
+      streams[stream] = .leaving(credit)
     } else {
-      self[stream] = .ended
+      streams[stream] = .ended
     }
     return .fault(stream: stream, Fault(code: code, message: message))
-  }
-
-  private subscript(stream: UInt32) -> State {
-    get {
-      let index = Int(stream) - 1
-      return slots.indices.contains(index) ? slots[index].state : .free
-    }
-    set {
-      let index = Int(stream) - 1
-      if slots.indices.contains(index) { slots[index].state = newValue }
-    }
   }
 }

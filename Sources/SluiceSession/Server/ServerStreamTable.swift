@@ -1,0 +1,131 @@
+import SluiceWire
+
+/// The streams of one connection, by number: what each one is, how often its number was used, and the object that serves it.
+struct ServerStreamTable {
+  enum State {
+    /// Never used, or given back by the client.
+    case free
+    /// Ended by the broker; the client may not have heard yet, so what it still sends is dropped.
+    case ended
+    case subscription(grantedThrough: UInt64)
+    /// A subscription to a pattern, of which more positions are to come.
+    indirect case opening(SubscribePattern)
+    case publication(PublicationCredit)
+    /// A publication that the client has left or completed. Its number isn't free before CANCELLED is sent.
+    case leaving(PublicationCredit)
+    /// A request that wasn't answered yet.
+    case request
+  }
+
+  private struct Slot {
+    var state = State.free
+    /// Grows with each use of the number, and when a use ends.
+    var generation: UInt32 = 0
+    var object: (any ServerStream)?
+  }
+
+  static var bytesPerStream: Int { MemoryLayout<Slot>.stride }
+
+  private var slots: [Slot] = []
+
+  var bytes: Int { slots.count * Self.bytesPerStream }
+
+  /// Every number that may be in use.
+  var numbers: Range<UInt32> { 1..<UInt32(slots.count + 1) }
+
+  subscript(stream: UInt32) -> State {
+    get {
+      let index = Int(stream) - 1
+      return slots.indices.contains(index) ? slots[index].state : .free
+    }
+    set {
+      let index = Int(stream) - 1
+      if slots.indices.contains(index) { slots[index].state = newValue }
+    }
+  }
+
+  mutating func makeRoom(for stream: UInt32) {
+    while slots.count < Int(stream) { slots.append(Slot()) }
+  }
+
+  /// Ends the present use of a number, whatever served it, and gives it another state.
+  mutating func end(_ stream: UInt32, _ state: State) {
+    let index = Int(stream) - 1
+    guard slots.indices.contains(index) else { return }
+    slots[index].state = state
+    slots[index].object = nil
+    slots[index].generation &+= 1
+  }
+
+  // MARK: Objects
+
+  func object(_ stream: UInt32) -> (any ServerStream)? {
+    let index = Int(stream) - 1
+    return slots.indices.contains(index) ? slots[index].object : nil
+  }
+
+  mutating func attach(_ object: any ServerStream, to stream: UInt32) {
+    slots[Int(stream) - 1].object = object
+  }
+
+  mutating func detach(_ stream: UInt32) {
+    guard object(stream) != nil else { return }
+    var state = self[stream]
+    if case .leaving = state { state = .free }
+    end(stream, state)
+  }
+
+  func token(of stream: UInt32) -> StreamToken {
+    let index = Int(stream) - 1
+    return StreamToken(
+      stream: stream, generation: slots.indices.contains(index) ? slots[index].generation : 0)
+  }
+
+  // MARK: All of them
+
+  /// Subscriptions and publications, in ascending order.
+  var open: [UInt32] {
+    slots.indices.compactMap {
+      switch slots[$0].state {
+      case .free, .ended, .opening, .leaving, .request: nil
+      case .subscription, .publication: UInt32($0 + 1)
+      }
+    }
+  }
+
+  /// Whether something is under way: a request without its answer, or a subscription of which more is to come.
+  var hasRequests: Bool {
+    slots.contains {
+      switch $0.state {
+      case .opening, .request: true
+      case .free, .ended, .subscription, .publication, .leaving: false
+      }
+    }
+  }
+}
+
+/// The positions in patterns' topics that have come for subscriptions that are opening.
+struct PendingPositions {
+  private var count = 0
+  /// About the memory that they take.
+  private(set) var bytes = 0
+
+  mutating func add(_ positions: [TopicPosition]) {
+    count += positions.count
+    bytes += Self.memory(of: positions)
+  }
+
+  mutating func remove(_ positions: [TopicPosition]) {
+    count -= positions.count
+    bytes -= Self.memory(of: positions)
+  }
+
+  func exceed(_ rules: ServerSessionRules) -> Bool {
+    count > rules.maximumPositions || bytes > rules.maximumPositionBytes
+  }
+
+  /// A position, and the block of memory with its topic's name.
+  private static func memory(of positions: [TopicPosition]) -> Int {
+    positions.reduce(0) { $0 + MemoryLayout<TopicPosition>.stride + 32 + $1.topic.utf8.count }
+  }
+}
