@@ -96,8 +96,7 @@ extension Connection {
       case .loading: break
       case .ended:
         let (stream, cursor) = (subscription.stream, subscription.endedCursor)
-        releaseStream(stream)
-        session.ended(stream)
+        endStream(stream)
         if let cursor { attach(CommittingStream(cursor, stream: stream, connection: self), to: stream) }
       }
     }

@@ -76,8 +76,7 @@ extension Connection {
     if fault.code == .limitReached {
       report(.refused(asClient, peer: peer, WireError(fault.code, fault.message)))
     }
-    releaseStream(stream)
-    session.ended(stream)
+    endStream(stream)
     send(fault, stream: stream)
   }
 

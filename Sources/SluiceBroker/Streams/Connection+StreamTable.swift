@@ -55,6 +55,12 @@ extension Connection {
     count(object.kind, -1)
   }
 
+  /// Ends a stream on the broker's side. Its object goes first: what that gives back to its topic is in the session's table until the stream has ended.
+  func endStream(_ stream: UInt32) {
+    releaseStream(stream)
+    session.ended(stream)
+  }
+
   /// What serves a stream, if that is of this type.
   func object<S: ServerStream>(_ type: S.Type, on stream: UInt32) -> S? {
     session.object(stream) as? S

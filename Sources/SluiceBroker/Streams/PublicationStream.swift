@@ -157,10 +157,7 @@ final class PublicationStream: ServerStream {
       loopState.traffic.received(UInt64(count), bytes: batch.count)
       context.traffic.recordsReceived &+= Int(count)
       context.appended(to: topic, through: lastOffset)
-      if !isDue {
-        isDue = true
-        connection.makeDue(self)
-      }
+      makeDue(on: connection)
     case .unfit(let fault):
       settle()
       connection.refuse(stream, fault)
@@ -171,7 +168,7 @@ final class PublicationStream: ServerStream {
   }
 
   /// It has something to tell the producer at the end of this turn.
-  private func makeDue() {
+  private func makeDue(on connection: Connection) {
     guard !isDue else { return }
     isDue = true
     connection.makeDue(self)
@@ -255,7 +252,7 @@ final class PublicationStream: ServerStream {
   func rateAllowsMore() {
     guard waitsForRate else { return }
     waitsForRate = false
-    makeDue()
+    makeDue(on: connection)
   }
 
   // MARK: The topic
@@ -293,15 +290,14 @@ final class PublicationStream: ServerStream {
         }
       }
     }
-    makeDue()
+    makeDue(on: connection)
   }
 
   /// Another producer has ended the topic.
   private func topicEnded() {
     if hasEnded { return }
     settle()
-    connection.releaseStream(stream)
-    connection.session.ended(stream)
+    connection.endStream(stream)
     connection.send(Complete(epoch.ending ?? .finished), stream: stream)
   }
 

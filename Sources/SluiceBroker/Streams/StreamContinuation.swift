@@ -16,10 +16,7 @@ struct StreamContinuation: Sendable {
 
   /// Calls `body` with the stream's object. Otherwise as ``resume(_:)``.
   func resume<S: ServerStream & SendableMetatype>(_ body: @escaping @Sendable (S) -> Void) {
-    let stream = token.stream
-    resume { connection in
-      if let object = connection.session.object(stream) as? S { body(object) }
-    }
+    resume(nil, body)
   }
 
   /// Calls `body` with the stream's object when a change is on disk; ends the stream with an error when the store has refused the change. For the
@@ -30,7 +27,7 @@ struct StreamContinuation: Sendable {
     let stream = token.stream
     resume { connection in
       if let fault { return connection.refuse(stream, fault) }
-      if let object = connection.session.object(stream) as? S { body(object) }
+      if let object = connection.object(S.self, on: stream) { body(object) }
     }
   }
 }

@@ -110,7 +110,7 @@ final class Topic: Sendable {
     needsSubscriber: Bool = false
   ) -> AppendResult {
     if epoch.newest != nil, let fault = unsafe keyRequired(by: batch) {
-      state.withLock { $0.budget.spend(used) }
+      noteUsed(used)
       return .unfit(fault)
     }
     var commitDelay: Duration?
