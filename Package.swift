@@ -18,7 +18,8 @@ let package = Package(
     .library(name: "PortableCombine", targets: ["PortableCombine"]),
     .library(name: "CombineExtras", targets: ["CombineExtras"]),
     .library(name: "SluiceClient", targets: ["SluiceClient", "SluiceClientFoundation"]),
-    .library(name: "SluiceBroker", targets: ["SluiceBroker", "SluiceStore", "SluiceStoreLMDB"]),
+    .library(
+      name: "SluiceBroker", targets: ["SluiceBroker", "SluiceTopics", "SluiceStore", "SluiceStoreLMDB"]),
     // For tests of programs with a broker or a client in them.
     .library(name: "SluiceSimulation", targets: ["SluiceSimulation"]),
     .executable(name: "sluiced", targets: ["SluiceDaemon"]),
@@ -69,11 +70,16 @@ let package = Package(
       name: "SluiceAccess", dependencies: ["SluiceWire", "SluiceIO", "SluiceTLS"],
       swiftSettings: strictSettings),
 
+    // Topics with their flow control, groups, cursors, readers and commits: no sockets and no connections.
+    .target(
+      name: "SluiceTopics",
+      dependencies: ["SluiceWire", "SluiceLog", "SluiceSession", "SluiceStore", "SluiceIO", "CXXHash"],
+      swiftSettings: strictSettings),
     // The broker and the client, as libraries.
     .target(
       name: "SluiceBroker",
       dependencies: [
-        "SluiceWire", "SluiceLog", "SluiceSession", "SluiceStore", "SluiceIO", "SluiceAccess", "CXXHash",
+        "SluiceTopics", "SluiceWire", "SluiceLog", "SluiceSession", "SluiceStore", "SluiceIO", "SluiceAccess",
       ],
       swiftSettings: strictSettings),
     .target(
@@ -182,7 +188,8 @@ let package = Package(
     .testTarget(
       name: "SluiceBrokerTests",
       dependencies: [
-        "SluiceBroker", "SluiceAccess", "SluiceWire", "SluiceSession", "SluiceLog", "SluiceStore", "SluiceIO",
+        "SluiceBroker", "SluiceTopics", "SluiceAccess", "SluiceWire", "SluiceSession", "SluiceLog",
+        "SluiceStore", "SluiceIO",
         "SluiceSimulation", "TestSupport",
       ],
       swiftSettings: settings),

@@ -1,5 +1,6 @@
 import SluiceAccess
 import SluiceIO
+import SluiceTopics
 import SluiceWire
 
 // For services beside the broker, such as a dashboard: the identity of their users, and the liveness of the loops.

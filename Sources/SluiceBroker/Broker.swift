@@ -3,6 +3,7 @@ import SluiceAccess
 import SluiceIO
 import SluiceLog
 import SluiceStore
+import SluiceTopics
 import SluiceWire
 import Synchronization
 
@@ -105,8 +106,9 @@ public final class Broker: Sendable {
       }, metrics: metrics, now: now)
     self.network = network
     self.loops = loops
+    let bufferBound = BufferBound(limit: configuration.limits.buffered, metrics: metrics)
     contexts = loops.serving.loops.enumerated().map { [core] in
-      LoopContext(loop: $1, core: core, isFirst: $0 == 0)
+      LoopContext(loop: $1, core: core, bufferBound: bufferBound, isFirst: $0 == 0)
     }
   }
 
@@ -188,7 +190,7 @@ public final class Broker: Sendable {
     }
     guard phase == .running else { return phase == .stopping ? stop() : () }
     for listener in listeners { listener.close() }
-    core.stage.store(.quiescing, ordering: .sequentiallyConsistent)
+    core.stage.advance(to: .quiescing)
     for context in contexts {
       context.loop.execute { [self] in
         context.quiesce()
@@ -257,7 +259,7 @@ public final class Broker: Sendable {
     let deadline = first.now + core.configuration.drainTime
     state.withLock { $0.deadline = deadline }
     core.becameEmpty.withLock { $0 = { [weak self] in self?.closeAll() } }
-    core.stage.store(.draining, ordering: .sequentiallyConsistent)
+    core.stage.advance(to: .draining)
     if core.isEmpty { return closeAll() }
     _ = first.schedule(at: deadline) { [weak self] in self?.closeAll() }
   }

@@ -1,4 +1,5 @@
 import SluiceIO
+import SluiceTopics
 
 /// The event loops of a broker: those that serve connections, wait for the disk and verify credentials.
 struct BrokerLoops: Sendable {

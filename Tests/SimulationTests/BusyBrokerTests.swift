@@ -4,6 +4,7 @@ import SluiceWire
 import Testing
 
 @testable import SluiceBroker
+@testable import SluiceTopics
 
 /// The keepalive deadline measures the client's silence, not the time that the broker takes for the client's own frames.
 @Suite struct BusyBrokerTests {

@@ -4,6 +4,7 @@ import SluiceWire
 import Testing
 
 @testable import SluiceBroker
+@testable import SluiceTopics
 
 /// What topics owe that keep the newest record of each key, step by step.
 @Suite struct CompactTopicTests {

@@ -4,6 +4,7 @@ import SluiceWire
 import Testing
 
 @testable import SluiceBroker
+@testable import SluiceTopics
 
 /// What depends on how much time passes, in a world in which just that much does.
 @Suite struct DeadlineTests {

@@ -5,6 +5,7 @@ import Synchronization
 import Testing
 
 @testable import SluiceBroker
+@testable import SluiceTopics
 
 /// A client that sends more than the broker can do at once delays only itself.
 @Suite struct FloodTests {

@@ -6,6 +6,7 @@ import Synchronization
 import Testing
 
 @testable import SluiceBroker
+@testable import SluiceTopics
 
 /// What peers make the broker keep besides records counts towards its memory, is refused beyond half of that, and counts no more when it is
 /// gone.

@@ -4,6 +4,7 @@ import SluiceWire
 import Testing
 
 @testable import SluiceBroker
+@testable import SluiceTopics
 
 /// Topics that fail when they have lost their producers, as a client sees them that speaks the protocol.
 @Suite struct LostProducerTests {

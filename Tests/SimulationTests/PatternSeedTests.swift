@@ -6,6 +6,7 @@ import SluiceWire
 import Testing
 
 @testable import SluiceBroker
+@testable import SluiceTopics
 
 extension ShortStories {
   /// Subscribers to patterns that use the library, while topics are made and published to, and connections are lost.

@@ -4,6 +4,7 @@ import SluiceWire
 import Testing
 
 @testable import SluiceBroker
+@testable import SluiceTopics
 
 /// What travels on the stream of a subscription to a pattern.
 @Suite struct PatternTests {

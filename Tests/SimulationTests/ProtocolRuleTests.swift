@@ -3,6 +3,7 @@ import SluiceWire
 import Testing
 
 @testable import SluiceBroker
+@testable import SluiceTopics
 
 /// What the protocol page says of single rules, asked of a broker.
 @Suite struct ProtocolRuleTests {

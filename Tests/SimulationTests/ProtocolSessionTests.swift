@@ -6,6 +6,7 @@ import TestSupport
 import Testing
 
 @testable import SluiceBroker
+@testable import SluiceTopics
 
 /// The published sessions, played against a broker: clients send what they are said to send, and get what they are said to get.
 ///

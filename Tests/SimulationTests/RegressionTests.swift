@@ -5,6 +5,7 @@ import SluiceWire
 import Testing
 
 @testable import SluiceBroker
+@testable import SluiceTopics
 
 /// What seeds once found, told without chance. Each failed when it was written.
 @Suite struct RegressionTests {

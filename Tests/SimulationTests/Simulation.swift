@@ -4,6 +4,7 @@ import SluiceWire
 import Synchronization
 
 @testable import SluiceBroker
+@testable import SluiceTopics
 @testable import SluiceSimulation
 
 /// What came of a run.

@@ -1,6 +1,7 @@
 import Testing
 
 @testable import SluiceBroker
+@testable import SluiceTopics
 
 @Suite("Whose attempt is next")
 struct AttemptQueueTests {

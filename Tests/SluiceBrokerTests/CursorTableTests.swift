@@ -3,6 +3,7 @@ import Synchronization
 import Testing
 
 @testable import SluiceBroker
+@testable import SluiceTopics
 
 /// What a topic remembers of its durable cursors, and of the subscriptions that use them.
 struct CursorTableTests {

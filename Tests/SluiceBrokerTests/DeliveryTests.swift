@@ -5,6 +5,7 @@ import TestSupport
 import Testing
 
 @testable import SluiceBroker
+@testable import SluiceTopics
 
 /// What is gathered for a write, and what a short write leaves over.
 struct DeliveryTests {

@@ -4,6 +4,7 @@ import TestSupport
 import Testing
 
 @testable import SluiceBroker
+@testable import SluiceTopics
 
 /// What durable topics keep, and how it is told what they drop.
 @Suite struct DurableRetentionTests {

@@ -5,6 +5,7 @@ import Synchronization
 import TestSupport
 
 @testable import SluiceBroker
+@testable import SluiceTopics
 
 /// A broker with a store that outlives it, on sockets of its own.
 final class DurableSetting {

@@ -7,6 +7,7 @@ import TestSupport
 import Testing
 
 @testable import SluiceBroker
+@testable import SluiceTopics
 
 /// Durable topics over a broker's end, orderly or not.
 @Suite struct DurableTopicTests {
@@ -512,7 +513,7 @@ import Testing
   }
 
   @Test func withoutAStoreThereAreNone() throws {
-    let registry = TopicRegistry(configuration: BrokerConfiguration(), identity: 1)
+    let registry = TopicRegistry(BrokerConfiguration(), identity: 1)
     #expect {
       try registry.create("t", DurableSetting.durable())
     } throws: { ($0 as? WireError)?.code == .unsupported }

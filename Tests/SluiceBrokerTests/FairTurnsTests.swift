@@ -3,6 +3,7 @@ import TestSupport
 import Testing
 
 @testable import SluiceBroker
+@testable import SluiceTopics
 
 struct FairTurnsTests {
   @Test func whoHasWaitedLongestForDemandIsFirst() {

@@ -2,6 +2,7 @@ import SluiceWire
 import Testing
 
 @testable import SluiceBroker
+@testable import SluiceTopics
 
 /// What producers may be granted, by where the subscriptions stand. Records have 10 bytes each here.
 struct FlowStrategyTests {

@@ -2,6 +2,7 @@ import SluiceWire
 import Testing
 
 @testable import SluiceBroker
+@testable import SluiceTopics
 
 /// The costs of frames against the frame table, and the workBudget that they add up to.
 struct FrameCostTests {

@@ -6,6 +6,7 @@ import TestSupport
 import Testing
 
 @testable import SluiceBroker
+@testable import SluiceTopics
 
 /// Grants that a refused batch has used return to the topic's budget.
 @Suite struct GrantReturnTests {
@@ -18,7 +19,7 @@ import Testing
     configuration.topicDefaults.bufferRecords = 8
     configuration.topicDefaults.bufferBytes = 1_000
     configuration.topicDefaults.compact = compact
-    let registry = TopicRegistry(configuration: configuration, identity: 1)
+    let registry = TopicRegistry(configuration, identity: 1)
     let topic = try registry.use("t")
     let attachment = try attach(to: topic)
     let granted = topic.grant(to: PublishingBudget.Allowance(), now: MonotonicTime(nanoseconds: 0))

@@ -2,6 +2,7 @@ import SluiceIO
 import SluiceWire
 
 @testable import SluiceBroker
+@testable import SluiceTopics
 
 /// What a group should do, written down as plainly as can be: every record with all that is known of it, searched from the front each time.
 struct GroupModel {

@@ -4,6 +4,7 @@ import TestSupport
 import Testing
 
 @testable import SluiceBroker
+@testable import SluiceTopics
 
 /// A group's state against ``GroupModel``, event by event, and what must be so in the end.
 struct GroupModelTests {

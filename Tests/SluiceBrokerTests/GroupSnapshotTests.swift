@@ -4,6 +4,7 @@ import TestSupport
 import Testing
 
 @testable import SluiceBroker
+@testable import SluiceTopics
 
 /// A group that goes on in another process does what it would have done had all its members left.
 @Suite struct GroupSnapshotTests {

@@ -3,6 +3,7 @@ import SluiceWire
 import Testing
 
 @testable import SluiceBroker
+@testable import SluiceTopics
 
 /// Single decisions of a group. ``GroupModelTests`` plays them all together.
 struct GroupStateTests {

@@ -4,6 +4,7 @@ import TestSupport
 import Testing
 
 @testable import SluiceBroker
+@testable import SluiceTopics
 
 /// Since when, and for which share of the last minutes, something has limited producers: with a scripted clock.
 @Suite struct HoldTimeTests {

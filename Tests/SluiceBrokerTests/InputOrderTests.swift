@@ -5,6 +5,7 @@ import TestSupport
 import Testing
 
 @testable import SluiceBroker
+@testable import SluiceTopics
 
 /// Input that a connection has put aside is taken up before what is read later.
 @Suite struct InputOrderTests {

@@ -3,6 +3,7 @@ import TestSupport
 import Testing
 
 @testable import SluiceBroker
+@testable import SluiceTopics
 
 @Suite("Order of names")
 struct NameOrderTests {

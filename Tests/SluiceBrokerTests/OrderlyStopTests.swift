@@ -4,6 +4,7 @@ import TestSupport
 import Testing
 
 @testable import SluiceBroker
+@testable import SluiceTopics
 
 /// The end of a broker on real sockets and threads.
 @Suite struct OrderlyStopTests {

@@ -3,6 +3,7 @@ import TestSupport
 import Testing
 
 @testable import SluiceBroker
+@testable import SluiceTopics
 
 /// Finding names by a pattern in an order, against looking at all of them.
 struct PatternSeekerTests {

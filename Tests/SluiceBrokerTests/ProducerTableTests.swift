@@ -3,6 +3,7 @@ import Synchronization
 import Testing
 
 @testable import SluiceBroker
+@testable import SluiceTopics
 
 /// What a topic remembers of its producers, and for how long.
 struct ProducerTableTests {

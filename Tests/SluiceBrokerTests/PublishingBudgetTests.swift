@@ -4,6 +4,7 @@ import TestSupport
 import Testing
 
 @testable import SluiceBroker
+@testable import SluiceTopics
 
 /// How what may be granted is shared among producers.
 struct PublishingBudgetTests {

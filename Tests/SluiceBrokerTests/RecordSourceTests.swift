@@ -8,6 +8,7 @@ import TestSupport
 import Testing
 
 @testable import SluiceBroker
+@testable import SluiceTopics
 
 /// Random histories of one epoch with several readers, compared step by step with an array of all records. The argument is the seed: it says everything.
 struct RecordSourceTests {
@@ -137,7 +138,7 @@ private final class SourceHistory {
     world = SimulatedWorld(seed: seed, loops: 0, conditions: .calm)
     loop = world.makeLoop()
     service = StoreService(
-      store, pool: pool, limits: BrokerLimits(), writer: world.makeLoop(), readers: [world.makeLoop()],
+      store, pool: pool, limits: TopicLimits(), writer: world.makeLoop(), readers: [world.makeLoop()],
       metrics: BrokerMetrics(), report: { _ in })
     storage = StoreTopicState(
       id: Self.id, service: service, settings: TopicSettings(), extent: StoredExtent())

@@ -5,6 +5,7 @@ import TestSupport
 import Testing
 
 @testable import SluiceBroker
+@testable import SluiceTopics
 
 /// What the store refuses for what it is concerns the topic that it is of, and no other.
 @Suite struct RejectedChangeTests {

@@ -3,6 +3,7 @@ import SluiceWire
 import Testing
 
 @testable import SluiceBroker
+@testable import SluiceTopics
 
 struct SessionAuthenticationTests {
   private static let password = Credentials.password("secret", user: "ada")

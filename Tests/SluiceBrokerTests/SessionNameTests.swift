@@ -4,6 +4,7 @@ import TestSupport
 import Testing
 
 @testable import SluiceBroker
+@testable import SluiceTopics
 
 /// A session admits no frame with something else where a name belongs.
 @Suite struct SessionNameTests {

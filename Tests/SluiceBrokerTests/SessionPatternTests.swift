@@ -3,6 +3,7 @@ import SluiceWire
 import Testing
 
 @testable import SluiceBroker
+@testable import SluiceTopics
 
 /// SUBSCRIBE_PATTERN with positions in several frames.
 struct SessionPatternTests {

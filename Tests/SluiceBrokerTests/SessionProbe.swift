@@ -2,6 +2,7 @@ import SluiceSession
 import SluiceWire
 
 @testable import SluiceBroker
+@testable import SluiceTopics
 
 /// A session under test: frames go in as values, and what comes out can be compared.
 struct SessionProbe {

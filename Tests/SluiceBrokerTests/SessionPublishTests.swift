@@ -3,6 +3,7 @@ import SluiceWire
 import Testing
 
 @testable import SluiceBroker
+@testable import SluiceTopics
 
 /// What a producer may send: in sequence, within its grant, whole batches of records within the limit. The grant is 10 records.
 struct SessionPublishTests {

@@ -3,6 +3,7 @@ import SluiceWire
 import Testing
 
 @testable import SluiceBroker
+@testable import SluiceTopics
 
 /// Every frame about a stream, in every state that a stream can be in.
 struct SessionStreamTableTests {

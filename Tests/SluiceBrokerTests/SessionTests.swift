@@ -3,6 +3,7 @@ import SluiceWire
 import Testing
 
 @testable import SluiceBroker
+@testable import SluiceTopics
 
 struct SessionTests {
   // MARK: The handshake

@@ -3,6 +3,7 @@ import SluiceWire
 import Testing
 
 @testable import SluiceBroker
+@testable import SluiceTopics
 
 /// The protocol page's table of topic settings, against the broker's.
 @Suite struct SettingsTableTests {

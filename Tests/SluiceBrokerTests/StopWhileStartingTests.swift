@@ -5,6 +5,7 @@ import TestSupport
 import Testing
 
 @testable import SluiceBroker
+@testable import SluiceTopics
 
 /// A broker that is stopped while it binds its addresses accepts no connection afterwards.
 @Suite struct StopWhileStartingTests {

@@ -4,6 +4,7 @@ import TestSupport
 import Testing
 
 @testable import SluiceBroker
+@testable import SluiceTopics
 
 /// What a topic's store keeps besides records, as bytes.
 @Suite struct StoredValueTests {

@@ -6,13 +6,14 @@ import TestSupport
 import Testing
 
 @testable import SluiceBroker
+@testable import SluiceTopics
 
 struct TopicRegistryTests {
   private func registry(topics: Int = 100, identity: UInt64 = 1) -> TopicRegistry {
     var configuration = BrokerConfiguration()
     configuration.limits.topics = topics
     configuration.topicDefaults = TopicSettings(replayRecords: 10, replayBytes: 1000, replayAge: nil)
-    return TopicRegistry(configuration: configuration, identity: identity)
+    return TopicRegistry(configuration, identity: identity)
   }
 
   @Test func aTopicIsMadeByItsFirstUse() throws {
@@ -51,7 +52,7 @@ struct TopicRegistryTests {
       TopicRule(pattern: try TopicPattern("a.*"), settings: lossless),
       TopicRule(pattern: try TopicPattern("a.>"), settings: TopicSettings(replayRecords: 4)),
     ]
-    let registry = TopicRegistry(configuration: configuration, identity: 1)
+    let registry = TopicRegistry(configuration, identity: 1)
     #expect(try registry.use("a.b").settings.flow == .lossless)
     #expect(try registry.use("a.b").settings.replayRecords == 3)
     #expect(try registry.use("a.b.c").settings.replayRecords == 4)
@@ -88,7 +89,7 @@ struct TopicRegistryTests {
 
   @Test func inboxesKeepNothingAndGoWithTheirUsers() throws {
     var configuration = BrokerConfiguration()
-    let plain = TopicRegistry(configuration: configuration, identity: 1)
+    let plain = TopicRegistry(configuration, identity: 1)
     #expect(try plain.use("_inbox.1").settings.autoDelete == true)
     #expect(try plain.use("_inbox.1").settings.replayRecords == 0)
     #expect(try plain.use("_inboxes").settings.autoDelete == false)
@@ -96,7 +97,7 @@ struct TopicRegistryTests {
     configuration.topicRules = [
       TopicRule(pattern: try TopicPattern("_inbox.>"), settings: TopicSettings(replayRecords: 3))
     ]
-    let ruled = TopicRegistry(configuration: configuration, identity: 1)
+    let ruled = TopicRegistry(configuration, identity: 1)
     #expect(try ruled.use("_inbox.1").settings.autoDelete == false)
     #expect(try ruled.use("_inbox.1").settings.replayRecords == 3)
   }
@@ -284,7 +285,7 @@ struct TopicRegistryTests {
   @Test func thereAreNoMorePatternsThanTheLimit() throws {
     var configuration = BrokerConfiguration()
     configuration.limits.patterns = 2
-    let registry = TopicRegistry(configuration: configuration, identity: 1)
+    let registry = TopicRegistry(configuration, identity: 1)
     let pattern = try TopicPattern("a")
     let first = try registry.watch(pattern) { _, _ in }.number
     _ = try registry.watch(pattern) { _, _ in }

@@ -7,6 +7,7 @@ import TestSupport
 import Testing
 
 @testable import SluiceBroker
+@testable import SluiceTopics
 
 /// Visits to all topics take a share of them a turn.
 @Suite struct TopicRoundTests {
@@ -59,7 +60,7 @@ import Testing
     var configuration = BrokerConfiguration()
     configuration.topicDefaults.autoDelete = true
     configuration.limits.autoDeleteTime = .seconds(1)
-    let registry = TopicRegistry(configuration: configuration, identity: 1)
+    let registry = TopicRegistry(configuration, identity: 1)
     for name in ["a", "b", "c", "d", "e"] { _ = try registry.use(name) }
     registry.deleteAbandoned(now: MonotonicTime(nanoseconds: 0))
     let later = MonotonicTime(nanoseconds: 2_000_000_000)

@@ -3,6 +3,7 @@ import SluiceWire
 import Testing
 
 @testable import SluiceBroker
+@testable import SluiceTopics
 
 /// The rules of verbs against the frame table.
 struct VerbRuleTests {

@@ -1,3 +1,5 @@
+import SluiceTopics
+
 /// The order of authentication attempts: addresses take turns, so that one with many attempts only delays its own.
 ///
 /// A value without threads or clocks.

@@ -1,5 +1,6 @@
 import SluiceAccess
 import SluiceIO
+import SluiceTopics
 import SluiceWire
 import Synchronization
 

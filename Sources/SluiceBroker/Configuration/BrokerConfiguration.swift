@@ -1,4 +1,5 @@
 import SluiceIO
+import SluiceTopics
 import SluiceWire
 
 /// The configuration of a broker. Every limit has a default and can be set.
@@ -10,41 +11,18 @@ public struct BrokerConfiguration: Sendable {
   public var loops: Int?
 
   /// The settings of new topics that neither their creator nor a rule sets. Nil stands for the setting of ``standardTopic(in:)``.
-  public var topicDefaults = standardSettings
+  public var topicDefaults = TopicSettings.standard
 
   /// The settings of new topics by their names; the first rule that matches counts.
   public var topicRules: [TopicRule] = []
 
   /// Bytes of records that a topic in memory keeps unless a limit is set: 64 MiB.
-  public static let standardMemoryReplay: UInt64 = 64 << 20
+  public static let standardMemoryReplay = TopicSettings.standardMemoryReplay
 
   /// The settings of a topic without any set. In memory it keeps ``standardMemoryReplay`` bytes of records for late subscribers; a durable topic keeps
   /// all records up to the store's limit.
   public static func standardTopic(in storage: TopicSettings.Storage = .memory) -> TopicSettings {
-    var settings = standardSettings
-    settings.replayBytes = storage == .memory ? standardMemoryReplay : TopicSettings.unlimited
-    return settings
-  }
-
-  /// The settings that don't depend on the storage: in memory; any number and age of records for late subscribers, scope forever; producers run ahead;
-  /// paced producers have a buffer of 1,024 records and 8 MiB, also without subscribers; subscribers that fall behind skip; late ones get every
-  /// record, not just the newest of each key.
-  private static var standardSettings: TopicSettings {
-    var settings = TopicSettings(
-      replayRecords: TopicSettings.unlimited, replayAge: TopicSettings.unlimited)
-    settings.scope = .forever
-    settings.flow = .free
-    settings.connect = .immediate
-    settings.bufferRecords = 1024
-    settings.bufferBytes = 8 << 20
-    settings.withoutSubscribers = .buffer
-    settings.lag = .skip
-    settings.compact = false
-    settings.autoDelete = false
-    settings.storage = .memory
-    settings.sync = .always
-    settings.whenProducerLost = .wait
-    return settings
+    TopicSettings.standard(in: storage)
   }
 
   public var limits = BrokerLimits()
@@ -62,18 +40,6 @@ public struct BrokerConfiguration: Sendable {
   public var report: @Sendable (BrokerEvent) -> Void = { _ in }
 
   public init() {}
-}
-
-/// Settings for new topics whose names match a pattern.
-public struct TopicRule: Hashable, Sendable {
-  public var pattern: TopicPattern
-  /// Nil stands for the default.
-  public var settings: TopicSettings
-
-  public init(pattern: TopicPattern, settings: TopicSettings) {
-    self.pattern = pattern
-    self.settings = settings
-  }
 }
 
 /// A configuration that can't be run, and why.

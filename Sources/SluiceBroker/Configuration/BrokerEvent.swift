@@ -1,5 +1,6 @@
 import SluiceAccess
 import SluiceIO
+import SluiceTopics
 import SluiceWire
 
 /// An event that an operator may need to know of. It contains neither published data nor credentials.

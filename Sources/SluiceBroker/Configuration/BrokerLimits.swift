@@ -1,4 +1,5 @@
 import SluiceAccess
+import SluiceTopics
 import SluiceWire
 
 /// Limits on what clients can make the broker do and keep.

@@ -1,4 +1,5 @@
 import SluiceIO
+import SluiceTopics
 import Synchronization
 
 /// Bounds the bytes buffered in the connections of all loops by closing the connection with the most, on whichever loop it is.

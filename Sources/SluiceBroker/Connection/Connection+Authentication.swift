@@ -1,6 +1,7 @@
 import SluiceAccess
 import SluiceIO
 import SluiceSession
+import SluiceTopics
 import SluiceWire
 
 // Authenticates the client in the handshake, and again when its credentials expire or the broker's policy changes.

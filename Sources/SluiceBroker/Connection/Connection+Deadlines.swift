@@ -1,5 +1,6 @@
 import SluiceIO
 import SluiceSession
+import SluiceTopics
 import SluiceWire
 import Synchronization
 
@@ -37,7 +38,7 @@ extension Connection {
       if open.subscriptions > 0 || open.publications > 0 || session.hasRequests { lastUse = now }
       if isOver(patience, since: lastUse, now) { return endIdle() }
     }
-    if isDraining, core.stage.load(ordering: .acquiring) == .draining, isDrained { finish() }
+    if isDraining, core.stage.present == .draining, isDrained { finish() }
   }
 
   /// Whether the write deadline covers a client that doesn't read. While the broker processes earlier input, it reads nothing more, so the client's silence

@@ -1,5 +1,6 @@
 import SluiceIO
 import SluiceSession
+import SluiceTopics
 import SluiceWire
 
 // Ends a connection: with an error, at once, or in an orderly way with the broker.

@@ -1,5 +1,6 @@
 import SluiceIO
 import SluiceSession
+import SluiceTopics
 import SluiceWire
 
 // Reads bytes, decodes frames and performs the session's actions. Nothing is read while answers wait or memory is short.
@@ -16,7 +17,7 @@ extension Connection {
     }
     guard case .open = phase else { return }
     keepalive.heard(at: context.loop.now.nanoseconds)
-    context.traffic.bytesReceived &+= count
+    context.topics.traffic.bytesReceived &+= count
     workBudget.renew()
     let bytes = unsafe UnsafeRawBufferPointer(rebasing: context.readBuffer[..<count])
     if unread.isEmpty {

@@ -1,5 +1,6 @@
 import SluiceIO
 import SluiceSession
+import SluiceTopics
 import SluiceWire
 
 /// The open streams of a connection.

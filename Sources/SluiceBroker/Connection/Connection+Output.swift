@@ -1,5 +1,6 @@
 import SluiceIO
 import SluiceSession
+import SluiceTopics
 import SluiceWire
 
 // Writes answers, requested records, and producers' acknowledgements and grants. At the end of a turn.
@@ -27,7 +28,7 @@ extension Connection {
       // The transport took pending bytes, so the client has read some. That counts as a sign of life: a PING may take long to reach the client behind unread
       // bytes, and a client whose input is paused until it has read its answers can't be heard. For a PING alone only its answer counts.
       case .success(let count):
-        context.traffic.bytesSent &+= count
+        context.topics.traffic.bytesSent &+= count
         if count > 0, waited > Self.pingSize { keepalive.heard(at: context.loop.now.nanoseconds) }
         if count > 0 { stalledSince = pending.isEmpty ? nil : context.loop.now }
       }
@@ -43,14 +44,14 @@ extension Connection {
       budget -= writes.takePassed()
       guard !writes.isEmpty else { break }
       budget -= writes.bytes
-      context.traffic.bytesSent &+= writes.bytes
+      context.topics.traffic.bytesSent &+= writes.bytes
       let appendedAt = writes.takeSample()
       switch writes.write(to: stream) {
       case .success(let rest):
         pending = rest
         if !rest.isEmpty {
           stalledSince = context.loop.now
-          context.traffic.bytesSent &-= rest.byteCount
+          context.topics.traffic.bytesSent &-= rest.byteCount
         }
       case .failure(let error): return streamFailed(error)
       }
@@ -76,7 +77,7 @@ extension Connection {
     let before = writes.bytes
     var records: UInt64 = 0
     defer {
-      context.traffic.recordsSent &+= Int(records)
+      context.topics.traffic.recordsSent &+= Int(records)
       account?.delivering?.spend(records: records, bytes: UInt64(max(writes.bytes - before, 0)))
     }
     while writes.work < limit, writes.hasRoom, let subscription = readySubscriptions.popFirst() {

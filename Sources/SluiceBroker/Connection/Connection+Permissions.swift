@@ -1,5 +1,6 @@
 import SluiceAccess
 import SluiceSession
+import SluiceTopics
 import SluiceWire
 import Synchronization
 
@@ -91,7 +92,7 @@ extension Connection {
   /// The connections that a topic's description names: all for a client that administers the topic, its own for others.
   func shownPeers(of topic: Topic) -> TopicInspection.Peers {
     if permissions.rights(on: topic.name).contains(.admin) { return .all }
-    return .only(identity)
+    return .only(identity: identity.name)
   }
 
   func denial(of verb: FrameType, on name: String) throws(WireError) -> WireError? {

@@ -1,6 +1,7 @@
 import SluiceAccess
 import SluiceIO
 import SluiceSession
+import SluiceTopics
 import SluiceWire
 
 // Performs the session's actions; most are for a stream's object.

@@ -2,6 +2,7 @@ import SluiceAccess
 import SluiceIO
 import SluiceLog
 import SluiceSession
+import SluiceTopics
 import SluiceWire
 import Synchronization
 
@@ -129,7 +130,7 @@ final class Connection: ByteStreamHandler, @unchecked Sendable {
     context.agreed(keepalive: agreement.welcome.keepalive)
     send(agreement.welcome, stream: 0)
     report(.opened(asClient))
-    if core.stage.load(ordering: .acquiring) != .serving { drain() }
+    if core.stage.present != .serving { drain() }
   }
 
   /// Restarts the idle deadline after a request.

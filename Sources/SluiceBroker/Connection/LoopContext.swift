@@ -1,12 +1,13 @@
 import SluiceIO
 import SluiceLog
+import SluiceTopics
 import SluiceWire
 import Synchronization
 
 /// The broker's state per event loop: its connections, the ones that became ready in this turn, and the buffers that they share.
 ///
 /// At the end of each turn all ready connections are served.
-// @unchecked: `enqueue(_:)` is for any thread, under the lock of `remoteWakes`; everything else belongs to `loop`.
+// @unchecked: belongs to `loop`, but for `start()`.
 @safe
 final class LoopContext: TurnParticipant, @unchecked Sendable {
   /// The most bytes read from a connection at a time, so that none delays the others.
@@ -14,6 +15,8 @@ final class LoopContext: TurnParticipant, @unchecked Sendable {
 
   let loop: any EventLoop
   let core: BrokerCore
+  let topics: TopicLoop
+  private let bufferBound: BufferBound
   private let isFirst: Bool
   let writes = WriteBatch()
   let readBuffer = UnsafeMutableRawBufferPointer.allocate(byteCount: readSize, alignment: 4096)
@@ -22,11 +25,6 @@ final class LoopContext: TurnParticipant, @unchecked Sendable {
   private var ready = ReadyQueue<Connection>()
   /// Connections that have only acknowledgements to write. They are served after those with records, for which subscribers wait.
   private var due = ReadyQueue<Connection>()
-  private var wakes: [TopicLoopState] = []
-  /// Loop states whose subscriptions have moved in this turn.
-  private var reports: [TopicLoopState] = []
-  private let remoteWakes = Mutex<[TopicLoopState]>([])
-  private var signal: (any LoopSignal)?
   private var sweepTimer: TimerToken?
   /// When the next sweep is due.
   private var nextSweep = MonotonicTime(nanoseconds: .max)
@@ -42,16 +40,14 @@ final class LoopContext: TurnParticipant, @unchecked Sendable {
   private var busyBefore: UInt64?
   /// The latency of records to subscribers here.
   private(set) var latency = Histogram()
-  /// The traffic of this turn.
-  var traffic = LoopTraffic()
-  /// Whether a batch was noted in this turn to sample its latency.
-  private var hasNotedBatch = false
 
   /// - Parameter isFirst: true for the one of a broker's loops that does what must be done once.
-  init(loop: any EventLoop, core: BrokerCore, isFirst: Bool) {
+  init(loop: any EventLoop, core: BrokerCore, bufferBound: BufferBound, isFirst: Bool) {
     self.loop = loop
     self.core = core
+    self.bufferBound = bufferBound
     self.isFirst = isFirst
+    topics = TopicLoop(loop, core.registry)
   }
 
   deinit {
@@ -60,30 +56,13 @@ final class LoopContext: TurnParticipant, @unchecked Sendable {
 
   /// Registers the context with its loop. Before anything else; from any thread.
   func start() {
-    core.bufferBound.add(self)
-    signal = loop.makeSignal { [unowned self] in
-      let loopStates = remoteWakes.withLock { loopStates in
-        let taken = loopStates
-        loopStates.removeAll(keepingCapacity: true)
-        return taken
-      }
-      wakes.append(contentsOf: loopStates)
-    }
+    bufferBound.add(self)
+    topics.start()
     loop.execute { [self] in
       loop.addTurnParticipant(self)
       scheduleSweep()
       // Producers of topics from the store have to attach again.
-      if isFirst { for topic in core.registry.all { topic.failWhenProducersStayLost(on: self) } }
-    }
-  }
-
-  /// Has `loopState` woken at the end of a turn. From any thread.
-  func enqueue(_ loopState: TopicLoopState) {
-    if loop.isCurrent {
-      wakes.append(loopState)
-    } else {
-      remoteWakes.withLock { $0.append(loopState) }
-      signal?.fire()
+      if isFirst { for topic in core.registry.all { topic.failWhenProducersStayLost(on: topics) } }
     }
   }
 
@@ -133,11 +112,6 @@ final class LoopContext: TurnParticipant, @unchecked Sendable {
     due.append(connection)
   }
 
-  /// Has `loopState` report the positions of its subscriptions after all of this turn's deliveries.
-  func reportAtEndOfTurn(_ loopState: TopicLoopState) {
-    reports.append(loopState)
-  }
-
   /// Applies a new policy of the broker to all connections. From any thread.
   func accessChanged() {
     loop.execute { [self] in
@@ -149,13 +123,7 @@ final class LoopContext: TurnParticipant, @unchecked Sendable {
 
   func turnEnded() -> Bool {
     writes.seeksBatch = true
-    // By index: a woken loop state may wake another.
-    var next = 0
-    while next < wakes.count {
-      wakes[next].woken()
-      next += 1
-    }
-    wakes.removeAll(keepingCapacity: true)
+    topics.wakeTopics()
     // Connections that become ready again are served in the next turn, after events were polled.
     for _ in 0..<ready.count {
       guard let connection = ready.popFirst() else { break }
@@ -166,13 +134,11 @@ final class LoopContext: TurnParticipant, @unchecked Sendable {
       connection.isDue = false
       connection.flush()
     }
-    for loopState in reports { loopState.report() }
-    reports.removeAll(keepingCapacity: true)
-    core.storage?.kick()
+    topics.endTurn()
     watchMemory()
-    traffic.settle(with: core.metrics)
+    topics.traffic.settle(with: core.metrics)
     measureTurn()
-    return !ready.isEmpty || !wakes.isEmpty
+    return !ready.isEmpty || topics.hasWakes
   }
 
   // MARK: Measurements
@@ -182,14 +148,6 @@ final class LoopContext: TurnParticipant, @unchecked Sendable {
     let busy = loop.busyNanoseconds
     if let busyBefore, busy > busyBefore { turns.add(busy - busyBefore) }
     busyBefore = busy
-    hasNotedBatch = false
-  }
-
-  /// Notes an appended batch by the offset of its last record. The latency of one batch per turn is sampled.
-  func appended(to topic: Topic, through offset: UInt64) {
-    guard !hasNotedBatch else { return }
-    hasNotedBatch = true
-    topic.sampledBatch.note(offset, at: loop.now)
   }
 
   /// Adds the latency of a sampled batch that was written to a subscriber's socket.
@@ -210,7 +168,7 @@ final class LoopContext: TurnParticipant, @unchecked Sendable {
       core.metrics.add(.bufferedBytes, newlyBuffered)
       let hasGrown = newlyBuffered > 0
       newlyBuffered = 0
-      if hasGrown { core.bufferBound.check() }
+      if hasGrown { bufferBound.check() }
     }
     core.watchMemory(on: loop)
     guard core.memory.isOverflowing != waitsForMemory else { return }

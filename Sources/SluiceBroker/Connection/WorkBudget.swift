@@ -1,3 +1,4 @@
+import SluiceTopics
 import SluiceWire
 
 /// Limits how much work one connection may cause per loop turn. Its remaining frames, and the rest of an unfinished one, wait for the connection's
@@ -91,7 +92,7 @@ extension Connection {
 
   /// Settles records until the turn's work budget is used up; the rest is for the next turn.
   func settle(_ frame: Settle, in group: Group) {
-    let (looked, rest) = group.settle(frame, atMost: workBudget.left(.groupRecords), on: context)
+    let (looked, rest) = group.settle(frame, atMost: workBudget.left(.groupRecords), on: context.topics)
     workBudget.spend(looked, of: .groupRecords)
     if let rest { goOnLater(.settle(rest, group)) }
   }

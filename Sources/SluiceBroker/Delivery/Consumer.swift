@@ -1,23 +1,13 @@
+import SluiceAccess
 import SluiceIO
 import SluiceSession
+import SluiceTopics
 import SluiceWire
 
 /// A stream that a connection serves at the end of a turn, as far as there is demand, and that a ``TopicLoopState`` wakes for it.
 ///
 /// The base of all readers of topics; belongs to its connection's loop. It is asked once a turn, never per record.
-class Consumer: ServerStream {
-  /// Where a consumer is kept while nothing is done for it.
-  enum Place {
-    /// Nowhere: it has no demand, or was just taken up.
-    case none
-    /// Among its connection's ready ones.
-    case ready
-    /// In its loop state's list, for the head to move.
-    case waiting(index: Int)
-    /// Cancelled, completed or failed.
-    case ended
-  }
-
+class Consumer: ServerStream, TopicSubscriber {
   /// What is left to do after a turn of `produce(into:bytes:)`.
   enum Outcome {
     /// There is more to send.
@@ -32,25 +22,17 @@ class Consumer: ServerStream {
     case ended
   }
 
-  /// Its position, in numbers that are cheap to find.
-  struct Standing {
-    var nextOffset: UInt64
-    /// Of records that it has asked for and not got; all ones for any number.
-    var available: UInt64
-    /// Records between it and the end of its topic.
-    var lag: UInt64
-    /// Since when there have been records for it, and no demand; nil while that isn't so.
-    var starvedSince: MonotonicTime?
-  }
-
   let stream: UInt32
   unowned let connection: Connection
   var credit: Credit
-  var place = Place.none
+  var place = SubscriberPlace.none
   /// Its place in the loop state's list of all.
   var index = 0
   /// The epoch that it counts for, which needn't be the one that it reads.
   var attachedEpoch: TopicEpoch?
+
+  var identity: String { connection.identity.name }
+  var isBlocked: Bool { connection.isBlocked }
 
   init(stream: UInt32, connection: Connection, granted: UInt64) {
     self.stream = stream
@@ -69,11 +51,11 @@ class Consumer: ServerStream {
   }
 
   /// Ends the stream: a record doesn't fit the client's frames.
-  func tooLong(_ offset: UInt64, of topic: Topic, _ writes: WriteBatch) -> Outcome {
+  func tooLong(_ offset: UInt64, of topic: String, _ writes: WriteBatch) -> Outcome {
     writes.append(
       Fault(
         code: .recordTooLarge,
-        message: "the record at offset \(offset) of \(topic.name) is longer than the client's frames may be"),
+        message: "the record at offset \(offset) of \(topic) is longer than the client's frames may be"),
       stream: stream)
     return .ended
   }
@@ -136,7 +118,7 @@ class Consumer: ServerStream {
   func report(to positions: inout ReaderPositions) {}
 
   /// Its position. Nil for what isn't shown by itself.
-  var standing: Standing? { nil }
+  var standing: SubscriberStanding? { nil }
 
   /// Counts the holds up to `now` that its position has made.
   func count(_ holds: [HoldLog.Hold], to now: MonotonicTime) {}

@@ -1,5 +1,6 @@
 import SluiceIO
 import SluiceLog
+import SluiceTopics
 import SluiceWire
 
 /// The durable cursor of a subscription, and the offset through which it was committed.

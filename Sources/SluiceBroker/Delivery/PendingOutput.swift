@@ -1,6 +1,7 @@
 import Glibc
 import SluiceIO
 import SluiceLog
+import SluiceTopics
 
 /// Bytes that stay in place for as long as their owner is held.
 @safe

@@ -1,5 +1,6 @@
 import SluiceIO
 import SluiceLog
+import SluiceTopics
 import SluiceWire
 
 /// One consumer's cursor into a topic, and its demand. Belongs to its connection's loop.
@@ -53,7 +54,7 @@ class Subscription: Consumer, StoreConsumer {
     }
     source = RecordSource(epoch, at: cursor, matcher: matcher, compacted: compacted)
     filteredThrough = cursor.nextOffset
-    loader = StoreLoader(topic, on: connection.context.loop)
+    loader = StoreLoader(topic.name, topic.storage, on: connection.context.loop)
     super.init(stream: stream, connection: connection, granted: granted)
     loader?.consumer = self
     attachedEpoch = epoch
@@ -149,9 +150,9 @@ class Subscription: Consumer, StoreConsumer {
     account.count(holds, to: now)
   }
 
-  override var standing: Standing? {
+  override var standing: SubscriberStanding? {
     let head = epoch.log.head
-    return Standing(
+    return SubscriberStanding(
       nextOffset: nextOffset, available: demand.available,
       lag: head > nextOffset ? head - nextOffset : 0, starvedSince: starvedSince)
   }
@@ -193,7 +194,7 @@ class Subscription: Consumer, StoreConsumer {
           continue
         }
         guard unsafe slice.bytes.count <= largest else {
-          return tooLong(slice.firstOffset, of: topic, writes)
+          return tooLong(slice.firstOffset, of: topic.name, writes)
         }
         writes.append(slice, mark: mark, stream: stream)
         _ = credit.spend(UInt64(slice.count))
@@ -203,7 +204,7 @@ class Subscription: Consumer, StoreConsumer {
         loader?.load(source.readAhead())
       case .copies(let copies, let passed):
         guard copies.count > 1 || copies.recordBytes <= largest else {
-          return tooLong(copies.firstOffset, of: topic, writes)
+          return tooLong(copies.firstOffset, of: topic.name, writes)
         }
         let before = writes.bytes
         writes.append(copies, stream: stream)
@@ -252,7 +253,7 @@ class Subscription: Consumer, StoreConsumer {
     }
     time = runs.time
     unsafe source.stepBack(records: slice.count - runs.records, bytes: slice.bytes.count - runs.position)
-    if let tooLongOffset { return tooLong(tooLongOffset, of: topic, writes) }
+    if let tooLongOffset { return tooLong(tooLongOffset, of: topic.name, writes) }
     writes.passed(runs.position - sent)
     budget -= runs.position
     if credit.available > 0 { loader?.load(source.readAhead()) }

@@ -1,6 +1,7 @@
 import Glibc
 import SluiceIO
 import SluiceLog
+import SluiceTopics
 import SluiceWire
 
 /// The frames of one write: headers and small frames in a block of memory, records as slices of the log, in order.

@@ -1,5 +1,4 @@
 import SluiceIO
-import Synchronization
 
 /// Counts connections, in all and from each address. A value: the caller adds and removes them.
 struct ConnectionCounts {
@@ -33,24 +32,4 @@ struct ConnectionCounts {
 
   /// The number of addresses with connections.
   var origins: Int { byOrigin.count }
-}
-
-/// Counts the existing topics that one connection has made, and the cost of making them. From any thread.
-final class TopicQuota: Sendable {
-  private let count = Atomic<Int>(0)
-  private let toldWatchers = Atomic<Int>(0)
-
-  var used: Int { count.load(ordering: .relaxed) }
-
-  /// The connection has made a topic.
-  func made() { count.add(1, ordering: .relaxed) }
-
-  /// Counts subscriptions to patterns that were told of a new topic.
-  func told(_ watchers: Int) { toldWatchers.add(watchers, ordering: .relaxed) }
-
-  /// Returns the number of subscriptions that were told since the last call.
-  func takeTold() -> Int { toldWatchers.exchange(0, ordering: .relaxed) }
-
-  /// One of the topics was deleted, by any client.
-  func gone() { count.subtract(1, ordering: .relaxed) }
 }

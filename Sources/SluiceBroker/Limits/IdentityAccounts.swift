@@ -1,4 +1,5 @@
 import SluiceIO
+import SluiceTopics
 import SluiceWire
 import Synchronization
 

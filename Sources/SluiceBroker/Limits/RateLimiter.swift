@@ -1,5 +1,6 @@
 import SluiceIO
 import SluiceSession
+import SluiceTopics
 import Synchronization
 
 /// Limits the records and bytes per second that one identity may publish, or be sent. The loops of its connections share it under one short lock.

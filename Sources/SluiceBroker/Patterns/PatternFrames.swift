@@ -1,3 +1,4 @@
+import SluiceTopics
 import SluiceWire
 
 /// The frames of a pattern's stream that say which topic is meant, and what its receiver knows by them.

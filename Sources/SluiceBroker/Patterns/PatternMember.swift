@@ -1,5 +1,6 @@
 import SluiceIO
 import SluiceLog
+import SluiceTopics
 import SluiceWire
 
 /// One of the topics of a subscription to a pattern: a subscription of its own but for its demand, which is the pattern's.

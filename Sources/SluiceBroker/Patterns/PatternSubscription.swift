@@ -1,5 +1,6 @@
 import SluiceIO
 import SluiceLog
+import SluiceTopics
 import SluiceWire
 
 /// A consumer of all topics that a pattern selects, those made later included, with one demand. Belongs to its connection's loop.
@@ -40,7 +41,7 @@ final class PatternSubscription: Consumer {
 
   init(
     _ frame: SubscribePattern, _ pattern: TopicPattern, stream: UInt32, connection: Connection,
-    watch: UInt64, walk: PatternWalk
+    watch: UInt64, walk: PatternWalk<Topic>
   ) {
     self.pattern = pattern
     self.watch = watch
@@ -140,7 +141,7 @@ final class PatternSubscription: Consumer {
   /// Joins topics to which the client may subscribe now, as if they had been there at first.
   ///
   /// - Parameter topics: all that the pattern selects.
-  func gain(_ topics: PatternWalk) {
+  func gain(_ topics: PatternWalk<Topic>) {
     self.topics.search(topics)
   }
 
@@ -165,7 +166,7 @@ final class PatternSubscription: Consumer {
     guard context.core.registry.find(topic.name) === topic else { return }
     let former = members[topic.name]
     if former == nil { try connection.addMatch() }
-    let loopState = topic.loopState(on: context)
+    let loopState = topic.loopState(on: context.topics)
     if topic.isPaced { loopState.protectEverything() }
     let (present, buffered) = topic.attachSubscription(now: context.loop.now)
     let epoch = endedEpoch ?? present

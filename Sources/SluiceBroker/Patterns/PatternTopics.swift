@@ -1,9 +1,10 @@
 import SluiceLog
+import SluiceTopics
 import SluiceWire
 
 /// The topics that a subscription to a pattern has yet to join: those that were there when it came, which a search finds, and those made since.
 struct PatternTopics {
-  private var walk: PatternWalk
+  private var walk: PatternWalk<Topic>
   /// Found, and to be joined next.
   private var found: ArraySlice<Topic> = []
   /// Topics that the search finds and that were made meanwhile, too.
@@ -16,7 +17,7 @@ struct PatternTopics {
   /// Whether all topics were joined that were there at first. From then on new topics are joined at once.
   private(set) var hasBegun = false
 
-  init(_ walk: PatternWalk, positions: [TopicPosition]) {
+  init(_ walk: PatternWalk<Topic>, positions: [TopicPosition]) {
     self.walk = walk
     self.positions = Dictionary(positions.map { ($0.topic, $0) }) { $1 }
   }
@@ -86,7 +87,7 @@ struct PatternTopics {
   }
 
   /// Begins another search.
-  mutating func search(_ topics: PatternWalk) {
+  mutating func search(_ topics: PatternWalk<Topic>) {
     known = Set(made.map { ObjectIdentifier($0.0) })
     found = []
     walk = topics

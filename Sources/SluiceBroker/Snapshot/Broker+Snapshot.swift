@@ -1,3 +1,4 @@
+import SluiceTopics
 import SluiceWire
 
 extension Broker {

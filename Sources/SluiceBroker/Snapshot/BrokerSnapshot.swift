@@ -1,4 +1,5 @@
 import SluiceAccess
+import SluiceTopics
 import SluiceWire
 
 /// The state of a broker at one moment, for operators and for metrics collectors.
@@ -59,33 +60,6 @@ public struct TopicSnapshot: Sendable {
     self.summary = summary
     self.settings = settings
   }
-}
-
-/// The traffic of a topic since it was made or restored. The counters include streams that have detached.
-public struct TopicTraffic: Hashable, Sendable {
-  /// Records that producers were granted, and records and bytes that they have published, dead letters of groups included.
-  public var granted: UInt64 = 0
-  public var received: UInt64 = 0
-  public var receivedBytes: UInt64 = 0
-  /// Records acknowledged to producers.
-  public var acknowledged: UInt64 = 0
-  /// Records that subscribers have requested, without unlimited demand (2^53 and more); of a demand that a pattern's topics share, the part used here.
-  /// Records and bytes that subscribers were sent, time marks included.
-  public var requested: UInt64 = 0
-  public var sent: UInt64 = 0
-  public var sentBytes: UInt64 = 0
-  /// Records that subscribers have missed because they were dropped before they were requested.
-  public var missed: UInt64 = 0
-  /// Records and bytes that the topic's retention limits have dropped.
-  public var dropped: UInt64 = 0
-  public var droppedBytes: UInt64 = 0
-  /// How long subscribers had records waiting and no demand, in milliseconds, summed over subscribers. Members of groups don't count: other
-  /// members may have demand.
-  public var starved: UInt64 = 0
-  /// How long producers had no demand, in milliseconds, summed over producers.
-  public var heldUp: UInt64 = 0
-
-  public init() {}
 }
 
 /// A subscription, a member of a group, or a pattern's subscription to one topic.
@@ -156,45 +130,5 @@ public struct LoopSnapshot: Sendable {
   public init(connections: Int, turns: Histogram) {
     self.connections = connections
     self.turns = turns
-  }
-}
-
-/// A histogram of durations with bounds at powers of two.
-public struct Histogram: Hashable, Sendable {
-  /// `counts[n]` counts durations below ``bound(of:)`` of n and not below that of n - 1; the last one counts all longer ones.
-  public private(set) var counts = [UInt64](repeating: 0, count: Self.buckets)
-  /// The sum of all durations, in nanoseconds.
-  public private(set) var sum: UInt64 = 0
-
-  /// From 1 µs to some 9 minutes.
-  public static let buckets = 30
-
-  public init() {}
-
-  public var count: UInt64 { counts.reduce(0, &+) }
-
-  /// The upper bound of a bucket in nanoseconds; all ones for the last bucket.
-  public static func bound(of bucket: Int) -> UInt64 { bucket >= buckets - 1 ? .max : 1024 << UInt64(bucket) }
-
-  public mutating func add(_ nanoseconds: UInt64) {
-    let bucket = nanoseconds < 1024 ? 0 : min(64 - nanoseconds.leadingZeroBitCount - 10, Self.buckets - 1)
-    counts[bucket] &+= 1
-    sum &+= nanoseconds
-  }
-
-  public mutating func add(_ other: Histogram) {
-    for bucket in counts.indices { counts[bucket] &+= other.counts[bucket] }
-    sum &+= other.sum
-  }
-
-  /// The bound below which `share` (0...1) of the durations are, in nanoseconds; 0 for an empty histogram.
-  public func quantile(_ share: Double) -> UInt64 {
-    let wanted = (Double(count) * share).rounded(.up)
-    var seen: UInt64 = 0
-    for bucket in counts.indices {
-      seen &+= counts[bucket]
-      if seen > 0, Double(seen) >= wanted { return Self.bound(of: bucket) }
-    }
-    return 0
   }
 }

@@ -1,5 +1,6 @@
 import SluiceAccess
 import SluiceIO
+import SluiceTopics
 import SluiceWire
 import Synchronization
 
@@ -103,8 +104,8 @@ final class LoopSnapshotter: @unchecked Sendable {
         left -= 1
         found.subscriptions.append(
           SubscriptionSnapshot(
-            info: info, identity: consumer.connection.identity.name, lag: standing.lag,
-            isBlocked: consumer.connection.isBlocked))
+            info: info, identity: consumer.identity, lag: standing.lag,
+            isBlocked: consumer.isBlocked))
       }
     }
   }
@@ -118,7 +119,7 @@ final class LoopSnapshotter: @unchecked Sendable {
         guard waits == (publication.heldUpSince != nil) else { continue }
         left -= 1
         found.publications.append(
-          PublicationSnapshot(info: publication.info, identity: publication.connection.identity.name))
+          PublicationSnapshot(info: publication.info, identity: publication.identity))
       }
     }
   }

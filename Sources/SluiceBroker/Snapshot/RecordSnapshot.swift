@@ -1,4 +1,5 @@
 import SluiceLog
+import SluiceTopics
 import SluiceWire
 
 /// A copy of a topic's record.

@@ -1,6 +1,7 @@
 import SluiceAccess
 import SluiceIO
 import SluiceLog
+import SluiceTopics
 import SluiceWire
 import Synchronization
 
@@ -49,7 +50,7 @@ final class SnapshotGathering: Sendable {
     var subjects: [Subject] = []
     var loopStates: [[(subject: Int, loopState: TopicLoopState)]] = broker.contexts.map { _ in [] }
     let places = Dictionary(
-      uniqueKeysWithValues: broker.contexts.enumerated().map { (ObjectIdentifier($1), $0) })
+      uniqueKeysWithValues: broker.contexts.enumerated().map { (ObjectIdentifier($1.topics), $0) })
     for topic in Self.topics(request, in: registry) {
       let summary = topic.summary
       let (traffic, present) = topic.state.withLock { ($0.traffic, $0.loopStates) }
@@ -142,7 +143,7 @@ extension TopicSnapshot {
     waitingForStorage = waiters.count
     heldUp = max(heldUp, waiters.first?.waiting(at: now) ?? 0)
     let listed = waiters.prefix(max(request.publicationsPerTopic, 0)).map {
-      PublicationSnapshot(info: $0.info(at: now), identity: $0.identity.name)
+      PublicationSnapshot(info: $0.info(at: now), identity: $0.identity)
     }
     publications = Array((listed + publications).prefix(max(request.publicationsPerTopic, 0)))
   }

@@ -1,4 +1,5 @@
 import SluiceIO
+import SluiceTopics
 import SluiceWire
 
 /// The findings for a topic: first of one loop, then the sum of all.
@@ -24,12 +25,12 @@ struct TopicFindings: Sendable {
     publications += other.publications
   }
 
-  mutating func add(_ publication: PublicationStream, at now: MonotonicTime) {
+  mutating func add(_ publication: any TopicPublisher, at now: MonotonicTime) {
     traffic.heldUp(since: publication.heldUpSince, until: now)
     waiting = max(waiting, publication.waiting)
   }
 
-  mutating func add(_ standing: Consumer.Standing, at now: MonotonicTime) {
+  mutating func add(_ standing: SubscriberStanding, at now: MonotonicTime) {
     traffic.starved(since: standing.starvedSince, until: now)
     add(outstanding: standing.available == Credit.unlimited ? nil : standing.available)
     lag = max(lag, standing.lag)
@@ -68,12 +69,4 @@ struct LoopFindings: Sendable {
   var latency = Histogram()
   var time: Int64 = 0
   var uptime: UInt64 = 0
-}
-
-extension TopicInfo.Subscription {
-  /// Orders subscriptions that hold up producers first.
-  static func precedes(_ left: Self, _ right: Self) -> Bool {
-    (left.holding == 0 ? 1 : 0, left.connection, left.stream)
-      < (right.holding == 0 ? 1 : 0, right.connection, right.stream)
-  }
 }

@@ -1,4 +1,5 @@
 import SluiceSession
+import SluiceTopics
 import SluiceWire
 
 /// A subscription that waits for the store before it begins.

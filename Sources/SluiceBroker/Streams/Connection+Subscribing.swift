@@ -2,6 +2,7 @@ import SluiceAccess
 import SluiceIO
 import SluiceLog
 import SluiceSession
+import SluiceTopics
 import SluiceWire
 
 // How subscriptions begin: where they start, which for durable topics the store may have to be asked; and what has to be on disk before.
@@ -58,7 +59,7 @@ extension Connection {
     to topic: Topic,
     _ body: (_ loopState: TopicLoopState, _ epoch: TopicEpoch, _ buffered: UInt64?) throws(WireError) -> Void
   ) throws(WireError) {
-    let loopState = topic.loopState(on: context)
+    let loopState = topic.loopState(on: context.topics)
     if topic.isPaced { loopState.protectEverything() }
     let (epoch, buffered) = topic.attachSubscription(now: context.loop.now)
     do {
@@ -115,7 +116,7 @@ extension Connection {
     try frame.validate()
     if let fault = topic.storageRefusal { throw WireError(fault.code, fault.message) }
     _ = try topic.group(
-      for: frame, buffered: topic.bufferedFrom, limits: context.core.configuration.limits, on: context)
+      for: frame, buffered: topic.bufferedFrom, on: context.topics)
     let continuation = pending(stream)
     topic.whenCommitted(of: frame.group) { fault in
       continuation.resume { connection in
@@ -140,7 +141,7 @@ extension Connection {
     try attach(to: topic) { loopState, epoch, buffered throws(WireError) in
       let (member, place) = try enter(stream, frame, topic, loopState, buffered)
       member.attachedEpoch = epoch
-      loopState.add(member)
+      loopState.add(member, of: member.group)
       attach(member, to: stream)
       send(
         Subscribed(
@@ -157,11 +158,11 @@ extension Connection {
   ) throws(WireError) -> (member: GroupMember, place: (next: UInt64, live: UInt64)) {
     while true {
       let group = try topic.group(
-        for: frame, buffered: buffered, limits: context.core.configuration.limits, on: context)
+        for: frame, buffered: buffered, on: context.topics)
       let member = GroupMember(
         stream: stream, loopState: loopState, group: group, connection: self, granted: frame.grantedThrough)
       // A group that was deleted or put elsewhere between the two is looked up again.
-      if let place = group.join(member) { return (member, place) }
+      if let place = group.join(member, now: context.loop.now) { return (member, place) }
     }
   }
 
@@ -200,32 +201,5 @@ extension Connection {
       continuation.resume { body($0, .offset(offset)) }
     }
     return true
-  }
-}
-
-extension Subscribe {
-  /// Returns the frame as if its client knew the epoch `current`, when that continues the epoch that the client knows.
-  func translated(to current: TopicEpoch) -> Subscribe {
-    guard epoch != 0, epoch != current.number, case .offset(let offset) = start,
-      let next = current.continuing(epoch, at: offset)
-    else { return self }
-    var frame = self
-    frame.epoch = current.number
-    frame.start = .offset(next)
-    return frame
-  }
-}
-
-extension StartPosition {
-  init(_ start: Subscribe.Start) {
-    self =
-      switch start {
-      case .replay: .replay
-      case .earliest: .earliest
-      case .new: .new
-      case .last(let count): .last(count)
-      case .offset(let offset): .offset(offset)
-      case .time(let time): .time(time)
-      }
   }
 }

@@ -1,3 +1,4 @@
+import SluiceTopics
 import SluiceWire
 
 /// What a producer was sent of acknowledgements, and is owed.

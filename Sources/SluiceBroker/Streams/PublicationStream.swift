@@ -1,10 +1,13 @@
+import SluiceAccess
 import SluiceIO
 import SluiceLog
 import SluiceSession
+import SluiceTopics
 import SluiceWire
+import Synchronization
 
 /// One producer's attachment to a topic: what the producer may publish, and what of it is in the log, and on disk. Belongs to its connection's loop.
-final class PublicationStream: ServerStream {
+final class PublicationStream: ServerStream, TopicPublisher {
   /// What the stream ends with once everything published on it is on disk.
   private enum Ending {
     case withTopic
@@ -89,7 +92,7 @@ final class PublicationStream: ServerStream {
     }
     let attachment = try topic.attachPublication(frame, holder, now: connection.context.loop.now)
     topic.storage?.service.waiters.remove(connection: connection.id, topic: topic.name)
-    let loopState = topic.loopState(on: connection.context)
+    let loopState = topic.loopState(on: connection.context.topics)
     let publication = PublicationStream(
       stream: stream, loopState: loopState, connection: connection, frame, attachment)
     loopState.add(publication)
@@ -155,8 +158,8 @@ final class PublicationStream: ServerStream {
     case .appended(let lastOffset):
       acknowledgements.appended(count, lastOffset: lastOffset)
       loopState.traffic.received(UInt64(count), bytes: batch.count)
-      context.traffic.recordsReceived &+= Int(count)
-      context.appended(to: topic, through: lastOffset)
+      context.topics.traffic.recordsReceived &+= Int(count)
+      context.topics.appended(to: topic, through: lastOffset)
       makeDue(on: connection)
     case .unfit(let fault):
       settle()
@@ -365,6 +368,38 @@ final class PublicationStream: ServerStream {
   func isDrained(isPatient: Bool) -> Bool { !acknowledgements.areOwed && ends == nil }
 }
 
+extension PublicationStream {
+  var held: PublishingBudget.Allowance { connection.session.held(stream) }
+  var identity: String { connection.identity.name }
+
+  /// The publication as TOPIC_SHOW describes it. On its loop only.
+  var info: TopicInfo.Publication {
+    let credit = connection.session.publication(stream)?.records ?? Credit()
+    return TopicInfo.Publication(
+      connection: connection.id, client: connection.clientName, stream: stream, granted: credit.granted,
+      received: credit.spent, waiting: waiting, reason: waitReason)
+  }
+
+  /// The reason why the publication has no demand. On its loop only.
+  private var waitReason: TopicInfo.Publication.WaitReason {
+    guard heldUpSince != nil else { return .none }
+    if let fault = topic.storage?.service.refusal {
+      return fault.code == .storageFull ? .storageFull : .storageFailed
+    }
+    if topic.isOutOfMemory { return .memory }
+    if !topic.isConnected { return .notConnected }
+    if waitsForRate { return .rate }
+    if let hold = topic.holds.withLock({ $0.open }) { return hold.cause.reason }
+    return topic.isPaced ? .subscribers : .none
+  }
+
+  /// For how long the publication has had no demand, in milliseconds; 0 when it has some. On its loop only.
+  var waiting: UInt64 {
+    guard let heldUpSince else { return 0 }
+    return max((connection.context.loop.now - heldUpSince).wholeMilliseconds, 1)
+  }
+}
+
 extension PublishOpen.Acknowledgement {
   /// Whether only what is on disk is acknowledged.
   fileprivate func waitsForDisk(of topic: Topic) -> Bool {
@@ -376,7 +411,8 @@ extension StoreWaiter {
   /// A publication that waits for the store.
   fileprivate init(_ connection: Connection, _ stream: UInt32, topic: Topic, _ fault: Fault) {
     self.init(
-      connection: connection.id, client: connection.clientName, identity: connection.identity, stream: stream,
+      connection: connection.id, client: connection.clientName, identity: connection.identity.name,
+      stream: stream,
       topic: topic.name, since: connection.context.loop.now,
       reason: fault.code == .storageFull ? .storageFull : .storageFailed)
   }

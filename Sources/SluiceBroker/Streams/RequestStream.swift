@@ -2,6 +2,7 @@ import SluiceAccess
 import SluiceIO
 import SluiceLog
 import SluiceSession
+import SluiceTopics
 import SluiceWire
 
 /// One request of a client, up to its answer. Belongs to its connection's loop.
@@ -66,7 +67,7 @@ final class RequestStream: ServerStream {
       let topic = try registry.create(frame.topic, frame.settings, by: connection.quota)
       connection.workBudget.spend(connection.quota.takeTold(), of: .watchers)
       try connection.requireInbox(topic, for: .topicCreate)
-      topic.failWhenProducersStayLost(on: context)
+      topic.failWhenProducersStayLost(on: context.topics)
       whenCommitted(topic) { $0.describe(topic) }
       return true
     }
@@ -101,8 +102,7 @@ final class RequestStream: ServerStream {
         connection.object(RequestStream.self, on: stream)?.move(frame)
       }
       if isAsked { return false }
-      let limits = context.core.configuration.limits
-      if !topic.moveGroup(frame.name, to: frame.start, limits: limits, on: context) {
+      if !topic.moveGroup(frame.name, to: frame.start, on: context.topics) {
         try topic.moveCursor(
           frame.name, to: StartPosition(frame.start), now: context.loop.now, wallClock: context.loop.wallClock
         )
@@ -115,7 +115,7 @@ final class RequestStream: ServerStream {
   private func deleteCursor(_ name: String, of topic: String) {
     administer(.deleteCursor(name), of: topic) { () throws(WireError) in
       let topic = try connection.topic(topic, for: .cursorDelete)
-      if !topic.deleteGroup(name, on: context) { try topic.deleteCursor(name, now: context.loop.now) }
+      if !topic.deleteGroup(name, on: context.topics) { try topic.deleteCursor(name, now: context.loop.now) }
       confirm(topic, of: name)
       return true
     }

@@ -1,5 +1,6 @@
 import SluiceIO
 import SluiceSession
+import SluiceTopics
 import SluiceWire
 
 /// How a stream waits for what ends elsewhere: a commit, an answer of the store, the loss of its cursor or number to another client.

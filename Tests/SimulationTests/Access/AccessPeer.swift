@@ -3,6 +3,7 @@ import SluiceIO
 import SluiceWire
 
 @testable import SluiceBroker
+@testable import SluiceTopics
 
 /// One connection of an identity, and what may come on it.
 final class AccessPeer {

@@ -4,6 +4,7 @@ import SluiceSimulation
 import SluiceWire
 
 @testable import SluiceBroker
+@testable import SluiceTopics
 
 /// A broker with authentication, an administrator that makes topics, publishes and changes permissions, and peers that try everything.
 final class AccessStory {

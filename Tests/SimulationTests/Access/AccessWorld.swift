@@ -4,6 +4,7 @@ import SluiceSimulation
 import SluiceWire
 
 @testable import SluiceBroker
+@testable import SluiceTopics
 
 /// Identities without cryptography: each listed one has the password `right`, and tokens contain their name and expiry.
 enum PlainAccess {

@@ -5,6 +5,7 @@ import SluiceWire
 import Testing
 
 @testable import SluiceBroker
+@testable import SluiceTopics
 
 /// Which clients may connect, and for how long.
 @Suite struct AuthenticationTests {

@@ -4,6 +4,7 @@ import SluiceWire
 import Testing
 
 @testable import SluiceBroker
+@testable import SluiceTopics
 
 /// Permissions of clients, and what other clients learn of them.
 @Suite struct PermissionTests {

@@ -4,6 +4,7 @@ import SluiceWire
 import Testing
 
 @testable import SluiceBroker
+@testable import SluiceTopics
 
 /// What every verb that names a topic is answered, for every kind of topic.
 @Suite struct VerbTests {

@@ -4,6 +4,7 @@ import SluiceWire
 import Testing
 
 @testable import SluiceBroker
+@testable import SluiceTopics
 
 /// Subscriptions to patterns are to those topics that may be subscribed to.
 @Suite struct VisiblePatternTests {

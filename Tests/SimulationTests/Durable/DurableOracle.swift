@@ -4,6 +4,7 @@ import SluiceStore
 import SluiceWire
 
 @testable import SluiceBroker
+@testable import SluiceTopics
 
 /// Knows what was published, and what is on disk: told by the disk itself, not by the broker.
 final class DurableOracle {

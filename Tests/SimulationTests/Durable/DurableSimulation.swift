@@ -5,6 +5,7 @@ import SluiceWire
 import Synchronization
 
 @testable import SluiceBroker
+@testable import SluiceTopics
 
 /// Durable topics, their producers and readers, and one broker after the other on the same disk, all in the calling thread.
 final class DurableSimulation {

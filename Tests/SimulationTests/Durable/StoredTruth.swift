@@ -2,6 +2,7 @@ import SluiceStore
 import SluiceWire
 
 @testable import SluiceBroker
+@testable import SluiceTopics
 
 /// One topic as it is on disk, and what was ever seen of it.
 final class StoredTruth {

@@ -4,6 +4,7 @@ import Synchronization
 import Testing
 
 @testable import SluiceBroker
+@testable import SluiceTopics
 
 /// Records that a group gives up are kept in its dead-letter topic, or stay in the group until that topic takes them.
 @Suite struct DeadLetterTests {

@@ -5,6 +5,7 @@ import SluiceStore
 import SluiceWire
 
 @testable import SluiceBroker
+@testable import SluiceTopics
 @testable import SluiceClient
 @testable import SluiceIO
 

@@ -3,6 +3,7 @@ import SluiceWire
 import Synchronization
 
 @testable import SluiceBroker
+@testable import SluiceTopics
 
 /// Inspects the broker: whether what it keeps is bounded, and released when it is no longer needed.
 final class BrokerInspector {
@@ -34,8 +35,8 @@ final class BrokerInspector {
   func attachments(of client: String) -> (subscriptions: Int, publications: Int) {
     let loopStates = broker.core.registry.all.flatMap(\.loopStates)
     return (
-      loopStates.flatMap(\.subscriptions).count { $0.connection.clientName == client },
-      loopStates.flatMap(\.publications).count { $0.connection.clientName == client }
+      loopStates.flatMap(\.subscriptions).count { $0.shown(open: nil)?.client == client },
+      loopStates.flatMap(\.publications).count { $0.info.client == client }
     )
   }
 
@@ -81,6 +82,7 @@ final class BrokerInspector {
       "\(topic.name) counts its \(subscriptions) subscriptions and \(publications) publications as \(attached)"
     )
     for loopState in loopStates {
+      let connections = broker.contexts.first { $0.topics === loopState.loop }?.connections ?? []
       oracle.check(
         !loopState.subscriptions.isEmpty || !loopState.publications.isEmpty, 0,
         "\(topic.name) keeps a loopState without streams")
@@ -90,12 +92,12 @@ final class BrokerInspector {
             && (subscription as? Subscription)?.loopState ?? loopState === loopState, 0,
           "\(topic.name) misplaced a subscription")
         oracle.check(
-          loopState.loop.connections.contains { $0 === subscription.connection }, 0,
+          connections.contains { $0.id == subscription.shown(open: nil)?.connection }, 0,
           "\(topic.name) has a subscription of a connection that is gone")
       }
       for (index, publication) in loopState.publications.enumerated() {
         oracle.check(
-          publication.index == index && publication.loopState === loopState, 0,
+          publication.index == index && (publication as? PublicationStream)?.loopState === loopState, 0,
           "\(topic.name) misplaced a publication")
       }
     }

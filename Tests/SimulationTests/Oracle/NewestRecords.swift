@@ -2,6 +2,7 @@ import SluiceLog
 import SluiceWire
 
 @testable import SluiceBroker
+@testable import SluiceTopics
 
 // What is promised of topics that keep the newest record of each key, told from what was published and the topic's settings.
 

@@ -3,6 +3,7 @@ import SluiceLog
 import SluiceWire
 
 @testable import SluiceBroker
+@testable import SluiceTopics
 
 /// Knows what was sent, and judges what is received.
 ///

@@ -2,6 +2,7 @@ import Glibc
 import SluiceWire
 
 @testable import SluiceBroker
+@testable import SluiceTopics
 
 /// What one producer sent on one publication, and what it was told of it.
 final class PublicationLedger {

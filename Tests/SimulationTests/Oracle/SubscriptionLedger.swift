@@ -2,6 +2,7 @@ import SluiceLog
 import SluiceWire
 
 @testable import SluiceBroker
+@testable import SluiceTopics
 
 /// One subscription, from SUBSCRIBE to its last frame: what it asked for, and whether what it got is that.
 final class SubscriptionLedger {

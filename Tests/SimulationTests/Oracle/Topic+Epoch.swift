@@ -2,6 +2,7 @@ import SluiceLog
 import SluiceWire
 
 @testable import SluiceBroker
+@testable import SluiceTopics
 
 /// The topics of these scenarios don't start over by themselves, so that a topic and its epoch are one.
 extension Topic {

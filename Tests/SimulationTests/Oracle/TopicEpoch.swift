@@ -2,6 +2,7 @@ import SluiceLog
 import SluiceWire
 
 @testable import SluiceBroker
+@testable import SluiceTopics
 
 /// One epoch of a topic, as all peers have seen it: which record has which offset, and how it ended.
 final class TopicEpoch {

@@ -3,6 +3,7 @@ import SluiceWire
 import Synchronization
 
 @testable import SluiceBroker
+@testable import SluiceTopics
 
 /// Whether what a broker counts of its topics' traffic adds up, also when streams attach and detach.
 struct TrafficAudit {

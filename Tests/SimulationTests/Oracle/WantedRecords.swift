@@ -2,6 +2,7 @@ import SluiceLog
 import SluiceWire
 
 @testable import SluiceBroker
+@testable import SluiceTopics
 
 extension RecordFilter {
   /// Whether it lets a record through: the plain way, condition by condition.

@@ -1,6 +1,7 @@
 import SluiceWire
 
 @testable import SluiceBroker
+@testable import SluiceTopics
 
 /// What a test plants between a broker and its subscribers, for the oracle to find.
 enum BrokerFlaw: CaseIterable {

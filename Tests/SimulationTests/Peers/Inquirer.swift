@@ -3,6 +3,7 @@ import SluiceSimulation
 import SluiceWire
 
 @testable import SluiceBroker
+@testable import SluiceTopics
 
 /// Asks for topics to be shown, listed, made and deleted, and checks what it is told.
 final class Inquirer: StreamUser {

@@ -5,6 +5,7 @@ import SluiceSimulation
 import SluiceWire
 
 @testable import SluiceBroker
+@testable import SluiceTopics
 
 /// A broker and as many clients as a test asks for, in a world without chance but the order of what happens at the same time.
 final class SmallWorld {

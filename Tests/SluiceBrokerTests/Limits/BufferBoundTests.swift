@@ -4,6 +4,7 @@ import TestSupport
 import Testing
 
 @testable import SluiceBroker
+@testable import SluiceTopics
 
 /// When all connections together have too much waiting, the one with the most is closed, on whichever loop it is.
 @Suite struct BufferBoundTests {

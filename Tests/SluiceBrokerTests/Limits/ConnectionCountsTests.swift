@@ -2,6 +2,7 @@ import SluiceIO
 import Testing
 
 @testable import SluiceBroker
+@testable import SluiceTopics
 
 struct ConnectionCountsTests {
   @Test func whoLeavesMakesRoomAndLeavesNothing() {

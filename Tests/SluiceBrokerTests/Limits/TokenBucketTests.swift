@@ -3,6 +3,7 @@ import SluiceSession
 import Testing
 
 @testable import SluiceBroker
+@testable import SluiceTopics
 
 struct TokenBucketTests {
   private typealias Allowance = PublishingBudget.Allowance

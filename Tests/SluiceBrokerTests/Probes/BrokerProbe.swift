@@ -4,6 +4,7 @@ import SluiceWire
 import TestSupport
 
 @testable import SluiceBroker
+@testable import SluiceTopics
 
 /// Gives any bytes to what the broker reads: from peers, and from its disk.
 enum BrokerProbe: Probe {

@@ -5,6 +5,7 @@ import SluiceWire
 import TestSupport
 
 @testable import SluiceBroker
+@testable import SluiceTopics
 
 /// A broker in a simulated world: three clients do whatever the input says, and two behave. These must get what they are owed, and of the
 /// others nothing may be left when they have gone.
@@ -145,11 +146,12 @@ final class BrokerScene {
     try wait(for: "the others are gone") { connections.count == 2 }
     try check()
     for loopState in broker.core.registry.all.flatMap(\.loopStates) {
-      guard
-        (loopState.subscriptions.map(\.connection) + loopState.publications.map(\.connection)).allSatisfy({
-          $0.clientName == "good"
-        })
-      else { throw ProbeViolation("a stream of a closed connection is still attached") }
+      let clients =
+        loopState.subscriptions.map { $0.shown(open: nil)?.client }
+        + loopState.publications.map(\.info.client)
+      guard clients.allSatisfy({ $0 == "good" }) else {
+        throw ProbeViolation("a stream of a closed connection is still attached")
+      }
     }
     publisher.leave()
     subscriber.leave()

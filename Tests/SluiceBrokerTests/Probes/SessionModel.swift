@@ -3,6 +3,7 @@ import SluiceWire
 import TestSupport
 
 @testable import SluiceBroker
+@testable import SluiceTopics
 
 /// A session, and the plainest account of what its streams must be.
 struct SessionModel {

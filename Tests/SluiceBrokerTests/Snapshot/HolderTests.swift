@@ -5,6 +5,7 @@ import TestSupport
 import Testing
 
 @testable import SluiceBroker
+@testable import SluiceTopics
 
 /// Which subscription is shown as stopping producers, with which limit, and since when.
 @Suite struct HolderTests {

@@ -5,6 +5,7 @@ import TestSupport
 import Testing
 
 @testable import SluiceBroker
+@testable import SluiceTopics
 
 /// The newest records of a topic, as they are shown without attaching a stream.
 @Suite struct LastRecordsTests {

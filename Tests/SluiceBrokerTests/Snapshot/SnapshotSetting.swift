@@ -5,6 +5,7 @@ import TestSupport
 import Testing
 
 @testable import SluiceBroker
+@testable import SluiceTopics
 
 /// A broker in a calm simulated world, peers that do what they are told, and what the broker shows of itself.
 final class SnapshotSetting {

@@ -5,6 +5,7 @@ import TestSupport
 import Testing
 
 @testable import SluiceBroker
+@testable import SluiceTopics
 
 /// What a broker shows of itself.
 @Suite struct SnapshotTests {

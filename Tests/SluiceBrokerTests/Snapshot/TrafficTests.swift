@@ -3,6 +3,7 @@ import SluiceWire
 import Testing
 
 @testable import SluiceBroker
+@testable import SluiceTopics
 
 /// What has gone through a topic, as a broker counts it.
 @Suite struct TrafficTests {

@@ -1,0 +1,175 @@
+import SluiceIO
+import SluiceLog
+import SluiceSession
+import SluiceStore
+import SluiceTopics
+import SluiceWire
+import Synchronization
+
+/// The state that all loops of one broker share: settings, topics, counts. It refers to neither loops nor connections.
+final class BrokerCore: Sendable {
+  /// The stages of an orderly stop.
+  let configuration: BrokerConfiguration
+  let registry: TopicRegistry
+  let rules: ServerSessionRules
+  /// Nil for a broker whose clients don't authenticate.
+  let authenticator: Authenticator?
+  let memory: MemoryWatch
+  let accounts: IdentityAccounts
+  let stage = BrokerStage()
+  let metrics: BrokerMetrics
+  let startedAt: MonotonicTime
+  /// Whether a round of trimming is under way.
+  private let isTrimming = Atomic(false)
+  private let connections = Mutex(ConnectionCounts())
+
+  private let lastConnection = Atomic<UInt64>(0)
+  /// The shortest keepalive that a client has requested, in milliseconds: sweeps are frequent enough for it.
+  private let shortestKeepalive: Atomic<UInt32>
+  /// Called, on any loop, whenever the last connection has closed.
+  let becameEmpty = Mutex<(@Sendable () -> Void)?>(nil)
+
+  /// - Parameters:
+  ///   - storage: nil for a broker without durable topics.
+  ///   - loops: the loops that work with the store: the first writes, the others read.
+  ///   - authenticator: nil to serve clients without authentication.
+  ///   - now: the loops' time.
+  /// - Throws: when the store can't be read.
+  init(
+    configuration: BrokerConfiguration, storage: StoreConfiguration? = nil, on loops: LoopGroup? = nil,
+    authenticator: Authenticator? = nil, metrics: BrokerMetrics = BrokerMetrics(),
+    now: MonotonicTime = MonotonicTime(nanoseconds: 0)
+  ) throws(StoreError) {
+    self.configuration = configuration
+    self.authenticator = authenticator
+    self.metrics = metrics
+    startedAt = now
+    let limits = configuration.limits
+    let identity = configuration.identity ?? UInt64.random(in: 1...UInt64.max)
+    let pool = SegmentPool(
+      maximumPooledBytes: limits.memory == 0
+        ? limits.pooledMemory : min(limits.pooledMemory, limits.memory / 8))
+    accounts = IdentityAccounts(limits, metrics: metrics)
+    memory = MemoryWatch(
+      ceiling: limits.memory, windowBytes: limits.producerWindowBytes, pool: pool, metrics: metrics)
+    var service: StoreService?
+    if let storage, let loops, let writer = loops.loops.first {
+      let readers = loops.loops.count > 1 ? Array(loops.loops.dropFirst()) : [writer]
+      service = StoreService(
+        storage.store, pool: pool, limits: TopicLimits(limits), writer: writer, readers: readers,
+        metrics: metrics,
+        report: storage.report)
+    }
+    var host = TopicHost()
+    let (report, stage) = (configuration.report, stage)
+    host.isServing = { stage.present == .serving }
+    host.report = { report(BrokerEvent($0)) }
+    registry = TopicRegistry(
+      configuration, identity: identity, pool: pool, storage: service, metrics: metrics, memory: memory,
+      host: host)
+    rules = ServerSessionRules(
+      handshake: ServerHandshake(
+        offer: Welcome(
+          maximumFrame: UInt32(limits.frame), maximumRecord: UInt32(limits.record),
+          maximumStreams: limits.streams, keepalive: limits.keepalive, broker: identity,
+          software: configuration.software)),
+      maximumRecord: limits.record, maximumStreams: limits.streams, maximumPositions: limits.matches,
+      maximumPositionBytes: limits.bufferedPerConnection, asksIdentity: authenticator != nil)
+    shortestKeepalive = Atomic(limits.keepalive == 0 ? .max : limits.keepalive)
+    guard let service, let storage else { return }
+    let event = try registry.restore(service, now: now) { [weak registry] in
+      // Producers have to learn of a change of the store's state.
+      let topics = (registry?.all ?? []).filter { $0.storage != nil }.sorted { $0.name < $1.name }
+      for topic in topics { topic.notify(topic.loopStates) }
+    }
+    storage.report(event)
+  }
+
+  var storage: StoreService? { registry.storage }
+
+  /// Counts a new connection, and returns its number.
+  ///
+  /// - Parameter origin: the address that it counts for; nil for none.
+  /// - Throws: ``ErrorCode/tooManyConnections`` when a limit is reached.
+  func admit(from origin: PeerOrigin?) throws(WireError) -> UInt64 {
+    let limits = configuration.limits
+    let refusal = connections.withLock {
+      $0.add(from: origin, atMost: limits.connections, perOrigin: limits.connectionsPerAddress)
+    }
+    switch refusal {
+    case nil: break
+    case .inAll:
+      metrics.add(.refusedConnections)
+      throw WireError(
+        .tooManyConnections,
+        "the broker has \(limits.connections) connections, which is its limit; try again later")
+    case .perOrigin:
+      metrics.add(.refusedConnectionsPerAddress)
+      throw WireError(
+        .tooManyConnections,
+        "there are \(limits.connectionsPerAddress) connections from \(origin?.description ?? "there"), which is the limit for an address; close some, or use fewer"
+      )
+    }
+    metrics.add(.connections)
+    metrics.add(.connectionsAccepted)
+    return lastConnection.add(1, ordering: .relaxed).newValue
+  }
+
+  /// Uncounts a connection that was admitted.
+  func release(from origin: PeerOrigin?) {
+    metrics.add(.connections, -1)
+    let isEmpty = connections.withLock {
+      $0.remove(from: origin)
+      return $0.total == 0
+    }
+    if isEmpty { becameEmpty.withLock { $0 }?() }
+  }
+
+  var isEmpty: Bool { connections.withLock { $0.total == 0 } }
+
+  /// Reports when memory reaches its ceiling or leaves it, and wakes producers then. At the end of a turn of `loop`.
+  func watchMemory(on loop: any EventLoop) {
+    guard let change = memory.look() else { return }
+    switch change {
+    case .reached: configuration.report(.memoryReached(used: memory.used, ceiling: memory.ceiling))
+    case .left:
+      TopicRound.run(over: registry, on: loop) { $0.wakeProducers() }
+      configuration.report(.memoryLeft(used: memory.used, ceiling: memory.ceiling))
+    }
+  }
+
+  func agreed(keepalive: UInt32) {
+    if keepalive > 0 { shortestKeepalive.min(keepalive, ordering: .relaxed) }
+  }
+
+  /// The time between two sweeps of a loop over its connections.
+  var sweepInterval: Duration {
+    if stage.present != .serving { return .milliseconds(25) }
+    return .milliseconds(min(max(Int64(shortestKeepalive.load(ordering: .relaxed)) / 4, 25), 1000))
+  }
+
+  /// Drops expired records and deletes unused topics, a share of the topics in each turn. On the first loop; returns at once while the previous round is
+  /// under way.
+  ///
+  /// The jobs retain the core: a weak reference would make the runtime count all references to it by a slow path.
+  func trim(on loop: any EventLoop) {
+    accounts.forget(at: loop.now)
+    guard !isTrimming.exchange(true, ordering: .acquiringAndReleasing) else { return }
+    deleteAbandoned(after: "", on: loop)
+  }
+
+  private func deleteAbandoned(after name: String, on loop: any EventLoop) {
+    let (deleted, last) = registry.deleteAbandoned(after: name, atMost: TopicRound.share, now: loop.now)
+    for topic in deleted { configuration.report(.topicAbandoned(topic: topic.name)) }
+    guard let last else { return trimAll(on: loop) }
+    loop.execute { [self] in deleteAbandoned(after: last, on: loop) }
+  }
+
+  private func trimAll(on loop: any EventLoop) {
+    TopicRound.run(over: registry, on: loop) { topic in
+      if topic.needsTrimming { topic.trim(now: loop.wallClock) }
+    } completion: { [self] in
+      isTrimming.store(false, ordering: .releasing)
+    }
+  }
+}

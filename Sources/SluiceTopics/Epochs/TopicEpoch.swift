@@ -1,0 +1,156 @@
+import SluiceLog
+import SluiceStore
+import SluiceWire
+import Synchronization
+
+/// One epoch of a topic: a number, records, and at most one terminal event.
+///
+/// A topic whose scope is `whileConnected` starts over with a new epoch; subscribers of the old one continue to read it. From any thread.
+package final class TopicEpoch: Sendable {
+  package enum Condition: UInt8, AtomicRepresentable {
+    case open
+    /// The terminal event is set; no more records follow.
+    case ended
+    case deleted
+    /// The topic has started over without a terminal event: its producers continue in the next epoch.
+    case superseded
+  }
+
+  package let number: UInt64
+  package let log: TopicLog
+  /// The newest record of each key, for a compact topic: late subscribers get only these.
+  package let newest: CompactedRecords?
+  /// Its state on disk; nil for a topic that is in memory only.
+  package let storage: StoreTopicState?
+  /// Epochs that this one continues, oldest first.
+  let lineage: [StoredTopic.Ancestor]
+
+  private let atomicCondition = Atomic(Condition.open)
+  private let storedEnding = Mutex<Complete.Ending?>(nil)
+
+  init(
+    number: UInt64, log: TopicLog, newest: CompactedRecords? = nil, storage: StoreTopicState? = nil,
+    lineage: [StoredTopic.Ancestor] = []
+  ) {
+    self.number = number
+    self.log = log
+    self.newest = newest
+    self.storage = storage
+    self.lineage = lineage
+  }
+
+  /// Returns where a subscriber that has read up to `offset` in the epoch numbered `epoch` continues in this one; nil if this epoch doesn't continue that one.
+  package func continuing(_ epoch: UInt64, at offset: UInt64) -> UInt64? {
+    guard let index = lineage.firstIndex(where: { $0.epoch == epoch }) else { return nil }
+    // Records after the end of an ancestor are lost, also those that the subscriber has received.
+    return lineage[index...].reduce(offset) { min($0, $1.end) }
+  }
+
+  /// Once this isn't `open`, the log's head is final: read this first, then the head.
+  package var condition: Condition { atomicCondition.load(ordering: .acquiring) }
+
+  /// The terminal event; nil before it is set.
+  package var ending: Complete.Ending? { storedEnding.withLock { $0 } }
+
+  // The topic's lock is held for these.
+
+  package func end(_ ending: Complete.Ending) {
+    storedEnding.withLock { $0 = ending }
+    atomicCondition.store(.ended, ordering: .releasing)
+  }
+
+  package func delete() {
+    atomicCondition.store(.deleted, ordering: .releasing)
+  }
+
+  func supersede() {
+    atomicCondition.store(.superseded, ordering: .releasing)
+  }
+}
+
+extension TopicEpoch {
+  /// What the retention limits have dropped in this epoch.
+  package var dropped: DroppedRecords {
+    if let newest { return newest.statistics().dropped }
+    return storage?.dropped ?? log.statistics().dropped
+  }
+
+  /// The records that late subscribers can get.
+  package func kept() -> (firstOffset: UInt64, head: UInt64, records: UInt64, bytes: Int) {
+    if let newest {
+      let statistics = newest.statistics()
+      return (statistics.firstOffset, statistics.head, statistics.records, statistics.bytes)
+    }
+    if let storage {
+      let head = log.head
+      let first = storage.firstKept(before: head)
+      return (first, head, head - first, Int(clamping: storage.storedBytes))
+    }
+    let statistics = log.statistics()
+    return (statistics.firstOffset, statistics.head, statistics.records, statistics.bytes)
+  }
+
+  /// A cursor for a new reader, and how many of the requested records were dropped.
+  package func cursor(
+    at position: StartPosition, now: Int64?, resuming: Bool
+  ) -> (cursor: LogCursor, missed: UInt64) {
+    if let storage {
+      let start = storedStart(at: position, storage, resuming: resuming)
+      // The caller has asked the store before for what only the store knows. Starting a little early loses no record.
+      let (offset, missed) = start ?? (storage.firstKept(before: log.head), 0)
+      return (LogCursor(unplacedAt: offset), missed)
+    }
+    guard let newest else { return log.cursor(at: position, now: now, resuming: resuming) }
+    let (offset, missed) = newest.start(at: position, before: log.head, now: now, resuming: resuming)
+    return (LogCursor(unplacedAt: offset), missed)
+  }
+}
+
+// Start positions in a durable topic.
+extension TopicEpoch {
+  /// The offset of a start position, and how many of the records asked for are gone; nil when only the store can tell.
+  func storedStart(
+    at position: StartPosition, _ storage: StoreTopicState, resuming: Bool
+  ) -> (offset: UInt64, missed: UInt64)? {
+    let head = log.head
+    let first = resuming ? min(storage.firstOffset, head) : storage.firstKept(before: head)
+    switch position {
+    case .new: return (head, 0)
+    case .replay, .earliest: return (first, 0)
+    case .last(let count): return (head - min(count, head - first), 0)
+    case .offset(let offset): return (max(offset, first), max(offset, first) - offset)
+    case .time(let time):
+      let inMemory = log.cursor(at: .time(time), now: .min, resuming: true).cursor.nextOffset
+      // The first that there is in memory may not be the first of that time.
+      guard inMemory > log.oldestOffset || log.oldestOffset <= first else { return nil }
+      return (max(inMemory, first), 0)
+    }
+  }
+
+  /// Whether the store must be asked for that position: only the store has the times of records that aren't in memory.
+  package func needsStore(for position: StartPosition) -> Bool {
+    guard let storage, case .time = position else { return false }
+    return storedStart(at: position, storage, resuming: false) == nil
+  }
+}
+
+/// Makes epoch numbers of a broker's identity and a counter: distinct within one run of a broker and, with high probability, among
+/// several runs. From any thread.
+package final class EpochSource: Sendable {
+  private let identity: UInt64
+  private let last = Atomic<UInt64>(0)
+
+  init(identity: UInt64) {
+    self.identity = identity
+  }
+
+  /// A new number; never 0, which on the wire means any epoch.
+  package func next() -> UInt64 {
+    // SplitMix64's finalizer maps distinct inputs to distinct, dissimilar numbers.
+    var mixed = identity &+ last.add(1, ordering: .relaxed).newValue &* 0x9E37_79B9_7F4A_7C15
+    mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+    mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+    mixed ^= mixed >> 31
+    return mixed == 0 ? 1 : mixed
+  }
+}

@@ -1,0 +1,158 @@
+import SluiceIO
+import SluiceLog
+import SluiceSession
+import SluiceWire
+import Synchronization
+
+/// Dead letters: records that no member could deal with are appended to another topic, with what happened to them in headers.
+extension Group {
+  private typealias DeadLetter = (offset: UInt64, deliveries: UInt32, reason: GroupState.Reason)
+
+  private enum Attempt {
+    case answered(GroupDeadLetter)
+    /// The broker is stopping.
+    case stopping
+    /// The record must be read from storage first, for which the source waits.
+    case stored(StoreRequest, RecordSource)
+    /// The record is no longer there.
+    case gone
+  }
+
+  /// Appends the records that were given up to the dead letters. When that topic doesn't take them it tries again, less and less often; until then
+  /// the records are neither done with nor given out. On `loop`, without the lock.
+  func sendDeadLetters(on loop: any GroupLoop) {
+    while let record = nextDeadLetter() {
+      var source = RecordSource(epoch, at: LogCursor(unplacedAt: record.offset), portions: 1...1)
+      guard finish(record, attempt(record, from: &source, on: loop), on: loop) else { return }
+    }
+  }
+
+  /// Returns false when it goes on later.
+  private func finish(_ record: DeadLetter, _ attempt: Attempt, on loop: any GroupLoop) -> Bool {
+    switch attempt {
+    case .answered(.kept): step(on: loop) { core in core.state.deadLetterDone(record.offset, isKept: true) }
+    case .gone: step(on: loop) { core in core.state.deadLetterDone(record.offset, isKept: false) }
+    case .answered(.keptLater): return false
+    case .stored(let request, let source):
+      load(request, for: record, source, on: loop)
+      return false
+    case .answered(.refused(let error)):
+      reportRefusal(error, on: loop)
+      tryLater(on: loop)
+      return false
+    case .stopping:
+      tryLater(on: loop)
+      return false
+    }
+    return true
+  }
+
+  /// Reports that the dead-letter topic doesn't take records: once, until it has taken one.
+  private func reportRefusal(_ error: WireError, on loop: any GroupLoop) {
+    guard core.withLock({ $0.deadLetters.delay == DeadLetterProgress.firstDelay }) else { return }
+    loop.deadLettersWait(of: name, on: topic.name, in: settings.deadLetters, error)
+  }
+
+  /// Reads a record that isn't in memory, and goes on with it.
+  private func load(
+    _ request: StoreRequest, for record: DeadLetter, _ source: RecordSource, on loop: any GroupLoop
+  ) {
+    request.load(of: topic.name, on: loop.loop) { [weak self, unowned loop] found in
+      guard let self else { return }
+      if found.isFailure { return tryLater(on: loop) }
+      var source = source
+      source.take(found, for: request)
+      if finish(record, attempt(record, from: &source, on: loop), on: loop) { sendDeadLetters(on: loop) }
+    }
+  }
+
+  private func nextDeadLetter() -> DeadLetter? {
+    core.withLock { core in
+      guard core.fault == nil, let next = core.state.nextDeadLetter() else {
+        core.deadLetters = DeadLetterProgress()
+        return nil
+      }
+      return next
+    }
+  }
+
+  private func tryLater(on loop: any GroupLoop) {
+    let delay = core.withLock { core in
+      let delay = core.deadLetters.delay
+      core.deadLetters.delay = min(delay * 2, DeadLetterProgress.longestDelay)
+      return delay
+    }
+    _ = loop.loop.schedule(after: delay) { [weak self, unowned loop] in
+      self?.sendDeadLetters(on: loop)
+    }
+  }
+
+  private func attempt(_ record: DeadLetter, from source: inout RecordSource, on loop: any GroupLoop)
+    -> Attempt
+  {
+    // A broker that stops appends nothing any more.
+    guard loop.isServing else { return .stopping }
+    var hint = SegmentHint()
+    let slice: LogSlice
+    switch source.next(demand: 1, bytes: 1, hint: &hint) {
+    case .run(let run, _): slice = run
+    case .loading(let request?): return topic.isDeleted ? .gone : .stored(request, source)
+    case .copies, .passed, .demandExhausted, .caughtUp, .lagged, .loading(nil): return .gone
+    }
+    guard
+      let batch = unsafe deadLetter(
+        slice.bytes, offset: record.offset, deliveries: record.deliveries, reason: record.reason,
+        longest: loop.longestRecord)
+    else { return .gone }
+    // The record is done with when the dead letter is on disk.
+    let answer = loop.keep(batch, in: settings.deadLetters, durably: topic.isDurable) {
+      [weak self, unowned loop] fault in
+      guard let self else { return }
+      step(on: loop) { core in core.state.deadLetterDone(record.offset, isKept: fault == nil) }
+      sendDeadLetters(on: loop)
+    }
+    return .answered(answer)
+  }
+
+  /// The record in `items` with headers that say what became of it; as it is if it would be too long with them.
+  private func deadLetter(
+    _ items: UnsafeRawBufferPointer, offset: UInt64, deliveries: UInt32, reason: GroupState.Reason,
+    longest: Int
+  ) -> BatchBuilder? {
+    var iterator = unsafe BatchIterator(items, time: 0)
+    guard let record = try? iterator.next() else { return nil }
+    let attributes = unsafe record.isAttributed ? try? RecordAttributes(record.body) : nil
+    let payload = unsafe attributes?.payload ?? record.body
+    var headers: [(name: [UInt8], value: [UInt8])] = []
+    unsafe attributes?.forEachHeader { name, value in unsafe headers.append((Array(name), Array(value))) }
+    let plain = headers
+    for (name, value) in [
+      ("sluice-dead-topic", topic.name), ("sluice-dead-group", self.name),
+      ("sluice-dead-offset", String(offset)), ("sluice-dead-deliveries", String(deliveries)),
+      ("sluice-dead-reason", reason.text),
+    ] {
+      headers.append((Array(name.utf8), Array(value.utf8)))
+    }
+    let length = try? unsafe BatchBuilder.bodyLength(
+      key: attributes?.key?.count, headers: headers, payload: payload.count)
+    let fits = length.map { $0 <= longest } ?? false
+    var batch = BatchBuilder()
+    do {
+      try unsafe batch.append(key: attributes?.key, headers: fits ? headers : plain, payload: payload)
+    } catch {
+      return nil
+    }
+    return batch
+  }
+}
+
+extension GroupState.Reason {
+  fileprivate var text: String {
+    switch self {
+    case .refused: "refused"
+    case .rejected: "rejected"
+    case .deadline: "deadline"
+    case .memberLeft: "member-left"
+    }
+  }
+}

@@ -1,0 +1,267 @@
+import SluiceIO
+import SluiceLog
+import SluiceWire
+import Synchronization
+
+/// A group of a topic: distributes the topic's records among its members, which may be on several loops.
+///
+/// The shell around ``GroupState``, under one short lock: what it assigns is put into its member's inbox, and the member is woken; the
+/// records themselves are read from the log on the member's loop. Under the lock no member is called, and no lock but the log's is taken.
+///
+/// It exists for as long as its epoch of the topic, with members or without.
+package final class Group: Sendable {
+  /// Bytes of records to be looked at that are read from storage at a time.
+  private static let loaded = 256 << 10...256 << 10
+
+  package let name: String
+  package let settings: JoinGroup.Settings
+  /// Of the hashes of keys.
+  let seed: UInt64
+  private let matcher: RecordMatcher?
+  package unowned let topic: any GroupTopic
+  package let epoch: TopicEpoch
+  package let core: Mutex<Core>
+  /// Of the memory for what is kept besides records; nil where memory isn't watched.
+  private let kept: KeptMemory.Share?
+  /// Bytes of a group with these settings that has nothing under way.
+  private let ownBytes: Int
+  /// For flow control.
+  package let flow: GroupFlow
+  /// Of a durable topic: whether it has changed since it was stored, and when that was.
+  private let mustBeStored = Atomic(true)
+  private let storedAt = Mutex<MonotonicTime?>(nil)
+  /// The head that was seen last, with the lock held.
+  private let seenHead = Atomic<UInt64>(0)
+
+  /// - Parameters:
+  ///   - start: where it begins.
+  ///   - limit: the most records that may be under way at a time.
+  convenience init(
+    name: String, settings: JoinGroup.Settings, topic: any GroupTopic, epoch: TopicEpoch, from start: UInt64,
+    limit: Int, now: MonotonicTime
+  ) {
+    self.init(
+      name: name, settings: settings, seed: .random(in: .min ... .max), topic: topic, epoch: epoch,
+      state: GroupState(settings.rules, from: start, limit: limit), now: now)
+  }
+
+  /// A group that is in this state, and has had no member since `now`.
+  init(
+    name: String, settings: JoinGroup.Settings, seed: UInt64, topic: any GroupTopic, epoch: TopicEpoch,
+    state: GroupState, now: MonotonicTime
+  ) {
+    self.name = name
+    self.settings = settings
+    self.seed = seed
+    matcher = RecordMatcher(unlessEmpty: settings.filter)
+    self.topic = topic
+    self.epoch = epoch
+    let source = RecordSource(epoch, at: LogCursor(unplacedAt: state.frontier), portions: Self.loaded)
+    core = Mutex(Core(state: state, source: source, idleSince: now))
+    flow = GroupFlow(topic, since: now)
+    // The settings are there as they came, and once more as what is asked of records.
+    let settingsBytes = JoinGroup(topic: "", group: name, settings: settings, grantedThrough: 0)
+      .encoded(stream: 0).count
+    ownBytes = KeptMemory.group + 4 * settingsBytes
+    kept = topic.memory.map { [ownBytes] in
+      KeptMemory.Share($0.kept, ownBytes + state.memory)
+    }
+  }
+
+  // MARK: Members
+
+  /// Adds a member; nothing is given to it before it asks. Returns the group's position; nil when it takes no members any more.
+  package func join(_ member: any GroupParticipant, now: MonotonicTime) -> (next: UInt64, live: UInt64)? {
+    let head = epoch.log.head
+    return core.withLock { core in
+      guard core.join(member, head: head) else { return nil }
+      // From here on nothing is dropped that the group has to read; its loop state protects everything until then.
+      _ = flow.report(core, now: now)
+      return (core.state.frontier, max(head, core.state.frontier))
+    }
+  }
+
+  /// Removes a member.
+  ///
+  /// - Returns: how many records were looked at for those that it had.
+  package func leave(_ member: any GroupParticipant, unsent: [GroupState.Assignment], on loop: any GroupLoop)
+    -> Int
+  {
+    var looked = 0
+    step(on: loop) { core in looked = core.leave(member.number, unsent: unsent, now: loop.loop.now) }
+    return looked
+  }
+
+  /// A member has sent what it had, or as much as it could, and asks for more.
+  ///
+  /// - Parameters:
+  ///   - sent: how many records it has sent since it asked last.
+  ///   - inHand: what it still has to send. What it has lost meanwhile is taken out.
+  ///   - available: how many records it may be sent in all.
+  package func exchange(
+    _ member: any GroupParticipant, sent: UInt64, inHand: inout [GroupState.Assignment], available: UInt64,
+    on loop: any GroupLoop
+  ) -> Answer {
+    let before = inHand
+    let (answer, held) = step(on: loop) { core in
+      core.ask(member.number, sent: sent, inHand: before, available: available)
+    } then: { core in
+      var held = before
+      return (core.answer(member, &held), held)
+    }
+    inHand = held
+    return answer
+  }
+
+  // MARK: Events
+
+  /// The topic has more records, or is over.
+  func advanced(on loop: any GroupLoop) {
+    guard seenHead.load(ordering: .relaxed) != epoch.log.head || epoch.condition != .open else { return }
+    step(on: loop) { _ in }
+  }
+
+  /// Settles records, of which `most` are looked at.
+  ///
+  /// - Returns: how many were looked at, and what is left of the frame.
+  package func settle(_ frame: Settle, atMost most: Int, on loop: any GroupLoop) -> (
+    looked: Int, rest: Settle?
+  ) {
+    var result: (looked: Int, rest: Settle?) = (0, nil)
+    step(on: loop) { core in result = core.state.settle(frame, atMost: most, now: loop.loop.now) }
+    return result
+  }
+
+  /// The topic has dropped records, some of which a member had in hand: these go with them.
+  ///
+  /// - Returns: how many records are lost that no member had been given.
+  package func lost(_ runs: [GroupState.Assignment], before oldest: UInt64, on loop: any GroupLoop) -> UInt64
+  {
+    var lost: UInt64 = 0
+    step(on: loop) { core in
+      for run in runs { core.state.lost(run) }
+      lost = core.state.lost(before: oldest)
+    }
+    return lost
+  }
+
+  /// Ends the group; every member is told.
+  package func close(_ fault: Fault, on loop: any GroupLoop) {
+    step(on: loop) { core in core.close(fault) }
+  }
+
+  // MARK: A step
+
+  /// Takes an event in, gives out what that makes possible, and does what follows without the lock. On `loop`.
+  private func step<Result>(
+    on loop: any GroupLoop, _ event: (inout Core) -> Void, then result: (inout Core) -> Result
+  ) -> Result {
+    let (result, todo) = core.withLock { core in
+      core.state.allowed = kept?.isFull == true ? KeptMemory.leastGroupRecords : .max
+      event(&core)
+      distribute(&core, on: loop)
+      let result = result(&core)
+      kept?.set(to: ownBytes + core.state.memory)
+      return (result, core.takeTodo(hasMoved: flow.report(core, now: loop.loop.now)))
+    }
+    for member in todo.woken { member.call() }
+    if let deadline = todo.deadline {
+      // The event loop may outlive the group, but runs no timers once it has let go of its context.
+      _ = loop.loop.schedule(at: deadline) { [weak self, unowned loop] in
+        self?.step(on: loop) { core in core.expire(now: loop.loop.now) }
+      }
+    }
+    if todo.goesOn {
+      loop.loop.execute { [weak self, unowned loop] in
+        self?.step(on: loop) { core in core.goOn() }
+      }
+    }
+    if let request = todo.request { load(request, on: loop) }
+    if todo.hasMoved { topic.readersMoved() }
+    if todo.hasDeadLetters { sendDeadLetters(on: loop) }
+    if topic.isDurable, !mustBeStored.exchange(true, ordering: .acquiringAndReleasing) {
+      topic.groupMoved()
+    }
+    return result
+  }
+
+  /// Reads records from storage that must be looked at.
+  private func load(_ request: StoreRequest, on loop: any GroupLoop) {
+    request.load(of: topic.name, on: loop.loop) { [weak self, unowned loop] records in
+      self?.step(on: loop) { core in
+        core.source.take(records, for: request)
+        // After a failure it is asked for again.
+        core.source.abandon(request)
+      }
+    }
+  }
+
+  package func step(on loop: any GroupLoop, _ event: (inout Core) -> Void) {
+    step(on: loop, event) { _ in }
+  }
+
+  /// Gives out what can be given out. With the lock held.
+  private func distribute(_ core: inout Core, on loop: any GroupLoop) {
+    // Before the head is read: when this says that the topic is over, the head that is read next is final.
+    let isOver = epoch.condition != .open
+    let head = epoch.log.head
+    seenHead.store(head, ordering: .relaxed)
+    unsafe core.distribute(before: head, isOver: isOver, now: loop.loop.now) { items in
+      unsafe settings.look(at: items, matcher, seed: seed)
+    }
+  }
+
+  // MARK: Description
+
+  /// Whether a member with demand would get something.
+  package var hasMore: Bool {
+    let head = epoch.log.head
+    return core.withLock { $0.state.hasMore(before: head) }
+  }
+
+  /// The first record that no member was given yet.
+  package var shownFrontier: UInt64 { core.withLock { $0.state.frontier } }
+
+  // MARK: Storage
+
+  /// A group that goes on where it was, without members. What it knew of records that the log hasn't any more behind its end is forgotten.
+  ///
+  /// - Parameter limit: the most records that may be under way at a time.
+  convenience init(
+    name: String, restoring stored: StoredGroup, topic: any GroupTopic, epoch: TopicEpoch, limit: Int,
+    now: MonotonicTime
+  ) {
+    var snapshot = stored.state
+    snapshot.cut(at: epoch.log.head)
+    self.init(
+      name: name, settings: stored.settings, seed: stored.seed, topic: topic, epoch: epoch,
+      state: GroupState(stored.settings.rules, restoring: snapshot, limit: limit), now: now)
+  }
+
+  /// What must be kept of it beyond the process. From any thread; takes time by what is under way.
+  var stored: StoredGroup {
+    let snapshot = core.withLock { $0.state.snapshot }
+    return StoredGroup(epoch: epoch.number, seed: seed, settings: settings, state: snapshot)
+  }
+
+  /// What a commit takes along of a group.
+  package enum Taken {
+    case nothing
+    /// It was stored only just now, and what has changed since can wait.
+    case later
+    case value([UInt8])
+  }
+
+  /// What is to be stored of it. On the writer's loop.
+  package func takeForCommit(now: MonotonicTime) -> Taken {
+    guard mustBeStored.load(ordering: .acquiring) else { return .nothing }
+    let isTime = storedAt.withLock { last in
+      if let last, now < last + StoreService.idleDelay { return false }
+      last = now
+      return true
+    }
+    guard isTime else { return .later }
+    mustBeStored.store(false, ordering: .releasing)
+    return .value(stored.encoded())
+  }
+}

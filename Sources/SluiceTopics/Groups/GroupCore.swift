@@ -1,0 +1,284 @@
+import SluiceIO
+import SluiceLog
+import SluiceWire
+
+extension Group {
+  /// What a member is told when it asks for more.
+  package enum Answer {
+    /// What it is to send next.
+    case records([GroupState.Assignment])
+    /// So many records were gone before a member got them. It must ask again.
+    case missed(UInt64, next: UInt64)
+    /// Nothing; it will be woken.
+    case nothing
+    /// Nothing any more: the topic is over, and all of it done with.
+    case finished
+    case fault(Fault)
+  }
+
+  /// Whether dead letters are being appended.
+  package struct DeadLetterProgress: Sendable {
+    static let firstDelay = Duration.milliseconds(100)
+    static let longestDelay = Duration.seconds(30)
+
+    /// Whether a loop appends them, or will when the delay is over.
+    var isUnderWay = false
+    package var delay = firstDelay
+  }
+
+  /// What is to be done without the lock after a step.
+  struct Todo {
+    package var woken: [any GroupParticipant]
+    package var deadline: MonotonicTime?
+    package var goesOn: Bool
+    var hasDeadLetters: Bool
+    var hasMoved: Bool
+    /// Records to be read from storage, to be looked at.
+    package var request: StoreRequest?
+  }
+
+  private struct Seat: Sendable {
+    var member: any GroupParticipant
+    /// What it was given and hasn't taken up, in the order of giving.
+    var inbox: [GroupState.Assignment] = []
+    /// How many more records it has asked for than it was given.
+    var asked: UInt64 = 0
+    /// Whether it waits to be woken.
+    var isIdle = false
+  }
+
+  /// What a group's lock protects.
+  package struct Core: Sendable {
+    /// The most records that wait for a member whose connection doesn't take them: few, since other members could have had them.
+    private static let window: UInt64 = 256
+    /// The most records that are looked at in one step.
+    private static let lookedAt = 1024
+
+    package var state: GroupState
+    /// Where records are looked at, if they are; and what of them has to be loaded.
+    package var source: RecordSource
+    private var request: StoreRequest?
+    package var deadLetters = DeadLetterProgress()
+    /// By the members' numbers.
+    private var seats: [Seat?] = []
+    package private(set) var members = 0
+    /// Since when there has been no member; nil while there are.
+    private(set) var idleSince: MonotonicTime?
+    /// The head when the first of the members came: from there on, the group has caught up.
+    private var liveOffset: UInt64 = 0
+    private var isLive = false
+    /// Records that were gone before a member got them, of which no member was told.
+    private var missed: UInt64 = 0
+    /// Why there is nothing more to be had, if so.
+    package private(set) var fault: Fault?
+    /// Set once everything of a topic that is over is done with.
+    private var isFinished = false
+    /// Whether a loop has a timer for the next deadline.
+    private var isTimed = false
+    /// Whether there is more to look at, and whether a loop goes on with it.
+    private var mustGoOn = false
+    private var isLooking = false
+    /// To be woken without the lock.
+    private var woken: [any GroupParticipant] = []
+
+    init(state: GroupState, source: RecordSource, idleSince: MonotonicTime) {
+      self.state = state
+      self.source = source
+      self.idleSince = idleSince
+    }
+  }
+}
+
+// MARK: Members
+
+extension Group.Core {
+  /// Adds a member. Returns false when the group takes none any more.
+  package mutating func join(_ member: any GroupParticipant, head: UInt64) -> Bool {
+    guard fault == nil else { return false }
+    member.number = state.join()
+    while seats.count <= member.number { seats.append(nil) }
+    seats[member.number] = Group.Seat(member: member)
+    members += 1
+    if members == 1 {
+      idleSince = nil
+      liveOffset = head
+      isLive = state.frontier >= head
+    }
+    return true
+  }
+
+  /// Removes a member. Returns how many records were looked at for those that it had.
+  package mutating func leave(_ number: Int, unsent: [GroupState.Assignment], now: MonotonicTime) -> Int {
+    guard let seat = seats[number] else { return 0 }
+    let looked = state.outstanding > 0 ? state.entries : 0
+    state.leave(number, unsent: unsent + seat.inbox)
+    seats[number] = nil
+    members -= 1
+    if members == 0 { idleSince = now }
+    return looked
+  }
+
+  /// A member asks for records. See ``Group/exchange(_:sent:inHand:available:)``.
+  package mutating func ask(_ number: Int, sent: UInt64, inHand: [GroupState.Assignment], available: UInt64) {
+    guard let seat = seats[number] else { return }
+    if sent > 0 { state.sent(sent, by: number, next: (inHand + seat.inbox).map(\.first).min()) }
+    let waiting = (inHand + seat.inbox).reduce(0) { $0 + UInt64($1.count) }
+    let free = available > waiting ? available - waiting : 0
+    seats[number]!.asked = free
+    state.setRoom(waiting < Self.window ? min(free, Self.window - waiting) : 0, of: number)
+  }
+
+  /// What a member gets that has asked. What it has lost meanwhile is taken out of `inHand`.
+  package mutating func answer(_ member: any GroupParticipant, _ inHand: inout [GroupState.Assignment])
+    -> Group.Answer
+  {
+    let number = member.number
+    guard seats[number] != nil else {
+      inHand = []
+      return .nothing
+    }
+    if let fault {
+      inHand = []
+      return .fault(fault)
+    }
+    if state.revocations != member.seenRevocations {
+      member.seenRevocations = state.revocations
+      inHand = held(inHand, by: number)
+      seats[number]!.inbox = held(seats[number]!.inbox, by: number)
+    }
+    if missed > 0 {
+      defer { missed = 0 }
+      return .missed(missed, next: state.frontier)
+    }
+    let records = seats[number]!.inbox
+    seats[number]!.inbox = []
+    seats[number]!.isIdle = records.isEmpty
+    if !records.isEmpty { return .records(records) }
+    return isFinished && inHand.isEmpty ? .finished : .nothing
+  }
+
+  /// What of these a member still has.
+  private func held(_ runs: [GroupState.Assignment], by member: Int) -> [GroupState.Assignment] {
+    runs.flatMap { run in
+      (run.first..<run.first + UInt64(run.count)).compactMap { offset in
+        guard state.holds(member, offset, delivery: run.delivery) else { return nil }
+        return GroupState.Assignment(member: member, first: offset, count: 1, delivery: run.delivery)
+      }
+    }
+  }
+
+  /// Ends the group.
+  package mutating func close(_ fault: Fault) {
+    self.fault = fault
+    wakeAll()
+  }
+
+  private mutating func wakeAll() {
+    for number in seats.indices { wake(number) }
+  }
+
+  /// Has a member woken, if it waits.
+  private mutating func wake(_ number: Int) {
+    guard let seat = seats[number], seat.isIdle else { return }
+    seats[number]!.isIdle = false
+    woken.append(seat.member)
+  }
+}
+
+// MARK: Steps
+
+extension Group.Core {
+  /// Gives out what can be given out before `head`.
+  ///
+  /// - Parameters:
+  ///   - isOver: no more records come.
+  ///   - look: tells of a record whether it is for the group, and its key's hash.
+  mutating func distribute(
+    before head: UInt64, isOver: Bool, now: MonotonicTime,
+    look: (UnsafeRawBufferPointer) -> (isWanted: Bool, key: UInt64?)
+  ) {
+    guard fault == nil else { return }
+    state.distribute(before: head, now: now)
+    if state.rules.looksAtRecords { unsafe lookAtRecords(before: head, now: now, look) }
+    for run in state.takeAssignments() where seats[run.member] != nil {
+      seats[run.member]!.inbox.append(run)
+      seats[run.member]!.asked -= min(UInt64(run.count), seats[run.member]!.asked)
+      wake(run.member)
+    }
+    if state.frontier >= liveOffset { isLive = true }
+    if isOver, !isFinished, state.isDone(through: head) {
+      isFinished = true
+      wakeAll()
+    }
+  }
+
+  /// Gives out records that must be looked at first.
+  private mutating func lookAtRecords(
+    before head: UInt64, now: MonotonicTime,
+    _ look: (UnsafeRawBufferPointer) -> (isWanted: Bool, key: UInt64?)
+  ) {
+    var hint = SegmentHint()
+    for _ in 0..<Self.lookedAt where state.mayPass(before: head) {
+      source.move(to: state.frontier, hint: hint)
+      switch source.next(demand: 1, bytes: 1, hint: &hint) {
+      case .passed: continue
+      case .caughtUp, .demandExhausted, .copies: return
+      case .loading(let request):
+        self.request = request
+        return
+      case .lagged: missed += state.lost(before: source.nextOffset)
+      case .run(let slice, _):
+        let (isWanted, key) = unsafe look(slice.bytes)
+        if !isWanted {
+          state.pass()
+        } else if state.wantsRecord(before: head) {
+          state.offer(key: key, now: now)
+        } else {
+          return
+        }
+      }
+    }
+    // The rest is for another turn, so that the lock isn't held for long.
+    mustGoOn = state.mayPass(before: head)
+  }
+
+  /// A loop goes on with looking at records.
+  package mutating func goOn() { isLooking = false }
+
+  /// The timer for the next deadline has fired.
+  mutating func expire(now: MonotonicTime) {
+    isTimed = false
+    state.expire(now: now)
+  }
+
+  /// What follows from a step.
+  mutating func takeTodo(hasMoved: Bool) -> Group.Todo {
+    var todo = Group.Todo(
+      woken: woken, goesOn: mustGoOn && !isLooking,
+      hasDeadLetters: !deadLetters.isUnderWay && fault == nil && state.nextDeadLetter() != nil,
+      hasMoved: hasMoved, request: request.take())
+    woken = []
+    isLooking = isLooking || todo.goesOn
+    mustGoOn = false
+    deadLetters.isUnderWay = deadLetters.isUnderWay || todo.hasDeadLetters
+    if !isTimed, let next = state.nextDeadline {
+      isTimed = true
+      todo.deadline = next
+    }
+    return todo
+  }
+
+  /// The group's position, for flow control. Nil without members: then it limits no producer.
+  package var position: ReaderPosition? {
+    guard members > 0 else { return nil }
+    // More records than all members together were given.
+    let asked = seats.reduce(UInt64(0)) { sum, seat in
+      let sum = sum.addingReportingOverflow(seat?.asked ?? 0)
+      return sum.overflow ? .max : sum.partialValue
+    }
+    var position = ReaderPosition(nextOffset: state.frontier, available: asked, isLive: isLive)
+    position.oldest = state.floor
+    position.isGroup = true
+    return position
+  }
+}

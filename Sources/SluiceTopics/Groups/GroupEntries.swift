@@ -1,0 +1,151 @@
+import SluiceIO
+
+/// A table of the records of a group that were looked at and aren't done with: found by offset, linked in the order of offsets, and those that are
+/// with members also in the order of their deadlines.
+///
+/// One array with links, so that a record costs an entry while it is under way and nothing before and after.
+package struct GroupEntries: Sendable {
+  package enum Place: UInt8 {
+    /// With a member.
+    case out
+    /// To be given out again.
+    case due
+    /// Behind another record with its key.
+    case waiting
+    /// On its way to the dead letters.
+    case deadLetter
+    /// The topic has dropped it while it was waiting; goes with the record before it.
+    case lost
+  }
+
+  package struct Entry {
+    package var offset: UInt64
+    package var place: Place
+    package var reason = GroupState.Reason.refused
+    /// The member that it was given to last.
+    package var member: Int32 = -1
+    /// How many times it was given out.
+    var deliveries: UInt32 = 0
+    package var deadline = MonotonicTime(nanoseconds: 0)
+    /// The key's hash; nil for one that waits for no other.
+    package var key: UInt64?
+    /// The next one with this key.
+    var nextOfKey: Int32 = -1
+    fileprivate var before: Int32 = -1
+    fileprivate var after: Int32 = -1
+    fileprivate var earlier: Int32 = -1
+    fileprivate var later: Int32 = -1
+
+    package init(offset: UInt64, place: Place) {
+      self.offset = offset
+      self.place = place
+    }
+  }
+
+  private var entries: [Entry] = []
+  private var free: [Int32] = []
+  private var slots: [UInt64: Int32] = [:]
+  /// All of them in the order of offsets, and some that are gone: for finding the first behind an offset.
+  private var order: [(offset: UInt64, slot: Int32)] = []
+  private var first: Int32 = -1
+  private var last: Int32 = -1
+  private var earliest: Int32 = -1
+  private var latest: Int32 = -1
+  /// How many are with members.
+  private(set) var out = 0
+
+  package var count: Int { slots.count }
+  /// For how many there is memory.
+  var reserved: Int { entries.count }
+  package var isEmpty: Bool { slots.isEmpty }
+
+  /// The lowest of all, and of those that are with members the one whose deadline comes first.
+  var firstSlot: Int32? { first < 0 ? nil : first }
+  var earliestSlot: Int32? { earliest < 0 ? nil : earliest }
+
+  package subscript(slot: Int32) -> Entry {
+    get { entries[Int(slot)] }
+    _modify { yield &entries[Int(slot)] }
+  }
+
+  func slot(of offset: UInt64) -> Int32? { slots[offset] }
+
+  /// The next in the order of offsets.
+  func slot(after slot: Int32) -> Int32? {
+    let after = entries[Int(slot)].after
+    return after < 0 ? nil : after
+  }
+
+  /// Where the records from an offset on begin: see ``entry(at:)``. Good until one is added.
+  package func place(notBefore offset: UInt64) -> Int {
+    var (low, high) = (0, order.count)
+    while low < high {
+      let middle = (low + high) / 2
+      if order[middle].offset < offset { low = middle + 1 } else { high = middle }
+    }
+    return low
+  }
+
+  /// The record at a place; without a slot if it is gone. Nil behind the last.
+  package func entry(at place: Int) -> (offset: UInt64, slot: Int32?)? {
+    guard place < order.count else { return nil }
+    let (offset, slot) = order[place]
+    return (offset, entries[Int(slot)].offset == offset ? slot : nil)
+  }
+
+  /// Adds a record whose offset is above all others.
+  package mutating func append(_ entry: Entry) -> Int32 {
+    let slot: Int32
+    if let reused = free.popLast() {
+      slot = reused
+      entries[Int(slot)] = entry
+    } else {
+      slot = Int32(entries.count)
+      entries.append(entry)
+    }
+    slots[entry.offset] = slot
+    if order.count > 2 * slots.count + 64 { order.removeAll { entries[Int($0.slot)].offset != $0.offset } }
+    order.append((entry.offset, slot))
+    entries[Int(slot)].before = last
+    if last >= 0 { entries[Int(last)].after = slot } else { first = slot }
+    last = slot
+    return slot
+  }
+
+  /// Forgets a record that isn't with a member.
+  package mutating func remove(_ slot: Int32) {
+    let entry = entries[Int(slot)]
+    if entry.before >= 0 { entries[Int(entry.before)].after = entry.after } else { first = entry.after }
+    if entry.after >= 0 { entries[Int(entry.after)].before = entry.before } else { last = entry.before }
+    slots[entry.offset] = nil
+    // No record has this offset: so the one in `order` is seen to be gone.
+    entries[Int(slot)].offset = .max
+    free.append(slot)
+    // A burst's memory isn't kept for ever.
+    if slots.isEmpty {
+      order.removeAll(keepingCapacity: true)
+      if entries.count > 4096 { self = GroupEntries() }
+    }
+  }
+
+  /// Gives a record to a member until a deadline, which becomes the last of all.
+  mutating func handOut(_ slot: Int32, to member: Int32, until deadline: MonotonicTime) {
+    entries[Int(slot)].place = .out
+    entries[Int(slot)].member = member
+    entries[Int(slot)].deadline = max(deadline, latest < 0 ? deadline : entries[Int(latest)].deadline)
+    entries[Int(slot)].earlier = latest
+    entries[Int(slot)].later = -1
+    if latest >= 0 { entries[Int(latest)].later = slot } else { earliest = slot }
+    latest = slot
+    out += 1
+  }
+
+  /// Takes a record back from its member.
+  mutating func takeBack(_ slot: Int32, as place: Place) {
+    let entry = entries[Int(slot)]
+    entries[Int(slot)].place = place
+    if entry.earlier >= 0 { entries[Int(entry.earlier)].later = entry.later } else { earliest = entry.later }
+    if entry.later >= 0 { entries[Int(entry.later)].earlier = entry.earlier } else { latest = entry.earlier }
+    out -= 1
+  }
+}

@@ -1,0 +1,344 @@
+import SluiceIO
+import SluiceWire
+
+/// The records of a group that are under way: what is with members, what is to be given out again, and what goes to the dead letters.
+///
+/// With automatic acknowledgement it has only runs to be given out again.
+struct GroupRecords: Sendable {
+  private let rules: GroupState.Rules
+  private var entries = GroupEntries()
+  /// To be given out again. With explicit acknowledgement, some of these may have been settled meanwhile.
+  private var due = DueRuns()
+  /// The last record of each key that has any under way.
+  private var lastOfKey: [UInt64: Int32] = [:]
+  /// Offsets on their way to the dead letters; some of these may have been done with meanwhile.
+  private var deadLetters = ReadyQueue<UInt64>()
+  private(set) var counts = GroupState.Counts()
+
+  init(_ rules: GroupState.Rules) {
+    self.rules = rules
+  }
+
+  // MARK: Description
+
+  package var count: Int { entries.count }
+  /// How many are with members.
+  var out: Int { entries.out }
+  var hasDue: Bool { !due.isEmpty }
+  package var memory: Int { entries.reserved * KeptMemory.groupRecord + due.count * 16 }
+
+  /// The lowest offset that has an entry, and the lowest that is to be given out again.
+  package var first: UInt64? { entries.firstSlot.map { entries[$0].offset } }
+  var firstDue: UInt64? { due.first?.first }
+
+  /// When time takes something back; nil for never.
+  var nextDeadline: MonotonicTime? {
+    rules.deadline == nil ? nil : entries.earliestSlot.map { entries[$0].deadline }
+  }
+
+  /// Whether a member still has what it was given.
+  package func holds(_ member: Int, _ offset: UInt64, delivery: UInt32) -> Bool {
+    !rules.isExplicit || heldSlot(member, offset, delivery: delivery) != nil
+  }
+
+  private func heldSlot(_ member: Int, _ offset: UInt64, delivery: UInt32) -> Int32? {
+    guard let slot = entries.slot(of: offset) else { return nil }
+    let entry = entries[slot]
+    return entry.place == .out && entry.member == member && entry.deliveries == delivery ? slot : nil
+  }
+
+  // MARK: Giving out
+
+  /// Adds a record above all others.
+  ///
+  /// - Returns: its slot if it can be given out; nil when it waits for another one with its key.
+  package mutating func add(_ offset: UInt64, key: UInt64?) -> Int32? {
+    var entry = GroupEntries.Entry(offset: offset, place: .waiting)
+    entry.key = key
+    let slot = entries.append(entry)
+    guard let key, let before = lastOfKey.updateValue(slot, forKey: key) else { return slot }
+    entries[before].nextOfKey = slot
+    return nil
+  }
+
+  /// Takes records to be given out again, with automatic acknowledgement.
+  mutating func takeDueRun(_ count: UInt64) -> DueRuns.Run? { due.take(count) }
+
+  /// Takes a record to be given out again, with explicit acknowledgement; nil for one that was settled meanwhile.
+  mutating func popDue() -> Int32? {
+    due.popFirst().flatMap { dueSlot($0.first) }
+  }
+
+  private func dueSlot(_ offset: UInt64) -> Int32? {
+    entries.slot(of: offset).flatMap { entries[$0].place == .due ? $0 : nil }
+  }
+
+  /// Drops what was settled meanwhile from the front, so that ``hasDue`` is right also without members.
+  mutating func dropStale() {
+    guard rules.isExplicit else { return }
+    while let run = due.first, dueSlot(run.first) == nil { _ = due.popFirst() }
+  }
+
+  /// Gives a record to a member. Returns its offset, and how many times it was given out now.
+  mutating func handOut(_ slot: Int32, to member: Int, now: MonotonicTime) -> (UInt64, delivery: UInt32) {
+    let deadline = rules.deadline.map { now + $0 } ?? MonotonicTime(nanoseconds: .max)
+    entries.handOut(slot, to: Int32(member), until: deadline)
+    if entries[slot].deliveries < .max { entries[slot].deliveries += 1 }
+    return (entries[slot].offset, entries[slot].deliveries)
+  }
+
+  // MARK: Taking back
+
+  /// Takes back what a member was given and never sent.
+  mutating func takeBackUnsent(_ run: GroupState.Assignment) {
+    guard rules.isExplicit else {
+      return due.insert(DueRuns.Run(first: run.first, count: UInt64(run.count)))
+    }
+    for offset in run.first..<run.first + UInt64(run.count) {
+      guard let slot = heldSlot(run.member, offset, delivery: run.delivery) else { continue }
+      entries.takeBack(slot, as: .due)
+      entries[slot].deliveries -= 1
+      due.insert(DueRuns.Run(first: offset, count: 1))
+    }
+  }
+
+  /// Takes back what a member has that leaves.
+  mutating func takeBackAll(of member: Int) {
+    guard rules.isExplicit, entries.out > 0 else { return }
+    var next = entries.firstSlot
+    while let slot = next {
+      next = presentSlot(after: slot)
+      let entry = entries[slot]
+      if entry.place == .out, entry.member == member { takeBack(slot, .memberLeft) }
+    }
+  }
+
+  /// Takes back records whose deadline has passed. Returns how many.
+  mutating func expire(now: MonotonicTime) -> UInt64 {
+    guard rules.deadline != nil else { return 0 }
+    var count: UInt64 = 0
+    while let slot = entries.earliestSlot, entries[slot].deadline <= now {
+      count += 1
+      takeBack(slot, .deadline)
+    }
+    return count
+  }
+
+  /// A record that was with a member is to be given out again, or has been given out often enough.
+  private mutating func takeBack(_ slot: Int32, _ reason: GroupState.Reason) {
+    if rules.deliveries > 0, entries[slot].deliveries >= rules.deliveries { return deadLetter(slot, reason) }
+    entries.takeBack(slot, as: .due)
+    due.insert(DueRuns.Run(first: entries[slot].offset, count: 1))
+  }
+
+  // MARK: Verdicts
+
+  /// As ``GroupState/settle(_:atMost:now:)``.
+  package mutating func settle(_ frame: Settle, atMost most: Int, now: MonotonicTime) -> (
+    looked: Int, rest: Settle?
+  ) {
+    defer { dropStale() }
+    // Delivery 0 is none at all.
+    guard rules.isExplicit, frame.delivery > 0 else { return (0, nil) }
+    let end = frame.firstOffset + UInt64(frame.count)
+    var place = entries.place(notBefore: frame.firstOffset)
+    var looked = 0
+    while let (offset, slot) = entries.entry(at: place), offset < end {
+      guard looked < most else {
+        var rest = frame
+        rest.firstOffset = offset
+        rest.count = UInt32(end - offset)
+        return (looked, rest)
+      }
+      looked += 1
+      place += 1
+      if let slot { settle(slot, frame, now) }
+    }
+    return (looked, nil)
+  }
+
+  private mutating func settle(_ slot: Int32, _ frame: Settle, _ now: MonotonicTime) {
+    let entry = entries[slot]
+    guard entry.deliveries == frame.delivery else { return }
+    switch (entry.place, frame.verdict) {
+    case (.out, .done), (.due, .done), (.deadLetter, .done): finish(slot)
+    case (.out, .again): takeBack(slot, .refused)
+    case (.out, .dead), (.due, .dead): deadLetter(slot, .rejected)
+    case (.out, .working):
+      guard let deadline = rules.deadline else { return }
+      entries.takeBack(slot, as: .out)
+      entries.handOut(slot, to: entry.member, until: now + deadline)
+    case (.due, .again), (.due, .working), (.deadLetter, _), (.waiting, _), (.lost, _): break
+    }
+  }
+
+  /// A record is done with: the next one with its key may go.
+  private mutating func finish(_ slot: Int32) {
+    let entry = entries[slot]
+    if entry.place == .out { entries.takeBack(slot, as: .due) }
+    entries.remove(slot)
+    guard let key = entry.key else { return }
+    var next = entry.nextOfKey
+    while next >= 0 {
+      let follower = entries[next]
+      if follower.place != .lost {
+        entries[next].place = .due
+        return due.insert(DueRuns.Run(first: follower.offset, count: 1))
+      }
+      entries.remove(next)
+      next = follower.nextOfKey
+    }
+    lastOfKey[key] = nil
+  }
+
+  // MARK: Dead letters
+
+  /// A record is given up.
+  private mutating func deadLetter(_ slot: Int32, _ reason: GroupState.Reason) {
+    guard rules.hasDeadLetters else {
+      counts.dropped += 1
+      return finish(slot)
+    }
+    entries[slot].reason = reason
+    deadLetters.append(entries[slot].offset)
+    if entries[slot].place == .out {
+      entries.takeBack(slot, as: .deadLetter)
+    } else {
+      entries[slot].place = .deadLetter
+    }
+  }
+
+  mutating func nextDeadLetter() -> (offset: UInt64, deliveries: UInt32, reason: GroupState.Reason)? {
+    while let offset = deadLetters.first {
+      if let slot = entries.slot(of: offset), entries[slot].place == .deadLetter {
+        return (offset, entries[slot].deliveries, entries[slot].reason)
+      }
+      _ = deadLetters.popFirst()
+    }
+    return nil
+  }
+
+  mutating func deadLetterDone(_ offset: UInt64, isKept: Bool) {
+    guard let slot = entries.slot(of: offset), entries[slot].place == .deadLetter else { return }
+    if isKept { counts.deadLetters += 1 } else { counts.dropped += 1 }
+    finish(slot)
+  }
+
+  // MARK: Losses
+
+  /// The topic has no record any more before `oldest`, `skipped` of which were never looked at. Returns how many are lost.
+  package mutating func lost(before oldest: UInt64, besides skipped: UInt64) -> UInt64 {
+    defer { dropStale() }
+    var lost = skipped
+    if rules.isExplicit {
+      var next = entries.firstSlot
+      while let slot = next, entries[slot].offset < oldest {
+        next = presentSlot(after: slot)
+        switch entries[slot].place {
+        case .due:
+          lost += 1
+          // The one behind it with its key becomes due, and is still to come.
+          finish(slot)
+        case .waiting:
+          lost += 1
+          entries[slot].place = .lost
+        case .out, .deadLetter, .lost: break
+        }
+      }
+    } else {
+      lost += due.drop(before: oldest)
+    }
+    counts.lost += lost
+    return lost
+  }
+
+  /// The next entry that doesn't go when this one is done with.
+  private func presentSlot(after slot: Int32) -> Int32? {
+    var next = entries.slot(after: slot)
+    while let after = next, entries[after].place == .lost { next = entries.slot(after: after) }
+    return next
+  }
+
+  package mutating func lost(_ run: GroupState.Assignment) {
+    counts.lost += UInt64(run.count)
+    guard rules.isExplicit else { return }
+    for offset in run.first..<run.first + UInt64(run.count) {
+      if let slot = heldSlot(run.member, offset, delivery: run.delivery) { finish(slot) }
+    }
+  }
+
+  // MARK: Snapshots
+
+  /// All entries, but for those that are lost: these go as soon as the one before with their key is done with.
+  package var snapshot: [GroupState.Snapshot.Entry] {
+    var snapshot: [GroupState.Snapshot.Entry] = []
+    snapshot.reserveCapacity(entries.count)
+    var next = entries.firstSlot
+    while let slot = next {
+      let entry = entries[slot]
+      if entry.place != .lost {
+        snapshot.append(
+          GroupState.Snapshot.Entry(
+            offset: entry.offset, deliveries: entry.deliveries, key: entry.key,
+            dying: entry.place == .deadLetter ? entry.reason : nil))
+      }
+      next = entries.slot(after: slot)
+    }
+    return snapshot
+  }
+
+  package mutating func restore(_ snapshot: [GroupState.Snapshot.Entry]) {
+    var exhausted: [Int32] = []
+    for entry in snapshot {
+      let slot = restore(entry)
+      if entry.dying == nil, entries[slot].place == .due, rules.deliveries > 0,
+        entry.deliveries >= rules.deliveries
+      {
+        exhausted.append(slot)
+      }
+    }
+    for slot in exhausted { deadLetter(slot, .memberLeft) }
+    dropStale()
+  }
+
+  private mutating func restore(_ snapshot: GroupState.Snapshot.Entry) -> Int32 {
+    var entry = GroupEntries.Entry(offset: snapshot.offset, place: .due)
+    entry.key = rules.isOrdered ? snapshot.key : nil
+    let slot = entries.append(entry)
+    if let key = entry.key, let before = lastOfKey.updateValue(slot, forKey: key) {
+      entries[before].nextOfKey = slot
+      entries[slot].place = .waiting
+      return slot
+    }
+    entries[slot].deliveries = snapshot.deliveries
+    if let reason = snapshot.dying {
+      deadLetter(slot, reason)
+    } else {
+      due.insert(DueRuns.Run(first: snapshot.offset, count: 1))
+    }
+    return slot
+  }
+
+  // MARK: Invariants
+
+  func checkInvariants(limit: Int, frontier: UInt64, isMember: (Int) -> Bool) {
+    precondition(rules.isExplicit || entries.isEmpty, "automatic acknowledgement has no entries")
+    precondition(entries.count <= limit)
+    var offset: UInt64?
+    var out = 0
+    var next = entries.firstSlot
+    while let slot = next {
+      let entry = entries[slot]
+      precondition(offset.map { $0 < entry.offset } ?? true, "entries are in the order of offsets")
+      precondition(entry.offset < frontier)
+      offset = entry.offset
+      if entry.place == .out {
+        out += 1
+        precondition(isMember(Int(entry.member)), "what is out is with a member")
+        precondition(rules.deliveries == 0 || entry.deliveries <= rules.deliveries)
+      }
+      next = entries.slot(after: slot)
+    }
+    precondition(out == entries.out)
+  }
+}

@@ -1,0 +1,86 @@
+import CXXHash
+import SluiceWire
+
+extension JoinGroup {
+  /// - Throws: ``ErrorCode/invalidSetting`` or ``ErrorCode/invalidName`` for what can't be meant.
+  package func validate() throws(WireError) {
+    do {
+      try TopicName.validate(group)
+    } catch {
+      throw WireError(error.code, "the group's name isn't one: \(error.message)")
+    }
+    guard settings.acknowledgement == .explicit else {
+      guard settings.order == .any else {
+        throw WireError(
+          .invalidSetting,
+          "a group keeps the order by key only with explicit acknowledgement; ask for that, too")
+      }
+      guard settings.deadline == 0, settings.deliveries == 0, settings.deadLetters.isEmpty else {
+        throw WireError(
+          .invalidSetting,
+          "a group's deadline, deliveries and dead letters need explicit acknowledgement; ask for that, too")
+      }
+      return
+    }
+    guard !settings.deadLetters.isEmpty else { return }
+    do {
+      try TopicName.validate(settings.deadLetters)
+    } catch {
+      throw WireError(error.code, "the dead letters' topic has a name that isn't one: \(error.message)")
+    }
+    guard settings.deadLetters != topic else {
+      throw WireError(
+        .invalidSetting, "the dead letters of \(topic) can't go to the same topic; name another")
+    }
+  }
+}
+
+extension JoinGroup.Settings {
+  package var rules: GroupState.Rules {
+    GroupState.Rules(
+      isExplicit: acknowledgement == .explicit, isOrdered: order == .byKey,
+      deadline: deadline == 0 ? nil : .milliseconds(Int64(deadline)), deliveries: deliveries,
+      hasDeadLetters: !deadLetters.isEmpty, looksAtRecords: order == .byKey || !filter.isEmpty)
+  }
+
+  /// Looks at the one record in `items`: whether it is for the group, and its key's hash where the order is by key.
+  ///
+  /// - Parameters:
+  ///   - matcher: the filter's; nil for none.
+  ///   - seed: of the group: hashes are the same for as long as there is the group, also in another process, and no client can make keys with
+  ///     the same hash.
+  package func look(
+    at items: UnsafeRawBufferPointer, _ matcher: RecordMatcher?, seed: UInt64
+  ) -> (isWanted: Bool, key: UInt64?) {
+    var iterator = unsafe BatchIterator(items, time: 0)
+    guard let record = try? iterator.next() else { return (false, nil) }
+    if let matcher {
+      let kind = record.isAttributed ? RecordLayout.Kind.attributed : .plain
+      guard let body = unsafe record.body.baseAddress, unsafe matcher.matches(kind, body) else {
+        return (false, nil)
+      }
+    }
+    guard order == .byKey, record.isAttributed, let key = unsafe (try? RecordAttributes(record.body))?.key
+    else {
+      return (true, nil)
+    }
+    return unsafe (true, xxh3_64bits(key.baseAddress, key.count, seed))
+  }
+}
+
+extension JoinGroup.Settings {
+  /// The first setting that differs in `other`, as text.
+  func difference(to other: JoinGroup.Settings) -> String {
+    if acknowledgement != other.acknowledgement {
+      return "has \(other.acknowledgement) acknowledgement"
+    }
+    if order != other.order { return "has order \(other.order)" }
+    if deadline != other.deadline { return "has a deadline of \(other.deadline) ms" }
+    if deliveries != other.deliveries { return "has a limit of \(other.deliveries) deliveries" }
+    if deadLetters != other.deadLetters {
+      // Without the topic's name, which the client may not be allowed to know.
+      return other.deadLetters.isEmpty ? "has no dead letters" : "has its dead letters in another topic"
+    }
+    return "has another filter"
+  }
+}

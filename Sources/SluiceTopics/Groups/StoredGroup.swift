@@ -1,0 +1,200 @@
+import SluiceStore
+import SluiceWire
+
+/// A group as its topic's store keeps it, under its name (``StoredValue/key(_:)-(String)``). Little-endian; `c` is a compact number:
+///
+///     u8 version 1 · u64 epoch · u64 seed · u32 length · settings
+///     u64 frontier · c records in all
+///     runs × (c offset · c records · c deliveries · u8 dying · c key [· u64 what the key comes to])
+///
+/// A run is records in a row that are alike. Its offset is counted from the end of the run before it, or 0. Dying is 0, or one more than the
+/// reason's number. Key is 0 for none, 1 for one that is new and follows, and 2 more than its number for one that was new before.
+package struct StoredGroup: Hashable, Sendable {
+  private static let version: UInt8 = 1
+  /// No group may have more.
+  static let mostRecords: UInt64 = 1 << 24
+
+  /// Of the epoch in which the offsets mean something.
+  package var epoch: UInt64
+  /// What keys come to depends on it.
+  var seed: UInt64
+  package var settings: JoinGroup.Settings
+  package var state: GroupState.Snapshot
+
+  init(epoch: UInt64, seed: UInt64, settings: JoinGroup.Settings, state: GroupState.Snapshot) {
+    self.epoch = epoch
+    self.seed = seed
+    self.settings = settings
+    self.state = state
+  }
+
+  package func encoded() -> [UInt8] {
+    var writer = ByteWriter()
+    writer.integer(Self.version)
+    writer.integer(epoch)
+    writer.integer(seed)
+    var join = ByteWriter()
+    settings.encodeStored(into: &join)
+    writer.integer(UInt32(join.bytes.count))
+    unsafe join.bytes.withUnsafeBytes { unsafe writer.raw($0) }
+    writer.integer(state.frontier)
+    encodeEntries(into: &writer)
+    return writer.bytes
+  }
+
+  /// - Parameter limit: the most records that it may have.
+  /// - Throws: ``StoreError/Kind/damaged``, ``StoreError/Kind/newer``.
+  init(decoding bytes: [UInt8], atMost limit: UInt64 = mostRecords) throws(StoreError) {
+    self = try StoredValue.decode("a group's state", Self.version, bytes) { reader throws(WireError) in
+      let epoch: UInt64 = try reader.integer("epoch")
+      let seed: UInt64 = try reader.integer("seed")
+      let length: UInt32 = try reader.integer("settings")
+      var rest = unsafe ByteReader(try reader.bytes("settings", count: Int(length)))
+      let settings = try JoinGroup.Settings(decodingStored: &rest)
+      guard rest.count == 0 else {
+        throw WireError(.malformedFrame, "\(rest.count) bytes are left behind its settings")
+      }
+      var state = GroupState.Snapshot(frontier: try reader.integer("frontier"))
+      try Self.decodeEntries(of: &state, from: &reader, atMost: limit)
+      return StoredGroup(epoch: epoch, seed: seed, settings: settings, state: state)
+    }
+  }
+
+  // MARK: Entries
+
+  private func encodeEntries(into writer: inout ByteWriter) {
+    var end: UInt64 = 0
+    var keys: [UInt64: UInt64] = [:]
+    let entries = state.entries
+    writer.compact(UInt64(entries.count))
+    var index = 0
+    while index < entries.count {
+      let first = entries[index]
+      var records: UInt64 = 1
+      index += 1
+      while index < entries.count, entries[index].follows(first, at: first.offset + records) {
+        records += 1
+        index += 1
+      }
+      writer.compact(first.offset - end)
+      writer.compact(records)
+      writer.compact(UInt64(first.deliveries))
+      writer.integer(first.dying.map { $0.rawValue + 1 } ?? 0)
+      encode(first.key, into: &writer, &keys)
+      end = first.offset + records
+    }
+  }
+
+  private func encode(_ key: UInt64?, into writer: inout ByteWriter, _ keys: inout [UInt64: UInt64]) {
+    guard let key else { return writer.compact(0) }
+    if let known = keys[key] { return writer.compact(known + 2) }
+    keys[key] = UInt64(keys.count)
+    writer.compact(1)
+    writer.integer(key)
+  }
+
+  private static func decodeEntries(
+    of state: inout GroupState.Snapshot, from reader: inout ByteReader, atMost limit: UInt64
+  ) throws(WireError) {
+    var rest = try reader.compact("records")
+    guard rest <= limit else {
+      throw WireError(.malformedFrame, "\(rest) records are more than any group may have")
+    }
+    var index = 0
+    var end: UInt64 = 0
+    var keys: [UInt64] = []
+    while rest > 0 {
+      index += 1
+      let (first, isTooFar) = end.addingReportingOverflow(try reader.compact("run's offset"))
+      let records = try reader.compact("run's records")
+      guard !isTooFar, first < state.frontier, records > 0, records <= min(state.frontier - first, rest)
+      else {
+        throw WireError(
+          .malformedFrame,
+          "run \(index) of \(records) records goes beyond its frontier, or is more than there are")
+      }
+      guard let deliveries = UInt32(exactly: try reader.compact("run's deliveries")) else {
+        throw WireError(.malformedFrame, "run \(index) was given out more often than anything can be")
+      }
+      let dying: UInt8 = try reader.integer("run's end")
+      let reason = dying == 0 ? nil : GroupState.Reason(rawValue: dying - 1)
+      guard dying == 0 || reason != nil else {
+        throw WireError(.malformedFrame, "run \(index) is on its way to the dead letters for reason \(dying)")
+      }
+      let key = try decodeKey(from: &reader, &keys)
+      end = first + records
+      rest -= records
+      for offset in first..<end {
+        state.entries.append(
+          GroupState.Snapshot.Entry(offset: offset, deliveries: deliveries, key: key, dying: reason))
+      }
+    }
+  }
+
+  private static func decodeKey(
+    from reader: inout ByteReader, _ keys: inout [UInt64]
+  ) throws(WireError) -> UInt64? {
+    switch try reader.compact("run's key") {
+    case 0: return nil
+    case 1:
+      keys.append(try reader.integer("key"))
+      return keys.last
+    case let number:
+      guard number - 2 < UInt64(keys.count) else {
+        throw WireError(.malformedFrame, "key \(number - 2) of \(keys.count) isn't there")
+      }
+      return keys[Int(number - 2)]
+    }
+  }
+}
+
+extension GroupState.Snapshot.Entry {
+  /// Whether it is like `other`, and at this offset.
+  fileprivate func follows(_ other: Self, at offset: UInt64) -> Bool {
+    self.offset == offset && deliveries == other.deliveries && key == other.key && dying == other.dying
+  }
+}
+
+/// A group's settings on disk, little-endian, where a text is a u16 length and UTF-8:
+///
+///     5 × u8 0 · u8 acknowledgement · u8 order · 9 × u8 0 · u32 deadline · u32 deliveries · text dead letters · u64 0
+///     u8 conditions × (u8 subject · u8 test · text header · u16 length · value)
+///
+/// The numbers are those of JOIN. The layout is the store's own: JOIN may change without it.
+extension JoinGroup.Settings {
+  func encodeStored(into writer: inout ByteWriter) {
+    writer.bytes += [UInt8](repeating: 0, count: 5)
+    writer.integer(acknowledgement.rawValue)
+    writer.integer(order.rawValue)
+    writer.bytes += [UInt8](repeating: 0, count: 9)
+    writer.integer(deadline)
+    writer.integer(deliveries)
+    writer.string(deadLetters)
+    writer.integer(UInt64(0))
+    writer.integer(UInt8(clamping: filter.conditions.count))
+    for condition in filter.conditions { condition.encode(into: &writer) }
+  }
+
+  package init(decodingStored reader: inout ByteReader) throws(WireError) {
+    _ = try unsafe reader.bytes("settings", count: 5)
+    let acknowledgement: UInt8 = try reader.integer("acknowledgement")
+    let order: UInt8 = try reader.integer("order")
+    _ = try unsafe reader.bytes("settings", count: 9)
+    guard let acknowledgement = JoinGroup.Acknowledgement(rawValue: acknowledgement),
+      let order = JoinGroup.Order(rawValue: order)
+    else {
+      throw WireError(.unsupported, "acknowledgement \(acknowledgement) with order \(order) isn't known")
+    }
+    self.init(
+      acknowledgement: acknowledgement, order: order, deadline: try reader.integer("deadline"),
+      deliveries: try reader.integer("deliveries"), deadLetters: try reader.string("dead letters"))
+    _ = try reader.integer("settings", as: UInt64.self)
+    let count: UInt8 = try reader.integer("conditions")
+    guard count <= RecordFilter.maximumConditions else {
+      throw WireError(
+        .malformedFrame,
+        "\(count) conditions are more than the \(RecordFilter.maximumConditions) that there can be")
+    }
+    for _ in 0..<count { filter.conditions.append(try RecordFilter.Condition(from: &reader)) }
+  }
+}

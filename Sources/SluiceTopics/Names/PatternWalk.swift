@@ -1,0 +1,105 @@
+import Glibc
+import SluiceWire
+
+/// A search for the topics, or what else has names, that a pattern selects, as they were at one moment, in byte order of their names.
+///
+/// A value over the index of names as it was; topics that were deleted meanwhile are still found. Each ``next(looks:)`` takes time by what
+/// it looks at, and may stop before it has found one, so that a long search can be spread over turns.
+package struct PatternWalk<Value>: Sequence, IteratorProtocol {
+  private var names: NameOrder<Value>
+  private var seeker: PatternSeeker
+  private var place: NameOrder<Value>.Place
+  /// Whether nothing more is to be found. The index is released then.
+  package private(set) var isDone = false {
+    didSet { if isDone { names = NameOrder() } }
+  }
+
+  init(_ pattern: TopicPattern, in names: NameOrder<Value>) {
+    self.names = names
+    seeker = PatternSeeker(pattern)
+    place = names.start
+  }
+
+  /// The next topic, after looking at no more names than `looks`, which is lowered by those.
+  ///
+  /// - Returns: nil when there is none, or none was found yet: ``isDone`` tells which.
+  package mutating func next(looks: inout Int) -> Value? {
+    while looks > 0, !isDone {
+      guard let entry = names.entry(at: place) else {
+        isDone = true
+        break
+      }
+      looks -= 1
+      switch seeker.judge(entry.name) {
+      case .selected:
+        place = names.place(after: place)
+        return entry.value
+      case .next: place = names.place(after: place)
+      case .seek: place = names.place(behind: place, notBefore: seeker.target)
+      case .end: isDone = true
+      }
+    }
+    return nil
+  }
+
+  /// The next topic, however long it takes.
+  package mutating func next() -> Value? {
+    var looks = Int.max
+    return next(looks: &looks)
+  }
+}
+
+extension NameOrder {
+  /// Where an entry stands. Good as long as nothing is entered or taken out.
+  package struct Place: Hashable, Sendable {
+    fileprivate var chunk: Int
+    fileprivate var entry: Int
+  }
+
+  /// Entries that are looked at one by one before a place is searched for.
+  private static var nearby: Int { 4 }
+
+  package var start: Place { Place(chunk: 0, entry: 0) }
+
+  /// The entry at a place; nil at the end.
+  package func entry(at place: Place) -> Entry? {
+    chunks.indices.contains(place.chunk) ? chunks[place.chunk][place.entry] : nil
+  }
+
+  package func place(after place: Place) -> Place {
+    let next = Place(chunk: place.chunk, entry: place.entry + 1)
+    return next.entry < chunks[place.chunk].count ? next : Place(chunk: place.chunk + 1, entry: 0)
+  }
+
+  /// The first place behind `place` whose name isn't before `target`, in UTF-8.
+  package func place(behind place: Place, notBefore target: [UInt8]) -> Place {
+    var place = place
+    for _ in 0..<Self.nearby {
+      place = self.place(after: place)
+      guard let entry = entry(at: place), Self.precedes(entry.name, target) else { return place }
+    }
+    // In the last chunk that begins before it, or at the beginning of the next.
+    var (low, high) = (place.chunk, chunks.count)
+    while low + 1 < high {
+      let middle = (low + high) / 2
+      if Self.precedes(chunks[middle][0].name, target) { low = middle } else { high = middle }
+    }
+    let chunk = low
+    (low, high) = (0, chunks[chunk].count)
+    while low < high {
+      let middle = (low + high) / 2
+      if Self.precedes(chunks[chunk][middle].name, target) { low = middle + 1 } else { high = middle }
+    }
+    return low < chunks[chunk].count ? Place(chunk: chunk, entry: low) : Place(chunk: chunk + 1, entry: 0)
+  }
+
+  private static func precedes(_ name: String, _ target: [UInt8]) -> Bool {
+    let answer = unsafe name.utf8.withContiguousStorageIfAvailable { name in
+      unsafe target.withUnsafeBufferPointer { target in
+        let order = unsafe memcmp(name.baseAddress!, target.baseAddress!, Swift.min(name.count, target.count))
+        return order == 0 ? name.count < target.count : order < 0
+      }
+    }
+    return answer ?? name.utf8.lexicographicallyPrecedes(target)
+  }
+}

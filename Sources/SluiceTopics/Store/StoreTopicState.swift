@@ -1,0 +1,76 @@
+import SluiceIO
+import SluiceLog
+import SluiceStore
+import SluiceWire
+import Synchronization
+
+/// State of a durable topic in the store: which records it has, and what its limits have dropped. From any thread.
+package final class StoreTopicState: Sendable {
+  package let id: TopicID
+  /// Keeps its topics until it is closed, as they keep it.
+  package let service: StoreService
+  let sync: TopicSettings.Sync
+  let retention: Retention
+  /// What was stored when the broker opened the topic.
+  let birthExtent: StoredExtent
+
+  /// The offset of the oldest record in the store, and of the first that isn't there yet.
+  private let first: Atomic<UInt64>
+  private let end: Atomic<UInt64>
+  /// Bytes of records between the two.
+  private let bytes: Atomic<UInt64>
+  /// Bytes of records that are kept beyond the limits, because a reader still needs them.
+  private let lapsed = Atomic<UInt64>(0)
+  /// What the limits have dropped since the broker opened the topic.
+  private let lost = Mutex(DroppedRecords())
+
+  init(id: TopicID, service: StoreService, settings: TopicSettings, extent: StoredExtent) {
+    self.id = id
+    self.service = service
+    sync = settings.sync ?? .always
+    retention = settings.retention
+    birthExtent = extent
+    first = Atomic(extent.firstOffset)
+    end = Atomic(extent.head)
+    bytes = Atomic(extent.bytes)
+  }
+
+  /// Whether records are delivered only once they are on disk.
+  package var isSynchronous: Bool { sync == .always }
+
+  package var firstOffset: UInt64 { first.load(ordering: .acquiring) }
+  /// What comes before that offset is on disk.
+  package var committed: UInt64 { end.load(ordering: .acquiring) }
+  var storedBytes: UInt64 { bytes.load(ordering: .relaxed) }
+  var lapsedBytes: UInt64 { lapsed.load(ordering: .relaxed) }
+
+  package var dropped: DroppedRecords { lost.withLock { $0 } }
+
+  /// How soon new records are to be on disk.
+  package var delay: Duration {
+    switch sync {
+    case .always: .zero
+    case .interval(let milliseconds): .milliseconds(Int64(milliseconds))
+    case .os: StoreService.longestDelay
+    }
+  }
+
+  func moved(to extent: StoredExtent, lapsed lapsedBytes: UInt64) {
+    bytes.store(extent.bytes, ordering: .relaxed)
+    lapsed.store(lapsedBytes, ordering: .relaxed)
+    first.store(extent.firstOffset, ordering: .releasing)
+    end.store(extent.head, ordering: .releasing)
+  }
+
+  package func dropped(_ amount: DroppedRecords.Amount, by limit: DroppedRecords.Limit) {
+    lost.withLock { $0[limit].add(amount) }
+  }
+
+  /// The first record that a late subscriber gets. By number it is exact; by bytes and age it is that of the oldest batch with a record
+  /// that the limits keep.
+  func firstKept(before head: UInt64) -> UInt64 {
+    let first = min(firstOffset, head)
+    guard let limit = retention.records else { return first }
+    return max(first, head - min(limit, head))
+  }
+}

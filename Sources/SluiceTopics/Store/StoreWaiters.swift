@@ -1,0 +1,102 @@
+import SluiceIO
+import SluiceWire
+import Synchronization
+
+/// A producer that was rejected because the store takes no records: its publication was ended, or wasn't opened.
+package struct StoreWaiter: Sendable {
+  package let connection: UInt64
+  package let client: String
+  package let identity: String
+  package let stream: UInt32
+  package let topic: String
+  package let since: MonotonicTime
+  package let reason: TopicInfo.Publication.WaitReason
+
+  package init(
+    connection: UInt64, client: String, identity: String, stream: UInt32, topic: String, since: MonotonicTime,
+    reason: TopicInfo.Publication.WaitReason
+  ) {
+    self.connection = connection
+    self.client = client
+    self.identity = identity
+    self.stream = stream
+    self.topic = topic
+    self.since = since
+    self.reason = reason
+  }
+
+  package func waiting(at now: MonotonicTime) -> UInt64 {
+    now > since ? max((now - since).wholeMilliseconds, 1) : 1
+  }
+
+  package func info(at now: MonotonicTime) -> TopicInfo.Publication {
+    TopicInfo.Publication(
+      connection: connection, client: client, stream: stream, granted: 0, received: 0,
+      waiting: waiting(at: now), reason: reason)
+  }
+}
+
+/// The producers that wait for the store, by connection and topic. From any loop.
+///
+/// A producer is forgotten when it has another publication on the topic, when its connection ends, and when the store takes records again.
+package final class StoreWaiters: Sendable {
+  private struct Key: Hashable {
+    var connection: UInt64
+    var topic: String
+  }
+
+  /// The most that are known one by one; a client may ask for publications on any number of topics.
+  private static let most = 10_000
+
+  private let waiters = Mutex<[Key: StoreWaiter]>([:])
+  private let number = Atomic<Int>(0)
+
+  init() {}
+
+  /// How many producers wait.
+  package var count: Int { number.load(ordering: .relaxed) }
+
+  package func add(_ waiter: StoreWaiter) {
+    let key = Key(connection: waiter.connection, topic: waiter.topic)
+    change { waiters in
+      // A producer that asks again has waited since it was rejected first.
+      if waiters[key] == nil, waiters.count < Self.most { waiters[key] = waiter }
+    }
+  }
+
+  /// The connection has a publication on the topic.
+  package func remove(connection: UInt64, topic: String) {
+    guard count > 0 else { return }
+    change { $0[Key(connection: connection, topic: topic)] = nil }
+  }
+
+  /// The connection has ended.
+  package func remove(connection: UInt64) {
+    guard count > 0 else { return }
+    change { waiters in
+      for key in waiters.keys where key.connection == connection { waiters[key] = nil }
+    }
+  }
+
+  /// The store takes records again.
+  package func removeAll() { change { $0 = [:] } }
+
+  /// Those on a topic, the longest first.
+  package func waiters(on topic: String) -> [StoreWaiter] {
+    all.filter { $0.topic == topic }
+  }
+
+  /// All of them, the longest first.
+  package var all: [StoreWaiter] {
+    guard count > 0 else { return [] }
+    return waiters.withLock { Array($0.values) }
+      .sorted { ($0.since, $0.connection, $0.stream) < ($1.since, $1.connection, $1.stream) }
+  }
+
+  private func change(_ body: (inout [Key: StoreWaiter]) -> Void) {
+    waiters.withLock { waiters in
+      body(&waiters)
+      number.store(waiters.count, ordering: .relaxed)
+    }
+  }
+}

@@ -1,0 +1,90 @@
+import SluiceStore
+import SluiceWire
+
+/// What the small states of a topic have in common: a version comes first, and nothing is left behind the last field.
+enum StoredValue {
+  /// Reads a whole value.
+  ///
+  /// - Parameters:
+  ///   - what: its name, with an article, for errors.
+  ///   - version: the only one that this software writes and reads.
+  ///   - fields: reads what follows the version.
+  /// - Throws: ``StoreError/Kind/damaged``; ``StoreError/Kind/newer`` for what this version of the software doesn't know.
+  package static func decode<Value>(
+    _ what: String, _ version: UInt8, _ bytes: [UInt8],
+    _ fields: (inout ByteReader) throws(WireError) -> Value
+  ) throws(StoreError) -> Value {
+    let result = unsafe bytes.withUnsafeBytes { bytes -> Result<Value, WireError> in
+      var reader = unsafe ByteReader(bytes)
+      do throws(WireError) {
+        let found: UInt8 = try reader.integer("version")
+        guard found == version else {
+          throw WireError(.unsupported, "it has version \(found), and this software knows \(version)")
+        }
+        let value = try fields(&reader)
+        guard reader.count == 0 else {
+          throw WireError(.malformedFrame, "\(reader.count) bytes are left behind it")
+        }
+        return .success(value)
+      } catch {
+        return .failure(error)
+      }
+    }
+    do {
+      return try result.get()
+    } catch {
+      throw StoreError(
+        error.code == .unsupported ? .newer : .damaged, "\(what) can't be read: \(error.message)")
+    }
+  }
+
+  /// The key of what is known by a name.
+  package static func key(_ name: String) -> [UInt8] { Array(name.utf8) }
+
+  /// - Throws: ``StoreError/Kind/damaged`` for a key that is no name's.
+  package static func name(_ key: [UInt8]) throws(StoreError) -> String {
+    guard let name = String(validating: key, as: UTF8.self) else {
+      throw StoreError(.damaged, "a name in the store isn't valid UTF-8")
+    }
+    return name
+  }
+
+  /// The key of what is known by a number: big-endian, so that keys are in the order of numbers.
+  package static func key(_ number: UInt64) -> [UInt8] {
+    unsafe withUnsafeBytes(of: number.bigEndian) { unsafe Array($0) }
+  }
+
+  /// - Throws: ``StoreError/Kind/damaged`` for a key that is no number's.
+  package static func number(_ key: [UInt8]) throws(StoreError) -> UInt64 {
+    guard key.count == 8 else {
+      throw StoreError(.damaged, "a number in the store has \(key.count) bytes where 8 are due")
+    }
+    return key.reduce(0) { $0 << 8 | UInt64($1) }
+  }
+}
+
+extension ByteWriter {
+  /// Seven bits a byte, the lowest first; the highest bit says that more follow.
+  package mutating func compact(_ value: UInt64) {
+    var rest = value
+    while rest >= 0x80 {
+      integer(UInt8(truncatingIfNeeded: rest) | 0x80)
+      rest >>= 7
+    }
+    integer(UInt8(rest))
+  }
+}
+
+extension ByteReader {
+  package mutating func compact(_ what: StaticString) throws(WireError) -> UInt64 {
+    var value: UInt64 = 0
+    for shift in stride(from: 0, to: 64, by: 7) {
+      let byte: UInt8 = try integer(what)
+      // The tenth has room for a single bit.
+      if shift == 63, byte > 1 { break }
+      value |= UInt64(byte & 0x7F) << UInt64(shift)
+      if byte < 0x80 { return value }
+    }
+    throw WireError(.malformedFrame, "\(what) doesn't fit in 64 bits")
+  }
+}

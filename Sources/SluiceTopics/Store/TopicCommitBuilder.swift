@@ -1,0 +1,163 @@
+import SluiceIO
+import SluiceLog
+import SluiceStore
+import SluiceWire
+import Synchronization
+
+/// What a commit does to a topic, and what has to be known when it is done.
+package struct TopicCommit {
+  package let topic: any DurableTopic
+  package var taken: UncommittedTail.Taken
+  package var change: TopicChange
+  /// What was stored before.
+  package var before: StoredExtent
+  /// What is stored afterwards.
+  var extent: StoredExtent
+  /// Bytes of records that the limits don't keep, and a reader needs.
+  var lapsed: UInt64
+  /// The limit by which records are dropped.
+  package var limit: DroppedRecords.Limit?
+}
+
+/// Builds a durable topic's commits: knows what is stored of it, and what its limits drop. Belongs to the writer's loop.
+final class TopicCommitBuilder {
+  /// So many old batches are looked at in one go.
+  private static let lookedAt = 64
+
+  private let store: any TopicStore
+  private let storage: StoreTopicState
+  private var extent: StoredExtent
+  private var retention: StoreRetention
+  private let name: String
+  /// Limits of which it was reported that they drop records.
+  private var reported: Set<DroppedRecords.Limit> = []
+
+  init(_ topic: any DurableTopic, _ store: any TopicStore) {
+    guard let storage = topic.storage else { preconditionFailure("only durable topics are stored") }
+    self.store = store
+    self.storage = storage
+    name = topic.name
+    extent = storage.birthExtent
+    retention = StoreRetention(storage.retention)
+  }
+
+  /// Takes the topic's uncommitted changes. Nil when there are none.
+  package func commit(_ topic: any DurableTopic, now: MonotonicTime, wallClock: Int64) -> TopicCommit? {
+    guard let (taken, changes, keep) = topic.takeForCommit(now: now) else { return nil }
+    var change = changes
+    if change.isDeletion {
+      return TopicCommit(
+        topic: topic, taken: taken, change: change, before: extent, extent: extent, lapsed: 0)
+    }
+    for block in taken.blocks { block.seal(for: storage.id) }
+    change.batches = taken.blocks
+    var after = extent
+    if let last = taken.blocks.last {
+      after.head = last.endOffset
+      after.bytesThrough = last.bytesThrough
+      after.lastTime = last.lastTime
+    }
+    let cut = cut(after, adding: taken.blocks, wallClock)
+    let allowed = min(cut.offset, keep ?? .max)
+    if allowed > after.firstOffset { change.truncateBefore = allowed }
+    let isNothing =
+      taken.blocks.isEmpty && change.row == nil && change.states.isEmpty && change.truncateBefore == nil
+      && taken.completions.isEmpty
+    let lapsed = cut.offset > allowed ? cut.bytes - min(cut.bytes, after.bytesBefore) : 0
+    if isNothing {
+      topic.undo(taken)
+      storage.moved(to: extent, lapsed: lapsed)
+      return nil
+    }
+    return TopicCommit(
+      topic: topic, taken: taken, change: change, before: extent, extent: after, lapsed: lapsed,
+      limit: cut.limit)
+  }
+
+  /// Whether there are whole batches to drop: because they have become too old, or because they were more than one commit drops, or a reader has
+  /// needed them.
+  func isOutdated(_ topic: any DurableTopic, wallClock: Int64) -> Bool {
+    guard storage.retention.ageMilliseconds != nil || storage.retention.bytes != nil else { return false }
+    let cut = cut(extent, wallClock)
+    guard cut.offset > extent.firstOffset else { return false }
+    let needed = topic.keptFrom
+    let end = retention.end(ofWholeBatchesBefore: min(cut.offset, needed ?? .max), extent)
+    return end > extent.firstOffset
+  }
+
+  /// A change that drops what the limits no longer keep; nil when there is nothing to drop.
+  package func trim(_ topic: any DurableTopic, wallClock: Int64) -> (
+    change: TopicChange, limit: DroppedRecords.Limit?
+  )? {
+    guard isOutdated(topic, wallClock: wallClock) else { return nil }
+    let needed = topic.keptFrom
+    let cut = cut(extent, wallClock)
+    let offset = min(cut.offset, needed ?? .max)
+    guard offset > extent.firstOffset else { return nil }
+    var change = TopicChange(storage.id)
+    change.truncateBefore = offset
+    return (change, cut.limit)
+  }
+
+  /// A change of ``trim(_:wallClock:)`` is on disk.
+  func trimmed(by limit: DroppedRecords.Limit?) {
+    moved(to: (try? store.extent(of: storage.id)) ?? extent, lapsed: 0, by: limit)
+  }
+
+  /// - Parameter blocks: what is about to be added: a commit may be larger than what the limits keep.
+  private func cut(
+    _ extent: StoredExtent, adding blocks: [BatchBlock] = [], _ now: Int64
+  ) -> StoreRetention.Cut {
+    var cut = storedCut(extent, now)
+    guard let first = blocks.first,
+      cut.offset >= first.firstOffset || retention.wantsBatches(extent, now: now)
+    else { return cut }
+    retention.take(
+      blocks.map {
+        StoreRetention.Batch(endOffset: $0.endOffset, bytesThrough: $0.bytesThrough, lastTime: $0.lastTime)
+      })
+    cut = retention.cut(extent, now: now)
+    return cut
+  }
+
+  private func storedCut(_ extent: StoredExtent, _ now: Int64) -> StoreRetention.Cut {
+    var cut = retention.cut(extent, now: now)
+    while retention.wantsBatches(extent, now: now), cut.offset < extent.head {
+      var batches: [StoreRetention.Batch] = []
+      try? unsafe store.batches(of: storage.id, from: cut.offset) { offset, bytes in
+        // The batch's checksum isn't verified: that would read all of it.
+        guard let header = unsafe BatchHeader(bytes), header.firstOffset == offset,
+          let batch = StoreRetention.Batch(header, in: extent)
+        else { return true }
+        batches.append(batch)
+        return batches.count < Self.lookedAt
+      }
+      if batches.isEmpty { break }
+      retention.take(batches)
+      let next = retention.cut(extent, now: now)
+      if next.offset <= cut.offset { break }
+      cut = next
+    }
+    return cut
+  }
+
+  /// The commit is on disk.
+  func moved(to commit: TopicCommit) {
+    // What was dropped is what the store says: batches are dropped whole.
+    let after = (try? store.extent(of: storage.id)) ?? commit.extent
+    if extent.head == 0, let first = commit.taken.blocks.first?.firstOffset { extent.firstOffset = first }
+    moved(to: after, lapsed: commit.lapsed, by: commit.limit)
+  }
+
+  private func moved(to after: StoredExtent, lapsed: UInt64, by limit: DroppedRecords.Limit?) {
+    let before = extent
+    extent = after
+    storage.moved(to: after, lapsed: lapsed)
+    guard after.firstOffset > before.firstOffset, let limit else { return }
+    storage.dropped(
+      .init(
+        records: after.firstOffset - before.firstOffset,
+        bytes: after.bytesBefore - min(before.bytesBefore, after.bytesBefore)), by: limit)
+    if reported.insert(limit).inserted { storage.service.report(.dropping(topic: name, limit: limit)) }
+  }
+}

@@ -1,0 +1,195 @@
+import SluiceStore
+import SluiceWire
+
+/// The records and states of a durable topic that aren't on disk yet.
+///
+/// ```
+///    0 ............ committed ......... taken ......... next offset
+///    | in the store | in a commit     | in `blocks`    |
+/// ```
+///
+/// A value without I/O: it belongs to its topic's state, and is protected by the topic's lock.
+package struct UncommittedTail {
+  /// What a commit takes along of it.
+  package struct Taken {
+    var blocks: [BatchBlock] = []
+    package var bytes = 0
+    /// Which record is expected next of each producer that has any in those.
+    package var producers: [UInt64: UInt64] = [:]
+    /// Names of durable cursors that have moved or are gone.
+    package var cursors: Set<String> = []
+    /// Names of groups that are gone.
+    var deletedGroups: Set<String> = []
+    /// There is a group that was never stored.
+    var isGroupDue = false
+    var isRowDue = false
+    package var ending: PendingEnding?
+    var completions: [Completion] = []
+  }
+
+  /// What waits for a commit.
+  package struct Completion: Sendable {
+    /// The cursor or group that it waits for; nil for the topic's records and row.
+    package var name: String?
+    /// Called with the reason when what it waits for can't be stored, with nil when it is.
+    package var body: @Sendable (Fault?) -> Void
+  }
+
+  /// A terminal event; subscribers get it once it is on disk.
+  package struct PendingEnding {
+    package var ending: Complete.Ending
+    package var producer: UInt64
+  }
+
+  /// The offset that the next record gets.
+  package private(set) var nextOffset: UInt64
+  /// The offset behind the last record on disk.
+  package private(set) var committed: UInt64
+  /// Bytes that wait, or are in a commit.
+  package private(set) var waitingBytes = 0
+  /// How soon a commit is to come, as was asked for; nil when none is due.
+  package private(set) var delay: Duration?
+
+  private var bytesThrough: UInt64
+  private var lastTime: Int64
+  private var waiting = Taken()
+  /// Whether something was taken of which it isn't known yet what became of it.
+  private var isInCommit = false
+  package private(set) var ending: PendingEnding?
+
+  init(_ extent: StoredExtent) {
+    nextOffset = extent.head
+    committed = extent.head
+    bytesThrough = extent.bytesThrough
+    lastTime = extent.lastTime
+  }
+
+  // MARK: What comes
+
+  /// Takes a batch of records.
+  ///
+  /// - Returns: the offset of the first.
+  package mutating func append(_ batch: UnsafeRawBufferPointer, count: UInt32, at milliseconds: Int64)
+    -> UInt64
+  {
+    let first = nextOffset
+    lastTime = max(lastTime, milliseconds)
+    var rest = unsafe batch
+    var left = Int(count)
+    while left > 0 {
+      if waiting.blocks.isEmpty { openBlock() }
+      let block = waiting.blocks[waiting.blocks.count - 1]
+      let before = block.bytes
+      let taken = unsafe block.append(rest, count: left, time: lastTime)
+      waiting.bytes += block.bytes - before
+      waitingBytes += block.bytes - before
+      nextOffset += UInt64(taken.records)
+      bytesThrough += UInt64(taken.bytes)
+      left -= taken.records
+      unsafe rest = unsafe UnsafeRawBufferPointer(rebasing: rest[taken.bytes...])
+      if left > 0 { openBlock() }
+    }
+    return first
+  }
+
+  private mutating func openBlock() {
+    waiting.blocks.append(BatchBlock(firstOffset: nextOffset, bytesBefore: bytesThrough))
+  }
+
+  /// A producer has appended what comes before that sequence.
+  package mutating func note(producer: UInt64, next: UInt64) { waiting.producers[producer] = next }
+
+  package mutating func note(cursor name: String) { waiting.cursors.insert(name) }
+
+  package mutating func note(deletedGroup name: String) { waiting.deletedGroups.insert(name) }
+
+  /// A group of that name is there again.
+  package mutating func note(madeGroup name: String) {
+    waiting.deletedGroups.remove(name)
+    waiting.isGroupDue = true
+  }
+
+  mutating func noteRow() { waiting.isRowDue = true }
+
+  /// The topic is over as soon as that is on disk.
+  package mutating func end(_ ending: Complete.Ending, by producer: UInt64) {
+    let pending = PendingEnding(ending: ending, producer: producer)
+    self.ending = pending
+    waiting.ending = pending
+    waiting.isRowDue = true
+  }
+
+  /// Calls the completion when everything noted so far is on disk. Returns false when it is already.
+  package mutating func whenCommitted(_ completion: Completion) -> Bool {
+    guard isInCommit || hasWaiting else { return false }
+    waiting.completions.append(completion)
+    return true
+  }
+
+  private var hasWaiting: Bool {
+    !waiting.blocks.isEmpty || waiting.isRowDue || !waiting.producers.isEmpty || !waiting.cursors.isEmpty
+      || !waiting.deletedGroups.isEmpty || waiting.isGroupDue || !waiting.completions.isEmpty
+  }
+
+  /// Bytes that wait for the next commit.
+  var bytesForNextCommit: Int { waiting.bytes }
+
+  /// Asks for a commit within that time. Returns false when one is due by then anyway.
+  package mutating func ask(within time: Duration) -> Bool {
+    if let delay, delay <= time { return false }
+    delay = time
+    return true
+  }
+
+  // MARK: What goes
+
+  /// Takes what waits, for a commit. There is one at a time.
+  package mutating func take() -> Taken {
+    defer { waiting = Taken() }
+    isInCommit = true
+    delay = nil
+    return waiting
+  }
+
+  /// What was taken isn't on disk, and waits again, ahead of what has come since.
+  package mutating func undo(_ taken: Taken) {
+    isInCommit = false
+    let since = waiting
+    waiting = taken
+    waiting.blocks += since.blocks
+    waiting.bytes += since.bytes
+    waiting.producers.merge(since.producers) { $1 }
+    waiting.cursors.formUnion(since.cursors)
+    waiting.deletedGroups.formUnion(since.deletedGroups)
+    waiting.isRowDue = waiting.isRowDue || since.isRowDue
+    waiting.isGroupDue = waiting.isGroupDue || since.isGroupDue
+    waiting.ending = since.ending ?? waiting.ending
+    waiting.completions += since.completions
+  }
+
+  /// Takes the completions that came since the topic was removed from the disk: nothing is committed of it any more.
+  mutating func takeCompletions() -> [Completion] {
+    defer { waiting.completions = [] }
+    return waiting.completions
+  }
+
+  /// What was taken can't be stored: the records among it, and those that have come since, are dropped.
+  ///
+  /// - Returns: how many bytes of records no longer wait, and what waited for them.
+  mutating func discard(_ taken: Taken) -> (bytes: Int, completions: [Completion]) {
+    isInCommit = false
+    let dropped = (waitingBytes, taken.completions + waiting.completions)
+    waiting = Taken()
+    waitingBytes = 0
+    ending = nil
+    return dropped
+  }
+
+  /// What was taken is on disk.
+  package mutating func committed(_ taken: Taken) {
+    isInCommit = false
+    waitingBytes -= taken.bytes
+    committed = taken.blocks.last?.endOffset ?? committed
+    if taken.ending != nil { ending = nil }
+  }
+}

@@ -1,0 +1,244 @@
+import SluiceIO
+
+/// The producers that a topic knows by number, and the next sequence that it expects of each.
+///
+/// A producer that reconnects learns from it which of its records are in the log, and sends the rest: so each is appended once. Bounded: beyond
+/// the limit the producers that detached first are forgotten, and so is a producer that is detached for too long.
+///
+/// A value without a lock: the topic's lock protects it, so that an entry and the log never disagree.
+package struct ProducerTable {
+  package struct Limits: Sendable {
+    /// Producers remembered, attached or not.
+    package var producers = 10_000
+    /// How long a detached producer is remembered.
+    package var memory: Duration = .seconds(86_400)
+  }
+
+  /// The right of an attached producer to append. Valid until another publication attaches with the same number.
+  package struct Ticket: Hashable, Sendable {
+    fileprivate let slot: Int
+    fileprivate let generation: UInt64
+  }
+
+  /// The publication that is attached.
+  package struct Holder: Sendable {
+    /// The broker's number for the connection: a later connection's is larger.
+    package var connection: UInt64
+    /// Notifies it that its ticket is no longer valid. Called without a lock, on any loop.
+    package var lose: @Sendable (Ticket) -> Void
+
+    package init(connection: UInt64, lose: @escaping @Sendable (Ticket) -> Void) {
+      self.connection = connection
+      self.lose = lose
+    }
+  }
+
+  /// The publication that was attached before, to be notified.
+  package struct FormerHolder: Sendable {
+    fileprivate let holder: Holder
+    fileprivate let ticket: Ticket
+
+    package func notify() { holder.lose(ticket) }
+  }
+
+  package enum Opening {
+    case opened(Ticket, next: UInt64, FormerHolder?)
+    /// The attached publication has a later connection, so this one is fenced.
+    case fenced
+    /// As many producers as the limit allows are attached.
+    case full(limit: Int)
+    /// The memory for what is kept besides records is used up.
+    case noMemory
+  }
+
+  private struct Entry {
+    var producer: UInt64
+    var next: UInt64
+    /// Distinguishes the tickets of successive publications, over all entries.
+    var generation: UInt64
+    /// Nil while the producer is detached.
+    var holder: Holder?
+  }
+
+  /// A producer that detached, and when. Stale when the slot's generation differs.
+  private struct Departure {
+    var slot: Int
+    var generation: UInt64
+    var time: MonotonicTime
+  }
+
+  private static let forgottenBytes = 24
+
+  private let limits: Limits
+  /// Nil where memory isn't counted.
+  private let kept: KeptMemory.Share?
+  private var entries: [Entry?] = []
+  private var freeSlots: [Int] = []
+  private var slots: [UInt64: Int] = [:]
+  private var generations: UInt64 = 0
+  /// In order of time, from `firstDeparture` on.
+  private var departures: [Departure] = []
+  private var firstDeparture = 0
+  /// Numbers forgotten since the last ``takeForgotten()``; nil where the table isn't stored.
+  private var forgotten: Set<UInt64>?
+
+  /// - Parameter isKept: whether the table is stored, so that what it forgets must be deleted there: see ``takeForgotten()``.
+  init(limits: Limits, isKept: Bool = false, kept: KeptMemory.Share? = nil) {
+    self.limits = limits
+    self.kept = kept
+    forgotten = isKept ? [] : nil
+  }
+
+  /// The number of producers, attached or not.
+  package var count: Int { slots.count }
+
+  /// Places in memory, used or not.
+  package var memory: Int { entries.count + departures.count }
+
+  /// Attaches a producer that still has its records from `first` on.
+  ///
+  /// The table believes a producer that is unknown, or has more acknowledgements than the table: they may be from an epoch of the topic that is
+  /// lost.
+  package mutating func open(
+    _ producer: UInt64, from first: UInt64, _ holder: Holder, now: MonotonicTime
+  ) -> Opening {
+    forgetExpired(now)
+    if let slot = slots[producer], var entry = entries[slot] {
+      var former: FormerHolder?
+      if let old = entry.holder {
+        guard holder.connection >= old.connection else { return .fenced }
+        former = FormerHolder(holder: old, ticket: Ticket(slot: slot, generation: entry.generation))
+      }
+      entry.next = max(entry.next, first)
+      entry.holder = holder
+      entry.generation = newGeneration()
+      entries[slot] = entry
+      return .opened(Ticket(slot: slot, generation: entry.generation), next: entry.next, former)
+    }
+    while slots.count >= limits.producers {
+      guard forgetOldest() else { return .full(limit: limits.producers) }
+    }
+    // Without memory for another entry, it replaces the oldest detached producer.
+    if kept?.isFull == true, !forgetOldest() { return .noMemory }
+    return .opened(add(producer, next: first, holder), next: first, nil)
+  }
+
+  private mutating func add(_ producer: UInt64, next: UInt64, _ holder: Holder?) -> Ticket {
+    let entry = Entry(producer: producer, next: next, generation: newGeneration(), holder: holder)
+    let slot = freeSlots.popLast() ?? entries.count
+    if slot == entries.count { entries.append(entry) } else { entries[slot] = entry }
+    slots[producer] = slot
+    kept?.add(KeptMemory.producer)
+    return Ticket(slot: slot, generation: entry.generation)
+  }
+
+  package func isCurrent(_ ticket: Ticket) -> Bool {
+    entries[ticket.slot]?.generation == ticket.generation
+  }
+
+  /// Counts records that the caller is about to append. Returns false when the ticket is no longer valid: the caller must not append then.
+  package mutating func advance(_ ticket: Ticket, by count: UInt64) -> Bool {
+    guard isCurrent(ticket) else { return false }
+    entries[ticket.slot]?.next += count
+    return true
+  }
+
+  /// Detaches the producer.
+  package mutating func close(_ ticket: Ticket, now: MonotonicTime) {
+    guard isCurrent(ticket) else { return }
+    entries[ticket.slot]?.holder = nil
+    departures.append(Departure(slot: ticket.slot, generation: ticket.generation, time: now))
+    tidy()
+  }
+
+  private mutating func newGeneration() -> UInt64 {
+    generations += 1
+    return generations
+  }
+
+  // MARK: Storage
+
+  /// The number of a ticket's producer and its next sequence; nil when the ticket is no longer valid.
+  package func next(of ticket: Ticket) -> (producer: UInt64, next: UInt64)? {
+    guard isCurrent(ticket), let entry = entries[ticket.slot] else { return nil }
+    return (entry.producer, entry.next)
+  }
+
+  /// A producer's next sequence; nil for an unknown producer.
+  package func next(of producer: UInt64) -> UInt64? {
+    slots[producer].flatMap { entries[$0]?.next }
+  }
+
+  /// Adds a producer from the store, detached since `now`. Does nothing when it is known already.
+  package mutating func restore(_ producer: UInt64, next: UInt64, now: MonotonicTime) {
+    guard slots[producer] == nil else { return }
+    while slots.count >= limits.producers {
+      // All known producers are attached, so this one was detached first.
+      guard forgetOldest() else {
+        if forgotten?.insert(producer).inserted == true { kept?.add(Self.forgottenBytes) }
+        return
+      }
+    }
+    close(add(producer, next: next, nil), now: now)
+  }
+
+  /// Returns the producers that were forgotten since the last call and aren't known again, in no order.
+  mutating func takeForgotten() -> [UInt64] {
+    guard let forgotten, !forgotten.isEmpty else { return [] }
+    self.forgotten = []
+    kept?.add(-forgotten.count * Self.forgottenBytes)
+    return forgotten.filter { slots[$0] == nil }
+  }
+
+  // MARK: Forgetting
+
+  private mutating func forgetExpired(_ now: MonotonicTime) {
+    while let oldest = oldestDeparture, oldest.time + limits.memory <= now { _ = forgetOldest() }
+  }
+
+  /// Forgets the producer that detached first. Returns false when all are attached.
+  private mutating func forgetOldest() -> Bool {
+    guard let departure = oldestDeparture else { return false }
+    firstDeparture += 1
+    if let entry = entries[departure.slot] {
+      slots[entry.producer] = nil
+      kept?.add(-KeptMemory.producer)
+      if forgotten?.insert(entry.producer).inserted == true { kept?.add(Self.forgottenBytes) }
+    }
+    entries[departure.slot] = nil
+    freeSlots.append(departure.slot)
+    return true
+  }
+
+  /// The first departure that isn't stale.
+  private var oldestDeparture: Departure? {
+    mutating get {
+      while firstDeparture < departures.count {
+        let departure = departures[firstDeparture]
+        if isCurrent(departure) { return departure }
+        firstDeparture += 1
+      }
+      departures = []
+      firstDeparture = 0
+      return nil
+    }
+  }
+
+  private func isCurrent(_ departure: Departure) -> Bool {
+    guard let entry = entries[departure.slot] else { return false }
+    return entry.generation == departure.generation && entry.holder == nil
+  }
+
+  /// Drops stale departures when they outnumber the others.
+  private mutating func tidy() {
+    guard departures.count > 2 * slots.count + 16 else { return }
+    departures = departures[firstDeparture...].filter { isCurrent($0) }
+    firstDeparture = 0
+  }
+}
+
+extension TopicLimits {
+  var producerTable: ProducerTable.Limits {
+    ProducerTable.Limits(producers: producers, memory: producerMemory)
+  }
+}

@@ -1,0 +1,219 @@
+import SluiceIO
+import SluiceLog
+import SluiceWire
+import Synchronization
+
+// Durable cursors: named positions in the topic that outlive the subscriptions that move them.
+extension Topic {
+  /// Where a subscription with a durable cursor begins, and what it commits with.
+  package struct CursorUse {
+    package var ticket: CursorTable.Ticket
+    /// The offset up to which everything is committed.
+    package var committed: UInt64
+    package var cursor: LogCursor
+    /// Records dropped between the requested start and the actual one.
+    package var missed: UInt64
+    /// Whether nothing of the cursor is on disk yet.
+    package var isNew: Bool
+  }
+
+  /// Begins a subscription with a durable cursor. The subscription that has used it so far is notified that it is taken.
+  ///
+  /// A new subscription begins at the cursor's place, if the topic has a cursor of that name. A subscription that resumes in the epoch that it knows
+  /// begins where it says, unless the cursor was moved or deleted meanwhile.
+  ///
+  /// - Parameter start: finds the place that a SUBSCRIBE without a cursor requests.
+  /// - Throws: the reason why it can't begin; nothing has changed then.
+  package func useCursor(
+    _ frame: Subscribe, in epoch: TopicEpoch, _ holder: CursorTable.Holder, now: MonotonicTime,
+    start: (Subscribe) throws(WireError) -> (cursor: LogCursor, missed: UInt64)
+  ) throws(WireError) -> CursorUse {
+    try TopicName.validate(frame.cursor, as: "cursor")
+    let (result, former): (Result<CursorUse, WireError>, CursorTable.FormerHolder?) = state.withLock {
+      state in
+      do throws(WireError) {
+        if state.groups[frame.cursor] != nil { throw isGroup(frame.cursor) }
+        let found = state.cursors.find(frame.cursor, now: now)
+        if found == nil, frame.epoch == 0, let fault = state.storeRejection ?? storage?.service.refusal {
+          // The cursor couldn't be stored, and its subscriber expects it to survive a restart.
+          throw WireError(fault.code, fault.message)
+        }
+        let (cursor, missed) = try start(try placed(frame, found, in: epoch))
+        var place = CursorTable.Place(epoch: epoch.number, nextOffset: cursor.nextOffset)
+        // Records received before may still be committed.
+        if frame.epoch != 0, let found {
+          let committed =
+            found.place.epoch == epoch.number
+            ? found.place.nextOffset : epoch.continuing(found.place.epoch, at: found.place.nextOffset)
+          if let committed { place.nextOffset = min(committed, place.nextOffset) }
+        }
+        guard
+          let use = state.cursors.use(
+            frame.cursor, at: place, holder, besides: state.groups.count, now: now)
+        else {
+          throw tooManyCursors
+        }
+        state.tail?.note(cursor: frame.cursor)
+        return (
+          .success(
+            CursorUse(
+              ticket: use.ticket, committed: place.nextOffset, cursor: cursor, missed: missed,
+              isNew: storage != nil && !state.cursors.isStored(frame.cursor))),
+          use.former
+        )
+      } catch {
+        return (.failure(error), nil)
+      }
+    }
+    former?.notify()
+    commitCursor()
+    return try result.get()
+  }
+
+  /// Asks for a commit of a durable cursor's change.
+  private func commitCursor() { commit(within: StoreService.idleDelay) }
+
+  /// The frame with its start resolved: the cursor's place, if there is one.
+  private func placed(
+    _ frame: Subscribe, _ found: CursorTable.Finding?, in epoch: TopicEpoch
+  ) throws(WireError) -> Subscribe {
+    guard frame.epoch == 0 else {
+      let frame = frame.translated(to: epoch)
+      if frame.epoch != epoch.number { return frame }
+      let loss: CursorTable.Loss? = found.map { $0.isMoved ? .moved : nil } ?? .deleted
+      if let loss {
+        let fault = Fault(loss, ofCursor: frame.cursor, on: name)
+        throw WireError(fault.code, fault.message)
+      }
+      return frame
+    }
+    guard let found else { return frame }
+    var frame = frame
+    if found.place.epoch == epoch.number {
+      frame.start = .offset(found.place.nextOffset)
+    } else if let offset = epoch.continuing(found.place.epoch, at: found.place.nextOffset) {
+      frame.start = .offset(offset)
+    } else if frame.lag ?? settings.lag != .fail {
+      // The subscriber has had nothing of this epoch.
+      frame.start = .offset(0)
+    } else {
+      throw WireError(
+        .epochChanged,
+        "topic \(name) was started anew since cursor \(frame.cursor) was used last; move it, or subscribe with lag policy skip"
+      )
+    }
+    // A resumed subscription gets all records that are still kept.
+    frame.epoch = epoch.number
+    return frame
+  }
+
+  /// Commits a cursor: the subscriber is done with all records before the offset. From any loop.
+  package func commit(_ ticket: CursorTable.Ticket, through offset: UInt64) {
+    state.withLock { state in
+      if let name = state.cursors.commit(ticket, through: offset) { state.tail?.note(cursor: name) }
+    }
+    commitCursor()
+  }
+
+  /// Ends a subscription's use of its cursor after a last commit.
+  package func leaveCursor(_ ticket: CursorTable.Ticket, at offset: UInt64, now: MonotonicTime) {
+    state.withLock { state in
+      if let name = state.cursors.commit(ticket, through: offset) { state.tail?.note(cursor: name) }
+      state.cursors.leave(ticket, now: now)
+    }
+    commitCursor()
+  }
+
+  /// Moves a durable cursor, or makes it there. A subscription that uses it is notified.
+  ///
+  /// - Parameter wallClock: the present time, from which ages are measured.
+  package func moveCursor(
+    _ cursor: String, to position: StartPosition, now: MonotonicTime, wallClock: Int64
+  ) throws(WireError) {
+    try TopicName.validate(cursor, as: "cursor")
+    let change: CursorTable.Change? = state.withLock { state in
+      let start = state.epoch.cursor(at: position, now: wallClock, resuming: false).cursor
+      state.tail?.note(cursor: cursor)
+      let place = CursorTable.Place(epoch: state.epoch.number, nextOffset: start.nextOffset)
+      return state.cursors.move(cursor, to: place, besides: state.groups.count, now: now)
+    }
+    guard let change else { throw tooManyCursors }
+    change.former?.notify()
+    commitCursor()
+  }
+
+  /// Deletes a durable cursor. A subscription that uses it is notified.
+  package func deleteCursor(_ cursor: String, now: MonotonicTime) throws(WireError) {
+    let deleted = state.withLock { state in
+      let change = state.cursors.delete(cursor, now: now)
+      if change != nil { state.tail?.note(cursor: cursor) }
+      return change
+    }
+    commitCursor()
+    guard let change = deleted else {
+      try TopicName.validate(cursor, as: "cursor")
+      throw WireError(.unknownCursor, "topic \(name) has no durable cursor or group \(cursor)")
+    }
+    change.former?.notify()
+  }
+
+  /// Whether the topic has a durable cursor of that name. With the lock held.
+  static func hasCursor(_ name: String, _ state: State, now: MonotonicTime) -> Bool {
+    state.cursors.find(name, now: now) != nil
+  }
+
+  /// The number of durable cursors and groups together.
+  package var cursorCount: Int { state.withLock { $0.cursors.count + $0.groups.count } }
+
+  /// A page of the durable cursors and groups in byte order of their names, and whether there are more.
+  package func cursors(after: String, limit: Int, now: MonotonicTime) -> (page: [CursorInfo], more: Bool) {
+    let (cursors, head) = state.withLock { ($0.cursors.summaries(now: now), $0.epoch.log.head) }
+    let all =
+      groupInfos(now: now)
+      + cursors.map { summary in
+        CursorInfo(
+          name: summary.name, kind: .cursor, epoch: summary.place.epoch, nextOffset: summary.place.nextOffset,
+          end: head, members: summary.isUsed ? 1 : 0, outstanding: 0,
+          idle: summary.isUsed ? 0 : max(summary.idle.wholeMilliseconds, 1))
+      }
+    let found = all.filter { after.isEmpty || Self.precedes(after, $0.name) }
+      .sorted { Self.precedes($0.name, $1.name) }
+    return (Array(found.prefix(limit)), found.count > limit)
+  }
+
+  private static func precedes(_ left: String, _ right: String) -> Bool {
+    left.utf8.lexicographicallyPrecedes(right.utf8)
+  }
+
+  private var tooManyCursors: WireError {
+    memory?.kept.refusal
+      ?? WireError(
+        .limitReached,
+        "topic \(name) has as many durable cursors and groups as it may; delete some that aren't needed")
+  }
+
+  private func isGroup(_ cursor: String) -> WireError {
+    WireError(.groupMismatch, "\(cursor) is a group of topic \(name), not a cursor; use another name")
+  }
+}
+
+extension Fault {
+  /// The error for a subscription that has lost its durable cursor.
+  package init(_ loss: CursorTable.Loss, ofCursor cursor: String, on topic: String) {
+    switch loss {
+    case .taken:
+      self.init(
+        code: .cursorTaken,
+        message:
+          "another subscription to \(topic) has been opened with cursor \(cursor); only the last one goes on")
+    case .moved:
+      self.init(
+        code: .cursorMoved,
+        message: "cursor \(cursor) of \(topic) was put elsewhere; subscribe again to go on there")
+    case .deleted:
+      self.init(
+        code: .cursorDeleted,
+        message: "cursor \(cursor) of \(topic) was deleted; subscribe again to begin with a new one")
+    }
+  }
+}

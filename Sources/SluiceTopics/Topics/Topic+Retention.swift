@@ -1,0 +1,70 @@
+import SluiceIO
+import SluiceLog
+import SluiceWire
+import Synchronization
+
+// Which records a topic keeps, for late subscribers and for attached ones.
+extension Topic {
+  /// Drops records that have exceeded the retention limits. From any loop.
+  package func trim(now milliseconds: Int64) {
+    state.withLock { state in
+      let isRead = state.presentSubscriptions > 0
+      // The records are on disk as well; memory is for subscribers that follow the head.
+      if !isRead, let tail = state.tail { return state.epoch.log.drop(before: tail.committed) }
+      // The grace is for attached subscribers.
+      state.epoch.log.trim(
+        now: milliseconds, graceBytes: isRead ? nil : 0, keepingFrom: state.tail?.committed ?? keepFrom(state)
+      )
+      state.epoch.newest?.trim(
+        now: milliseconds, graceBytes: isRead ? nil : 0, keepingFrom: keepNewestFrom(state))
+    }
+  }
+
+  /// The offset from which flow control keeps records, whatever the retention limits; nil for none.
+  package var keptFrom: UInt64? { state.withLock { keepFrom($0) } }
+
+  package func keepFrom(_ state: State) -> UInt64? {
+    isPaced ? state.strategy.keepFrom(state.readers, unreadFrom: state.unreadFrom) : nil
+  }
+
+  /// The error when a record of `batch` has no key, which a compact topic needs; nil when all have one.
+  func keyRequired(by batch: UnsafeRawBufferPointer) -> Fault? {
+    guard let record = unsafe CompactedRecords.firstWithoutKey(batch) else { return nil }
+    return Fault(
+      code: .keyRequired,
+      message:
+        "record \(record) of the batch has no key, and topic \(name) keeps the last record of each key; publish it with a key, or to another topic"
+    )
+  }
+
+  /// The offset from which flow control keeps newest records, whatever the retention limits; nil for none.
+  func keepNewestFrom(_ state: State) -> UInt64? {
+    guard isPaced else { return nil }
+    var readers = ReaderPositions()
+    if state.presentSubscriptions > 0 { readers.oldest = state.readers.readsNewestFrom ?? .max }
+    return state.strategy.keepFrom(readers, unreadFrom: state.unreadFrom)
+  }
+
+  /// Bytes of newest records beyond the limits that are kept because a subscriber has yet to read them. Records that only the grace for
+  /// returning subscribers keeps don't count.
+  func lapsedBytes(_ state: State) -> UInt64 {
+    if let storage { return settings.flow == .lossless ? storage.lapsedBytes : 0 }
+    guard settings.flow == .lossless, let newest = state.epoch.newest, let keep = keepNewestFrom(state) else {
+      return 0
+    }
+    return UInt64(newest.lapsedBytes(from: keep))
+  }
+
+  /// Whether records may expire without an append.
+  package var needsTrimming: Bool {
+    settings.replayAge != TopicSettings.unlimited || settings.compact == true || storage != nil
+  }
+
+  /// What the retention limits have dropped, in all epochs. From any loop.
+  package var dropped: DroppedRecords {
+    let (epoch, former) = state.withLock { ($0.epoch, $0.formerlyDropped) }
+    var dropped = former
+    dropped.add(epoch.dropped)
+    return dropped
+  }
+}

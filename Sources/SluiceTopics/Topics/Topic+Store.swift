@@ -1,0 +1,173 @@
+import SluiceIO
+import SluiceLog
+import SluiceStore
+import SluiceWire
+import Synchronization
+
+// What a durable topic writes to the store, and what it does once that is on disk.
+extension Topic: DurableTopic {
+  /// Takes what waits, for a commit. Nil when the topic is gone from the store already. On the writer's loop.
+  ///
+  /// - Parameter now: the writer's time.
+  /// - Returns: besides, the offset from which on records must be kept for a reader, whatever the limits.
+  package func takeForCommit(now: MonotonicTime) -> (
+    taken: UncommittedTail.Taken, change: TopicChange, keep: UInt64?
+  )? {
+    guard let storage else { return nil }
+    let (result, groups): ((UncommittedTail.Taken, TopicChange, UInt64?)?, [Group]) = state.withLock {
+      state in
+      guard let taken = state.tail?.take() else { return (nil, []) }
+      var change = TopicChange(storage.id)
+      if state.isDeleted {
+        change.isDeletion = true
+        return ((taken, change, nil), [])
+      }
+      if taken.isRowDue { change.row = row(state, taken.ending) }
+      addStates(taken, &state, to: &change)
+      return ((taken, change, keepFrom(state)), Array(state.groups.values))
+    }
+    guard var result else { return nil }
+    var isLeft = false
+    for group in groups {
+      switch group.takeForCommit(now: now) {
+      case .nothing: break
+      case .later: isLeft = true
+      case .value(let value):
+        result.1.states.append(.init(.group, key: StoredValue.key(group.name), value: value))
+      }
+    }
+    if isLeft { groupMoved() }
+    return result
+  }
+
+  /// The change that stores what the topic is, as it is now; nil for one in memory.
+  var rowChange: TopicChange? {
+    storage.map { storage in
+      var change = TopicChange(storage.id)
+      change.row = state.withLock { row($0, nil) }
+      return change
+    }
+  }
+
+  private func row(_ state: State, _ ending: UncommittedTail.PendingEnding?) -> StoredTopic {
+    StoredTopic(
+      name: name, settings: settings, epoch: state.epoch.number, lineage: state.epoch.lineage,
+      ending: ending?.ending ?? state.epoch.ending, endedBy: ending?.producer ?? state.endedBy,
+      isStated: state.isStated)
+  }
+
+  private func addStates(
+    _ taken: UncommittedTail.Taken, _ state: inout State, to change: inout TopicChange
+  ) {
+    for producer in state.producers.takeForgotten() where taken.producers[producer] == nil {
+      change.states.append(.init(.producer, key: StoredValue.key(producer), value: nil))
+    }
+    for (producer, next) in taken.producers {
+      change.states.append(
+        .init(.producer, key: StoredValue.key(producer), value: StoredProducer(next: next).encoded()))
+    }
+    for name in taken.cursors.union(state.cursors.takeForgotten()) {
+      let value = state.cursors.place(of: name).map { StoredCursor($0).encoded() }
+      change.states.append(.init(.cursor, key: StoredValue.key(name), value: value))
+    }
+    for name in taken.deletedGroups where state.groups[name] == nil {
+      change.states.append(.init(.group, key: StoredValue.key(name), value: nil))
+    }
+  }
+
+  /// Returns what was taken: the commit failed, or wasn't needed.
+  package func undo(_ taken: UncommittedTail.Taken) {
+    state.withLock { $0.tail?.undo(taken) }
+  }
+
+  /// What was taken is on disk: subscribers get its records, and completions are called. On the writer's loop.
+  package func committed(_ commit: TopicCommit) {
+    let isSynchronous = storage?.isSynchronous ?? false
+    var late: [UncommittedTail.Completion] = []
+    defer { for completion in late { completion.body(nil) } }
+    let (loopStates, hasEnded): ([TopicLoopState], Bool) = state.withLock { state in
+      state.tail?.committed(commit.taken)
+      if commit.change.isDeletion {
+        late = state.tail?.takeCompletions() ?? []
+        state.tail = nil
+      }
+      guard !state.isDeleted else { return ([], false) }
+      for name in commit.taken.cursors { state.cursors.stored(name) }
+      let log = state.epoch.log
+      if isSynchronous {
+        for block in commit.taken.blocks {
+          unsafe block.forEachRun { unsafe log.append($0, count: $1, at: $2) }
+        }
+      }
+      guard let ending = commit.taken.ending else { return (state.loopStates, false) }
+      state.epoch.end(ending.ending)
+      state.endedBy = ending.producer
+      return (state.loopStates, true)
+    }
+    if hasEnded { return notify(loopStates) }
+    guard !commit.taken.blocks.isEmpty else { return }
+    for loopState in loopStates {
+      loopState.wakeProducers()
+      if isSynchronous { loopState.wake() }
+    }
+  }
+
+  /// Calls `body` when all that has happened to the topic so far is on disk, on the writer's loop; at once if it is already, or the topic is in memory.
+  ///
+  /// - Parameters:
+  ///   - name: of the cursor or group whose change is waited for; nil for the topic's records and row.
+  ///   - body: is given the reason when that can't be stored.
+  package func whenCommitted(of name: String? = nil, _ body: @escaping @Sendable (Fault?) -> Void) {
+    let (fault, waits) = state.withLock { state -> (Fault?, Bool) in
+      if name == nil, let fault = state.storeRejection, !state.isDeleted { return (fault, false) }
+      return (nil, state.tail?.whenCommitted(UncommittedTail.Completion(name: name, body: body)) ?? false)
+    }
+    if waits { commit(within: .zero) } else { body(fault) }
+  }
+
+  /// The store refuses what was taken, whatever the disk does: nothing more is published to the topic until it is deleted, or the broker starts again with
+  /// what is stored. On the writer's loop.
+  ///
+  /// - Returns: how many bytes of records no longer wait, and what waited for them.
+  package func quarantine(_ taken: UncommittedTail.Taken, _ fault: Fault) -> (
+    bytes: Int, completions: [UncommittedTail.Completion]
+  ) {
+    let (dropped, loopStates) = state.withLock { state in
+      state.storeRejection = fault
+      return (state.tail?.discard(taken) ?? (0, taken.completions), state.loopStates)
+    }
+    notify(loopStates)
+    return dropped
+  }
+
+  /// Why nothing can be stored of the topic now, if so: because of the topic, or of the store.
+  package var storageRefusal: Fault? {
+    guard let storage else { return nil }
+    return state.withLock { $0.storeRejection } ?? storage.service.refusal
+  }
+
+  /// Asks for a commit of what was noted. From any loop.
+  package func commit(within delay: Duration) {
+    guard let storage, state.withLock({ $0.tail?.ask(within: delay) ?? false }) else { return }
+    storage.service.enqueue(self, within: delay)
+  }
+
+  /// Notes that a group has a new state to store.
+  package func groupMoved() { commit(within: StoreService.idleDelay) }
+}
+
+extension Topic.State {
+  /// The offset that the next record gets: in a durable topic some that came before may not be in the log yet.
+  package var nextOffset: UInt64 { tail?.nextOffset ?? epoch.log.head }
+}
+
+extension TopicSettings {
+  /// What of a durable topic stays in memory, for subscribers that follow the head.
+  var tailRetention: Retention {
+    let buffer = flow == .free ? 0 : bufferBytes ?? 0
+    let bytes = buffer.addingReportingOverflow(Self.tailBytes)
+    return Retention(bytes: bytes.overflow ? .max : bytes.partialValue)
+  }
+
+  private static let tailBytes: UInt64 = 2 << 20
+}

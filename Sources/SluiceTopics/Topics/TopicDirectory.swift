@@ -1,0 +1,72 @@
+import SluiceIO
+import SluiceWire
+
+/// Topics by name and in byte order of their names, and the patterns whose subscriptions are told of new topics.
+///
+/// A value without a lock: it belongs to the ``TopicRegistry``.
+package struct TopicDirectory {
+  package private(set) var topics: [String: Topic] = [:]
+  /// The same topics in order. A copy can be searched without the lock.
+  package private(set) var names = NameOrder<Topic>()
+  /// The topics that are deleted when they are no longer used.
+  private(set) var fleeting = NameOrder<Topic>()
+  package private(set) var watchers = PatternIndex<TopicRegistry.Watcher>()
+  private var lastWatch: UInt64 = 0
+
+  package mutating func add(_ topic: Topic) {
+    if let former = topics.updateValue(topic, forKey: topic.name) {
+      names.remove(former.name)
+      fleeting.remove(former.name)
+    }
+    names.insert(topic.name, topic)
+    if topic.settings.autoDelete == true { fleeting.insert(topic.name, topic) }
+  }
+
+  mutating func settingsChanged(of topic: Topic) {
+    fleeting.remove(topic.name)
+    if topic.settings.autoDelete == true { fleeting.insert(topic.name, topic) }
+  }
+
+  package mutating func remove(_ topic: Topic) {
+    topics[topic.name] = nil
+    names.remove(topic.name)
+    fleeting.remove(topic.name)
+  }
+
+  /// Has `watcher` called for each new topic that the pattern selects. Returns the number under which ``endWatch(_:_:)`` finds it.
+  package mutating func watch(_ pattern: TopicPattern, _ watcher: @escaping TopicRegistry.Watcher) -> UInt64 {
+    lastWatch += 1
+    watchers.insert(pattern, number: lastWatch, watcher)
+    return lastWatch
+  }
+
+  package mutating func endWatch(_ pattern: TopicPattern, _ number: UInt64) {
+    watchers.remove(pattern, number: number)
+  }
+}
+
+/// Visits every topic, a bounded number per loop turn, so that the length of a turn doesn't depend on the number of topics.
+///
+/// Topics are visited in byte order of their names. A topic made meanwhile is visited if its name follows the last visited one; a topic deleted
+/// meanwhile may be left out.
+package enum TopicRound {
+  /// Topics visited in one turn.
+  package static let share = 512
+
+  /// Visits the first share at once, and the others in later turns. On `loop`.
+  ///
+  /// - Parameters:
+  ///   - visit: called on `loop` with each topic.
+  ///   - completion: called on `loop` after the last visit, unless the loop ends before.
+  package static func run(
+    over registry: TopicRegistry, on loop: any EventLoop, after name: String = "",
+    visit: @escaping @Sendable (Topic) -> Void, completion: @escaping @Sendable () -> Void = {}
+  ) {
+    let (topics, more) = registry.page(after: name, atMost: share)
+    for topic in topics { visit(topic) }
+    guard more, let last = topics.last?.name else { return completion() }
+    loop.execute {
+      run(over: registry, on: loop, after: last, visit: visit, completion: completion)
+    }
+  }
+}

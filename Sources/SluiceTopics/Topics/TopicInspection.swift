@@ -1,0 +1,136 @@
+import SluiceIO
+import SluiceLog
+import SluiceSession
+import SluiceWire
+import Synchronization
+
+/// Asks every loop which streams are attached to a topic, and merges the answers.
+package final class TopicInspection: Sendable {
+  /// The most subscriptions, and the most publications, that are listed; the counts are of all. With the longest names they take 62 KB, which
+  /// fits the smallest frame limit of a client.
+  private static let listed = 100
+
+  /// The connections that a description names.
+  package enum Peers: Sendable {
+    case all
+    /// The connections of the same identity.
+    case only(identity: String)
+  }
+
+  private struct Findings {
+    var outstanding: Int
+    var subscriptions: [TopicInfo.Subscription] = []
+    var publications: [TopicInfo.Publication] = []
+
+    mutating func add(_ part: Findings) {
+      subscriptions += part.subscriptions
+      publications += part.publications
+    }
+  }
+
+  private let topic: Topic
+  private let peers: Peers
+  private let loopStates: [TopicLoopState]
+  private let findings: Mutex<Findings>
+
+  private let now: MonotonicTime
+
+  package init(_ topic: Topic, showing peers: Peers, at now: MonotonicTime) {
+    self.topic = topic
+    self.now = now
+    self.peers = peers
+    loopStates = topic.loopStates
+    findings = Mutex(Findings(outstanding: loopStates.count))
+  }
+
+  /// Calls `completion` once, on some loop or at once.
+  package func run(_ completion: @escaping @Sendable (TopicInfo) -> Void) {
+    guard !loopStates.isEmpty else { return completion(result(Findings(outstanding: 0))) }
+    for loopState in loopStates {
+      loopState.loop.loop.execute { [self] in
+        let part = look(at: loopState)
+        let finished = findings.withLock { findings -> Findings? in
+          findings.add(part)
+          findings.outstanding -= 1
+          return findings.outstanding == 0 ? findings : nil
+        }
+        if let finished { completion(result(finished)) }
+      }
+    }
+  }
+
+  /// On the loop of `loopState`.
+  private func look(at loopState: TopicLoopState) -> Findings {
+    var part = Findings(outstanding: 0)
+    loopState.countHolds()
+    let hold = topic.holds.withLock { $0.open }
+    switch peers {
+    case .all:
+      part.subscriptions = Self.first(loopState.subscriptions, open: hold)
+      part.publications = loopState.publications.prefix(Self.listed).map(\.info)
+    case .only(let identity):
+      let isShown = { (name: String) in name.utf8.elementsEqual(identity.utf8) }
+      part.subscriptions = Self.first(loopState.subscriptions.filter { isShown($0.identity) }, open: hold)
+      part.publications = loopState.publications.filter { isShown($0.identity) }
+        .prefix(Self.listed).map(\.info)
+    }
+    return part
+  }
+
+  private static func first(
+    _ subscribers: [any TopicSubscriber], open hold: HoldLog.Hold?
+  ) -> [TopicInfo.Subscription] {
+    let shown = subscribers.compactMap { $0.shown(open: hold) }
+    return Array(shown.sorted(by: TopicInfo.Subscription.precedes).prefix(listed))
+  }
+
+  /// The producers that wait for the store and may be shown.
+  private func waiters() -> [TopicInfo.Publication] {
+    guard let service = topic.storage?.service else { return [] }
+    let now = service.now
+    return service.waiters.waiters(on: topic.name).filter { waiter in
+      switch peers {
+      case .all: true
+      case .only(let identity): waiter.identity.utf8.elementsEqual(identity.utf8)
+      }
+    }.map { $0.info(at: now) }
+  }
+
+  private func result(_ findings: Findings) -> TopicInfo {
+    let publications = waiters() + findings.publications.sorted { $0.connection < $1.connection }
+    let subscriptions = findings.subscriptions
+    return TopicInfo(
+      summary: topic.summary, settings: topic.settings,
+      subscriptions: Array(subscriptions.sorted(by: TopicInfo.Subscription.precedes).prefix(Self.listed)),
+      publications: Array(publications.prefix(Self.listed)), dropped: topic.dropped,
+      storage: topic.storage?.service.snapshot.status ?? StorageStatus(),
+      isStated: topic.isStated, withoutProducers: topic.timeWithoutProducers(now: now),
+      holds: topic.holds.withLock { $0.shown(at: now) })
+  }
+}
+
+extension Topic {
+  /// The reason why nothing can be published now; nil when records can.
+  package var refusal: Fault? { state.withLock { Self.refusal($0, $0.epoch, name) } }
+
+  /// The topic's summary. From any loop; each number is of some moment during the call.
+  package var summary: TopicSummary {
+    let (epoch, subscriptions, publications) = state.withLock {
+      ($0.epoch, $0.subscriptions, $0.budget.publications)
+    }
+    let kept = epoch.kept()
+    return TopicSummary(
+      topic: name, epoch: epoch.number, firstOffset: kept.firstOffset, nextOffset: kept.head,
+      bytes: UInt64(kept.bytes), ending: epoch.ending, subscriptions: UInt32(clamping: subscriptions),
+      publications: UInt32(clamping: publications), records: kept.records,
+      storage: settings.storage ?? .memory)
+  }
+}
+
+extension TopicInfo.Subscription {
+  /// Orders subscriptions that hold up producers first.
+  package static func precedes(_ left: Self, _ right: Self) -> Bool {
+    (left.holding == 0 ? 1 : 0, left.connection, left.stream)
+      < (right.holding == 0 ? 1 : 0, right.connection, right.stream)
+  }
+}

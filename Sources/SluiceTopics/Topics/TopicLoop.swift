@@ -1,0 +1,119 @@
+import SluiceIO
+import SluiceLog
+import SluiceSession
+import SluiceWire
+import Synchronization
+
+/// The topics' part of an event loop: which of their states there are to wake, and which report at the end of the turn.
+// @unchecked: `enqueue(_:)` is for any thread, under the lock of `remoteWakes`; everything else belongs to `loop`.
+package final class TopicLoop: @unchecked Sendable {
+  package let loop: any EventLoop
+  package let registry: TopicRegistry
+  /// The traffic of this turn.
+  package var traffic = LoopTraffic()
+
+  private var wakes: [TopicLoopState] = []
+  /// Loop states whose subscriptions have moved in this turn.
+  private var reports: [TopicLoopState] = []
+  private let remoteWakes = Mutex<[TopicLoopState]>([])
+  private var signal: (any LoopSignal)?
+  /// Whether a batch was noted in this turn to sample its latency.
+  private var hasNotedBatch = false
+
+  package init(_ loop: any EventLoop, _ registry: TopicRegistry) {
+    self.loop = loop
+    self.registry = registry
+  }
+
+  /// Makes the signal by which other threads wake the loop. Before anything else; from any thread.
+  package func start() {
+    signal = loop.makeSignal { [unowned self] in
+      let loopStates = remoteWakes.withLock { loopStates in
+        let taken = loopStates
+        loopStates.removeAll(keepingCapacity: true)
+        return taken
+      }
+      wakes.append(contentsOf: loopStates)
+    }
+  }
+
+  /// Has `loopState` woken at the end of a turn. From any thread.
+  func enqueue(_ loopState: TopicLoopState) {
+    if loop.isCurrent {
+      wakes.append(loopState)
+    } else {
+      remoteWakes.withLock { $0.append(loopState) }
+      signal?.fire()
+    }
+  }
+
+  /// Has `loopState` report the positions of its subscriptions after all of this turn's deliveries.
+  func reportAtEndOfTurn(_ loopState: TopicLoopState) {
+    reports.append(loopState)
+  }
+
+  /// A batch was appended in this turn. One in a turn is noted, to sample the latency of its records.
+  package func appended(to topic: Topic, through offset: UInt64) {
+    guard !hasNotedBatch else { return }
+    hasNotedBatch = true
+    topic.sampledBatch.note(offset, at: loop.now)
+  }
+
+  // MARK: The end of a turn
+
+  package var hasWakes: Bool { !wakes.isEmpty }
+
+  /// Wakes what this turn has to wake. Before the turn's deliveries.
+  package func wakeTopics() {
+    // By index: a woken loop state may wake another.
+    var next = 0
+    while next < wakes.count {
+      wakes[next].woken()
+      next += 1
+    }
+    wakes.removeAll(keepingCapacity: true)
+  }
+
+  /// Reports the positions that have moved, and has the store commit what is due. After the turn's deliveries.
+  package func endTurn() {
+    for loopState in reports { loopState.report() }
+    reports.removeAll(keepingCapacity: true)
+    registry.storage?.kick()
+    hasNotedBatch = false
+  }
+}
+
+extension TopicLoop: GroupLoop {
+  package var isServing: Bool { registry.host.isServing() }
+
+  package var longestRecord: Int { registry.limits.record }
+
+  package func keep(
+    _ deadLetter: BatchBuilder, in name: String, durably: Bool, _ stored: @escaping @Sendable (Fault?) -> Void
+  ) -> GroupDeadLetter {
+    let topic: Topic
+    do throws(WireError) {
+      // Before it is made: a topic that the rules make compact isn't one for dead letters either.
+      try registry.checkTakesDeadLetters(name)
+      topic = try registry.use(name) { [registry] in registry.host.report(.created(topic: $0.name)) }
+    } catch {
+      return .refused(error)
+    }
+    let result = unsafe deadLetter.bytes.withUnsafeBytes { bytes in
+      unsafe topic.append(
+        bytes, count: deadLetter.count, at: loop.wallClock, in: topic.epoch,
+        using: PublishingBudget.Allowance())
+    }
+    switch result {
+    case .appended: topic.published(bytes: deadLetter.bytes.count)
+    case .refused(let fault), .unfit(let fault): return .refused(WireError(fault.code, fault.message))
+    }
+    guard durably, topic.storage != nil else { return .kept }
+    topic.whenCommitted { [loop] fault in loop.execute { stored(fault) } }
+    return .keptLater
+  }
+
+  package func deadLettersWait(of group: String, on topic: String, in name: String, _ error: WireError) {
+    registry.host.report(.deadLettersWait(topic: topic, group: group, deadLetters: name, error))
+  }
+}

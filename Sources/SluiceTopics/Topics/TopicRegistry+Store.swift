@@ -1,0 +1,173 @@
+import SluiceIO
+import SluiceLog
+import SluiceSession
+import SluiceStore
+import SluiceWire
+import Synchronization
+
+// Topics that outlive the process.
+extension TopicRegistry {
+  /// - Throws: why there can't be such a topic, when it is to be durable.
+  func checkStorage(_ settings: TopicSettings, of name: String) throws(WireError) {
+    guard settings.storage == .durable else { return }
+    guard let storage else {
+      throw WireError(
+        .unsupported,
+        "the broker has no directory for durable topics; start it with --data DIR, or create \(name) with storage memory"
+      )
+    }
+    guard settings.scope == .forever else {
+      throw WireError(
+        .invalidSetting,
+        "a durable topic can't start over whenever its subscribers leave; create \(name) with scope forever, or with storage memory"
+      )
+    }
+    guard settings.compact != true else {
+      throw WireError(
+        .unsupported,
+        "topics that keep the newest record of each key are in memory only in this version; create \(name) without compact, or with storage memory"
+      )
+    }
+    if find(name) == nil, let fault = storage.refusal { throw WireError(fault.code, fault.message) }
+  }
+
+  func newDurable(_ name: String, _ settings: TopicSettings, _ storage: StoreService) -> Topic {
+    let stored = StoreTopicState(
+      id: storage.newTopic(), service: storage, settings: settings, extent: StoredExtent())
+    let topic = durable(name, settings, stored, epoch: epochs.next(), lineage: [])
+    topic.state.withLock { $0.tail?.noteRow() }
+    return topic
+  }
+
+  private func durable(
+    _ name: String, _ settings: TopicSettings, _ stored: StoreTopicState, epoch: UInt64,
+    lineage: [StoredTopic.Ancestor]
+  ) -> Topic {
+    Topic(
+      name: name, settings: settings, limits: limits, memory: memory, storage: stored
+    ) { [pool] in
+      TopicEpoch(
+        number: epoch,
+        log: TopicLog(
+          retention: settings.tailRetention, pool: pool, firstOffset: stored.birthExtent.head),
+        storage: stored, lineage: lineage)
+    }
+  }
+
+  /// Restores the topics of the store. Before the broker accepts connections; blocks on the disk.
+  ///
+  /// - Throws: when the store can't be read.
+  package func restore(
+    _ storage: StoreService, now: MonotonicTime,
+    announce: @escaping @Sendable () -> Void
+  ) throws(StoreError) -> StoreEvent {
+    let contents = try storage.store.contents()
+    // Marks the store as open. If that can't be written, later writes may fail as well, and the next start couldn't tell.
+    let isWritable = (try? storage.store.commit([])) != nil
+    var bytes: UInt64 = 0
+    var topics: [Topic] = []
+    var renewed: [Topic] = []
+    for stored in contents.topics {
+      bytes += stored.extent.bytes
+      let topic = try restore(
+        stored, storage, wasClosed: contents.wasClosed && isWritable, now: now)
+      // A topic that was deleted and made anew may be there twice, if the crash came in between.
+      let former = state.withLock { state in
+        let former = state.topics[topic.name]
+        state.add(topic)
+        return former
+      }
+      former?.delete()
+      topics.append(topic)
+      if topic.epoch.number != stored.row.epoch { renewed.append(topic) }
+    }
+    renew(renewed, storage.store)
+    storage.start(nextTopic: contents.nextTopic, notify: announce)
+    storage.adopt(topics)
+    storage.kick()
+    return .opened(topics: contents.topics.count, bytes: bytes, wasClosed: contents.wasClosed)
+  }
+
+  /// Persists new epochs before any client can observe them, so that they are known after another crash.
+  private func renew(_ topics: [Topic], _ store: any TopicStore) {
+    let changes = topics.compactMap { $0.rowChange }
+    if changes.isEmpty || (try? store.commit(changes)) != nil { return }
+    // As soon as the store can be written, then.
+    for topic in topics {
+      topic.state.withLock { $0.tail?.noteRow() }
+      topic.commit(within: .zero)
+    }
+  }
+
+  private func restore(
+    _ stored: StoreContents.Topic, _ storage: StoreService, wasClosed: Bool, now: MonotonicTime
+  ) throws(StoreError) -> Topic {
+    // Settings that came later than the row have their defaults.
+    let settings = stored.row.settings.completed(by: TopicSettings.standard(in: .durable))
+    let topicStorage = StoreTopicState(
+      id: stored.id, service: storage, settings: settings, extent: stored.extent)
+    var (epoch, lineage) = (stored.row.epoch, stored.row.lineage)
+    // Clients may have had records that were not on disk yet: these offsets mean other records from now on.
+    let isNewEpoch = !wasClosed && !topicStorage.isSynchronous && stored.row.ending == nil
+    if isNewEpoch {
+      lineage.append(StoredTopic.Ancestor(epoch: epoch, end: stored.extent.head))
+      if lineage.count > Self.longestLineage { lineage.removeFirst(lineage.count - Self.longestLineage) }
+      epoch = epochs.next()
+    }
+    let topic = durable(stored.row.name, settings, topicStorage, epoch: epoch, lineage: lineage)
+    if let ending = stored.row.ending { topic.epoch.end(ending) }
+    let producers = try storage.store.states(of: stored.id, .producer)
+    let cursors = try storage.store.states(of: stored.id, .cursor)
+    let groups = try storage.store.states(of: stored.id, .group)
+    let lost = topic.state.withLock { state in
+      state.endedBy = stored.row.endedBy
+      state.isStated = stored.row.isStated
+      // Returning subscribers may need everything; a lossless topic drops nothing before the first of them is back.
+      state.lastSubscriberOffset = settings.flow == .lossless ? stored.extent.firstOffset : stored.extent.head
+      var lost: [StoreError] = []
+      for producer in producers { restore(producer, into: &state, now, &lost) }
+      for cursor in cursors { restore(cursor, into: &state, now, &lost) }
+      for group in groups { restore(group, of: topic, into: &state, now, &lost) }
+      return lost
+    }
+    topic.restored(now: now)
+    for error in lost { storage.lost(topic.name, error.message) }
+    return topic
+  }
+
+  /// Epochs that are remembered. A subscriber that returns from an older one starts over.
+  private static let longestLineage = 64
+
+  private func restore(
+    _ stored: StoredState, into state: inout Topic.State, _ now: MonotonicTime, _ lost: inout [StoreError]
+  ) {
+    do throws(StoreError) {
+      switch stored.kind {
+      case .producer:
+        let number = try StoredValue.number(stored.key)
+        state.producers.restore(number, next: try StoredProducer(decoding: stored.value).next, now: now)
+      case .cursor:
+        let name = try StoredValue.name(stored.key)
+        state.cursors.restore(name, try StoredCursor(decoding: stored.value).found, now: now)
+      case .group: break
+      }
+    } catch {
+      lost.append(error)
+    }
+  }
+
+  private func restore(
+    _ stored: StoredState, of topic: Topic, into state: inout Topic.State,
+    _ now: MonotonicTime, _ lost: inout [StoreError]
+  ) {
+    do throws(StoreError) {
+      let group = try StoredGroup(decoding: stored.value)
+      let name = try StoredValue.name(stored.key)
+      state.groups[name] = Group(
+        name: name, restoring: group, topic: topic, epoch: state.epoch, limit: limits.groupRecords,
+        now: now)
+    } catch {
+      lost.append(error)
+    }
+  }
+}

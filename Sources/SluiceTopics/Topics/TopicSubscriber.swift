@@ -1,0 +1,94 @@
+import SluiceIO
+import SluiceWire
+
+/// A subscription, a member of a group or of a pattern's subscription, as its topic's state on the loop sees it. Belongs to that loop.
+package protocol TopicSubscriber: AnyObject {
+  var place: SubscriberPlace { get set }
+  /// Its index in ``TopicLoopState/subscriptions``.
+  var index: Int { get set }
+  /// The epoch in which it is counted as a subscriber.
+  var attachedEpoch: TopicEpoch? { get }
+  /// The records that it has asked for, and those that it was sent.
+  var credit: Credit { get }
+  /// Whether it is told how many publications there are.
+  var wantsProducers: Bool { get }
+
+  /// There may be more records, or the topic has ended. It no longer waits.
+  func woken()
+  /// The topic's producers are paced by its subscribers from now on.
+  func pacingBegan()
+  /// The number of publications has changed.
+  func producersChanged()
+  func topicDeleted(_ name: String)
+
+  /// Adds its position to those that pace the producers.
+  func report(to positions: inout ReaderPositions)
+  /// Counts the holds of producers that it has caused.
+  func count(_ holds: [HoldLog.Hold], to now: MonotonicTime)
+
+  // MARK: Description
+
+  /// The name of its client's identity; empty where clients aren't authenticated.
+  var identity: String { get }
+  /// Whether its client doesn't read what was sent.
+  var isBlocked: Bool { get }
+  var standing: SubscriberStanding? { get }
+  func isHolding(open hold: HoldLog.Hold?) -> Bool
+  func shown(open hold: HoldLog.Hold?) -> TopicInfo.Subscription?
+}
+
+/// Where a subscription is between two deliveries.
+package enum SubscriberPlace {
+  /// In no queue: demand or records have it served.
+  case none
+  /// In its connection's queue of those to be served.
+  case ready
+  /// Among those that wait for the topic, at this index.
+  case waiting(index: Int)
+  /// It has ended.
+  case ended
+}
+
+/// How far a subscription is.
+package struct SubscriberStanding {
+  package var nextOffset: UInt64
+  /// Records that it may still be sent.
+  package var available: UInt64
+  /// Records between its position and the end of the topic.
+  package var lag: UInt64
+  /// Since when there are records for it that it hasn't asked for.
+  package var starvedSince: MonotonicTime?
+
+  package init(nextOffset: UInt64, available: UInt64, lag: UInt64, starvedSince: MonotonicTime? = nil) {
+    self.nextOffset = nextOffset
+    self.available = available
+    self.lag = lag
+    self.starvedSince = starvedSince
+  }
+}
+
+/// A publication as its topic's state on the loop sees it. Belongs to that loop.
+package protocol TopicPublisher: AnyObject {
+  /// Its index in ``TopicLoopState/publications``.
+  var index: Int { get set }
+  /// What it may still publish.
+  var held: PublishingBudget.Allowance { get }
+  /// Since when it has had no grants.
+  var heldUpSince: MonotonicTime? { get }
+  /// The same in milliseconds; 0 when it has some.
+  var waiting: UInt64 { get }
+
+  /// The topic's state has changed, or there may be more grants.
+  func topicChanged()
+
+  // MARK: Description
+
+  var identity: String { get }
+  var info: TopicInfo.Publication { get }
+}
+
+/// A member of a group on a loop.
+package protocol LoopGroupMember: GroupParticipant {
+  /// The group has something for it. On its loop.
+  func called()
+}
