@@ -353,9 +353,9 @@ import Testing
       if stream > 4_000 { stream = 1 }
     }
     let connection = try #require(
-      small.broker.contexts[0].connections.first { $0.patterns.subscriptions == 1 })
-    #expect(connection.patterns.matches == 0)
-    let pattern = try #require(connection.object(PatternSubscription.self, on: 1))
+      small.broker.contexts[0].connections.first { $0.streams.counts.patterns == 1 })
+    #expect(connection.streams.counts.matches == 0)
+    let pattern = try #require(connection.streams.object(PatternStream.self, on: 1))
     #expect(pattern.members.isEmpty)
     #expect(pattern.waitingTurns < 150)
     publish(1, to: "last", producer, stream: stream)

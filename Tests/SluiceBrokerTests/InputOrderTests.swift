@@ -37,7 +37,7 @@ import Testing
       client.flush()
       // The client reads nothing, and is owed more than may wait.
       let limit = setting.broker.core.configuration.limits.answers
-      while client.waitingBytes.answers <= limit { client.send(Cancelled(), stream: 1) }
+      while client.waitingBytes.answers <= limit { client.streams.send(Cancelled(), stream: 1) }
       client.waitForMemory(false)
       stream.inbox = Ping(token: pings).encoded(stream: 0)
       if !stream.readsPaused { client.streamReadable() }

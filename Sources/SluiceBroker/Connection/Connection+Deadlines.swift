@@ -25,7 +25,7 @@ extension Connection {
     if waitsForMemory || (isAtWork && hasWriteDeadline) { keepalive.heard(at: now.nanoseconds) }
     switch keepalive.check(at: now.nanoseconds) {
     case .sleep: break
-    case .ping: send(Ping(token: id), stream: 0)
+    case .ping: send(Ping(token: id))
     case .expired: return giveUp()
     }
     pending.releaseRetiredSegments()
@@ -35,7 +35,9 @@ extension Connection {
     }
     let patience = core.configuration.limits.idle
     if patience > .zero {
-      if open.subscriptions > 0 || open.publications > 0 || session.hasRequests { lastUse = now }
+      if streams.counts.subscriptions > 0 || streams.counts.publications > 0 || streams.session.hasRequests {
+        lastUse = now
+      }
       if isOver(patience, since: lastUse, now) { return endIdle() }
     }
     if isDraining, core.stage.present == .draining, isDrained { finish() }
@@ -76,7 +78,7 @@ extension Connection {
   func closeForBuffering() {
     core.metrics.add(.closedForBuffering)
     core.configuration.report(
-      .closedForBuffering(connection: id, client: clientName, bytes: buffered))
+      .closedForBuffering(connection: id, client: client.name, bytes: buffered))
     fail(
       WireError(
         .limitReached,
@@ -98,7 +100,7 @@ extension Connection {
 
   private var handshakeTimeout: WireError {
     let limit = core.configuration.limits.handshake
-    return session.phase == .handshake
+    return streams.session.phase == .handshake
       ? WireError(.handshakeTimeout, "no HELLO came within \(limit)")
       : WireError(.handshakeTimeout, "the client couldn't be authenticated within \(limit); try again later")
   }

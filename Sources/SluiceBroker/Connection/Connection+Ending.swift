@@ -13,8 +13,8 @@ extension Connection {
   /// Sends an error to the client and closes. Its producers first get the acknowledgements of their kept records.
   func fail(_ error: WireError) {
     lastWord = lastWord ?? error
-    for number in session.numbers { object(PublicationStream.self, on: number)?.acknowledge(on: self) }
-    send(Fault(error), stream: 0)
+    streams.acknowledgeAll()
+    send(Fault(error))
     finish()
   }
 
@@ -35,30 +35,25 @@ extension Connection {
   func close(abruptly: Bool = false, because reason: String = "the broker stops") {
     if case .closed = phase { return }
     phase = .closed
-    report(
+    client.report {
       .closed(
-        asClient, reason: lastWord?.message ?? reason, code: lastWord?.code,
-        milliseconds: (context.loop.now - acceptedAt).wholeMilliseconds))
+        $0, reason: lastWord?.message ?? reason, code: lastWord?.code,
+        milliseconds: (context.loop.now - acceptedAt).wholeMilliseconds)
+    }
     releaseStreams()
     pending = PendingOutput()
     context.buffered(-buffered)
     buffered = 0
     if abruptly { stream.abort() } else { stream.close() }
     context.remove(self)
-    clearReference()
+    streams.close()
     core.release(from: origin)
   }
 
   private func releaseStreams() {
-    abandonAttempt()
-    for number in session.numbers { releaseStream(number) }
-    leaveAccount()
-    core.storage?.waiters.remove(connection: id)
-    session = ServerSession()
+    streams.releaseAll()
+    client.leave(now: context.loop.now)
     keptTables.set(to: 0)
-    duePublications = []
-    readySubscriptions = ReadyQueue()
-    unfinishedWork = ReadyQueue()
   }
 
   /// Tells the client that the broker is stopping. Requested records are still delivered; see ``sweep()``.
@@ -66,17 +61,18 @@ extension Connection {
     guard !isDraining, case .open = phase else { return }
     isDraining = true
     guard !isInHandshake else { return finish() }
-    session.drain()
+    streams.session.drain()
     send(
-      GoAway(code: .shuttingDown, message: "the broker is stopping; connect to another or try again later"),
-      stream: 0)
+      GoAway(code: .shuttingDown, message: "the broker is stopping; connect to another or try again later"))
   }
 
   /// Whether every subscription has all requested records of topics that no longer grow.
   var isDrained: Bool {
-    guard pending.isEmpty, answers.isEmpty else { return false }
+    guard pending.isEmpty, streams.answers.isEmpty else { return false }
     let silence = Duration.nanoseconds(keepalive.silence(at: context.loop.now.nanoseconds))
     let isPatient = silence < Self.drainPatience
-    return session.numbers.allSatisfy { session.object($0)?.isDrained(isPatient: isPatient) ?? true }
+    return streams.session.numbers.allSatisfy {
+      streams.session.object($0)?.isDrained(isPatient: isPatient) ?? true
+    }
   }
 }

@@ -18,7 +18,7 @@ extension Connection {
     guard case .open = phase else { return }
     keepalive.heard(at: context.loop.now.nanoseconds)
     context.topics.traffic.bytesReceived &+= count
-    workBudget.renew()
+    client.workBudget.renew()
     let bytes = unsafe UnsafeRawBufferPointer(rebasing: context.readBuffer[..<count])
     if unread.isEmpty {
       let taken = unsafe takeUp(bytes)
@@ -38,35 +38,45 @@ extension Connection {
     let limit = core.configuration.limits.answers
     do {
       try unsafe decoder.decode(bytes) { header, body throws(WireError) in
-        workBudget.tookFrame()
-        guard try header.admission(at: .broker) == .take else { return !workBudget.isExhausted }
-        workBudget.spend(FrameCost.steps(for: header.type))
-        let action = try unsafe session.receive(header, body, core.rules)
+        client.workBudget.tookFrame()
+        guard try header.admission(at: .broker) == .take else { return !client.workBudget.isExhausted }
+        client.workBudget.spend(FrameCost.steps(for: header.type))
+        let action = try unsafe streams.session.receive(header, body, core.rules)
         perform(action)
         guard case .open = phase else { return false }
-        return answers.count <= limit && !workBudget.isExhausted
+        return streams.answers.count <= limit && !client.workBudget.isExhausted
       }
     } catch {
       fail(error)
     }
     guard case .open = phase else { return bytes.count }
-    keptTables.set(to: session.tableBytes)
+    keptTables.set(to: streams.session.tableBytes)
     // A client sends nothing after its HELLO before it has the WELCOME.
     if !isInHandshake { decoder.maximumFrame = core.configuration.limits.frame }
-    if answers.count > limit { waitsForAnswers = true }
-    if workBudget.isExhausted { context.makeReady(self) }
+    if streams.answers.count > limit { waitsForAnswers = true }
+    if client.workBudget.isExhausted { context.makeReady(self) }
     return decoder.takenBytes
+  }
+
+  private func perform(_ action: ServerAction) {
+    if action.isRequest { lastUse = context.loop.now }
+    switch action {
+    case .welcome(let agreement): opened(agreement)
+    case .authenticate(let agreement): authenticate(agreement)
+    case .pong(let token): send(Pong(token: token))
+    default: streams.perform(action)
+    }
   }
 
   /// Pauses reading while earlier input waits, for any reason. Called whenever one of the reasons has changed.
   private func updateReading() {
     guard case .open = phase else { return }
-    stream.readsPaused = waitsForAnswers || waitsForMemory || workBudget.isExhausted || !unread.isEmpty
+    stream.readsPaused = waitsForAnswers || waitsForMemory || client.workBudget.isExhausted || !unread.isEmpty
   }
 
   /// Handles earlier input, then resumes reading: after answers were written, in another turn, or when memory is free again.
   func resumeReading() {
-    if workBudget.isExhausted || waitsForMemory { return updateReading() }
+    if client.workBudget.isExhausted || waitsForMemory { return updateReading() }
     waitsForAnswers = false
     let taken = unsafe unread.withUnsafeBytes { unsafe takeUp($0) }
     unread = unread.dropFirst(taken)
@@ -74,14 +84,29 @@ extension Connection {
     updateReading()
   }
 
+  /// Begins a new turn of this connection: continues unfinished work, then reading.
+  func resumeWork() {
+    client.workBudget.renew()
+    streams.resumeWork()
+    if client.workBudget.isExhausted { return makeReady() }
+    resumeReading()
+  }
+
+  /// Whether the broker has yet to process earlier input, and may read nothing more before.
+  var isAtWork: Bool {
+    waitsForAnswers || client.workBudget.isExhausted || !unread.isEmpty || streams.hasUnfinishedWork
+  }
+
   /// Pauses reading from a producer because memory is short, or resumes it.
   func waitForMemory(_ waits: Bool) {
-    guard case .open = phase, waits != waitsForMemory, !waits || open.publications > 0 else { return }
+    guard case .open = phase, waits != waitsForMemory, !waits || streams.counts.publications > 0 else {
+      return
+    }
     waitsForMemory = waits
     if waits { core.metrics.add(.memoryPauses) }
     guard !waits else { return updateReading() }
     // Answers beyond the limit are written first, which resumes reading.
-    guard answers.count <= core.configuration.limits.answers else {
+    guard streams.answers.count <= core.configuration.limits.answers else {
       waitsForAnswers = true
       return updateReading()
     }
@@ -92,7 +117,8 @@ extension Connection {
   func countBuffered() {
     if case .closed = phase { return }
     let count =
-      unread.count + decoder.heldBytes + answers.count + pending.ownBytes + session.positionBytes
+      unread.count + decoder.heldBytes + streams.answers.count + pending.ownBytes
+      + streams.session.positionBytes
     if count != buffered { context.buffered(count - buffered) }
     buffered = count
   }

@@ -7,13 +7,11 @@ import SluiceWire
 extension Connection {
   /// The bytes that a connection writes before the next one has its turn.
   private static let turnBudget = 1 << 20
-  /// The portion in bytes of each of several ready subscriptions.
-  private static let portion = 64 << 10
 
   /// Writes pending output until the transport takes no more or the turn's budget is used up. Called at the end of a turn.
   func flush() {
     writeOut()
-    if !answers.isEmpty || !pending.isEmpty || buffered != 0 { countBuffered() }
+    if !streams.answers.isEmpty || !pending.isEmpty || buffered != 0 { countBuffered() }
   }
 
   /// Bytes of a PING.
@@ -34,13 +32,13 @@ extension Connection {
       }
       guard pending.isEmpty else { return }
     }
-    if workBudget.isExhausted || !unfinishedWork.isEmpty, case .open = phase { resumeWork() }
-    settlePublications()
+    if client.workBudget.isExhausted || streams.hasUnfinishedWork, case .open = phase { resumeWork() }
+    streams.settlePublications()
     let writes = context.writes
     var budget = Self.turnBudget
     while budget > 0 {
-      writes.append(&answers)
-      serveSubscriptions(writes)
+      writes.append(&streams.answers)
+      streams.serveSubscriptions(writes)
       budget -= writes.takePassed()
       guard !writes.isEmpty else { break }
       budget -= writes.bytes
@@ -60,52 +58,7 @@ extension Connection {
       if waitsForAnswers, case .open = phase { resumeReading() }
       guard pending.isEmpty else { return }
     }
-    if !readySubscriptions.isEmpty { return isHeldByRate ? () : context.makeReady(self) }
+    if streams.hasReady { return streams.isHeldByRate ? () : context.makeReady(self) }
     if case .finishing = phase { return close() }
-  }
-
-  private func serveSubscriptions(_ writes: WriteBatch) {
-    isHeldByRate = false
-    if readySubscriptions.isEmpty { return }
-    var limit = core.configuration.limits.writeBatch
-    if account?.delivering != nil {
-      let room = deliveryRoom(atMost: limit)
-      isHeldByRate = room == 0
-      if isHeldByRate { return }
-      limit = min(limit, writes.work + room)
-    }
-    let before = writes.bytes
-    var records: UInt64 = 0
-    defer {
-      context.topics.traffic.recordsSent &+= Int(records)
-      account?.delivering?.spend(records: records, bytes: UInt64(max(writes.bytes - before, 0)))
-    }
-    while writes.work < limit, writes.hasRoom, let subscription = readySubscriptions.popFirst() {
-      guard case .ready = subscription.place else { continue }
-      subscription.place = .none
-      let room = limit - writes.work
-      let bytes = readySubscriptions.isEmpty ? room : min(room, Self.portion)
-      let spent = subscription.credit.spent
-      defer { records &+= subscription.credit.spent &- spent }
-      switch subscription.produce(into: writes, bytes: bytes) {
-      case .more:
-        subscription.place = .ready
-        readySubscriptions.append(subscription)
-      case .waiting:
-        subscription.wait()
-      case .starved: subscription.starve()
-      case .loading: break
-      case .ended:
-        let (stream, cursor) = (subscription.stream, subscription.endedCursor)
-        endStream(stream)
-        if let cursor { attach(CommittingStream(cursor, stream: stream, connection: self), to: stream) }
-      }
-    }
-  }
-
-  private func settlePublications() {
-    guard !duePublications.isEmpty else { return }
-    for publication in duePublications { publication.settleDue() }
-    duePublications.removeAll(keepingCapacity: duePublications.capacity <= 16)
   }
 }

@@ -129,9 +129,9 @@ extension Connection {
   /// The connection's part of a snapshot. On its loop.
   var snapshot: ConnectionSnapshot {
     ConnectionSnapshot(
-      id: id, client: clientName, identity: identity.name, peer: peer.description,
-      security: security.map { "\($0.version) \($0.cipher)" } ?? "",
-      age: (context.loop.now - acceptedAt).wholeMilliseconds, subscriptions: open.subscriptions,
-      publications: open.publications, buffered: buffered)
+      id: id, client: client.name, identity: client.identity.name, peer: client.peer.description,
+      security: client.security.map { "\($0.version) \($0.cipher)" } ?? "",
+      age: (context.loop.now - acceptedAt).wholeMilliseconds, subscriptions: streams.counts.subscriptions,
+      publications: streams.counts.publications, buffered: buffered)
   }
 }

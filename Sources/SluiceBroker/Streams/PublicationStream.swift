@@ -17,7 +17,7 @@ final class PublicationStream: ServerStream, TopicPublisher {
   let stream: UInt32
   let topic: Topic
   let loopState: TopicLoopState
-  unowned let connection: Connection
+  unowned let streams: StreamMultiplexer
   /// The topic's epoch that it publishes to. The next one, when the topic starts over without having ended.
   private var epoch: TopicEpoch
   /// The producer's number; 0 if it has none.
@@ -45,17 +45,15 @@ final class PublicationStream: ServerStream, TopicPublisher {
   /// Since when it has had no demand; nil while it has.
   private(set) var heldUpSince: MonotonicTime?
 
-  private var context: LoopContext { connection.context }
-
   private init(
-    stream: UInt32, loopState: TopicLoopState, connection: Connection, _ frame: PublishOpen,
+    stream: UInt32, loopState: TopicLoopState, streams: StreamMultiplexer, _ frame: PublishOpen,
     _ attachment: Topic.Attachment
   ) {
     self.stream = stream
     topic = loopState.topic
     self.loopState = loopState
     epoch = attachment.epoch
-    self.connection = connection
+    self.streams = streams
     role = frame.role
     producer = frame.producer
     ticket = attachment.ticket
@@ -72,8 +70,8 @@ final class PublicationStream: ServerStream, TopicPublisher {
   /// Attaches a producer to its topic.
   ///
   /// - Throws: why nothing can be published, or not by this producer.
-  static func open(_ stream: UInt32, _ frame: PublishOpen, on connection: Connection) throws(WireError) {
-    let topic = try topic(of: frame, on: connection)
+  static func open(_ stream: UInt32, _ frame: PublishOpen, on streams: StreamMultiplexer) throws(WireError) {
+    let topic = try topic(of: frame, on: streams)
     guard frame.acknowledgement != .durable || topic.storage != nil else {
       throw WireError(
         .unsupported,
@@ -82,22 +80,22 @@ final class PublicationStream: ServerStream, TopicPublisher {
     }
     if let fault = topic.storageRefusal {
       if let service = topic.storage?.service, service.refusal != nil {
-        service.waiters.add(StoreWaiter(connection, stream, topic: topic, fault))
+        service.waiters.add(StoreWaiter(streams, stream, topic: topic, fault))
       }
       throw WireError(fault.code, fault.message)
     }
-    let continuation = connection.continuation(of: stream)
-    let holder = ProducerTable.Holder(connection: connection.id) { _ in
+    let continuation = streams.continuation(of: stream)
+    let holder = ProducerTable.Holder(connection: streams.client.connection) { _ in
       continuation.resume { (publication: PublicationStream) in publication.fenced() }
     }
-    let attachment = try topic.attachPublication(frame, holder, now: connection.context.loop.now)
-    topic.storage?.service.waiters.remove(connection: connection.id, topic: topic.name)
-    let loopState = topic.loopState(on: connection.context.topics)
+    let attachment = try topic.attachPublication(frame, holder, now: streams.loop.now)
+    topic.storage?.service.waiters.remove(connection: streams.client.connection, topic: topic.name)
+    let loopState = topic.loopState(on: streams.topics)
     let publication = PublicationStream(
-      stream: stream, loopState: loopState, connection: connection, frame, attachment)
+      stream: stream, loopState: loopState, streams: streams, frame, attachment)
     loopState.add(publication)
-    connection.attach(publication, to: stream)
-    connection.session.publication(stream, continuesAt: attachment.nextSequence)
+    streams.attach(publication, to: stream)
+    streams.session.publication(stream, continuesAt: attachment.nextSequence)
     guard publication.acknowledgements.waitsForDisk, frame.producer != 0 else {
       return publication.opened(attachment)
     }
@@ -109,12 +107,12 @@ final class PublicationStream: ServerStream, TopicPublisher {
     }
   }
 
-  private static func topic(of frame: PublishOpen, on connection: Connection) throws(WireError) -> Topic {
+  private static func topic(of frame: PublishOpen, on streams: StreamMultiplexer) throws(WireError) -> Topic {
     guard frame.role == .requester else {
-      return try connection.topic(frame.topic, for: .publishOpen, stating: frame.settings)
+      return try streams.client.topic(frame.topic, for: .publishOpen, stating: frame.settings)
     }
     do {
-      return try connection.topic(frame.topic, for: .publishOpen, ifMissing: .fail)
+      return try streams.client.topic(frame.topic, for: .publishOpen, ifMissing: .fail)
     } catch {
       guard error.code == .unknownTopic else { throw error }
       throw WireError(.noResponders, Fault.noResponders(on: frame.topic).message)
@@ -124,8 +122,8 @@ final class PublicationStream: ServerStream, TopicPublisher {
   /// Tells the producer that it may publish.
   private func opened(_ attachment: Topic.Attachment) {
     let demand =
-      grantMore(on: connection) ?? Demand(grantedThrough: attachment.nextSequence, bytesThrough: 0)
-    connection.send(
+      grantMore(on: streams) ?? Demand(grantedThrough: attachment.nextSequence, bytesThrough: 0)
+    streams.send(
       PublishOpened(
         epoch: attachment.epoch.number, grantedThrough: demand.grantedThrough,
         bytesThrough: demand.bytesThrough, nextSequence: attachment.nextSequence),
@@ -138,32 +136,31 @@ final class PublicationStream: ServerStream, TopicPublisher {
 
   /// Appends a batch that the session has checked.
   func append(_ count: UInt32, _ batch: UnsafeRawBufferPointer) {
-    let connection = connection
-    let context = connection.context
-    guard let used = connection.session.publication(stream)?.used(records: UInt64(count), bytes: batch.count)
+    let streams = streams
+    guard let used = streams.session.publication(stream)?.used(records: UInt64(count), bytes: batch.count)
     else { return }
     guard !hasEnded else {
       topic.noteUsed(used)
       let message = "topic \(topic.name) was ended by this producer; publish to another topic"
-      return connection.refuse(stream, Fault(code: .topicEnded, message: message))
+      return streams.refuse(stream, Fault(code: .topicEnded, message: message))
     }
     if used.bytes < UInt64(batch.count) {
       // A batch may end beyond what was granted: with its last record.
-      connection.account?.publishing?.spend(records: 0, bytes: UInt64(batch.count) - used.bytes)
+      streams.client.account?.publishing?.spend(records: 0, bytes: UInt64(batch.count) - used.bytes)
     }
     switch unsafe topic.append(
-      batch, count: count, at: context.loop.wallClock, in: epoch, isSource: role == .source, using: used,
+      batch, count: count, at: streams.loop.wallClock, in: epoch, isSource: role == .source, using: used,
       by: ticket, needsSubscriber: role == .requester)
     {
     case .appended(let lastOffset):
       acknowledgements.appended(count, lastOffset: lastOffset)
       loopState.traffic.received(UInt64(count), bytes: batch.count)
-      context.topics.traffic.recordsReceived &+= Int(count)
-      context.topics.appended(to: topic, through: lastOffset)
-      makeDue(on: connection)
+      streams.topics.traffic.recordsReceived &+= Int(count)
+      streams.topics.appended(to: topic, through: lastOffset)
+      makeDue(on: streams)
     case .unfit(let fault):
       settle()
-      connection.refuse(stream, fault)
+      streams.refuse(stream, fault)
     case .refused:
       // The topic has ended meanwhile, or the producer is fenced: the stream is about to be told.
       break
@@ -171,76 +168,74 @@ final class PublicationStream: ServerStream, TopicPublisher {
   }
 
   /// It has something to tell the producer at the end of this turn.
-  private func makeDue(on connection: Connection) {
+  private func makeDue(on streams: StreamMultiplexer) {
     guard !isDue else { return }
     isDue = true
-    connection.makeDue(self)
+    streams.makeDue(self)
   }
 
   /// The end of the turn: one ACK and one DEMAND however many batches came.
   func settleDue() {
     isDue = false
-    let connection = connection
+    let streams = streams
     // Only if the stream is still this publication's.
-    if connection.session.object(stream) === self { settle(on: connection) }
+    if streams.session.object(stream) === self { settle(on: streams) }
   }
 
-  private func settle() { settle(on: connection) }
+  private func settle() { settle(on: streams) }
 
   /// Tells the producer what is in the log, and what more it may send.
-  private func settle(on connection: Connection) {
+  private func settle(on streams: StreamMultiplexer) {
     // It doesn't know yet that the stream is open.
     if isOpening { return }
-    acknowledge(on: connection)
-    grantMore(on: connection)?.encode(stream: stream, into: &connection.answers)
+    acknowledge(on: streams)
+    grantMore(on: streams)?.encode(stream: stream, into: &streams.answers)
   }
 
   /// Acknowledges what is kept, if the producer wants to know and doesn't yet.
-  func acknowledge(on connection: Connection) {
+  func acknowledge(on streams: StreamMultiplexer) {
     if isOpening { return }
     let former = acknowledgements.acknowledged
     guard let ack = acknowledgements.take(committed: topic.storage?.committed) else { return }
     loopState.traffic.acknowledged(acknowledgements.acknowledged - former)
-    ack.encode(stream: stream, into: &connection.answers)
+    ack.encode(stream: stream, into: &streams.answers)
   }
 
   // MARK: Demand
 
   /// Grants what the topic can take now, as far as the identity's rate allows.
-  private func grantMore(on connection: Connection) -> Demand? {
-    guard let credit = connection.session.creditToGrant(stream) else { return nil }
+  private func grantMore(on streams: StreamMultiplexer) -> Demand? {
+    guard let credit = streams.session.creditToGrant(stream) else { return nil }
     var left = credit.held
-    let more = grant(holding: left, on: connection)
+    let more = grant(holding: left, on: streams)
     left.add(more)
     var demand: Demand?
     if more != PublishAllowance() {
-      demand = connection.session.grant(more, to: stream)
+      demand = streams.session.grant(more, to: stream)
       loopState.traffic.granted(more.records)
     }
     if left.records > 0, left.bytes > 0 {
       if heldUpSince != nil {
-        loopState.traffic.heldUp(since: heldUpSince.take(), until: connection.context.loop.now)
+        loopState.traffic.heldUp(since: heldUpSince.take(), until: streams.loop.now)
       }
     } else {
-      let context = connection.context
-      if topic.isOutOfMemory { context.core.metrics.add(.memoryHolds) }
-      heldUpSince = heldUpSince ?? context.loop.now
+      if topic.isOutOfMemory { streams.core.metrics.add(.memoryHolds) }
+      heldUpSince = heldUpSince ?? streams.loop.now
     }
     return demand
   }
 
   /// Takes from the topic, and from the identity's rate, what is granted.
-  private func grant(holding held: PublishAllowance, on connection: Connection) -> PublishAllowance {
-    let context = connection.context
-    let now = context.loop.now
-    guard let limiter = connection.account?.publishing else { return topic.grant(to: held, now: now) }
+  private func grant(holding held: PublishAllowance, on streams: StreamMultiplexer) -> PublishAllowance {
+    let now = streams.loop.now
+    guard let limiter = streams.client.account?.publishing else { return topic.grant(to: held, now: now) }
     let wanted = PublishingBudget.share(to: held, window: topic.grantWindow)
     guard let most = limiter.take(wanted, at: now) else {
       if held.records == 0 || held.bytes == 0 {
-        context.core.metrics.add(.publishRateHolds)
+        streams.core.metrics.add(.publishRateHolds)
         waitsForRate = true
         topic.noteStopped(now: now)
-        connection.wakeForRate(after: limiter.wait(at: now))
+        streams.wakeForRate(after: limiter.wait(at: now))
       }
       return PublishAllowance()
     }
@@ -255,7 +250,7 @@ final class PublicationStream: ServerStream, TopicPublisher {
   func rateAllowsMore() {
     guard waitsForRate else { return }
     waitsForRate = false
-    makeDue(on: connection)
+    makeDue(on: streams)
   }
 
   // MARK: The topic
@@ -266,8 +261,8 @@ final class PublicationStream: ServerStream, TopicPublisher {
       // A producer that has left waits for CANCELLED, not for the disk.
       if ends == .alone { return ended() }
       settle()
-      topic.storage?.service.waiters.add(StoreWaiter(connection, stream, topic: topic, fault))
-      return connection.refuse(stream, fault)
+      topic.storage?.service.waiters.add(StoreWaiter(streams, stream, topic: topic, fault))
+      return streams.refuse(stream, fault)
     }
     // It waits for the disk, and is told then.
     if ends != nil, !topic.isDeleted { return }
@@ -276,38 +271,38 @@ final class PublicationStream: ServerStream, TopicPublisher {
       if role == .source, topic.startsSourcesAnew, !topic.isDeleted {
         // A source publishes one run to one epoch, so the broker drops what the source has sent for the epoch that is over.
         settle()
-        return connection.refuse(stream, .startedOver(topic.name))
+        return streams.refuse(stream, .startedOver(topic.name))
       }
       if condition == .ended { return topicEnded() }
       epoch = topic.epoch
     }
-    if topic.isDeleted { return connection.refuse(stream, .topicDeleted(topic.name)) }
+    if topic.isDeleted { return streams.refuse(stream, .topicDeleted(topic.name)) }
     if role == .source, !isOpening {
       let isConnected = topic.isConnected
       if isConnected != toldConnected {
         toldConnected = isConnected
         if isConnected {
-          connection.send(Connected(), stream: stream)
+          streams.send(Connected(), stream: stream)
         } else {
-          connection.send(Disconnected(), stream: stream)
+          streams.send(Disconnected(), stream: stream)
         }
       }
     }
-    makeDue(on: connection)
+    makeDue(on: streams)
   }
 
   /// Another producer has ended the topic.
   private func topicEnded() {
     if hasEnded { return }
     settle()
-    connection.endStream(stream)
-    connection.send(Complete(epoch.ending ?? .finished), stream: stream)
+    streams.endStream(stream)
+    streams.send(Complete(epoch.ending ?? .finished), stream: stream)
   }
 
   /// Another publication has the producer's number now.
   private func fenced() {
     settle()
-    connection.refuse(stream, .fenced(on: topic.name))
+    streams.refuse(stream, .fenced(on: topic.name))
   }
 
   // MARK: The end
@@ -316,12 +311,12 @@ final class PublicationStream: ServerStream, TopicPublisher {
   func complete(_ ending: Complete.Ending) {
     settle()
     if let fault = topic.end(ending, in: epoch, by: producer, ticket, isSource: role == .source) {
-      connection.releaseStream(stream)
-      return connection.send(fault, stream: stream)
+      streams.releaseStream(stream)
+      return streams.send(fault, stream: stream)
     }
     var failure: ErrorCode?
     if case .failure(let code, _) = ending { failure = code }
-    connection.report(.topicEnded(connection.asClient, topic: topic.name, failure: failure))
+    streams.client.report { .topicEnded($0, topic: topic.name, failure: failure) }
     hasCompleted = true
     guard topic.storage != nil else {
       let settings = topic.settings
@@ -342,25 +337,27 @@ final class PublicationStream: ServerStream, TopicPublisher {
   /// The topic is over, or the publication, as the producer has said.
   private func ended(startedOver: Bool = false) {
     settle()
-    connection.releaseStream(stream)
-    connection.send(Cancelled(hasStartedOver: startedOver), stream: stream)
+    streams.releaseStream(stream)
+    streams.send(Cancelled(hasStartedOver: startedOver), stream: stream)
   }
 
   /// Calls `body` when all that has happened to the topic is on disk, unless the publication is over by then.
   private func whenCommitted(_ body: @escaping @Sendable (PublicationStream) -> Void) {
-    let continuation = connection.continuation(of: stream)
+    let continuation = streams.continuation(of: stream)
     topic.whenCommitted { continuation.resume($0, body) }
   }
 
   func release() {
-    let held = connection.session.held(stream)
+    let held = streams.session.held(stream)
     loopState.remove(self, returning: held, ticket, hasCompleted: hasCompleted)
-    connection.account?.publishing?.giveBack(held)
+    streams.client.account?.publishing?.giveBack(held)
   }
 
   func reconsider() throws(WireError) {
     // A publication that ends goes on as it is, with what was published before.
-    guard ends == nil, let denied = try connection.denial(of: .publishOpen, on: topic.name) else { return }
+    guard ends == nil, let denied = try streams.client.denial(of: .publishOpen, on: topic.name) else {
+      return
+    }
     settle()
     throw denied
   }
@@ -369,14 +366,15 @@ final class PublicationStream: ServerStream, TopicPublisher {
 }
 
 extension PublicationStream {
-  var held: PublishingBudget.Allowance { connection.session.held(stream) }
-  var identity: String { connection.identity.name }
+  var held: PublishingBudget.Allowance { streams.session.held(stream) }
+  var identity: String { streams.client.identity.name }
 
   /// The publication as TOPIC_SHOW describes it. On its loop only.
   var info: TopicInfo.Publication {
-    let credit = connection.session.publication(stream)?.records ?? Credit()
+    let credit = streams.session.publication(stream)?.records ?? Credit()
     return TopicInfo.Publication(
-      connection: connection.id, client: connection.clientName, stream: stream, granted: credit.granted,
+      connection: streams.client.connection, client: streams.client.name, stream: stream,
+      granted: credit.granted,
       received: credit.spent, waiting: waiting, reason: waitReason)
   }
 
@@ -396,7 +394,7 @@ extension PublicationStream {
   /// For how long the publication has had no demand, in milliseconds; 0 when it has some. On its loop only.
   var waiting: UInt64 {
     guard let heldUpSince else { return 0 }
-    return max((connection.context.loop.now - heldUpSince).wholeMilliseconds, 1)
+    return max((streams.loop.now - heldUpSince).wholeMilliseconds, 1)
   }
 }
 
@@ -409,11 +407,12 @@ extension PublishOpen.Acknowledgement {
 
 extension StoreWaiter {
   /// A publication that waits for the store.
-  fileprivate init(_ connection: Connection, _ stream: UInt32, topic: Topic, _ fault: Fault) {
+  fileprivate init(_ streams: StreamMultiplexer, _ stream: UInt32, topic: Topic, _ fault: Fault) {
     self.init(
-      connection: connection.id, client: connection.clientName, identity: connection.identity.name,
+      connection: streams.client.connection, client: streams.client.name,
+      identity: streams.client.identity.name,
       stream: stream,
-      topic: topic.name, since: connection.context.loop.now,
+      topic: topic.name, since: streams.loop.now,
       reason: fault.code == .storageFull ? .storageFull : .storageFailed)
   }
 }

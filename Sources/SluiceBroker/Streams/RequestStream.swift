@@ -14,14 +14,13 @@ final class RequestStream: ServerStream {
   private static let cursorsPerPage = 200
 
   private let stream: UInt32
-  private unowned let connection: Connection
+  private unowned let streams: StreamMultiplexer
 
-  private var context: LoopContext { connection.context }
-  private var registry: TopicRegistry { context.core.registry }
+  private var registry: TopicRegistry { streams.core.registry }
 
-  init(_ stream: UInt32, on connection: Connection) {
+  init(_ stream: UInt32, on streams: StreamMultiplexer) {
     self.stream = stream
-    self.connection = connection
+    self.streams = streams
   }
 
   var kind: StreamKind { .request }
@@ -33,19 +32,20 @@ final class RequestStream: ServerStream {
   func perform(_ action: ServerAction) throws(WireError) {
     switch action {
     case .createTopic(_, let frame): create(frame)
-    case .showTopic(_, let name): describe(try connection.topic(name, for: .topicShow))
+    case .showTopic(_, let name): describe(try streams.client.topic(name, for: .topicShow))
     case .listTopics(_, let after, let limit):
-      let (page, more) = connection.listTopics(after: after, limit: min(Int(limit), Self.topicsPerPage))
+      let (page, more) = streams.client.listTopics(after: after, limit: min(Int(limit), Self.topicsPerPage))
       answer(Topics(topics: page, more: more))
     case .deleteTopic(_, let name):
       administer(.deleteTopic, of: name) { () throws(WireError) in
-        try connection.require(.topicDelete, on: name)
+        try streams.client.require(.topicDelete, on: name)
         confirm(try registry.delete(name))
         return true
       }
     case .connectTopic(_, let name, let isConnected):
       administer(isConnected ? .connectTopic : .disconnectTopic, of: name) { () throws(WireError) in
-        try connection.topic(name, for: isConnected ? .topicConnect : .topicDisconnect).connect(isConnected)
+        try streams.client.topic(name, for: isConnected ? .topicConnect : .topicDisconnect).connect(
+          isConnected)
         answer(Done())
         return true
       }
@@ -53,7 +53,7 @@ final class RequestStream: ServerStream {
       try listCursors(of: topic, after: after, limit: min(Int(limit), Self.cursorsPerPage))
     case .moveCursor(_, let frame): move(frame)
     case .deleteCursor(_, let topic, let name): deleteCursor(name, of: topic)
-    case .renew(_, let credentials): connection.renew(stream, credentials)
+    case .renew(_, let credentials): renew(credentials)
     default: break
     }
   }
@@ -62,12 +62,12 @@ final class RequestStream: ServerStream {
 
   private func create(_ frame: TopicCreate) {
     administer(.createTopic, of: frame.topic) { () throws(WireError) in
-      try connection.require(.topicCreate, on: frame.topic)
-      if let there = registry.find(frame.topic) { try connection.requireInbox(there, for: .topicCreate) }
-      let topic = try registry.create(frame.topic, frame.settings, by: connection.quota)
-      connection.workBudget.spend(connection.quota.takeTold(), of: .watchers)
-      try connection.requireInbox(topic, for: .topicCreate)
-      topic.failWhenProducersStayLost(on: context.topics)
+      try streams.client.require(.topicCreate, on: frame.topic)
+      if let there = registry.find(frame.topic) { try streams.client.requireInbox(there, for: .topicCreate) }
+      let topic = try registry.create(frame.topic, frame.settings, by: streams.client.quota)
+      streams.client.workBudget.spend(streams.client.quota.takeTold(), of: .watchers)
+      try streams.client.requireInbox(topic, for: .topicCreate)
+      topic.failWhenProducersStayLost(on: streams.topics)
       whenCommitted(topic) { $0.describe(topic) }
       return true
     }
@@ -75,9 +75,9 @@ final class RequestStream: ServerStream {
 
   private func describe(_ topic: Topic) {
     let attached = topic.attached
-    connection.workBudget.spend(attached.subscriptions + attached.publications, of: .attachments)
-    let continuation = connection.continuation(of: stream)
-    TopicInspection(topic, showing: connection.shownPeers(of: topic), at: context.loop.now).run { info in
+    streams.client.workBudget.spend(attached.subscriptions + attached.publications, of: .attachments)
+    let continuation = streams.continuation(of: stream)
+    TopicInspection(topic, showing: streams.client.shownPeers(of: topic), at: streams.loop.now).run { info in
       continuation.resume { (request: RequestStream) in request.answer(info) }
     }
   }
@@ -85,26 +85,26 @@ final class RequestStream: ServerStream {
   // MARK: Cursors
 
   private func listCursors(of name: String, after: String, limit: Int) throws(WireError) {
-    let topic = try connection.topic(name, for: .cursorList)
-    connection.workBudget.spend(topic.cursorCount, of: .cursors)
-    topic.forgetGroups(idleFor: context.core.configuration.limits.cursorMemory, now: context.loop.now)
-    let (page, more) = topic.cursors(after: after, limit: limit, now: context.loop.now)
+    let topic = try streams.client.topic(name, for: .cursorList)
+    streams.client.workBudget.spend(topic.cursorCount, of: .cursors)
+    topic.forgetGroups(idleFor: streams.core.configuration.limits.cursorMemory, now: streams.loop.now)
+    let (page, more) = topic.cursors(after: after, limit: limit, now: streams.loop.now)
     answer(Cursors(cursors: page, more: more))
   }
 
   private func move(_ frame: CursorMove) {
     administer(.moveCursor(frame.name), of: frame.topic) { () throws(WireError) in
-      let topic = try connection.topic(frame.topic, for: .cursorMove)
-      let isAsked = connection.findStart(frame.start, of: topic, connection.continuation(of: stream)) {
-        [stream] connection, start in
+      let topic = try streams.client.topic(frame.topic, for: .cursorMove)
+      let isAsked = topic.findStart(frame.start, streams.continuation(of: stream)) {
+        [stream] streams, start in
         var frame = frame
         frame.start = start
-        connection.object(RequestStream.self, on: stream)?.move(frame)
+        streams.object(RequestStream.self, on: stream)?.move(frame)
       }
       if isAsked { return false }
-      if !topic.moveGroup(frame.name, to: frame.start, on: context.topics) {
+      if !topic.moveGroup(frame.name, to: frame.start, on: streams.topics) {
         try topic.moveCursor(
-          frame.name, to: StartPosition(frame.start), now: context.loop.now, wallClock: context.loop.wallClock
+          frame.name, to: StartPosition(frame.start), now: streams.loop.now, wallClock: streams.loop.wallClock
         )
       }
       confirm(topic, of: frame.name)
@@ -114,17 +114,39 @@ final class RequestStream: ServerStream {
 
   private func deleteCursor(_ name: String, of topic: String) {
     administer(.deleteCursor(name), of: topic) { () throws(WireError) in
-      let topic = try connection.topic(topic, for: .cursorDelete)
-      if !topic.deleteGroup(name, on: context.topics) { try topic.deleteCursor(name, now: context.loop.now) }
+      let topic = try streams.client.topic(topic, for: .cursorDelete)
+      if !topic.deleteGroup(name, on: streams.topics) { try topic.deleteCursor(name, now: streams.loop.now) }
       confirm(topic, of: name)
       return true
+    }
+  }
+
+  // MARK: Credentials
+
+  private func renew(_ credentials: Credentials) {
+    guard streams.core.authenticator != nil else {
+      streams.session.renewed()
+      return answer(Authenticated(identity: ""))
+    }
+    let (request, reference) = (streams.session.request(on: stream), streams.reference)
+    streams.client.verify(credentials) { job in
+      reference.execute { _ in job() }
+    } _: { [unowned streams] finding in
+      streams.session.renewed()
+      // A client that has cancelled the request doesn't expect its credentials to be renewed.
+      guard let request, streams.session.isCurrent(request) else { return }
+      streams.attempt(request.stream) { () throws(WireError) in
+        let identity = try streams.client.renewed(finding, credentials)
+        streams.answer(request, Authenticated(identity: identity.name, expires: identity.wireExpiry))
+        streams.adopt(identity)
+      }
     }
   }
 
   // MARK: Answers
 
   func answer(_ frame: some Frame) {
-    connection.answer(connection.session.request(on: stream), frame)
+    streams.answer(streams.session.request(on: stream), frame)
   }
 
   /// Answers DONE when what was done to the topic is on disk.
@@ -139,7 +161,7 @@ final class RequestStream: ServerStream {
     _ topic: Topic, of name: String? = nil, _ body: @escaping @Sendable (RequestStream) -> Void
   ) {
     guard topic.storage != nil else { return body(self) }
-    let continuation = connection.continuation(of: stream)
+    let continuation = streams.continuation(of: stream)
     topic.whenCommitted(of: name) { continuation.resume($0, body) }
   }
 
@@ -151,12 +173,12 @@ final class RequestStream: ServerStream {
   ) {
     do {
       guard try body() else { return }
-      connection.report(.administered(connection.asClient, action, topic: topic, refusal: nil))
+      streams.client.report { .administered($0, action, topic: topic, refusal: nil) }
     } catch {
       if error.code != .permissionDenied {
-        connection.report(.administered(connection.asClient, action, topic: topic, refusal: error))
+        streams.client.report { .administered($0, action, topic: topic, refusal: error) }
       }
-      connection.refuse(stream, Fault(error))
+      streams.refuse(stream, Fault(error))
     }
   }
 }

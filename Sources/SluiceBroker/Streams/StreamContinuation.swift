@@ -1,17 +1,18 @@
 import SluiceIO
+import SluiceLog
 import SluiceSession
 import SluiceTopics
 import SluiceWire
 
 /// How a stream waits for what ends elsewhere: a commit, an answer of the store, the loss of its cursor or number to another client.
 struct StreamContinuation: Sendable {
-  let connection: ConnectionReference
+  let reference: StreamReference
   let token: StreamToken
 
   /// Calls `body` on the connection's loop, unless the stream or the connection is over by then. From any thread.
-  func resume(_ body: @escaping @Sendable (Connection) -> Void) {
-    connection.execute { [token] connection in
-      if connection.session.isCurrent(token) { body(connection) }
+  func resume(_ body: @escaping @Sendable (StreamMultiplexer) -> Void) {
+    reference.execute { [token] streams in
+      if streams.session.isCurrent(token) { body(streams) }
     }
   }
 
@@ -26,16 +27,26 @@ struct StreamContinuation: Sendable {
     _ fault: Fault?, _ body: @escaping @Sendable (S) -> Void
   ) {
     let stream = token.stream
-    resume { connection in
-      if let fault { return connection.refuse(stream, fault) }
-      if let object = connection.object(S.self, on: stream) { body(object) }
+    resume { streams in
+      if let fault { return streams.refuse(stream, fault) }
+      if let object = streams.object(S.self, on: stream) { body(object) }
     }
   }
 }
 
-extension Connection {
-  /// What resumes the present use of a stream.
-  func continuation(of stream: UInt32) -> StreamContinuation {
-    StreamContinuation(connection: reference, token: session.token(of: stream))
+extension Topic {
+  /// Asks the store where a subscription or cursor begins, if nothing else knows, and goes on with that; unless the stream is over by then.
+  ///
+  /// - Returns: whether it was asked.
+  func findStart(
+    _ start: Subscribe.Start, _ continuation: @autoclosure () -> StreamContinuation,
+    _ body: @escaping @Sendable (StreamMultiplexer, Subscribe.Start) -> Void
+  ) -> Bool {
+    guard case .time(let time) = start, let storage, epoch.needsStore(for: .time(time)) else { return false }
+    let continuation = continuation()
+    storage.service.find(time, in: storage) { offset in
+      continuation.resume { body($0, .offset(offset)) }
+    }
+    return true
   }
 }

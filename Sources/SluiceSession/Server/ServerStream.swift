@@ -4,6 +4,15 @@ import SluiceWire
 package protocol ServerStream: AnyObject {
   var kind: StreamKind { get }
 
+  /// The client asks for records up to a total of `granted`.
+  func demand(through granted: UInt64)
+
+  /// The client has dealt with the records before `offset`.
+  func commit(through offset: UInt64) throws(WireError)
+
+  /// The client says what became of records that it was given out.
+  func settle(_ frame: Settle) throws(WireError)
+
   /// Gives up what the stream has of its topic. Called once, when the stream ends for whatever reason.
   func release()
 
@@ -16,6 +25,15 @@ package protocol ServerStream: AnyObject {
   ///
   /// - Parameter isPatient: whether a client that could ask for more is waited for.
   func isDrained(isPatient: Bool) -> Bool
+}
+
+extension ServerStream {
+  package func demand(through granted: UInt64) {}
+  package func commit(through offset: UInt64) throws(WireError) {}
+
+  package func settle(_ frame: Settle) throws(WireError) {
+    throw WireError(.unsupported, "SETTLE is for members of a group; this subscription isn't one")
+  }
 }
 
 /// What a stream counts as: the broker limits each kind by itself.

@@ -27,3 +27,35 @@ extension StartPosition {
       }
   }
 }
+
+extension TopicEpoch {
+  /// Where a subscription begins, and how many of the records that it asked for are gone.
+  ///
+  /// - Parameters:
+  ///   - lag: the topic's policy for a subscriber that states none.
+  ///   - buffered: the first record that producers published without subscribers, for the first one.
+  /// - Throws: ``ErrorCode/epochChanged``, or ``ErrorCode/lagged``.
+  package func start(
+    _ frame: Subscribe, lag: Subscribe.LagPolicy?, buffered: UInt64?, wallClock: Int64
+  ) throws(WireError) -> (cursor: LogCursor, missed: UInt64) {
+    let frame = frame.translated(to: self)
+    guard frame.epoch == 0 || frame.epoch == number else {
+      throw WireError(
+        .epochChanged,
+        "topic \(frame.topic) was started anew; subscribe again without an epoch to get what is there now")
+    }
+    var (cursor, missed) = cursor(
+      at: StartPosition(frame.start), now: wallClock, resuming: frame.epoch != 0)
+    // What producers buffered while there was no subscriber is for the first that comes and asks for what there is.
+    if let buffered, buffered < cursor.nextOffset, frame.start == .replay || frame.start == .earliest {
+      cursor = self.cursor(at: .offset(buffered), now: nil, resuming: true).cursor
+    }
+    guard missed == 0 || (frame.lag ?? lag) != .fail else {
+      throw WireError(
+        .lagged,
+        "\(missed) records of \(frame.topic) were dropped already; subscribe to what is left, or with lag policy skip"
+      )
+    }
+    return (cursor, missed)
+  }
+}

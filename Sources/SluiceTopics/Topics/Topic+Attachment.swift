@@ -26,6 +26,24 @@ extension Topic {
     return result
   }
 
+  /// Counts a subscription of this loop to the topic, unless `body` throws, which enters it in the loop state.
+  package func withSubscription(
+    on loop: TopicLoop,
+    _ body: (_ loopState: TopicLoopState, _ epoch: TopicEpoch, _ buffered: UInt64?) throws(WireError) -> Void
+  ) throws(WireError) {
+    let loopState = loopState(on: loop)
+    if isPaced { loopState.protectEverything() }
+    let (epoch, buffered) = attachSubscription(now: loop.loop.now)
+    do {
+      try body(loopState, epoch, buffered)
+    } catch {
+      loopState.withdraw(from: epoch)
+      throw error
+    }
+    // It may have been deleted between the look and the entry in its list.
+    if isDeleted { notify([loopState]) }
+  }
+
   /// Where the first subscriber would begin, at what producers have buffered; nil when the topic has a subscriber or doesn't buffer.
   package var bufferedFrom: UInt64? {
     guard isPaced, settings.withoutSubscribers == .buffer else { return nil }

@@ -190,7 +190,7 @@ final class AccessStory {
   func isConnection(_ number: UInt64, of name: String) -> Bool {
     for context in small.broker.contexts {
       if let connection = context.connections.first(where: { $0.id == number }) {
-        return connection.identity.name == name
+        return connection.client.identity.name == name
       }
     }
     return true

@@ -41,7 +41,7 @@ final class BrokerInspector {
   }
 
   func hasConnection(named name: String) -> Bool {
-    connections.contains { $0.clientName == name }
+    connections.contains { $0.client.name == name }
   }
 
   /// Takes note of new connections.
@@ -57,10 +57,10 @@ final class BrokerInspector {
       let (answers, pending) = connection.waitingBytes
       oracle.check(
         answers <= limits.answers + Self.slack, 0,
-        "\(answers) bytes of answers wait for \(connection.clientName)")
+        "\(answers) bytes of answers wait for \(connection.client.name)")
       oracle.check(
         pending <= max(limits.writeBatch, limits.answers) + limits.record + Self.slack, 0,
-        "\(pending) bytes wait for \(connection.clientName)")
+        "\(pending) bytes wait for \(connection.client.name)")
     }
     let counted = broker.core.metrics[.connections]
     oracle.check(
@@ -89,7 +89,7 @@ final class BrokerInspector {
       for (index, subscription) in loopState.subscriptions.enumerated() {
         oracle.check(
           subscription.index == index
-            && (subscription as? Subscription)?.loopState ?? loopState === loopState, 0,
+            && (subscription as? SubscriptionStream)?.loopState ?? loopState === loopState, 0,
           "\(topic.name) misplaced a subscription")
         oracle.check(
           connections.contains { $0.id == subscription.shown(open: nil)?.connection }, 0,
@@ -108,10 +108,10 @@ final class BrokerInspector {
     look()
     oracle.check(
       connections.isEmpty, 0,
-      "all clients have left, but there are still \(connections.map { "\($0.clientName) (\($0.id))" })")
+      "all clients have left, but there are still \(connections.map { "\($0.client.name) (\($0.id))" })")
     checkBounds()
     for connection in seen.compactMap(\.connection) {
-      oracle.fail(0, "something keeps the connection of \(connection.clientName) in memory")
+      oracle.fail(0, "something keeps the connection of \(connection.client.name) in memory")
     }
     let registry = broker.core.registry
     for topic in registry.all {

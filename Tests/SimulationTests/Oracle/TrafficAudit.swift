@@ -35,7 +35,9 @@ struct TrafficAudit {
       return
         "counts \(traffic.acknowledged) records as acknowledged, \(traffic.received) as received, \(traffic.granted) as granted; \(published(topic, traffic, longestRecord)) aren't letters, and its epoch has \(topic.epoch.log.head) records"
     }
-    let subscriptions = topic.loopStates.flatMap(\.subscriptions).filter { !($0 is PatternMember) }
+    let subscriptions = topic.loopStates.flatMap(\.subscriptions).filter {
+      ($0 as? SubscriptionStream)?.owner == nil
+    }
     let sent = subscriptions.reduce(0) { $0 + $1.credit.spent }
     if sent > traffic.sent { return "has sent \(sent) records and counts \(traffic.sent)" }
     return nil

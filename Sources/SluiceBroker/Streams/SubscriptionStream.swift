@@ -1,10 +1,22 @@
+import SluiceAccess
 import SluiceIO
 import SluiceLog
+import SluiceSession
 import SluiceTopics
 import SluiceWire
 
 /// One consumer's cursor into a topic, and its demand. Belongs to its connection's loop.
-class Subscription: Consumer, StoreConsumer {
+final class SubscriptionStream: SubscriberStream, TopicSubscriber, StoreConsumer {
+  let stream: UInt32
+  unowned let streams: StreamMultiplexer
+  /// The pattern's member that has the subscription; nil for one with a stream and a demand of its own.
+  unowned var owner: (any SubscriptionOwner)?
+  var credit: Credit
+  var place = SubscriberPlace.none
+  /// Its place in the loop state's list of all.
+  var index = 0
+  /// The epoch that it counts for, which needn't be the one that it reads.
+  var attachedEpoch: TopicEpoch?
   let topic: Topic
   let epoch: TopicEpoch
   let loopState: TopicLoopState
@@ -35,14 +47,17 @@ class Subscription: Consumer, StoreConsumer {
   private var demandArrivedAt: MonotonicTime?
 
   init(
-    stream: UInt32, loopState: TopicLoopState, epoch: TopicEpoch, connection: Connection, cursor: LogCursor,
-    liveOffset: UInt64, lag: Subscribe.LagPolicy?, granted: UInt64, isResuming: Bool,
+    stream: UInt32, loopState: TopicLoopState, epoch: TopicEpoch, streams: StreamMultiplexer,
+    cursor: LogCursor, liveOffset: UInt64, lag: Subscribe.LagPolicy?, granted: UInt64, isResuming: Bool,
     matcher: RecordMatcher? = nil, wantsProducers: Bool = false
   ) {
+    self.stream = stream
+    self.streams = streams
+    credit = Credit(granted: granted)
     topic = loopState.topic
     self.epoch = epoch
     self.loopState = loopState
-    account = HoldAccount(since: connection.context.loop.now)
+    account = HoldAccount(since: streams.loop.now)
     self.liveOffset = liveOffset
     lagPolicy = lag
     tellsProducers = wantsProducers
@@ -54,10 +69,9 @@ class Subscription: Consumer, StoreConsumer {
     }
     source = RecordSource(epoch, at: cursor, matcher: matcher, compacted: compacted)
     filteredThrough = cursor.nextOffset
-    loader = StoreLoader(topic.name, topic.storage, on: connection.context.loop)
-    super.init(stream: stream, connection: connection, granted: granted)
-    loader?.consumer = self
+    loader = StoreLoader(topic.name, topic.storage, on: streams.loop)
     attachedEpoch = epoch
+    loader?.consumer = self
   }
 
   /// Whether offsets may leave gaps that are no losses.
@@ -76,60 +90,79 @@ class Subscription: Consumer, StoreConsumer {
     filteredThrough = offset
   }
 
-  override func raise(to granted: UInt64) -> Bool {
+  func demand(through granted: UInt64) {
     let former = credit.granted
-    guard super.raise(to: granted) else { return false }
+    guard credit.raise(to: granted) else { return }
     loopState.traffic.requested(from: former, to: granted)
     demandArrived()
     if topic.isPaced { loopState.readersMoved() }
-    return true
+    streams.makeReady(self)
   }
 
   /// The demand that it uses, which members of a pattern's subscription share.
-  var demand: Credit { credit }
+  var demand: Credit { owner?.demand ?? credit }
 
-  override var isOwed: Bool {
+  var isOwed: Bool {
     credit.available > 0 && nextOffset < epoch.log.head
   }
 
-  override var isBehind: Bool {
+  var isBehind: Bool {
     nextOffset < epoch.log.head
   }
 
-  override func wait() { loopState.wait(self) }
+  func wait() { loopState.wait(self) }
 
-  override func starve() {
-    if starvedSince == nil { starvedSince = connection.context.loop.now }
+  func starve() {
+    if starvedSince == nil { starvedSince = streams.loop.now }
   }
 
   /// It has demand, or is over: a wait for demand is over.
   func demandArrived() {
     guard let since = starvedSince.take() else { return }
-    demandArrivedAt = connection.context.loop.now
-    loopState.traffic.starved(since: since, until: connection.context.loop.now)
+    demandArrivedAt = streams.loop.now
+    loopState.traffic.starved(since: since, until: streams.loop.now)
   }
 
-  override var endedCursor: EndedCursor? {
+  var endedCursor: EndedCursor? {
     durable.map { EndedCursor(topic: topic, ticket: $0.ticket, sentThrough: nextOffset) }
   }
 
-  override func leave() {
+  func release() {
     source.dropStored()
     demandArrived()
-    leaveCursor(now: connection.context.loop.now)
+    leaveCursor(now: streams.loop.now)
     loopState.remove(self)
+    place = .ended
   }
 
-  override func reconsider() throws(WireError) { try connection.require(.subscribe, on: topic.name) }
+  func woken() {
+    place = .none
+    if let owner { owner.woken() } else { streams.makeReady(self) }
+  }
 
-  override var wantsProducers: Bool { tellsProducers }
+  func storedRecordsArrived() {
+    if case .none = place { woken() }
+  }
 
-  override func producersChanged() {
+  func pacingBegan() { owner?.pacingBegan() }
+
+  func topicDeleted(_ name: String) {
+    if let owner { owner.topicDeleted() } else { streams.refuse(stream, .topicDeleted(name)) }
+  }
+
+  var identity: String { streams.client.identity.name }
+  var isBlocked: Bool { streams.isBlocked }
+
+  func reconsider() throws(WireError) { try streams.client.require(.subscribe, on: topic.name) }
+
+  var wantsProducers: Bool { tellsProducers }
+
+  func producersChanged() {
     // What waits is woken by its loop state, and what is ready is asked anyway.
-    if tellsProducers, case .none = place { connection.makeReady(self) }
+    if tellsProducers, case .none = place { streams.makeReady(self) }
   }
 
-  override func report(to positions: inout ReaderPositions) {
+  func report(to positions: inout ReaderPositions) {
     // Producers that go on in another epoch don't wait for subscriptions to this one. An epoch that has ended and that no other epoch follows keeps
     // what its subscriptions are owed.
     switch epoch.condition {
@@ -146,35 +179,35 @@ class Subscription: Consumer, StoreConsumer {
     positions.add(position)
   }
 
-  override func count(_ holds: [HoldLog.Hold], to now: MonotonicTime) {
+  func count(_ holds: [HoldLog.Hold], to now: MonotonicTime) {
     account.count(holds, to: now)
   }
 
-  override var standing: SubscriberStanding? {
+  var standing: SubscriberStanding? {
     let head = epoch.log.head
     return SubscriberStanding(
       nextOffset: nextOffset, available: demand.available,
       lag: head > nextOffset ? head - nextOffset : 0, starvedSince: starvedSince)
   }
 
-  override func isHolding(open hold: HoldLog.Hold?) -> Bool {
-    account.isHolding(open: hold, at: connection.context.loop.now)
+  func isHolding(open hold: HoldLog.Hold?) -> Bool {
+    account.isHolding(open: hold, at: streams.loop.now)
   }
 
-  override func shown(open hold: HoldLog.Hold?) -> TopicInfo.Subscription? {
+  func shown(open hold: HoldLog.Hold?) -> TopicInfo.Subscription? {
     var info = TopicInfo.Subscription(
-      connection: connection.id, client: connection.clientName, stream: stream,
+      connection: streams.client.connection, client: streams.client.name, stream: stream,
       state: isLive ? .live : .replaying, nextOffset: nextOffset, granted: demand.granted,
       sent: demand.spent)
-    account.show(in: &info, open: hold, at: connection.context.loop.now)
+    account.show(in: &info, open: hold, at: streams.loop.now)
     return info
   }
 
-  override func produce(into writes: WriteBatch, bytes: Int) -> Outcome {
+  func produce(into writes: WriteBatch, bytes: Int) -> DeliveryOutcome {
     if isOpening { return .loading }
     if tellsProducers { announceProducers(writes) }
     if topic.isPaced { loopState.readersMoved() }
-    let largest = connection.largestBatch
+    let largest = streams.largestBatch
     let matcher = source.matcher
     var budget = bytes
     while true {
@@ -233,8 +266,8 @@ class Subscription: Consumer, StoreConsumer {
   private func send(
     _ slice: LogSlice, _ mark: Int64?, wantedBy matcher: RecordMatcher, _ writes: WriteBatch,
     _ budget: inout Int
-  ) -> Outcome? {
-    let largest = connection.largestBatch
+  ) -> DeliveryOutcome? {
+    let largest = streams.largestBatch
     if let mark { time.current = mark }
     var runs = unsafe MatchingRuns(slice.bytes, matcher, time: time)
     var sent = 0
@@ -261,7 +294,7 @@ class Subscription: Consumer, StoreConsumer {
   }
 
   /// There are records, and no demand.
-  private func demandExhausted() -> Outcome {
+  private func demandExhausted() -> DeliveryOutcome {
     source.dropStoredIfCrowded()
     return .starved
   }
@@ -307,10 +340,24 @@ class Subscription: Consumer, StoreConsumer {
   }
 
   /// All is sent, and the topic is over: says how it ended.
-  func complete(_ writes: WriteBatch) -> Outcome {
+  func complete(_ writes: WriteBatch) -> DeliveryOutcome {
     // A deleted topic has no ending; the connection hears of that by itself.
     guard let ending = epoch.ending else { return .waiting }
     writes.append(Complete(ending), stream: stream)
+    owner?.completed()
     return .ended
   }
+}
+
+/// What has a subscription that shares its demand with others: a member of a pattern's.
+protocol SubscriptionOwner: AnyObject {
+  var demand: Credit { get }
+
+  /// There may be more for the subscription.
+  func woken()
+  /// The topic's producers are paced from now on.
+  func pacingBegan()
+  func topicDeleted()
+  /// The topic's terminal event was told.
+  func completed()
 }

@@ -6,7 +6,7 @@ import SluiceWire
 /// One of the topics of a subscription to a pattern: a subscription of its own but for its demand, which is the pattern's.
 ///
 /// It counts as a subscriber of its topic in every respect. Belongs to its connection's loop.
-final class PatternMember: Subscription {
+final class PatternMember: SubscriptionOwner {
   /// Where a member begins, how many records it has missed before, and what happens when it misses more.
   struct Begin {
     var cursor: LogCursor
@@ -19,7 +19,8 @@ final class PatternMember: Subscription {
   }
 
   /// The pattern's subscription has it, as long as it does.
-  unowned let pattern: PatternSubscription
+  unowned let pattern: PatternStream
+  let subscription: SubscriptionStream
   /// The topic's number on the stream.
   let number: UInt32
   /// What MATCHED says of it.
@@ -36,7 +37,7 @@ final class PatternMember: Subscription {
   var pacedIndex: Int?
 
   init(
-    of pattern: PatternSubscription, number: UInt32, loopState: TopicLoopState, epoch: TopicEpoch,
+    of pattern: PatternStream, number: UInt32, loopState: TopicLoopState, epoch: TopicEpoch,
     _ begin: Begin,
     matcher: RecordMatcher?, isAwaited: Bool
   ) {
@@ -48,30 +49,25 @@ final class PatternMember: Subscription {
       epoch: epoch.number, nextOffset: begin.cursor.nextOffset, liveOffset: liveOffset,
       gaps: epoch.newest != nil || matcher != nil, continues: begin.continues)
     missedAtStart = begin.missed
-    super.init(
-      stream: pattern.stream, loopState: loopState, epoch: epoch, connection: pattern.connection,
-      cursor: begin.cursor,
-      liveOffset: liveOffset, lag: begin.lag, granted: 0, isResuming: begin.isResuming, matcher: matcher)
+    subscription = SubscriptionStream(
+      stream: pattern.stream, loopState: loopState, epoch: epoch, streams: pattern.streams,
+      cursor: begin.cursor, liveOffset: liveOffset, lag: begin.lag, granted: 0,
+      isResuming: begin.isResuming, matcher: matcher)
+    subscription.owner = self
   }
 
-  override var demand: Credit { pattern.credit }
+  var topic: Topic { subscription.topic }
+  var loopState: TopicLoopState { subscription.loopState }
 
-  override func pacingBegan() { pattern.pace(self) }
+  var demand: Credit { pattern.credit }
 
-  override func woken() {
-    place = .none
-    pattern.takeTurn(self)
-  }
+  func woken() { pattern.takeTurn(self) }
 
-  override func topicDeleted(_ name: String) {
-    pattern.topicDeleted(self)
-  }
+  func pacingBegan() { pattern.pace(self) }
 
-  override func complete(_ writes: WriteBatch) -> Outcome {
-    let outcome = super.complete(writes)
-    if case .ended = outcome { isCompleted = true }
-    return outcome
-  }
+  func topicDeleted() { pattern.topicDeleted(self) }
+
+  func completed() { isCompleted = true }
 }
 
 /// The members of a pattern's subscription that is over, which leave their topics a share at a time.
@@ -83,24 +79,23 @@ final class PatternDeparture: @unchecked Sendable {
   private static let together = 256
 
   /// Members refer to their pattern's subscription, and to their connection, as long as they are in their topics' lists.
-  private let pattern: PatternSubscription
-  private let connection: Connection
+  private let pattern: PatternStream
+  private let streams: StreamMultiplexer
+  private let transport: any StreamTransport
   private var members: ArraySlice<PatternMember>
 
-  init(_ members: [PatternMember], of pattern: PatternSubscription) {
+  init(_ members: [PatternMember], of pattern: PatternStream) {
     self.pattern = pattern
-    connection = pattern.connection
+    streams = pattern.streams
+    transport = streams.transport
     self.members = members[...]
   }
 
   /// Has the next members leave, and goes on in a later turn. On the connection's loop.
   func goOn() {
-    for member in members.prefix(Self.together) {
-      member.leave()
-      member.place = .ended
-    }
+    for member in members.prefix(Self.together) { member.subscription.release() }
     members = members.dropFirst(Self.together)
     guard !members.isEmpty else { return }
-    connection.context.loop.execute { [self] in goOn() }
+    streams.loop.execute { [self] in goOn() }
   }
 }

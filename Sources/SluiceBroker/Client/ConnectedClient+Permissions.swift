@@ -6,9 +6,7 @@ import Synchronization
 
 // Checks a client's permissions once when a stream begins, before any look-up, so that neither the answer nor its time tells whether a topic
 // exists.
-extension Connection {
-  private var permissions: Permissions { admission?.identity.permissions ?? .everything }
-
+extension ConnectedClient {
   /// Checks the permission that the verb needs on a topic, by ``VerbRule/table``. Doesn't look up the topic.
   ///
   /// - Throws: ``ErrorCode/permissionDenied``, or ``ErrorCode/invalidTopic`` for an invalid name.
@@ -30,17 +28,17 @@ extension Connection {
     try require(verb, on: name)
     if stated != TopicSettings() {
       try require(.topicCreate, on: name)
-      if let there = registry.find(name) { try requireInbox(there, for: .topicCreate) }
+      if let there = core.registry.find(name) { try requireInbox(there, for: .topicCreate) }
     }
     let topic: Topic
     if VerbRule.rule(for: verb).absence == .creates {
       let mayCreate = ifMissing == .create && permissions.allow(.create, on: name)
-      topic = try registry.use(name, stating: stated, by: quota, mayCreate: mayCreate) {
-        report(.topicCreated(asClient, topic: $0.name))
+      topic = try core.registry.use(name, stating: stated, by: quota, mayCreate: mayCreate) {
+        topic in report { .topicCreated($0, topic: topic.name) }
       }
       workBudget.spend(quota.takeTold(), of: .watchers)
     } else {
-      topic = try registry.known(name)
+      topic = try core.registry.known(name)
     }
     try requireInbox(topic, for: verb)
     return topic
@@ -65,8 +63,8 @@ extension Connection {
     try require(.joinGroup, on: frame.topic)
     if !deadLetters.isEmpty {
       try require(.publishOpen, on: deadLetters)
-      if !permissions.allow(.create, on: deadLetters) { _ = try registry.known(deadLetters) }
-      try registry.checkTakesDeadLetters(deadLetters)
+      if !permissions.allow(.create, on: deadLetters) { _ = try core.registry.known(deadLetters) }
+      try core.registry.checkTakesDeadLetters(deadLetters)
     }
     return try topic(frame.topic, for: .joinGroup, ifMissing: frame.ifMissing)
   }
@@ -80,10 +78,10 @@ extension Connection {
   /// A page of the topics that the client may know of. The search skips the ranges of other names, so that its time doesn't tell how many exist.
   func listTopics(after: String, limit: Int) -> (page: [TopicSummary], more: Bool) {
     let permissions = permissions
-    if permissions.isUnrestricted { return registry.list(after: after, limit: limit) }
+    if permissions.isUnrestricted { return core.registry.list(after: after, limit: limit) }
     var asked = 0
     defer { workBudget.spend(asked, of: .names) }
-    return registry.list(after: after, limit: limit, in: permissions.spans) { name in
+    return core.registry.list(after: after, limit: limit, in: permissions.spans) { name in
       asked += 1
       return permissions.reveal(name)
     }
@@ -109,8 +107,8 @@ extension Connection {
   }
 
   private func denied(_ verb: String, _ name: String) -> WireError {
-    context.core.metrics.add(.deniedPermissions)
-    report(.denied(asClient, action: String(verb.prefix { $0 != " " }), topic: name))
+    core.metrics.add(.deniedPermissions)
+    report { .denied($0, action: String(verb.prefix { $0 != " " }), topic: name) }
     return WireError(.permissionDenied, "the client may not \(verb) topic \(name)")
   }
 }
@@ -140,38 +138,6 @@ extension Rights {
     case .subscribe: "subscribe to"
     case .create: "create"
     default: "administer"
-    }
-  }
-}
-
-// MARK: Changes
-
-// When permissions change, open streams are checked as if they were opened now.
-extension Connection {
-  /// Applies a new policy of the broker.
-  func accessChanged() {
-    guard let authenticator = context.core.authenticator, let admission, session.phase != .handshake,
-      session.phase != .authenticating
-    else { return }
-    guard let identity = authenticator.reconsider(admission.identity) else {
-      context.core.metrics.add(.revokedConnections)
-      report(.revoked(asClient))
-      return fail(
-        WireError(.accessRevoked, "\(admission.identity.name) may not be connected to the broker any more"))
-    }
-    adopt(identity)
-  }
-
-  /// Replaces the client's identity, and checks its streams when the permissions differ.
-  func adopt(_ identity: Identity) {
-    guard let admission else { return }
-    let former = admission.identity.permissions
-    admission.identity = identity
-    guard identity.permissions != former else { return }
-    for number in session.numbers {
-      if let stream = session.object(number) {
-        attempt(number) { () throws(WireError) in try stream.reconsider() }
-      }
     }
   }
 }

@@ -1,9 +1,10 @@
 import SluiceIO
 import SluiceLog
+import SluiceSession
 import SluiceTopics
 import SluiceWire
 
-/// A consumer of all topics that a pattern selects, those made later included, with one demand. Belongs to its connection's loop.
+/// A subscription to all topics that a pattern selects, those made later included, with one demand. Belongs to its connection's loop.
 ///
 /// ```
 ///  topics ── loop state ─► member ─┐
@@ -11,7 +12,11 @@ import SluiceWire
 ///  topics ── loop state ─► member ─┘        ▲
 ///                                 one credit
 /// ```
-final class PatternSubscription: Consumer {
+final class PatternStream: SubscriberStream {
+  let stream: UInt32
+  unowned let streams: StreamMultiplexer
+  private(set) var credit: Credit
+  var place = SubscriberPlace.none
   let pattern: TopicPattern
   /// Its number as a watcher of the registry.
   private let watch: UInt64
@@ -40,9 +45,12 @@ final class PatternSubscription: Consumer {
   private var frames: PatternFrames
 
   init(
-    _ frame: SubscribePattern, _ pattern: TopicPattern, stream: UInt32, connection: Connection,
+    _ frame: SubscribePattern, _ pattern: TopicPattern, stream: UInt32, on streams: StreamMultiplexer,
     watch: UInt64, walk: PatternWalk<Topic>
   ) {
+    self.stream = stream
+    self.streams = streams
+    credit = Credit(granted: frame.grantedThrough)
     self.pattern = pattern
     self.watch = watch
     start = frame.start
@@ -50,43 +58,44 @@ final class PatternSubscription: Consumer {
     matcher = RecordMatcher(unlessEmpty: frame.filter)
     topics = PatternTopics(walk, positions: frame.positions)
     frames = PatternFrames(stream: stream)
-    super.init(stream: stream, connection: connection, granted: frame.grantedThrough)
   }
 
   // MARK: Demand
 
-  override func raise(to granted: UInt64) -> Bool {
-    guard super.raise(to: granted) else { return false }
-    guard !paced.isEmpty else { return true }
-    // The grant may be used for any of them, so it counts for each.
-    told = 0
-    if !isTelling {
-      isTelling = true
-      connection.tellDemand(of: self)
+  func demand(through granted: UInt64) {
+    guard credit.raise(to: granted) else { return }
+    if !paced.isEmpty {
+      // The grant may be used for any of them, so it counts for each.
+      told = 0
+      if !isTelling {
+        isTelling = true
+        tellDemand()
+      }
     }
-    return true
+    streams.makeReady(self)
   }
 
-  /// Tells topics with paced producers of the last grant, within the turn's work budget. Returns whether that were all.
-  func tellDemand() -> Bool {
-    while told < paced.count, !connection.workBudget.isExhausted {
+  /// Tells topics with paced producers of the last grant: what the turn's work budget leaves over in the next turn.
+  private func tellDemand() {
+    guard isOpen else { return }
+    while told < paced.count, !streams.client.workBudget.isExhausted {
       tell(paced[told])
       told += 1
-      connection.workBudget.spend(1, of: .pacedTopics)
+      streams.client.workBudget.spend(1, of: .pacedTopics)
     }
     isTelling = told < paced.count
-    return !isTelling
+    if isTelling { streams.goOnLater { [self] in tellDemand() } }
   }
 
   private func tell(_ member: PatternMember) {
     member.loopState.readersMoved()
   }
 
-  override func reconsider() throws(WireError) { connection.changeTopics(of: self) }
+  func reconsider() throws(WireError) { changeTopics() }
 
-  override var isOwed: Bool { credit.available > 0 && isBehind }
+  var isOwed: Bool { credit.available > 0 && isBehind }
 
-  override var isBehind: Bool { !hasBegun || members.values.contains { $0.isBehind } }
+  var isBehind: Bool { !hasBegun || members.values.contains { $0.subscription.isBehind } }
 
   // MARK: Topics
 
@@ -95,20 +104,20 @@ final class PatternSubscription: Consumer {
 
   /// Looks for topics to be joined next, until there are so many, or the turn's work budget is exhausted.
   func findTopics(atMost count: Int) {
-    while topics.needsMore(than: count), !connection.workBudget.isExhausted {
-      let most = connection.workBudget.left(.names)
+    while topics.needsMore(than: count), !streams.client.workBudget.isExhausted {
+      let most = streams.client.workBudget.left(.names)
       var looks = most
       topics.find(looks: &looks) { topic in
-        connection.matchesTopics(named: topic.name) && members[topic.name]?.topic !== topic
+        streams.client.matchesTopics(named: topic.name) && members[topic.name]?.topic !== topic
       }
-      connection.workBudget.spend(most - looks, of: .names)
+      streams.client.workBudget.spend(most - looks, of: .names)
     }
   }
 
   /// Joins topics that were found, within the turn's work budget. Returns whether that were all.
   func join() throws(WireError) -> Bool {
-    while !connection.workBudget.isExhausted, let (topic, position) = topics.next() {
-      connection.workBudget.spend(1, of: .joins)
+    while !streams.client.workBudget.isExhausted, let (topic, position) = topics.next() {
+      streams.client.workBudget.spend(1, of: .joins)
       try join(topic, startingAt: position, wasThere: true)
     }
     guard topics.isExhausted else { return false }
@@ -161,18 +170,18 @@ final class PatternSubscription: Consumer {
   private func join(
     _ topic: Topic, startingAt position: TopicPosition?, wasThere: Bool, endedEpoch: TopicEpoch? = nil
   ) throws(WireError) {
-    let context = connection.context
     // It may have been deleted, and another made with its name.
-    guard context.core.registry.find(topic.name) === topic else { return }
+    guard streams.core.registry.find(topic.name) === topic else { return }
     let former = members[topic.name]
-    if former == nil { try connection.addMatch() }
-    let loopState = topic.loopState(on: context.topics)
+    if former == nil { try streams.counts.addMatch() }
+    let loopState = topic.loopState(on: streams.topics)
     if topic.isPaced { loopState.protectEverything() }
-    let (present, buffered) = topic.attachSubscription(now: context.loop.now)
+    let (present, buffered) = topic.attachSubscription(now: streams.loop.now)
     let epoch = endedEpoch ?? present
     do {
-      let (cursor, missed) = try connection.start(
-        startFrame(topic, epoch, position, wasThere: wasThere), topic, epoch, buffered)
+      let (cursor, missed) = try epoch.start(
+        startFrame(topic, epoch, position, wasThere: wasThere), lag: topic.settings.lag, buffered: buffered,
+        wallClock: streams.loop.wallClock)
       lastNumber += 1
       let member = PatternMember(
         of: self, number: lastNumber, loopState: loopState, epoch: epoch,
@@ -181,8 +190,8 @@ final class PatternSubscription: Consumer {
           isResuming: position?.epoch == epoch.number,
           continues: position.map { epoch.continuing($0.epoch, at: 0) != nil } ?? false),
         matcher: matcher, isAwaited: wasThere)
-      member.attachedEpoch = present
-      loopState.add(member)
+      member.subscription.attachedEpoch = present
+      loopState.add(member.subscription)
       // After its successor has joined, so that the topic isn't without a subscriber in between.
       if let former { remove(former, isDeleted: former.topic !== topic) }
       members[topic.name] = member
@@ -191,7 +200,7 @@ final class PatternSubscription: Consumer {
       if wasThere { frames.await(member) }
       takeTurn(member)
     } catch {
-      if former == nil { connection.removeMatches(1) }
+      if former == nil { streams.counts.removeMatches(1) }
       loopState.withdraw(from: present)
       throw error
     }
@@ -219,9 +228,9 @@ final class PatternSubscription: Consumer {
   func topicDeleted(_ member: PatternMember) {
     guard members[member.topic.name] === member else { return }
     members[member.topic.name] = nil
-    connection.removeMatches(1)
+    streams.counts.removeMatches(1)
     remove(member, isDeleted: true)
-    connection.makeReady(self)
+    streams.makeReady(self)
   }
 
   /// The producers of a member's topic are paced.
@@ -235,9 +244,8 @@ final class PatternSubscription: Consumer {
   ///
   /// - Parameter isDeleted: the receiver is told that its number means nothing any more; otherwise the next number for the topic says so.
   private func remove(_ member: PatternMember, isDeleted: Bool) {
-    if case .ready = member.place { gone += 1 }
-    member.leave()
-    member.place = .ended
+    if case .ready = member.subscription.place { gone += 1 }
+    member.subscription.release()
     dropDeparted()
     if let index = member.pacedIndex {
       let last = paced.removeLast()
@@ -251,15 +259,15 @@ final class PatternSubscription: Consumer {
     frames.departed(member, isDeleted: isDeleted)
     // Members that wait for demand would stay in `turns` for as long as there is none.
     if gone > 64, gone > turns.count / 2 {
-      turns.removeAll { if case .ended = $0.place { true } else { false } }
+      turns.removeAll { if case .ended = $0.subscription.place { true } else { false } }
       gone = 0
     }
   }
 
-  override func leave() {
-    connection.context.core.registry.endWatch(pattern, watch)
-    connection.removePattern(matches: members.count)
-    connection.workBudget.spend(members.count, of: .departures)
+  func release() {
+    streams.core.registry.endWatch(pattern, watch)
+    streams.counts.removePattern(matches: members.count)
+    streams.client.workBudget.spend(members.count, of: .departures)
     dropDeparted(all: true)
     let departure = PatternDeparture(joined, of: self)
     members = [:]
@@ -268,13 +276,14 @@ final class PatternSubscription: Consumer {
     isTelling = false
     turns = FairTurns()
     topics.removeAll()
+    place = .ended
     departure.goOn()
   }
 
   /// Drops members that have left from `joined`, when they are most of it.
   private func dropDeparted(all: Bool = false) {
     guard all || joined.count > 2 * members.count + 64 else { return }
-    joined.removeAll { if case .ended = $0.place { true } else { false } }
+    joined.removeAll { if case .ended = $0.subscription.place { true } else { false } }
   }
 
   // MARK: Turns
@@ -284,13 +293,13 @@ final class PatternSubscription: Consumer {
 
   /// There may be more for a member: it gets a turn when the stream does.
   func takeTurn(_ member: PatternMember) {
-    guard case .none = member.place else { return }
-    member.place = .ready
+    guard case .none = member.subscription.place else { return }
+    member.subscription.place = .ready
     turns.append(member)
-    if !isProducing { connection.makeReady(self) }
+    if !isProducing { streams.makeReady(self) }
   }
 
-  override func produce(into writes: WriteBatch, bytes: Int) -> Outcome {
+  func produce(into writes: WriteBatch, bytes: Int) -> DeliveryOutcome {
     guard hasBegun else { return .waiting }
     isProducing = true
     defer { isProducing = false }
@@ -298,11 +307,11 @@ final class PatternSubscription: Consumer {
     guard frames.tellDeparted(writes) else { return .more }
     frames.tellProgress(writes)
     while writes.work < end, writes.hasRoom, let (member, share) = turns.next(available: credit.available) {
-      guard case .ready = member.place else {
+      guard case .ready = member.subscription.place else {
         gone -= 1
         continue
       }
-      member.place = .none
+      member.subscription.place = .none
       guard serve(member, share, writes, bytes: end - writes.work) else { return .ended }
       frames.tellProgress(writes)
     }
@@ -314,28 +323,28 @@ final class PatternSubscription: Consumer {
   private func serve(_ member: PatternMember, _ share: UInt64, _ writes: WriteBatch, bytes: Int) -> Bool {
     if !member.isAnnounced { frames.announce(member, writes) }
     let selection = frames.select(member, writes)
-    member.credit = Credit(granted: share)
-    if share > 0 { member.demandArrived() }
-    let outcome = member.produce(into: writes, bytes: bytes)
+    member.subscription.credit = Credit(granted: share)
+    if share > 0 { member.subscription.demandArrived() }
+    let outcome = member.subscription.produce(into: writes, bytes: bytes)
     frames.finish(selection, writes)
-    _ = credit.spend(member.credit.spent)
+    _ = credit.spend(member.subscription.credit.spent)
     // A topic's share of the demand is known when it is used.
     if credit.granted != Credit.unlimited {
-      member.loopState.traffic.requested(from: 0, to: member.credit.spent)
+      member.loopState.traffic.requested(from: 0, to: member.subscription.credit.spent)
     }
-    member.credit = Credit()
-    if member.isLive { frames.settled(member) }
+    member.subscription.credit = Credit()
+    if member.subscription.isLive { frames.settled(member) }
     switch outcome {
     case .more:
       takeTurn(member)
     case .starved where credit.available > 0:
       takeTurn(member)
     case .starved:
-      member.starve()
-      member.place = .ready
+      member.subscription.starve()
+      member.subscription.place = .ready
       turns.demandExhausted(member)
     case .waiting:
-      member.wait()
+      member.subscription.wait()
     case .loading:
       break
     case .ended:
@@ -347,7 +356,7 @@ final class PatternSubscription: Consumer {
   /// The topic's terminal event was told. If it starts over then, it is joined anew. Returns whether the subscription goes on.
   private func completed(_ member: PatternMember, _ writes: WriteBatch) -> Bool {
     frames.settled(member)
-    guard member.topic.epoch !== member.epoch else { return true }
+    guard member.topic.epoch !== member.subscription.epoch else { return true }
     do {
       try join(member.topic, startingAt: nil, wasThere: false)
       return true

@@ -39,15 +39,15 @@ struct EndedCursor {
   }
 }
 
-extension Subscription {
+extension SubscriptionStream {
   /// Tells the subscriber that its subscription stands: at once, unless its durable cursor is new. Then when the cursor is on disk, or a crash would leave a
   /// subscriber that comes back with a cursor that the broker doesn't know.
   func opened(_ frame: Subscribed, missed: UInt64, isNew: Bool) {
     guard isNew, let name = durable?.name, topic.storage != nil else { return confirm(frame, missed: missed) }
     isOpening = true
-    let continuation = connection.continuation(of: stream)
+    let continuation = streams.continuation(of: stream)
     topic.whenCommitted(of: name) { fault in
-      continuation.resume(fault) { (subscription: Subscription) in
+      continuation.resume(fault) { (subscription: SubscriptionStream) in
         subscription.isOpening = false
         subscription.confirm(frame, missed: missed)
       }
@@ -55,18 +55,18 @@ extension Subscription {
   }
 
   private func confirm(_ frame: Subscribed, missed: UInt64) {
-    connection.send(frame, stream: stream)
+    streams.send(frame, stream: stream)
     if missed > 0 {
       loopState.traffic.missed(missed)
-      connection.send(Lag(missed: missed, nextOffset: frame.nextOffset), stream: stream)
+      streams.send(Lag(missed: missed, nextOffset: frame.nextOffset), stream: stream)
     }
-    connection.makeReady(self)
+    streams.makeReady(self)
   }
 
   /// Another client uses its durable cursor now, or has moved or deleted it.
   func cursorLost(_ loss: CursorTable.Loss) {
     guard let durable else { return }
-    connection.refuse(stream, Fault(loss, ofCursor: durable.name, on: topic.name))
+    streams.refuse(stream, Fault(loss, ofCursor: durable.name, on: topic.name))
   }
 
   /// The subscriber has dealt with everything before that offset.

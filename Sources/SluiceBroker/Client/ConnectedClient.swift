@@ -1,0 +1,167 @@
+import SluiceAccess
+import SluiceIO
+import SluiceSession
+import SluiceTopics
+import SluiceWire
+
+/// The client of a connection: its name, its identity and what that may do, and the account that it shares with the identity's other connections.
+// @unchecked: belongs to the connection's loop. Other threads only pass it on to jobs of that loop.
+final class ConnectedClient: @unchecked Sendable {
+  /// The identity where the broker has a policy, and the attempt to authenticate.
+  private final class Admission {
+    /// Without permissions until the handshake is complete.
+    var identity = Identity(name: "", proof: .none, permissions: .nothing)
+    /// The verification under way of the credentials of HELLO or AUTHENTICATE.
+    var attempt: Authenticator.Attempt?
+  }
+
+  /// The number of its connection.
+  let connection: UInt64
+  let core: BrokerCore
+  private let stream: any ByteStream
+  /// What the client calls itself, from HELLO on.
+  var name = ""
+  let quota = TopicQuota()
+  /// What its frames may still cost in this turn.
+  var workBudget = WorkBudget()
+  /// The rates that the client's connections share; nil before the handshake is complete.
+  private(set) var account: IdentityAccount?
+  /// Nil for a broker whose clients don't authenticate.
+  private let admission: Admission?
+
+  init(connection: UInt64, stream: any ByteStream, core: BrokerCore) {
+    self.connection = connection
+    self.stream = stream
+    self.core = core
+    admission = core.authenticator == nil ? nil : Admission()
+  }
+
+  /// The client's address, and the encryption of the connection.
+  var peer: SocketAddress { stream.peer }
+  var security: StreamSecurity? { stream.security }
+
+  /// Anonymous where the broker has no policy, and without permissions before the handshake is complete.
+  var identity: Identity { admission?.identity ?? .anybody }
+
+  var permissions: Permissions { admission?.identity.permissions ?? .everything }
+
+  // MARK: Events
+
+  /// The client as events name it.
+  private var described: BrokerEvent.Client {
+    BrokerEvent.Client(connection: connection, name: name, identity: identity.name, peer: peer)
+  }
+
+  /// Reports an event of this client.
+  func report(_ event: (BrokerEvent.Client) -> BrokerEvent) { core.configuration.report(event(described)) }
+
+  /// Reports that a limit has ended one of the client's streams.
+  func reportRefusal(_ error: WireError) { report { .refused($0, peer: $0.peer, error) } }
+
+  // MARK: The account
+
+  /// Joins the account of an identity, which bounds its connections and has the rates that they share.
+  func enter(_ identity: String, now: MonotonicTime) throws(WireError) {
+    account = try core.accounts.enter(identity, at: now)
+  }
+
+  /// Leaves the account, and abandons a verification that is under way, when the connection ends.
+  func leave(now: MonotonicTime) {
+    if let attempt = admission?.attempt.take() { core.authenticator?.abandon(attempt) }
+    if let account = account.take() { core.accounts.leave(account, at: now) }
+  }
+
+  // MARK: Authentication
+
+  /// Has credentials verified. Too many waiting attempts make the result an error, which ends the connection or the request.
+  ///
+  /// - Parameter resume: calls its argument on the connection's loop, unless the connection has closed by then.
+  func verify(
+    _ credentials: Credentials,
+    resume: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void,
+    _ body: @escaping @Sendable (Authenticator.Finding) -> Void
+  ) {
+    guard let authenticator = core.authenticator, let admission else { return }
+    do {
+      admission.attempt = try authenticator.attempt(credentials, by: peer, security) { [self] finding in
+        resume { [self] in
+          // A closing connection has abandoned the attempt.
+          if self.admission?.attempt.take() != nil { body(finding) }
+        }
+      }
+    } catch {
+      body(Authenticator.Finding(error))
+    }
+  }
+
+  /// Takes the identity that the credentials of HELLO have proven.
+  func authenticated(
+    _ finding: Authenticator.Finding, _ credentials: Credentials, now: MonotonicTime
+  ) throws(WireError) {
+    guard let admission else { return }
+    let identity = try identity(in: finding, credentials, isRenewal: false)
+    try enter(identity.name, now: now)
+    admission.identity = identity
+    report { .authenticated($0, by: identity.proof, isRenewal: false) }
+  }
+
+  /// The identity that the credentials of AUTHENTICATE have proven, which has to be the one that the client has.
+  func renewed(
+    _ finding: Authenticator.Finding, _ credentials: Credentials
+  ) throws(WireError) -> Identity {
+    let identity = try identity(in: finding, credentials, isRenewal: true)
+    guard identity.hasName(of: self.identity) else {
+      let error = WireError(
+        .authenticationFailed,
+        "the new credentials are of another identity than the connection's; open a new connection to change it"
+      )
+      report { .notAuthenticated($0, claim: identity.name, error, isRenewal: true) }
+      throw error
+    }
+    report { .authenticated($0, by: identity.proof, isRenewal: true) }
+    return identity
+  }
+
+  private func identity(
+    in finding: Authenticator.Finding, _ credentials: Credentials, isRenewal: Bool
+  ) throws(WireError) -> Identity {
+    guard let authenticator = core.authenticator else { return .anybody }
+    do {
+      return try authenticator.identity(finding)
+    } catch {
+      core.metrics.add(error.code == .tooManyAttempts ? .refusedAuthentications : .failedAuthentications)
+      report { .notAuthenticated($0, claim: credentials.user, error, isRenewal: isRenewal) }
+      throw error
+    }
+  }
+
+  /// Whether the client's credentials have expired.
+  func hasExpired(wallClock: Int64) -> Bool {
+    guard let expires = admission?.identity.expires, wallClock >= expires else { return false }
+    core.metrics.add(.expiredCredentials)
+    report { .expired($0) }
+    return true
+  }
+
+  /// The identity by the broker's present policy; nil when it may not be connected any more.
+  func reconsidered() -> Identity? {
+    guard let authenticator = core.authenticator, let admission else { return identity }
+    if let identity = authenticator.reconsider(admission.identity) { return identity }
+    core.metrics.add(.revokedConnections)
+    report { .revoked($0) }
+    return nil
+  }
+
+  /// Replaces the client's identity. Returns whether its permissions differ.
+  func adopt(_ identity: Identity) -> Bool {
+    guard let admission else { return false }
+    let former = admission.identity.permissions
+    admission.identity = identity
+    return identity.permissions != former
+  }
+}
+
+extension Identity {
+  /// As WELCOME says it.
+  var wireExpiry: UInt64 { expires.map { UInt64(clamping: $0) } ?? Authenticated.never }
+}

@@ -1,0 +1,66 @@
+import SluiceAccess
+import SluiceIO
+import SluiceSession
+import SluiceTopics
+import SluiceWire
+
+// The handshake, in which the client may have to authenticate, and what its credentials and the broker's policy do to the connection later.
+extension Connection {
+  /// Whether WELCOME hasn't been sent yet.
+  var isInHandshake: Bool { streams.session.phase == .handshake || streams.session.phase == .authenticating }
+
+  /// Has the client's credentials verified, and completes the handshake with that.
+  func authenticate(_ agreement: ServerHandshake.Agreement) {
+    client.name = agreement.clientName
+    let reference = streams.reference
+    client.verify(agreement.credentials) { job in
+      reference.execute { _ in job() }
+    } _: { [unowned self] finding in
+      admit(agreement, finding)
+    }
+  }
+
+  private func admit(_ agreement: ServerHandshake.Agreement, _ finding: Authenticator.Finding) {
+    guard streams.session.phase == .authenticating else { return }
+    do {
+      try client.authenticated(finding, agreement.credentials, now: context.loop.now)
+      streams.session.admitted()
+      var agreement = agreement
+      agreement.welcome.identity = client.identity.name
+      agreement.welcome.expires = client.identity.wireExpiry
+      opened(agreement)
+    } catch {
+      fail(error)
+    }
+  }
+
+  /// Completes the handshake.
+  func opened(_ agreement: ServerHandshake.Agreement) {
+    // Anonymous connections have no limit per identity.
+    if client.account == nil { try? client.enter("", now: context.loop.now) }
+    client.name = agreement.clientName
+    streams.largestBatch = agreement.clientMaximumFrame - DeliverHeader.size - RecordLayout.timeMarkSize
+    keepalive = Keepalive(milliseconds: agreement.welcome.keepalive, now: context.loop.now.nanoseconds)
+    context.agreed(keepalive: agreement.welcome.keepalive)
+    send(agreement.welcome)
+    client.report { .opened($0) }
+    if core.stage.present != .serving { drain() }
+  }
+
+  /// Ends the connection when the client's credentials have expired. Returns whether they have.
+  func checkExpiry() -> Bool {
+    guard client.hasExpired(wallClock: context.loop.wallClock) else { return false }
+    fail(WireError(.credentialsExpired, "the client's credentials have expired; connect again with new ones"))
+    return true
+  }
+
+  /// Applies a new policy of the broker.
+  func accessChanged() {
+    guard core.authenticator != nil, !isInHandshake else { return }
+    let name = client.identity.name
+    guard let identity = client.reconsidered() else {
+      return fail(WireError(.accessRevoked, "\(name) may not be connected to the broker any more"))
+    }
+    streams.adopt(identity)
+  }
+}

@@ -1,0 +1,301 @@
+import SluiceAccess
+import SluiceIO
+import SluiceLog
+import SluiceSession
+import SluiceTopics
+import SluiceWire
+
+/// One subscription of a group: sends what the ``Group`` gives it.
+// @unchecked: belongs to its connection's loop, but for `number` and `seenRevocations`, which are used with the group's lock held. Other loops only
+// pass it on to its loop state, which has it woken on the loop.
+final class GroupStream: SubscriberStream, TopicSubscriber, LoopGroupMember, StoreConsumer,
+  @unchecked Sendable
+{
+  let stream: UInt32
+  unowned let streams: StreamMultiplexer
+  private(set) var credit: Credit
+  var place = SubscriberPlace.none
+  /// Its place in the loop state's list of all.
+  var index = 0
+  /// The epoch that it counts for, which needn't be the one that it reads.
+  var attachedEpoch: TopicEpoch?
+  let group: Group
+  let loopState: TopicLoopState
+  /// Its number in the group.
+  var number = 0
+  var seenRevocations: UInt64 = 0
+
+  /// Records that it was given and hasn't sent.
+  private var inHand: [GroupState.Assignment] = []
+  /// Records that it has sent, of which the group doesn't know yet.
+  private var sent: UInt64 = 0
+  var source: RecordSource
+  /// Nil unless the topic is durable.
+  private let loader: StoreLoader?
+  /// The delivery that the client takes records for.
+  private var toldDelivery: UInt32 = 1
+
+  private init(
+    stream: UInt32, loopState: TopicLoopState, group: Group, streams: StreamMultiplexer, granted: UInt64
+  ) {
+    self.stream = stream
+    self.streams = streams
+    credit = Credit(granted: granted)
+    self.group = group
+    self.loopState = loopState
+    source = RecordSource(group.epoch, at: LogCursor(unplacedAt: 0))
+    loader = StoreLoader(group.topic.name, group.epoch.storage, on: streams.loop)
+    loader?.consumer = self
+  }
+
+  // MARK: Opening
+
+  static func open(_ stream: UInt32, _ frame: JoinGroup, on streams: StreamMultiplexer) throws(WireError) {
+    let topic = try streams.client.topic(for: frame)
+    let isAsked = topic.findStart(frame.start, streams.pending(stream)) { streams, start in
+      var frame = frame
+      frame.start = start
+      frame.grantedThrough = streams.session.granted(stream) ?? frame.grantedThrough
+      streams.attempt(stream) { () throws(WireError) in try joinStored(stream, frame, topic, on: streams) }
+    }
+    if !isAsked { try joinStored(stream, frame, topic, on: streams) }
+  }
+
+  /// Joins a group that is on disk, if its topic is durable: one that is made for this is brought there first, or a crash would take it from under
+  /// its members.
+  private static func joinStored(
+    _ stream: UInt32, _ frame: JoinGroup, _ topic: Topic, on streams: StreamMultiplexer
+  ) throws(WireError) {
+    try frame.validate()
+    guard topic.storage != nil, !topic.hasGroup(frame.group) else {
+      return try join(stream, frame, on: streams)
+    }
+    if let fault = topic.storageRefusal { throw WireError(fault.code, fault.message) }
+    _ = try topic.group(for: frame, buffered: topic.bufferedFrom, on: streams.topics)
+    let continuation = streams.pending(stream)
+    topic.whenCommitted(of: frame.group) { fault in
+      continuation.resume { streams in
+        if let fault { return streams.refuse(stream, fault) }
+        var frame = frame
+        // The client may have asked for more meanwhile.
+        frame.grantedThrough = streams.session.granted(stream) ?? frame.grantedThrough
+        streams.attempt(stream) { () throws(WireError) in try join(stream, frame, on: streams) }
+      }
+    }
+  }
+
+  private static func join(
+    _ stream: UInt32, _ frame: JoinGroup, on streams: StreamMultiplexer
+  ) throws(WireError) {
+    // The one that there is now: another may have been made while the store was asked.
+    let topic = try streams.client.topic(for: frame)
+    guard topic.settings.compact != true else {
+      throw WireError(
+        .unsupported,
+        "topic \(frame.topic) keeps the newest record of each key, and a group has to get them all; join one of a topic that isn't compact"
+      )
+    }
+    try topic.withSubscription(on: streams.topics) { loopState, epoch, buffered throws(WireError) in
+      let (member, place) = try enter(stream, frame, topic, loopState, buffered, on: streams)
+      member.attachedEpoch = epoch
+      loopState.add(member, of: member.group)
+      streams.attach(member, to: stream)
+      streams.send(
+        Subscribed(
+          epoch: member.group.epoch.number, nextOffset: place.next, liveOffset: place.live, gaps: true),
+        stream: stream)
+      streams.send(Live(nextOffset: place.next), stream: stream)
+      streams.makeReady(member)
+    }
+  }
+
+  /// A member of the group, which is made if there is none.
+  private static func enter(
+    _ stream: UInt32, _ frame: JoinGroup, _ topic: Topic, _ loopState: TopicLoopState, _ buffered: UInt64?,
+    on streams: StreamMultiplexer
+  ) throws(WireError) -> (member: GroupStream, place: (next: UInt64, live: UInt64)) {
+    while true {
+      let group = try topic.group(for: frame, buffered: buffered, on: streams.topics)
+      let member = GroupStream(
+        stream: stream, loopState: loopState, group: group, streams: streams, granted: frame.grantedThrough)
+      // A group that was deleted or put elsewhere between the two is looked up again.
+      if let place = group.join(member, now: streams.loop.now) { return (member, place) }
+    }
+  }
+
+  // MARK: Demand and verdicts
+
+  func demand(through granted: UInt64) {
+    let former = credit.granted
+    guard credit.raise(to: granted) else { return }
+    loopState.traffic.requested(from: former, to: granted)
+    streams.makeReady(self)
+  }
+
+  /// Settles records until the turn's work budget is used up; the rest is for the next turn, also when the member has left by then.
+  func settle(_ frame: Settle) { Self.settle(frame, in: group, on: streams) }
+
+  private static func settle(_ frame: Settle, in group: Group, on streams: StreamMultiplexer) {
+    let (looked, rest) = group.settle(
+      frame, atMost: streams.client.workBudget.left(.groupRecords), on: streams.topics)
+    streams.client.workBudget.spend(looked, of: .groupRecords)
+    if let rest { streams.goOnLater { [unowned streams] in settle(rest, in: group, on: streams) } }
+  }
+
+  func call() { loopState.call(self) }
+
+  /// Called by the group, by way of the loop state.
+  func called() {
+    if case .none = place { streams.makeReady(self) }
+  }
+
+  func reconsider() throws(WireError) {
+    try streams.client.require(.joinGroup, on: group.topic.name)
+    let deadLetters = group.settings.deadLetters
+    if !deadLetters.isEmpty { try streams.client.require(.publishOpen, on: deadLetters) }
+  }
+
+  func release() {
+    source.dropStored()
+    let looked = group.leave(self, unsent: inHand, on: streams.topics)
+    streams.client.workBudget.spend(looked, of: .groupRecords)
+    inHand = []
+    loopState.remove(self, of: group)
+    place = .ended
+  }
+
+  func woken() {
+    place = .none
+    streams.makeReady(self)
+  }
+
+  func storedRecordsArrived() {
+    if case .none = place { woken() }
+  }
+
+  func topicDeleted(_ name: String) { streams.refuse(stream, .topicDeleted(name)) }
+
+  // Its group reports its position, and is told of producers' holds.
+  var wantsProducers: Bool { false }
+  func producersChanged() {}
+  func pacingBegan() {}
+  func report(to positions: inout ReaderPositions) {}
+  func count(_ holds: [HoldLog.Hold], to now: MonotonicTime) {}
+
+  var identity: String { streams.client.identity.name }
+  var isBlocked: Bool { streams.isBlocked }
+
+  var isOwed: Bool {
+    !inHand.isEmpty || (credit.available > 0 && group.hasMore)
+  }
+
+  var isBehind: Bool { !inHand.isEmpty || group.hasMore }
+
+  var standing: SubscriberStanding? {
+    let next = group.shownFrontier
+    let head = group.epoch.log.head
+    return SubscriberStanding(
+      nextOffset: next, available: credit.available, lag: head > next ? head - next : 0)
+  }
+
+  func isHolding(open hold: HoldLog.Hold?) -> Bool {
+    group.flow.isHolding(open: hold, at: streams.loop.now)
+  }
+
+  func shown(open hold: HoldLog.Hold?) -> TopicInfo.Subscription? {
+    var info = TopicInfo.Subscription(
+      connection: streams.client.connection, client: streams.client.name, stream: stream, state: .live,
+      nextOffset: group.shownFrontier, granted: credit.granted, sent: credit.spent)
+    group.flow.show(in: &info, open: hold, at: streams.loop.now)
+    return info
+  }
+
+  // MARK: Producing
+
+  func produce(into writes: WriteBatch, bytes: Int) -> DeliveryOutcome {
+    var budget = bytes
+    while true {
+      guard budget > 0, writes.hasRoom else { return .more }
+      // Also when there is something in hand: what was taken back meanwhile must not be sent.
+      let answer = group.exchange(
+        self, sent: sent, inHand: &inHand, available: credit.available,
+        on: streams.topics)
+      sent = 0
+      switch answer {
+      case .records(let runs): inHand += runs
+      case .missed(let count, let next):
+        loopState.traffic.missed(count)
+        writes.append(Lag(missed: count, nextOffset: next), stream: stream)
+        continue
+      case .nothing:
+        guard !inHand.isEmpty else { return .waiting }
+      case .finished:
+        guard let ending = group.epoch.ending else { return .waiting }
+        writes.append(Complete(ending), stream: stream)
+        return .ended
+      case .fault(let fault):
+        writes.append(fault, stream: stream)
+        return .ended
+      }
+      var done = 0
+      defer { inHand.removeFirst(done) }
+      while done < inHand.count {
+        guard budget > 0, writes.hasRoom else { return .more }
+        if let outcome = send(&inHand[done], into: writes, &budget) { return outcome }
+        if inHand[done].count == 0 { done += 1 }
+      }
+    }
+  }
+
+  /// Sends the next records of a run, and takes them off it.
+  ///
+  /// - Returns: nil when it can go on; otherwise why it can't.
+  private func send(
+    _ run: inout GroupState.Assignment, into writes: WriteBatch, _ budget: inout Int
+  ) -> DeliveryOutcome? {
+    let largest = streams.largestBatch
+    source.move(to: run.first, hint: loopState.hint)
+    switch source.next(
+      demand: UInt64(run.count), bytes: budget, largest: largest, hint: &loopState.hint)
+    {
+    case .run(let slice, let mark):
+      guard unsafe slice.bytes.count <= largest else {
+        return tooLong(slice.firstOffset, of: group.topic.name, writes)
+      }
+      if run.delivery != toldDelivery {
+        toldDelivery = run.delivery
+        writes.append(Deliveries(count: run.delivery), stream: stream)
+      }
+      writes.appendSmall(slice, mark: mark, stream: stream)
+      unsafe loopState.traffic.sent(UInt64(slice.count), bytes: slice.bytes.count)
+      unsafe budget -= slice.bytes.count
+      spend(UInt64(slice.count), of: &run)
+    case .loading(let request):
+      loader?.load(request)
+      return .loading
+    case .lagged:
+      let oldest = source.nextOffset
+      var gone = run
+      gone.count = UInt32(min(UInt64(run.count), oldest - run.first))
+      let missed = UInt64(gone.count) + group.lost([gone], before: oldest, on: streams.topics)
+      sent += UInt64(gone.count)
+      run.first += UInt64(gone.count)
+      run.count -= gone.count
+      loopState.traffic.missed(missed)
+      writes.append(Lag(missed: missed, nextOffset: oldest), stream: stream)
+    case .passed: break
+    case .caughtUp, .demandExhausted, .copies:
+      // Nothing is given out that isn't in the log; but the log of a deleted topic is empty.
+      spend(0, of: &run)
+      run.count = 0
+    }
+    return nil
+  }
+
+  private func spend(_ count: UInt64, of run: inout GroupState.Assignment) {
+    _ = credit.spend(count)
+    sent += count
+    run.first += count
+    run.count -= UInt32(count)
+  }
+}

@@ -1,0 +1,109 @@
+import SluiceSession
+import SluiceTopics
+import SluiceWire
+
+/// The open streams of one connection, and the limits on them and on those of all connections. Belongs to the connection's loop.
+struct StreamCounts {
+  private(set) var subscriptions = 0
+  private(set) var publications = 0
+  private(set) var patterns = 0
+  /// Topics that the connection's patterns match, counted per subscription.
+  private(set) var matches = 0
+  private let core: BrokerCore
+
+  init(_ core: BrokerCore) {
+    self.core = core
+  }
+
+  private var limits: BrokerLimits { core.configuration.limits }
+
+  /// Counts a stream that begins or ends.
+  mutating func count(_ kind: StreamKind, _ change: Int) {
+    switch kind {
+    case .subscription:
+      subscriptions += change
+      core.metrics.add(.subscriptions, change)
+    case .publication:
+      publications += change
+      core.metrics.add(.publications, change)
+    case .committing, .request: return
+    }
+    core.memory.kept.add(change * KeptMemory.stream)
+  }
+
+  /// Checks the limits for another subscription. Several loops that check at the same moment may each pass.
+  func checkSubscriptions() throws(WireError) {
+    try check(
+      "subscriptions", subscriptions, atMost: limits.subscriptionsPerConnection,
+      or: .refusedSubscriptionsPerConnection, ofAll: .subscriptions, atMost: limits.subscriptions,
+      or: .refusedSubscriptions)
+  }
+
+  /// Checks the limits for another publication.
+  func checkPublications() throws(WireError) {
+    try check(
+      "publications", publications, atMost: limits.publicationsPerConnection,
+      or: .refusedPublicationsPerConnection, ofAll: .publications, atMost: limits.publications,
+      or: .refusedPublications)
+  }
+
+  private func check(
+    _ what: String, _ own: Int, atMost ownLimit: Int, or ownRefusal: BrokerMetric, ofAll all: BrokerMetric,
+    atMost limit: Int, or refusal: BrokerMetric
+  ) throws(WireError) {
+    try core.memory.kept.check()
+    guard own < ownLimit else {
+      core.metrics.add(ownRefusal)
+      throw WireError(
+        .limitReached,
+        "the connection has \(ownLimit) \(what), which is its limit; cancel some, or open another connection")
+    }
+    guard core.metrics[all] < limit else {
+      core.metrics.add(refusal)
+      throw WireError(
+        .limitReached,
+        "the broker has \(limit) \(what), which is its limit; try again later, or have it raised (--max-\(what))"
+      )
+    }
+  }
+
+  // MARK: Patterns
+
+  /// Checks the connection's limit for another subscription to a pattern.
+  func checkPatterns() throws(WireError) {
+    let limit = limits.patternsPerConnection
+    guard patterns < limit else {
+      core.metrics.add(.refusedPatterns)
+      throw WireError(
+        .limitReached,
+        "the connection has \(limit) subscriptions to patterns, which is its limit; open another")
+    }
+  }
+
+  mutating func addPattern() { patterns += 1 }
+
+  mutating func removePattern(matches count: Int) {
+    removeMatches(count)
+    patterns -= 1
+  }
+
+  /// Counts another topic that one of the patterns matches.
+  mutating func addMatch() throws(WireError) {
+    let limit = limits.matches
+    guard matches < limit else {
+      core.metrics.add(.refusedMatches)
+      throw WireError(
+        .limitReached,
+        "the connection's patterns match \(limit) topics in all, which is its limit; use ones that match fewer, or several connections"
+      )
+    }
+    try core.memory.kept.check()
+    matches += 1
+    core.memory.kept.add(KeptMemory.match)
+  }
+
+  mutating func removeMatches(_ count: Int) {
+    matches -= count
+    core.memory.kept.add(-count * KeptMemory.match)
+  }
+}

@@ -1,0 +1,60 @@
+import SluiceSession
+import SluiceTopics
+import SluiceWire
+
+// Performs the session's actions of streams; most are for a stream's object.
+extension StreamMultiplexer {
+  func perform(_ action: ServerAction) {
+    switch action {
+    case .none, .welcome, .authenticate, .pong: break
+    case .append(let stream, let count, let batch):
+      unsafe object(PublicationStream.self, on: stream)?.append(count, batch)
+    case .demand(let stream, let granted): session.object(stream)?.demand(through: granted)
+    case .commit(let stream, let offset):
+      attempt(stream) { () throws(WireError) in try session.object(stream)?.commit(through: offset) }
+    case .settle(let stream, let frame):
+      attempt(stream) { () throws(WireError) in try session.object(stream)?.settle(frame) }
+    case .subscribe(let stream, let frame):
+      attempt(stream) { () throws(WireError) in
+        try counts.checkSubscriptions()
+        try SubscriptionStream.open(stream, frame, on: self)
+      }
+    case .subscribePattern(let stream, let frame):
+      attempt(stream) { () throws(WireError) in
+        try counts.checkSubscriptions()
+        try PatternStream.open(stream, frame, on: self)
+      }
+    case .join(let stream, let frame):
+      attempt(stream) { () throws(WireError) in
+        try counts.checkSubscriptions()
+        try GroupStream.open(stream, frame, on: self)
+      }
+    case .openPublication(let stream, let frame):
+      attempt(stream) { () throws(WireError) in
+        try counts.checkPublications()
+        try PublicationStream.open(stream, frame, on: self)
+      }
+    case .complete(let stream, let ending): object(PublicationStream.self, on: stream)?.complete(ending)
+    case .cancel(let stream):
+      // A cancelled producer still gets the acknowledgements of its records.
+      if let publication = object(PublicationStream.self, on: stream) { return publication.cancel() }
+      confirmCancel(stream)
+    // The client may have ended a topic whose end isn't on disk yet.
+    case .confirmCancel(let stream): confirmCancel(stream)
+    case .fault(let stream, let fault):
+      if fault.code == .limitReached { core.metrics.add(.refusedOversizes) }
+      refuse(stream, fault)
+    case .createTopic(let stream, _), .showTopic(let stream, _), .listTopics(let stream, _, _),
+      .deleteTopic(let stream, _), .connectTopic(let stream, _, _), .listCursors(let stream, _, _, _),
+      .moveCursor(let stream, _), .deleteCursor(let stream, _, _), .renew(let stream, _):
+      let request = RequestStream(stream, on: self)
+      attach(request, to: stream)
+      attempt(stream) { () throws(WireError) in try request.perform(action) }
+    }
+  }
+
+  private func confirmCancel(_ stream: UInt32) {
+    releaseStream(stream)
+    send(Cancelled(), stream: stream)
+  }
+}

@@ -1,0 +1,305 @@
+import SluiceAccess
+import SluiceIO
+import SluiceLog
+import SluiceSession
+import SluiceTopics
+import SluiceWire
+
+/// The streams of one connection: performs what the session says of them, and has them served.
+///
+/// ```
+///  Connection ── ServerAction ──► StreamMultiplexer ──► SubscriptionStream, PublicationStream …
+///       ▲                                │
+///       └──── answers, ready streams ◄───┘
+/// ```
+// @unchecked: belongs to `loop`. Other threads use it only through jobs on that loop, by way of `reference`.
+final class StreamMultiplexer: @unchecked Sendable {
+  /// The portion in bytes of each of several ready subscriptions.
+  private static let portion = 64 << 10
+
+  let client: ConnectedClient
+  let core: BrokerCore
+  let topics: TopicLoop
+  /// The connection, which has the streams.
+  unowned var transport: (any StreamTransport)!
+  private var madeReference: StreamReference?
+
+  /// Has the table of streams.
+  var session = ServerSession()
+  var counts: StreamCounts
+  /// The longest batch that fits a frame of the client.
+  var largestBatch = Limits.smallestFrame - DeliverHeader.size - RecordLayout.timeMarkSize
+  /// Encoded frames that haven't been written yet.
+  var answers: [UInt8] = []
+  private var readySubscriptions = ReadyQueue<any SubscriberStream>()
+  /// Publications with acknowledgements or grants to send.
+  private var duePublications: [PublicationStream] = []
+  /// Work that frames have begun and that exceeded a turn's budget, in order.
+  private var unfinishedWork = ReadyQueue<() -> Void>()
+  private var isRateTimerSet = false
+  /// Ready subscriptions wait until the identity's rate allows more.
+  private(set) var isHeldByRate = false
+
+  init(_ client: ConnectedClient, on topics: TopicLoop) {
+    self.client = client
+    core = client.core
+    self.topics = topics
+    counts = StreamCounts(client.core)
+  }
+
+  var loop: any EventLoop { topics.loop }
+
+  var isBlocked: Bool { transport.isBlocked }
+
+  /// Made on first use: most connections that only subscribe never need it.
+  var reference: StreamReference {
+    if let madeReference { return madeReference }
+    let made = StreamReference(self, on: loop)
+    madeReference = made
+    return made
+  }
+
+  // MARK: The table
+
+  /// Gives a stream that the client has opened its object.
+  func attach(_ object: any ServerStream, to stream: UInt32) {
+    if let former = session.object(stream) { counts.count(former.kind, -1) }
+    session.attach(object, to: stream)
+    counts.count(object.kind, 1)
+  }
+
+  /// Ends what serves a stream, if anything does.
+  func releaseStream(_ stream: UInt32) {
+    guard let object = session.object(stream) else { return }
+    object.release()
+    session.detach(stream)
+    counts.count(object.kind, -1)
+  }
+
+  /// Ends a stream on the broker's side. Its object goes first: what that gives back to its topic is in the session's table until the stream has ended.
+  func endStream(_ stream: UInt32) {
+    releaseStream(stream)
+    session.ended(stream)
+  }
+
+  /// What serves a stream, if that is of this type.
+  func object<S: ServerStream>(_ type: S.Type, on stream: UInt32) -> S? {
+    session.object(stream) as? S
+  }
+
+  /// What resumes the present use of a stream.
+  func continuation(of stream: UInt32) -> StreamContinuation {
+    StreamContinuation(reference: reference, token: session.token(of: stream))
+  }
+
+  /// Has a subscription wait for the store.
+  func pending(_ stream: UInt32) -> StreamContinuation {
+    attach(PendingSubscription(), to: stream)
+    return continuation(of: stream)
+  }
+
+  /// Ends all streams, without a word to the client.
+  func releaseAll() {
+    for number in session.numbers { releaseStream(number) }
+    core.storage?.waiters.remove(connection: client.connection)
+    session = ServerSession()
+    duePublications = []
+    readySubscriptions = ReadyQueue()
+    unfinishedWork = ReadyQueue()
+  }
+
+  /// Has completions that arrive after the connection has closed ignored.
+  func close() {
+    madeReference?.clear()
+  }
+
+  // MARK: Frames out
+
+  /// Appends a frame to the answers.
+  func send(_ frame: some Frame, stream: UInt32) {
+    frame.encode(stream: stream, into: &answers)
+    transport.makeReady()
+  }
+
+  /// Answers a request, unless it was cancelled meanwhile.
+  func answer(_ request: StreamToken?, _ frame: some Frame) {
+    if let request, session.answers(request) { send(frame, stream: request.stream) }
+  }
+
+  /// Calls `body`; an error ends this stream alone.
+  func attempt(_ stream: UInt32, _ body: () throws(WireError) -> Void) {
+    do {
+      try body()
+    } catch {
+      refuse(stream, Fault(error))
+    }
+  }
+
+  /// Ends a stream with an error. A producer first gets the acknowledgements of its kept records.
+  func refuse(_ stream: UInt32, _ fault: Fault) {
+    object(PublicationStream.self, on: stream)?.acknowledge(on: self)
+    if fault.code == .limitReached { client.reportRefusal(WireError(fault.code, fault.message)) }
+    endStream(stream)
+    send(fault, stream: stream)
+  }
+
+  /// Adds the acknowledgements of all records that are kept to the answers.
+  func acknowledgeAll() {
+    for number in session.numbers { object(PublicationStream.self, on: number)?.acknowledge(on: self) }
+  }
+
+  /// Replaces the client's identity. When the permissions differ, open streams are checked as if they were opened now.
+  func adopt(_ identity: Identity) {
+    guard client.adopt(identity) else { return }
+    for number in session.numbers {
+      if let stream = session.object(number) {
+        attempt(number) { () throws(WireError) in try stream.reconsider() }
+      }
+    }
+  }
+
+  // MARK: What waits for the end of a turn
+
+  /// Has a subscription with demand or a change served at the end of this turn.
+  func makeReady(_ subscription: any SubscriberStream) {
+    guard case .none = subscription.place else { return }
+    subscription.place = .ready
+    readySubscriptions.append(subscription)
+    transport.makeReady()
+  }
+
+  /// Has a publication's acknowledgements and grants sent at the end of this turn.
+  func makeDue(_ publication: PublicationStream) {
+    duePublications.append(publication)
+    transport.makeDue()
+  }
+
+  var hasReady: Bool { !readySubscriptions.isEmpty }
+
+  /// Adds the acknowledgements and grants of due publications to the answers.
+  func settlePublications() {
+    guard !duePublications.isEmpty else { return }
+    for publication in duePublications { publication.settleDue() }
+    duePublications.removeAll(keepingCapacity: duePublications.capacity <= 16)
+  }
+
+  /// Puts the records of ready subscriptions into `writes`, until it is full or the identity's rate is used up.
+  func serveSubscriptions(_ writes: WriteBatch) {
+    isHeldByRate = false
+    if readySubscriptions.isEmpty { return }
+    var limit = core.configuration.limits.writeBatch
+    let account = client.account
+    if account?.delivering != nil {
+      let room = deliveryRoom(atMost: limit)
+      isHeldByRate = room == 0
+      if isHeldByRate { return }
+      limit = min(limit, writes.work + room)
+    }
+    let before = writes.bytes
+    var records: UInt64 = 0
+    defer {
+      topics.traffic.recordsSent &+= Int(records)
+      account?.delivering?.spend(records: records, bytes: UInt64(max(writes.bytes - before, 0)))
+    }
+    while writes.work < limit, writes.hasRoom, let subscription = readySubscriptions.popFirst() {
+      guard case .ready = subscription.place else { continue }
+      subscription.place = .none
+      let room = limit - writes.work
+      let bytes = readySubscriptions.isEmpty ? room : min(room, Self.portion)
+      let spent = subscription.credit.spent
+      defer { records &+= subscription.credit.spent &- spent }
+      switch subscription.produce(into: writes, bytes: bytes) {
+      case .more:
+        subscription.place = .ready
+        readySubscriptions.append(subscription)
+      case .waiting: subscription.wait()
+      case .starved: subscription.starve()
+      case .loading: break
+      case .ended: ended(subscription)
+      }
+    }
+  }
+
+  private func ended(_ subscription: any SubscriberStream) {
+    let (stream, cursor) = (subscription.stream, subscription.endedCursor)
+    endStream(stream)
+    if let cursor { attach(CommittingStream(cursor, stream: stream, on: self), to: stream) }
+  }
+
+  // MARK: Rates
+
+  /// How many bytes of records may be sent now, at most `most`; 0 when the rate is used up: a timer makes the connection ready later.
+  private func deliveryRoom(atMost most: Int) -> Int {
+    guard let limiter = client.account?.delivering else { return most }
+    let now = loop.now
+    let room = limiter.room(at: now)
+    if room == 0 {
+      core.metrics.add(.deliveryRateHolds)
+      wakeForRate(after: limiter.wait(at: now))
+    }
+    return min(room, most)
+  }
+
+  /// Arms the timer that resumes what waits for the identity's rate.
+  func wakeForRate(after delay: Duration) {
+    guard !isRateTimerSet else { return }
+    isRateTimerSet = true
+    reference.schedule(after: delay) { streams in
+      streams.isRateTimerSet = false
+      for number in streams.session.numbers {
+        streams.object(PublicationStream.self, on: number)?.rateAllowsMore()
+      }
+      streams.transport.makeReady()
+    }
+  }
+
+  // MARK: Work that takes longer than a turn
+
+  var hasUnfinishedWork: Bool { !unfinishedWork.isEmpty }
+
+  /// Has `work` go on in the connection's next turn, before more frames are handled.
+  func goOnLater(_ work: @escaping () -> Void) {
+    unfinishedWork.append(work)
+    transport.makeReady()
+  }
+
+  /// Goes on with unfinished work, until the turn's budget is used up. What isn't finished now queues up again.
+  func resumeWork() {
+    for _ in 0..<unfinishedWork.count where !client.workBudget.isExhausted { unfinishedWork.popFirst()?() }
+  }
+}
+
+/// A reference to a connection's streams for completions on other loops: a commit, an answer of the store, the loss of a cursor to another client.
+///
+/// The streams of a closed connection aren't called. A weak reference would do the same, but it makes the runtime count every reference to the object by
+/// its slow path, several for each batch.
+// @unchecked: `streams` belongs to `loop`.
+final class StreamReference: @unchecked Sendable {
+  private let loop: any EventLoop
+  /// Nil when the connection has closed. Its context retains it until then, and a loop that has released its context runs no jobs.
+  private unowned var streams: StreamMultiplexer?
+
+  init(_ streams: StreamMultiplexer, on loop: any EventLoop) {
+    self.streams = streams
+    self.loop = loop
+  }
+
+  /// Calls `body` on the connection's loop, unless the connection has closed by then. From any thread.
+  func execute(_ body: @escaping @Sendable (StreamMultiplexer) -> Void) {
+    loop.execute { [self] in call(body) }
+  }
+
+  /// Calls `body` on the connection's loop after a delay, unless the connection has closed by then. On the loop.
+  func schedule(after delay: Duration, _ body: @escaping @Sendable (StreamMultiplexer) -> Void) {
+    _ = loop.schedule(after: delay) { [self] in call(body) }
+  }
+
+  private func call(_ body: (StreamMultiplexer) -> Void) {
+    if let streams { body(streams) }
+  }
+
+  /// Has no further `body` called. On the loop.
+  func clear() {
+    streams = nil
+  }
+}
