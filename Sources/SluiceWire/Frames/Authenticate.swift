@@ -5,7 +5,7 @@
 /// ```
 ///
 /// They must be of the same identity as before. When they are refused the former ones hold on, until they expire.
-public struct Authenticate: Frame {
+public struct Authenticate: LaidOutFrame {
   public static let type = FrameType.authenticate
 
   public var credentials: Credentials
@@ -14,13 +14,8 @@ public struct Authenticate: Frame {
     self.credentials = credentials
   }
 
-  public func encodeBody(into writer: inout ByteWriter) {
-    credentials.encode(into: &writer)
-  }
-
-  public init(body reader: inout ByteReader) throws(WireError) {
-    credentials = try Credentials(&reader)
-  }
+  public static let layout = FrameLayout(
+    Self.init, Field.part(\Self.credentials, Credentials.layout))
 }
 
 /// AUTHENTICATED: the connection's new credentials hold.
@@ -28,7 +23,7 @@ public struct Authenticate: Frame {
 /// ```
 /// string identity · u64 expires
 /// ```
-public struct Authenticated: Frame {
+public struct Authenticated: LaidOutFrame {
   public static let type = FrameType.authenticated
   /// In place of a time: never.
   public static let never = UInt64.max
@@ -43,13 +38,7 @@ public struct Authenticated: Frame {
     self.expires = expires
   }
 
-  public func encodeBody(into writer: inout ByteWriter) {
-    writer.string(identity, limit: Limits.name)
-    writer.integer(expires)
-  }
-
-  public init(body reader: inout ByteReader) throws(WireError) {
-    identity = try reader.string("AUTHENTICATED identity")
-    expires = try reader.integer("AUTHENTICATED expires")
-  }
+  public static let layout = FrameLayout(
+    Self.init, Field.string("AUTHENTICATED identity", limit: Limits.name, \Self.identity),
+    Field.integer("AUTHENTICATED expires", \Self.expires))
 }

@@ -3,7 +3,7 @@
 /// ```
 /// u64 token
 /// ```
-public struct Ping: Frame {
+public struct Ping: LaidOutFrame {
   public static let type = FrameType.ping
 
   /// Returned as it is.
@@ -13,13 +13,8 @@ public struct Ping: Frame {
     self.token = token
   }
 
-  public func encodeBody(into writer: inout ByteWriter) {
-    writer.integer(token)
-  }
-
-  public init(body reader: inout ByteReader) throws(WireError) {
-    token = try reader.integer("PING token")
-  }
+  public static let layout = FrameLayout(
+    Self.init, Field.integer("PING token", \Self.token))
 }
 
 /// PONG: the answer to a ``Ping``, on stream 0.
@@ -27,7 +22,7 @@ public struct Ping: Frame {
 /// ```
 /// u64 token
 /// ```
-public struct Pong: Frame {
+public struct Pong: LaidOutFrame {
   public static let type = FrameType.pong
 
   /// The token of the PING.
@@ -37,13 +32,8 @@ public struct Pong: Frame {
     self.token = token
   }
 
-  public func encodeBody(into writer: inout ByteWriter) {
-    writer.integer(token)
-  }
-
-  public init(body reader: inout ByteReader) throws(WireError) {
-    token = try reader.integer("PONG token")
-  }
+  public static let layout = FrameLayout(
+    Self.init, Field.integer("PONG token", \Self.token))
 }
 
 /// GOAWAY: the sender will close this connection, on stream 0. What is granted is still delivered and what was published is
@@ -52,7 +42,7 @@ public struct Pong: Frame {
 /// ```
 /// u32 code · string message
 /// ```
-public struct GoAway: Frame {
+public struct GoAway: LaidOutFrame {
   public static let type = FrameType.goAway
 
   /// Why, ``ErrorCode/shuttingDown`` for an orderly stop.
@@ -64,15 +54,9 @@ public struct GoAway: Frame {
     self.message = message
   }
 
-  public func encodeBody(into writer: inout ByteWriter) {
-    writer.integer(code.rawValue)
-    writer.string(message, limit: Limits.message)
-  }
-
-  public init(body reader: inout ByteReader) throws(WireError) {
-    code = ErrorCode(rawValue: try reader.integer("GOAWAY code"))
-    message = try reader.string("GOAWAY message")
-  }
+  public static let layout = FrameLayout(
+    Self.init, Field.number("GOAWAY code", \Self.code),
+    Field.string("GOAWAY message", limit: Limits.message, \Self.message))
 }
 
 /// ERROR: something went wrong. On stream 0 it names the cause for which the sender closes the connection next; on another
@@ -81,7 +65,7 @@ public struct GoAway: Frame {
 /// ```
 /// u32 code · string message
 /// ```
-public struct Fault: Frame {
+public struct Fault: LaidOutFrame {
   public static let type = FrameType.error
 
   public var code: ErrorCode
@@ -97,13 +81,7 @@ public struct Fault: Frame {
     self.init(code: error.code, message: error.message)
   }
 
-  public func encodeBody(into writer: inout ByteWriter) {
-    writer.integer(code.rawValue)
-    writer.string(message, limit: Limits.message)
-  }
-
-  public init(body reader: inout ByteReader) throws(WireError) {
-    code = ErrorCode(rawValue: try reader.integer("ERROR code"))
-    message = try reader.string("ERROR message")
-  }
+  public static let layout = FrameLayout(
+    Self.init(code:message:), Field.number("ERROR code", \Self.code),
+    Field.string("ERROR message", limit: Limits.message, \Self.message))
 }

@@ -36,21 +36,11 @@ public struct Credentials: Hashable, Sendable, CustomStringConvertible, CustomRe
     Credentials(.token, user: "", secret: token)
   }
 
-  func encode(into writer: inout ByteWriter) {
-    writer.integer(method.rawValue)
-    writer.string(user)
-    writer.string(secret)
-  }
-
-  init(_ reader: inout ByteReader) throws(WireError) {
-    let number: UInt8 = try reader.integer("credentials' method")
-    let user = try reader.string("credentials' user")
-    let secret = try reader.string("credentials' secret")
-    guard let method = Method(rawValue: number) else {
-      throw WireError(.unsupported, "credentials are of method \(number); 0 to 2 are defined")
-    }
-    self.init(method, user: user, secret: secret)
-  }
+  static let layout = FrameLayout(
+    Self.init,
+    Field.choice("credentials' method", \Self.method, else: .none) {
+      "credentials are of method \($0); 0 to 2 are defined"
+    }, Field.string("credentials' user", \Self.user), Field.string("credentials' secret", \Self.secret))
 
   public var description: String {
     switch method {

@@ -3,10 +3,8 @@
 /// ```
 /// string topic · string after · u32 limit
 /// ```
-public struct CursorList: Frame {
+public struct CursorList: LaidOutFrame {
   public static let type = FrameType.cursorList
-
-  public var names: [FrameName] { [FrameName(.topic, topic)] }
 
   public var topic: String
   /// Only cursors whose names come after this one in byte order; empty for the first page.
@@ -20,17 +18,9 @@ public struct CursorList: Frame {
     self.limit = limit
   }
 
-  public func encodeBody(into writer: inout ByteWriter) {
-    writer.string(topic)
-    writer.string(after)
-    writer.integer(limit)
-  }
-
-  public init(body reader: inout ByteReader) throws(WireError) {
-    topic = try reader.string("CURSOR_LIST topic")
-    after = try reader.string("CURSOR_LIST after")
-    limit = try reader.integer("CURSOR_LIST limit")
-  }
+  public static let layout = FrameLayout(
+    Self.init, Field.name(.topic, "CURSOR_LIST topic", \Self.topic),
+    Field.string("CURSOR_LIST after", \Self.after), Field.integer("CURSOR_LIST limit", \Self.limit))
 }
 
 /// CURSORS: a page of a topic's durable cursors and groups in byte order of their names. Answers ``CursorList``.
@@ -38,7 +28,7 @@ public struct CursorList: Frame {
 /// ```
 /// u8 more (0 or 1) · list of cursors
 /// ```
-public struct Cursors: Frame {
+public struct Cursors: LaidOutFrame {
   public static let type = FrameType.cursors
 
   /// True when there are cursors after the last of this page.
@@ -50,15 +40,9 @@ public struct Cursors: Frame {
     self.more = more
   }
 
-  public func encodeBody(into writer: inout ByteWriter) {
-    writer.integer(more ? 1 : 0 as UInt8)
-    writer.list(cursors) { $0.encode(into: &$1) }
-  }
-
-  public init(body reader: inout ByteReader) throws(WireError) {
-    more = try reader.integer("CURSORS more", as: UInt8.self) != 0
-    cursors = try reader.list("cursor") { reader throws(WireError) in try CursorInfo(from: &reader) }
-  }
+  public static let layout = FrameLayout(
+    { Self(cursors: $1, more: $0) }, Field.flag("CURSORS more", \Self.more),
+    Field.list("cursor", \Self.cursors, CursorInfo.layout))
 }
 
 /// A durable cursor, or a group, in a few numbers.
@@ -102,29 +86,11 @@ public struct CursorInfo: Hashable, Sendable {
     self.idle = idle
   }
 
-  func encode(into writer: inout ByteWriter) {
-    writer.string(name)
-    writer.integer(kind.rawValue)
-    writer.integer(epoch)
-    writer.integer(nextOffset)
-    writer.integer(end)
-    writer.integer(members)
-    writer.integer(outstanding)
-    writer.integer(idle)
-  }
-
-  init(from reader: inout ByteReader) throws(WireError) {
-    name = try reader.string("cursor's name")
-    let kind: UInt8 = try reader.integer("cursor's kind")
-    epoch = try reader.integer("cursor's epoch")
-    nextOffset = try reader.integer("cursor's next offset")
-    end = try reader.integer("cursor's end")
-    members = try reader.integer("cursor's members")
-    outstanding = try reader.integer("cursor's outstanding")
-    idle = try reader.integer("cursor's idle")
-    guard let kind = Kind(rawValue: kind) else {
-      throw WireError(.malformedFrame, "a cursor has kind \(kind); 0 and 1 are defined")
-    }
-    self.kind = kind
-  }
+  static let layout = FrameLayout(
+    Self.init, Field.string("cursor's name", \Self.name),
+    Field.choice("cursor's kind", \Self.kind, else: .cursor, .malformedFrame) {
+      "a cursor has kind \($0); 0 and 1 are defined"
+    }, Field.integer("cursor's epoch", \Self.epoch), Field.integer("cursor's next offset", \Self.nextOffset),
+    Field.integer("cursor's end", \Self.end), Field.integer("cursor's members", \Self.members),
+    Field.integer("cursor's outstanding", \Self.outstanding), Field.integer("cursor's idle", \Self.idle))
 }

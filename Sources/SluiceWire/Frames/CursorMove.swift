@@ -5,10 +5,8 @@
 /// ```
 ///
 /// The cursor is created if there is none. A subscription that uses it ends with ``ErrorCode/cursorMoved``, and so does every member of a group.
-public struct CursorMove: Frame {
+public struct CursorMove: LaidOutFrame {
   public static let type = FrameType.cursorMove
-
-  public var names: [FrameName] { [FrameName(.topic, topic), FrameName(.cursor, name)] }
 
   public var topic: String
   public var name: String
@@ -20,22 +18,11 @@ public struct CursorMove: Frame {
     self.start = start
   }
 
-  public func encodeBody(into writer: inout ByteWriter) {
-    writer.string(topic)
-    writer.string(name)
-    writer.integer(start.number)
-    for _ in 0..<3 { writer.integer(UInt8(0)) }
-    writer.integer(start.value)
-  }
-
-  public init(body reader: inout ByteReader) throws(WireError) {
-    topic = try reader.string("CURSOR_MOVE topic")
-    name = try reader.string("CURSOR_MOVE name")
-    let start: UInt8 = try reader.integer("CURSOR_MOVE start")
-    _ = try unsafe reader.bytes("CURSOR_MOVE reserved", count: 3)
-    self.start = try Subscribe.Start(
-      number: start, value: try reader.integer("CURSOR_MOVE start value", as: UInt64.self))
-  }
+  public static let layout = FrameLayout(
+    { Self(topic: $0, name: $1, to: Subscribe.Start(number: $2, value: $3)) },
+    Field.name(.topic, "CURSOR_MOVE topic", \Self.topic), Field.name(.cursor, "CURSOR_MOVE name", \Self.name),
+    Field.start("CURSOR_MOVE start", \Self.start).padded(reserved: ("CURSOR_MOVE reserved", 3)),
+    Field.integer("CURSOR_MOVE start value", \Self.start.value))
 }
 
 /// CURSOR_DELETE: forgets a durable cursor or a group. Answered by ``Done``, or ``Fault`` on the same stream.
@@ -45,10 +32,8 @@ public struct CursorMove: Frame {
 /// ```
 ///
 /// A subscription that uses it ends with ``ErrorCode/cursorDeleted``.
-public struct CursorDelete: Frame {
+public struct CursorDelete: LaidOutFrame {
   public static let type = FrameType.cursorDelete
-
-  public var names: [FrameName] { [FrameName(.topic, topic), FrameName(.cursor, name)] }
 
   public var topic: String
   public var name: String
@@ -58,13 +43,7 @@ public struct CursorDelete: Frame {
     self.name = name
   }
 
-  public func encodeBody(into writer: inout ByteWriter) {
-    writer.string(topic)
-    writer.string(name)
-  }
-
-  public init(body reader: inout ByteReader) throws(WireError) {
-    topic = try reader.string("CURSOR_DELETE topic")
-    name = try reader.string("CURSOR_DELETE name")
-  }
+  public static let layout = FrameLayout(
+    Self.init, Field.name(.topic, "CURSOR_DELETE topic", \Self.topic),
+    Field.name(.cursor, "CURSOR_DELETE name", \Self.name))
 }

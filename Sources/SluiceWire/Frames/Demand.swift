@@ -67,14 +67,12 @@ public struct Ack: Frame {
 /// ``Cancelled``, even when the stream has ended meanwhile, so that its number can be used again.
 ///
 /// The body is empty.
-public struct Cancel: Frame {
+public struct Cancel: LaidOutFrame {
   public static let type = FrameType.cancel
 
   public init() {}
 
-  public func encodeBody(into writer: inout ByteWriter) {}
-
-  public init(body reader: inout ByteReader) throws(WireError) {}
+  public static let layout = FrameLayout(Self.init)
 }
 
 /// CANCELLED: nothing more comes on this stream, and its number is free. Answers ``Cancel``, and the ``Complete`` of a
@@ -83,7 +81,7 @@ public struct Cancel: Frame {
 /// ```
 /// u8 flags (1: the topic has started over)
 /// ```
-public struct Cancelled: Frame {
+public struct Cancelled: LaidOutFrame {
   public static let type = FrameType.cancelled
 
   /// Whether the topic that a publication has ended has started over, so that more can be published to it.
@@ -93,11 +91,6 @@ public struct Cancelled: Frame {
     self.hasStartedOver = hasStartedOver
   }
 
-  public func encodeBody(into writer: inout ByteWriter) {
-    writer.integer(UInt8(hasStartedOver ? 1 : 0))
-  }
-
-  public init(body reader: inout ByteReader) throws(WireError) {
-    hasStartedOver = try reader.integer("CANCELLED flags", as: UInt8.self) & 1 != 0
-  }
+  public static let layout = FrameLayout(
+    Self.init, Field.flag("CANCELLED flags", mask: 1, \Self.hasStartedOver))
 }

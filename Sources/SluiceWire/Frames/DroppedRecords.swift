@@ -23,6 +23,9 @@ public struct DroppedRecords: Hashable, Sendable {
       self.bytes = bytes
     }
 
+    static let layout = FrameLayout(
+      Self.init, Field.integer("records dropped", \Self.records), Field.integer("bytes dropped", \Self.bytes))
+
     public mutating func add(_ other: Amount) {
       records &+= other.records
       bytes &+= other.bytes
@@ -35,6 +38,8 @@ public struct DroppedRecords: Hashable, Sendable {
 
   /// Nothing was dropped.
   public init() {}
+
+  private init(_ amounts: (Amount, Amount, Amount)) { (byRecords, byBytes, byAge) = amounts }
 
   /// What one limit has dropped.
   public subscript(limit: Limit) -> Amount {
@@ -65,18 +70,7 @@ public struct DroppedRecords: Hashable, Sendable {
     for limit in Limit.allCases { self[limit].add(other[limit]) }
   }
 
-  func encode(into writer: inout ByteWriter) {
-    for limit in Limit.allCases {
-      writer.integer(self[limit].records)
-      writer.integer(self[limit].bytes)
-    }
-  }
-
-  init(from reader: inout ByteReader) throws(WireError) {
-    self.init()
-    for limit in Limit.allCases {
-      self[limit] = Amount(
-        records: try reader.integer("records dropped"), bytes: try reader.integer("bytes dropped"))
-    }
-  }
+  static let layout = FrameLayout(
+    { Self(($0, $1, $2)) }, Field.part(\Self.byRecords, Amount.layout),
+    Field.part(\Self.byBytes, Amount.layout), Field.part(\Self.byAge, Amount.layout))
 }

@@ -4,7 +4,7 @@
 /// u32 magic "SLCE" · u16 lowest version · u16 highest version · u64 features · u32 max frame · u32 keepalive ms · string name
 /// credentials
 /// ```
-public struct Hello: Frame {
+public struct Hello: LaidOutFrame {
   public static let type = FrameType.hello
   /// The bytes `S L C E`.
   public static let magic: UInt32 = 0x4543_4C53
@@ -34,31 +34,25 @@ public struct Hello: Frame {
     self.credentials = credentials
   }
 
-  public func encodeBody(into writer: inout ByteWriter) {
-    writer.integer(Self.magic)
-    writer.integer(versions.lowerBound)
-    writer.integer(versions.upperBound)
-    writer.integer(features)
-    writer.integer(maximumFrame)
-    writer.integer(keepalive)
-    writer.string(name, limit: Limits.name)
-    credentials.encode(into: &writer)
-  }
-
-  public init(body reader: inout ByteReader) throws(WireError) {
-    guard try reader.integer("HELLO magic", as: UInt32.self) == Self.magic else {
-      throw WireError(.notSluice, "the peer doesn't speak the Sluice protocol")
-    }
-    let lowest: UInt16 = try reader.integer("HELLO lowest version")
-    let highest: UInt16 = try reader.integer("HELLO highest version")
-    guard lowest <= highest else {
-      throw WireError(.malformedFrame, "HELLO names version \(lowest) as lowest and \(highest) as highest")
-    }
-    versions = lowest...highest
-    features = try reader.integer("HELLO features")
-    maximumFrame = try reader.integer("HELLO maximum frame")
-    keepalive = try reader.integer("HELLO keepalive")
-    name = try reader.string("HELLO name")
-    credentials = try Credentials(&reader)
-  }
+  public static let layout = FrameLayout(
+    Self.init,
+    Field(
+      write: { owner, writer in
+        writer.integer(owner.versions.lowerBound)
+        writer.integer(owner.versions.upperBound)
+      },
+      read: { (reader: inout FieldReader) throws(WireError) in
+        let lowest: UInt16 = try reader.bytes.integer("HELLO lowest version")
+        let highest: UInt16 = try reader.bytes.integer("HELLO highest version")
+        guard lowest <= highest else {
+          throw WireError(
+            .malformedFrame, "HELLO names version \(lowest) as lowest and \(highest) as highest")
+        }
+        return lowest...highest
+      }
+    ).padded(magic: "HELLO magic"), Field.integer("HELLO features", \Self.features),
+    Field.integer("HELLO maximum frame", \Self.maximumFrame),
+    Field.integer("HELLO keepalive", \Self.keepalive),
+    Field.string("HELLO name", limit: Limits.name, \Self.name),
+    Field.part(\Self.credentials, Credentials.layout))
 }

@@ -8,15 +8,8 @@
 ///
 /// Its first member creates the group with its settings. A later member asks for the same, or gets
 /// ``ErrorCode/groupMismatch``; where the group starts is the first one's affair alone.
-public struct JoinGroup: Frame {
+public struct JoinGroup: LaidOutFrame {
   public static let type = FrameType.joinGroup
-
-  public var names: [FrameName] {
-    [
-      FrameName(.topic, topic), FrameName(.group, group),
-      FrameName(.deadLetters, settings.deadLetters, isOptional: true),
-    ]
-  }
 
   /// When a record is done with. The number is the one on the wire.
   public enum Acknowledgement: UInt8, Hashable, Sendable, CaseIterable {
@@ -81,46 +74,27 @@ public struct JoinGroup: Frame {
     self.grantedThrough = grantedThrough
   }
 
-  public func encodeBody(into writer: inout ByteWriter) {
-    writer.string(topic)
-    writer.string(group)
-    writer.integer(start.number)
-    writer.integer(settings.acknowledgement.rawValue)
-    writer.integer(settings.order.rawValue)
-    writer.integer(ifMissing.rawValue)
-    writer.integer(start.value)
-    writer.integer(settings.deadline)
-    writer.integer(settings.deliveries)
-    writer.string(settings.deadLetters)
-    writer.integer(grantedThrough)
-    settings.filter.encode(into: &writer)
-  }
-
-  public init(body reader: inout ByteReader) throws(WireError) {
-    topic = try reader.string("JOIN topic")
-    group = try reader.string("JOIN group")
-    let start: UInt8 = try reader.integer("JOIN start")
-    let acknowledgement: UInt8 = try reader.integer("JOIN acknowledgement")
-    let order: UInt8 = try reader.integer("JOIN order")
-    let ifMissing: UInt8 = try reader.integer("JOIN if missing")
-    let value: UInt64 = try reader.integer("JOIN start value")
-    let deadline: UInt32 = try reader.integer("JOIN deadline")
-    let deliveries: UInt32 = try reader.integer("JOIN deliveries")
-    let deadLetters = try reader.string("JOIN dead letters")
-    grantedThrough = try reader.integer("JOIN granted through")
-    let filter = try RecordFilter(from: &reader)
-    self.start = try Subscribe.Start(number: start, value: value)
-    self.ifMissing = try Subscribe.ifMissing(ifMissing, in: "JOIN")
-    guard let acknowledgement = Acknowledgement(rawValue: acknowledgement) else {
-      throw WireError(.unsupported, "JOIN names acknowledgement \(acknowledgement); 0 and 1 are defined")
-    }
-    guard let order = Order(rawValue: order) else {
-      throw WireError(.unsupported, "JOIN names order \(order); 0 and 1 are defined")
-    }
-    settings = Settings(
-      acknowledgement: acknowledgement, order: order, deadline: deadline, deliveries: deliveries,
-      deadLetters: deadLetters, filter: filter)
-  }
+  public static let layout = FrameLayout(
+    {
+      Self(
+        topic: $0, group: $1, start: Subscribe.Start(number: $2, value: $6),
+        settings: Settings(
+          acknowledgement: $3, order: $4, deadline: $7, deliveries: $8, deadLetters: $9, filter: $11),
+        ifMissing: $5, grantedThrough: $10)
+    },
+    Field.name(.topic, "JOIN topic", \Self.topic), Field.name(.group, "JOIN group", \Self.group),
+    Field.start("JOIN start", \Self.start),
+    Field.choice("JOIN acknowledgement", \Self.settings.acknowledgement, else: .automatic) {
+      "JOIN names acknowledgement \($0); 0 and 1 are defined"
+    },
+    Field.choice("JOIN order", \Self.settings.order, else: .any) {
+      "JOIN names order \($0); 0 and 1 are defined"
+    }, Field.ifMissing("JOIN", "JOIN if missing", \Self.ifMissing),
+    Field.integer("JOIN start value", \Self.start.value),
+    Field.integer("JOIN deadline", \Self.settings.deadline),
+    Field.integer("JOIN deliveries", \Self.settings.deliveries),
+    Field.name(.deadLetters, "JOIN dead letters", isOptional: true, \Self.settings.deadLetters),
+    Field.integer("JOIN granted through", \Self.grantedThrough), Field.filter(\Self.settings.filter))
 }
 
 /// DELIVERIES: for which time the records that follow on the stream, up to the next DELIVERIES, are delivered to a member of their group. 1 at the start.
@@ -128,7 +102,7 @@ public struct JoinGroup: Frame {
 /// ```
 /// u32 count
 /// ```
-public struct Deliveries: Frame {
+public struct Deliveries: LaidOutFrame {
   public static let type = FrameType.deliveries
 
   public var count: UInt32
@@ -137,11 +111,6 @@ public struct Deliveries: Frame {
     self.count = count
   }
 
-  public func encodeBody(into writer: inout ByteWriter) {
-    writer.integer(count)
-  }
-
-  public init(body reader: inout ByteReader) throws(WireError) {
-    count = try reader.integer("DELIVERIES count")
-  }
+  public static let layout = FrameLayout(
+    Self.init, Field.integer("DELIVERIES count", \Self.count))
 }

@@ -3,7 +3,7 @@
 /// ```
 /// u32 number · string topic · u64 epoch · u64 next offset · u64 live offset · u8 gaps · u8 continues · 2 × u8 0
 /// ```
-public struct Matched: Frame {
+public struct Matched: LaidOutFrame {
   public static let type = FrameType.matched
 
   /// What the topic is called on this stream: from 1 on, and never the same twice.
@@ -17,17 +17,9 @@ public struct Matched: Frame {
     self.place = place
   }
 
-  public func encodeBody(into writer: inout ByteWriter) {
-    writer.integer(number)
-    writer.string(topic)
-    place.encodeBody(into: &writer)
-  }
-
-  public init(body reader: inout ByteReader) throws(WireError) {
-    number = try reader.integer("MATCHED number")
-    topic = try reader.string("MATCHED topic")
-    place = try Subscribed(body: &reader)
-  }
+  public static let layout = FrameLayout(
+    Self.init, Field.integer("MATCHED number", \Self.number), Field.string("MATCHED topic", \Self.topic),
+    Field.part(\Self.place, Subscribed.layout))
 }
 
 /// UNMATCHED: a topic of a subscription to a pattern was deleted. Its number means nothing any more.
@@ -35,7 +27,7 @@ public struct Matched: Frame {
 /// ```
 /// u32 number
 /// ```
-public struct Unmatched: Frame {
+public struct Unmatched: LaidOutFrame {
   public static let type = FrameType.unmatched
 
   public var number: UInt32
@@ -44,13 +36,8 @@ public struct Unmatched: Frame {
     self.number = number
   }
 
-  public func encodeBody(into writer: inout ByteWriter) {
-    writer.integer(number)
-  }
-
-  public init(body reader: inout ByteReader) throws(WireError) {
-    number = try reader.integer("UNMATCHED number")
-  }
+  public static let layout = FrameLayout(
+    Self.init, Field.integer("UNMATCHED number", \Self.number))
 }
 
 /// SELECT_TOPIC: which topic of a subscription to a pattern the frames that follow on its stream are about, up to the next SELECT_TOPIC: ``DeliverHeader``,
@@ -59,7 +46,7 @@ public struct Unmatched: Frame {
 /// ```
 /// u32 number
 /// ```
-public struct SelectTopic: Frame {
+public struct SelectTopic: LaidOutFrame {
   public static let type = FrameType.selectTopic
 
   /// A topic's number; 0, as at the start, for the subscription as a whole.
@@ -69,11 +56,6 @@ public struct SelectTopic: Frame {
     self.number = number
   }
 
-  public func encodeBody(into writer: inout ByteWriter) {
-    writer.integer(number)
-  }
-
-  public init(body reader: inout ByteReader) throws(WireError) {
-    number = try reader.integer("SELECT_TOPIC number")
-  }
+  public static let layout = FrameLayout(
+    Self.init, Field.integer("SELECT_TOPIC number", \Self.number))
 }

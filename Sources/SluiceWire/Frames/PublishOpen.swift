@@ -4,10 +4,8 @@
 /// string topic · u8 acknowledgement · u8 role (0 producer, 1 source, 2 requester) · u16 0 · u64 producer · u64 first sequence
 /// settings
 /// ```
-public struct PublishOpen: Frame {
+public struct PublishOpen: LaidOutFrame {
   public static let type = FrameType.publishOpen
-
-  public var names: [FrameName] { [FrameName(.topic, topic)] }
 
   /// When the broker acknowledges a record.
   public enum Acknowledgement: UInt8, Hashable, Sendable {
@@ -55,37 +53,20 @@ public struct PublishOpen: Frame {
     self.settings = settings
   }
 
-  public func encodeBody(into writer: inout ByteWriter) {
-    writer.string(topic)
-    writer.integer(acknowledgement.rawValue)
-    writer.integer(role.rawValue)
-    writer.integer(UInt16(0))
-    writer.integer(producer)
-    writer.integer(firstSequence)
-    settings.encode(into: &writer)
-  }
-
-  public init(body reader: inout ByteReader) throws(WireError) {
-    topic = try reader.string("PUBLISH_OPEN topic")
-    let raw: UInt8 = try reader.integer("PUBLISH_OPEN acknowledgement")
-    let role: UInt8 = try reader.integer("PUBLISH_OPEN role")
-    _ = try reader.integer("PUBLISH_OPEN reserved", as: UInt16.self)
-    producer = try reader.integer("PUBLISH_OPEN producer")
-    firstSequence = try reader.integer("PUBLISH_OPEN first sequence")
-    settings = try TopicSettings(from: &reader, unknown: .refuse)
-    guard let acknowledgement = Acknowledgement(rawValue: raw) else {
-      throw WireError(.unsupported, "PUBLISH_OPEN names acknowledgement \(raw); 0 to 2 are defined")
-    }
-    guard let role = Role(rawValue: role) else {
-      throw WireError(.unsupported, "PUBLISH_OPEN names role \(role); 0 to 2 are defined")
-    }
-    guard firstSequence <= Self.largestFirstSequence else {
-      throw WireError(
-        .unsupported, "PUBLISH_OPEN begins with sequence \(firstSequence); 2^62 is the largest")
-    }
-    self.acknowledgement = acknowledgement
-    self.role = role
-  }
+  public static let layout = FrameLayout(
+    Self.init, Field.name(.topic, "PUBLISH_OPEN topic", \Self.topic),
+    Field.choice("PUBLISH_OPEN acknowledgement", \Self.acknowledgement, else: .none) {
+      "PUBLISH_OPEN names acknowledgement \($0); 0 to 2 are defined"
+    },
+    Field.choice("PUBLISH_OPEN role", \Self.role, else: .producer) {
+      "PUBLISH_OPEN names role \($0); 0 to 2 are defined"
+    }.padded(reserved: ("PUBLISH_OPEN reserved", 2)),
+    Field.integer("PUBLISH_OPEN producer", \Self.producer),
+    Field.integer("PUBLISH_OPEN first sequence", \Self.firstSequence).refused {
+      $0 <= largestFirstSequence
+        ? nil
+        : WireError(.unsupported, "PUBLISH_OPEN begins with sequence \($0); 2^62 is the largest")
+    }, Field.settings(\Self.settings, unknown: .refuse))
 }
 
 /// PUBLISH_OPENED: the publication stands, with the demand to begin with.
@@ -93,7 +74,7 @@ public struct PublishOpen: Frame {
 /// ```
 /// u64 epoch · u64 granted through · u64 bytes through · u64 next sequence
 /// ```
-public struct PublishOpened: Frame {
+public struct PublishOpened: LaidOutFrame {
   public static let type = FrameType.publishOpened
 
   /// The topic's current epoch.
@@ -114,17 +95,9 @@ public struct PublishOpened: Frame {
     self.nextSequence = nextSequence
   }
 
-  public func encodeBody(into writer: inout ByteWriter) {
-    writer.integer(epoch)
-    writer.integer(grantedThrough)
-    writer.integer(bytesThrough)
-    writer.integer(nextSequence)
-  }
-
-  public init(body reader: inout ByteReader) throws(WireError) {
-    epoch = try reader.integer("PUBLISH_OPENED epoch")
-    grantedThrough = try reader.integer("PUBLISH_OPENED granted through")
-    bytesThrough = try reader.integer("PUBLISH_OPENED bytes through")
-    nextSequence = try reader.integer("PUBLISH_OPENED next sequence")
-  }
+  public static let layout = FrameLayout(
+    Self.init, Field.integer("PUBLISH_OPENED epoch", \Self.epoch),
+    Field.integer("PUBLISH_OPENED granted through", \Self.grantedThrough),
+    Field.integer("PUBLISH_OPENED bytes through", \Self.bytesThrough),
+    Field.integer("PUBLISH_OPENED next sequence", \Self.nextSequence))
 }

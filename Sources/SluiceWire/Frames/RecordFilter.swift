@@ -130,3 +130,11 @@ extension RecordFilter.Condition {
     }
   }
 }
+
+extension Field where Value == RecordFilter {
+  static func filter(_ get: @escaping @Sendable (Owner) -> Value) -> Field {
+    Field(
+      write: { get($0).encode(into: &$1) },
+      read: { (reader: inout FieldReader) throws(WireError) in try RecordFilter(from: &reader.bytes) })
+  }
+}

@@ -6,7 +6,7 @@
 ///
 /// It may be about any delivery to the group, also one on an earlier connection. Records that are with another member by now, or done with, are
 /// passed over.
-public struct Settle: Frame {
+public struct Settle: LaidOutFrame {
   public static let type = FrameType.settle
 
   /// The number is the one on the wire.
@@ -35,24 +35,15 @@ public struct Settle: Frame {
     self.count = count
   }
 
-  public func encodeBody(into writer: inout ByteWriter) {
-    writer.integer(verdict.rawValue)
-    for _ in 0..<3 { writer.integer(UInt8(0)) }
-    writer.integer(delivery)
-    writer.integer(firstOffset)
-    writer.integer(count)
-  }
+  public static let layout = FrameLayout(
+    Self.init,
+    Field.choice("SETTLE verdict", \Self.verdict, else: .done) {
+      "SETTLE names verdict \($0); 0 to 3 are defined"
+    }.padded(reserved: ("SETTLE reserved", 3)), Field.integer("SETTLE delivery", \Self.delivery),
+    Field.integer("SETTLE first offset", \Self.firstOffset), Field.integer("SETTLE count", \Self.count))
 
   public init(body reader: inout ByteReader) throws(WireError) {
-    let verdict: UInt8 = try reader.integer("SETTLE verdict")
-    _ = try unsafe reader.bytes("SETTLE reserved", count: 3)
-    delivery = try reader.integer("SETTLE delivery")
-    firstOffset = try reader.integer("SETTLE first offset")
-    count = try reader.integer("SETTLE count")
-    guard let verdict = Verdict(rawValue: verdict) else {
-      throw WireError(.unsupported, "SETTLE names verdict \(verdict); 0 to 3 are defined")
-    }
-    self.verdict = verdict
+    self = try Self.layout.decode(&reader)
     guard !firstOffset.addingReportingOverflow(UInt64(count)).overflow else {
       throw WireError(.malformedFrame, "SETTLE is about \(count) records from offset \(firstOffset)")
     }
@@ -64,7 +55,7 @@ public struct Settle: Frame {
 /// ```
 /// u64 next offset
 /// ```
-public struct Commit: Frame {
+public struct Commit: LaidOutFrame {
   public static let type = FrameType.commit
 
   /// That of the first record which it hasn't dealt with. One that is behind an earlier COMMIT changes nothing.
@@ -74,11 +65,6 @@ public struct Commit: Frame {
     self.nextOffset = nextOffset
   }
 
-  public func encodeBody(into writer: inout ByteWriter) {
-    writer.integer(nextOffset)
-  }
-
-  public init(body reader: inout ByteReader) throws(WireError) {
-    nextOffset = try reader.integer("COMMIT next offset")
-  }
+  public static let layout = FrameLayout(
+    Self.init, Field.integer("COMMIT next offset", \Self.nextOffset))
 }

@@ -42,17 +42,7 @@ public struct StorageStatus: Hashable, Sendable {
     limit == .max || limit == 0 ? nil : min(Double(used) / Double(limit), 1)
   }
 
-  func encode(into writer: inout ByteWriter) {
-    writer.integer(state.rawValue)
-    writer.integer(since)
-    writer.integer(used)
-    writer.integer(limit)
-  }
-
-  init(from reader: inout ByteReader) throws(WireError) {
-    self.init(
-      state: State(rawValue: try reader.integer("storage state")),
-      since: try reader.integer("storage since"), used: try reader.integer("storage used"),
-      limit: try reader.integer("storage limit"))
-  }
+  static let layout = FrameLayout(
+    Self.init, Field.number("storage state", \Self.state), Field.integer("storage since", \Self.since),
+    Field.integer("storage used", \Self.used), Field.integer("storage limit", \Self.limit))
 }

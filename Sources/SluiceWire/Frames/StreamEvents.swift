@@ -3,7 +3,7 @@
 /// ```
 /// u64 next offset
 /// ```
-public struct Live: Frame {
+public struct Live: LaidOutFrame {
   public static let type = FrameType.live
 
   /// The offset of the first live record.
@@ -13,13 +13,8 @@ public struct Live: Frame {
     self.nextOffset = nextOffset
   }
 
-  public func encodeBody(into writer: inout ByteWriter) {
-    writer.integer(nextOffset)
-  }
-
-  public init(body reader: inout ByteReader) throws(WireError) {
-    nextOffset = try reader.integer("LIVE next offset")
-  }
+  public static let layout = FrameLayout(
+    Self.init, Field.integer("LIVE next offset", \Self.nextOffset))
 }
 
 /// LAG: records that the subscription was owed were dropped before it asked for them.
@@ -27,7 +22,7 @@ public struct Live: Frame {
 /// ```
 /// u64 missed · u64 next offset
 /// ```
-public struct Lag: Frame {
+public struct Lag: LaidOutFrame {
   public static let type = FrameType.lag
 
   /// How many are missing between the last record delivered and the next.
@@ -40,15 +35,9 @@ public struct Lag: Frame {
     self.nextOffset = nextOffset
   }
 
-  public func encodeBody(into writer: inout ByteWriter) {
-    writer.integer(missed)
-    writer.integer(nextOffset)
-  }
-
-  public init(body reader: inout ByteReader) throws(WireError) {
-    missed = try reader.integer("LAG missed")
-    nextOffset = try reader.integer("LAG next offset")
-  }
+  public static let layout = FrameLayout(
+    Self.init, Field.integer("LAG missed", \Self.missed),
+    Field.integer("LAG next offset", \Self.nextOffset))
 }
 
 /// PRODUCERS: how many publications the topic of this subscription has. Only to a subscription that asked for it in ``Subscribe``.
@@ -58,7 +47,7 @@ public struct Lag: Frame {
 /// ```
 ///
 /// Comes behind SUBSCRIBED, and when the count has changed. Several changes in a short time may be told as one. It needs no demand.
-public struct Producers: Frame {
+public struct Producers: LaidOutFrame {
   public static let type = FrameType.producers
 
   /// 0 means that there is none now, whether there was one before or not.
@@ -68,41 +57,32 @@ public struct Producers: Frame {
     self.count = count
   }
 
-  public func encodeBody(into writer: inout ByteWriter) {
-    writer.integer(count)
-  }
-
-  public init(body reader: inout ByteReader) throws(WireError) {
-    count = try reader.integer("PRODUCERS count")
-  }
+  public static let layout = FrameLayout(
+    Self.init, Field.integer("PRODUCERS count", \Self.count))
 }
 
 /// CONNECTED: the topic of this publication is connected, so that its source may start. Only to a publication that is a source, in turn with
 /// ``Disconnected``; one of the two comes right behind PUBLISH_OPENED.
 ///
 /// The body is empty. Demand comes by itself: a topic that isn't connected grants none.
-public struct Connected: Frame {
+public struct Connected: LaidOutFrame {
   public static let type = FrameType.connected
 
   public init() {}
 
-  public func encodeBody(into writer: inout ByteWriter) {}
-
-  public init(body reader: inout ByteReader) throws(WireError) {}
+  public static let layout = FrameLayout(Self.init)
 }
 
 /// DISCONNECTED: the topic isn't connected yet; or the last subscriber has left, or a client has disconnected it, and its source should stop.
 /// What was granted before may still be published.
 ///
 /// The body is empty.
-public struct Disconnected: Frame {
+public struct Disconnected: LaidOutFrame {
   public static let type = FrameType.disconnected
 
   public init() {}
 
-  public func encodeBody(into writer: inout ByteWriter) {}
-
-  public init(body reader: inout ByteReader) throws(WireError) {}
+  public static let layout = FrameLayout(Self.init)
 }
 
 /// COMPLETE: the topic's terminal event.
@@ -116,7 +96,7 @@ public struct Disconnected: Frame {
 /// ```
 ///
 /// A failure's code and message are the producer's; the message has ``Limits/message`` bytes at most.
-public struct Complete: Frame {
+public struct Complete: LaidOutFrame {
   public static let type = FrameType.complete
 
   public enum Ending: Hashable, Sendable {
@@ -130,26 +110,22 @@ public struct Complete: Frame {
     self.ending = ending
   }
 
-  public func encodeBody(into writer: inout ByteWriter) {
-    let (kind, code, message): (UInt32, UInt32, String) =
-      switch ending {
-      case .finished: (0, 0, "")
-      case .failure(let code, let message): (1, code.rawValue, message)
-      }
-    writer.integer(kind)
-    writer.integer(code)
-    writer.string(message, limit: Limits.message)
+  public static let layout = FrameLayout(
+    { Self(Ending(kind: $0, code: $1, message: $2)) },
+    Field.integer("COMPLETE kind", \Self.ending.kind).padded(reserved: ("COMPLETE reserved", 3)).refused {
+      $0 < 2 ? nil : WireError(.malformedFrame, "COMPLETE names kind \($0); 0 and 1 are defined")
+    }, Field.number("COMPLETE code", \Self.ending.code),
+    Field.string("COMPLETE message", limit: Limits.message, \Self.ending.message))
+}
+
+extension Complete.Ending {
+  /// A number that isn't 0 is that of a failure.
+  init(kind: UInt8, code: ErrorCode, message: String) {
+    self = kind == 0 ? .finished : .failure(code: code, message: message)
   }
 
-  public init(body reader: inout ByteReader) throws(WireError) {
-    let kind: UInt8 = try reader.integer("COMPLETE kind")
-    _ = try unsafe reader.bytes("COMPLETE reserved", count: 3)
-    let code: UInt32 = try reader.integer("COMPLETE code")
-    let message = try reader.string("COMPLETE message")
-    switch kind {
-    case 0: ending = .finished
-    case 1: ending = .failure(code: ErrorCode(rawValue: code), message: message)
-    default: throw WireError(.malformedFrame, "COMPLETE names kind \(kind); 0 and 1 are defined")
-    }
-  }
+  var kind: UInt8 { if case .finished = self { 0 } else { 1 } }
+  /// 0 where there is no failure.
+  var code: ErrorCode { if case .failure(let code, _) = self { code } else { ErrorCode(0) } }
+  var message: String { if case .failure(_, let message) = self { message } else { "" } }
 }

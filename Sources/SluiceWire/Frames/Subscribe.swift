@@ -4,10 +4,8 @@
 /// string topic · u8 start · u8 lag (2 as the topic's settings say) · u8 if missing · u8 flags (1: PRODUCERS is wanted)
 /// u64 start value · u64 epoch · u64 granted through · string cursor · filter · settings
 /// ```
-public struct Subscribe: Frame {
+public struct Subscribe: LaidOutFrame {
   public static let type = FrameType.subscribe
-
-  public var names: [FrameName] { [FrameName(.topic, topic), FrameName(.cursor, cursor, isOptional: true)] }
 
   /// Where in the topic a subscription starts. The number is the one on the wire.
   public enum Start: Hashable, Sendable {
@@ -75,59 +73,56 @@ public struct Subscribe: Frame {
     self.settings = settings
   }
 
-  public func encodeBody(into writer: inout ByteWriter) {
-    writer.string(topic)
-    writer.integer(start.number)
-    writer.integer(lag?.rawValue ?? Self.lagOfTopic)
-    writer.integer(ifMissing.rawValue)
-    writer.integer(UInt8(wantsProducers ? 1 : 0))
-    writer.integer(start.value)
-    writer.integer(epoch)
-    writer.integer(grantedThrough)
-    writer.string(cursor)
-    filter.encode(into: &writer)
-    settings.encode(into: &writer)
-  }
-
-  public init(body reader: inout ByteReader) throws(WireError) {
-    topic = try reader.string("SUBSCRIBE topic")
-    let start: UInt8 = try reader.integer("SUBSCRIBE start")
-    let lag: UInt8 = try reader.integer("SUBSCRIBE lag")
-    let ifMissing: UInt8 = try reader.integer("SUBSCRIBE if missing")
-    wantsProducers = try reader.integer("SUBSCRIBE flags", as: UInt8.self) & 1 != 0
-    let value: UInt64 = try reader.integer("SUBSCRIBE start value")
-    epoch = try reader.integer("SUBSCRIBE epoch")
-    grantedThrough = try reader.integer("SUBSCRIBE granted through")
-    cursor = try reader.string("SUBSCRIBE cursor")
-    filter = try RecordFilter(from: &reader)
-    settings = try TopicSettings(from: &reader, unknown: .refuse)
-    self.start = try Start(number: start, value: value)
-    self.lag = try Self.lag(lag)
-    self.ifMissing = try Self.ifMissing(ifMissing, in: "SUBSCRIBE")
-  }
+  public static let layout = FrameLayout(
+    {
+      Self(
+        topic: $0, start: Start(number: $1, value: $5), lag: $2, ifMissing: $3, epoch: $6,
+        grantedThrough: $7, cursor: $8, filter: $9, wantsProducers: $4, settings: $10)
+    },
+    Field.name(.topic, "SUBSCRIBE topic", \Self.topic), Field.start("SUBSCRIBE start", \Self.start),
+    Field.lag("SUBSCRIBE lag", \Self.lag),
+    Field.ifMissing("SUBSCRIBE", "SUBSCRIBE if missing", \Self.ifMissing),
+    Field.flag("SUBSCRIBE flags", mask: 1, \Self.wantsProducers),
+    Field.integer("SUBSCRIBE start value", \Self.start.value), Field.integer("SUBSCRIBE epoch", \Self.epoch),
+    Field.integer("SUBSCRIBE granted through", \Self.grantedThrough),
+    Field.name(.cursor, "SUBSCRIBE cursor", isOptional: true, \Self.cursor), Field.filter(\Self.filter),
+    Field.settings(\Self.settings, unknown: .refuse))
 }
 
 // MARK: What other frames have, too
 
-extension Subscribe {
-  static var lagOfTopic: UInt8 { 2 }
-
-  static func lag(_ number: UInt8) throws(WireError) -> LagPolicy? {
-    let policy = LagPolicy(rawValue: number)
-    guard policy != nil || number == lagOfTopic else {
-      throw WireError(.unsupported, "SUBSCRIBE names lag policy \(number); 0 to 2 are defined")
+extension Field where Value == UInt8 {
+  /// The number of a start position. Its value is a field of its own.
+  static func start(_ what: StaticString, _ get: @escaping @Sendable (Owner) -> Subscribe.Start) -> Field {
+    integer(what) { get($0).number }.refused {
+      $0 < 6 ? nil : WireError(.unsupported, "SUBSCRIBE names start position \($0); 0 to 5 are defined")
     }
-    return policy
   }
 }
 
-extension Subscribe {
-  static func ifMissing(_ number: UInt8, in frame: StaticString) throws(WireError) -> IfMissing {
-    guard let value = IfMissing(rawValue: number) else {
-      throw WireError(
-        .unsupported, "\(frame) says \(number) for a topic that is missing; 0 and 1 are defined")
+extension Field where Value == Subscribe.LagPolicy? {
+  /// Nil is 2: what the topic's settings say.
+  static func lag(_ what: StaticString, _ get: @escaping @Sendable (Owner) -> Value) -> Field {
+    Field(
+      write: { $1.integer(get($0)?.rawValue ?? 2) },
+      read: { (reader: inout FieldReader) throws(WireError) in
+        let number: UInt8 = try reader.bytes.integer(what)
+        if number > 2 {
+          try reader.refuse(
+            WireError(.unsupported, "SUBSCRIBE names lag policy \(number); 0 to 2 are defined"))
+        }
+        return Subscribe.LagPolicy(rawValue: number)
+      })
+  }
+}
+
+extension Field where Value == Subscribe.IfMissing {
+  static func ifMissing(
+    _ frame: StaticString, _ what: StaticString, _ get: @escaping @Sendable (Owner) -> Value
+  ) -> Field {
+    choice(what, get, else: .create) {
+      "\(frame) says \($0) for a topic that is missing; 0 and 1 are defined"
     }
-    return value
   }
 }
 
@@ -152,16 +147,15 @@ extension Subscribe.Start {
     }
   }
 
-  init(number: UInt8, value: UInt64) throws(WireError) {
+  /// A number that isn't defined is refused before.
+  init(number: UInt8, value: UInt64) {
     switch number {
-    case 0: self = .replay
     case 1: self = .earliest
     case 2: self = .new
     case 3: self = .last(value)
     case 4: self = .offset(value)
     case 5: self = .time(Int64(bitPattern: value))
-    default:
-      throw WireError(.unsupported, "SUBSCRIBE names start position \(number); 0 to 5 are defined")
+    default: self = .replay
     }
   }
 }

@@ -7,12 +7,8 @@
 /// ```
 ///
 /// Topics that are created later are read from their first record.
-public struct SubscribePattern: Frame {
+public struct SubscribePattern: LaidOutFrame {
   public static let type = FrameType.subscribePattern
-
-  public var names: [FrameName] {
-    [FrameName(.pattern, pattern)] + positions.map { FrameName(.topic, $0.topic) }
-  }
 
   public var pattern: String
   /// Where to start in topics that are there and have no position of their own.
@@ -41,31 +37,18 @@ public struct SubscribePattern: Frame {
     self.more = more
   }
 
-  public func encodeBody(into writer: inout ByteWriter) {
-    writer.string(pattern)
-    writer.integer(start.number)
-    writer.integer(lag?.rawValue ?? Subscribe.lagOfTopic)
-    writer.integer(more ? 1 : 0 as UInt8)
-    writer.integer(UInt8(0))
-    writer.integer(start.value)
-    writer.integer(grantedThrough)
-    filter.encode(into: &writer)
-    TopicPosition.encode(positions, into: &writer)
-  }
-
-  public init(body reader: inout ByteReader) throws(WireError) {
-    pattern = try reader.string("SUBSCRIBE_PATTERN pattern")
-    let start: UInt8 = try reader.integer("SUBSCRIBE_PATTERN start")
-    let lag: UInt8 = try reader.integer("SUBSCRIBE_PATTERN lag")
-    more = try reader.integer("SUBSCRIBE_PATTERN more", as: UInt8.self) != 0
-    _ = try reader.integer("SUBSCRIBE_PATTERN reserved", as: UInt8.self)
-    let value: UInt64 = try reader.integer("SUBSCRIBE_PATTERN start value")
-    grantedThrough = try reader.integer("SUBSCRIBE_PATTERN granted through")
-    filter = try RecordFilter(from: &reader)
-    positions = try TopicPosition.list(from: &reader)
-    self.start = try Subscribe.Start(number: start, value: value)
-    self.lag = try Subscribe.lag(lag)
-  }
+  public static let layout = FrameLayout(
+    {
+      Self(
+        pattern: $0, start: Subscribe.Start(number: $1, value: $4), lag: $2, grantedThrough: $5, filter: $6,
+        positions: $7, more: $3)
+    },
+    Field.name(.pattern, "SUBSCRIBE_PATTERN pattern", \Self.pattern),
+    Field.start("SUBSCRIBE_PATTERN start", \Self.start), Field.lag("SUBSCRIBE_PATTERN lag", \Self.lag),
+    Field.flag("SUBSCRIBE_PATTERN more", \Self.more).padded(reserved: ("SUBSCRIBE_PATTERN reserved", 1)),
+    Field.integer("SUBSCRIBE_PATTERN start value", \Self.start.value),
+    Field.integer("SUBSCRIBE_PATTERN granted through", \Self.grantedThrough), Field.filter(\Self.filter),
+    Field.list("position", \Self.positions, TopicPosition.layout))
 }
 
 /// POSITIONS: more of the places where a subscription to a pattern goes on, for one whose ``SubscribePattern/more`` says so.
@@ -73,10 +56,8 @@ public struct SubscribePattern: Frame {
 /// ```
 /// u8 more · positions
 /// ```
-public struct Positions: Frame {
+public struct Positions: LaidOutFrame {
   public static let type = FrameType.positions
-
-  public var names: [FrameName] { positions.map { FrameName(.topic, $0.topic) } }
 
   public var positions: [TopicPosition]
   /// Whether more follow.
@@ -87,15 +68,9 @@ public struct Positions: Frame {
     self.more = more
   }
 
-  public func encodeBody(into writer: inout ByteWriter) {
-    writer.integer(more ? 1 : 0 as UInt8)
-    TopicPosition.encode(positions, into: &writer)
-  }
-
-  public init(body reader: inout ByteReader) throws(WireError) {
-    more = try reader.integer("POSITIONS more", as: UInt8.self) != 0
-    positions = try TopicPosition.list(from: &reader)
-  }
+  public static let layout = FrameLayout(
+    { Self($1, more: $0) }, Field.flag("POSITIONS more", \Self.more),
+    Field.list("position", \Self.positions, TopicPosition.layout))
 }
 
 /// A place in one of the topics of a pattern.
@@ -115,19 +90,8 @@ public struct TopicPosition: Hashable, Sendable {
     self.nextOffset = nextOffset
   }
 
-  static func encode(_ positions: [TopicPosition], into writer: inout ByteWriter) {
-    writer.list(positions) { position, writer in
-      writer.string(position.topic)
-      writer.integer(position.epoch)
-      writer.integer(position.nextOffset)
-    }
-  }
-
-  static func list(from reader: inout ByteReader) throws(WireError) -> [TopicPosition] {
-    try reader.list("position") { reader throws(WireError) in
-      TopicPosition(
-        topic: try reader.string("position's topic"), epoch: try reader.integer("position's epoch"),
-        nextOffset: try reader.integer("position's next offset"))
-    }
-  }
+  static let layout = FrameLayout(
+    Self.init, Field.name(.topic, "position's topic", \Self.topic),
+    Field.integer("position's epoch", \Self.epoch),
+    Field.integer("position's next offset", \Self.nextOffset))
 }

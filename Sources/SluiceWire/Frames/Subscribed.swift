@@ -3,7 +3,7 @@
 /// ```
 /// u64 epoch · u64 next offset · u64 live offset · u8 gaps · u8 continues · 2 × u8 0
 /// ```
-public struct Subscribed: Frame {
+public struct Subscribed: LaidOutFrame {
   public static let type = FrameType.subscribed
 
   /// The topic's current epoch.
@@ -29,21 +29,9 @@ public struct Subscribed: Frame {
     self.continues = continues
   }
 
-  public func encodeBody(into writer: inout ByteWriter) {
-    writer.integer(epoch)
-    writer.integer(nextOffset)
-    writer.integer(liveOffset)
-    writer.integer(gaps ? 1 : 0 as UInt8)
-    writer.integer(continues ? 1 : 0 as UInt8)
-    for _ in 0..<2 { writer.integer(UInt8(0)) }
-  }
-
-  public init(body reader: inout ByteReader) throws(WireError) {
-    epoch = try reader.integer("SUBSCRIBED epoch")
-    nextOffset = try reader.integer("SUBSCRIBED next offset")
-    liveOffset = try reader.integer("SUBSCRIBED live offset")
-    gaps = try reader.integer("SUBSCRIBED gaps", as: UInt8.self) != 0
-    continues = try reader.integer("SUBSCRIBED continues", as: UInt8.self) != 0
-    _ = try unsafe reader.bytes("SUBSCRIBED reserved", count: 2)
-  }
+  public static let layout = FrameLayout(
+    Self.init, Field.integer("SUBSCRIBED epoch", \Self.epoch),
+    Field.integer("SUBSCRIBED next offset", \Self.nextOffset),
+    Field.integer("SUBSCRIBED live offset", \Self.liveOffset), Field.flag("SUBSCRIBED gaps", \Self.gaps),
+    Field.flag("SUBSCRIBED continues", \Self.continues).padded(reserved: ("SUBSCRIBED reserved", 2)))
 }

@@ -9,7 +9,7 @@
 /// u8 flags (1: a client has stated the settings) · u64 without producers
 /// list of holds:         u8 reason · u64 milliseconds · u16 last minute · u16 last five minutes
 /// ```
-public struct TopicInfo: Frame {
+public struct TopicInfo: LaidOutFrame {
   public static let type = FrameType.topicInfo
 
   /// A subscription as the broker sees it.
@@ -66,6 +66,17 @@ public struct TopicInfo: Frame {
       self.lastMinute = lastMinute
       self.lastFiveMinutes = lastFiveMinutes
     }
+
+    static let layout = FrameLayout(
+      Self.init, Field.integer("subscription connection", \Self.connection),
+      Field.string("subscription client", limit: Limits.name, \Self.client),
+      Field.integer("subscription stream", \Self.stream), Field.number("subscription state", \Self.state),
+      Field.integer("subscription next offset", \Self.nextOffset),
+      Field.integer("subscription granted", \Self.granted), Field.integer("subscription sent", \Self.sent),
+      Field.integer("subscription holding", \Self.holding),
+      Field.number("subscription hold limit", \Self.limit),
+      Field.integer("subscription last minute", \Self.lastMinute),
+      Field.integer("subscription last five minutes", \Self.lastFiveMinutes))
   }
 
   /// A publication as the broker sees it, or a producer that the broker has rejected because of its store.
@@ -120,6 +131,14 @@ public struct TopicInfo: Frame {
       self.waiting = waiting
       self.reason = reason
     }
+
+    static let layout = FrameLayout(
+      Self.init, Field.integer("publication connection", \Self.connection),
+      Field.string("publication client", limit: Limits.name, \Self.client),
+      Field.integer("publication stream", \Self.stream), Field.integer("publication granted", \Self.granted),
+      Field.integer("publication received", \Self.received),
+      Field.integer("publication waiting", \Self.waiting),
+      Field.number("publication wait reason", \Self.reason))
   }
 
   public var summary: TopicSummary
@@ -159,83 +178,14 @@ public struct TopicInfo: Frame {
     self.holds = holds
   }
 
-  public func encodeBody(into writer: inout ByteWriter) {
-    writer.structure { summary.encode(into: &$0) }
-    settings.encode(into: &writer)
-    writer.list(subscriptions) { subscription, writer in
-      writer.integer(subscription.connection)
-      writer.string(subscription.client, limit: Limits.name)
-      writer.integer(subscription.stream)
-      writer.integer(subscription.state.rawValue)
-      writer.integer(subscription.nextOffset)
-      writer.integer(subscription.granted)
-      writer.integer(subscription.sent)
-      writer.integer(subscription.holding)
-      writer.integer(subscription.limit.rawValue)
-      writer.integer(subscription.lastMinute)
-      writer.integer(subscription.lastFiveMinutes)
-    }
-    writer.list(publications) { publication, writer in
-      writer.integer(publication.connection)
-      writer.string(publication.client, limit: Limits.name)
-      writer.integer(publication.stream)
-      writer.integer(publication.granted)
-      writer.integer(publication.received)
-      writer.integer(publication.waiting)
-      writer.integer(publication.reason.rawValue)
-    }
-    writer.structure { dropped.encode(into: &$0) }
-    writer.structure { storage.encode(into: &$0) }
-    writer.integer(UInt8(isStated ? 1 : 0))
-    writer.integer(withoutProducers)
-    writer.list(holds) { hold, writer in
-      writer.integer(hold.reason.rawValue)
-      writer.integer(hold.milliseconds)
-      writer.integer(hold.lastMinute)
-      writer.integer(hold.lastFiveMinutes)
-    }
-  }
-
-  public init(body reader: inout ByteReader) throws(WireError) {
-    var summary = try reader.structure("topic summary")
-    self.summary = try TopicSummary(from: &summary)
-    settings = try TopicSettings(from: &reader, unknown: .ignore)
-    subscriptions = try reader.list("subscription") { reader throws(WireError) in
-      Subscription(
-        connection: try reader.integer("subscription connection"),
-        client: try reader.string("subscription client"),
-        stream: try reader.integer("subscription stream"),
-        state: .init(rawValue: try reader.integer("subscription state")),
-        nextOffset: try reader.integer("subscription next offset"),
-        granted: try reader.integer("subscription granted"),
-        sent: try reader.integer("subscription sent"),
-        holding: try reader.integer("subscription holding"),
-        limit: .init(rawValue: try reader.integer("subscription hold limit")),
-        lastMinute: try reader.integer("subscription last minute"),
-        lastFiveMinutes: try reader.integer("subscription last five minutes"))
-    }
-    publications = try reader.list("publication") { reader throws(WireError) in
-      Publication(
-        connection: try reader.integer("publication connection"),
-        client: try reader.string("publication client"),
-        stream: try reader.integer("publication stream"),
-        granted: try reader.integer("publication granted"),
-        received: try reader.integer("publication received"),
-        waiting: try reader.integer("publication waiting"),
-        reason: .init(rawValue: try reader.integer("publication wait reason")))
-    }
-    var dropped = try reader.structure("dropped records")
-    self.dropped = try DroppedRecords(from: &dropped)
-    var storage = try reader.structure("storage status")
-    self.storage = try StorageStatus(from: &storage)
-    isStated = try reader.integer("TOPIC_INFO flags", as: UInt8.self) & 1 != 0
-    withoutProducers = try reader.integer("TOPIC_INFO without producers")
-    holds = try reader.list("hold") { reader throws(WireError) in
-      Hold(
-        reason: .init(rawValue: try reader.integer("hold reason")),
-        milliseconds: try reader.integer("hold milliseconds"),
-        lastMinute: try reader.integer("hold last minute"),
-        lastFiveMinutes: try reader.integer("hold last five minutes"))
-    }
-  }
+  public static let layout = FrameLayout(
+    Self.init, Field.structure("topic summary", \Self.summary, TopicSummary.layout),
+    Field.settings(\Self.settings, unknown: .ignore),
+    Field.list("subscription", \Self.subscriptions, Subscription.layout),
+    Field.list("publication", \Self.publications, Publication.layout),
+    Field.structure("dropped records", \Self.dropped, DroppedRecords.layout),
+    Field.structure("storage status", \Self.storage, StorageStatus.layout),
+    Field.flag("TOPIC_INFO flags", mask: 1, \Self.isStated),
+    Field.integer("TOPIC_INFO without producers", \Self.withoutProducers),
+    Field.list("hold", \Self.holds, Hold.layout))
 }

@@ -3,7 +3,7 @@
 /// ```
 /// string after · u32 limit
 /// ```
-public struct TopicList: Frame {
+public struct TopicList: LaidOutFrame {
   public static let type = FrameType.topicList
 
   /// Only topics whose names come after this one in byte order; empty for the first page.
@@ -16,15 +16,9 @@ public struct TopicList: Frame {
     self.limit = limit
   }
 
-  public func encodeBody(into writer: inout ByteWriter) {
-    writer.string(after)
-    writer.integer(limit)
-  }
-
-  public init(body reader: inout ByteReader) throws(WireError) {
-    after = try reader.string("TOPIC_LIST after")
-    limit = try reader.integer("TOPIC_LIST limit")
-  }
+  public static let layout = FrameLayout(
+    Self.init, Field.string("TOPIC_LIST after", \Self.after),
+    Field.integer("TOPIC_LIST limit", \Self.limit))
 }
 
 /// TOPICS: a page of topics in byte order of their names. Answers ``TopicList``.
@@ -32,7 +26,7 @@ public struct TopicList: Frame {
 /// ```
 /// u8 more (0 or 1) · list of summaries
 /// ```
-public struct Topics: Frame {
+public struct Topics: LaidOutFrame {
   public static let type = FrameType.topics
 
   /// True when there are topics after the last of this page.
@@ -44,13 +38,7 @@ public struct Topics: Frame {
     self.more = more
   }
 
-  public func encodeBody(into writer: inout ByteWriter) {
-    writer.integer(more ? 1 : 0 as UInt8)
-    writer.list(topics) { $0.encode(into: &$1) }
-  }
-
-  public init(body reader: inout ByteReader) throws(WireError) {
-    more = try reader.integer("TOPICS more", as: UInt8.self) != 0
-    topics = try reader.list("topic summary") { reader throws(WireError) in try TopicSummary(from: &reader) }
-  }
+  public static let layout = FrameLayout(
+    { Self(topics: $1, more: $0) }, Field.flag("TOPICS more", \Self.more),
+    Field.list("topic summary", \Self.topics, TopicSummary.layout))
 }

@@ -4,10 +4,8 @@
 /// ```
 /// string topic · settings
 /// ```
-public struct TopicCreate: Frame {
+public struct TopicCreate: LaidOutFrame {
   public static let type = FrameType.topicCreate
-
-  public var names: [FrameName] { [FrameName(.topic, topic)] }
 
   public var topic: String
   public var settings: TopicSettings
@@ -17,15 +15,9 @@ public struct TopicCreate: Frame {
     self.settings = settings
   }
 
-  public func encodeBody(into writer: inout ByteWriter) {
-    writer.string(topic)
-    settings.encode(into: &writer)
-  }
-
-  public init(body reader: inout ByteReader) throws(WireError) {
-    topic = try reader.string("TOPIC_CREATE topic")
-    settings = try TopicSettings(from: &reader, unknown: .refuse)
-  }
+  public static let layout = FrameLayout(
+    Self.init, Field.name(.topic, "TOPIC_CREATE topic", \Self.topic),
+    Field.settings(\Self.settings, unknown: .refuse))
 }
 
 /// TOPIC_SHOW: asks for a topic and what is attached to it. Answered by ``TopicInfo`` or ``Fault`` on the same stream.
@@ -33,10 +25,8 @@ public struct TopicCreate: Frame {
 /// ```
 /// string topic
 /// ```
-public struct TopicShow: Frame {
+public struct TopicShow: LaidOutFrame {
   public static let type = FrameType.topicShow
-
-  public var names: [FrameName] { [FrameName(.topic, topic)] }
 
   public var topic: String
 
@@ -44,13 +34,8 @@ public struct TopicShow: Frame {
     self.topic = topic
   }
 
-  public func encodeBody(into writer: inout ByteWriter) {
-    writer.string(topic)
-  }
-
-  public init(body reader: inout ByteReader) throws(WireError) {
-    topic = try reader.string("TOPIC_SHOW topic")
-  }
+  public static let layout = FrameLayout(
+    Self.init, Field.name(.topic, "TOPIC_SHOW topic", \Self.topic))
 }
 
 /// TOPIC_DELETE: removes a topic and its records. Its subscriptions and publications end with
@@ -59,10 +44,8 @@ public struct TopicShow: Frame {
 /// ```
 /// string topic
 /// ```
-public struct TopicDelete: Frame {
+public struct TopicDelete: LaidOutFrame {
   public static let type = FrameType.topicDelete
-
-  public var names: [FrameName] { [FrameName(.topic, topic)] }
 
   public var topic: String
 
@@ -70,26 +53,19 @@ public struct TopicDelete: Frame {
     self.topic = topic
   }
 
-  public func encodeBody(into writer: inout ByteWriter) {
-    writer.string(topic)
-  }
-
-  public init(body reader: inout ByteReader) throws(WireError) {
-    topic = try reader.string("TOPIC_DELETE topic")
-  }
+  public static let layout = FrameLayout(
+    Self.init, Field.name(.topic, "TOPIC_DELETE topic", \Self.topic))
 }
 
 /// DONE: the request on this stream was carried out, and the stream is free.
 ///
 /// The body is empty.
-public struct Done: Frame {
+public struct Done: LaidOutFrame {
   public static let type = FrameType.done
 
   public init() {}
 
-  public func encodeBody(into writer: inout ByteWriter) {}
-
-  public init(body reader: inout ByteReader) throws(WireError) {}
+  public static let layout = FrameLayout(Self.init)
 }
 
 /// TOPIC_CONNECT: connects a topic whose setting `connect` is manual, so that producers are asked for records. Answered by ``Done``, also when
@@ -98,10 +74,8 @@ public struct Done: Frame {
 /// ```
 /// string topic
 /// ```
-public struct TopicConnect: Frame {
+public struct TopicConnect: LaidOutFrame {
   public static let type = FrameType.topicConnect
-
-  public var names: [FrameName] { [FrameName(.topic, topic)] }
 
   public var topic: String
 
@@ -109,13 +83,8 @@ public struct TopicConnect: Frame {
     self.topic = topic
   }
 
-  public func encodeBody(into writer: inout ByteWriter) {
-    writer.string(topic)
-  }
-
-  public init(body reader: inout ByteReader) throws(WireError) {
-    topic = try reader.string("TOPIC_CONNECT topic")
-  }
+  public static let layout = FrameLayout(
+    Self.init, Field.name(.topic, "TOPIC_CONNECT topic", \Self.topic))
 }
 
 /// TOPIC_DISCONNECT: takes a ``TopicConnect`` back; subscribers aren't told. Answered by ``Done`` or ``Fault``.
@@ -123,10 +92,8 @@ public struct TopicConnect: Frame {
 /// ```
 /// string topic
 /// ```
-public struct TopicDisconnect: Frame {
+public struct TopicDisconnect: LaidOutFrame {
   public static let type = FrameType.topicDisconnect
-
-  public var names: [FrameName] { [FrameName(.topic, topic)] }
 
   public var topic: String
 
@@ -134,13 +101,8 @@ public struct TopicDisconnect: Frame {
     self.topic = topic
   }
 
-  public func encodeBody(into writer: inout ByteWriter) {
-    writer.string(topic)
-  }
-
-  public init(body reader: inout ByteReader) throws(WireError) {
-    topic = try reader.string("TOPIC_DISCONNECT topic")
-  }
+  public static let layout = FrameLayout(
+    Self.init, Field.name(.topic, "TOPIC_DISCONNECT topic", \Self.topic))
 }
 
 // What stops a topic's producers, as TOPIC_INFO tells it.
@@ -188,5 +150,11 @@ extension TopicInfo {
       self.lastMinute = lastMinute
       self.lastFiveMinutes = lastFiveMinutes
     }
+
+    static let layout = FrameLayout(
+      Self.init, Field.number("hold reason", \Self.reason),
+      Field.integer("hold milliseconds", \Self.milliseconds),
+      Field.integer("hold last minute", \Self.lastMinute),
+      Field.integer("hold last five minutes", \Self.lastFiveMinutes))
   }
 }

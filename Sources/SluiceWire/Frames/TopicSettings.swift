@@ -242,6 +242,18 @@ extension TopicSettings {
   ]
 }
 
+extension Field where Value == TopicSettings {
+  static func settings(
+    _ get: @escaping @Sendable (Owner) -> Value, unknown: TopicSettings.Unknown
+  ) -> Field {
+    Field(
+      write: { get($0).encode(into: &$1) },
+      read: { (reader: inout FieldReader) throws(WireError) in
+        try TopicSettings(from: &reader.bytes, unknown: unknown)
+      })
+  }
+}
+
 extension TopicSettings.Connect {
   fileprivate var number: UInt64 {
     switch self {

@@ -41,46 +41,27 @@ public struct TopicSummary: Hashable, Sendable {
     self.storage = storage
   }
 
-  func encode(into writer: inout ByteWriter) {
-    writer.string(topic)
-    writer.integer(epoch)
-    writer.integer(firstOffset)
-    writer.integer(nextOffset)
-    writer.integer(bytes)
-    let (state, code, message): (UInt8, UInt32, String) =
-      switch ending {
-      case nil: (0, 0, "")
-      case .finished: (1, 0, "")
-      case .failure(let code, let message): (2, code.rawValue, message)
-      }
-    writer.integer(state)
-    writer.integer(code)
-    writer.string(message, limit: Limits.message)
-    writer.integer(subscriptions)
-    writer.integer(publications)
-    writer.integer(records)
-    writer.integer(UInt8(storage.rawValue))
-  }
+  static let layout = FrameLayout(
+    {
+      Self(
+        topic: $0, epoch: $1, firstOffset: $2, nextOffset: $3, bytes: $4, ending: $5, subscriptions: $6,
+        publications: $7, records: $8, storage: $9)
+    },
+    Field.string("topic name", \Self.topic), Field.integer("topic epoch", \Self.epoch),
+    Field.integer("topic first offset", \Self.firstOffset),
+    Field.integer("topic next offset", \Self.nextOffset), Field.integer("topic bytes", \Self.bytes),
+    Field.part(\Self.ending, endingLayout), Field.integer("topic subscriptions", \Self.subscriptions),
+    Field.integer("topic publications", \Self.publications), Field.integer("topic records", \Self.records),
+    Field.part(\Self.storage, storageLayout))
 
-  init(from reader: inout ByteReader) throws(WireError) {
-    topic = try reader.string("topic name")
-    epoch = try reader.integer("topic epoch")
-    firstOffset = try reader.integer("topic first offset")
-    nextOffset = try reader.integer("topic next offset")
-    bytes = try reader.integer("topic bytes")
-    let state: UInt8 = try reader.integer("topic state")
-    let code: UInt32 = try reader.integer("topic code")
-    let message = try reader.string("topic message")
-    switch state {
-    case 0: ending = nil
-    case 1: ending = .finished
-    case 2: ending = .failure(code: ErrorCode(rawValue: code), message: message)
-    default: throw WireError(.malformedFrame, "topic state is \(state); 0 to 2 are defined")
-    }
-    subscriptions = try reader.integer("topic subscriptions")
-    publications = try reader.integer("topic publications")
-    records = try reader.integer("topic records")
-    // An end that isn't known counts as the longest.
-    storage = .init(rawValue: UInt64(try reader.integer("topic storage", as: UInt8.self))) ?? .durable
-  }
+  private static let endingLayout = FrameLayout<Complete.Ending?>(
+    { $0 == 0 ? nil : Complete.Ending(kind: $0 - 1, code: $1, message: $2) },
+    Field.integer("topic state") { $0.map { $0.kind + 1 } ?? 0 as UInt8 }.refused {
+      $0 < 3 ? nil : WireError(.malformedFrame, "topic state is \($0); 0 to 2 are defined")
+    }, Field.number("topic code") { $0?.code ?? ErrorCode(0) },
+    Field.string("topic message", limit: Limits.message) { $0?.message ?? "" })
+
+  // An end that isn't known counts as the longest.
+  private static let storageLayout = FrameLayout<TopicSettings.Storage>(
+    { .init(rawValue: UInt64($0)) ?? .durable }, Field.integer("topic storage") { UInt8($0.rawValue) })
 }

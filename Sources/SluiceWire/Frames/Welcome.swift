@@ -4,7 +4,7 @@
 /// u32 magic · u16 version · u16 0 · u64 features · u32 max frame · u32 max record · u32 max streams · u32 keepalive ms
 /// u64 broker · string software · string identity · u64 expires
 /// ```
-public struct Welcome: Frame {
+public struct Welcome: LaidOutFrame {
   public static let type = FrameType.welcome
 
   /// The version that both speak from now on: the highest in common.
@@ -45,35 +45,16 @@ public struct Welcome: Frame {
     self.expires = expires
   }
 
-  public func encodeBody(into writer: inout ByteWriter) {
-    writer.integer(Hello.magic)
-    writer.integer(version)
-    writer.integer(UInt16(0))
-    writer.integer(features)
-    writer.integer(maximumFrame)
-    writer.integer(maximumRecord)
-    writer.integer(maximumStreams)
-    writer.integer(keepalive)
-    writer.integer(broker)
-    writer.string(software, limit: Limits.name)
-    writer.string(identity, limit: Limits.name)
-    writer.integer(expires)
-  }
-
-  public init(body reader: inout ByteReader) throws(WireError) {
-    guard try reader.integer("WELCOME magic", as: UInt32.self) == Hello.magic else {
-      throw WireError(.notSluice, "the peer doesn't speak the Sluice protocol")
-    }
-    version = try reader.integer("WELCOME version")
-    _ = try reader.integer("WELCOME reserved", as: UInt16.self)
-    features = try reader.integer("WELCOME features")
-    maximumFrame = try reader.integer("WELCOME maximum frame")
-    maximumRecord = try reader.integer("WELCOME maximum record")
-    maximumStreams = try reader.integer("WELCOME maximum streams")
-    keepalive = try reader.integer("WELCOME keepalive")
-    broker = try reader.integer("WELCOME broker")
-    software = try reader.string("WELCOME software")
-    identity = try reader.string("WELCOME identity")
-    expires = try reader.integer("WELCOME expires")
-  }
+  public static let layout = FrameLayout(
+    Self.init,
+    Field.integer("WELCOME version", \Self.version)
+      .padded(magic: "WELCOME magic", reserved: ("WELCOME reserved", 2)),
+    Field.integer("WELCOME features", \Self.features),
+    Field.integer("WELCOME maximum frame", \Self.maximumFrame),
+    Field.integer("WELCOME maximum record", \Self.maximumRecord),
+    Field.integer("WELCOME maximum streams", \Self.maximumStreams),
+    Field.integer("WELCOME keepalive", \Self.keepalive), Field.integer("WELCOME broker", \Self.broker),
+    Field.string("WELCOME software", limit: Limits.name, \Self.software),
+    Field.string("WELCOME identity", limit: Limits.name, \Self.identity),
+    Field.integer("WELCOME expires", \Self.expires))
 }
