@@ -12,29 +12,9 @@ extension Client {
     try await Reply.wait { cursors(of: topic, completion: $0) }
   }
 
-  public func cursors(
-    of topic: String, completion: @escaping @Sendable (Result<[CursorInfo], ClientError>) -> Void
-  ) {
-    cursors(of: topic, behind: [], completion)
-  }
-
-  /// Requests page by page. Cursors that are created or deleted meanwhile may be included or not.
-  private func cursors(
-    of topic: String, behind cursors: [CursorInfo],
-    _ completion: @escaping @Sendable (Result<[CursorInfo], ClientError>) -> Void
-  ) {
-    let request = CursorList(topic: topic, after: cursors.last?.name ?? "", limit: 1_000)
-    ask(.cursors(request)) { [weak self] result in
-      let page: Cursors
-      switch result {
-      case .success(.cursors(let cursors)): page = cursors
-      case .success: return completion(.failure(.oddAnswer))
-      case .failure(let error): return completion(.failure(error))
-      }
-      let all = cursors + page.cursors
-      guard page.more, !page.cursors.isEmpty else { return completion(.success(all)) }
-      guard let self else { return completion(.failure(.closedHere)) }
-      self.cursors(of: topic, behind: all, completion)
+  public func cursors(of topic: String, completion: @escaping Completion<[CursorInfo]>) {
+    pages({ (page: Cursors) in (page.cursors, page.more) }, completion) {
+      CursorList(topic: topic, after: $0?.name ?? "", limit: Self.pageSize)
     }
   }
 
@@ -51,10 +31,9 @@ extension Client {
 
   public func moveCursor(
     _ name: String, of topic: String, to start: SubscriptionPlan.Start,
-    completion: @escaping @Sendable (Result<Void, ClientError>) -> Void
+    completion: @escaping Completion<Void>
   ) {
-    let request = CursorMove(topic: topic, name: name, to: Subscribe.Start(start))
-    ask(.moveCursor(request)) { completion($0.map { _ in }) }
+    ask(CursorMove(topic: topic, name: name, to: Subscribe.Start(start)), completion)
   }
 
   /// Deletes a durable cursor, or a group. Its subscriptions end with ``ClientError/Code/cursorDeleted``.
@@ -65,10 +44,7 @@ extension Client {
     try await Reply.wait { deleteCursor(name, of: topic, completion: $0) }
   }
 
-  public func deleteCursor(
-    _ name: String, of topic: String,
-    completion: @escaping @Sendable (Result<Void, ClientError>) -> Void
-  ) {
-    ask(.deleteCursor(CursorDelete(topic: topic, name: name))) { completion($0.map { _ in }) }
+  public func deleteCursor(_ name: String, of topic: String, completion: @escaping Completion<Void>) {
+    ask(CursorDelete(topic: topic, name: name), completion)
   }
 }

@@ -17,50 +17,31 @@ extension Client {
     try await Reply.wait { topics(completion: $0) }
   }
 
-  public func topics(completion: @escaping @Sendable (Result<[TopicSummary], ClientError>) -> Void) {
-    topics(behind: [], completion: completion)
+  public func topics(completion: @escaping Completion<[TopicSummary]>) {
+    pages({ (page: Topics) in (page.topics, page.more) }, completion) {
+      TopicList(after: $0?.topic ?? "", limit: Self.pageSize)
+    }
   }
 
   /// The first topics whose names begin with `prefix`, at most `limit`. The cost depends on their number, not on that of all topics.
   package func topics(
     withPrefix prefix: String, limit: Int,
-    completion: @escaping @Sendable (Result<[TopicSummary], ClientError>) -> Void
+    completion: @escaping Completion<[TopicSummary]>
   ) {
     let page = UInt32(clamping: min(limit, Int(Self.pageSize)))
-    topics(behind: [], after: prefix.justBefore, page) { topics in
+    let isEnough: @Sendable ([TopicSummary]) -> Bool = { topics in
       topics.count >= limit || topics.last.map { !$0.topic.utf8.starts(with: prefix.utf8) } ?? false
-    } completion: { result in
+    }
+    let completion: Completion<[TopicSummary]> = { result in
       completion(
         result.map { topics in
           Array(topics.filter { $0.topic.utf8.starts(with: prefix.utf8) }.prefix(limit))
         })
     }
-  }
-
-  /// Requests page by page. Topics that are created or deleted meanwhile may be included or not.
-  ///
-  /// - Parameter isEnough: whether no further page is needed.
-  private func topics(
-    behind topics: [TopicSummary], after name: String = "", _ pageSize: UInt32 = Client.pageSize,
-    until isEnough: @escaping @Sendable ([TopicSummary]) -> Bool = { _ in false },
-    completion: @escaping @Sendable (Result<[TopicSummary], ClientError>) -> Void
-  ) {
-    let after = topics.last?.topic ?? name
-    ask(.topics(TopicList(after: after, limit: pageSize))) { [weak self] result in
-      let page: Topics
-      switch result {
-      case .success(.topics(let topics)): page = topics
-      case .success: return completion(.failure(.oddAnswer))
-      case .failure(let error): return completion(.failure(error))
-      }
-      let all = topics + page.topics
-      guard page.more, !page.topics.isEmpty, !isEnough(all) else { return completion(.success(all)) }
-      guard let self else { return completion(.failure(.closedHere)) }
-      self.topics(behind: all, pageSize, until: isEnough, completion: completion)
+    pages(until: isEnough, { (page: Topics) in (page.topics, page.more) }, completion) {
+      TopicList(after: $0?.topic ?? prefix.justBefore, limit: page)
     }
   }
-
-  private static var pageSize: UInt32 { 1_000 }
 
   /// A topic's settings and state, and the clients attached to it.
   ///
@@ -70,10 +51,8 @@ extension Client {
     try await Reply.wait { topic(show: name, completion: $0) }
   }
 
-  public func topic(
-    show name: String, completion: @escaping @Sendable (Result<TopicInfo, ClientError>) -> Void
-  ) {
-    askForInfo(.show(TopicShow(topic: name)), completion)
+  public func topic(show name: String, completion: @escaping Completion<TopicInfo>) {
+    ask(TopicShow(topic: name), completion)
   }
 
   /// Creates a topic with these settings; the broker's defaults replace those that are nil. An existing topic with the same settings
@@ -91,9 +70,9 @@ extension Client {
 
   public func createTopic(
     _ name: String, settings: TopicSettings = TopicSettings(),
-    completion: @escaping @Sendable (Result<TopicInfo, ClientError>) -> Void
+    completion: @escaping Completion<TopicInfo>
   ) {
-    askForInfo(.create(TopicCreate(topic: name, settings: settings)), completion)
+    ask(TopicCreate(topic: name, settings: settings), completion)
   }
 
   /// Deletes a topic and its records. Its subscribers and producers end with ``ClientError/Code/topicDeleted``.
@@ -104,10 +83,8 @@ extension Client {
     try await Reply.wait { deleteTopic(name, completion: $0) }
   }
 
-  public func deleteTopic(
-    _ name: String, completion: @escaping @Sendable (Result<Void, ClientError>) -> Void
-  ) {
-    ask(.delete(TopicDelete(topic: name))) { completion($0.map { _ in }) }
+  public func deleteTopic(_ name: String, completion: @escaping Completion<Void>) {
+    ask(TopicDelete(topic: name), completion)
   }
 
   /// Connects a topic whose setting `connect` is manual, so that the broker grants its producers records.
@@ -119,10 +96,8 @@ extension Client {
     try await Reply.wait { connectTopic(name, completion: $0) }
   }
 
-  public func connectTopic(
-    _ name: String, completion: @escaping @Sendable (Result<Void, ClientError>) -> Void
-  ) {
-    ask(.connect(TopicConnect(topic: name))) { completion($0.map { _ in }) }
+  public func connectTopic(_ name: String, completion: @escaping Completion<Void>) {
+    ask(TopicConnect(topic: name), completion)
   }
 
   /// Disconnects a topic, see ``connectTopic(_:)``. Subscribers aren't notified.
@@ -132,10 +107,8 @@ extension Client {
     try await Reply.wait { disconnectTopic(name, completion: $0) }
   }
 
-  public func disconnectTopic(
-    _ name: String, completion: @escaping @Sendable (Result<Void, ClientError>) -> Void
-  ) {
-    ask(.disconnect(TopicDisconnect(topic: name))) { completion($0.map { _ in }) }
+  public func disconnectTopic(_ name: String, completion: @escaping Completion<Void>) {
+    ask(TopicDisconnect(topic: name), completion)
   }
 
   /// The round-trip time to the broker.
@@ -146,35 +119,54 @@ extension Client {
     try await Reply.wait { ping(completion: $0) }
   }
 
-  public func ping(completion: @escaping @Sendable (Result<Duration, ClientError>) -> Void) {
-    ask(.ping) { result in
-      completion(
-        result.flatMap { answer in
-          guard case .pong(let time) = answer else { return .failure(.oddAnswer) }
-          return .success(time)
-        })
-    }
+  public func ping(completion: @escaping Completion<Duration>) {
+    ask(nil, completion)
   }
 
   // MARK: Sending
 
-  private func askForInfo(
-    _ question: Request.Question, _ completion: @escaping @Sendable (Result<TopicInfo, ClientError>) -> Void
+  static var pageSize: UInt32 { 1_000 }
+
+  /// Requests page by page. Elements that are created or deleted meanwhile may be included or not.
+  ///
+  /// - Parameters:
+  ///   - elements: those of earlier pages.
+  ///   - isEnough: whether no further page is needed.
+  ///   - contents: the elements of a page, and whether there are more behind them.
+  ///   - request: asks for the page behind an element, or for the first one.
+  func pages<Page: Frame, Element: Sendable>(
+    behind elements: [Element] = [], until isEnough: @escaping @Sendable ([Element]) -> Bool = { _ in false },
+    _ contents: @escaping @Sendable (Page) -> ([Element], more: Bool),
+    _ completion: @escaping Completion<[Element]>, _ request: @escaping @Sendable (Element?) -> any Frame
   ) {
-    ask(question) { result in
-      completion(
-        result.flatMap { answer in
-          guard case .info(let info) = answer else { return .failure(.oddAnswer) }
-          return .success(info)
-        })
+    ask(request(elements.last)) { [weak self] (result: Result<Page, ClientError>) in
+      switch result {
+      case .failure(let error): completion(.failure(error))
+      case .success(let page):
+        let (next, isMore) = contents(page)
+        let all = elements + next
+        guard isMore, !next.isEmpty, !isEnough(all) else { return completion(.success(all)) }
+        guard let self else { return completion(.failure(.closedHere)) }
+        pages(behind: all, until: isEnough, contents, completion, request)
+      }
     }
   }
 
-  func ask(
-    _ question: Request.Question,
-    _ completion: @escaping @Sendable (Result<Request.Answer, ClientError>) -> Void
-  ) {
-    core.post(.open(.request(Request(question, timeout: core.options.requestTimeout, completion))))
+  /// Sends a request that is only confirmed.
+  func ask(_ frame: any Frame, _ completion: @escaping Completion<Void>) {
+    ask(frame) { (result: Result<Done, ClientError>) in completion(result.map { _ in }) }
+  }
+
+  /// Sends a request, or PING if there is no frame.
+  func ask<Answer: Sendable>(_ frame: (any Frame)?, _ completion: @escaping Completion<Answer>) {
+    let request = Request(frame, timeout: core.options.requestTimeout) { result in
+      completion(
+        result.flatMap { answer in
+          guard let answer = answer as? Answer else { return .failure(.oddAnswer) }
+          return .success(answer)
+        })
+    }
+    core.post(.open(.request(request)))
   }
 }
 

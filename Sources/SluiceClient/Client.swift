@@ -22,6 +22,9 @@ import SluiceWire
 /// the connection, and everything on it ends with ``ClientError/Code/closed``. A subscription to a topic whose client was released fails with that
 /// code at once, and its message says so.
 public final class Client: Sendable {
+  /// Called once with a result, on the client's loop.
+  public typealias Completion<Value> = @Sendable (Result<Value, ClientError>) -> Void
+
   let core: ClientCore
   let requester: Requester
 
@@ -107,7 +110,7 @@ public final class Client: Sendable {
   ///   - completion: called on the loop, once.
   public static func connect(
     to servers: [SocketAddress], options: ClientOptions = ClientOptions(), network: any Network,
-    loop: any EventLoop, completion: @escaping @Sendable (Result<Client, ClientError>) -> Void
+    loop: any EventLoop, completion: @escaping Completion<Client>
   ) {
     connect(ClientCore(servers: servers, options: options, network: network, loop: loop), completion)
   }
@@ -123,13 +126,13 @@ public final class Client: Sendable {
   /// The same with one server.
   public static func connect(
     to address: SocketAddress, options: ClientOptions = ClientOptions(), network: any Network,
-    loop: any EventLoop, completion: @escaping @Sendable (Result<Client, ClientError>) -> Void
+    loop: any EventLoop, completion: @escaping Completion<Client>
   ) {
     connect(to: [address], options: options, network: network, loop: loop, completion: completion)
   }
 
   private static func connect(
-    _ core: ClientCore, _ completion: @escaping @Sendable (Result<Client, ClientError>) -> Void
+    _ core: ClientCore, _ completion: @escaping Completion<Client>
   ) {
     core.connect { [core] result in completion(result.map { Client(core) }) }
   }

@@ -15,7 +15,7 @@ public struct ClientError: Error, Hashable, Sendable, CustomStringConvertible {
   public struct Code: Hashable, Sendable, CustomStringConvertible {
     public let description: String
 
-    private init(_ name: String) {
+    fileprivate init(_ name: String) {
       description = name
     }
 
@@ -208,49 +208,15 @@ extension ClientError {
 
 extension ClientError.Code {
   init(_ code: ErrorCode) {
-    self =
-      switch code {
-      case .notSluice: .notSluice
-      case .versionMismatch: .versionMismatch
-      case .keepaliveTimeout: .keepaliveTimeout
-      case .handshakeTimeout: .connectTimeout
-      case .shuttingDown: .shuttingDown
-      case .tooManyConnections: .tooManyConnections
-      case .malformedFrame, .frameTooLarge, .unsupportedFrame, .unexpectedFrame, .invalidStream,
-        .malformedBatch, .demandExceeded, .invalidDemand:
-        .protocolViolation
-      case .idleTimeout: .idleTimeout
-      case .writeTimeout: .writeTimeout
-      case .authenticationRequired: .authenticationRequired
-      case .authenticationFailed: .authenticationFailed
-      case .credentialsExpired: .credentialsExpired
-      case .accessRevoked: .accessRevoked
-      case .tooManyAttempts: .tooManyAttempts
-      case .permissionDenied: .permissionDenied
-      case .noResponders: .noResponders
-      case .invalidTopic: .invalidTopic
-      case .unknownTopic: .unknownTopic
-      case .topicEnded: .topicEnded
-      case .topicDeleted: .topicDeleted
-      case .topicExists: .topicExists
-      case .recordTooLarge: .recordTooLarge
-      case .lagged: .lagged
-      case .epochChanged: .epochChanged
-      case .invalidSetting: .invalidSetting
-      case .limitReached: .limitReached
-      case .unsupported: .unsupported
-      case .producerFenced: .producerFenced
-      case .groupMismatch: .groupMismatch
-      case .cursorTaken: .cursorTaken
-      case .cursorMoved: .cursorMoved
-      case .cursorDeleted: .cursorDeleted
-      case .keyRequired: .keyRequired
-      case .unknownCursor: .unknownCursor
-      case .storageFull: .storageFull
-      case .storageFailed: .storageFailed
-      case .producerFailure: .topicFailed
-      case .producerLost: .producerLost
-      default: .refused
-      }
+    switch code {
+    case .handshakeTimeout: self = .connectTimeout
+    case .malformedFrame, .frameTooLarge, .unsupportedFrame, .unexpectedFrame, .invalidStream,
+      .malformedBatch, .demandExceeded, .invalidDemand:
+      self = .protocolViolation
+    case .producerFailure: self = .topicFailed
+    // The others have the same names here.
+    case _ where code.isDefined: self.init(code.description)
+    default: self = .refused
+    }
   }
 }

@@ -114,6 +114,9 @@ public struct ErrorCode: RawRepresentable, Hashable, Sendable, CustomStringConve
   /// Whether an error with this code, thrown while a frame is decoded, ends the connection, or else only the frame's stream.
   public var endsConnection: Bool { rawValue < 100 }
 
+  /// Whether this version of the protocol has the code.
+  package var isDefined: Bool { Self.names[rawValue] != nil }
+
   public var description: String {
     Self.names[rawValue] ?? "error \(rawValue)"
   }

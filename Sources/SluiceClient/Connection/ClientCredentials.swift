@@ -251,10 +251,10 @@ final class CredentialsRenewal: @unchecked Sendable {
   }
 
   private func show(_ credentials: Credentials) {
-    let request = Request(.authenticate(Authenticate(credentials)), timeout: core.options.connectTimeout) {
+    let request = Request(Authenticate(credentials), timeout: core.options.connectTimeout) {
       [weak self] result in
       guard let self, connection.renewal === self else { return }
-      if case .success(.authenticated(let frame)) = result {
+      if let frame = try? result.get() as? Authenticated {
         self.credentials = credentials
         let identity = ClientIdentity(name: frame.identity, expires: frame.expires)
         expires = identity?.expires

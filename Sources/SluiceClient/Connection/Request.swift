@@ -4,50 +4,11 @@ import SluiceWire
 /// A request to the broker, and the completion that gets its answer.
 // @unchecked: made anywhere, used on the loop only from then on.
 final class Request: @unchecked Sendable {
-  typealias Completion = @Sendable (Result<Answer, ClientError>) -> Void
+  /// Gets the answer's frame, or the round-trip time of a PING.
+  typealias Completion = @Sendable (Result<any Sendable, ClientError>) -> Void
 
-  enum Question: Sendable {
-    case topics(TopicList)
-    case show(TopicShow)
-    case create(TopicCreate)
-    case delete(TopicDelete)
-    case connect(TopicConnect)
-    case disconnect(TopicDisconnect)
-    case cursors(CursorList)
-    case moveCursor(CursorMove)
-    case deleteCursor(CursorDelete)
-    case authenticate(Authenticate)
-    case ping
-
-    /// The request's frame; nil for PING, which has no stream.
-    var frame: (any Frame)? {
-      switch self {
-      case .topics(let frame): frame
-      case .show(let frame): frame
-      case .create(let frame): frame
-      case .delete(let frame): frame
-      case .connect(let frame): frame
-      case .disconnect(let frame): frame
-      case .cursors(let frame): frame
-      case .moveCursor(let frame): frame
-      case .deleteCursor(let frame): frame
-      case .authenticate(let frame): frame
-      case .ping: nil
-      }
-    }
-  }
-
-  enum Answer: Sendable {
-    case topics(Topics)
-    case info(TopicInfo)
-    case cursors(Cursors)
-    case done
-    case authenticated(Authenticated)
-    /// The round-trip time.
-    case pong(Duration)
-  }
-
-  let question: Question
+  /// The request's frame; nil for PING, which has no stream.
+  let frame: (any Frame)?
   /// The longest time until the answer, from when the loop starts the request; nil for no limit.
   private let timeout: Duration?
   private var completion: Completion?
@@ -55,8 +16,8 @@ final class Request: @unchecked Sendable {
   private var isStarted = false
 
   /// - Parameter completion: called on the loop, once.
-  init(_ question: Question, timeout: Duration?, _ completion: @escaping Completion) {
-    self.question = question
+  init(_ frame: (any Frame)?, timeout: Duration?, _ completion: @escaping Completion) {
+    self.frame = frame
     self.timeout = timeout
     self.completion = completion
   }
@@ -64,28 +25,16 @@ final class Request: @unchecked Sendable {
   /// The completion was called.
   var isOver: Bool { completion == nil }
 
-  var topic: String? {
-    switch question {
-    case .show(let frame): frame.topic
-    case .create(let frame): frame.topic
-    case .delete(let frame): frame.topic
-    case .connect(let frame): frame.topic
-    case .disconnect(let frame): frame.topic
-    case .cursors(let frame): frame.topic
-    case .moveCursor(let frame): frame.topic
-    case .deleteCursor(let frame): frame.topic
-    case .topics, .authenticate, .ping: nil
-    }
-  }
+  var topic: String? { frame?.names.first { $0.kind == .topic }?.text }
 
   /// Whether repeating the request has the same effect as making it once.
   var isRepeatable: Bool {
-    switch question {
+    switch frame {
     // A moved cursor may have advanced since.
-    case .delete, .moveCursor, .deleteCursor: false
+    case is TopicDelete, is CursorMove, is CursorDelete: false
     // The next connection has credentials of its own.
-    case .authenticate: false
-    case .topics, .show, .create, .connect, .disconnect, .cursors, .ping: true
+    case is Authenticate: false
+    default: true
     }
   }
 
@@ -107,12 +56,10 @@ final class Request: @unchecked Sendable {
     }
   }
 
-  func complete(_ result: Result<Answer, ClientError>, _ loop: any EventLoop) {
+  func complete(_ result: Result<any Sendable, ClientError>, _ loop: any EventLoop) {
     if let timer { loop.cancel(timer) }
     timer = nil
-    let completion = completion
-    self.completion = nil
-    completion?(result)
+    exchange(&completion, for: nil)?(result)
   }
 
   /// The failure of a request that lost its connection before the answer and can't be repeated.

@@ -95,15 +95,15 @@ final class StreamMultiplexer {
     case .ended(let stream, let ending): ended(stream, ending)
     case .refused(let stream, let fault): refused(stream, fault)
 
-    case .topicInfo(let stream, let frame): answer(stream, .info(frame))
-    case .topics(let stream, let frame): answer(stream, .topics(frame))
-    case .cursors(let stream, let frame): answer(stream, .cursors(frame))
-    case .done(let stream): answer(stream, .done)
-    case .authenticated(let stream, let frame): answer(stream, .authenticated(frame))
+    case .topicInfo(let stream, let frame): answer(stream, frame)
+    case .topics(let stream, let frame): answer(stream, frame)
+    case .cursors(let stream, let frame): answer(stream, frame)
+    case .done(let stream): answer(stream, Done())
+    case .authenticated(let stream, let frame): answer(stream, frame)
     case .answerPing(let token): output.send(Pong(token: token), stream: 0)
     case .pong(let token):
       if let ping = pings.removeValue(forKey: token) {
-        ping.request.complete(.success(.pong(core.loop.now - ping.sent)), core.loop)
+        ping.request.complete(.success(core.loop.now - ping.sent), core.loop)
       }
 
     case .opened(let welcome):
@@ -162,7 +162,7 @@ final class StreamMultiplexer {
     }
   }
 
-  private func answer(_ stream: UInt32, _ answer: Request.Answer) {
+  private func answer(_ stream: UInt32, _ answer: any Sendable) {
     if case .request(let request) = detach(stream) { request.complete(.success(answer), core.loop) }
   }
 
@@ -260,7 +260,7 @@ final class StreamMultiplexer {
 
   private func open(_ request: Request) {
     request.start(core)
-    if case .ping = request.question {
+    guard let frame = request.frame else {
       let token = output.session.makeToken()
       pings[token] = (core.loop.now, request)
       return output.send(Ping(token: token), stream: 0)
@@ -272,7 +272,7 @@ final class StreamMultiplexer {
       return request.complete(.failure(tooManyStreams), core.loop)
     }
     attach(.request(request), stream)
-    if let frame = request.question.frame { output.send(frame, stream: stream) }
+    output.send(frame, stream: stream)
   }
 
   private var tooManyStreams: ClientError {

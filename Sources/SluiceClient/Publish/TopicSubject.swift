@@ -213,7 +213,7 @@ public final class TopicSubject: Subject, Sendable {
       publication.core.post(
         .open(
           .request(
-            Request(.ping, timeout: nil) { answer in
+            Request(nil, timeout: nil) { answer in
               completion(answer.flatMap { _ in publication.failure.map { .failure($0) } ?? .success(()) })
             })))
     }

@@ -37,7 +37,7 @@ extension Client {
   /// As ``request(_:_:timeout:)-(_,_,_)``, from any thread. The completion is called on the client's loop, once.
   public func request(
     _ topic: String, _ message: Message, timeout: Duration = .seconds(5),
-    completion: @escaping @Sendable (Result<TopicRecord, ClientError>) -> Void
+    completion: @escaping Completion<TopicRecord>
   ) {
     _ = requester.send(message, to: topic, timeout: timeout, with: self, completion)
   }
