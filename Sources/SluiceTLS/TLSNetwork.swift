@@ -53,7 +53,7 @@ public final class TLSNetwork: Network {
     guard case .tls(let host, let port) = address else {
       return try beneath.listen(at: address, group: group, accepted: accepted)
     }
-    guard let server else { throw Self.notSetUp("listen at \(address)") }
+    guard let server else { throw SocketNetwork.withoutTLS("listen at \(address)") }
     let verifies = server.options.clientCertificates != .off
     let refused = refused
     do {
@@ -78,21 +78,15 @@ public final class TLSNetwork: Network {
     guard let client, TLSClient.isUsable(host) else {
       let error =
         client == nil
-        ? Self.notSetUp("connect to \(address)")
+        ? SocketNetwork.withoutTLS("connect to \(address)")
         : IOError(action: "connect to \(address)", code: EINVAL, reason: "'\(host)' is no server's name")
       _ = loop.schedule(at: loop.now) { attempt.finish(.failure(error)) }
       return attempt
     }
-    let shared = shared(by: loop)
     attempt.begin(
       on: loop, network: beneath, to: .host(host, port: port),
-      side: .client(client, server: host, port: port),
-      shared: shared)
+      side: .client(client, server: host, port: port), shared: shared(by: loop))
     return attempt
-  }
-
-  private static func notSetUp(_ action: String) -> IOError {
-    IOError(action: action, code: EPROTONOSUPPORT, reason: "TLS isn't set up")
   }
 
   /// As many as there are loops; each keeps its loop, so that no other can be taken for it.

@@ -1,4 +1,3 @@
-import Glibc
 import SluiceIO
 import SluiceSession
 import SluiceWire
@@ -211,11 +210,8 @@ struct OutputBuffer {
   mutating func write(to stream: any ByteStream) -> IOError? {
     guard count > 0 else { return nil }
     let head = head
-    let result = unsafe bytes.withUnsafeMutableBytes { bytes in
-      var vector = unsafe iovec(iov_base: bytes.baseAddress! + head, iov_len: bytes.count - head)
-      return unsafe withUnsafePointer(to: &vector) {
-        unsafe stream.write(UnsafeBufferPointer(start: $0, count: 1))
-      }
+    let result = unsafe bytes.withUnsafeBytes {
+      unsafe stream.write(UnsafeRawBufferPointer(rebasing: $0[head...]))
     }
     switch result {
     case .failed(let error): return error

@@ -325,7 +325,7 @@ public final class EpollLoop: EventLoop, @unchecked Sendable {
     if runningJobs.isEmpty { return }
     for index in runningJobs.indices { runningJobs[index]() }
     // Taken out first: releasing a job may call the loop.
-    var done = exchange(&runningJobs, for: [])
+    var done = exchange(&runningJobs, with: [])
     done.removeAll(keepingCapacity: done.capacity <= Self.keptCapacity)
     runningJobs = done
   }
@@ -335,7 +335,7 @@ public final class EpollLoop: EventLoop, @unchecked Sendable {
     remoteSignals.take(into: &runningSignals)
     if runningSignals.isEmpty { return }
     for index in runningSignals.indices { runningSignals[index].run() }
-    var done = exchange(&runningSignals, for: [])
+    var done = exchange(&runningSignals, with: [])
     done.removeAll(keepingCapacity: done.capacity <= Self.keptCapacity)
     runningSignals = done
   }
@@ -374,8 +374,8 @@ public final class EpollLoop: EventLoop, @unchecked Sendable {
   private func releaseWork() {
     _ = jobs.close()
     let droppedTimers = timers.removeAll()
-    let droppedParticipants = exchange(&participants, for: [])
-    let droppedSignals = exchange(&localSignals, for: [])
+    let droppedParticipants = exchange(&participants, with: [])
+    let droppedSignals = exchange(&localSignals, with: [])
     _ = (droppedTimers, droppedParticipants, droppedSignals)
   }
 
@@ -383,9 +383,4 @@ public final class EpollLoop: EventLoop, @unchecked Sendable {
     var dropped: [EpollSignal] = []
     remoteSignals.take(into: &dropped)
   }
-}
-
-private func exchange<Value>(_ place: inout Value, for new: consuming Value) -> Value {
-  swap(&place, &new)
-  return new
 }

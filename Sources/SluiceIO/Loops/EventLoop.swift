@@ -62,6 +62,11 @@ extension EventLoop {
   public func schedule(after delay: Duration, _ job: @escaping () -> Void) -> TimerToken {
     schedule(at: now + delay, job)
   }
+
+  /// Forgets the timer, if there is one, and its token. On the loop only.
+  package func cancel(_ timer: inout TimerToken?) {
+    if let timer = timer.take() { cancel(timer) }
+  }
 }
 
 /// Names one timer of one loop; never reused.

@@ -14,19 +14,9 @@ public final class ListeningSockets: Sendable {
   ///
   /// - Throws: when an address can't be bound; none is then. Addresses with TLS can't.
   public init(at address: SocketAddress) throws(IOError) {
-    switch address {
-    case .tls: throw SocketNetwork.withoutTLS("listen at \(address)")
-    case .unix(let path):
-      let (descriptor, file) = try SocketNetwork.bindUnix(path)
-      self.address = address
-      descriptors = Mutex([descriptor])
-      socketFile = file
-    case .host(let host, let port):
-      let (bound, port) = try SocketNetwork.bindHost(host, port: port)
-      self.address = .host(host, port: port)
-      descriptors = Mutex(bound)
-      socketFile = nil
-    }
+    let bound = try SocketNetwork.bind(address)
+    (self.address, socketFile) = (bound.address, bound.file)
+    descriptors = Mutex(bound.descriptors)
   }
 
   deinit {

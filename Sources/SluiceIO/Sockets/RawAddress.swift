@@ -24,10 +24,7 @@ struct RawAddress {
     guard path.utf8.count < capacity else { return nil }
     address.sun_family = sa_family_t(AF_UNIX)
     unsafe withUnsafeMutableBytes(of: &address.sun_path) { unsafe $0.copyBytes(from: path.utf8) }
-    length = socklen_t(MemoryLayout<sockaddr_un>.size)
-    unsafe withUnsafeMutableBytes(of: &storage) { bytes in
-      unsafe withUnsafeBytes(of: &address) { unsafe bytes.copyMemory(from: $0) }
-    }
+    self.init(value: &address)
   }
 
   /// Nil when the host isn't a plain numeric address.
@@ -100,16 +97,13 @@ struct RawAddress {
           let offset = MemoryLayout<sockaddr_in>.offset(of: \.sin_addr)!
           unsafe inet_ntop(AF_INET, base + offset, text.baseAddress, socklen_t(text.count))
         case AF_INET6:
-          let offset = MemoryLayout<sockaddr_in6>.offset(of: \.sin6_addr)!
+          let address = unsafe base + MemoryLayout<sockaddr_in6>.offset(of: \.sin6_addr)!
           // An IPv4 peer of a socket that takes both kinds: ::ffff:a.b.c.d.
-          let mapped =
-            unsafe (0..<10).allSatisfy { unsafe bytes[offset + $0] == 0 } && bytes[offset + 10] == 0xff
-            && bytes[offset + 11] == 0xff
-          if mapped {
-            unsafe inet_ntop(AF_INET, base + offset + 12, text.baseAddress, socklen_t(text.count))
-          } else {
-            unsafe inet_ntop(AF_INET6, base + offset, text.baseAddress, socklen_t(text.count))
-          }
+          let prefix = unsafe UnsafeRawBufferPointer(start: address, count: 12)
+          let isMapped = unsafe prefix.elementsEqual([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff])
+          unsafe inet_ntop(
+            isMapped ? AF_INET : AF_INET6, address + (isMapped ? 12 : 0), text.baseAddress,
+            socklen_t(text.count))
         default:
           return nil
         }

@@ -41,17 +41,14 @@ enum Socket {
   }
 
   /// Bytes that have arrived and weren't read.
-  static func unreadCount(_ descriptor: Int32) -> Int {
-    var count: Int32 = 0
-    guard unsafe ioctl(descriptor, UInt(FIONREAD), &count) == 0 else { return 0 }
-    return Int(count)
-  }
+  static func unreadCount(_ descriptor: Int32) -> Int { count(descriptor, UInt(FIONREAD)) }
 
   /// Bytes that were written and that the peer's system hasn't confirmed yet.
-  static func unconfirmedCount(_ descriptor: Int32) -> Int {
+  static func unconfirmedCount(_ descriptor: Int32) -> Int { count(descriptor, UInt(TIOCOUTQ)) }
+
+  private static func count(_ descriptor: Int32, _ request: UInt) -> Int {
     var count: Int32 = 0
-    guard unsafe ioctl(descriptor, UInt(TIOCOUTQ), &count) == 0 else { return 0 }
-    return Int(count)
+    return unsafe ioctl(descriptor, request, &count) == 0 ? Int(count) : 0
   }
 
   static func localAddress(_ descriptor: Int32) -> RawAddress? {

@@ -40,10 +40,9 @@ final class SocketConnect: EventSource, ConnectionAttempt, @unchecked Sendable {
 
   func abandon() {
     assert(loop.isAccessible, "an attempt is abandoned on its loop")
-    stopTimer()
+    (loop as any EventLoop).cancel(&timer)
     closeDescriptor()
-    let completion = completion
-    self.completion = nil
+    let completion = completion.take()
     _ = consume completion
   }
 
@@ -124,14 +123,7 @@ final class SocketConnect: EventSource, ConnectionAttempt, @unchecked Sendable {
 
   private func complete(_ result: Result<any ByteStream, IOError>) {
     timer = nil
-    let completion = completion
-    self.completion = nil
-    completion?(result)
-  }
-
-  private func stopTimer() {
-    if let timer { loop.cancel(timer) }
-    timer = nil
+    completion.take()?(result)
   }
 
   private var action: String { "connect to \(target)" }

@@ -22,22 +22,13 @@ public final class SocketNetwork: Network {
   ) throws -> any Listener {
     let loops = group.loops.map { Self.own($0) }
     let connections = AcceptedConnections(loops: loops, placement: placement, handler: accepted)
-    switch address {
-    case .tls: throw Self.withoutTLS("listen at \(address)")
-    case .unix(let path):
-      let (descriptor, file) = try Self.bindUnix(path)
-      let source = AcceptSource(
-        loop: loops[0], descriptor: descriptor, address: address, socketFile: file, accepted: connections)
-      return SocketListener(address: address, sources: [source])
-    case .host(let host, let port):
-      let (descriptors, port) = try Self.bindHost(host, port: port)
-      let bound = SocketAddress.host(host, port: port)
-      let sources = descriptors.map { descriptor in
-        AcceptSource(
-          loop: loops[0], descriptor: descriptor, address: bound, socketFile: nil, accepted: connections)
-      }
-      return SocketListener(address: bound, sources: sources)
+    let bound = try Self.bind(address)
+    let sources = bound.descriptors.map { descriptor in
+      AcceptSource(
+        loop: loops[0], descriptor: descriptor, address: bound.address, socketFile: bound.file,
+        accepted: connections)
     }
+    return SocketListener(address: bound.address, sources: sources)
   }
 
   /// Opens a connection. See `Network`. A name is looked up on a thread of its own; its addresses are tried in order.
@@ -51,7 +42,7 @@ public final class SocketNetwork: Network {
   }
 
   /// TLS is a layer over this.
-  static func withoutTLS(_ action: String) -> IOError {
+  package static func withoutTLS(_ action: String) -> IOError {
     IOError(action: action, code: EPROTONOSUPPORT, reason: "TLS isn't set up")
   }
 
@@ -62,7 +53,22 @@ public final class SocketNetwork: Network {
 
   // MARK: Binding
 
-  static func bindUnix(_ path: String) throws(IOError) -> (Int32, UnixSocketFile?) {
+  /// Binds an address, or all of those that its name has. Returns where, with the port that was in fact bound.
+  static func bind(
+    _ address: SocketAddress
+  ) throws(IOError) -> (descriptors: [Int32], address: SocketAddress, file: UnixSocketFile?) {
+    switch address {
+    case .tls: throw withoutTLS("listen at \(address)")
+    case .unix(let path):
+      let (descriptor, file) = try bindUnix(path)
+      return ([descriptor], address, file)
+    case .host(let host, let port):
+      let (descriptors, port) = try bindHost(host, port: port)
+      return (descriptors, .host(host, port: port), nil)
+    }
+  }
+
+  private static func bindUnix(_ path: String) throws(IOError) -> (Int32, UnixSocketFile?) {
     let action = "listen at unix:\(path)"
     guard let address = RawAddress(unixPath: path) else { throw IOError(action: action, code: ENAMETOOLONG) }
     let descriptor = Socket.open(AF_UNIX)
@@ -84,7 +90,7 @@ public final class SocketNetwork: Network {
   }
 
   /// Binds every address of `host` to one port. Returns the listening descriptors and the port.
-  static func bindHost(_ host: String, port: UInt16) throws(IOError) -> ([Int32], UInt16) {
+  private static func bindHost(_ host: String, port: UInt16) throws(IOError) -> ([Int32], UInt16) {
     let action = "listen at \(SocketAddress.host(host, port: port))"
     let addresses = try resolved(host, port: port, action: action)
     var attempts = 1

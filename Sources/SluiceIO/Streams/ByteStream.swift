@@ -45,6 +45,13 @@ public protocol ByteStream: AnyObject {
 
 extension ByteStream {
   public var security: StreamSecurity? { nil }
+
+  /// Writes as much of `bytes` as the transport takes now. See `write(_:)` of vectors.
+  package func write(_ bytes: UnsafeRawBufferPointer) -> WriteResult {
+    var vector = unsafe iovec(
+      iov_base: UnsafeMutableRawPointer(mutating: bytes.baseAddress), iov_len: bytes.count)
+    return unsafe withUnsafePointer(to: &vector) { unsafe write(UnsafeBufferPointer(start: $0, count: 1)) }
+  }
 }
 
 /// What protects a stream.

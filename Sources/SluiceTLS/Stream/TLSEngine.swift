@@ -203,11 +203,7 @@ final class TLSEngine {
   }
 
   private func send(_ bytes: UnsafeRawBufferPointer) -> Int {
-    var vector = unsafe iovec(
-      iov_base: UnsafeMutableRawPointer(mutating: bytes.baseAddress), iov_len: bytes.count)
-    switch unsafe withUnsafePointer(
-      to: &vector, { unsafe transport.write(UnsafeBufferPointer(start: $0, count: 1)) })
-    {
+    switch unsafe transport.write(bytes) {
     case .wrote(let count): return count
     case .failed(let error):
       writeFailure = error

@@ -3,7 +3,7 @@ import Glibc
 import SluiceIO
 
 /// Why a TLS connection can't go on.
-struct TLSFault {
+struct TLSFault: Error {
   enum Kind {
     /// The transport's own failure.
     case transport(IOError)

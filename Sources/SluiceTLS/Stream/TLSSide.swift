@@ -40,7 +40,7 @@ enum TLSSide {
   ///
   /// - Parameter time: now, in milliseconds since 1970.
   /// - Returns: a failure when the peer's certificate has no unambiguous name, or has expired since it was checked.
-  func security(of engine: TLSEngine, at time: Int64) -> Result<StreamSecurity, TLSFaultError> {
+  func security(of engine: TLSEngine, at time: Int64) -> Result<StreamSecurity, TLSFault> {
     let ssl = unsafe engine.ssl
     var security = unsafe StreamSecurity(
       version: SSL_get_version(ssl).map { unsafe String(cString: $0) } ?? "TLS",
@@ -53,14 +53,13 @@ enum TLSSide {
     // A resumed session isn't asked for it again.
     if engine.isResumed, let end = security.peerExpires, end <= time {
       if case .client(let client, let server, let port) = self { client.sessions.forget("\(server):\(port)") }
-      return .failure(TLSFaultError(TLSFault(.certificate, "the peer's certificate has expired")))
+      return .failure(TLSFault(.certificate, "the peer's certificate has expired"))
     }
     do {
       security.peerName = try certificate.name()
     } catch {
       return .failure(
-        TLSFaultError(
-          TLSFault(.certificate, "the name in the peer's certificate is empty, too long, or no text")))
+        TLSFault(.certificate, "the name in the peer's certificate is empty, too long, or no text"))
     }
     return .success(security)
   }
@@ -70,15 +69,6 @@ enum TLSSide {
     case .server(_, let verifies, _): verifies
     case .client(let client, _, _): client.options.verification == .full
     }
-  }
-}
-
-/// A fault as a `Result` wants it.
-struct TLSFaultError: Error {
-  let fault: TLSFault
-
-  init(_ fault: TLSFault) {
-    self.fault = fault
   }
 }
 

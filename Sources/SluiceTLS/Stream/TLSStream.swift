@@ -108,7 +108,7 @@ final class TLSStream: ByteStream, ByteStreamHandler {
   private func established(_ engine: TLSEngine) {
     switch side.security(of: engine, at: shared.loop.wallClock) {
     case .success(let security): self.security = security
-    case .failure(let error): return refuse(error.fault)
+    case .failure(let fault): return refuse(fault)
     }
     isResumed = engine.isResumed
     state = .open
@@ -139,13 +139,8 @@ final class TLSStream: ByteStream, ByteStreamHandler {
   /// Tells a client without TLS, in the plainest of TLS's words, that this is it: OpenSSL says nothing to such a one.
   private func sayWeSpeakTLS() {
     // An alert: fatal, protocol version.
-    var alert: (UInt8, UInt8, UInt8, UInt8, UInt8, UInt8, UInt8) = (0x15, 3, 1, 0, 2, 2, 70)
-    unsafe withUnsafeMutableBytes(of: &alert) { bytes in
-      var vector = unsafe iovec(iov_base: bytes.baseAddress, iov_len: bytes.count)
-      _ = unsafe withUnsafePointer(to: &vector) {
-        unsafe transport.write(UnsafeBufferPointer(start: $0, count: 1))
-      }
-    }
+    let alert: [UInt8] = [0x15, 3, 1, 0, 2, 2, 70]
+    _ = unsafe alert.withUnsafeBytes { unsafe transport.write($0) }
   }
 
   // MARK: Reading
@@ -168,7 +163,7 @@ final class TLSStream: ByteStream, ByteStreamHandler {
       updateTransport()
     case .failed:
       ending = nil
-      loseReading()
+      end()
     }
     return result
   }
@@ -375,11 +370,6 @@ final class TLSStream: ByteStream, ByteStreamHandler {
     updateTransport()
     release()
     return error
-  }
-
-  /// The same for a read.
-  private func loseReading() {
-    end()
   }
 
   private func fail(_ error: IOError) {
