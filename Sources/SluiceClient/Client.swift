@@ -261,9 +261,7 @@ public final class Client: Sendable {
   /// A topic to publish requests to, which isn't created. A record that no subscriber can reply to ends the subject with ``ClientError/Code/noResponders``.
   func requestSubject(_ name: String) -> TopicSubject {
     TopicSubject(
-      Publication(
-        topic: name, acknowledgement: .received, maximumRecord: broker.maximumRecord,
-        buffer: TopicSubject.Buffer(), whenFull: .fail, isRequester: true, core: core))
+      Publication(topic: name, maximumRecord: broker.maximumRecord, isRequester: true, core: core))
   }
 }
 

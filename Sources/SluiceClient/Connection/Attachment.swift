@@ -32,6 +32,6 @@ struct AwaitingConnection {
   }
 
   mutating func removeAll() -> [Attachment] {
-    exchange(&owners, for: [:]).values.sorted { $0.order < $1.order }.map(\.attachment)
+    exchange(&owners, with: [:]).values.sorted { $0.order < $1.order }.map(\.attachment)
   }
 }

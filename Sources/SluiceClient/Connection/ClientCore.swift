@@ -142,7 +142,7 @@ final class ClientCore: @unchecked Sendable {
       broker.withLock { $0 = BrokerDescription(welcome) }
       renewed(ClientIdentity(name: welcome.identity, expires: welcome.expires))
       states.send(.connected(address))
-      let opened = exchange(&opened, for: nil)
+      let opened = opened.take()
       opened?(.success(()))
       for attachment in awaiting.removeAll() { connection.streams.open(attachment) }
     case .failure(let error):
@@ -232,7 +232,7 @@ final class ClientCore: @unchecked Sendable {
   }
 
   private func stopBackingOff(_ publication: Publication) {
-    if let timer = exchange(&publication.retryTimer, for: nil) { loop.cancel(timer) }
+    loop.cancel(&publication.retryTimer)
     backedOff.removeAll { $0 === publication }
   }
 
@@ -308,7 +308,7 @@ final class ClientCore: @unchecked Sendable {
   /// Ends everything, once. Draining subscriptions stay until this client closes the connection.
   func close(_ error: ClientError) {
     if error.code == .closed {
-      for subscription in exchange(&draining, for: []) { subscription.fail(error) }
+      for subscription in exchange(&draining, with: []) { subscription.fail(error) }
     }
     let before = state
     if case .closed = before { return }
@@ -326,7 +326,7 @@ final class ClientCore: @unchecked Sendable {
       stopBackingOff(publication)
       attachments.append(.publication(publication))
     }
-    exchange(&opened, for: nil)?(.failure(error))
+    opened.take()?(.failure(error))
     for attachment in attachments { end(attachment, error) }
     states.send(.closed(error))
     states.send(completion: .finished)

@@ -160,7 +160,7 @@ final class CredentialsRequest {
   }
 
   private func complete(_ result: Result<Credentials, ClientError>) {
-    let completion = exchange(&completion, for: nil)
+    let completion = completion.take()
     finish()
     completion?(result)
   }
@@ -168,8 +168,7 @@ final class CredentialsRequest {
   private func finish() {
     task?.cancel()
     task = nil
-    if let timer { loop.cancel(timer) }
-    timer = nil
+    loop.cancel(&timer)
   }
 
   /// The task's reference to the request.
@@ -218,8 +217,7 @@ final class CredentialsRenewal: @unchecked Sendable {
   func end() {
     credentialsRequest?.abandon()
     credentialsRequest = nil
-    if let timer { core.loop.cancel(timer) }
-    timer = nil
+    core.loop.cancel(&timer)
   }
 
   /// Schedules the next renewal for when four fifths of the remaining time have passed, also after one that failed.

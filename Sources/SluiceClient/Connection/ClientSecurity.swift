@@ -33,6 +33,13 @@ extension ClientError {
     return ClientError(
       .notSluice, "\(address) answers with TLS; connect to \(SocketAddress.tls(host, port: port))")
   }
+
+  static func unencrypted(_ address: SocketAddress) -> ClientError {
+    ClientError(
+      .insecureConnection,
+      "the client's credentials weren't sent to \(address), since the connection isn't encrypted; use tls://, or allow it explicitly"
+    )
+  }
 }
 
 extension UnsafeMutableRawBufferPointer {
@@ -46,13 +53,4 @@ extension UnsafeMutableRawBufferPointer {
 extension SocketAddress {
   /// Whether connections to it leave the machine without TLS, so that credentials could be read on the way.
   var isUnencrypted: Bool { !hasTLS && !isOnThisMachine }
-}
-
-extension ClientError {
-  static func unencrypted(_ address: SocketAddress) -> ClientError {
-    ClientError(
-      .insecureConnection,
-      "the client's credentials weren't sent to \(address), since the connection isn't encrypted; use tls://, or allow it explicitly"
-    )
-  }
 }

@@ -126,7 +126,7 @@ final class Connection: ByteStreamHandler {
     let identity = ClientIdentity(name: welcome.identity, expires: welcome.expires)
     renewal = CredentialsRenewal(credentials, of: self, expires: identity?.expires)
     credentials = .none
-    exchange(&handshakeCompletion, for: nil)?(.success(welcome))
+    handshakeCompletion.take()?(.success(welcome))
   }
 
   private func watch() {
@@ -230,14 +230,9 @@ final class Connection: ByteStreamHandler {
     }
     isClosed = true
     transport.close()
-    if let watchTimer { loop.cancel(watchTimer) }
+    loop.cancel(&watchTimer)
     renewal?.end()
     renewal = nil
     return streams.removeAll()
   }
-}
-
-func exchange<Value>(_ place: inout Value, for new: consuming Value) -> Value {
-  swap(&place, &new)
-  return new
 }

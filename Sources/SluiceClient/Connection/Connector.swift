@@ -47,7 +47,7 @@ final class Connector {
 
   /// Fails in the loop's next turn, since `start(on:)` must return before its completion is called.
   private func refuse(_ error: ClientError) {
-    if let timer { core.loop.cancel(timer) }
+    core.loop.cancel(&timer)
     timer = core.loop.schedule(at: core.loop.now) { [weak self] in
       self?.timer = nil
       self?.complete(.failure(error))
@@ -105,8 +105,7 @@ final class Connector {
   }
 
   private func complete(_ result: Result<(Connection, Welcome), ClientError>) {
-    let completion = completion
-    self.completion = nil
+    let completion = completion.take()
     finish()
     completion?(result)
   }
@@ -116,8 +115,7 @@ final class Connector {
     credentialsRequest = nil
     attempt?.abandon()
     attempt = nil
-    if let timer { core.loop.cancel(timer) }
-    timer = nil
+    core.loop.cancel(&timer)
   }
 }
 

@@ -57,9 +57,8 @@ final class Request: @unchecked Sendable {
   }
 
   func complete(_ result: Result<any Sendable, ClientError>, _ loop: any EventLoop) {
-    if let timer { loop.cancel(timer) }
-    timer = nil
-    exchange(&completion, for: nil)?(result)
+    loop.cancel(&timer)
+    completion.take()?(result)
   }
 
   /// The failure of a request that lost its connection before the answer and can't be repeated.

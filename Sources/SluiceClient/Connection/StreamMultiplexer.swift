@@ -338,8 +338,8 @@ final class StreamMultiplexer {
   func removeAll() -> [Attachment] {
     output.removeAll()
     lastBuffer = nil
-    let pings = exchange(&pings, for: [:])
-    return exchange(&attachments, for: []).compactMap { $0 }
+    let pings = exchange(&pings, with: [:])
+    return exchange(&attachments, with: []).compactMap { $0 }
       + pings.keys.sorted().compactMap { pings[$0].map { .request($0.request) } }
   }
 }

@@ -18,7 +18,7 @@ extension Publication {
 
   /// Requests from the upstreams what is granted and unused, as far as there is room.
   func requestMore(granted: UInt64) {
-    let requests: [(any Subscription, Int)] = lock.locked {
+    let requests: [(any Subscription, Int)] = lock.withLock {
       guard case .active = unsafe phase, unsafe !upstreams.isEmpty else { return [] }
       let limits = unsafe queue.limits
       var target = unsafe min(limits.records, Int(clamping: granted)) - queue.count
@@ -42,14 +42,14 @@ extension Publication {
 
   /// Moves records to `output`: at most `records`, about `bytes` bytes.
   func take(records: UInt32, bytes: Int, into output: inout [UInt8], calls: inout Calls) -> UInt32 {
-    let (count, newCalls) = lock.locked { unsafe queue.take(records: records, bytes: bytes, into: &output) }
+    let (count, newCalls) = lock.withLock { unsafe queue.take(records: records, bytes: bytes, into: &output) }
     calls = newCalls
     return count
   }
 
   /// What to do next.
   var outlook: Outlook {
-    lock.locked {
+    lock.withLock {
       guard unsafe queue.isEmpty else { return unsafe queue.isBlocked ? .blocked : .more }
       switch unsafe phase {
       case .active, .over:
@@ -77,7 +77,7 @@ extension Publication {
 
   /// Returns whether the publication may have more to send.
   func acknowledged(_ frame: Ack) -> Bool {
-    let (calls, canAdvance): (Calls, Bool) = lock.locked {
+    let (calls, canAdvance): (Calls, Bool) = lock.withLock {
       let wasBlocked = unsafe queue.isBlocked
       let calls = unsafe queue.acknowledge(through: frame.through, lastOffset: frame.lastOffset)
       if case .releasing = unsafe phase { return (calls, true) } else { return (calls, wasBlocked) }
@@ -99,7 +99,7 @@ extension Publication {
   /// - Parameter startedOver: whether the topic has another epoch now.
   /// - Returns: whether the publication continues there, on another stream.
   func completed(startedOver: Bool) -> Bool {
-    let (ending, isRun): (Ending, Bool) = lock.locked {
+    let (ending, isRun): (Ending, Bool) = lock.withLock {
       switch unsafe phase {
       case .completing(let own): return (own, false)
       case .completingRun(let own): return (own, true)
@@ -124,7 +124,7 @@ extension Publication {
     let lost = ClientError(
       .epochChanged, "topic \(topic) has started over; what was published and not acknowledged isn't in it",
       topic: topic)
-    let (calls, sources, continues): (Calls, [SourceAttachment], Bool) = lock.locked {
+    let (calls, sources, continues): (Calls, [SourceAttachment], Bool) = lock.withLock {
       switch unsafe phase {
       case .active, .completingRun: break
       case .completing, .releasing, .over: return ([], [], false)
@@ -160,7 +160,7 @@ extension Publication {
     isOpen = false
     var calls: Calls = []
     var cancelled: [any Cancellable] = []
-    let last: Ending? = lock.locked {
+    let last: Ending? = lock.withLock {
       var last = ending
       switch unsafe phase {
       case .over: return nil

@@ -6,7 +6,7 @@ extension Publication {
   ///
   /// - Returns: false if the publication has ended, or is about to.
   func add(_ source: SourceAttachment) -> Bool {
-    let isAdded = lock.locked {
+    let isAdded = lock.withLock {
       guard case .active = unsafe phase else { return false }
       unsafe sources.append(source)
       return true
@@ -16,14 +16,14 @@ extension Publication {
   }
 
   func remove(_ source: SourceAttachment) {
-    let removed = lock.locked {
+    let removed = lock.withLock {
       unsafe sources.firstIndex { $0 === source }.map { unsafe sources.remove(at: $0) }
     }
     _ = consume removed
   }
 
   /// Whether it has sources.
-  var isSource: Bool { lock.locked { unsafe !sources.isEmpty } }
+  var isSource: Bool { lock.withLock { unsafe !sources.isEmpty } }
 
   /// On the loop: the broker reports whether the topic is connected.
   func connected(_ isConnected: Bool) {
@@ -34,12 +34,12 @@ extension Publication {
   /// On the loop: passes on the broker's last report, also to sources that were added since.
   func notifySources() {
     guard let isTopicConnected else { return }
-    for source in lock.locked({ unsafe sources }) { source.connected(isTopicConnected) }
+    for source in lock.withLock({ unsafe sources }) { source.connected(isTopicConnected) }
   }
 
   /// Removes an upstream, of which `owing` requested records won't arrive.
   func detach(_ upstream: SourceSubscriber, owing: Int) {
-    let mustWake = lock.locked {
+    update {
       guard
         let index = unsafe upstreams.firstIndex(where: { $0.combineIdentifier == upstream.combineIdentifier })
       else { return false }
@@ -49,7 +49,6 @@ extension Publication {
       guard case .active = unsafe phase, unsafe !upstreams.isEmpty else { return false }
       return schedule()
     }
-    if mustWake { core.post(.advance(self)) }
   }
 
   /// Under the lock: takes the upstreams and sources, for the caller to cancel without the lock.

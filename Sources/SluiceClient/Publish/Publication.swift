@@ -57,7 +57,7 @@ final class Publication: @unchecked Sendable {
   let states = CurrentValueSubject<PublishingState, Never>(.active)
 
   // Guarded by the lock. The runtime's checks of exclusive access are off, since they would be the largest cost of a send.
-  let lock = Guard()
+  let lock = Lock()
   @exclusivity(unchecked) var queue: PublishQueue
   @exclusivity(unchecked) var phase = Phase.active
   /// An `.advance` command is under way, or the loop will look without one.
@@ -84,9 +84,10 @@ final class Publication: @unchecked Sendable {
   var isDue = false
 
   init(
-    topic: String, acknowledgement: PublishOpen.Acknowledgement, maximumRecord: Int,
-    buffer: TopicSubject.Buffer, whenFull: TopicSubject.WhenFull, producer: TopicSubject.Producer? = nil,
-    isRequester: Bool = false, settings: TopicSettings = TopicSettings(), core: ClientCore
+    topic: String, acknowledgement: PublishOpen.Acknowledgement = .received, maximumRecord: Int,
+    buffer: TopicSubject.Buffer = .init(), whenFull: TopicSubject.WhenFull = .fail,
+    producer: TopicSubject.Producer? = nil, isRequester: Bool = false,
+    settings: TopicSettings = TopicSettings(), core: ClientCore
   ) {
     self.topic = topic
     self.acknowledgement = acknowledgement
@@ -105,7 +106,7 @@ final class Publication: @unchecked Sendable {
   func opening() -> PublishOpen {
     if producer == 0 { producer = chosenProducer ?? core.makeProducer() }
     let firstSequence: UInt64
-    (firstSequence, isOpenedAsSource) = lock.locked { unsafe (queue.firstSequence, !sources.isEmpty) }
+    (firstSequence, isOpenedAsSource) = lock.withLock { unsafe (queue.firstSequence, !sources.isEmpty) }
     return PublishOpen(
       topic: topic, acknowledgement: acknowledgement,
       role: isOpenedAsSource ? .source : isRequester ? .requester : .producer, producer: producer,
@@ -124,13 +125,14 @@ final class Publication: @unchecked Sendable {
   ///
   /// - Throws: if that record was never sent.
   func resume(at next: UInt64) throws(WireError) {
-    guard let calls = lock.locked({ unsafe queue.resume(at: next, mayBeAhead: chosenProducer != nil) }) else {
+    let calls = lock.withLock { unsafe queue.resume(at: next, mayBeAhead: chosenProducer != nil) }
+    guard let calls else {
       throw WireError(
         .malformedFrame, "PUBLISH_OPENED expects record \(next) of topic \(topic), and so many weren't sent")
     }
     Self.run(calls)
     // Without records that wait, no acknowledgement will show that the broker accepts records.
-    if acknowledgement == .none || lock.locked({ unsafe queue.isEmpty && queue.isAcknowledged }) {
+    if acknowledgement == .none || lock.withLock({ unsafe queue.isEmpty && queue.isAcknowledged }) {
       noteAccepted()
     }
   }
@@ -163,7 +165,7 @@ final class Publication: @unchecked Sendable {
     var calls: Calls = []
     var error: ClientError?
     var isAccepted = false
-    let mustWake = lock.locked {
+    update {
       guard case .active = unsafe phase else { return false }
       // Requested records are always accepted: there was room for them when they were requested.
       if unsafe promised > 0 {
@@ -184,7 +186,6 @@ final class Publication: @unchecked Sendable {
       isAccepted = true
       return schedule()
     }
-    if mustWake { core.post(.advance(self)) }
     if let error { release(error) }
     if !calls.isEmpty { Self.run(calls) }
     return isAccepted
@@ -195,7 +196,7 @@ final class Publication: @unchecked Sendable {
     if payload.count > maximumRecord { throw tooLarge(payload.count) }
     var error: ClientError?
     var isAccepted = false
-    let mustWake = lock.locked {
+    update {
       guard case .active = unsafe phase else {
         error = inactivity
         return false
@@ -206,7 +207,6 @@ final class Publication: @unchecked Sendable {
       return schedule()
     }
     if let error { throw error }
-    if mustWake { core.post(.advance(self)) }
     if isAccepted, hasListeners.load(ordering: .relaxed) { unsafe echo.send(Message([UInt8](payload))) }
     return isAccepted
   }
@@ -228,7 +228,7 @@ final class Publication: @unchecked Sendable {
     var error: ClientError?
     var waiterID: UInt64?
     var isAccepted = false
-    let mustWake = lock.locked {
+    update {
       error = inactivity
       guard error == nil else { return false }
       if unsafe queue.isFull {
@@ -239,7 +239,6 @@ final class Publication: @unchecked Sendable {
       }
       return schedule()
     }
-    if mustWake { core.post(.advance(self)) }
     if let error {
       completion(.failure(error))
       return nil
@@ -250,12 +249,12 @@ final class Publication: @unchecked Sendable {
   }
 
   func withdraw(_ waiterID: UInt64) {
-    Self.run(lock.locked { unsafe queue.withdraw(waiterID) })
+    Self.run(lock.withLock { unsafe queue.withdraw(waiterID) })
   }
 
   /// Calls `completion` when all records accepted so far are acknowledged.
   func flush(_ completion: @escaping PublishQueue.Completion) {
-    let calls: Calls = lock.locked {
+    let calls: Calls = lock.withLock {
       if case .over(let ending) = unsafe phase { return [(completion, Self.outcome(ending))] }
       return unsafe queue.awaitAll(completion)
     }
@@ -266,7 +265,7 @@ final class Publication: @unchecked Sendable {
   func complete(_ ending: Ending, _ completion: PublishQueue.Completion?) {
     var calls: Calls = []
     var cancelled: [any Cancellable] = []
-    let mustWake = lock.locked {
+    update {
       switch unsafe phase {
       case .active:
         unsafe phase = .completing(ending)
@@ -286,7 +285,6 @@ final class Publication: @unchecked Sendable {
       }
       return false
     }
-    if mustWake { core.post(.advance(self)) }
     for upstream in cancelled { upstream.cancel() }
     Self.run(calls)
   }
@@ -294,21 +292,20 @@ final class Publication: @unchecked Sendable {
   /// A source has ended: ends the topic after the accepted records. The subject's other sources are cancelled, and stay for the next run.
   func completeRun(_ ending: Ending) {
     var cancelled: [any Cancellable] = []
-    let mustWake = lock.locked {
+    update {
       guard case .active = unsafe phase else { return false }
       unsafe phase = .completingRun(ending)
       cancelled = unsafe upstreams
       unsafe upstreams = []
       return schedule()
     }
-    if mustWake { core.post(.advance(self)) }
     for upstream in cancelled { upstream.cancel() }
   }
 
   /// Ends the publication after the accepted records. The topic continues.
   func release(_ error: ClientError) {
     var cancelled: [any Cancellable] = []
-    let mustWake = lock.locked {
+    update {
       switch unsafe phase {
       case .active: unsafe phase = .releasing(error)
       // The source's end is sent, and no other run follows.
@@ -318,19 +315,19 @@ final class Publication: @unchecked Sendable {
       cancelled = takeUpstreams()
       return schedule()
     }
-    if mustWake { core.post(.advance(self)) }
     for upstream in cancelled { upstream.cancel() }
   }
 
   func attach(_ upstream: any Subscription) {
-    let (isAccepted, mustWake) = lock.locked {
-      guard case .active = unsafe phase else { return (false, false) }
+    var isAccepted = false
+    update {
+      guard case .active = unsafe phase else { return false }
+      isAccepted = true
       unsafe upstreams.append(upstream)
       // Records requested from an upstream that was cancelled may never arrive.
       unsafe promised = 0
-      return (true, schedule())
+      return schedule()
     }
-    if mustWake { core.post(.advance(self)) }
     if !isAccepted { upstream.cancel() }
   }
 
@@ -341,16 +338,22 @@ final class Publication: @unchecked Sendable {
 
   /// Whether it accepts records.
   var isActive: Bool {
-    lock.locked { if case .active = unsafe phase { true } else { false } }
+    lock.withLock { if case .active = unsafe phase { true } else { false } }
   }
 
   /// The failure with which it has ended, if any.
   var failure: ClientError? {
-    lock.locked { if case .over(.failure(let error)) = unsafe phase { error } else { nil } }
+    lock.withLock { if case .over(.failure(let error)) = unsafe phase { error } else { nil } }
   }
 
   var counts: (accepted: UInt64, acknowledged: UInt64, dropped: UInt64) {
-    lock.locked { unsafe (queue.accepted, queue.acknowledgedCount, queue.dropped) }
+    lock.withLock { unsafe (queue.accepted, queue.acknowledgedCount, queue.dropped) }
+  }
+
+  /// Changes what the lock guards. `change` returns whether an `.advance` command must be posted.
+  @inline(__always)
+  func update(_ change: () -> Bool) {
+    if lock.withLock(change) { core.post(.advance(self)) }
   }
 
   // MARK: Under the lock

@@ -11,7 +11,7 @@ final class SourceAttachment: Cancellable, @unchecked Sendable {
   private let publication: Publication
   /// Whether upstream is subscribed to again when the topic starts over.
   private let isRepeating: Bool
-  private let lock = Guard()
+  private let lock = Lock()
   /// Subscribes to upstream; nil after the source was cancelled.
   private var subscribe: ((SourceSubscriber) -> Void)?
   private var current: SourceSubscriber?
@@ -35,7 +35,7 @@ final class SourceAttachment: Cancellable, @unchecked Sendable {
 
   private func start() {
     // Subscribing may take long and run the program's code, so it happens without the lock; concurrent calls find the subscriber.
-    let new: (SourceSubscriber, (SourceSubscriber) -> Void)? = lock.locked {
+    let new: (SourceSubscriber, (SourceSubscriber) -> Void)? = lock.withLock {
       guard let subscribe, current == nil else { return nil }
       let subscriber = SourceSubscriber(self, publication)
       current = subscriber
@@ -45,8 +45,8 @@ final class SourceAttachment: Cancellable, @unchecked Sendable {
   }
 
   private func stop(forGood: Bool) {
-    let (old, subscribe) = lock.locked {
-      (exchange(&current, for: nil), forGood ? exchange(&self.subscribe, for: nil) : nil)
+    let (old, subscribe) = lock.withLock {
+      (current.take(), forGood ? self.subscribe.take() : nil)
     }
     old?.cancel()
     _ = subscribe
@@ -54,7 +54,7 @@ final class SourceAttachment: Cancellable, @unchecked Sendable {
 
   /// Upstream has ended, which ends the topic, unless another subscriber has replaced this one.
   func ended(_ subscriber: SourceSubscriber, _ completion: Subscribers.Completion<ClientError>) {
-    let isCurrent = lock.locked { current === subscriber }
+    let isCurrent = lock.withLock { current === subscriber }
     guard isCurrent else { return }
     if isRepeating { publication.completeRun(completion) } else { publication.complete(completion, nil) }
   }
@@ -67,7 +67,7 @@ final class SourceSubscriber: Subscriber, Subscription, @unchecked Sendable {
   typealias Failure = ClientError
 
   private let publication: Publication
-  private let lock = Guard()
+  private let lock = Lock()
   /// Nil after its end.
   private var attachment: SourceAttachment?
   private var upstream: (any Subscription)?
@@ -82,7 +82,7 @@ final class SourceSubscriber: Subscriber, Subscription, @unchecked Sendable {
   // MARK: Upstream's side, on any thread
 
   func receive(subscription: any Subscription) {
-    let isAccepted = lock.locked {
+    let isAccepted = lock.withLock {
       guard attachment != nil, upstream == nil else { return false }
       upstream = subscription
       return true
@@ -94,7 +94,7 @@ final class SourceSubscriber: Subscriber, Subscription, @unchecked Sendable {
   }
 
   func receive(_ message: Message) -> Subscribers.Demand {
-    let isOwed: Bool? = lock.locked {
+    let isOwed: Bool? = lock.withLock {
       guard attachment != nil else { return nil }
       guard owed > 0 else { return false }
       owed -= 1
@@ -113,7 +113,7 @@ final class SourceSubscriber: Subscriber, Subscription, @unchecked Sendable {
   // MARK: The publication's side
 
   func request(_ demand: Subscribers.Demand) {
-    let upstream: (any Subscription)? = lock.locked {
+    let upstream: (any Subscription)? = lock.withLock {
       guard attachment != nil else { return nil }
       owed += demand.max ?? 0
       return self.upstream
@@ -127,13 +127,13 @@ final class SourceSubscriber: Subscriber, Subscription, @unchecked Sendable {
     end.upstream?.cancel()
   }
 
-  private var isOver: Bool { lock.locked { attachment == nil } }
+  private var isOver: Bool { lock.withLock { attachment == nil } }
 
   /// Ends it, once. Returns what it held, which the caller releases without the lock.
   private func end() -> (attachment: SourceAttachment, upstream: (any Subscription)?, owed: Int)? {
-    lock.locked {
-      guard let attachment = exchange(&attachment, for: nil) else { return nil }
-      return (attachment, exchange(&upstream, for: nil), exchange(&owed, for: 0))
+    lock.withLock {
+      guard let attachment = attachment.take() else { return nil }
+      return (attachment, upstream.take(), exchange(&owed, with: 0))
     }
   }
 }

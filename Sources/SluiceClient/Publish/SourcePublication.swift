@@ -48,7 +48,7 @@ public final class SourcePublication: Cancellable, Publisher, Sendable {
     end.cancel()
     attachment.cancel()
     outcome.send(completion: .failure(.publishingCancelled))
-    let subject = subject.withLock { exchange(&$0, for: nil) }
+    let subject = subject.withLock { exchange(&$0, with: nil) }
     withExtendedLifetime(subject) {}
   }
 

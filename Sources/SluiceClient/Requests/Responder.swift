@@ -59,7 +59,7 @@ final class Responder: Subscriber, @unchecked Sendable {
   private let concurrent: Int
   private let handler: @Sendable (TopicRecord) async throws -> Message
   private let completion: @Sendable (Subscribers.Completion<ClientError>) -> Void
-  private let lock = Guard()
+  private let lock = Lock()
   private var state = State()
 
   init(
@@ -74,7 +74,7 @@ final class Responder: Subscriber, @unchecked Sendable {
   }
 
   func receive(subscription: any Subscription) {
-    let isCancelled = lock.locked {
+    let isCancelled = lock.withLock {
       if !state.isCancelled { state.subscription = subscription }
       return state.isCancelled
     }
@@ -82,7 +82,7 @@ final class Responder: Subscriber, @unchecked Sendable {
   }
 
   func receive(_ request: TopicRecord) -> Subscribers.Demand {
-    let number = lock.locked {
+    let number = lock.withLock {
       state.last += 1
       return state.last
     }
@@ -95,7 +95,7 @@ final class Responder: Subscriber, @unchecked Sendable {
       }
       finished(number, request, answer)
     }
-    let isCancelled = lock.locked {
+    let isCancelled = lock.withLock {
       if state.early.remove(number) == nil { state.tasks[number] = task }
       return state.isCancelled
     }
@@ -104,13 +104,13 @@ final class Responder: Subscriber, @unchecked Sendable {
   }
 
   func receive(completion: Subscribers.Completion<ClientError>) {
-    lock.locked { state.subscription = nil }
+    lock.withLock { state.subscription = nil }
     self.completion(completion)
   }
 
   /// Ends the subscription and the tasks, without further replies. From any thread.
   func cancel() {
-    let (subscription, tasks) = lock.locked {
+    let (subscription, tasks) = lock.withLock {
       state.isCancelled = true
       defer {
         state.subscription = nil
@@ -123,7 +123,7 @@ final class Responder: Subscriber, @unchecked Sendable {
   }
 
   private func finished(_ number: UInt64, _ request: TopicRecord, _ answer: Result<Message, any Error>) {
-    let subscription: (any Subscription)? = lock.locked {
+    let subscription: (any Subscription)? = lock.withLock {
       if state.tasks.removeValue(forKey: number) == nil, !state.isCancelled { state.early.insert(number) }
       return state.subscription
     }

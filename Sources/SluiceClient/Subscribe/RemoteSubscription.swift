@@ -45,7 +45,7 @@ final class RemoteSubscription: Subscription, CustomStringConvertible, @unchecke
   @usableFromInline let isOver = Atomic<Bool>(false)
   /// A `.demand` command is under way. True until the loop has opened the stream, which it does with all that was requested.
   private let isLoopNotified = Atomic<Bool>(true)
-  private let lock = Guard()
+  private let lock = Lock()
   private var receiver: Receiver?
 
   // On the loop only.
@@ -132,11 +132,11 @@ final class RemoteSubscription: Subscription, CustomStringConvertible, @unchecke
   @usableFromInline var description: String { "RemoteTopic(\(plan.topic))" }
 
   private func takeReceiver() -> Receiver? {
-    lock.locked { exchange(&receiver, for: nil) }
+    lock.withLock { receiver.take() }
   }
 
   private func currentReceiver() -> Receiver? {
-    lock.locked { receiver }
+    lock.withLock { receiver }
   }
 
   /// Settles records of a group member.

@@ -22,7 +22,7 @@ final class TopicWaiter<Value>: Subscriber, @unchecked Sendable {
   }
 
   private let ahead: Int
-  private let lock = Guard()
+  private let lock = Lock()
   private var phase = Phase.open
   private var subscription: (any Subscription)?
   private var values = Queue<Value>()
@@ -37,7 +37,7 @@ final class TopicWaiter<Value>: Subscriber, @unchecked Sendable {
   // MARK: The topic's side, on the loop
 
   func receive(subscription: any Subscription) {
-    let wanted: Int? = lock.locked {
+    let wanted: Int? = lock.withLock {
       guard case .open = phase, self.subscription == nil else { return nil }
       self.subscription = subscription
       return topUp()
@@ -47,10 +47,10 @@ final class TopicWaiter<Value>: Subscriber, @unchecked Sendable {
   }
 
   func receive(_ value: Value) -> Subscribers.Demand {
-    let continuation: Continuation? = lock.locked {
+    let continuation: Continuation? = lock.withLock {
       guard case .open = phase else { return nil }
       owed -= 1
-      if let waiting = exchange(&waiting, for: nil) { return waiting }
+      if let waiting = waiting.take() { return waiting }
       values.append(value)
       return nil
     }
@@ -59,12 +59,12 @@ final class TopicWaiter<Value>: Subscriber, @unchecked Sendable {
   }
 
   func receive(completion: Subscribers.Completion<ClientError>) {
-    let (continuation, subscription): (Continuation?, (any Subscription)?) = lock.locked {
+    let (continuation, subscription): (Continuation?, (any Subscription)?) = lock.withLock {
       guard case .open = phase else { return (nil, nil) }
-      let waiting = exchange(&waiting, for: nil)
+      let waiting = waiting.take()
       // An error is reported once.
       phase = .ended(waiting == nil ? completion : .finished)
-      return (waiting, exchange(&self.subscription, for: nil))
+      return (waiting, self.subscription.take())
     }
     continuation?.resume(returning: Self.answer(completion))
     _ = subscription
@@ -76,56 +76,44 @@ final class TopicWaiter<Value>: Subscriber, @unchecked Sendable {
   func next(isolation: isolated (any Actor)?) async -> Answer {
     await withTaskCancellationHandler {
       if let answer = take() { return answer }
-      return await withCheckedContinuation(isolation: isolation) { wait($0) }
+      return await withCheckedContinuation(isolation: isolation) { continuation in
+        if let answer = take(orWait: continuation) { continuation.resume(returning: answer) }
+      }
     } onCancel: {
       cancel()
     }
   }
 
   func cancel() {
-    let (continuation, subscription): (Continuation?, (any Subscription)?) = lock.locked {
+    let (continuation, subscription): (Continuation?, (any Subscription)?) = lock.withLock {
       phase = .cancelled
-      return (exchange(&waiting, for: nil), exchange(&self.subscription, for: nil))
+      return (waiting.take(), self.subscription.take())
     }
     subscription?.cancel()
     // Releasing values may run the program's code, so it happens without the lock.
-    let dropped = lock.locked { exchange(&values, for: Queue()) }
+    let dropped = lock.withLock { exchange(&values, with: Queue()) }
     continuation?.resume(returning: Self.answer(.finished))
     _ = dropped
   }
 
-  /// Returns a value or an end that has arrived.
-  private func take() -> Answer? {
-    let (answer, wanted, subscription): (Answer?, Int, (any Subscription)?) = lock.locked {
+  /// Returns a value or an end that has arrived. Otherwise `continuation` waits for it, if there is one.
+  private func take(orWait continuation: Continuation? = nil) -> Answer? {
+    let (answer, wanted, subscription): (Answer?, Int, (any Subscription)?) = lock.withLock {
       if case .cancelled = phase { return (Self.answer(.finished), 0, nil) }
       if let value = values.popFirst() {
         return (Answer(outcome: .success(value)), topUp(), self.subscription)
       }
-      guard case .ended(let completion) = phase else { return (nil, 0, nil) }
-      phase = .ended(.finished)
-      return (Self.answer(completion), 0, nil)
-    }
-    if wanted > 0 { subscription?.request(.max(wanted)) }
-    return answer
-  }
-
-  private func wait(_ continuation: Continuation) {
-    let (answer, wanted, subscription): (Answer?, Int, (any Subscription)?) = lock.locked {
-      switch phase {
-      case .cancelled: return (Self.answer(.finished), 0, nil)
-      case .ended(let completion) where values.isEmpty:
+      if case .ended(let completion) = phase {
         phase = .ended(.finished)
         return (Self.answer(completion), 0, nil)
-      case .open, .ended: break
       }
-      // A value may have arrived since `take()`.
-      if let value = values.popFirst() { return (Answer(outcome: .success(value)), 0, nil) }
+      guard let continuation else { return (nil, 0, nil) }
       precondition(waiting == nil, "one task at a time may use the iterator of a topic's records")
       waiting = continuation
       return (nil, topUp(), self.subscription)
     }
-    if let answer { return continuation.resume(returning: answer) }
     if wanted > 0 { subscription?.request(.max(wanted)) }
+    return answer
   }
 
   /// Under the lock: returns how many values to request now, in halves of `ahead`, so that not every value costs a request.

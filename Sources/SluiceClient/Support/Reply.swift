@@ -60,18 +60,3 @@ final class Reply<Value: Sendable>: Sendable {
     return try result.get()
   }
 }
-
-/// A mutex beside the fields that it guards.
-///
-/// For fields whose values aren't `Sendable`, such as subscribers and subscriptions, and which a `Mutex` couldn't hand out.
-struct Guard: ~Copyable {
-  private let mutex = Mutex<Void>(())
-
-  /// Runs `body` exclusively. It must be short, and neither call the program's code nor release its objects.
-  @inline(__always)
-  borrowing func locked<Result>(_ body: () -> Result) -> Result {
-    var result: Result?
-    mutex.withLock { _ in result = body() }
-    return unsafe result.unsafelyUnwrapped
-  }
-}
