@@ -32,39 +32,25 @@ final class LMDBEnvironment: @unchecked Sendable {
   ) throws(StoreError) {
     self.path = path
     unsafe pointer = try unsafe Self.open(path, limit: limit, isWritten: isWritten)
-    var info = unsafe MDB_envinfo()
-    unsafe mdb_env_info(pointer, &info)
-    self.limit = unsafe Int(info.me_mapsize)
+    let facts = unsafe LMDBFacts(pointer)
+    self.limit = facts.limit
     do throws(StoreError) {
-      try unsafe Self.fill(pointer, path, isWritten: isWritten)
-      if isWritten { try unsafe Self.checkLayout(pointer, path) }
-      tables = try unsafe Self.openTables(pointer, path, isWritten: isWritten, prepare)
+      try Self.fill(facts, path, isWritten: isWritten)
+      if isWritten {
+        try LMDBMetaPage.check(path, lastCommit: facts.lastCommit, pageSize: facts.pageSize)
+      }
+      tables = try unsafe Self.transact(pointer, path, isReading: !isWritten, prepare)
     } catch {
       unsafe mdb_env_close(pointer)
       throw error
     }
   }
 
-  private static func openTables(
-    _ environment: OpaquePointer, _ path: String, isWritten: Bool,
-    _ prepare: (LMDBTransaction) throws(StoreError) -> LMDBTables
-  ) throws(StoreError) -> LMDBTables {
-    let transaction = try unsafe begin(environment, path, isReading: !isWritten)
-    let tables: LMDBTables
-    do throws(StoreError) {
-      tables = try prepare(transaction)
-    } catch {
-      unsafe mdb_txn_abort(transaction.pointer)
-      throw error
-    }
-    let code = unsafe mdb_txn_commit(transaction.pointer)
-    guard code == 0 else { throw StoreError(lmdb: code, "write to", path) }
-    return tables
-  }
-
   deinit {
     spare.withLock { readers in
       for reader in readers { reader.end() }
+      // Their cursors go before the environment does.
+      readers = []
     }
     unsafe mdb_env_close(pointer)
   }
@@ -90,8 +76,7 @@ final class LMDBEnvironment: @unchecked Sendable {
       if code == 0 { code = unsafe mdb_env_open(environment, path, UInt32(flags), 0o600) }
       if code == 0 {
         // A child process has no business with it.
-        var descriptor: Int32 = -1
-        if unsafe mdb_env_get_fd(environment, &descriptor) == 0 { _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC) }
+        _ = unsafe fcntl(LMDBFacts(environment).descriptor, F_SETFD, FD_CLOEXEC)
         return unsafe environment
       }
       unsafe mdb_env_close(environment)
@@ -108,68 +93,64 @@ final class LMDBEnvironment: @unchecked Sendable {
     return "LMDB \(major).\(minor).\(patch)"
   }
 
-  private static func checkLayout(_ environment: OpaquePointer, _ path: String) throws(StoreError) {
-    var info = unsafe MDB_envinfo()
-    var statistics = MDB_stat()
-    unsafe mdb_env_info(environment, &info)
-    unsafe mdb_env_stat(environment, &statistics)
-    try unsafe LMDBMetaPage.check(
-      path, lastCommit: Int(info.me_last_txnid), pageSize: Int(statistics.ms_psize))
-  }
-
   /// Makes a file longer that ends before its last page, since reading behind the end would end the process. Such pages are either in no use,
   /// and were never written, or they were lost; then what is read there is damaged.
-  private static func fill(_ environment: OpaquePointer, _ path: String, isWritten: Bool) throws(StoreError) {
-    var info = unsafe MDB_envinfo()
-    var statistics = MDB_stat()
-    var descriptor: Int32 = -1
+  private static func fill(_ facts: LMDBFacts, _ path: String, isWritten: Bool) throws(StoreError) {
     var status = stat()
-    unsafe mdb_env_info(environment, &info)
-    unsafe mdb_env_stat(environment, &statistics)
-    unsafe mdb_env_get_fd(environment, &descriptor)
-    let bytes = unsafe (Int(info.me_last_pgno) + 1) * Int(statistics.ms_psize)
-    guard unsafe fstat(descriptor, &status) == 0 else { throw StoreError(errno: errno, "open", path) }
-    guard Int(status.st_size) < bytes else { return }
+    guard unsafe fstat(facts.descriptor, &status) == 0 else {
+      throw StoreError(errno: errno, "open", path)
+    }
+    guard Int(status.st_size) < facts.bytes else { return }
     guard isWritten else {
       throw StoreError(
         .damaged,
         """
-        \(path) has \(status.st_size) bytes and should have \(bytes); if that is all there is of it, let the broker \
+        \(path) has \(status.st_size) bytes and should have \(facts.bytes); if that is all there is of it, let the broker \
         open it, which takes what is missing for damaged
         """)
     }
-    guard ftruncate(descriptor, bytes) == 0 else { throw StoreError(errno: errno, "lengthen", path) }
+    guard ftruncate(facts.descriptor, facts.bytes) == 0 else {
+      throw StoreError(errno: errno, "lengthen", path)
+    }
   }
 
-  static func begin(
-    _ environment: OpaquePointer, _ path: String, isReading: Bool
-  ) throws(StoreError) -> LMDBTransaction {
-    var transaction: OpaquePointer?
-    let code = unsafe mdb_txn_begin(environment, nil, isReading ? UInt32(MDB_RDONLY) : 0, &transaction)
-    guard code == 0, let transaction = unsafe transaction else {
-      throw StoreError(lmdb: code, isReading ? "read from" : "write to", path)
+  /// Has `body` read or make changes in one transaction; the changes are on disk when this returns.
+  static func transact<Result>(
+    _ environment: OpaquePointer, _ path: String, isReading: Bool,
+    _ body: (LMDBTransaction) throws(StoreError) -> Result
+  ) throws(StoreError) -> Result {
+    let attempt = isReading ? "read from" : "write to"
+    var pointer: OpaquePointer?
+    var code = unsafe mdb_txn_begin(environment, nil, isReading ? UInt32(MDB_RDONLY) : 0, &pointer)
+    guard code == 0, let pointer = unsafe pointer else { throw StoreError(lmdb: code, attempt, path) }
+    let result: Result
+    do throws(StoreError) {
+      result = try unsafe body(LMDBTransaction(pointer: pointer, path: path))
+    } catch {
+      unsafe mdb_txn_abort(pointer)
+      throw error
     }
-    return unsafe LMDBTransaction(pointer: transaction, path: path)
+    code = unsafe mdb_txn_commit(pointer)
+    guard code == 0 else { throw StoreError(lmdb: code, "write to", path) }
+    return result
   }
+
+  /// Makes changes in one transaction, and has them on disk.
+  func write<Result>(_ body: (LMDBTransaction) throws(StoreError) -> Result) throws(StoreError) -> Result {
+    try unsafe Self.transact(pointer, path, isReading: false, body)
+  }
+
+  /// What LMDB says of the file now.
+  var facts: LMDBFacts { unsafe LMDBFacts(pointer) }
 
   /// Has the disk set aside bytes behind the last page. Returns the system's error.
   func allocate(_ bytes: Int) -> Int32 {
-    var info = unsafe MDB_envinfo()
-    var statistics = MDB_stat()
-    var descriptor: Int32 = -1
-    unsafe mdb_env_info(pointer, &info)
-    unsafe mdb_env_stat(pointer, &statistics)
-    unsafe mdb_env_get_fd(pointer, &descriptor)
-    let end = unsafe (Int(info.me_last_pgno) + 1) * Int(statistics.ms_psize)
-    return posix_fallocate(descriptor, end, bytes)
+    let facts = facts
+    return posix_fallocate(facts.descriptor, facts.bytes, bytes)
   }
 
   /// The number of the last commit.
-  var lastCommit: Int {
-    var info = unsafe MDB_envinfo()
-    unsafe mdb_env_info(pointer, &info)
-    return unsafe info.me_last_txnid
-  }
+  var lastCommit: Int { facts.lastCommit }
 
   /// A reader that sees what was committed last; nil when the environment is broken. Give it back with ``giveBack(_:)``, after a short time:
   /// what it sees isn't reused until then.
@@ -203,6 +184,32 @@ final class LMDBEnvironment: @unchecked Sendable {
   }
 }
 
+/// What LMDB says of an open file.
+struct LMDBFacts {
+  /// Bytes that the file may take.
+  let limit: Int
+  let pageSize: Int
+  /// Bytes up to the end of the last page.
+  let bytes: Int
+  /// The number of the last commit.
+  let lastCommit: Int
+  let descriptor: Int32
+
+  init(_ environment: OpaquePointer) {
+    var info = unsafe MDB_envinfo()
+    var statistics = MDB_stat()
+    var descriptor: Int32 = -1
+    unsafe mdb_env_info(environment, &info)
+    unsafe mdb_env_stat(environment, &statistics)
+    unsafe mdb_env_get_fd(environment, &descriptor)
+    self.descriptor = descriptor
+    pageSize = Int(statistics.ms_psize)
+    limit = unsafe Int(info.me_mapsize)
+    lastCommit = unsafe Int(info.me_last_txnid)
+    bytes = unsafe (Int(info.me_last_pgno) + 1) &* pageSize
+  }
+}
+
 /// The tables of a store's file.
 struct LMDBTables: Sendable {
   /// ``MetaKey``.
@@ -215,6 +222,15 @@ struct LMDBTables: Sendable {
   var states: LMDBTransaction.Table
   /// ``TopicKey`` of each topic that was deleted and may still have batches or states → nothing.
   var garbage: LMDBTransaction.Table
+
+  /// - Parameter table: opens the table of that name.
+  init(_ table: (String) throws(StoreError) -> LMDBTransaction.Table) throws(StoreError) {
+    meta = try table("meta")
+    topics = try table("topics")
+    batches = try table("batches")
+    states = try table("states")
+    garbage = try table("garbage")
+  }
 }
 
 /// Held by any number of users, or by one that changes what it guards. A user may take it again while it holds it.

@@ -5,6 +5,13 @@ protocol LMDBKey {
   func withBytes<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result
 }
 
+/// A key as it was found.
+extension [UInt8]: LMDBKey {
+  func withBytes<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {
+    unsafe withUnsafeBytes(body)
+  }
+}
+
 /// A key of `topics` and `garbage`.
 struct TopicKey: LMDBKey {
   private let topic: UInt64
@@ -55,11 +62,6 @@ struct StateKey: LMDBKey {
     unsafe withUnsafeBytes(of: topic.rawValue.bigEndian) { unsafe bytes.append(contentsOf: $0) }
     if let kind { bytes.append(kind.rawValue) }
     bytes.append(contentsOf: key)
-  }
-
-  /// A key as it was found.
-  init(_ found: UnsafeRawBufferPointer) {
-    bytes = unsafe Array(found)
   }
 
   func withBytes<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {

@@ -14,15 +14,10 @@ struct LMDBSchema: Sendable {
 
   /// Makes the tables of a new store.
   func create(in transaction: LMDBTransaction) throws(StoreError) -> LMDBTables {
-    func table(_ name: String) throws(StoreError) -> LMDBTransaction.Table {
-      guard let table = try transaction.table(named: name, isCreated: true) else {
-        throw StoreError(.failed, "couldn't make the table \(name) in \(transaction.path)")
-      }
-      return table
+    let tables = try LMDBTables { name throws(StoreError) in
+      if let table = try transaction.table(named: name, isCreated: true) { return table }
+      throw StoreError(.failed, "couldn't make the table \(name) in \(transaction.path)")
     }
-    let tables = try LMDBTables(
-      meta: table("meta"), topics: table("topics"), batches: table("batches"), states: table("states"),
-      garbage: table("garbage"))
     try transaction.put(number: version, tables.meta, .version)
     try transaction.put(number: UInt8(1), tables.meta, .closed)
     try transaction.put(number: UInt64(1), tables.meta, .nextTopic)
@@ -59,14 +54,11 @@ struct LMDBSchema: Sendable {
       found += 1
       try transaction.put(number: found, meta, .version)
     }
-    func table(_ name: String) throws(StoreError) -> LMDBTransaction.Table {
+    return try LMDBTables { name throws(StoreError) in
       if let table = try transaction.table(named: name) { return table }
       throw StoreError(
         .damaged, "\(transaction.path) is damaged: it has no table \(name); put a backup in its place")
     }
-    return try LMDBTables(
-      meta: meta, topics: table("topics"), batches: table("batches"), states: table("states"),
-      garbage: table("garbage"))
   }
 }
 

@@ -11,7 +11,7 @@ extension LMDBStore: LoadableStore {
       }
       try transaction.put(number: next + 1, tables.meta, .nextTopic)
       let topic = TopicID(rawValue: next)
-      _ = try unsafe transaction.reserve(tables.garbage, TopicKey(topic), count: 0)
+      try transaction.put(tables.garbage, TopicKey(topic), [])
       return topic
     }
     isMarkedOpen = true
@@ -24,14 +24,10 @@ extension LMDBStore: LoadableStore {
     try write(.takes) { transaction, tables throws(StoreError) in
       try Self.checkPrepared(topic, transaction, tables)
       for batch in batches {
-        try unsafe transaction
-          .reserve(tables.batches, BatchKey(topic, batch.firstOffset), count: batch.value.count)
-          .copyBytes(from: batch.value)
+        try transaction.put(tables.batches, BatchKey(topic, batch.firstOffset), batch.value)
       }
       for state in states {
-        try unsafe transaction
-          .reserve(tables.states, StateKey(topic, state.kind, state.key), count: state.value.count)
-          .copyBytes(from: state.value)
+        try transaction.put(tables.states, StateKey(topic, state.kind, state.key), state.value)
       }
     }
   }
@@ -44,9 +40,7 @@ extension LMDBStore: LoadableStore {
         let entry = TopicEntry(extent: topic.extent, row: topic.row.encoded())
         unsafe entry.write(
           to: try transaction.reserve(tables.topics, TopicKey(topic.id), count: entry.count), for: topic.id)
-        guard let replaced = topic.replaced else { continue }
-        try transaction.delete(tables.topics, TopicKey(replaced))
-        _ = try unsafe transaction.reserve(tables.garbage, TopicKey(replaced), count: 0)
+        if let replaced = topic.replaced { try tables.delete(replaced, in: transaction) }
       }
     }
     while topics.contains(where: { $0.replaced != nil }), try reclaim() {}

@@ -16,12 +16,10 @@ extension LMDBStore {
       var contents = StoreContents(wasClosed: wasClosed)
       let next: UInt64? = try reader.transaction.number(reader.tables.meta, .nextTopic)
       contents.nextTopic = TopicID(rawValue: next ?? 1)
-      let cursor = try LMDBCursor(reader.tables.topics, in: reader.transaction)
-      defer { cursor.close() }
-      var key = try unsafe cursor.seek(TopicKey(TopicID(rawValue: 0)))
-      while let found = unsafe key {
-        unsafe contents.topics.append(try topic(found, cursor.value()))
-        unsafe key = try unsafe cursor.next()
+      try unsafe reader.transaction.forEach(reader.tables.topics, from: TopicKey(TopicID(rawValue: 0))) {
+        key, value throws(StoreError) in
+        unsafe contents.topics.append(try topic(key, value))
+        return true
       }
       return contents
     }
@@ -48,12 +46,10 @@ extension LMDBStore {
       // What a deleted topic has left isn't there any longer.
       guard try extent(of: topic, reader) != nil else { return [] }
       var states: [StoredState] = []
-      let cursor = try LMDBCursor(reader.tables.states, in: reader.transaction)
-      defer { cursor.close() }
-      var found = try unsafe cursor.seek(StateKey(topic, kind))
-      while let key = unsafe found.flatMap({ unsafe StateKey.key($0, of: topic, kind) }) {
-        unsafe states.append(StoredState(kind, key: key, value: Array(try cursor.value())))
-        unsafe found = try unsafe cursor.next()
+      try unsafe reader.transaction.forEach(reader.tables.states, from: StateKey(topic, kind)) { key, value in
+        guard let key = unsafe StateKey.key(key, of: topic, kind) else { return false }
+        unsafe states.append(StoredState(kind, key: key, value: Array(value)))
+        return true
       }
       return states
     }
@@ -110,7 +106,7 @@ extension LMDBStore {
       let value = unsafe readable(try cursor.value())
       guard unsafe body(first, value) else { return nil }
       bytes += value.count
-      position = try unsafe cursor.next().flatMap { unsafe BatchKey.offset($0, of: topic) }
+      position = try cursor.next(of: topic)
     }
     return nil
   }
@@ -128,6 +124,6 @@ extension LMDBStore {
     {
       return first
     }
-    return try unsafe cursor.seek(BatchKey(topic, offset)).flatMap { unsafe BatchKey.offset($0, of: topic) }
+    return try cursor.seek(topic, offset)
   }
 }

@@ -8,21 +8,22 @@ extension LMDBStore: RepairableStore {
     return try read { reader throws(StoreError) in
       let (transaction, tables) = (reader.transaction, reader.tables)
       var topics: [StoreInspection.Topic] = []
-      try unsafe forEach(tables.topics, in: transaction) { key, value in
+      try unsafe transaction.forEach(tables.topics) { key, value in
         if let id = unsafe TopicKey.topic(key) { unsafe topics.append(Self.topic(id, value)) }
+        return true
       }
       var known = Set(topics.map(\.id))
-      try unsafe forEach(tables.garbage, in: transaction) { key, _ in
+      try unsafe transaction.forEach(tables.garbage) { key, _ in
         if let id = unsafe TopicKey.topic(key) { known.insert(id) }
+        return true
       }
-      var strays = try topicsWithBatches(reader).union(topicsWithStates(reader))
+      var strays = try unsafe Self.topics(tables.batches, transaction, BatchKey.topic) { BatchKey($0, 0) }
+      let owners = try unsafe Self.topics(tables.states, transaction, StateKey.topic) { StateKey($0, nil) }
+      strays.formUnion(owners)
       strays.subtract(known)
-      // One that can't be read counts as the least.
-      let next = try unsafe transaction.get(tables.meta, MetaKey.nextTopic).flatMap { bytes in
-        unsafe bytes.count == 8 ? UInt64(littleEndian: bytes.loadUnaligned(as: UInt64.self)) : nil
-      }
       return StoreInspection(
-        topics: topics, strays: strays.sorted(), nextTopic: TopicID(rawValue: next ?? 0),
+        topics: topics, strays: strays.sorted(),
+        nextTopic: TopicID(rawValue: try Self.nextTopic(transaction, tables)),
         wasClosed: wasClosed, size: size)
     }
   }
@@ -38,44 +39,28 @@ extension LMDBStore: RepairableStore {
     return unsafe StoreInspection.Topic(id: id, row: row, extent: TopicEntry.extent(value, of: id))
   }
 
-  private func forEach(
-    _ table: LMDBTransaction.Table, in transaction: LMDBTransaction,
-    _ body: (_ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) -> Void
-  ) throws(StoreError) {
+  /// The number of the next topic. One that can't be read counts as the least.
+  private static func nextTopic(
+    _ transaction: LMDBTransaction, _ tables: LMDBTables
+  ) throws(StoreError) -> UInt64 {
+    guard let bytes = try unsafe transaction.get(tables.meta, MetaKey.nextTopic), bytes.count == 8 else {
+      return 0
+    }
+    return unsafe UInt64(littleEndian: bytes.loadUnaligned(as: UInt64.self))
+  }
+
+  /// The topics whose numbers have something in a table.
+  private static func topics<Key: LMDBKey>(
+    _ table: LMDBTransaction.Table, _ transaction: LMDBTransaction,
+    _ topic: (UnsafeRawBufferPointer) -> TopicID?, _ first: (TopicID) -> Key
+  ) throws(StoreError) -> Set<TopicID> {
     let cursor = try LMDBCursor(table, in: transaction)
-    defer { cursor.close() }
-    // From behind nothing, the next is the first.
-    var key = try unsafe cursor.next()
-    while let found = unsafe key {
-      unsafe body(found, try cursor.value())
-      unsafe key = try unsafe cursor.next()
-    }
-  }
-
-  // MARK: Numbers that have something
-
-  private func topicsWithBatches(_ reader: LMDBReader) throws(StoreError) -> Set<TopicID> {
-    let cursor = try LMDBCursor(reader.tables.batches, in: reader.transaction)
-    defer { cursor.close() }
     var topics: Set<TopicID> = []
-    var key = try unsafe cursor.seek(BatchKey(TopicID(rawValue: 0), 0))
-    while let topic = unsafe key.flatMap(BatchKey.topic) {
-      topics.insert(topic)
-      guard topic.rawValue < .max else { break }
-      unsafe key = try unsafe cursor.seek(BatchKey(TopicID(rawValue: topic.rawValue + 1), 0))
-    }
-    return topics
-  }
-
-  private func topicsWithStates(_ reader: LMDBReader) throws(StoreError) -> Set<TopicID> {
-    let cursor = try LMDBCursor(reader.tables.states, in: reader.transaction)
-    defer { cursor.close() }
-    var topics: Set<TopicID> = []
-    var key = try unsafe cursor.seek(StateKey(TopicID(rawValue: 0), nil))
-    while let topic = unsafe key.flatMap(StateKey.topic) {
-      topics.insert(topic)
-      guard topic.rawValue < .max else { break }
-      unsafe key = try unsafe cursor.seek(StateKey(TopicID(rawValue: topic.rawValue + 1), nil))
+    var key = try unsafe cursor.seek(first(TopicID(rawValue: 0)))
+    while let found = unsafe key.flatMap(topic) {
+      topics.insert(found)
+      guard found.rawValue < .max else { break }
+      unsafe key = try unsafe cursor.seek(first(TopicID(rawValue: found.rawValue + 1)))
     }
     return topics
   }
@@ -86,23 +71,17 @@ extension LMDBStore: RepairableStore {
     of topic: TopicID, _ body: (UInt64, UnsafeRawBufferPointer) -> Bool
   ) throws(StoreError) {
     try read { reader throws(StoreError) in
-      var offset = try unsafe reader.batches.seek(BatchKey(topic, 0)).flatMap {
-        unsafe BatchKey.offset($0, of: topic)
-      }
+      var offset = try reader.batches.seek(topic, 0)
       while let first = offset, unsafe body(first, Self.readable(try reader.batches.value())) {
-        offset = try unsafe reader.batches.next().flatMap { unsafe BatchKey.offset($0, of: topic) }
+        offset = try reader.batches.next(of: topic)
       }
     }
   }
 
   public func rawStates(of topic: TopicID, _ body: (RawState) -> Bool) throws(StoreError) {
     try read { reader throws(StoreError) in
-      let cursor = try LMDBCursor(reader.tables.states, in: reader.transaction)
-      defer { cursor.close() }
-      var key = try unsafe cursor.seek(StateKey(topic, nil))
-      while let found = unsafe key, unsafe StateKey.topic(found) == topic {
-        guard unsafe body(RawState(key: Array(found[8...]), value: Array(try cursor.value()))) else { return }
-        unsafe key = try unsafe cursor.next()
+      try unsafe reader.transaction.forEach(reader.tables.states, from: StateKey(topic, nil)) { key, value in
+        unsafe StateKey.topic(key) == topic && body(RawState(key: Array(key[8...]), value: Array(value)))
       }
     }
   }
@@ -117,24 +96,21 @@ extension LMDBStore: RepairableStore {
       defer { environment.giveBack(reader) }
       var status = stat()
       guard unsafe stat(path, &status) == 0 else { throw StoreError(errno: errno, "look at", path) }
-      var info = unsafe MDB_envinfo()
-      var statistics = MDB_stat()
-      unsafe mdb_env_info(environment.pointer, &info)
-      unsafe mdb_env_stat(environment.pointer, &statistics)
+      let facts = environment.facts
       // Table 0 has lists of free pages, by the commits that freed them; in front of each list is its length.
       var pages: UInt64 = 0
-      try unsafe forEach(0, in: reader.transaction) { _, value in
+      try unsafe reader.transaction.forEach(0) { _, value in
         if value.count >= 8 { unsafe pages &+= value.loadUnaligned(as: UInt64.self) }
+        return true
       }
-      let pageSize = UInt64(statistics.ms_psize)
-      let used = unsafe (UInt64(info.me_last_pgno) + 1) &* pageSize
       let file = UInt64(status.st_size)
       var system = statvfs()
       let isKnown = unsafe statvfs(path, &system) == 0
       let available = isKnown ? UInt64(system.f_bavail) &* UInt64(system.f_frsize) : nil
-      return unsafe StoreSize(
-        files: file, reusable: min(file, pages &* pageSize &+ (file - min(file, used))),
-        limit: UInt64(info.me_mapsize), available: available)
+      let unused = file - min(file, UInt64(facts.bytes))
+      return StoreSize(
+        files: file, reusable: min(file, pages &* UInt64(facts.pageSize) &+ unused),
+        limit: UInt64(facts.limit), available: available)
     }
   }
 }
@@ -147,8 +123,7 @@ extension LMDBStore {
       if !isMarkedOpen { try transaction.put(number: UInt8(0), tables.meta, .closed) }
       try raiseNextTopic(above: repair.topic, transaction, tables)
       if repair.isRemoval {
-        try transaction.delete(tables.topics, TopicKey(repair.topic))
-        return _ = try unsafe transaction.reserve(tables.garbage, TopicKey(repair.topic), count: 0)
+        return try tables.delete(repair.topic, in: transaction)
       }
       for offset in repair.batches { try transaction.delete(tables.batches, BatchKey(repair.topic, offset)) }
       for key in repair.states { try transaction.delete(tables.states, StateKey(repair.topic, nil, key)) }
@@ -161,10 +136,8 @@ extension LMDBStore {
   private func raiseNextTopic(
     above topic: TopicID, _ transaction: LMDBTransaction, _ tables: LMDBTables
   ) throws(StoreError) {
-    let next = try unsafe transaction.get(tables.meta, MetaKey.nextTopic).flatMap { bytes in
-      unsafe bytes.count == 8 ? UInt64(littleEndian: bytes.loadUnaligned(as: UInt64.self)) : nil
-    }
-    guard next ?? 0 <= topic.rawValue, topic.rawValue < .max else { return }
+    let next = try Self.nextTopic(transaction, tables)
+    guard next <= topic.rawValue, topic.rawValue < .max else { return }
     try transaction.put(number: topic.rawValue + 1, tables.meta, .nextTopic)
   }
 

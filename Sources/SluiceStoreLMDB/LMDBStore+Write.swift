@@ -29,9 +29,7 @@ extension LMDBStore {
 
   public func reclaim() throws(StoreError) -> Bool {
     let isEmpty = try read { reader throws(StoreError) in
-      let cursor = try LMDBCursor(reader.tables.garbage, in: reader.transaction)
-      defer { cursor.close() }
-      return try unsafe cursor.last() == nil
+      try unsafe LMDBCursor(reader.tables.garbage, in: reader.transaction).last() == nil
     }
     if isEmpty { return false }
     return try write(.frees) { transaction, tables throws(StoreError) in

@@ -86,6 +86,10 @@ struct LMDBTransaction {
     try unsafe reserve(table, key, count: bytes.count, place).copyMemory(from: bytes)
   }
 
+  func put(_ table: Table, _ key: some LMDBKey, _ bytes: [UInt8]) throws(StoreError) {
+    try unsafe reserve(table, key, count: bytes.count).copyBytes(from: bytes)
+  }
+
   /// Does nothing when there is none.
   func delete(_ table: Table, _ key: some LMDBKey) throws(StoreError) {
     let code = unsafe key.withBytes { bytes in
@@ -102,7 +106,6 @@ struct LMDBTransaction {
     var statistics = MDB_stat()
     unsafe mdb_stat(pointer, freePages, &statistics)
     let cursor = try LMDBCursor(freePages, in: self)
-    defer { cursor.close() }
     var pages = 0
     var key = try unsafe cursor.last()
     while unsafe key != nil {
@@ -111,6 +114,19 @@ struct LMDBTransaction {
       unsafe key = try unsafe cursor.previous()
     }
     return pages.multipliedReportingOverflow(by: Int(statistics.ms_psize)).partialValue
+  }
+
+  /// Shows a table's entries in the order of their keys, from this key on, or from the first, until `body` returns false.
+  func forEach(
+    _ table: Table, from key: (any LMDBKey)? = nil,
+    _ body: (_ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) throws(StoreError) -> Bool
+  ) throws(StoreError) {
+    let cursor = try LMDBCursor(table, in: self)
+    // From behind nothing, the next is the first.
+    var found = if let key { try unsafe cursor.seek(key) } else { try unsafe cursor.next() }
+    while let key = unsafe found, try unsafe body(key, cursor.value()) {
+      unsafe found = try unsafe cursor.next()
+    }
   }
 
   /// Nil when there is no such table.
@@ -160,14 +176,13 @@ struct LMDBReader: @unchecked Sendable {
   }
 
   func end() {
-    batches.close()
     unsafe mdb_txn_abort(transaction.pointer)
   }
 }
 
-/// A place in a table, in the order of keys. Its creator closes it.
+/// A place in a table, in the order of keys. In a transaction that writes, it must go before that ends.
 @safe
-struct LMDBCursor {
+final class LMDBCursor {
   let pointer: OpaquePointer
   private let transaction: LMDBTransaction
 
@@ -181,7 +196,7 @@ struct LMDBCursor {
     self.transaction = transaction
   }
 
-  func close() {
+  deinit {
     unsafe mdb_cursor_close(pointer)
   }
 
@@ -207,6 +222,15 @@ struct LMDBCursor {
   private func move(_ operation: MDB_cursor_op) throws(StoreError) -> UnsafeRawBufferPointer? {
     var found = unsafe MDB_val()
     return try unsafe result(mdb_cursor_get(pointer, &found, nil, operation), found)
+  }
+
+  /// As ``seek(_:)`` and ``next()``, in the table of batches: the offset of the batch; nil when it is another topic's.
+  func seek(_ topic: TopicID, _ offset: UInt64) throws(StoreError) -> UInt64? {
+    try unsafe seek(BatchKey(topic, offset)).flatMap { unsafe BatchKey.offset($0, of: topic) }
+  }
+
+  func next(of topic: TopicID) throws(StoreError) -> UInt64? {
+    try unsafe next().flatMap { unsafe BatchKey.offset($0, of: topic) }
   }
 
   /// The value of the entry that it stands at.

@@ -17,9 +17,7 @@ struct LMDBWriter {
     self.transaction = transaction
     self.tables = tables
     nextTopic = try transaction.number(tables.meta, .nextTopic) ?? 1
-    let cursor = try LMDBCursor(tables.batches, in: transaction)
-    defer { cursor.close() }
-    lastTopic = try unsafe cursor.last().flatMap(BatchKey.topic)
+    lastTopic = try unsafe LMDBCursor(tables.batches, in: transaction).last().flatMap(BatchKey.topic)
   }
 
   mutating func apply(_ change: TopicChange) throws(StoreError) {
@@ -28,7 +26,10 @@ struct LMDBWriter {
       nextTopic = topic.rawValue + 1
       isNextTopicChanged = true
     }
-    if change.isDeletion { return try delete(topic) }
+    if change.isDeletion {
+      let isThere = try unsafe transaction.get(tables.topics, TopicKey(topic)) != nil
+      return isThere ? try tables.delete(topic, in: transaction) : ()
+    }
     var entry = try self.entry(of: change)
     try append(change.batches, to: topic, &entry.extent)
     for state in change.states { try apply(state, of: topic) }
@@ -82,13 +83,7 @@ struct LMDBWriter {
     if let violation = state.violation { throw violation }
     let key = StateKey(topic, state.kind, state.key)
     guard let value = state.value else { return try transaction.delete(tables.states, key) }
-    try unsafe transaction.reserve(tables.states, key, count: value.count).copyBytes(from: value)
-  }
-
-  private func delete(_ topic: TopicID) throws(StoreError) {
-    guard try unsafe transaction.get(tables.topics, TopicKey(topic)) != nil else { return }
-    try transaction.delete(tables.topics, TopicKey(topic))
-    _ = try unsafe transaction.reserve(tables.garbage, TopicKey(topic), count: 0)
+    try transaction.put(tables.states, key, value)
   }
 
   private func truncate(
@@ -96,15 +91,14 @@ struct LMDBWriter {
   ) throws(StoreError) {
     guard offset > extent.firstOffset, extent.firstOffset < extent.head else { return }
     let cursor = try LMDBCursor(tables.batches, in: transaction)
-    defer { cursor.close() }
     // A batch can go when the next one begins at the offset or before.
     var dropped: [UInt64] = []
     var bytes = 0
-    var next = try unsafe cursor.seek(BatchKey(topic, 0)).flatMap { unsafe BatchKey.offset($0, of: topic) }
+    var next = try cursor.seek(topic, 0)
     while let first = next {
       if dropped.count >= max(count, Self.sliceCount) || bytes >= Self.sliceBytes { break }
       let size = try unsafe cursor.value().count
-      next = try unsafe cursor.next().flatMap { unsafe BatchKey.offset($0, of: topic) }
+      next = try cursor.next(of: topic)
       guard next ?? extent.head <= offset else {
         next = first
         break
@@ -117,9 +111,9 @@ struct LMDBWriter {
     extent.firstOffset = next ?? extent.head
     extent.bytesBefore = extent.bytesThrough
     if let next, let bytes = try unsafe transaction.get(tables.batches, BatchKey(topic, next)),
-      bytes.count >= BatchHeader.size, let base = bytes.baseAddress
+      let header = unsafe BatchHeader(bytes)
     {
-      extent.bytesBefore = unsafe min(BatchHeader(at: base).bytesBefore, extent.bytesThrough)
+      extent.bytesBefore = min(header.bytesBefore, extent.bytesThrough)
     }
   }
 
@@ -131,7 +125,6 @@ struct LMDBWriter {
   /// Removes a slice of what deleted topics have left. Returns whether there is more.
   func reclaim() throws(StoreError) -> Bool {
     let garbage = try LMDBCursor(tables.garbage, in: transaction)
-    defer { garbage.close() }
     guard let key = try unsafe garbage.seek(TopicKey(TopicID(rawValue: 0))),
       let topic = unsafe TopicKey.topic(key)
     else { return false }
@@ -145,24 +138,28 @@ struct LMDBWriter {
     var left = Self.sliceCount
     var bytes = 0
     let batches = try LMDBCursor(tables.batches, in: transaction)
-    defer { batches.close() }
     while left > 0, bytes < Self.sliceBytes {
-      guard let key = try unsafe batches.seek(BatchKey(topic, 0)),
-        let offset = unsafe BatchKey.offset(key, of: topic)
-      else { break }
+      guard let offset = try batches.seek(topic, 0) else { break }
       unsafe bytes += try batches.value().count
       try transaction.delete(tables.batches, BatchKey(topic, offset))
       left -= 1
     }
     let states = try LMDBCursor(tables.states, in: transaction)
-    defer { states.close() }
     while left > 0, bytes < Self.sliceBytes {
       guard let key = try unsafe states.seek(StateKey(topic, nil)), unsafe StateKey.topic(key) == topic else {
         return false
       }
-      try unsafe transaction.delete(tables.states, StateKey(key))
+      try unsafe transaction.delete(tables.states, Array(key))
       left -= 1
     }
     return true
+  }
+}
+
+extension LMDBTables {
+  /// Deletes a topic. What it has is removed later.
+  func delete(_ topic: TopicID, in transaction: LMDBTransaction) throws(StoreError) {
+    try transaction.delete(topics, TopicKey(topic))
+    try transaction.put(garbage, TopicKey(topic), [])
   }
 }

@@ -93,21 +93,17 @@ struct PageTree {
 
   /// Nil when the bytes aren't all there.
   init?(_ bytes: [UInt8], at position: Int = 0) {
-    guard let flags: UInt16 = bytes.number(at: position + 4),
-      let depth: UInt16 = bytes.number(at: position + 6),
-      let branches: UInt64 = bytes.number(at: position + 8),
-      let leaves: UInt64 = bytes.number(at: position + 16),
-      let overflows: UInt64 = bytes.number(at: position + 24),
-      let entries: UInt64 = bytes.number(at: position + 32),
-      let root: UInt64 = bytes.number(at: position + 40)
-    else { return nil }
-    self.flags = flags
-    self.depth = depth
-    self.branches = branches
-    self.leaves = leaves
-    self.overflows = overflows
-    self.entries = entries
-    self.root = root
+    func field<Number: FixedWidthInteger>(_ offset: Int) -> Number {
+      bytes.number(at: position + offset) ?? 0
+    }
+    guard position + Self.descriptionSize <= bytes.count else { return nil }
+    flags = field(4)
+    depth = field(6)
+    branches = field(8)
+    leaves = field(16)
+    overflows = field(24)
+    entries = field(32)
+    root = field(40)
   }
 }
 

@@ -1,4 +1,3 @@
-import CLMDB
 import SluiceStore
 
 /// What can be read of a damaged file, and the way of it into a new one.
@@ -59,8 +58,8 @@ struct PageSalvage {
     try environment.write { transaction throws(StoreError) in
       // A row that can't be read, which is what it is.
       for topic in ownerless.sorted() {
-        let row = try unsafe transaction.reserve(tables.topics, TopicKey(TopicID(rawValue: topic)), count: 8)
-        unsafe row.initializeMemory(as: UInt8.self, repeating: 0)
+        let row = [UInt8](repeating: 0, count: 8)
+        try transaction.put(tables.topics, TopicKey(TopicID(rawValue: topic)), row)
       }
       try transaction.put(number: nextTopic, tables.meta, .nextTopic)
       // Something is lost: a reader that has received it must not go on as if it were still there.
@@ -150,45 +149,13 @@ private struct PageCopy {
       var written: UInt64 = 0
       for (key, value) in entries {
         // Pages that are in disorder may have a key twice.
-        guard try unsafe transaction.get(table, RawKey(key)) == nil else { continue }
-        try unsafe transaction.reserve(table, RawKey(key), count: value.count).copyBytes(from: value)
+        guard try unsafe transaction.get(table, key) == nil else { continue }
+        try transaction.put(table, key, value)
         written += 1
       }
       return written
     }
     gathered = []
     bytes = 0
-  }
-}
-
-extension LMDBEnvironment {
-  /// Makes changes in one transaction, and has them on disk.
-  fileprivate func write<Result>(
-    _ body: (LMDBTransaction) throws(StoreError) -> Result
-  ) throws(StoreError) -> Result {
-    let transaction = try unsafe Self.begin(pointer, path, isReading: false)
-    let result: Result
-    do throws(StoreError) {
-      result = try body(transaction)
-    } catch {
-      unsafe mdb_txn_abort(transaction.pointer)
-      throw error
-    }
-    let code = unsafe mdb_txn_commit(transaction.pointer)
-    guard code == 0 else { throw StoreError(lmdb: code, "write to", path) }
-    return result
-  }
-}
-
-/// A key as it was found.
-private struct RawKey: LMDBKey {
-  private let bytes: [UInt8]
-
-  init(_ bytes: [UInt8]) {
-    self.bytes = bytes
-  }
-
-  func withBytes<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {
-    unsafe bytes.withUnsafeBytes(body)
   }
 }
