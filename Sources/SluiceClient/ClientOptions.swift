@@ -1,3 +1,4 @@
+import SluiceIO
 import SluiceTLS
 
 /// The options of a ``Client``.
@@ -53,18 +54,8 @@ public struct ClientOptions: Hashable, Sendable {
     name = String(path[(path.lastIndex(of: "/").map(path.index(after:)) ?? path.startIndex)...])
   }
 
-  /// The name in HELLO.
-  var cutName: String {
-    var name = name
-    while name.utf8.count > 255 { name.removeLast() }
-    return name
-  }
-
   /// The keepalive time in HELLO.
   var keepaliveMilliseconds: UInt32 {
-    guard keepalive > .zero else { return 0 }
-    let (seconds, attoseconds) = keepalive.components
-    let milliseconds = Double(seconds) * 1_000 + Double(attoseconds) / 1e15
-    return UInt32(min(max(milliseconds, 100), Double(UInt32.max)))
+    keepalive > .zero ? UInt32(clamping: max(keepalive.clampedNanoseconds / 1_000_000, 100)) : 0
   }
 }

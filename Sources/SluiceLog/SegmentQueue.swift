@@ -15,10 +15,6 @@ struct SegmentSummary {
   /// Where the newest index entry stands; nil before the first.
   var indexedPosition: Int?
 
-  init(segment: Segment) {
-    self.segment = segment
-  }
-
   var baseOffset: UInt64 { segment.baseOffset }
   var endOffset: UInt64 { segment.baseOffset &+ UInt64(records) }
 }

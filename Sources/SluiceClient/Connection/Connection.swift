@@ -47,7 +47,7 @@ final class Connection: ByteStreamHandler {
         versions: Limits.versions,
         maximumFrame: UInt32(clamping: max(options.maximumFrame, Limits.smallestFrame)),
         keepalive: options.keepaliveMilliseconds,
-        name: options.cutName, credentials: credentials),
+        name: options.name, credentials: credentials),
       stream: 0)
     stream.start(self)
     flush()

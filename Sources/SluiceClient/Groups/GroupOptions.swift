@@ -1,3 +1,4 @@
+import SluiceIO
 import SluiceWire
 
 /// How a group shares a topic's records. The first member's options create the group; members with other options fail with
@@ -61,16 +62,8 @@ struct Membership: Hashable, Sendable {
     JoinGroup.Settings(
       acknowledgement: options.acknowledgement == .explicit ? .explicit : .automatic,
       order: options.order == .byKey ? .byKey : .any,
-      deadline: options.deadline.map { max(UInt32(clamping: $0.wholeMilliseconds), 1) } ?? 0,
+      deadline: options.deadline.map { max(UInt32(clamping: $0.clampedNanoseconds / 1_000_000), 1) } ?? 0,
       deliveries: options.deliveries ?? 0, deadLetters: options.deadLetters ?? "",
       filter: filter)
-  }
-}
-
-extension Duration {
-  fileprivate var wholeMilliseconds: Int64 {
-    let (seconds, attoseconds) = components
-    let (whole, overflow) = seconds.multipliedReportingOverflow(by: 1000)
-    return overflow ? .max : whole.addingReportingOverflow(attoseconds / 1_000_000_000_000_000).partialValue
   }
 }

@@ -72,7 +72,7 @@ extension RecordFilter {
       )
     }
     for (index, condition) in conditions.enumerated() {
-      let length = condition.longestText
+      let length = max(condition.subject.name.utf8.count, condition.test.value.count)
       if length > Self.maximumLength {
         throw ClientError(
           .limitReached,
@@ -80,21 +80,5 @@ extension RecordFilter {
         )
       }
     }
-  }
-}
-
-extension RecordFilter.Condition {
-  fileprivate var longestText: Int {
-    let name =
-      switch subject {
-      case .key: 0
-      case .header(let name): name.utf8.count
-      }
-    let value =
-      switch test {
-      case .exists: 0
-      case .equals(let value), .hasPrefix(let value): value.count
-      }
-    return max(name, value)
   }
 }

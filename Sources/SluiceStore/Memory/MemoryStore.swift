@@ -14,10 +14,6 @@ public final class MemoryStore: TopicStore {
     /// By keys that none has, for a store that was damaged.
     var strayStates: [[UInt8]: [UInt8]] = [:]
 
-    init(row: StoredTopic) {
-      self.row = row
-    }
-
     /// The index of the batch that holds the record, or of the first one behind it.
     func index(holding offset: UInt64) -> Int {
       var low = 0

@@ -119,56 +119,42 @@ extension StoreFinding: CustomStringConvertible {
 }
 
 extension StoreFinding.Problem: CustomStringConvertible {
-  public var description: String {
-    switch self {
-    case .batchTooShort(let bytes): "its \(bytes) bytes can't hold a record"
-    case .batchChecksum: "its checksum is wrong"
-    case .batchMisplaced(let says): "it says that it begins at \(says)"
-    case .batchItems(let why): why
-    case .batchRecords(let says, let has): "it says that it has \(says) records, and has \(has)"
-    case .batchBytes(let says, let has): "it says that its records have \(says) bytes, and they have \(has)"
-    case .batchTimes(let why): why
-    case .batchOverlap(let end): "it begins before \(end), where the one in front of it ends"
-    case .bytesBefore(let says, let has):
-      "it says that there are \(says) bytes of records before it, and there are \(has)"
-    case .timeGoesBack(let from, let to): "its first record is of \(to), after one of \(from)"
-    case .gap: "a gap"
-    case .extentUnreadable: "which records it has can't be read"
-    case .extent(let field, let says, let has):
-      "it says that its \(field.rawValue) is \(says), where its batches say \(has)"
-    case .extentTime(let says, let has):
-      "it says that its last record is of \(says), where its batches say \(has)"
-    case .row(let why), .rowIsNewer(let why), .name(let why): why
-    case .superseded(let other): "it was deleted, and topic number \(other.rawValue) has its name now"
-    case .state(let key, let why): "state \(Self.hexadecimal(key)): \(why)"
-    case .strays: "there are batches or states, and no topic"
-    case .nextTopic(let says): "the next topic would get number \(says.rawValue)"
-    }
-  }
+  public var description: String { words.text }
 
   /// A word for programs.
-  public var code: String {
+  public var code: String { words.code }
+
+  private var words: (code: String, text: String) {
     switch self {
-    case .batchTooShort: "batch-too-short"
-    case .batchChecksum: "batch-checksum"
-    case .batchMisplaced: "batch-misplaced"
-    case .batchItems: "batch-items"
-    case .batchRecords: "batch-records"
-    case .batchBytes: "batch-bytes"
-    case .batchTimes: "batch-times"
-    case .batchOverlap: "batch-overlap"
-    case .bytesBefore: "bytes-before"
-    case .timeGoesBack: "time-goes-back"
-    case .gap: "gap"
-    case .extentUnreadable: "extent-unreadable"
-    case .extent, .extentTime: "extent"
-    case .row: "row"
-    case .rowIsNewer: "row-is-newer"
-    case .name: "name"
-    case .superseded: "superseded"
-    case .state: "state"
-    case .strays: "strays"
-    case .nextTopic: "next-topic"
+    case .batchTooShort(let bytes): ("batch-too-short", "its \(bytes) bytes can't hold a record")
+    case .batchChecksum: ("batch-checksum", "its checksum is wrong")
+    case .batchMisplaced(let says): ("batch-misplaced", "it says that it begins at \(says)")
+    case .batchItems(let why): ("batch-items", why)
+    case .batchRecords(let says, let has):
+      ("batch-records", "it says that it has \(says) records, and has \(has)")
+    case .batchBytes(let says, let has):
+      ("batch-bytes", "it says that its records have \(says) bytes, and they have \(has)")
+    case .batchTimes(let why): ("batch-times", why)
+    case .batchOverlap(let end):
+      ("batch-overlap", "it begins before \(end), where the one in front of it ends")
+    case .bytesBefore(let says, let has):
+      ("bytes-before", "it says that there are \(says) bytes of records before it, and there are \(has)")
+    case .timeGoesBack(let from, let to):
+      ("time-goes-back", "its first record is of \(to), after one of \(from)")
+    case .gap: ("gap", "a gap")
+    case .extentUnreadable: ("extent-unreadable", "which records it has can't be read")
+    case .extent(let field, let says, let has):
+      ("extent", "it says that its \(field.rawValue) is \(says), where its batches say \(has)")
+    case .extentTime(let says, let has):
+      ("extent", "it says that its last record is of \(says), where its batches say \(has)")
+    case .row(let why): ("row", why)
+    case .rowIsNewer(let why): ("row-is-newer", why)
+    case .name(let why): ("name", why)
+    case .superseded(let other):
+      ("superseded", "it was deleted, and topic number \(other.rawValue) has its name now")
+    case .state(let key, let why): ("state", "state \(Self.hexadecimal(key)): \(why)")
+    case .strays: ("strays", "there are batches or states, and no topic")
+    case .nextTopic(let says): ("next-topic", "the next topic would get number \(says.rawValue)")
     }
   }
 

@@ -16,12 +16,6 @@ public struct StoreStatistics: Sendable {
     public var producers: UInt64 = 0
     public var cursors: UInt64 = 0
     public var groups: UInt64 = 0
-
-    init(id: TopicID, row: StoredTopic?, extent: StoredExtent) {
-      self.id = id
-      self.row = row
-      self.extent = extent
-    }
   }
 
   /// In the order of their numbers.
@@ -45,13 +39,7 @@ public struct StoreStatistics: Sendable {
     wasClosed = inspection.wasClosed
     for found in inspection.topics {
       var topic = Topic(id: found.id, row: try? found.row.get(), extent: found.extent ?? StoredExtent())
-      var goesOn = true
-      try unsafe store.rawBatches(of: found.id) { _, bytes in
-        unsafe topic.add(bytes)
-        goesOn = progress.add(bytes.count)
-        return goesOn
-      }
-      guard goesOn else { throw .stopped }
+      try unsafe store.forEachBatch(of: found.id, &progress) { _, bytes in unsafe topic.add(bytes) }
       try store.rawStates(of: found.id) { raw in
         topic.add(raw)
         return true
@@ -68,9 +56,8 @@ extension StoreStatistics.Topic {
   fileprivate mutating func add(_ bytes: UnsafeRawBufferPointer) {
     batches += 1
     stored += UInt64(bytes.count)
-    guard bytes.count > BatchHeader.size, let base = bytes.baseAddress else { return }
     // Not verified: that is StoreVerification's work.
-    let header = unsafe BatchHeader(at: base)
+    guard bytes.count > BatchHeader.size, let header = unsafe BatchHeader(bytes) else { return }
     records &+= UInt64(header.records)
     self.bytes &+= UInt64(header.recordBytes)
     if firstTime == nil { firstTime = header.firstTime }

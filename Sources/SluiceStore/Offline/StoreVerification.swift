@@ -62,7 +62,7 @@ extension StoreInspection {
           error.kind == .newer ? .rowIsNewer(error.message) : .row(error.message)
         findings.append(StoreFinding(problem, topic: topic.id, name: nil))
       case .success(let row):
-        if let why = Self.fault(inName: row.name) {
+        if let why = StoredTopic.fault(inName: row.name) {
           findings.append(StoreFinding(.name(why), topic: topic.id, name: nil))
         } else if let owner = owners[row.name], owner != topic.id {
           findings.append(StoreFinding(.superseded(by: owner), topic: topic.id, name: row.name))
@@ -82,8 +82,11 @@ extension StoreInspection {
       if let name = topic.name { owners[name] = topic.id }
     }
   }
+}
 
-  private static func fault(inName name: String) -> String? {
+extension StoredTopic {
+  /// Why no topic can have that name; nil when one can.
+  static func fault(inName name: String) -> String? {
     do throws(WireError) {
       // Names of the broker's own topics begin so.
       try TopicName.validate(name.hasPrefix("$") ? String(name.dropFirst()) : name)
@@ -100,15 +103,31 @@ extension RepairableStore {
     _ topic: StoreInspection.Topic, _ progress: inout OfflineProgress, _ report: (StoreFinding) -> Void
   ) throws(StoreError) -> TopicScan {
     var scan = TopicScan(topic.id, name: topic.name, extent: topic.extent)
-    var goesOn = true
-    try unsafe rawBatches(of: topic.id) { offset, bytes in
+    try unsafe forEachBatch(of: topic.id, &progress) { offset, bytes in
       _ = unsafe scan.take(bytes, at: offset, report)
-      goesOn = progress.add(bytes.count)
-      return goesOn
     }
-    guard goesOn else { throw .stopped }
     scan.finish(report)
     return scan
+  }
+
+  /// Calls `body` with all batches of a topic, as ``rawBatches(of:_:)`` hands them out.
+  ///
+  /// - Throws: what `body` throws; that the caller stopped the operation.
+  func forEachBatch(
+    of topic: TopicID, _ progress: inout OfflineProgress,
+    _ body: (UInt64, UnsafeRawBufferPointer) throws(StoreError) -> Void
+  ) throws(StoreError) {
+    var fault: StoreError?
+    try unsafe rawBatches(of: topic) { offset, bytes in
+      do throws(StoreError) {
+        try unsafe body(offset, bytes)
+        if !progress.add(bytes.count) { throw .stopped }
+      } catch {
+        fault = error
+      }
+      return fault == nil
+    }
+    if let fault { throw fault }
   }
 
   /// Checks a topic's states, and counts them.

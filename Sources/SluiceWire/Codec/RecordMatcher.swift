@@ -152,7 +152,7 @@ public final class RecordMatcher: @unchecked Sendable {
 }
 
 extension RecordFilter.Test {
-  enum Kind {
+  enum Kind: UInt8 {
     case exists, equals, hasPrefix
   }
 
@@ -164,7 +164,7 @@ extension RecordFilter.Test {
     }
   }
 
-  var value: [UInt8] {
+  package var value: [UInt8] {
     switch self {
     case .exists: []
     case .equals(let value), .hasPrefix(let value): value
@@ -174,7 +174,7 @@ extension RecordFilter.Test {
 
 extension RecordFilter.Subject {
   /// Empty for the key.
-  var name: String {
+  package var name: String {
     switch self {
     case .key: ""
     case .header(let name): name

@@ -52,11 +52,7 @@ public struct FrameLayout<Owner>: Sendable {
 struct FieldReader {
   var bytes: ByteReader
   /// The first reason; nil for a frame that can be taken.
-  private(set) var refusal: WireError?
-
-  init(bytes: ByteReader) {
-    self.bytes = bytes
-  }
+  var refusal: WireError?
 
   /// Keeps an error until the end; throws one of a malformed body at once.
   mutating func refuse(_ error: WireError?) throws(WireError) {

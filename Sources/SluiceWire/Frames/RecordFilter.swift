@@ -83,20 +83,10 @@ extension RecordFilter {
 extension RecordFilter.Condition {
   /// Appends the fields: u8 subject · u8 test · string header · u16 length · bytes value.
   public func encode(into writer: inout ByteWriter) {
-    let (subject, header): (UInt8, String) =
-      switch subject {
-      case .key: (0, "")
-      case .header(let name): (1, name)
-      }
-    let (test, value): (UInt8, [UInt8]) =
-      switch test {
-      case .exists: (0, [])
-      case .equals(let value): (1, value)
-      case .hasPrefix(let value): (2, value)
-      }
-    writer.integer(subject)
-    writer.integer(test)
-    writer.string(header)
+    writer.integer(UInt8(subject == .key ? 0 : 1))
+    writer.integer(test.kind.rawValue)
+    writer.string(subject.name)
+    let value = test.value
     writer.integer(UInt16(clamping: value.count))
     writer.bytes += value.prefix(Int(UInt16.max))
   }

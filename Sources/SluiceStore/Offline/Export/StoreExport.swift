@@ -58,29 +58,21 @@ public struct StoreExport: Hashable, Sendable {
     try writer.write(.topic(row))
     var scan = TopicScan(topic.id, name: row.name, extent: topic.extent)
     var totals = ExportSection.TopicTotals(batches: 0, states: 0, extent: StoredExtent())
-    var fault: StoreError?
     var damaged: UInt64 = 0
     func note(_ finding: StoreFinding) {
       guard finding.isDamage else { return }
       damaged += 1
       report(finding)
     }
-    try unsafe store.rawBatches(of: topic.id) { offset, bytes in
-      if unsafe scan.take(bytes, at: offset, note) {
-        totals.batches += 1
-        do throws(StoreError) {
-          try unsafe writer.write(batch: bytes)
-        } catch {
-          fault = error
-        }
-      }
-      if fault == nil, !progress.add(bytes.count) { fault = .stopped }
-      return fault == nil
+    try unsafe store.forEachBatch(of: topic.id, &progress) { offset, bytes throws(StoreError) in
+      guard unsafe scan.take(bytes, at: offset, note) else { return }
+      totals.batches += 1
+      try unsafe writer.write(batch: bytes)
     }
-    if let fault { throw fault }
     scan.finish(note)
     totals.extent = scan.mended
 
+    var fault: StoreError?
     try store.rawStates(of: topic.id) { raw in
       if let fault = raw.fault {
         note(StoreFinding(.state(key: raw.key, fault), topic: topic.id, name: row.name))

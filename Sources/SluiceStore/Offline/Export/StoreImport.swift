@@ -104,11 +104,7 @@ struct ImportAssembly {
 
   private mutating func begin(_ row: StoredTopic) throws(StoreError) {
     guard current == nil else { throw damaged("topic \(row.name) begins within another") }
-    do throws(WireError) {
-      try TopicName.validate(row.name.hasPrefix("$") ? String(row.name.dropFirst()) : row.name)
-    } catch {
-      throw damaged(error.message)
-    }
+    if let fault = StoredTopic.fault(inName: row.name) { throw damaged(fault) }
     guard names.insert(row.name).inserted else { throw damaged("topic \(row.name) is there twice") }
     let replaced = owners[row.name]
     guard replaced == nil || isReplacing else {
