@@ -66,27 +66,9 @@ package struct ServerSession {
     switch header.type {
     case .publish: return try unsafe publish(header.stream, body, rules)
     case .demand: return try unsafe demand(header.stream, Demand(body: body))
-    case .subscribe:
-      return try open(header.stream, rules) { stream throws(WireError) in
-        let frame = try unsafe Self.admit(Subscribe.self, body)
-        return (.subscription(grantedThrough: frame.grantedThrough), .subscribe(stream: stream, frame))
-      }
-    case .subscribePattern:
-      return try unsafe subscribePattern(header.stream, body, rules)
+    case .subscribePattern: return try unsafe subscribePattern(header, body, rules)
     case .positions: return try unsafe positions(header.stream, Positions(body: body), rules)
-    case .joinGroup:
-      return try open(header.stream, rules) { stream throws(WireError) in
-        let frame = try unsafe Self.admit(JoinGroup.self, body)
-        return (.subscription(grantedThrough: frame.grantedThrough), .join(stream: stream, frame))
-      }
     case .settle: return try unsafe settle(header.stream, body)
-    case .publishOpen:
-      return try open(header.stream, rules) { stream throws(WireError) in
-        // What it is granted is the topic's affair.
-        let frame = try unsafe Self.admit(PublishOpen.self, body)
-        let credit = PublicationCredit(startingAt: frame.firstSequence)
-        return (.publication(credit), .openPublication(stream: stream, frame))
-      }
     case .commit: return try unsafe commit(header.stream, Commit(body: body))
     case .complete: return try unsafe complete(header.stream, Complete(body: body))
     case .cancel: return try cancel(header.stream)
@@ -94,48 +76,10 @@ package struct ServerSession {
     case .pong:
       _ = try unsafe Pong(body: body)
       return .none
-    case .topicCreate:
-      return try request(header.stream, rules) { stream throws(WireError) in
-        unsafe .createTopic(stream: stream, try Self.admit(TopicCreate.self, body))
-      }
-    case .topicShow:
-      return try request(header.stream, rules) { stream throws(WireError) in
-        unsafe .showTopic(stream: stream, topic: try Self.admit(TopicShow.self, body).topic)
-      }
-    case .topicList:
-      return try request(header.stream, rules) { stream throws(WireError) in
-        let page = try unsafe Self.admit(TopicList.self, body)
-        return .listTopics(stream: stream, after: page.after, limit: page.limit)
-      }
-    case .topicDelete:
-      return try request(header.stream, rules) { stream throws(WireError) in
-        unsafe .deleteTopic(stream: stream, topic: try Self.admit(TopicDelete.self, body).topic)
-      }
-    case .topicConnect:
-      return try request(header.stream, rules) { stream throws(WireError) in
-        unsafe .connectTopic(
-          stream: stream, topic: try Self.admit(TopicConnect.self, body).topic, isConnected: true)
-      }
-    case .topicDisconnect:
-      return try request(header.stream, rules) { stream throws(WireError) in
-        unsafe .connectTopic(
-          stream: stream, topic: try Self.admit(TopicDisconnect.self, body).topic, isConnected: false)
-      }
-    case .cursorList:
-      return try request(header.stream, rules) { stream throws(WireError) in
-        let page = try unsafe Self.admit(CursorList.self, body)
-        return .listCursors(stream: stream, topic: page.topic, after: page.after, limit: page.limit)
-      }
-    case .cursorMove:
-      return try request(header.stream, rules) { stream throws(WireError) in
-        unsafe .moveCursor(stream: stream, try Self.admit(CursorMove.self, body))
-      }
-    case .cursorDelete:
-      return try request(header.stream, rules) { stream throws(WireError) in
-        let frame = try unsafe Self.admit(CursorDelete.self, body)
-        return .deleteCursor(stream: stream, topic: frame.topic, name: frame.name)
-      }
-    case .authenticate: return try unsafe renew(header.stream, body, rules)
+    case .subscribe, .joinGroup, .publishOpen, .topicCreate, .topicShow, .topicList, .topicDelete,
+      .topicConnect, .topicDisconnect, .cursorList, .cursorMove, .cursorDelete:
+      return try unsafe open(header, body, rules)
+    case .authenticate: return try unsafe renew(header, body, rules)
     case .error where header.stream == 0:
       // The client says why it is about to close.
       _ = try unsafe Fault(body: body)
@@ -264,6 +208,59 @@ extension ServerSession {
     return frame
   }
 
+  /// What a frame that opens a stream makes of it, and asks of the broker.
+  private static func opening(
+    _ stream: UInt32, _ type: FrameType, _ body: UnsafeRawBufferPointer
+  ) throws(WireError) -> (ServerStreamTable.State, ServerAction) {
+    switch type {
+    case .subscribe:
+      let frame = try unsafe admit(Subscribe.self, body)
+      return (.subscription(grantedThrough: frame.grantedThrough), .subscribe(stream: stream, frame))
+    case .joinGroup:
+      let frame = try unsafe admit(JoinGroup.self, body)
+      return (.subscription(grantedThrough: frame.grantedThrough), .join(stream: stream, frame))
+    case .publishOpen:
+      // What it is granted is the topic's affair.
+      let frame = try unsafe admit(PublishOpen.self, body)
+      let credit = PublicationCredit(startingAt: frame.firstSequence)
+      return (.publication(credit), .openPublication(stream: stream, frame))
+    case .subscribePattern:
+      let frame = try unsafe admit(SubscribePattern.self, body)
+      if frame.more { return (.opening(frame), .none) }
+      return (.subscription(grantedThrough: frame.grantedThrough), .subscribePattern(stream: stream, frame))
+    default: return (.request, try unsafe request(stream, type, body))
+    }
+  }
+
+  private static func request(
+    _ stream: UInt32, _ type: FrameType, _ body: UnsafeRawBufferPointer
+  ) throws(WireError) -> ServerAction {
+    switch type {
+    case .topicCreate: return unsafe .createTopic(stream: stream, try admit(TopicCreate.self, body))
+    case .topicShow: return unsafe .showTopic(stream: stream, topic: try admit(TopicShow.self, body).topic)
+    case .topicList:
+      let page = try unsafe admit(TopicList.self, body)
+      return .listTopics(stream: stream, after: page.after, limit: page.limit)
+    case .topicDelete:
+      return unsafe .deleteTopic(stream: stream, topic: try admit(TopicDelete.self, body).topic)
+    case .topicConnect:
+      let topic = try unsafe admit(TopicConnect.self, body).topic
+      return .connectTopic(stream: stream, topic: topic, isConnected: true)
+    case .topicDisconnect:
+      let topic = try unsafe admit(TopicDisconnect.self, body).topic
+      return .connectTopic(stream: stream, topic: topic, isConnected: false)
+    case .cursorList:
+      let page = try unsafe admit(CursorList.self, body)
+      return .listCursors(stream: stream, topic: page.topic, after: page.after, limit: page.limit)
+    case .cursorMove: return unsafe .moveCursor(stream: stream, try admit(CursorMove.self, body))
+    case .cursorDelete:
+      let frame = try unsafe admit(CursorDelete.self, body)
+      return .deleteCursor(stream: stream, topic: frame.topic, name: frame.name)
+    case .authenticate: return unsafe .renew(stream: stream, try admit(Authenticate.self, body).credentials)
+    default: preconditionFailure("\(type) opens no stream")
+    }
+  }
+
   private mutating func publish(
     _ stream: UInt32, _ body: UnsafeRawBufferPointer, _ rules: ServerSessionRules
   ) throws(WireError) -> ServerAction {
@@ -325,16 +322,12 @@ extension ServerSession {
 
   /// A subscription to a pattern begins with the last of the places where it goes on.
   private mutating func subscribePattern(
-    _ stream: UInt32, _ body: UnsafeRawBufferPointer, _ rules: ServerSessionRules
+    _ header: FrameHeader, _ body: UnsafeRawBufferPointer, _ rules: ServerSessionRules
   ) throws(WireError) -> ServerAction {
-    let action = try open(stream, rules) { stream throws(WireError) in
-      let frame = try unsafe Self.admit(SubscribePattern.self, body)
-      if frame.more { return (.opening(frame), .none) }
-      return (.subscription(grantedThrough: frame.grantedThrough), .subscribePattern(stream: stream, frame))
-    }
-    guard case .opening(let frame) = streams[stream] else { return action }
+    let action = try unsafe open(header, body, rules)
+    guard case .opening(let frame) = streams[header.stream] else { return action }
     positions.add(frame.positions)
-    return positions.exceed(rules) ? tooManyPositions(stream, frame, rules) : action
+    return positions.exceed(rules) ? tooManyPositions(header.stream, frame, rules) : action
   }
 
   private mutating func positions(
@@ -396,14 +389,14 @@ extension ServerSession {
     }
   }
 
-  /// Opens a stream for what `decode` finds in the frame.
+  /// Opens a stream for what the frame asks for.
   private mutating func open(
-    _ stream: UInt32, _ rules: ServerSessionRules,
-    _ decode: (UInt32) throws(WireError) -> (ServerStreamTable.State, ServerAction)
+    _ header: FrameHeader, _ body: UnsafeRawBufferPointer, _ rules: ServerSessionRules
   ) throws(WireError) -> ServerAction {
+    let stream = header.stream
     if let refusal = try refusal(stream, rules) { return refusal }
     do {
-      let (state, action) = try decode(stream)
+      let (state, action) = try unsafe Self.opening(stream, header.type, body)
       streams.end(stream, state)
       return action
     } catch {
@@ -413,22 +406,14 @@ extension ServerSession {
     }
   }
 
-  private mutating func request(
-    _ stream: UInt32, _ rules: ServerSessionRules, _ decode: (UInt32) throws(WireError) -> ServerAction
-  ) throws(WireError) -> ServerAction {
-    try open(stream, rules) { stream throws(WireError) in (.request, try decode(stream)) }
-  }
-
   private mutating func renew(
-    _ stream: UInt32, _ body: UnsafeRawBufferPointer, _ rules: ServerSessionRules
+    _ header: FrameHeader, _ body: UnsafeRawBufferPointer, _ rules: ServerSessionRules
   ) throws(WireError) -> ServerAction {
-    let action = try request(stream, rules) { stream throws(WireError) in
-      unsafe .renew(stream: stream, try Authenticate(body: body).credentials)
-    }
+    let action = try unsafe open(header, body, rules)
     guard case .renew = action else { return action }
     guard !isRenewing else {
       return fault(
-        stream, .tooManyAttempts,
+        header.stream, .tooManyAttempts,
         "other credentials of this connection are being verified; wait for the answer")
     }
     isRenewing = true
