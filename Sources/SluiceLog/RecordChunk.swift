@@ -100,14 +100,9 @@ struct RecordChunk {
 
   /// The first live entry with this offset or a later one; `count` if there is none.
   func firstLive(from offset: UInt64) -> Int {
-    var low = firstLive
-    var high = count
-    while low < high {
-      let middle = (low &+ high) >> 1
-      if unsafe slot(middle).pointee.offset < offset { low = middle &+ 1 } else { high = middle }
-    }
-    while low < count, unsafe !slot(low).pointee.isLive { low &+= 1 }
-    return low
+    var entry = (firstLive..<count).partition { unsafe slot($0).pointee.offset >= offset }
+    while entry < count, unsafe !slot(entry).pointee.isLive { entry &+= 1 }
+    return entry
   }
 }
 

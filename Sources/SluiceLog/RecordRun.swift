@@ -1,3 +1,5 @@
+import SluiceWire
+
 /// Records in the order of their offsets, any of which can be taken out: what of a log is still wanted.
 ///
 /// They lie in chunks. One of which less than half is wanted is copied out, into one with its neighbour if both are small; so
@@ -126,19 +128,15 @@ struct RecordRun: ~Copyable, @unchecked Sendable {
 
   /// The first live record with this time or a later one. Times never go back within a run.
   func first(atOrAfter time: Int64) -> RecordPlace? {
-    var low = 0
-    var high = order.count
-    while low < high {
-      let middle = (low + high) / 2
-      let chunk = chunk(order[middle])
-      if chunk.count == 0 || chunk[chunk.count - 1].time >= time { high = middle } else { low = middle + 1 }
+    let start = order.indices.partition {
+      let chunk = chunk(order[$0])
+      return chunk.count == 0 || chunk[chunk.count - 1].time >= time
     }
-    while low < order.count {
-      let chunk = chunk(order[low])
+    for number in order[start...] {
+      let chunk = chunk(number)
       for entry in chunk.firstLive..<chunk.count where chunk[entry].isLive && chunk[entry].time >= time {
-        return RecordPlace(chunk: order[low], entry: UInt32(entry))
+        return RecordPlace(chunk: number, entry: UInt32(entry))
       }
-      low += 1
     }
     return nil
   }
@@ -150,14 +148,9 @@ struct RecordRun: ~Copyable, @unchecked Sendable {
 
   /// The position in the order of the last chunk that begins at or before `offset`; 0 if there is none.
   private func position(holding offset: UInt64) -> Int {
-    var low = 0
     // One that stands alone may be empty.
-    var high = order.count > 1 ? order.count : 0
-    while low < high {
-      let middle = (low &+ high) >> 1
-      if chunk(order[middle]).baseOffset <= offset { low = middle &+ 1 } else { high = middle }
-    }
-    return max(low - 1, 0)
+    let searched = 0..<(order.count > 1 ? order.count : 0)
+    return max(searched.partition { chunk(order[$0]).baseOffset > offset } - 1, 0)
   }
 
   // MARK: Changing

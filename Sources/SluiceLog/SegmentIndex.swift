@@ -48,13 +48,8 @@ extension Segment {
   /// The last entry for which `isBefore` holds; it must hold for a prefix of the entries. From any thread.
   @inline(__always)
   func lastIndexEntry(where isBefore: (IndexEntry) -> Bool) -> IndexEntry? {
-    var low = 0
-    var high = indexCount.load(ordering: .acquiring)
-    while low < high {
-      let middle = (low &+ high) >> 1
-      if unsafe isBefore(index[middle]) { low = middle &+ 1 } else { high = middle }
-    }
-    return unsafe low > 0 ? index[low &- 1] : nil
+    let count = (0..<indexCount.load(ordering: .acquiring)).partition { unsafe !isBefore(index[$0]) }
+    return unsafe count > 0 ? index[count &- 1] : nil
   }
 
   /// The first place at which `isReached` holds; it must hold from there on. The segment's end when it holds nowhere.

@@ -4,23 +4,19 @@ import SluiceWire
 ///
 /// It belongs to no log; cursors and slices work in it as in any.
 public struct SegmentLoader {
-  private let segment: Segment
-  private var records = 0
-  private var position = 0
-  private var recordBytes = 0
-  private var indexedPosition: Int?
+  private var summary: SegmentSummary
 
   /// - Parameters:
   ///   - baseOffset: of the first record.
   ///   - capacity: the most bytes of items.
   public init(baseOffset: UInt64, capacity: Int, pool: SegmentPool) {
-    segment = Segment(baseOffset: baseOffset, capacity: capacity, pool: pool)
+    summary = SegmentSummary(segment: Segment(baseOffset: baseOffset, capacity: capacity, pool: pool))
   }
 
   /// The offset that the next record gets.
-  public var nextOffset: UInt64 { segment.baseOffset &+ UInt64(records) }
+  public var nextOffset: UInt64 { summary.endOffset }
 
-  public var room: Int { segment.capacity - position }
+  public var room: Int { summary.segment.capacity - summary.position }
 
   /// Adds items, for which there must be room: whole, with a time mark ahead of the first record, and checked.
   ///
@@ -32,23 +28,14 @@ public struct SegmentLoader {
     _ items: UnsafeRawBufferPointer, count: Int, recordBytes: Int, firstTime: Int64
   ) {
     precondition(items.count <= room, "a segment is loaded with more than it has room for")
-    if indexedPosition.map({ position - $0 >= IndexEntry.spacing }) ?? true {
-      segment.addIndexEntry(
-        Place(record: records, position: position, recordBytes: self.recordBytes, time: firstTime))
-      indexedPosition = position
-    }
-    if let source = items.baseAddress {
-      unsafe (segment.memory + position).copyMemory(from: source, byteCount: items.count)
-    }
-    position += items.count
-    records += count
-    self.recordBytes += recordBytes
+    summary.index(at: firstTime)
+    unsafe summary.copy(items, count: count, recordBytes: recordBytes)
   }
 
   /// The segment; nothing can be added any more.
   public func finish() -> Segment {
-    segment.commit(records: records, position: position)
-    return segment
+    summary.commit()
+    return summary.segment
   }
 }
 

@@ -1,4 +1,6 @@
-/// A segment and what its log knows of it beyond what readers see. Protected by the log's lock.
+import SluiceWire
+
+/// A segment that is being filled, and what is known of it beyond what readers see. A log's are protected by its lock.
 struct SegmentSummary {
   let segment: Segment
 
@@ -17,6 +19,26 @@ struct SegmentSummary {
 
   var baseOffset: UInt64 { segment.baseOffset }
   var endOffset: UInt64 { segment.baseOffset &+ UInt64(records) }
+
+  /// Enters the batch that comes next, whose first record has this time, into the index if it is due.
+  mutating func index(at time: Int64) {
+    if let indexedPosition, position - indexedPosition < IndexEntry.spacing { return }
+    segment.addIndexEntry(Place(record: records, position: position, recordBytes: recordBytes, time: time))
+    indexedPosition = position
+  }
+
+  /// Copies items, for which there must be room, to the end.
+  mutating func copy(_ items: UnsafeRawBufferPointer, count: Int, recordBytes: Int) {
+    if let source = items.baseAddress {
+      unsafe (segment.memory + position).copyMemory(from: source, byteCount: items.count)
+    }
+    position += items.count
+    records += count
+    self.recordBytes += recordBytes
+  }
+
+  /// Lets readers see what was written.
+  func commit() { segment.commit(records: records, position: position) }
 }
 
 /// The segments of a log, oldest first: appended at the end, dropped from the front, searched by offset or time.
@@ -57,13 +79,7 @@ struct SegmentQueue {
 
   /// The first segment for which `isReached` holds; it must hold from there on. `count` when it holds for none.
   func firstPosition(where isReached: (SegmentSummary) -> Bool) -> Int {
-    var low = 0
-    var high = count
-    while low < high {
-      let middle = (low + high) / 2
-      if isReached(self[middle]) { high = middle } else { low = middle + 1 }
-    }
-    return low
+    (0..<count).partition { isReached(self[$0]) }
   }
 
   /// The segment that holds the record with this offset.

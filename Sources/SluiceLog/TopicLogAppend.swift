@@ -48,30 +48,15 @@ extension TopicLog {
           unsafe put(rest, count: count, into: &state)
           return
         }
-        let part = unsafe Self.prefix(of: rest, fitting: room)
-        if part.count > 0 {
-          unsafe put(UnsafeRawBufferPointer(rebasing: rest[..<part.bytes]), count: part.count, into: &state)
+        let part = unsafe RecordLayout.prefix(of: rest, fitting: room)
+        if part.records > 0 {
+          unsafe put(UnsafeRawBufferPointer(rebasing: rest[..<part.bytes]), count: part.records, into: &state)
           unsafe rest = unsafe UnsafeRawBufferPointer(rebasing: rest[part.bytes...])
-          count -= part.count
+          count -= part.records
         }
       }
       unsafe openSegment(for: rest, in: &state)
     }
-  }
-
-  /// The records at the start of `batch` that fit into so many bytes.
-  private static func prefix(of batch: UnsafeRawBufferPointer, fitting room: Int) -> (bytes: Int, count: Int)
-  {
-    guard let base = batch.baseAddress else { return (0, 0) }
-    var bytes = 0
-    var count = 0
-    while bytes < batch.count {
-      let next = unsafe bytes + RecordLayout.itemSize(RecordLayout.word(at: base + bytes))
-      if next > room { break }
-      bytes = next
-      count += 1
-    }
-    return (bytes, count)
   }
 
   /// Begins a segment that holds at least the first record of `batch`, and all of it if it can.
@@ -117,21 +102,14 @@ extension SegmentSummary {
   fileprivate mutating func put(
     _ bytes: UnsafeRawBufferPointer, count: Int, time: Int64, beforeCommit: () -> Void
   ) {
-    if indexedPosition.map({ position - $0 >= IndexEntry.spacing }) ?? true {
-      segment.addIndexEntry(Place(record: records, position: position, recordBytes: recordBytes, time: time))
-      indexedPosition = position
-    }
+    index(at: time)
     if needsMark(time) {
       unsafe RecordLayout.writeTimeMark(time, at: segment.memory + position)
       position += RecordLayout.timeMarkSize
       lastTime = time
     }
-    unsafe (segment.memory + position).copyMemory(
-      from: bytes.baseAddress.unsafelyUnwrapped, byteCount: bytes.count)
-    position += bytes.count
-    recordBytes += bytes.count
-    records += count
+    unsafe copy(bytes, count: count, recordBytes: bytes.count)
     beforeCommit()
-    segment.commit(records: records, position: position)
+    commit()
   }
 }

@@ -93,12 +93,23 @@ public struct StoredExtent: Hashable, Sendable {
   /// Bytes of the records that are stored.
   public var bytes: UInt64 { bytesThrough - bytesBefore }
 
-  /// A topic begins where its first batch does.
-  package mutating func beginIfNew(with batch: BatchBlock) {
-    guard head == 0, let base = unsafe batch.value.baseAddress else { return }
-    firstOffset = batch.firstOffset
-    head = batch.firstOffset
-    bytesBefore = unsafe BatchHeader(at: base).bytesBefore
+  /// Takes account of the next batch. A topic begins where its first batch does.
+  ///
+  /// - Parameter place: the store, for the message.
+  /// - Throws: ``StoreError/Kind/invalid`` for a batch that isn't the next.
+  package mutating func append(_ batch: BatchBlock, in place: @autoclosure () -> String) throws(StoreError) {
+    if head == 0 {
+      firstOffset = batch.firstOffset
+      head = batch.firstOffset
+      bytesBefore = batch.header.bytesBefore
+    }
+    guard batch.firstOffset == head else {
+      throw StoreError(
+        .invalid, "a batch at offset \(batch.firstOffset) doesn't follow on \(head)\(place())")
+    }
+    head = batch.endOffset
+    bytesThrough = batch.bytesThrough
+    lastTime = batch.lastTime
   }
 }
 

@@ -53,7 +53,6 @@ extension LMDBStore: LoadableStore {
   private static func checkPrepared(
     _ topic: TopicID, _ transaction: LMDBTransaction, _ tables: LMDBTables
   ) throws(StoreError) {
-    guard try unsafe transaction.get(tables.garbage, TopicKey(topic)) == nil else { return }
-    throw StoreError(.failed, "topic number \(topic.rawValue) wasn't prepared")
+    if try unsafe transaction.get(tables.garbage, TopicKey(topic)) == nil { throw .notPrepared(topic) }
   }
 }

@@ -63,19 +63,11 @@ struct LMDBWriter {
     _ batches: [BatchBlock], to topic: TopicID, _ extent: inout StoredExtent
   ) throws(StoreError) {
     for batch in batches {
-      extent.beginIfNew(with: batch)
-      guard batch.firstOffset == extent.head else {
-        throw StoreError(
-          .invalid,
-          "a batch at offset \(batch.firstOffset) doesn't follow on \(extent.head) in \(transaction.path)")
-      }
+      try extent.append(batch, in: " in \(transaction.path)")
       let isLast = lastTopic.map { topic >= $0 } ?? true
       try unsafe transaction.put(
         tables.batches, BatchKey(topic, batch.firstOffset), batch.value, isLast ? .last : .new)
       if isLast { lastTopic = topic }
-      extent.head = batch.endOffset
-      extent.bytesThrough = batch.bytesThrough
-      extent.lastTime = batch.lastTime
     }
   }
 

@@ -14,7 +14,7 @@ public final class BatchBlock: @unchecked Sendable {
   private var memory: UnsafeMutableRawPointer
   private var capacity: Int
   private var used = BatchHeader.size
-  private var header: BatchHeader
+  private(set) var header: BatchHeader
   /// Where the records of one time begin, and how many they are.
   private var runs: [(start: Int, records: Int, time: Int64)] = []
 
@@ -38,7 +38,7 @@ public final class BatchBlock: @unchecked Sendable {
   public var firstOffset: UInt64 { header.firstOffset }
   public var endOffset: UInt64 { header.endOffset }
   /// Bytes of the topic's records up to its end.
-  public var bytesThrough: UInt64 { header.bytesBefore + UInt64(header.recordBytes) }
+  public var bytesThrough: UInt64 { header.bytesThrough }
   public var lastTime: Int64 { header.lastTime }
 
   /// Bytes that it will take in the store.
@@ -74,7 +74,10 @@ public final class BatchBlock: @unchecked Sendable {
     let mark = header.records == 0 || time != header.lastTime ? RecordLayout.timeMarkSize : 0
     let room = Self.fullBytes - used - mark
     let part =
-      unsafe items.count <= room ? (bytes: items.count, records: count) : prefix(of: items, within: room)
+      unsafe items.count <= room
+      ? (bytes: items.count, records: count)
+      // A record that fits no block has one of its own.
+      : RecordLayout.prefix(of: items, fitting: room, orFirst: header.records == 0)
     guard part.records > 0, let source = items.baseAddress else { return (0, 0) }
     reserve(used + mark + part.bytes)
     if mark > 0 {
@@ -89,18 +92,6 @@ public final class BatchBlock: @unchecked Sendable {
     header.records += UInt32(part.records)
     header.recordBytes += UInt32(part.bytes)
     return part
-  }
-
-  private func prefix(of items: UnsafeRawBufferPointer, within room: Int) -> (bytes: Int, records: Int) {
-    guard let base = items.baseAddress else { return (0, 0) }
-    var taken = (bytes: 0, records: 0)
-    while taken.bytes < items.count {
-      let next = unsafe taken.bytes + RecordLayout.itemSize(RecordLayout.word(at: base + taken.bytes))
-      // A record that fits no block has one of its own.
-      guard next <= room || (header.records == 0 && taken.records == 0) else { break }
-      taken = (next, taken.records + 1)
-    }
-    return taken
   }
 
   private func reserve(_ needed: Int) {

@@ -35,6 +35,9 @@ public struct BatchHeader: Hashable, Sendable {
   /// The offset behind the last record.
   public var endOffset: UInt64 { firstOffset &+ UInt64(records) }
 
+  /// Bytes of the topic's records up to the end of this batch.
+  var bytesThrough: UInt64 { bytesBefore + UInt64(recordBytes) }
+
   /// Whether that offset is behind all of a stored batch's records: some are missing there. A batch that says another offset than the one under which it
   /// is stored is damaged, and may have held it.
   package static func isBehind(

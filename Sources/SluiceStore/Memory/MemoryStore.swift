@@ -1,3 +1,4 @@
+import SluiceWire
 import Synchronization
 
 /// A store in memory: for tests and simulations, where it outlives the broker that uses it, and as the plainest of all engines.
@@ -16,16 +17,11 @@ public final class MemoryStore: TopicStore {
 
     /// The index of the batch that holds the record, or of the first one behind it.
     func index(holding offset: UInt64) -> Int {
-      var low = 0
-      var high = batches.count
-      while low < high {
-        let middle = (low + high) / 2
-        if batches[middle].offset <= offset { low = middle + 1 } else { high = middle }
-      }
-      guard low > 0 else { return 0 }
-      let (first, value) = batches[low - 1]
+      let next = batches.indices.partition { batches[$0].offset > offset }
+      guard next > 0 else { return 0 }
+      let (first, value) = batches[next - 1]
       return unsafe value.withUnsafeBytes { unsafe BatchHeader.isBehind(offset, $0, storedAt: first) }
-        ? low : low - 1
+        ? next : next - 1
     }
   }
 
@@ -64,45 +60,33 @@ public final class MemoryStore: TopicStore {
   }
 
   public func commit(_ changes: [TopicChange]) throws(StoreError) {
-    let fault: StoreError? = state.withLock { state in
+    try state.withLock { state throws(StoreError) in
       var next = state
-      for change in changes {
-        if let fault = Self.apply(change, to: &next) { return fault }
-      }
+      for change in changes { try Self.apply(change, to: &next) }
       next.wasClosed = false
       state = next
-      return nil
     }
-    if let fault { throw fault }
   }
 
-  private static func apply(_ change: TopicChange, to state: inout State) -> StoreError? {
+  private static func apply(_ change: TopicChange, to state: inout State) throws(StoreError) {
     state.nextTopic = max(state.nextTopic, TopicID(rawValue: change.topic.rawValue + 1))
     if change.isDeletion {
       state.topics[change.topic] = nil
-      return nil
+      return
     }
     guard var topic = state.topics[change.topic] ?? change.row.map({ Topic(row: $0) }) else {
-      return StoreError(
+      throw StoreError(
         .invalid, "topic \(change.topic.rawValue) isn't there, and the change has no row for it")
     }
     if let row = change.row { topic.row = row }
     for batch in change.batches {
-      topic.extent.beginIfNew(with: batch)
-      guard batch.firstOffset == topic.extent.head else {
-        return StoreError(
-          .invalid, "a batch at offset \(batch.firstOffset) doesn't follow on \(topic.extent.head)")
-      }
+      try topic.extent.append(batch, in: "")
       unsafe topic.batches.append((batch.firstOffset, Array(batch.value)))
-      topic.extent.head = batch.endOffset
-      topic.extent.bytesThrough = batch.bytesThrough
-      topic.extent.lastTime = batch.lastTime
     }
-    if let violation = change.states.lazy.compactMap(\.violation).first { return violation }
+    if let violation = change.states.lazy.compactMap(\.violation).first { throw violation }
     for state in change.states { topic.states[state.kind, default: [:]][state.key] = state.value }
     if let offset = change.truncateBefore { truncate(&topic, before: offset) }
     state.topics[change.topic] = topic
-    return nil
   }
 
   private static func truncate(_ topic: inout Topic, before offset: UInt64) {

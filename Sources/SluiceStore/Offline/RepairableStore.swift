@@ -139,6 +139,12 @@ public protocol LoadableStore: RepairableStore {
   func discard(_ topic: TopicID) throws(StoreError)
 }
 
+extension StoreError {
+  package static func notPrepared(_ topic: TopicID) -> StoreError {
+    StoreError(.failed, "topic number \(topic.rawValue) wasn't prepared")
+  }
+}
+
 /// A batch for a store, sealed for the topic that it goes to.
 public struct LoadedBatch: Sendable {
   public var firstOffset: UInt64

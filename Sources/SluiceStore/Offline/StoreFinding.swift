@@ -89,18 +89,6 @@ public struct StoreFinding: Hashable, Sendable {
   }
 }
 
-extension StoreFinding.Problem {
-  /// Whether the records of a batch with that problem can't be used.
-  var spoilsBatch: Bool {
-    switch self {
-    case .batchTooShort, .batchChecksum, .batchMisplaced, .batchItems, .batchRecords, .batchBytes,
-      .batchTimes, .batchOverlap:
-      true
-    default: false
-    }
-  }
-}
-
 extension StoreFinding: CustomStringConvertible {
   /// The place, the problem and the lost records, in a line.
   public var description: String {

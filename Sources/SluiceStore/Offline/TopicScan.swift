@@ -76,10 +76,9 @@ struct TopicScan {
     if !isNext, !isBehindSpoilt {
       report(finding(.gap, missing: last.endOffset..<header.firstOffset))
     }
-    let through = last.bytesBefore + UInt64(last.recordBytes)
+    let through = last.bytesThrough
     if isNext ? header.bytesBefore != through : header.bytesBefore < through {
-      report(
-        finding(.bytesBefore(says: header.bytesBefore, has: through), batch: header.firstOffset))
+      report(finding(.bytesBefore(says: header.bytesBefore, has: through), batch: header.firstOffset))
     }
     if header.firstTime < last.lastTime {
       report(finding(.timeGoesBack(from: last.lastTime, to: header.firstTime), batch: header.firstOffset))
@@ -115,8 +114,8 @@ struct TopicScan {
       if !isBehindSpoilt, extent.head > last.endOffset {
         report(finding(.gap, missing: last.endOffset..<extent.head))
       }
-      let through = last.bytesBefore + UInt64(last.recordBytes)
-      compare(.bytesThrough, extent.bytesThrough, isWhole ? through : max(through, extent.bytesThrough))
+      let through = isWhole ? last.bytesThrough : max(last.bytesThrough, extent.bytesThrough)
+      compare(.bytesThrough, extent.bytesThrough, through)
       let time = isWhole ? last.lastTime : max(last.lastTime, extent.lastTime)
       if extent.lastTime != time { report(finding(.extentTime(says: extent.lastTime, has: time))) }
     }
@@ -129,23 +128,19 @@ struct TopicScan {
 
   /// The extent as it has to be when the spoilt batches are gone. Offsets that were given are not given again.
   var mended: StoredExtent {
-    guard let extent else {
-      var extent = StoredExtent()
-      extent.head = bound
-      return mended(extent)
-    }
-    return mended(extent)
+    var lost = StoredExtent()
+    lost.head = bound
+    return mended(extent ?? lost)
   }
 
   /// The same, had this extent been stored.
   func mended(_ stored: StoredExtent) -> StoredExtent {
     var extent = stored
     if let last {
-      let through = last.bytesBefore + UInt64(last.recordBytes)
       // Behind its end there may be records that were lost.
       let isWhole = stored.head <= last.endOffset
       extent.head = max(stored.head, last.endOffset)
-      extent.bytesThrough = isWhole ? through : max(stored.bytesThrough, through)
+      extent.bytesThrough = isWhole ? last.bytesThrough : max(stored.bytesThrough, last.bytesThrough)
       extent.lastTime = isWhole ? last.lastTime : max(stored.lastTime, last.lastTime)
     }
     extent.firstOffset = first?.firstOffset ?? extent.head

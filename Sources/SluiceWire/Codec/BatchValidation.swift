@@ -59,6 +59,20 @@ extension RecordLayout {
     return start
   }
 
+  /// The records at the start of checked items that fit into so many bytes. `orFirst` takes the first one even if it doesn't fit.
+  package static func prefix(
+    of items: UnsafeRawBufferPointer, fitting room: Int, orFirst: Bool = false
+  ) -> (bytes: Int, records: Int) {
+    guard let base = items.baseAddress else { return (0, 0) }
+    var taken = (bytes: 0, records: 0)
+    while taken.bytes < items.count {
+      let next = unsafe taken.bytes + itemSize(word(at: base + taken.bytes))
+      guard next <= room || orFirst && taken.records == 0 else { break }
+      taken = (next, taken.records + 1)
+    }
+    return taken
+  }
+
   @inline(never)
   private static func checkUncommon(
     _ item: UnsafeRawPointer, _ word: UInt32, available: Int, record: UInt32, _ maximumRecord: Int
