@@ -33,7 +33,7 @@ final class Daemon: Sendable {
     for note in fit.notes {
       logger.log(
         .warning, note.message,
-        ["wanted": .number(Int64(note.wanted)), "possible": .number(Int64(note.possible))])
+        ["wanted": .number(note.wanted), "possible": .number(note.possible)])
     }
     let stated = settings
     var settings = settings
@@ -86,9 +86,9 @@ final class Daemon: Sendable {
     logger.log(
       .info, "ready",
       [
-        "version": .text(Version.text), "pid": .number(Int64(getpid())),
-        "loops": .number(Int64(settings.loops ?? LoopGroup.availableCores)),
-        "descriptors": .number(Int64(descriptors)),
+        "version": .text(Version.text), "pid": .number(getpid()),
+        "loops": .number(settings.loops ?? LoopGroup.availableCores),
+        "descriptors": .number(descriptors),
       ])
     manager.ready()
     let watchdog = Watchdog.interval().map { Watchdog(broker, notifying: manager, every: $0, on: loop) }
@@ -138,7 +138,7 @@ final class Daemon: Sendable {
   /// All of the broker's numbers in one line.
   private func logMetrics() {
     let metrics = broker.metrics
-    logger.log(.info, "metrics", fields: BrokerMetric.allCases.map { ($0.name, .number(Int64(metrics[$0]))) })
+    logger.log(.info, "metrics", fields: BrokerMetric.allCases.map { ($0.name, .number(metrics[$0])) })
   }
 
   private static func name(of signal: ProcessSignal) -> String {

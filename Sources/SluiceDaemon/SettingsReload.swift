@@ -140,8 +140,8 @@ final class SettingsReload: Sendable {
       logger.log(
         .info, "reread users, keys and permissions",
         [
-          "users": .number(Int64(policy.users.count)), "keys": .number(Int64(policy.tokenKeys.count)),
-          "identities": .number(Int64(policy.permissions.count)),
+          "users": .number(policy.users.count), "keys": .number(policy.tokenKeys.count),
+          "identities": .number(policy.permissions.count),
         ])
       return true
     } catch {

@@ -7,12 +7,12 @@ import Testing
 
 @Suite struct JSONTests {
   @Test func numbersThatWouldBeRoundedAreStrings() {
-    #expect(AdminJSON.number(1 << 53) == "9007199254740992")
-    #expect(AdminJSON.number((1 << 53) + 1) == "\"9007199254740993\"")
-    #expect(AdminJSON.limit(.max) == "null")
-    #expect(AdminJSON.limit(7) == "7")
-    #expect(AdminJSON.seconds(milliseconds: 1_005) == "1.005")
-    #expect(AdminJSON.seconds(milliseconds: 12) == "0.012")
+    #expect(JSON.exact(1 << 53).description == "9007199254740992")
+    #expect(JSON.exact((1 << 53) + 1).description == "\"9007199254740993\"")
+    #expect(JSON.limit(.max).description == "null")
+    #expect(JSON.limit(7).description == "7")
+    #expect(JSON.seconds(milliseconds: 1_005).description == "1.005")
+    #expect(JSON.seconds(milliseconds: 12).description == "0.012")
   }
 
   private var topic: TopicSnapshot {
@@ -52,7 +52,7 @@ import Testing
   }
 
   @Test func aTopicSaysWhoHoldsItUp() {
-    let text = TopicJSON.text(topic)
+    let text = TopicJSON.object(topic).description
     #expect(text.hasPrefix("{\"name\":\"orders.\\\"eu\\\"\",\"epoch\":1,\"state\":\"failed\""))
     #expect(text.contains("\"failure\":{\"code\":7,\"message\":\"it\\nbroke\"}"))
     #expect(text.contains("\"outstanding\":null"))
@@ -67,11 +67,11 @@ import Testing
         "\"holds\":[{\"reason\":\"subscribers\",\"holdingSeconds\":1.500,\"heldLastMinute\":0.025,\"heldLastFiveMinutes\":0.005}]"
       ))
     #expect(!text.contains("settings"))
-    #expect(!TopicJSON.text(TopicSnapshot("a")).contains("holder"))
+    #expect(!TopicJSON.object(TopicSnapshot("a")).description.contains("holder"))
   }
 
   @Test func detailsHaveStreamsAndSettings() {
-    let text = TopicJSON.detailed(topic)
+    let text = TopicJSON.detailed(topic).description
     #expect(text.contains("\"replay-records\":\"everything\""))
     #expect(text.contains("\"flow\":\"lossless\""))
     #expect(
@@ -84,7 +84,7 @@ import Testing
 
   private func payload(_ bytes: [UInt8]) -> String {
     let record = RecordSnapshot(offset: 1, time: 2, key: nil, headers: [], payload: bytes)
-    return RecordJSON.object(record, limit: 8).text
+    return RecordJSON.object(record, limit: 8).description
   }
 
   @Test func whatIsTextIsShownAsText() {
@@ -103,7 +103,7 @@ import Testing
     let record = RecordSnapshot(
       offset: 1 << 60, time: 1_700_000_000_000, key: [1],
       headers: [.init(name: Array("kind".utf8), value: Array("new".utf8))], payload: [])
-    let text = RecordJSON.object(record, limit: 8).text
+    let text = RecordJSON.object(record, limit: 8).description
     #expect(
       text.contains(
         "\"offset\":\"1152921504606846976\",\"time\":1700000000000,\"key\":{\"size\":1,\"hex\":\"01\"}"))

@@ -4,73 +4,48 @@ import SluiceWire
 
 /// A topic in the API: the same members everywhere, with its streams and settings too where a request is about one topic.
 enum TopicJSON {
-  static func text(_ topic: TopicSnapshot) -> String { object(topic).text }
-
-  static func detailed(_ topic: TopicSnapshot) -> String {
-    var object = object(topic)
-    var settings = JSONObject()
-    for option in TopicOption.all {
-      if let value = option.write(topic.settings) { settings.add(option.name, value) }
-    }
-    object.add("settings", settings)
-    object.add("settingsStated", topic.isStated)
-    object.add("subscribers", topic.subscriptions.map(subscriber))
-    object.add("producers", topic.publications.map(producer))
-    return object.text
+  static func detailed(_ topic: TopicSnapshot) -> JSON {
+    object(topic) + [
+      "settings": TopicOption.json(topic.settings), "settingsStated": .flag(topic.isStated),
+      "subscribers": .array(topic.subscriptions.map(subscriber)),
+      "producers": .array(topic.publications.map(producer)),
+    ]
   }
 
-  private static func object(_ topic: TopicSnapshot) -> JSONObject {
+  static func object(_ topic: TopicSnapshot) -> JSON {
     let summary = topic.summary
-    var object = JSONObject()
-    object.add("name", summary.topic)
-    object.add(number: "epoch", summary.epoch)
-    switch summary.ending {
-    case nil: object.add("state", "open")
-    case .finished: object.add("state", "finished")
-    case .failure(let code, let message):
-      object.add("state", "failed")
-      var failure = JSONObject()
-      failure.add("code", UInt64(code.rawValue))
-      failure.add("message", message)
-      object.add("failure", failure)
-    }
-    object.add("storage", summary.storage == .durable ? "durable" : "memory")
-    object.add("flow", flow(topic.settings.flow))
-    object.add(number: "firstOffset", summary.firstOffset)
-    object.add(number: "nextOffset", summary.nextOffset)
-    object.add(number: "records", summary.records)
-    object.add(number: "bytes", summary.bytes)
-    object.add("subscriptions", UInt64(summary.subscriptions))
-    object.add("publications", UInt64(summary.publications))
-    if topic.withoutProducers > 0 {
-      object.add(seconds: "withoutProducersSeconds", milliseconds: topic.withoutProducers)
-    }
-    object.add(limit: "outstanding", topic.outstanding)
-    object.add(number: "lag", topic.lag)
-    object.add(seconds: "heldUpSeconds", milliseconds: topic.heldUp)
+    let (state, failure): (String, JSON?) =
+      switch summary.ending {
+      case nil: ("open", nil)
+      case .finished: ("finished", nil)
+      case .failure(let code, let message):
+        ("failed", ["code": .number(code.rawValue), "message": .text(message)])
+      }
+    let isWithoutProducers = topic.withoutProducers > 0
     // The subscriber that holds up producers longest.
-    if let holder = topic.subscriptions.max(by: { $0.info.holding < $1.info.holding }),
-      holder.info.holding > 0
-    {
-      object.add("holder", subscriber(holder))
-    }
-    object.add("holds", topic.holds.map(hold))
-    object.add(number: "waitingForStorage", UInt64(topic.waitingForStorage))
-    object.add("dropped", dropped(topic.dropped))
-    object.add("traffic", traffic(topic.traffic))
-    return object
+    let holder = topic.subscriptions.max { $0.info.holding < $1.info.holding }
+    return [
+      "name": .text(summary.topic), "epoch": .exact(summary.epoch), "state": .text(state), "failure": failure,
+      "storage": .text(summary.storage == .durable ? "durable" : "memory"),
+      "flow": .text(flow(topic.settings.flow)), "firstOffset": .exact(summary.firstOffset),
+      "nextOffset": .exact(summary.nextOffset), "records": .exact(summary.records),
+      "bytes": .exact(summary.bytes), "subscriptions": .number(summary.subscriptions),
+      "publications": .number(summary.publications),
+      "withoutProducersSeconds": isWithoutProducers ? .seconds(milliseconds: topic.withoutProducers) : nil,
+      "outstanding": .limit(topic.outstanding), "lag": .exact(topic.lag),
+      "heldUpSeconds": .seconds(milliseconds: topic.heldUp),
+      "holder": holder.flatMap { $0.info.holding > 0 ? subscriber($0) : nil },
+      "holds": .array(topic.holds.map(hold)), "waitingForStorage": .exact(topic.waitingForStorage),
+      "dropped": dropped(topic.dropped), "traffic": traffic(topic.traffic),
+    ]
   }
 
   /// Dropped records by retention limit, under the names of their settings.
-  private static func dropped(_ dropped: DroppedRecords) -> JSONObject {
-    var object = JSONObject()
-    for limit in DroppedRecords.Limit.allCases {
-      var amount = JSONObject()
-      amount.add(number: "records", dropped[limit].records)
-      amount.add(number: "bytes", dropped[limit].bytes)
-      object.add(limit.option, amount)
-    }
-    return object
+  private static func dropped(_ dropped: DroppedRecords) -> JSON {
+    .object(
+      DroppedRecords.Limit.allCases.map { limit in
+        (limit.option, ["records": .exact(dropped[limit].records), "bytes": .exact(dropped[limit].bytes)])
+      })
   }
 
   private static func flow(_ flow: TopicSettings.Flow?) -> String {
@@ -81,19 +56,15 @@ enum TopicJSON {
     }
   }
 
-  static func traffic(_ traffic: TopicTraffic) -> JSONObject {
-    var object = JSONObject()
-    object.add(number: "granted", traffic.granted)
-    object.add(number: "received", traffic.received)
-    object.add(number: "receivedBytes", traffic.receivedBytes)
-    object.add(number: "acknowledged", traffic.acknowledged)
-    object.add(number: "requested", traffic.requested)
-    object.add(number: "sent", traffic.sent)
-    object.add(number: "sentBytes", traffic.sentBytes)
-    object.add(number: "missed", traffic.missed)
-    object.add(seconds: "starvedSeconds", milliseconds: traffic.starved)
-    object.add(seconds: "heldUpSeconds", milliseconds: traffic.heldUp)
-    return object
+  private static func traffic(_ traffic: TopicTraffic) -> JSON {
+    [
+      "granted": .exact(traffic.granted), "received": .exact(traffic.received),
+      "receivedBytes": .exact(traffic.receivedBytes), "acknowledged": .exact(traffic.acknowledged),
+      "requested": .exact(traffic.requested), "sent": .exact(traffic.sent),
+      "sentBytes": .exact(traffic.sentBytes), "missed": .exact(traffic.missed),
+      "starvedSeconds": .seconds(milliseconds: traffic.starved),
+      "heldUpSeconds": .seconds(milliseconds: traffic.heldUp),
+    ]
   }
 
   /// The rest of a grant; nil for one without limit.
@@ -101,84 +72,62 @@ enum TopicJSON {
     granted == .max ? nil : granted - min(used, granted)
   }
 
-  private static func subscriber(_ subscription: SubscriptionSnapshot) -> JSONObject {
+  private static func subscriber(_ subscription: SubscriptionSnapshot) -> JSON {
     let info = subscription.info
-    var object = JSONObject()
-    object.add(number: "connection", info.connection)
-    object.add("stream", UInt64(info.stream))
-    object.add("client", info.client)
-    object.add("identity", subscription.identity)
-    object.add("state", info.state == .replaying ? "replaying" : "live")
-    object.add(number: "nextOffset", info.nextOffset)
-    object.add(number: "lag", subscription.lag)
-    object.add(limit: "granted", info.granted)
-    object.add(number: "sent", info.sent)
-    object.add(limit: "outstanding", rest(of: info.granted, after: info.sent))
-    object.add(seconds: "holdingSeconds", milliseconds: info.holding)
-    object.add("blocked", subscription.isBlocked)
-    object.add("holdingLimit", HoldText.name(info.limit))
-    object.add(share: "heldLastMinute", info.lastMinute)
-    object.add(share: "heldLastFiveMinutes", info.lastFiveMinutes)
-    return object
+    return [
+      "connection": .exact(info.connection), "stream": .number(info.stream), "client": .text(info.client),
+      "identity": .text(subscription.identity),
+      "state": .text(info.state == .replaying ? "replaying" : "live"), "nextOffset": .exact(info.nextOffset),
+      "lag": .exact(subscription.lag), "granted": .limit(info.granted), "sent": .exact(info.sent),
+      "outstanding": .limit(rest(of: info.granted, after: info.sent)),
+      "holdingSeconds": .seconds(milliseconds: info.holding), "blocked": .flag(subscription.isBlocked),
+      "holdingLimit": .text(HoldText.name(info.limit)), "heldLastMinute": .share(info.lastMinute),
+      "heldLastFiveMinutes": .share(info.lastFiveMinutes),
+    ]
   }
 
-  private static func hold(_ hold: TopicInfo.Hold) -> JSONObject {
-    var object = JSONObject()
-    object.add("reason", StorageText.reason(hold.reason))
-    object.add(seconds: "holdingSeconds", milliseconds: hold.milliseconds)
-    object.add(share: "heldLastMinute", hold.lastMinute)
-    object.add(share: "heldLastFiveMinutes", hold.lastFiveMinutes)
-    return object
+  private static func hold(_ hold: TopicInfo.Hold) -> JSON {
+    [
+      "reason": .text(StorageText.reason(hold.reason)),
+      "holdingSeconds": .seconds(milliseconds: hold.milliseconds), "heldLastMinute": .share(hold.lastMinute),
+      "heldLastFiveMinutes": .share(hold.lastFiveMinutes),
+    ]
   }
 
-  private static func producer(_ publication: PublicationSnapshot) -> JSONObject {
+  private static func producer(_ publication: PublicationSnapshot) -> JSON {
     let info = publication.info
-    var object = JSONObject()
-    object.add(number: "connection", info.connection)
-    object.add("stream", UInt64(info.stream))
-    object.add("client", info.client)
-    object.add("identity", publication.identity)
-    object.add(limit: "granted", info.granted)
-    object.add(number: "received", info.received)
-    object.add(limit: "open", rest(of: info.granted, after: info.received))
-    object.add(seconds: "waitingSeconds", milliseconds: info.waiting)
-    object.add("waitReason", StorageText.reason(info.reason))
-    return object
+    return [
+      "connection": .exact(info.connection), "stream": .number(info.stream), "client": .text(info.client),
+      "identity": .text(publication.identity), "granted": .limit(info.granted),
+      "received": .exact(info.received), "open": .limit(rest(of: info.granted, after: info.received)),
+      "waitingSeconds": .seconds(milliseconds: info.waiting),
+      "waitReason": .text(StorageText.reason(info.reason)),
+    ]
   }
 }
 
 /// A record in the API. Text is in `text`, other bytes are in `hex`, either cut to a limit; `size` is the whole number of bytes.
 enum RecordJSON {
   /// - Parameter limit: bytes of the payload that are shown.
-  static func object(_ record: RecordSnapshot, limit: Int) -> JSONObject {
-    var object = JSONObject()
-    object.add(number: "offset", record.offset)
-    object.add("time", json: String(record.time))
-    if let key = record.key { object.add("key", value(key, limit: 256)) }
-    if !record.headers.isEmpty {
-      object.add(
-        "headers",
-        record.headers.prefix(32).map { header in
-          var object = value(header.value, limit: 256)
-          object.add("name", String(decoding: header.name, as: UTF8.self))
-          return object
-        })
+  static func object(_ record: RecordSnapshot, limit: Int) -> JSON {
+    let headers = record.headers.prefix(32).map { header in
+      value(header.value, limit: 256) + ["name": .text(String(decoding: header.name, as: UTF8.self))]
     }
-    object.add("payload", value(record.payload, limit: limit))
-    return object
+    return [
+      "offset": .exact(record.offset), "time": .number(record.time),
+      "key": record.key.map { value($0, limit: 256) }, "headers": headers.isEmpty ? nil : .array(headers),
+      "payload": value(record.payload, limit: limit),
+    ]
   }
 
-  private static func value(_ bytes: [UInt8], limit: Int) -> JSONObject {
-    var object = JSONObject()
+  private static func value(_ bytes: [UInt8], limit: Int) -> JSON {
     let shown = bytes.prefix(limit)
-    object.add(number: "size", bytes.count)
-    if shown.count < bytes.count { object.add("cut", true) }
-    if let text = text(shown, isCut: shown.count < bytes.count) {
-      object.add("text", text)
-    } else {
-      object.add("hex", hex(shown))
-    }
-    return object
+    let isCut = shown.count < bytes.count
+    let text = text(shown, isCut: isCut)
+    return [
+      "size": .exact(bytes.count), "cut": isCut ? .flag(true) : nil, "text": text.map { .text($0) },
+      "hex": text == nil ? .text(hex(shown)) : nil,
+    ]
   }
 
   /// The bytes as text; nil if they aren't UTF-8 or have control characters. A character that the limit cuts through is left out.

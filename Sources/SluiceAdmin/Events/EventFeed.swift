@@ -100,7 +100,7 @@ final class EventFeed: @unchecked Sendable {
 
   private static func detail(of name: String, in snapshot: BrokerSnapshot) -> [UInt8] {
     let topic = snapshot.topics.first { $0.summary.topic == name }
-    let missing = "{\"name\":\(JSONText.quoted(name)),\"state\":\"missing\"}"
+    let missing: JSON = ["name": .text(name), "state": .text("missing")]
     return Array(EventRows.event("topic", topic.map(TopicJSON.detailed) ?? missing).utf8)
   }
 
@@ -136,7 +136,7 @@ struct EventRows {
     var shown: [String: String] = [:]
     for topic in snapshot.topics.prefix(limit) {
       let name = topic.summary.topic
-      let row = TopicJSON.text(topic)
+      let row = TopicJSON.object(topic).description
       shown[name] = row
       if rows[name] != row { changed.append(row) }
     }
@@ -144,14 +144,13 @@ struct EventRows {
     rows = shown
     let omitted = snapshot.topicCount - shown.count
     func event(topics: some Sequence<String>, gone: [String], isAll: Bool) -> String {
-      var object = JSONObject()
-      object.add("all", isAll)
-      object.add("broker", BrokerJSON.object(snapshot, version: version))
-      object.add("topics", json: AdminJSON.array(topics))
-      object.add("gone", json: AdminJSON.array(gone.map { JSONText.quoted($0) }))
-      object.add(number: "omitted", omitted)
-      object.add("connections", snapshot.connections.map(BrokerJSON.connection))
-      return Self.event("sample", object.text)
+      Self.event(
+        "sample",
+        [
+          "all": .flag(isAll), "broker": BrokerJSON.object(snapshot, version: version),
+          "topics": .array(topics.map { .notation($0) }), "gone": .array(gone.map { .text($0) }),
+          "omitted": .exact(omitted), "connections": .array(snapshot.connections.map(BrokerJSON.connection)),
+        ])
     }
     return (
       event(topics: changed, gone: gone, isAll: false),
@@ -163,7 +162,7 @@ struct EventRows {
   mutating func clear() { rows = [:] }
 
   /// As server-sent events are written. The data has no line breaks.
-  static func event(_ name: String, _ data: String) -> String { "event: \(name)\ndata: \(data)\n\n" }
+  static func event(_ name: String, _ data: JSON) -> String { "event: \(name)\ndata: \(data)\n\n" }
 }
 
 /// One watcher of the events: bytes that wait for its connection to take them.

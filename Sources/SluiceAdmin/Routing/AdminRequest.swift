@@ -79,10 +79,7 @@ struct AdminProblem: Error, Hashable, Sendable {
   }
 
   var response: HTTPResponse {
-    var body = JSONObject()
-    body.add("status", UInt64(status))
-    body.add("error", message)
-    var response = HTTPResponse.json(body.text, status: status)
+    var response = HTTPResponse.json(["status": .number(status), "error": .text(message)], status: status)
     if let header { response.headers.append(header) }
     return response
   }

@@ -118,7 +118,7 @@ final class AdminService: @unchecked Sendable {
       }
     case .broker:
       snapshot(.summary(topics: 0), completion) { [options] snapshot in
-        .json(BrokerJSON.object(snapshot, version: options.version).text)
+        .json(BrokerJSON.object(snapshot, version: options.version))
       }
     case .topics(let after, let limit):
       let request = SnapshotRequest(
@@ -136,10 +136,10 @@ final class AdminService: @unchecked Sendable {
       var request = SnapshotRequest.summary(topics: 0)
       request.connections = limit
       snapshot(request, completion) { snapshot in
-        var object = JSONObject()
-        object.add("connections", snapshot.connections.prefix(limit).map(BrokerJSON.connection))
-        object.add(number: "count", snapshot.connectionCount)
-        return .json(object.text)
+        .json([
+          "connections": .array(snapshot.connections.prefix(limit).map(BrokerJSON.connection)),
+          "count": .exact(snapshot.connectionCount),
+        ])
       }
     case .records(let topic, let count): records(of: topic, count, completion)
     case .events(let topic):
@@ -161,13 +161,12 @@ final class AdminService: @unchecked Sendable {
   }
 
   /// The topics behind `after`, in the order of their names' bytes, and whether more follow.
-  private static func list(_ snapshot: BrokerSnapshot, after: String, limit: Int) -> String {
+  private static func list(_ snapshot: BrokerSnapshot, after: String, limit: Int) -> JSON {
     let topics = snapshot.topics.drop { !NameSpan.precedes(after, $0.summary.topic) }
-    var object = JSONObject()
-    object.add("topics", json: AdminJSON.array(topics.prefix(limit).map(TopicJSON.text)))
-    object.add("more", topics.count > limit)
-    object.add(number: "count", snapshot.topics.count)
-    return object.text
+    return [
+      "topics": .array(topics.prefix(limit).map(TopicJSON.object)), "more": .flag(topics.count > limit),
+      "count": .exact(snapshot.topics.count),
+    ]
   }
 
   private func records(of topic: String, _ count: Int, _ completion: @escaping Completion) {
@@ -175,10 +174,8 @@ final class AdminService: @unchecked Sendable {
     source.lastRecords(of: topic, count: count, bytes: limits.recordBytes) { [loop] records in
       loop.execute {
         guard let records else { return completion(.problem(.unknownTopic(topic))) }
-        var object = JSONObject()
-        object.add("topic", topic)
-        object.add("records", records.map { RecordJSON.object($0, limit: limits.payloadBytes) })
-        completion(.response(.json(object.text)))
+        let objects = records.map { RecordJSON.object($0, limit: limits.payloadBytes) }
+        completion(.response(.json(["topic": .text(topic), "records": .array(objects)])))
       }
     }
   }

@@ -1,4 +1,5 @@
 import CMicroHTTPD
+import SluiceCommand
 
 /// A line of a response's head.
 struct HTTPHeader: Hashable, Sendable {
@@ -25,8 +26,8 @@ struct HTTPResponse: Hashable, Sendable {
     headers = [HTTPHeader("Content-Type", type)]
   }
 
-  static func json(_ text: String, status: Int = 200) -> HTTPResponse {
-    HTTPResponse(status: status, type: "application/json; charset=utf-8", body: Array("\(text)\n".utf8))
+  static func json(_ json: JSON, status: Int = 200) -> HTTPResponse {
+    HTTPResponse(status: status, type: "application/json; charset=utf-8", body: Array(json.line.utf8))
   }
 
   static func text(_ text: String, status: Int = 200) -> HTTPResponse {

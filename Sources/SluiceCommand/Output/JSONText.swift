@@ -31,37 +31,50 @@ public enum JSONText {
   }
 }
 
-/// Builds an object of JSON, its members in the order in which they are added.
-public struct JSONObject {
-  private var members = ""
+/// A value of JSON. A dictionary's literal is an object: its members keep their order, and one whose value is nil is left out.
+public enum JSON: Sendable, ExpressibleByDictionaryLiteral, CustomStringConvertible {
+  case text(String)
+  /// A number, an object or another value, as JSON writes it.
+  case notation(String)
 
-  public init() {}
+  public static let null = JSON.notation("null")
 
-  /// The object, without a line break.
-  public var text: String { "{\(members)}" }
-
-  public mutating func add(_ name: String, _ value: String) { append(name, JSONText.quoted(value)) }
-  public mutating func add(_ name: String, _ value: Bool) { append(name, value ? "true" : "false") }
-  public mutating func add(_ name: String, _ value: UInt64) { append(name, String(value)) }
-  public mutating func add(_ name: String, _ value: Double, decimals: Int) {
-    append(name, value.isFinite ? Magnitude.fixed(value, decimals: decimals) : "null")
-  }
+  /// Null for no text.
+  public static func textOrNull(_ value: String?) -> JSON { value.map { .text($0) } ?? .null }
+  public static func flag(_ value: Bool) -> JSON { .notation(value ? "true" : "false") }
   /// Null for no value.
-  public mutating func add(_ name: String, _ value: UInt64?) {
-    append(name, value.map { String($0) } ?? "null")
+  public static func number<Number: BinaryInteger>(_ value: Number?) -> JSON {
+    value.map { .notation(String($0)) } ?? .null
   }
-  public mutating func add(_ name: String, _ value: JSONObject) { append(name, value.text) }
-  public mutating func add(_ name: String, _ values: [JSONObject]) {
-    append(name, "[\(values.map(\.text).joined(separator: ","))]")
+  /// Null for what isn't finite.
+  public static func number(_ value: Double, decimals: Int) -> JSON {
+    value.isFinite ? .notation(Magnitude.fixed(value, decimals: decimals)) : .null
+  }
+  public static func array(_ values: some Sequence<JSON>) -> JSON {
+    .notation("[\(values.map(\.description).joined(separator: ","))]")
+  }
+  public static func object(_ members: some Sequence<(String, JSON?)>) -> JSON {
+    let texts = members.compactMap { name, value in value.map { "\(JSONText.quoted(name)):\($0)" } }
+    return .notation("{\(texts.joined(separator: ","))}")
   }
 
-  /// A value that is JSON already.
-  public mutating func add(_ name: String, json: String) { append(name, json) }
+  public init(dictionaryLiteral members: (String, JSON?)...) { self = .object(members) }
 
-  private mutating func append(_ name: String, _ value: String) {
-    if !members.isEmpty { members += "," }
-    members += "\(JSONText.quoted(name)):\(value)"
+  /// The members of two objects, of which neither is empty.
+  public static func + (left: JSON, right: JSON) -> JSON {
+    .notation("\(left.description.dropLast()),\(right.description.dropFirst())")
   }
+
+  /// The value in JSON's notation, without a line break.
+  public var description: String {
+    switch self {
+    case .text(let text): JSONText.quoted(text)
+    case .notation(let notation): notation
+    }
+  }
+
+  /// The value in a line of its own.
+  public var line: String { "\(self)\n" }
 }
 
 /// Columns of text.

@@ -68,11 +68,9 @@ public enum HoldText {
   }
 }
 
-extension JSONObject {
+extension JSON {
   /// Thousandths, as a part of 1.
-  public mutating func add(share name: String, _ thousandths: UInt16) {
-    add(name, Double(thousandths) / 1000, decimals: 3)
-  }
+  public static func share(_ thousandths: UInt16) -> JSON { .number(Double(thousandths) / 1000, decimals: 3) }
 }
 
 /// Texts for the state of a store, and for the cause of a producer's wait.

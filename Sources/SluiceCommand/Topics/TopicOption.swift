@@ -248,6 +248,16 @@ extension TopicOption {
       name, value: placeholder, bare: bare, help: help, standard: standard, choices: choices)
   }
 
+  /// The settings that are stated, by name, as they would be read.
+  public static func written(_ settings: TopicSettings) -> [(name: String, value: String)] {
+    all.compactMap { option in option.write(settings).map { (option.name, $0) } }
+  }
+
+  /// The same as an object of JSON.
+  public static func json(_ settings: TopicSettings) -> JSON {
+    .object(written(settings).map { ($0.name, .text($0.value)) })
+  }
+
   /// A topic's settings from a command line; nil where none is given.
   public static func settings(_ arguments: ParsedArguments) throws(UsageError) -> TopicSettings {
     var settings = TopicSettings()

@@ -1,5 +1,6 @@
 import SluiceAccess
 import SluiceBroker
+import SluiceCommand
 import SluiceIO
 import SluiceWire
 
@@ -22,12 +23,12 @@ struct EventLine {
   let kind: Kind
   var level: LogLevel
   var message: String
-  var fields: [(key: String, value: LogValue)]
+  var fields: [(key: String, value: JSON)]
   /// Whether it is about authentication, authorisation or administration.
   var isAudit = false
 
   private init(
-    _ kind: Kind, _ level: LogLevel, _ message: String, _ fields: [(key: String, value: LogValue)],
+    _ kind: Kind, _ level: LogLevel, _ message: String, _ fields: [(key: String, value: JSON)],
     isAudit: Bool = false
   ) {
     self.kind = kind
@@ -50,7 +51,7 @@ struct EventLine {
   init(leftOut count: Int, of kind: Kind) {
     self.init(
       kind, .warning, "lines were left out of the log",
-      [("count", .number(Int64(count))), ("about", .text(kind.rawValue))],
+      [("count", .number(count)), ("about", .text(kind.rawValue))],
       isAudit: kind == .notAuthenticated || kind == .denied)
   }
 
@@ -65,14 +66,14 @@ struct EventLine {
       if let code { fields.append(("code", .text(code.description))) }
       self.init(
         .closed, .info, "a connection was closed",
-        fields + [("ms", .number(Int64(clamping: milliseconds)))])
+        fields + [("ms", .number(milliseconds))])
     case .closedForBuffering(let connection, let client, let bytes):
       self.init(
         .refused, .warning,
         "a connection was closed because all together had more waiting than --max-buffered allows, and it the most",
         [
-          ("connection", .number(Int64(clamping: connection))), ("client", Self.text(client)),
-          ("bytes", .number(Int64(bytes))),
+          ("connection", .number(connection)), ("client", Self.text(client)),
+          ("bytes", .number(bytes)),
         ])
     case .authenticated, .notAuthenticated, .expired, .revoked, .denied, .administered:
       self.init(audited: event)
@@ -99,11 +100,11 @@ struct EventLine {
       self.init(
         .memory, .warning,
         "memory is at its ceiling: producers of topics in memory wait until topics drop records or are deleted; or start with a larger --memory",
-        [("used", .number(Int64(used))), ("ceiling", .number(Int64(ceiling)))])
+        [("used", .number(used)), ("ceiling", .number(ceiling))])
     case .memoryLeft(let used, let ceiling):
       self.init(
         .memory, .info, "there is memory again, and producers go on",
-        [("used", .number(Int64(used))), ("ceiling", .number(Int64(ceiling)))])
+        [("used", .number(used)), ("ceiling", .number(ceiling))])
     }
   }
 
@@ -111,7 +112,7 @@ struct EventLine {
   private init(audited event: BrokerEvent) {
     func line(
       _ kind: Kind, _ level: LogLevel, _ message: String, _ client: BrokerEvent.Client?, _ action: String,
-      _ outcome: String, _ more: [(key: String, value: LogValue)] = []
+      _ outcome: String, _ more: [(key: String, value: JSON)] = []
     ) -> EventLine {
       EventLine(
         kind, level, message,
@@ -149,19 +150,19 @@ struct EventLine {
 
   // MARK: Fields
 
-  private static func fields(_ client: BrokerEvent.Client?) -> [(key: String, value: LogValue)] {
+  private static func fields(_ client: BrokerEvent.Client?) -> [(key: String, value: JSON)] {
     guard let client else { return [] }
     return [
-      ("connection", .number(Int64(clamping: client.connection))), ("identity", text(client.identity)),
+      ("connection", .number(client.connection)), ("identity", text(client.identity)),
       ("client", text(client.name)), ("peer", text(client.peer.description)),
     ]
   }
 
-  private static func fields(_ error: WireError) -> [(key: String, value: LogValue)] {
+  private static func fields(_ error: WireError) -> [(key: String, value: JSON)] {
     [("code", .text(error.code.description)), ("cause", text(error.message))]
   }
 
-  private static func fields(_ proof: Identity.Proof) -> [(key: String, value: LogValue)] {
+  private static func fields(_ proof: Identity.Proof) -> [(key: String, value: JSON)] {
     switch proof {
     case .none: []
     case .password: [("proof", .text("password"))]
@@ -171,7 +172,7 @@ struct EventLine {
   }
 
   /// A name that a client has chosen, cut to a length that fits a line.
-  private static func text(_ text: String) -> LogValue {
+  private static func text(_ text: String) -> JSON {
     let longest = 300
     guard text.utf8.count > longest else { return .text(text) }
     return .text(String(decoding: text.utf8.prefix(longest), as: UTF8.self) + "...")

@@ -105,9 +105,9 @@ final class LogOutput: Sendable {
     var line = LogLine(
       time: WallTime.now, level: .warning,
       message: "lines are missing here: the reader of the log was too slow; a larger --log-buffer keeps more",
-      fields: [("lines", .number(Int64(dropped.lines)))])
+      fields: [("lines", .number(dropped.lines))])
     if dropped.audits > 0 {
-      line.fields += [("audits", .number(Int64(dropped.audits)))]
+      line.fields += [("audits", .number(dropped.audits))]
       line.fields.insert(("audit", .flag(true)), at: 0)
     }
     return line.rendered(as: format)

@@ -28,7 +28,7 @@ struct Logger: Sendable {
   }
 
   /// From any thread. Doesn't wait for a reader: see ``LogOutput``.
-  func log(_ level: LogLevel, _ message: String, _ fields: KeyValuePairs<String, LogValue> = [:]) {
+  func log(_ level: LogLevel, _ message: String, _ fields: KeyValuePairs<String, JSON> = [:]) {
     self.log(level, message, fields: Array(fields))
   }
 
@@ -36,7 +36,7 @@ struct Logger: Sendable {
   ///
   /// - Parameter isAudit: it is marked as such, and written whatever the level.
   func log(
-    _ level: LogLevel, _ message: String, fields: [(key: String, value: LogValue)], isAudit: Bool = false
+    _ level: LogLevel, _ message: String, fields: [(key: String, value: JSON)], isAudit: Bool = false
   ) {
     let (least, format) = manner.state.withLock { $0 }
     guard isAudit || level >= least else { return }
@@ -79,19 +79,12 @@ enum LogFormat: String {
   case json
 }
 
-/// A value that belongs to an event.
-enum LogValue {
-  case text(String)
-  case number(Int64)
-  case flag(Bool)
-}
-
 /// One event as a line.
 struct LogLine {
   var time: Int64
   var level: LogLevel
   var message: String
-  var fields: [(key: String, value: LogValue)]
+  var fields: [(key: String, value: JSON)]
 
   /// The line, with its line break: always exactly one, whatever the values contain.
   func rendered(as format: LogFormat) -> String {
@@ -106,8 +99,7 @@ struct LogLine {
     var line = "\(WallTime.format(time)) \(level.name)\(padding) \(JSONText.escaped(message, quotes: false))"
     for (name, value) in fields {
       switch value {
-      case .number(let number): line += " \(name)=\(number)"
-      case .flag(let flag): line += " \(name)=\(flag)"
+      case .notation(let notation): line += " \(name)=\(notation)"
       case .text(let text):
         let isPlain =
           !text.isEmpty && text.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F && $0 != UInt8(ascii: "\"") }
@@ -118,15 +110,9 @@ struct LogLine {
   }
 
   private var json: String {
-    var line = "{\"time\":\"\(WallTime.format(time))\",\"level\":\"\(level.name)\""
-    line += ",\"message\":\(JSONText.quoted(message))"
-    for (name, value) in fields {
-      switch value {
-      case .number(let number): line += ",\(JSONText.quoted(name)):\(number)"
-      case .flag(let flag): line += ",\(JSONText.quoted(name)):\(flag)"
-      case .text(let text): line += ",\(JSONText.quoted(name)):\(JSONText.quoted(text))"
-      }
-    }
-    return line + "}\n"
+    let head: JSON = [
+      "time": .text(WallTime.format(time)), "level": .text(level.name), "message": .text(message),
+    ]
+    return (fields.isEmpty ? head : head + .object(fields.map { ($0.key, $0.value) })).line
   }
 }

@@ -49,8 +49,8 @@ struct StorageLog: Sendable {
           ? "storage opened"
           : "storage opened; the last broker didn't close it: what was acknowledged as durable is there, later records of topics whose sync isn't always may be lost",
         [
-          "directory": .text(directory), "topics": .number(Int64(topics)),
-          "bytes": .number(Int64(clamping: bytes)),
+          "directory": .text(directory), "topics": .number(topics),
+          "bytes": .number(bytes),
           "ms": .number((ContinuousClock.now - begin).wholeMilliseconds),
         ])
     case .failed(let message, let isFull):
@@ -72,8 +72,8 @@ struct StorageLog: Sendable {
           ? "storage is still full, and publishers of durable topics wait"
           : "storage still fails, and publishers of durable topics wait",
         [
-          "directory": .text(directory), "publishers": .number(Int64(publishers)),
-          "bytes": .number(Int64(bytes)), "ms": .number(Int64(clamping: milliseconds)),
+          "directory": .text(directory), "publishers": .number(publishers),
+          "bytes": .number(bytes), "ms": .number(milliseconds),
         ])
     case .dropping(let topic, let limit): noteDropping(topic, limit)
     case .recovered: logger.log(.info, "storage takes records again", ["directory": .text(directory)])
@@ -81,8 +81,8 @@ struct StorageLog: Sendable {
       logger.log(
         .error, "stored records are damaged, and missing for subscribers; see sluice store verify",
         [
-          "topic": .text(topic), "from": .number(Int64(clamping: from)),
-          "before": .number(Int64(clamping: before)),
+          "topic": .text(topic), "from": .number(from),
+          "before": .number(before),
         ])
     case .lost(let topic, let message):
       logger.log(

@@ -74,7 +74,7 @@ struct BenchCommand: Command {
       let result = benchmark.run()
       run.loop.execute {
         switch result {
-        case .success(let report): run.report(.success(report)) { self.asJSON ? $0.json : $0.text }
+        case .success(let report): run.report(.success(report)) { self.asJSON ? $0.json.line : $0.text }
         case .failure(.client(let error)): run.fail(error)
         case .failure(.said(let message)): run.finish(.failure, message)
         case .failure(.interrupted): run.finish(.interrupted)
@@ -109,17 +109,17 @@ struct BenchReport: Sendable {
   var throughput = Throughput(records: 0, publishing: 0, delivering: 0)
   var latency: Latency?
 
+  private var published: Double { Double(throughput.records) / throughput.publishing }
+  private var delivered: Double { Double(throughput.records) * Double(subscribers) / throughput.delivering }
+
   var text: String {
-    let published = Double(throughput.records) / throughput.publishing
-    let delivered = Double(throughput.records) * Double(subscribers) / throughput.delivering
     var rows = [
       ["broker", server],
       [
         "load",
         "\(Magnitude.grouped(throughput.records)) records of \(ByteSize.exact(UInt64(size))), \(publishers) × \(subscribers)",
       ],
-      ["published", rate(published)],
-      ["delivered", rate(delivered)],
+      ["published", rate(published)], ["delivered", rate(delivered)],
     ]
     if let latency {
       let times = Self.percentiles.map { "\($0.0) \(time(latency.histogram.percentile($0.1)))" }
@@ -132,26 +132,19 @@ struct BenchReport: Sendable {
     return TextTable.render(rows, leftColumns: 2)
   }
 
-  var json: String {
-    var object = JSONObject()
-    object.add("broker", server)
-    object.add("size", UInt64(size))
-    object.add("publishers", UInt64(publishers))
-    object.add("subscribers", UInt64(subscribers))
-    object.add("records", throughput.records)
-    object.add("published_per_second", Double(throughput.records) / throughput.publishing, decimals: 0)
-    object.add(
-      "delivered_per_second", Double(throughput.records) * Double(subscribers) / throughput.delivering,
-      decimals: 0)
-    if let latency {
-      var times = JSONObject()
-      times.add("rate", latency.rate, decimals: 0)
-      times.add("seconds", latency.seconds, decimals: 3)
-      for (name, share) in Self.percentiles { times.add("\(name)_ns", latency.histogram.percentile(share)) }
-      times.add("max_ns", latency.histogram.largest)
-      object.add("latency", times)
-    }
-    return object.text + "\n"
+  var json: JSON {
+    [
+      "broker": .text(server), "size": .number(size), "publishers": .number(publishers),
+      "subscribers": .number(subscribers), "records": .number(throughput.records),
+      "published_per_second": .number(published, decimals: 0),
+      "delivered_per_second": .number(delivered, decimals: 0),
+      "latency": latency.map { latency in
+        let histogram = latency.histogram
+        let percentiles = Self.percentiles.map { ("\($0.0)_ns", JSON.number(histogram.percentile($0.1))) }
+        return ["rate": .number(latency.rate, decimals: 0), "seconds": .number(latency.seconds, decimals: 3)]
+          + .object(percentiles) + ["max_ns": .number(histogram.largest)]
+      },
+    ]
   }
 
   private func rate(_ records: Double) -> String {

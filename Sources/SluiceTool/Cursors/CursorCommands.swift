@@ -126,17 +126,14 @@ enum CursorTable {
   }
 
   static func line(_ cursor: CursorInfo) -> String {
-    var object = JSONObject()
-    object.add("cursor", cursor.name)
-    object.add("kind", kind(cursor))
-    // A text, as a topic's.
-    object.add("epoch", TopicTable.hexadecimal(cursor.epoch))
-    object.add("next_offset", cursor.nextOffset)
-    object.add("behind", behind(cursor))
-    object.add("members", UInt64(cursor.members))
-    object.add("outstanding", cursor.outstanding)
-    object.add("idle_ms", cursor.idle)
-    return object.text + "\n"
+    let json: JSON = [
+      "cursor": .text(cursor.name), "kind": .text(kind(cursor)),
+      // A text, as a topic's.
+      "epoch": .text(TopicTable.hexadecimal(cursor.epoch)), "next_offset": .number(cursor.nextOffset),
+      "behind": .number(behind(cursor)), "members": .number(cursor.members),
+      "outstanding": .number(cursor.outstanding), "idle_ms": .number(cursor.idle),
+    ]
+    return json.line
   }
 
   static func behind(_ cursor: CursorInfo) -> UInt64 {

@@ -70,10 +70,10 @@ struct StoreStatCommand: Command {
         guard let found = statistics.topics.last(where: { $0.row?.name == topic }) else {
           throw StoreError(.failed, "there is no topic \(topic) in \(directory)")
         }
-        try job.print(asJSON ? StoreJSON.line(found) : StoreTable.show(found))
+        try job.print(asJSON ? StoreJSON.object(found).line : StoreTable.show(found))
       } else if asJSON {
-        for topic in statistics.topics { try job.print(StoreJSON.line(topic)) }
-        try job.print(StoreJSON.line(statistics))
+        for topic in statistics.topics { try job.print(StoreJSON.object(topic).line) }
+        try job.print(StoreJSON.object(statistics).line)
       } else {
         try job.print(StoreTable.list(statistics))
       }
@@ -121,7 +121,7 @@ struct StoreVerifyCommand: Command {
   func start(_ run: Run) {
     StoreJob.start(run, saysProgress: saysProgress) { job throws(StoreError) in
       let refusal = try job.refusesPages(of: directory) { fault in
-        asJSON ? StoreJSON.line(fault: fault) : "the file: \(fault)\n"
+        asJSON ? StoreJSON.object(fault: fault).line : "the file: \(fault)\n"
       }
       if let refusal { return refusal }
       let store = try StoreJob.open(directory, .readOnly)
@@ -130,13 +130,13 @@ struct StoreVerifyCommand: Command {
       let summary = try StoreVerification.run(store, progress: { job.progressed(to: $0) }) { finding in
         if fault != nil { return }
         do throws(StoreError) {
-          try job.print(asJSON ? StoreJSON.line(finding) : "\(StoreTable.shown(finding))\n")
+          try job.print(asJSON ? StoreJSON.object(finding).line : "\(StoreTable.shown(finding))\n")
         } catch {
           fault = error
         }
       }
       if let fault { throw fault }
-      try job.print(asJSON ? StoreJSON.line(summary) : StoreTable.text(summary))
+      try job.print(asJSON ? StoreJSON.object(summary).line : StoreTable.text(summary))
       guard summary.damaged > 0 else { return .init() }
       return .init(
         code: .failure,

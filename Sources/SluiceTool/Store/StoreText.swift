@@ -58,7 +58,7 @@ enum StoreTable {
     guard let row = topic.row else { return TextTable.render(rows, leftColumns: 2) }
     if case .failure(_, let message) = row.ending { rows.insert(["failure", shown(message)], at: 3) }
     rows.insert(["epoch", TopicTable.hexadecimal(row.epoch)], at: 2)
-    rows += TopicOption.all.compactMap { option in option.write(row.settings).map { [option.name, $0] } }
+    rows += TopicOption.written(row.settings).map { [$0.name, $0.value] }
     return TextTable.render(rows, leftColumns: 2)
   }
 
@@ -118,97 +118,59 @@ enum StoreTable {
   }
 }
 
-/// Stores as objects of JSON, one a line.
+/// Stores as objects of JSON.
 enum StoreJSON {
   // MARK: Statistics
 
-  static func line(_ topic: StoreStatistics.Topic) -> String {
-    var object = JSONObject()
-    object.add("topic", topic.row?.name)
-    object.add("number", topic.id.rawValue)
-    object.add("state", StoreTable.state(topic.row))
-    if case .failure(let code, let message) = topic.row?.ending {
-      object.add("failure_code", UInt64(code.rawValue))
-      object.add("failure", message)
-    }
-    // A text, as with sluice topic show.
-    if let row = topic.row { object.add("epoch", TopicTable.hexadecimal(row.epoch)) }
-    object.add("first_offset", topic.extent.firstOffset)
-    object.add("next_offset", topic.extent.head)
-    object.add("records", topic.records)
-    object.add("bytes", topic.bytes)
-    object.add("batches", topic.batches)
-    object.add("stored_bytes", topic.stored)
-    object.add("oldest", topic.firstTime.map(WallTime.format))
-    object.add("newest", topic.lastTime.map(WallTime.format))
-    object.add("producers", topic.producers)
-    object.add("cursors", topic.cursors)
-    object.add("groups", topic.groups)
-    if let row = topic.row { object.add("settings", settings(row.settings)) }
-    return object.text + "\n"
+  static func object(_ topic: StoreStatistics.Topic) -> JSON {
+    var failure: (code: ErrorCode, message: String)?
+    if case .failure(let code, let message) = topic.row?.ending { failure = (code, message) }
+    return [
+      "topic": .textOrNull(topic.row?.name), "number": .number(topic.id.rawValue),
+      "state": .text(StoreTable.state(topic.row)), "failure_code": failure.map { .number($0.code.rawValue) },
+      "failure": failure.map { .text($0.message) },
+      // A text, as with sluice topic show.
+      "epoch": topic.row.map { .text(TopicTable.hexadecimal($0.epoch)) },
+      "first_offset": .number(topic.extent.firstOffset), "next_offset": .number(topic.extent.head),
+      "records": .number(topic.records), "bytes": .number(topic.bytes), "batches": .number(topic.batches),
+      "stored_bytes": .number(topic.stored), "oldest": .textOrNull(topic.firstTime.map(WallTime.format)),
+      "newest": .textOrNull(topic.lastTime.map(WallTime.format)), "producers": .number(topic.producers),
+      "cursors": .number(topic.cursors), "groups": .number(topic.groups),
+      // As they are written on a command line.
+      "settings": topic.row.map { TopicOption.json($0.settings) },
+    ]
   }
 
   /// Something that is damaged in the structure of a store's file.
-  static func line(fault: String) -> String {
-    var object = JSONObject()
-    object.add("problem", "pages")
-    object.add("message", fault)
-    return object.text + "\n"
-  }
+  static func object(fault: String) -> JSON { ["problem": .text("pages"), "message": .text(fault)] }
 
-  static func line(_ statistics: StoreStatistics) -> String {
-    var object = JSONObject()
-    object.add("topics", UInt64(statistics.topics.count))
-    object.add("records", statistics.records)
-    object.add("bytes", statistics.bytes)
-    object.add("file_bytes", statistics.size.files)
-    object.add("reusable_bytes", statistics.size.reusable)
-    object.add("closed", statistics.wasClosed)
-    return object.text + "\n"
-  }
-
-  /// As they are written on a command line.
-  private static func settings(_ settings: TopicSettings) -> JSONObject {
-    var object = JSONObject()
-    for option in TopicOption.all {
-      if let value = option.write(settings) { object.add(option.name, value) }
-    }
-    return object
+  static func object(_ statistics: StoreStatistics) -> JSON {
+    [
+      "topics": .number(statistics.topics.count), "records": .number(statistics.records),
+      "bytes": .number(statistics.bytes), "file_bytes": .number(statistics.size.files),
+      "reusable_bytes": .number(statistics.size.reusable), "closed": .flag(statistics.wasClosed),
+    ]
   }
 
   // MARK: Findings
 
-  static func line(_ finding: StoreFinding) -> String {
-    var object = JSONObject()
-    object.add("topic", finding.name)
-    object.add("number", finding.topic.rawValue)
-    object.add("problem", finding.problem.code)
-    object.add("damage", finding.isDamage)
-    object.add("batch", finding.batch)
+  static func object(_ finding: StoreFinding) -> JSON {
     let missing = finding.missing ?? 0..<0
-    object.add("missing", missing.upperBound - missing.lowerBound)
-    object.add("missing_from", missing.isEmpty ? nil : missing.lowerBound)
-    object.add("missing_to", missing.isEmpty ? nil : missing.upperBound - 1)
-    object.add("message", "\(finding)")
-    return object.text + "\n"
+    return [
+      "topic": .textOrNull(finding.name), "number": .number(finding.topic.rawValue),
+      "problem": .text(finding.problem.code), "damage": .flag(finding.isDamage),
+      "batch": .number(finding.batch), "missing": .number(missing.upperBound - missing.lowerBound),
+      "missing_from": .number(missing.isEmpty ? nil : missing.lowerBound),
+      "missing_to": .number(missing.isEmpty ? nil : missing.upperBound - 1), "message": .text("\(finding)"),
+    ]
   }
 
-  static func line(_ summary: StoreVerification) -> String {
-    var object = JSONObject()
-    object.add("topics", summary.topics)
-    object.add("batches", summary.batches)
-    object.add("records", summary.records)
-    object.add("bytes", summary.bytes)
-    object.add("states", summary.states)
-    object.add("damaged", summary.damaged)
-    object.add("missing_records", summary.missing)
-    return object.text + "\n"
-  }
-}
-
-extension JSONObject {
-  /// Null for no text.
-  fileprivate mutating func add(_ name: String, _ value: String?) {
-    if let value { add(name, value) } else { add(name, nil as UInt64?) }
+  static func object(_ summary: StoreVerification) -> JSON {
+    [
+      "topics": .number(summary.topics), "batches": .number(summary.batches),
+      "records": .number(summary.records), "bytes": .number(summary.bytes),
+      "states": .number(summary.states), "damaged": .number(summary.damaged),
+      "missing_records": .number(summary.missing),
+    ]
   }
 }

@@ -145,16 +145,13 @@ enum TokenText {
   static func json(
     _ token: TokenInspection, _ verdict: TokenShowCommand.Verdict?, now: Int64
   ) -> String {
-    var object = JSONObject()
-    object.add("subject", token.subject)
-    object.add("key", token.keyID)
-    object.add("algorithm", token.algorithm)
-    object.add("expires", WallTime.format(token.expires))
-    object.add("expired", token.expires <= now)
-    if let verdict { object.add("verified", verdict == .right) } else { object.add("verified", json: "null") }
-    object.add("header", json: token.headerJSON)
-    object.add("claims", json: token.claimsJSON)
-    return object.text + "\n"
+    let json: JSON = [
+      "subject": .text(token.subject), "key": .text(token.keyID), "algorithm": .text(token.algorithm),
+      "expires": .text(WallTime.format(token.expires)), "expired": .flag(token.expires <= now),
+      "verified": verdict.map { .flag($0 == .right) } ?? .null, "header": .notation(token.headerJSON),
+      "claims": .notation(token.claimsJSON),
+    ]
+    return json.line
   }
 
   private static func word(_ verdict: TokenShowCommand.Verdict?) -> String {

@@ -143,27 +143,19 @@ enum TopTable {
   }
 
   static func line(_ row: TopRow) -> String {
-    var object = JSONObject()
-    object.add("topic", row.topic)
-    object.add("state", row.state)
-    object.add("in_per_second", row.inRate, decimals: 1)
-    object.add("out_per_second", row.outRate, decimals: 1)
-    object.add("subscribers", UInt64(row.subscribers))
-    object.add("producers", UInt64(row.producers))
-    object.add("outstanding", row.outstanding)
-    object.add("holder", row.holder ?? "")
-    object.add("holding_ms", row.holding)
-    object.add("holding_limit", HoldText.name(row.limit))
-    object.add(share: "held_last_minute", row.lastMinute)
-    object.add(share: "held_last_five_minutes", row.lastFiveMinutes)
-    object.add("waiting_producers", UInt64(row.waiting))
-    object.add("wait_reason", StorageText.reason(row.reason))
-    if row.storage.state != .none {
-      object.add("store_state", StorageText.state(row.storage.state))
-      object.add("store_used_bytes", row.storage.used)
-      object.add("store_limit_bytes", row.storage.limit == .max ? nil : row.storage.limit)
-    }
-    return object.text + "\n"
+    let store = row.storage.state == .none ? nil : row.storage
+    let json: JSON = [
+      "topic": .text(row.topic), "state": .text(row.state),
+      "in_per_second": .number(row.inRate, decimals: 1), "out_per_second": .number(row.outRate, decimals: 1),
+      "subscribers": .number(row.subscribers), "producers": .number(row.producers),
+      "outstanding": .number(row.outstanding), "holder": .text(row.holder ?? ""),
+      "holding_ms": .number(row.holding), "holding_limit": .text(HoldText.name(row.limit)),
+      "held_last_minute": .share(row.lastMinute), "held_last_five_minutes": .share(row.lastFiveMinutes),
+      "waiting_producers": .number(row.waiting), "wait_reason": .text(StorageText.reason(row.reason)),
+      "store_state": store.map { .text(StorageText.state($0.state)) },
+      "store_used_bytes": store.map { .number($0.used) }, "store_limit_bytes": store.map { .limit($0.limit) },
+    ]
+    return json.line
   }
 
   private static func cells(_ row: TopRow) -> [String] {

@@ -3,116 +3,90 @@ import SluiceWire
 
 /// Topics as objects of JSON, one a line. What has no limit is null.
 enum TopicJSON {
-  static func line(_ summary: TopicSummary) -> String { object(summary).text + "\n" }
+  static func line(_ summary: TopicSummary) -> String { object(summary).line }
 
   static func line(_ info: TopicInfo) -> String {
-    var object = object(info.summary)
-    object.add("replay_records", limit(info.settings.replayRecords))
-    object.add("replay_bytes", limit(info.settings.replayBytes))
-    object.add("replay_age_ms", limit(info.settings.replayAge))
-    object.add("scope", setting("scope", info))
-    object.add("flow", setting("flow", info))
-    object.add("connect", setting("connect", info))
-    object.add("buffer_records", limit(info.settings.bufferRecords))
-    object.add("buffer_bytes", limit(info.settings.bufferBytes))
-    object.add("without_subscribers", setting("without-subscribers", info))
-    object.add("lag", setting("lag", info))
-    object.add("auto_delete", info.settings.autoDelete ?? false)
-    object.add("compact", info.settings.compact ?? false)
-    object.add("sync", setting("sync", info))
-    object.add("dropped", dropped(info.dropped))
-    if info.storage.state != .none { object.add("store", store(info.storage)) }
-    object.add("when_producer_lost", setting("when-producer-lost", info))
-    object.add("settings_stated", info.isStated)
-    object.add("without_producers_ms", info.withoutProducers)
-    object.add("subscriptions", info.subscriptions.map { Self.object($0, info.summary) })
-    object.add("publications", info.publications.map(Self.object))
-    object.add("holds", info.holds.map(Self.object))
-    return object.text + "\n"
+    let settings = info.settings
+    func setting(_ name: String) -> JSON {
+      .text(TopicOption.all.first { $0.name == name }?.write(settings) ?? "")
+    }
+    let details: JSON = [
+      "replay_records": .limit(settings.replayRecords), "replay_bytes": .limit(settings.replayBytes),
+      "replay_age_ms": .limit(settings.replayAge), "scope": setting("scope"), "flow": setting("flow"),
+      "connect": setting("connect"), "buffer_records": .limit(settings.bufferRecords),
+      "buffer_bytes": .limit(settings.bufferBytes), "without_subscribers": setting("without-subscribers"),
+      "lag": setting("lag"), "auto_delete": .flag(settings.autoDelete ?? false),
+      "compact": .flag(settings.compact ?? false), "sync": setting("sync"), "dropped": dropped(info.dropped),
+      "store": info.storage.state == .none ? nil : store(info.storage),
+      "when_producer_lost": setting("when-producer-lost"), "settings_stated": .flag(info.isStated),
+      "without_producers_ms": .number(info.withoutProducers),
+      "subscriptions": .array(info.subscriptions.map { object($0, info.summary) }),
+      "publications": .array(info.publications.map(object)), "holds": .array(info.holds.map(object)),
+    ]
+    return (object(info.summary) + details).line
   }
 
   /// Dropped records by retention limit, under the names of their settings.
-  private static func dropped(_ dropped: DroppedRecords) -> JSONObject {
-    var object = JSONObject()
-    for limit in DroppedRecords.Limit.allCases {
-      var amount = JSONObject()
-      amount.add("records", dropped[limit].records)
-      amount.add("bytes", dropped[limit].bytes)
-      object.add(limit.option, amount)
-    }
-    return object
+  private static func dropped(_ dropped: DroppedRecords) -> JSON {
+    .object(
+      DroppedRecords.Limit.allCases.map { limit in
+        (limit.option, ["records": .number(dropped[limit].records), "bytes": .number(dropped[limit].bytes)])
+      })
   }
 
-  private static func store(_ storage: StorageStatus) -> JSONObject {
-    var object = JSONObject()
-    object.add("state", StorageText.state(storage.state))
-    object.add("since_ms", storage.since)
-    object.add("used_bytes", storage.used)
-    object.add("limit_bytes", limit(storage.limit))
-    return object
+  private static func store(_ storage: StorageStatus) -> JSON {
+    [
+      "state": .text(StorageText.state(storage.state)), "since_ms": .number(storage.since),
+      "used_bytes": .number(storage.used), "limit_bytes": .limit(storage.limit),
+    ]
   }
 
-  private static func object(_ summary: TopicSummary) -> JSONObject {
-    var object = JSONObject()
-    object.add("topic", summary.topic)
-    object.add("state", TopicTable.state(summary))
-    if case .failure(let code, let message) = summary.ending {
-      object.add("failure_code", UInt64(code.rawValue))
-      object.add("failure", message)
-    }
-    // A text: the number may be larger than the ones that JSON's readers keep exact.
-    object.add("epoch", TopicTable.hexadecimal(summary.epoch))
-    object.add("first_offset", summary.firstOffset)
-    object.add("next_offset", summary.nextOffset)
-    object.add("records", summary.records)
-    object.add("bytes", summary.bytes)
-    object.add("subscribers", UInt64(summary.subscriptions))
-    object.add("producers", UInt64(summary.publications))
-    object.add("storage", TopicTable.storage(summary))
-    return object
+  private static func object(_ summary: TopicSummary) -> JSON {
+    var failure: (code: ErrorCode, message: String)?
+    if case .failure(let code, let message) = summary.ending { failure = (code, message) }
+    return [
+      "topic": .text(summary.topic), "state": .text(TopicTable.state(summary)),
+      "failure_code": failure.map { .number($0.code.rawValue) },
+      "failure": failure.map { .text($0.message) },
+      // A text: the number may be larger than the ones that JSON's readers keep exact.
+      "epoch": .text(TopicTable.hexadecimal(summary.epoch)), "first_offset": .number(summary.firstOffset),
+      "next_offset": .number(summary.nextOffset), "records": .number(summary.records),
+      "bytes": .number(summary.bytes), "subscribers": .number(summary.subscriptions),
+      "producers": .number(summary.publications), "storage": .text(TopicTable.storage(summary)),
+    ]
   }
 
-  private static func object(_ subscription: TopicInfo.Subscription, _ summary: TopicSummary) -> JSONObject {
-    var object = JSONObject()
-    object.add("client", subscription.client)
-    object.add("connection", subscription.connection)
-    object.add("state", TopicTable.subscriptionState(subscription))
-    object.add("next_offset", subscription.nextOffset)
-    object.add("behind", TopicTable.behind(subscription, summary))
-    object.add("sent", subscription.sent)
-    object.add("granted", limit(subscription.granted))
-    object.add("holding_ms", subscription.holding)
-    object.add("holding_limit", HoldText.name(subscription.limit))
-    object.add(share: "held_last_minute", subscription.lastMinute)
-    object.add(share: "held_last_five_minutes", subscription.lastFiveMinutes)
-    return object
+  private static func object(_ subscription: TopicInfo.Subscription, _ summary: TopicSummary) -> JSON {
+    [
+      "client": .text(subscription.client), "connection": .number(subscription.connection),
+      "state": .text(TopicTable.subscriptionState(subscription)),
+      "next_offset": .number(subscription.nextOffset),
+      "behind": .number(TopicTable.behind(subscription, summary)), "sent": .number(subscription.sent),
+      "granted": .limit(subscription.granted), "holding_ms": .number(subscription.holding),
+      "holding_limit": .text(HoldText.name(subscription.limit)),
+      "held_last_minute": .share(subscription.lastMinute),
+      "held_last_five_minutes": .share(subscription.lastFiveMinutes),
+    ]
   }
 
-  private static func object(_ hold: TopicInfo.Hold) -> JSONObject {
-    var object = JSONObject()
-    object.add("reason", StorageText.reason(hold.reason))
-    object.add("holding_ms", hold.milliseconds)
-    object.add(share: "held_last_minute", hold.lastMinute)
-    object.add(share: "held_last_five_minutes", hold.lastFiveMinutes)
-    return object
+  private static func object(_ hold: TopicInfo.Hold) -> JSON {
+    [
+      "reason": .text(StorageText.reason(hold.reason)), "holding_ms": .number(hold.milliseconds),
+      "held_last_minute": .share(hold.lastMinute), "held_last_five_minutes": .share(hold.lastFiveMinutes),
+    ]
   }
 
-  private static func object(_ publication: TopicInfo.Publication) -> JSONObject {
-    var object = JSONObject()
-    object.add("client", publication.client)
-    object.add("connection", publication.connection)
-    object.add("received", publication.received)
-    object.add("granted", limit(publication.granted))
-    object.add("waiting_ms", publication.waiting)
-    object.add("wait_reason", StorageText.reason(publication.reason))
-    return object
+  private static func object(_ publication: TopicInfo.Publication) -> JSON {
+    [
+      "client": .text(publication.client), "connection": .number(publication.connection),
+      "received": .number(publication.received), "granted": .limit(publication.granted),
+      "waiting_ms": .number(publication.waiting),
+      "wait_reason": .text(StorageText.reason(publication.reason)),
+    ]
   }
+}
 
-  private static func setting(_ name: String, _ info: TopicInfo) -> String {
-    TopicOption.all.first { $0.name == name }?.write(info.settings) ?? ""
-  }
-
-  private static func limit(_ value: UInt64?) -> UInt64? {
-    value == TopicSettings.unlimited ? nil : value
-  }
+extension JSON {
+  /// Null for all ones, which stand for no limit, and for no value.
+  static func limit(_ value: UInt64?) -> JSON { .number(value == TopicSettings.unlimited ? nil : value) }
 }

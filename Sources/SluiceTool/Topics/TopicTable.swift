@@ -29,7 +29,7 @@ enum TopicTable {
       ["subscribers", "\(summary.subscriptions)"], ["producers", producers(info)],
       ["settings", info.isStated ? "stated by a client" : "the broker's defaults"],
     ]
-    rows += TopicOption.all.compactMap { option in option.write(info.settings).map { [option.name, $0] } }
+    rows += TopicOption.written(info.settings).map { [$0.name, $0.value] }
     if let storage = storage(info.storage) { rows.append(["store", storage]) }
     rows += holders(info).map { ["held up by", $0] }
     if case .failure(_, let message) = summary.ending {

@@ -228,11 +228,10 @@ struct UserListCommand: Command {
   }
 
   private static func line(_ user: (name: String, hash: PasswordHash)) -> String {
-    var object = JSONObject()
-    object.add("user", user.name)
-    object.add("hash", cost(user.hash))
-    object.add("weak", user.hash.isWeak)
-    return object.text + "\n"
+    let json: JSON = [
+      "user": .text(user.name), "hash": .text(cost(user.hash)), "weak": .flag(user.hash.isWeak),
+    ]
+    return json.line
   }
 
   private static func cost(_ hash: PasswordHash) -> String {
