@@ -35,9 +35,7 @@ enum LoadCommand {
     }
     let report = try report(options)
 
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-    let line = String(decoding: try encoder.encode(report), as: UTF8.self)
+    let line = String(decoding: try report.json(), as: UTF8.self)
     print(json ? line : report.summary)
     if let jsonFile { try append(line + "\n", to: jsonFile) }
     if let fault = report.fault, options.stalled == 0 {

@@ -30,15 +30,9 @@ enum MicroCommand {
     }
     var cases: [MicroCase]
     switch part {
-    case "codec":
-      try arguments.finish()
-      cases = CodecBench.cases()
-    case "log":
-      try arguments.finish()
-      cases = LogBench.cases()
-    case "combine":
-      try arguments.finish()
-      cases = CombineBench.cases()
+    case "codec": cases = CodecBench.cases()
+    case "log": cases = LogBench.cases()
+    case "combine": cases = CombineBench.cases()
     case "patterns":
       guard let launch = try arguments.text("launch") else { throw UsageError("--launch is needed") }
       let patterns = try arguments.integer("patterns", in: 1...50_000) ?? 10_000
@@ -52,20 +46,18 @@ enum MicroCommand {
         PatternCrowd(settings.against(crowded), patterns: patterns, topics: topics))
     default:
       let launch = try arguments.text("launch")
-      var settings = try ClientBenchSettings(&arguments)
+      let settings = try ClientBenchSettings(&arguments)
       try arguments.finish()
       guard launch != nil || settings.port != 0 else { throw UsageError("--port or --launch is needed") }
       server = try launch.map { try LaunchedServer(command: $0) }
-      settings = settings.against(server)
-      cases = ClientBench.cases(settings)
+      cases = ClientBench.cases(settings.against(server))
     }
+    try arguments.finish()
     if let filter { cases.removeAll { !$0.table.contains(filter) && !$0.name.contains(filter) } }
     guard !cases.isEmpty else { throw UsageError("no case has \(filter ?? "") in it") }
 
     let report = try MicroReport(cases, runs: runs, seconds: seconds)
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-    let line = try encoder.encode(report)
+    let line = try report.json()
     print(json ? String(decoding: line, as: UTF8.self) : report.rendered())
     if let jsonFile {
       guard FileManager.default.createFile(atPath: jsonFile, contents: line) else {

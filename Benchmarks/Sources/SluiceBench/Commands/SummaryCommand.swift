@@ -19,9 +19,8 @@ enum SummaryCommand {
     let summary = Summary(reports)
     print(summary.rendered())
     if let output {
-      let encoder = JSONEncoder()
-      encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
-      guard FileManager.default.createFile(atPath: output, contents: try encoder.encode(summary)) else {
+      let content = try summary.json(.prettyPrinted)
+      guard FileManager.default.createFile(atPath: output, contents: content) else {
         throw BenchError("cannot write \(output)")
       }
     }

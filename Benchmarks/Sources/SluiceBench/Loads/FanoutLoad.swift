@@ -1,9 +1,7 @@
 /// Publishers and subscribers on one topic, as fast as all the subscribers can follow; also with some that never read.
 enum FanoutLoad {
   static func run<Driver: LoadDriver>(_: Driver.Type, _ options: LoadOptions) throws -> LoadReport {
-    let driver = try Driver(options.target)
-    try driver.prepare()
-    let loop = try LoadLoop<Driver, CountingSink>(driver, options.target, publishers: options.publishers)
+    let loop = try LoadLoop<Driver, CountingSink>(options)
     for index in 0..<options.subscribers { try loop.openSubscriber(reads: index >= options.stalled) }
     try loop.openPublishers()
     var report = LoadReport(options)
@@ -25,24 +23,20 @@ enum FanoutLoad {
       report.serverBytesAfter = options.server?.residentBytes()
       report.longestPause = watch.longestPause
     }
-    loop.closeAll()
-    try driver.cleanUp()
+    try loop.finish()
     return report
   }
 
   /// A given number of records, measured from the first sent to the last received.
   private static func run<Driver: LoadDriver>(
     _ loop: LoadLoop<Driver, CountingSink>, records: Int, _ options: LoadOptions,
-    _ watch: inout ProgressWatch,
-    _ report: inout LoadReport
+    _ watch: inout ProgressWatch, _ report: inout LoadReport
   ) throws {
     let limit = UInt64(max(records / options.publishers, 1))
     let owed = limit * UInt64(options.publishers * (options.subscribers - options.stalled))
     let start = Moment(delivered: 0, server: options.server)
     watch.restart()
-    while loop.delivered < owed, watch.goesOn(loop.delivered, now: monotonicNanoseconds()) {
-      try loop.turn(window: options.windowPerPublisher, limit: limit)
-    }
+    try loop.deliver(owed, &watch) { try loop.turn(window: options.windowPerPublisher, limit: limit) }
     report.measure(from: start, to: Moment(delivered: loop.delivered, server: options.server))
   }
 
@@ -64,10 +58,6 @@ enum FanoutLoad {
     let start = Moment(delivered: loop.delivered, server: options.server)
     try runFor(options.seconds)
     report.measure(from: start, to: Moment(delivered: loop.delivered, server: options.server))
-
-    let owed = loop.published * UInt64(options.subscribers - options.stalled)
-    while loop.delivered < owed, watch.goesOn(loop.delivered, now: monotonicNanoseconds()) {
-      try loop.turn(window: 0, limit: 0)
-    }
+    try loop.drain(to: options.subscribers - options.stalled, &watch)
   }
 }

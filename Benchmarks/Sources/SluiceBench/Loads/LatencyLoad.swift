@@ -5,9 +5,7 @@ import Glibc
 enum LatencyLoad {
   static func run<Driver: LoadDriver>(_: Driver.Type, _ options: LoadOptions) throws -> LoadReport {
     guard options.publishers == 1 else { throw UsageError("latency is measured with one publisher") }
-    let driver = try Driver(options.target)
-    try driver.prepare()
-    let loop = try LoadLoop<Driver, LatencySink>(driver, options.target, publishers: 1)
+    let loop = try LoadLoop<Driver, LatencySink>(options)
     for _ in 0..<options.subscribers { try loop.openSubscriber() }
     try loop.openPublishers()
     var report = LoadReport(options)
@@ -36,17 +34,12 @@ enum LatencyLoad {
     }
     let finish = Moment(delivered: loop.delivered, server: options.server)
     var watch = ProgressWatch(patience: options.patience)
-    while loop.delivered < loop.published * UInt64(options.subscribers),
-      watch.goesOn(loop.delivered, now: monotonicNanoseconds())
-    {
-      try loop.turn(window: 0, limit: 0)
-    }
+    try loop.drain(to: options.subscribers, &watch)
     if let start { report.measure(from: start, to: finish) }
     report.verify(loop)
     let samples = loop.subscribers.flatMap(\.sink.samples.values)
     if !samples.isEmpty { report.latency = LatencyFigures(nanoseconds: samples) }
-    loop.closeAll()
-    try driver.cleanUp()
+    try loop.finish()
     return report
   }
 }

@@ -25,6 +25,13 @@ final class LoadLoop<Driver: LoadDriver, Sink: CheckingSink> {
     inbox = PinnedBuffer(count: max(1 << 18, 4 * (target.size + 1024)))
   }
 
+  /// Prepares the server that the options name. The sockets are open until `finish()`.
+  convenience init(_ options: LoadOptions) throws {
+    let driver = Driver(target: options.target)
+    try driver.prepare()
+    try self.init(driver, options.target, publishers: options.publishers)
+  }
+
   func openPublishers() throws {
     for index in 0..<publisherCount {
       let connection = PublisherConnection(try driver.openPublisher(index))
@@ -47,6 +54,12 @@ final class LoadLoop<Driver: LoadDriver, Sink: CheckingSink> {
   func closeAll() {
     for publisher in publishers { publisher.socket.close() }
     for subscriber in subscribers { subscriber.socket.close() }
+  }
+
+  /// Closes all sockets, and removes the topic.
+  func finish() throws {
+    closeAll()
+    try driver.cleanUp()
   }
 
   // MARK: - Progress
@@ -94,11 +107,32 @@ final class LoadLoop<Driver: LoadDriver, Sink: CheckingSink> {
     try handleEvents(milliseconds: more ? 0 : milliseconds)
   }
 
+  /// Takes turns until so many records have arrived, or the run stands still.
+  func deliver(_ owed: UInt64, _ watch: inout ProgressWatch, _ turn: () throws -> Void) throws {
+    while delivered < owed, watch.goesOn(delivered, now: monotonicNanoseconds()) { try turn() }
+  }
+
+  /// Waits, without publishing more, until all that was published has arrived at so many subscribers, or the run stands still.
+  func drain(to subscribers: Int, _ watch: inout ProgressWatch) throws {
+    try deliver(published * UInt64(subscribers), &watch) { try turn(window: 0, limit: 0) }
+  }
+
+  /// Publishes so many records and waits until the server has confirmed them.
+  ///
+  /// - Parameter purpose: what the records are for, as an error calls it.
+  func publish(_ records: UInt64, window: UInt64, patience: Double, _ purpose: String) throws {
+    var watch = ProgressWatch(patience: patience)
+    while let done = acknowledged, done < records, watch.goesOn(done, now: monotonicNanoseconds()) {
+      try turn(window: window, limit: records)
+    }
+    guard acknowledged == records else { throw BenchError("\(purpose) stood still") }
+  }
+
   /// Sends up to four batches; returns whether the window allows more.
   private func publish(_ index: Int, window: UInt64, limit: UInt64) throws -> Bool {
     let publisher = publishers[index]
     if publisher.isBlocked { return false }
-    try sendReplies(publisher)
+    try Self.send(&publisher.codec.replies, on: publisher.socket)
     let end = min(position(of: index) + window, limit, publisher.codec.granted)
     for _ in 0..<4 {
       guard end > publisher.sent else { return false }
@@ -121,7 +155,7 @@ final class LoadLoop<Driver: LoadDriver, Sink: CheckingSink> {
     let publisher = publishers[0]
     if publisher.isBlocked { try publisher.flush() }
     guard !publisher.isBlocked else { return }
-    try sendReplies(publisher)
+    try Self.send(&publisher.codec.replies, on: publisher.socket)
     try publisher.send(count, stamp: stamp)
     if publisher.isBlocked { watchRoom(publisher, 0, true) }
   }
@@ -184,10 +218,7 @@ final class LoadLoop<Driver: LoadDriver, Sink: CheckingSink> {
     sink.check.flush()
     subscriber.sink = sink
     subscriber.carry.load(UnsafeRawBufferPointer(rebasing: bytes[used...]))
-    if !subscriber.codec.replies.isEmpty {
-      let sent = try Self.send(subscriber.codec.replies, on: subscriber.socket)
-      subscriber.codec.replies.drop(sent)
-    }
+    try Self.send(&subscriber.codec.replies, on: subscriber.socket)
   }
 
   private func receive(_ socket: Socket, after carried: Int, side: String) throws -> Int {
@@ -198,18 +229,13 @@ final class LoadLoop<Driver: LoadDriver, Sink: CheckingSink> {
       "a \(side)'s connection was \(count == 0 ? "closed by the server" : "lost: \(errorText())")")
   }
 
-  private func sendReplies(_ publisher: PublisherConnection<Driver.Publisher>) throws {
-    guard !publisher.codec.replies.isEmpty else { return }
-    let sent = try Self.send(publisher.codec.replies, on: publisher.socket)
-    publisher.codec.replies.drop(sent)
-  }
-
-  private static func send(_ replies: Replies, on socket: Socket) throws -> Int {
+  private static func send(_ replies: inout Replies, on socket: Socket) throws {
+    if replies.isEmpty { return }
     let count = replies.bytes.withUnsafeBytes {
       Glibc.send(socket.descriptor, $0.baseAddress!, $0.count, Int32(MSG_NOSIGNAL))
     }
-    if count >= 0 { return count }
-    if errno == EAGAIN || errno == EINTR { return 0 }
+    if count >= 0 { return replies.drop(count) }
+    if errno == EAGAIN || errno == EINTR { return }
     throw BenchError("a connection was lost: \(errorText())")
   }
 

@@ -1,15 +1,29 @@
 /// A moment of a run: what had been delivered and what it had cost.
 struct Moment {
-  let time: UInt64
+  private let server: ServerProcess?
   let delivered: UInt64
   let serverCPU: Double?
+  let time: UInt64
   let loadCPU: Double
+  private let threadCPU: UInt64
 
-  init(delivered: UInt64, server: ServerProcess?) {
-    time = monotonicNanoseconds()
+  init(delivered: UInt64 = 0, server: ServerProcess?) {
+    self.server = server
     self.delivered = delivered
+    // The slowest first: what is measured begins afterwards.
     serverCPU = server?.cpuSeconds()
+    time = monotonicNanoseconds()
     loadCPU = processCPUSeconds()
+    threadCPU = Stopwatch.threadCPU()
+  }
+
+  /// What has passed since, each in nanoseconds: wall time, and the CPU time of the process, of this thread and of the server.
+  func elapsed() -> (wall: Double, process: Double, thread: Double, server: Double?) {
+    let wall = Double(monotonicNanoseconds() - time)
+    let process = (processCPUSeconds() - loadCPU) * 1e9
+    let thread = Double(Stopwatch.threadCPU() - threadCPU)
+    let now = server?.cpuSeconds()
+    return (wall, process, thread, now.flatMap { now in serverCPU.map { (now - $0) * 1e9 } })
   }
 }
 

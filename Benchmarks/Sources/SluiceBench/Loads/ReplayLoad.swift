@@ -4,30 +4,23 @@ import Glibc
 enum ReplayLoad {
   static func run<Driver: LoadDriver>(_: Driver.Type, _ options: LoadOptions) throws -> LoadReport {
     guard Driver.keepsRecords else { throw UsageError("\(options.driver) keeps no records to replay") }
-    let driver = try Driver(options.target)
+    let driver = Driver(target: options.target)
     try driver.prepare()
     let loop = try LoadLoop<Driver, CountingSink>(driver, options.target, publishers: 1)
     try loop.openPublishers()
     var report = LoadReport(options)
     let records = UInt64(options.records ?? min(max(536_870_912 / options.target.size, 1), 4_000_000))
-
-    var watch = ProgressWatch(patience: options.patience)
-    while let done = loop.acknowledged, done < records, watch.goesOn(done, now: monotonicNanoseconds()) {
-      try loop.turn(window: options.windowPerPublisher, limit: records)
-    }
-    guard loop.acknowledged == records else { throw BenchError("publishing for the replay stood still") }
+    try loop.publish(
+      records, window: options.windowPerPublisher, patience: options.patience, "publishing for the replay")
 
     let start = Moment(delivered: 0, server: options.server)
     for _ in 0..<options.subscribers { try loop.openSubscriber() }
-    watch = ProgressWatch(patience: options.patience)
+    var watch = ProgressWatch(patience: options.patience)
     let owed = records * UInt64(options.subscribers)
-    while loop.delivered < owed, watch.goesOn(loop.delivered, now: monotonicNanoseconds()) {
-      try loop.handleEvents(milliseconds: 100)
-    }
+    try loop.deliver(owed, &watch) { try loop.handleEvents(milliseconds: 100) }
     report.measure(from: start, to: Moment(delivered: loop.delivered, server: options.server))
     report.verify(loop)
-    loop.closeAll()
-    try driver.cleanUp()
+    try loop.finish()
     return report
   }
 }
@@ -36,7 +29,7 @@ enum ReplayLoad {
 enum IdleMemoryLoad {
   static func run<Driver: LoadDriver>(_: Driver.Type, _ options: LoadOptions) throws -> LoadReport {
     guard let server = options.server else { throw UsageError("idle-memory needs --server-pid or --launch") }
-    let driver = try Driver(options.target)
+    let driver = Driver(target: options.target)
     try driver.prepare()
     var report = LoadReport(options)
     // The first connections make a server allocate what it keeps once.

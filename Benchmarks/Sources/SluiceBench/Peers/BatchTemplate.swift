@@ -12,9 +12,7 @@ struct FixedRecords {
 
   /// Hands on the whole records from `position` on, and moves it behind the last of them.
   @inline(__always)
-  func take<Sink: RecordSink>(
-    _ bytes: UnsafeRawBufferPointer, from position: inout Int, into sink: inout Sink
-  ) {
+  func take(_ bytes: UnsafeRawBufferPointer, from position: inout Int, into sink: inout some RecordSink) {
     let base = bytes.baseAddress!
     var place = position
     while bytes.count - place >= stride, prefix.matches(base + place) {
@@ -22,6 +20,20 @@ struct FixedRecords {
       place += stride
     }
     position = place
+  }
+
+  /// Hands on the whole records of a protocol in which nothing else comes; returns how many bytes were used.
+  ///
+  /// - Parameter describe: what stands at a place where no record can begin.
+  @inline(__always) func takeAll(
+    _ bytes: UnsafeRawBufferPointer, into sink: inout some RecordSink, orFail describe: (Int) -> String
+  ) throws -> Int {
+    var position = 0
+    take(bytes, from: &position, into: &sink)
+    guard position == bytes.count || mayBegin(bytes, at: position) else {
+      throw BenchError(describe(position))
+    }
+    return position
   }
 
   /// Whether what stands at `position` may be the beginning of such a record: then more bytes are needed.
@@ -40,30 +52,31 @@ struct FixedRecords {
 /// where it is measured, then filler.
 struct BatchTemplate {
   let buffer: PinnedBuffer
+  /// The publisher's number.
+  private let publisher: Int
   let headerSize: Int
   let stride: Int
   let payloadOffset: Int
 
-  /// - Parameter payloadSize: at least 16.
-  init(header: [UInt8] = [], prefix: [UInt8], payloadSize: Int, suffix: [UInt8] = [], capacity: Int) {
+  init(publisher: Int, _ target: LoadTarget, header: [UInt8] = [], prefix: [UInt8], suffix: [UInt8] = []) {
+    self.publisher = publisher
     headerSize = header.count
-    stride = prefix.count + payloadSize + suffix.count
+    stride = prefix.count + target.size + suffix.count
     payloadOffset = prefix.count
-    buffer = PinnedBuffer(count: headerSize + stride * capacity)
-    let payload = (0..<payloadSize).map { UInt8(truncatingIfNeeded: 0x61 + $0 % 26) }
+    buffer = PinnedBuffer(count: headerSize + stride * target.batch)
+    let payload = (0..<target.size).map { UInt8(truncatingIfNeeded: 0x61 + $0 % 26) }
     let record = prefix + payload + suffix
     header.withUnsafeBytes {
       UnsafeMutableRawBufferPointer(start: buffer.base, count: headerSize).copyMemory(from: $0)
     }
-    for index in 0..<capacity {
+    for index in 0..<target.batch {
       let place = buffer.base + headerSize + index * stride
       record.withUnsafeBytes { place.copyMemory(from: $0.baseAddress!, byteCount: $0.count) }
     }
   }
 
   /// Writes the numbers of `count` records and returns the bytes of header and records.
-  @inline(__always)
-  func fill(publisher: Int, first: UInt64, count: Int, stamp: UInt64) -> UnsafeRawBufferPointer {
+  @inline(__always) func fill(first: UInt64, count: Int, stamp: UInt64) -> UnsafeRawBufferPointer {
     var place = buffer.base + headerSize + payloadOffset
     var word = UInt64(publisher) << 48 | first
     for _ in 0..<count {

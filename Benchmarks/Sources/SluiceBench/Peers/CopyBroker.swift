@@ -1,11 +1,7 @@
 /// `sluice-bench copy-server`, the limit: bytes from one publisher, written to all subscribers. Records are `u32 length` and
 /// payload, little-endian.
 struct CopyDriver: LoadDriver {
-  private let target: LoadTarget
-
-  init(_ target: LoadTarget) {
-    self.target = target
-  }
+  let target: LoadTarget
 
   func openPublisher(_ index: Int) throws -> Opened<CopyPublisher> {
     guard index == 0 else { throw UsageError("the copy server takes one publisher") }
@@ -22,17 +18,13 @@ struct CopyDriver: LoadDriver {
   }
 }
 
-struct CopyPublisher: PublisherCodec {
+struct CopyPublisher: TemplateCodec {
   var replies = Replies()
-  private let template: BatchTemplate
+  let template: BatchTemplate
 
   init(_ target: LoadTarget) {
     let prefix = (0..<4).map { UInt8(truncatingIfNeeded: target.size >> ($0 * 8)) }
-    template = BatchTemplate(prefix: prefix, payloadSize: target.size, capacity: target.batch)
-  }
-
-  mutating func encode(first: UInt64, count: Int, stamp: UInt64) -> UnsafeRawBufferPointer {
-    template.fill(publisher: 0, first: first, count: count, stamp: stamp)
+    template = BatchTemplate(publisher: 0, target, prefix: prefix)
   }
 
   mutating func receive(_ bytes: UnsafeRawBufferPointer) throws -> Int {
@@ -48,9 +40,7 @@ struct CopySubscriber: SubscriberCodec {
     size = target.size
   }
 
-  mutating func receive<Sink: RecordSink>(_ bytes: UnsafeRawBufferPointer, into sink: inout Sink) throws
-    -> Int
-  {
+  mutating func receive(_ bytes: UnsafeRawBufferPointer, into sink: inout some RecordSink) throws -> Int {
     let base = bytes.baseAddress!
     let end = bytes.count
     let size = size

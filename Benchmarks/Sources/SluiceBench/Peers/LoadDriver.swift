@@ -29,7 +29,8 @@ protocol LoadDriver {
   /// Whether a subscriber that comes late can be given the records from the first on.
   static var keepsRecords: Bool { get }
 
-  init(_ target: LoadTarget) throws
+  var target: LoadTarget { get }
+  init(target: LoadTarget)
 
   /// Creates the topic, and removes what an earlier run left of it.
   func prepare() throws
@@ -83,6 +84,17 @@ extension PublisherCodec {
   var granted: UInt64 { .max }
 }
 
+/// A publisher's half that sends its batches as the template makes them.
+protocol TemplateCodec: PublisherCodec {
+  var template: BatchTemplate { get }
+}
+
+extension TemplateCodec {
+  func encode(first: UInt64, count: Int, stamp: UInt64) -> UnsafeRawBufferPointer {
+    template.fill(first: first, count: count, stamp: stamp)
+  }
+}
+
 /// The subscriber's half of a protocol.
 protocol SubscriberCodec {
   /// Bytes that must be sent soon: credit, answers to pings.
@@ -90,8 +102,7 @@ protocol SubscriberCodec {
 
   /// Takes in what the server sent, hands every record to `sink` in place, and returns how many bytes were used. The
   /// rest, never more than one record or one control frame, comes again, with more behind it.
-  mutating func receive<Sink: RecordSink>(_ bytes: UnsafeRawBufferPointer, into sink: inout Sink) throws
-    -> Int
+  mutating func receive(_ bytes: UnsafeRawBufferPointer, into sink: inout some RecordSink) throws -> Int
 }
 
 /// Where records go: at each call a payload of the run's size, readable only during the call.

@@ -1,10 +1,6 @@
 /// Mosquitto: MQTT 3.1.1, QoS 0, clean sessions, no keepalive.
 struct MosquittoDriver: LoadDriver {
-  private let target: LoadTarget
-
-  init(_ target: LoadTarget) {
-    self.target = target
-  }
+  let target: LoadTarget
 
   func openPublisher(_ index: Int) throws -> Opened<MqttPublisher> {
     Opened(try connect(), MqttPublisher(target, index))
@@ -32,19 +28,12 @@ struct MosquittoDriver: LoadDriver {
   }
 }
 
-struct MqttPublisher: PublisherCodec {
+struct MqttPublisher: TemplateCodec {
   var replies = Replies()
-  private let template: BatchTemplate
-  private let index: Int
+  let template: BatchTemplate
 
   init(_ target: LoadTarget, _ index: Int) {
-    self.index = index
-    template = BatchTemplate(
-      prefix: Mqtt.publishPrefix(target), payloadSize: target.size, capacity: target.batch)
-  }
-
-  mutating func encode(first: UInt64, count: Int, stamp: UInt64) -> UnsafeRawBufferPointer {
-    template.fill(publisher: index, first: first, count: count, stamp: stamp)
+    template = BatchTemplate(publisher: index, target, prefix: Mqtt.publishPrefix(target))
   }
 
   mutating func receive(_ bytes: UnsafeRawBufferPointer) throws -> Int {
@@ -60,15 +49,8 @@ struct MqttSubscriber: SubscriberCodec {
     records = FixedRecords(prefix: Mqtt.publishPrefix(target), payloadSize: target.size, suffixSize: 0)
   }
 
-  mutating func receive<Sink: RecordSink>(_ bytes: UnsafeRawBufferPointer, into sink: inout Sink) throws
-    -> Int
-  {
-    var position = 0
-    records.take(bytes, from: &position, into: &sink)
-    if position < bytes.count, !records.mayBegin(bytes, at: position) {
-      throw BenchError("Mosquitto sent a packet of type \(bytes[position] >> 4)")
-    }
-    return position
+  mutating func receive(_ bytes: UnsafeRawBufferPointer, into sink: inout some RecordSink) throws -> Int {
+    try records.takeAll(bytes, into: &sink) { "Mosquitto sent a packet of type \(bytes[$0] >> 4)" }
   }
 }
 

@@ -1,10 +1,6 @@
 /// NATS core: `PUB subject size` and `MSG subject sid size`, at most once, no confirmations.
 struct NatsDriver: LoadDriver {
-  private let target: LoadTarget
-
-  init(_ target: LoadTarget) {
-    self.target = target
-  }
+  let target: LoadTarget
 
   func openPublisher(_ index: Int) throws -> Opened<NatsPublisher> {
     Opened(try greet(), NatsPublisher(target, index))
@@ -32,21 +28,14 @@ struct NatsDriver: LoadDriver {
   }
 }
 
-struct NatsPublisher: PublisherCodec {
+struct NatsPublisher: TemplateCodec {
   var replies = Replies()
-  private let template: BatchTemplate
-  private let index: Int
+  let template: BatchTemplate
 
   init(_ target: LoadTarget, _ index: Int) {
-    self.index = index
     template = BatchTemplate(
-      prefix: Array("PUB \(target.topic) \(target.size)\r\n".utf8), payloadSize: target.size,
-      suffix: [13, 10],
-      capacity: target.batch)
-  }
-
-  mutating func encode(first: UInt64, count: Int, stamp: UInt64) -> UnsafeRawBufferPointer {
-    template.fill(publisher: index, first: first, count: count, stamp: stamp)
+      publisher: index, target, prefix: Array("PUB \(target.topic) \(target.size)\r\n".utf8),
+      suffix: [13, 10])
   }
 
   mutating func receive(_ bytes: UnsafeRawBufferPointer) throws -> Int {
@@ -63,9 +52,7 @@ struct NatsSubscriber: SubscriberCodec {
       prefix: Array("MSG \(target.topic) 1 \(target.size)\r\n".utf8), payloadSize: target.size, suffixSize: 2)
   }
 
-  mutating func receive<Sink: RecordSink>(_ bytes: UnsafeRawBufferPointer, into sink: inout Sink) throws
-    -> Int
-  {
+  mutating func receive(_ bytes: UnsafeRawBufferPointer, into sink: inout some RecordSink) throws -> Int {
     var position = 0
     while true {
       records.take(bytes, from: &position, into: &sink)
@@ -80,16 +67,15 @@ struct NatsSubscriber: SubscriberCodec {
 /// What a NATS server says besides messages.
 private enum NatsControl {
   /// Takes whole control lines from `position` on until something else stands there; returns where.
-  static func take(_ bytes: UnsafeRawBufferPointer, from position: Int, replies: inout Replies) throws -> Int
-  {
-    var position = position
+  static func take(_ bytes: UnsafeRawBufferPointer, from start: Int, replies: inout Replies) throws -> Int {
+    var position = start
     while position < bytes.count, let length = TextLine.length(bytes, at: position) {
       switch bytes[position] {
       case UInt8(ascii: "P"):
         if bytes[position + 1] == UInt8(ascii: "I") { replies.append(Array("PONG\r\n".utf8)) }
       case UInt8(ascii: "I"), UInt8(ascii: "+"): break
       case UInt8(ascii: "M"): return position
-      default: throw BenchError("NATS said \(TextLine.text(bytes, at: position, length: length))")
+      default: throw BenchError("NATS said \(TextLine.text(bytes, at: position))")
       }
       position += length
     }

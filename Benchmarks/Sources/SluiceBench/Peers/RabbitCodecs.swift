@@ -6,21 +6,19 @@ struct RabbitPublisher: PublisherCodec {
   /// Bytes of confirmed numbers still to come: only their count matters.
   private var skipping = 0
   private let template: BatchTemplate
-  private let index: Int
 
   // Frame header: u32 size, u16 key, u16 version, u8 publisher, u32 count.
   private static let headerSize = 13
 
   init(_ target: LoadTarget, _ index: Int) {
-    self.index = index
     let length = withUnsafeBytes(of: UInt32(target.size).bigEndian) { Array($0) }
     template = BatchTemplate(
-      header: [0, 0, 0, 0, 0, 2, 0, 1, 0, 0, 0, 0, 0], prefix: [UInt8](repeating: 0, count: 8) + length,
-      payloadSize: target.size, capacity: target.batch)
+      publisher: index, target, header: [0, 0, 0, 0, 0, 2, 0, 1, 0, 0, 0, 0, 0],
+      prefix: [UInt8](repeating: 0, count: 8) + length)
   }
 
   mutating func encode(first: UInt64, count: Int, stamp: UInt64) -> UnsafeRawBufferPointer {
-    let bytes = template.fill(publisher: index, first: first, count: count, stamp: stamp)
+    let bytes = template.fill(first: first, count: count, stamp: stamp)
     let base = template.buffer.base
     base.storeBytes(of: UInt32(bytes.count - 4).bigEndian, as: UInt32.self)
     base.storeBytes(of: UInt32(count).bigEndian, toByteOffset: 9, as: UInt32.self)
@@ -72,9 +70,7 @@ struct RabbitSubscriber: SubscriberCodec {
     size = target.size
   }
 
-  mutating func receive<Sink: RecordSink>(_ bytes: UnsafeRawBufferPointer, into sink: inout Sink) throws
-    -> Int
-  {
+  mutating func receive(_ bytes: UnsafeRawBufferPointer, into sink: inout some RecordSink) throws -> Int {
     let base = bytes.baseAddress!
     let entry = 4 + size
     let length = UInt32(size).bigEndian

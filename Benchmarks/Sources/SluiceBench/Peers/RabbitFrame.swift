@@ -1,15 +1,12 @@
 /// The commands of RabbitMQ's stream protocol that a load needs. A response has the top bit set.
 enum RabbitKey: UInt16 {
   case declarePublisher = 1
-  case publish = 2
   case publishConfirm = 3
-  case publishError = 4
   case subscribe = 7
   case deliver = 8
   case credit = 9
   case create = 13
   case delete = 14
-  case metadataUpdate = 16
   case peerProperties = 17
   case saslHandshake = 18
   case saslAuthenticate = 19
@@ -20,9 +17,11 @@ enum RabbitKey: UInt16 {
 
 /// A frame being written: `u32 size, u16 key, u16 version` and, for requests, `u32 correlation`; all big-endian.
 struct RabbitFrame {
+  private let key: RabbitKey
   private var content: [UInt8] = []
 
   init(_ key: RabbitKey, correlation: UInt32? = nil) {
+    self.key = key
     integer(key.rawValue)
     integer(UInt16(1))
     if let correlation { integer(correlation) }
@@ -59,11 +58,11 @@ struct RabbitFrame {
     return (UInt16(frame[0]) << 8 | UInt16(frame[1]), Array(frame.dropFirst(4)))
   }
 
-  /// Waits for the response to `key` and checks its code; 1 is success.
-  static func expect(_ key: RabbitKey, from handshake: inout Handshake, alsoAllowing other: UInt16 = 1) throws
-  {
+  /// Sends the frame, waits for the response to it and checks its code; 1 is success.
+  func exchange(on handshake: inout Handshake, alsoAllowing other: UInt16 = 1) throws {
+    try handshake.send(encoded())
     while true {
-      let frame = try next(from: &handshake)
+      let frame = try Self.next(from: &handshake)
       guard frame.key == key.rawValue | 0x8000 else { continue }
       let code = frame.body.count >= 6 ? UInt16(frame.body[4]) << 8 | UInt16(frame.body[5]) : 0
       guard code == 1 || code == other else { throw BenchError("RabbitMQ answered \(key) with code \(code)") }

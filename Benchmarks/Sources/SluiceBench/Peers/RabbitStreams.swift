@@ -1,11 +1,7 @@
 /// RabbitMQ's stream protocol: batches published with confirmations, chunks delivered against credit.
 struct RabbitStreamsDriver: LoadDriver {
   static let keepsRecords = true
-  private let target: LoadTarget
-
-  init(_ target: LoadTarget) {
-    self.target = target
-  }
+  let target: LoadTarget
 
   func prepare() throws {
     var handshake = try open()
@@ -23,8 +19,7 @@ struct RabbitStreamsDriver: LoadDriver {
     } else {
       create.integer(UInt32(0))
     }
-    try handshake.send(create.encoded())
-    try RabbitFrame.expect(.create, from: &handshake)
+    try create.exchange(on: &handshake)
   }
 
   func cleanUp() throws {
@@ -39,8 +34,7 @@ struct RabbitStreamsDriver: LoadDriver {
     declare.integer(UInt8(0))
     declare.string("")
     declare.string(target.topic)
-    try handshake.send(declare.encoded())
-    try RabbitFrame.expect(.declarePublisher, from: &handshake)
+    try declare.exchange(on: &handshake)
     return Opened(handshake, RabbitPublisher(target, index))
   }
 
@@ -52,8 +46,7 @@ struct RabbitStreamsDriver: LoadDriver {
     subscribe.integer(UInt16(1))  // from the first record
     subscribe.integer(RabbitSubscriber.credit)
     subscribe.integer(UInt32(0))
-    try handshake.send(subscribe.encoded())
-    try RabbitFrame.expect(.subscribe, from: &handshake)
+    try subscribe.exchange(on: &handshake)
     return Opened(handshake, RabbitSubscriber(target))
   }
 
@@ -62,18 +55,13 @@ struct RabbitStreamsDriver: LoadDriver {
     var handshake = try Handshake(target)
     var properties = RabbitFrame(.peerProperties, correlation: 1)
     properties.integer(UInt32(0))
-    try handshake.send(properties.encoded())
-    try RabbitFrame.expect(.peerProperties, from: &handshake)
-
-    let mechanisms = RabbitFrame(.saslHandshake, correlation: 2)
-    try handshake.send(mechanisms.encoded())
-    try RabbitFrame.expect(.saslHandshake, from: &handshake)
+    try properties.exchange(on: &handshake)
+    try RabbitFrame(.saslHandshake, correlation: 2).exchange(on: &handshake)
 
     var authenticate = RabbitFrame(.saslAuthenticate, correlation: 3)
     authenticate.string("PLAIN")
     authenticate.bytes(Array("\0guest\0guest".utf8))
-    try handshake.send(authenticate.encoded())
-    try RabbitFrame.expect(.saslAuthenticate, from: &handshake)
+    try authenticate.exchange(on: &handshake)
 
     // The server proposes its limits; they are taken as they are, but for heartbeats.
     let tune = try RabbitFrame.next(from: &handshake)
@@ -87,8 +75,7 @@ struct RabbitStreamsDriver: LoadDriver {
 
     var vhost = RabbitFrame(.open, correlation: 4)
     vhost.string("/")
-    try handshake.send(vhost.encoded())
-    try RabbitFrame.expect(.open, from: &handshake)
+    try vhost.exchange(on: &handshake)
     return handshake
   }
 
@@ -96,7 +83,6 @@ struct RabbitStreamsDriver: LoadDriver {
   private func delete(_ handshake: inout Handshake) throws {
     var frame = RabbitFrame(.delete, correlation: 9)
     frame.string(target.topic)
-    try handshake.send(frame.encoded())
-    try RabbitFrame.expect(.delete, from: &handshake, alsoAllowing: 2)
+    try frame.exchange(on: &handshake, alsoAllowing: 2)
   }
 }

@@ -1,10 +1,6 @@
 /// Redis PUBLISH and SUBSCRIBE, pipelined. Each PUBLISH answers how many subscribers it reached: that is checked.
 struct RedisPubSubDriver: LoadDriver {
-  private let target: LoadTarget
-
-  init(_ target: LoadTarget) {
-    self.target = target
-  }
+  let target: LoadTarget
 
   func openPublisher(_ index: Int) throws -> Opened<RedisPublisher> {
     let prefix = "*3\r\n$7\r\nPUBLISH\r\n" + Resp.bulk(target.topic) + "$\(target.size)\r\n"
@@ -25,24 +21,17 @@ struct RedisPubSubDriver: LoadDriver {
 }
 
 /// Commands that each carry one record, and answers that each confirm one.
-struct RedisPublisher: PublisherCodec {
+struct RedisPublisher: TemplateCodec {
   var replies = Replies()
   var acknowledged: UInt64? { confirmed }
   private var confirmed: UInt64 = 0
-  private let template: BatchTemplate
-  private let index: Int
+  let template: BatchTemplate
   private let expected: BytePattern?
 
   /// - Parameter expected: the answer to every command when it is always the same, else nil: then any bulk string is right.
   init(_ target: LoadTarget, _ index: Int, prefix: String, expected: String?) {
-    self.index = index
     self.expected = expected.map { BytePattern($0) }
-    template = BatchTemplate(
-      prefix: Array(prefix.utf8), payloadSize: target.size, suffix: [13, 10], capacity: target.batch)
-  }
-
-  mutating func encode(first: UInt64, count: Int, stamp: UInt64) -> UnsafeRawBufferPointer {
-    template.fill(publisher: index, first: first, count: count, stamp: stamp)
+    template = BatchTemplate(publisher: index, target, prefix: Array(prefix.utf8), suffix: [13, 10])
   }
 
   mutating func receive(_ bytes: UnsafeRawBufferPointer) throws -> Int {
@@ -60,7 +49,7 @@ struct RedisPublisher: PublisherCodec {
     }
     while position < bytes.count, let head = TextLine.length(bytes, at: position) {
       guard expected == nil, bytes[position] == UInt8(ascii: "$") else {
-        throw BenchError("Redis answered \(TextLine.text(bytes, at: position, length: head))")
+        throw BenchError("Redis answered \(TextLine.text(bytes, at: position))")
       }
       guard position + head < bytes.count, let body = TextLine.length(bytes, at: position + head) else {
         break
@@ -81,16 +70,8 @@ struct RedisSubscriber: SubscriberCodec {
     records = FixedRecords(prefix: Array(prefix.utf8), payloadSize: target.size, suffixSize: 2)
   }
 
-  mutating func receive<Sink: RecordSink>(_ bytes: UnsafeRawBufferPointer, into sink: inout Sink) throws
-    -> Int
-  {
-    var position = 0
-    records.take(bytes, from: &position, into: &sink)
-    if position < bytes.count, !records.mayBegin(bytes, at: position) {
-      let length = TextLine.length(bytes, at: position) ?? bytes.count - position
-      throw BenchError("Redis sent \(TextLine.text(bytes, at: position, length: length))")
-    }
-    return position
+  mutating func receive(_ bytes: UnsafeRawBufferPointer, into sink: inout some RecordSink) throws -> Int {
+    try records.takeAll(bytes, into: &sink) { "Redis sent \(TextLine.text(bytes, at: $0))" }
   }
 }
 

@@ -1,18 +1,10 @@
 /// Redis streams: pipelined XADD, and readers that ask with XREAD BLOCK for what lies behind the last entry they saw.
 struct RedisStreamsDriver: LoadDriver {
   static let keepsRecords = true
-  private let target: LoadTarget
-
-  init(_ target: LoadTarget) {
-    self.target = target
-  }
+  let target: LoadTarget
 
   func prepare() throws {
-    try delete()
-  }
-
-  func cleanUp() throws {
-    try delete()
+    try cleanUp()
   }
 
   func openPublisher(_ index: Int) throws -> Opened<RedisPublisher> {
@@ -36,7 +28,7 @@ struct RedisStreamsDriver: LoadDriver {
     return Opened(handshake, reader)
   }
 
-  private func delete() throws {
+  func cleanUp() throws {
     var handshake = try Handshake(target)
     defer { handshake.socket.close() }
     try handshake.send("*2\r\n$6\r\nUNLINK\r\n" + Resp.bulk(target.topic))
@@ -72,9 +64,7 @@ struct RedisStreamReader: SubscriberCodec {
       + Resp.bulk(topic) + Resp.bulk(id)
   }
 
-  mutating func receive<Sink: RecordSink>(_ bytes: UnsafeRawBufferPointer, into sink: inout Sink) throws
-    -> Int
-  {
+  mutating func receive(_ bytes: UnsafeRawBufferPointer, into sink: inout some RecordSink) throws -> Int {
     let base = bytes.baseAddress!
     var position = 0
     while position < bytes.count {
@@ -107,13 +97,12 @@ struct RedisStreamReader: SubscriberCodec {
   private mutating func takeOpening(_ bytes: UnsafeRawBufferPointer, at position: Int) throws -> Int? {
     let available = bytes.count - position
     guard opening.couldMatch(bytes.baseAddress! + position, available: available) else {
-      let length = TextLine.length(bytes, at: position) ?? available
-      throw BenchError("Redis answered \(TextLine.text(bytes, at: position, length: length))")
+      throw BenchError("Redis answered \(TextLine.text(bytes, at: position))")
     }
     guard available > opening.count, let line = TextLine.length(bytes, at: position + opening.count) else {
       return nil
     }
-    let text = TextLine.text(bytes, at: position + opening.count, length: line)
+    let text = TextLine.text(bytes, at: position + opening.count)
     guard let count = Int(text.dropFirst()), count > 0 else { throw BenchError("Redis answered \(text)") }
     entries = count
     return opening.count + line

@@ -9,20 +9,18 @@ struct SluicePublisher: PublisherCodec {
   private let isAcknowledged: Bool
   private var through: UInt64 = 0
   private let template: BatchTemplate
-  private let index: Int
 
   init(_ target: LoadTarget, _ index: Int, granted: UInt64, bytes: UInt64) {
-    self.index = index
     isAcknowledged = target.isAcknowledged
     self.granted = min(granted, bytes / UInt64(RecordLayout.wordSize + target.size))
     let word = withUnsafeBytes(of: RecordLayout.word(.plain, length: target.size).littleEndian) { Array($0) }
     template = BatchTemplate(
-      header: [UInt8](repeating: 0, count: FrameHeader.size + PublishHeader.size), prefix: word,
-      payloadSize: target.size, capacity: target.batch)
+      publisher: index, target,
+      header: [UInt8](repeating: 0, count: FrameHeader.size + PublishHeader.size), prefix: word)
   }
 
   mutating func encode(first: UInt64, count: Int, stamp: UInt64) -> UnsafeRawBufferPointer {
-    let bytes = template.fill(publisher: index, first: first, count: count, stamp: stamp)
+    let bytes = template.fill(first: first, count: count, stamp: stamp)
     PublishHeader(firstSequence: first, count: UInt32(count))
       .write(at: template.buffer.base, stream: 1, batchLength: count * template.stride)
     return bytes
@@ -62,9 +60,7 @@ struct SluiceSubscriber: SubscriberCodec {
     granted = demand ?? .max
   }
 
-  mutating func receive<Sink: RecordSink>(_ bytes: UnsafeRawBufferPointer, into sink: inout Sink) throws
-    -> Int
-  {
+  mutating func receive(_ bytes: UnsafeRawBufferPointer, into sink: inout some RecordSink) throws -> Int {
     var position = 0
     while true {
       if remaining > 0 {

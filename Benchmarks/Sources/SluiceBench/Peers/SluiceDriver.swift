@@ -3,14 +3,10 @@ import SluiceWire
 /// Sluice, on its own protocol and raw sockets, without the client library.
 struct SluiceDriver: LoadDriver {
   static let keepsRecords = true
-  private let target: LoadTarget
-
-  init(_ target: LoadTarget) {
-    self.target = target
-  }
+  let target: LoadTarget
 
   func prepare() throws {
-    var connection = try open()
+    var connection = try SluiceHandshake(target)
     defer { connection.handshake.socket.close() }
     try delete(&connection)
     var settings = TopicSettings(replayRecords: TopicSettings.unlimited, replayBytes: TopicSettings.unlimited)
@@ -19,13 +15,13 @@ struct SluiceDriver: LoadDriver {
   }
 
   func cleanUp() throws {
-    var connection = try open()
+    var connection = try SluiceHandshake(target)
     defer { connection.handshake.socket.close() }
     try delete(&connection)
   }
 
   func openPublisher(_ index: Int) throws -> Opened<SluicePublisher> {
-    var connection = try open()
+    var connection = try SluiceHandshake(target)
     let body = try connection.request(
       PublishOpen(topic: target.topic, acknowledgement: target.isAcknowledged ? .received : .none),
       answer: .publishOpened)
@@ -35,16 +31,12 @@ struct SluiceDriver: LoadDriver {
   }
 
   func openSubscriber() throws -> Opened<SluiceSubscriber> {
-    var connection = try open()
+    var connection = try SluiceHandshake(target)
     let subscriber = SluiceSubscriber(target)
     try connection.request(
       Subscribe(topic: target.topic, start: .earliest, lag: .fail, grantedThrough: subscriber.granted),
       answer: .subscribed)
     return Opened(connection.handshake, subscriber)
-  }
-
-  private func open() throws -> SluiceHandshake {
-    try SluiceHandshake(target)
   }
 
   /// Deletes the topic if it exists.

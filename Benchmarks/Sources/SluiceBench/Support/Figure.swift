@@ -8,37 +8,23 @@ enum Figure: String, Codable, CaseIterable {
   case p999
   case memory
 
-  var title: String {
+  private var description: (title: String, value: KeyPath<ServerResult, Double?>, text: (Double) -> String) {
     switch self {
-    case .rate: "records/s"
-    case .bandwidth: "bytes/s"
-    case .cpu: "server µs/record"
-    case .p50: "p50 µs"
-    case .p99: "p99 µs"
-    case .p999: "p99.9 µs"
-    case .memory: "per connection"
+    case .rate: ("records/s", \.deliveredPerSecond, Format.count)
+    case .bandwidth: ("bytes/s", \.bytesPerSecond, Format.bytes)
+    case .cpu: ("server µs/record", \.serverMicrosecondsPerRecord, Format.digits)
+    case .p50: ("p50 µs", \.p50, Format.digits)
+    case .p99: ("p99 µs", \.p99, Format.digits)
+    case .p999: ("p99.9 µs", \.p999, Format.digits)
+    case .memory: ("per connection", \.bytesPerConnection, Format.bytes)
     }
   }
 
-  func value(_ result: ServerResult) -> Double? {
-    switch self {
-    case .rate: result.deliveredPerSecond
-    case .bandwidth: result.bytesPerSecond
-    case .cpu: result.serverMicrosecondsPerRecord
-    case .p50: result.p50
-    case .p99: result.p99
-    case .p999: result.p999
-    case .memory: result.bytesPerConnection
-    }
-  }
+  var title: String { description.title }
 
-  func text(_ value: Double) -> String {
-    switch self {
-    case .rate: Format.count(value)
-    case .bandwidth, .memory: Format.bytes(value)
-    case .cpu, .p50, .p99, .p999: Format.digits(value)
-    }
-  }
+  func value(_ result: ServerResult) -> Double? { result[keyPath: description.value] }
+
+  func text(_ value: Double) -> String { description.text(value) }
 
   /// Whether a ratio says something that another figure's does not, in a workload with these results.
   func isCompared(_ results: [ServerResult]) -> Bool {

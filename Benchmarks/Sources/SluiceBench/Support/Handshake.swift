@@ -67,10 +67,6 @@ struct Replies {
     bytes += more
   }
 
-  mutating func append(_ more: BytePattern) {
-    bytes += UnsafeRawBufferPointer(start: more.bytes, count: more.count)
-  }
-
   /// The first `count` bytes were sent.
   mutating func drop(_ count: Int) {
     if count == bytes.count {

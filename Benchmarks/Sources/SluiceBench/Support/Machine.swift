@@ -5,16 +5,12 @@ import Glibc
 /// CLOCK_MONOTONIC in nanoseconds.
 @inline(__always)
 func monotonicNanoseconds() -> UInt64 {
-  var time = timespec()
-  clock_gettime(CLOCK_MONOTONIC, &time)
-  return UInt64(time.tv_sec) &* 1_000_000_000 &+ UInt64(time.tv_nsec)
+  Stopwatch.nanoseconds(of: CLOCK_MONOTONIC)
 }
 
 /// CPU time of this process, all threads, in seconds.
 func processCPUSeconds() -> Double {
-  var time = timespec()
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time)
-  return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
+  Double(Stopwatch.nanoseconds(of: CLOCK_PROCESS_CPUTIME_ID)) / 1e9
 }
 
 /// On what a measurement was made.
@@ -36,6 +32,15 @@ struct Machine: Codable, CustomStringConvertible {
 
   var description: String {
     "\(processor), \(cores) cores, Linux \(kernel), \(time)"
+  }
+}
+
+extension Encodable {
+  /// The value as JSON, its members sorted by name.
+  func json(_ more: JSONEncoder.OutputFormatting = []) throws -> Data {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes, more]
+    return try encoder.encode(self)
   }
 }
 

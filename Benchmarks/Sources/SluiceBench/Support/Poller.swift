@@ -30,10 +30,6 @@ final class Poller {
     control(EPOLL_CTL_MOD, file, interest, number)
   }
 
-  func remove(_ file: Int32) {
-    control(EPOLL_CTL_DEL, file, 0, 0)
-  }
-
   /// Waits at most `milliseconds` (-1: without end) and returns how many events there are.
   func wait(milliseconds: Int32) -> Int {
     max(Int(epoll_wait(descriptor, events.baseAddress!, Int32(events.count), milliseconds)), 0)

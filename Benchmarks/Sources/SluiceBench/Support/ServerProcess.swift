@@ -9,9 +9,8 @@ struct ServerProcess {
   func cpuSeconds() -> Double {
     tree().reduce(0) { sum, pid in
       var clock = clockid_t()
-      var time = timespec()
-      guard clock_getcpuclockid(pid, &clock) == 0, clock_gettime(clock, &time) == 0 else { return sum }
-      return sum + Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
+      guard clock_getcpuclockid(pid, &clock) == 0 else { return sum }
+      return sum + Double(Stopwatch.nanoseconds(of: clock)) / 1e9
     }
   }
 
@@ -21,10 +20,6 @@ struct ServerProcess {
       let fields = Self.contents("/proc/\(pid)/statm").split(separator: " ")
       return sum + (fields.count > 1 ? (Int(fields[1]) ?? 0) * Int(getpagesize()) : 0)
     }
-  }
-
-  var isAlive: Bool {
-    kill(pid, 0) == 0
   }
 
   /// The process and its descendants.

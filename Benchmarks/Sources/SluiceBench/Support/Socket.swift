@@ -10,20 +10,9 @@ struct Socket {
   /// - Parameter receiveBuffer: bytes that the kernel may hold for the reader; nil: as it likes.
   /// - Throws: BenchError naming the port, when no process listens there.
   static func connect(port: UInt16, receiveBuffer: Int? = nil) throws -> Socket {
-    let descriptor = Glibc.socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
-    guard descriptor >= 0 else { throw BenchError("socket: \(errorText())") }
-    let socket = Socket(descriptor: descriptor)
-    if let receiveBuffer { socket.set(SOL_SOCKET, SO_RCVBUF, Int32(receiveBuffer)) }
-    var address = loopback(port: port)
-    let result = withUnsafePointer(to: &address) {
-      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-        Glibc.connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
-      }
-    }
-    guard result == 0 else {
-      let reason = errorText()
-      socket.close()
-      throw BenchError("no connection to 127.0.0.1:\(port): \(reason)")
+    let socket = try open(at: port, "no connection to 127.0.0.1:\(port)") { socket, address, length in
+      if let receiveBuffer { socket.set(SOL_SOCKET, SO_RCVBUF, Int32(receiveBuffer)) }
+      return Glibc.connect(socket.descriptor, address, length) == 0
     }
     socket.set(Int32(IPPROTO_TCP), TCP_NODELAY, 1)
     return socket
@@ -31,22 +20,32 @@ struct Socket {
 
   /// Listens on 127.0.0.1; port 0 picks a free one, see `localPort`.
   static func listen(port: UInt16) throws -> Socket {
+    try open(at: port, "cannot listen on 127.0.0.1:\(port)") { socket, address, length in
+      socket.set(SOL_SOCKET, SO_REUSEADDR, 1)
+      return Glibc.bind(socket.descriptor, address, length) == 0 && Glibc.listen(socket.descriptor, 4096) == 0
+    }
+  }
+
+  /// A socket for which `body` has done something with a port's address. Where it returns false, `failure` and the system's reason are thrown.
+  private static func open(
+    at port: UInt16, _ failure: String, _ body: (Socket, UnsafePointer<sockaddr>, socklen_t) -> Bool
+  ) throws -> Socket {
     let descriptor = Glibc.socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
     guard descriptor >= 0 else { throw BenchError("socket: \(errorText())") }
     let socket = Socket(descriptor: descriptor)
-    socket.set(SOL_SOCKET, SO_REUSEADDR, 1)
-    var address = loopback(port: port)
-    let result = withUnsafePointer(to: &address) {
+    var address = sockaddr_in()
+    address.sin_family = sa_family_t(AF_INET)
+    address.sin_port = port.bigEndian
+    address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
+    let isDone = withUnsafePointer(to: &address) {
       $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-        Glibc.bind(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+        body(socket, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
       }
     }
-    guard result == 0, Glibc.listen(descriptor, 4096) == 0 else {
-      let reason = errorText()
-      socket.close()
-      throw BenchError("cannot listen on 127.0.0.1:\(port): \(reason)")
-    }
-    return socket
+    if isDone { return socket }
+    let reason = errorText()
+    socket.close()
+    throw BenchError("\(failure): \(reason)")
   }
 
   /// The next waiting connection, nonblocking and with TCP_NODELAY; nil when none waits.
@@ -90,13 +89,6 @@ struct Socket {
     Glibc.close(descriptor)
   }
 
-  private static func loopback(port: UInt16) -> sockaddr_in {
-    var address = sockaddr_in()
-    address.sin_family = sa_family_t(AF_INET)
-    address.sin_port = port.bigEndian
-    address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
-    return address
-  }
 }
 
 /// The text of `errno`.

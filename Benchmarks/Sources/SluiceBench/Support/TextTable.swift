@@ -11,9 +11,10 @@ enum TextLine {
     return UnsafeRawPointer(end) - start + 1
   }
 
-  /// The line as text, for messages.
-  static func text(_ bytes: UnsafeRawBufferPointer, at position: Int, length: Int) -> String {
-    String(decoding: bytes[position..<(position + length)].filter { $0 >= 32 }, as: UTF8.self)
+  /// The line as text, for messages; all that there is if its end has not arrived.
+  static func text(_ bytes: UnsafeRawBufferPointer, at position: Int) -> String {
+    let end = length(bytes, at: position).map { position + $0 } ?? bytes.count
+    return String(decoding: bytes[position..<end].filter { $0 >= 32 }, as: UTF8.self)
   }
 }
 

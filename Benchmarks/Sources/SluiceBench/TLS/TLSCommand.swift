@@ -61,11 +61,12 @@ enum TLSCommand {
   }
 
   private static func rate(of amount: Int, _ body: () throws -> Void) throws -> Rate {
-    let (start, used) = (monotonicNanoseconds(), processCPUSeconds())
+    let start = Moment(server: nil)
     try body()
+    let spent = start.elapsed()
     return Rate(
-      perSecond: Double(amount) / (Double(monotonicNanoseconds() - start) / 1e9),
-      perCPUSecond: Double(amount) / max(processCPUSeconds() - used, 1e-9))
+      perSecond: Double(amount) / spent.wall * 1e9, perCPUSecond: Double(amount) / max(spent.process, 1) * 1e9
+    )
   }
 
   private static func encrypt(_ bytes: Int) throws {

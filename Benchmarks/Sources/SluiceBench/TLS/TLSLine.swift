@@ -1,3 +1,4 @@
+import Dispatch
 import Glibc
 import SluiceIO
 import SluiceTLS
@@ -43,7 +44,7 @@ final class TLSLine: Sendable {
   func send(_ bytes: Int, pieces: Int, secure: Bool) throws {
     let loop = loops.loops[1]
     let target = received.value + bytes
-    let done = Gate()
+    let done = DispatchSemaphore(value: 0)
     let failure = Mutex<IOError?>(nil)
     received.wait(for: target, done)
     loop.execute { [network, listeners] in
@@ -52,7 +53,7 @@ final class TLSLine: Sendable {
         case .success(let stream): stream.start(Source(stream, bytes: bytes, pieces: pieces))
         case .failure(let error):
           failure.withLock { $0 = error }
-          done.open()
+          done.signal()
         }
       }
     }
@@ -63,10 +64,13 @@ final class TLSLine: Sendable {
   /// Connects so many times, one after the other.
   func shakeHands(_ count: Int, resumed: Bool) throws {
     let loop = loops.loops[1]
-    let done = Gate()
+    let done = DispatchSemaphore(value: 0)
     let failure = Mutex<IOError?>(nil)
     @Sendable func next(_ left: Int) {
-      guard left > 0 else { return done.open() }
+      guard left > 0 else {
+        done.signal()
+        return
+      }
       if !resumed { client.forgetSessions() }
       _ = network.connect(to: listeners[1].address, on: loop) { result in
         switch result {
@@ -74,7 +78,7 @@ final class TLSLine: Sendable {
           stream.start(Visitor(stream) { next(left - 1) })
         case .failure(let error):
           failure.withLock { $0 = error }
-          done.open()
+          done.signal()
         }
       }
     }
@@ -86,36 +90,21 @@ final class TLSLine: Sendable {
 
 /// How many bytes all sinks have read, and the callers that wait for a number of them.
 private final class ByteCount: Sendable {
-  private let state = Mutex((count: 0, target: Int.max, gate: Gate?.none))
+  private let state = Mutex((count: 0, target: Int.max, gate: DispatchSemaphore?.none))
 
   var value: Int { state.withLock { $0.count } }
 
-  func wait(for target: Int, _ gate: Gate) {
+  func wait(for target: Int, _ gate: DispatchSemaphore) {
     state.withLock { ($0.target, $0.gate) = (target, gate) }
   }
 
   func add(_ count: Int) {
-    let gate = state.withLock { state -> Gate? in
+    let gate = state.withLock { state -> DispatchSemaphore? in
       state.count += count
       return state.count >= state.target ? state.gate.take() : nil
     }
-    gate?.open()
+    gate?.signal()
   }
-}
-
-/// What a thread waits at.
-private final class Gate: Sendable {
-  // Posted once, waited for once.
-  private nonisolated(unsafe) let semaphore = UnsafeMutablePointer<sem_t>.allocate(capacity: 1)
-
-  init() { sem_init(semaphore, 0, 0) }
-  deinit {
-    sem_destroy(semaphore)
-    semaphore.deallocate()
-  }
-
-  func open() { sem_post(semaphore) }
-  func wait() { while sem_wait(semaphore) != 0 {} }
 }
 
 /// Greets, reads and counts.

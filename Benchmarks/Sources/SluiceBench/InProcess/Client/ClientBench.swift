@@ -21,16 +21,12 @@ final class StockedTopic {
   func stock() throws {
     if isStocked { return }
     let target = settings.target(topic: Self.name, keepsAll: true)
-    let driver = SluiceDriver(target)
+    let driver = SluiceDriver(target: target)
     try driver.prepare()
     let loop = try LoadLoop<SluiceDriver, CountingSink>(driver, target, publishers: 1)
     try loop.openPublishers()
-    let records = UInt64(settings.records)
-    var watch = ProgressWatch(patience: 10)
-    while let done = loop.acknowledged, done < records, watch.goesOn(done, now: monotonicNanoseconds()) {
-      try loop.turn(window: UInt64(settings.window), limit: records)
-    }
-    guard loop.acknowledged == records else { throw BenchError("filling the topic stood still") }
+    try loop.publish(
+      UInt64(settings.records), window: UInt64(settings.window), patience: 10, "filling the topic")
     loop.closeAll()
     isStocked = true
   }
@@ -76,6 +72,23 @@ struct ClientBenchSettings {
 
   /// Records that may be on their way to a live subscriber.
   var window: Int { min(max(2_097_152 / size, 256), 16_384) }
+}
+
+extension Reading {
+  /// The cost and the rates of a client that has handled so many records.
+  ///
+  /// - Parameters:
+  ///   - cpu: the client's CPU time, in nanoseconds.
+  ///   - wall: nanoseconds.
+  static func client(_ records: Int, cpu: Double, wall: Double) -> [Reading] {
+    let (count, cost) = (Double(records), cpu / Double(records))
+    return [Reading(.client, cost), Reading(.perCore, 1e9 / cost), Reading(.wall, count / wall * 1e9)]
+  }
+
+  /// - Parameter cpu: the broker's CPU time, in nanoseconds; nil where it isn't known.
+  static func broker(_ records: Int, cpu: Double?) -> [Reading] {
+    cpu.map { [Reading(.broker, $0 / Double(records))] } ?? []
+  }
 }
 
 extension Column {

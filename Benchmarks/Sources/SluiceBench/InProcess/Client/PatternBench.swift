@@ -17,42 +17,35 @@ enum PatternBench {
     let size = Format.bytes(Double(plain.size))
     let names = ("nothing else", "\(crowd.patterns) patterns and \(crowd.topics) topics")
     let both = [(plain, names.0), (crowd.settings, names.1)]
-    var cases: [MicroCase] = []
-    for (settings, name) in both {
-      cases.append(
-        MicroCase("patterns, publishing records of \(size)", name) { _ in
+    func cases(_ table: String, _ measure: @escaping (ClientBenchSettings) throws -> [Reading]) -> [MicroCase]
+    {
+      both.map { settings, name in
+        MicroCase("patterns, \(table)", name) { _ in
           try crowd.gather()
-          return try PublishBench.measure(settings, settings.records) { subject, records in
-            let payload = [UInt8](repeating: 0x61, count: settings.size)
-            try payload.withUnsafeBytes { payload in
-              for _ in 0..<records { while try !subject.enqueue(copying: payload) { usleep(100) } }
-            }
-          }
-        })
+          return try measure(settings)
+        }
+      }
     }
-    for (settings, name) in both {
-      cases.append(
-        MicroCase("patterns, making a topic", name) { _ in
-          try crowd.gather()
-          return try requests(settings) { client, number in
-            try Blocking.run { _ = try await client.createTopic("bench.made.\(number)") }
-          } after: { client, number in
-            try Blocking.run { try await client.deleteTopic("bench.made.\(number)") }
-          }
-        })
+    return cases("publishing records of \(size)") { settings in
+      try PublishBench.measure(settings, settings.records) { subject, records in
+        let payload = [UInt8](repeating: 0x61, count: settings.size)
+        try payload.withUnsafeBytes { payload in
+          for _ in 0..<records { while try !subject.enqueue(copying: payload) { usleep(100) } }
+        }
+      }
     }
-    for (settings, name) in both {
-      cases.append(
-        MicroCase("patterns, subscribing to one", name) { _ in
-          try crowd.gather()
-          return try requests(settings) { client, number in
-            try PatternCrowd.subscribe(client, to: ["bench.crowd.\(number).*"]).cancel()
-          }
-        })
-    }
-    cases.append(
-      MicroCase("patterns, memory", "\(crowd.topics) topics in one pattern") { _ in try crowd.memory() })
-    return cases
+      + cases("making a topic") { settings in
+        try requests(settings) { client, number in
+          try Blocking.run { _ = try await client.createTopic("bench.made.\(number)") }
+        } after: { client, number in
+          try Blocking.run { try await client.deleteTopic("bench.made.\(number)") }
+        }
+      }
+      + cases("subscribing to one") { settings in
+        try requests(settings) { client, number in
+          try PatternCrowd.subscribe(client, to: ["bench.crowd.\(number).*"]).cancel()
+        }
+      } + [MicroCase("patterns, memory", "\(crowd.topics) topics in one pattern") { _ in try crowd.memory() }]
   }
 
   private static func requests(
@@ -60,14 +53,12 @@ enum PatternBench {
     after: (Client, Int) throws -> Void = { _, _ in }
   ) throws -> [Reading] {
     try SubscribeBench.withClient(settings) { client in
-      let before = settings.server?.cpuSeconds()
-      let start = monotonicNanoseconds()
+      let start = Moment(server: settings.server)
       for number in 0..<requests { try body(client, number) }
-      let time = Double(monotonicNanoseconds() - start)
-      let spent = settings.server.map { $0.cpuSeconds() - (before ?? 0) }
+      let spent = start.elapsed()
       for number in 0..<requests { try after(client, number) }
-      return [Reading(.microseconds, time / Double(requests) / 1e3)]
-        + (spent.map { [Reading(.brokerMicroseconds, $0 / Double(requests) * 1e6)] } ?? [])
+      return [Reading(.microseconds, spent.wall / Double(requests) / 1e3)]
+        + (spent.server.map { [Reading(.brokerMicroseconds, $0 / Double(requests) / 1e3)] } ?? [])
     }
   }
 }

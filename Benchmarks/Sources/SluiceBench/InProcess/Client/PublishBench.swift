@@ -48,26 +48,21 @@ enum PublishBench {
   static func measure(
     _ settings: ClientBenchSettings, _ records: Int, _ publish: (TopicSubject, Int) throws -> Void
   ) throws -> [Reading] {
-    let driver = SluiceDriver(settings.target(topic: "bench-publish", keepsAll: false))
+    let driver = SluiceDriver(target: settings.target(topic: "bench-publish", keepsAll: false))
     try driver.prepare()
     defer { try? driver.cleanUp() }
     return try SubscribeBench.withClient(settings) { client in
       let subject = client.subject("bench-publish")
       _ = try Blocking.run { try await subject.publish("ready") }
-      let brokerBefore = settings.server?.cpuSeconds()
-      let start = (process: processCPUSeconds(), thread: Stopwatch.threadCPU(), time: monotonicNanoseconds())
+      let start = Moment(server: settings.server)
       try publish(subject, records)
       try Blocking.run { try await subject.flush() }
-      let time = Double(monotonicNanoseconds() - start.time)
-      let cost = (processCPUSeconds() - start.process) * 1e9 / Double(records)
-      let caller = Double(Stopwatch.threadCPU() - start.thread) / Double(records)
+      let spent = start.elapsed()
       guard subject.acknowledgedCount == records + 1 else {
         throw BenchError("\(subject.acknowledgedCount) of \(records + 1) records were acknowledged")
       }
-      return [
-        Reading(.client, cost), Reading(.perCore, 1e9 / cost),
-        Reading(.wall, Double(records) / time * 1e9), Reading(.caller, caller),
-      ] + SubscribeBench.brokerReadings(brokerBefore, settings.server?.cpuSeconds(), records)
+      return Reading.client(records, cpu: spent.process, wall: spent.wall)
+        + [Reading(.caller, spent.thread / Double(records))] + Reading.broker(records, cpu: spent.server)
     }
   }
 }

@@ -59,11 +59,6 @@ final class RecordMeter: @unchecked Sendable {
 
   /// From the first record to the last.
   var readings: [Reading] {
-    let records = Double(total)
-    let cost = Double(end.cpu - start.cpu) / records
-    return [
-      Reading(.client, cost), Reading(.perCore, 1e9 / cost),
-      Reading(.wall, records / Double(end.time - start.time) * 1e9),
-    ]
+    Reading.client(total, cpu: Double(end.cpu - start.cpu), wall: Double(end.time - start.time))
   }
 }

@@ -20,12 +20,8 @@ enum RoundTripBench {
     let answer = answer(settings.size)
     let table = "round trips, \(request) B there, \(answer) B back"
     return [
-      MicroCase(table, "bare TCP, blocking") { _ in
-        try bare(trips, answer, polls: false)
-      },
-      MicroCase(table, "bare TCP, epoll on both sides") { _ in
-        try bare(trips, answer, polls: true)
-      },
+      MicroCase(table, "bare TCP, blocking") { _ in try bare(trips, answer, polls: false) },
+      MicroCase(table, "bare TCP, epoll on both sides") { _ in try bare(trips, answer, polls: true) },
       MicroCase(table, "broker, --demand 1, blocking raw client") { _ in
         try stock.stock()
         return try raw(settings, trips, polls: false)
@@ -79,25 +75,20 @@ enum RoundTripBench {
   private static func measure(
     _ trips: Int, _ server: ServerProcess?, _ trip: () throws -> Void
   ) throws -> [Reading] {
-    let before = server?.cpuSeconds()
-    let start = (cpu: Stopwatch.threadCPU(), time: monotonicNanoseconds())
+    let start = Moment(server: server)
     for _ in 0..<trips { try trip() }
-    let time = Double(monotonicNanoseconds() - start.time)
-    let cost = Double(Stopwatch.threadCPU() - start.cpu)
-    return readings(trips, time: time, client: cost, before, server?.cpuSeconds())
+    let spent = start.elapsed()
+    return readings(trips, time: spent.wall, client: spent.thread, server: spent.server)
   }
 
-  private static func readings(
-    _ trips: Int, time: Double, client: Double, _ before: Double?, _ after: Double?
-  ) -> [Reading] {
+  /// - Parameters: nanoseconds.
+  private static func readings(_ trips: Int, time: Double, client: Double, server: Double?) -> [Reading] {
     let count = Double(trips)
     var readings = [
       Reading(Column("µs/trip"), time / count / 1e3), Reading(Column("trips/s", .count), count / time * 1e9),
       Reading(Column("client CPU µs"), client / count / 1e3),
     ]
-    if let before, let after {
-      readings.append(Reading(Column("server CPU µs"), (after - before) / count * 1e6))
-    }
+    if let server { readings.append(Reading(Column("server CPU µs"), server / count / 1e3)) }
     return readings
   }
 
@@ -106,8 +97,7 @@ enum RoundTripBench {
   private static func library(_ settings: ClientBenchSettings, _ trips: Int) throws -> [Reading] {
     try SubscribeBench.withClient(settings) { client in
       let meter = RecordMeter(total: trips)
-      let before = settings.server?.cpuSeconds()
-      let start = (process: processCPUSeconds(), time: monotonicNanoseconds())
+      let start = Moment(server: settings.server)
       let subscriber = AnySubscriber<TopicRecord, ClientError>(
         receiveSubscription: { $0.request(.max(1)) },
         receiveValue: { record in
@@ -117,9 +107,8 @@ enum RoundTripBench {
         receiveCompletion: { _ in meter.ended() })
       client.topic(StockedTopic.name, from: .earliest).subscribe(subscriber)
       try meter.wait()
-      let time = Double(monotonicNanoseconds() - start.time)
-      let cost = (processCPUSeconds() - start.process) * 1e9
-      return readings(trips, time: time, client: cost, before, settings.server?.cpuSeconds())
+      let spent = start.elapsed()
+      return readings(trips, time: spent.wall, client: spent.process, server: spent.server)
     }
   }
 }

@@ -61,18 +61,18 @@ enum SubscribeBench {
   private static func replay(_ settings: ClientBenchSettings, _ attach: Attach) throws -> [Reading] {
     try withClient(settings) { client in
       let meter = RecordMeter(total: settings.records)
-      let before = settings.server?.cpuSeconds()
+      let start = Moment(server: settings.server)
       let cancellable = attach(client.topic(StockedTopic.name, from: .earliest), meter)
       try meter.wait()
-      let after = settings.server?.cpuSeconds()
+      let spent = start.elapsed()
       cancellable.cancel()
-      return meter.readings + brokerReadings(before, after, settings.records)
+      return meter.readings + Reading.broker(settings.records, cpu: spent.server)
     }
   }
 
   private static func live(_ settings: ClientBenchSettings, _ attach: Attach) throws -> [Reading] {
     let target = settings.target(topic: "bench-live", keepsAll: false)
-    let driver = SluiceDriver(target)
+    let driver = SluiceDriver(target: target)
     try driver.prepare()
     defer { try? driver.cleanUp() }
     let loop = try LoadLoop<SluiceDriver, CountingSink>(driver, target, publishers: 1)
@@ -81,7 +81,7 @@ enum SubscribeBench {
       let cancellable = attach(client.topic(target.topic, from: .earliest, lag: .fail), meter)
       try loop.openPublishers()
       defer { loop.closeAll() }
-      let before = settings.server?.cpuSeconds()
+      let start = Moment(server: settings.server)
       var watch = ProgressWatch(patience: 10)
       while !meter.isDone, watch.goesOn(UInt64(meter.count), now: monotonicNanoseconds()) {
         // Whole batches, and never more ahead of the subscriber than the window.
@@ -89,33 +89,28 @@ enum SubscribeBench {
         try loop.turn(window: .max / 2, limit: UInt64(min(ahead, settings.records)), milliseconds: 1)
       }
       try meter.wait(seconds: 1)
-      let after = settings.server?.cpuSeconds()
+      let spent = start.elapsed()
       cancellable.cancel()
-      return meter.readings + brokerReadings(before, after, settings.records)
+      return meter.readings + Reading.broker(settings.records, cpu: spent.server)
     }
   }
 
   /// The same replay into the load's own subscriber: what the kernel and the checking cost by themselves.
   private static func rawReplay(_ settings: ClientBenchSettings) throws -> [Reading] {
     let target = settings.target(topic: StockedTopic.name, keepsAll: true)
-    let driver = SluiceDriver(target)
+    let driver = SluiceDriver(target: target)
     let loop = try LoadLoop<SluiceDriver, CountingSink>(driver, target, publishers: 1)
-    let before = settings.server?.cpuSeconds()
+    let begin = Moment(server: settings.server)
     try loop.openSubscriber()
     defer { loop.closeAll() }
-    let start = (cpu: Stopwatch.threadCPU(), time: monotonicNanoseconds())
+    let start = Moment(server: nil)
     var watch = ProgressWatch(patience: 10)
-    while loop.delivered < settings.records, watch.goesOn(loop.delivered, now: monotonicNanoseconds()) {
-      try loop.handleEvents(milliseconds: 100)
-    }
-    let records = Double(settings.records)
-    let cost = Double(Stopwatch.threadCPU() - start.cpu) / records
-    let time = Double(monotonicNanoseconds() - start.time)
-    let after = settings.server?.cpuSeconds()
-    guard loop.delivered == settings.records else { throw BenchError("the raw replay stood still") }
-    return [
-      Reading(.client, cost), Reading(.perCore, 1e9 / cost), Reading(.wall, records / time * 1e9),
-    ] + brokerReadings(before, after, settings.records)
+    let records = settings.records
+    try loop.deliver(UInt64(records), &watch) { try loop.handleEvents(milliseconds: 100) }
+    let spent = start.elapsed()
+    let broker = begin.elapsed().server
+    guard loop.delivered == records else { throw BenchError("the raw replay stood still") }
+    return Reading.client(records, cpu: spent.thread, wall: spent.wall) + Reading.broker(records, cpu: broker)
   }
 
   // MARK: Support
@@ -126,11 +121,6 @@ enum SubscribeBench {
     let client = try Blocking.run { try await Client.connect(to: settings.address) }
     defer { client.close() }
     return try body(client)
-  }
-
-  static func brokerReadings(_ before: Double?, _ after: Double?, _ records: Int) -> [Reading] {
-    guard let before, let after else { return [] }
-    return [Reading(.broker, (after - before) / Double(records) * 1e9)]
   }
 }
 

@@ -7,7 +7,7 @@ enum CodecBench {
 
   static func cases() -> [MicroCase] {
     [16, 128, 1024].flatMap { size in
-      let batch = EncodedBatch(size: size)
+      let batch = FixedBatch(size: size, count: batchBytes / (RecordLayout.wordSize + size))
       let table = "codec, \(batch.count) records of \(Format.bytes(Double(size))) a frame"
       return [
         MicroCase(table, "validate") { seconds in
@@ -52,24 +52,26 @@ enum CodecBench {
           ]
         },
         MicroCase(table, "FrameDecoder, whole frames") { seconds in
-          batch.readings(try decode(FrameStream(batch, frames: 4), chunk: .max, seconds))
+          batch.readings(try decode(batch, frames: 4, chunk: .max, seconds))
         },
         MicroCase(table, "FrameDecoder, in pieces of 16 KiB") { seconds in
-          batch.readings(try decode(FrameStream(batch, frames: 4), chunk: 16 << 10, seconds))
+          batch.readings(try decode(batch, frames: 4, chunk: 16 << 10, seconds))
         },
         MicroCase(table, "FrameDecoder, frames of one record") { seconds in
-          let one = EncodedBatch(size: size, count: 1)
-          return one.readings(
-            try decode(FrameStream(one, frames: batch.count), chunk: .max, seconds))
+          let one = FixedBatch(size: size, count: 1)
+          return one.readings(try decode(one, frames: batch.count, chunk: .max, seconds))
         },
       ]
     }
   }
 
-  /// Nanoseconds a frame.
-  private static func decode(_ stream: FrameStream, chunk: Int, _ seconds: Double) throws -> Double {
+  /// Nanoseconds a frame, of so many DELIVER frames behind each other.
+  private static func decode(
+    _ batch: FixedBatch, frames count: Int, chunk: Int, _ seconds: Double
+  ) throws -> Double {
     var decoder = FrameDecoder(maximumFrame: 16 << 20)
-    let bytes = UnsafeRawBufferPointer(start: stream.bytes.bytes, count: stream.bytes.count)
+    let stream = BytePattern((0..<count).flatMap { batch.delivery(offset: UInt64($0 * batch.count)) })
+    let bytes = UnsafeRawBufferPointer(start: stream.bytes, count: stream.count)
     let time = try Stopwatch.nanoseconds(for: seconds) {
       var frames = 0
       var position = 0
@@ -83,57 +85,17 @@ enum CodecBench {
       }
       keep(frames)
     }
-    return time / Double(stream.frames)
+    return time / Double(count)
   }
 }
 
-/// A batch of equal records.
-private struct EncodedBatch {
-  let count: Int
-  let bytes: UnsafeRawBufferPointer
-  /// The payload of any of them.
-  let payload: UnsafeRawBufferPointer
-
-  init(size: Int, count: Int? = nil) {
-    let count = count ?? CodecBench.batchBytes / (RecordLayout.wordSize + size)
-    self.count = count
-    var builder = BatchBuilder()
-    [UInt8](repeating: 0x61, count: size).withUnsafeBytes { payload in
-      for _ in 0..<count { builder.append(payload) }
-    }
-    let pattern = BytePattern(builder.bytes)
-    let bytes = UnsafeRawBufferPointer(start: pattern.bytes, count: pattern.count)
-    self.bytes = bytes
-    payload = UnsafeRawBufferPointer(rebasing: bytes[RecordLayout.wordSize..<(RecordLayout.wordSize + size)])
-  }
-
+extension FixedBatch {
   /// - Parameter time: nanoseconds for all of the batch.
-  func readings(_ time: Double) -> [Reading] {
+  fileprivate func readings(_ time: Double) -> [Reading] {
     [
       Reading(.perRecord, time / Double(count)), Reading(.perFrame, time),
       Reading(.gigabytes, Double(bytes.count) / time),
     ]
-  }
-}
-
-/// Some DELIVER frames behind each other.
-private struct FrameStream {
-  let frames: Int
-  let bytes: BytePattern
-
-  init(_ batch: EncodedBatch, frames: Int) {
-    self.frames = frames
-    var bytes: [UInt8] = []
-    for index in 0..<frames {
-      var front = [UInt8](repeating: 0, count: FrameHeader.size + DeliverHeader.size)
-      front.withUnsafeMutableBytes {
-        DeliverHeader(firstOffset: UInt64(index * batch.count), count: UInt32(batch.count))
-          .write(at: $0.baseAddress!, stream: 1, batchLength: batch.bytes.count)
-      }
-      bytes += front
-      bytes += batch.bytes
-    }
-    self.bytes = BytePattern(bytes)
   }
 }
 

@@ -34,13 +34,8 @@ extension CombineBench {
   private static func passing<P: Publisher>(
     _ name: String, target: Double?, _ make: @escaping (Publishers.Sequence<Range<Int>, Never>) -> P
   ) -> CombineScenario where P.Output == Int, P.Failure == Never {
-    CombineScenario("sequence → \(name) → sink", target: target, values: count) {
-      {
-        let total = Total()
-        let cancellable = make((0..<count).publisher).sink { total.sum &+= $0 }
-        keep(total.sum)
-        cancellable.cancel()
-      }
+    running("sequence → \(name) → sink", target: target) { total in
+      make((0..<count).publisher).sink { total.sum &+= $0 }
     }
   }
 }
@@ -59,25 +54,13 @@ extension CombineBench {
           withExtendedLifetime(cancellable) { keep(total.sum) }
         }
       },
-      CombineScenario("merge of four sequences → sink", target: 30, values: 4 * count) {
-        {
-          let total = Total()
-          let cancellable = Publishers.Merge4(
-            (0..<count).publisher, (0..<count).publisher, (0..<count).publisher, (0..<count).publisher
-          )
-          .sink { total.sum &+= $0 }
-          keep(total.sum)
-          cancellable.cancel()
-        }
+      running("merge of four sequences → sink", target: 30, values: 4 * count) { total in
+        Publishers.Merge4(
+          (0..<count).publisher, (0..<count).publisher, (0..<count).publisher, (0..<count).publisher
+        ).sink { total.sum &+= $0 }
       },
-      CombineScenario("zip of two sequences → sink, a pair", target: 60, values: count) {
-        {
-          let total = Total()
-          let cancellable = (0..<count).publisher.zip((0..<count).publisher)
-            .sink { total.sum &+= $0 &+ $1 }
-          keep(total.sum)
-          cancellable.cancel()
-        }
+      running("zip of two sequences → sink, a pair", target: 60) { total in
+        (0..<count).publisher.zip((0..<count).publisher).sink { total.sum &+= $0 &+ $1 }
       },
       CombineScenario("combineLatest of two subjects → sink", target: 60, values: 2) {
         let (first, second) = (PassthroughSubject<Int, Never>(), PassthroughSubject<Int, Never>())

@@ -35,56 +35,63 @@ extension CombineBench {
           }
         }
       },
-      CombineScenario("sequence → map → filter → sink", target: 15, values: count) {
-        {
-          var sum = 0
-          let cancellable = (0..<count).publisher
-            .map { $0 &* 3 }
-            .filter { $0 & 1 == 0 }
-            .sink { sum &+= $0 }
-          keep(sum)
-          cancellable.cancel()
-        }
+      running("sequence → map → filter → sink", target: 15) { total in
+        (0..<count).publisher.map { $0 &* 3 }.filter { $0 & 1 == 0 }.sink { total.sum &+= $0 }
       },
-      CombineScenario("the same, erased five times", target: 30, values: count) {
-        {
-          var sum = 0
-          let cancellable = (0..<count).publisher
-            .eraseToAnyPublisher()
-            .map { $0 &* 3 }
-            .eraseToAnyPublisher()
-            .eraseToAnyPublisher()
-            .filter { $0 & 1 == 0 }
-            .eraseToAnyPublisher()
-            .eraseToAnyPublisher()
-            .sink { sum &+= $0 }
-          keep(sum)
-          cancellable.cancel()
-        }
+      running("the same, erased five times", target: 30) { total in
+        (0..<count).publisher
+          .eraseToAnyPublisher()
+          .map { $0 &* 3 }
+          .eraseToAnyPublisher()
+          .eraseToAnyPublisher()
+          .filter { $0 & 1 == 0 }
+          .eraseToAnyPublisher()
+          .eraseToAnyPublisher()
+          .sink { total.sum &+= $0 }
       },
-      CombineScenario("sequence → subscriber, .max(1) a value", target: 25, values: count) {
-        {
-          let subscriber = StepSubscriber()
-          (0..<count).publisher.subscribe(subscriber)
-          keep(subscriber.sum)
-        }
-      },
+      stepping("sequence → subscriber, .max(1) a value", target: 25) { (0..<count).publisher },
     ]
+  }
+}
+
+extension CombineBench {
+  /// A scenario whose rounds each build a pipeline with a sink, which has all values when the function returns.
+  static func running(
+    _ name: String, target: Double?, values: Int = count, _ subscribe: @escaping (Total) -> AnyCancellable
+  ) -> CombineScenario {
+    CombineScenario(name, target: target, values: values) {
+      {
+        let total = Total()
+        let cancellable = subscribe(total)
+        keep(total.sum)
+        cancellable.cancel()
+      }
+    }
+  }
+
+  /// A scenario whose rounds each have a subscriber ask for a publisher's values one by one.
+  private static func stepping<P: Publisher>(
+    _ name: String, target: Double?, _ make: @escaping () -> P
+  ) -> CombineScenario where P.Output == Int, P.Failure == Never {
+    CombineScenario(name, target: target, values: count) {
+      {
+        let subscriber = StepSubscriber()
+        make().subscribe(subscriber)
+        keep(subscriber.sum)
+      }
+    }
   }
 }
 
 // Subjects.
 extension CombineBench {
+  private static func passthrough() -> PassthroughSubject<Int, Never> { PassthroughSubject() }
+  private static func currentValue() -> CurrentValueSubject<Int, Never> { CurrentValueSubject(0) }
+
   private static var subjects: [CombineScenario] {
     [
-      sending("PassthroughSubject → 1 sink", target: 25, to: 1) {
-        let subject = PassthroughSubject<Int, Never>()
-        return (subject, subject)
-      },
-      sending("PassthroughSubject → 100 sinks, a delivery", target: 10, to: 100) {
-        let subject = PassthroughSubject<Int, Never>()
-        return (subject, subject)
-      },
+      sending("PassthroughSubject → 1 sink", target: 25, to: 1, passthrough) { $0 },
+      sending("PassthroughSubject → 100 sinks, a delivery", target: 10, to: 100, passthrough) { $0 },
       CombineScenario("PassthroughSubject → subscriber, .max(1) a value", target: 25, values: 1) {
         let subject = PassthroughSubject<Int, Never>()
         let subscriber = StepSubscriber()
@@ -93,28 +100,21 @@ extension CombineBench {
           subject.send(1)
           keep(subscriber.sum)
         }
-      },
-      sending("CurrentValueSubject → 1 sink", target: 30, to: 1) {
-        let subject = CurrentValueSubject<Int, Never>(0)
-        return (subject, subject)
-      },
-      sending("CurrentValueSubject → 100 sinks, a delivery", target: nil, to: 100) {
-        let subject = CurrentValueSubject<Int, Never>(0)
-        return (subject, subject)
-      },
-      sending("PassthroughSubject → share() → 10 sinks, a delivery", target: 15, to: 10) {
-        let subject = PassthroughSubject<Int, Never>()
-        return (subject, subject.share())
+      }, sending("CurrentValueSubject → 1 sink", target: 30, to: 1, currentValue) { $0 },
+      sending("CurrentValueSubject → 100 sinks, a delivery", target: nil, to: 100, currentValue) { $0 },
+      sending("PassthroughSubject → share() → 10 sinks, a delivery", target: 15, to: 10, passthrough) {
+        $0.share()
       },
     ]
   }
 
   /// A scenario that sends values to a subject which, by way of the publisher, has so many sinks.
   private static func sending<S: Subject, P: Publisher>(
-    _ name: String, target: Double?, to sinks: Int, _ make: @escaping () -> (S, P)
-  ) -> CombineScenario where S.Output == Int, P.Output == Int, P.Failure == Never {
+    _ name: String, target: Double?, to sinks: Int, _ make: @escaping () -> S, _ publisher: @escaping (S) -> P
+  ) -> CombineScenario where S.Output == Int, S.Failure == Never, P.Output == Int, P.Failure == Never {
     CombineScenario(name, target: target, values: sinks) {
-      let (subject, publisher) = make()
+      let subject = make()
+      let publisher = publisher(subject)
       let total = Total()
       let cancellables = (0..<sinks).map { _ in publisher.sink { total.sum &+= $0 } }
       return {
@@ -129,32 +129,15 @@ extension CombineBench {
 extension CombineBench {
   private static var holders: [CombineScenario] {
     [
-      CombineScenario("sequence → flatMap(Just) → sink", target: 80, values: count) {
-        {
-          let total = Total()
-          let cancellable = (0..<count).publisher.flatMap { Just($0) }.sink { total.sum &+= $0 }
-          keep(total.sum)
-          cancellable.cancel()
-        }
+      running("sequence → flatMap(Just) → sink", target: 80) { total in
+        (0..<count).publisher.flatMap { Just($0) }.sink { total.sum &+= $0 }
       },
-      CombineScenario("sequence → buffer(1000) → sink", target: 50, values: count) {
-        {
-          let total = Total()
-          let cancellable = (0..<count).publisher
-            .buffer(size: 1000, prefetch: .keepFull, whenFull: .dropNewest)
-            .sink { total.sum &+= $0 }
-          keep(total.sum)
-          cancellable.cancel()
-        }
+      running("sequence → buffer(1000) → sink", target: 50) { total in
+        (0..<count).publisher.buffer(size: 1000, prefetch: .keepFull, whenFull: .dropNewest)
+          .sink { total.sum &+= $0 }
       },
-      CombineScenario("sequence → buffer(1000) → subscriber, .max(1) a value", target: 50, values: count) {
-        {
-          let subscriber = StepSubscriber()
-          (0..<count).publisher
-            .buffer(size: 1000, prefetch: .keepFull, whenFull: .dropNewest)
-            .subscribe(subscriber)
-          keep(subscriber.sum)
-        }
+      stepping("sequence → buffer(1000) → subscriber, .max(1) a value", target: 50) {
+        (0..<count).publisher.buffer(size: 1000, prefetch: .keepFull, whenFull: .dropNewest)
       },
     ]
   }

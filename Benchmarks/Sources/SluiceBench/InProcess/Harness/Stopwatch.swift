@@ -60,11 +60,11 @@ struct Column: Hashable, Codable {
 enum Stopwatch {
   /// CPU time of this thread in nanoseconds.
   static func threadCPU() -> UInt64 {
-    cpu(CLOCK_THREAD_CPUTIME_ID)
+    nanoseconds(of: CLOCK_THREAD_CPUTIME_ID)
   }
 
-  /// CPU time of a clock, see `pthread_getcpuclockid`.
-  static func cpu(_ clock: clockid_t) -> UInt64 {
+  /// What a clock shows: wall time, or CPU time, see `pthread_getcpuclockid`.
+  @inline(__always) static func nanoseconds(of clock: clockid_t) -> UInt64 {
     var time = timespec()
     clock_gettime(clock, &time)
     return UInt64(time.tv_sec) &* 1_000_000_000 &+ UInt64(time.tv_nsec)
@@ -78,9 +78,9 @@ enum Stopwatch {
     let wanted = seconds * 1e9
     var calls = 1
     while true {
-      let start = cpu(clock)
+      let start = nanoseconds(of: clock)
       for _ in 0..<calls { try body() }
-      let spent = Double(cpu(clock) - start)
+      let spent = Double(nanoseconds(of: clock) - start)
       if spent >= wanted / 2 { return spent / Double(calls) }
       let factor = spent > 0 ? min(wanted / spent, 100) : 100
       calls = max(calls + 1, Int(Double(calls) * factor))

@@ -18,7 +18,7 @@ enum LogBench {
   private static func appending() -> [MicroCase] {
     let table = "log, append, batches of \(size) B records"
     return batches.flatMap { count in
-      let batch = LogBatch(size: size, count: count)
+      let batch = FixedBatch(size: size, count: count)
       return [
         MicroCase(table, "append \(count)") { seconds in
           let log = TopicLog(retention: Retention(bytes: UInt64(retainedBytes)), pool: SegmentPool())
@@ -40,7 +40,7 @@ enum LogBench {
     let table = "log, next() at the head, batches of 64"
     return [1, 8, 100].map { readers in
       MicroCase(table, "\(readers) readers") { seconds in
-        let batch = LogBatch(size: size, count: 64)
+        let batch = FixedBatch(size: size, count: 64)
         let log = TopicLog(retention: Retention(bytes: UInt64(retainedBytes)), pool: SegmentPool())
         batch.fill(log, bytes: 2 * retainedBytes)
         let alone = Stopwatch.nanoseconds(for: seconds) { batch.append(to: log) }
@@ -72,7 +72,7 @@ enum LogBench {
 
   private static func reading() -> [MicroCase] {
     let table = "log, replay of \(size) B records"
-    let batch = LogBatch(size: size, count: 512)
+    let batch = FixedBatch(size: size, count: 512)
     let log = TopicLog(retention: .everything, pool: SegmentPool())
     var cases = [("demand 1", UInt64(1)), ("demand 7", 7), ("demand 1000", 1000), ("unlimited", .max)].map {
       name, demand in
@@ -130,31 +130,13 @@ enum LogBench {
   }
 }
 
-/// A batch of equal records, as a producer sends it.
-private struct LogBatch {
-  let count: Int
-  let bytes: UnsafeRawBufferPointer
-
-  init(size: Int, count: Int) {
-    self.count = count
-    var builder = BatchBuilder()
-    [UInt8](repeating: 0x61, count: size).withUnsafeBytes { payload in
-      for _ in 0..<count { builder.append(payload) }
-    }
-    let pattern = BytePattern(builder.bytes)
-    bytes = UnsafeRawBufferPointer(start: pattern.bytes, count: pattern.count)
-  }
-
-  func append(to log: TopicLog) {
-    log.append(bytes, count: count, at: 1)
-  }
-
-  func fill(_ log: TopicLog, bytes total: Int) {
+extension FixedBatch {
+  fileprivate func fill(_ log: TopicLog, bytes total: Int) {
     for _ in 0..<(total / bytes.count + 1) { append(to: log) }
   }
 
   /// - Parameter time: nanoseconds for one batch.
-  func readings(_ time: Double) -> [Reading] {
+  fileprivate func readings(_ time: Double) -> [Reading] {
     [
       Reading(Column("ns/batch"), time), Reading(.records, 1e9 * Double(count) / time),
       Reading(.gigabytes, Double(bytes.count) / time),
