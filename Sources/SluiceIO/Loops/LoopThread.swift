@@ -28,7 +28,7 @@ struct LoopThread: ~Copyable {
 }
 
 /// Threads that run a closure. They take no signals: those are for `ProcessSignals`.
-enum Threads {
+package enum Threads {
   private final class Body {
     let name: String
     let run: @Sendable () -> Void
@@ -65,7 +65,7 @@ enum Threads {
   }
 
   /// Returns 0, or the system's error number.
-  static func detach(name: String, _ body: @escaping @Sendable () -> Void) -> Int32 {
+  package static func detach(name: String, _ body: @escaping @Sendable () -> Void) -> Int32 {
     let (thread, code) = create(name: name, body)
     if let thread { pthread_detach(thread) }
     return code

@@ -71,13 +71,13 @@ struct BenchCommand: Command {
     let benchmark = Benchmark(self, run.access)
     run.interrupted = { benchmark.interrupt() }
     Threads.start {
-      let result = benchmark.run()
+      let result = Result(catching: benchmark.run)
       run.loop.execute {
         switch result {
         case .success(let report): run.report(.success(report)) { self.asJSON ? $0.json.line : $0.text }
-        case .failure(.client(let error)): run.fail(error)
-        case .failure(.said(let message)): run.finish(.failure, message)
-        case .failure(.interrupted): run.finish(.interrupted)
+        case .failure(let error as ClientError): run.fail(error)
+        case .failure(Benchmark.Failure.said(let message)): run.finish(.failure, message)
+        case .failure: run.finish(.interrupted)
         }
       }
     }

@@ -7,8 +7,8 @@ import Synchronization
 
 /// One `sluice bench` at work, on a thread of its own that waits for the others.
 struct Benchmark {
+  /// Besides a `ClientError`, why it has no figures.
   enum Failure: Error {
-    case client(ClientError)
     case said(String)
     case interrupted
   }
@@ -24,7 +24,7 @@ struct Benchmark {
   init(_ command: BenchCommand, _ access: ClientAccess) {
     self.command = command
     self.access = access
-    topic = "bench.\(getpid()).\(UInt64(MonotonicClock.now) % 1_000_000_007)"
+    topic = "bench.\(getpid()).\(UInt64(EpollLoop.time.nanoseconds) % 1_000_000_007)"
   }
 
   /// Makes `run()` come to an end, the topic deleted. From any thread.
@@ -34,24 +34,15 @@ struct Benchmark {
 
   private var isInterrupted: Bool { isStopped.value.load(ordering: .relaxed) }
 
-  func run() -> Result<BenchReport, Failure> {
-    do throws(Failure) {
-      return .success(try measure())
-    } catch {
-      return .failure(error)
-    }
-  }
-
-  private func measure() throws(Failure) -> BenchReport {
+  /// - Throws: `Failure`, or `ClientError`.
+  func run() throws -> BenchReport {
     let network = SocketNetwork()
     let receiving = try loops(min(command.subscribers, max(1, LoopGroup.availableCores - 1)), "receive")
     let sending = try loops(1, "send")
     defer { for loop in receiving + sending { loop.stop() } }
 
     let control = try connect(network, sending[0])
-    try attempt { () throws(ClientError) in
-      _ = try Waiting.answer { control.createTopic(topic, completion: $0) }
-    }
+    _ = try Waiting.answer { control.createTopic(topic, completion: $0) }
     defer { _ = try? Waiting.answer { control.deleteTopic(topic, completion: $0) } }
 
     var subscribers: [BenchSubscriber] = []
@@ -79,13 +70,13 @@ struct Benchmark {
 
   private func throughput(
     _ publishers: [BenchPublisher], _ subscribers: [BenchSubscriber]
-  ) throws(Failure) -> BenchReport.Throughput {
+  ) throws -> BenchReport.Throughput {
     let window = UInt64(max(Self.windowBytes / command.size, 64))
     let shares = publishers.indices.map { index in
       command.records / UInt64(publishers.count)
         + (UInt64(index) < command.records % UInt64(publishers.count) ? 1 : 0)
     }
-    let begin = MonotonicClock.now
+    let begin = EpollLoop.time
     let done = Semaphore()
     let sent = Shared(Atomic<UInt64>(0))
     for (publisher, share) in zip(publishers, shares) {
@@ -104,26 +95,25 @@ struct Benchmark {
       }
     }
     for _ in publishers { done.wait() }
-    for publisher in publishers { try attempt { () throws(ClientError) in try publisher.flush() } }
-    let published = MonotonicClock.now
+    for publisher in publishers { try publisher.flush() }
+    let published = EpollLoop.time
     try wait(for: subscribers, count: command.records)
-    let delivered = MonotonicClock.now
     return BenchReport.Throughput(
-      records: command.records, publishing: Double(published - begin) / 1e9,
-      delivering: Double(delivered - begin) / 1e9)
+      records: command.records, publishing: (published - begin).inSeconds,
+      delivering: (EpollLoop.time - begin).inSeconds)
   }
 
   /// Waits until each subscriber has that many records.
-  private func wait(for subscribers: [BenchSubscriber], count: UInt64) throws(Failure) {
+  private func wait(for subscribers: [BenchSubscriber], count: UInt64) throws {
     for subscriber in subscribers {
       while subscriber.received < count {
-        if isInterrupted { throw .interrupted }
+        if isInterrupted { throw Failure.interrupted }
         if subscriber.isOver { break }
         usleep(100)
       }
-      if let failure = subscriber.failure { throw .client(failure) }
+      if let failure = subscriber.failure { throw failure }
       guard subscriber.received >= count, subscriber.gaps == 0 else {
-        throw .said(
+        throw Failure.said(
           "a subscriber missed \(subscriber.gaps) records: the topic keeps too little for this load")
       }
     }
@@ -133,57 +123,43 @@ struct Benchmark {
 
   private func latency(
     _ publisher: BenchPublisher, _ subscribers: [BenchSubscriber]
-  ) throws(Failure) -> BenchReport.Latency {
+  ) throws -> BenchReport.Latency {
     let time = command.latencyTime.inSeconds
     let count = max(UInt64(command.rate * time), 1)
     for subscriber in subscribers { subscriber.measuresLatency = true }
     var pace = Pace(rate: command.rate)
-    let begin = MonotonicClock.now
+    let begin = EpollLoop.time
     publisher.publish(count) {
       pace.wait()
       return !isInterrupted
     }
-    let published = MonotonicClock.now
-    try attempt { () throws(ClientError) in try publisher.flush() }
+    let seconds = (EpollLoop.time - begin).inSeconds
+    try publisher.flush()
     try wait(for: subscribers, count: command.records + count)
     var histogram = LatencyHistogram()
     for subscriber in subscribers { histogram.merge(subscriber.histogram) }
-    return BenchReport.Latency(
-      rate: Double(count) / (Double(published - begin) / 1e9), seconds: Double(published - begin) / 1e9,
-      histogram: histogram)
+    return BenchReport.Latency(rate: Double(count) / seconds, seconds: seconds, histogram: histogram)
   }
 
   // MARK: Means
 
-  private func loops(_ count: Int, _ name: String) throws(Failure) -> [EpollLoop] {
+  private func loops(_ count: Int, _ name: String) throws -> [EpollLoop] {
     var loops: [EpollLoop] = []
     do {
       for index in 0..<count { loops.append(try EpollLoop.start(name: "\(name)-\(index)")) }
     } catch {
-      throw .said("cannot start: \(error)")
+      throw Failure.said("cannot start: \(error)")
     }
     return loops
   }
 
-  private func connect(_ network: SocketNetwork, _ loop: EpollLoop) throws(Failure) -> Client {
+  private func connect(_ network: SocketNetwork, _ loop: EpollLoop) throws -> Client {
     var options = ClientOptions()
     // What is measured would be another thing.
     options.reconnect = nil
     access.apply(to: &options)
-    do throws(ClientError) {
-      return try Waiting.answer {
-        Client.connect(to: access.servers, options: options, network: network, loop: loop, completion: $0)
-      }
-    } catch {
-      throw .client(error)
-    }
-  }
-
-  private func attempt(_ body: () throws(ClientError) -> Void) throws(Failure) {
-    do {
-      try body()
-    } catch {
-      throw .client(error)
+    return try Waiting.answer {
+      Client.connect(to: access.servers, options: options, network: network, loop: loop, completion: $0)
     }
   }
 }
@@ -212,7 +188,7 @@ final class BenchPublisher: @unchecked Sendable {
   func publish(_ count: UInt64, after pause: () -> Bool) {
     for _ in 0..<count {
       guard pause() else { return }
-      unsafe payload.storeBytes(of: MonotonicClock.now.littleEndian, as: UInt64.self)
+      unsafe payload.storeBytes(of: EpollLoop.time.nanoseconds.littleEndian, as: UInt64.self)
       do throws(ClientError) {
         let bytes = unsafe UnsafeRawBufferPointer(payload)
         guard try unsafe !subject.enqueue(copying: bytes) else { continue }
@@ -282,7 +258,7 @@ final class BenchSubscriber: Subscriber, @unchecked Sendable {
       let made = unsafe record.withUnsafeBytes {
         unsafe UInt64(littleEndian: $0.loadUnaligned(as: UInt64.self))
       }
-      let now = MonotonicClock.now
+      let now = EpollLoop.time.nanoseconds
       times.withLock { $0.add(now > made ? now - made : 0) }
     }
     // This thread alone writes it.

@@ -51,7 +51,7 @@ struct CursorListCommand: Command {
   }
 }
 
-struct CursorMoveCommand: Command {
+struct CursorMoveCommand: QuietRequest {
   let topic: String
   let name: String
   let start: SubscriptionPlan.Start
@@ -82,14 +82,12 @@ struct CursorMoveCommand: Command {
     self.start = start
   }
 
-  func start(_ run: Run) {
-    run.connect { client in
-      client.moveCursor(name, of: topic, to: start) { result in run.report(result) { "" } }
-    }
+  func request(_ client: Client, _ completion: @escaping @Sendable (Result<Void, ClientError>) -> Void) {
+    client.moveCursor(name, of: topic, to: start, completion: completion)
   }
 }
 
-struct CursorDeleteCommand: Command {
+struct CursorDeleteCommand: QuietRequest {
   let topic: String
   let name: String
 
@@ -103,10 +101,8 @@ struct CursorDeleteCommand: Command {
     name = try CursorOptions.operand(arguments.operands[1])
   }
 
-  func start(_ run: Run) {
-    run.connect { client in
-      client.deleteCursor(name, of: topic) { result in run.report(result) { "" } }
-    }
+  func request(_ client: Client, _ completion: @escaping @Sendable (Result<Void, ClientError>) -> Void) {
+    client.deleteCursor(name, of: topic, completion: completion)
   }
 }
 

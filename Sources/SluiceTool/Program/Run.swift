@@ -164,7 +164,11 @@ extension Run {
 
   /// Ends the run with a text on standard output. A closed pipe is no failure.
   func print(_ text: String) {
-    let code = Descriptor.write(text, to: STDOUT_FILENO)
+    finishPrinting(Descriptor.write(text, to: STDOUT_FILENO))
+  }
+
+  /// Ends the run with the error number of a write to standard output, or 0. A closed pipe is no failure.
+  func finishPrinting(_ code: Int32) {
     guard code == 0 || code == EPIPE else {
       return finish(.failure, "cannot write to standard output: \(Descriptor.reason(code))")
     }

@@ -50,33 +50,33 @@ final class Publishing: @unchecked Sendable {
     if !command.persistence.isQuiet { watchStorage() }
     if case .progress = command.report { reportProgress() }
     Threads.start { [self] in
-      let result = pump()
+      let result = Result(catching: pump)
       run.loop.execute { [self] in inputEnded(result) }
     }
   }
 
-  private func inputEnded(_ result: Result<Void, PumpError>) {
+  private func inputEnded(_ result: Result<Void, any Error>) {
     guard !isFlushing else { return }
     isFlushing = true
     switch result {
     case .success: end()
-    case .failure(.client(let error)): broken(error)
-    case .failure(.input(let error)):
+    case .failure(let error as ClientError): broken(error)
+    case .failure(let error):
       // What was read before is still published, but the topic isn't ended: it isn't whole.
-      subject.flush { [self] in flushed($0, complaint: error.description) }
+      subject.flush { [self] in flushed($0, complaint: "\(error)") }
     }
   }
 
   private func end() {
     switch command.ending {
-    case nil: subject.flush { [self] in flushed($0, complaint: nil) }
-    case .finished: subject.complete(.finished) { [self] in flushed($0, complaint: nil) }
+    case nil: subject.flush { [self] in flushed($0) }
+    case .finished: subject.complete(.finished) { [self] in flushed($0) }
     case .failure(let message):
-      subject.complete(.failure(.topicFailure(message))) { [self] in flushed($0, complaint: nil) }
+      subject.complete(.failure(.topicFailure(message))) { [self] in flushed($0) }
     }
   }
 
-  private func flushed(_ result: Result<Void, ClientError>, complaint: String?) {
+  private func flushed(_ result: Result<Void, ClientError>, complaint: String? = nil) {
     switch result {
     case .success:
       if let complaint {
@@ -103,7 +103,7 @@ final class Publishing: @unchecked Sendable {
     isStopped.store(true, ordering: .relaxed)
     guard !isFlushing else { return giveUp() }
     isFlushing = true
-    subject.flush { [self] in flushed($0, complaint: nil) }
+    subject.flush { [self] in flushed($0) }
     _ = run.loop.schedule(after: Self.flushTimeout) { [self] in giveUp() }
   }
 
@@ -146,7 +146,7 @@ final class Publishing: @unchecked Sendable {
     let count =
       command.acknowledgement == .none ? subject.acceptedCount : subject.acknowledgedCount
     let begin = started.load(ordering: .relaxed)
-    let time = begin == 0 ? 0 : MonotonicClock.now - begin
+    let time = begin == 0 ? 0 : EpollLoop.time.nanoseconds - begin
     let rate = Double(count) / (Double(max(time, 1000)) / 1e9)
     return "published \(Magnitude.grouped(count)) record\(count == 1 ? "" : "s"), "
       + "\(ByteSize.rounded(bytes.load(ordering: .relaxed))), in \(TimeSpan.rounded(.nanoseconds(Int64(clamping: time)))) (\(Magnitude.rounded(rate))/s)"
@@ -163,17 +163,16 @@ final class Publishing: @unchecked Sendable {
 
   // MARK: On the reading thread
 
-  private enum PumpError: Error {
-    case input(InputError)
-    case client(ClientError)
-  }
-
   /// Hands every record to the subject.
-  private func pump() -> Result<Void, PumpError> {
+  ///
+  /// - Throws: `InputError` or `ClientError`.
+  private func pump() throws {
     var pace = command.rate.map(Pace.init(rate:))
     var failure: ClientError?
     let offer: (UnsafeRawBufferPointer) -> Bool = { [self] payload in
-      if started.load(ordering: .relaxed) == 0 { started.store(MonotonicClock.now, ordering: .relaxed) }
+      if started.load(ordering: .relaxed) == 0 {
+        started.store(EpollLoop.time.nanoseconds, ordering: .relaxed)
+      }
       pace?.wait()
       if isStopped.load(ordering: .relaxed) { return false }
       do throws(ClientError) {
@@ -185,12 +184,9 @@ final class Publishing: @unchecked Sendable {
         return false
       }
     }
-    do throws(InputError) {
-      try unsafe forEachRecord(offer)
-    } catch {
-      if failure == nil { return .failure(.input(error)) }
-    }
-    return failure.map { .failure(.client($0)) } ?? .success(())
+    let result = Result { () throws(InputError) in try unsafe forEachRecord(offer) }
+    if let failure { throw failure }
+    try result.get()
   }
 
   private func forEachRecord(_ body: (UnsafeRawBufferPointer) -> Bool) throws(InputError) {
@@ -227,12 +223,12 @@ struct Pace {
   /// - Parameter rate: steps a second, more than 0.
   init(rate: Double) {
     interval = 1 / rate
-    next = Double(MonotonicClock.now) / 1e9
+    next = Double(EpollLoop.time.nanoseconds) / 1e9
   }
 
   /// Waits until the next step is due. After a delay the steps that were missed aren't made up for in a burst of more than a second.
   mutating func wait() {
-    let now = Double(MonotonicClock.now) / 1e9
+    let now = Double(EpollLoop.time.nanoseconds) / 1e9
     let early = next - now
     if early > Self.grain {
       var time = timespec(tv_sec: Int(early), tv_nsec: Int((early - early.rounded(.down)) * 1e9))

@@ -192,7 +192,7 @@ enum Input {
 }
 
 /// Why the input can't be read on.
-struct InputError: Error, Equatable {
+struct InputError: Error, Equatable, CustomStringConvertible {
   var description: String
 
   /// - Parameter what: the record, as the message names it.

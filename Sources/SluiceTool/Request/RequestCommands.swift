@@ -2,6 +2,7 @@ import Glibc
 import ReactiveCore
 import SluiceClient
 import SluiceCommand
+import SluiceIO
 
 struct RequestCommand: Command {
   let topic: String
@@ -58,11 +59,7 @@ struct RequestCommand: Command {
         switch result {
         case .success(let reply):
           let code = unsafe reply.withUnsafeBytes { unsafe Descriptor.writeAll($0, to: STDOUT_FILENO) }
-          guard code == 0 || code == EPIPE else {
-            return run.finish(
-              .failure, "cannot write to standard output: \(Descriptor.reason(code))")
-          }
-          run.finish(.success)
+          run.finishPrinting(code)
         case .failure(let error): run.fail(error)
         }
       }

@@ -32,6 +32,11 @@ struct StoreCommand: CommandGroup {
     "progress",
     help: "Say every second how far it is. On a terminal it is said now and then without this.")
   static let quiet = CommandOption("quiet", help: "Say nothing of what went well.")
+
+  /// The FILE behind DIR; nil for standard input or output.
+  static func file(_ arguments: ParsedArguments) -> String? {
+    arguments.operands.dropFirst().first { $0 != "-" }
+  }
 }
 
 struct StoreStatCommand: Command {
@@ -78,10 +83,8 @@ struct StoreStatCommand: Command {
         try job.print(StoreTable.list(statistics))
       }
       let unreadable = statistics.topics.count { $0.row == nil }
-      guard unreadable > 0 else { return .init() }
-      return .init(
-        code: .failure,
-        complaint: "\(unreadable) topics of \(directory) can't be read; see sluice store verify")
+      guard unreadable > 0 else { return .success }
+      return .failure("\(unreadable) topics of \(directory) can't be read; see sluice store verify")
     }
   }
 }
@@ -126,24 +129,16 @@ struct StoreVerifyCommand: Command {
       if let refusal { return refusal }
       let store = try StoreJob.open(directory, .readOnly)
       job.expect(try store.inspection().size.used)
-      var fault: StoreError?
       let summary = try StoreVerification.run(store, progress: { job.progressed(to: $0) }) { finding in
-        if fault != nil { return }
-        do throws(StoreError) {
-          try job.print(asJSON ? StoreJSON.object(finding).line : "\(StoreTable.shown(finding))\n")
-        } catch {
-          fault = error
-        }
+        job.note(asJSON ? StoreJSON.object(finding).line : "\(StoreTable.shown(finding))\n")
       }
-      if let fault { throw fault }
-      try job.print(asJSON ? StoreJSON.object(summary).line : StoreTable.text(summary))
-      guard summary.damaged > 0 else { return .init() }
-      return .init(
-        code: .failure,
-        complaint: """
-          \(directory) is damaged (\(Magnitude.grouped(summary.damaged)) finding\(summary.damaged == 1 ? "" : "s")); \
-          sluice store repair takes out what can't be used
-          """)
+      job.note(asJSON ? StoreJSON.object(summary).line : StoreTable.text(summary))
+      guard summary.damaged > 0 else { return .success }
+      return .failure(
+        """
+        \(directory) is damaged (\(StoreTable.counted(summary.damaged, "finding"))); \
+        sluice store repair takes out what can't be used
+        """)
     }
   }
 }
@@ -191,36 +186,21 @@ struct StoreRepairCommand: Command {
       if let rebuild { try job.print(StoreTable.text(rebuild)) }
       let store = try StoreJob.open(directory, isDryRun ? .readOnly : .existing)
       job.expect(try store.inspection().size.used)
-      var fault: StoreError?
       var left: [StoreFinding] = []
       let summary = try StoreRepair.run(
-        store, isDryRun: isDryRun, progress: { fault == nil && job.progressed(to: $0) },
+        store, isDryRun: isDryRun, progress: { !job.hasFailed && job.progressed(to: $0) },
         found: { finding in
           if finding.isLeftByRepair { left.append(finding) }
           // No step of the repair reports records that were lost with the file's pages.
-          guard rebuild != nil, finding.missing?.isEmpty == false, fault == nil else { return }
-          do throws(StoreError) {
-            try job.print("lost: \(StoreTable.shown(finding))\n")
-          } catch {
-            fault = error
-          }
-        },
-        done: { step in
-          do throws(StoreError) {
-            try job.print(StoreTable.shown("\(step)") + "\n")
-          } catch {
-            fault = error
-          }
-        })
-      if let fault { throw fault }
+          guard rebuild != nil, finding.missing?.isEmpty == false else { return }
+          job.note("lost: \(StoreTable.shown(finding))\n")
+        }, done: { step in job.note(StoreTable.shown("\(step)") + "\n") })
+      if job.hasFailed { return .success }
       if !isDryRun { try store.leave() }
       for finding in left { try job.print("left as it is: \(StoreTable.shown(finding))\n") }
       try job.print(StoreTable.text(summary, isDryRun: isDryRun))
-      if isDryRun, summary.steps > 0 {
-        return .init(code: .failure, complaint: "\(directory) is damaged; nothing was changed")
-      }
-      guard summary.left > 0 else { return .init() }
-      return .init(code: .failure, complaint: "not everything in \(directory) can be mended")
+      if isDryRun, summary.steps > 0 { return .failure("\(directory) is damaged; nothing was changed") }
+      return summary.left > 0 ? .failure("not everything in \(directory) can be mended") : .success
     }
   }
 }
@@ -253,7 +233,7 @@ struct StoreCompactCommand: Command {
       if !isQuiet {
         run.note("\(ByteSize.rounded(sizes.before)) before, \(ByteSize.rounded(sizes.after)) now")
       }
-      return .init()
+      return .success
     }
   }
 }

@@ -8,10 +8,10 @@ import Synchronization
 /// A job on a store. Runs on a thread of its own, since disks block.
 final class StoreJob: Sendable {
   /// How it ended.
-  struct Outcome: Sendable {
-    var code = ExitCode.success
-    /// For standard error.
-    var complaint: String?
+  enum Outcome: Sendable {
+    case success
+    /// With a complaint for standard error.
+    case failure(String)
   }
 
   /// How often progress is printed: with `--progress`, and without it, on a terminal.
@@ -21,6 +21,8 @@ final class StoreJob: Sendable {
   private let done = Atomic<UInt64>(0)
   private let total: Atomic<UInt64> = Atomic(0)
   private let stopped = Atomic(false)
+  /// The first piece of the result that couldn't be printed where that doesn't end the job at once.
+  private let fault = Mutex<StoreError?>(nil)
 
   private init() {}
 
@@ -40,11 +42,16 @@ final class StoreJob: Sendable {
     FaultyPages.explain()
     job.scheduleProgress(run, saysProgress ? interval : isatty(STDERR_FILENO) == 1 ? rareInterval : nil)
     Threads.start {
-      let result = Result { () throws(StoreError) in try body(job) }
+      let result = Result { () throws(StoreError) in
+        let outcome = try body(job)
+        if let fault = job.fault.withLock({ $0 }) { throw fault }
+        return outcome
+      }
       run.loop.execute {
         switch result {
         case _ where job.isStopped: run.finish(.interrupted)
-        case .success(let outcome): run.finish(outcome.code, outcome.complaint)
+        case .success(.success): run.finish(.success)
+        case .success(.failure(let complaint)): run.finish(.failure, complaint)
         case .failure(let error): run.finish(.failure, error.message)
         }
       }
@@ -89,6 +96,19 @@ final class StoreJob: Sendable {
     throw StoreError(.failed, "cannot write to standard output: \(Descriptor.reason(code))")
   }
 
+  /// The same where nothing can be thrown: ends the job with the error when `body` returns. Pieces behind one that can't be printed are dropped.
+  func note(_ text: String) {
+    if hasFailed { return }
+    do throws(StoreError) {
+      try print(text)
+    } catch {
+      fault.withLock { $0 = error }
+    }
+  }
+
+  /// Whether a `note(_:)` has failed.
+  var hasFailed: Bool { fault.withLock { $0 != nil } }
+
   /// Looks for damage to the structure of the store's file, with which it must not be opened, and prints it.
   ///
   /// - Returns: the job's outcome for a damaged file; nil for one in order.
@@ -98,12 +118,11 @@ final class StoreJob: Sendable {
     let faults = try LMDBStore.pageFaults(at: directory)
     if faults.isEmpty { return nil }
     for fault in faults { try print(line(fault)) }
-    return Outcome(
-      code: .failure,
-      complaint: """
-        \(directory) is damaged in the structure of its file (\(Magnitude.grouped(UInt64(faults.count))) finding\(faults.count == 1 ? "" : "s")); \
-        sluice store repair builds it anew from what can be read
-        """)
+    return .failure(
+      """
+      \(directory) is damaged in the structure of its file (\(StoreTable.counted(UInt64(faults.count), "finding"))); \
+      sluice store repair builds it anew from what can be read
+      """)
   }
 
   /// Opens a store that there is.

@@ -104,7 +104,7 @@ enum StoreTable {
     "\(counted(topics, "topic")) with \(counted(records, "record")) and \(counted(states, "state"))"
   }
 
-  private static func counted(_ count: UInt64, _ one: String, _ many: String? = nil) -> String {
+  static func counted(_ count: UInt64, _ one: String, _ many: String? = nil) -> String {
     "\(Magnitude.grouped(count)) \(count == 1 ? one : many ?? one + "s")"
   }
 

@@ -38,8 +38,7 @@ struct StoreExportCommand: Command {
 
   init(_ arguments: ParsedArguments) throws(UsageError) {
     directory = arguments.operands[0]
-    let operand = arguments.operands.count > 1 ? arguments.operands[1] : "-"
-    file = operand == "-" ? nil : operand
+    file = StoreCommand.file(arguments)
     topics = arguments.texts("topic")
     isQuiet = arguments.has("quiet")
     saysProgress = arguments.has("progress")
@@ -61,13 +60,12 @@ struct StoreExportCommand: Command {
         try output.finish()
       } catch {
         output.discard()
-        if output.isUnwanted { return .init() }
+        if output.isUnwanted { return .success }
         throw error
       }
       if !isQuiet { run.note("exported \(StoreTable.text(summary))") }
-      guard summary.damaged > 0 else { return .init() }
-      return .init(
-        code: .failure, complaint: "the export is without what is damaged; see sluice store repair")
+      guard summary.damaged > 0 else { return .success }
+      return .failure("the export is without what is damaged; see sluice store repair")
     }
   }
 }
@@ -103,8 +101,7 @@ struct StoreImportCommand: Command {
 
   init(_ arguments: ParsedArguments) throws(UsageError) {
     directory = arguments.operands[0]
-    let operand = arguments.operands.count > 1 ? arguments.operands[1] : "-"
-    file = operand == "-" ? nil : operand
+    file = StoreCommand.file(arguments)
     isReplacing = arguments.has("replace")
     isQuiet = arguments.has("quiet")
     saysProgress = arguments.has("progress")
@@ -128,7 +125,7 @@ struct StoreImportCommand: Command {
       }
       try store.leave()
       if !isQuiet { run.note("imported \(StoreTable.text(summary))") }
-      return .init()
+      return .success
     }
   }
 }

@@ -1,31 +1,12 @@
 import Glibc
 import SluiceClient
+import SluiceIO
 import Synchronization
 
-/// Threads for blocking work: reading standard input, writing standard output.
-enum Threads {
-  private final class Body {
-    let run: @Sendable () -> Void
-
-    init(_ run: @escaping @Sendable () -> Void) {
-      self.run = run
-    }
-  }
-
-  /// Runs `body` on a thread of its own, which ends with it or with the process.
-  ///
-  /// Signals are blocked in the main thread before this is called for the first time, and so in every thread.
+extension Threads {
+  /// Runs `body` on a thread of its own, for blocking work; the thread ends with it or with the process.
   static func start(_ body: @escaping @Sendable () -> Void) {
-    let context = unsafe Unmanaged.passRetained(Body(body))
-    var thread = pthread_t()
-    let code = unsafe pthread_create(
-      &thread, nil,
-      { context in
-        unsafe Unmanaged<Body>.fromOpaque(context!).takeRetainedValue().run()
-        return nil
-      }, unsafe context.toOpaque())
-    precondition(code == 0, "the system has no thread left")
-    pthread_detach(thread)
+    precondition(detach(name: "sluice", body) == 0, "the system has no thread left")
   }
 }
 
@@ -93,14 +74,5 @@ final class Shared<Value: ~Copyable & Sendable>: Sendable {
 
   init(_ value: consuming Value) {
     self.value = value
-  }
-}
-
-/// Nanoseconds of a clock that never goes back.
-enum MonotonicClock {
-  static var now: UInt64 {
-    var time = timespec()
-    unsafe clock_gettime(CLOCK_MONOTONIC, &time)
-    return UInt64(time.tv_sec) &* 1_000_000_000 &+ UInt64(time.tv_nsec)
   }
 }

@@ -1,4 +1,5 @@
 import Glibc
+import SluiceIO
 import Synchronization
 
 /// Work for a thread of its own, in order, with a bound on how much may wait.

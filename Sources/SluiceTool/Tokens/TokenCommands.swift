@@ -81,17 +81,13 @@ struct TokenKeyCommand: Command {
   }
 
   func start(_ run: Run) {
-    AccessJob.start(run) { () throws(AccessJob.Failure) in
-      do throws(AccessFileError) {
-        try make(run)
-      } catch {
-        throw .init(error)
-      }
+    AccessJob.start(run) {
+      try make(run)
       return ""
     }
   }
 
-  private func make(_ run: Run) throws(AccessFileError) {
+  private func make(_ run: Run) throws {
     guard algorithm != .hs256 else {
       try KeyFile.make(output, TokenKey.newSecret(), isSecret: true)
       return run.note(
@@ -203,16 +199,10 @@ struct TokenMakeCommand: Command {
   }
 
   func start(_ run: Run) {
-    AccessJob.start(run) { () throws(AccessJob.Failure) in
-      do throws(AccessFileError) {
-        return try make(run)
-      } catch {
-        throw .init(error)
-      }
-    }
+    AccessJob.start(run) { try make(run) }
   }
 
-  private func make(_ run: Run) throws(AccessFileError) -> String {
+  private func make(_ run: Run) throws -> String {
     let signer = try KeyFile.signer(key) { run.note($0) }
     let now = WallTime.now
     let new = NewToken(

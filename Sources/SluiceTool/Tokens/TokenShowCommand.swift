@@ -51,31 +51,19 @@ struct TokenShowCommand: Command {
   }
 
   func start(_ run: Run) {
-    AccessJob.start(run) { () throws(AccessJob.Failure) in try inspect() }
+    AccessJob.start(run) { try inspect() }
   }
 
-  private func inspect() throws(AccessJob.Failure) -> String {
-    let text = try text()
-    let inspection: TokenInspection
-    do {
-      inspection = try TokenInspection(text)
-    } catch {
-      throw .init(error.description)
-    }
+  private func inspect() throws -> String {
+    let inspection = try TokenInspection(try text())
     let now = WallTime.now
     guard let key else { return show(inspection, verdict: nil, now) }
-    let verifier: TokenKey
-    do {
-      verifier = try KeyFile.verifier(key)
-    } catch {
-      throw .init(error)
-    }
-    let objection = inspection.objection(of: verifier, now: now)
+    let objection = inspection.objection(of: try KeyFile.verifier(key), now: now)
     let shown = show(inspection, verdict: Verdict(objection), now)
     guard let objection else { return shown }
     // What there is to see is printed in any case.
     Descriptor.write(shown, to: STDOUT_FILENO)
-    throw .init("a broker with this key wouldn't take the token: \(objection)")
+    throw AccessJob.Failure("a broker with this key wouldn't take the token: \(objection)")
   }
 
   private func show(_ inspection: TokenInspection, verdict: Verdict?, _ now: Int64) -> String {

@@ -144,10 +144,7 @@ final class Watching: @unchecked Sendable {
       code = Descriptor.write(gap + TopTable.render(rows, title: title), to: STDOUT_FILENO)
     }
     guard code != 0 else { return true }
-    finish {
-      if code == EPIPE { return run.finish(.success) }
-      run.finish(.failure, "cannot write to standard output: \(Descriptor.reason(code))")
-    }
+    finish { run.finishPrinting(code) }
     return false
   }
 }

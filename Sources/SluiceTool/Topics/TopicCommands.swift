@@ -183,31 +183,48 @@ struct TopicCreateCommand: Command {
   }
 }
 
-struct TopicCompleteCommand: Command {
-  let topic: String
+/// A command that asks the broker for something, and prints nothing.
+protocol QuietRequest: Command {
+  /// Asks the broker for it. Called on the client's loop, as is `completion`.
+  func request(_ client: Client, _ completion: @escaping @Sendable (Result<Void, ClientError>) -> Void)
+}
 
-  static let page = CommandPage(
-    "sluice topic complete", summary: "finish a topic",
-    operands: [Operand("TOPIC")],
-    details: ["Subscribers are told when they have every record before the end."],
-    examples: [.init("That was the last order.", "sluice topic complete orders.eu")])
-
-  init(_ arguments: ParsedArguments) throws(UsageError) {
-    topic = try TopicOperand.read(arguments.operands[0])
-  }
-
+extension QuietRequest {
   func start(_ run: Run) {
-    TopicEnding.end(topic, with: .finished, run)
+    run.connect { client in request(client) { result in run.report(result) { "" } } }
   }
 }
 
-struct TopicFailCommand: Command {
+/// One about a topic alone.
+protocol TopicRequest: QuietRequest {
+  init(topic: String)
+}
+
+extension TopicRequest {
+  init(_ arguments: ParsedArguments) throws(UsageError) {
+    self.init(topic: try TopicOperand.read(arguments.operands[0]))
+  }
+}
+
+struct TopicCompleteCommand: TopicRequest {
+  let topic: String
+
+  static let page = CommandPage(
+    "sluice topic complete", summary: "finish a topic", operands: [Operand("TOPIC")],
+    details: ["Subscribers are told when they have every record before the end."],
+    examples: [.init("That was the last order.", "sluice topic complete orders.eu")])
+
+  func request(_ client: Client, _ completion: @escaping @Sendable (Result<Void, ClientError>) -> Void) {
+    TopicEnding.end(topic, with: .finished, client, completion)
+  }
+}
+
+struct TopicFailCommand: QuietRequest {
   let topic: String
   let message: String
 
   static let page = CommandPage(
-    "sluice topic fail",
-    summary: "end a topic with a failure",
+    "sluice topic fail", summary: "end a topic with a failure",
     operands: [Operand("TOPIC"), Operand("MESSAGE")],
     details: ["Subscribers are told the message when they have every record before the end."],
     examples: [.init("Give up.", "sluice topic fail orders.eu 'the warehouse is closed'")])
@@ -217,44 +234,23 @@ struct TopicFailCommand: Command {
     message = arguments.operands[1]
   }
 
-  func start(_ run: Run) {
-    TopicEnding.end(topic, with: .failure(.topicFailure(message)), run)
+  func request(_ client: Client, _ completion: @escaping @Sendable (Result<Void, ClientError>) -> Void) {
+    TopicEnding.end(topic, with: .failure(.topicFailure(message)), client, completion)
   }
 }
 
 /// Ends a topic without publishing to it.
 enum TopicEnding {
-  static func end(_ topic: String, with ending: Subscribers.Completion<ClientError>, _ run: Run) {
-    run.connect { client in
-      // Asked first: opening a publication would create a topic whose name was mistyped.
-      client.topic(show: topic) { result in
-        if case .failure(let error) = result { return run.fail(error) }
-        let subject = client.subject(topic)
-        subject.complete(ending) { result in
-          withExtendedLifetime(subject) { run.report(result) { "" } }
-        }
-      }
+  static func end(
+    _ topic: String, with ending: Subscribers.Completion<ClientError>, _ client: Client,
+    _ completion: @escaping @Sendable (Result<Void, ClientError>) -> Void
+  ) {
+    // Asked first: opening a publication would create a topic whose name was mistyped.
+    client.topic(show: topic) { result in
+      if case .failure(let error) = result { return completion(.failure(error)) }
+      let subject = client.subject(topic)
+      subject.complete(ending) { result in withExtendedLifetime(subject) { completion(result) } }
     }
-  }
-}
-
-/// A command about one topic, which prints nothing.
-protocol TopicRequest: Command {
-  init(topic: String)
-
-  var topic: String { get }
-
-  /// Asks the broker for it. Called on the client's loop, as is `completion`.
-  func request(_ client: Client, _ completion: @escaping @Sendable (Result<Void, ClientError>) -> Void)
-}
-
-extension TopicRequest {
-  init(_ arguments: ParsedArguments) throws(UsageError) {
-    self.init(topic: try TopicOperand.read(arguments.operands[0]))
-  }
-
-  func start(_ run: Run) {
-    run.connect { client in request(client) { result in run.report(result) { "" } } }
   }
 }
 

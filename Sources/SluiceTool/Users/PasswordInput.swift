@@ -7,17 +7,12 @@ import Synchronization
 /// A job on users, keys or tokens, without a broker. Runs on a thread of its own, since it takes time, or waits for typing.
 enum AccessJob {
   /// Why it failed.
-  struct Failure: Error {
-    var code = ExitCode.failure
+  struct Failure: Error, CustomStringConvertible {
     var message: String
+    var description: String { message }
 
-    init(_ message: String, _ code: ExitCode = .failure) {
-      self.code = code
+    init(_ message: String) {
       self.message = message
-    }
-
-    init(_ error: AccessFileError) {
-      self.init(error.description)
     }
   }
 
@@ -31,18 +26,18 @@ enum AccessJob {
     }
   }
 
-  /// Runs `body`, and ends the run with the text that it returns, or with its failure. Ctrl-C doesn't wait for it.
-  static func start(_ run: Run, _ body: @escaping @Sendable () throws(Failure) -> String) {
+  /// Runs `body`, and ends the run with the text that it returns, or with the description of its error. Ctrl-C doesn't wait for it.
+  static func start(_ run: Run, _ body: @escaping @Sendable () throws -> String) {
     run.interrupted = {
       Terminal.restore()
       run.finish(.interrupted)
     }
     Threads.start {
-      let result = Result { () throws(Failure) in try body() }
+      let result = Result(catching: body)
       run.loop.execute {
         switch result {
         case .success(let text): run.print(text)
-        case .failure(let failure): run.finish(failure.code, failure.message)
+        case .failure(let error): run.finish(.failure, "\(error)")
         }
       }
     }

@@ -58,18 +58,10 @@ struct UserCommand: CommandGroup {
     return hash
   }
 
-  static func read(_ path: String) throws(AccessJob.Failure) -> UsersFile {
-    do {
-      return try UsersFile.read(path)
-    } catch {
-      throw .init(error)
-    }
-  }
-
   /// Changes the file; what `change` returns is why it can't be.
   static func edit(
     _ path: String, making: Bool = false, _ change: (inout UsersFile) -> AccessJob.Failure?
-  ) throws(AccessJob.Failure) -> Bool {
+  ) throws -> Bool {
     var failure: AccessJob.Failure?
     do {
       return try UsersFile.edit(path, making: making) { users throws(AccessFileError) in
@@ -77,7 +69,7 @@ struct UserCommand: CommandGroup {
         if failure != nil { throw AccessFileError(path, "was left as it was") }
       }
     } catch {
-      throw failure ?? .init(error)
+      throw failure ?? error
     }
   }
 }
@@ -110,11 +102,11 @@ struct UserAddCommand: Command {
   }
 
   func start(_ run: Run) {
-    AccessJob.start(run) { () throws(AccessJob.Failure) in
+    AccessJob.start(run) {
       let there = AccessJob.Failure(
         "there is a user \(name) in \(file) already; sluice user passwd changes the password")
       // Checked before the password is asked for.
-      if let users = try? UserCommand.read(file), users.hasUser(name) { throw there }
+      if let users = try? UsersFile.read(file), users.hasUser(name) { throw there }
       let hash = try UserCommand.hash(try password.read(for: name))
       let isNew = try UserCommand.edit(file, making: true) { users in
         if users.hasUser(name) { return there }
@@ -149,8 +141,8 @@ struct UserPasswdCommand: Command {
   }
 
   func start(_ run: Run) {
-    AccessJob.start(run) { () throws(AccessJob.Failure) in
-      let users = try UserCommand.read(file)
+    AccessJob.start(run) {
+      let users = try UsersFile.read(file)
       guard users.hasUser(name) else { throw UserCommand.missing(name, in: users, file) }
       let hash = try UserCommand.hash(try password.read(for: name))
       _ = try UserCommand.edit(file) { users in
@@ -188,7 +180,7 @@ struct UserRemoveCommand: Command {
   }
 
   func start(_ run: Run) {
-    AccessJob.start(run) { () throws(AccessJob.Failure) in
+    AccessJob.start(run) {
       _ = try UserCommand.edit(file) { users in
         users.remove(name) ? nil : UserCommand.missing(name, in: users, file)
       }
@@ -216,8 +208,8 @@ struct UserListCommand: Command {
   }
 
   func start(_ run: Run) {
-    AccessJob.start(run) { () throws(AccessJob.Failure) in
-      let users = try UserCommand.read(file).users
+    AccessJob.start(run) {
+      let users = try UsersFile.read(file).users
       return asJSON ? users.map(Self.line).joined() : Self.table(users)
     }
   }

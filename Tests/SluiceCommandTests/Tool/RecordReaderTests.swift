@@ -1,4 +1,5 @@
 import Glibc
+import SluiceIO
 import Testing
 
 @testable import SluiceTool
