@@ -12,8 +12,9 @@ enum MetricsPage {
     var text = MetricsText(format)
     text.family("sluice_build_info", .gauge, "1, with the version as a label.")
     text.sample(1 as UInt64, ["version": version])
-    text.family("sluice_uptime_seconds", .gauge, unit: "seconds", "Since the broker has started.")
-    text.sample(Double(snapshot.uptime) / 1000)
+    text.single(
+      "sluice_uptime_seconds", .gauge, unit: "seconds", "Since the broker has started.",
+      Double(snapshot.uptime) / 1000)
     BrokerMetricsText.write(snapshot.metrics, to: &text)
     if let storage = snapshot.storage { StorageMetrics.write(storage, to: &text) }
     let topics = selection.select(snapshot.topics)
@@ -32,8 +33,7 @@ enum MetricsPage {
   private static var bounds: [UInt64] { (0..<Histogram.buckets).map { Histogram.bound(of: $0) } }
 
   private static func write(_ loops: [LoopSnapshot], to text: inout MetricsText) {
-    text.family("sluice_loops", .gauge, "Event loops.")
-    text.sample(UInt64(loops.count))
+    text.single("sluice_loops", .gauge, "Event loops.", UInt64(loops.count))
     var turns = Histogram()
     for loop in loops { turns.add(loop.turns) }
     text.histogram(
@@ -43,55 +43,54 @@ enum MetricsPage {
 
   /// Under the names that Prometheus' client libraries use.
   private static func write(_ process: ProcessNumbers, to text: inout MetricsText) {
-    text.family("process_cpu_seconds", .counter, unit: "seconds", "CPU time of the process.")
-    text.sample(process.cpuSeconds)
-    text.family("process_resident_memory_bytes", .gauge, unit: "bytes", "Memory of the process.")
-    text.sample(process.residentBytes)
-    text.family("process_open_fds", .gauge, "Open file descriptors.")
-    text.sample(UInt64(process.openDescriptors))
-    text.family("process_max_fds", .gauge, "File descriptors that the process may have open.")
-    text.sample(process.maximumDescriptors)
-    text.family(
-      "process_start_time_seconds", .gauge, unit: "seconds", "When the process was started, since 1970.")
-    text.sample(process.startTime)
+    text.single(
+      "process_cpu_seconds", .counter, unit: "seconds", "CPU time of the process.", process.cpuSeconds)
+    text.single(
+      "process_resident_memory_bytes", .gauge, unit: "bytes", "Memory of the process.", process.residentBytes)
+    text.single("process_open_fds", .gauge, "Open file descriptors.", UInt64(process.openDescriptors))
+    text.single(
+      "process_max_fds", .gauge, "File descriptors that the process may have open.",
+      process.maximumDescriptors)
+    text.single(
+      "process_start_time_seconds", .gauge, unit: "seconds", "When the process was started, since 1970.",
+      process.startTime)
   }
 }
 
 /// The metrics of the broker's store. A broker without durable topics has none of them.
 enum StorageMetrics {
   static func write(_ storage: StoreSnapshot, to text: inout MetricsText) {
-    func gauge(_ name: String, unit: String? = nil, _ help: String, _ value: UInt64?) {
-      guard let value else { return }
-      text.family("sluice_storage_\(name)", .gauge, unit: unit, help)
-      text.sample(value)
-    }
-    text.family(
+    text.single(
       "sluice_storage_limit_bytes", .gauge, unit: "bytes",
-      "Bytes that the store may take; +Inf for no limit.")
-    text.sample(storage.limit.map { Double($0) } ?? .infinity)
-    gauge("used_bytes", unit: "bytes", "Bytes of the store's files that are in use.", storage.usedBytes)
-    gauge("file_bytes", unit: "bytes", "Bytes of the store's files.", storage.fileBytes)
-    gauge(
-      "disk_available_bytes", unit: "bytes", "Bytes that the store's file system has left.",
-      storage.availableBytes)
-    text.family(
-      "sluice_storage_fullness_ratio", .gauge, "The share of the store's limit that is in use, from 0 to 1.")
-    text.sample(storage.status.fullness ?? 0)
-    gauge(
-      "full",
+      "Bytes that the store may take; +Inf for no limit.", storage.limit.map { Double($0) } ?? .infinity)
+    text.single(
+      "sluice_storage_used_bytes", .gauge, unit: "bytes", "Bytes of the store's files that are in use.",
+      storage.usedBytes)
+    text.single(
+      "sluice_storage_file_bytes", .gauge, unit: "bytes", "Bytes of the store's files.", storage.fileBytes)
+    if let available = storage.availableBytes {
+      text.single(
+        "sluice_storage_disk_available_bytes", .gauge, unit: "bytes",
+        "Bytes that the store's file system has left.", available)
+    }
+    text.single(
+      "sluice_storage_fullness_ratio", .gauge, "The share of the store's limit that is in use, from 0 to 1.",
+      storage.status.fullness ?? 0)
+    text.single(
+      "sluice_storage_full", .gauge,
       "1 while the store, or its disk, has no room and publishers of durable topics wait; 0 otherwise.",
-      storage.state == .full ? 1 : 0)
-    gauge(
-      "failing",
+      storage.state == .full ? 1 as UInt64 : 0)
+    text.single(
+      "sluice_storage_failing", .gauge,
       "1 while the store's disk reports errors and publishers of durable topics wait; 0 otherwise.",
-      storage.state == .failing ? 1 : 0)
-    text.family(
+      storage.state == .failing ? 1 as UInt64 : 0)
+    text.single(
       "sluice_storage_trouble_seconds", .gauge, unit: "seconds",
-      "For how long the store has been full or failing; 0 while it takes records.")
-    text.sample(Double(storage.since) / 1000)
-    gauge(
-      "waiting_publishers", "Publishers that the broker has refused until the store takes records again.",
-      UInt64(storage.waiting))
+      "For how long the store has been full or failing; 0 while it takes records.",
+      Double(storage.since) / 1000)
+    text.single(
+      "sluice_storage_waiting_publishers", .gauge,
+      "Publishers that the broker has refused until the store takes records again.", UInt64(storage.waiting))
   }
 }
 
@@ -102,14 +101,12 @@ struct ProgramNumbers: Hashable {
   var refusedWatchers = 0
 
   func write(to text: inout MetricsText) {
-    text.family(
+    text.single(
       "sluice_log_dropped_lines", .counter,
-      "Lines that were left out of the log because its reader was too slow.")
-    text.sample(UInt64(droppedLogLines))
-    text.family(
+      "Lines that were left out of the log because its reader was too slow.", UInt64(droppedLogLines))
+    text.single(
       "sluice_admin_refused_watchers", .counter,
-      "Visitors that were refused the events because there were too many.")
-    text.sample(UInt64(refusedWatchers))
+      "Visitors that were refused the events because there were too many.", UInt64(refusedWatchers))
   }
 }
 

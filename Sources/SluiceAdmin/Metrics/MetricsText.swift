@@ -57,6 +57,18 @@ struct MetricsText {
     sample(name, labels, Self.number(value))
   }
 
+  /// A family with one sample.
+  mutating func single(_ name: String, _ kind: Kind, unit: String? = nil, _ help: String, _ value: Double) {
+    family(name, kind, unit: unit, help)
+    sample(value)
+  }
+
+  /// The same with a whole number.
+  mutating func single(_ name: String, _ kind: Kind, unit: String? = nil, _ help: String, _ value: UInt64) {
+    family(name, kind, unit: unit, help)
+    sample(value)
+  }
+
   /// A family of its own: how many durations were below each bound, in seconds.
   mutating func histogram(
     _ name: String, _ help: String, bounds: some Sequence<UInt64>, counts: [UInt64], sum: UInt64

@@ -1,41 +1,6 @@
 import SluiceBroker
 import SluiceWire
 
-/// The gauges of a topic.
-struct TopicGauges: Hashable {
-  var records: UInt64 = 0
-  var bytes: UInt64 = 0
-  var subscriptions: UInt64 = 0
-  var publications: UInt64 = 0
-  /// Nil for any number.
-  var outstanding: UInt64? = 0
-  var lag: UInt64 = 0
-  /// Milliseconds.
-  var heldUp: UInt64 = 0
-
-  init() {}
-
-  init(_ topic: TopicSnapshot) {
-    records = topic.summary.records
-    bytes = topic.summary.bytes
-    subscriptions = UInt64(topic.summary.subscriptions)
-    publications = UInt64(topic.summary.publications)
-    outstanding = topic.outstanding
-    lag = topic.lag
-    heldUp = topic.heldUp
-  }
-
-  mutating func add(_ other: TopicGauges) {
-    records &+= other.records
-    bytes &+= other.bytes
-    subscriptions &+= other.subscriptions
-    publications &+= other.publications
-    outstanding = outstanding.flatMap { sum in other.outstanding.map { sum &+ $0 } }
-    lag &+= other.lag
-    heldUp = max(heldUp, other.heldUp)
-  }
-}
-
 /// The metrics that each topic has.
 enum TopicMetrics {
   /// The label of the topics that have no lines of their own. No topic is called so, since names have no spaces.
@@ -76,40 +41,42 @@ enum TopicMetrics {
     ]
   }
 
+  /// - Parameters:
+  ///   - sum: makes one value of those of two topics.
+  ///   - value: of a topic; nil for any number.
   typealias Gauge = (
-    name: String, unit: String?, scale: Double, help: String, value: (TopicGauges) -> UInt64?
+    name: String, unit: String?, scale: Double, help: String, sum: (UInt64, UInt64) -> UInt64,
+    value: (TopicSnapshot) -> UInt64?
   )
 
   static var gauges: [Gauge] {
     [
-      ("retained_records", nil, 1, "Records that are kept.", { $0.records }),
-      ("retained_bytes", "bytes", 1, "Bytes of the records that are kept.", { $0.bytes }),
-      ("subscriptions", nil, 1, "Subscriptions.", { $0.subscriptions }),
-      ("publications", nil, 1, "Publications.", { $0.publications }),
+      ("retained_records", nil, 1, "Records that are kept.", &+, { $0.summary.records }),
+      ("retained_bytes", "bytes", 1, "Bytes of the records that are kept.", &+, { $0.summary.bytes }),
+      ("subscriptions", nil, 1, "Subscriptions.", &+, { UInt64($0.summary.subscriptions) }),
+      ("publications", nil, 1, "Publications.", &+, { UInt64($0.summary.publications) }),
       (
         "demand_outstanding", nil, 1,
-        "Records that subscribers have asked for and not got; infinite where one wants any number.",
+        "Records that subscribers have asked for and not got; infinite where one wants any number.", &+,
         { $0.outstanding }
       ),
       (
         "lag_records", nil, 1,
-        "Records between the subscriber that is furthest behind and the end of the topic.", { $0.lag }
+        "Records between the subscriber that is furthest behind and the end of the topic.", &+, { $0.lag }
       ),
       (
         "hold_age_seconds", "seconds", 1e-3,
-        "For how long the producer that has waited longest has had no demand; 0 while none waits.",
+        "For how long the producer that has waited longest has had no demand; 0 while none waits.", max,
         { $0.heldUp }
       ),
     ]
   }
 
   static func write(_ topics: [TopicSnapshot], _ others: TopicSelection.Others, to text: inout MetricsText) {
-    text.family("sluice_topics", .gauge, "Topics.")
-    text.sample(UInt64(topics.count) + others.count)
-    text.family(
-      "sluice_topics_summed", .gauge, "Topics without lines of their own, which are summed as \(Self.others)."
-    )
-    text.sample(others.count)
+    text.single("sluice_topics", .gauge, "Topics.", UInt64(topics.count) + others.count)
+    text.single(
+      "sluice_topics_summed", .gauge,
+      "Topics without lines of their own, which are summed as \(Self.others).", others.count)
     for counter in counters {
       text.family("sluice_topic_\(counter.name)", .counter, unit: counter.unit, counter.help)
       func sample(_ name: String, _ traffic: TopicTraffic) {
@@ -120,11 +87,14 @@ enum TopicMetrics {
     }
     for gauge in gauges {
       text.family("sluice_topic_\(gauge.name)", .gauge, unit: gauge.unit, gauge.help)
-      func sample(_ name: String, _ gauges: TopicGauges) {
-        text.sample(gauge.value(gauges).map { Double($0) * gauge.scale } ?? .infinity, ["topic": name])
+      func sample(_ name: String, _ value: UInt64?) {
+        text.sample(value.map { Double($0) * gauge.scale } ?? .infinity, ["topic": name])
       }
-      for topic in topics { sample(topic.summary.topic, TopicGauges(topic)) }
-      sample(Self.others, others.sum)
+      for topic in topics { sample(topic.summary.topic, gauge.value(topic)) }
+      let sum = others.topics.reduce(0 as UInt64?) { sum, topic in
+        sum.flatMap { sum in gauge.value(topic).map { gauge.sum(sum, $0) } }
+      }
+      sample(Self.others, sum)
     }
   }
 }
@@ -136,10 +106,10 @@ enum TopicMetrics {
 struct TopicSelection {
   /// Topics without lines of their own, together.
   struct Others {
-    var count: UInt64 = 0
+    var topics: [TopicSnapshot] = []
     var traffic = TopicTraffic()
-    /// Gauges, added up.
-    var sum = TopicGauges()
+
+    var count: UInt64 { UInt64(topics.count) }
   }
 
   private let limit: Int
@@ -164,9 +134,8 @@ struct TopicSelection {
         continue
       }
       counted[name] = topic.traffic
-      others.count += 1
+      others.topics.append(topic)
       others.traffic.add(topic.traffic)
-      others.sum.add(TopicGauges(topic))
     }
     for (name, traffic) in rest {
       // A lower count than before belongs to a new topic of the same name.
