@@ -20,13 +20,12 @@ final class AccessFile {
     // A pipe without a writer would be waited for.
     descriptor = unsafe open(path, flags | O_CLOEXEC | O_NONBLOCK, 0o600)
     guard descriptor >= 0 else {
-      let code = errno
-      throw AccessFileError(path, unsafe "cannot be opened: \(String(cString: strerror(code)))")
+      throw AccessFileError(path, failing: "cannot be opened")
     }
     var status = stat()
     guard unsafe fstat(descriptor, &status) == 0 else {
       close(descriptor)
-      throw AccessFileError(path, unsafe "cannot be looked at: \(String(cString: strerror(errno)))")
+      throw AccessFileError(path, failing: "cannot be looked at")
     }
     self.status = status
     try check(kind)
@@ -56,14 +55,11 @@ final class AccessFile {
 
   /// The directory that it is in, if every user may put another file in its place there. What others may only add to, as to /tmp, isn't one.
   var replaceableIn: String? {
-    let slash = path.utf8.lastIndex(of: UInt8(ascii: "/"))
-    let directory = slash.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
+    let directory = FileReplacement.directory(of: path)
     var status = stat()
-    guard unsafe stat(directory, &status) == 0, status.st_mode & S_IWOTH != 0, status.st_mode & S_ISVTX == 0
-    else {
-      return nil
-    }
-    return directory
+    let isReplaceable =
+      unsafe stat(directory, &status) == 0 && status.st_mode & S_IWOTH != 0 && status.st_mode & S_ISVTX == 0
+    return isReplaceable ? directory : nil
   }
 
   /// Whether users of other groups may read it.
@@ -77,7 +73,7 @@ final class AccessFile {
       let count = unsafe Glibc.read(descriptor, &chunk, chunk.count)
       if count < 0, errno == EINTR { continue }
       guard count >= 0 else {
-        throw AccessFileError(path, unsafe "cannot be read: \(String(cString: strerror(errno)))")
+        throw AccessFileError(path, failing: "cannot be read")
       }
       guard count > 0 else { return bytes }
       bytes += chunk[..<count]

@@ -7,9 +7,7 @@ enum FileReplacement {
   static func replace(
     _ path: String, with bytes: [UInt8], mode: mode_t, owner: (user: uid_t, group: gid_t)?
   ) throws(AccessFileError) {
-    func failure(_ what: String) -> AccessFileError {
-      AccessFileError(path, unsafe "\(what): \(String(cString: strerror(errno)))")
-    }
+    func failure(_ what: String) -> AccessFileError { AccessFileError(path, failing: what) }
     let number = secureRandomBytes(8).reduce(0 as UInt64) { $0 << 8 | UInt64($1) }
     let temporary = "\(path).\(String(number, radix: 36))"
     let descriptor = unsafe open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
@@ -42,11 +40,14 @@ enum FileReplacement {
     return true
   }
 
+  static func directory(of path: String) -> String {
+    let slash = path.utf8.lastIndex(of: UInt8(ascii: "/"))
+    return slash.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
+  }
+
   /// So that the new name survives a crash; where that can't be had, the old file does.
   private static func syncDirectory(of path: String) {
-    let slash = path.utf8.lastIndex(of: UInt8(ascii: "/"))
-    let directory = slash.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
-    let descriptor = unsafe open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+    let descriptor = unsafe open(directory(of: path), O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     guard descriptor >= 0 else { return }
     fsync(descriptor)
     close(descriptor)

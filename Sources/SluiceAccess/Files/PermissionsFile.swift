@@ -18,18 +18,10 @@ package struct PermissionsFile: Sendable {
 
   /// - Throws: ``AccessFileError`` that names the line.
   package init(_ bytes: [UInt8], path: String) throws(AccessFileError) {
-    do throws(LineError) {
-      try read(try TextLines.meaningful(of: bytes))
-    } catch {
-      throw AccessFileError(path, line: error.line, error.message)
-    }
-  }
-
-  private mutating func read(_ lines: [TextLines.Line]) throws(LineError) {
     // Gathered first, in place: permissions are made of rules once. The first list holds for all identities.
     var places: NameTable<Int> = [:]
     var lists: [[Permissions.Rule]] = [[]]
-    for line in lines {
+    for line in try TextLines.meaningful(of: bytes, path) {
       do throws(AccessTextError) {
         let (subject, rules) = try Self.rules(of: line.text)
         let place = subject.map { places[$0] ?? lists.count } ?? 0
@@ -41,7 +33,7 @@ package struct PermissionsFile: Sendable {
             "these are more than \(Self.patternLimit) patterns for one identity; take fewer, with wildcards")
         }
       } catch {
-        throw LineError(line.number, error.description)
+        throw AccessFileError(path, line: line.number, error.description)
       }
     }
     for name in places.names { permissions[name] = places[name].map { Permissions(lists[$0]) } }

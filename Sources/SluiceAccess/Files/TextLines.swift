@@ -1,3 +1,5 @@
+import Glibc
+
 /// The lines of a file that people edit.
 struct TextLines {
   struct Line {
@@ -8,9 +10,11 @@ struct TextLines {
   }
 
   /// All that isn't empty or a comment, which begins with `#`.
-  static func meaningful(of bytes: [UInt8]) throws(LineError) -> [Line] {
+  ///
+  /// - Parameter path: the file's, for the error that names a line that isn't UTF-8.
+  static func meaningful(of bytes: [UInt8], _ path: String) throws(AccessFileError) -> [Line] {
     var lines: [Line] = []
-    for (index, text) in try all(of: bytes).enumerated() {
+    for (index, text) in try all(of: bytes, path).enumerated() {
       let trimmed = trim(text)
       if !trimmed.isEmpty, trimmed.utf8.first != UInt8(ascii: "#") {
         lines.append(Line(number: index + 1, text: trimmed))
@@ -20,14 +24,14 @@ struct TextLines {
   }
 
   /// Every line, without the line break.
-  static func all(of bytes: [UInt8]) throws(LineError) -> [Substring] {
+  static func all(of bytes: [UInt8], _ path: String) throws(AccessFileError) -> [Substring] {
     let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
     // Some editors begin a text with this, and it can't be seen.
     let content = bytes.starts(with: mark) ? bytes.dropFirst(mark.count) : bytes[...]
     var lines: [Substring] = []
     for line in content.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false) {
       guard let text = String(validating: line, as: UTF8.self) else {
-        throw LineError(lines.count + 1, "this isn't UTF-8; save the file as that")
+        throw AccessFileError(path, line: lines.count + 1, "this isn't UTF-8; save the file as that")
       }
       lines.append(text[...])
     }
@@ -42,17 +46,6 @@ struct TextLines {
       let last = text.utf8.lastIndex(where: { !blank.contains($0) })
     else { return "" }
     return Substring(text.utf8[first...last])
-  }
-}
-
-/// What is wrong with a line.
-struct LineError: Error {
-  var line: Int
-  var message: String
-
-  init(_ line: Int, _ message: String) {
-    self.line = line
-    self.message = message
   }
 }
 
@@ -76,6 +69,11 @@ public struct AccessFileError: Error, Hashable, Sendable, CustomStringConvertibl
     self.path = path
     self.line = line
     self.message = message
+  }
+
+  /// - Parameter action: "cannot be read"; what the system says of it follows.
+  init(_ path: String, failing action: String, code: Int32 = errno) {
+    self.init(path, unsafe "\(action): \(String(cString: strerror(code)))")
   }
 
   public var description: String {

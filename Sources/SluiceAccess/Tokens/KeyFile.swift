@@ -15,14 +15,11 @@ public enum KeyFile {
         "every user of this machine can read \(path), and sign tokens with it; chmod 600 it, and make another key"
       )
     }
+    let bytes = try contents(of: file)
     do {
-      return try TokenSigner(try contents(of: file))
-    } catch let error as AccessTextError {
-      throw AccessFileError(path, error.description)
-    } catch let error as AccessFileError {
-      throw error
+      return try TokenSigner(bytes)
     } catch {
-      throw AccessFileError(path, "\(error)")
+      throw AccessFileError(path, error.description)
     }
   }
 
@@ -50,18 +47,14 @@ public enum KeyFile {
   public static func make(_ path: String, _ bytes: [UInt8], isSecret: Bool) throws(AccessFileError) {
     let descriptor = unsafe open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, isSecret ? 0o600 : 0o644)
     guard descriptor >= 0 else {
-      let code = errno
-      throw AccessFileError(
-        path,
-        code == EEXIST
-          ? "is there already; remove it, or name another file"
-          : unsafe "cannot be made: \(String(cString: strerror(code)))")
+      if errno == EEXIST { throw AccessFileError(path, "is there already; remove it, or name another file") }
+      throw AccessFileError(path, failing: "cannot be made")
     }
     defer { close(descriptor) }
     guard FileReplacement.write(bytes, to: descriptor), fsync(descriptor) == 0 else {
-      let code = errno
+      let error = AccessFileError(path, failing: "cannot be written")
       unsafe unlink(path)
-      throw AccessFileError(path, unsafe "cannot be written: \(String(cString: strerror(code)))")
+      throw error
     }
   }
 
@@ -84,11 +77,11 @@ public enum KeyFile {
   private static func overwrite(_ path: String, with bytes: [UInt8]) throws(AccessFileError) {
     let descriptor = unsafe open(path, O_WRONLY | O_CLOEXEC)
     guard descriptor >= 0 else {
-      throw AccessFileError(path, unsafe "cannot be opened: \(String(cString: strerror(errno)))")
+      throw AccessFileError(path, failing: "cannot be opened")
     }
     defer { close(descriptor) }
     guard FileReplacement.write(bytes, to: descriptor) else {
-      throw AccessFileError(path, unsafe "cannot be written: \(String(cString: strerror(errno)))")
+      throw AccessFileError(path, failing: "cannot be written")
     }
   }
 }

@@ -54,7 +54,7 @@ enum TokenKeyDirectory {
   private static func names(in path: String) throws(AccessFileError) -> [String] {
     let directory = try AccessFile(path, .directory, flags: O_RDONLY | O_DIRECTORY)
     guard let stream = unsafe fdopendir(dup(directory.descriptor)) else {
-      throw AccessFileError(path, unsafe "cannot be read: \(String(cString: strerror(errno)))")
+      throw AccessFileError(path, failing: "cannot be read")
     }
     defer { unsafe closedir(stream) }
     var names: [String] = []

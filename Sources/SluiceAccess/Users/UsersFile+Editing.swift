@@ -54,7 +54,7 @@ extension UsersFile {
       var status = stat()
       if making, code == ENOENT, unsafe lstat(path, &status) != 0 { return (path, false) }
     }
-    throw AccessFileError(path, unsafe "cannot be opened: \(String(cString: strerror(code)))")
+    throw AccessFileError(path, failing: "cannot be opened", code: code)
   }
 
   private static func lock(_ path: String, making: Bool) throws(AccessFileError) -> AccessFile {
@@ -71,7 +71,7 @@ extension UsersFile {
         continue
       }
       guard errno == EWOULDBLOCK || errno == EINTR else {
-        throw AccessFileError(path, unsafe "cannot be locked: \(String(cString: strerror(errno)))")
+        throw AccessFileError(path, failing: "cannot be locked")
       }
       usleep(50_000)
     }

@@ -18,14 +18,16 @@ public struct UsersFile: Sendable {
   ///   - path: for messages.
   /// - Throws: ``AccessFileError`` that names the line.
   public init(_ bytes: [UInt8], path: String) throws(AccessFileError) {
-    do throws(LineError) {
-      for (index, text) in try TextLines.all(of: bytes).enumerated() { try add(text, number: index + 1) }
-    } catch {
-      throw AccessFileError(path, line: error.line, error.message)
+    for (index, text) in try TextLines.all(of: bytes, path).enumerated() {
+      do throws(AccessTextError) {
+        try add(text)
+      } catch {
+        throw AccessFileError(path, line: index + 1, error.description)
+      }
     }
   }
 
-  private mutating func add(_ text: Substring, number: Int) throws(LineError) {
+  private mutating func add(_ text: Substring) throws(AccessTextError) {
     let trimmed = TextLines.trim(text)
     guard !trimmed.isEmpty, trimmed.utf8.first != UInt8(ascii: "#") else {
       lines.append(.other(String(text)))
@@ -35,23 +37,18 @@ public struct UsersFile: Sendable {
       separator: UInt8(ascii: ":"), maxSplits: 1, omittingEmptySubsequences: false
     ).map { Substring($0) }
     guard parts.count == 2 else {
-      throw LineError(
-        number, "this isn't NAME:HASH; have sluice user add write such lines, and begin comments with #")
+      throw AccessTextError(
+        "this isn't NAME:HASH; have sluice user add write such lines, and begin comments with #")
     }
     let name = String(parts[0])
     if let objection = IdentityRules.objection(toUser: name) {
-      throw LineError(number, "'\(IdentityRules.shown(name))' can't be a user's name: \(objection)")
+      throw AccessTextError("'\(IdentityRules.shown(name))' can't be a user's name: \(objection)")
     }
     if let place = places[name] {
-      throw LineError(
-        number,
+      throw AccessTextError(
         "there is a user '\(IdentityRules.shown(name))' already, in line \(place + 1); remove one of them")
     }
-    do {
-      lines.append(.user(name, try PasswordHash(parts[1])))
-    } catch {
-      throw LineError(number, error.description)
-    }
+    lines.append(.user(name, try PasswordHash(parts[1])))
     places[name] = lines.count - 1
   }
 
