@@ -39,8 +39,7 @@ enum CursorOptions {
 
 /// Commits records when they are printed, which is some time after they came, in their order.
 struct PrintedCommits {
-  private var records: [(offset: UInt64, commits: CursorCommits)] = []
-  private var next = 0
+  private var records = Fifo<(offset: UInt64, commits: CursorCommits)>()
 
   mutating func received(_ record: TopicRecord) {
     if let commits = record.commits { records.append((record.offset, commits)) }
@@ -48,15 +47,10 @@ struct PrintedCommits {
 
   /// Commits `count` more records, which were printed.
   mutating func printed(_ count: Int) {
-    guard count > 0, next < records.count else { return }
-    next = min(next + count, records.count)
-    let last = records[next - 1]
-    last.commits.commit(through: last.offset)
-    // At half of the array, so that the cost per record is constant.
-    if next > records.count / 2 {
-      records.removeFirst(next)
-      next = 0
-    }
+    if records.isEmpty { return }
+    var last: (offset: UInt64, commits: CursorCommits)?
+    for _ in 0..<count { last = records.removeFirst() ?? last }
+    if let last { last.commits.commit(through: last.offset) }
   }
 }
 

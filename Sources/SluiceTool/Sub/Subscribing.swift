@@ -23,7 +23,7 @@ final class Subscribing: Subscriber, TurnParticipant, @unchecked Sendable {
   /// Whether the topic has existed: the subscription has delivered something.
   private var isSubscribed = false
   /// Deliveries of a group that are acknowledged when they are printed, in their order.
-  private var unsettled = ReadyDeliveries()
+  private var unsettled = Fifo<Delivery>()
   private var commits = PrintedCommits()
   /// How to end when all received records are printed.
   private var ending: (() -> Void)?
@@ -56,7 +56,15 @@ final class Subscribing: Subscriber, TurnParticipant, @unchecked Sendable {
 
   private func subscribe() {
     if let group = command.group {
-      client.group(group.name, options: group.options, of: plan).events.subscribe(GroupSubscriber(self))
+      let subscriber = AnySubscriber<TopicEvent<Delivery>, ClientError>(
+        receiveSubscription: { [self] in receive(subscription: $0) },
+        receiveValue: { [self] event in
+          receive(event) { delivery in
+            if acknowledges { unsettled.append(delivery) }
+            return take(delivery.record, deliveries: delivery.count)
+          }
+        }, receiveCompletion: { [self] in receive(completion: $0) })
+      client.group(group.name, options: group.options, of: plan).events.subscribe(subscriber)
     } else {
       client.topic(plan).events.subscribe(self)
     }
@@ -117,10 +125,16 @@ final class Subscribing: Subscriber, TurnParticipant, @unchecked Sendable {
   }
 
   func receive(_ event: TopicEvent<TopicRecord>) -> Subscribers.Demand {
+    receive(event) { take($0, deliveries: nil) }
+  }
+
+  private func receive<Value>(
+    _ event: TopicEvent<Value>, _ take: (Value) -> Subscribers.Demand
+  ) -> Subscribers.Demand {
     // With a cursor the subscription lasts until everything is printed; what still comes is for the next one.
     if ending != nil, commitsPrinted { return .none }
     switch event {
-    case .record(let record): return take(record, deliveries: nil)
+    case .record(let value): return take(value)
     case .live:
       isSubscribed = true
       if command.endsWithReplay { end { [run] in run.finish(.success) } }
@@ -172,11 +186,6 @@ final class Subscribing: Subscriber, TurnParticipant, @unchecked Sendable {
     sink.take(record, deliveries: deliveries)
     guard ledger.isSatisfied else { return .none }
     return satisfied()
-  }
-
-  func receive(_ delivery: Delivery) -> Subscribers.Demand {
-    if acknowledges { unsettled.append(delivery) }
-    return take(delivery.record, deliveries: delivery.count)
   }
 
   func receive(completion: Subscribers.Completion<ClientError>) {
