@@ -57,8 +57,7 @@ final class SettingsReload: Sendable {
     var next = old
     // The new settings, files that can't be read included: those are logged already.
     var wanted = old
-    followLog(new, &next, &wanted)
-    followTopics(new, &next, &wanted)
+    followLogAndTopics(new, &next, &wanted)
     if tls != nil {
       // None where the addresses with TLS are gone, which needs a restart.
       let options = try? new.tlsOptions()
@@ -73,36 +72,28 @@ final class SettingsReload: Sendable {
     report(from: old, to: next, wanted: wanted, new)
   }
 
-  private func followLog(
+  private func followLogAndTopics(
     _ new: DaemonSettings, _ next: inout DaemonSettings, _ wanted: inout DaemonSettings
   ) {
-    func copy(to settings: inout DaemonSettings) {
-      (settings.logLevel, settings.logFormat, settings.logBuffer) = (
-        new.logLevel, new.logFormat, new.logBuffer
-      )
-      settings.access.audit = new.access.audit
+    func adopt<Value>(_ setting: WritableKeyPath<DaemonSettings, Value>) {
+      next[keyPath: setting] = new[keyPath: setting]
+      wanted[keyPath: setting] = new[keyPath: setting]
     }
-    copy(to: &next)
-    copy(to: &wanted)
+    adopt(\.logLevel)
+    adopt(\.logFormat)
+    adopt(\.logBuffer)
+    adopt(\.access.audit)
     logger.change(level: new.logLevel, format: new.logFormat)
     LogOutput.standardError.capacity = new.logBuffer
     // Whether clients authenticate stays as it was, and so does the default of the audit.
     log.audits = next.access.isAudited
-  }
-
-  private func followTopics(
-    _ new: DaemonSettings, _ next: inout DaemonSettings, _ wanted: inout DaemonSettings
-  ) {
+    let (defaults, rules) = (new.broker.topicDefaults, new.broker.topicRules)
     // A broker without a directory can't have durable topics until a restart.
-    let isDurable =
-      new.broker.topicDefaults.storage == .durable
-      || new.broker.topicRules.contains { $0.settings.storage == .durable }
+    let isDurable = defaults.storage == .durable || rules.contains { $0.settings.storage == .durable }
     guard next.data != nil || !isDurable else { return }
-    broker.updateTopics(defaults: new.broker.topicDefaults, rules: new.broker.topicRules)
-    (next.broker.topicDefaults, next.broker.topicRules) = (new.broker.topicDefaults, new.broker.topicRules)
-    (wanted.broker.topicDefaults, wanted.broker.topicRules) = (
-      new.broker.topicDefaults, new.broker.topicRules
-    )
+    broker.updateTopics(defaults: defaults, rules: rules)
+    adopt(\.broker.topicDefaults)
+    adopt(\.broker.topicRules)
   }
 
   private func report(

@@ -2,33 +2,22 @@ import SluiceWire
 
 /// Texts about what stops a topic's producers: the cause, the time, and the share of the last minutes.
 public enum HoldText {
+  /// The limits that a subscription stops producers with: names for programs, and words for people.
+  private static let limits: [TopicInfo.HoldLimit: (name: String, words: String)] = [
+    .none: ("", ""), .demand: ("demand", "its demand"), .buffer: ("buffer", "records that it has not taken"),
+    .replay: ("replay", "records that are kept for its replay"),
+    .groupDemand: ("group demand", "the demand of its group"),
+    .groupBuffer: ("group buffer", "records that its group has not taken"),
+    .groupReplay: ("group replay", "records that are kept for the replay of its group"),
+  ]
+
   /// Which limit a subscription stops producers with, as a name for programs; empty for none.
   public static func name(_ limit: TopicInfo.HoldLimit) -> String {
-    switch limit {
-    case .none: ""
-    case .demand: "demand"
-    case .buffer: "buffer"
-    case .replay: "replay"
-    case .groupDemand: "group demand"
-    case .groupBuffer: "group buffer"
-    case .groupReplay: "group replay"
-    default: "limit \(limit.rawValue)"
-    }
+    limits[limit]?.name ?? "limit \(limit.rawValue)"
   }
 
   /// The same for people; empty for none.
-  public static func words(_ limit: TopicInfo.HoldLimit) -> String {
-    switch limit {
-    case .none: ""
-    case .demand: "its demand"
-    case .buffer: "records that it has not taken"
-    case .replay: "records that are kept for its replay"
-    case .groupDemand: "the demand of its group"
-    case .groupBuffer: "records that its group has not taken"
-    case .groupReplay: "records that are kept for the replay of its group"
-    default: name(limit)
-    }
-  }
+  public static func words(_ limit: TopicInfo.HoldLimit) -> String { limits[limit]?.words ?? name(limit) }
 
   /// "245 ms", "12 s", "5 min 12 s", "2 h 5 min". Parts of the last unit are dropped.
   public static func time(_ milliseconds: UInt64) -> String {

@@ -110,9 +110,10 @@ public struct TopicOption: Sendable {
         switch Values.word(text) {
         case ("wait", nil): settings.whenProducerLost = .wait
         case ("fail", let time?): settings.whenProducerLost = .fail(after: try interval(time, or: []))
-        case _ where Spelling.nearest(to: text, in: ["wait"]) != nil:
-          throw ValueError("there is no '\(text)'; did you mean 'wait'?")
-        default: throw ValueError("there is no '\(text)'; it can be wait, or fail:TIME like fail:30s")
+        default:
+          let forms = "it can be wait, or fail:TIME like fail:30s"
+          throw ValueError(
+            "there is no '\(text)'\(Spelling.advice(for: text, in: ["wait"], otherwise: forms))")
         }
       },
       write: { settings in
@@ -167,10 +168,8 @@ public struct TopicOption: Sendable {
     _ text: String, or words: [String] = ["always", "os"]
   ) throws(ValueError) -> UInt32 {
     guard words.isEmpty || text.first?.isNumber == true else {
-      if let nearest = Spelling.nearest(to: text, in: words) {
-        throw ValueError("there is no '\(text)'; did you mean '\(nearest)'?")
-      }
-      throw ValueError("there is no '\(text)'; it can be always, os or a time like 50ms")
+      let forms = "it can be always, os or a time like 50ms"
+      throw ValueError("there is no '\(text)'\(Spelling.advice(for: text, in: words, otherwise: forms))")
     }
     let time = UInt64(try TimeSpan.milliseconds(text))
     guard time > 0 else {
@@ -262,12 +261,7 @@ extension TopicOption {
   public static func settings(_ arguments: ParsedArguments) throws(UsageError) -> TopicSettings {
     var settings = TopicSettings()
     for option in ofTopics {
-      guard let text = arguments.text(option.name) else { continue }
-      do {
-        try option.read(text, &settings)
-      } catch {
-        throw UsageError("--\(option.name): \(error)")
-      }
+      _ = try arguments.value(option.name) { text throws(ValueError) in try option.read(text, &settings) }
     }
     return settings
   }

@@ -11,12 +11,7 @@ public enum TopicRuleText {
     guard let first = words.popFirst() else {
       throw ValueError("a rule begins with a pattern of topics' names")
     }
-    let pattern: TopicPattern
-    do {
-      pattern = try TopicPattern(String(first))
-    } catch {
-      throw ValueError(error.message)
-    }
+    let pattern = try Values.pattern(String(first))
     guard !words.isEmpty else {
       throw ValueError("'\(text)' sets nothing; add settings like flow=lossless behind the pattern")
     }
@@ -26,11 +21,8 @@ public enum TopicRuleText {
       let parts = word.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
       guard parts.count == 2 else { throw ValueError("'\(word)' isn't a setting; write NAME=VALUE") }
       guard let option = options.first(where: { $0.name == parts[0] }) else {
-        let known = options.map(\.name)
-        if let nearest = Spelling.nearest(to: String(parts[0]), in: known) {
-          throw ValueError("there is no setting '\(parts[0])'; did you mean '\(nearest)'?")
-        }
-        throw ValueError("there is no setting '\(parts[0])'; there are \(known.joined(separator: ", "))")
+        let advice = Spelling.advice(for: String(parts[0]), in: options.map(\.name))
+        throw ValueError("there is no setting '\(parts[0])'\(advice)")
       }
       do {
         try option.read(String(parts[1]), &settings)
@@ -39,6 +31,12 @@ public enum TopicRuleText {
       }
     }
     return (pattern, settings)
+  }
+
+  /// The rule as ``parse(_:)`` reads it.
+  public static func write(_ pattern: TopicPattern, _ settings: TopicSettings) -> String {
+    ([pattern.description] + TopicOption.written(settings).map { "\($0.name)=\($0.value)" })
+      .joined(separator: " ")
   }
 }
 
@@ -65,10 +63,7 @@ public enum TopicPreset {
         "shared", "shared:N", "shared-forever", "shared-forever:N", "replayed:N", "back-pressured",
         "one-shot",
       ]
-      if let near = Spelling.nearest(to: text, in: names), near != text {
-        throw ValueError("there is no preset '\(text)'; did you mean '\(near)'?")
-      }
-      throw ValueError("there is no preset '\(text)'; there are \(names.joined(separator: ", "))")
+      throw ValueError("there is no preset '\(text)'\(Spelling.advice(for: text, in: names))")
     }
   }
 }

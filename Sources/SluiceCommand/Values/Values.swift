@@ -1,4 +1,5 @@
 import SluiceIO
+import SluiceWire
 
 /// Readers of the values that options take, for `ParsedArguments.value(_:_:)`.
 public enum Values {
@@ -65,11 +66,9 @@ public enum Values {
     { text throws(ValueError) in
       if let found = meanings.first(where: { $0.0 == text }) { return found.1 }
       let words = meanings.map(\.0)
-      if let nearest = Spelling.nearest(to: text, in: words) {
-        throw ValueError("there is no '\(text)'; did you mean '\(nearest)'?")
-      }
       let all = words.dropLast().joined(separator: ", ") + " or " + (words.last ?? "")
-      throw ValueError("there is no '\(text)'; it can be \(all)")
+      throw ValueError(
+        "there is no '\(text)'\(Spelling.advice(for: text, in: words, otherwise: "it can be \(all)"))")
     }
   }
 
@@ -79,6 +78,15 @@ public enum Values {
       return try SocketAddress(parsing: text)
     } catch {
       throw ValueError(error.description)
+    }
+  }
+
+  /// A topic's name, or a pattern of such.
+  public static func pattern(_ text: String) throws(ValueError) -> TopicPattern {
+    do {
+      return try TopicPattern(text)
+    } catch {
+      throw ValueError(error.message)
     }
   }
 
@@ -97,6 +105,19 @@ public enum Spelling {
   /// The candidate that is nearest to `word`, if one is near enough for a typing error: the first among equals.
   public static func nearest(to word: String, in candidates: some Sequence<String>) -> String? {
     nearest(to: word, in: candidates, limit: 1).first
+  }
+
+  /// The end of a message about a word that isn't known: "; did you mean 'x'?", or "; there are x, y".
+  ///
+  /// - Parameters:
+  ///   - otherwise: what is said where no word is near; nil to name them all.
+  ///   - quoted: the near word as the message shows it.
+  public static func advice(
+    for word: String, in words: [String], otherwise: String? = nil,
+    _ quoted: (String) -> String = { "'\($0)'" }
+  ) -> String {
+    if let near = nearest(to: word, in: words) { return "; did you mean \(quoted(near))?" }
+    return "; " + (otherwise ?? "there are \(words.joined(separator: ", "))")
   }
 
   /// The candidates that are near enough to `word` for a typing error, the nearest first, at most `limit`.

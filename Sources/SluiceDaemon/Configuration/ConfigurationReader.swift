@@ -44,9 +44,10 @@ struct ConfigurationReader {
   }
 
   private mutating func report(_ entry: TOMLDocument.Entry, _ message: String) {
-    mistakes.append(
-      Mistake(place: entry.place, line: "\(ConfigurationFile.label(path, entry.place)): \(message)"))
+    mistakes.append(Mistake(place: entry.place, line: "\(label(entry)): \(message)"))
   }
+
+  private func label(_ entry: TOMLDocument.Entry) -> String { ConfigurationFile.label(path, entry.place) }
 
   // MARK: Settings
 
@@ -57,14 +58,14 @@ struct ConfigurationReader {
     }
     do {
       let texts = try texts(of: entry, for: setting.option)
-      let origin = "\(ConfigurationFile.label(path, entry.place)): \(key)"
+      let origin = "\(label(entry)): \(key)"
       try check(texts, setting, origin)
       values.append(.init(option: setting.option.name, texts: texts, origin: origin))
     } catch {
       // Some messages begin with the place or the option already.
       let option = "--\(setting.option.name): "
       let message = error.description
-      let name = "\(ConfigurationFile.label(path, entry.place)): \(key): "
+      let name = "\(label(entry)): \(key): "
       let reason = message.hasPrefix(name) ? message.dropFirst(name.count) : message[...]
       report(entry, "\(key): \(reason.hasPrefix(option) ? reason.dropFirst(option.count) : reason)")
     }
@@ -221,12 +222,10 @@ struct ConfigurationReader {
       report(entry, "\(ConfigurationSection.rule): sets nothing; add settings like flow = \"lossless\"")
     }
     guard let pattern else { return }
-    let written = TopicOption.all.compactMap { option in option.write(topic).map { "\(option.name)=\($0)" } }
-    let origin = "\(ConfigurationFile.label(path, entry.place)): \(ConfigurationSection.rule)"
     rules.append(
       .init(
-        pattern: pattern.description, text: ([pattern.description] + written).joined(separator: " "),
-        origin: origin))
+        pattern: pattern.description, text: TopicRuleText.write(pattern, topic),
+        origin: "\(label(entry)): \(ConfigurationSection.rule)"))
   }
 
   private func readPattern(_ entry: TOMLDocument.Entry) throws(UsageError) -> TopicPattern {
@@ -234,9 +233,9 @@ struct ConfigurationReader {
       throw UsageError("is \(Self.name(of: entry.kind)), and must be a text, like \"orders.>\"")
     }
     do {
-      return try TopicPattern(entry.text)
+      return try Values.pattern(entry.text)
     } catch {
-      throw UsageError(error.message)
+      throw UsageError(error.description)
     }
   }
 
@@ -246,10 +245,7 @@ struct ConfigurationReader {
     let options = TopicOption.ofTopics
     guard let option = options.first(where: { $0.name == entry.key }) else {
       let known = options.map(\.name) + [ConfigurationSection.pattern]
-      guard let nearest = Spelling.nearest(to: entry.key, in: known) else {
-        throw UsageError("there is no such key; there are \(known.joined(separator: ", "))")
-      }
-      throw UsageError("there is no such key; did you mean \(nearest)?")
+      throw UsageError("there is no such key\(Spelling.advice(for: entry.key, in: known) { $0 })")
     }
     let text = try text(
       of: entry, for: option.option(standard: option.write(DaemonSettings().broker.topicDefaults)))

@@ -6,19 +6,12 @@ import Synchronization
 /// Writes the storage's events to the log.
 ///
 /// Topics that drop records are logged up to a number a second, since any number of topics may begin at once.
-struct StorageLog: Sendable {
+final class StorageLog: Sendable {
   private let logger: Logger
   private let directory: String
   private let begin = ContinuousClock.now
-  private let budget = Budget()
-
-  private enum Kind: Hashable {
-    case dropping
-  }
-
-  private final class Budget: Sendable {
-    let lines = Mutex(LineBudget<Kind>())
-  }
+  /// Of lines about topics that drop records.
+  private let budget = Mutex(LineBudget<String>())
 
   /// Made before the store is opened.
   init(_ logger: Logger, directory: String) {
@@ -30,9 +23,7 @@ struct StorageLog: Sendable {
   private static let droppingLines = 20
 
   private func noteDropping(_ topic: String, _ limit: DroppedRecords.Limit) {
-    let verdict = budget.lines.withLock {
-      $0.spend(on: .dropping, atMost: Self.droppingLines, now: WallTime.now)
-    }
+    let verdict = budget.withLock { $0.spend(on: "", atMost: Self.droppingLines, now: WallTime.now) }
     guard verdict.isWritten else { return }
     logger.log(
       .info, "a durable topic drops its oldest records by a limit; this is logged once",

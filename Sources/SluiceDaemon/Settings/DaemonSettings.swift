@@ -171,11 +171,8 @@ struct DaemonSettings {
       Setting(
         option.option(standard: option.write(standard)), write: { option.write($0.broker.topicDefaults) }
       ) { arguments, settings throws(UsageError) in
-        guard let text = arguments.text(option.name) else { return }
-        do {
+        _ = try arguments.value(option.name) { text throws(ValueError) in
           try option.read(text, &settings.broker.topicDefaults)
-        } catch {
-          throw UsageError("--\(option.name): \(error)")
         }
       }
     } + [
@@ -187,12 +184,7 @@ struct DaemonSettings {
   }
 
   private static func rules(_ settings: DaemonSettings) -> String? {
-    let rules = settings.broker.topicRules.map { rule in
-      let words = TopicOption.all.compactMap { option in
-        option.write(rule.settings).map { "\(option.name)=\($0)" }
-      }
-      return ([rule.pattern.description] + words).joined(separator: " ")
-    }
+    let rules = settings.broker.topicRules.map { TopicRuleText.write($0.pattern, $0.settings) }
     return rules.isEmpty ? nil : rules.joined(separator: ",")
   }
 

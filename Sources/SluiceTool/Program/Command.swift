@@ -94,10 +94,10 @@ enum Commands {
     if let kind = kinds.first(where: { $0.page.word == word }) { return kind }
     let words = kinds.map { $0.page.word }
     // `help` isn't in the list of commands, and can be mistyped, too.
-    if let nearest = Spelling.nearest(to: word, in: name == "sluice" ? words + ["help"] : words) {
-      throw UsageError("there is no command '\(word)'; did you mean \(name) \(nearest)?")
-    }
-    throw UsageError("there is no command '\(word)'; it can be \(words.joined(separator: ", "))")
+    let known = name == "sluice" ? words + ["help"] : words
+    let all = "it can be \(words.joined(separator: ", "))"
+    let advice = Spelling.advice(for: word, in: known, otherwise: all) { "\(name) \($0)" }
+    throw UsageError("there is no command '\(word)'\(advice)")
   }
 
   /// The shared options that the environment sets.

@@ -162,14 +162,6 @@ struct TokenMakeCommand: Command {
     CommandOption(name, value: "PATTERN", help: help, isRepeatable: true)
   }
 
-  private static func pattern(_ text: String) throws(ValueError) -> TopicPattern {
-    do {
-      return try TopicPattern(text)
-    } catch {
-      throw ValueError(error.message)
-    }
-  }
-
   init(_ arguments: ParsedArguments) throws(UsageError) {
     func needed(_ option: String, _ why: String) throws(UsageError) -> String {
       guard let text = arguments.text(option) else { throw UsageError("--\(option) \(why)") }
@@ -192,7 +184,7 @@ struct TokenMakeCommand: Command {
     output = arguments.text("output")
     var rules: [Permissions.Rule] = []
     for (option, rights) in Self.rights {
-      let patterns = try arguments.values(option, Self.pattern)
+      let patterns = try arguments.values(option, Values.pattern)
       rules += patterns.map { Permissions.Rule(rights, on: $0) }
     }
     permissions = rules.isEmpty ? nil : Permissions(rules)
