@@ -22,6 +22,8 @@ public struct TLSClientOptions: Hashable, Sendable {
   public var serverName: String?
   /// How the server has to prove its identity.
   public var verification = Verification.full
+  /// The protocol that the client names in the handshake, from 1 to 255 bytes; nil to name none, as servers of another kind expect.
+  public var applicationProtocol: String? = TLSContext.applicationProtocolName
 
   public init() {}
 }
@@ -60,9 +62,11 @@ public final class TLSClient: Sendable {
         throw TLSSetupError("the system's trusted certificates can't be read: \(ErrorQueue.takeText())")
       }
     }
-    let list = TLSContext.protocolList
-    guard unsafe SSL_CTX_set_alpn_protos(context.pointer, list, UInt32(list.count)) == 0 else {
-      throw TLSSetupError("OpenSSL can't name the protocol: \(ErrorQueue.takeText())")
+    if let name = options.applicationProtocol {
+      let list = [UInt8(truncatingIfNeeded: name.utf8.count)] + name.utf8
+      guard (2...256).contains(list.count),
+        unsafe SSL_CTX_set_alpn_protos(context.pointer, list, UInt32(list.count)) == 0
+      else { throw TLSSetupError("OpenSSL can't name the protocol '\(name)': \(ErrorQueue.takeText())") }
     }
     // Sessions are kept by us, by server.
     unsafe sluice_ssl_ctx_set_session_cache_mode(

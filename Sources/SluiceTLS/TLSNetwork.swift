@@ -89,6 +89,43 @@ public final class TLSNetwork: Network {
     return attempt
   }
 
+  /// Adds TLS to an open connection, for protocols that begin in plain text. On the loop only; `completion` is called on it, later, exactly once
+  /// unless the attempt is abandoned.
+  ///
+  /// - Parameters:
+  ///   - transport: the connection, not started yet. It belongs to the attempt, and then to the stream that `completion` gets.
+  ///   - server: the name or address that the server's certificate must be for, unless ``TLSClientOptions/serverName`` is set.
+  ///   - port: the server's port, for messages and for the sessions that are kept.
+  public func secure(
+    _ transport: any ByteStream, server: String, port: UInt16, on loop: any EventLoop,
+    completion: @escaping (Result<any ByteStream, IOError>) -> Void
+  ) -> any ConnectionAttempt {
+    let address = SocketAddress.tls(server, port: port)
+    let attempt = TLSConnect(address, completion)
+    guard let client, TLSClient.isUsable(server) else {
+      let error =
+        client == nil
+        ? SocketNetwork.withoutTLS("connect to \(address)")
+        : IOError(action: "connect to \(address)", code: EINVAL, reason: "'\(server)' is no server's name")
+      _ = loop.schedule(at: loop.now) {
+        transport.close()
+        attempt.finish(.failure(error))
+      }
+      return attempt
+    }
+    let side = TLSSide.client(client, server: server, port: port)
+    let shared = shared(by: loop)
+    // The caller doesn't expect the completion before it has the attempt.
+    _ = loop.schedule(at: loop.now) {
+      if attempt.isAbandoned {
+        transport.abort()
+      } else {
+        attempt.secure(transport, side: side, shared: shared)
+      }
+    }
+    return attempt
+  }
+
   /// As many as there are loops; each keeps its loop, so that no other can be taken for it.
   private func shared(by loop: any EventLoop) -> TLSLoop {
     loops.withLock { loops in
@@ -137,12 +174,15 @@ private final class TLSConnect: ConnectionAttempt {
       switch result {
       case .failure(let error):
         finish(.failure(IOError(action: "connect to \(address)", code: error.code, reason: error.reason)))
-      case .success(let transport):
-        let stream = TLSStream(transport, peer: address, side: side, shared: shared)
-        self.stream = stream
-        stream.connect { [self] in finish($0.map { $0 }) }
+      case .success(let transport): secure(transport, side: side, shared: shared)
       }
     }
+  }
+
+  func secure(_ transport: any ByteStream, side: TLSSide, shared: TLSLoop) {
+    let stream = TLSStream(transport, peer: address, side: side, shared: shared)
+    self.stream = stream
+    stream.connect { [self] in finish($0.map { $0 }) }
   }
 
   func finish(_ result: Result<any ByteStream, IOError>) {
@@ -151,6 +191,8 @@ private final class TLSConnect: ConnectionAttempt {
     self.completion = nil
     if let completion { completion(result) } else if case .success(let stream) = result { stream.abort() }
   }
+
+  var isAbandoned: Bool { completion == nil }
 
   func abandon() {
     let dropped = completion

@@ -168,4 +168,23 @@ struct PrimitivesTests {
     -----END ENCRYPTED PRIVATE KEY-----
 
     """
+
+  @Test("a seed gives the Ed25519 key of RFC 8032, and other lengths none")
+  func ed25519Seeds() throws {
+    let seed = [UInt8](hex: "9d61b19deffd5a60ba844af492ec2cc4 4449c5697b326919703bac031cae7f60")
+    let key = try PrivateKey(ed25519Seed: seed)
+    #expect(key.kind == .ed25519)
+    #expect(
+      key.ed25519Public == [UInt8](hex: "d75a980182b10ab7d54bfed3c964073a 0ee172f3daa62325af021a68f707511a"))
+    #expect(
+      key.sign([])
+        == [UInt8](
+          hex:
+            "e5564300c360ac729086e2cc806e828a 84877f1eb8e5d974d873e06522490155 5fb8821590a33bacc61e39701cf9b46b d25bf5f0595bbe24655141438e7a100b"
+        ))
+    for count in [0, 31, 33, 64] {
+      #expect(throws: KeyError.self) { try PrivateKey(ed25519Seed: [UInt8](repeating: 1, count: count)) }
+    }
+    #expect(try PrivateKey.generate(.rsa(bits: 2048)).ed25519Public == nil)
+  }
 }

@@ -7,7 +7,8 @@ import Glibc
 @safe
 final class TLSContext: @unchecked Sendable {
   /// What both sides name in the handshake, so that a broker's port isn't mistaken for another TLS service's.
-  static let applicationProtocol: [UInt8] = Array("sluice/1".utf8)
+  static let applicationProtocolName = "sluice/1"
+  static let applicationProtocol: [UInt8] = Array(applicationProtocolName.utf8)
   /// The same with its length, as it is sent.
   static let protocolList: [UInt8] = [UInt8(applicationProtocol.count)] + applicationProtocol
 

@@ -31,6 +31,31 @@ public final class PrivateKey: @unchecked Sendable {
     unsafe try self.init(owned: key)
   }
 
+  /// The Ed25519 key that belongs to a seed.
+  ///
+  /// - Throws: ``KeyError`` when the seed doesn't have 32 bytes.
+  public convenience init(ed25519Seed seed: [UInt8]) throws(KeyError) {
+    guard seed.count == 32,
+      let key = unsafe EVP_PKEY_new_raw_private_key_ex(nil, "ED25519", nil, seed, seed.count)
+    else {
+      ERR_clear_error()
+      throw KeyError("no seed of an Ed25519 key: it has \(seed.count) bytes rather than 32")
+    }
+    unsafe try self.init(owned: key)
+  }
+
+  /// The public key of an Ed25519 key as its 32 bytes; nil for a key of another kind.
+  public var ed25519Public: [UInt8]? {
+    guard kind == .ed25519 else { return nil }
+    var bytes = [UInt8](repeating: 0, count: 32)
+    var count = bytes.count
+    guard unsafe EVP_PKEY_get_raw_public_key(key, &bytes, &count) == 1, count == 32 else {
+      ERR_clear_error()
+      return nil
+    }
+    return bytes
+  }
+
   /// Makes a new one. Takes up to seconds for RSA.
   ///
   /// - Throws: ``KeyError`` for an RSA key of a length that can't be used.
