@@ -65,6 +65,9 @@ let package = Package(
     .target(name: "SluiceSimulation", dependencies: ["SluiceIO"], swiftSettings: strictSettings),
     // The only one that sees OpenSSL: TLS as one more byte stream, and hashes and signatures.
     .target(name: "SluiceTLS", dependencies: ["SluiceIO", "COpenSSL"], swiftSettings: strictSettings),
+    // The client of NATS and JetStream, the engine that stores what several nodes share.
+    .target(
+      name: "SluiceNATS", dependencies: ["SluiceIO", "SluiceTLS"], swiftSettings: strictSettings),
     // Who may connect, and what they may do then: users, tokens, permissions.
     .target(
       name: "SluiceAccess", dependencies: ["SluiceWire", "SluiceIO", "SluiceTLS"],
@@ -181,6 +184,10 @@ let package = Package(
       swiftSettings: settings),
     .testTarget(
       name: "SluiceTLSTests", dependencies: ["SluiceTLS", "SluiceIO", "SluiceSimulation", "TestSupport"],
+      swiftSettings: settings),
+    .testTarget(
+      name: "SluiceNATSTests",
+      dependencies: ["SluiceNATS", "SluiceTLS", "SluiceIO", "SluiceSimulation", "TestSupport"],
       swiftSettings: settings),
     .testTarget(
       name: "SluiceAccessTests", dependencies: ["SluiceAccess", "SluiceTLS", "SluiceWire", "TestSupport"],

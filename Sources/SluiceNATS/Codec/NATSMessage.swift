@@ -1,0 +1,52 @@
+/// A message in the memory in which it arrived. Valid only during the call that passes it; ``NATSMessage/init(_:)`` copies it.
+public struct NATSMessageView {
+  public let subject: NATSBytes
+  /// The number of the subscription that it is for.
+  public let subscription: UInt64
+  /// The subject that an answer goes to; nil if none is expected.
+  public let reply: NATSBytes?
+  /// Nil without headers.
+  public let headers: NATSHeadersView?
+  public let payload: NATSBytes
+
+  /// The status that the server or a responder has put into the headers, such as 503; nil without one.
+  public var status: Int? { headers?.status }
+}
+
+/// A message of its own memory.
+public struct NATSMessage: Hashable, Sendable {
+  public var subject: String
+  /// The subject that an answer goes to; nil if none is expected.
+  public var reply: String?
+  public var headers: NATSHeaders
+  public var payload: [UInt8]
+
+  public init(
+    subject: String, reply: String? = nil, headers: NATSHeaders = NATSHeaders(), payload: [UInt8] = []
+  ) {
+    self.subject = subject
+    self.reply = reply
+    self.headers = headers
+    self.payload = payload
+  }
+
+  public init(_ message: NATSMessageView) {
+    subject = message.subject.text
+    reply = message.reply?.text
+    headers = message.headers.map { NATSHeaders($0) } ?? NATSHeaders()
+    payload = message.payload.array
+  }
+}
+
+/// What the server sends. Slices are valid only during the call that passes it.
+public enum NATSOperation {
+  /// JSON about the server: the first thing that it sends, and again when something of it changes.
+  case info(NATSBytes)
+  case message(NATSMessageView)
+  case ping
+  case pong
+  /// The server has taken what the client sent last. Sent to verbose clients only.
+  case ok
+  /// The text of an error, without quotes.
+  case error(NATSBytes)
+}
