@@ -1,0 +1,448 @@
+import Glibc
+import SluiceIO
+import SluiceTLS
+
+/// A client of NATS servers: finds one, keeps a connection to it, and goes to another when it is lost.
+///
+/// ```swift
+/// let client = try NATSClient(NATSAddress.list(parsing: "nats://a,b,c"), network: SocketNetwork(), on: loop)
+/// client.start { event in print(event) }
+/// let replies = try client.request("time.now") { result in print(result) }
+/// ```
+///
+/// Everything is called on the loop, and calls back on it, never from within the call that began it. A request's completion is called exactly once
+/// unless the request is cancelled; a subscription's handler is never called after ``unsubscribe(_:)``. Any of these may be called from within
+/// a callback, ``close()`` included. The owner must close the client: a client that is only released drops its connection at the connection's
+/// next event.
+// @unchecked: all of it is used on the loop only.
+public final class NATSClient: @unchecked Sendable {
+  /// What becomes of the connection.
+  public enum Event: Sendable {
+    /// There is a connection, and subscriptions are in place. What was published to them meanwhile is lost.
+    case connected(NATSServerInfo)
+    /// The connection, or an attempt to make one, has failed. The client tries again.
+    case interrupted(NATSError)
+    /// The server is about to stop; the client goes to another.
+    case lameDuck(server: String)
+    /// The client has ended: it was closed, or it gave up.
+    case closed(NATSError)
+  }
+
+  /// A request that waits for its answer.
+  public struct Request: Hashable, Sendable {
+    fileprivate let number: UInt64
+  }
+
+  /// A subscription; the number is that of ``NATSMessageView/subscription``.
+  public struct Subscription: Hashable, Sendable {
+    public let number: UInt64
+  }
+
+  public typealias Completion = (Result<NATSMessageView, NATSError>) -> Void
+
+  /// What a handler of several answers says to each.
+  public enum Continuation: Sendable {
+    case more
+    case done
+  }
+
+  private enum Answer {
+    case one(Completion)
+    case many((Result<NATSMessageView, NATSError>) -> Continuation)
+  }
+
+  private struct Handler {
+    let deliver: (NATSMessageView) -> Void
+    let ended: (NATSError?) -> Void
+  }
+
+  public let loop: any EventLoop
+  public let options: NATSOptions
+  private let network: any Network
+  /// TLS over the network: made when it is needed first, since it reads the system's authorities.
+  private var secureNetwork: TLSNetwork?
+  private var session: NATSSession
+  private var events: ((Event) -> Void)?
+  private var connection: NATSConnection?
+  private var attempt: (any ConnectionAttempt)?
+  private var answers: [UInt64: Answer] = [:]
+  private var handlers: [UInt64: Handler] = [:]
+  private var signal: (any LoopSignal)!
+  private var timer: (token: TimerToken, time: MonotonicTime)?
+  private var isOutputWaiting = false
+
+  /// - Parameters:
+  ///   - addresses: the servers, at least one, in no particular order.
+  ///   - network: where connections are made, without TLS.
+  /// - Throws: ``NATSError/Code-swift.struct/tlsFailed`` when a file of ``NATSOptions/tls`` can't be used; `invalidAddress` without an address.
+  public init(
+    _ addresses: [NATSAddress], options: NATSOptions = NATSOptions(), network: any Network,
+    on loop: any EventLoop
+  ) throws(NATSError) {
+    guard !addresses.isEmpty else {
+      throw NATSError(
+        .invalidAddress,
+        "there is no address of a NATS server; give at least one, such as nats://127.0.0.1:4222")
+    }
+    self.network = network
+    if addresses.contains(where: \.requiresTLS) || options.tls != NATSOptions.defaultTLS {
+      secureNetwork = try Self.secured(network, options)
+    }
+    self.loop = loop
+    self.options = options
+    session = NATSSession(addresses, options: options, seed: options.seed ?? UInt64.random(in: 0 ... .max))
+    signal = loop.makeSignal { [weak self] in self?.flush() }
+  }
+
+  private static func secured(
+    _ network: any Network, _ options: NATSOptions
+  ) throws(NATSError) -> TLSNetwork {
+    do {
+      return TLSNetwork(over: network, client: try TLSClient(options.tls))
+    } catch {
+      throw NATSError(.tlsFailed, "TLS to the NATS servers can't be set up: \(error)")
+    }
+  }
+
+  // MARK: The connection
+
+  /// Connects, and goes on until ``close()``. Once.
+  ///
+  /// - Parameter events: called with what becomes of the connection.
+  public func start(_ events: @escaping (Event) -> Void) {
+    self.events = events
+    perform(session.start(at: loop.now))
+  }
+
+  /// Ends the client: requests fail, and subscriptions end. Calling it again does nothing.
+  public func close() {
+    perform(session.close())
+  }
+
+  /// Whether messages and requests can be sent.
+  public var isConnected: Bool { session.isOpen }
+
+  /// What the server has said about itself; nil before the first connection.
+  public var serverInfo: NATSServerInfo? { session.info }
+
+  /// The server, as `name (address)`, for messages.
+  public var server: String { session.server }
+
+  /// The most bytes that headers and payload of a message may have together.
+  public var maximumPayload: Int { session.maximumPayload }
+
+  /// Bytes that wait for the server.
+  public var backlog: Int { session.output.count }
+
+  // MARK: Messages
+
+  /// Publishes a message. It may be lost with the connection; requests tell.
+  ///
+  /// - Throws: why nothing was sent.
+  public func publish(
+    _ subject: String, reply: String = "", headers: NATSHeaders = NATSHeaders(), payload: [UInt8] = []
+  ) throws(NATSError) {
+    try payload.withBytes { bytes throws(NATSError) in
+      try session.publish(subject, reply: reply, headers: headers, payload: bytes)
+    }
+    flushSoon()
+  }
+
+  /// Publishes a message and waits for one answer.
+  ///
+  /// - Parameter completion: gets the answer, valid during the call only, or why there is none:
+  ///   ``NATSError/Code-swift.struct/noResponders``, `timeout`, `outcomeUnknown`, `notSent`, `permissionDenied`, `closed`.
+  /// - Throws: why nothing was sent; `completion` isn't called then.
+  @discardableResult
+  public func request(
+    _ subject: String, headers: NATSHeaders = NATSHeaders(), payload: [UInt8] = [],
+    timeout: Duration = .seconds(5), _ completion: @escaping Completion
+  ) throws(NATSError) -> Request {
+    try payload.withBytes { bytes throws(NATSError) in
+      try request(subject, headers: headers, payload: bytes, timeout: timeout, .one(completion))
+    }
+  }
+
+  /// Publishes a message and takes answers until the handler says that it is done, or the request fails.
+  ///
+  /// - Parameters:
+  ///   - timeout: until the first answer, and from each to the next.
+  ///   - handler: gets each answer, valid during the call only. After a failure nothing follows.
+  /// - Throws: why nothing was sent; `handler` isn't called then.
+  @discardableResult
+  public func requestMany(
+    _ subject: String, headers: NATSHeaders = NATSHeaders(), payload: [UInt8] = [],
+    timeout: Duration = .seconds(5),
+    _ handler: @escaping (Result<NATSMessageView, NATSError>) -> Continuation
+  ) throws(NATSError) -> Request {
+    try payload.withBytes { bytes throws(NATSError) in
+      try request(subject, headers: headers, payload: bytes, timeout: timeout, .many(handler))
+    }
+  }
+
+  private func request(
+    _ subject: String, headers: NATSHeaders, payload: NATSBytes, timeout: Duration, _ answer: Answer
+  ) throws(NATSError) -> Request {
+    var isMany = false
+    if case .many = answer { isMany = true }
+    let number = try session.request(
+      subject, headers: headers, payload: payload, isMany: isMany, timeout: timeout, at: loop.now)
+    answers[number] = answer
+    flushSoon()
+    return Request(number: number)
+  }
+
+  /// Publishes messages one directly behind the other, the last one as a request: either all of them are sent or none.
+  ///
+  /// - Parameter completion: as of ``request(_:headers:payload:timeout:_:)``, for the last one's answer.
+  /// - Throws: why nothing was sent.
+  @discardableResult
+  func requestBehind(
+    _ messages: ArraySlice<NATSMessage>, timeout: Duration, _ completion: @escaping Completion
+  ) throws(NATSError) -> Request {
+    let mark = session.mark
+    do throws(NATSError) {
+      for message in messages.dropLast() {
+        try message.payload.withBytes { bytes throws(NATSError) in
+          try session.publish(message.subject, headers: message.headers, payload: bytes)
+        }
+      }
+      let last = messages[messages.endIndex - 1]
+      return try request(
+        last.subject, headers: last.headers, payload: last.payload, timeout: timeout, completion)
+    } catch {
+      // Without a connection, nothing was encoded.
+      if session.mark > mark { session.rewind(to: mark) }
+      throw error
+    }
+  }
+
+  /// Forgets a request: its completion isn't called. What it asked for may still be carried out.
+  public func cancel(_ request: Request) {
+    session.endRequest(request.number)
+    let answer = answers.removeValue(forKey: request.number)
+    _ = consume answer
+  }
+
+  /// Subscribes, now and on each connection to come.
+  ///
+  /// - Parameters:
+  ///   - queue: the members of a queue share the messages; nil for all of them.
+  ///   - limit: the subscription ends after so many messages.
+  ///   - ended: called when the subscription ends otherwise than by ``unsubscribe(_:)``: without an error when the limit is reached, with one when
+  ///     the server refuses it or the client is closed.
+  ///   - handler: gets each message, valid during the call only.
+  /// - Throws: ``NATSError/Code-swift.struct/invalidSubject``, or `closed`.
+  @discardableResult
+  public func subscribe(
+    _ subject: String, queue: String? = nil, limit: UInt64? = nil,
+    ended: @escaping (NATSError?) -> Void = { _ in }, _ handler: @escaping (NATSMessageView) -> Void
+  ) throws(NATSError) -> Subscription {
+    let number = try session.subscribe(subject, queue: queue, limit: limit)
+    handlers[number] = Handler(deliver: handler, ended: ended)
+    flushSoon()
+    return Subscription(number: number)
+  }
+
+  /// Ends a subscription; one that has ended is ignored.
+  public func unsubscribe(_ subscription: Subscription) {
+    session.unsubscribe(subscription.number)
+    let handler = handlers.removeValue(forKey: subscription.number)
+    _ = consume handler
+    flushSoon()
+  }
+
+  /// A subject on which this client alone is to be answered.
+  public func makeInbox() -> String { session.makeInbox() }
+
+  // MARK: What the connection reports
+
+  func heard() { session.heard(at: loop.now) }
+
+  func received(_ operation: NATSOperation) { perform(session.receive(operation, at: loop.now)) }
+
+  func violated(_ error: NATSError) { perform(session.violated(error, at: loop.now)) }
+
+  func secured(_ connection: NATSConnection) {
+    guard connection === self.connection else { return }
+    perform(session.secured(at: loop.now))
+  }
+
+  func lost(_ connection: NATSConnection, _ error: IOError?) {
+    guard connection === self.connection else { return }
+    self.connection = nil
+    perform(session.lost(NATSError(error), at: loop.now))
+  }
+
+  // MARK: Actions
+
+  private func perform(_ action: NATSAction) {
+    act(action)
+    flushSoon()
+  }
+
+  private func act(_ action: NATSAction) {
+    switch action {
+    case .none: break
+    case .deliver(let message): handlers[message.subscription]?.deliver(message)
+    case .answer(let number, let message): answer(number, message)
+    case .failed(let number, let error):
+      switch answers.removeValue(forKey: number) {
+      case .one(let completion): completion(.failure(error))
+      case .many(let handler): _ = handler(.failure(error))
+      case nil: break
+      }
+    case .subscriptionEnded(let number, let error): handlers.removeValue(forKey: number)?.ended(error)
+    case .connect(let address, let name): connect(to: address, certificateName: name)
+    case .secure(let address, let name):
+      withTLS { connection?.secure(address, certificateName: name, over: $0) }
+    case .disconnect: disconnect()
+    case .ready(let info): events?(.connected(info))
+    case .interrupted(let error): events?(.interrupted(error))
+    case .lameDuck(let server): events?(.lameDuck(server: server))
+    case .closed(let error):
+      if let timer { loop.cancel(timer.token) }
+      timer = nil
+      let last = events
+      events = nil
+      last?(.closed(error))
+    case .several(let actions): for action in actions { act(action) }
+    }
+  }
+
+  private func answer(_ number: UInt64, _ message: NATSMessageView) {
+    switch answers[number] {
+    case .one(let completion):
+      answers[number] = nil
+      completion(.success(message))
+    case .many(let handler):
+      if handler(.success(message)) == .done { cancel(Request(number: number)) }
+    case nil: break
+    }
+  }
+
+  private func connect(to address: NATSAddress, certificateName: String) {
+    let startsSecure = address.requiresTLS && options.handshakeFirst
+    let target = address.socketAddress
+    attempt = network.connect(to: target, on: loop) { [weak self] result in
+      guard let self else {
+        if case .success(let stream) = result { stream.abort() }
+        return
+      }
+      attempt = nil
+      switch result {
+      case .success(let stream) where startsSecure: secureFirst(stream, address, certificateName)
+      case .success(let stream): opened(HandoverStream(stream), isSecure: false)
+      case .failure(let error): perform(session.lost(NATSError(connecting: error), at: loop.now))
+      }
+    }
+  }
+
+  /// Calls `body` with TLS, or drops the connection if it can't be set up.
+  private func withTLS(_ body: (TLSNetwork) -> Void) {
+    do throws(NATSError) {
+      if secureNetwork == nil { secureNetwork = try Self.secured(network, options) }
+      if let secureNetwork { body(secureNetwork) }
+    } catch {
+      disconnect()
+      perform(session.lost(error, at: loop.now))
+    }
+  }
+
+  private func secureFirst(_ stream: any ByteStream, _ address: NATSAddress, _ certificateName: String) {
+    // Addresses with TLS have had it set up.
+    guard let secureNetwork else { return stream.close() }
+    attempt = secureNetwork.secure(stream, server: certificateName, port: address.port, on: loop) {
+      [weak self] result in
+      guard let self else {
+        if case .success(let stream) = result { stream.abort() }
+        return
+      }
+      attempt = nil
+      switch result {
+      case .success(let stream): opened(stream, isSecure: true)
+      case .failure(let error): perform(session.lost(NATSError(connecting: error), at: loop.now))
+      }
+    }
+  }
+
+  private func opened(_ stream: any ByteStream, isSecure: Bool) {
+    let credentials: NATSCredentials
+    do throws(NATSError) {
+      credentials = try options.credentials.credentials()
+    } catch {
+      stream.close()
+      return perform(session.lost(error, at: loop.now))
+    }
+    let connection = NATSConnection(stream, of: self)
+    self.connection = connection
+    isOutputWaiting = false
+    session.opened(isSecure: isSecure, credentials: credentials, at: loop.now)
+    connection.start()
+    flushSoon()
+  }
+
+  private func disconnect() {
+    attempt?.abandon()
+    attempt = nil
+    connection?.close()
+    connection = nil
+  }
+
+  // MARK: Output and time
+
+  /// Has the output written, and the timer set, at the end of this turn.
+  private func flushSoon() { signal.fire() }
+
+  func flush() {
+    if let connection {
+      let waiting = session.output.count
+      if let error = connection.write(&session.output) { return connection.end(error) }
+      if isOutputWaiting, session.output.count < waiting { session.madeProgress(at: loop.now) }
+      isOutputWaiting = session.output.count > 0
+    }
+    setTimer()
+  }
+
+  private func setTimer() {
+    let deadline = session.nextDeadline
+    // A timer that comes too early looks again.
+    if let timer, let deadline, timer.time <= deadline { return }
+    if let timer { loop.cancel(timer.token) }
+    timer = deadline.map { deadline in
+      (
+        loop.schedule(at: deadline) { [weak self] in
+          guard let self else { return }
+          timer = nil
+          perform(session.advance(to: loop.now))
+        }, deadline
+      )
+    }
+  }
+}
+
+extension NATSError {
+  /// The end of a connection that was open.
+  init(_ error: IOError?) {
+    guard let error else {
+      self.init(.cutOff, "the server closed the connection")
+      return
+    }
+    self.init(error.isTLSFailure ? Self.code(of: error) : .cutOff, "the connection was cut off: \(error)")
+  }
+
+  init(connecting error: IOError) {
+    guard !error.isTLSFailure else {
+      self.init(Self.code(of: error), "\(error)")
+      return
+    }
+    self.init(
+      .connectFailed,
+      error.code == ECONNREFUSED
+        ? "no process listens there; is the NATS server running, and at this address?" : "\(error)")
+  }
+
+  private static func code(of error: IOError) -> Code {
+    error.isCertificateRefusal ? .certificateRefused : .tlsFailed
+  }
+}

@@ -1,0 +1,128 @@
+import Glibc
+import SluiceIO
+import SluiceTLS
+
+/// One connection to a server: bytes in and out, and TLS over it when the session asks for that.
+///
+/// The transport retains the connection until it is closed; the client is referred to weakly. On the loop only.
+@safe
+final class NATSConnection: ByteStreamHandler {
+  /// The sizes of the read buffer: the first one, and the one up to which a buffer grows that was filled.
+  private static let readSizes = (least: 16 << 10, most: 512 << 10)
+
+  private weak var client: NATSClient?
+  private var stream: any ByteStream
+  private var upgrade: (any ConnectionAttempt)?
+  private var parser = NATSParser()
+  private var readBuffer: UnsafeMutableRawBufferPointer
+  private var isClosed = false
+
+  init(_ stream: any ByteStream, of client: NATSClient) {
+    self.stream = stream
+    self.client = client
+    unsafe readBuffer = .allocate(byteCount: Self.readSizes.least, alignment: 16)
+  }
+
+  deinit {
+    unsafe readBuffer.deallocate()
+  }
+
+  func start() {
+    stream.start(self)
+  }
+
+  /// Adds TLS. The client hears of the result.
+  func secure(_ address: NATSAddress, certificateName: String, over network: TLSNetwork) {
+    guard let client, let plain = stream as? HandoverStream else { return }
+    plain.release()
+    upgrade = network.secure(plain, server: certificateName, port: address.port, on: client.loop) {
+      [self] result in
+      upgrade = nil
+      guard !isClosed else {
+        if case .success(let secured) = result { secured.abort() }
+        return
+      }
+      switch result {
+      case .success(let secured):
+        stream = secured
+        secured.start(self)
+        self.client?.secured(self)
+      case .failure(let error): end(error)
+      }
+    }
+  }
+
+  // MARK: Bytes
+
+  func streamReadable() {
+    if isClosed { return }
+    guard client != nil else { return close() }
+    switch unsafe stream.read(into: readBuffer) {
+    case .wouldBlock: return
+    case .end: end(nil)
+    case .failed(let error): end(error)
+    case .bytes(let count): take(count)
+    }
+  }
+
+  private func take(_ count: Int) {
+    guard let client else { return }
+    client.heard()
+    let bytes = unsafe NATSBytes(UnsafeRawBufferPointer(rebasing: readBuffer[..<count]))
+    var isBeforeTLS = false
+    do throws(NATSError) {
+      let taken = try parser.parse(bytes) { operation throws(NATSError) in
+        client.received(operation)
+        isBeforeTLS = upgrade != nil
+        return !isClosed && !isBeforeTLS
+      }
+      // What comes in plain text behind the server's first words would be taken for what came over TLS.
+      if isBeforeTLS, !isClosed, taken < bytes.count {
+        throw NATSError.violation("the server sent more than INFO before TLS")
+      }
+    } catch {
+      client.violated(error)
+    }
+    if isClosed { return }
+    // Set between reads, since the parser is in use while it hands out operations.
+    parser.maximumPayload = client.maximumPayload
+    if unsafe count == readBuffer.count, count < Self.readSizes.most { growReadBuffer() }
+  }
+
+  private func growReadBuffer() {
+    let size = unsafe min(readBuffer.count * 4, Self.readSizes.most)
+    unsafe readBuffer.deallocate()
+    unsafe readBuffer = .allocate(byteCount: size, alignment: 16)
+  }
+
+  func streamWritable() {
+    client?.flush()
+  }
+
+  /// Writes as much as the transport takes. Returns false when the connection has failed; the client knows then.
+  func write(_ output: inout NATSOutput) -> IOError? {
+    guard upgrade == nil, !isClosed else { return nil }
+    return output.write(to: stream)
+  }
+
+  // MARK: The end
+
+  func streamFailed(_ error: IOError) { end(error) }
+
+  /// The connection has ended.
+  func end(_ error: IOError?) {
+    guard !isClosed else { return }
+    let client = client
+    close()
+    client?.lost(self, error)
+  }
+
+  /// Drops the connection without a word to the client.
+  func close() {
+    guard !isClosed else { return }
+    isClosed = true
+    upgrade?.abandon()
+    upgrade = nil
+    stream.close()
+  }
+}

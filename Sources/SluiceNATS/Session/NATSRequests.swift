@@ -1,0 +1,113 @@
+import SluiceIO
+
+/// The requests that wait for answers, by their numbers, with their deadlines.
+struct NATSRequests {
+  struct Entry {
+    var subject: String
+    /// The output's position behind the request: what is beyond what was written can't have been carried out.
+    var end: UInt64
+    var timeout: Duration
+    var deadline: MonotonicTime
+    /// Answers go on until the caller ends the request.
+    var isMany: Bool
+  }
+
+  private var entries: [UInt64: Entry] = [:]
+  /// A binary heap of deadlines; those of requests that have ended or were prolonged are dropped when they come up.
+  private var deadlines: [(time: MonotonicTime, number: UInt64)] = []
+
+  var count: Int { entries.count }
+  var isEmpty: Bool { entries.isEmpty }
+
+  mutating func add(_ number: UInt64, _ entry: Entry) {
+    entries[number] = entry
+    push(entry.deadline, number)
+  }
+
+  func contains(_ number: UInt64) -> Bool { entries[number] != nil }
+
+  subscript(number: UInt64) -> Entry? { entries[number] }
+
+  @discardableResult
+  mutating func remove(_ number: UInt64) -> Entry? {
+    let entry = entries.removeValue(forKey: number)
+    if deadlines.count > 2 * entries.count + 64 { compact() }
+    return entry
+  }
+
+  /// An answer has come to a request that waits for more.
+  mutating func prolong(_ number: UInt64, at now: MonotonicTime) {
+    // The heap's entry is corrected when it comes up.
+    if let timeout = entries[number]?.timeout { entries[number]?.deadline = now + timeout }
+  }
+
+  /// The earliest deadline, or an earlier time.
+  var nextDeadline: MonotonicTime? { entries.isEmpty ? nil : deadlines.first?.time }
+
+  /// Takes out the first request whose time is over.
+  mutating func popOverdue(at now: MonotonicTime) -> (UInt64, Entry)? {
+    while let first = deadlines.first, first.time <= now {
+      popFirst()
+      guard let entry = entries[first.number] else { continue }
+      if entry.deadline > now {
+        push(entry.deadline, first.number)
+      } else {
+        entries[first.number] = nil
+        return (first.number, entry)
+      }
+    }
+    return nil
+  }
+
+  /// Takes out everything, in the order of the numbers.
+  mutating func removeAll() -> [(UInt64, Entry)] {
+    let all = entries.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
+    entries = [:]
+    deadlines = []
+    return all
+  }
+
+  /// The first request to this subject.
+  func first(to subject: String) -> UInt64? {
+    entries.filter { $0.value.subject == subject }.keys.min()
+  }
+
+  // MARK: Heap
+
+  private mutating func push(_ time: MonotonicTime, _ number: UInt64) {
+    deadlines.append((time, number))
+    var position = deadlines.count - 1
+    while position > 0 {
+      let parent = (position - 1) / 2
+      guard deadlines[position].time < deadlines[parent].time else { break }
+      deadlines.swapAt(position, parent)
+      position = parent
+    }
+  }
+
+  private mutating func popFirst() {
+    deadlines.swapAt(0, deadlines.count - 1)
+    deadlines.removeLast()
+    sink(from: 0)
+  }
+
+  private mutating func sink(from start: Int) {
+    var position = start
+    while true {
+      var child = 2 * position + 1
+      guard child < deadlines.count else { return }
+      if child + 1 < deadlines.count, deadlines[child + 1].time < deadlines[child].time { child += 1 }
+      guard deadlines[child].time < deadlines[position].time else { return }
+      deadlines.swapAt(position, child)
+      position = child
+    }
+  }
+
+  private mutating func compact() {
+    // Each request keeps one deadline: the earliest, which comes up first.
+    var kept: Set<UInt64> = []
+    deadlines = deadlines.sorted { $0.time < $1.time }.filter {
+      entries[$0.number] != nil && kept.insert($0.number).inserted
+    }
+  }
+}

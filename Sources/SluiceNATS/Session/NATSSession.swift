@@ -1,0 +1,573 @@
+import SluiceIO
+
+/// The client's side of NATS: an event in, an action out, and bytes to send in ``output``.
+///
+/// A value without I/O and without a clock, for the whole life of a client: it looks for a server, shakes hands, keeps subscriptions and
+/// requests, and looks for the next server when the connection is lost. The caller owns the transport, calls ``advance(to:)`` at
+/// ``nextDeadline``, and writes ``output`` after each event.
+///
+/// - A request that was written when its connection ended fails with ``NATSError/Code-swift.struct/outcomeUnknown``, one that wasn't with
+///   ``NATSError/Code-swift.struct/notSent``. Nothing is sent again.
+/// - Subscriptions outlive connections. What is published to them between two connections is lost, as NATS says.
+public struct NATSSession {
+  enum Phase: Equatable {
+    case idle
+    /// Waiting for the transport.
+    case connecting
+    /// Waiting for INFO.
+    case greeting
+    /// Waiting for TLS.
+    case securing
+    /// CONNECT was sent, and its PONG hasn't come.
+    case authenticating
+    case open
+    /// The server is about to stop: requests in flight are still answered, new ones aren't sent.
+    case leaving
+    case waiting(until: MonotonicTime)
+    case closed
+  }
+
+  struct Subscription {
+    var subject: String
+    var queue: String?
+    /// How many more messages it takes; nil without a limit.
+    var remaining: UInt64?
+  }
+
+  private(set) var phase = Phase.idle
+  var pool: NATSServerPool
+  let options: NATSOptions
+  /// What the transport is to write.
+  var output = NATSOutput()
+  /// What the server has said about itself; nil before the first connection.
+  public private(set) var info: NATSServerInfo?
+
+  private var credentials = NATSCredentials.none
+  private var isSecure = false
+  /// When the attempt to connect, or the wait before leaving, ends.
+  private var phaseDeadline: MonotonicTime?
+  private var lastHeard = MonotonicTime(nanoseconds: 0)
+  private var pingSent: MonotonicTime?
+  private var lastError: NATSError?
+
+  private var subscriptions: [UInt64: Subscription] = [:]
+  private var lastSubscription = Self.inboxNumber
+  private var requests = NATSRequests()
+  private var lastRequest: UInt64 = 0
+  /// The subjects of answers begin with this; the request's number follows.
+  private let inbox: [UInt8]
+  private var random: SeededRandom
+
+  /// The subscription to which all answers come.
+  static let inboxNumber: UInt64 = 1
+
+  /// - Parameters:
+  ///   - addresses: at least one.
+  ///   - seed: of the order of servers, the jitter and the names of inboxes.
+  public init(_ addresses: [NATSAddress], options: NATSOptions, seed: UInt64) {
+    self.options = options
+    pool = NATSServerPool(addresses, policy: options.reconnect, seed: seed)
+    var random = SeededRandom(seed: ~seed)
+    inbox = Array("_INBOX.\(Self.name(from: &random)).".utf8)
+    self.random = random
+  }
+
+  /// Returns a subject that no other client can guess.
+  public mutating func makeInbox() -> String { "_INBOX.\(Self.name(from: &random))" }
+
+  /// Returns a name that no other client can guess, such as for a batch.
+  mutating func makeName() -> String { Self.name(from: &random) }
+
+  /// 22 letters and digits: more than can be guessed.
+  private static func name(from random: inout SeededRandom) -> String {
+    let digits = Array("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz".utf8)
+    return String(
+      decoding: (0..<22).map { _ in digits[Int(random.next(below: UInt64(digits.count)))] }, as: UTF8.self)
+  }
+
+  /// The server of the connection or of the attempt, as `name (address)`, for messages.
+  public var server: String {
+    let address = pool.current.address.description
+    guard let info, phase == .open || phase == .leaving || phase == .authenticating else { return address }
+    return "\(NATSError.printable(info.serverName)) (\(address))"
+  }
+
+  /// Whether messages and requests can be sent.
+  public var isOpen: Bool { phase == .open }
+
+  /// The most bytes that headers and payload may have together.
+  public var maximumPayload: Int { info?.maximumPayload ?? 1 << 20 }
+
+  /// Requests that wait for answers.
+  public var requestCount: Int { requests.count }
+
+  // MARK: The connection
+
+  /// Begins. Once.
+  public mutating func start(at now: MonotonicTime) -> NATSAction {
+    guard phase == .idle else { return .none }
+    return NATSAction(follow(pool.start(at: now), at: now))
+  }
+
+  private mutating func follow(_ step: NATSServerPool.Step, at now: MonotonicTime) -> [NATSAction] {
+    switch step {
+    case .connect:
+      phase = .connecting
+      phaseDeadline = now + options.connectTimeout
+      let server = pool.current
+      return [.connect(server.address, certificateName: server.certificateName)]
+    case .wait(let time):
+      phase = .waiting(until: time)
+      return []
+    case .giveUp:
+      let cause = lastError.map { "; the last failure: \($0)" } ?? ""
+      return close(NATSError(.gaveUp, "no NATS server could be used, and the client has given up\(cause)"))
+    }
+  }
+
+  /// The transport of the last ``NATSAction/connect(_:certificateName:)`` is open.
+  ///
+  /// - Parameters:
+  ///   - isSecure: whether it has TLS already.
+  ///   - credentials: those to be used on this connection.
+  public mutating func opened(isSecure: Bool, credentials: NATSCredentials, at now: MonotonicTime) {
+    guard phase == .connecting else { return }
+    phase = .greeting
+    self.isSecure = isSecure
+    self.credentials = credentials
+    output = NATSOutput()
+    lastHeard = now
+    pingSent = nil
+  }
+
+  /// TLS is in place.
+  public mutating func secured(at now: MonotonicTime) -> NATSAction {
+    guard phase == .securing, let info else { return .none }
+    isSecure = true
+    return authenticate(info, at: now)
+  }
+
+  /// The transport, or the attempt to make one, has failed. The caller has dropped it.
+  public mutating func lost(_ error: NATSError, at now: MonotonicTime) -> NATSAction {
+    NATSAction(lose(error, at: now, disconnects: false))
+  }
+
+  /// Bytes have come.
+  public mutating func heard(at now: MonotonicTime) {
+    lastHeard = now
+    pingSent = nil
+  }
+
+  /// The transport has taken bytes that had been waiting: the server reads, even if its answers are behind a slow line.
+  mutating func madeProgress(at now: MonotonicTime) {
+    if pingSent != nil { pingSent = now }
+  }
+
+  /// Ends the client. Requests fail, and the caller drops the transport.
+  public mutating func close() -> NATSAction {
+    NATSAction(close(NATSError(.closed, "the client of the NATS servers was closed")))
+  }
+
+  private mutating func close(_ error: NATSError) -> [NATSAction] {
+    guard phase != .closed else { return [] }
+    let hasTransport = hasTransport
+    var actions = failRequests(error)
+    for number in subscriptions.keys.sorted() { actions.append(.subscriptionEnded(number, error)) }
+    subscriptions = [:]
+    phase = .closed
+    phaseDeadline = nil
+    lastError = error
+    if hasTransport { actions.append(.disconnect) }
+    return actions + [.closed(error)]
+  }
+
+  private var hasTransport: Bool {
+    switch phase {
+    case .idle, .waiting, .closed: false
+    case .connecting, .greeting, .securing, .authenticating, .open, .leaving: true
+    }
+  }
+
+  private mutating func lose(
+    _ error: NATSError, at now: MonotonicTime, disconnects: Bool = true
+  ) -> [NATSAction] {
+    guard hasTransport else { return [] }
+    let error = error.at(server)
+    let wasOpen = phase == .open || phase == .leaving
+    var actions: [NATSAction] = disconnects ? [.disconnect] : []
+    lastError = error
+    actions += failRequests(error)
+    phase = .idle
+    phaseDeadline = nil
+    actions.append(.interrupted(error))
+    let isRefusal =
+      error.code == .authenticationFailed || error.code == .credentialsExpired
+      || error.code == .invalidCredentials || error.code == .insecureConnection
+    return actions
+      + follow(wasOpen ? pool.lost(at: now) : pool.failed(at: now, isRefusal: isRefusal), at: now)
+  }
+
+  /// Ends all requests because the connection has.
+  private mutating func failRequests(_ cause: NATSError) -> [NATSAction] {
+    let written = output.written
+    return requests.removeAll().map { number, entry in
+      var error =
+        entry.end <= written
+        ? NATSError(
+          .outcomeUnknown,
+          "the connection was lost while the answer to a request to \(entry.subject) was awaited; it may have been carried out, so find that out before trying again: \(cause.message)",
+          server: cause.server)
+        : NATSError(
+          .notSent,
+          "the connection was lost before a request to \(entry.subject) was sent, so that trying again is safe: \(cause.message)",
+          server: cause.server)
+      error.subject = entry.subject
+      return .failed(number, error)
+    }
+  }
+
+  // MARK: What the server sends
+
+  /// Handles one operation.
+  public mutating func receive(_ operation: NATSOperation, at now: MonotonicTime) -> NATSAction {
+    do throws(NATSError) {
+      switch operation {
+      case .message(let message): return try received(message, at: now)
+      case .info(let json): return try received(NATSServerInfo(json: json), at: now)
+      case .ping:
+        if phase == .authenticating || phase == .open || phase == .leaving {
+          output.append { NATSEncoder.pong(into: &$0) }
+        }
+        return .none
+      case .pong: return phase == .authenticating ? becomeReady() : .none
+      case .ok: return .none
+      case .error(let text): return refused(text.text, at: now)
+      }
+    } catch {
+      return NATSAction(lose(error, at: now))
+    }
+  }
+
+  /// The server has broken the protocol, or what it sends can't be parsed.
+  public mutating func violated(_ error: NATSError, at now: MonotonicTime) -> NATSAction {
+    NATSAction(lose(error, at: now))
+  }
+
+  private mutating func received(_ info: NATSServerInfo, at now: MonotonicTime) throws(NATSError)
+    -> NATSAction
+  {
+    var info = info
+    // Later ones may leave the nonce out.
+    if info.nonce.isEmpty, phase != .greeting { info.nonce = self.info?.nonce ?? "" }
+    self.info = info
+    if options.usesDiscoveredServers { pool.learn(info.connectURLs) }
+    switch phase {
+    case .greeting:
+      guard info.hasHeaders else {
+        throw NATSError(.protocolViolation, "the server has no message headers; use version 2.10 or later")
+      }
+      if !isSecure, pool.current.address.requiresTLS || info.requiresTLS {
+        guard info.requiresTLS || info.offersTLS else {
+          throw NATSError(
+            .tlsFailed,
+            "the server has no TLS, which the address asks for; set up TLS at the server or use nats://")
+        }
+        phase = .securing
+        let server = pool.current
+        return .secure(server.address, certificateName: server.certificateName)
+      }
+      return authenticate(info, at: now)
+    case .open where info.isLameDuck:
+      // Without another server, this one is used to its end.
+      guard pool.servers.count > 1 else { return .lameDuck(server: server) }
+      phase = .leaving
+      phaseDeadline = now + options.lameDuckPatience
+      let notice = NATSAction.lameDuck(server: server)
+      return NATSAction([notice] + leaveIfDone(at: now))
+    case .idle, .connecting, .securing, .authenticating, .open, .leaving, .waiting, .closed: return .none
+    }
+  }
+
+  private mutating func authenticate(_ info: NATSServerInfo, at now: MonotonicTime) -> NATSAction {
+    if credentials.isSecretSent, !isSecure, !options.allowsPlaintextCredentials,
+      !pool.current.address.socketAddress.isOnThisMachine
+    {
+      return NATSAction(
+        lose(
+          NATSError(
+            .insecureConnection,
+            "the password or token wasn't sent, since the connection isn't encrypted; use tls:// or credentials that are only signed with"
+          ), at: now))
+    }
+    do throws(NATSError) {
+      let connect = try NATSConnectOptions(
+        name: options.name, isSecure: isSecure, credentials: credentials, nonce: info.nonce)
+      phase = .authenticating
+      output.append {
+        NATSEncoder.connect(connect.json, into: &$0)
+        NATSEncoder.ping(into: &$0)
+      }
+      return .none
+    } catch {
+      return NATSAction(lose(error, at: now))
+    }
+  }
+
+  private mutating func becomeReady() -> NATSAction {
+    guard let info else { return .none }
+    phase = .open
+    phaseDeadline = nil
+    credentials = .none
+    pool.connected()
+    let (inbox, subscriptions) = (String(decoding: inbox, as: UTF8.self) + "*", subscriptions)
+    output.append { bytes in
+      NATSEncoder.subscribe(inbox, queue: nil, number: Self.inboxNumber, into: &bytes)
+      for (number, subscription) in subscriptions.sorted(by: { $0.key < $1.key }) {
+        Self.encode(subscription, number, into: &bytes)
+      }
+    }
+    return .ready(info)
+  }
+
+  private static func encode(_ subscription: Subscription, _ number: UInt64, into bytes: inout [UInt8]) {
+    NATSEncoder.subscribe(subscription.subject, queue: subscription.queue, number: number, into: &bytes)
+    if let remaining = subscription.remaining {
+      NATSEncoder.unsubscribe(number, after: remaining, into: &bytes)
+    }
+  }
+
+  private mutating func refused(_ text: String, at now: MonotonicTime) -> NATSAction {
+    var (error, isFatal) = NATSError.read(text)
+    error.server = server
+    if isFatal { return NATSAction(lose(error, at: now)) }
+    guard let subject = error.subject else { return .none }
+    if text.lowercased().contains("subscription") {
+      let refused = subscriptions.filter { $0.value.subject == subject }.keys.sorted()
+      for number in refused { subscriptions[number] = nil }
+      return NATSAction(refused.map { .subscriptionEnded($0, error) })
+    }
+    guard let number = requests.first(to: subject) else { return .none }
+    requests.remove(number)
+    return NATSAction([.failed(number, error)] + leaveIfDone(at: now))
+  }
+
+  private mutating func received(_ message: NATSMessageView, at now: MonotonicTime) throws(NATSError)
+    -> NATSAction
+  {
+    guard phase == .open || phase == .leaving else {
+      throw .violation("a message came before the handshake was done")
+    }
+    guard message.subscription == Self.inboxNumber else {
+      guard let remaining = subscriptions[message.subscription].map(\.remaining) else { return .none }
+      guard let remaining else { return .deliver(message) }
+      subscriptions[message.subscription]?.remaining = remaining - 1
+      guard remaining <= 1 else { return .deliver(message) }
+      subscriptions[message.subscription] = nil
+      return .several([.deliver(message), .subscriptionEnded(message.subscription, nil)])
+    }
+    guard message.subject.hasPrefix(inbox), let number = message.subject.dropFirst(inbox.count).number,
+      let entry = requests[UInt64(number)]
+    else { return .none }
+    let request = UInt64(number)
+    if message.status == 503, message.payload.isEmpty {
+      requests.remove(request)
+      var error = NATSError(
+        .noResponders,
+        "nothing answers requests to \(entry.subject) at present; is JetStream enabled, and does what is asked for exist?",
+        server: server)
+      error.subject = entry.subject
+      return NATSAction([.failed(request, error)] + leaveIfDone(at: now))
+    }
+    if entry.isMany {
+      requests.prolong(request, at: now)
+      return .answer(request, message)
+    }
+    requests.remove(request)
+    guard phase == .leaving, requests.isEmpty else { return .answer(request, message) }
+    return .several([.answer(request, message)] + leaveIfDone(at: now))
+  }
+
+  /// Goes to another server once nothing is in flight at this one.
+  private mutating func leaveIfDone(at now: MonotonicTime, isLate: Bool = false) -> [NATSAction] {
+    guard phase == .leaving, requests.isEmpty || isLate else { return [] }
+    let error = NATSError(
+      .notSent, "the server is about to stop, and the client goes to another; try again", server: server)
+    let failures = failRequests(error)
+    lastError = error
+    phase = .idle
+    return failures + [.disconnect, .interrupted(error)] + follow(pool.left(at: now), at: now)
+  }
+
+  // MARK: Time
+
+  /// When ``advance(to:)`` has to be called; nil when nothing waits for a time.
+  public var nextDeadline: MonotonicTime? {
+    var times: [MonotonicTime] = []
+    if let phaseDeadline { times.append(phaseDeadline) }
+    if let deadline = requests.nextDeadline { times.append(deadline) }
+    switch phase {
+    case .waiting(let time): times.append(time)
+    case .open, .leaving:
+      times.append(pingSent.map { $0 + options.pingTimeout } ?? lastHeard + options.pingInterval)
+    case .idle, .connecting, .greeting, .securing, .authenticating, .closed: break
+    }
+    return times.min()
+  }
+
+  /// Does what is due.
+  public mutating func advance(to now: MonotonicTime) -> NATSAction {
+    var actions: [NATSAction] = []
+    while let (number, entry) = requests.popOverdue(at: now) {
+      var error = NATSError(
+        .timeout,
+        "a request to \(entry.subject) wasn't answered within \(entry.timeout); it may have been carried out",
+        server: server)
+      error.subject = entry.subject
+      actions.append(.failed(number, error))
+    }
+    switch phase {
+    case .waiting(let time) where time <= now:
+      actions += follow(.connect, at: now)
+    case .connecting, .greeting, .securing, .authenticating:
+      guard let phaseDeadline, phaseDeadline <= now else { break }
+      let what =
+        phase == .connecting
+        ? "no connection to the NATS server within \(options.connectTimeout); check the address and the network"
+        : "the server took the connection and didn't finish the handshake within \(options.connectTimeout); is it a NATS server?"
+      actions += lose(NATSError(.connectTimeout, what), at: now)
+    case .leaving where requests.isEmpty || phaseDeadline.map { $0 <= now } ?? false:
+      actions += leaveIfDone(at: now, isLate: true)
+    case .open, .leaving: actions += keepAlive(at: now)
+    case .idle, .waiting, .closed: break
+    }
+    return NATSAction(actions)
+  }
+
+  private mutating func keepAlive(at now: MonotonicTime) -> [NATSAction] {
+    if let sent = pingSent {
+      guard now - sent >= options.pingTimeout else { return [] }
+      return lose(
+        NATSError(
+          .keepaliveTimeout,
+          "the server was silent for \(now - lastHeard); it hangs, or the network is gone"), at: now)
+    }
+    guard now - lastHeard >= options.pingInterval else { return [] }
+    pingSent = now
+    output.append { NATSEncoder.ping(into: &$0) }
+    return []
+  }
+
+  // MARK: What the caller sends
+
+  /// Encodes a message.
+  ///
+  /// - Parameters:
+  ///   - reply: the subject that answers go to; empty for none.
+  /// - Throws: why nothing was sent: ``NATSError/Code-swift.struct/notSent``, `payloadTooLarge`, `invalidSubject`, `backlogFull`.
+  public mutating func publish(
+    _ subject: String, reply: String = "", headers: NATSHeaders = NATSHeaders(), payload: NATSBytes
+  ) throws(NATSError) {
+    if !reply.isEmpty { try NATSSubject.check(reply) }
+    try checkPublish(subject, headers, payload)
+    output.append {
+      NATSEncoder.publish(subject, reply: reply.utf8, headers: headers, payload: payload, into: &$0)
+    }
+  }
+
+  private func checkPublish(_ subject: String, _ headers: NATSHeaders, _ payload: NATSBytes) throws(NATSError)
+  {
+    try NATSSubject.check(subject)
+    guard phase == .open else {
+      var error = NATSError(
+        phase == .closed ? .closed : .notSent,
+        "a message to \(subject) wasn't sent: "
+          + (phase == .leaving
+            ? "the server is about to stop, and the client goes to another; try again"
+            : "there is no connection to a NATS server\(lastError.map { ": \($0)" } ?? "")"),
+        server: phase == .leaving ? server : nil)
+      error.subject = subject
+      throw error
+    }
+    let size = headers.encodedCount + payload.count
+    guard size <= maximumPayload else {
+      var error = NATSError(
+        .payloadTooLarge,
+        "a message to \(subject) has \(size) bytes, and the server takes \(maximumPayload); raise its max_payload or send less",
+        server: server)
+      error.subject = subject
+      throw error
+    }
+    guard output.count + size <= options.maximumBacklog else {
+      throw NATSError(
+        .backlogFull,
+        "\(output.count) bytes wait for the server already, so a message to \(subject) wasn't sent; wait for answers first",
+        server: server)
+    }
+  }
+
+  /// Where the output stands, for ``rewind(to:)``.
+  var mark: UInt64 { output.encoded }
+
+  /// Takes back the messages that were encoded since `mark`. Nothing may have been written since.
+  mutating func rewind(to mark: UInt64) { output.rewind(to: mark) }
+
+  /// Encodes a message that expects an answer.
+  ///
+  /// - Parameters:
+  ///   - isMany: answers come until ``endRequest(_:)``; the time begins anew with each.
+  ///   - timeout: until the answer, or the next one.
+  /// - Returns: the request's number.
+  /// - Throws: why nothing was sent.
+  public mutating func request(
+    _ subject: String, headers: NATSHeaders = NATSHeaders(), payload: NATSBytes, isMany: Bool = false,
+    timeout: Duration, at now: MonotonicTime
+  ) throws(NATSError) -> UInt64 {
+    try checkPublish(subject, headers, payload)
+    lastRequest += 1
+    let number = lastRequest
+    var reply = inbox
+    NATSEncoder.append(number, to: &reply)
+    output.append {
+      NATSEncoder.publish(subject, reply: reply, headers: headers, payload: payload, into: &$0)
+    }
+    requests.add(
+      number,
+      .init(
+        subject: subject, end: output.encoded, timeout: timeout, deadline: now + timeout, isMany: isMany))
+    return number
+  }
+
+  /// Forgets a request: its answers are ignored from now on.
+  public mutating func endRequest(_ number: UInt64) {
+    requests.remove(number)
+  }
+
+  /// Subscribes, now and on each connection to come.
+  ///
+  /// - Parameters:
+  ///   - queue: the members of a queue share the messages; nil for all of them.
+  ///   - limit: the subscription ends after so many messages.
+  /// - Returns: the subscription's number.
+  /// - Throws: ``NATSError/Code-swift.struct/invalidSubject``.
+  public mutating func subscribe(
+    _ subject: String, queue: String? = nil, limit: UInt64? = nil
+  ) throws(NATSError) -> UInt64 {
+    try NATSSubject.check(subject, wildcards: true)
+    if let queue { try NATSSubject.check(queue) }
+    guard phase != .closed else { throw NATSError(.closed, "the client of the NATS servers was closed") }
+    lastSubscription += 1
+    let number = lastSubscription
+    let subscription = Subscription(subject: subject, queue: queue, remaining: limit)
+    subscriptions[number] = subscription
+    if phase == .open || phase == .leaving { output.append { Self.encode(subscription, number, into: &$0) } }
+    return number
+  }
+
+  /// Ends a subscription. Messages on their way are ignored.
+  public mutating func unsubscribe(_ number: UInt64) {
+    guard subscriptions.removeValue(forKey: number) != nil, phase == .open || phase == .leaving else {
+      return
+    }
+    output.append { NATSEncoder.unsubscribe(number, after: nil, into: &$0) }
+  }
+}

@@ -1,0 +1,101 @@
+import SluiceIO
+import SluiceSimulation
+import TestSupport
+
+@testable import SluiceNATS
+
+/// Scripted servers and a client in a simulated world: the client on the first loop, each server on one of its own.
+///
+/// Unchecked: a world and all that belongs to it is used by one thread.
+final class Scene: @unchecked Sendable {
+  let world: SimulatedWorld
+  private(set) var servers: [ScriptedServer] = []
+  private(set) var client: NATSClient!
+  /// The client's events, as text.
+  private(set) var events: [String] = []
+
+  init(
+    seed: UInt64 = 1, servers count: Int = 1, conditions: SimulatedConditions = .calm,
+    _ change: (inout NATSOptions) -> Void = { _ in }
+  ) throws {
+    world = SimulatedWorld(seed: seed, loops: 1, conditions: conditions)
+    for number in 1...count {
+      servers.append(
+        try ScriptedServer(
+          "n\(number)", world: world, loop: world.makeLoop(name: "n\(number)"), at: "10.0.0.\(number)"))
+    }
+    var options = NATSOptions()
+    options.seed = seed
+    change(&options)
+    client = try NATSClient(servers.map(\.address), options: options, network: world.network, on: loop)
+  }
+
+  var loop: SimulatedLoop { world.loops[0] }
+  var server: ScriptedServer { servers[0] }
+
+  /// Runs `body` on the client's loop.
+  @discardableResult
+  func perform<Result>(_ body: (NATSClient) throws -> Result) rethrows -> Result {
+    try loop.perform { try body(client) }
+  }
+
+  func start() {
+    perform { client in
+      client.start { [weak self] event in self?.events.append(text(event)) }
+    }
+  }
+
+  /// Connects.
+  func open() throws {
+    start()
+    try require(world.run { self.client.isConnected }, "no connection: \(events)")
+  }
+
+  /// Makes a request and waits for its outcome.
+  func request(_ subject: String, _ payload: String = "") throws -> String {
+    let outcome = Outcome()
+    perform { client in outcome.of { try client.request(subject, payload: bytes(payload), $0) } }
+    try require(world.run { outcome.text != nil }, "no outcome of a request to \(subject)")
+    return outcome.text ?? ""
+  }
+
+  /// The server whose connection the client has.
+  var connected: ScriptedServer? {
+    servers.first { server in server.connections.contains { !$0.isOver && $0.connect != nil } }
+  }
+}
+
+/// What has become of a request, as text: the payload, or the error's code.
+///
+/// Unchecked: used by one thread.
+final class Outcome: @unchecked Sendable {
+  private(set) var all: [String] = []
+  private(set) var error: NATSError?
+  var text: String? { all.first }
+
+  func of(_ begin: (@escaping NATSClient.Completion) throws -> Void) {
+    do {
+      try begin { [self] result in set(result.map { $0.payload.text }) }
+    } catch {
+      set(.failure(error as! NATSError))
+    }
+  }
+
+  func set(_ result: Result<String, NATSError>) {
+    switch result {
+    case .success(let text): all.append(text)
+    case .failure(let error):
+      self.error = error
+      all.append("\(error.code)")
+    }
+  }
+}
+
+func text(_ event: NATSClient.Event) -> String {
+  switch event {
+  case .connected(let info): "connected to \(info.serverName)"
+  case .interrupted(let error): "interrupted: \(error.code)"
+  case .lameDuck(let server): "lame duck: \(server)"
+  case .closed(let error): "closed: \(error.code)"
+  }
+}
