@@ -70,6 +70,10 @@ public final class NATSClient: @unchecked Sendable {
   private var signal: (any LoopSignal)!
   private var timer: (token: TimerToken, time: MonotonicTime)?
   private var isOutputWaiting = false
+  /// Called with whether there is a connection, at each change.
+  private var observers: [UInt64: (Bool) -> Void] = [:]
+  private var lastObserver: UInt64 = 0
+  private var wasConnected = false
 
   /// - Parameters:
   ///   - addresses: the servers, at least one, in no particular order.
@@ -255,6 +259,9 @@ public final class NATSClient: @unchecked Sendable {
   /// A subject on which this client alone is to be answered.
   public func makeInbox() -> String { session.makeInbox() }
 
+  /// A name for an atomic batch that no other client uses.
+  func makeBatchName() -> String { session.makeName() }
+
   // MARK: What the connection reports
 
   func heard() { session.heard(at: loop.now) }
@@ -297,17 +304,37 @@ public final class NATSClient: @unchecked Sendable {
     case .secure(let address, let name):
       withTLS { connection?.secure(address, certificateName: name, over: $0) }
     case .disconnect: disconnect()
-    case .ready(let info): events?(.connected(info))
-    case .interrupted(let error): events?(.interrupted(error))
+    case .ready(let info):
+      events?(.connected(info))
+      tellObservers()
+    case .interrupted(let error):
+      events?(.interrupted(error))
+      tellObservers()
     case .lameDuck(let server): events?(.lameDuck(server: server))
     case .closed(let error):
       if let timer { loop.cancel(timer.token) }
       timer = nil
       let last = events
       events = nil
+      observers = [:]
       last?(.closed(error))
     case .several(let actions): for action in actions { act(action) }
     }
+  }
+
+  /// Calls `observer` with whether there is a connection, at each change, until ``endObserving(_:)`` or the client's end.
+  func observe(_ observer: @escaping (Bool) -> Void) -> UInt64 {
+    lastObserver += 1
+    observers[lastObserver] = observer
+    return lastObserver
+  }
+
+  func endObserving(_ number: UInt64) { observers[number] = nil }
+
+  private func tellObservers() {
+    guard isConnected != wasConnected else { return }
+    wasConnected = isConnected
+    for number in observers.keys.sorted() { observers[number]?(isConnected) }
   }
 
   private func answer(_ number: UInt64, _ message: NATSMessageView) {

@@ -23,6 +23,17 @@ public struct NATSHeaders: Hashable, Sendable {
     bytes = headers.block[0..<max(0, headers.block.count - 2)].array
   }
 
+  /// A copy of a block with its empty line; no headers for an empty one.
+  ///
+  /// - Returns: nil when it isn't one.
+  init?(block: [UInt8]) {
+    guard !block.isEmpty else { return }
+    var isValid = false
+    unsafe block.withUnsafeBytes { unsafe isValid = NATSHeadersView.isValid(NATSBytes($0)) }
+    guard isValid else { return nil }
+    bytes = Array(block.dropLast(2))
+  }
+
   public var isEmpty: Bool { bytes.isEmpty }
 
   /// The bytes on the wire, the empty line included; 0 without headers.

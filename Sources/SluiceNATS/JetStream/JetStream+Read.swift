@@ -1,0 +1,219 @@
+import FoundationEssentials
+
+extension JetStream {
+  private struct Get: Encodable {
+    var seq: UInt64?
+    var last_by_subj: String?
+    var next_by_subj: String?
+    var batch: Int?
+    var max_bytes: Int?
+    var multi_last: [String]?
+    var up_to_seq: UInt64?
+
+    init() {}
+
+    init(_ selector: MessageSelector) throws(NATSError) {
+      switch selector {
+      case .sequence(let sequence): seq = sequence
+      case .last(let subject):
+        try NATSSubject.check(subject)
+        last_by_subj = subject
+      case .next(let pattern, let sequence):
+        try NATSSubject.check(pattern, wildcards: true)
+        next_by_subj = pattern
+        seq = max(1, sequence)
+      }
+    }
+  }
+
+  /// Reads one message from any of the stream's replicas, which may not have the newest ones yet. The stream has to allow direct reads.
+  ///
+  /// - Parameter completion: gets the message, valid during the call only. Fails with ``NATSError/Code-swift.struct/messageNotFound`` when this
+  ///   replica has none.
+  public func message(
+    _ selector: MessageSelector, of stream: String,
+    _ completion: @escaping (Result<StoredMessageView, NATSError>) -> Void
+  ) throws(NATSError) {
+    try Self.check(name: stream)
+    let client = client
+    try client.request("\(prefix).DIRECT.GET.\(stream)", payload: try json(Get(selector)), timeout: timeout) {
+      result in
+      completion(
+        Self.unwrap(result, of: stream, isWrite: false) { message throws(NATSError) in
+          try Self.stored(message, of: stream, server: client.server)
+        })
+    }
+  }
+
+  /// A message as a direct read has it, or the failure that its status says.
+  private static func stored(
+    _ message: NATSMessageView, of stream: String, server: String
+  ) throws(NATSError) -> StoredMessageView {
+    if let status = message.status { throw failure(status, message, of: stream, server: server) }
+    guard let stored = StoredMessageView(direct: message) else {
+      throw NATSError(
+        .malformedAnswer,
+        "a message of a stream has no subject or no sequence; is the engine's version 2.12 or later?",
+        server: server
+      ).of(stream: stream)
+    }
+    return stored
+  }
+
+  private static func failure(
+    _ status: Int, _ message: NATSMessageView, of stream: String, server: String
+  ) -> NATSError {
+    let text = NATSError.printable(message.headers?.statusText ?? "")
+    let error =
+      switch status {
+      case 404: NATSError(.messageNotFound, "there is no such message (404 \(text))", server: server)
+      case 408: NATSError(.invalidRequest, "the engine refused a read (408 \(text))", server: server)
+      case 413:
+        NATSError(
+          .tooManySubjects,
+          "more than \(maximumSubjects) subjects match a read of last messages (413 \(text)); read a part of them, or by sequence",
+          server: server)
+      default: NATSError(.refused, "the engine refused a read (\(status) \(text))", server: server)
+      }
+    return error.of(stream: stream)
+  }
+
+  private func json(_ get: Get) throws(NATSError) -> [UInt8] {
+    guard let data = try? JSONEncoder().encode(get) else {
+      throw NATSError(.invalidRequest, "a read can't be made into JSON")
+    }
+    return [UInt8](data)
+  }
+
+  /// Reads messages in the order of their sequences, from any of the stream's replicas, which may not have the newest ones yet.
+  ///
+  /// In a stream that keeps one message for each subject, this reads all last messages, however many: one that is replaced meanwhile comes again,
+  /// behind the others.
+  ///
+  /// - Parameters:
+  ///   - pattern: only those whose subjects match.
+  ///   - sequence: from this one on.
+  ///   - count: the most messages; at least 1.
+  ///   - maximumBytes: no more are sent once so many bytes have been; nil for the engine's own limit.
+  ///   - each: gets each message, valid during the call only.
+  ///   - completion: called after the last one. A page without messages isn't a failure.
+  public func messages(
+    of stream: String, matching pattern: String, from sequence: UInt64, count: Int, maximumBytes: Int? = nil,
+    each: @escaping (StoredMessageView) -> Void, _ completion: @escaping Completion<ReadPage>
+  ) throws(NATSError) {
+    try NATSSubject.check(pattern, wildcards: true)
+    var get = Get()
+    get.next_by_subj = pattern
+    get.seq = max(1, sequence)
+    get.batch = max(1, count)
+    get.max_bytes = maximumBytes
+    try read(get, of: stream, each, completion)
+  }
+
+  /// Reads the last message of each subject that matches, in the order of their sequences, from any of the stream's replicas, which may not
+  /// have the newest ones yet: ``ReadPage/upTo`` says how far this one is.
+  ///
+  /// - Parameters:
+  ///   - patterns: the subjects. Together they may match ``maximumSubjects``; more fail with ``NATSError/Code-swift.struct/tooManySubjects``.
+  ///   - end: as if there were no messages behind this sequence; nil for all.
+  ///   - sequence: from this one on, for the pages behind the first.
+  ///   - count: the most messages in a page; nil for the engine's own limit.
+  ///   - each: gets each message, valid during the call only.
+  ///   - completion: called after the last one. A page without messages isn't a failure.
+  public func lastMessages(
+    of stream: String, matching patterns: [String], upTo end: UInt64? = nil, from sequence: UInt64? = nil,
+    count: Int? = nil, each: @escaping (StoredMessageView) -> Void,
+    _ completion: @escaping Completion<ReadPage>
+  ) throws(NATSError) {
+    for pattern in patterns { try NATSSubject.check(pattern, wildcards: true) }
+    var get = Get()
+    get.multi_last = patterns
+    get.up_to_seq = end
+    get.seq = sequence
+    get.batch = count
+    try read(get, of: stream, each, completion)
+  }
+
+  private func read(
+    _ get: Get, of stream: String, _ each: @escaping (StoredMessageView) -> Void,
+    _ completion: @escaping Completion<ReadPage>
+  ) throws(NATSError) {
+    try Self.check(name: stream)
+    let client = client
+    var last: UInt64 = 0
+    try client.requestMany("\(prefix).DIRECT.GET.\(stream)", payload: try json(get), timeout: timeout) {
+      result in
+      let message: NATSMessageView
+      switch result {
+      case .failure(let error):
+        completion(.failure(error.of(stream: stream)))
+        return .done
+      case .success(let answer): message = answer
+      }
+      switch message.status {
+      case 204:
+        completion(
+          .success(
+            ReadPage(
+              lastSequence: last, pending: message.headers?.number("Nats-Num-Pending") ?? 0,
+              upTo: message.headers?.number("Nats-UpTo-Sequence"))))
+        return .done
+      case 404:
+        completion(.success(ReadPage(lastSequence: last, pending: 0, upTo: nil)))
+        return .done
+      default: break
+      }
+      do throws(NATSError) {
+        let stored = try Self.stored(message, of: stream, server: client.server)
+        guard stored.sequence > last else {
+          throw NATSError(
+            .malformedAnswer, "messages of a read don't come in the order of their sequences",
+            server: client.server
+          ).of(stream: stream)
+        }
+        last = stored.sequence
+        each(stored)
+        return .more
+      } catch {
+        completion(.failure(error))
+        return .done
+      }
+    }
+  }
+
+  private struct LeaderAnswer: Decodable {
+    struct Message: Decodable {
+      var subject: String
+      var seq: UInt64
+      var hdrs: Data?
+      var data: Data?
+    }
+
+    var message: Message
+  }
+
+  /// Reads one message from the stream's leader, which has everything that was acknowledged. Slower than ``message(_:of:_:)``.
+  public func leaderMessage(
+    _ selector: MessageSelector, of stream: String, _ completion: @escaping Completion<StoredMessage>
+  ) throws(NATSError) {
+    try Self.check(name: stream)
+    let server = client.server
+    try call("STREAM.MSG.GET.\(stream)", try Get(selector), of: stream) {
+      (result: Result<LeaderAnswer, NATSError>) in
+      completion(
+        result.flatMap { answer in
+          let message = answer.message
+          let block = [UInt8](message.hdrs ?? Data())
+          guard let headers = NATSHeaders(block: block) else {
+            return .failure(
+              NATSError(.malformedAnswer, "a stored message's headers are malformed", server: server).of(
+                stream: stream))
+          }
+          return .success(
+            StoredMessage(
+              subject: message.subject, sequence: message.seq, headers: headers,
+              payload: [UInt8](message.data ?? Data())))
+        })
+    }
+  }
+}

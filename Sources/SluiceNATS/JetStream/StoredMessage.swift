@@ -1,0 +1,72 @@
+import FoundationEssentials
+
+/// A message of a stream, in the memory in which it arrived. Valid during the call only.
+public struct StoredMessageView {
+  public let subject: NATSBytes
+  public let sequence: UInt64
+  /// Those that the message was published with, and those of the read itself.
+  public let headers: NATSHeadersView
+  public let payload: NATSBytes
+  /// How many more messages match a read of several; 0 otherwise.
+  public let pending: UInt64
+
+  /// - Returns: nil when the headers of a stored message are missing.
+  init?(direct message: NATSMessageView) {
+    guard let headers = message.headers, let subject = headers["Nats-Subject"],
+      let sequence = headers.number("Nats-Sequence")
+    else { return nil }
+    self.subject = subject
+    self.sequence = sequence
+    self.headers = headers
+    payload = message.payload
+    pending = headers.number("Nats-Num-Pending") ?? 0
+  }
+}
+
+/// A message of a stream, of its own memory.
+public struct StoredMessage: Hashable, Sendable {
+  public var subject: String
+  public var sequence: UInt64
+  public var headers: NATSHeaders
+  public var payload: [UInt8]
+
+  public init(_ message: StoredMessageView) {
+    subject = message.subject.text
+    sequence = message.sequence
+    headers = NATSHeaders(message.headers)
+    payload = message.payload.array
+  }
+
+  init(subject: String, sequence: UInt64, headers: NATSHeaders, payload: [UInt8]) {
+    self.subject = subject
+    self.sequence = sequence
+    self.headers = headers
+    self.payload = payload
+  }
+}
+
+/// How far a read of several messages has come.
+public struct ReadPage: Hashable, Sendable {
+  /// The sequence of the last message that was handed out; 0 for none.
+  public var lastSequence: UInt64
+  /// How many more messages match. The next page begins behind ``lastSequence``.
+  public var pending: UInt64
+  /// The last sequence that the read has taken into account, of reads of last messages: the next page has to go up to the same. Nil otherwise.
+  public var upTo: UInt64?
+
+  public init(lastSequence: UInt64, pending: UInt64, upTo: UInt64? = nil) {
+    self.lastSequence = lastSequence
+    self.pending = pending
+    self.upTo = upTo
+  }
+}
+
+/// Which message to read.
+public enum MessageSelector: Hashable, Sendable {
+  /// The message with a sequence.
+  case sequence(UInt64)
+  /// The last one of a subject.
+  case last(subject: String)
+  /// The first one whose subject matches and whose sequence isn't smaller.
+  case next(pattern: String, from: UInt64)
+}

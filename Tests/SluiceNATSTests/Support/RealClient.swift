@@ -1,0 +1,105 @@
+import SluiceIO
+import SluiceNATS
+import Synchronization
+import TestSupport
+
+/// A client of real servers on a loop of its own, for a test that waits for each step.
+final class RealClient: Sendable {
+  let client: NATSClient
+  private let loop: EpollLoop
+  /// They run as long as their client is there.
+  private let servers: [EngineProcess]
+  private let log = Mutex<[String]>([])
+
+  init(_ servers: [EngineProcess], _ change: (inout NATSOptions) -> Void = { _ in }) throws {
+    var options = NATSOptions()
+    options.allowsPlaintextCredentials = true
+    change(&options)
+    self.servers = servers
+    loop = try EpollLoop.start(name: "nats")
+    client = try NATSClient(servers.map(\.address), options: options, network: SocketNetwork(), on: loop)
+    loop.execute { [self] in
+      client.start { [weak self] event in self?.log.withLock { $0.append(text(event)) } }
+    }
+  }
+
+  deinit {
+    let client = client
+    loop.execute { client.close() }
+    loop.stop()
+    loop.join()
+  }
+
+  var events: [String] { log.withLock { $0 } }
+
+  /// Connects.
+  func open() throws -> Self {
+    try eventually("a connection: \(events)") { events.last?.hasPrefix("connected") == true }
+    return self
+  }
+
+  /// Runs `body` on the loop.
+  func perform(_ body: @escaping @Sendable (NATSClient) -> Void) {
+    let client = client
+    loop.execute { body(client) }
+  }
+
+  /// Runs `body` on the loop, and waits for what it completes with.
+  func result<Value: Sendable>(
+    _ body:
+      @escaping @Sendable (JetStream, @escaping (Result<Value, NATSError>) -> Void) throws -> Void
+  ) throws -> Result<Value, NATSError> {
+    let box = Mutex<Result<Value, NATSError>?>(nil)
+    let shared = Shared(box)
+    perform { client in
+      do {
+        try body(JetStream(client)) { result in shared.box.withLock { $0 = result } }
+      } catch {
+        shared.box.withLock { $0 = .failure(error as! NATSError) }
+      }
+    }
+    try eventually("an answer: \(events)", every: 0.001) { shared.box.withLock { $0 != nil } }
+    return shared.box.withLock { $0! }
+  }
+
+  /// The same, of what succeeds.
+  func get<Value: Sendable>(
+    _ body:
+      @escaping @Sendable (JetStream, @escaping (Result<Value, NATSError>) -> Void) throws -> Void
+  ) throws -> Value {
+    try result(body).get()
+  }
+
+  /// The same, tried again while the engine has no leader.
+  func retry<Value: Sendable>(
+    _ body:
+      @escaping @Sendable (JetStream, @escaping (Result<Value, NATSError>) -> Void) throws -> Void
+  ) throws -> Value {
+    let deadline = Deadline(in: Deadline.patience)
+    while true {
+      switch try result(body) {
+      case .success(let value): return value
+      case .failure(let error):
+        guard !deadline.isOver else { throw error }
+        pause(0.05)
+      }
+    }
+  }
+
+  private final class Shared<Value: Sendable>: Sendable {
+    let box: Mutex<Value>
+
+    init(_ box: consuming Mutex<Value>) {
+      self.box = box
+    }
+  }
+}
+
+/// A message to be stored.
+func message(
+  _ subject: String, _ payload: String = "", _ change: (inout NATSHeaders) throws -> Void = { _ in }
+) -> NATSMessage {
+  var headers = NATSHeaders()
+  try! change(&headers)
+  return NATSMessage(subject: subject, headers: headers, payload: bytes(payload))
+}
