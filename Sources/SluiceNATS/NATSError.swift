@@ -105,7 +105,8 @@ public struct NATSError: Error, Hashable, Sendable, CustomStringConvertible {
   /// The last sequence that the engine has named in ``Code-swift.struct/wrongLastSequence``; nil if it named none.
   public var lastSequence: UInt64?
 
-  init(_ code: Code, _ message: String, server: String? = nil) {
+  /// For layers over the client, and for models of the engine.
+  public init(_ code: Code, _ message: String, server: String? = nil) {
     self.code = code
     self.message = message
     self.server = server
