@@ -190,6 +190,8 @@ public final class JetStreamWatch {
     timer = client.loop.schedule(at: lastHeard + heartbeat * 3) { [weak self] in
       guard let self, round == self.round, !isStopped else { return }
       timer = nil
+      // Without a connection, the next one begins the watch anew.
+      guard client.isConnected else { return }
       if client.loop.now - lastHeard < heartbeat * 3 { return watchHeartbeats(in: round) }
       interrupt(
         NATSError(

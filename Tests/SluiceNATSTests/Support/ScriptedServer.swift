@@ -139,6 +139,13 @@ final class ScriptedConnection: ByteStreamHandler {
     return wasSent
   }
 
+  /// Sends a message of any subject to the subscription of `inbox`, as the engine does for consumers.
+  func push(to inbox: String, subject: String, headers: String, payload: [UInt8], reply: String) {
+    for (number, subscription) in subscriptions where subscription.subject == inbox {
+      send(number, subject, headers: headers, payload: payload, reply: reply)
+    }
+  }
+
   private func send(_ number: UInt64, _ subject: String, headers: String, payload: [UInt8], reply: String) {
     let middle = "\(subject) \(number) \(reply.isEmpty ? "" : reply + " ")"
     let line =
