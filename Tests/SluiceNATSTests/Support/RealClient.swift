@@ -11,13 +11,17 @@ final class RealClient: Sendable {
   private let servers: [EngineProcess]
   private let log = Mutex<[String]>([])
 
-  init(_ servers: [EngineProcess], _ change: (inout NATSOptions) -> Void = { _ in }) throws {
+  init(
+    _ servers: [EngineProcess], requiresTLS: Bool = false, _ change: (inout NATSOptions) -> Void = { _ in }
+  ) throws {
     var options = NATSOptions()
     options.allowsPlaintextCredentials = true
     change(&options)
     self.servers = servers
     loop = try EpollLoop.start(name: "nats")
-    client = try NATSClient(servers.map(\.address), options: options, network: SocketNetwork(), on: loop)
+    client = try NATSClient(
+      servers.map { NATSAddress($0.host, requiresTLS: requiresTLS) }, options: options,
+      network: SocketNetwork(), on: loop)
     loop.execute { [self] in
       client.start { [weak self] event in self?.log.withLock { $0.append(text(event)) } }
     }
