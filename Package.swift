@@ -54,6 +54,8 @@ let package = Package(
     .target(name: "SluiceLog", dependencies: ["SluiceWire"], swiftSettings: strictSettings),
     // The two sides of the protocol as values, without sockets: a frame in, an action out. A broker may speak as a client too.
     .target(name: "SluiceSession", dependencies: ["SluiceWire"], swiftSettings: strictSettings),
+    // The server's halves of other protocols, as values without sockets: bytes and events in, bytes and actions out.
+    .target(name: "SluiceWebSocket", swiftSettings: strictSettings),
     .target(name: "SluiceStore", dependencies: ["SluiceWire", "CXXHash"], swiftSettings: strictSettings),
     // The embedded engine. Programs choose it; the broker knows the protocol alone.
     .target(
@@ -172,6 +174,9 @@ let package = Package(
       swiftSettings: settings),
     .testTarget(
       name: "SluiceSessionTests", dependencies: ["SluiceSession", "SluiceWire", "TestSupport"],
+      swiftSettings: settings),
+    .testTarget(
+      name: "SluiceWebSocketTests", dependencies: ["SluiceWebSocket", "SluiceTLS", "TestSupport"],
       swiftSettings: settings),
     // A disk that fails when a test wants it to: stands between the store's engine and the system.
     .target(name: "FaultyDisk", path: "Tests/FaultyDisk"),

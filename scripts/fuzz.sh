@@ -13,10 +13,11 @@ cd "$(dirname "$0")/.."
 build=.build/fuzz
 mkdir -p "$build/modules"
 modules="ReactiveCore SluiceWire SluiceLog SluiceSession SluiceStore SluiceStoreLMDB SluiceIO SluiceSimulation SluiceTLS SluiceAccess SluiceBroker
-  SluiceClient SluiceCommand SluiceAdmin SluiceDaemon SluiceTool"
+  SluiceClient SluiceCommand SluiceAdmin SluiceDaemon SluiceTool SluiceWebSocket"
 probes="Tests/SluiceAccessTests/AccessProbe.swift Tests/SluiceStoreTests/StoreProbe.swift
   Tests/SluiceBrokerTests/Probes/*.swift Tests/SluiceBrokerTests/SessionProbe.swift
-  Tests/SluiceClientTests/Probes/*.swift Tests/SluiceClientTests/Support/Box.swift Tests/SluiceCommandTests/Probes/*.swift"
+  Tests/SluiceClientTests/Probes/*.swift Tests/SluiceClientTests/Support/Box.swift Tests/SluiceCommandTests/Probes/*.swift
+  Tests/SluiceWebSocketTests/WebSocketProbe.swift Tests/SluiceWebSocketTests/EchoServer.swift"
 
 # One library per module that has changed.
 flags="-O -g -use-ld=lld -swift-version 6 -sanitize=fuzzer,address -parse-as-library -package-name sluice -enable-testing"

@@ -10,6 +10,16 @@ public func sha256(_ bytes: [UInt8]) -> [UInt8] {
   }
 }
 
+/// The SHA-1 of some bytes: not for secrets, but for protocols that prescribe it. From any thread.
+public func sha1(_ bytes: [UInt8]) -> [UInt8] {
+  unsafe [UInt8](unsafeUninitializedCapacity: 20) { buffer, filled in
+    var count = 0
+    let isDone = unsafe EVP_Q_digest(nil, "SHA1", nil, bytes, bytes.count, buffer.baseAddress, &count) == 1
+    precondition(isDone && count == 20, "OpenSSL has no SHA-1")
+    filled = count
+  }
+}
+
 /// The HMAC-SHA-256 of some bytes under a secret key. From any thread.
 public func hmacSHA256(_ bytes: [UInt8], key: [UInt8]) -> [UInt8] {
   // OpenSSL takes a null pointer for "the key from before".

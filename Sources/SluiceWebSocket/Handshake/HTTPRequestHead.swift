@@ -1,0 +1,131 @@
+/// The head of an HTTP/1.1 request: its line and its fields (RFC 9112).
+package struct HTTPRequestHead: Hashable, Sendable {
+  package struct Field: Hashable, Sendable {
+    /// As it came.
+    package var name: String
+    /// Without white space around it.
+    package var value: String
+  }
+
+  package var method: String
+  package var target: String
+  /// The digits behind `HTTP/`.
+  package var version: String
+  package var fields: [Field]
+
+  /// Why a head can't be read.
+  package enum Fault: Error, Hashable, Sendable {
+    case malformed(String)
+    /// It has more bytes, or more fields, than the limit.
+    case tooLarge(String)
+  }
+
+  /// No request of this kind has more.
+  package static let maximumFields = 100
+
+  /// The values of all fields of that name, whatever its case.
+  package func values(_ name: String) -> [String] {
+    fields.filter { $0.name.lowercased() == name }.map(\.value)
+  }
+
+  /// The elements of a list in all fields of that name: separated by commas, without white space around them.
+  package func elements(_ name: String) -> [String] {
+    values(name).flatMap { $0.split(separator: ",").map { Self.trimmed($0) } }.filter { !$0.isEmpty }
+  }
+
+  /// - Parameter bytes: everything up to the empty line, which is not among them.
+  init(_ bytes: ArraySlice<UInt8>) throws(Fault) {
+    var lines: [Substring] = []
+    var text = String(decoding: bytes, as: Unicode.ASCII.self)[...]
+    // Where bytes aren't ASCII, the text has replacement characters, which no rule below admits but in values.
+    while let end = text.utf8.firstIndex(of: UInt8(ascii: "\n")) {
+      var line = text[..<end]
+      guard line.utf8.last == UInt8(ascii: "\r") else { throw .malformed("a line doesn't end with CR LF") }
+      line = Substring(line.utf8.dropLast())
+      lines.append(line)
+      text = Substring(text.utf8[text.utf8.index(after: end)...])
+    }
+    guard let first = lines.first else { throw .malformed("there is no request line") }
+    let parts = first.split(separator: " ", omittingEmptySubsequences: false)
+    guard parts.count == 3, Self.isToken(parts[0]), parts[2].hasPrefix("HTTP/"),
+      !parts[1].isEmpty, parts[1].utf8.allSatisfy({ (0x21...0x7E).contains($0) })
+    else { throw .malformed("the request line isn't METHOD TARGET HTTP/VERSION") }
+    method = String(parts[0])
+    target = String(parts[1])
+    version = String(parts[2].dropFirst(5))
+    fields = []
+    guard lines.count - 1 <= Self.maximumFields else {
+      throw .tooLarge("the request has more than \(Self.maximumFields) fields")
+    }
+    for line in lines.dropFirst() {
+      guard let colon = line.utf8.firstIndex(of: UInt8(ascii: ":")) else {
+        throw .malformed("a field has no colon")
+      }
+      let name = line[..<colon]
+      guard Self.isToken(name) else { throw .malformed("a field's name isn't a token") }
+      let value = Self.trimmed(line[line.utf8.index(after: colon)...])
+      guard value.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }) else {
+        throw .malformed("the field \(name) has a control character")
+      }
+      fields.append(Field(name: String(name), value: value))
+    }
+  }
+
+  static func isToken(_ text: Substring) -> Bool {
+    !text.isEmpty
+      && text.utf8.allSatisfy { byte in
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+          UInt8(ascii: "0")...UInt8(ascii: "9"):
+          true
+        default: "!#$%&'*+-.^_`|~".utf8.contains(byte)
+        }
+      }
+  }
+
+  private static func trimmed(_ text: Substring) -> String {
+    let isSpace: (UInt8) -> Bool = { $0 == 0x20 || $0 == 0x09 }
+    var bytes = text.utf8.drop(while: isSpace)
+    while let last = bytes.last, isSpace(last) { bytes = bytes.dropLast() }
+    return String(Substring(bytes))
+  }
+}
+
+/// Gathers the bytes of a request's head, up to the empty line, wherever the transport cut them.
+package struct HTTPHeadReader: Sendable {
+  /// In bytes, with the empty line.
+  private let limit: Int
+  private var bytes: [UInt8] = []
+
+  package init(limit: Int = 8192) {
+    self.limit = limit
+  }
+
+  /// Bytes of memory that are held.
+  package var heldBytes: Int { bytes.capacity }
+
+  /// Takes the next bytes.
+  ///
+  /// - Returns: the head, and how many bytes of `chunk` it took; nil while it isn't complete.
+  /// - Throws: why it is no head. The reader isn't usable after that.
+  package mutating func take(
+    _ chunk: UnsafeRawBufferPointer
+  ) throws(HTTPRequestHead.Fault) -> (head: HTTPRequestHead, taken: Int)? {
+    for index in 0..<chunk.count {
+      let byte = unsafe chunk[index]
+      bytes.append(byte)
+      guard bytes.count <= limit else {
+        throw .tooLarge("the request's head has more than \(limit) bytes")
+      }
+      guard byte == UInt8(ascii: "\n"), bytes.count >= 2 else { continue }
+      guard bytes[bytes.count - 2] == UInt8(ascii: "\r") else {
+        throw .malformed("a line doesn't end with CR LF")
+      }
+      if bytes.count >= 4, bytes[bytes.count - 3] == UInt8(ascii: "\n") {
+        defer { bytes = [] }
+        return (try HTTPRequestHead(bytes.dropLast(2)), index + 1)
+      }
+    }
+    return nil
+  }
+}

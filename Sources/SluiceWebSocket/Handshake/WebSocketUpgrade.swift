@@ -1,0 +1,141 @@
+/// The server's half of the opening handshake (RFC 6455, section 4.2): the head of a request in, an agreement or a refusal out.
+package struct WebSocketUpgrade: Sendable {
+  package struct Rules: Sendable {
+    /// The subprotocols that the server speaks. The client's order decides among them.
+    package var subprotocols: [String]
+    /// Paths at which it does; empty for any.
+    package var paths: Set<String>
+    /// Origins whose pages may connect, such as `https://example.org`; nil for any. A request without an Origin doesn't come from a page, and is
+    /// taken.
+    package var origins: Set<String>?
+
+    package init(subprotocols: [String], paths: Set<String> = [], origins: Set<String>? = nil) {
+      self.subprotocols = subprotocols
+      self.paths = paths
+      self.origins = origins.map { Set($0.map { $0.lowercased() }) }
+    }
+  }
+
+  /// The connection is a WebSocket once the answer is sent.
+  package struct Agreement: Hashable, Sendable {
+    package var subprotocol: String
+    /// To be sent before any frame.
+    package var answer: [UInt8]
+    /// The request, for what else it says, such as its credentials.
+    package var request: HTTPRequestHead
+  }
+
+  /// To be sent; the connection is closed then.
+  package struct Refusal: Error, Hashable, Sendable {
+    package var status: Int
+    /// Says what is wrong and what to do. The answer's body.
+    package var message: String
+    package var answer: [UInt8]
+
+    init(_ status: Int, _ phrase: String, _ message: String, _ fields: [(String, String)] = []) {
+      self.status = status
+      self.message = message
+      let all =
+        fields + [
+          ("Content-Type", "text/plain; charset=utf-8"), ("Content-Length", "\(message.utf8.count + 1)"),
+          ("Connection", "close"),
+        ]
+      answer = Array("HTTP/1.1 \(status) \(phrase)\r\n\(WebSocketUpgrade.text(all))\r\n\(message)\n".utf8)
+    }
+
+    /// For a request whose head can't be read.
+    package init(_ fault: HTTPRequestHead.Fault) {
+      switch fault {
+      case .malformed(let why): self.init(400, "Bad Request", why)
+      case .tooLarge(let why): self.init(431, "Request Header Fields Too Large", why)
+      }
+    }
+  }
+
+  private let rules: Rules
+  private let sha1: @Sendable ([UInt8]) -> [UInt8]
+
+  /// - Parameter sha1: the hash that `Sec-WebSocket-Accept` is made with.
+  package init(_ rules: Rules, sha1: @escaping @Sendable ([UInt8]) -> [UInt8]) {
+    self.rules = rules
+    self.sha1 = sha1
+  }
+
+  /// Decides about a request.
+  package func answer(_ request: HTTPRequestHead) throws(Refusal) -> Agreement {
+    guard request.version == "1.1" else {
+      throw Refusal(505, "HTTP Version Not Supported", "a WebSocket is opened with HTTP/1.1")
+    }
+    guard request.method == "GET" else {
+      throw Refusal(405, "Method Not Allowed", "a WebSocket is opened with GET", [("Allow", "GET")])
+    }
+    let path = request.target.prefix { $0 != "?" }
+    guard request.target.hasPrefix("/"), rules.paths.isEmpty || rules.paths.contains(String(path)) else {
+      throw Refusal(404, "Not Found", "there is no WebSocket at \(path)")
+    }
+    guard request.values("host").count == 1 else { throw Self.bad("the request needs one Host field") }
+    guard request.values("transfer-encoding").isEmpty,
+      request.values("content-length").allSatisfy({ $0 == "0" })
+    else { throw Self.bad("a request that opens a WebSocket has no body") }
+    guard Self.has("websocket", in: request.elements("upgrade")),
+      Self.has("upgrade", in: request.elements("connection"))
+    else {
+      throw Refusal(
+        426, "Upgrade Required", "only WebSockets are served here: ask for Upgrade: websocket",
+        [("Upgrade", "websocket"), ("Connection", "Upgrade")])
+    }
+    guard request.values("sec-websocket-version") == ["13"] else {
+      throw Refusal(
+        426, "Upgrade Required", "the request needs Sec-WebSocket-Version: 13",
+        [("Upgrade", "websocket"), ("Sec-WebSocket-Version", "13")])
+    }
+    let keys = request.values("sec-websocket-key")
+    guard keys.count == 1, Self.isKey(keys[0]) else {
+      throw Self.bad("the request needs one Sec-WebSocket-Key of 16 bytes in Base64")
+    }
+    try checkOrigin(request)
+    let subprotocol = try chooseSubprotocol(request)
+    let fields = [
+      ("Upgrade", "websocket"), ("Connection", "Upgrade"), ("Sec-WebSocket-Accept", accept(keys[0])),
+      ("Sec-WebSocket-Protocol", subprotocol),
+    ]
+    // Extensions that the client offers aren't named in the answer, and so aren't in use: permessage-deflate is declined.
+    let answer = "HTTP/1.1 101 Switching Protocols\r\n\(Self.text(fields))\r\n"
+    return Agreement(subprotocol: subprotocol, answer: Array(answer.utf8), request: request)
+  }
+
+  /// What `Sec-WebSocket-Accept` is for that key.
+  package func accept(_ key: String) -> String {
+    Base64.encode(sha1(Array((key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11").utf8)))
+  }
+
+  private func checkOrigin(_ request: HTTPRequestHead) throws(Refusal) {
+    let origins = request.values("origin")
+    guard let allowed = rules.origins, !origins.isEmpty else { return }
+    guard origins.count == 1, allowed.contains(origins[0].lowercased()) else {
+      throw Refusal(
+        403, "Forbidden", "pages of the origin \(origins.joined(separator: ", ")) may not connect here")
+    }
+  }
+
+  private func chooseSubprotocol(_ request: HTTPRequestHead) throws(Refusal) -> String {
+    let asked = request.elements("sec-websocket-protocol")
+    if let chosen = asked.first(where: rules.subprotocols.contains) { return chosen }
+    throw Self.bad(
+      "the request needs a Sec-WebSocket-Protocol that is served here: \(rules.subprotocols.joined(separator: ", "))"
+    )
+  }
+
+  private static func bad(_ message: String) -> Refusal { Refusal(400, "Bad Request", message) }
+
+  private static func has(_ token: String, in elements: [String]) -> Bool {
+    elements.contains { $0.lowercased() == token }
+  }
+
+  /// Whether it is the Base64 of 16 bytes.
+  private static func isKey(_ text: String) -> Bool { Base64.decode(text)?.count == 16 }
+
+  static func text(_ fields: [(String, String)]) -> String {
+    fields.map { "\($0.0): \($0.1)\r\n" }.joined()
+  }
+}
