@@ -56,6 +56,7 @@ let package = Package(
     .target(name: "SluiceSession", dependencies: ["SluiceWire"], swiftSettings: strictSettings),
     // The server's halves of other protocols, as values without sockets: bytes and events in, bytes and actions out.
     .target(name: "SluiceWebSocket", swiftSettings: strictSettings),
+    .target(name: "SluiceMQTT", dependencies: ["SluiceWire"], swiftSettings: strictSettings),
     .target(name: "SluiceStore", dependencies: ["SluiceWire", "CXXHash"], swiftSettings: strictSettings),
     // The embedded engine. Programs choose it; the broker knows the protocol alone.
     .target(
@@ -177,6 +178,9 @@ let package = Package(
       swiftSettings: settings),
     .testTarget(
       name: "SluiceWebSocketTests", dependencies: ["SluiceWebSocket", "SluiceTLS", "TestSupport"],
+      swiftSettings: settings),
+    .testTarget(
+      name: "SluiceMQTTTests", dependencies: ["SluiceMQTT", "SluiceWire", "TestSupport"],
       swiftSettings: settings),
     // A disk that fails when a test wants it to: stands between the store's engine and the system.
     .target(name: "FaultyDisk", path: "Tests/FaultyDisk"),

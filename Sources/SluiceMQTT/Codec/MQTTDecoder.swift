@@ -1,0 +1,146 @@
+/// What stands in front of every packet.
+///
+/// ```
+///   7 6 5 4 3 2 1 0
+///  +-------+-------+---------------------------+----------
+///  | type  | flags | remaining length          | body …
+///  +-------+-------+---------------------------+----------
+///                   1 to 4 bytes, seven bits each, the lowest first
+/// ```
+package struct MQTTHeader: Hashable, Sendable {
+  package var type: MQTTPacketType
+  package var flags: UInt8
+  /// Of the body, in bytes.
+  package var length: Int
+  /// With the length.
+  package var size: Int
+  /// Whether the length is encoded in the fewest bytes, which MQTT 5 demands.
+  package var isMinimal: Bool
+}
+
+/// Cuts a stream of bytes into packets, wherever the transport happened to cut it.
+///
+/// Packets that lie whole in a chunk are handed out in place, without a copy. Only a packet that straddles two chunks is put together in memory of the
+/// decoder's own, which grows with what has really arrived, never with what a header announces, and is given back with the packet.
+package struct MQTTDecoder: Sendable {
+  /// The longest packet that is taken, with its header, in bytes. A change counts from the next packet on.
+  package var maximumPacket: Int
+
+  private let sender: MQTTSender
+  /// Set until the first packet's header has come: it must be CONNECT, or a server's CONNACK or AUTH.
+  private var isOpening = true
+  private var partial: [UInt8] = []
+
+  /// - Parameters:
+  ///   - maximumPacket: the longest packet that is taken, with its header, in bytes.
+  ///   - sender: the end whose packets are read.
+  package init(maximumPacket: Int, from sender: MQTTSender) {
+    self.maximumPacket = maximumPacket
+    self.sender = sender
+  }
+
+  /// Bytes of a packet that isn't complete yet; not 0 at the end of a stream means that it was cut off.
+  package var pendingBytes: Int { partial.count }
+
+  /// Bytes of memory that are held for that packet.
+  package var heldBytes: Int { partial.capacity }
+
+  /// Hands out every packet that `chunk` completes, valid during the call only.
+  ///
+  /// - Throws: ``MQTTReason/malformedPacket`` for a type, flags or a length that can't be; ``MQTTReason/packetTooLarge`` for a packet beyond the
+  ///   limit, as soon as its header is there; whatever `body` throws. The decoder isn't usable after that.
+  package mutating func decode(
+    _ chunk: UnsafeRawBufferPointer, _ body: (MQTTHeader, UnsafeRawBufferPointer) throws(MQTTError) -> Void
+  ) throws(MQTTError) {
+    var rest = unsafe chunk
+    if !partial.isEmpty {
+      guard try unsafe complete(&rest, body) else { return }
+    }
+    while unsafe !rest.isEmpty {
+      let found = unsafe try header(rest)
+      guard let header = found, rest.count >= header.size + header.length else {
+        return unsafe partial.append(contentsOf: rest)
+      }
+      let end = header.size + header.length
+      try unsafe body(header, UnsafeRawBufferPointer(rebasing: rest[header.size..<end]))
+      unsafe rest = unsafe UnsafeRawBufferPointer(rebasing: rest[end...])
+    }
+  }
+
+  /// Feeds the packet that an earlier chunk began. Returns false when the chunk is used up.
+  private mutating func complete(
+    _ rest: inout UnsafeRawBufferPointer,
+    _ body: (MQTTHeader, UnsafeRawBufferPointer) throws(MQTTError) -> Void
+  ) throws(MQTTError) -> Bool {
+    var found = try pendingHeader()
+    while found == nil {
+      guard let byte = unsafe rest.first else { return false }
+      partial.append(byte)
+      unsafe rest = unsafe UnsafeRawBufferPointer(rebasing: rest[1...])
+      found = try pendingHeader()
+    }
+    guard let header = found else { return false }
+    let taken = min(header.size + header.length - partial.count, rest.count)
+    unsafe partial.append(contentsOf: rest[..<taken])
+    unsafe rest = unsafe UnsafeRawBufferPointer(rebasing: rest[taken...])
+    guard partial.count == header.size + header.length else { return false }
+    let packet = partial
+    partial = []
+    try unsafe packet.withUnsafeBufferPointer { packet throws(MQTTError) in
+      try unsafe body(
+        header, UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(packet)[header.size...]))
+    }
+    return true
+  }
+
+  private mutating func pendingHeader() throws(MQTTError) -> MQTTHeader? {
+    let isOpening = isOpening
+    let found = try unsafe partial.withUnsafeBufferPointer { bytes throws(MQTTError) in
+      try unsafe Self.header(UnsafeRawBufferPointer(bytes), sender, isOpening, maximumPacket)
+    }
+    if found != nil { self.isOpening = false }
+    return found
+  }
+
+  private mutating func header(_ bytes: UnsafeRawBufferPointer) throws(MQTTError) -> MQTTHeader? {
+    let found = try unsafe Self.header(bytes, sender, isOpening, maximumPacket)
+    if found != nil { isOpening = false }
+    return found
+  }
+
+  /// The header at the start of `bytes`; nil while it isn't complete.
+  @inline(__always)
+  private static func header(
+    _ bytes: UnsafeRawBufferPointer, _ sender: MQTTSender, _ isOpening: Bool, _ maximumPacket: Int
+  ) throws(MQTTError) -> MQTTHeader? {
+    let first = unsafe bytes[0]
+    guard let type = MQTTPacketType(rawValue: first >> 4) else {
+      throw .malformed("packet type 0 isn't defined")
+    }
+    let flags = first & 0x0F
+    guard type.flags == nil || type.flags == flags, flags & 0x06 != 0x06 else {
+      throw .malformed("\(type) has the flags \(flags), which are reserved")
+    }
+    guard sender.sends(type, .v5) else { throw .violation("a \(sender) doesn't send \(type)") }
+    if isOpening {
+      guard type == .connect || sender == .server && (type == .connack || type == .auth) else {
+        throw .violation("the first packet is \(type); it must be CONNECT")
+      }
+    }
+    var length = 0
+    for place in 1...4 {
+      guard bytes.count > place else { return nil }
+      let byte = unsafe bytes[place]
+      length |= Int(byte & 0x7F) << ((place - 1) * 7)
+      guard byte & 0x80 == 0 else { continue }
+      guard length <= maximumPacket - place - 1 else {
+        throw MQTTError(
+          .packetTooLarge,
+          "a \(type) packet of \(length + place + 1) bytes is longer than the limit of \(maximumPacket)")
+      }
+      let isMinimal = byte != 0 || place == 1
+      return MQTTHeader(type: type, flags: flags, length: length, size: place + 1, isMinimal: isMinimal)
+    }
+    throw .malformed("the remaining length has more than four bytes")
+  }
+}

@@ -1,0 +1,103 @@
+/// Properties of a packet that outlive its memory, as they lie on the wire.
+package struct MQTTProperties: Hashable, Sendable {
+  /// What stands behind the length.
+  package private(set) var bytes: [UInt8] = []
+
+  package init() {}
+
+  /// A copy.
+  package init(_ view: MQTTPropertyView) {
+    unsafe bytes = Array(view.bytes)
+  }
+
+  package var isEmpty: Bool { bytes.isEmpty }
+
+  // MARK: Reading
+
+  /// Calls `body` with a view of them, valid during the call only.
+  package func withView<Result>(_ body: (MQTTPropertyView) -> Result) -> Result {
+    unsafe bytes.withUnsafeBytes { unsafe body(MQTTPropertyView(checked: $0)) }
+  }
+
+  package func number(_ property: MQTTProperty) -> UInt32? { withView { $0.number(property) } }
+
+  package func string(_ property: MQTTProperty) -> String? {
+    var found: String?
+    withView { $0.forEach { if $0.property == property { found = $0.string } } }
+    return found
+  }
+
+  package func binary(_ property: MQTTProperty) -> [UInt8]? {
+    var found: [UInt8]?
+    withView { view in view.forEach { if $0.property == property { found = unsafe Array($0.value) } } }
+    return found
+  }
+
+  /// Names and values, in the order of the packet.
+  package var userProperties: [(name: String, value: String)] {
+    var pairs: [(name: String, value: String)] = []
+    withView { $0.forEach { if $0.property == .userProperty { pairs.append(($0.string, $0.secondString)) } } }
+    return pairs
+  }
+
+  // MARK: Writing
+
+  package mutating func append(_ property: MQTTProperty, _ number: UInt32) {
+    var writer = MQTTWriter(bytes)
+    writer.byte(property.rawValue)
+    switch property.kind {
+    case .flag: writer.byte(UInt8(truncatingIfNeeded: number))
+    case .short: writer.short(UInt16(truncatingIfNeeded: number))
+    case .long: writer.long(number)
+    default: writer.variable(number)
+    }
+    bytes = writer.bytes
+  }
+
+  package mutating func append(_ property: MQTTProperty, _ string: String) {
+    var writer = MQTTWriter(bytes)
+    writer.byte(property.rawValue)
+    writer.string(string)
+    bytes = writer.bytes
+  }
+
+  package mutating func append(_ property: MQTTProperty, _ binary: [UInt8]) {
+    var writer = MQTTWriter(bytes)
+    writer.byte(property.rawValue)
+    writer.binary(binary)
+    bytes = writer.bytes
+  }
+
+  package mutating func append(user name: String, _ value: String) {
+    var writer = MQTTWriter(bytes)
+    writer.byte(MQTTProperty.userProperty.rawValue)
+    writer.string(name)
+    writer.string(value)
+    bytes = writer.bytes
+  }
+
+  /// In place and without a copy: for what is sent with every message. Strings have at most 65,535 bytes.
+  mutating func append(_ property: MQTTProperty, raw value: UnsafeRawBufferPointer) {
+    bytes.append(property.rawValue)
+    unsafe appendSized(value)
+  }
+
+  mutating func append(userName name: UnsafeRawBufferPointer, raw value: UnsafeRawBufferPointer) {
+    bytes.append(MQTTProperty.userProperty.rawValue)
+    unsafe appendSized(name)
+    unsafe appendSized(value)
+  }
+
+  private mutating func appendSized(_ value: UnsafeRawBufferPointer) {
+    bytes.append(UInt8(value.count >> 8))
+    bytes.append(UInt8(value.count & 0xFF))
+    unsafe bytes.append(contentsOf: value)
+  }
+
+  package mutating func removeAll() { bytes.removeAll(keepingCapacity: true) }
+
+  func encode(into writer: inout MQTTWriter) {
+    writer.variable(UInt32(bytes.count))
+    writer.bytes.append(contentsOf: bytes)
+  }
+}

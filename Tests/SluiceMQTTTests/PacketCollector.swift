@@ -1,0 +1,29 @@
+import SluiceMQTT
+import TestSupport
+
+/// An ``MQTTDecoder`` in the middle of a connection that hands out packets to keep.
+final class PacketCollector: IncrementalDecoder {
+  private var decoder: MQTTDecoder
+  private let version: MQTTVersion
+  private let sender: MQTTSender
+
+  init(_ version: MQTTVersion, from sender: MQTTSender, maximumPacket: Int = 1 << 20) {
+    self.version = version
+    self.sender = sender
+    decoder = MQTTDecoder(maximumPacket: maximumPacket, from: sender)
+    // The packet that opens every connection.
+    let opening: [UInt8] = sender == .client ? [0x10, 0] : [0x20, 0]
+    try? opening.withUnsafeBytes { bytes in try decoder.decode(bytes) { _, _ in } }
+  }
+
+  var isBetweenOutputs: Bool { decoder.pendingBytes == 0 }
+  var heldBytes: Int { decoder.heldBytes }
+
+  func feed(_ chunk: UnsafeRawBufferPointer) throws -> [OwnedPacket] {
+    var packets: [OwnedPacket] = []
+    try decoder.decode(chunk) { header, body throws(MQTTError) in
+      packets.append(OwnedPacket(try MQTTPacket(header, body, version, from: sender)))
+    }
+    return packets
+  }
+}
