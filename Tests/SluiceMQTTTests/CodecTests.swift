@@ -65,7 +65,7 @@ struct CodecTests {
     for (sender, byte) in [(MQTTSender.client, 0xC0 as UInt8), (.client, 0x30), (.server, 0xD0)] {
       var decoder = MQTTDecoder(maximumPacket: 1024, from: sender)
       #expect(throws: MQTTError.self) {
-        try [byte, 0].withUnsafeBytes { bytes in try decoder.decode(bytes) { _, _ in } }
+        try [byte, 0].withUnsafeBytes { bytes in try decoder.decode(bytes) { _, _ in true } }
       }
     }
   }

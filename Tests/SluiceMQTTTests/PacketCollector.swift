@@ -13,7 +13,7 @@ final class PacketCollector: IncrementalDecoder {
     decoder = MQTTDecoder(maximumPacket: maximumPacket, from: sender)
     // The packet that opens every connection.
     let opening: [UInt8] = sender == .client ? [0x10, 0] : [0x20, 0]
-    try? opening.withUnsafeBytes { bytes in try decoder.decode(bytes) { _, _ in } }
+    try? opening.withUnsafeBytes { bytes in try decoder.decode(bytes) { _, _ in true } }
   }
 
   var isBetweenOutputs: Bool { decoder.pendingBytes == 0 }
@@ -23,6 +23,7 @@ final class PacketCollector: IncrementalDecoder {
     var packets: [OwnedPacket] = []
     try decoder.decode(chunk) { header, body throws(MQTTError) in
       packets.append(OwnedPacket(try MQTTPacket(header, body, version, from: sender)))
+      return true
     }
     return packets
   }

@@ -26,6 +26,9 @@ package struct MQTTDecoder: Sendable {
   /// The longest packet that is taken, with its header, in bytes. A change counts from the next packet on.
   package var maximumPacket: Int
 
+  /// How many bytes of the last chunk were taken up: all, unless the caller stopped early.
+  package private(set) var takenBytes = 0
+
   private let sender: MQTTSender
   /// Set until the first packet's header has come: it must be CONNECT, or a server's CONNACK or AUTH.
   private var isOpening = true
@@ -47,14 +50,20 @@ package struct MQTTDecoder: Sendable {
 
   /// Hands out every packet that `chunk` completes, valid during the call only.
   ///
+  /// `body` returns false to stop after this packet: ``takenBytes`` says where that was. The rest is for the caller to pass in again.
+  ///
   /// - Throws: ``MQTTReason/malformedPacket`` for a type, flags or a length that can't be; ``MQTTReason/packetTooLarge`` for a packet beyond the
   ///   limit, as soon as its header is there; whatever `body` throws. The decoder isn't usable after that.
   package mutating func decode(
-    _ chunk: UnsafeRawBufferPointer, _ body: (MQTTHeader, UnsafeRawBufferPointer) throws(MQTTError) -> Void
+    _ chunk: UnsafeRawBufferPointer, _ body: (MQTTHeader, UnsafeRawBufferPointer) throws(MQTTError) -> Bool
   ) throws(MQTTError) {
     var rest = unsafe chunk
+    takenBytes = chunk.count
     if !partial.isEmpty {
-      guard try unsafe complete(&rest, body) else { return }
+      guard try unsafe complete(&rest, body) else {
+        takenBytes = chunk.count - rest.count
+        return
+      }
     }
     while unsafe !rest.isEmpty {
       let found = unsafe try header(rest)
@@ -62,15 +71,19 @@ package struct MQTTDecoder: Sendable {
         return unsafe partial.append(contentsOf: rest)
       }
       let end = header.size + header.length
-      try unsafe body(header, UnsafeRawBufferPointer(rebasing: rest[header.size..<end]))
+      let packet = unsafe UnsafeRawBufferPointer(rebasing: rest[header.size..<end])
       unsafe rest = unsafe UnsafeRawBufferPointer(rebasing: rest[end...])
+      guard try unsafe body(header, packet) else {
+        takenBytes = chunk.count - rest.count
+        return
+      }
     }
   }
 
-  /// Feeds the packet that an earlier chunk began. Returns false when the chunk is used up.
+  /// Feeds the packet that an earlier chunk began. Returns false when the chunk is used up, or `body` stopped.
   private mutating func complete(
     _ rest: inout UnsafeRawBufferPointer,
-    _ body: (MQTTHeader, UnsafeRawBufferPointer) throws(MQTTError) -> Void
+    _ body: (MQTTHeader, UnsafeRawBufferPointer) throws(MQTTError) -> Bool
   ) throws(MQTTError) -> Bool {
     var found = try pendingHeader()
     while found == nil {
@@ -86,11 +99,10 @@ package struct MQTTDecoder: Sendable {
     guard partial.count == header.size + header.length else { return false }
     let packet = partial
     partial = []
-    try unsafe packet.withUnsafeBufferPointer { packet throws(MQTTError) in
+    return try unsafe packet.withUnsafeBufferPointer { packet throws(MQTTError) in
       try unsafe body(
         header, UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(packet)[header.size...]))
     }
-    return true
   }
 
   private mutating func pendingHeader() throws(MQTTError) -> MQTTHeader? {

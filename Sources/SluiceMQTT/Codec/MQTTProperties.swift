@@ -23,20 +23,23 @@ package struct MQTTProperties: Hashable, Sendable {
 
   package func string(_ property: MQTTProperty) -> String? {
     var found: String?
-    withView { $0.forEach { if $0.property == property { found = $0.string } } }
+    withView { $0.forEachProperty { if $0.property == property { found = $0.string } } }
     return found
   }
 
   package func binary(_ property: MQTTProperty) -> [UInt8]? {
     var found: [UInt8]?
-    withView { view in view.forEach { if $0.property == property { found = unsafe Array($0.value) } } }
+    withView { view in view.forEachProperty { if $0.property == property { found = unsafe Array($0.value) } }
+    }
     return found
   }
 
   /// Names and values, in the order of the packet.
   package var userProperties: [(name: String, value: String)] {
     var pairs: [(name: String, value: String)] = []
-    withView { $0.forEach { if $0.property == .userProperty { pairs.append(($0.string, $0.secondString)) } } }
+    withView {
+      $0.forEachProperty { if $0.property == .userProperty { pairs.append(($0.string, $0.secondString)) } }
+    }
     return pairs
   }
 
@@ -44,6 +47,7 @@ package struct MQTTProperties: Hashable, Sendable {
 
   package mutating func append(_ property: MQTTProperty, _ number: UInt32) {
     var writer = MQTTWriter(bytes)
+    bytes = []
     writer.byte(property.rawValue)
     switch property.kind {
     case .flag: writer.byte(UInt8(truncatingIfNeeded: number))
@@ -56,6 +60,7 @@ package struct MQTTProperties: Hashable, Sendable {
 
   package mutating func append(_ property: MQTTProperty, _ string: String) {
     var writer = MQTTWriter(bytes)
+    bytes = []
     writer.byte(property.rawValue)
     writer.string(string)
     bytes = writer.bytes

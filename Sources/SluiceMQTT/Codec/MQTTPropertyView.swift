@@ -92,7 +92,7 @@ package struct MQTTPropertyView {
   }
 
   /// Calls `body` with each property, in the order of the packet.
-  package func forEach(_ body: (Item) -> Void) {
+  package func forEachProperty(_ body: (Item) -> Void) {
     var rest = unsafe MQTTReader(bytes)
     while rest.count > 0 {
       // They were checked.
@@ -105,7 +105,7 @@ package struct MQTTPropertyView {
   package func number(_ property: MQTTProperty) -> UInt32? {
     guard unsafe !bytes.isEmpty else { return nil }
     var found: UInt32?
-    forEach { if $0.property == property, found == nil { found = $0.number } }
+    forEachProperty { if $0.property == property, found == nil { found = $0.number } }
     return found
   }
 }

@@ -127,6 +127,13 @@ package struct MQTTConnect: Hashable, Sendable {
     return flags
   }
 
+  /// The version that a CONNECT names, whatever else is in it; nil for another.
+  static func version(in body: UnsafeRawBufferPointer) -> MQTTVersion? {
+    var reader = unsafe MQTTReader(body)
+    guard (try? reader.string("")) == "MQTT", let level = try? reader.byte("") else { return nil }
+    return MQTTVersion(rawValue: level)
+  }
+
   /// What a client that speaks another version is answered, in the form of the nearest version that it may know.
   ///
   /// - Parameter body: of its CONNECT, whatever is in it.

@@ -1,0 +1,89 @@
+import SluiceWire
+
+/// A record that the broker delivers, in place.
+@safe
+package struct MQTTRecord {
+  /// The topic's name as MQTT writes it.
+  package var topic: UnsafeRawBufferPointer
+  package var place: MQTTPlace
+  /// When it was appended, in milliseconds since 1970.
+  package var time: Int64
+  /// Whether its body has a key or headers in front of the payload.
+  package var isAttributed: Bool
+  package var body: UnsafeRawBufferPointer
+  /// Whether this client has published it.
+  package var isOwn: Bool
+  /// Whether it is delivered because it is retained, not because it was published now.
+  package var isRetained: Bool
+
+  package init(
+    topic: UnsafeRawBufferPointer, place: MQTTPlace, time: Int64, isAttributed: Bool,
+    body: UnsafeRawBufferPointer, isOwn: Bool = false, isRetained: Bool = false
+  ) {
+    unsafe self.topic = unsafe topic
+    self.place = place
+    self.time = time
+    self.isAttributed = isAttributed
+    unsafe self.body = unsafe body
+    self.isOwn = isOwn
+    self.isRetained = isRetained
+  }
+
+  /// What a message has of it.
+  @safe
+  struct Parts {
+    var payload: UnsafeRawBufferPointer
+    var flags = MQTTRecordFlags(byte: MQTTQoS.exactlyOnce.rawValue)
+    /// Seconds from its time; nil for ever.
+    var expiry: UInt32?
+  }
+
+  /// Reads the record, and appends its properties where `properties` are wanted. A record that can't be read, which no broker delivers, is one without
+  /// headers.
+  func parts(_ properties: inout MQTTProperties, _ version: MQTTVersion) -> Parts {
+    guard isAttributed, let attributes = try? unsafe RecordAttributes(body) else {
+      return unsafe Parts(payload: body)
+    }
+    var parts = unsafe Parts(payload: attributes.payload)
+    if version == .v5, let key = unsafe attributes.key, unsafe MQTTText.isValid(key) {
+      unsafe Array(MQTTRecordHeaders.key.utf8).withUnsafeBytes {
+        unsafe properties.append(userName: $0, raw: key)
+      }
+    }
+    unsafe attributes.forEachHeader { name, value in
+      let known = unsafe MQTTRecordHeaders.known(name)
+      switch known {
+      case .flags:
+        if value.count == 1 { parts.flags = unsafe MQTTRecordFlags(byte: value[0]) }
+      case .expiry: parts.expiry = unsafe UInt32(String(decoding: value, as: UTF8.self))
+      default:
+        guard version == .v5, value.count <= MQTTText.maximumLength else { return }
+        unsafe Self.append(known, name, value, &properties)
+      }
+    }
+    if parts.flags.isText, version == .v5 { properties.append(.payloadFormat, 1) }
+    return parts
+  }
+
+  private static func append(
+    _ known: MQTTRecordHeaders.Known, _ name: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer,
+    _ properties: inout MQTTProperties
+  ) {
+    if known == .correlationID { return unsafe properties.append(.correlationData, raw: value) }
+    // What isn't text can't be in a property of another kind.
+    guard unsafe MQTTText.isValid(value), unsafe MQTTText.isValid(name) else { return }
+    switch known {
+    case .contentType: unsafe properties.append(.contentType, raw: value)
+    case .foreignReplyTo: unsafe properties.append(.responseTopic, raw: value)
+    case .replyTo:
+      // A name that MQTT can't express is no topic to respond to.
+      guard let topic = unsafe MQTTTopicName.name(ofBroker: String(decoding: value, as: UTF8.self)) else {
+        return
+      }
+      properties.append(.responseTopic, topic)
+    case .user:
+      unsafe properties.append(userName: UnsafeRawBufferPointer(rebasing: name[10...]), raw: value)
+    default: unsafe properties.append(userName: name, raw: value)
+    }
+  }
+}

@@ -1,0 +1,66 @@
+/// How the parts of a message stand in a record, so that it looks right at every door.
+///
+/// | message | record |
+/// |---|---|
+/// | payload | payload |
+/// | QoS, retain, payload format | header `mqtt`: one byte, see ``MQTTRecordFlags`` |
+/// | content type | header `content-type` |
+/// | response topic | header `reply-to`, with the broker's separators; `mqtt-reply-to` where the broker can't have such a topic |
+/// | correlation data | header `correlation-id` |
+/// | message expiry | header `mqtt-expiry`, seconds as digits |
+/// | user property `sluice-key` | key |
+/// | other user properties | headers of the same names; those that are in this table are put behind `mqtt-user-` |
+///
+/// A record of another door has no header `mqtt`: it is delivered at the subscription's QoS.
+package enum MQTTRecordHeaders {
+  package static let flags = "mqtt"
+  package static let contentType = "content-type"
+  package static let replyTo = "reply-to"
+  package static let foreignReplyTo = "mqtt-reply-to"
+  package static let correlationID = "correlation-id"
+  package static let expiry = "mqtt-expiry"
+  package static let key = "sluice-key"
+  package static let userPrefix = "mqtt-user-"
+
+  /// A header's name, by its bytes.
+  enum Known {
+    case flags, contentType, replyTo, foreignReplyTo, correlationID, expiry, user, other
+  }
+
+  @inline(__always)
+  static func known(_ name: UnsafeRawBufferPointer) -> Known {
+    guard name.count >= 4 else { return .other }
+    switch unsafe name[0] {
+    case UInt8(ascii: "m"):
+      if unsafe isEqual(name, flags) { return .flags }
+      if unsafe isEqual(name, expiry) { return .expiry }
+      if unsafe isEqual(name, foreignReplyTo) { return .foreignReplyTo }
+      if name.count >= 10, unsafe name[..<10].elementsEqual(userPrefix.utf8) { return .user }
+    case UInt8(ascii: "c"):
+      if unsafe isEqual(name, contentType) { return .contentType }
+      if unsafe isEqual(name, correlationID) { return .correlationID }
+    case UInt8(ascii: "r"): if unsafe isEqual(name, replyTo) { return .replyTo }
+    default: break
+    }
+    return .other
+  }
+
+  static func isEqual(_ name: UnsafeRawBufferPointer, _ text: String) -> Bool {
+    unsafe name.count == text.utf8.count && name.elementsEqual(text.utf8)
+  }
+}
+
+/// The byte of the header `mqtt`: two bits for the QoS, then whether the message was published as a retained one, and whether its payload is text.
+package struct MQTTRecordFlags: Hashable, Sendable {
+  package var byte: UInt8
+
+  package init(qos: MQTTQoS, isRetained: Bool, isText: Bool) {
+    byte = qos.rawValue | (isRetained ? 4 : 0) | (isText ? 8 : 0)
+  }
+
+  package init(byte: UInt8) { self.byte = byte }
+
+  package var qos: MQTTQoS { MQTTQoS(rawValue: byte & 3) ?? .exactlyOnce }
+  package var isRetained: Bool { byte & 4 != 0 }
+  package var isText: Bool { byte & 8 != 0 }
+}

@@ -1,0 +1,89 @@
+import SluiceWire
+
+/// Where a record is: a topic by the number that the broker has for it, and an offset.
+package struct MQTTPlace: Hashable, Sendable {
+  package var topic: UInt32
+  package var offset: UInt64
+
+  package init(topic: UInt32, offset: UInt64) {
+    self.topic = topic
+    self.offset = offset
+  }
+}
+
+/// A subscription to the broker's topics.
+package struct MQTTSubscriptionRequest: Hashable, Sendable {
+  /// The session's number for it: names the durable cursors of a session that outlives its connection.
+  package var number: UInt16
+  /// The broker's patterns, no two of which select the same topic.
+  package var patterns: [String]
+  /// The group that shares the records; nil for a subscription of its own.
+  package var group: String?
+  package var start: Subscribe.Start
+  /// Whether records are delivered without demand: at QoS 0, where the transport alone holds them back. Otherwise demand is shared by all subscriptions
+  /// of the session: see ``MQTTAction/request(_:)``.
+  package var isUnlimited: Bool
+  /// Whether it goes on at its cursors, with `start` for topics that have none.
+  package var isResumed: Bool
+  /// Where it goes on in topics of which records are under way: each is the last of its topic.
+  package var underWay: [MQTTPlace]
+}
+
+/// What a session leaves when its connection has ended.
+package struct MQTTDeparture: Hashable, Sendable {
+  package var clientID: String
+  /// The session, to be kept; nil where it ends with the connection, with its cursors.
+  package var state: [UInt8]?
+  /// Seconds for which it is kept; all ones: for ever.
+  package var expiry: UInt32
+  /// To be published after ``willDelay``, unless the client is back before; nil for none.
+  package var will: MQTTConnect.Will?
+  /// Seconds. At most ``expiry``.
+  package var willDelay: UInt32
+}
+
+/// What a session asks of the broker. Memory is valid during the call only.
+@safe
+package enum MQTTAction {
+  /// Authenticate the client, end the connection that the session has now, and look for its state. Answered by
+  /// ``MQTTSession/connected(_:now:output:)`` or ``MQTTSession/refused(_:_:output:_:)``; no bytes are taken until then.
+  case connect(MQTTConnect)
+
+  // Messages of the client
+  /// Open a publication under that number.
+  case openPublication(UInt16, topic: String)
+  /// The publication isn't used any more.
+  case closePublication(UInt16)
+  /// Append a message to the topic of a publication. Answered by ``MQTTSession/appended(_:_:output:_:)`` where there is a packet identifier.
+  ///
+  /// With a sequence the message is in the log once, however often it comes: the session is the producer. While the topic takes no more, the caller
+  /// takes no more bytes of the connection.
+  case publish(MQTTPublish, publication: UInt16, sequence: UInt64?)
+  /// Make the message the topic's retained one; one without a payload removes it. Comes in front of ``publish(_:publication:sequence:)``.
+  case retain(MQTTPublish, topic: String)
+
+  // Messages for the client
+  /// Subscribe. Answered by ``MQTTSession/subscribed(_:_:output:)``.
+  case subscribe(MQTTSubscriptionRequest)
+  /// End a subscription and delete its cursors.
+  case unsubscribe(UInt16)
+  /// Deliver so many more records on the subscriptions of the session that aren't unlimited, in all: ``MQTTSession/deliver(_:on:now:output:)``.
+  case request(Int)
+  /// Deliver the retained messages that the subscription selects, in the same way and with the same demand.
+  case sendRetained(UInt16)
+  /// Read a record again, for a message that is under way. Answered by ``MQTTSession/fetched(_:_:now:output:)``.
+  case fetch(UInt16, MQTTPlace)
+  /// The subscription's cursor in a topic goes on at that offset.
+  case commit(UInt16, MQTTPlace)
+  /// The record is settled in the subscription's group.
+  case settle(UInt16, MQTTPlace)
+
+  // The session
+  /// Keep the state. Output of the events before isn't sent until the state is as durable as the session's topics are; what is committed and settled by
+  /// the same flush becomes durable with it, in one transaction.
+  case store([UInt8])
+  /// Delete what is kept of an earlier session of that client, and its cursors.
+  case forget
+  /// Send the output, then close the transport. Nothing follows. The reason and a sentence are for the log.
+  case end(MQTTDeparture?, MQTTReason, String)
+}

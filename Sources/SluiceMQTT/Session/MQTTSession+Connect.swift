@@ -1,0 +1,150 @@
+import SluiceWire
+
+/// What the broker says about a CONNECT that it accepts.
+package struct MQTTAdmission: Hashable, Sendable {
+  /// The client's identifier: its own, or the one that the broker has found for it.
+  package var clientID: String
+  /// What an earlier connection has left; nil for none.
+  package var state: [UInt8]?
+
+  package init(clientID: String, state: [UInt8]? = nil) {
+    self.clientID = clientID
+    self.state = state
+  }
+}
+
+extension MQTTSession {
+  /// Takes the first packet, which is CONNECT.
+  mutating func open(
+    _ header: MQTTHeader, _ body: UnsafeRawBufferPointer, _ output: inout [UInt8],
+    _ perform: (MQTTAction) -> Void
+  ) {
+    do throws(MQTTError) {
+      let connect = try unsafe MQTTConnect(header, body)
+      try adopt(connect)
+      phase = .connecting
+      perform(.connect(connect))
+    } catch {
+      if error.reason == .unsupportedVersion {
+        unsafe output += MQTTConnect.refusal(ofVersionIn: body)
+        return end(nil, error.reason, error.message, perform)
+      }
+      // A CONNECT of MQTT 3.1.1 that can't be read is answered with the end of the connection; what is refused has a return code.
+      version = unsafe MQTTConnect.version(in: body) ?? .v311
+      if version == .v5 || error.reason == .clientIdentifierNotValid {
+        refuse(error.reason, error.message, &output)
+      }
+      end(nil, error.reason, error.message, perform)
+    }
+  }
+
+  /// Takes over what CONNECT says.
+  private mutating func adopt(_ connect: MQTTConnect) throws(MQTTError) {
+    version = connect.version
+    let properties = connect.properties
+    if let maximum = properties.number(.maximumPacketSize) { clientMaximumPacket = Int(maximum) }
+    wantsProblems = properties.number(.requestProblemInformation) != 0
+    wantsResponseInformation = properties.number(.requestResponseInformation) == 1
+    guard properties.string(.authenticationMethod) == nil else {
+      throw MQTTError(
+        .badAuthenticationMethod,
+        "enhanced authentication isn't served; use a user name and a password, a token as password, or a certificate"
+      )
+    }
+    guard !connect.clientID.isEmpty || connect.cleanStart || version == .v5 else {
+      throw MQTTError(.clientIdentifierNotValid, "a session that is kept needs a client identifier")
+    }
+    guard connect.clientID.utf8.count <= rules.maximumClientID else {
+      throw MQTTError(
+        .clientIdentifierNotValid, "the client identifier is longer than \(rules.maximumClientID) bytes")
+    }
+    if let will = connect.will {
+      guard will.qos <= rules.maximumQoS else {
+        throw MQTTError(.qosNotSupported, "the will's QoS isn't served")
+      }
+      guard !will.isRetained || rules.takesRetained else {
+        throw MQTTError(.retainNotSupported, "retained messages aren't served")
+      }
+      _ = try MQTTTopicName.brokerName(will.topic)
+    }
+    clientID = connect.clientID
+    isClean = connect.cleanStart
+    will = connect.will
+    askedExpiry = connect.sessionExpiry
+    expiry = min(askedExpiry, rules.maximumSessionExpiry)
+    keepAlive = connect.keepAlive
+    if rules.maximumKeepAlive > 0, keepAlive == 0 || keepAlive > rules.maximumKeepAlive, version == .v5 {
+      keepAlive = rules.maximumKeepAlive
+    }
+    silence = UInt64(keepAlive) * 1_500_000_000
+    clientReceiveMaximum = Int(properties.number(.receiveMaximum) ?? 65535)
+    clientAliases = OutboundAliases(
+      maximum: min(UInt16(properties.number(.topicAliasMaximum) ?? 0), rules.outboundAliases))
+    askedKeepAlive = connect.keepAlive
+  }
+
+  /// The broker accepts the client: answers CONNACK and goes on with what an earlier connection has left.
+  ///
+  /// - Parameter now: the time from which the first silence counts.
+  package mutating func connected(
+    _ admission: MQTTAdmission, now: UInt64, output: inout [UInt8], _ perform: (MQTTAction) -> Void
+  ) {
+    guard phase == .connecting else { return }
+    phase = .open
+    lastReceived = now
+    let isAssigned = clientID.isEmpty
+    clientID = admission.clientID
+    let kept = isClean ? nil : admission.state.flatMap { try? MQTTSessionState(decoding: $0) }
+    if admission.state != nil, kept == nil { perform(.forget) }
+    if let kept { state = kept }
+    send(.connack(connack(isSessionPresent: kept != nil, isAssigned: isAssigned)), &output)
+    if kept != nil { resume(&output, perform) }
+  }
+
+  /// The broker refuses the client.
+  package mutating func refused(
+    _ reason: MQTTReason, _ message: String, output: inout [UInt8], _ perform: (MQTTAction) -> Void
+  ) {
+    guard phase == .connecting else { return }
+    refuse(reason, message, &output)
+    end(nil, reason, message, perform)
+  }
+
+  private mutating func refuse(_ reason: MQTTReason, _ message: String, _ output: inout [UInt8]) {
+    let told = reason.isAllowed(in: .connack, from: .server) ? reason : .unspecified
+    var properties = MQTTProperties()
+    properties.append(.reasonString, message)
+    send(.connack(MQTTConnack(told, properties: properties)), or: .connack(MQTTConnack(told)), &output)
+  }
+
+  private func connack(isSessionPresent: Bool, isAssigned: Bool) -> MQTTConnack {
+    var properties = MQTTProperties()
+    if expiry != askedExpiry { properties.append(.sessionExpiry, expiry) }
+    if rules.receiveMaximum < .max { properties.append(.receiveMaximum, UInt32(rules.receiveMaximum)) }
+    if rules.maximumQoS < .exactlyOnce { properties.append(.maximumQoS, UInt32(rules.maximumQoS.rawValue)) }
+    if !rules.takesRetained { properties.append(.retainAvailable, 0) }
+    properties.append(.maximumPacketSize, rules.maximumPacket)
+    if isAssigned { properties.append(.assignedClientIdentifier, clientID) }
+    if rules.topicAliasMaximum > 0 { properties.append(.topicAliasMaximum, UInt32(rules.topicAliasMaximum)) }
+    if !rules.takesShared { properties.append(.sharedSubscriptionAvailable, 0) }
+    if keepAlive != askedKeepAlive { properties.append(.serverKeepAlive, UInt32(keepAlive)) }
+    if wantsResponseInformation, let topic = rules.responseTopic {
+      properties.append(.responseInformation, topic)
+    }
+    return MQTTConnack(.success, isSessionPresent: isSessionPresent, properties: properties)
+  }
+
+  /// Goes on with a session: what was under way is sent again, in its order, before anything new.
+  private mutating func resume(_ output: inout [UInt8], _ perform: (MQTTAction) -> Void) {
+    for packetID in state.releasing {
+      send(.acknowledgement(MQTTAcknowledgement(.pubrel, packetID)), &output)
+    }
+    let unsettled = state.inFlight.unsettled
+    fetching = unsettled.map(\.packetID)
+    for index in state.subscriptions.indices {
+      guard let request = request(UInt16(index), isResumed: true) else { continue }
+      perform(.subscribe(request))
+    }
+    for entry in unsettled { perform(.fetch(entry.packetID, entry.place)) }
+  }
+}

@@ -1,0 +1,179 @@
+// Messages for the client.
+
+extension MQTTSession {
+  /// Records that may be requested now.
+  var demand: Int {
+    guard fetching.isEmpty, hasDemand else { return 0 }
+    let limit = min(isLasting ? rules.lastingWindow : rules.window, clientReceiveMaximum, 16_384)
+    let used = state.inFlight.count + state.releasing.count + requested
+    return max(0, min(limit - used, 2 * limit - state.inFlight.span - requested))
+  }
+
+  private var hasDemand: Bool {
+    for subscription in state.subscriptions where subscription.map({ $0.options.qos > .atMostOnce }) ?? false
+    {
+      return true
+    }
+    return false
+  }
+
+  /// The broker delivers a record on a subscription.
+  ///
+  /// - Parameter time: now, in milliseconds since 1970.
+  package mutating func deliver(
+    _ record: MQTTRecord, on number: UInt16, time: Int64, output: inout [UInt8]
+  ) {
+    guard phase == .open, isSubscribed(number), let options = state.subscriptions[Int(number)]?.options else {
+      return
+    }
+    if options.qos > .atMostOnce, requested > 0 { requested -= 1 }
+    guard !options.noLocal || !record.isOwn || record.isRetained else { return pass(record, number) }
+    properties.removeAll()
+    let parts = record.parts(&properties, version)
+    let qos = min(options.qos, parts.flags.qos, rules.maximumQoS)
+    let isRetained = record.isRetained || options.retainAsPublished && parts.flags.isRetained
+    guard qos > .atMostOnce else {
+      encode(
+        record, parts, number, 0, isRetained: isRetained, isDuplicate: false, qos, time, &output)
+      return pass(record, number)
+    }
+    let packetID = nextPacketID()
+    guard
+      encode(
+        record, parts, number, packetID, isRetained: isRetained, isDuplicate: false, qos, time, &output)
+    else { return pass(record, number) }
+    state.lastPacketID = packetID
+    state.inFlight.append(
+      InFlightTable.Entry(
+        packetID: packetID, subscription: number, qos: qos, isRetained: record.isRetained,
+        hasCursor: !record.isRetained && !isShared(number), isSettled: false, place: record.place))
+    guard qos == .exactlyOnce else { return }
+    needsStore = true
+    // From now on it is this client's: no other member of the group gets it.
+    if isShared(number), !record.isRetained { settled.append((number, record.place)) }
+  }
+
+  /// The broker has read a record again; nil where it is no longer there.
+  package mutating func fetched(
+    _ packetID: UInt16, _ record: MQTTRecord?, time: Int64, output: inout [UInt8]
+  ) {
+    guard phase == .open, let index = fetching.firstIndex(of: packetID) else { return }
+    fetching.remove(at: index)
+    guard let entry = state.inFlight.unsettled.first(where: { $0.packetID == packetID }) else { return }
+    guard let record else {
+      _ = state.inFlight.settle(packetID)
+      return
+    }
+    let number = entry.subscription
+    let isAsPublished =
+      isSubscribed(number) && state.subscriptions[Int(number)]?.options.retainAsPublished == true
+    properties.removeAll()
+    let parts = record.parts(&properties, version)
+    let isRetained =
+      entry.isRetained || isAsPublished && parts.flags.isRetained
+    if !encode(
+      record, parts, number, packetID, isRetained: isRetained, isDuplicate: true, entry.qos, time,
+      &output)
+    {
+      _ = state.inFlight.settle(packetID)
+    }
+  }
+
+  /// The topic of a subscription has ended, behind its last record: the client is told by a message without a payload that has user properties.
+  ///
+  /// - Parameters:
+  ///   - topic: as MQTT writes it.
+  ///   - failure: the code and the message of a topic that has failed; nil for one that is finished.
+  package mutating func topicEnded(
+    _ topic: String, on number: UInt16, failure: (code: UInt32, message: String)?, output: inout [UInt8]
+  ) {
+    // A client of MQTT 3.1.1 has no properties, and can't tell this message from others.
+    guard phase == .open, version == .v5, isSubscribed(number) else { return }
+    properties.removeAll()
+    properties.append(user: "sluice-ended", failure == nil ? "finished" : "failure")
+    if let failure {
+      properties.append(user: "sluice-code", "\(failure.code)")
+      properties.append(user: "sluice-message", failure.message)
+    }
+    if let identifier = state.subscriptions[Int(number)]?.identifier, identifier > 0 {
+      properties.append(.subscriptionIdentifier, identifier)
+    }
+    unsafe Array(topic.utf8).withUnsafeBytes { topic in
+      properties.withView { view in
+        let packet = unsafe MQTTPublish(
+          topic: topic, payload: UnsafeRawBufferPointer(start: nil, count: 0), properties: view)
+        guard packet.size(version) <= clientMaximumPacket else { return }
+        packet.encode(into: &output, version)
+      }
+    }
+  }
+
+  /// Whether the broker has durable cursors for the subscription.
+  func hasCursors(_ number: UInt16) -> Bool {
+    isLasting && isSubscribed(number) && !isShared(number)
+      && state.subscriptions[Int(number)]?.options.qos != .atMostOnce
+  }
+
+  /// Whether a group counts what is delivered on the subscription.
+  func isShared(_ number: UInt16) -> Bool {
+    isSubscribed(number) && state.subscriptions[Int(number)]?.filter.group != nil
+  }
+
+  /// Counts a record as delivered that isn't sent, or needs no acknowledgement.
+  private mutating func pass(_ record: MQTTRecord, _ number: UInt16) {
+    guard !record.isRetained else { return }
+    if isShared(number) { return settled.append((number, record.place)) }
+    guard hasCursors(number) else { return }
+    if state.inFlight.span == 0 {
+      Self.add(number, record.place, to: &commits)
+    } else {
+      state.inFlight.pass(number, record.place)
+    }
+  }
+
+  private mutating func nextPacketID() -> UInt16 {
+    var candidate = state.lastPacketID == .max ? 1 : state.lastPacketID + 1
+    if state.inFlight.count == 0 { hasLapped = false }
+    if candidate == state.inFlight.oldestID { hasLapped = true }
+    if hasLapped || !state.releasing.isEmpty {
+      var used = Set(state.releasing)
+      if hasLapped { used.formUnion(state.inFlight.unsettled.map(\.packetID)) }
+      // The window is smaller than the number of identifiers.
+      while used.contains(candidate) { candidate = candidate == .max ? 1 : candidate + 1 }
+    }
+    return candidate
+  }
+
+  /// Returns false, with nothing sent, for a message that has expired or is longer than the client takes.
+  @discardableResult
+  private mutating func encode(
+    _ record: MQTTRecord, _ parts: MQTTRecord.Parts, _ number: UInt16, _ packetID: UInt16, isRetained: Bool,
+    isDuplicate: Bool, _ qos: MQTTQoS, _ time: Int64,
+    _ output: inout [UInt8]
+  ) -> Bool {
+    if let expiry = parts.expiry {
+      let left = Int64(expiry) - max(0, time - record.time) / 1000
+      // What was sent before is sent again, however late.
+      guard left > 0 || isDuplicate else { return false }
+      if version == .v5 { properties.append(.messageExpiry, UInt32(max(0, left))) }
+    }
+    if version == .v5, isSubscribed(number),
+      let identifier = state.subscriptions[Int(number)]?.identifier, identifier > 0
+    {
+      properties.append(.subscriptionIdentifier, identifier)
+    }
+    let alias = clientAliases.alias(of: record.place.topic)
+    if let alias { properties.append(.topicAlias, UInt32(alias.alias)) }
+    let none = unsafe UnsafeRawBufferPointer(start: nil, count: 0)
+    let isSent = properties.withView { view in
+      let packet = unsafe MQTTPublish(
+        topic: alias?.isKnown == true ? none : record.topic, payload: parts.payload, qos: qos,
+        packetID: packetID, isDuplicate: isDuplicate, isRetained: isRetained, properties: view)
+      guard packet.size(version) <= min(clientMaximumPacket, MQTTLength.largest) else { return false }
+      packet.encode(into: &output, version)
+      return true
+    }
+    if isSent, let alias, !alias.isKnown { clientAliases.add(record.place.topic) }
+    return isSent
+  }
+}

@@ -1,0 +1,279 @@
+/// A client's session at the broker, while it has a connection: bytes, answers of the broker, and times in; bytes and actions out.
+///
+/// A value without I/O and without a clock. It knows no topics and holds no messages: what is under way to the client is known by its place in the log,
+/// and is read again when it has to be sent again. Output of a turn is covered by the ``flush(_:)`` at its end. Times called `now` are nanoseconds of any
+/// clock that doesn't go back; others are milliseconds since 1970.
+package struct MQTTSession: Sendable {
+  enum Phase: Hashable {
+    /// CONNECT hasn't come.
+    case opening
+    /// The broker decides about CONNECT.
+    case connecting
+    case open
+    case ended
+  }
+
+  let rules: MQTTSessionRules
+  var phase = Phase.opening
+  /// Before CONNECT, that of the answers to what isn't one.
+  var version = MQTTVersion.v311
+  var decoder: MQTTDecoder
+
+  // What CONNECT has said.
+  var clientID = ""
+  var isClean = true
+  var will: MQTTConnect.Will?
+  /// Nanoseconds of silence that are the end; 0 for none.
+  var silence: UInt64 = 0
+  var keepAlive: UInt16 = 0
+  var expiry: UInt32 = 0
+  var askedExpiry: UInt32 = 0
+  var askedKeepAlive: UInt16 = 0
+  var clientReceiveMaximum = 65535
+  var clientMaximumPacket = Int.max
+  var wantsProblems = true
+  var wantsResponseInformation = false
+  var lastReceived: UInt64
+
+  // What outlives the connection.
+  var state = MQTTSessionState()
+
+  // Messages of the client.
+  var publications = PublicationTable()
+  var aliases: InboundAliases
+  /// Identifiers of messages at QoS 1 that the broker is appending.
+  var appending: [UInt16] = []
+
+  // Messages for the client.
+  var clientAliases = OutboundAliases(maximum: 0)
+  /// Records that were requested and haven't been delivered.
+  var requested = 0
+  /// Records that are being read again: nothing new is requested before they are sent.
+  var fetching: [UInt16] = []
+  /// Whether identifiers have come around to one that is still in use.
+  var hasLapped = false
+  var properties = MQTTProperties()
+
+  // Subscriptions.
+  var asked: [PendingSubscribe] = []
+
+  // What the next flush does.
+  var commits: [(UInt16, MQTTPlace)] = []
+  /// Records of groups.
+  var settled: [(UInt16, MQTTPlace)] = []
+  var needsStore = false
+
+  package init(_ rules: MQTTSessionRules, now: UInt64) {
+    self.rules = rules
+    decoder = MQTTDecoder(maximumPacket: Int(rules.maximumConnect), from: .client)
+    aliases = InboundAliases(maximum: rules.topicAliasMaximum)
+    lastReceived = now
+  }
+
+  /// Whether CONNECT was accepted and the connection hasn't ended.
+  package var isOpen: Bool { phase == .open }
+
+  /// Whether the session outlives its connection.
+  package var isLasting: Bool { expiry > 0 }
+
+  /// Bytes of memory that are held for a packet that isn't complete.
+  package var heldBytes: Int { decoder.heldBytes }
+
+  // MARK: Bytes and times
+
+  /// Bytes have come.
+  ///
+  /// - Returns: how many were taken. Those behind CONNECT aren't until the broker has answered: the caller passes them in again then.
+  package mutating func receive(
+    _ chunk: UnsafeRawBufferPointer, now: UInt64, output: inout [UInt8], _ perform: (MQTTAction) -> Void
+  ) -> Int {
+    guard phase == .opening || phase == .open else { return phase == .ended ? chunk.count : 0 }
+    if phase == .open { lastReceived = max(lastReceived, now) }
+    // Taken out, so that the session can be changed while the decoder runs.
+    var decoder = MQTTDecoder(maximumPacket: 0, from: .client)
+    swap(&decoder, &self.decoder)
+    var taken = chunk.count
+    do {
+      try unsafe decoder.decode(chunk) { header, body throws(MQTTError) in
+        if phase == .opening {
+          unsafe open(header, body, &output, perform)
+        } else {
+          try unsafe take(MQTTPacket(header, body, version, from: .client), &output, perform)
+        }
+        return phase == .open
+      }
+      taken = decoder.takenBytes
+    } catch {
+      fail(error, &output, perform)
+    }
+    if phase == .connecting || phase == .open { decoder.maximumPacket = Int(rules.maximumPacket) }
+    self.decoder = decoder
+    return taken
+  }
+
+  /// Time has passed: ends the connection of a client that is silent for one and a half of its keep alive time, or that doesn't send CONNECT.
+  package mutating func tick(now: UInt64, output: inout [UInt8], _ perform: (MQTTAction) -> Void) {
+    guard let deadline, now >= deadline else { return }
+    guard phase == .open else {
+      return end(nil, .keepAliveTimeout, "the client didn't send CONNECT in time", perform)
+    }
+    fail(
+      MQTTError(.keepAliveTimeout, "the client was silent for one and a half of its keep alive time"),
+      &output,
+      perform)
+  }
+
+  /// The time of the next ``tick(now:output:_:)`` that does something; nil for none.
+  package var deadline: UInt64? {
+    switch phase {
+    case .opening: lastReceived + rules.connectTimeout
+    case .open where silence > 0: lastReceived + silence
+    default: nil
+    }
+  }
+
+  // MARK: Ends
+
+  /// The transport is closed or lost.
+  package mutating func transportEnded(_ perform: (MQTTAction) -> Void) {
+    leave(.unspecified, "the connection was lost without DISCONNECT", perform)
+  }
+
+  /// Another connection goes on with the session, or has ended it.
+  package mutating func takenOver(output: inout [UInt8], _ perform: (MQTTAction) -> Void) {
+    close(.sessionTakenOver, "another connection has the same client identifier", output: &output, perform)
+  }
+
+  /// The broker ends the connection.
+  package mutating func close(
+    _ reason: MQTTReason, _ message: String, output: inout [UInt8], _ perform: (MQTTAction) -> Void
+  ) {
+    fail(MQTTError(reason, message), &output, perform)
+  }
+
+  /// Ends the connection because of an error: with DISCONNECT where the client can read it.
+  mutating func fail(_ error: MQTTError, _ output: inout [UInt8], _ perform: (MQTTAction) -> Void) {
+    if phase == .open, version == .v5 {
+      let reason = error.reason.isAllowed(in: .disconnect, from: .server) ? error.reason : .unspecified
+      var properties = MQTTProperties()
+      properties.append(.reasonString, error.message)
+      send(
+        .disconnect(MQTTNotice(.disconnect, reason, properties: properties)),
+        or: .disconnect(MQTTNotice(.disconnect, reason)), &output)
+    }
+    leave(error.reason, error.message, perform)
+  }
+
+  /// Ends a connection in whatever phase, with the will.
+  mutating func leave(_ reason: MQTTReason, _ message: String, _ perform: (MQTTAction) -> Void) {
+    switch phase {
+    case .opening, .connecting: end(nil, reason, message, perform)
+    case .open: end(departure(), reason, message, perform)
+    case .ended: break
+    }
+  }
+
+  mutating func end(
+    _ departure: MQTTDeparture?, _ reason: MQTTReason, _ message: String, _ perform: (MQTTAction) -> Void
+  ) {
+    guard phase != .ended else { return }
+    if departure != nil { flushCommits(perform) }
+    phase = .ended
+    perform(.end(departure, reason, message))
+  }
+
+  func departure() -> MQTTDeparture {
+    MQTTDeparture(
+      clientID: clientID, state: isLasting ? state.encoded() : nil, expiry: expiry, will: will,
+      willDelay: min(will?.delay ?? 0, expiry))
+  }
+
+  // MARK: The end of a turn
+
+  /// Asks for what the events since the last flush have made necessary. To be called at the end of each turn of the caller's loop.
+  package mutating func flush(_ perform: (MQTTAction) -> Void) {
+    guard phase == .open else { return }
+    flushCommits(perform)
+    if needsStore, isLasting { perform(.store(state.encoded())) }
+    needsStore = false
+    let more = demand
+    if more > 0 {
+      requested += more
+      perform(.request(more))
+    }
+  }
+
+  mutating func flushCommits(_ perform: (MQTTAction) -> Void) {
+    var passed: [(UInt16, MQTTPlace)] = commits
+    state.inFlight.takeSettled { entry in
+      if entry.hasCursor { Self.add(entry.subscription, entry.place, to: &passed) }
+    }
+    commits.removeAll(keepingCapacity: true)
+    for (subscription, place) in passed where hasCursors(subscription) {
+      perform(.commit(subscription, MQTTPlace(topic: place.topic, offset: place.offset + 1)))
+    }
+    for (subscription, place) in settled { perform(.settle(subscription, place)) }
+    settled.removeAll(keepingCapacity: true)
+  }
+
+  /// Adds a place that was passed; the last one of a topic counts.
+  static func add(_ subscription: UInt16, _ place: MQTTPlace, to places: inout [(UInt16, MQTTPlace)]) {
+    if let last = places.last, last.0 == subscription, last.1.topic == place.topic {
+      places[places.count - 1].1 = place
+    } else {
+      places.append((subscription, place))
+    }
+  }
+
+  func isSubscribed(_ number: UInt16) -> Bool {
+    Int(number) < state.subscriptions.count && state.subscriptions[Int(number)] != nil
+  }
+
+  // MARK: Packets
+
+  mutating func take(
+    _ packet: MQTTPacket, _ output: inout [UInt8], _ perform: (MQTTAction) -> Void
+  ) throws(MQTTError) {
+    switch packet {
+    case .publish(let publish): try take(publish, perform, &output)
+    case .acknowledgement(let packet): try take(packet, &output)
+    case .subscribe(let packet): try take(packet, &output, perform)
+    case .unsubscribe(let packet): take(packet, &output, perform)
+    case .pingreq: send(.pingresp, &output)
+    case .disconnect(let packet): try take(packet, perform)
+    case .connect: throw .violation("CONNECT came twice on a connection")
+    case .auth: throw .violation("AUTH came, but no authentication method was agreed on")
+    case .connack, .answers, .pingresp: throw .violation("the packet is for clients")
+    }
+  }
+
+  private mutating func take(
+    _ packet: MQTTNotice, _ perform: (MQTTAction) -> Void
+  ) throws(MQTTError) {
+    if let asked = packet.properties.number(.sessionExpiry) {
+      guard askedExpiry > 0 || asked == 0 else {
+        throw .violation("DISCONNECT sets a session expiry interval where CONNECT has none")
+      }
+      expiry = min(asked, rules.maximumSessionExpiry)
+    }
+    if packet.reason == .success { will = nil }
+    end(departure(), packet.reason, "the client has disconnected", perform)
+  }
+
+  /// Sends a packet, unless it is longer than the client takes.
+  ///
+  /// - Returns: whether it was sent.
+  @discardableResult
+  mutating func send(_ packet: MQTTPacket, _ output: inout [UInt8]) -> Bool {
+    let start = output.count
+    packet.encode(into: &output, version)
+    guard output.count - start > clientMaximumPacket else { return true }
+    output.removeLast(output.count - start)
+    return false
+  }
+
+  /// Sends a packet, or another without what only explains it.
+  mutating func send(_ packet: MQTTPacket, or shorter: MQTTPacket, _ output: inout [UInt8]) {
+    if !send(packet, &output) { send(shorter, &output) }
+  }
+}

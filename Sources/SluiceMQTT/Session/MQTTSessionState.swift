@@ -1,0 +1,166 @@
+import SluiceWire
+
+/// What of a session outlives its connection: subscriptions and identifiers, no messages.
+///
+/// Encoded it takes 25 bytes, 16 and the filter's for each subscription, 19 for each message at QoS 1 or 2 under way to the client, 2 for each that
+/// waits for PUBCOMP, and 10 for each message at QoS 2 from the client that isn't released: with a window of 32, below 1 KiB for 10 subscriptions
+/// with filters of 20 bytes.
+package struct MQTTSessionState: Hashable, Sendable {
+  struct Subscription: Hashable, Sendable {
+    var filter: MQTTTopicFilter
+    var options: MQTTSubscriptionOptions
+    /// 0 for none.
+    var identifier: UInt32
+    var start: Subscribe.Start
+    var patterns: [String]
+  }
+
+  /// A message at QoS 2 that the client hasn't released.
+  struct Received: Hashable, Sendable {
+    var packetID: UInt16
+    var sequence: UInt64
+    /// Whether PUBREC was sent.
+    var isAcknowledged: Bool
+    /// Whether it is being appended on this connection.
+    var isUnderWay: Bool
+  }
+
+  /// By their numbers.
+  var subscriptions: [Subscription?] = []
+  var inFlight = InFlightTable()
+  /// Messages at QoS 2 that wait for PUBCOMP.
+  var releasing: [UInt16] = []
+  var received: [Received] = []
+  var lastPacketID: UInt16 = 0
+  /// Of the next message at QoS 2 from the client.
+  var nextSequence: UInt64 = 0
+
+  package init() {}
+
+  func number(of filter: String) -> UInt16? {
+    // By bytes: text that is canonically equivalent is another filter.
+    subscriptions.firstIndex { $0?.filter.description.utf8.elementsEqual(filter.utf8) ?? false }
+      .map { UInt16($0) }
+  }
+
+  // MARK: Encoding
+
+  private static let format: UInt8 = 1
+
+  package func encoded() -> [UInt8] {
+    var writer = ByteWriter()
+    writer.integer(Self.format)
+    writer.integer(lastPacketID)
+    writer.integer(nextSequence)
+    writer.integer(UInt16(subscriptions.count))
+    for subscription in subscriptions {
+      writer.string(subscription?.filter.description ?? "")
+      guard let subscription else { continue }
+      writer.integer(subscription.options.byte)
+      writer.integer(subscription.identifier)
+      let (number, value) = Self.encode(subscription.start)
+      writer.integer(number)
+      writer.integer(value)
+    }
+    let unsettled = inFlight.unsettled
+    writer.integer(UInt16(unsettled.count))
+    for entry in unsettled {
+      writer.integer(entry.packetID)
+      writer.integer(entry.subscription)
+      writer.integer(entry.qos.rawValue | (entry.isRetained ? 4 : 0) | (entry.hasCursor ? 8 : 0))
+      writer.integer(entry.place.topic)
+      writer.integer(entry.place.offset)
+    }
+    writer.integer(UInt16(releasing.count))
+    for packetID in releasing { writer.integer(packetID) }
+    writer.integer(UInt16(received.count))
+    for message in received {
+      writer.integer(message.packetID)
+      writer.integer(message.sequence << 1 | (message.isAcknowledged ? 1 : 0))
+    }
+    return writer.bytes
+  }
+
+  /// - Throws: ``ErrorCode/malformedFrame`` for what no session has written.
+  package init(decoding bytes: [UInt8]) throws(WireError) {
+    try unsafe bytes.withUnsafeBufferPointer { bytes throws(WireError) in
+      var reader = unsafe ByteReader(UnsafeRawBufferPointer(bytes))
+      try self.read(&reader)
+    }
+  }
+
+  private mutating func read(_ reader: inout ByteReader) throws(WireError) {
+    func malformed() -> WireError { WireError(.malformedFrame, "the stored MQTT session can't be read") }
+    guard try reader.integer("format", as: UInt8.self) == Self.format else { throw malformed() }
+    lastPacketID = try reader.integer("packet identifier")
+    nextSequence = try reader.integer("sequence")
+    for _ in 0..<(try reader.integer("subscriptions", as: UInt16.self)) {
+      let text = try reader.string("filter")
+      guard !text.isEmpty else {
+        subscriptions.append(nil)
+        continue
+      }
+      let options: UInt8 = try reader.integer("options")
+      let identifier: UInt32 = try reader.integer("identifier")
+      let number: UInt8 = try reader.integer("start")
+      let value: UInt64 = try reader.integer("start value")
+      guard let filter = try? MQTTTopicFilter(text), let patterns = try? filter.brokerPatterns(),
+        let options = try? MQTTSubscriptionOptions(options, .v5), identifier <= MQTTLength.largest,
+        let start = Self.start(number, value)
+      else { throw malformed() }
+      subscriptions.append(
+        Subscription(
+          filter: filter, options: options, identifier: identifier, start: start, patterns: patterns))
+    }
+    for _ in 0..<(try reader.integer("messages", as: UInt16.self)) {
+      let packetID: UInt16 = try reader.integer("packet identifier")
+      let subscription: UInt16 = try reader.integer("subscription")
+      let flags: UInt8 = try reader.integer("flags")
+      let topic: UInt32 = try reader.integer("topic")
+      let offset: UInt64 = try reader.integer("offset")
+      guard let qos = MQTTQoS(rawValue: flags & 3), qos > .atMostOnce, packetID != 0 else {
+        throw malformed()
+      }
+      inFlight.append(
+        InFlightTable.Entry(
+          packetID: packetID, subscription: subscription, qos: qos, isRetained: flags & 4 != 0,
+          hasCursor: flags & 8 != 0, isSettled: false, place: MQTTPlace(topic: topic, offset: offset)))
+    }
+    for _ in 0..<(try reader.integer("releasing", as: UInt16.self)) {
+      let packetID: UInt16 = try reader.integer("packet identifier")
+      guard packetID != 0 else { throw malformed() }
+      releasing.append(packetID)
+    }
+    for _ in 0..<(try reader.integer("received", as: UInt16.self)) {
+      let packetID: UInt16 = try reader.integer("packet identifier")
+      let sequence: UInt64 = try reader.integer("sequence")
+      guard packetID != 0 else { throw malformed() }
+      received.append(
+        Received(
+          packetID: packetID, sequence: sequence >> 1, isAcknowledged: sequence & 1 != 0, isUnderWay: false))
+    }
+  }
+
+  private static func encode(_ start: Subscribe.Start) -> (UInt8, UInt64) {
+    switch start {
+    case .replay: (0, 0)
+    case .earliest: (1, 0)
+    case .new: (2, 0)
+    case .last(let count): (3, count)
+    case .offset(let offset): (4, offset)
+    case .time(let time): (5, UInt64(bitPattern: time))
+    }
+  }
+
+  private static func start(_ number: UInt8, _ value: UInt64) -> Subscribe.Start? {
+    switch number {
+    case 0: .replay
+    case 1: .earliest
+    case 2: .new
+    case 3: .last(value)
+    case 4: .offset(value)
+    case 5: .time(Int64(bitPattern: value))
+    default: nil
+    }
+  }
+}

@@ -1,0 +1,63 @@
+/// The topics that a client publishes to, by the bytes of their names, so that a message costs neither a string nor a look-up in the broker.
+///
+/// Holds the names of the last few. A name that isn't among them takes the place of the one that was used longest ago.
+struct PublicationTable: Sendable {
+  private struct Entry {
+    var topic: [UInt8]
+    var number: UInt16
+    var lastUse: UInt64
+  }
+
+  private var entries: [Entry] = []
+  private var uses: UInt64 = 0
+  /// Where the last search ended.
+  private var hint = 0
+
+  static let maximumCount = 32
+
+  /// The number of the topic's publication; nil where there is none.
+  mutating func number(of topic: UnsafeRawBufferPointer) -> UInt16? {
+    uses += 1
+    if hint < entries.count, unsafe Self.isEqual(entries[hint].topic, topic) {
+      entries[hint].lastUse = uses
+      return entries[hint].number
+    }
+    for index in entries.indices where unsafe Self.isEqual(entries[index].topic, topic) {
+      hint = index
+      entries[index].lastUse = uses
+      return entries[index].number
+    }
+    return nil
+  }
+
+  /// Gives a topic a number.
+  ///
+  /// - Returns: the number, and the one that is free for it, where another topic has had it.
+  mutating func insert(_ topic: UnsafeRawBufferPointer) -> (number: UInt16, isReused: Bool) {
+    uses += 1
+    if entries.count < Self.maximumCount {
+      hint = entries.count
+      let number = UInt16(entries.count)
+      unsafe entries.append(Entry(topic: Array(topic), number: number, lastUse: uses))
+      return (number, false)
+    }
+    hint = entries.indices.min { entries[$0].lastUse < entries[$1].lastUse } ?? 0
+    unsafe entries[hint].topic = Array(topic)
+    entries[hint].lastUse = uses
+    return (entries[hint].number, true)
+  }
+
+  /// The publication has ended: the next message to its topic opens another.
+  mutating func remove(_ number: UInt16) {
+    for index in entries.indices where entries[index].number == number { entries[index].topic = [] }
+  }
+
+  @inline(__always)
+  private static func isEqual(_ left: [UInt8], _ right: UnsafeRawBufferPointer) -> Bool {
+    guard left.count == right.count else { return false }
+    return unsafe left.withUnsafeBytes { left in
+      for index in 0..<left.count where unsafe left[index] != right[index] { return false }
+      return true
+    }
+  }
+}

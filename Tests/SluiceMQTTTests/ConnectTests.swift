@@ -1,0 +1,319 @@
+import SluiceMQTT
+import TestSupport
+import Testing
+
+@Suite("MQTT connections")
+struct ConnectTests {
+  @Test("asks the broker about CONNECT, and answers CONNACK", arguments: MQTTVersion.allCases)
+  func accept(_ version: MQTTVersion) {
+    var rig = SessionRig(version)
+    let connect = MQTTConnect(
+      version, clientID: "me", keepAlive: 60, username: "u", password: [1])
+    rig.send(.connect(connect))
+    #expect(rig.asked == [.connect(connect)])
+    #expect(rig.packets == [])
+    rig.admit("me")
+    var properties = MQTTProperties()
+    if version == .v5 {
+      properties.append(.receiveMaximum, 1024)
+      properties.append(.maximumPacketSize, 1 << 20)
+      properties.append(.topicAliasMaximum, 32)
+    }
+    #expect(rig.packets == [.connack(MQTTConnack(.success, properties: properties))])
+    #expect(rig.asked == [])
+    #expect(rig.session.isOpen)
+  }
+
+  @Test("CONNACK tells everything that isn't as the client has asked or as the standard assumes")
+  func connackProperties() {
+    var rules = MQTTSessionRules()
+    rules.maximumSessionExpiry = 100
+    rules.maximumKeepAlive = 30
+    rules.maximumQoS = .atLeastOnce
+    rules.takesRetained = false
+    rules.takesShared = false
+    rules.responseTopic = "_inbox/c"
+    var rig = SessionRig(.v5, rules)
+    let asked = MQTTProperties {
+      $0.append(.sessionExpiry, .max)
+      $0.append(.requestResponseInformation, 1)
+    }
+    rig.send(.connect(MQTTConnect(.v5, clientID: "", properties: asked)))
+    _ = rig.asked
+    rig.admit("auto-1")
+    let told = MQTTProperties {
+      $0.append(.sessionExpiry, 100)
+      $0.append(.receiveMaximum, 1024)
+      $0.append(.maximumQoS, 1)
+      $0.append(.retainAvailable, 0)
+      $0.append(.maximumPacketSize, 1 << 20)
+      $0.append(.assignedClientIdentifier, "auto-1")
+      $0.append(.topicAliasMaximum, 32)
+      $0.append(.sharedSubscriptionAvailable, 0)
+      $0.append(.serverKeepAlive, 30)
+      $0.append(.responseInformation, "_inbox/c")
+    }
+    #expect(rig.packets == [.connack(MQTTConnack(.success, properties: told))])
+    #expect(rig.session.deadline == 45_000_000_000)
+  }
+
+  @Test("tells no response information that wasn't asked for")
+  func noResponseInformation() {
+    var rules = MQTTSessionRules()
+    rules.responseTopic = "_inbox/c"
+    var rig = SessionRig(.v5, rules)
+    rig.send(.connect(MQTTConnect(.v5, clientID: "c")))
+    rig.admit()
+    guard case .connack(let connack)? = rig.packets.first else {
+      Issue.record("there is no CONNACK")
+      return
+    }
+    #expect(connack.properties.string(.responseInformation) == nil)
+  }
+
+  @Test(
+    "refuses other versions in a form that their clients may know",
+    arguments: [
+      ("10 0e 0006 4d5149736470 03 02 003c 0000", "20020001"),
+      ("10 0c 0004 4d515454 03 02 003c 0000", "20020001"),
+      ("10 0d 0004 4d515454 06 02 003c 00 0000", "2003008400"), ("10 0c 0004 48545450 05 02 003c 0000", ""),
+    ])
+  func otherVersions(_ connect: String, _ answer: String) {
+    var rig = SessionRig()
+    rig.send(bytes: [UInt8](hex: connect))
+    #expect(rig.bytes == [UInt8](hex: answer))
+    #expect(rig.asked == [.end(.unsupportedVersion)])
+  }
+
+  @Test("ends a connection that doesn't begin with CONNECT, without an answer")
+  func otherFirst() {
+    for bytes in ["c000", "3003000161", "e000", "f000", "474554202f"] {
+      var rig = SessionRig()
+      rig.send(bytes: [UInt8](hex: bytes))
+      #expect(rig.bytes == [])
+      #expect(rig.asked.count == 1)
+      #expect(!rig.session.isOpen)
+    }
+  }
+
+  @Test("refuses a CONNECT that isn't in order: with CONNACK in MQTT 5, with the end in 3.1.1")
+  func malformed() {
+    var rig = SessionRig()
+    rig.send(bytes: [UInt8](hex: "10 0d 0004 4d515454 05 03 003c 00 0000"))
+    guard case .connack(let connack)? = rig.packets.first else {
+      Issue.record("there is no CONNACK")
+      return
+    }
+    #expect(connack.reason == .malformedPacket)
+    #expect(connack.properties.string(.reasonString)?.contains("reserved") == true)
+    #expect(rig.asked == [.end(.malformedPacket)])
+    var old = SessionRig(.v311)
+    old.send(bytes: [UInt8](hex: "10 0c 0004 4d515454 04 03 003c 0000"))
+    #expect(old.bytes == [])
+    #expect(old.asked == [.end(.malformedPacket)])
+  }
+
+  @Test("a second CONNECT is a protocol error", arguments: MQTTVersion.allCases)
+  func second(_ version: MQTTVersion) {
+    var rig = SessionRig.connected(version)
+    rig.send(.connect(MQTTConnect(version, clientID: "c")))
+    #expect(rig.asked == [.end(.protocolError)])
+    #expect(rig.bytes.first == (version == .v5 ? 0xE0 : nil))
+  }
+
+  @Test("refuses enhanced authentication and says what is served instead")
+  func enhancedAuthentication() {
+    var rig = SessionRig()
+    let properties = MQTTProperties { $0.append(.authenticationMethod, "SCRAM-SHA-256") }
+    rig.send(.connect(MQTTConnect(.v5, clientID: "c", properties: properties)))
+    guard case .connack(let connack)? = rig.packets.first else {
+      Issue.record("there is no CONNACK")
+      return
+    }
+    #expect(connack.reason == .badAuthenticationMethod)
+    #expect(connack.properties.string(.reasonString)?.contains("password") == true)
+    #expect(rig.asked == [.end(.badAuthenticationMethod)])
+  }
+
+  @Test("AUTH without a method is a protocol error")
+  func strayAuthentication() {
+    var rig = SessionRig.connected()
+    rig.send(.auth(MQTTNotice(.auth, .reauthenticate)))
+    #expect(rig.asked == [.end(.protocolError)])
+  }
+
+  @Test("a refusal of the broker is told by CONNACK: the return codes of 3.1.1 say less")
+  func refused() {
+    let codes: [(MQTTReason, UInt8)] = [
+      (.clientIdentifierNotValid, 2), (.serverUnavailable, 3), (.badCredentials, 4), (.notAuthorized, 5),
+      (.serverBusy, 3), (.banned, 5), (.quotaExceeded, 3),
+    ]
+    for (reason, code) in codes {
+      var old = SessionRig(.v311)
+      old.send(.connect(MQTTConnect(.v311, clientID: "c")))
+      old.refuse(reason)
+      #expect(old.bytes == [0x20, 2, 0, code])
+      var rig = SessionRig()
+      rig.send(.connect(MQTTConnect(.v5, clientID: "c")))
+      _ = rig.asked
+      rig.refuse(reason)
+      let properties = MQTTProperties { $0.append(.reasonString, "why") }
+      #expect(rig.packets == [.connack(MQTTConnack(reason, properties: properties))])
+      #expect(rig.asked == [.end(reason)])
+      #expect(rig.departure == nil)
+    }
+  }
+
+  @Test("a client without an identifier gets one, unless it wants a session kept by MQTT 3.1.1")
+  func emptyIdentifier() {
+    for (version, clean) in [(MQTTVersion.v5, true), (.v5, false), (.v311, true)] {
+      var rig = SessionRig(version)
+      rig.send(.connect(MQTTConnect(version, clientID: "", cleanStart: clean)))
+      rig.admit("auto-1")
+      #expect(rig.session.isOpen)
+    }
+    var rig = SessionRig(.v311)
+    rig.send(.connect(MQTTConnect(.v311, clientID: "", cleanStart: false)))
+    #expect(rig.bytes == [0x20, 2, 0, 2])
+    #expect(rig.asked == [.end(.clientIdentifierNotValid)])
+  }
+
+  @Test("takes identifiers of up to 255 bytes, with any characters")
+  func identifiers() {
+    let plain = "0123456789abcdefghijklA"
+    for (identifier, isTaken) in [
+      (plain, true), (String(repeating: "é", count: 127), true),
+      (String(repeating: "x", count: 256), false),
+    ] {
+      var rig = SessionRig()
+      rig.send(.connect(MQTTConnect(.v5, clientID: identifier)))
+      let asked = rig.asked
+      #expect(
+        asked
+          == (isTaken
+            ? [.connect(MQTTConnect(.v5, clientID: identifier))] : [.end(.clientIdentifierNotValid)]))
+    }
+  }
+
+  @Test("bytes behind CONNECT wait for the broker's answer")
+  func early() {
+    var rig = SessionRig()
+    let connect = OwnedPacket.connect(MQTTConnect(.v5, clientID: "c")).encoded(.v5)
+    let ping = OwnedPacket.pingreq.encoded(.v5)
+    #expect(rig.send(bytes: connect + ping) == connect.count)
+    #expect(rig.send(bytes: ping) == 0)
+    rig.admit()
+    _ = rig.packets
+    #expect(rig.send(bytes: ping) == 2)
+    #expect(rig.packets == [.pingresp])
+  }
+
+  @Test("nothing is taken behind CONNECT when it is refused")
+  func earlyRefused() {
+    var rig = SessionRig()
+    rig.send(.connect(MQTTConnect(.v5, clientID: "c")))
+    rig.refuse(.notAuthorized)
+    _ = (rig.packets, rig.asked)
+    rig.publish("a")
+    #expect(rig.asked == [])
+    #expect(rig.packets == [])
+  }
+
+  @Test("drops a client that sends no CONNECT")
+  func timeout() {
+    var rig = SessionRig()
+    rig.send(bytes: [0x10, 0x20])
+    rig.tick(9.9)
+    #expect(rig.asked == [])
+    rig.tick(10)
+    #expect(rig.asked == [.end(.keepAliveTimeout)])
+  }
+
+  @Test(
+    "drops a client that is silent for one and a half of its keep alive time", arguments: MQTTVersion.allCases
+  )
+  func keepAlive(_ version: MQTTVersion) {
+    let will = MQTTConnect.Will(topic: "w", payload: [1])
+    var rig = SessionRig.connected(version, will: will)
+    rig.now = 5_000_000_000
+    rig.send(.pingreq)
+    #expect(rig.packets == [.pingresp])
+    rig.tick(19.9)
+    #expect(rig.asked == [])
+    rig.tick(20)
+    #expect(rig.asked == [.end(.keepAliveTimeout)])
+    #expect(rig.departure?.will == will)
+    #expect(rig.bytes.first == (version == .v5 ? 0xE0 : nil))
+  }
+
+  @Test("a keep alive time of 0 has no end")
+  func noKeepAlive() {
+    var rig = SessionRig()
+    rig.send(.connect(MQTTConnect(.v5, clientID: "c")))
+    rig.admit()
+    #expect(rig.session.deadline == nil)
+  }
+
+  @Test("a session that is kept goes on, and a clean one forgets it")
+  func sessions() throws {
+    let state = MQTTSessionState().encoded()
+    for (version, clean) in [(MQTTVersion.v5, false), (.v5, true), (.v311, false), (.v311, true)] {
+      var rig = SessionRig(version)
+      rig.send(.connect(MQTTConnect(version, clientID: "c", cleanStart: clean)))
+      _ = rig.asked
+      rig.admit(state: state)
+      guard case .connack(let connack)? = rig.packets.first else { throw TestFailure("there is no CONNACK") }
+      #expect(connack.isSessionPresent == !clean)
+      #expect(rig.asked == (clean ? [.forget] : []))
+    }
+    var rig = SessionRig()
+    rig.send(.connect(MQTTConnect(.v5, clientID: "c", cleanStart: false)))
+    rig.admit()
+    guard case .connack(let connack)? = rig.packets.first else { throw TestFailure("there is no CONNACK") }
+    #expect(!connack.isSessionPresent)
+  }
+
+  @Test("a stored session that can't be read is none")
+  func damagedState() throws {
+    var rig = SessionRig()
+    rig.send(.connect(MQTTConnect(.v5, clientID: "c", cleanStart: false)))
+    _ = rig.asked
+    rig.admit(state: [9, 9])
+    guard case .connack(let connack)? = rig.packets.first else { throw TestFailure("there is no CONNACK") }
+    #expect(!connack.isSessionPresent)
+    #expect(rig.asked == [.forget])
+  }
+
+  @Test("a will's topic that the broker can't have refuses the client")
+  func willTopic() {
+    var rig = SessionRig()
+    let will = MQTTConnect.Will(topic: "a.b", payload: [])
+    rig.send(.connect(MQTTConnect(.v5, clientID: "c", will: will)))
+    #expect(rig.asked == [.end(.topicNameInvalid)])
+    #expect(rig.bytes.first == 0x20)
+  }
+
+  @Test("a will that isn't served refuses the client")
+  func willLimits() {
+    var rules = MQTTSessionRules()
+    rules.maximumQoS = .atMostOnce
+    rules.takesRetained = false
+    for (qos, isRetained, reason) in [
+      (MQTTQoS.atLeastOnce, false, MQTTReason.qosNotSupported), (.atMostOnce, true, .retainNotSupported),
+    ] {
+      var rig = SessionRig(.v5, rules)
+      let will = MQTTConnect.Will(topic: "w", payload: [], qos: qos, isRetained: isRetained)
+      rig.send(.connect(MQTTConnect(.v5, clientID: "c", will: will)))
+      #expect(rig.asked == [.end(reason)])
+    }
+  }
+
+  @Test("packets that only a server sends end the connection")
+  func serverPackets() {
+    for hex in ["2003000000", "9004000100 00", "b004000100 00", "d000"] {
+      var rig = SessionRig.connected()
+      rig.send(bytes: [UInt8](hex: hex))
+      #expect(rig.asked == [.end(.protocolError)])
+    }
+  }
+}

@@ -1,0 +1,443 @@
+import SluiceMQTT
+import TestSupport
+import Testing
+
+@Suite("MQTT messages for clients")
+struct OutboundTests {
+  private static let atLeastOnce = MQTTSubscriptionOptions(.atLeastOnce)
+  private static let exactlyOnce = MQTTSubscriptionOptions(.exactlyOnce)
+
+  private static func place(_ offset: UInt64) -> MQTTPlace { MQTTPlace(topic: 7, offset: offset) }
+
+  @Test(
+    "a message has the lower QoS of its publication and its subscription", arguments: MQTTVersion.allCases)
+  func qos(_ version: MQTTVersion) {
+    for subscribed in MQTTQoS.allCases {
+      var rig = SessionRig.connected(version)
+      rig.subscribe("a", MQTTSubscriptionOptions(subscribed))
+      for published in MQTTQoS.allCases {
+        rig.deliver("a", "p", published)
+        guard case .publish(let message)? = rig.packets.first else {
+          Issue.record("there is no message")
+          continue
+        }
+        #expect(message.qos == min(subscribed, published))
+        #expect((message.packetID != 0) == (message.qos > .atMostOnce))
+        #expect(!message.isDuplicate)
+      }
+    }
+  }
+
+  @Test("records of other doors are delivered at the subscription's QoS")
+  func otherDoors() {
+    var rig = SessionRig.connected()
+    rig.subscribe("a", Self.atLeastOnce)
+    rig.deliver("a", "p", .exactlyOnce)
+    #expect(rig.packets == [received("a", "p", .atLeastOnce, 1)])
+  }
+
+  @Test("requests as many records as the client's receive maximum, and one more for each acknowledgement")
+  func demand() {
+    var rig = SessionRig.connected { $0.append(.receiveMaximum, 2) }
+    rig.send(.subscribe(MQTTSubscribe(1, [MQTTSubscribe.Item("a", Self.atLeastOnce)])))
+    rig.answerSubscriptions()
+    _ = rig.asked
+    rig.flush()
+    #expect(rig.asked == [.request(2)])
+    rig.flush()
+    #expect(rig.asked == [])
+    rig.deliver()
+    rig.deliver()
+    rig.flush()
+    #expect(rig.asked == [])
+    rig.send(.puback, 1)
+    rig.flush()
+    #expect(rig.asked == [.request(1)])
+    // A message at QoS 0 isn't under way, and makes room at once.
+    rig.deliver("a", "p", .atMostOnce)
+    rig.flush()
+    #expect(rig.asked == [.request(1)])
+  }
+
+  @Test("a session that outlives its connection has fewer messages under way")
+  func lastingDemand() {
+    for (expiry, window) in [(0 as UInt32, 1024), (100, 32)] {
+      var rig = SessionRig.connected(expiry: expiry)
+      rig.send(.subscribe(MQTTSubscribe(1, [MQTTSubscribe.Item("a", Self.atLeastOnce)])))
+      rig.flush()
+      #expect(rig.asked.last == .request(window))
+    }
+  }
+
+  @Test("subscriptions at QoS 0 are unlimited, and nothing is requested for them")
+  func unlimited() {
+    var rig = SessionRig.connected()
+    rig.send(.subscribe(MQTTSubscribe(1, [MQTTSubscribe.Item("a", MQTTSubscriptionOptions(.atMostOnce))])))
+    guard case .subscribe(let request)? = rig.asked.first else {
+      Issue.record("nothing was asked")
+      return
+    }
+    #expect(request.isUnlimited)
+    rig.flush()
+    #expect(rig.asked == [])
+  }
+
+  @Test("cursors follow the acknowledgements, in the order of the messages")
+  func commits() {
+    var rig = SessionRig.connected(expiry: 100)
+    rig.subscribe("a", Self.atLeastOnce)
+    for _ in 0..<4 { rig.deliver() }
+    rig.send(.puback, 2)
+    rig.flush()
+    #expect(rig.asked == [.request(1)])
+    rig.send(.puback, 1)
+    rig.flush()
+    #expect(rig.asked.filter { if case .commit = $0 { true } else { false } } == [.commit(0, Self.place(2))])
+    // What needs no acknowledgement waits for what is in front of it.
+    rig.deliver("a", "p", .atMostOnce)
+    rig.flush()
+    #expect(!rig.asked.contains(.commit(0, Self.place(5))))
+    rig.send(.puback, 3)
+    rig.send(.puback, 4)
+    rig.flush()
+    #expect(rig.asked.contains(.commit(0, Self.place(5))))
+    rig.deliver("a", "p", .atMostOnce)
+    rig.flush()
+    #expect(rig.asked.contains(.commit(0, Self.place(6))))
+  }
+
+  @Test(
+    "a message at QoS 2 is released when the client has it, and its identifier is free after PUBCOMP",
+    arguments: MQTTVersion.allCases)
+  func qos2(_ version: MQTTVersion) {
+    var rig = SessionRig.connected(version, expiry: 100)
+    rig.subscribe("a", Self.exactlyOnce)
+    rig.deliver()
+    #expect(rig.packets == [received("a", "p", .exactlyOnce, 1)])
+    rig.flush()
+    #expect(rig.asked == [.store])
+    rig.send(.pubrec, 1)
+    #expect(rig.packets == [acknowledgement(.pubrel, 1)])
+    rig.flush()
+    #expect(rig.asked == [.commit(0, Self.place(1)), .store])
+    // It comes again: the release goes again.
+    rig.send(.pubrec, 1)
+    #expect(rig.packets == [acknowledgement(.pubrel, 1)])
+    rig.send(.pubcomp, 1)
+    rig.flush()
+    #expect(rig.asked == [.store, .request(1)])
+    #expect(rig.packets == [])
+  }
+
+  @Test("PUBREC with a failure ends the message without a release")
+  func refusedByClient() {
+    var rig = SessionRig.connected { $0.append(.receiveMaximum, 1) }
+    rig.subscribe("a", Self.exactlyOnce)
+    rig.deliver()
+    _ = rig.packets
+    rig.send(.pubrec, 1, .quotaExceeded)
+    #expect(rig.packets == [])
+    rig.flush()
+    #expect(rig.asked.last == .request(1))
+  }
+
+  @Test("acknowledgements of what isn't under way: PUBREC is answered with a reason in MQTT 5")
+  func strayAcknowledgements() {
+    for (version, reason) in [(MQTTVersion.v5, MQTTReason.packetIdentifierNotFound), (.v311, .success)] {
+      var rig = SessionRig.connected(version)
+      rig.send(.puback, 5)
+      rig.send(.pubcomp, 5)
+      #expect(rig.packets == [])
+      rig.send(.pubrec, 5)
+      #expect(rig.packets == [acknowledgement(.pubrel, 5, reason)])
+    }
+  }
+
+  @Test("an acknowledgement of the other QoS is a protocol error")
+  func wrongAcknowledgement() {
+    var rig = SessionRig.connected()
+    rig.subscribe("a", Self.exactlyOnce)
+    rig.deliver()
+    rig.send(.puback, 1)
+    #expect(rig.asked.last == .end(.protocolError))
+  }
+
+  @Test(
+    "what was under way is sent again with DUP, in its order and with its identifiers, before anything new")
+  func resume() {
+    var rig = SessionRig.connected(expiry: 100)
+    rig.subscribe("a", Self.exactlyOnce)
+    for _ in 0..<4 { rig.deliver() }
+    rig.send(.pubrec, 1)
+    _ = rig.asked
+    rig.lose()
+    var next = SessionRig(.v5)
+    let properties = MQTTProperties { $0.append(.sessionExpiry, 100) }
+    next.send(.connect(MQTTConnect(.v5, clientID: "c", cleanStart: false, properties: properties)))
+    _ = next.asked
+    next.admit(state: rig.departure?.state)
+    #expect(next.packets.last == acknowledgement(.pubrel, 1))
+    guard case .subscribe(let request)? = next.asked.first else {
+      Issue.record("nothing was asked")
+      return
+    }
+    #expect(request.isResumed)
+    #expect(request.underWay == [Self.place(3)])
+    next.flush()
+    #expect(next.asked == [])
+    for packetID in 2...4 as ClosedRange<UInt16> {
+      next.fetched(packetID, "a", "p", Self.place(UInt64(packetID) - 1))
+      #expect(next.packets == [received("a", "p", .exactlyOnce, packetID, isDuplicate: true)])
+    }
+    next.flush()
+    #expect(next.asked == [.request(28)])
+    next.nextOffset = 4
+    next.deliver()
+    #expect(next.packets == [received("a", "p", .exactlyOnce, 5)])
+  }
+
+  @Test("asks for the records that were under way, by their places")
+  func fetches() {
+    var rig = SessionRig.connected(expiry: 100)
+    rig.subscribe("a", Self.atLeastOnce)
+    rig.deliver()
+    rig.deliver()
+    rig.lose()
+    var next = SessionRig(.v5)
+    next.send(.connect(MQTTConnect(.v5, clientID: "c", cleanStart: false)))
+    next.admit(state: rig.departure?.state)
+    let fetches = next.asked.filter { if case .fetch = $0 { true } else { false } }
+    #expect(fetches == [.fetch(1, Self.place(0)), .fetch(2, Self.place(1))])
+    // One isn't in the log any more.
+    next.fetched(1, "a", nil, Self.place(0))
+    next.fetched(2, "a", "p", Self.place(1))
+    #expect(next.packets.last == received("a", "p", .atLeastOnce, 2, isDuplicate: true))
+    next.send(.puback, 2)
+    next.flush()
+    #expect(next.asked.last == .request(1024))
+  }
+
+  @Test("a message that is longer than the client takes is left out, as if it had been sent")
+  func tooLarge() {
+    var rig = SessionRig.connected(expiry: 100) { $0.append(.maximumPacketSize, 30) }
+    rig.subscribe("a", Self.atLeastOnce)
+    rig.deliver("a", String(repeating: "x", count: 40))
+    rig.deliver("a", "short")
+    #expect(rig.packets == [received("a", "short", .atLeastOnce, 1)])
+    rig.send(.puback, 1)
+    rig.flush()
+    #expect(rig.asked.contains(.commit(0, Self.place(2))))
+  }
+
+  @Test("message expiry goes down by the time that a message has waited, and ends it")
+  func expiry() {
+    var rig = SessionRig.connected()
+    rig.subscribe("a", Self.atLeastOnce)
+    let properties = MQTTProperties { $0.append(.messageExpiry, 10) }
+    rig.deliver(properties: properties, age: 3500)
+    #expect(rig.packets == [received("a", "p", .atLeastOnce, 1) { $0.append(.messageExpiry, 7) }])
+    rig.deliver(properties: properties, age: 10_000)
+    #expect(rig.packets == [])
+    rig.deliver(properties: properties, age: -5)
+    #expect(rig.packets == [received("a", "p", .atLeastOnce, 2) { $0.append(.messageExpiry, 10) }])
+  }
+
+  @Test("a message that has expired is sent again all the same, if it was sent before")
+  func expiredUnderWay() {
+    var rig = SessionRig.connected(expiry: 100)
+    rig.subscribe("a", Self.exactlyOnce)
+    rig.deliver(properties: MQTTProperties { $0.append(.messageExpiry, 10) })
+    rig.lose()
+    var next = SessionRig.connected(clean: false, expiry: 100, state: rig.departure?.state)
+    next.fetched(
+      1, "a", "p", Self.place(0), properties: MQTTProperties { $0.append(.messageExpiry, 10) }, age: 60_000)
+    #expect(
+      next.packets == [
+        received("a", "p", .exactlyOnce, 1, isDuplicate: true) { $0.append(.messageExpiry, 0) }
+      ])
+  }
+
+  @Test(
+    "response topics come unaltered, those that the broker can't have among them",
+    arguments: ["r/1", "a.b", "/x", "$y"])
+  func responseTopics(_ topic: String) {
+    var rig = SessionRig.connected()
+    rig.subscribe("a", Self.atLeastOnce)
+    let properties = MQTTProperties { $0.append(.responseTopic, topic) }
+    rig.deliver(properties: properties)
+    #expect(rig.packets == [received("a", "p", .atLeastOnce, 1) { $0 = properties }])
+  }
+
+  @Test("the properties of a message come as they were, and user properties in their order")
+  func properties() {
+    var rig = SessionRig.connected()
+    rig.subscribe("a", Self.atLeastOnce)
+    let properties = MQTTProperties {
+      $0.append(.contentType, "text/plain")
+      $0.append(.responseTopic, "r/1")
+      $0.append(.correlationData, [0, 255])
+      $0.append(user: "b", "1")
+      $0.append(user: "a", "2")
+      $0.append(user: "b", "1")
+      $0.append(user: "mqtt", "x")
+      $0.append(user: "content-type", "y")
+      $0.append(user: "", "")
+      $0.append(.payloadFormat, 1)
+    }
+    rig.deliver(properties: properties)
+    #expect(rig.packets == [received("a", "p", .atLeastOnce, 1) { $0 = properties }])
+    var old = SessionRig.connected(.v311)
+    old.subscribe("a", Self.atLeastOnce)
+    old.deliver(properties: properties)
+    #expect(old.packets == [received("a", "p", .atLeastOnce, 1)])
+  }
+
+  @Test("sets aliases for the first topics where the client allows them, and no more")
+  func aliases() {
+    var rig = SessionRig.connected { $0.append(.topicAliasMaximum, 1) }
+    rig.subscribe("#", MQTTSubscriptionOptions(.atMostOnce))
+    rig.deliver("a", topicNumber: 1)
+    rig.deliver("a", topicNumber: 1)
+    rig.deliver("b", topicNumber: 2)
+    #expect(
+      rig.packets == [
+        received("a") { $0.append(.topicAlias, 1) }, received("") { $0.append(.topicAlias, 1) },
+        received("b"),
+      ])
+    var none = SessionRig.connected()
+    none.subscribe("#", MQTTSubscriptionOptions(.atMostOnce))
+    none.deliver("a")
+    #expect(none.packets == [received("a")])
+  }
+
+  @Test("a message that is too long sets no alias")
+  func aliasOfLongMessage() {
+    var rig = SessionRig.connected {
+      $0.append(.topicAliasMaximum, 1)
+      $0.append(.maximumPacketSize, 20)
+    }
+    rig.subscribe("#", MQTTSubscriptionOptions(.atMostOnce))
+    rig.deliver("a", "much too long for this client", topicNumber: 1)
+    rig.deliver("b", topicNumber: 2)
+    #expect(rig.packets == [received("b") { $0.append(.topicAlias, 1) }])
+  }
+
+  @Test("no local leaves out what the client itself has published")
+  func noLocal() {
+    for (noLocal, count) in [(true, 1), (false, 2)] {
+      var rig = SessionRig.connected(expiry: 100)
+      rig.subscribe("a", MQTTSubscriptionOptions(.atLeastOnce, noLocal: noLocal))
+      rig.deliver(isOwn: true)
+      rig.deliver()
+      #expect(rig.packets.count == count)
+    }
+  }
+
+  @Test(
+    "RETAIN is set for retained messages of a new subscription, and else as published where that is asked for"
+  )
+  func retain() {
+    for (asPublished, expected) in [(true, [true, true, false]), (false, [true, false, false])] {
+      var rig = SessionRig.connected()
+      rig.subscribe("a", MQTTSubscriptionOptions(.atMostOnce, retainAsPublished: asPublished))
+      rig.deliver(isRetained: true, wasRetained: true)
+      rig.deliver(wasRetained: true)
+      rig.deliver()
+      let flags = rig.packets.map { packet in
+        if case .publish(let message) = packet { message.isRetained } else { false }
+      }
+      #expect(flags == expected)
+    }
+  }
+
+  @Test("retained messages move no cursor, and are sent again as such")
+  func retainedUnderWay() {
+    var rig = SessionRig.connected(expiry: 100)
+    rig.subscribe("a", Self.atLeastOnce)
+    rig.deliver(topicNumber: 99, isRetained: true, wasRetained: true)
+    #expect(rig.packets == [received("a", "p", .atLeastOnce, 1, isRetained: true)])
+    rig.lose()
+    var next = SessionRig.connected(clean: false, expiry: 100, state: rig.departure?.state)
+    next.fetched(1, "a", "p", MQTTPlace(topic: 99, offset: 0))
+    #expect(next.packets == [received("a", "p", .atLeastOnce, 1, isDuplicate: true, isRetained: true)])
+    next.send(.puback, 1)
+    next.flush()
+    #expect(!next.asked.contains { if case .commit = $0 { true } else { false } })
+  }
+
+  @Test("a message has the identifier of its subscription")
+  func subscriptionIdentifier() {
+    var rig = SessionRig.connected()
+    rig.subscribe("a", Self.atLeastOnce) { $0.append(.subscriptionIdentifier, 300) }
+    rig.deliver()
+    #expect(rig.packets == [received("a", "p", .atLeastOnce, 1) { $0.append(.subscriptionIdentifier, 300) }])
+  }
+
+  @Test("overlapping subscriptions each deliver a copy, with their own identifiers and QoS")
+  func overlapping() {
+    var rig = SessionRig.connected()
+    rig.subscribe("a", Self.atLeastOnce) { $0.append(.subscriptionIdentifier, 1) }
+    rig.subscribe("#", Self.exactlyOnce) { $0.append(.subscriptionIdentifier, 2) }
+    rig.deliver(on: 0)
+    rig.deliver(on: 1)
+    #expect(
+      rig.packets == [
+        received("a", "p", .atLeastOnce, 1) { $0.append(.subscriptionIdentifier, 1) },
+        received("a", "p", .exactlyOnce, 2) { $0.append(.subscriptionIdentifier, 2) },
+      ])
+  }
+
+  @Test("packet identifiers come around without meeting those that are in use")
+  func identifiersComeAround() throws {
+    var rig = SessionRig.connected(expiry: 100)
+    rig.subscribe("a", Self.exactlyOnce)
+    for _ in 0..<3 { rig.deliver() }
+    rig.send(.pubrec, 2)
+    rig.lose()
+    // The last identifier that was given, as if many messages had come and gone since.
+    var state = try #require(rig.departure?.state)
+    (state[1], state[2]) = (0xF8, 0xFF)
+    var next = SessionRig.connected(clean: false, expiry: 100, state: state)
+    for packetID in [1, 3] as [UInt16] { next.fetched(packetID, "a", "p", Self.place(0)) }
+    _ = next.packets
+    var identifiers: [UInt16] = []
+    for _ in 0..<12 {
+      next.deliver()
+      guard case .publish(let message)? = next.packets.first else { throw TestFailure("there is no message") }
+      identifiers.append(message.packetID)
+    }
+    #expect(identifiers == Array(0xFFF9...0xFFFF) + [4, 5, 6, 7, 8])
+  }
+
+  @Test("the end of a topic comes as a message with properties, to clients that have properties")
+  func ended() {
+    var rig = SessionRig.connected()
+    rig.subscribe("a", Self.atLeastOnce)
+    rig.topicEnded("a")
+    rig.topicEnded("a", failure: (200, "it broke"))
+    #expect(
+      rig.packets == [
+        received("a", "") { $0.append(user: "sluice-ended", "finished") },
+        received("a", "") {
+          $0.append(user: "sluice-ended", "failure")
+          $0.append(user: "sluice-code", "200")
+          $0.append(user: "sluice-message", "it broke")
+        },
+      ])
+    var old = SessionRig.connected(.v311)
+    old.subscribe("a", Self.atLeastOnce)
+    old.topicEnded("a")
+    #expect(old.packets == [])
+  }
+
+  @Test("delivers nothing on subscriptions that have ended")
+  func late() {
+    var rig = SessionRig.connected()
+    rig.subscribe("a", Self.atLeastOnce)
+    rig.send(.unsubscribe(MQTTUnsubscribe(2, ["a"])))
+    _ = rig.packets
+    rig.deliver()
+    rig.deliver(on: 9)
+    #expect(rig.packets == [])
+  }
+}

@@ -1,0 +1,310 @@
+import SluiceMQTT
+import SluiceWire
+import TestSupport
+import Testing
+
+@Suite("MQTT subscriptions")
+struct SubscribeTests {
+  private static func subscribe(
+    _ packetID: UInt16, _ filters: [String],
+    _ options: MQTTSubscriptionOptions = MQTTSubscriptionOptions(.atLeastOnce),
+    _ build: (inout MQTTProperties) -> Void = { _ in }
+  ) -> OwnedPacket {
+    .subscribe(
+      MQTTSubscribe(
+        packetID, filters.map { MQTTSubscribe.Item($0, options) }, properties: MQTTProperties(build)))
+  }
+
+  private static func requests(_ asked: [Asked]) -> [MQTTSubscriptionRequest] {
+    asked.compactMap { if case .subscribe(let request) = $0 { request } else { nil } }
+  }
+
+  @Test(
+    "answers every filter in one SUBACK, in their order, when the broker has answered all",
+    arguments: MQTTVersion.allCases)
+  func answers(_ version: MQTTVersion) {
+    var rig = SessionRig.connected(version)
+    let items = [MQTTQoS.exactlyOnce, .atMostOnce, .atLeastOnce].enumerated().map {
+      MQTTSubscribe.Item("t\($0.offset)", MQTTSubscriptionOptions($0.element))
+    }
+    rig.send(.subscribe(MQTTSubscribe(9, items)))
+    let requests = Self.requests(rig.asked)
+    #expect(requests.map(\.number) == [0, 1, 2])
+    #expect(requests.map(\.patterns) == [["t0"], ["t1"], ["t2"]])
+    #expect(requests.map(\.isUnlimited) == [false, true, false])
+    #expect(requests.allSatisfy { $0.start == .new && !$0.isResumed && $0.group == nil })
+    rig.subscribed(2)
+    rig.subscribed(0)
+    #expect(rig.packets == [])
+    rig.subscribed(1, MQTTError(.notAuthorized, "no"))
+    guard case .answers(let suback)? = rig.packets.first else {
+      Issue.record("there is no SUBACK")
+      return
+    }
+    #expect(suback.packetID == 9)
+    #expect(suback.reasons == [.grantedQoS2, version == .v5 ? .notAuthorized : .unspecified, .grantedQoS1])
+    #expect(suback.properties.string(.reasonString) == (version == .v5 ? "no" : nil))
+  }
+
+  @Test("SUBACKs come in the order of their SUBSCRIBEs")
+  func order() {
+    var rig = SessionRig.connected()
+    rig.send(Self.subscribe(1, ["a"]), Self.subscribe(2, ["b"]))
+    rig.subscribed(1)
+    #expect(rig.packets == [])
+    rig.subscribed(0)
+    #expect(
+      rig.packets == [
+        .answers(MQTTFilterAnswers(.suback, 1, [.grantedQoS1])),
+        .answers(MQTTFilterAnswers(.suback, 2, [.grantedQoS1])),
+      ])
+  }
+
+  @Test(
+    "filters that aren't valid, or that the broker can't express, are refused beside others",
+    arguments: MQTTVersion.allCases)
+  func refused(_ version: MQTTVersion) {
+    var rig = SessionRig.connected(version)
+    rig.send(Self.subscribe(1, ["a", "a#", "x.y", "$SYS/#", "b/#"]))
+    #expect(Self.requests(rig.asked).map(\.patterns) == [["a"], ["b", "b.>"]])
+    rig.subscribed(0)
+    rig.subscribed(1)
+    guard case .answers(let suback)? = rig.packets.first else {
+      Issue.record("there is no SUBACK")
+      return
+    }
+    let no: MQTTReason = version == .v5 ? .topicFilterInvalid : .unspecified
+    #expect(suback.reasons == [.grantedQoS1, no, no, no, .grantedQoS1])
+  }
+
+  @Test("a filter that is subscribed again replaces its subscription, which loses nothing")
+  func replace() {
+    var rig = SessionRig.connected()
+    rig.subscribe("a", MQTTSubscriptionOptions(.atLeastOnce))
+    rig.deliver()
+    // Other options only: the broker needn't know.
+    rig.send(Self.subscribe(2, ["a"], MQTTSubscriptionOptions(.exactlyOnce)))
+    #expect(rig.asked == [.sendRetained(0)])
+    #expect(rig.packets.last == .answers(MQTTFilterAnswers(.suback, 2, [.grantedQoS2])))
+    rig.deliver()
+    guard case .publish(let message)? = rig.packets.first else {
+      Issue.record("there is no message")
+      return
+    }
+    #expect(message.qos == .exactlyOnce)
+    // Without demand from now on: it goes on where it is.
+    rig.send(Self.subscribe(3, ["a"], MQTTSubscriptionOptions(.atMostOnce)))
+    let request = Self.requests(rig.asked).first
+    #expect(request?.number == 0)
+    #expect(request?.isResumed == true)
+    #expect(request?.isUnlimited == true)
+    // From another place: it begins anew there.
+    rig.send(Self.subscribe(4, ["a"]) { $0.append(user: "sluice-from", "earliest") })
+    #expect(Self.requests(rig.asked).first?.isResumed == false)
+  }
+
+  @Test("retained messages are sent as the retain handling says, and not to shared subscriptions")
+  func retainHandling() {
+    typealias Handling = MQTTSubscriptionOptions.RetainHandling
+    for (handling, first, second) in [
+      (Handling.send, true, true), (.sendIfNew, true, false), (.doNotSend, false, false),
+    ] {
+      var rig = SessionRig.connected()
+      let options = MQTTSubscriptionOptions(.atLeastOnce, retainHandling: handling)
+      for expected in [first, second] {
+        rig.send(Self.subscribe(1, ["a"], options))
+        rig.answerSubscriptions()
+        #expect(rig.asked.contains(.sendRetained(0)) == expected)
+      }
+    }
+    var rig = SessionRig.connected()
+    rig.send(Self.subscribe(1, ["$share/g/a"]))
+    rig.answerSubscriptions()
+    #expect(!rig.asked.contains(.sendRetained(0)))
+  }
+
+  @Test("retained messages are asked for when the subscription stands")
+  func retainedLast() {
+    var rig = SessionRig.connected()
+    rig.send(Self.subscribe(1, ["a"]))
+    #expect(!rig.asked.contains(.sendRetained(0)))
+    rig.subscribed(0, MQTTError(.notAuthorized, "no"))
+    #expect(rig.asked == [])
+  }
+
+  @Test(
+    "ends subscriptions, tells those that there weren't, and frees their numbers",
+    arguments: MQTTVersion.allCases)
+  func unsubscribe(_ version: MQTTVersion) {
+    var rig = SessionRig.connected(version)
+    rig.subscribe("a/+", MQTTSubscriptionOptions(.atLeastOnce))
+    rig.send(.unsubscribe(MQTTUnsubscribe(5, ["a/+", "a/b", "a#"])))
+    #expect(rig.asked == [.unsubscribe(0)])
+    let reasons: [MQTTReason] = [.success, .noSubscriptionExisted, .topicFilterInvalid]
+    #expect(rig.packets == [.answers(MQTTFilterAnswers(.unsuback, 5, version == .v5 ? reasons : []))])
+    rig.send(Self.subscribe(6, ["b"]))
+    #expect(Self.requests(rig.asked).first?.number == 0)
+  }
+
+  @Test("messages that are under way are completed after UNSUBSCRIBE, and move no cursor")
+  func unsubscribeUnderWay() {
+    var rig = SessionRig.connected(expiry: 100)
+    rig.subscribe("a", MQTTSubscriptionOptions(.exactlyOnce))
+    rig.deliver()
+    rig.send(.unsubscribe(MQTTUnsubscribe(5, ["a"])))
+    _ = rig.packets
+    rig.send(.pubrec, 1)
+    #expect(rig.packets == [acknowledgement(.pubrel, 1)])
+    rig.send(.pubcomp, 1)
+    rig.flush()
+    #expect(!rig.asked.contains { if case .commit = $0 { true } else { false } })
+  }
+
+  @Test("UNSUBSCRIBE before the broker has answered ends the subscription, too")
+  func unsubscribeEarly() {
+    var rig = SessionRig.connected()
+    rig.send(Self.subscribe(1, ["a"]), .unsubscribe(MQTTUnsubscribe(2, ["a"])))
+    #expect(
+      rig.packets == [
+        .answers(MQTTFilterAnswers(.suback, 1, [.success])),
+        .answers(MQTTFilterAnswers(.unsuback, 2, [.success])),
+      ])
+    rig.subscribed(0)
+    #expect(rig.packets == [])
+  }
+
+  @Test("shared subscriptions are groups; they can't leave out the client's own messages")
+  func shared() {
+    var rig = SessionRig.connected()
+    rig.send(Self.subscribe(1, ["$share/g/a/b"]))
+    let request = Self.requests(rig.asked).first
+    #expect(request?.group == "g")
+    #expect(request?.patterns == ["a.b"])
+    rig.send(Self.subscribe(2, ["$share/g/c"], MQTTSubscriptionOptions(.atLeastOnce, noLocal: true)))
+    #expect(rig.asked == [.end(.protocolError)])
+    var rules = MQTTSessionRules()
+    rules.takesShared = false
+    var other = SessionRig.connected(.v5, rules)
+    other.send(Self.subscribe(1, ["$share/g/a"]))
+    guard case .answers(let suback)? = other.packets.first else {
+      Issue.record("there is no SUBACK")
+      return
+    }
+    #expect(suback.reasons == [.sharedSubscriptionsNotSupported])
+  }
+
+  @Test("members of a group settle what they have acknowledged, and a message at QoS 2 when it is sent")
+  func settles() {
+    let first = MQTTPlace(topic: 7, offset: 0)
+    for (qos, before, after) in [
+      (MQTTQoS.atMostOnce, [Asked.settle(0, first)], [Asked]()), (.atLeastOnce, [], [.settle(0, first)]),
+      (.exactlyOnce, [.settle(0, first)], []),
+    ] {
+      var rig = SessionRig.connected(expiry: 100)
+      rig.subscribe("$share/g/a", MQTTSubscriptionOptions(qos))
+      let isSettle: (Asked) -> Bool = { if case .settle = $0 { true } else { false } }
+      rig.deliver()
+      rig.flush()
+      #expect(rig.asked.filter(isSettle) == before)
+      if qos > .atMostOnce { rig.send(qos == .atLeastOnce ? .puback : .pubrec, 1) }
+      rig.flush()
+      let asked = rig.asked
+      #expect(asked.filter(isSettle) == after)
+      #expect(!asked.contains { if case .commit = $0 { true } else { false } })
+    }
+  }
+
+  @Test("a message at QoS 2 of a group is completed on the next connection, by the same client")
+  func sharedResume() {
+    var rig = SessionRig.connected(expiry: 100)
+    rig.subscribe("$share/g/a", MQTTSubscriptionOptions(.exactlyOnce))
+    rig.deliver()
+    rig.lose()
+    var next = SessionRig.connected(clean: false, expiry: 100, state: rig.departure?.state)
+    next.fetched(1, "a", "p", MQTTPlace(topic: 7, offset: 0))
+    #expect(next.packets == [received("a", "p", .exactlyOnce, 1, isDuplicate: true)])
+  }
+
+  @Test("a message that a member of a group refuses is settled, not given to another")
+  func refusedByMember() {
+    var rig = SessionRig.connected()
+    rig.subscribe("$share/g/a", MQTTSubscriptionOptions(.atLeastOnce))
+    rig.deliver()
+    rig.send(.puback, 1, .quotaExceeded)
+    rig.flush()
+    #expect(rig.asked.contains(.settle(0, MQTTPlace(topic: 7, offset: 0))))
+  }
+
+  @Test("filters are compared by their bytes, not as text")
+  func bytes() {
+    var rig = SessionRig.connected()
+    rig.subscribe("\u{e9}", MQTTSubscriptionOptions(.atLeastOnce))
+    rig.send(.unsubscribe(MQTTUnsubscribe(5, ["e\u{301}"])))
+    #expect(rig.packets == [.answers(MQTTFilterAnswers(.unsuback, 5, [.noSubscriptionExisted]))])
+  }
+
+  @Test(
+    "begins where the user property sluice-from says",
+    arguments: [
+      ("new", Subscribe.Start.new), ("earliest", .earliest), ("last:100", .last(100)),
+      ("offset:5", .offset(5)),
+      ("time:1700000000000", .time(1_700_000_000_000)), ("time:1970-01-01T00:00:00Z", .time(0)),
+      ("time:2026-02-28T23:59:59Z", .time(1_772_323_199_000)),
+      ("time:2000-03-01T00:00:00Z", .time(951_868_800_000)),
+    ])
+  func start(_ text: String, _ start: Subscribe.Start) {
+    var rig = SessionRig.connected()
+    rig.send(Self.subscribe(1, ["a", "b"]) { $0.append(user: "sluice-from", text) })
+    #expect(Self.requests(rig.asked).map(\.start) == [start, start])
+  }
+
+  @Test(
+    "refuses a start that can't be, and says which can",
+    arguments: ["", "last", "last:-1", "offset:x", "time:yesterday", "time:2026-13-01T00:00:00Z", "end"])
+  func badStart(_ text: String) {
+    var rig = SessionRig.connected()
+    rig.send(Self.subscribe(1, ["a"]) { $0.append(user: "sluice-from", text) })
+    #expect(rig.asked == [])
+    guard case .answers(let suback)? = rig.packets.first else {
+      Issue.record("there is no SUBACK")
+      return
+    }
+    #expect(suback.reasons == [.implementationSpecific])
+    #expect(suback.properties.string(.reasonString)?.contains("last:COUNT") == true)
+  }
+
+  @Test("bounds the number of subscriptions")
+  func limit() {
+    var rules = MQTTSessionRules()
+    rules.maximumSubscriptions = 2
+    var rig = SessionRig.connected(.v5, rules)
+    rig.send(Self.subscribe(1, ["a", "b", "c", "a"]))
+    rig.answerSubscriptions()
+    guard case .answers(let suback)? = rig.packets.first else {
+      Issue.record("there is no SUBACK")
+      return
+    }
+    #expect(suback.reasons == [.grantedQoS1, .grantedQoS1, .quotaExceeded, .grantedQoS1])
+  }
+
+  @Test("grants no QoS that isn't served")
+  func grantedQoS() {
+    var rules = MQTTSessionRules()
+    rules.maximumQoS = .atLeastOnce
+    var rig = SessionRig.connected(.v5, rules)
+    rig.send(Self.subscribe(1, ["a"], MQTTSubscriptionOptions(.exactlyOnce)))
+    rig.answerSubscriptions()
+    #expect(rig.packets == [.answers(MQTTFilterAnswers(.suback, 1, [.grantedQoS1]))])
+  }
+
+  @Test("a subscription that the broker refuses on resuming is dropped")
+  func refusedOnResume() {
+    var rig = SessionRig.connected(expiry: 100)
+    rig.subscribe("a", MQTTSubscriptionOptions(.atLeastOnce))
+    rig.lose()
+    var next = SessionRig.connected(clean: false, expiry: 100, state: rig.departure?.state)
+    next.subscribed(0, MQTTError(.notAuthorized, "no"))
+    next.deliver()
+    #expect(next.packets == [])
+  }
+}
