@@ -101,6 +101,25 @@ struct CodecTests {
     #expect(refusal("") == [])
   }
 
+  @Test("every reason stands in the packets that the standard's table names, and in no others")
+  func reasons() {
+    let types: [MQTTPacketType] = [
+      .connack, .puback, .pubrec, .pubrel, .pubcomp, .suback, .unsuback, .disconnect, .auth,
+    ]
+    for code in UInt8.min...UInt8.max {
+      let reason = MQTTReason(rawValue: code)
+      for sender in [MQTTSender.client, .server] {
+        let found = types.filter { sender.sends($0, .v5) && reason.isAllowed(in: $0, from: sender) }
+        let expected = (reasonTable[code] ?? "").split(separator: " ").filter { name in
+          // A letter behind a name is that of the only sender.
+          !name.hasSuffix("/s") && sender == .client || !name.hasSuffix("/c") && sender == .server
+        }.map { $0.prefix { $0 != "/" } }
+        let names = found.map { "\($0)".uppercased() }
+        #expect(Set(names) == Set(expected.map(String.init)), "\(reason) of a \(sender)")
+      }
+    }
+  }
+
   @Test("every property stands where the standard's table says, and nowhere else")
   func places() {
     // Packets that can have properties, by their first byte and what stands before their properties.
@@ -156,5 +175,28 @@ private let propertyTable: [MQTTProperty: String] = {
     .maximumQoS: "CONNACK", .retainAvailable: "CONNACK", .userProperty: all,
     .maximumPacketSize: "CONNECT CONNACK", .wildcardSubscriptionAvailable: "CONNACK",
     .subscriptionIdentifierAvailable: "CONNACK", .sharedSubscriptionAvailable: "CONNACK",
+  ]
+}()
+
+/// Table 2-6 of MQTT 5. CONNACK, SUBACK and UNSUBACK are a server's.
+private let reasonTable: [UInt8: String] = {
+  let (connack, suback, unsuback) = ("CONNACK/s", "SUBACK/s", "UNSUBACK/s")
+  let received = "PUBACK PUBREC"
+  let (any, server) = ("DISCONNECT", "DISCONNECT/s")
+  return [
+    0x00: "\(connack) \(received) PUBREL PUBCOMP \(suback) \(unsuback) AUTH/s \(any)", 0x01: suback,
+    0x02: suback,
+    0x04: "DISCONNECT/c", 0x10: received, 0x11: unsuback, 0x18: "AUTH", 0x19: "AUTH/c",
+    0x80: "\(connack) \(received) \(suback) \(unsuback) \(any)", 0x81: "\(connack) \(any)",
+    0x82: "\(connack) \(any)", 0x83: "\(connack) \(received) \(suback) \(unsuback) \(any)", 0x84: connack,
+    0x85: connack, 0x86: connack, 0x87: "\(connack) \(received) \(suback) \(unsuback) \(server)",
+    0x88: connack,
+    0x89: "\(connack) \(server)", 0x8A: connack, 0x8B: server, 0x8C: connack, 0x8D: server, 0x8E: server,
+    0x8F: "\(suback) \(unsuback) \(server)", 0x90: "\(connack) \(received) \(any)",
+    0x91: "\(received) \(suback) \(unsuback)", 0x92: "PUBREL PUBCOMP", 0x93: any, 0x94: any,
+    0x95: "\(connack) \(any)", 0x96: any, 0x97: "\(connack) \(received) \(suback) \(any)", 0x98: any,
+    0x99: "\(connack) \(received) \(any)", 0x9A: "\(connack) \(server)", 0x9B: "\(connack) \(server)",
+    0x9C: "\(connack) \(server)", 0x9D: "\(connack) \(server)", 0x9E: "\(suback) \(server)",
+    0x9F: "\(connack) \(server)", 0xA0: server, 0xA1: "\(suback) \(server)", 0xA2: "\(suback) \(server)",
   ]
 }()

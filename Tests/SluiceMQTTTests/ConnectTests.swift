@@ -316,4 +316,35 @@ struct ConnectTests {
       #expect(rig.asked == [.end(.protocolError)])
     }
   }
+
+  @Test("CONNACK is the first packet, in front of what is sent again, and comes once")
+  func connackFirst() throws {
+    for version in MQTTVersion.allCases {
+      var before = SessionRig.connected(version, expiry: 100)
+      before.subscribe("a", MQTTSubscriptionOptions(.exactlyOnce))
+      before.deliver()
+      before.send(.pubrec, 1)
+      before.lose()
+      var rig = SessionRig(version)
+      rig.send(.connect(MQTTConnect(version, clientID: "c", cleanStart: false)))
+      #expect(rig.packets == [])
+      rig.admit(state: before.departure?.state)
+      let packets = rig.packets
+      guard case .connack? = packets.first else { throw TestFailure("CONNACK isn't the first packet") }
+      #expect(packets.dropFirst() == [acknowledgement(.pubrel, 1)])
+      rig.admit()
+      #expect(rig.packets == [])
+    }
+  }
+
+  @Test("leaves out the sentence where the client takes no packet that long")
+  func shortRefusal() {
+    var rig = SessionRig()
+    let properties = MQTTProperties {
+      $0.append(.maximumPacketSize, 10)
+      $0.append(.authenticationMethod, "m")
+    }
+    rig.send(.connect(MQTTConnect(.v5, clientID: "c", properties: properties)))
+    #expect(rig.bytes == [0x20, 3, 0, 0x8C, 0])
+  }
 }

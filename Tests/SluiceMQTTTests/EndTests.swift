@@ -135,4 +135,19 @@ struct EndTests {
     rig.send(.pingreq)
     #expect(rig.packets == [])
   }
+
+  @Test("a will is a message with its flags, and its user properties in their order")
+  func willMessage() {
+    for isRetained in [true, false] {
+      var will = Self.will
+      will.isRetained = isRetained
+      let message = will.withMessage { OwnedPacket(.publish($0)) }
+      #expect(
+        message
+          == received("w", "\u{1}", .atLeastOnce, isRetained: isRetained) {
+            $0.append(user: "b", "1")
+            $0.append(user: "a", "2")
+          })
+    }
+  }
 }

@@ -291,4 +291,19 @@ struct InboundTests {
     rig.publish("a", "p", .atLeastOnce, 1, isDuplicate: true)
     #expect(rig.asked == [.publish(Self.message("a", .atLeastOnce, 1, isDuplicate: true), 0, sequence: nil)])
   }
+
+  @Test("leaves out sentences where the client takes no packet that long")
+  func shortAnswers() {
+    var rig = SessionRig.connected { $0.append(.maximumPacketSize, 10) }
+    rig.publish("a", "p", .atLeastOnce, 1)
+    rig.publish("a", "p", .exactlyOnce, 2)
+    rig.appended(1, MQTTError(.notAuthorized, "a long sentence"))
+    rig.appended(2, MQTTError(.notAuthorized, "a long sentence"))
+    rig.send(.subscribe(MQTTSubscribe(3, [MQTTSubscribe.Item("a#", MQTTSubscriptionOptions(.atMostOnce))])))
+    #expect(
+      rig.packets == [
+        acknowledgement(.puback, 1, .notAuthorized), acknowledgement(.pubrec, 2, .notAuthorized),
+        .answers(MQTTFilterAnswers(.suback, 3, [.topicFilterInvalid])),
+      ])
+  }
 }

@@ -81,6 +81,15 @@ package struct MQTTProperties: Hashable, Sendable {
     bytes = writer.bytes
   }
 
+  /// Appends a copy of another packet's property.
+  package mutating func append(_ item: MQTTPropertyView.Item) {
+    switch item.property.kind {
+    case .flag, .short, .long, .variable: append(item.property, item.number)
+    case .string, .binary: unsafe append(item.property, raw: item.value)
+    case .pair: unsafe append(userName: item.value, raw: item.second)
+    }
+  }
+
   /// In place and without a copy: for what is sent with every message. Strings have at most 65,535 bytes.
   mutating func append(_ property: MQTTProperty, raw value: UnsafeRawBufferPointer) {
     bytes.append(property.rawValue)

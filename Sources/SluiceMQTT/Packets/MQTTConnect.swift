@@ -17,6 +17,24 @@ package struct MQTTConnect: Hashable, Sendable {
 
     /// Seconds from the end of the connection to its publication.
     package var delay: UInt32 { properties.number(.willDelay) ?? 0 }
+
+    /// Calls `body` with the message that is published, valid during the call only.
+    package func withMessage<Result>(_ body: (MQTTPublish) -> Result) -> Result {
+      // The delay is the will's, not the message's.
+      var properties = MQTTProperties()
+      self.properties.withView { view in
+        view.forEachProperty { if $0.property != .willDelay { properties.append($0) } }
+      }
+      return unsafe Array(topic.utf8).withUnsafeBytes { topic in
+        unsafe payload.withUnsafeBytes { payload in
+          properties.withView { view in
+            body(
+              unsafe MQTTPublish(
+                topic: topic, payload: payload, qos: qos, isRetained: isRetained, properties: view))
+          }
+        }
+      }
+    }
   }
 
   package var version: MQTTVersion
