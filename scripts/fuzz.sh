@@ -12,7 +12,7 @@ cd "$(dirname "$0")/.."
 
 build=.build/fuzz
 mkdir -p "$build/modules"
-modules="ReactiveCore SluiceWire SluiceLog SluiceSession SluiceStore SluiceStoreLMDB SluiceIO SluiceSimulation SluiceTLS SluiceAccess SluiceBroker
+modules="ReactiveCore SluiceWire SluiceLog SluiceSession SluiceStore SluiceStoreLMDB SluiceIO SluiceSimulation SluiceTLS SluiceAccess SluiceTopics SluiceBroker
   SluiceClient SluiceCommand SluiceAdmin SluiceDaemon SluiceTool SluiceWebSocket"
 probes="Tests/SluiceAccessTests/AccessProbe.swift Tests/SluiceStoreTests/StoreProbe.swift
   Tests/SluiceBrokerTests/Probes/*.swift Tests/SluiceBrokerTests/SessionProbe.swift

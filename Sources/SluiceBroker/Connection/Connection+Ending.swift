@@ -38,7 +38,7 @@ extension Connection {
     client.report {
       .closed(
         $0, reason: lastWord?.message ?? reason, code: lastWord?.code,
-        milliseconds: (context.loop.now - acceptedAt).wholeMilliseconds)
+        milliseconds: (context.loop.now - acceptedAt).clampedMilliseconds)
     }
     releaseStreams()
     pending = PendingOutput()

@@ -63,7 +63,7 @@ final class LoopSnapshotter: @unchecked Sendable {
   private func begin() -> LoopFindings {
     var found = LoopFindings()
     found.time = context.loop.wallClock
-    found.uptime = (context.loop.now - gathering.startedAt).wholeMilliseconds
+    found.uptime = (context.loop.now - gathering.startedAt).clampedMilliseconds
     found.loop = LoopSnapshot(connections: context.connections.count, turns: context.turns)
     found.latency = context.latency
     connections = first(gathering.request.connections, of: context.connections)[...]
@@ -131,7 +131,7 @@ extension Connection {
     ConnectionSnapshot(
       id: id, client: client.name, identity: client.identity.name, peer: client.peer.description,
       security: client.security.map { "\($0.version) \($0.cipher)" } ?? "",
-      age: (context.loop.now - acceptedAt).wholeMilliseconds, subscriptions: streams.counts.subscriptions,
+      age: (context.loop.now - acceptedAt).clampedMilliseconds, subscriptions: streams.counts.subscriptions,
       publications: streams.counts.publications, buffered: buffered)
   }
 }

@@ -394,7 +394,7 @@ extension PublicationStream {
   /// For how long the publication has had no demand, in milliseconds; 0 when it has some. On its loop only.
   var waiting: UInt64 {
     guard let heldUpSince else { return 0 }
-    return max((streams.loop.now - heldUpSince).wholeMilliseconds, 1)
+    return max((streams.loop.now - heldUpSince).clampedMilliseconds, 1)
   }
 }
 

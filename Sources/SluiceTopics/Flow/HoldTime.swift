@@ -55,7 +55,7 @@ struct HoldTime: Sendable {
   /// The length of the present episode in milliseconds, at least 1; nil when a long pause has ended it.
   package func milliseconds(at now: MonotonicTime) -> UInt64? {
     guard let episode, now - episode.end <= Self.longestPause else { return nil }
-    return max((now - episode.start).wholeMilliseconds, 1)
+    return max((now - episode.start).clampedMilliseconds, 1)
   }
 
   /// The share of the last minute in thousandths: of the present bucket up to `now` and the 14 before it, so of 56 to 60 seconds.
@@ -79,7 +79,7 @@ struct HoldTime: Sendable {
 }
 
 extension Duration {
-  package var wholeMilliseconds: UInt64 {
+  package var clampedMilliseconds: UInt64 {
     let (seconds, attoseconds) = components
     return UInt64(clamping: seconds * 1000 + attoseconds / 1_000_000_000_000_000)
   }

@@ -10,7 +10,7 @@ extension Group {
       CursorInfo(
         name: name, kind: .group, epoch: epoch.number, nextOffset: core.state.floor, end: head,
         members: UInt32(clamping: core.members), outstanding: UInt64(core.state.outstanding),
-        idle: core.idleSince.map { (now - $0).wholeMilliseconds } ?? 0)
+        idle: core.idleSince.map { (now - $0).clampedMilliseconds } ?? 0)
     }
   }
 

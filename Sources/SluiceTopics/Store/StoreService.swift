@@ -145,7 +145,7 @@ package final class StoreService: @unchecked Sendable {
     var snapshot = StoreSnapshot()
     if isFaulty.load(ordering: .acquiring), let failure = failure.withLock({ $0 }) {
       snapshot.state = failure.fault.code == .storageFull ? .full : .failing
-      snapshot.since = max((writer.readClock() - failure.since).wholeMilliseconds, 1)
+      snapshot.since = max((writer.readClock() - failure.since).clampedMilliseconds, 1)
       snapshot.message = failure.fault.message
     }
     let size = size.withLock { $0 }
@@ -462,7 +462,7 @@ package final class StoreService: @unchecked Sendable {
     report(
       .waiting(
         publishers: waiters.count, bytes: backlog, isFull: failure.fault.code == .storageFull,
-        milliseconds: (writer.now - failure.since).wholeMilliseconds))
+        milliseconds: (writer.now - failure.since).clampedMilliseconds))
   }
 
   /// Frees space a piece at a time, so that commits don't wait for it.

@@ -26,7 +26,7 @@ package struct StoreWaiter: Sendable {
   }
 
   package func waiting(at now: MonotonicTime) -> UInt64 {
-    now > since ? max((now - since).wholeMilliseconds, 1) : 1
+    now > since ? max((now - since).clampedMilliseconds, 1) : 1
   }
 
   package func info(at now: MonotonicTime) -> TopicInfo.Publication {

@@ -174,7 +174,7 @@ extension Topic {
         CursorInfo(
           name: summary.name, kind: .cursor, epoch: summary.place.epoch, nextOffset: summary.place.nextOffset,
           end: head, members: summary.isUsed ? 1 : 0, outstanding: 0,
-          idle: summary.isUsed ? 0 : max(summary.idle.wholeMilliseconds, 1))
+          idle: summary.isUsed ? 0 : max(summary.idle.clampedMilliseconds, 1))
       }
     let found = all.filter { after.isEmpty || Self.precedes(after, $0.name) }
       .sorted { Self.precedes($0.name, $1.name) }

@@ -17,7 +17,7 @@ extension Topic {
   package func timeWithoutProducers(now: MonotonicTime) -> UInt64 {
     state.withLock { state in
       guard state.epoch.condition == .open, let since = state.producersLostAt else { return 0 }
-      return max((now - since).wholeMilliseconds, 1)
+      return max((now - since).clampedMilliseconds, 1)
     }
   }
 
