@@ -50,7 +50,7 @@ public struct Identity: Hashable, Sendable {
   }
 
   /// Any client of a broker that doesn't authenticate them; may do everything.
-  public static let anybody = Identity(name: "", proof: .none, permissions: .everything)
+  public static let anonymous = Identity(name: "", proof: .none, permissions: .everything)
 }
 
 /// What can be a name of an identity.

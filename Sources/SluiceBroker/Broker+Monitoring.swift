@@ -6,7 +6,7 @@ import SluiceWire
 // For services beside the broker, such as a dashboard: the identity of their users, and the liveness of the loops.
 extension Broker {
   /// Whether clients must authenticate.
-  public var asksClients: Bool { core.authenticator != nil }
+  public var authenticatesClients: Bool { core.authenticator != nil }
 
   /// Verifies credentials, queued after the clients that wait for the same, and with the same limits on attempts. From any thread.
   ///
@@ -18,7 +18,7 @@ extension Broker {
     _ credentials: Credentials, from peer: SocketAddress,
     completion: @escaping @Sendable (Result<Identity, WireError>) -> Void
   ) {
-    guard let authenticator = core.authenticator else { return completion(.success(.anybody)) }
+    guard let authenticator = core.authenticator else { return completion(.success(.anonymous)) }
     let metrics = core.metrics
     do {
       _ = try authenticator.attempt(credentials, by: peer, nil) { finding in

@@ -111,7 +111,7 @@ struct AccessPolicyTests {
     later = policy
     later.users["alice"] = nil
     #expect(later.reconsider(alice) == nil)
-    #expect(policy.reconsider(.anybody) == nil)
+    #expect(policy.reconsider(.anonymous) == nil)
   }
 
   @Test("no part of a policy is printed")

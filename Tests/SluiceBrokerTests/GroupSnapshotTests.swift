@@ -173,7 +173,7 @@ import Testing
           return GroupState.Snapshot.Entry(
             offset: offset, deliveries: UInt32.random(in: 0...4, using: &random),
             key: Bool.random(using: &random) ? UInt64.random(in: 0...3, using: &random) : nil,
-            dying: Int.random(in: 0..<4, using: &random) == 0 ? .deadline : nil)
+            deadLetterReason: Int.random(in: 0..<4, using: &random) == 0 ? .deadline : nil)
         })
       var play = Play(
         state: GroupState(rules, restoring: snapshot, limit: 20), keys: Array(repeating: 1, count: 99))

@@ -80,7 +80,7 @@ import Testing
         return GroupState.Snapshot.Entry(
           offset: offset, deliveries: [0, 1, 1, 1, 2, .max].randomElement(using: &random)!,
           key: Bool.random(using: &random) ? nil : [0, 5, .max].randomElement(using: &random)!,
-          dying: [nil, nil, .refused, .memberLeft].randomElement(using: &random)!)
+          deadLetterReason: [nil, nil, .refused, .memberLeft].randomElement(using: &random)!)
       }
       let stored = group(entries, frontier: offset + 1)
       #expect(try StoredGroup(decoding: stored.encoded()) == stored)

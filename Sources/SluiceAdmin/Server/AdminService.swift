@@ -83,7 +83,7 @@ final class AdminService: @unchecked Sendable {
   private func identify(
     _ request: AdminRequest, _ body: @escaping @Sendable (Result<Identity, AdminProblem>) -> Void
   ) throws(AdminProblem) {
-    guard source.authenticatesClients else { return body(.success(.anybody)) }
+    guard source.authenticatesClients else { return body(.success(.anonymous)) }
     let credentials = try Authorization.credentials(request.authorization)
     if let known = identities[credentials, at: loop.now] {
       if let identity = source.reconsider(known), !identity.hasExpired(at: loop.wallClock) {

@@ -41,7 +41,7 @@ final class ConnectedClient: @unchecked Sendable {
   var security: StreamSecurity? { stream.security }
 
   /// Anonymous where the broker has no policy, and without permissions before the handshake is complete.
-  var identity: Identity { admission?.identity ?? .anybody }
+  var identity: Identity { admission?.identity ?? .anonymous }
 
   var permissions: Permissions { admission?.identity.permissions ?? .everything }
 
@@ -125,7 +125,7 @@ final class ConnectedClient: @unchecked Sendable {
   private func identity(
     in finding: Authenticator.Finding, _ credentials: Credentials, isRenewal: Bool
   ) throws(WireError) -> Identity {
-    guard let authenticator = core.authenticator else { return .anybody }
+    guard let authenticator = core.authenticator else { return .anonymous }
     do {
       return try authenticator.identity(finding)
     } catch {

@@ -340,7 +340,7 @@ final class PatternStream: SubscriberStream {
     case .starved where credit.available > 0:
       takeTurn(member)
     case .starved:
-      member.subscription.starve()
+      member.subscription.noteDemandExhausted()
       member.subscription.place = .ready
       turns.demandExhausted(member)
     case .waiting:

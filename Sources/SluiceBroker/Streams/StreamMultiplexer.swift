@@ -213,7 +213,7 @@ final class StreamMultiplexer: @unchecked Sendable {
         subscription.place = .ready
         readySubscriptions.append(subscription)
       case .waiting: subscription.wait()
-      case .starved: subscription.starve()
+      case .starved: subscription.noteDemandExhausted()
       case .loading: break
       case .ended: ended(subscription)
       }

@@ -14,7 +14,7 @@ protocol SubscriberStream: ServerStream {
   /// Everything is sent: it waits until there is more.
   func wait()
   /// There are records for it, and no demand.
-  func starve()
+  func noteDemandExhausted()
 
   /// Whether it is owed records that it hasn't been sent: granted, and there.
   var isOwed: Bool { get }
@@ -43,7 +43,7 @@ extension SubscriberStream {
   var endedCursor: EndedCursor? { nil }
 
   func wait() {}
-  func starve() {}
+  func noteDemandExhausted() {}
 
   func commit(through offset: UInt64) throws(WireError) { throw DurablePlace.isMissing }
 

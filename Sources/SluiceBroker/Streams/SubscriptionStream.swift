@@ -112,7 +112,7 @@ final class SubscriptionStream: SubscriberStream, TopicSubscriber, StoreConsumer
 
   func wait() { loopState.wait(self) }
 
-  func starve() {
+  func noteDemandExhausted() {
     if starvedSince == nil { starvedSince = streams.loop.now }
   }
 

@@ -280,7 +280,7 @@ struct GroupRecords: Sendable {
         snapshot.append(
           GroupState.Snapshot.Entry(
             offset: entry.offset, deliveries: entry.deliveries, key: entry.key,
-            dying: entry.place == .deadLetter ? entry.reason : nil))
+            deadLetterReason: entry.place == .deadLetter ? entry.reason : nil))
       }
       next = entries.slot(after: slot)
     }
@@ -291,7 +291,7 @@ struct GroupRecords: Sendable {
     var exhausted: [Int32] = []
     for entry in snapshot {
       let slot = restore(entry)
-      if entry.dying == nil, entries[slot].place == .due, rules.deliveries > 0,
+      if entry.deadLetterReason == nil, entries[slot].place == .due, rules.deliveries > 0,
         entry.deliveries >= rules.deliveries
       {
         exhausted.append(slot)
@@ -311,7 +311,7 @@ struct GroupRecords: Sendable {
       return slot
     }
     entries[slot].deliveries = snapshot.deliveries
-    if let reason = snapshot.dying {
+    if let reason = snapshot.deadLetterReason {
       deadLetter(slot, reason)
     } else {
       due.insert(DueRuns.Run(first: snapshot.offset, count: 1))

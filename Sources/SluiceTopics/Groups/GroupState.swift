@@ -283,7 +283,7 @@ package struct GroupState: Sendable {
       /// The key's hash; nil for one that waits for no other.
       package var key: UInt64?
       /// Why it is on its way to the dead letters; nil when it isn't.
-      var dying: Reason?
+      var deadLetterReason: Reason?
     }
 
     /// From there on nothing is done with.

@@ -5,7 +5,7 @@ import SluiceWire
 ///
 ///     u8 version 1 · u64 epoch · u64 seed · u32 length · settings
 ///     u64 frontier · c records in all
-///     runs × (c offset · c records · c deliveries · u8 dying · c key [· u64 what the key comes to])
+///     runs × (c offset · c records · c deliveries · u8 end · c key [· u64 what the key comes to])
 ///
 /// A run is records in a row that are alike. Its offset is counted from the end of the run before it, or 0. Dying is 0, or one more than the
 /// reason's number. Key is 0 for none, 1 for one that is new and follows, and 2 more than its number for one that was new before.
@@ -79,7 +79,7 @@ package struct StoredGroup: Hashable, Sendable {
       writer.compact(first.offset - end)
       writer.compact(records)
       writer.compact(UInt64(first.deliveries))
-      writer.integer(first.dying.map { $0.rawValue + 1 } ?? 0)
+      writer.integer(first.deadLetterReason.map { $0.rawValue + 1 } ?? 0)
       encode(first.key, into: &writer, &keys)
       end = first.offset + records
     }
@@ -116,17 +116,18 @@ package struct StoredGroup: Hashable, Sendable {
       guard let deliveries = UInt32(exactly: try reader.compact("run's deliveries")) else {
         throw WireError(.malformedFrame, "run \(index) was given out more often than anything can be")
       }
-      let dying: UInt8 = try reader.integer("run's end")
-      let reason = dying == 0 ? nil : GroupState.Reason(rawValue: dying - 1)
-      guard dying == 0 || reason != nil else {
-        throw WireError(.malformedFrame, "run \(index) is on its way to the dead letters for reason \(dying)")
+      let fate: UInt8 = try reader.integer("run's end")
+      let reason = fate == 0 ? nil : GroupState.Reason(rawValue: fate - 1)
+      guard fate == 0 || reason != nil else {
+        throw WireError(.malformedFrame, "run \(index) is on its way to the dead letters for reason \(fate)")
       }
       let key = try decodeKey(from: &reader, &keys)
       end = first + records
       rest -= records
       for offset in first..<end {
         state.entries.append(
-          GroupState.Snapshot.Entry(offset: offset, deliveries: deliveries, key: key, dying: reason))
+          GroupState.Snapshot.Entry(
+            offset: offset, deliveries: deliveries, key: key, deadLetterReason: reason))
       }
     }
   }
@@ -151,7 +152,8 @@ package struct StoredGroup: Hashable, Sendable {
 extension GroupState.Snapshot.Entry {
   /// Whether it is like `other`, and at this offset.
   fileprivate func follows(_ other: Self, at offset: UInt64) -> Bool {
-    self.offset == offset && deliveries == other.deliveries && key == other.key && dying == other.dying
+    self.offset == offset && deliveries == other.deliveries && key == other.key
+      && deadLetterReason == other.deadLetterReason
   }
 }
 

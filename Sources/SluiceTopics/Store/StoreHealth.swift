@@ -1,0 +1,50 @@
+import SluiceIO
+import SluiceStore
+import SluiceWire
+import Synchronization
+
+/// Whether the store takes records, why not, since when, and how large it is. The writer's loop changes it; any thread reads it.
+final class StoreHealth: Sendable {
+  struct Failure {
+    var fault: Fault
+    var since: MonotonicTime
+  }
+
+  private let isFaulty = Atomic(false)
+  private let presentFailure = Mutex<Failure?>(nil)
+  private let presentSize = Mutex<StoreSize?>(nil)
+
+  /// Nil while the store takes records.
+  var failure: Failure? { isFaulty.load(ordering: .acquiring) ? presentFailure.withLock { $0 } : nil }
+
+  var size: StoreSize? {
+    get { presentSize.withLock { $0 } }
+    set { presentSize.withLock { $0 = newValue } }
+  }
+
+  /// Returns whether that is another failure than the one before.
+  func failed(_ error: StoreError, now: MonotonicTime) -> Bool {
+    let fault = Fault(
+      code: error.kind == .full ? .storageFull : .storageFailed, message: Self.publicMessage(error))
+    let isNew = presentFailure.withLock { failure in
+      defer { failure = Failure(fault: fault, since: failure?.since ?? now) }
+      return failure?.fault.code != fault.code
+    }
+    isFaulty.store(true, ordering: .releasing)
+    return isNew
+  }
+
+  /// Returns whether there was a failure.
+  func recovered() -> Bool {
+    guard isFaulty.exchange(false, ordering: .acquiringAndReleasing) else { return false }
+    presentFailure.withLock { $0 = nil }
+    return true
+  }
+
+  /// The message for clients, without paths.
+  private static func publicMessage(_ error: StoreError) -> String {
+    error.kind == .full
+      ? "the broker's storage has no room left; what was published to durable topics waits, try again later"
+      : "the broker's storage fails; what was published to durable topics waits, try again later"
+  }
+}
