@@ -1,24 +1,11 @@
 /// The keys that a broker takes tokens of, by their ids.
-public struct TokenKeys: Sendable, ExpressibleByDictionaryLiteral {
-  private var table: NameTable<TokenKey> = [:]
+public typealias TokenKeys = NameTable<TokenKey>
 
+extension TokenKeys {
   /// How far clocks may be apart for a token that isn't valid yet, in milliseconds. There is nothing of the kind for one that has expired.
-  public static let leeway: Int64 = 60_000
+  public static var leeway: Int64 { 60_000 }
 
-  public init() {}
-
-  public init(dictionaryLiteral elements: (String, TokenKey)...) {
-    for (id, key) in elements { table[id] = key }
-  }
-
-  public subscript(id: String) -> TokenKey? {
-    get { table[id] }
-    set { table[id] = newValue }
-  }
-
-  public var isEmpty: Bool { table.isEmpty }
-  public var count: Int { table.count }
-  public var ids: [String] { table.names.sorted() }
+  public var ids: [String] { names.sorted() }
 
   /// Believes a token, or doesn't.
   ///
@@ -29,7 +16,7 @@ public struct TokenKeys: Sendable, ExpressibleByDictionaryLiteral {
   }
 
   func verify(_ text: TokenText, now: Int64) throws(TokenError) -> VerifiedToken {
-    guard let key = table[text.header.key] else { throw .noSuchKey(text.header.key) }
+    guard let key = self[text.header.key] else { throw .noSuchKey(text.header.key) }
     guard text.header.algorithm == key.algorithm.rawValue else {
       throw .otherAlgorithm(text.header.algorithm, expected: key.algorithm)
     }
