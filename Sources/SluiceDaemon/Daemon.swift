@@ -72,16 +72,13 @@ final class Daemon: Sendable {
     }
     let signals = try listenForSignals()
     view.stage = .ready
-    for address in addresses {
-      Descriptor.write("sluiced listening on \(address)\n", to: STDOUT_FILENO)
-      logger.log(.info, "listening", ["address": .text(address.description)])
+    func announce(_ word: String, _ message: String, at address: SocketAddress) {
+      Descriptor.write("sluiced \(word) on \(address)\n", to: STDOUT_FILENO)
+      logger.log(.info, message, ["address": .text(address.description)])
       logger.warn(about: address, authenticatesClients: reload.access.authenticatesClients)
     }
-    if let admin {
-      Descriptor.write("sluiced admin on \(admin.address)\n", to: STDOUT_FILENO)
-      logger.log(.info, "admin listener", ["address": .text(admin.address.description)])
-      logger.warn(about: admin.address, authenticatesClients: reload.access.authenticatesClients)
-    }
+    for address in addresses { announce("listening", "listening", at: address) }
+    if let admin { announce("admin", "admin listener", at: admin.address) }
     Descriptor.write("sluiced ready\n", to: STDOUT_FILENO)
     logger.log(
       .info, "ready",

@@ -174,8 +174,10 @@ final class HTTPServer: @unchecked Sendable {
     let isRefused = request.hasBody || (method != "GET" && method != "HEAD")
     if isFirst && !isRefused { return true }
     exchange.enter(.asking, at: loop.now)
-    service.answer(request) { [weak self, exchange = Held(exchange), number = exchange.number] reply in
-      self?.deliver(reply, to: exchange.value, number)
+    // It belongs to the loop, which it leaves and comes back to.
+    nonisolated(unsafe) let asking = exchange
+    service.answer(request) { [weak self, number = exchange.number] reply in
+      self?.deliver(reply, to: unsafe asking, number)
     }
     if exchange.reply != nil { return send(exchange, closes: isRefused) }
     guard !isRefused else { return false }
@@ -234,15 +236,6 @@ final class HTTPServer: @unchecked Sendable {
         return 0
       }
     }
-  }
-}
-
-/// Unchecked: belongs to the loop, which it leaves and comes back to.
-private struct Held: @unchecked Sendable {
-  let value: HTTPExchange
-
-  init(_ value: HTTPExchange) {
-    self.value = value
   }
 }
 

@@ -16,14 +16,15 @@ struct TOMLError: Error, Hashable {
 
 /// The contents of a file in TOML as a flat list: containers refer to their entries by index.
 struct TOMLDocument {
-  enum Kind: Hashable {
-    case table
-    case array
-    case text
-    case integer
-    case float
-    case boolean
-    case time
+  /// As a message calls it.
+  enum Kind: String {
+    case table = "a section"
+    case array = "a list"
+    case text = "a text"
+    case integer = "a whole number"
+    case float = "a number with a fraction"
+    case boolean = "true or false"
+    case time = "a time"
   }
 
   struct Entry: Hashable {

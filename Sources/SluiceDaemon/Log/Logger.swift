@@ -1,30 +1,20 @@
 import SluiceCommand
 import Synchronization
 
-/// Writes events to standard error, a line each, so that lines of several threads never mix. All copies are of one logger.
-struct Logger: Sendable {
+/// Writes events to standard error, a line each, so that lines of several threads never mix.
+final class Logger: Sendable {
   /// The level and the format, which may change.
-  private final class Manner: Sendable {
-    let state: Mutex<(level: LogLevel, format: LogFormat)>
-
-    init(_ level: LogLevel, _ format: LogFormat) {
-      state = Mutex((level, format))
-    }
-  }
-
-  private let manner: Manner
+  private let manner: Mutex<(level: LogLevel, format: LogFormat)>
   private let output: LogOutput
 
   init(level: LogLevel, format: LogFormat, to output: LogOutput = .standardError) {
-    manner = Manner(level, format)
+    manner = Mutex((level, format))
     self.output = output
   }
 
-  var level: LogLevel { manner.state.withLock { $0.level } }
-
   /// From any thread.
   func change(level: LogLevel, format: LogFormat) {
-    manner.state.withLock { $0 = (level, format) }
+    manner.withLock { $0 = (level, format) }
   }
 
   /// From any thread. Doesn't wait for a reader: see ``LogOutput``.
@@ -38,7 +28,7 @@ struct Logger: Sendable {
   func log(
     _ level: LogLevel, _ message: String, fields: [(key: String, value: JSON)], isAudit: Bool = false
   ) {
-    let (least, format) = manner.state.withLock { $0 }
+    let (least, format) = manner.withLock { $0 }
     guard isAudit || level >= least else { return }
     let fields = isAudit ? [("audit", .flag(true))] + fields : fields
     let line = LogLine(time: WallTime.now, level: level, message: message, fields: fields)
@@ -49,26 +39,16 @@ struct Logger: Sendable {
   func flush() { output.flush() }
 
   /// Whether such an event is written at all.
-  func writes(_ level: LogLevel, isAudit: Bool) -> Bool { isAudit || level >= self.level }
+  func writes(_ level: LogLevel, isAudit: Bool) -> Bool { isAudit || level >= manner.withLock { $0.level } }
 }
 
 /// The severity of an event.
 enum LogLevel: Int, Comparable {
-  case debug
-  case info
-  case warning
-  case error
+  case debug, info, warning, error
+
+  var name: String { ["debug", "info", "warning", "error"][rawValue] }
 
   static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
-
-  var name: String {
-    switch self {
-    case .debug: "debug"
-    case .info: "info"
-    case .warning: "warning"
-    case .error: "error"
-    }
-  }
 }
 
 /// The format of lines.
