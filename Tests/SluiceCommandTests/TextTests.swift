@@ -68,8 +68,7 @@ struct TextTests {
           "far", value: "N", help: String(repeating: "word ", count: 30), environment: "P_FAR", standard: "3"),
         CommandOption("an-option-with-a-long-name", value: "PLACE", help: "Told below."),
         CommandOption("later", help: "", unavailable: "no"),
-      ],
-      examples: [.init("Try it.", "p go there")], commands: [sub])
+      ], examples: ["Try it.": "p go there"], commands: [sub])
     let text = HelpText.render(page)
     #expect(text.contains("Usage: p [OPTION]... COMMAND\n"))
     #expect(text.contains("  go WHERE [HOW]...       goes\n"))

@@ -14,19 +14,14 @@ enum TopicJSON {
 
   static func object(_ topic: TopicSnapshot) -> JSON {
     let summary = topic.summary
-    let (state, failure): (String, JSON?) =
-      switch summary.ending {
-      case nil: ("open", nil)
-      case .finished: ("finished", nil)
-      case .failure(let code, let message):
-        ("failed", ["code": .number(code.rawValue), "message": .text(message)])
-      }
     let isWithoutProducers = topic.withoutProducers > 0
     // The subscriber that holds up producers longest.
     let holder = topic.subscriptions.max { $0.info.holding < $1.info.holding }
     return [
-      "name": .text(summary.topic), "epoch": .exact(summary.epoch), "state": .text(state), "failure": failure,
-      "storage": .text(summary.storage == .durable ? "durable" : "memory"),
+      "name": .text(summary.topic), "epoch": .exact(summary.epoch), "state": .text(summary.ending.state),
+      "failure": summary.ending.failure.map {
+        ["code": .number($0.code.rawValue), "message": .text($0.message)]
+      }, "storage": .text(summary.storage == .durable ? "durable" : "memory"),
       "flow": .text(flow(topic.settings.flow)), "firstOffset": .exact(summary.firstOffset),
       "nextOffset": .exact(summary.nextOffset), "records": .exact(summary.records),
       "bytes": .exact(summary.bytes), "subscriptions": .number(summary.subscriptions),

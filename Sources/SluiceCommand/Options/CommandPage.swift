@@ -3,15 +3,7 @@
 /// The parser checks arguments against it, and the help is written from it.
 public struct CommandPage: Sendable {
   /// A line to try, and what it does.
-  public struct Example: Sendable {
-    public var purpose: String
-    public var line: String
-
-    public init(_ purpose: String, _ line: String) {
-      self.purpose = purpose
-      self.line = line
-    }
-  }
+  public typealias Example = (purpose: String, line: String)
 
   /// As it is called: `sluice topic create`.
   public var name: String
@@ -25,16 +17,17 @@ public struct CommandPage: Sendable {
   /// Commands that its first operand names.
   public var commands: [CommandPage]
 
+  /// - Parameter examples: lines by their purposes.
   public init(
     _ name: String, summary: String, operands: [Operand] = [], options: [CommandOption] = [],
-    details: [String] = [], examples: [Example] = [], commands: [CommandPage] = []
+    details: [String] = [], examples: KeyValuePairs<String, String> = [:], commands: [CommandPage] = []
   ) {
     self.name = name
     self.summary = summary
     self.operands = operands
     self.options = options
     self.details = details
-    self.examples = examples
+    self.examples = examples.map { ($0.key, $0.value) }
     self.commands = commands
   }
 

@@ -89,3 +89,19 @@ public enum StorageText {
     }
   }
 }
+
+extension Complete.Ending? {
+  /// A topic's state in a word.
+  public var state: String {
+    switch self {
+    case nil: "open"
+    case .finished: "finished"
+    case .failure: "failed"
+    }
+  }
+
+  /// What the topic has failed with, if it has.
+  public var failure: (code: ErrorCode, message: String)? {
+    if case .failure(let code, let message) = self { (code, message) } else { nil }
+  }
+}

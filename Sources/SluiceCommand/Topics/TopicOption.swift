@@ -2,17 +2,14 @@ import SluiceWire
 
 /// One setting of a topic in text form: an option of `sluice topic create` and of `sluiced`, and as `NAME=VALUE` in a rule.
 public struct TopicOption: Sendable {
-  public let name: String
-  public let placeholder: String
-  public let help: String
-  /// The value of the option when it is given without one; nil where it needs one.
-  public let bare: String?
-  /// The words that it can be, or can be besides other values.
-  public let choices: [String]
+  /// As an option of a command.
+  public let option: CommandOption
   /// Reads the value into settings.
   public let read: @Sendable (String, inout TopicSettings) throws(ValueError) -> Void
   /// The value as it would be read; nil when the settings leave it open.
   public let write: @Sendable (TopicSettings) -> String?
+
+  public var name: String { option.name }
 
   /// Every setting, in the order in which they are shown.
   public static var all: [TopicOption] {
@@ -186,11 +183,7 @@ public struct TopicOption: Sendable {
     read: @escaping @Sendable (String, inout TopicSettings) throws(ValueError) -> Void,
     write: @escaping @Sendable (TopicSettings) -> String?
   ) {
-    self.name = name
-    self.placeholder = placeholder
-    self.help = help
-    self.bare = bare
-    self.choices = choices
+    option = CommandOption(name, value: placeholder, bare: bare, help: help, choices: choices)
     self.read = read
     self.write = write
   }
@@ -224,7 +217,6 @@ public struct TopicOption: Sendable {
         settings[keyPath: target].map { $0 == TopicSettings.unlimited ? "everything" : write($0) }
       })
   }
-
 }
 
 extension DroppedRecords.Limit {
@@ -239,12 +231,11 @@ extension DroppedRecords.Limit {
 }
 
 extension TopicOption {
-  /// As an option of a command.
-  ///
-  /// - Parameter standard: the value that holds when the option isn't given, for the help.
-  public func option(standard: String? = nil) -> CommandOption {
-    CommandOption(
-      name, value: placeholder, bare: bare, help: help, standard: standard, choices: choices)
+  /// The option with the value that holds in `settings` as its default.
+  public func option(standard settings: TopicSettings) -> CommandOption {
+    var option = option
+    option.standard = write(settings)
+    return option
   }
 
   /// The settings that are stated, by name, as they would be read.

@@ -30,6 +30,7 @@ enum ConfigurationManual {
         text.entry("\(key.name) = \(notation(of: setting.option))", explanation(of: setting.option))
       }
     }
+    let preset = TopicOption.preset.option
     text.section("[[\(ConfigurationSection.rule)]]")
     text.paragraph(
       """
@@ -40,8 +41,8 @@ enum ConfigurationManual {
       "\(ConfigurationSection.pattern) = \"PATTERN\"",
       "The names that the rule is for: * stands for any one token, a last > for one or more.")
     text.entry(
-      "\(TopicOption.preset.name) = \"\(TopicOption.preset.placeholder)\"",
-      "\(TopicOption.preset.help) Other keys of the rule count, wherever they stand.")
+      "\(preset.name) = \"\(preset.value ?? "")\"",
+      "\(preset.help) Other keys of the rule count, wherever they stand.")
     text.section("EXAMPLES")
     text.example("A broker with durable orders.", example)
     text.section("SEE ALSO")

@@ -84,7 +84,7 @@ struct ConfigurationReader {
   private func texts(of entry: TOMLDocument.Entry, for option: CommandOption) throws(UsageError) -> [String] {
     guard option.isRepeatable else { return [try text(of: entry, for: option)] }
     guard entry.kind == .array else {
-      throw UsageError("is \(Self.name(of: entry.kind)), and must be a list of texts, like [\"…\", \"…\"]")
+      throw UsageError("is \(entry.kind.rawValue), and must be a list of texts, like [\"…\", \"…\"]")
     }
     guard !entry.children.isEmpty else { throw UsageError("the list is empty; leave it out, or name some") }
     var texts: [String] = []
@@ -111,7 +111,7 @@ struct ConfigurationReader {
       if entry.kind == .text { return located(entry.text, kind, isAddress: option.value == "ADDR") }
       wanted = "a text, like \"\(Self.example(of: option))\""
     }
-    throw UsageError("is \(Self.name(of: entry.kind)), and must be \(wanted)")
+    throw UsageError("is \(entry.kind.rawValue), and must be \(wanted)")
   }
 
   private static func example(of option: CommandOption) -> String {
@@ -135,18 +135,6 @@ struct ConfigurationReader {
     guard kind == .file || kind == .directory, !text.isEmpty, !text.hasPrefix("/") else { return text }
     guard let slash = path.lastIndex(of: "/") else { return text }
     return path[...slash] + text
-  }
-
-  private static func name(of kind: TOMLDocument.Kind) -> String {
-    switch kind {
-    case .table: "a section"
-    case .array: "a list"
-    case .text: "a text"
-    case .integer: "a whole number"
-    case .float: "a number with a fraction"
-    case .boolean: "true or false"
-    case .time: "a time"
-    }
   }
 
   // MARK: Names that aren't known
@@ -230,7 +218,7 @@ struct ConfigurationReader {
 
   private func readPattern(_ entry: TOMLDocument.Entry) throws(UsageError) -> TopicPattern {
     guard entry.kind == .text else {
-      throw UsageError("is \(Self.name(of: entry.kind)), and must be a text, like \"orders.>\"")
+      throw UsageError("is \(entry.kind.rawValue), and must be a text, like \"orders.>\"")
     }
     do {
       return try Values.pattern(entry.text)
@@ -247,8 +235,7 @@ struct ConfigurationReader {
       let known = options.map(\.name) + [ConfigurationSection.pattern]
       throw UsageError("there is no such key\(Spelling.advice(for: entry.key, in: known) { $0 })")
     }
-    let text = try text(
-      of: entry, for: option.option(standard: option.write(DaemonSettings().broker.topicDefaults)))
+    let text = try text(of: entry, for: option.option(standard: DaemonSettings().broker.topicDefaults))
     do {
       try option.read(text, &topic)
     } catch {

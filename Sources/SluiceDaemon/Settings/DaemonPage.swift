@@ -65,27 +65,19 @@ enum DaemonPage {
         """,
       ],
       examples: [
-        .init("Start on the usual address, 127.0.0.1:7420.", "sluiced"),
-        .init(
-          "Any free port, and a Unix socket; the real addresses are printed.",
-          "sluiced --listen 127.0.0.1:0 --listen unix:/tmp/sluice.sock"),
-        .init(
-          "Keep an hour of every topic, at most 1 GiB of each.", "sluiced --replay-age 1h --replay-bytes 1GiB"
-        ),
-        .init(
-          "Topics that survive the broker, on at most 50 GiB; those below orders without being asked for.",
-          "sluiced --data /var/lib/sluice --storage-limit 50GiB --topic-rule 'orders.> storage=durable'"),
-        .init(
-          "Users with passwords, and their permissions in a file.",
-          "sluiced --users /etc/sluice/users --permissions /etc/sluice/permissions"),
-        .init(
-          "With TLS, beside the usual address for this machine's own clients.",
-          "sluiced --listen 127.0.0.1:7420 --listen tls://0.0.0.0:7422 --tls-cert server.pem --tls-key server.key --users users --permissions permissions"
-        ),
-        .init(
-          "Everything from a file, looked through before.",
-          "sluiced --check-config sluiced.toml && sluiced --config sluiced.toml"),
-        .init("Take records of up to 16 MiB.", "SLUICED_MAX_RECORD=16MiB sluiced"),
+        "Start on the usual address, 127.0.0.1:7420.": "sluiced",
+        "Any free port, and a Unix socket; the real addresses are printed.":
+          "sluiced --listen 127.0.0.1:0 --listen unix:/tmp/sluice.sock",
+        "Keep an hour of every topic, at most 1 GiB of each.": "sluiced --replay-age 1h --replay-bytes 1GiB",
+        "Topics that survive the broker, on at most 50 GiB; those below orders without being asked for.":
+          "sluiced --data /var/lib/sluice --storage-limit 50GiB --topic-rule 'orders.> storage=durable'",
+        "Users with passwords, and their permissions in a file.":
+          "sluiced --users /etc/sluice/users --permissions /etc/sluice/permissions",
+        "With TLS, beside the usual address for this machine's own clients.":
+          "sluiced --listen 127.0.0.1:7420 --listen tls://0.0.0.0:7422 --tls-cert server.pem --tls-key server.key --users users --permissions permissions",
+        "Everything from a file, looked through before.":
+          "sluiced --check-config sluiced.toml && sluiced --config sluiced.toml",
+        "Take records of up to 16 MiB.": "SLUICED_MAX_RECORD=16MiB sluiced",
       ])
   }
 }

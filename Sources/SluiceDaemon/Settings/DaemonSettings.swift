@@ -168,9 +168,8 @@ struct DaemonSettings {
         "Settings of new topics whose names match a pattern: 'orders.> flow=lossless replay-records=100', or 'ticks.> preset=shared:2'. The first that matches counts.",
       isRepeatable: true, hasSpaces: true)
     return TopicOption.all.map { option in
-      Setting(
-        option.option(standard: option.write(standard)), write: { option.write($0.broker.topicDefaults) }
-      ) { arguments, settings throws(UsageError) in
+      Setting(option.option(standard: standard), write: { option.write($0.broker.topicDefaults) }) {
+        arguments, settings throws(UsageError) in
         _ = try arguments.value(option.name) { text throws(ValueError) in
           try option.read(text, &settings.broker.topicDefaults)
         }

@@ -45,8 +45,8 @@ struct BenchCommand: Command {
       """,
     ],
     examples: [
-      .init("The usual.", "sluice bench"),
-      .init("Fan-out of small records.", "sluice bench --size 16B --subscribers 100 --records 200k"),
+      "The usual.": "sluice bench",
+      "Fan-out of small records.": "sluice bench --size 16B --subscribers 100 --records 200k",
     ])
 
   init(_ arguments: ParsedArguments) throws(UsageError) {

@@ -17,8 +17,8 @@ struct CursorCommand: CommandGroup {
       """
     ],
     examples: [
-      .init("The cursors of a topic, and how far behind they are.", "sluice cursor list orders.eu"),
-      .init("Read the last hour once more.", "sluice cursor move orders.eu billing --to time:-1h"),
+      "The cursors of a topic, and how far behind they are.": "sluice cursor list orders.eu",
+      "Read the last hour once more.": "sluice cursor move orders.eu billing --to time:-1h",
     ], commands: members.map { $0.page })
 }
 
@@ -30,9 +30,8 @@ struct CursorListCommand: Command {
     "sluice cursor list", summary: "list a topic's durable cursors and groups", operands: [Operand("TOPIC")],
     options: [TopicCommand.json],
     examples: [
-      .init("Which are there, and how far behind.", "sluice cursor list orders.eu"),
-      .init(
-        "Those without members.", "sluice cursor list orders.eu --json | jq 'select(.members == 0).cursor'"),
+      "Which are there, and how far behind.": "sluice cursor list orders.eu",
+      "Those without members.": "sluice cursor list orders.eu --json | jq 'select(.members == 0).cursor'",
     ])
 
   init(_ arguments: ParsedArguments) throws(UsageError) {
@@ -69,8 +68,8 @@ struct CursorMoveCommand: QuietRequest {
       "Makes the cursor if there is none. Its subscribers end, and go on there when they subscribe again."
     ],
     examples: [
-      .init("Everything once more.", "sluice cursor move orders.eu billing --to earliest"),
-      .init("Leave out what has come so far.", "sluice cursor move orders.eu billing --to new"),
+      "Everything once more.": "sluice cursor move orders.eu billing --to earliest",
+      "Leave out what has come so far.": "sluice cursor move orders.eu billing --to new",
     ])
 
   init(_ arguments: ParsedArguments) throws(UsageError) {
@@ -94,7 +93,7 @@ struct CursorDeleteCommand: QuietRequest {
   static let page = CommandPage(
     "sluice cursor delete", summary: "forget a durable cursor or a group",
     operands: [Operand("TOPIC"), Operand("NAME")], details: ["Its subscribers are told, and end."],
-    examples: [.init("It isn't needed any more.", "sluice cursor delete orders.eu billing")])
+    examples: ["It isn't needed any more.": "sluice cursor delete orders.eu billing"])
 
   init(_ arguments: ParsedArguments) throws(UsageError) {
     topic = try TopicOperand.read(arguments.operands[0])

@@ -31,9 +31,9 @@ struct PingCommand: Command {
       """
     ],
     examples: [
-      .init("Is it there?", "sluice ping"),
-      .init("Is it alive, even if it would refuse this client?", "sluice ping --alive --quiet --timeout 3s"),
-      .init("How far away is it?", "sluice --server broker.example:7420 ping --count 10 --interval 200ms"),
+      "Is it there?": "sluice ping",
+      "Is it alive, even if it would refuse this client?": "sluice ping --alive --quiet --timeout 3s",
+      "How far away is it?": "sluice --server broker.example:7420 ping --count 10 --interval 200ms",
     ])
 
   init(_ arguments: ParsedArguments) throws(UsageError) {

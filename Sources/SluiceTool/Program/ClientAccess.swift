@@ -68,15 +68,18 @@ struct ClientAccess {
     try source.allowOne(of: "token-file", "user")
     try source.allowOne(of: "token-file", "password-file")
     if let path = source.text("token-file") { return try .file(path) { .token($0) } }
-    guard let path = sources.compactMap({ $0.text("password-file") }).first else {
+    guard let path = sources.text("password-file") else {
       throw UsageError(
         "--user needs --password-file: a password isn't given on the command line, where others can read it")
     }
-    guard let user = sources.compactMap({ $0.text("user") }).first else {
-      throw UsageError("--password-file needs --user")
-    }
+    guard let user = sources.text("user") else { throw UsageError("--password-file needs --user") }
     return try .file(path) { .password($0, user: user) }
   }
+}
+
+extension [ParsedArguments] {
+  /// The value of an option in the first of them that has one.
+  fileprivate func text(_ option: String) -> String? { lazy.compactMap { $0.text(option) }.first }
 }
 
 extension ClientCredentials {
@@ -151,11 +154,10 @@ extension ClientAccess {
       }
       return options
     }
-    func text(_ name: String) -> String? { sources.compactMap { $0.text(name) }.first }
-    options.authorities = text("tls-ca")
-    options.certificate = text("tls-cert")
-    options.key = text("tls-key")
-    options.serverName = text("tls-server-name")
+    options.authorities = sources.text("tls-ca")
+    options.certificate = sources.text("tls-cert")
+    options.key = sources.text("tls-key")
+    options.serverName = sources.text("tls-server-name")
     if sources.contains(where: { $0.has("tls-no-verify") }) {
       guard options.authorities == nil, options.serverName == nil else {
         throw UsageError(

@@ -79,11 +79,10 @@ enum Commands {
         """,
       ],
       examples: [
-        .init(
-          "Publish each line of a file as a record, and end the topic.",
-          "sluice pub words --complete < /usr/share/dict/words"),
-        .init("Print every record of a topic, from the first that is kept to its end.", "sluice sub words"),
-        .init("See which clients are attached to a topic, and their progress.", "sluice topic show words"),
+        "Publish each line of a file as a record, and end the topic.":
+          "sluice pub words --complete < /usr/share/dict/words",
+        "Print every record of a topic, from the first that is kept to its end.": "sluice sub words",
+        "See which clients are attached to a topic, and their progress.": "sluice topic show words",
       ],
       commands: all.map { $0.page })
   }

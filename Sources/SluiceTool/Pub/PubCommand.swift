@@ -77,18 +77,14 @@ struct PubCommand: Command {
         + "broker has no room, or fails, it waits and tries again in the same way.",
     ],
     examples: [
-      .init("A record.", "sluice pub greetings hello"),
-      .init(
-        "A line, a record; then the topic is finished.", "sluice pub words --complete < /usr/share/dict/words"
-      ),
-      .init(
-        "Follow a log, with the host's name in each record.",
-        "tail -F app.log | sluice pub logs.app --header host=$(hostname)"),
-      .init("No faster than the slowest subscriber.", "sluice pub jobs --as back-pressured < jobs.txt"),
-      .init("A whole file as one record.", "sluice pub images.cat --delimiter none --key cat < cat.jpg"),
-      .init(
-        "Copy a topic, whatever its records contain.",
-        "sluice sub a --until-live --frames | sluice pub b --frames"),
+      "A record.": "sluice pub greetings hello",
+      "A line, a record; then the topic is finished.": "sluice pub words --complete < /usr/share/dict/words",
+      "Follow a log, with the host's name in each record.":
+        "tail -F app.log | sluice pub logs.app --header host=$(hostname)",
+      "No faster than the slowest subscriber.": "sluice pub jobs --as back-pressured < jobs.txt",
+      "A whole file as one record.": "sluice pub images.cat --delimiter none --key cat < cat.jpg",
+      "Copy a topic, whatever its records contain.":
+        "sluice sub a --until-live --frames | sluice pub b --frames",
     ])
 
   init(_ arguments: ParsedArguments) throws(UsageError) {

@@ -32,9 +32,8 @@ struct RequestCommand: Command {
       """,
     ],
     examples: [
-      .init("Ask a service that runs as sluice reply, on any machine.", "sluice request prices.quote ACME"),
-      .init(
-        "Send a file to be worked on.", "sluice request images.shrink --timeout 1m < big.png > small.png"),
+      "Ask a service that runs as sluice reply, on any machine.": "sluice request prices.quote ACME",
+      "Send a file to be worked on.": "sluice request images.shrink --timeout 1m < big.png > small.png",
     ])
 
   init(_ arguments: ParsedArguments) throws(UsageError) {
@@ -91,8 +90,8 @@ struct ReplyCommand: Command {
       Persistence.details,
     ],
     examples: [
-      .init("A service in one line.", "sluice reply time.utc --exec 'date -u'"),
-      .init("Ask it.", "sluice request time.utc ''"),
+      "A service in one line.": "sluice reply time.utc --exec 'date -u'",
+      "Ask it.": "sluice request time.utc ''",
     ])
 
   init(_ arguments: ParsedArguments) throws(UsageError) {

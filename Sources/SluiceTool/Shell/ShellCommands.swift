@@ -17,12 +17,11 @@ struct CompletionsCommand: Command {
       """
     ],
     examples: [
-      .init("In this shell.", "source <(sluice completions bash)"),
-      .init(
-        "In every bash, where bash-completion is installed.",
-        "sluice completions bash > ~/.local/share/bash-completion/completions/sluice"),
-      .init("In every zsh, from a directory in its fpath.", "sluice completions zsh > ~/.zfunc/_sluice"),
-      .init("In every fish.", "sluice completions fish > ~/.config/fish/completions/sluice.fish"),
+      "In this shell.": "source <(sluice completions bash)",
+      "In every bash, where bash-completion is installed.":
+        "sluice completions bash > ~/.local/share/bash-completion/completions/sluice",
+      "In every zsh, from a directory in its fpath.": "sluice completions zsh > ~/.zfunc/_sluice",
+      "In every fish.": "sluice completions fish > ~/.config/fish/completions/sluice.fish",
     ])
 
   init(_ arguments: ParsedArguments) throws(UsageError) {
@@ -69,9 +68,9 @@ struct ManualCommand: Command {
       """
     ],
     examples: [
-      .init("Read about sluice pub.", "sluice manual pub | man -l -"),
-      .init("All pages, where man finds them.", "sluice manual --directory /usr/local/share/man/man1"),
-      .init("Those of the broker.", "sluiced --manual > /usr/local/share/man/man8/sluiced.8"),
+      "Read about sluice pub.": "sluice manual pub | man -l -",
+      "All pages, where man finds them.": "sluice manual --directory /usr/local/share/man/man1",
+      "Those of the broker.": "sluiced --manual > /usr/local/share/man/man8/sluiced.8",
     ])
 
   init(_ arguments: ParsedArguments) throws(UsageError) {

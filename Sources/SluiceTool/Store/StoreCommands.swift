@@ -22,9 +22,9 @@ struct StoreCommand: CommandGroup {
       """
     ],
     examples: [
-      .init("The topics, and the space that they take.", "sluice store stat /var/lib/sluice"),
-      .init("Whether all of it can be read.", "sluice store verify /var/lib/sluice"),
-      .init("A backup.", "sluice store export /var/lib/sluice topics.sluice"),
+      "The topics, and the space that they take.": "sluice store stat /var/lib/sluice",
+      "Whether all of it can be read.": "sluice store verify /var/lib/sluice",
+      "A backup.": "sluice store export /var/lib/sluice topics.sluice",
     ], commands: members.map { $0.page })
 
   static let json = CommandOption("json", help: "Print an object a line.")
@@ -54,11 +54,10 @@ struct StoreStatCommand: Command {
       """
     ],
     examples: [
-      .init("All topics.", "sluice store stat /var/lib/sluice"),
-      .init("One of them, with its settings.", "sluice store stat /var/lib/sluice orders.eu"),
-      .init(
-        "What could be given back to the disk.",
-        "sluice store stat /var/lib/sluice --json | jq '.reusable_bytes // empty'"),
+      "All topics.": "sluice store stat /var/lib/sluice",
+      "One of them, with its settings.": "sluice store stat /var/lib/sluice orders.eu",
+      "What could be given back to the disk.":
+        "sluice store stat /var/lib/sluice --json | jq '.reusable_bytes // empty'",
     ])
 
   init(_ arguments: ParsedArguments) throws(UsageError) {
@@ -107,12 +106,9 @@ struct StoreVerifyCommand: Command {
       """,
     ],
     examples: [
-      .init(
-        "Find damage that a disk has done, while the broker is stopped.",
-        "sluice store verify /var/lib/sluice"),
-      .init(
-        "Which topics have lost records.",
-        "sluice store verify /var/lib/sluice --json | jq -r 'select(.missing > 0).topic' | sort -u"),
+      "Find damage that a disk has done, while the broker is stopped.": "sluice store verify /var/lib/sluice",
+      "Which topics have lost records.":
+        "sluice store verify /var/lib/sluice --json | jq -r 'select(.missing > 0).topic' | sort -u",
     ])
 
   init(_ arguments: ParsedArguments) throws(UsageError) {
@@ -169,8 +165,8 @@ struct StoreRepairCommand: Command {
       """,
     ],
     examples: [
-      .init("What would be lost?", "sluice store repair /var/lib/sluice --dry-run"),
-      .init("Mend it.", "sluice store repair /var/lib/sluice"),
+      "What would be lost?": "sluice store repair /var/lib/sluice --dry-run",
+      "Mend it.": "sluice store repair /var/lib/sluice",
     ])
 
   init(_ arguments: ParsedArguments) throws(UsageError) {
@@ -194,7 +190,7 @@ struct StoreRepairCommand: Command {
           // No step of the repair reports records that were lost with the file's pages.
           guard rebuild != nil, finding.missing?.isEmpty == false else { return }
           job.note("lost: \(StoreTable.shown(finding))\n")
-        }, done: { step in job.note(StoreTable.shown("\(step)") + "\n") })
+        }, done: { step in job.note(StoreTable.shown(step) + "\n") })
       if job.hasFailed { return .success }
       if !isDryRun { try store.leave() }
       for finding in left { try job.print("left as it is: \(StoreTable.shown(finding))\n") }
@@ -217,8 +213,7 @@ struct StoreCompactCommand: Command {
       Puts a copy without free space in the store's place. While it is made, it takes as much room on the same disk as the store has in \
       use. When it is interrupted, by whatever, the store is as before.
       """
-    ],
-    examples: [.init("After large topics were deleted.", "sluice store compact /var/lib/sluice")])
+    ], examples: ["After large topics were deleted.": "sluice store compact /var/lib/sluice"])
 
   init(_ arguments: ParsedArguments) throws(UsageError) {
     directory = arguments.operands[0]

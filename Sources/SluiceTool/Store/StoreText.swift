@@ -56,7 +56,7 @@ enum StoreTable {
       ["producers", "\(topic.producers)"], ["cursors", "\(topic.cursors)"], ["groups", "\(topic.groups)"],
     ]
     guard let row = topic.row else { return TextTable.render(rows, leftColumns: 2) }
-    if case .failure(_, let message) = row.ending { rows.insert(["failure", shown(message)], at: 3) }
+    if let failure = row.ending.failure { rows.insert(["failure", shown(failure.message)], at: 3) }
     rows.insert(["epoch", TopicTable.hexadecimal(row.epoch)], at: 2)
     rows += TopicOption.written(row.settings).map { [$0.name, $0.value] }
     return TextTable.render(rows, leftColumns: 2)
@@ -66,14 +66,7 @@ enum StoreTable {
     topic.row.map { shown($0.name) } ?? "(number \(topic.id.rawValue))"
   }
 
-  static func state(_ row: StoredTopic?) -> String {
-    guard let row else { return "unreadable" }
-    return switch row.ending {
-    case nil: "open"
-    case .finished: "finished"
-    case .failure: "failed"
-    }
-  }
+  static func state(_ row: StoredTopic?) -> String { row.map(\.ending.state) ?? "unreadable" }
 
   // MARK: Summaries
 
@@ -110,12 +103,8 @@ enum StoreTable {
 
   // MARK: Findings
 
-  static func shown(_ finding: StoreFinding) -> String { shown("\(finding)") }
-
   /// Without control characters: text from a damaged store stays one line, and can't control the terminal.
-  static func shown(_ text: String) -> String {
-    Complaint.clean(text)
-  }
+  static func shown(_ text: some CustomStringConvertible) -> String { Complaint.clean("\(text)") }
 }
 
 /// Stores as objects of JSON.
@@ -123,8 +112,7 @@ enum StoreJSON {
   // MARK: Statistics
 
   static func object(_ topic: StoreStatistics.Topic) -> JSON {
-    var failure: (code: ErrorCode, message: String)?
-    if case .failure(let code, let message) = topic.row?.ending { failure = (code, message) }
+    let failure = topic.row?.ending.failure
     return [
       "topic": .textOrNull(topic.row?.name), "number": .number(topic.id.rawValue),
       "state": .text(StoreTable.state(topic.row)), "failure_code": failure.map { .number($0.code.rawValue) },

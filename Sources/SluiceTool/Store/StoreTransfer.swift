@@ -29,11 +29,9 @@ struct StoreExportCommand: Command {
       """,
     ],
     examples: [
-      .init("A backup.", "sluice store export /var/lib/sluice topics.sluice"),
-      .init(
-        "One topic to another machine.",
-        "sluice store export /var/lib/sluice --topic orders.eu | ssh other sluice store import /var/lib/sluice"
-      ),
+      "A backup.": "sluice store export /var/lib/sluice topics.sluice",
+      "One topic to another machine.":
+        "sluice store export /var/lib/sluice --topic orders.eu | ssh other sluice store import /var/lib/sluice",
     ])
 
   init(_ arguments: ParsedArguments) throws(UsageError) {
@@ -92,11 +90,9 @@ struct StoreImportCommand: Command {
       """
     ],
     examples: [
-      .init("Bring a backup back.", "sluice store import /var/lib/sluice topics.sluice"),
-      .init(
-        "Copy a topic from another machine.",
-        "ssh other sluice store export /var/lib/sluice --topic orders.eu | sluice store import /var/lib/sluice"
-      ),
+      "Bring a backup back.": "sluice store import /var/lib/sluice topics.sluice",
+      "Copy a topic from another machine.":
+        "ssh other sluice store export /var/lib/sluice --topic orders.eu | sluice store import /var/lib/sluice",
     ])
 
   init(_ arguments: ParsedArguments) throws(UsageError) {

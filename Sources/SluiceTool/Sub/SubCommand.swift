@@ -101,25 +101,18 @@ struct SubCommand: Command {
         + " Records are printed once; a topic that was started anew meanwhile is printed from its beginning.",
     ],
     examples: [
-      .init("Everything that is kept, then what comes.", "sluice sub words"),
-      .init(
-        "The last ten records, with their offsets, and no more.",
-        "sluice sub words --from last:10 --until-live --format '{offset} {payload}'"),
-      .init(
-        "New records as JSON, for another program.", "sluice sub orders.eu --from new --json | jq .payload"),
-      .init(
-        "Several topics, and those that are yet to come.",
-        "sluice sub 'orders.*' --format '{topic} {payload}'"),
-      .init("The new orders from Europe.", "sluice sub orders --key-prefix eu. --header kind=new"),
-      .init("What has come since the last time.", "sluice sub orders.eu --cursor billing --until-live"),
-      .init(
-        "The last two records of a source that runs while it has subscribers.",
-        "sluice sub ticks --as shared:2"),
-      .init("A worker that takes one record at a time.", "sluice sub jobs --exec ./work.sh"),
-      .init(
-        "One of several workers that share the jobs; what fails three times is put aside.",
-        "sluice sub jobs --group workers --ack explicit --deliveries 3 --dead-letters jobs.dead --exec ./work.sh"
-      ),
+      "Everything that is kept, then what comes.": "sluice sub words",
+      "The last ten records, with their offsets, and no more.":
+        "sluice sub words --from last:10 --until-live --format '{offset} {payload}'",
+      "New records as JSON, for another program.": "sluice sub orders.eu --from new --json | jq .payload",
+      "Several topics, and those that are yet to come.": "sluice sub 'orders.*' --format '{topic} {payload}'",
+      "The new orders from Europe.": "sluice sub orders --key-prefix eu. --header kind=new",
+      "What has come since the last time.": "sluice sub orders.eu --cursor billing --until-live",
+      "The last two records of a source that runs while it has subscribers.":
+        "sluice sub ticks --as shared:2",
+      "A worker that takes one record at a time.": "sluice sub jobs --exec ./work.sh",
+      "One of several workers that share the jobs; what fails three times is put aside.":
+        "sluice sub jobs --group workers --ack explicit --deliveries 3 --dead-letters jobs.dead --exec ./work.sh",
     ])
 
   init(_ arguments: ParsedArguments) throws(UsageError) {

@@ -21,13 +21,11 @@ struct TokenCommand: CommandGroup {
       """
     ],
     examples: [
-      .init(
-        "A pair of keys, one half of which is the broker's.",
-        "sluice token key --output signing.pem --public /etc/sluice/keys/2026.pem"),
-      .init(
-        "A token that may publish orders for an hour.",
-        "sluice token make --key signing.pem --key-id 2026 --subject shop --for 1h --publish 'orders.>'"),
-      .init("What a token says.", "sluice token show --file shop.token"),
+      "A pair of keys, one half of which is the broker's.":
+        "sluice token key --output signing.pem --public /etc/sluice/keys/2026.pem",
+      "A token that may publish orders for an hour.":
+        "sluice token make --key signing.pem --key-id 2026 --subject shop --for 1h --publish 'orders.>'",
+      "What a token says.": "sluice token show --file shop.token",
     ], commands: members.map { $0.page })
 }
 
@@ -58,12 +56,9 @@ struct TokenKeyCommand: Command {
       """
     ],
     examples: [
-      .init(
-        "A pair of keys, one half of which is the broker's.",
-        "sluice token key --output signing.pem --public /etc/sluice/keys/2026.pem"),
-      .init(
-        "A secret that both have.", "sluice token key --algorithm hs256 --output /etc/sluice/keys/2026.secret"
-      ),
+      "A pair of keys, one half of which is the broker's.":
+        "sluice token key --output signing.pem --public /etc/sluice/keys/2026.pem",
+      "A secret that both have.": "sluice token key --algorithm hs256 --output /etc/sluice/keys/2026.secret",
     ])
 
   init(_ arguments: ParsedArguments) throws(UsageError) {
@@ -150,12 +145,10 @@ struct TokenMakeCommand: Command {
       """
     ],
     examples: [
-      .init(
-        "An hour of publishing.",
-        "sluice token make --key signing.pem --key-id 2026 --subject shop --for 1h --publish 'orders.>'"),
-      .init(
-        "For a client that reads it from a file each time it connects.",
-        "sluice token make --key signing.pem --key-id 2026 --subject shop --for 24h --output shop.token"),
+      "An hour of publishing.":
+        "sluice token make --key signing.pem --key-id 2026 --subject shop --for 1h --publish 'orders.>'",
+      "For a client that reads it from a file each time it connects.":
+        "sluice token make --key signing.pem --key-id 2026 --subject shop --for 24h --output shop.token",
     ])
 
   private static func pattern(_ name: String, _ help: String) -> CommandOption {

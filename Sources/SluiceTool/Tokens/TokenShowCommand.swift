@@ -30,10 +30,9 @@ struct TokenShowCommand: Command {
       """
     ],
     examples: [
-      .init("What a token says.", "sluice token show --file shop.token"),
-      .init(
-        "Whether a broker with that key would take it.", "sluice token show --file shop.token --key 2026.pem"),
-      .init("When it ends.", "sluice token show --file shop.token --json | jq -r .expires"),
+      "What a token says.": "sluice token show --file shop.token",
+      "Whether a broker with that key would take it.": "sluice token show --file shop.token --key 2026.pem",
+      "When it ends.": "sluice token show --file shop.token --json | jq -r .expires",
     ])
 
   init(_ arguments: ParsedArguments) throws(UsageError) {
@@ -156,7 +155,5 @@ enum TokenText {
   }
 
   /// Without control characters: a token's text stays one line, and can't control the terminal.
-  private static func shown(_ text: String) -> String {
-    Complaint.clean(text)
-  }
+  private static func shown(_ text: String) -> String { Complaint.clean(text) }
 }

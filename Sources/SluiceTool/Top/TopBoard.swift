@@ -77,7 +77,7 @@ struct TopBoard {
     _ summary: TopicSummary, _ info: TopicInfo?, _ now: Before, _ before: Before?, _ seconds: Double
   ) -> TopRow {
     var row = TopRow(
-      topic: summary.topic, state: TopicTable.state(summary), inRate: 0, outRate: 0,
+      topic: summary.topic, state: summary.ending.state, inRate: 0, outRate: 0,
       subscribers: summary.subscriptions, producers: summary.publications, outstanding: 0)
     if let before, before.epoch == now.epoch, seconds > 0 {
       row.inRate = Double(now.nextOffset - min(now.nextOffset, before.nextOffset)) / seconds

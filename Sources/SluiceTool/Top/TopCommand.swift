@@ -30,9 +30,8 @@ struct TopCommand: Command {
       "Fills the screen of a terminal, until Ctrl-C; prints one table behind the other to anything else.",
     ],
     examples: [
-      .init("What is going on?", "sluice top"),
-      .init(
-        "Which subscribers hold up producers?", "sluice top --once --json | jq 'select(.holding_ms > 0)'"),
+      "What is going on?": "sluice top",
+      "Which subscribers hold up producers?": "sluice top --once --json | jq 'select(.holding_ms > 0)'",
     ])
 
   init(_ arguments: ParsedArguments) throws(UsageError) {

@@ -15,9 +15,9 @@ struct TopicCommand: CommandGroup {
     "sluice topic", summary: "list, inspect, create, connect, end and delete topics",
     operands: [Operand("COMMAND")],
     examples: [
-      .init("All topics.", "sluice topic list"),
-      .init("The clients that are attached to one, and their progress.", "sluice topic show orders.eu"),
-      .init("A topic that keeps its last 100 records.", "sluice topic create prices --replay-records 100"),
+      "All topics.": "sluice topic list",
+      "The clients that are attached to one, and their progress.": "sluice topic show orders.eu",
+      "A topic that keeps its last 100 records.": "sluice topic create prices --replay-records 100",
     ], commands: members.map { $0.page })
 
   static let json = CommandOption("json", help: "Print an object a line.")
@@ -40,10 +40,8 @@ struct TopicListCommand: Command {
       CommandOption("names", help: "Print names alone, one a line."), TopicCommand.json,
     ],
     examples: [
-      .init("Those of one kind.", "sluice topic list --prefix orders. --names"),
-      .init(
-        "The topics without subscribers.",
-        "sluice topic list --json | jq 'select(.subscribers == 0).topic'"),
+      "Those of one kind.": "sluice topic list --prefix orders. --names",
+      "The topics without subscribers.": "sluice topic list --json | jq 'select(.subscribers == 0).topic'",
     ])
 
   init(_ arguments: ParsedArguments) throws(UsageError) {
@@ -86,8 +84,7 @@ struct TopicShowCommand: Command {
       memory, or the missing connection. "for" says since when, pauses of up to a second included. The shares, in the columns 1 MIN and 5 MIN too, are of the time in \
       which a producer had no demand for that reason.
       """,
-    ],
-    examples: [.init("The attached clients, and their progress.", "sluice topic show orders.eu")])
+    ], examples: ["The attached clients, and their progress.": "sluice topic show orders.eu"])
 
   init(_ arguments: ParsedArguments) throws(UsageError) {
     topic = try TopicOperand.read(arguments.operands[0])
@@ -111,7 +108,7 @@ struct TopicCreateCommand: Command {
 
   static let page = CommandPage(
     "sluice topic create", summary: "create a topic with settings of its own", operands: [Operand("TOPIC")],
-    options: TopicOption.ofTopics.map { $0.option() } + [
+    options: TopicOption.ofTopics.map(\.option) + [
       CommandOption(
         "keep", value: "TIME",
         help: "As --replay-age; with --storage durable the age alone decides, unless another limit is given.",
@@ -129,25 +126,19 @@ struct TopicCreateCommand: Command {
       """,
     ],
     examples: [
-      .init(
-        "The last hundred records, none older than an hour.",
-        "sluice topic create prices --replay-records 100 --replay-age 1h"),
-      .init(
-        "Jobs that wait for workers, one by one.",
-        "sluice topic create jobs --flow lossless --buffer-records 0 --without-subscribers hold"),
-      .init(
-        "A source that runs only while it has subscribers.",
-        "sluice topic create ticks --connect auto:1 --scope while-connected"),
-      .init(
-        "The same by a name, with the last two records for late subscribers.",
-        "sluice topic create ticks --preset shared:2"),
-      .init(
-        "Readings that fail when their producer has been gone for 30 seconds.",
-        "sluice topic create readings --when-producer-lost fail:30s"),
-      .init("The last price of everything.", "sluice topic create prices --compact"),
-      .init(
-        "A day of orders that survives the broker, each on disk before it is acknowledged.",
-        "sluice topic create orders --storage durable --sync always --keep 24h"),
+      "The last hundred records, none older than an hour.":
+        "sluice topic create prices --replay-records 100 --replay-age 1h",
+      "Jobs that wait for workers, one by one.":
+        "sluice topic create jobs --flow lossless --buffer-records 0 --without-subscribers hold",
+      "A source that runs only while it has subscribers.":
+        "sluice topic create ticks --connect auto:1 --scope while-connected",
+      "The same by a name, with the last two records for late subscribers.":
+        "sluice topic create ticks --preset shared:2",
+      "Readings that fail when their producer has been gone for 30 seconds.":
+        "sluice topic create readings --when-producer-lost fail:30s",
+      "The last price of everything.": "sluice topic create prices --compact",
+      "A day of orders that survives the broker, each on disk before it is acknowledged.":
+        "sluice topic create orders --storage durable --sync always --keep 24h",
     ])
 
   init(_ arguments: ParsedArguments) throws(UsageError) {
@@ -212,7 +203,7 @@ struct TopicCompleteCommand: TopicRequest {
   static let page = CommandPage(
     "sluice topic complete", summary: "finish a topic", operands: [Operand("TOPIC")],
     details: ["Subscribers are told when they have every record before the end."],
-    examples: [.init("That was the last order.", "sluice topic complete orders.eu")])
+    examples: ["That was the last order.": "sluice topic complete orders.eu"])
 
   func request(_ client: Client, _ completion: @escaping @Sendable (Result<Void, ClientError>) -> Void) {
     TopicEnding.end(topic, with: .finished, client, completion)
@@ -227,7 +218,7 @@ struct TopicFailCommand: QuietRequest {
     "sluice topic fail", summary: "end a topic with a failure",
     operands: [Operand("TOPIC"), Operand("MESSAGE")],
     details: ["Subscribers are told the message when they have every record before the end."],
-    examples: [.init("Give up.", "sluice topic fail orders.eu 'the warehouse is closed'")])
+    examples: ["Give up.": "sluice topic fail orders.eu 'the warehouse is closed'"])
 
   init(_ arguments: ParsedArguments) throws(UsageError) {
     topic = try TopicOperand.read(arguments.operands[0])
@@ -260,7 +251,7 @@ struct TopicDeleteCommand: TopicRequest {
   static let page = CommandPage(
     "sluice topic delete", summary: "delete a topic and its records", operands: [Operand("TOPIC")],
     details: ["Its subscribers and producers are told, and end."],
-    examples: [.init("Start over.", "sluice topic delete orders.eu")])
+    examples: ["Start over.": "sluice topic delete orders.eu"])
 
   func request(_ client: Client, _ completion: @escaping @Sendable (Result<Void, ClientError>) -> Void) {
     client.deleteTopic(topic, completion: completion)
@@ -274,8 +265,7 @@ struct TopicConnectCommand: TopicRequest {
     "sluice topic connect", summary: "ask a topic's producers for records", operands: [Operand("TOPIC")],
     details: [
       "For topics that were created with --connect manual. Stays in force until sluice topic disconnect."
-    ],
-    examples: [.init("All subscribers are in place: go.", "sluice topic connect race")])
+    ], examples: ["All subscribers are in place: go.": "sluice topic connect race"])
 
   func request(_ client: Client, _ completion: @escaping @Sendable (Result<Void, ClientError>) -> Void) {
     client.connectTopic(topic, completion: completion)
@@ -288,7 +278,7 @@ struct TopicDisconnectCommand: TopicRequest {
   static let page = CommandPage(
     "sluice topic disconnect", summary: "ask a topic's producers for no more records",
     operands: [Operand("TOPIC")], details: ["Its subscribers aren't told."],
-    examples: [.init("A pause.", "sluice topic disconnect race")])
+    examples: ["A pause.": "sluice topic disconnect race"])
 
   func request(_ client: Client, _ completion: @escaping @Sendable (Result<Void, ClientError>) -> Void) {
     client.disconnectTopic(topic, completion: completion)

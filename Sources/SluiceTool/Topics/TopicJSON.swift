@@ -42,10 +42,9 @@ enum TopicJSON {
   }
 
   private static func object(_ summary: TopicSummary) -> JSON {
-    var failure: (code: ErrorCode, message: String)?
-    if case .failure(let code, let message) = summary.ending { failure = (code, message) }
+    let failure = summary.ending.failure
     return [
-      "topic": .text(summary.topic), "state": .text(TopicTable.state(summary)),
+      "topic": .text(summary.topic), "state": .text(summary.ending.state),
       "failure_code": failure.map { .number($0.code.rawValue) },
       "failure": failure.map { .text($0.message) },
       // A text: the number may be larger than the ones that JSON's readers keep exact.

@@ -31,7 +31,7 @@ enum TopicStatement {
       "as", value: "PRESET",
       help:
         "State the topic's settings by a name: \(TopicPreset.forms). A topic that doesn't exist is created with them; a topic with other settings is an error.",
-      choices: TopicOption.preset.choices)
+      choices: TopicOption.preset.option.choices)
   }
 
   /// Nil when nothing is stated.

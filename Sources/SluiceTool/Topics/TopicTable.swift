@@ -9,7 +9,7 @@ enum TopicTable {
       [["TOPIC", "STATE", "STORAGE", "RECORDS", "FROM", "BYTES", "SUBSCRIBERS", "PRODUCERS"]]
         + topics.map { topic in
           [
-            topic.topic, state(topic), storage(topic), "\(topic.records)", "\(topic.firstOffset)",
+            topic.topic, topic.ending.state, storage(topic), "\(topic.records)", "\(topic.firstOffset)",
             ByteSize.rounded(topic.bytes), "\(topic.subscriptions)", "\(topic.publications)",
           ]
         }, leftColumns: 3)
@@ -18,7 +18,7 @@ enum TopicTable {
   static func show(_ info: TopicInfo) -> String {
     let summary = info.summary
     var rows = [
-      ["topic", summary.topic], ["state", state(summary)], ["epoch", hexadecimal(summary.epoch)],
+      ["topic", summary.topic], ["state", summary.ending.state], ["epoch", hexadecimal(summary.epoch)],
       [
         "records",
         summary.records == 0
@@ -32,9 +32,7 @@ enum TopicTable {
     rows += TopicOption.written(info.settings).map { [$0.name, $0.value] }
     if let storage = storage(info.storage) { rows.append(["store", storage]) }
     rows += holders(info).map { ["held up by", $0] }
-    if case .failure(_, let message) = summary.ending {
-      rows.insert(["failure", message], at: 2)
-    }
+    if let failure = summary.ending.failure { rows.insert(["failure", failure.message], at: 2) }
     var text = TextTable.render(rows, leftColumns: 2)
     if !info.subscriptions.isEmpty {
       text += "\n" + subscriptions(info)
@@ -100,14 +98,6 @@ enum TopicTable {
   private static func producers(_ info: TopicInfo) -> String {
     guard info.withoutProducers > 0 else { return "\(info.summary.publications)" }
     return "none for \(since(info.withoutProducers))"
-  }
-
-  static func state(_ summary: TopicSummary) -> String {
-    switch summary.ending {
-    case nil: "open"
-    case .finished: "finished"
-    case .failure: "failed"
-    }
   }
 
   static func storage(_ summary: TopicSummary) -> String {

@@ -19,11 +19,10 @@ struct UserCommand: CommandGroup {
       """
     ],
     examples: [
-      .init("A user, whose password is asked for.", "sluice user add alice --file /etc/sluice/users"),
-      .init(
-        "The same in a script.",
-        "openssl rand -base64 18 | tee alice.password | sluice user add alice --file /etc/sluice/users"),
-      .init("All users.", "sluice user list --file /etc/sluice/users"),
+      "A user, whose password is asked for.": "sluice user add alice --file /etc/sluice/users",
+      "The same in a script.":
+        "openssl rand -base64 18 | tee alice.password | sluice user add alice --file /etc/sluice/users",
+      "All users.": "sluice user list --file /etc/sluice/users",
     ], commands: members.map { $0.page })
 
   static let file = CommandOption("file", value: "FILE", help: "The file of users.")
@@ -89,10 +88,9 @@ struct UserAddCommand: Command {
       """
     ],
     examples: [
-      .init("A user, whose password is asked for.", "sluice user add alice --file /etc/sluice/users"),
-      .init(
-        "With a password from a file.",
-        "sluice user add alice --file /etc/sluice/users --password-file /run/secrets/alice"),
+      "A user, whose password is asked for.": "sluice user add alice --file /etc/sluice/users",
+      "With a password from a file.":
+        "sluice user add alice --file /etc/sluice/users --password-file /run/secrets/alice",
     ])
 
   init(_ arguments: ParsedArguments) throws(UsageError) {
@@ -131,8 +129,7 @@ struct UserPasswdCommand: Command {
       """
       As with sluice user add. When the broker reads the file again, connections that were made with the old password end.
       """
-    ],
-    examples: [.init("A password that is asked for.", "sluice user passwd alice --file /etc/sluice/users")])
+    ], examples: ["A password that is asked for.": "sluice user passwd alice --file /etc/sluice/users"])
 
   init(_ arguments: ParsedArguments) throws(UsageError) {
     name = try UserCommand.name(arguments)
@@ -169,9 +166,8 @@ struct UserRemoveCommand: Command {
       """
     ],
     examples: [
-      .init(
-        "From the file, and from the broker.",
-        "sluice user remove alice --file /etc/sluice/users && pkill -HUP sluiced")
+      "From the file, and from the broker.":
+        "sluice user remove alice --file /etc/sluice/users && pkill -HUP sluiced"
     ])
 
   init(_ arguments: ParsedArguments) throws(UsageError) {
@@ -198,8 +194,8 @@ struct UserListCommand: Command {
     "sluice user list", summary: "list the users, and how hard their passwords are to guess",
     options: [UserCommand.file, CommandOption("json", help: "Print an object a line.")],
     examples: [
-      .init("All users.", "sluice user list --file /etc/sluice/users"),
-      .init("Names alone.", "sluice user list --file /etc/sluice/users --json | jq -r .user"),
+      "All users.": "sluice user list --file /etc/sluice/users",
+      "Names alone.": "sluice user list --file /etc/sluice/users --json | jq -r .user",
     ])
 
   init(_ arguments: ParsedArguments) throws(UsageError) {
