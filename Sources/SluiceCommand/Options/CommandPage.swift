@@ -17,16 +17,18 @@ public struct CommandPage: Sendable {
   /// Commands that its first operand names.
   public var commands: [CommandPage]
 
-  /// - Parameter examples: lines by their purposes.
+  /// - Parameters:
+  ///   - details: paragraphs, a line each.
+  ///   - examples: lines by their purposes.
   public init(
     _ name: String, summary: String, operands: [Operand] = [], options: [CommandOption] = [],
-    details: [String] = [], examples: KeyValuePairs<String, String> = [:], commands: [CommandPage] = []
+    details: String = "", examples: KeyValuePairs<String, String> = [:], commands: [CommandPage] = []
   ) {
     self.name = name
     self.summary = summary
     self.operands = operands
     self.options = options
-    self.details = details
+    self.details = details.split(separator: "\n").map(String.init)
     self.examples = examples.map { ($0.key, $0.value) }
     self.commands = commands
   }

@@ -27,43 +27,35 @@ enum DaemonPage {
         CommandOption("version", help: "Print the version."),
         CommandOption("help", help: "Print this."),
       ],
-      details: [
-        """
+      details: """
         Prints "sluiced listening on ADDR" for each address and then "sluiced ready" on standard output, \
         and logs on standard error. SIGTERM and SIGINT stop it in an orderly way, a second one at once.
-        """,
-        """
+
         Without --users, --token-keys and --auth on, clients don't authenticate, and every client may do everything: such a broker listens on \
         loopback addresses and Unix sockets only, or with --allow-unauthenticated. An authenticated client may do what --permissions or its \
         token says, and nothing else. On SIGHUP the broker reads users, keys and permissions again, and applies them to connected clients, too.
-        """,
-        """
+
         An address behind tls:// speaks TLS 1.2 or 1.3, others don't; there may be several of both. SIGHUP has the certificates read again, for new \
         connections. With --tls-client-certs, a client's identity is the one in its certificate: the first name, mail address or URI among its \
         alternative names, else its common name.
-        """,
-        """
+
         Topics are in memory, and gone when it ends, unless they are created with storage durable: those are kept in the \
         directory of --data, records, cursors and groups, and are there again at the next start, whatever ended it. \
         Subscribers that had received records which a crash lost, as sync allows, are told so. Only one broker at a time has a \
         directory, which no other user may read. When its disk is full, or --storage-limit is reached, publishers of \
         durable topics wait and all other clients go on.
-        """,
-        """
+
         http://127.0.0.1:7421/ shows the broker to people; /metrics there is for Prometheus, /healthz and /readyz for service managers, \
         /api/broker, /api/topics, /api/topics/NAME, /api/topics/NAME/records, /api/connections and /api/events for programs. \
         Where clients have to authenticate, visitors do, too, and need the right admin on > (and subscribe on a topic for its records).
-        """,
-        """
+
         An option overrides its environment variable, and both override the file of --config. Names of files in it are relative to where it is. \
         SIGHUP has it read again: what new topics are, users, keys, permissions, certificates and the log change at once, and \
         what needs a restart is said in the log; a file with a mistake in it changes nothing.
-        """,
-        """
+
         Sizes are written like 64MiB, times like 30s or 24h. Ends with 0 after an orderly stop, and with 2, having said \
         why, when it can't start.
         """,
-      ],
       examples: [
         "Start on the usual address, 127.0.0.1:7420.": "sluiced",
         "Any free port, and a Unix socket; the real addresses are printed.":

@@ -34,16 +34,13 @@ struct BenchCommand: Command {
         "for", value: "TIME", help: "How long latency is measured; 0 to leave it out.", standard: "3s"),
       CommandOption("json", help: "Print the figures as an object of JSON."),
     ],
-    details: [
-      """
+    details: """
       Publishes to a topic of its own and subscribes to it, checks that every subscriber gets every record in order, prints rates, and \
       then latency from publishing to receiving at a steady rate. The topic is deleted afterwards.
-      """,
-      """
+
       Everything runs in this process and on this machine, so the client's work is part of the figures. For the broker's own, and \
       for comparisons with other brokers, see sluice-bench and scripts/bench-peers.sh.
       """,
-    ],
     examples: [
       "The usual.": "sluice bench",
       "Fan-out of small records.": "sluice bench --size 16B --subscribers 100 --records 200k",

@@ -10,12 +10,10 @@ struct CursorCommand: CommandGroup {
   static let page = CommandPage(
     "sluice cursor", summary: "list, move and delete durable cursors and groups",
     operands: [Operand("COMMAND")],
-    details: [
-      """
+    details: """
       A durable cursor is a place in a topic that the broker remembers by name; sluice sub --cursor makes, uses and moves it. A group has one, too, \
       which its members share.
-      """
-    ],
+      """,
     examples: [
       "The cursors of a topic, and how far behind they are.": "sluice cursor list orders.eu",
       "Read the last hour once more.": "sluice cursor move orders.eu billing --to time:-1h",
@@ -64,9 +62,8 @@ struct CursorMoveCommand: QuietRequest {
         help: "Where to, as with sluice sub --from: earliest, new, last:N, offset:K, time:T.",
         choices: ["earliest", "new"])
     ],
-    details: [
-      "Makes the cursor if there is none. Its subscribers end, and go on there when they subscribe again."
-    ],
+    details:
+      "Makes the cursor if there is none. Its subscribers end, and go on there when they subscribe again.",
     examples: [
       "Everything once more.": "sluice cursor move orders.eu billing --to earliest",
       "Leave out what has come so far.": "sluice cursor move orders.eu billing --to new",
@@ -92,7 +89,7 @@ struct CursorDeleteCommand: QuietRequest {
 
   static let page = CommandPage(
     "sluice cursor delete", summary: "forget a durable cursor or a group",
-    operands: [Operand("TOPIC"), Operand("NAME")], details: ["Its subscribers are told, and end."],
+    operands: [Operand("TOPIC"), Operand("NAME")], details: "Its subscribers are told, and end.",
     examples: ["It isn't needed any more.": "sluice cursor delete orders.eu billing"])
 
   init(_ arguments: ParsedArguments) throws(UsageError) {

@@ -24,12 +24,10 @@ struct PingCommand: Command {
       ),
       CommandOption("quiet", help: "Print nothing; the exit code tells."),
     ],
-    details: [
-      """
+    details: """
       Ends with 0 when every ping was answered, with 1 otherwise: a health check. With --alive it ends with 0 as soon as one of the \
       servers answers as a broker, even if it would refuse this client.
-      """
-    ],
+      """,
     examples: [
       "Is it there?": "sluice ping",
       "Is it alive, even if it would refuse this client?": "sluice ping --alive --quiet --timeout 3s",

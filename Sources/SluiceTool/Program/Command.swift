@@ -67,17 +67,15 @@ enum Commands {
     CommandPage(
       "sluice", summary: "publishes to and subscribes to topics of a Sluice broker",
       options: shared.dropLast() + [CommandOption("version", help: "Print the version.")] + shared.suffix(1),
-      details: [
-        "Every command explains itself: sluice COMMAND --help. Start a broker with sluiced.",
-        """
+      details: """
+        Every command explains itself: sluice COMMAND --help. Start a broker with sluiced.
+
         SLUICE_KEEPALIVE in the environment says after what silence a broker is given up, 15s unless told; connecting \
         may take as long, and 10s at least.
-        """,
-        """
+
         Exit codes: 0 done, the topic has finished; 1 failed, as said on standard error; 2 wrong usage; \
         3 the topic ended with a failure; 130 ended by Ctrl-C, 143 by SIGTERM.
         """,
-      ],
       examples: [
         "Publish each line of a file as a record, and end the topic.":
           "sluice pub words --complete < /usr/share/dict/words",

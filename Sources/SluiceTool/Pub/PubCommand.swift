@@ -63,19 +63,16 @@ struct PubCommand: Command {
       CommandOption("progress", help: "Say every second how far it is."),
       CommandOption("quiet", help: "Leave the summary out, and what there is to say about the connection."),
     ] + Persistence.options,
-    details: [
-      """
+    details: """
       Publishes each MESSAGE as a record; without any, each line of standard input, without its line break. \
       The last line may lack one. Bytes are published as they are.
-      """,
-      """
+
       Nothing is read that the broker hasn't room for: it grants how many records may be sent, and what waits for that is \
       bounded. Ends with 0 only when every record is acknowledged.
+
+      \(Persistence.details) Records that weren't acknowledged are sent again, and published once. While the storage of the broker has no room, or \
+      fails, it waits and tries again in the same way.
       """,
-      Persistence.details
-        + " Records that weren't acknowledged are sent again, and published once. While the storage of the "
-        + "broker has no room, or fails, it waits and tries again in the same way.",
-    ],
     examples: [
       "A record.": "sluice pub greetings hello",
       "A line, a record; then the topic is finished.": "sluice pub words --complete < /usr/share/dict/words",

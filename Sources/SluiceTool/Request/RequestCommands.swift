@@ -21,16 +21,13 @@ struct RequestCommand: Command {
       CommandOption(
         "header", value: "NAME=VALUE", help: "Publish the request with this header.", isRepeatable: true),
     ],
-    details: [
-      """
+    details: """
       Without a MESSAGE, the whole of standard input is the request. Prints the payload of the first reply as it is, and ends \
       with 0; with 1 when none comes in time, or when the replier says that there is no answer.
-      """,
-      """
+
       A request is a record with the headers reply-to, a topic for the reply, and correlation-id; the reply is a record in \
       that topic with the same correlation-id.
       """,
-    ],
     examples: [
       "Ask a service that runs as sluice reply, on any machine.": "sluice request prices.quote ACME",
       "Send a file to be worked on.": "sluice request images.shrink --timeout 1m < big.png > small.png",
@@ -81,14 +78,13 @@ struct ReplyCommand: Command {
       CommandOption("concurrent", value: "N", help: "Requests that are worked on at a time.", standard: "1"),
       CommandOption("quiet", help: "Leave out what there is to say about requests and the connection."),
     ] + Persistence.options,
-    details: [
-      """
+    details: """
       Replies to requests that are published to TOPIC from now on with what COMMAND writes to its standard output. The command finds \
       SLUICE_TOPIC, SLUICE_OFFSET, SLUICE_TIME and, if the request has a key, SLUICE_KEY in its environment. When it ends with \
       another code than 0, the requester is told that there is no answer, and the next request is taken.
+
+      \(Persistence.details)
       """,
-      Persistence.details,
-    ],
     examples: [
       "A service in one line.": "sluice reply time.utc --exec 'date -u'",
       "Ask it.": "sluice request time.utc ''",

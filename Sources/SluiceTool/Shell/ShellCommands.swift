@@ -9,13 +9,11 @@ struct CompletionsCommand: Command {
   static let page = CommandPage(
     "sluice completions", summary: "print what has a shell complete commands and options",
     operands: [Operand("SHELL", choices: CompletionScript.Shell.allCases.map(\.rawValue))],
-    details: [
-      """
+    details: """
       Completes commands, options, the words that their values can be, names of files where files are meant, and those of topics, which the \
       broker is asked for: the one of --server in the line, or of the environment. SHELL is bash, zsh or fish. \
       For the broker's options, sluiced --completions does the same.
-      """
-    ],
+      """,
     examples: [
       "In this shell.": "source <(sluice completions bash)",
       "In every bash, where bash-completion is installed.":
@@ -61,12 +59,10 @@ struct ManualCommand: Command {
         help:
           "Write a page for each command into DIR, which has to be there: sluice.1, sluice-pub.1 and so on.")
     ],
-    details: [
-      """
+    details: """
       Without --directory, prints the page of sluice, or of one of its commands, as man reads it. What it says is what --help says. \
       sluiced --manual prints the broker's pages.
-      """
-    ],
+      """,
     examples: [
       "Read about sluice pub.": "sluice manual pub | man -l -",
       "All pages, where man finds them.": "sluice manual --directory /usr/local/share/man/man1",

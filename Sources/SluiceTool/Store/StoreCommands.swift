@@ -15,12 +15,10 @@ struct StoreCommand: CommandGroup {
   static let page = CommandPage(
     "sluice store", summary: "inspect, verify, repair, export and compact a broker's store",
     operands: [Operand("COMMAND")],
-    details: [
-      """
+    details: """
       DIR is the directory that sluiced keeps durable topics in. The commands work on it directly, without a broker: stop the one that \
       has it open first.
-      """
-    ],
+      """,
     examples: [
       "The topics, and the space that they take.": "sluice store stat /var/lib/sluice",
       "Whether all of it can be read.": "sluice store verify /var/lib/sluice",
@@ -47,12 +45,10 @@ struct StoreStatCommand: Command {
   static let page = CommandPage(
     "sluice store stat", summary: "show what a store has, and the space it takes",
     operands: [Operand("DIR"), Operand("TOPIC", .optional)], options: [StoreCommand.json],
-    details: [
-      """
+    details: """
       A line for each topic, and one for the store; with TOPIC, everything about that one. Reads the index, not the \
       records themselves: to check those, see sluice store verify.
-      """
-    ],
+      """,
     examples: [
       "All topics.": "sluice store stat /var/lib/sluice",
       "One of them, with its settings.": "sluice store stat /var/lib/sluice orders.eu",
@@ -96,15 +92,12 @@ struct StoreVerifyCommand: Command {
   static let page = CommandPage(
     "sluice store verify", summary: "check that everything in a store is in order",
     operands: [Operand("DIR")], options: [StoreCommand.json, StoreCommand.progress],
-    details: [
-      """
+    details: """
       Reads all of it, and changes nothing: checksums, every record, and whether the index agrees with the records. Prints \
       the damage, and which records it has cost. Exits with 1 when there was damage.
-      """,
-      """
+
       Gaps where a repair has taken records away are printed as well, and are no damage.
       """,
-    ],
     examples: [
       "Find damage that a disk has done, while the broker is stopped.": "sluice store verify /var/lib/sluice",
       "Which topics have lost records.":
@@ -149,21 +142,17 @@ struct StoreRepairCommand: Command {
     options: [
       CommandOption("dry-run", help: "Change nothing; print what would be done."), StoreCommand.progress,
     ],
-    details: [
-      """
+    details: """
       Finds what sluice store verify finds. Removes batches that can't be read, and nothing else; corrects the index of the others; \
       drops states that can't be read, so that their cursors, groups and producers start over; and gives a topic whose name is lost another one, \
       recovered and its number. Prints each step. Changes nothing when there is nothing to mend.
-      """,
-      """
+
       A file whose structure is damaged (cut off, or with pages that the disk has lost) is built anew from all that can be read of it, which takes \
       room on the same disk for as much again. The old file stays until the new one is complete and in order.
-      """,
-      """
+
       Records that were removed are gone: their subscribers are told that they lag by them. Keep a copy of the directory if it may \
       still be of use.
       """,
-    ],
     examples: [
       "What would be lost?": "sluice store repair /var/lib/sluice --dry-run",
       "Mend it.": "sluice store repair /var/lib/sluice",
@@ -208,12 +197,10 @@ struct StoreCompactCommand: Command {
   static let page = CommandPage(
     "sluice store compact", summary: "give a store's free space back to the disk",
     operands: [Operand("DIR")], options: [StoreCommand.quiet],
-    details: [
-      """
+    details: """
       Puts a copy without free space in the store's place. While it is made, it takes as much room on the same disk as the store has in \
       use. When it is interrupted, by whatever, the store is as before.
-      """
-    ], examples: ["After large topics were deleted.": "sluice store compact /var/lib/sluice"])
+      """, examples: ["After large topics were deleted.": "sluice store compact /var/lib/sluice"])
 
   init(_ arguments: ParsedArguments) throws(UsageError) {
     directory = arguments.operands[0]

@@ -19,15 +19,12 @@ struct StoreExportCommand: Command {
         "topic", value: "TOPIC", help: "Only this topic; all of them otherwise.", isRepeatable: true),
       StoreCommand.progress, StoreCommand.quiet,
     ],
-    details: [
-      """
+    details: """
       Writes to FILE, which must not be there yet, or to standard output. Settings, records with their offsets and times, where producers, \
       cursors and groups stand, and how topics ended: sluice store import makes the same topics of it, here or elsewhere.
-      """,
-      """
+
       What is damaged is left out and said, and the exit code is 1 then; the rest is whole.
       """,
-    ],
     examples: [
       "A backup.": "sluice store export /var/lib/sluice topics.sluice",
       "One topic to another machine.":
@@ -83,12 +80,10 @@ struct StoreImportCommand: Command {
       CommandOption("replace", help: "Replace topics that are there already. Otherwise they are refused."),
       StoreCommand.progress, StoreCommand.quiet,
     ],
-    details: [
-      """
+    details: """
       Reads what sluice store export has written, from FILE or from standard input. DIR is made if it isn't there; a store that is keeps what \
       it has. Either all of the topics are there in the end, or none of them: a file that is damaged or cut off is refused.
-      """
-    ],
+      """,
     examples: [
       "Bring a backup back.": "sluice store import /var/lib/sluice topics.sluice",
       "Copy a topic from another machine.":

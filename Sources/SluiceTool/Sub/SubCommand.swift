@@ -77,29 +77,25 @@ struct SubCommand: Command {
     ] + GroupChoice.options + [
       CommandOption("quiet", help: "Say nothing about the connection.")
     ] + Persistence.options,
-    details: [
-      """
+    details: """
       Prints each payload on a line of standard output until the topic ends. A topic that doesn't exist isn't created: the command waits for it, and says so; \
       with --until-live or --count 0 it fails. A payload that has line breaks in it comes out as \
       several lines: --frames, --raw and --json keep records apart, or bytes exact.
-      """,
-      """
+
       TOPIC may be a pattern, which stands for all topics that match, those created later included: * is any one token, a last > one or \
       more; quote them from the shell. What is requested is for all of them together, and they take turns. --format and --json \
       tell which topic a record is of; topics that end, or are deleted, are noted, and the command goes on.
-      """,
-      """
+
       Prints what comes at once, and requests more only when that is printed: a reader that stops holds up this subscriber and \
       no other. Only with --demand unlimited must it not stop for longer than the broker's keepalive.
-      """,
-      FilterOptions.details,
-      """
+
+      \(FilterOptions.details)
+
       With --cursor every record is printed at least once, however often the program is started anew: the cursor stays behind what was printed and \
       passed on. A cursor is used by one subscriber at a time, the last; see sluice cursor.
+
+      \(Persistence.details) Records are printed once; a topic that was started anew meanwhile is printed from its beginning.
       """,
-      Persistence.details
-        + " Records are printed once; a topic that was started anew meanwhile is printed from its beginning.",
-    ],
     examples: [
       "Everything that is kept, then what comes.": "sluice sub words",
       "The last ten records, with their offsets, and no more.":

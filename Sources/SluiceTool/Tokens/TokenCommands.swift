@@ -13,13 +13,11 @@ struct TokenCommand: CommandGroup {
   static let page = CommandPage(
     "sluice token", summary: "make and show the signed tokens that clients authenticate with",
     operands: [Operand("COMMAND")],
-    details: [
-      """
+    details: """
       A token states its bearer's identity, its expiry and, optionally, permissions on topics (JSON Web Token). The owner of the key makes tokens \
       without a broker; sluiced takes those that are signed with a key in the directory of its --token-keys. A key is replaced by putting another \
       beside it, under another id, and removing the old one when no token needs it any more.
-      """
-    ],
+      """,
     examples: [
       "A pair of keys, one half of which is the broker's.":
         "sluice token key --output signing.pem --public /etc/sluice/keys/2026.pem",
@@ -49,12 +47,10 @@ struct TokenKeyCommand: Command {
         "public", value: "FILE",
         help: "Where the public key goes; beside the other with .pub behind its name unless told."),
     ],
-    details: [
-      """
+    details: """
       The broker has public keys as ID.pem and secrets as ID.secret in the directory of its --token-keys, where ID is what sluice token make is told as \
       --key-id. With a secret, every reader of the broker's file can make tokens, too.
-      """
-    ],
+      """,
     examples: [
       "A pair of keys, one half of which is the broker's.":
         "sluice token key --output signing.pem --public /etc/sluice/keys/2026.pem",
@@ -138,12 +134,10 @@ struct TokenMakeCommand: Command {
         "output", value: "FILE",
         help: "Write it there instead, for the owner alone; what was there before is replaced at once."),
     ],
-    details: [
-      """
+    details: """
       With one of --publish, --subscribe, --create and --admin the token says what may be done, and the broker's own permissions don't count; \
       without any, they do.
-      """
-    ],
+      """,
     examples: [
       "An hour of publishing.":
         "sluice token make --key signing.pem --key-id 2026 --subject shop --for 1h --publish 'orders.>'",

@@ -23,12 +23,10 @@ struct TokenShowCommand: Command {
         "key", value: "FILE", help: "Verify the signature with this key: public, private or secret."),
       CommandOption("json", help: "Print an object."),
     ],
-    details: [
-      """
+    details: """
       Without TOKEN and --file, or with -, it is read from standard input. Other users of the machine may see TOKEN on the command line, and \
       can use it until it expires. With --key, the exit code is 1 for a token that a broker with that key wouldn't take.
-      """
-    ],
+      """,
     examples: [
       "What a token says.": "sluice token show --file shop.token",
       "Whether a broker with that key would take it.": "sluice token show --file shop.token --key 2026.pem",

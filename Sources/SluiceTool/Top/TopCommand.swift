@@ -18,17 +18,15 @@ struct TopCommand: Command {
       CommandOption("once", help: "Print one table and end: --count 1."),
       CommandOption("json", help: "Print an object a line and topic, every time."),
     ],
-    details: [
-      """
+    details: """
       The busiest topics come first. Rates are of the time since the sample before, in records a second; of subscribers and producers, the first hundred \
       of a topic count.
-      """,
-      """
+
       HELD UP BY names the subscriber whose limit stops the topic's producers: since when, pauses of up to a second included; with which limit; and for which share of the \
       last minute a producer had no demand because of it.
+
+      Fills the screen of a terminal, until Ctrl-C; prints one table behind the other to anything else.
       """,
-      "Fills the screen of a terminal, until Ctrl-C; prints one table behind the other to anything else.",
-    ],
     examples: [
       "What is going on?": "sluice top",
       "Which subscribers hold up producers?": "sluice top --once --json | jq 'select(.holding_ms > 0)'",

@@ -77,14 +77,13 @@ struct TopicShowCommand: Command {
   static let page = CommandPage(
     "sluice topic show", summary: "show a topic's state and attached clients", operands: [Operand("TOPIC")],
     options: [TopicCommand.json],
-    details: [
-      "Of subscribers and producers the first hundred are listed; the counts are of all.",
-      """
+    details: """
+      Of subscribers and producers the first hundred are listed; the counts are of all.
+
       "held up by" names what stops the producers: the subscribers whose demand is used up, or whose records fill the buffer, and no others; or the storage, the \
       memory, or the missing connection. "for" says since when, pauses of up to a second included. The shares, in the columns 1 MIN and 5 MIN too, are of the time in \
       which a producer had no demand for that reason.
-      """,
-    ], examples: ["The attached clients, and their progress.": "sluice topic show orders.eu"])
+      """, examples: ["The attached clients, and their progress.": "sluice topic show orders.eu"])
 
   init(_ arguments: ParsedArguments) throws(UsageError) {
     topic = try TopicOperand.read(arguments.operands[0])
@@ -115,16 +114,13 @@ struct TopicCreateCommand: Command {
         choices: ["everything"]),
       TopicCommand.json,
     ],
-    details: [
-      """
+    details: """
       What isn't given is as the broker's defaults say. A topic that exists with the same settings is left as it is; with others it \
       is an error, unless the topic was created by its first use and has had no record: then it gets these settings.
-      """,
-      """
+
       A topic in memory with --keep is still cut to the broker's default of --replay-bytes, since memory is short. One with \
       --storage durable and --keep isn't: it keeps everything of that time, as far as the disk has room.
       """,
-    ],
     examples: [
       "The last hundred records, none older than an hour.":
         "sluice topic create prices --replay-records 100 --replay-age 1h",
@@ -202,7 +198,7 @@ struct TopicCompleteCommand: TopicRequest {
 
   static let page = CommandPage(
     "sluice topic complete", summary: "finish a topic", operands: [Operand("TOPIC")],
-    details: ["Subscribers are told when they have every record before the end."],
+    details: "Subscribers are told when they have every record before the end.",
     examples: ["That was the last order.": "sluice topic complete orders.eu"])
 
   func request(_ client: Client, _ completion: @escaping @Sendable (Result<Void, ClientError>) -> Void) {
@@ -217,7 +213,7 @@ struct TopicFailCommand: QuietRequest {
   static let page = CommandPage(
     "sluice topic fail", summary: "end a topic with a failure",
     operands: [Operand("TOPIC"), Operand("MESSAGE")],
-    details: ["Subscribers are told the message when they have every record before the end."],
+    details: "Subscribers are told the message when they have every record before the end.",
     examples: ["Give up.": "sluice topic fail orders.eu 'the warehouse is closed'"])
 
   init(_ arguments: ParsedArguments) throws(UsageError) {
@@ -250,7 +246,7 @@ struct TopicDeleteCommand: TopicRequest {
 
   static let page = CommandPage(
     "sluice topic delete", summary: "delete a topic and its records", operands: [Operand("TOPIC")],
-    details: ["Its subscribers and producers are told, and end."],
+    details: "Its subscribers and producers are told, and end.",
     examples: ["Start over.": "sluice topic delete orders.eu"])
 
   func request(_ client: Client, _ completion: @escaping @Sendable (Result<Void, ClientError>) -> Void) {
@@ -263,9 +259,9 @@ struct TopicConnectCommand: TopicRequest {
 
   static let page = CommandPage(
     "sluice topic connect", summary: "ask a topic's producers for records", operands: [Operand("TOPIC")],
-    details: [
-      "For topics that were created with --connect manual. Stays in force until sluice topic disconnect."
-    ], examples: ["All subscribers are in place: go.": "sluice topic connect race"])
+    details:
+      "For topics that were created with --connect manual. Stays in force until sluice topic disconnect.",
+    examples: ["All subscribers are in place: go.": "sluice topic connect race"])
 
   func request(_ client: Client, _ completion: @escaping @Sendable (Result<Void, ClientError>) -> Void) {
     client.connectTopic(topic, completion: completion)
@@ -277,7 +273,7 @@ struct TopicDisconnectCommand: TopicRequest {
 
   static let page = CommandPage(
     "sluice topic disconnect", summary: "ask a topic's producers for no more records",
-    operands: [Operand("TOPIC")], details: ["Its subscribers aren't told."],
+    operands: [Operand("TOPIC")], details: "Its subscribers aren't told.",
     examples: ["A pause.": "sluice topic disconnect race"])
 
   func request(_ client: Client, _ completion: @escaping @Sendable (Result<Void, ClientError>) -> Void) {

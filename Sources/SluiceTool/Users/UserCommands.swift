@@ -12,12 +12,10 @@ struct UserCommand: CommandGroup {
   static let page = CommandPage(
     "sluice user", summary: "manage the file of a broker's users and their passwords",
     operands: [Operand("COMMAND")],
-    details: [
-      """
+    details: """
       FILE is the one that sluiced is told with --users. The commands work on it directly, without a broker; one that runs reads it again on \
       SIGHUP. It has hashes of passwords (scrypt), not passwords, and should still be its owner's alone. Comments and the order of lines stay.
-      """
-    ],
+      """,
     examples: [
       "A user, whose password is asked for.": "sluice user add alice --file /etc/sluice/users",
       "The same in a script.":
@@ -81,12 +79,10 @@ struct UserAddCommand: Command {
   static let page = CommandPage(
     "sluice user add", summary: "add a user with a password", operands: [Operand("NAME")],
     options: [UserCommand.file, PasswordInput.option],
-    details: [
-      """
+    details: """
       The password is asked for twice on a terminal, which doesn't show it; else it is read from standard input or --password-file. It has \
       \(PasswordInput.minimumLength) characters at least. A file that isn't there is made, for its owner alone.
-      """
-    ],
+      """,
     examples: [
       "A user, whose password is asked for.": "sluice user add alice --file /etc/sluice/users",
       "With a password from a file.":
@@ -125,11 +121,9 @@ struct UserPasswdCommand: Command {
   static let page = CommandPage(
     "sluice user passwd", summary: "give a user another password", operands: [Operand("NAME")],
     options: [UserCommand.file, PasswordInput.option],
-    details: [
-      """
+    details: """
       As with sluice user add. When the broker reads the file again, connections that were made with the old password end.
-      """
-    ], examples: ["A password that is asked for.": "sluice user passwd alice --file /etc/sluice/users"])
+      """, examples: ["A password that is asked for.": "sluice user passwd alice --file /etc/sluice/users"])
 
   init(_ arguments: ParsedArguments) throws(UsageError) {
     name = try UserCommand.name(arguments)
@@ -159,12 +153,10 @@ struct UserRemoveCommand: Command {
 
   static let page = CommandPage(
     "sluice user remove", summary: "remove a user", operands: [Operand("NAME")], options: [UserCommand.file],
-    details: [
-      """
+    details: """
       When the broker reads the file again, the user's connections end. Permissions are elsewhere, and stay: a certificate or a token of the same \
       name still has them.
-      """
-    ],
+      """,
     examples: [
       "From the file, and from the broker.":
         "sluice user remove alice --file /etc/sluice/users && pkill -HUP sluiced"
