@@ -12,9 +12,10 @@ cd "$(dirname "$0")/.."
 
 build=.build/fuzz
 mkdir -p "$build/modules"
-modules="ReactiveCore SluiceWire SluiceLog SluiceSession SluiceStore SluiceStoreLMDB SluiceIO SluiceSimulation SluiceTLS SluiceAccess SluiceTopics SluiceBroker
-  SluiceClient SluiceCommand SluiceAdmin SluiceDaemon SluiceTool SluiceWebSocket"
+modules="ReactiveCore SluiceWire SluiceLog SluiceSession SluiceStore SluiceStoreLMDB SluiceIO SluiceSimulation SluiceTLS SluiceNATS SluiceAccess SluiceTopics
+  SluiceBroker SluiceClient SluiceCommand SluiceAdmin SluiceDaemon SluiceTool SluiceWebSocket"
 probes="Tests/SluiceAccessTests/AccessProbe.swift Tests/SluiceStoreTests/StoreProbe.swift
+  Tests/SluiceNATSTests/Probes/*.swift
   Tests/SluiceBrokerTests/Probes/*.swift Tests/SluiceBrokerTests/SessionProbe.swift
   Tests/SluiceClientTests/Probes/*.swift Tests/SluiceClientTests/Support/Box.swift Tests/SluiceCommandTests/Probes/*.swift
   Tests/SluiceWebSocketTests/WebSocketProbe.swift Tests/SluiceWebSocketTests/EchoServer.swift"

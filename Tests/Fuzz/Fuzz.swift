@@ -4,8 +4,8 @@ import Glibc
 import TestSupport
 
 private let probes: [any Probe.Type] = [
-  WireProbe.self, StoreProbe.self, AccessProbe.self, BrokerProbe.self, ClientProbe.self, CommandProbe.self,
-  WebSocketProbe.self,
+  WireProbe.self, StoreProbe.self, AccessProbe.self, NATSProbe.self, BrokerProbe.self, ClientProbe.self,
+  CommandProbe.self, WebSocketProbe.self,
 ]
 
 /// What the environment's `SLUICE_FUZZ_TARGET` names. Set once, before the first input.
