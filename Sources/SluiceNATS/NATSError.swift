@@ -61,8 +61,6 @@ public struct NATSError: Error, Hashable, Sendable, CustomStringConvertible {
     public static let timeout = Code("timeout")
     /// The connection was lost, or the time ran out, after the request was written: it may have been carried out. To be found out before trying again.
     public static let outcomeUnknown = Code("outcome-unknown")
-    /// The caller has cancelled the request.
-    public static let cancelled = Code("cancelled")
 
     // JetStream
     /// The stream's or the subject's last sequence isn't the expected one: another writer was here. Nothing was stored.

@@ -64,7 +64,7 @@ extension NATSError {
   public var provesNothingWasStored: Bool {
     let codes: [Code] = [
       .notSent, .closed, .backlogFull, .payloadTooLarge, .invalidSubject, .invalidHeader, .permissionDenied,
-      .noResponders, .wrongLastSequence, .streamNotFound, .batchRefused, .invalidRequest, .cancelled,
+      .noResponders, .wrongLastSequence, .streamNotFound, .batchRefused, .invalidRequest,
     ]
     return codes.contains(code)
   }

@@ -20,7 +20,8 @@ struct NATSOutput {
   var encoded: UInt64 { written + UInt64(count) }
 
   mutating func append(_ body: (inout [UInt8]) -> Void) {
-    if head > Self.keptCapacity {
+    // Half of the memory at least is free then, so that each byte is moved once on average.
+    if head > Self.keptCapacity, head > bytes.count / 2 {
       bytes.removeFirst(head)
       head = 0
     }

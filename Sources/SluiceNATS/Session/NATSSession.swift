@@ -402,16 +402,20 @@ public struct NATSSession {
 
   /// When ``advance(to:)`` has to be called; nil when nothing waits for a time.
   public var nextDeadline: MonotonicTime? {
-    var times: [MonotonicTime] = []
-    if let phaseDeadline { times.append(phaseDeadline) }
-    if let deadline = requests.nextDeadline { times.append(deadline) }
+    var earliest: MonotonicTime?
+    func consider(_ time: MonotonicTime?) {
+      guard let time else { return }
+      earliest = earliest.map { min($0, time) } ?? time
+    }
+    consider(phaseDeadline)
+    consider(requests.nextDeadline)
     switch phase {
-    case .waiting(let time): times.append(time)
+    case .waiting(let time): consider(time)
     case .open, .leaving:
-      times.append(pingSent.map { $0 + options.pingTimeout } ?? lastHeard + options.pingInterval)
+      consider(pingSent.map { $0 + options.pingTimeout } ?? lastHeard + options.pingInterval)
     case .idle, .connecting, .greeting, .securing, .authenticating, .closed: break
     }
-    return times.min()
+    return earliest
   }
 
   /// Does what is due.
