@@ -2,6 +2,8 @@ import SluiceMQTT
 import TestSupport
 import Testing
 
+extension PacketCollector: IncrementalDecoder {}
+
 @Suite("MQTT codec")
 struct CodecTests {
   @Test("reads the bytes of the standards", arguments: goldenPackets)

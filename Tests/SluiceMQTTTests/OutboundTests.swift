@@ -196,6 +196,37 @@ struct OutboundTests {
     #expect(next.packets == [received("a", "p", .exactlyOnce, 5)])
   }
 
+  @Test("a message that is acknowledged before it is sent again isn't", arguments: MQTTVersion.allCases)
+  func acknowledgedEarly(_ version: MQTTVersion) {
+    var rig = SessionRig.connected(version, expiry: 100)
+    rig.subscribe("a", Self.exactlyOnce)
+    rig.deliver()
+    rig.lose()
+    var next = SessionRig(version)
+    next.send(.connect(MQTTConnect(version, clientID: "c", cleanStart: false)))
+    next.admit(state: rig.departure?.state)
+    _ = next.packets
+    next.send(.pubrec, 1)
+    next.fetched(1, "a", "p", Self.place(0))
+    #expect(next.packets == [acknowledgement(.pubrel, 1)])
+  }
+
+  @Test(
+    "a message at QoS 2 that can't be sent again is released, so that its identifier is free at the client, too"
+  )
+  func lostUnderWay() {
+    var rig = SessionRig.connected(expiry: 100)
+    rig.subscribe("a", Self.exactlyOnce)
+    rig.deliver()
+    rig.lose()
+    var next = SessionRig.connected(clean: false, expiry: 100, state: rig.departure?.state)
+    next.fetched(1, "a", nil, Self.place(0))
+    #expect(next.packets == [acknowledgement(.pubrel, 1)])
+    next.send(.pubcomp, 1)
+    next.flush()
+    #expect(next.asked.last == .request(32))
+  }
+
   @Test("asks for the records that were under way, by their places")
   func fetches() {
     var rig = SessionRig.connected(expiry: 100)

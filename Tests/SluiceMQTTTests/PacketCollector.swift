@@ -1,8 +1,7 @@
 import SluiceMQTT
-import TestSupport
 
 /// An ``MQTTDecoder`` in the middle of a connection that hands out packets to keep.
-final class PacketCollector: IncrementalDecoder {
+final class PacketCollector {
   private var decoder: MQTTDecoder
   private let version: MQTTVersion
   private let sender: MQTTSender
@@ -19,12 +18,20 @@ final class PacketCollector: IncrementalDecoder {
   var isBetweenOutputs: Bool { decoder.pendingBytes == 0 }
   var heldBytes: Int { decoder.heldBytes }
 
+  /// What has come so far.
+  private(set) var packets: [OwnedPacket] = []
+
   func feed(_ chunk: UnsafeRawBufferPointer) throws -> [OwnedPacket] {
-    var packets: [OwnedPacket] = []
+    packets = []
+    try take(chunk)
+    return packets
+  }
+
+  /// Takes the next bytes, and keeps what they complete.
+  func take(_ chunk: UnsafeRawBufferPointer) throws {
     try decoder.decode(chunk) { header, body throws(MQTTError) in
       packets.append(OwnedPacket(try MQTTPacket(header, body, version, from: sender)))
       return true
     }
-    return packets
   }
 }

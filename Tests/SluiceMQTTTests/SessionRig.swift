@@ -227,7 +227,7 @@ struct SessionRig {
       do {
         return try OwnedPacket.all(in: output, version, from: .server)
       } catch {
-        fatalError("the session has sent what a client refuses: \(error): \(output.hex)")
+        fatalError("the session has sent what a client refuses: \(error): \(output)")
       }
     }
   }

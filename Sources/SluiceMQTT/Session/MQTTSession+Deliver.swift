@@ -60,10 +60,7 @@ extension MQTTSession {
     guard phase == .open, let index = fetching.firstIndex(of: packetID) else { return }
     fetching.remove(at: index)
     guard let entry = state.inFlight.unsettled.first(where: { $0.packetID == packetID }) else { return }
-    guard let record else {
-      _ = state.inFlight.settle(packetID)
-      return
-    }
+    guard let record else { return drop(entry, &output) }
     let number = entry.subscription
     let isAsPublished =
       isSubscribed(number) && state.subscriptions[Int(number)]?.options.retainAsPublished == true
@@ -75,8 +72,17 @@ extension MQTTSession {
       record, parts, number, packetID, isRetained: isRetained, isDuplicate: true, entry.qos, time,
       &output)
     {
-      _ = state.inFlight.settle(packetID)
+      drop(entry, &output)
     }
+  }
+
+  /// Gives up a message that was sent and can't be sent again. A client that has it at QoS 2 keeps its identifier until it is released.
+  private mutating func drop(_ entry: InFlightTable.Entry, _ output: inout [UInt8]) {
+    _ = state.inFlight.settle(entry.packetID)
+    needsStore = true
+    guard entry.qos == .exactlyOnce else { return }
+    state.releasing.append(entry.packetID)
+    send(.acknowledgement(MQTTAcknowledgement(.pubrel, entry.packetID)), &output)
   }
 
   /// The topic of a subscription has ended, behind its last record: the client is told by a message without a payload that has user properties.

@@ -171,12 +171,12 @@ extension MQTTSession {
   /// Returns whether the message was under way.
   @discardableResult
   private mutating func settle(_ packet: MQTTAcknowledgement, _ qos: MQTTQoS) throws(MQTTError) -> Bool {
-    guard !fetching.contains(packet.packetID), let entry = state.inFlight.settle(packet.packetID) else {
-      return false
-    }
+    guard let entry = state.inFlight.settle(packet.packetID) else { return false }
     guard entry.qos == qos else {
       throw .violation("\(packet.type) came for a message at QoS \(entry.qos.rawValue)")
     }
+    // What is acknowledged now isn't sent again.
+    fetching.removeAll { $0 == packet.packetID }
     if qos == .atLeastOnce, !entry.isRetained, isShared(entry.subscription) {
       settled.append((entry.subscription, entry.place))
     }
