@@ -1,4 +1,5 @@
 import SluiceMQTT
+import SluiceWire
 import TestSupport
 import Testing
 
@@ -171,5 +172,23 @@ struct MessageTests {
     old.subscribe("a", Self.atLeastOnce)
     old.topicEnded("a")
     #expect(old.packets == [])
+  }
+
+  @Test("a message without properties is the record that the general layout says")
+  func plainRecord() throws {
+    for (qos, isRetained) in [(MQTTQoS.atMostOnce, false), (.exactlyOnce, true)] {
+      var batch: [UInt8] = [9]
+      [1, 2, 3].withUnsafeBytes { (payload: UnsafeRawBufferPointer) in
+        let payload = UnsafeRawBufferPointer(rebasing: payload[..<3])
+        let message = MQTTPublish(topic: payload, payload: payload, qos: qos, isRetained: isRetained)
+        #expect(MQTTRecordWriter.append(message, to: &batch))
+      }
+      var expected = BatchBuilder()
+      let flags = MQTTRecordFlags(qos: qos, isRetained: isRetained, isText: false)
+      try batch.suffix(3).withUnsafeBytes { payload in
+        try expected.append(key: nil, headers: [(Array("mqtt".utf8), [flags.byte])], payload: payload)
+      }
+      #expect(batch == [9] + expected.bytes)
+    }
   }
 }

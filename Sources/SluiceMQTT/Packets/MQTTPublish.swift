@@ -70,18 +70,22 @@ package struct MQTTPublish {
 
   /// Appends the packet. It must not be longer than ``MQTTLength/largest``.
   package func encode(into bytes: inout [UInt8], _ version: MQTTVersion) {
-    var writer = MQTTWriter(bytes)
-    bytes = []
-    writer.byte(
-      MQTTPacketType.publish.rawValue << 4 | (isDuplicate ? 8 : 0) | qos.rawValue << 1 | (isRetained ? 1 : 0))
-    writer.variable(UInt32(bodySize(version)))
-    unsafe writer.binary(topic)
-    if qos > .atMostOnce { writer.short(packetID) }
-    if version == .v5 {
-      unsafe writer.variable(UInt32(properties.bytes.count))
-      unsafe writer.bytes.append(contentsOf: properties.bytes)
+    let first =
+      MQTTPacketType.publish.rawValue << 4 | (isDuplicate ? 8 : 0) | qos.rawValue << 1 | (isRetained ? 1 : 0)
+    // Each run of small fields is put together in a register.
+    var fields = SmallFields()
+    fields.byte(first)
+    fields.variable(UInt32(bodySize(version)))
+    unsafe fields.short(UInt16(topic.count))
+    fields.append(to: &bytes)
+    unsafe bytes.append(contentsOf: topic)
+    fields = SmallFields()
+    if qos > .atMostOnce { fields.short(packetID) }
+    if version == .v5 { unsafe fields.variable(UInt32(properties.bytes.count)) }
+    fields.append(to: &bytes)
+    if version == .v5, unsafe !properties.bytes.isEmpty {
+      unsafe bytes.append(contentsOf: properties.bytes)
     }
-    unsafe writer.bytes.append(contentsOf: payload)
-    bytes = writer.bytes
+    unsafe bytes.append(contentsOf: payload)
   }
 }

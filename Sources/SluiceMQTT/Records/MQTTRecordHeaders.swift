@@ -32,7 +32,9 @@ package enum MQTTRecordHeaders {
     guard name.count >= 4 else { return .other }
     switch unsafe name[0] {
     case UInt8(ascii: "m"):
-      if unsafe isEqual(name, flags) { return .flags }
+      if unsafe name.count == 4 && name.loadUnaligned(as: UInt32.self).littleEndian == 0x7474_716D {
+        return .flags
+      }
       if unsafe isEqual(name, expiry) { return .expiry }
       if unsafe isEqual(name, foreignReplyTo) { return .foreignReplyTo }
       if name.count >= 10, unsafe name[..<10].elementsEqual(userPrefix.utf8) { return .user }

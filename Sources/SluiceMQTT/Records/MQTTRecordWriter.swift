@@ -10,6 +10,7 @@ package enum MQTTRecordWriter {
   package static func append(
     _ message: MQTTPublish, key: UnsafeRawBufferPointer? = nil, to batch: inout [UInt8]
   ) -> Bool {
+    if unsafe key == nil && message.properties.bytes.isEmpty { return appendPlain(message, to: &batch) }
     let start = batch.count
     var writer = ByteWriter(batch)
     batch = []
@@ -18,6 +19,30 @@ package enum MQTTRecordWriter {
     batch = writer.bytes
     if !isAppended { batch.removeLast(batch.count - start) }
     return isAppended
+  }
+
+  /// Appends a message without key and properties: what comes often.
+  ///
+  /// ```
+  ///  0        4   5        7        9       13           17
+  ///  +--------+---+--------+--------+--------+-----------+-------+----------+
+  ///  | word   | 2 | 1      | 4      | mqtt   | 1         | flags | payload …|
+  ///  +--------+---+--------+--------+--------+-----------+-------+----------+
+  /// ```
+  private static func appendPlain(_ message: MQTTPublish, to batch: inout [UInt8]) -> Bool {
+    let length = unsafe 14 + message.payload.count
+    guard length <= RecordLayout.maximumBody else { return false }
+    let flags = MQTTRecordFlags(qos: message.qos, isRetained: message.isRetained, isText: false)
+    let word = UInt64(RecordLayout.word(.attributed, length: length))
+    let start = word | UInt64(RecordAttributes.Flag.headers) << 32 | 1 << 40 | 4 << 56
+    let mqtt: UInt64 = 0x7474_716D
+    let middle = mqtt << 8 | 1 << 40
+    let end = UInt16(flags.byte) << 8
+    unsafe withUnsafeBytes(of: (start.littleEndian, middle.littleEndian, end.littleEndian)) { fields in
+      unsafe batch.append(contentsOf: UnsafeRawBufferPointer(rebasing: fields[..<18]))
+    }
+    unsafe batch.append(contentsOf: message.payload)
+    return true
   }
 
   private static func append(

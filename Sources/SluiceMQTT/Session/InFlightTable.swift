@@ -26,7 +26,12 @@ struct InFlightTable: Hashable, Sendable {
   var span: Int { entries.count - head }
 
   /// The oldest packet identifier in use; nil for none.
-  var oldestID: UInt16? { entries[head...].first { $0.packetID != 0 && !$0.isSettled }?.packetID }
+  var oldestID: UInt16? {
+    for index in head..<entries.count where entries[index].packetID != 0 && !entries[index].isSettled {
+      return entries[index].packetID
+    }
+    return nil
+  }
 
   /// In the order in which they were sent.
   var unsettled: [Entry] { entries[head...].filter { !$0.isSettled } }

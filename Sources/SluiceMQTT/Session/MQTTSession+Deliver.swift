@@ -10,10 +10,7 @@ extension MQTTSession {
   }
 
   private var hasDemand: Bool {
-    for subscription in state.subscriptions where subscription.map({ $0.options.qos > .atMostOnce }) ?? false
-    {
-      return true
-    }
+    for delivery in state.deliveries where delivery.options.qos > .atMostOnce { return true }
     return false
   }
 
@@ -23,9 +20,9 @@ extension MQTTSession {
   package mutating func deliver(
     _ record: MQTTRecord, on number: UInt16, time: Int64, output: inout [UInt8]
   ) {
-    guard phase == .open, isSubscribed(number), let options = state.subscriptions[Int(number)]?.options else {
-      return
-    }
+    let delivery = state.delivery(number)
+    guard phase == .open, delivery.isSubscribed else { return }
+    let options = delivery.options
     if options.qos > .atMostOnce, requested > 0 { requested -= 1 }
     guard !options.noLocal || !record.isOwn || record.isRetained else { return pass(record, number) }
     properties.removeAll()
@@ -62,8 +59,7 @@ extension MQTTSession {
     guard let entry = state.inFlight.unsettled.first(where: { $0.packetID == packetID }) else { return }
     guard let record else { return drop(entry, &output) }
     let number = entry.subscription
-    let isAsPublished =
-      isSubscribed(number) && state.subscriptions[Int(number)]?.options.retainAsPublished == true
+    let isAsPublished = state.delivery(number).options.retainAsPublished
     properties.removeAll()
     let parts = record.parts(&properties, version)
     let isRetained =
@@ -101,9 +97,8 @@ extension MQTTSession {
       properties.append(user: "sluice-code", "\(failure.code)")
       properties.append(user: "sluice-message", failure.message)
     }
-    if let identifier = state.subscriptions[Int(number)]?.identifier, identifier > 0 {
-      properties.append(.subscriptionIdentifier, identifier)
-    }
+    let identifier = state.delivery(number).identifier
+    if identifier > 0 { properties.append(.subscriptionIdentifier, identifier) }
     unsafe Array(topic.utf8).withUnsafeBytes { topic in
       properties.withView { view in
         let packet = unsafe MQTTPublish(
@@ -116,13 +111,13 @@ extension MQTTSession {
 
   /// Whether the broker has durable cursors for the subscription.
   func hasCursors(_ number: UInt16) -> Bool {
-    isLasting && isSubscribed(number) && !isShared(number)
-      && state.subscriptions[Int(number)]?.options.qos != .atMostOnce
+    let delivery = state.delivery(number)
+    return isLasting && !delivery.isShared && delivery.options.qos > .atMostOnce
   }
 
   /// Whether a group counts what is delivered on the subscription.
   func isShared(_ number: UInt16) -> Bool {
-    isSubscribed(number) && state.subscriptions[Int(number)]?.filter.group != nil
+    state.delivery(number).isShared
   }
 
   /// Counts a record as delivered that isn't sent, or needs no acknowledgement.
@@ -163,11 +158,8 @@ extension MQTTSession {
       guard left > 0 || isDuplicate else { return false }
       if version == .v5 { properties.append(.messageExpiry, UInt32(max(0, left))) }
     }
-    if version == .v5, isSubscribed(number),
-      let identifier = state.subscriptions[Int(number)]?.identifier, identifier > 0
-    {
-      properties.append(.subscriptionIdentifier, identifier)
-    }
+    let identifier = state.delivery(number).identifier
+    if identifier > 0, version == .v5 { properties.append(.subscriptionIdentifier, identifier) }
     let alias = clientAliases.alias(of: record.place.topic)
     if let alias { properties.append(.topicAlias, UInt32(alias.alias)) }
     let none = unsafe UnsafeRawBufferPointer(start: nil, count: 0)

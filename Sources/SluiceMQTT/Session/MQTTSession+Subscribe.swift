@@ -80,7 +80,7 @@ extension MQTTSession {
     let subscription = MQTTSessionState.Subscription(
       filter: filter, options: options, identifier: identifier, start: start ?? .new, patterns: patterns)
     if let number = state.number(of: item.filter), let before = state.subscriptions[Int(number)] {
-      state.subscriptions[Int(number)] = subscription
+      state.set(Int(number), subscription)
       let isSame = (before.options.qos == .atMostOnce) == (options.qos == .atMostOnce) && start == nil
       // Without a place to begin at, what has been delivered isn't delivered again, and nothing between is lost.
       return (number, isSame ? nil : request(number, isResumed: start == nil), false)
@@ -89,8 +89,7 @@ extension MQTTSession {
     guard free < min(rules.maximumSubscriptions, Int(UInt16.max)) else {
       throw MQTTError(.quotaExceeded, "a session has at most \(rules.maximumSubscriptions) subscriptions")
     }
-    if free == state.subscriptions.count { state.subscriptions.append(nil) }
-    state.subscriptions[free] = subscription
+    state.set(free, subscription)
     return (UInt16(free), request(UInt16(free), isResumed: false), true)
   }
 
@@ -110,7 +109,7 @@ extension MQTTSession {
     _ number: UInt16, _ failure: MQTTError?, output: inout [UInt8], _ perform: (MQTTAction) -> Void
   ) {
     guard phase == .open else { return }
-    let granted = isSubscribed(number) ? state.subscriptions[Int(number)]?.options.qos : nil
+    let granted = state.delivery(number).options.qos
     for index in asked.indices {
       guard let place = asked[index].waiting(for: number) else { continue }
       if let failure {
@@ -118,12 +117,12 @@ extension MQTTSession {
         asked[index].reasons[place] = reason
         asked[index].message = asked[index].message ?? failure.message
       } else {
-        asked[index].reasons[place] = MQTTReason(rawValue: (granted ?? .atMostOnce).rawValue)
+        asked[index].reasons[place] = MQTTReason(rawValue: granted.rawValue)
       }
       break
     }
     if failure != nil, isSubscribed(number) {
-      state.subscriptions[Int(number)] = nil
+      state.set(Int(number), nil)
       state.inFlight.detach(number)
       needsStore = true
     }
@@ -160,7 +159,7 @@ extension MQTTSession {
         reasons.append((try? MQTTTopicFilter(filter)) == nil ? .topicFilterInvalid : .noSubscriptionExisted)
         continue
       }
-      state.subscriptions[Int(number)] = nil
+      state.set(Int(number), nil)
       state.inFlight.detach(number)
       for index in asked.indices {
         if let place = asked[index].waiting(for: number) { asked[index].reasons[place] = .success }

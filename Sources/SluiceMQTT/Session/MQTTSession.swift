@@ -95,10 +95,15 @@ package struct MQTTSession: Sendable {
     var taken = chunk.count
     do {
       try unsafe decoder.decode(chunk) { header, body throws(MQTTError) in
-        if phase == .opening {
-          unsafe open(header, body, &output, perform)
-        } else {
-          try unsafe take(MQTTPacket(header, body, version, from: .client), &output, perform)
+        switch header.type {
+        case _ where phase == .opening: unsafe open(header, body, &output, perform)
+        // What comes often goes by no other value.
+        case .publish where header.isMinimal:
+          try unsafe take(MQTTPublish(header, body, version, from: .client), perform, &output)
+        case .puback where header.isMinimal, .pubrec where header.isMinimal,
+          .pubrel where header.isMinimal, .pubcomp where header.isMinimal:
+          try unsafe take(MQTTAcknowledgement(header.type, body, version, from: .client), &output)
+        default: try unsafe take(MQTTPacket(header, body, version, from: .client), &output, perform)
         }
         return phase == .open
       }
@@ -226,7 +231,7 @@ package struct MQTTSession: Sendable {
   }
 
   func isSubscribed(_ number: UInt16) -> Bool {
-    Int(number) < state.subscriptions.count && state.subscriptions[Int(number)] != nil
+    state.delivery(number).isSubscribed
   }
 
   // MARK: Packets

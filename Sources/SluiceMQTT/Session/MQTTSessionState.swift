@@ -25,8 +25,23 @@ package struct MQTTSessionState: Hashable, Sendable {
     var isUnderWay: Bool
   }
 
+  /// What a message that is delivered needs of its subscription: nothing that is counted by reference.
+  struct Delivery: Hashable, Sendable {
+    var isSubscribed: Bool
+    var options: MQTTSubscriptionOptions
+    /// 0 for none.
+    var identifier: UInt32
+    /// Whether a group counts what is delivered.
+    var isShared: Bool
+
+    static let none = Delivery(
+      isSubscribed: false, options: MQTTSubscriptionOptions(.atMostOnce), identifier: 0, isShared: false)
+  }
+
   /// By their numbers.
-  var subscriptions: [Subscription?] = []
+  private(set) var subscriptions: [Subscription?] = []
+  /// The same, for each message.
+  private(set) var deliveries: [Delivery] = []
   var inFlight = InFlightTable()
   /// Messages at QoS 2 that wait for PUBCOMP.
   var releasing: [UInt16] = []
@@ -36,6 +51,27 @@ package struct MQTTSessionState: Hashable, Sendable {
   var nextSequence: UInt64 = 0
 
   package init() {}
+
+  /// Puts a subscription, or none, at a number of the table or behind its end.
+  mutating func set(_ number: Int, _ subscription: Subscription?) {
+    if number == subscriptions.count {
+      subscriptions.append(nil)
+      deliveries.append(.none)
+    }
+    subscriptions[number] = subscription
+    deliveries[number] =
+      subscription.map {
+        Delivery(
+          isSubscribed: true, options: $0.options, identifier: $0.identifier, isShared: $0.filter.group != nil
+        )
+      } ?? .none
+  }
+
+  /// What is delivered on a subscription needs of it.
+  @inline(__always)
+  func delivery(_ number: UInt16) -> Delivery {
+    Int(number) < deliveries.count ? deliveries[Int(number)] : .none
+  }
 
   func number(of filter: String) -> UInt16? {
     // By bytes: text that is canonically equivalent is another filter.
@@ -97,7 +133,7 @@ package struct MQTTSessionState: Hashable, Sendable {
     for _ in 0..<(try reader.integer("subscriptions", as: UInt16.self)) {
       let text = try reader.string("filter")
       guard !text.isEmpty else {
-        subscriptions.append(nil)
+        set(subscriptions.count, nil)
         continue
       }
       let options: UInt8 = try reader.integer("options")
@@ -108,7 +144,8 @@ package struct MQTTSessionState: Hashable, Sendable {
         let options = try? MQTTSubscriptionOptions(options, .v5), identifier <= MQTTLength.largest,
         let start = Self.start(number, value)
       else { throw malformed() }
-      subscriptions.append(
+      set(
+        subscriptions.count,
         Subscription(
           filter: filter, options: options, identifier: identifier, start: start, patterns: patterns))
     }

@@ -56,7 +56,19 @@ struct PublicationTable: Sendable {
   private static func isEqual(_ left: [UInt8], _ right: UnsafeRawBufferPointer) -> Bool {
     guard left.count == right.count else { return false }
     return unsafe left.withUnsafeBytes { left in
-      for index in 0..<left.count where unsafe left[index] != right[index] { return false }
+      var index = 0
+      while index &+ 8 <= left.count {
+        let (one, other) = unsafe (
+          left.loadUnaligned(fromByteOffset: index, as: UInt64.self),
+          right.loadUnaligned(fromByteOffset: index, as: UInt64.self)
+        )
+        if one != other { return false }
+        index &+= 8
+      }
+      while index < left.count {
+        if unsafe left[index] != right[index] { return false }
+        index &+= 1
+      }
       return true
     }
   }
