@@ -297,6 +297,35 @@ struct SubscribeTests {
     #expect(rig.packets == [.answers(MQTTFilterAnswers(.suback, 1, [.grantedQoS1]))])
   }
 
+  @Test("a session that outlives its connection has cursors at QoS 1 and 2, and nothing owed at QoS 0")
+  func cursors() {
+    let filters: [(String, MQTTQoS)] = [
+      ("a", .atMostOnce), ("b", .atLeastOnce), ("$share/g/c", .exactlyOnce),
+    ]
+    for (expiry, expected) in [(0 as UInt32, [false, false, false]), (100, [false, true, false])] {
+      var rig = SessionRig.connected(expiry: expiry)
+      let items = filters.map { MQTTSubscribe.Item($0.0, MQTTSubscriptionOptions($0.1)) }
+      let properties = MQTTProperties { $0.append(user: "sluice-from", "earliest") }
+      rig.send(.subscribe(MQTTSubscribe(1, items, properties: properties)))
+      let requests = Self.requests(rig.asked)
+      #expect(requests.map(\.keepsCursors) == expected)
+      #expect(requests.allSatisfy { $0.start == .earliest })
+      rig.lose()
+      guard let state = rig.departure?.state else { continue }
+      // What is owed is owed to a last connection, too.
+      for expiry in [100, 0] as [UInt32] {
+        var next = SessionRig(.v5)
+        let properties = MQTTProperties { $0.append(.sessionExpiry, expiry) }
+        next.send(.connect(MQTTConnect(.v5, clientID: "c", cleanStart: false, properties: properties)))
+        next.admit(state: state)
+        let resumed = Self.requests(next.asked)
+        #expect(resumed.map(\.start) == [.new, .earliest, .new])
+        #expect(resumed.map(\.keepsCursors) == [false, true, false])
+        #expect(resumed.allSatisfy { $0.isResumed })
+      }
+    }
+  }
+
   @Test("a subscription that the broker refuses on resuming is dropped")
   func refusedOnResume() {
     var rig = SessionRig.connected(expiry: 100)

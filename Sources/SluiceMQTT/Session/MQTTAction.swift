@@ -23,7 +23,10 @@ package struct MQTTSubscriptionRequest: Hashable, Sendable {
   /// Whether records are delivered without demand: at QoS 0, where the transport alone holds them back. Otherwise demand is shared by all subscriptions
   /// of the session: see ``MQTTAction/request(_:)``.
   package var isUnlimited: Bool
-  /// Whether it goes on at its cursors, with `start` for topics that have none.
+  /// Whether it has durable cursors: one in each topic that the patterns select, at `start` from now on, and in each topic that appears later, at its
+  /// first record, whether the client is there or away.
+  package var keepsCursors: Bool
+  /// Whether it was there before: it goes on at its cursors, or where it is.
   package var isResumed: Bool
   /// Where it goes on in topics of which records are under way: each is the last of its topic.
   package var underWay: [MQTTPlace]
@@ -65,7 +68,7 @@ package enum MQTTAction {
   // Messages for the client
   /// Subscribe. Answered by ``MQTTSession/subscribed(_:_:output:)``.
   case subscribe(MQTTSubscriptionRequest)
-  /// End a subscription and delete its cursors.
+  /// End a subscription and delete its cursors. Nothing is delivered on it any more, and what was requested isn't spent by it.
   case unsubscribe(UInt16)
   /// Deliver so many more records on the subscriptions of the session that aren't unlimited, in all: ``MQTTSession/deliver(_:on:now:output:)``.
   case request(Int)

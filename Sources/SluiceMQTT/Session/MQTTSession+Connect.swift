@@ -97,6 +97,7 @@ extension MQTTSession {
     let kept = isClean ? nil : admission.state.flatMap { try? MQTTSessionState(decoding: $0) }
     if admission.state != nil, kept == nil { perform(.forget) }
     if let kept { state = kept }
+    wasAway = kept != nil
     send(.connack(connack(isSessionPresent: kept != nil, isAssigned: isAssigned)), &output)
     if kept != nil { resume(&output, perform) }
   }

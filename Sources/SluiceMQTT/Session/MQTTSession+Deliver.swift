@@ -112,7 +112,7 @@ extension MQTTSession {
   /// Whether the broker has durable cursors for the subscription.
   func hasCursors(_ number: UInt16) -> Bool {
     let delivery = state.delivery(number)
-    return isLasting && !delivery.isShared && delivery.options.qos > .atMostOnce
+    return (isLasting || wasAway) && !delivery.isShared && delivery.options.qos > .atMostOnce
   }
 
   /// Whether a group counts what is delivered on the subscription.

@@ -96,10 +96,12 @@ extension MQTTSession {
   /// What is asked of the broker for a subscription.
   func request(_ number: UInt16, isResumed: Bool) -> MQTTSubscriptionRequest? {
     guard let subscription = state.subscriptions[Int(number)] else { return nil }
+    // Without cursors nothing is owed from the time away.
+    let start = isResumed && !hasCursors(number) ? .new : subscription.start
     return MQTTSubscriptionRequest(
       number: number, patterns: subscription.patterns, group: subscription.filter.group,
-      start: subscription.start, isUnlimited: subscription.options.qos == .atMostOnce, isResumed: isResumed,
-      underWay: state.inFlight.lastPlaces(of: number))
+      start: start, isUnlimited: subscription.options.qos == .atMostOnce, keepsCursors: hasCursors(number),
+      isResumed: isResumed, underWay: state.inFlight.lastPlaces(of: number))
   }
 
   /// The broker has answered a request for a subscription.

@@ -34,6 +34,8 @@ package struct MQTTSession: Sendable {
   var wantsProblems = true
   var wantsResponseInformation = false
   var lastReceived: UInt64
+  /// Whether the session has been away before this connection, and has cursors from then, however it ends.
+  var wasAway = false
 
   // What outlives the connection.
   var state = MQTTSessionState()
