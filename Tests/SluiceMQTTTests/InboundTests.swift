@@ -166,6 +166,18 @@ struct InboundTests {
     }
   }
 
+  @Test("an alias keeps no name that the broker can't have, however long it is")
+  func longAlias() {
+    var rig = SessionRig.connected()
+    let alias: (inout MQTTProperties) -> Void = { $0.append(.topicAlias, 1) }
+    rig.publish(
+      String(repeating: "x", count: 256), "p", .atLeastOnce, 1, isDuplicate: false, isRetained: false, alias)
+    #expect(rig.asked == [])
+    #expect(rig.packets.count == 1)
+    rig.publish("", "p", .atLeastOnce, 2, isDuplicate: false, isRetained: false, alias)
+    #expect(rig.asked == [.end(.protocolError)])
+  }
+
   @Test("aliases end with the connection")
   func aliasesEnd() {
     var rig = SessionRig.connected(expiry: 100)

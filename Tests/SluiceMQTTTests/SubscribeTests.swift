@@ -284,7 +284,38 @@ struct SubscribeTests {
       Issue.record("there is no SUBACK")
       return
     }
-    #expect(suback.reasons == [.grantedQoS1, .grantedQoS1, .quotaExceeded, .grantedQoS1])
+    #expect(suback.reasons == [.grantedQoS1, .grantedQoS1, .quotaExceeded, .quotaExceeded])
+  }
+
+  @Test("looks for no more filters than there can be subscriptions")
+  func manyFilters() {
+    var rules = MQTTSessionRules()
+    rules.maximumSubscriptions = 2
+    var rig = SessionRig.connected(.v5, rules)
+    rig.send(Self.subscribe(1, ["a", "b", "a"]))
+    rig.answerSubscriptions()
+    guard case .answers(let suback)? = rig.packets.first else {
+      Issue.record("there is no SUBACK")
+      return
+    }
+    #expect(suback.reasons == [.grantedQoS1, .grantedQoS1, .quotaExceeded])
+    rig.send(.unsubscribe(MQTTUnsubscribe(2, ["a", "x", "b"])))
+    #expect(
+      rig.packets == [
+        .answers(
+          MQTTFilterAnswers(.unsuback, 2, [.success, .noSubscriptionExisted, .implementationSpecific]))
+      ])
+  }
+
+  @Test("takes no more bytes while many SUBSCRIBEs wait for the broker")
+  func waiting() {
+    var rig = SessionRig.connected()
+    for packetID in 1...16 as ClosedRange<UInt16> { rig.send(Self.subscribe(packetID, ["t\(packetID)"])) }
+    #expect(rig.send(bytes: [0xC0, 0]) == 0)
+    #expect(rig.packets == [])
+    rig.subscribed(0)
+    #expect(rig.send(bytes: [0xC0, 0]) == 2)
+    #expect(rig.packets.last == .pingresp)
   }
 
   @Test("grants no QoS that isn't served")

@@ -61,7 +61,9 @@ package struct MQTTPropertyView {
       if property.kind == .flag, item.number > 1 {
         throw .violation("the property \(property) is \(item.number); 0 and 1 are defined")
       }
-      if property == .responseTopic { try unsafe MQTTTopicName.check(item.value, as: "the response topic") }
+      if property == .responseTopic {
+        try unsafe MQTTText.checkTopicName(item.value, as: "the response topic")
+      }
     }
     let method = UInt64(1) << UInt64(MQTTProperty.authenticationMethod.rawValue)
     let data = UInt64(1) << UInt64(MQTTProperty.authenticationData.rawValue)

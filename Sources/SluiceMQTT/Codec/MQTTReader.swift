@@ -100,4 +100,14 @@ package enum MQTTText {
       }
     }
   }
+
+  /// Checks what the standard itself demands of a topic name: no wildcards. That it is a string is known.
+  static func checkTopicName(_ name: UnsafeRawBufferPointer, as what: StaticString) throws(MQTTError) {
+    for index in 0..<name.count {
+      let byte = unsafe name[index]
+      if byte == UInt8(ascii: "+") || byte == UInt8(ascii: "#") {
+        throw MQTTError(.topicNameInvalid, "\(what) has a wildcard, which is for filters")
+      }
+    }
+  }
 }

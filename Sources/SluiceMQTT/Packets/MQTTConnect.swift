@@ -110,7 +110,7 @@ package struct MQTTConnect: Hashable, Sendable {
     if version == .v5 { properties = MQTTProperties(try MQTTPropertyView(&reader, in: .will)) }
     let topic = try unsafe reader.text("the will's topic")
     guard unsafe !topic.isEmpty else { throw .violation("the will's topic is empty") }
-    try unsafe MQTTTopicName.check(topic, as: "the will's topic")
+    try unsafe MQTTText.checkTopicName(topic, as: "the will's topic")
     let payload = try unsafe reader.binary("the will's payload")
     var will = unsafe Will(
       topic: String(decoding: topic, as: UTF8.self), payload: Array(payload), qos: qos,

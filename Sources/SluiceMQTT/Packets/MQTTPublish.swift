@@ -48,7 +48,7 @@ package struct MQTTPublish {
         throw .violation("PUBLISH has neither a topic name nor a topic alias")
       }
     } else {
-      try unsafe MQTTTopicName.check(topic, as: "the topic name")
+      try unsafe MQTTText.checkTopicName(topic, as: "the topic name")
     }
     guard sender == .server || properties.number(.subscriptionIdentifier) == nil else {
       throw .violation("a client's PUBLISH has a subscription identifier")

@@ -28,9 +28,11 @@ extension MQTTSession {
     }
     let identifier = packet.properties.number(.subscriptionIdentifier) ?? 0
     var requests: [MQTTSubscriptionRequest] = []
-    for item in packet.items {
+    for (index, item) in packet.items.enumerated() {
       do throws(MQTTError) {
         if let fault { throw fault }
+        // No more can stand, and none is looked for.
+        guard index < rules.maximumSubscriptions else { throw tooMany }
         let (number, request, isNew) = try add(item, identifier, start)
         pending.reasons.append(
           request == nil ? MQTTReason(rawValue: grantedQoS(item.options).rawValue) : nil)
@@ -53,6 +55,10 @@ extension MQTTSession {
     needsStore = true
     for request in requests { perform(.subscribe(request)) }
     answer(&output, perform)
+  }
+
+  private var tooMany: MQTTError {
+    MQTTError(.quotaExceeded, "a session has at most \(rules.maximumSubscriptions) subscriptions")
   }
 
   private func grantedQoS(_ options: MQTTSubscriptionOptions) -> MQTTQoS {
@@ -87,7 +93,7 @@ extension MQTTSession {
     }
     let free = state.subscriptions.firstIndex { $0 == nil } ?? state.subscriptions.count
     guard free < min(rules.maximumSubscriptions, Int(UInt16.max)) else {
-      throw MQTTError(.quotaExceeded, "a session has at most \(rules.maximumSubscriptions) subscriptions")
+      throw tooMany
     }
     state.set(free, subscription)
     return (UInt16(free), request(UInt16(free), isResumed: false), true)
@@ -156,7 +162,11 @@ extension MQTTSession {
     _ packet: MQTTUnsubscribe, _ output: inout [UInt8], _ perform: (MQTTAction) -> Void
   ) {
     var reasons: [MQTTReason] = []
-    for filter in packet.filters {
+    for (index, filter) in packet.filters.enumerated() {
+      guard index < rules.maximumSubscriptions else {
+        reasons.append(.implementationSpecific)
+        continue
+      }
       guard let number = state.number(of: filter) else {
         reasons.append((try? MQTTTopicFilter(filter)) == nil ? .topicFilterInvalid : .noSubscriptionExisted)
         continue

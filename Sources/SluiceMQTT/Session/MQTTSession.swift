@@ -72,6 +72,9 @@ package struct MQTTSession: Sendable {
     lastReceived = now
   }
 
+  /// SUBSCRIBEs that a client may have waiting for the broker's answers.
+  package static let waitingSubscribes = 16
+
   /// Whether CONNECT was accepted and the connection hasn't ended.
   package var isOpen: Bool { phase == .open }
 
@@ -85,12 +88,14 @@ package struct MQTTSession: Sendable {
 
   /// Bytes have come.
   ///
-  /// - Returns: how many were taken. Those behind CONNECT aren't until the broker has answered: the caller passes them in again then.
+  /// - Returns: how many were taken. Those behind CONNECT aren't until the broker has answered, nor are any while ``waitingSubscribes`` SUBSCRIBEs wait for
+  ///   its answers: the caller passes them in again then.
   package mutating func receive(
     _ chunk: UnsafeRawBufferPointer, now: UInt64, output: inout [UInt8], _ perform: (MQTTAction) -> Void
   ) -> Int {
     guard phase == .opening || phase == .open else { return phase == .ended ? chunk.count : 0 }
     if phase == .open { lastReceived = max(lastReceived, now) }
+    guard asked.count < Self.waitingSubscribes else { return 0 }
     // Taken out, so that the session can be changed while the decoder runs.
     var decoder = MQTTDecoder(maximumPacket: 0, from: .client)
     swap(&decoder, &self.decoder)
@@ -107,7 +112,7 @@ package struct MQTTSession: Sendable {
           try unsafe take(MQTTAcknowledgement(header.type, body, version, from: .client), &output)
         default: try unsafe take(MQTTPacket(header, body, version, from: .client), &output, perform)
         }
-        return phase == .open
+        return phase == .open && asked.count < Self.waitingSubscribes
       }
       taken = decoder.takenBytes
     } catch {

@@ -1,3 +1,5 @@
+import SluiceWire
+
 /// The topic aliases that a client has set for its messages.
 struct InboundAliases: Sendable {
   private let maximum: Int
@@ -10,7 +12,8 @@ struct InboundAliases: Sendable {
   mutating func set(_ alias: UInt16, _ topic: UnsafeRawBufferPointer) throws(MQTTError) {
     guard Int(alias) <= maximum else { throw Self.invalid(alias, "the limit is \(maximum)") }
     while topics.count < Int(alias) { topics.append([]) }
-    unsafe topics[Int(alias) - 1] = Array(topic)
+    // A name that the broker can't have isn't kept: its messages are refused anyway.
+    unsafe topics[Int(alias) - 1] = topic.count <= TopicName.maximumLength ? Array(topic) : []
   }
 
   func topic(_ alias: UInt16) throws(MQTTError) -> [UInt8] {

@@ -9,16 +9,6 @@ import SluiceWire
 /// | `$…` | reserved, and refused |
 /// | can't be expressed | `a/b.c`, `a+.b`, `a#.b`: a token with a slash or a wildcard |
 package enum MQTTTopicName {
-  /// Checks what the standard itself demands of a topic name: no wildcards. That it is a string is known.
-  static func check(_ name: UnsafeRawBufferPointer, as what: StaticString) throws(MQTTError) {
-    for index in 0..<name.count {
-      let byte = unsafe name[index]
-      if byte == UInt8(ascii: "+") || byte == UInt8(ascii: "#") {
-        throw MQTTError(.topicNameInvalid, "\(what) has a wildcard, which is for filters")
-      }
-    }
-  }
-
   /// The broker's name for a topic name of MQTT.
   ///
   /// - Throws: ``MQTTReason/topicNameInvalid`` with what can't be expressed.
