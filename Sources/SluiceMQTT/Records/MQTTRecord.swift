@@ -1,5 +1,16 @@
 import SluiceWire
 
+/// Where a record is: a topic by the number that the broker has for it, and an offset.
+package struct MQTTPlace: Hashable, Sendable {
+  package var topic: UInt32
+  package var offset: UInt64
+
+  package init(topic: UInt32, offset: UInt64) {
+    self.topic = topic
+    self.offset = offset
+  }
+}
+
 /// A record that the broker delivers, in place.
 @safe
 package struct MQTTRecord {

@@ -1,16 +1,5 @@
 import SluiceWire
 
-/// Where a record is: a topic by the number that the broker has for it, and an offset.
-package struct MQTTPlace: Hashable, Sendable {
-  package var topic: UInt32
-  package var offset: UInt64
-
-  package init(topic: UInt32, offset: UInt64) {
-    self.topic = topic
-    self.offset = offset
-  }
-}
-
 /// A subscription to the broker's topics.
 package struct MQTTSubscriptionRequest: Hashable, Sendable {
   /// The session's number for it: names the durable cursors of a session that outlives its connection.

@@ -12,11 +12,11 @@ let statements311Opening = """
   2.3.1-5 | PUBLISH at QoS 0 has no identifier | CodecTests.read, OutboundTests.qos
   2.3.1-6 | acknowledgements have the identifier of their PUBLISH | InboundTests.qos1, InboundTests.qos2, OutboundTests.qos2
   2.3.1-7 | SUBACK and UNSUBACK have the identifier of their request | SubscribeTests.answers, SubscribeTests.unsubscribe
-  3.1.0-1 | the first packet is CONNECT | ConnectTests.otherFirst, CodecTests.opening
+  3.1.0-1 | the first packet is CONNECT | RefusalTests.otherFirst, CodecTests.opening
   3.1.0-2 | a second CONNECT ends the connection | ConnectTests.second
-  3.1.2-1 | another protocol name may end the connection | ConnectTests.otherVersions
-  3.1.2-2 | another level is answered with 0x01, and ends the connection | ConnectTests.otherVersions
-  3.1.2-3 | the reserved connect flag is 0 | CodecTests.refuse, ConnectTests.malformed
+  3.1.2-1 | another protocol name may end the connection | RefusalTests.otherVersions
+  3.1.2-2 | another level is answered with 0x01, and ends the connection | RefusalTests.otherVersions
+  3.1.2-3 | the reserved connect flag is 0 | CodecTests.refuse, RefusalTests.malformed
   3.1.2-4 | without clean session a session goes on, and is stored | ConnectTests.sessions, EndTests.expiryOf311
   3.1.2-5 | messages at QoS 1 and 2 are stored for a session that is away | OutboundTests.commits, EndTests.expiryOf311 | the log has them, and the session's cursors
   3.1.2-6 | a clean session discards the one before, and ends with the connection | ConnectTests.sessions, EndTests.expiryOf311
@@ -45,21 +45,21 @@ let statements311Opening = """
   3.1.3-6 | an empty identifier is replaced by a unique one | ConnectTests.emptyIdentifier | the broker makes it unique
   3.1.3-7 | a client with an empty identifier asks for a clean session | ConnectTests.emptyIdentifier | client; another is refused
   3.1.3-8 | an empty identifier without a clean session is answered with 0x02 | ConnectTests.emptyIdentifier
-  3.1.3-9 | an identifier that is refused is answered with 0x02 | ConnectTests.refused, ConnectTests.emptyIdentifier
+  3.1.3-9 | an identifier that is refused is answered with 0x02 | RefusalTests.refused, ConnectTests.emptyIdentifier
   3.1.3-10 | the will's topic is a string | CodecTests.refuse
   3.1.3-11 | the user name is a string | CodecTests.refuse
-  3.1.4-1 | a CONNECT that isn't in order ends the connection without CONNACK | ConnectTests.malformed
+  3.1.4-1 | a CONNECT that isn't in order ends the connection without CONNACK | RefusalTests.malformed
   3.1.4-2 | the connection that a client has had is ended | EndTests.takenOver
   3.1.4-3 | clean session is processed | ConnectTests.sessions
   3.1.4-4 | CONNACK accepts the client | ConnectTests.accept
-  3.1.4-5 | nothing is processed behind a CONNECT that is refused | ConnectTests.earlyRefused
+  3.1.4-5 | nothing is processed behind a CONNECT that is refused | RefusalTests.earlyRefused
   3.2.0-1 | CONNACK is the first packet | ConnectTests.connackFirst
   3.2.2-1 | a clean session has no session present | ConnectTests.sessions
   3.2.2-2 | session present says that there is one | ConnectTests.sessions
   3.2.2-3 | or that there is none | ConnectTests.sessions
-  3.2.2-4 | a refusal has no session present | ConnectTests.refused
-  3.2.2-5 | a refusal ends the connection | ConnectTests.refused, ConnectTests.emptyIdentifier
-  3.2.2-6 | where no return code fits the connection ends without CONNACK | ConnectTests.malformed
+  3.2.2-4 | a refusal has no session present | RefusalTests.refused
+  3.2.2-5 | a refusal ends the connection | RefusalTests.refused, ConnectTests.emptyIdentifier
+  3.2.2-6 | where no return code fits the connection ends without CONNACK | RefusalTests.malformed
   3.3.1-1 | DUP is set for a message that is sent again | OutboundTests.resume
   3.3.1-2 | DUP isn't set at QoS 0 | CodecTests.refuse, OutboundTests.qos
   3.3.1-3 | DUP of an incoming message isn't passed on | OutboundTests.qos, InboundTests.duplicates

@@ -12,11 +12,11 @@ let statements5Opening = """
   2.2.1-5 | acknowledgements have the identifier of their PUBLISH | InboundTests.qos1, InboundTests.qos2, OutboundTests.qos2
   2.2.1-6 | SUBACK and UNSUBACK have the identifier of their request | SubscribeTests.answers, SubscribeTests.unsubscribe
   2.2.2-1 | no properties are a length of 0 | CodecTests.write
-  3.1.0-1 | the first packet is CONNECT | ConnectTests.otherFirst, CodecTests.opening
+  3.1.0-1 | the first packet is CONNECT | RefusalTests.otherFirst, CodecTests.opening
   3.1.0-2 | a second CONNECT is a protocol error | ConnectTests.second
-  3.1.2-1 | another protocol name ends the connection | ConnectTests.otherVersions
-  3.1.2-2 | another version ends the connection | ConnectTests.otherVersions
-  3.1.2-3 | the reserved connect flag is 0 | CodecTests.refuse, ConnectTests.malformed
+  3.1.2-1 | another protocol name ends the connection | RefusalTests.otherVersions
+  3.1.2-2 | another version ends the connection | RefusalTests.otherVersions
+  3.1.2-3 | the reserved connect flag is 0 | CodecTests.refuse, RefusalTests.malformed
   3.1.2-4 | Clean Start discards a session | ConnectTests.sessions
   3.1.2-5 | without Clean Start a session goes on | ConnectTests.sessions, OutboundTests.resume
   3.1.2-6 | without a session there is a new one | ConnectTests.sessions
@@ -56,12 +56,12 @@ let statements5Opening = """
   3.1.3-10 | the will's user properties keep their order | EndTests.willMessage
   3.1.3-11 | the will's topic is a string | CodecTests.refuse
   3.1.3-12 | the user name is a string | CodecTests.refuse
-  3.1.4-1 | a CONNECT that isn't in order ends the connection | ConnectTests.malformed
-  3.1.4-2 | a CONNECT that fails a check ends the connection | ConnectTests.refused
+  3.1.4-1 | a CONNECT that isn't in order ends the connection | RefusalTests.malformed
+  3.1.4-2 | a CONNECT that fails a check ends the connection | RefusalTests.refused
   3.1.4-3 | the connection that a client has had is ended with 0x8E | EndTests.takenOver
   3.1.4-4 | Clean Start is processed | ConnectTests.sessions
   3.1.4-5 | CONNACK accepts the client | ConnectTests.accept
-  3.1.4-6 | nothing is processed behind a CONNECT that is refused | ConnectTests.earlyRefused
+  3.1.4-6 | nothing is processed behind a CONNECT that is refused | RefusalTests.earlyRefused
   3.2.0-1 | CONNACK is the first packet | ConnectTests.connackFirst
   3.2.0-2 | there is one CONNACK | ConnectTests.connackFirst
   3.2.2-1 | reserved acknowledge flags are 0 | CodecTests.write
@@ -69,21 +69,21 @@ let statements5Opening = """
   3.2.2-3 | session present says whether there is one | ConnectTests.sessions
   3.2.2-4 | a client without a session ends a connection that has one | | client
   3.2.2-5 | a client discards its session where the server has none | | client
-  3.2.2-6 | a refusal has no session present | ConnectTests.refused
-  3.2.2-7 | a refusal ends the connection | ConnectTests.refused
-  3.2.2-8 | CONNACK has one of its reasons | ConnectTests.refused, CodecTests.reasons
+  3.2.2-6 | a refusal has no session present | RefusalTests.refused
+  3.2.2-7 | a refusal ends the connection | RefusalTests.refused
+  3.2.2-8 | CONNACK has one of its reasons | RefusalTests.refused, CodecTests.reasons
   3.2.2-9 | a maximum QoS below 2 is told | ConnectTests.connackProperties
   3.2.2-10 | subscriptions at any QoS are accepted | SubscribeTests.grantedQoS
   3.2.2-11 | a client doesn't exceed the maximum QoS | InboundTests.notServed | client; one that does is disconnected
-  3.2.2-12 | a will beyond the maximum QoS refuses the client | ConnectTests.willLimits
-  3.2.2-13 | a retained will refuses the client where retained messages aren't served | ConnectTests.willLimits
+  3.2.2-12 | a will beyond the maximum QoS refuses the client | RefusalTests.willLimits
+  3.2.2-13 | a retained will refuses the client where retained messages aren't served | RefusalTests.willLimits
   3.2.2-14 | a client sends no retained messages where they aren't served | InboundTests.notServed | client; one that does is disconnected
   3.2.2-15 | a client doesn't exceed the maximum packet size | EndTests.packetTooLarge | client; one that does is disconnected
   3.2.2-16 | an assigned identifier is told, and is new | ConnectTests.connackProperties | the broker makes it unique
   3.2.2-17 | a client's topic aliases don't exceed the maximum | InboundTests.badAliases | client; one that does is disconnected
   3.2.2-18 | a client sets no topic aliases without a maximum | InboundTests.badAliases | client; one that does is disconnected
-  3.2.2-19 | no reason string makes CONNACK too long | ConnectTests.shortRefusal
-  3.2.2-20 | no user properties make CONNACK too long | ConnectTests.shortRefusal | there are none
+  3.2.2-19 | no reason string makes CONNACK too long | RefusalTests.shortRefusal
+  3.2.2-20 | no user properties make CONNACK too long | RefusalTests.shortRefusal | there are none
   3.2.2-21 | a client uses the server's keep alive time | | client
   3.2.2-22 | without one the server uses the client's | ConnectTests.keepAlive
   """

@@ -4,7 +4,7 @@ let statements5Subscriptions = """
   3.8.3-1 | topic filters are strings | CodecTests.refuse
   3.8.3-2 | SUBSCRIBE has a topic filter | CodecTests.refuse
   3.8.3-3 | with No Local the client's own messages aren't delivered | MessageTests.noLocal
-  3.8.3-4 | No Local on a shared subscription is a protocol error | SubscribeTests.shared
+  3.8.3-4 | No Local on a shared subscription is a protocol error | SharedSubscriptionTests.shared
   3.8.3-5 | reserved bits of the options are malformed | CodecTests.refuse
   3.8.4-1 | SUBSCRIBE is answered | SubscribeTests.answers
   3.8.4-2 | SUBACK has the identifier of SUBSCRIBE | SubscribeTests.answers
@@ -32,7 +32,7 @@ let statements5Subscriptions = """
   3.11.3-1 | UNSUBACK's reasons have the order of the filters | SubscribeTests.unsubscribe
   3.11.3-2 | UNSUBACK has one of its reasons for each | CodecTests.reasons, SubscribeTests.unsubscribe
   3.12.4-1 | PINGREQ is answered | ConnectTests.keepAlive
-  3.14.0-1 | no DISCONNECT comes before CONNACK | ConnectTests.otherFirst, ConnectTests.malformed
+  3.14.0-1 | no DISCONNECT comes before CONNACK | RefusalTests.otherFirst, RefusalTests.malformed
   3.14.1-1 | DISCONNECT's reserved flags are 0 | CodecTests.refuse, EndTests.malformed
   3.14.2-1 | DISCONNECT has one of its reasons | CodecTests.reasons
   3.14.2-2 | the server's DISCONNECT has no session expiry | CodecTests.refuse, EndTests.takenOver
@@ -72,7 +72,7 @@ let statements5Operation = """
   4.3.3-12 | QoS 2: the identifier is a new message's after PUBCOMP | InboundTests.qos2
   4.3.3-13 | QoS 2: acknowledgements go on for a message that has expired | InboundTests.qos2
   4.4.0-1 | what is unacknowledged is sent again on the next connection, and only then | OutboundTests.resume, OutboundTests.fetches
-  4.4.0-2 | a refusal is an acknowledgement | OutboundTests.refusedByClient, SubscribeTests.refusedByMember
+  4.4.0-2 | a refusal is an acknowledgement | OutboundTests.refusedByClient, SharedSubscriptionTests.refusedByMember
   4.5.0-1 | a message is added to the sessions with matching subscriptions | OutboundTests.commits | the log has it, and each session's cursor
   4.5.0-2 | a client acknowledges what it receives | | client
   4.6.0-1 | a client sends messages again in their order | | client
@@ -89,26 +89,26 @@ let statements5Operation = """
   4.7.3-2 | names and filters have no U+0000 | CodecTests.refuse
   4.7.3-3 | names and filters have at most 65,535 bytes | TopicTests.refusedNames | the broker's names have 255
   4.7.3-4 | nothing is normalised | TopicTests.matching, SubscribeTests.bytes | not met by the broker's own topics: canonically equivalent names are one topic there
-  4.8.2-1 | a shared subscription's filter begins with $share/ and a name | TopicTests.refusedFilters, SubscribeTests.shared
+  4.8.2-1 | a shared subscription's filter begins with $share/ and a name | TopicTests.refusedFilters, SharedSubscriptionTests.shared
   4.8.2-2 | its name has no /, + and #, and a filter follows | TopicTests.refusedFilters
-  4.8.2-3 | the granted QoS is respected | SubscribeTests.settles
-  4.8.2-4 | QoS 2 is completed when the client is back | SubscribeTests.sharedResume
-  4.8.2-5 | QoS 2 isn't given to another client when the session ends | SubscribeTests.settles
-  4.8.2-6 | what a client refuses isn't given to another | SubscribeTests.refusedByMember
+  4.8.2-3 | the granted QoS is respected | SharedSubscriptionTests.settles
+  4.8.2-4 | QoS 2 is completed when the client is back | SharedSubscriptionTests.sharedResume
+  4.8.2-5 | QoS 2 isn't given to another client when the session ends | SharedSubscriptionTests.settles
+  4.8.2-6 | what a client refuses isn't given to another | SharedSubscriptionTests.refusedByMember
   4.9.0-1 | the send quota is at most the receive maximum, and not 0 | OutboundTests.demand
   4.9.0-2 | nothing is sent at QoS 1 and 2 when the quota is 0 | OutboundTests.demand
   4.9.0-3 | other packets are processed when the quota is 0 | OutboundTests.othersGoOn
-  4.12.0-1 | an authentication method that isn't supported ends the connection | ConnectTests.enhancedAuthentication
+  4.12.0-1 | an authentication method that isn't supported ends the connection | RefusalTests.enhancedAuthentication
   4.12.0-2 | the server asks for more by AUTH 0x18 | | enhanced authentication is refused
   4.12.0-3 | a client answers by AUTH 0x18 | | client
-  4.12.0-4 | a rejection ends the connection | ConnectTests.enhancedAuthentication
+  4.12.0-4 | a rejection ends the connection | RefusalTests.enhancedAuthentication
   4.12.0-5 | AUTH and CONNACK have the method of CONNECT | | enhanced authentication is refused
   4.12.0-6 | without a method there is no AUTH, and none in CONNACK | ConnectTests.accept
   4.12.0-7 | without a method a client sends no AUTH | ConnectTests.strayAuthentication | client; one that does is disconnected
   4.12.1-1 | a client authenticates again by the same method | ConnectTests.strayAuthentication | client; no method was agreed on
   4.12.1-2 | a failure to authenticate again ends the connection | ConnectTests.strayAuthentication
   4.13.1-1 | malformed packets and protocol errors end the connection | EndTests.malformed, ConnectTests.serverPackets
-  4.13.2-1 | reasons from 0x80 on end the connection | EndTests.takenOver, EndTests.tooLong, ConnectTests.refused
+  4.13.2-1 | reasons from 0x80 on end the connection | EndTests.takenOver, EndTests.tooLong, RefusalTests.refused
   6.0.0-1 | WebSocket messages are binary | WebSocketSessionTests.noText
   6.0.0-2 | packets may be cut anywhere by WebSocket frames | CodecTests.cuts, WebSocketDecoderTests.cuts
   6.0.0-3 | a client offers the subprotocol mqtt | WebSocketUpgradeTests.subprotocols | client; one that doesn't is refused
