@@ -25,7 +25,8 @@ struct FixedRecords {
   /// Hands on the whole records of a protocol in which nothing else comes; returns how many bytes were used.
   ///
   /// - Parameter describe: what stands at a place where no record can begin.
-  @inline(__always) func takeAll(
+  @inline(__always)
+  func takeAll(
     _ bytes: UnsafeRawBufferPointer, into sink: inout some RecordSink, orFail describe: (Int) -> String
   ) throws -> Int {
     var position = 0
@@ -76,7 +77,8 @@ struct BatchTemplate {
   }
 
   /// Writes the numbers of `count` records and returns the bytes of header and records.
-  @inline(__always) func fill(first: UInt64, count: Int, stamp: UInt64) -> UnsafeRawBufferPointer {
+  @inline(__always)
+  func fill(first: UInt64, count: Int, stamp: UInt64) -> UnsafeRawBufferPointer {
     var place = buffer.base + headerSize + payloadOffset
     var word = UInt64(publisher) << 48 | first
     for _ in 0..<count {

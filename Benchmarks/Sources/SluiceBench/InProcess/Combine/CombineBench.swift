@@ -100,7 +100,8 @@ extension CombineBench {
           subject.send(1)
           keep(subscriber.sum)
         }
-      }, sending("CurrentValueSubject → 1 sink", target: 30, to: 1, currentValue) { $0 },
+      },
+      sending("CurrentValueSubject → 1 sink", target: 30, to: 1, currentValue) { $0 },
       sending("CurrentValueSubject → 100 sinks, a delivery", target: nil, to: 100, currentValue) { $0 },
       sending("PassthroughSubject → share() → 10 sinks, a delivery", target: 15, to: 10, passthrough) {
         $0.share()

@@ -64,7 +64,8 @@ enum Stopwatch {
   }
 
   /// What a clock shows: wall time, or CPU time, see `pthread_getcpuclockid`.
-  @inline(__always) static func nanoseconds(of clock: clockid_t) -> UInt64 {
+  @inline(__always)
+  static func nanoseconds(of clock: clockid_t) -> UInt64 {
     var time = timespec()
     clock_gettime(clock, &time)
     return UInt64(time.tv_sec) &* 1_000_000_000 &+ UInt64(time.tv_nsec)
