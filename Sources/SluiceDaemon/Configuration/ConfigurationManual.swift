@@ -5,23 +5,19 @@ enum ConfigurationManual {
   static func render() -> String {
     var text = ManualText("sluiced.toml", section: 5, summary: "the configuration of the Sluice broker")
     text.section("DESCRIPTION")
-    text.paragraph(
-      """
+    let introduction = """
       A file in TOML, which sluiced reads when it is started with --config FILE, or with SLUICED_CONFIG in its environment. Every setting can be \
       left out, and is what is said here then. An option or its environment variable overrides what the file says: a key has the name of its \
       option, without the name of its section.
-      """)
-    text.paragraph(
-      """
+
       Counts are plain whole numbers; sizes are texts like "64MiB", times texts like "30s" or "24h". Names of files are relative to the directory \
       that the configuration is in.
-      """)
-    text.paragraph(
-      """
+
       sluiced --check-config FILE says everything that is wrong with a file. SIGHUP has a running broker read it again: what new topics are, \
       users, keys, permissions, certificates and the log change at once, for everything else the log says that it needs a restart, and a file \
       with a mistake in it changes nothing.
-      """)
+      """
+    for paragraph in introduction.split(separator: "\n") { text.paragraph(String(paragraph)) }
     for section in ConfigurationSection.allCases {
       text.section(section == .general ? "KEYS IN FRONT OF ALL SECTIONS" : "[\(section.rawValue)]")
       text.paragraph(section.summary)

@@ -75,8 +75,31 @@ struct EventLine {
           ("connection", .number(connection)), ("client", Self.text(client)),
           ("bytes", .number(bytes)),
         ])
-    case .authenticated, .notAuthenticated, .expired, .revoked, .denied, .administered:
-      self.init(audited: event)
+    case .authenticated(let client, let proof, let isRenewal):
+      self.init(
+        audit: .authenticated, .info,
+        isRenewal ? "a client has renewed its credentials" : "a client was let in", client,
+        isRenewal ? "renew" : "authenticate", "done", Self.fields(proof))
+    case .notAuthenticated(let client, let claim, let error, let isRenewal):
+      self.init(
+        audit: .notAuthenticated, .warning, "a client failed to authenticate", client,
+        isRenewal ? "renew" : "authenticate", "refused", [("claim", Self.text(claim))] + Self.fields(error))
+    case .expired(let client):
+      self.init(audit: .ended, .info, "a client's credentials have expired", client, "stay", "ended")
+    case .revoked(let client):
+      self.init(
+        audit: .ended, .info, "a client's identity may not be connected any more", client, "stay", "revoked")
+    case .denied(let client, let action, let topic):
+      self.init(
+        audit: .denied, .warning, "a client isn't allowed what it wanted", client, action, "denied",
+        [("topic", Self.text(topic))])
+    case .administered(let client, let action, let topic, let refusal):
+      let cursor = action.cursor.map { [("cursor", Self.text($0))] } ?? []
+      self.init(
+        audit: .administered, .info,
+        refusal == nil ? "a client has administered a topic" : "a client couldn't administer a topic",
+        client, action.name, refusal == nil ? "done" : "refused",
+        [("topic", Self.text(topic))] + cursor + (refusal.map { Self.fields($0) } ?? []))
     case .topicCreated(let client, let topic):
       self.init(.topic, .info, "a topic was made", Self.fields(client) + [("topic", Self.text(topic))])
     case .topicEnded(let client, let topic, let failure):
@@ -109,43 +132,13 @@ struct EventLine {
   }
 
   /// A line of the audit: the client, its action, the topic, and the outcome.
-  private init(audited event: BrokerEvent) {
-    func line(
-      _ kind: Kind, _ level: LogLevel, _ message: String, _ client: BrokerEvent.Client?, _ action: String,
-      _ outcome: String, _ more: [(key: String, value: JSON)] = []
-    ) -> EventLine {
-      EventLine(
-        kind, level, message,
-        Self.fields(client) + [("action", .text(action)), ("outcome", .text(outcome))] + more, isAudit: true)
-    }
-    switch event {
-    case .authenticated(let client, let proof, let isRenewal):
-      self = line(
-        .authenticated, .info, isRenewal ? "a client has renewed its credentials" : "a client was let in",
-        client, isRenewal ? "renew" : "authenticate", "done", Self.fields(proof))
-    case .notAuthenticated(let client, let claim, let error, let isRenewal):
-      self = line(
-        .notAuthenticated, .warning, "a client failed to authenticate", client,
-        isRenewal ? "renew" : "authenticate", "refused", [("claim", Self.text(claim))] + Self.fields(error))
-    case .expired(let client):
-      self = line(.ended, .info, "a client's credentials have expired", client, "stay", "ended")
-    case .revoked(let client):
-      self = line(
-        .ended, .info, "a client's identity may not be connected any more", client, "stay", "revoked")
-    case .denied(let client, let action, let topic):
-      self = line(
-        .denied, .warning, "a client isn't allowed what it wanted", client, action, "denied",
-        [("topic", Self.text(topic))])
-    case .administered(let client, let action, let topic, let refusal):
-      var more = [("topic", Self.text(topic))]
-      if let cursor = action.cursor { more.append(("cursor", Self.text(cursor))) }
-      if let refusal { more += Self.fields(refusal) }
-      self = line(
-        .administered, .info,
-        refusal == nil ? "a client has administered a topic" : "a client couldn't administer a topic",
-        client, action.name, refusal == nil ? "done" : "refused", more)
-    default: preconditionFailure("there is nothing to be audited")
-    }
+  private init(
+    audit kind: Kind, _ level: LogLevel, _ message: String, _ client: BrokerEvent.Client?, _ action: String,
+    _ outcome: String, _ more: [(key: String, value: JSON)] = []
+  ) {
+    self.init(
+      kind, level, message,
+      Self.fields(client) + [("action", .text(action)), ("outcome", .text(outcome))] + more, isAudit: true)
   }
 
   // MARK: Fields
