@@ -38,8 +38,8 @@ public struct AccessPolicy: Sendable {
 
   private func user(_ name: String, password: String) throws(WireError) -> Identity {
     guard let hash = users.prove(password, of: name) else { throw Self.failed }
-    return Identity(
-      name: name, proof: .password, permissions: permissions(of: name), basis: hash.fingerprint)
+    return Identity(name: name, proof: .password, permissions: permissions(of: name))
+      .based(on: hash.fingerprint)
   }
 
   private func bearer(of token: String, now: Int64) throws(WireError) -> Identity {
@@ -55,7 +55,9 @@ public struct AccessPolicy: Sendable {
     return Identity(
       name: claims.subject, proof: .token(key: verified.keyID),
       permissions: claims.permissions ?? permissions(of: claims.subject),
-      carriesPermissions: claims.permissions != nil, expires: claims.expires, basis: verified.keyFingerprint)
+      carriesPermissions: claims.permissions != nil, expires: claims.expires
+    )
+    .based(on: verified.keyFingerprint)
   }
 
   private func certificate(of name: String?, expires: Int64?, now: Int64) throws(WireError) -> Identity {

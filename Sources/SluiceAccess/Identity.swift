@@ -21,27 +21,24 @@ public struct Identity: Hashable, Sendable {
   /// When it ends, in milliseconds since 1970; nil for never.
   public var expires: Int64?
   /// What was proved, by a fingerprint: a user may get another password, and a key's id be given to another key.
-  let basis: [UInt8]
+  var basis: [UInt8] = []
 
   public init(
     name: String, proof: Proof, permissions: Permissions, carriesPermissions: Bool = false,
     expires: Int64? = nil
-  ) {
-    self.init(
-      name: name, proof: proof, permissions: permissions, carriesPermissions: carriesPermissions,
-      expires: expires, basis: [])
-  }
-
-  init(
-    name: String, proof: Proof, permissions: Permissions, carriesPermissions: Bool = false,
-    expires: Int64? = nil, basis: [UInt8]
   ) {
     self.name = name
     self.proof = proof
     self.permissions = permissions
     self.carriesPermissions = carriesPermissions
     self.expires = expires
-    self.basis = basis
+  }
+
+  /// The same with what proved it.
+  func based(on basis: [UInt8]) -> Identity {
+    var identity = self
+    identity.basis = basis
+    return identity
   }
 
   /// Whether it has the same name, byte by byte, as it must when credentials are renewed: see ``NameTable``.

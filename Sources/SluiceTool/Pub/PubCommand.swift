@@ -133,9 +133,14 @@ struct PubCommand: Command {
 /// A header as an argument: `NAME=VALUE`.
 enum HeaderText {
   static func parse(_ text: String) throws(ValueError) -> Message.Header {
+    let (name, value) = try pair(text)
+    return Message.Header(name, value)
+  }
+
+  static func pair(_ text: String) throws(ValueError) -> (name: String, value: String) {
     guard let equals = text.firstIndex(of: "="), equals > text.startIndex else {
       throw ValueError("'\(text)' isn't a header; write NAME=VALUE")
     }
-    return Message.Header(String(text[..<equals]), String(text[text.index(after: equals)...]))
+    return (String(text[..<equals]), String(text[text.index(after: equals)...]))
   }
 }

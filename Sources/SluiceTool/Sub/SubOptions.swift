@@ -28,12 +28,8 @@ enum CursorOptions {
 
   /// - Throws: `UsageError` when no cursor can have that name.
   static func operand(_ name: String) throws(UsageError) -> String {
-    do {
-      try TopicName.validate(name, as: "cursor")
-      return name
-    } catch {
-      throw UsageError(error.message)
-    }
+    try UsageError.wrapping { () throws(WireError) in try TopicName.validate(name, as: "cursor") }
+    return name
   }
 }
 
@@ -80,10 +76,10 @@ enum FilterOptions {
     if let key = arguments.text("key") { filter = filter && .key(equals: key) }
     if let prefix = arguments.text("key-prefix") { filter = filter && .key(hasPrefix: prefix) }
     if arguments.has("has-key") { filter = filter && .hasKey }
-    for (name, value) in try arguments.values("header", pair) {
+    for (name, value) in try arguments.values("header", HeaderText.pair) {
       filter = filter && .header(name, equals: value)
     }
-    for (name, prefix) in try arguments.values("header-prefix", pair) {
+    for (name, prefix) in try arguments.values("header-prefix", HeaderText.pair) {
       filter = filter && .header(name, hasPrefix: prefix)
     }
     for name in arguments.texts("has-header") { filter = filter && .hasHeader(name) }
@@ -93,13 +89,5 @@ enum FilterOptions {
       throw UsageError(error.message)
     }
     return filter
-  }
-
-  private static func pair(_ text: String) throws(ValueError) -> (String, String) {
-    let parts = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-    guard parts.count == 2, !parts[0].isEmpty else {
-      throw ValueError("'\(text)' isn't a header; write NAME=VALUE")
-    }
-    return (String(parts[0]), String(parts[1]))
   }
 }

@@ -6,18 +6,21 @@ import SluiceWire
 enum TopicOperand {
   /// - Throws: `UsageError` when no topic can have that name.
   static func read(_ name: String) throws(UsageError) -> String {
-    do {
-      try TopicName.validate(name)
-      return name
-    } catch {
-      throw UsageError(error.message)
-    }
+    try UsageError.wrapping { () throws(WireError) in try TopicName.validate(name) }
+    return name
   }
 
   /// - Throws: `UsageError` when it is neither a name that a topic can have nor a pattern of such.
   static func readPattern(_ text: String) throws(UsageError) -> (text: String, isPattern: Bool) {
+    (text, try UsageError.wrapping { () throws(WireError) in try TopicPattern(text).hasWildcards })
+  }
+}
+
+extension UsageError {
+  /// Runs `body`, and throws the message of its error.
+  static func wrapping<Value>(_ body: () throws(WireError) -> Value) throws(UsageError) -> Value {
     do {
-      return (text, try TopicPattern(text).hasWildcards)
+      return try body()
     } catch {
       throw UsageError(error.message)
     }
