@@ -116,7 +116,7 @@ enum BashCompletion {
   }
 
   private static func command(_ command: CompletionScript.Command) -> String {
-    let valued = command.options.filter { $0.value != nil && $0.bare == nil }
+    let valued = command.options.filter(\.takesWord)
     let operands = command.operands.map { operand in
       switch CompletionScript.Completion(operand) {
       case .nothing: "-"

@@ -118,7 +118,7 @@ public enum CompletionScript {
 
 extension CompletionScript.TopicSource {
   /// Those of the options whose values are words of their own, as `--server`.
-  var valued: [String] { options.filter { $0.value != nil && $0.bare == nil }.map { "--\($0.name)" } }
+  var valued: [String] { options.filter(\.takesWord).map { "--\($0.name)" } }
 
   /// Those that are one word with their values, or have none, as patterns of shells.
   var single: [String] {

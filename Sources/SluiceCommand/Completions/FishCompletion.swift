@@ -5,7 +5,7 @@ enum FishCompletion {
   {
     let program = String(commands[0].program)
     let function = "__\(CompletionScript.identifier(program))_command"
-    let valued = Set(commands.flatMap(\.options).filter { $0.value != nil && $0.bare == nil }.map(\.name))
+    let valued = Set(commands.flatMap(\.options).filter(\.takesWord).map(\.name))
     let members = Set(commands.flatMap(\.members).map(\.word))
     let header = """
       # Completion of \(program) for fish.
@@ -50,26 +50,26 @@ enum FishCompletion {
       if option.value != nil {
         // One that can stand alone takes a value behind = only.
         if option.bare == nil { text += " -r" }
-        switch CompletionScript.Completion(option) {
-        case .nothing: text += " -f"
-        case .files: text += " -F"
-        case .directories: text += " -f -a '(__fish_complete_directories)'"
-        case .topics: text += " -f -a '(\(CompletionScript.topicsFunction))'"
-        case .words(let words): text += " -f -a \(quoted(words.joined(separator: " ")))"
-        }
+        let completion = CompletionScript.Completion(option)
+        text += (completion == .files ? "" : " -f") + offer(completion)
       }
       text += " -d \(quoted(option.help))\n"
     }
-    for operand in command.operands {
-      switch CompletionScript.Completion(operand) {
-      case .nothing: break
-      case .files: text += "\(start) -F\n"
-      case .directories: text += "\(start) -a '(__fish_complete_directories)'\n"
-      case .topics: text += "\(start) -a '(\(CompletionScript.topicsFunction))'\n"
-      case .words(let words): text += "\(start) -a \(quoted(words.joined(separator: " ")))\n"
-      }
+    for offer in command.operands.map({ offer(.init($0)) }) where !offer.isEmpty {
+      text += "\(start)\(offer)\n"
     }
     return text
+  }
+
+  /// The options of `complete` that offer a value; none for nothing.
+  private static func offer(_ completion: CompletionScript.Completion) -> String {
+    switch completion {
+    case .nothing: ""
+    case .files: " -F"
+    case .directories: " -a '(__fish_complete_directories)'"
+    case .topics: " -a '(\(CompletionScript.topicsFunction))'"
+    case .words(let words): " -a \(quoted(words.joined(separator: " ")))"
+    }
   }
 
   private static func offering(_ topics: CompletionScript.TopicSource) -> String {

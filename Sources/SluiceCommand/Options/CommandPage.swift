@@ -131,6 +131,9 @@ extension CommandOption {
   /// Nil for an option without a value.
   public var kind: ValueKind? { value.map { ValueKind(notation: $0, words: words) } }
 
+  /// Whether its value is a word of its own, as with `--server`.
+  var takesWord: Bool { value != nil && bare == nil }
+
   /// The words that its value can be.
   public var words: [String] {
     guard let value else { return [] }

@@ -85,15 +85,8 @@ enum StoreTable {
     return text + "\n"
   }
 
-  static func text(_ summary: StoreExport) -> String {
-    text(summary.topics, summary.records, summary.states)
-  }
-
-  static func text(_ summary: StoreImport) -> String {
-    text(summary.topics, summary.records, summary.states)
-  }
-
-  private static func text(_ topics: UInt64, _ records: UInt64, _ states: UInt64) -> String {
+  /// What was exported or imported.
+  static func text(_ topics: UInt64, _ records: UInt64, _ states: UInt64) -> String {
     "\(counted(topics, "topic")) with \(counted(records, "record")) and \(counted(states, "state"))"
   }
 

@@ -58,7 +58,7 @@ struct StoreExportCommand: Command {
         if output.isUnwanted { return .success }
         throw error
       }
-      if !isQuiet { run.note("exported \(StoreTable.text(summary))") }
+      if !isQuiet { run.note("exported \(StoreTable.text(summary.topics, summary.records, summary.states))") }
       guard summary.damaged > 0 else { return .success }
       return .failure("the export is without what is damaged; see sluice store repair")
     }
@@ -115,7 +115,7 @@ struct StoreImportCommand: Command {
         throw error
       }
       try store.leave()
-      if !isQuiet { run.note("imported \(StoreTable.text(summary))") }
+      if !isQuiet { run.note("imported \(StoreTable.text(summary.topics, summary.records, summary.states))") }
       return .success
     }
   }
