@@ -74,6 +74,16 @@ enum UTF8Cases {
     }
   }
 
+  /// All bytes of a range, in hexadecimal, with the same behind each.
+  private static func run(_ bytes: ClosedRange<UInt8>, between: String = "20") -> String {
+    bytes.map { String($0, radix: 16) + between }.joined()
+  }
+
+  /// The last two scalars of each plane.
+  private static let nonCharacters = (0...16 as ClosedRange<UInt32>).flatMap { plane in
+    [0xFFFE, 0xFFFF].compactMap { Unicode.Scalar(plane << 16 | $0) }
+  }.map { scalar in String(scalar).utf8.map { String($0, radix: 16) }.joined() }.joined(separator: " ")
+
   private static let groups: [(Int, Bool, String)] = [
     // The first sequence of each length.
     (7, true, "00 c280 e0a080 f0908080"),
@@ -85,9 +95,12 @@ enum UTF8Cases {
     (11, true, "ed9fbf ee8080 efbfbd f48fbfbf"),
     (1105, false, "f4908080"),
     // Continuation bytes without a start.
-    (12, false, "80 bf 80bf 80bf80 80bf80bf 80bf80bf80 80bf80bf80bf 808182838485868788898a8b8c8d8e8f"),
-    // Starts without continuation bytes.
-    (13, false, "c020c120c220 e020e120e220 f020f120f220 f820f920fa20 fc20fd20"),
+    (12, false, "80 bf 80bf 80bf80 80bf80bf 80bf80bf80 80bf80bf80bf \(run(0x80...0xBF, between: ""))"),
+    // Starts without continuation bytes, each with a space behind it.
+    (
+      13, false,
+      [0xC0...0xDF, 0xE0...0xEF, 0xF0...0xF7, 0xF8...0xFB, 0xFC...0xFD].map { run($0) }.joined(separator: " ")
+    ),
     // The last continuation byte is missing.
     (14, false, "c0 e080 f08080 f8808080 fc80808080 df efbf f7bfbf fbbfbfbf fdbfbfbfbf"),
     (15, false, "c0e080f08080f8808080fc80808080dfefbff7bfbffbbfbfbffdbfbfbfbf"),
@@ -106,7 +119,7 @@ enum UTF8Cases {
       """
     ),
     // Non-characters are characters here; so are the specials.
-    (22, true, "efbfbe efbfbf f09fbfbe f09fbfbf f0afbfbe f0afbfbf f3bfbfbe f3bfbfbf f48fbfbe f48fbfbf"),
+    (22, true, nonCharacters),
     (23, true, "efbfb9 efbfba efbfbb efbfbc efbfbd efbfbe efbfbf"),
   ]
 }
