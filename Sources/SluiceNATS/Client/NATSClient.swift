@@ -300,7 +300,9 @@ public final class NATSClient: @unchecked Sendable {
       case nil: break
       }
     case .subscriptionEnded(let number, let error): handlers.removeValue(forKey: number)?.ended(error)
-    case .connect(let address, let name): connect(to: address, certificateName: name)
+    case .connect(let address, let name):
+      // A callback in front of it may have closed the client.
+      if session.isConnecting { connect(to: address, certificateName: name) }
     case .secure(let address, let name):
       withTLS { connection?.secure(address, certificateName: name, over: $0) }
     case .disconnect: disconnect()

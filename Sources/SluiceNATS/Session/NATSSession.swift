@@ -95,6 +95,9 @@ public struct NATSSession {
   /// Whether messages and requests can be sent.
   public var isOpen: Bool { phase == .open }
 
+  /// Whether the last ``NATSAction/connect(_:certificateName:)`` is still to be carried out: a callback may have closed the client meanwhile.
+  var isConnecting: Bool { phase == .connecting }
+
   /// The most bytes that headers and payload may have together.
   public var maximumPayload: Int { info?.maximumPayload ?? 1 << 20 }
 

@@ -201,6 +201,57 @@ struct ClientTests {
     }
   }
 
+  @Test("a client that is closed while a loss is told doesn't connect again", arguments: [true, false])
+  func closedInLoss(byRequest: Bool) throws {
+    let scene = try Scene()
+    scene.server.script = { _, _ in true }
+    try scene.open()
+    let box = Box()
+    try scene.perform { client in
+      try client.request("a", timeout: .seconds(600)) { _ in
+        box.texts.append("request")
+        if byRequest { client.close() }
+      }
+      try client.subscribe(
+        "b",
+        ended: { _ in
+          box.texts.append("subscription")
+          client.close()
+        }
+      ) { _ in }
+    }
+    scene.world.run(for: .seconds(1))
+    if !byRequest { scene.perform { $0.close() } }
+    scene.server.loop.perform { scene.server.connections[0].close() }
+    scene.world.run(for: .seconds(60))
+    #expect(box.texts == ["request", "subscription"])
+    #expect(scene.server.connections.count == 1)
+    #expect(!scene.world.network.connections.contains { !$0.isOver })
+    #expect(scene.events.last == "closed: closed")
+  }
+
+  @Test("a client that is closed as it loses a server leaves the next one alone")
+  func closedInInterruption() throws {
+    let scene = try Scene(servers: 2)
+    scene.server.stopListening()
+    scene.servers[1].stopListening()
+    let client = scene.client!
+    let box = Box()
+    scene.perform { client in
+      client.start { event in
+        box.texts.append(text(event))
+        if case .interrupted = event { client.close() }
+      }
+    }
+    #expect(scene.world.run { box.texts.last == "closed: closed" })
+    try scene.servers[0].listen()
+    try scene.servers[1].listen()
+    scene.world.run(for: .seconds(60))
+    #expect(box.texts == ["interrupted: connect-failed", "closed: closed"])
+    #expect(scene.servers.allSatisfy { $0.connections.count == 0 })
+    #expect(!client.isConnected)
+  }
+
   @Test("a client that is released without being closed leaves nothing behind")
   func released() throws {
     let scene = try Scene()
