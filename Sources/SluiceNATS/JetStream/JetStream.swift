@@ -11,7 +11,7 @@ import FoundationEssentials
 /// | messages in an atomic batch | ``maximumBatch`` |
 /// | open batches of a stream | ``maximumOpenBatches`` |
 /// | time between a batch's messages | 10 s |
-/// | subjects in one answer of ``lastMessages(of:matching:upTo:from:each:_:)`` | ``maximumSubjects`` |
+/// | subjects in one answer of ``lastMessages(of:matching:upTo:from:count:each:_:)`` | ``maximumSubjects`` |
 /// | headers of a message | 64 KiB |
 /// | headers and payload of a message | ``NATSClient/maximumPayload`` |
 public struct JetStream {

@@ -27,13 +27,6 @@ public struct NATSSession {
     case closed
   }
 
-  struct Subscription {
-    var subject: String
-    var queue: String?
-    /// How many more messages it takes; nil without a limit.
-    var remaining: UInt64?
-  }
-
   private(set) var phase = Phase.idle
   var pool: NATSServerPool
   let options: NATSOptions
@@ -46,26 +39,22 @@ public struct NATSSession {
   private var isSecure = false
   /// When the attempt to connect, or the wait before leaving, ends.
   private var phaseDeadline: MonotonicTime?
-  private var lastHeard = MonotonicTime(nanoseconds: 0)
-  private var pingSent: MonotonicTime?
+  private var keepalive: NATSKeepalive
   private var lastError: NATSError?
 
-  private var subscriptions: [UInt64: Subscription] = [:]
-  private var lastSubscription = Self.inboxNumber
+  private var subscriptions = NATSSubscriptions()
   private var requests = NATSRequests()
   private var lastRequest: UInt64 = 0
   /// The subjects of answers begin with this; the request's number follows.
   private let inbox: [UInt8]
   private var random: SeededRandom
 
-  /// The subscription to which all answers come.
-  static let inboxNumber: UInt64 = 1
-
   /// - Parameters:
   ///   - addresses: at least one.
   ///   - seed: of the order of servers, the jitter and the names of inboxes.
   public init(_ addresses: [NATSAddress], options: NATSOptions, seed: UInt64) {
     self.options = options
+    keepalive = NATSKeepalive(interval: options.pingInterval, timeout: options.pingTimeout)
     pool = NATSServerPool(addresses, policy: options.reconnect, seed: seed)
     var random = SeededRandom(seed: ~seed)
     inbox = Array("_INBOX.\(Self.name(from: &random)).".utf8)
@@ -139,8 +128,7 @@ public struct NATSSession {
     self.isSecure = isSecure
     self.credentials = credentials
     output = NATSOutput()
-    lastHeard = now
-    pingSent = nil
+    keepalive.heard(at: now)
   }
 
   /// TLS is in place.
@@ -157,13 +145,12 @@ public struct NATSSession {
 
   /// Bytes have come.
   public mutating func heard(at now: MonotonicTime) {
-    lastHeard = now
-    pingSent = nil
+    keepalive.heard(at: now)
   }
 
   /// The transport has taken bytes that had been waiting: the server reads, even if its answers are behind a slow line.
   mutating func madeProgress(at now: MonotonicTime) {
-    if pingSent != nil { pingSent = now }
+    keepalive.madeProgress(at: now)
   }
 
   /// Ends the client. Requests fail, and the caller drops the transport.
@@ -175,8 +162,7 @@ public struct NATSSession {
     guard phase != .closed else { return [] }
     let hasTransport = hasTransport
     var actions = failRequests(error)
-    for number in subscriptions.keys.sorted() { actions.append(.subscriptionEnded(number, error)) }
-    subscriptions = [:]
+    for number in subscriptions.removeAll() { actions.append(.subscriptionEnded(number, error)) }
     phase = .closed
     phaseDeadline = nil
     lastError = error
@@ -324,19 +310,10 @@ public struct NATSSession {
     pool.connected()
     let (inbox, subscriptions) = (String(decoding: inbox, as: UTF8.self) + "*", subscriptions)
     output.append { bytes in
-      NATSEncoder.subscribe(inbox, queue: nil, number: Self.inboxNumber, into: &bytes)
-      for (number, subscription) in subscriptions.sorted(by: { $0.key < $1.key }) {
-        Self.encode(subscription, number, into: &bytes)
-      }
+      NATSEncoder.subscribe(inbox, queue: nil, number: NATSSubscriptions.inboxNumber, into: &bytes)
+      subscriptions.encodeAll(into: &bytes)
     }
     return .ready(info)
-  }
-
-  private static func encode(_ subscription: Subscription, _ number: UInt64, into bytes: inout [UInt8]) {
-    NATSEncoder.subscribe(subscription.subject, queue: subscription.queue, number: number, into: &bytes)
-    if let remaining = subscription.remaining {
-      NATSEncoder.unsubscribe(number, after: remaining, into: &bytes)
-    }
   }
 
   private mutating func refused(_ text: String, at now: MonotonicTime) -> NATSAction {
@@ -345,8 +322,7 @@ public struct NATSSession {
     if isFatal { return NATSAction(lose(error, at: now)) }
     guard let subject = error.subject else { return .none }
     if text.lowercased().contains("subscription") {
-      let refused = subscriptions.filter { $0.value.subject == subject }.keys.sorted()
-      for number in refused { subscriptions[number] = nil }
+      let refused = subscriptions.removeAll(of: subject)
       return NATSAction(refused.map { .subscriptionEnded($0, error) })
     }
     guard let number = requests.first(to: subject) else { return .none }
@@ -360,13 +336,12 @@ public struct NATSSession {
     guard phase == .open || phase == .leaving else {
       throw .violation("a message came before the handshake was done")
     }
-    guard message.subscription == Self.inboxNumber else {
-      guard let remaining = subscriptions[message.subscription].map(\.remaining) else { return .none }
-      guard let remaining else { return .deliver(message) }
-      subscriptions[message.subscription]?.remaining = remaining - 1
-      guard remaining <= 1 else { return .deliver(message) }
-      subscriptions[message.subscription] = nil
-      return .several([.deliver(message), .subscriptionEnded(message.subscription, nil)])
+    guard message.subscription == NATSSubscriptions.inboxNumber else {
+      switch subscriptions.count(message.subscription) {
+      case .unknown: return .none
+      case .more: return .deliver(message)
+      case .last: return .several([.deliver(message), .subscriptionEnded(message.subscription, nil)])
+      }
     }
     guard message.subject.hasPrefix(inbox), let number = message.subject.dropFirst(inbox.count).number,
       let entry = requests[UInt64(number)]
@@ -414,8 +389,7 @@ public struct NATSSession {
     consider(requests.nextDeadline)
     switch phase {
     case .waiting(let time): consider(time)
-    case .open, .leaving:
-      consider(pingSent.map { $0 + options.pingTimeout } ?? lastHeard + options.pingInterval)
+    case .open, .leaving: consider(keepalive.deadline)
     case .idle, .connecting, .greeting, .securing, .authenticating, .closed: break
     }
     return earliest
@@ -451,17 +425,17 @@ public struct NATSSession {
   }
 
   private mutating func keepAlive(at now: MonotonicTime) -> [NATSAction] {
-    if let sent = pingSent {
-      guard now - sent >= options.pingTimeout else { return [] }
+    switch keepalive.advance(to: now) {
+    case .none: return []
+    case .ping:
+      output.append { NATSEncoder.ping(into: &$0) }
+      return []
+    case .expired(let silence):
       return lose(
         NATSError(
-          .keepaliveTimeout,
-          "the server was silent for \(now - lastHeard); it hangs, or the network is gone"), at: now)
+          .keepaliveTimeout, "the server was silent for \(silence); it hangs, or the network is gone"),
+        at: now)
     }
-    guard now - lastHeard >= options.pingInterval else { return [] }
-    pingSent = now
-    output.append { NATSEncoder.ping(into: &$0) }
-    return []
   }
 
   // MARK: What the caller sends
@@ -562,17 +536,14 @@ public struct NATSSession {
     try NATSSubject.check(subject, wildcards: true)
     if let queue { try NATSSubject.check(queue) }
     guard phase != .closed else { throw NATSError(.closed, "the client of the NATS servers was closed") }
-    lastSubscription += 1
-    let number = lastSubscription
-    let subscription = Subscription(subject: subject, queue: queue, remaining: limit)
-    subscriptions[number] = subscription
-    if phase == .open || phase == .leaving { output.append { Self.encode(subscription, number, into: &$0) } }
+    let number = subscriptions.add(subject, queue: queue, limit: limit)
+    if phase == .open || phase == .leaving { output.append { subscriptions.encode(number, into: &$0) } }
     return number
   }
 
   /// Ends a subscription. Messages on their way are ignored.
   public mutating func unsubscribe(_ number: UInt64) {
-    guard subscriptions.removeValue(forKey: number) != nil, phase == .open || phase == .leaving else {
+    guard subscriptions.remove(number), phase == .open || phase == .leaving else {
       return
     }
     output.append { NATSEncoder.unsubscribe(number, after: nil, into: &$0) }

@@ -1,0 +1,45 @@
+import SluiceIO
+
+/// When a connection's server has to show that it is there.
+struct NATSKeepalive {
+  enum Step: Equatable {
+    case none
+    /// Send PING.
+    case ping
+    /// The server has been silent for so long.
+    case expired(Duration)
+  }
+
+  private let interval: Duration
+  private let timeout: Duration
+  private var lastHeard = MonotonicTime(nanoseconds: 0)
+  private var pingSent: MonotonicTime?
+
+  /// - Parameters:
+  ///   - interval: after how long a silence the server is asked.
+  ///   - timeout: how long it may take to answer.
+  init(interval: Duration, timeout: Duration) {
+    self.interval = interval
+    self.timeout = timeout
+  }
+
+  /// Bytes have come, or the connection begins.
+  mutating func heard(at now: MonotonicTime) {
+    lastHeard = now
+    pingSent = nil
+  }
+
+  /// The transport has taken bytes that had been waiting: the server reads, even if its answer is behind a slow line.
+  mutating func madeProgress(at now: MonotonicTime) {
+    if pingSent != nil { pingSent = now }
+  }
+
+  var deadline: MonotonicTime { pingSent.map { $0 + timeout } ?? lastHeard + interval }
+
+  mutating func advance(to now: MonotonicTime) -> Step {
+    guard deadline <= now else { return .none }
+    guard pingSent == nil else { return .expired(now - lastHeard) }
+    pingSent = now
+    return .ping
+  }
+}
