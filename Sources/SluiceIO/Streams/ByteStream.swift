@@ -1,3 +1,4 @@
+import CLinux
 import Glibc
 
 /// A connection's bytes, in both directions, without blocking: a socket, a simulated one, or a layer over either.
