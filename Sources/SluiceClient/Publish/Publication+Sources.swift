@@ -22,7 +22,6 @@ extension Publication {
     _ = consume removed
   }
 
-  /// Whether it has sources.
   var isSource: Bool { lock.withLock { unsafe !sources.isEmpty } }
 
   /// On the loop: the broker reports whether the topic is connected.
@@ -35,6 +34,19 @@ extension Publication {
   func notifySources() {
     guard let isTopicConnected else { return }
     for source in lock.withLock({ unsafe sources }) { source.connected(isTopicConnected) }
+  }
+
+  func attach(_ upstream: any Subscription) {
+    var isAccepted = false
+    update {
+      guard case .active = unsafe phase else { return false }
+      isAccepted = true
+      unsafe upstreams.append(upstream)
+      // Records requested from an upstream that was cancelled may never arrive.
+      unsafe promised = 0
+      return schedule()
+    }
+    if !isAccepted { upstream.cancel() }
   }
 
   /// Removes an upstream, of which `owing` requested records won't arrive.
