@@ -7,20 +7,8 @@ struct CancellableEffect<Output, Failure: Error>: Publisher {
   let id: AnyHashable
   let cancelsInFlight: Bool
 
-  init<ID: Hashable & Sendable>(
-    upstream: AnyPublisher<Output, Failure>, scope: EffectScope, id: ID, cancelsInFlight: Bool
-  ) {
-    self.upstream = upstream
-    self.scope = scope
-    self.id = id
-    self.cancelsInFlight = cancelsInFlight
-    cancelAll = { scope.cancel(id: id) }
-  }
-
-  private let cancelAll: () -> Void
-
   func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure {
-    if cancelsInFlight { cancelAll() }
+    if cancelsInFlight { scope.stop(id) }
     let effect = CancellableEffectSubscriber(AnySubscriber(subscriber))
     effect.register(in: scope, id: id)
     upstream.subscribe(effect)

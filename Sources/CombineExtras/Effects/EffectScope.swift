@@ -21,7 +21,9 @@ public final class EffectScope: @unchecked Sendable {
 
   /// Ends the effects in flight with this id: their sources are cancelled, and their subscribers get a
   /// finish.
-  public func cancel<ID: Hashable & Sendable>(id: ID) {
+  public func cancel<ID: Hashable & Sendable>(id: ID) { stop(id) }
+
+  func stop(_ id: AnyHashable) {
     let stopped = lock.withLock { inFlight.removeValue(forKey: id) }
     for (_, effect) in (stopped ?? [:]).sorted(by: { $0.key < $1.key }) {
       effect.stop()

@@ -94,8 +94,9 @@ public struct ClientIdentity: Hashable, Sendable {
   }
 }
 
-/// Gets the credentials for a connection from their provider, in a limited time. On the loop only.
-final class CredentialsRequest {
+/// Gets the credentials for a connection from their provider, in a limited time.
+// @unchecked: used on the loop only; its task merely has the loop complete it.
+final class CredentialsRequest: @unchecked Sendable {
   typealias Completion = (Result<Credentials, ClientError>) -> Void
 
   /// A provider may return another provider, up to this number.
@@ -127,7 +128,10 @@ final class CredentialsRequest {
       self?.timer = nil
       self?.complete(.failure(Self.unavailable("they weren't provided within \(time)")))
     }
-    task = Answer(self).fill(from: provider, on: loop)
+    task = Task { [weak self] in
+      let result = await Self.ask(provider)
+      loop.execute { [weak self] in self?.complete(result) }
+    }
   }
 
   func abandon() {
@@ -135,7 +139,7 @@ final class CredentialsRequest {
     finish()
   }
 
-  fileprivate static func ask(
+  private static func ask(
     _ provider: ClientCredentials.Provider<ClientCredentials.Provide>
   ) async -> Result<Credentials, ClientError> {
     var provider = provider
@@ -169,25 +173,6 @@ final class CredentialsRequest {
     task?.cancel()
     task = nil
     loop.cancel(&timer)
-  }
-
-  /// The task's reference to the request.
-  // @unchecked: `credentialsRequest` is used on the loop only.
-  private final class Answer: @unchecked Sendable {
-    private(set) weak var credentialsRequest: CredentialsRequest?
-
-    init(_ credentialsRequest: CredentialsRequest) {
-      self.credentialsRequest = credentialsRequest
-    }
-
-    func fill(
-      from provider: ClientCredentials.Provider<ClientCredentials.Provide>, on loop: any EventLoop
-    ) -> Task<Void, Never> {
-      Task {
-        let result = await CredentialsRequest.ask(provider)
-        loop.execute { self.credentialsRequest?.complete(result) }
-      }
-    }
   }
 }
 
