@@ -131,9 +131,7 @@ public final class Client: Sendable {
     connect(to: [address], options: options, network: network, loop: loop, completion: completion)
   }
 
-  private static func connect(
-    _ core: ClientCore, _ completion: @escaping Completion<Client>
-  ) {
+  private static func connect(_ core: ClientCore, _ completion: @escaping Completion<Client>) {
     core.connect { [core] result in completion(result.map { Client(core) }) }
   }
 
@@ -260,8 +258,7 @@ public final class Client: Sendable {
 
   /// A topic to publish requests to, which isn't created. A record that no subscriber can reply to ends the subject with ``ClientError/Code/noResponders``.
   func requestSubject(_ name: String) -> TopicSubject {
-    TopicSubject(
-      Publication(topic: name, maximumRecord: broker.maximumRecord, isRequester: true, core: core))
+    TopicSubject(Publication(topic: name, maximumRecord: broker.maximumRecord, isRequester: true, core: core))
   }
 }
 

@@ -12,8 +12,7 @@ extension CompactedRecords {
     state.withLock { state in
       state.latestTime = max(state.latestTime, milliseconds)
       state.lapse(retention)
-      state.drop(
-        beyond: graceBytes ?? self.graceBytes, deletionsBeyond: self.graceBytes, keepingFrom: keep)
+      state.drop(beyond: graceBytes ?? self.graceBytes, deletionsBeyond: self.graceBytes, keepingFrom: keep)
       account(&state)
     }
   }

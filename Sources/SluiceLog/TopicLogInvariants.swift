@@ -51,8 +51,7 @@ extension TopicLog {
           entries.removeFirst()
         }
         let word = unsafe RecordLayout.word(at: segment.memory + place.position)
-        precondition(
-          place.position > 0 || !RecordLayout.isRecord(word), "a segment begins with a time mark")
+        precondition(place.position > 0 || !RecordLayout.isRecord(word), "a segment begins with a time mark")
         if RecordLayout.isRecord(word) {
           place.record += 1
           place.recordBytes += RecordLayout.itemSize(word)

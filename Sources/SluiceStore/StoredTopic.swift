@@ -104,8 +104,7 @@ public struct StoredExtent: Hashable, Sendable {
       bytesBefore = batch.header.bytesBefore
     }
     guard batch.firstOffset == head else {
-      throw StoreError(
-        .invalid, "a batch at offset \(batch.firstOffset) doesn't follow on \(head)\(place())")
+      throw StoreError(.invalid, "a batch at offset \(batch.firstOffset) doesn't follow on \(head)\(place())")
     }
     head = batch.endOffset
     bytesThrough = batch.bytesThrough

@@ -110,9 +110,7 @@ public final class LMDBStore: TopicStore, @unchecked Sendable {
   }
 
   /// Calls `body` with the environment, which stays open meanwhile. Replaces a broken one before that, or after `body` returned nil.
-  func use<Result>(
-    _ body: (LMDBEnvironment) throws(StoreError) -> Result?
-  ) throws(StoreError) -> Result {
+  func use<Result>(_ body: (LMDBEnvironment) throws(StoreError) -> Result?) throws(StoreError) -> Result {
     while true {
       do {
         gate.lockForUse()

@@ -17,9 +17,7 @@ extension Subscribers {
   public final class PausableSink<Input, Failure: Error>: Subscriber, Cancellable, Pausable,
     CustomStringConvertible, CustomReflectable, CustomPlaygroundDisplayConvertible
   {
-    private typealias Functions = (
-      completion: (Completion<Failure>) -> Void, value: (Input) -> Bool
-    )
+    private typealias Functions = (completion: (Completion<Failure>) -> Void, value: (Input) -> Bool)
 
     private enum Pace {
       case awaiting  // One value is asked for, or will be with the subscription.

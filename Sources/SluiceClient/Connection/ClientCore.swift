@@ -129,8 +129,7 @@ final class ClientCore: @unchecked Sendable {
         .gaveUp, "gave up after \(reconnect.attempts) attempts to connect; the last one: \(cause)")
     }
     guard opened != nil, servers.count > 1 else { return cause }
-    return ClientError(
-      cause.code, "none of the \(servers.count) servers can be used; the last one: \(cause)")
+    return ClientError(cause.code, "none of the \(servers.count) servers can be used; the last one: \(cause)")
   }
 
   private func connected(_ result: Result<(Connection, Welcome), ClientError>) {

@@ -89,8 +89,7 @@ final class Connector {
     let time = core.options.connectTimeout
     let error =
       attempt == nil && connection == nil
-      ? ClientError(
-        .credentialsUnavailable, "the client's credentials weren't provided within \(time)")
+      ? ClientError(.credentialsUnavailable, "the client's credentials weren't provided within \(time)")
       : connection == nil
         ? ClientError(
           .connectTimeout,

@@ -36,9 +36,7 @@ final class StreamMultiplexer {
   /// Handles one frame.
   ///
   /// - Throws: the broker's protocol violation.
-  func receive(
-    _ header: FrameHeader, _ body: UnsafeRawBufferPointer, at now: UInt64
-  ) throws(WireError) {
+  func receive(_ header: FrameHeader, _ body: UnsafeRawBufferPointer, at now: UInt64) throws(WireError) {
     try perform(try unsafe output.session.receive(header, body, at: now))
   }
 

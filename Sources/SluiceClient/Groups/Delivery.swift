@@ -20,7 +20,6 @@ public struct Delivery: Sendable {
   public let record: TopicRecord
   /// The number of this delivery of the record, from 1.
   public let count: Int
-  /// The topic's epoch.
   let epoch: UInt64
   private let subscription: RemoteSubscription
 

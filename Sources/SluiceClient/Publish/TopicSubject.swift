@@ -186,9 +186,7 @@ public final class TopicSubject: Subject, Sendable {
     try unsafe publication.enqueue(copying: payload)
   }
 
-  private func enqueue(
-    _ message: Message, awaitsAcknowledgement: Bool
-  ) async throws(ClientError) -> Receipt {
+  private func enqueue(_ message: Message, awaitsAcknowledgement: Bool) async throws(ClientError) -> Receipt {
     let reply = Reply<Receipt>()
     let publication = publication
     let waiter = publication.enqueue(message, awaitsAcknowledgement: awaitsAcknowledgement, reply.complete)

@@ -22,9 +22,7 @@ struct DeliveredBatch {
     var epoch: UInt64 = 0
   }
 
-  init(
-    _ buffer: RecordBuffer, count: Int, firstOffset: UInt64, time: Int64, origin: Origin = Origin()
-  ) {
+  init(_ buffer: RecordBuffer, count: Int, firstOffset: UInt64, time: Int64, origin: Origin = Origin()) {
     self.buffer = buffer
     self.count = count
     offset = firstOffset

@@ -216,9 +216,7 @@ final class RemoteSubscription: Subscription, CustomStringConvertible, @unchecke
   }
 
   /// Takes a frame at the subscription's position, and delivers the event that it means, if any.
-  func receive(
-    event body: (inout SubscriptionPosition) throws(WireError) -> TopicMark?
-  ) throws(WireError) {
+  func receive(event body: (inout SubscriptionPosition) throws(WireError) -> TopicMark?) throws(WireError) {
     receive(try body(&position))
   }
 

@@ -139,9 +139,7 @@ final class Receiver {
   let completion: Completion
 
   @usableFromInline
-  init(
-    records: @escaping Records, mark: Mark?, completion: @escaping Completion
-  ) {
+  init(records: @escaping Records, mark: Mark?, completion: @escaping Completion) {
     self.records = records
     self.mark = mark
     self.completion = completion

@@ -51,9 +51,7 @@ extension ClientSession {
     return true
   }
 
-  mutating func publishOpened(
-    _ stream: UInt32, _ frame: PublishOpened
-  ) throws(WireError) -> ClientAction {
+  mutating func publishOpened(_ stream: UInt32, _ frame: PublishOpened) throws(WireError) -> ClientAction {
     switch self[stream] {
     case .publication(var outbound) where !outbound.isOpen:
       guard frame.nextSequence >= outbound.firstSequence else {

@@ -26,9 +26,7 @@ extension ClientSession {
     return true
   }
 
-  mutating func deliver(
-    _ stream: UInt32, _ body: UnsafeRawBufferPointer
-  ) throws(WireError) -> ClientAction {
+  mutating func deliver(_ stream: UInt32, _ body: UnsafeRawBufferPointer) throws(WireError) -> ClientAction {
     let (header, batch) = unsafe try DeliverHeader.decode(body)
     guard var inbound = try subscription(stream, .deliver) else { return .none }
     guard header.count > 0 else { throw WireError(.malformedBatch, "a DELIVER announces no records") }
@@ -49,9 +47,7 @@ extension ClientSession {
     return unsafe .deliver(stream: stream, header, batch: batch)
   }
 
-  mutating func subscribed(
-    _ stream: UInt32, _ frame: Subscribed
-  ) throws(WireError) -> ClientAction {
+  mutating func subscribed(_ stream: UInt32, _ frame: Subscribed) throws(WireError) -> ClientAction {
     switch self[stream] {
     case .subscription(var inbound) where !inbound.isOpen:
       inbound.isOpen = true

@@ -297,9 +297,7 @@ extension ServerSession {
     return unsafe .append(stream: stream, count: header.count, batch: batch)
   }
 
-  private mutating func demand(
-    _ stream: UInt32, _ demand: Demand
-  ) throws(WireError) -> ServerAction {
+  private mutating func demand(_ stream: UInt32, _ demand: Demand) throws(WireError) -> ServerAction {
     let granted: UInt64
     switch streams[stream] {
     case .subscription(let through): granted = through
@@ -420,9 +418,7 @@ extension ServerSession {
     return action
   }
 
-  private mutating func complete(
-    _ stream: UInt32, _ complete: Complete
-  ) throws(WireError) -> ServerAction {
+  private mutating func complete(_ stream: UInt32, _ complete: Complete) throws(WireError) -> ServerAction {
     guard case .publication(let credit) = streams[stream] else { return try misplaced(stream, .complete) }
     if phase == .draining { return .none }
     if case .failure(_, let message) = complete.ending, message.utf8.count > Limits.message {
@@ -487,9 +483,7 @@ extension ServerSession {
 
   /// A frame for a stream that isn't what the frame needs: dropped when the stream ended while it was under way, otherwise the two sides
   /// don't agree on what is open.
-  private func misplaced(
-    _ stream: UInt32, _ type: FrameType
-  ) throws(WireError) -> ServerAction {
+  private func misplaced(_ stream: UInt32, _ type: FrameType) throws(WireError) -> ServerAction {
     if case .ended = streams[stream] { return .none }
     throw WireError(.invalidStream, "\(type) on stream \(stream), which isn't open for it")
   }

@@ -68,9 +68,7 @@ public final class BatchBlock: @unchecked Sendable {
   ///   - count: how many there are.
   ///   - time: theirs, in milliseconds since 1970; not below that of the record before.
   /// - Returns: what was taken. None when it is full; at least one when it is empty.
-  public func append(
-    _ items: UnsafeRawBufferPointer, count: Int, time: Int64
-  ) -> (bytes: Int, records: Int) {
+  public func append(_ items: UnsafeRawBufferPointer, count: Int, time: Int64) -> (bytes: Int, records: Int) {
     let mark = header.records == 0 || time != header.lastTime ? RecordLayout.timeMarkSize : 0
     let room = Self.fullBytes - used - mark
     let part =

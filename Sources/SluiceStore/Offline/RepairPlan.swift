@@ -60,8 +60,7 @@ struct RepairPlan {
       replayRecords: TopicSettings.unlimited, replayBytes: TopicSettings.unlimited,
       replayAge: TopicSettings.unlimited)
     settings.storage = .durable
-    let row = StoredTopic(
-      name: freeName(&names), settings: settings, epoch: .random(in: 1 ... .max))
+    let row = StoredTopic(name: freeName(&names), settings: settings, epoch: .random(in: 1 ... .max))
     name = row.name
     repair.row = row
     add(.restoredRow)

@@ -6,9 +6,7 @@ public protocol RepairableStore: TopicStore {
   func inspection() throws(StoreError) -> StoreInspection
 
   /// Hands out the batches of a topic as ``TopicStore/batches(of:from:_:)`` does, but all of them, whatever its extent says.
-  func rawBatches(
-    of topic: TopicID, _ body: (UInt64, UnsafeRawBufferPointer) -> Bool
-  ) throws(StoreError)
+  func rawBatches(of topic: TopicID, _ body: (UInt64, UnsafeRawBufferPointer) -> Bool) throws(StoreError)
 
   /// Hands out the states of a topic as they are stored, in the order of their keys, until `body` returns false.
   func rawStates(of topic: TopicID, _ body: (RawState) -> Bool) throws(StoreError)
@@ -46,9 +44,7 @@ public struct StoreInspection: Sendable {
   public var wasClosed: Bool
   public var size: StoreSize
 
-  public init(
-    topics: [Topic], strays: [TopicID], nextTopic: TopicID, wasClosed: Bool, size: StoreSize
-  ) {
+  public init(topics: [Topic], strays: [TopicID], nextTopic: TopicID, wasClosed: Bool, size: StoreSize) {
     self.topics = topics
     self.strays = strays
     self.nextTopic = nextTopic

@@ -88,7 +88,6 @@ public struct ByteReader {
 
   @usableFromInline
   func short(_ what: StaticString, _ needed: Int) -> WireError {
-    WireError(
-      code, unsafe "\(what) is cut short: it needs \(needed) bytes where \(rest.count) are left")
+    WireError(code, unsafe "\(what) is cut short: it needs \(needed) bytes where \(rest.count) are left")
   }
 }

@@ -14,8 +14,7 @@ public struct Authenticate: LaidOutFrame {
     self.credentials = credentials
   }
 
-  public static let layout = FrameLayout(
-    Self.init, Field.part(\Self.credentials, Credentials.layout))
+  public static let layout = FrameLayout(Self.init, Field.part(\Self.credentials, Credentials.layout))
 }
 
 /// AUTHENTICATED: the connection's new credentials hold.

@@ -13,8 +13,7 @@ public struct Ping: LaidOutFrame {
     self.token = token
   }
 
-  public static let layout = FrameLayout(
-    Self.init, Field.integer("PING token", \Self.token))
+  public static let layout = FrameLayout(Self.init, Field.integer("PING token", \Self.token))
 }
 
 /// PONG: the answer to a ``Ping``, on stream 0.
@@ -32,8 +31,7 @@ public struct Pong: LaidOutFrame {
     self.token = token
   }
 
-  public static let layout = FrameLayout(
-    Self.init, Field.integer("PONG token", \Self.token))
+  public static let layout = FrameLayout(Self.init, Field.integer("PONG token", \Self.token))
 }
 
 /// GOAWAY: the sender will close this connection, on stream 0. What is granted is still delivered and what was published is

@@ -34,8 +34,7 @@ public struct FrameName: Hashable, Sendable {
       }
     case .deadLetters:
       do { try TopicName.validate(text) } catch {
-        throw WireError(
-          error.code, "the dead letters' topic has a name that isn't one: \(error.message)")
+        throw WireError(error.code, "the dead letters' topic has a name that isn't one: \(error.message)")
       }
     }
   }

@@ -111,6 +111,5 @@ public struct Deliveries: LaidOutFrame {
     self.count = count
   }
 
-  public static let layout = FrameLayout(
-    Self.init, Field.integer("DELIVERIES count", \Self.count))
+  public static let layout = FrameLayout(Self.init, Field.integer("DELIVERIES count", \Self.count))
 }

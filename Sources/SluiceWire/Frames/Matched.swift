@@ -36,8 +36,7 @@ public struct Unmatched: LaidOutFrame {
     self.number = number
   }
 
-  public static let layout = FrameLayout(
-    Self.init, Field.integer("UNMATCHED number", \Self.number))
+  public static let layout = FrameLayout(Self.init, Field.integer("UNMATCHED number", \Self.number))
 }
 
 /// SELECT_TOPIC: which topic of a subscription to a pattern the frames that follow on its stream are about, up to the next SELECT_TOPIC: ``DeliverHeader``,
@@ -56,6 +55,5 @@ public struct SelectTopic: LaidOutFrame {
     self.number = number
   }
 
-  public static let layout = FrameLayout(
-    Self.init, Field.integer("SELECT_TOPIC number", \Self.number))
+  public static let layout = FrameLayout(Self.init, Field.integer("SELECT_TOPIC number", \Self.number))
 }

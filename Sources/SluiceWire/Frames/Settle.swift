@@ -65,6 +65,5 @@ public struct Commit: LaidOutFrame {
     self.nextOffset = nextOffset
   }
 
-  public static let layout = FrameLayout(
-    Self.init, Field.integer("COMMIT next offset", \Self.nextOffset))
+  public static let layout = FrameLayout(Self.init, Field.integer("COMMIT next offset", \Self.nextOffset))
 }

@@ -13,8 +13,7 @@ public struct Live: LaidOutFrame {
     self.nextOffset = nextOffset
   }
 
-  public static let layout = FrameLayout(
-    Self.init, Field.integer("LIVE next offset", \Self.nextOffset))
+  public static let layout = FrameLayout(Self.init, Field.integer("LIVE next offset", \Self.nextOffset))
 }
 
 /// LAG: records that the subscription was owed were dropped before it asked for them.
@@ -57,8 +56,7 @@ public struct Producers: LaidOutFrame {
     self.count = count
   }
 
-  public static let layout = FrameLayout(
-    Self.init, Field.integer("PRODUCERS count", \Self.count))
+  public static let layout = FrameLayout(Self.init, Field.integer("PRODUCERS count", \Self.count))
 }
 
 /// CONNECTED: the topic of this publication is connected, so that its source may start. Only to a publication that is a source, in turn with

@@ -34,8 +34,7 @@ public struct TopicShow: LaidOutFrame {
     self.topic = topic
   }
 
-  public static let layout = FrameLayout(
-    Self.init, Field.name(.topic, "TOPIC_SHOW topic", \Self.topic))
+  public static let layout = FrameLayout(Self.init, Field.name(.topic, "TOPIC_SHOW topic", \Self.topic))
 }
 
 /// TOPIC_DELETE: removes a topic and its records. Its subscriptions and publications end with
@@ -53,8 +52,7 @@ public struct TopicDelete: LaidOutFrame {
     self.topic = topic
   }
 
-  public static let layout = FrameLayout(
-    Self.init, Field.name(.topic, "TOPIC_DELETE topic", \Self.topic))
+  public static let layout = FrameLayout(Self.init, Field.name(.topic, "TOPIC_DELETE topic", \Self.topic))
 }
 
 /// DONE: the request on this stream was carried out, and the stream is free.
@@ -83,8 +81,7 @@ public struct TopicConnect: LaidOutFrame {
     self.topic = topic
   }
 
-  public static let layout = FrameLayout(
-    Self.init, Field.name(.topic, "TOPIC_CONNECT topic", \Self.topic))
+  public static let layout = FrameLayout(Self.init, Field.name(.topic, "TOPIC_CONNECT topic", \Self.topic))
 }
 
 /// TOPIC_DISCONNECT: takes a ``TopicConnect`` back; subscribers aren't told. Answered by ``Done`` or ``Fault``.
@@ -101,8 +98,7 @@ public struct TopicDisconnect: LaidOutFrame {
     self.topic = topic
   }
 
-  public static let layout = FrameLayout(
-    Self.init, Field.name(.topic, "TOPIC_DISCONNECT topic", \Self.topic))
+  public static let layout = FrameLayout(Self.init, Field.name(.topic, "TOPIC_DISCONNECT topic", \Self.topic))
 }
 
 // What stops a topic's producers, as TOPIC_INFO tells it.

@@ -243,9 +243,7 @@ extension TopicSettings {
 }
 
 extension Field where Value == TopicSettings {
-  static func settings(
-    _ get: @escaping @Sendable (Owner) -> Value, unknown: TopicSettings.Unknown
-  ) -> Field {
+  static func settings(_ get: @escaping @Sendable (Owner) -> Value, unknown: TopicSettings.Unknown) -> Field {
     Field(
       write: { get($0).encode(into: &$1) },
       read: { (reader: inout FieldReader) throws(WireError) in

@@ -10,9 +10,7 @@ public struct ClientHandshake: Sendable {
   /// Reads the first frame that the broker sends.
   ///
   /// - Throws: the broker's own refusal, or a connection error when the frame is neither that nor a WELCOME that answers `hello`.
-  public func receive(
-    _ header: FrameHeader, _ body: UnsafeRawBufferPointer
-  ) throws(WireError) -> Welcome {
+  public func receive(_ header: FrameHeader, _ body: UnsafeRawBufferPointer) throws(WireError) -> Welcome {
     if header.type == .error, header.stream == 0 {
       let refusal = try unsafe Fault(body: body)
       throw WireError(refusal.code, refusal.message)

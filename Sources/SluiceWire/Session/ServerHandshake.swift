@@ -22,9 +22,7 @@ public struct ServerHandshake: Sendable {
   /// Answers the first frame of a connection.
   ///
   /// - Throws: a connection error when it isn't a HELLO, or one that can't be agreed with.
-  public func receive(
-    _ header: FrameHeader, _ body: UnsafeRawBufferPointer
-  ) throws(WireError) -> Agreement {
+  public func receive(_ header: FrameHeader, _ body: UnsafeRawBufferPointer) throws(WireError) -> Agreement {
     guard header.type == .hello else {
       throw WireError(.notSluice, "the first frame must be HELLO: the peer doesn't speak the Sluice protocol")
     }

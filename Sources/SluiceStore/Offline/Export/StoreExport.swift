@@ -46,8 +46,7 @@ public struct StoreExport: Hashable, Sendable {
       else { continue }
       try summary.write(topic, row, of: store, to: &writer, &progress, report)
     }
-    try writer.write(
-      .end(.init(topics: summary.topics, batches: summary.batches, states: summary.states)))
+    try writer.write(.end(.init(topics: summary.topics, batches: summary.batches, states: summary.states)))
     return summary
   }
 

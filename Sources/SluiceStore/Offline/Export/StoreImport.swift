@@ -108,13 +108,11 @@ struct ImportAssembly {
     guard names.insert(row.name).inserted else { throw damaged("topic \(row.name) is there twice") }
     let replaced = owners[row.name]
     guard replaced == nil || isReplacing else {
-      throw StoreError(
-        .failed, "there is a topic \(row.name) already; nothing was imported: see --replace")
+      throw StoreError(.failed, "there is a topic \(row.name) already; nothing was imported: see --replace")
     }
     let id = try store.prepareTopic()
     prepared.append(id)
-    current = Current(
-      id: id, row: row, scan: TopicScan(id, name: row.name, extent: nil), replaced: replaced)
+    current = Current(id: id, row: row, scan: TopicScan(id, name: row.name, extent: nil), replaced: replaced)
   }
 
   private mutating func take(batch value: [UInt8]) throws(StoreError) {
