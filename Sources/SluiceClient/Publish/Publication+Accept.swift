@@ -29,7 +29,8 @@ extension Publication {
     var calls: Calls = []
     var error: ClientError?
     var isAccepted = false
-    update {
+    // Not by `update`, which costs a call for every record.
+    let mustWake = lock.withLock {
       guard case .active = unsafe phase else { return false }
       // Requested records are always accepted: there was room for them when they were requested.
       if unsafe promised > 0 {
@@ -50,6 +51,7 @@ extension Publication {
       isAccepted = true
       return schedule()
     }
+    if mustWake { core.post(.advance(self)) }
     if let error { release(error) }
     if !calls.isEmpty { Self.run(calls) }
     return isAccepted
@@ -58,19 +60,20 @@ extension Publication {
   /// Accepts a record if there is room. Returns whether it was accepted.
   func enqueue(copying payload: UnsafeRawBufferPointer) throws(ClientError) -> Bool {
     if payload.count > maximumRecord { throw tooLarge(payload.count) }
-    var error: ClientError?
     var isAccepted = false
-    update {
-      guard case .active = unsafe phase else {
-        error = inactivity
-        return false
-      }
+    var isActive = false
+    // As in `send`. The error is made apart, so that no record pays for giving one up.
+    let mustWake = lock.withLock {
+      guard case .active = unsafe phase else { return false }
+      isActive = true
       if unsafe queue.isFull { return false }
       unsafe queue.accept { unsafe Message.append(payload, to: &$0) }
       isAccepted = true
       return schedule()
     }
-    if let error { throw error }
+    // None if the topic has started over meanwhile: the caller tries again, as for want of room.
+    if !isActive, let error = lock.withLock({ inactivity }) { throw error }
+    if mustWake { core.post(.advance(self)) }
     if isAccepted, hasListeners.load(ordering: .relaxed) { unsafe echo.send(Message([UInt8](payload))) }
     return isAccepted
   }

@@ -53,35 +53,24 @@ public struct RemoteTopic<Output>: Publisher, Sendable {
 
   @inlinable
   public func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == ClientError {
-    subscribe(subscriber, mark: nil) { subscriber.receive($0) }
-  }
-
-  /// Gives a subscriber values by way of `receive`, and the events between them by way of `mark`, unless that is nil.
-  @inlinable
-  @inline(__always)
-  func subscribe<S: Subscriber>(
-    _ subscriber: S, mark: Receiver.Mark?, wantsProducers: Bool = false,
-    _ receive: @escaping (Output) -> Subscribers.Demand
-  ) where S.Failure == ClientError {
     let records: Receiver.Records
     if let decoding {
       records = { batch, limit, subscription in
         batch.deliver(atMost: limit, unlessCancelled: subscription) { record in
-          decoding.deliver(record, for: subscription) { receive($0) }
+          decoding.deliver(record, for: subscription) { subscriber.receive($0) }
         }
       }
     } else {
       records = { batch, limit, subscription in
         // The same type, see `decoding`.
         batch.deliver(atMost: limit, unlessCancelled: subscription) {
-          unsafe receive(unsafeBitCast($0, to: Output.self))
+          unsafe subscriber.receive(unsafeBitCast($0, to: Output.self))
         }
       }
     }
     let subscription = RemoteSubscription(
       plan, core,
-      Receiver(records: records, mark: mark, completion: { subscriber.receive(completion: $0) }),
-      wantsProducers: wantsProducers)
+      Receiver(records: records, mark: nil, completion: { subscriber.receive(completion: $0) }))
     subscriber.receive(subscription: subscription)
     subscription.start()
   }

@@ -93,9 +93,30 @@ public struct TopicEvents<Value>: Publisher, Sendable {
   @inlinable
   public func receive<S: Subscriber>(subscriber: S)
   where S.Input == TopicEvent<Value>, S.Failure == ClientError {
-    topic.subscribe(
-      subscriber, mark: { subscriber.receive(TopicEvent($0)) }, wantsProducers: kinds.contains(.producers)
-    ) { subscriber.receive(.record($0)) }
+    // As `RemoteTopic` does. Written out in both: a closure in between would cost each record a call.
+    let records: Receiver.Records
+    if let decoding = topic.decoding {
+      records = { batch, limit, subscription in
+        batch.deliver(atMost: limit, unlessCancelled: subscription) { record in
+          decoding.deliver(record, for: subscription) { subscriber.receive(.record($0)) }
+        }
+      }
+    } else {
+      records = { batch, limit, subscription in
+        // The same type, see `RemoteTopic.decoding`.
+        batch.deliver(atMost: limit, unlessCancelled: subscription) {
+          unsafe subscriber.receive(.record(unsafeBitCast($0, to: Value.self)))
+        }
+      }
+    }
+    let subscription = RemoteSubscription(
+      topic.plan, topic.core,
+      Receiver(
+        records: records, mark: { subscriber.receive(TopicEvent($0)) },
+        completion: { subscriber.receive(completion: $0) }),
+      wantsProducers: kinds.contains(.producers))
+    subscriber.receive(subscription: subscription)
+    subscription.start()
   }
 }
 
