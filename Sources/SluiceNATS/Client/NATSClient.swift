@@ -77,7 +77,9 @@ public final class NATSClient: @unchecked Sendable {
 
   /// - Parameters:
   ///   - addresses: the servers, at least one, in no particular order.
+  ///   - options: names, limits, times and TLS.
   ///   - network: where connections are made, without TLS.
+  ///   - loop: the loop on which the client lives and calls back.
   /// - Throws: ``NATSError/Code-swift.struct/tlsFailed`` when a file of ``NATSOptions/tls`` can't be used; `invalidAddress` without an address.
   public init(
     _ addresses: [NATSAddress], options: NATSOptions = NATSOptions(), network: any Network,
@@ -154,8 +156,13 @@ public final class NATSClient: @unchecked Sendable {
 
   /// Publishes a message and waits for one answer.
   ///
-  /// - Parameter completion: gets the answer, valid during the call only, or why there is none:
-  ///   ``NATSError/Code-swift.struct/noResponders``, `timeout`, `outcomeUnknown`, `notSent`, `permissionDenied`, `closed`.
+  /// - Parameters:
+  ///   - subject: where the message goes; without wildcards.
+  ///   - headers: none are sent when there are none.
+  ///   - payload: at most what the server takes (`max_payload`).
+  ///   - timeout: until the answer.
+  ///   - completion: gets the answer, valid during the call only, or why there is none:
+  ///     ``NATSError/Code-swift.struct/noResponders``, `timeout`, `outcomeUnknown`, `notSent`, `permissionDenied`, `closed`.
   /// - Throws: why nothing was sent; `completion` isn't called then.
   @discardableResult
   public func request(
@@ -170,6 +177,9 @@ public final class NATSClient: @unchecked Sendable {
   /// Publishes a message and takes answers until the handler says that it is done, or the request fails.
   ///
   /// - Parameters:
+  ///   - subject: where the message goes; without wildcards.
+  ///   - headers: none are sent when there are none.
+  ///   - payload: at most what the server takes (`max_payload`).
   ///   - timeout: until the first answer, and from each to the next.
   ///   - handler: gets each answer, valid during the call only. After a failure nothing follows.
   /// - Throws: why nothing was sent; `handler` isn't called then.
@@ -231,6 +241,7 @@ public final class NATSClient: @unchecked Sendable {
   /// Subscribes, now and on each connection to come.
   ///
   /// - Parameters:
+  ///   - subject: the subjects; `*` and `>` are wildcards.
   ///   - queue: the members of a queue share the messages; nil for all of them.
   ///   - limit: the subscription ends after so many messages.
   ///   - ended: called when the subscription ends otherwise than by ``unsubscribe(_:)``: without an error when the limit is reached, with one when

@@ -28,8 +28,11 @@ extension JetStream {
 
   /// Reads one message from any of the stream's replicas, which may not have the newest ones yet. The stream has to allow direct reads.
   ///
-  /// - Parameter completion: gets the message, valid during the call only. Fails with ``NATSError/Code-swift.struct/messageNotFound`` when this
-  ///   replica has none.
+  /// - Parameters:
+  ///   - selector: which message.
+  ///   - stream: the stream's name.
+  ///   - completion: gets the message, valid during the call only. Fails with ``NATSError/Code-swift.struct/messageNotFound`` when this
+  ///     replica has none.
   public func message(
     _ selector: MessageSelector, of stream: String,
     _ completion: @escaping (Result<StoredMessageView, NATSError>) -> Void
@@ -91,6 +94,7 @@ extension JetStream {
   /// behind the others.
   ///
   /// - Parameters:
+  ///   - stream: the stream's name.
   ///   - pattern: only those whose subjects match.
   ///   - sequence: from this one on.
   ///   - count: the most messages; at least 1.
@@ -114,6 +118,7 @@ extension JetStream {
   /// have the newest ones yet: ``ReadPage/upTo`` says how far this one is.
   ///
   /// - Parameters:
+  ///   - stream: the stream's name.
   ///   - patterns: the subjects. Together they may match ``maximumSubjects``; more fail with ``NATSError/Code-swift.struct/tooManySubjects``.
   ///   - end: as if there were no messages behind this sequence; nil for all.
   ///   - sequence: from this one on, for the pages behind the first.

@@ -287,6 +287,8 @@ extension JetStream {
   /// Follows the last messages of the subjects that `patterns` match.
   ///
   /// - Parameters:
+  ///   - patterns: the subjects; `*` and `>` are wildcards.
+  ///   - stream: the stream's name.
   ///   - heartbeat: how often the engine shows that it is there, from 100 ms up; after three times that without a word the watch begins anew.
   ///   - handler: never called from within this call unless there is a connection: ``JetStreamWatch/Event/began`` comes at once then.
   /// - Returns: the watch, which ends when it is released, or by ``JetStreamWatch/stop()``.

@@ -176,6 +176,7 @@ extension JetStream {
   /// Deletes messages. Unlike writes, this can't be made to depend on the last sequence.
   ///
   /// - Parameters:
+  ///   - name: the stream's name.
   ///   - pattern: only those whose subjects match it; nil for all subjects.
   ///   - sequence: only those before it; nil for all.
   ///   - completion: gets how many messages were deleted.

@@ -1,10 +1,10 @@
 import SluiceIO
 
-/// The client's side of NATS: an event in, an action out, and bytes to send in ``output``.
+/// The client's side of NATS: an event in, an action out, and bytes to send in `output`.
 ///
 /// A value without I/O and without a clock, for the whole life of a client: it looks for a server, shakes hands, keeps subscriptions and
 /// requests, and looks for the next server when the connection is lost. The caller owns the transport, calls ``advance(to:)`` at
-/// ``nextDeadline``, and writes ``output`` after each event.
+/// ``nextDeadline``, and writes `output` after each event.
 ///
 /// - A request that was written when its connection ended fails with ``NATSError/Code-swift.struct/outcomeUnknown``, one that wasn't with
 ///   ``NATSError/Code-swift.struct/notSent``. Nothing is sent again.
@@ -51,6 +51,7 @@ public struct NATSSession {
 
   /// - Parameters:
   ///   - addresses: at least one.
+  ///   - options: names, limits and times.
   ///   - seed: of the order of servers, the jitter and the names of inboxes.
   public init(_ addresses: [NATSAddress], options: NATSOptions, seed: UInt64) {
     self.options = options
@@ -122,6 +123,7 @@ public struct NATSSession {
   /// - Parameters:
   ///   - isSecure: whether it has TLS already.
   ///   - credentials: those to be used on this connection.
+  ///   - now: the time of the event.
   public mutating func opened(isSecure: Bool, credentials: NATSCredentials, at now: MonotonicTime) {
     guard phase == .connecting else { return }
     phase = .greeting
@@ -443,7 +445,10 @@ public struct NATSSession {
   /// Encodes a message.
   ///
   /// - Parameters:
+  ///   - subject: where the message goes; without wildcards.
   ///   - reply: the subject that answers go to; empty for none.
+  ///   - headers: none are sent when there are none.
+  ///   - payload: at most what the server takes (`max_payload`).
   /// - Throws: why nothing was sent: ``NATSError/Code-swift.struct/notSent``, `payloadTooLarge`, `invalidSubject`, `backlogFull`.
   public mutating func publish(
     _ subject: String, reply: String = "", headers: NATSHeaders = NATSHeaders(), payload: NATSBytes
@@ -495,8 +500,12 @@ public struct NATSSession {
   /// Encodes a message that expects an answer.
   ///
   /// - Parameters:
+  ///   - subject: where the message goes; without wildcards.
+  ///   - headers: none are sent when there are none.
+  ///   - payload: at most what the server takes (`max_payload`).
   ///   - isMany: answers come until ``endRequest(_:)``; the time begins anew with each.
   ///   - timeout: until the answer, or the next one.
+  ///   - now: the time of the call.
   /// - Returns: the request's number.
   /// - Throws: why nothing was sent.
   public mutating func request(
@@ -526,6 +535,7 @@ public struct NATSSession {
   /// Subscribes, now and on each connection to come.
   ///
   /// - Parameters:
+  ///   - subject: the subjects; `*` and `>` are wildcards.
   ///   - queue: the members of a queue share the messages; nil for all of them.
   ///   - limit: the subscription ends after so many messages.
   /// - Returns: the subscription's number.
