@@ -51,8 +51,22 @@ if [ ! -e "$build/libCTOML.a" ] || [ -n "$(find Sources/CTOML -newer "$build/lib
   ar rcs "$build/libCTOML.a" "$build/CTOML.o"
   newest=$build/libCTOML.a
 fi
+# The files that a module embeds, as the package manager writes them for its own builds.
+embedded="$build/modules/PackageResources.swift"
+{
+  echo 'struct PackageResources {'
+  find Sources/SluiceAdmin/Dashboard -type f ! -name '*.swift' | sort | while read -r file; do
+    name=$(basename "$file" | tr -c 'A-Za-z0-9\n' '_')
+    printf '  static let %s: [UInt8] = [%s]\n' "$name" "$(od -An -v -tu1 "$file" | tr -s ' \n' ',' | sed 's/^,//')"
+  done
+  echo '}'
+} >"$embedded.new"
+if cmp -s "$embedded.new" "$embedded"; then rm "$embedded.new"; else mv "$embedded.new" "$embedded"; fi
+
+# What a module has beside its folder.
+generated() { if [ "$1" = SluiceAdmin ]; then echo "$embedded"; fi; }
 # shellcheck disable=SC2046
-for module in $modules; do compile "$module" $(find "Sources/$module" -name '*.swift'); done
+for module in $modules; do compile "$module" $(find "Sources/$module" -name '*.swift') $(generated "$module"); done
 compile TestSupport Tests/TestSupport/Probes/*.swift Tests/TestSupport/Threads.swift
 link="-L $build -lTestSupport -lCTOML"
 for module in $modules; do link="-l$module $link"; done
