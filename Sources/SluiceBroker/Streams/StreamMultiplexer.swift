@@ -31,7 +31,7 @@ final class StreamMultiplexer: @unchecked Sendable {
   var largestBatch = Limits.smallestFrame - DeliverHeader.size - RecordLayout.timeMarkSize
   /// Encoded frames that haven't been written yet.
   var answers: [UInt8] = []
-  private var readySubscriptions = ReadyQueue<any SubscriberStream>()
+  @exclusivity(unchecked) private var readySubscriptions = ReadyQueue<any SubscriberStream>()
   /// Publications with acknowledgements or grants to send.
   private var duePublications: [PublicationStream] = []
   /// Work that frames have begun and that exceeded a turn's budget, in order.

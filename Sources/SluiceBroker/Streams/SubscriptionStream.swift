@@ -6,13 +6,15 @@ import SluiceTopics
 import SluiceWire
 
 /// One consumer's cursor into a topic, and its demand. Belongs to its connection's loop.
+///
+/// What each batch changes isn't checked for overlapping accesses: the loop is the only one that has it, and no access lasts longer than a call into a value.
 final class SubscriptionStream: SubscriberStream, TopicSubscriber, StoreConsumer {
   let stream: UInt32
   unowned let streams: StreamMultiplexer
   /// The pattern's member that has the subscription; nil for one with a stream and a demand of its own.
   unowned var owner: (any SubscriptionOwner)?
-  var credit: Credit
-  var place = SubscriberPlace.none
+  @exclusivity(unchecked) var credit: Credit
+  @exclusivity(unchecked) var place = SubscriberPlace.none
   /// Its place in the loop state's list of all.
   var index = 0
   /// The epoch that it counts for, which needn't be the one that it reads.
@@ -25,7 +27,7 @@ final class SubscriptionStream: SubscriberStream, TopicSubscriber, StoreConsumer
   /// Where replay ends and live begins.
   private let liveOffset: UInt64
   private(set) var isLive = false
-  var source: RecordSource
+  @exclusivity(unchecked) var source: RecordSource
   /// Nil unless the topic is durable.
   private let loader: StoreLoader?
   /// Of the records that a filter looks through.
@@ -40,7 +42,7 @@ final class SubscriptionStream: SubscriberStream, TopicSubscriber, StoreConsumer
   /// The number of producers that it was told last.
   private var toldProducers: UInt32?
   /// Its position when its loop state reported last, and how long that has limited producers.
-  private var account: HoldAccount
+  @exclusivity(unchecked) private var account: HoldAccount
   /// Since when there have been records for it, and no demand; nil while that isn't so.
   private var starvedSince: MonotonicTime?
   /// When it last got demand for records that it had been waiting to send.

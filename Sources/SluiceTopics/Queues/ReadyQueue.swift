@@ -1,5 +1,5 @@
 /// First in, first out, over one array: taking from the front moves an index, and the array starts over when it runs empty.
-package struct ReadyQueue<Element> {
+@usableFromInline package struct ReadyQueue<Element> {
   @usableFromInline var elements: [Element] = []
   @usableFromInline var head = 0
 

@@ -10,13 +10,13 @@ import SluiceWire
 ///
 /// The end is the head of the log when the reader began, or when the log had dropped what was to be read next. What a newer record
 /// replaces before it is read isn't missed: the newer one comes, here or from the log.
-package struct CompactedReader: Sendable {
+@usableFromInline package struct CompactedReader: Sendable {
   /// About the most bytes that are copied under the lock of the records.
   private static let portion = 64 << 10
 
   private let records: CompactedRecords
   /// The offset from which on the log is read.
-  package private(set) var end: UInt64
+  @usableFromInline package private(set) var end: UInt64
   /// Deletions from that offset on are handed out as well: the receiver may have what was deleted.
   private var deletionsFrom: UInt64
   /// The time of the last mark handed out since the beginning; nil when the next record needs one.

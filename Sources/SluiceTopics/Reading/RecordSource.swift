@@ -34,7 +34,7 @@ package struct SegmentHint: Sendable {
 ///
 /// A value without I/O. Its owner asks for runs of records with ``next(demand:before:bytes:largest:hint:)``, says what a lag means, and has
 /// ``StoreRequest``s carried out. It belongs to one loop, or to a lock of its owner.
-package struct RecordSource: Sendable {
+@usableFromInline package struct RecordSource: Sendable {
   /// What there is at the cursor.
   package enum Step {
     /// Records from one segment, behind which the cursor has moved; and the time to be told before them, if any.
@@ -54,11 +54,11 @@ package struct RecordSource: Sendable {
   }
 
   /// Says which records are wanted; nil for all. Copies are of these only; runs are of all records.
-  package let matcher: RecordMatcher?
+  @usableFromInline package let matcher: RecordMatcher?
   private let log: TopicLog
-  private var cursor: LogCursor
+  @usableFromInline var cursor: LogCursor
   /// Nil unless late readers of the topic get the newest record of each key.
-  private var compacted: CompactedReader?
+  @usableFromInline var compacted: CompactedReader?
   /// Nil unless the topic is durable.
   private var store: StoreReader?
   /// Whether the cursor's place is one in the chunk that was read from storage: a segment of the log may begin at the same offset, and a place in the one means
@@ -81,13 +81,16 @@ package struct RecordSource: Sendable {
   }
 
   /// The offset of the record that comes next.
-  package var nextOffset: UInt64 { cursor.nextOffset }
+  @inlinable package var nextOffset: UInt64 { cursor.nextOffset }
 
   /// Whether the newest record of each key is read at the moment.
-  package var isCompacted: Bool { compacted.map { cursor.nextOffset < $0.end } ?? false }
+  @inlinable package var isCompacted: Bool {
+    guard let compacted else { return false }
+    return cursor.nextOffset < compacted.end
+  }
 
   /// Whether some offsets never come, without being missed.
-  package var leavesGaps: Bool { compacted != nil || matcher != nil }
+  @inlinable package var leavesGaps: Bool { compacted != nil || matcher != nil }
 
   /// Where copies end that were made last: no record before that comes again.
   package var compactedEnd: UInt64 { compacted?.end ?? cursor.nextOffset }

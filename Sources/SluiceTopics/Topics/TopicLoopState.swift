@@ -19,14 +19,14 @@ package final class TopicLoopState: @unchecked Sendable {
   /// All subscriptions on this loop; each knows its index.
   package private(set) var subscriptions: [any TopicSubscriber] = []
   /// The subscriptions that have had all records and wait for more or for the end.
-  private var waiting: [any TopicSubscriber] = []
+  @exclusivity(unchecked) private var waiting: [any TopicSubscriber] = []
   package private(set) var publications: [any TopicPublisher] = []
   /// The groups with members on this loop, and the number of these members.
   private var groups: [(group: Group, members: Int)] = []
   /// Members that their groups have called since the last wake-up. From any thread.
   private let calledMembers = Mutex<[any LoopGroupMember]>([])
   /// The newest segment that was read here.
-  package var hint = SegmentHint()
+  @exclusivity(unchecked) package var hint = SegmentHint()
 
   /// The positions of the subscriptions at the end of the last turn in which they moved: never ahead of the present ones.
   private let reported = Mutex(ReaderPositions())
@@ -44,7 +44,7 @@ package final class TopicLoopState: @unchecked Sendable {
   /// The end of the topic's holds that are counted here.
   private var countedHolds = HoldLog.Mark()
   /// The topic's traffic on this loop.
-  package var traffic = TrafficCount()
+  @exclusivity(unchecked) package var traffic = TrafficCount()
 
   init(topic: Topic, loop: TopicLoop) {
     self.topic = topic
