@@ -253,7 +253,7 @@ private final class EchoWorld {
     let again = story.open()
     #expect(story.world.run { again.value != nil })
     guard case .failure(let error) = again.value else {
-      Issue.record("somebody listens after the crash")
+      Issue.record("a listener is left after the crash")
       return
     }
     #expect(error.code == ECONNREFUSED)

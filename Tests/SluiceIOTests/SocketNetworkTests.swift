@@ -101,7 +101,7 @@ import Testing
         stream.start(Peer(stream: stream, loop: loop))
       }
       let network = SocketNetwork()
-      // Connected from a loop of its own, whose streams count for nobody else.
+      // Connected from a loop of its own, whose streams count for that loop alone.
       let outside = try EpollLoop.start(name: "outside")
       outside.execute {
         for _ in 0..<20 {

@@ -13,7 +13,7 @@ protocol Stage: AnyObject {
   var loops: [any EventLoop] { get }
   /// More bytes than a connection takes without a reader.
   var plenty: Int { get }
-  /// An address to listen at that nobody else uses.
+  /// An address to listen at that no other test uses.
   func freshAddress() -> SocketAddress
   /// Lets things happen until `condition` holds. Returns false if it doesn't come to that.
   func wait(until condition: () -> Bool) -> Bool
