@@ -37,19 +37,19 @@ struct RecordSourceTests {
     // In the log a batch has a mark only where the time changes; in storage each batch has one.
     for _ in 0..<3 { try history.append(["a0", "a1"], at: 5) }
     var source = RecordSource(history.epoch, at: LogCursor(unplacedAt: 0))
-    var hint = SegmentHint()
-    guard case .run(let slice, _) = source.next(demand: 3, bytes: .max, hint: &hint) else {
+    let hint = SegmentHint()
+    guard case .run(let slice, _) = source.next(demand: 3, bytes: .max, hint: hint) else {
       Issue.record("nothing is in memory")
       return
     }
     #expect(slice.firstOffset == 0 && slice.count == 3)
     history.epoch.log.removeAll()
-    guard case .loading(let request?) = source.next(demand: 9, bytes: .max, hint: &hint) else {
+    guard case .loading(let request?) = source.next(demand: 9, bytes: .max, hint: hint) else {
       Issue.record("nothing is asked of storage")
       return
     }
     source.take(try history.load(request), for: request)
-    guard case .run(let rest, let mark) = source.next(demand: 9, bytes: .max, hint: &hint) else {
+    guard case .run(let rest, let mark) = source.next(demand: 9, bytes: .max, hint: hint) else {
       Issue.record("nothing is in storage")
       return
     }
@@ -63,19 +63,19 @@ struct RecordSourceTests {
     try history.append(["a0"], at: 5)
     history.epoch.log.removeAll()
     var source = RecordSource(history.epoch, at: LogCursor(unplacedAt: 0))
-    var hint = SegmentHint()
-    guard case .loading(let request?) = source.next(demand: 1, bytes: .max, hint: &hint) else {
+    let hint = SegmentHint()
+    guard case .loading(let request?) = source.next(demand: 1, bytes: .max, hint: hint) else {
       Issue.record("nothing is asked of storage")
       return
     }
     source.take(StoredRecords(segment: nil, next: 0, isFailure: true), for: request)
     #expect(source.awaits(request))
-    guard case .loading(nil) = source.next(demand: 1, bytes: .max, hint: &hint) else {
+    guard case .loading(nil) = source.next(demand: 1, bytes: .max, hint: hint) else {
       Issue.record("it is asked for twice")
       return
     }
     source.abandon(request)
-    guard case .loading(_?) = source.next(demand: 1, bytes: .max, hint: &hint) else {
+    guard case .loading(_?) = source.next(demand: 1, bytes: .max, hint: hint) else {
       Issue.record("it isn't asked for again")
       return
     }
@@ -128,7 +128,7 @@ private final class SourceHistory {
   private(set) var records: [Record] = []
   private var clock: Int64 = 0
   private var readers: [Reader] = []
-  private var hint = SegmentHint()
+  private let hint = SegmentHint()
   private let matcher = RecordMatcher(RecordFilter([.init(.key, .hasPrefix(Array("a".utf8)))]))
 
   /// - Parameter segmentBytes: nil for any.
@@ -192,7 +192,7 @@ private final class SourceHistory {
       }
     }
     readers = []
-    hint = SegmentHint()
+    hint.clear()
     epoch.log.removeAll()
     epoch.newest?.removeAll()
     #expect(service.loadedBytes.load(ordering: .relaxed) == 0)
@@ -291,7 +291,7 @@ private final class SourceHistory {
     let largest = [40, 450, .max].randomElement(using: &random)!
     let isFiltered = reader.source.matcher != nil
     let wasCompacted = reader.source.isCompacted
-    let step = reader.source.next(demand: demand, before: limit, bytes: bytes, largest: largest, hint: &hint)
+    let step = reader.source.next(demand: demand, before: limit, bytes: bytes, largest: largest, hint: hint)
     let next = reader.source.nextOffset
     switch step {
     case .run(let slice, let mark):

@@ -14,7 +14,7 @@ final class GroupStream: SubscriberStream, TopicSubscriber, LoopGroupMember, Sto
   let stream: UInt32
   unowned let streams: StreamMultiplexer
   private(set) var credit: Credit
-  var place = SubscriberPlace.none
+  private(set) var place = SubscriberPlace.none
   /// Its place in the loop state's list of all.
   var index = 0
   /// The epoch that it counts for, which needn't be the one that it reads.
@@ -155,6 +155,8 @@ final class GroupStream: SubscriberStream, TopicSubscriber, LoopGroupMember, Sto
     if !deadLetters.isEmpty { try streams.client.require(.publishOpen, on: deadLetters) }
   }
 
+  func move(to place: SubscriberPlace) { self.place = place }
+
   func release() {
     source.dropStored()
     let looked = group.leave(self, unsent: inHand, on: streams.topics)
@@ -256,7 +258,7 @@ final class GroupStream: SubscriberStream, TopicSubscriber, LoopGroupMember, Sto
     let largest = streams.largestBatch
     source.move(to: run.first, hint: loopState.hint)
     switch source.next(
-      demand: UInt64(run.count), bytes: budget, largest: largest, hint: &loopState.hint)
+      demand: UInt64(run.count), bytes: budget, largest: largest, hint: loopState.hint)
     {
     case .run(let slice, let mark):
       guard unsafe slice.bytes.count <= largest else {

@@ -16,7 +16,7 @@ final class PatternStream: SubscriberStream {
   let stream: UInt32
   unowned let streams: StreamMultiplexer
   private(set) var credit: Credit
-  var place = SubscriberPlace.none
+  private(set) var place = SubscriberPlace.none
   let pattern: TopicPattern
   /// Its number as a watcher of the registry.
   private let watch: UInt64
@@ -264,6 +264,8 @@ final class PatternStream: SubscriberStream {
     }
   }
 
+  func move(to place: SubscriberPlace) { self.place = place }
+
   func release() {
     streams.core.registry.endWatch(pattern, watch)
     streams.counts.removePattern(matches: members.count)
@@ -294,7 +296,7 @@ final class PatternStream: SubscriberStream {
   /// There may be more for a member: it gets a turn when the stream does.
   func takeTurn(_ member: PatternMember) {
     guard case .none = member.subscription.place else { return }
-    member.subscription.place = .ready
+    member.subscription.move(to: .ready)
     turns.append(member)
     if !isProducing { streams.makeReady(self) }
   }
@@ -311,7 +313,7 @@ final class PatternStream: SubscriberStream {
         gone -= 1
         continue
       }
-      member.subscription.place = .none
+      member.subscription.move(to: .none)
       guard serve(member, share, writes, bytes: end - writes.work) else { return .ended }
       frames.tellProgress(writes)
     }
@@ -341,7 +343,7 @@ final class PatternStream: SubscriberStream {
       takeTurn(member)
     case .starved:
       member.subscription.noteDemandExhausted()
-      member.subscription.place = .ready
+      member.subscription.move(to: .ready)
       turns.demandExhausted(member)
     case .waiting:
       member.subscription.wait()

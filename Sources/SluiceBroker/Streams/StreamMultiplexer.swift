@@ -31,7 +31,7 @@ final class StreamMultiplexer: @unchecked Sendable {
   var largestBatch = Limits.smallestFrame - DeliverHeader.size - RecordLayout.timeMarkSize
   /// Encoded frames that haven't been written yet.
   var answers: [UInt8] = []
-  @exclusivity(unchecked) private var readySubscriptions = ReadyQueue<any SubscriberStream>()
+  private var readySubscriptions = ReadyQueue<any SubscriberStream>()
   /// Publications with acknowledgements or grants to send.
   private var duePublications: [PublicationStream] = []
   /// Work that frames have begun and that exceeded a turn's budget, in order.
@@ -163,7 +163,7 @@ final class StreamMultiplexer: @unchecked Sendable {
   /// Has a subscription with demand or a change served at the end of this turn.
   func makeReady(_ subscription: any SubscriberStream) {
     guard case .none = subscription.place else { return }
-    subscription.place = .ready
+    subscription.move(to: .ready)
     readySubscriptions.append(subscription)
     transport.makeReady()
   }
@@ -203,14 +203,14 @@ final class StreamMultiplexer: @unchecked Sendable {
     }
     while writes.work < limit, writes.hasRoom, let subscription = readySubscriptions.popFirst() {
       guard case .ready = subscription.place else { continue }
-      subscription.place = .none
+      subscription.move(to: .none)
       let room = limit - writes.work
       let bytes = readySubscriptions.isEmpty ? room : min(room, Self.portion)
       let spent = subscription.credit.spent
       defer { records &+= subscription.credit.spent &- spent }
       switch subscription.produce(into: writes, bytes: bytes) {
       case .more:
-        subscription.place = .ready
+        subscription.move(to: .ready)
         readySubscriptions.append(subscription)
       case .waiting: subscription.wait()
       case .starved: subscription.noteDemandExhausted()

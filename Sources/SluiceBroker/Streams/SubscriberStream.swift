@@ -5,7 +5,8 @@ import SluiceWire
 /// A stream on which records are delivered: served at the end of a turn, as far as there is demand. It is asked once a turn, never per record.
 protocol SubscriberStream: ServerStream {
   var stream: UInt32 { get }
-  var place: SubscriberPlace { get set }
+  var place: SubscriberPlace { get }
+  func move(to place: SubscriberPlace)
   /// The records that it was granted, and those that it was sent.
   var credit: Credit { get }
 

@@ -6,15 +6,13 @@ import SluiceTopics
 import SluiceWire
 
 /// One consumer's cursor into a topic, and its demand. Belongs to its connection's loop.
-///
-/// What each batch changes isn't checked for overlapping accesses: the loop is the only one that has it, and no access lasts longer than a call into a value.
 final class SubscriptionStream: SubscriberStream, TopicSubscriber, StoreConsumer {
   let stream: UInt32
   unowned let streams: StreamMultiplexer
   /// The pattern's member that has the subscription; nil for one with a stream and a demand of its own.
   unowned var owner: (any SubscriptionOwner)?
-  @exclusivity(unchecked) var credit: Credit
-  @exclusivity(unchecked) var place = SubscriberPlace.none
+  var credit: Credit
+  private(set) var place = SubscriberPlace.none
   /// Its place in the loop state's list of all.
   var index = 0
   /// The epoch that it counts for, which needn't be the one that it reads.
@@ -27,7 +25,9 @@ final class SubscriptionStream: SubscriberStream, TopicSubscriber, StoreConsumer
   /// Where replay ends and live begins.
   private let liveOffset: UInt64
   private(set) var isLive = false
-  @exclusivity(unchecked) var source: RecordSource
+  var source: RecordSource
+  /// Says which records it wants; nil for all.
+  private let matcher: RecordMatcher?
   /// Nil unless the topic is durable.
   private let loader: StoreLoader?
   /// Of the records that a filter looks through.
@@ -42,7 +42,7 @@ final class SubscriptionStream: SubscriberStream, TopicSubscriber, StoreConsumer
   /// The number of producers that it was told last.
   private var toldProducers: UInt32?
   /// Its position when its loop state reported last, and how long that has limited producers.
-  @exclusivity(unchecked) private var account: HoldAccount
+  private var account: HoldAccount
   /// Since when there have been records for it, and no demand; nil while that isn't so.
   private var starvedSince: MonotonicTime?
   /// When it last got demand for records that it had been waiting to send.
@@ -69,6 +69,7 @@ final class SubscriptionStream: SubscriberStream, TopicSubscriber, StoreConsumer
         $0, before: liveOffset, deletionsFrom: isResuming ? cursor.nextOffset : liveOffset,
         headroom: WriteBatch.deliverHeader)
     }
+    self.matcher = matcher
     source = RecordSource(epoch, at: cursor, matcher: matcher, compacted: compacted)
     filteredThrough = cursor.nextOffset
     loader = StoreLoader(topic.name, topic.storage, on: streams.loop)
@@ -83,7 +84,7 @@ final class SubscriptionStream: SubscriberStream, TopicSubscriber, StoreConsumer
   var nextOffset: UInt64 { source.nextOffset }
 
   /// Records before that offset were sent, as far as they are wanted; those behind it weren't.
-  var sentThrough: UInt64 { source.matcher == nil ? nextOffset : filteredThrough }
+  var sentThrough: UInt64 { matcher == nil ? nextOffset : filteredThrough }
 
   /// Records up to that offset, and so many bytes of them, are about to be sent.
   private func spend(_ count: UInt64, bytes: Int, through offset: UInt64) {
@@ -136,6 +137,8 @@ final class SubscriptionStream: SubscriberStream, TopicSubscriber, StoreConsumer
     loopState.remove(self)
     place = .ended
   }
+
+  func move(to place: SubscriberPlace) { self.place = place }
 
   func woken() {
     place = .none
@@ -210,7 +213,6 @@ final class SubscriptionStream: SubscriberStream, TopicSubscriber, StoreConsumer
     if tellsProducers { announceProducers(writes) }
     if topic.isPaced { loopState.readersMoved() }
     let largest = streams.largestBatch
-    let matcher = source.matcher
     var budget = bytes
     while true {
       // Before the head is read: when this says that the topic is over, the head that is read next is final.
@@ -221,7 +223,7 @@ final class SubscriptionStream: SubscriberStream, TopicSubscriber, StoreConsumer
       // The marker stands exactly between the two.
       let limit = isLive ? UInt64.max : liveOffset
       switch source.next(
-        demand: demand, before: limit, bytes: budget, largest: largest, hint: &loopState.hint)
+        demand: demand, before: limit, bytes: budget, largest: largest, hint: loopState.hint)
       {
       case .run(let slice, let mark):
         if let matcher {

@@ -92,9 +92,8 @@ extension Group {
   {
     // A broker that stops appends nothing any more.
     guard loop.isServing else { return .stopping }
-    var hint = SegmentHint()
     let slice: LogSlice
-    switch source.next(demand: 1, bytes: 1, hint: &hint) {
+    switch source.next(demand: 1, bytes: 1, hint: SegmentHint()) {
     case .run(let run, _): slice = run
     case .loading(let request?): return topic.isDeleted ? .gone : .stored(request, source)
     case .copies, .passed, .demandExhausted, .caughtUp, .lagged, .loading(nil): return .gone

@@ -217,10 +217,10 @@ extension Group.Core {
     before head: UInt64, now: MonotonicTime,
     _ look: (UnsafeRawBufferPointer) -> (isWanted: Bool, key: UInt64?)
   ) {
-    var hint = SegmentHint()
+    let hint = SegmentHint()
     for _ in 0..<Self.lookedAt where state.mayPass(before: head) {
       source.move(to: state.frontier, hint: hint)
-      switch source.next(demand: 1, bytes: 1, hint: &hint) {
+      switch source.next(demand: 1, bytes: 1, hint: hint) {
       case .passed: continue
       case .caughtUp, .demandExhausted, .copies: return
       case .loading(let request):

@@ -2,15 +2,19 @@ import SluiceLog
 import SluiceWire
 
 /// The newest segment that the readers on a loop have read of a topic: where those that follow the head find their records without a lock.
-package struct SegmentHint: Sendable {
+///
+/// An object, so that a reader needn't have all of its owner's state to itself while it reads. Belongs to that loop.
+package final class SegmentHint {
   private var segment: Segment?
   private var log: TopicLog?
+
+  package init() {}
 
   @inline(__always)
   fileprivate func segment(of log: TopicLog) -> Segment? { self.log === log ? segment : nil }
 
   /// A slice came from `segment`.
-  fileprivate mutating func saw(_ segment: Segment, of log: TopicLog) {
+  fileprivate func saw(_ segment: Segment, of log: TopicLog) {
     if log === self.log, let known = self.segment, !known.isRetired, known.baseOffset >= segment.baseOffset {
       return
     }
@@ -19,8 +23,13 @@ package struct SegmentHint: Sendable {
   }
 
   /// What the log has dropped isn't kept alive for the sake of a short cut.
-  mutating func dropRetired() {
-    if let segment, segment.isRetired { self = SegmentHint() }
+  func dropRetired() {
+    if let segment, segment.isRetired { clear() }
+  }
+
+  func clear() {
+    segment = nil
+    log = nil
   }
 }
 
@@ -107,7 +116,7 @@ package struct SegmentHint: Sendable {
   ///   - hint: of the loop and the topic.
   @inline(__always)
   package mutating func next(
-    demand: UInt64, before limit: UInt64 = .max, bytes: Int, largest: Int = .max, hint: inout SegmentHint
+    demand: UInt64, before limit: UInt64 = .max, bytes: Int, largest: Int = .max, hint: SegmentHint
   ) -> Step {
     if compacted != nil, let step = nextCompacted(demand, bytes, largest) { return step }
     var records = limit &- cursor.nextOffset

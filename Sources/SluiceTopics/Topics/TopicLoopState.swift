@@ -19,14 +19,14 @@ package final class TopicLoopState: @unchecked Sendable {
   /// All subscriptions on this loop; each knows its index.
   package private(set) var subscriptions: [any TopicSubscriber] = []
   /// The subscriptions that have had all records and wait for more or for the end.
-  @exclusivity(unchecked) private var waiting: [any TopicSubscriber] = []
+  private var waiting: [any TopicSubscriber] = []
   package private(set) var publications: [any TopicPublisher] = []
   /// The groups with members on this loop, and the number of these members.
   private var groups: [(group: Group, members: Int)] = []
   /// Members that their groups have called since the last wake-up. From any thread.
   private let calledMembers = Mutex<[any LoopGroupMember]>([])
   /// The newest segment that was read here.
-  @exclusivity(unchecked) package var hint = SegmentHint()
+  package let hint = SegmentHint()
 
   /// The positions of the subscriptions at the end of the last turn in which they moved: never ahead of the present ones.
   private let reported = Mutex(ReaderPositions())
@@ -44,7 +44,7 @@ package final class TopicLoopState: @unchecked Sendable {
   /// The end of the topic's holds that are counted here.
   private var countedHolds = HoldLog.Mark()
   /// The topic's traffic on this loop.
-  @exclusivity(unchecked) package var traffic = TrafficCount()
+  package var traffic = TrafficCount()
 
   init(topic: Topic, loop: TopicLoop) {
     self.topic = topic
@@ -79,7 +79,7 @@ package final class TopicLoopState: @unchecked Sendable {
     if topic.isPaced { beginPacing() }
     if producerWatchers > 0 { for subscription in subscriptions { subscription.producersChanged() } }
     // The hint would keep the log of an earlier epoch in memory.
-    hint = SegmentHint()
+    hint.clear()
     guard topic.isDeleted else { return }
     for subscription in subscriptions {
       subscription.topicDeleted(topic.name)
@@ -112,8 +112,8 @@ package final class TopicLoopState: @unchecked Sendable {
   /// - Parameter undone: the offset of the first record that the subscription needs when it returns, if any.
   package func remove(_ subscription: any TopicSubscriber, undone: UInt64? = nil) {
     if case .waiting(let index) = subscription.place {
-      waiting.removeUnordered(at: index)?.place = .waiting(index: index)
-      subscription.place = .none
+      waiting.removeUnordered(at: index)?.move(to: .waiting(index: index))
+      subscription.move(to: .none)
     }
     subscriptions.removeUnordered(at: subscription.index)?.index = subscription.index
     if subscription.wantsProducers {
@@ -132,7 +132,7 @@ package final class TopicLoopState: @unchecked Sendable {
 
   /// Has `subscription` wait until the head moves or the topic ends.
   package func wait(_ subscription: any TopicSubscriber) {
-    subscription.place = .waiting(index: waiting.count)
+    subscription.move(to: .waiting(index: waiting.count))
     waiting.append(subscription)
   }
 

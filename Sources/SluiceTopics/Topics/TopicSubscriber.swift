@@ -3,7 +3,7 @@ import SluiceWire
 
 /// A subscription, a member of a group or of a pattern's subscription, as its topic's state on the loop sees it. Belongs to that loop.
 package protocol TopicSubscriber: AnyObject {
-  var place: SubscriberPlace { get set }
+  var place: SubscriberPlace { get }
   /// Its index in ``TopicLoopState/subscriptions``.
   var index: Int { get set }
   /// The epoch in which it is counted as a subscriber.
@@ -13,6 +13,7 @@ package protocol TopicSubscriber: AnyObject {
   /// Whether it is told how many publications there are.
   var wantsProducers: Bool { get }
 
+  func move(to place: SubscriberPlace)
   /// There may be more records, or the topic has ended. It no longer waits.
   func woken()
   /// The topic's producers are paced by its subscribers from now on.

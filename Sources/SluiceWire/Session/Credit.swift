@@ -4,39 +4,43 @@
 /// once given, stays.
 public struct Credit: Hashable, Sendable {
   /// The grant that means no limit.
-  public static let unlimited = UInt64.max
+  @inlinable public static var unlimited: UInt64 { .max }
 
   /// Records that may be sent in all.
-  public private(set) var granted: UInt64
+  @inlinable public var granted: UInt64 { grantedInAll }
   /// Records that were sent. At most `granted`.
-  public private(set) var spent: UInt64
+  @inlinable public var spent: UInt64 { spentInAll }
+
+  // Each delivery spends: callers in other modules get the few instructions, not a call.
+  @usableFromInline var grantedInAll: UInt64
+  @usableFromInline var spentInAll: UInt64
 
   /// - Parameters:
   ///   - granted: records that may be sent in all.
   ///   - spent: what the count begins at.
   public init(granted: UInt64 = 0, spent: UInt64 = 0) {
-    self.granted = max(granted, spent)
-    self.spent = spent
+    grantedInAll = max(granted, spent)
+    spentInAll = spent
   }
 
   /// Records that may be sent now; ``unlimited`` when there is no limit.
-  public var available: UInt64 {
+  @inlinable public var available: UInt64 {
     granted == Self.unlimited ? Self.unlimited : granted &- spent
   }
 
   /// Takes over a grant. Returns true when it allows more than before.
-  public mutating func raise(to granted: UInt64) -> Bool {
+  @inlinable public mutating func raise(to granted: UInt64) -> Bool {
     guard granted > self.granted else { return false }
-    self.granted = granted
+    grantedInAll = granted
     return true
   }
 
   /// Spends `count` records.
   ///
   /// - Returns: false, and nothing is spent, when that is more than is available.
-  public mutating func spend(_ count: UInt64) -> Bool {
+  @inlinable public mutating func spend(_ count: UInt64) -> Bool {
     guard count <= available else { return false }
-    spent &+= count
+    spentInAll &+= count
     return true
   }
 }
