@@ -5,7 +5,7 @@ import SluiceWire
 enum TopicJSON {
   static func line(_ summary: TopicSummary) -> String { object(summary).line }
 
-  static func line(_ info: TopicInfo) -> String {
+  static func line(_ info: TopicInfo, _ more: JSON? = nil) -> String {
     let settings = info.settings
     func setting(_ name: String) -> JSON {
       .text(TopicOption.all.first { $0.name == name }?.write(settings) ?? "")
@@ -23,7 +23,8 @@ enum TopicJSON {
       "subscriptions": .array(info.subscriptions.map { object($0, info.summary) }),
       "publications": .array(info.publications.map(object)), "holds": .array(info.holds.map(object)),
     ]
-    return (object(info.summary) + details).line
+    let described = object(info.summary) + details
+    return (more.map { described + $0 } ?? described).line
   }
 
   /// Dropped records by retention limit, under the names of their settings.

@@ -1,0 +1,150 @@
+import SluiceWire
+
+/// Says in sentences which client limits which on a topic: what producers wait for, and what each subscriber is owed and has asked for.
+///
+/// The most telling sentence comes first. A value: the same TOPIC_INFO gives the same sentences.
+public struct TopicExplanation {
+  /// The most producers, and the most subscribers, that have a sentence of their own.
+  public static let described = 5
+
+  public let sentences: [String]
+
+  public init(_ info: TopicInfo) {
+    sentences =
+      Self.conclusion(info) + Self.described(info.publications.map(Self.sentence), "producers")
+      + Self.described(Self.urgent(info).map { Self.sentence($0, of: info.summary) }, "subscribers")
+  }
+
+  // MARK: The topic
+
+  /// What holds all of it together, in one sentence or two.
+  private static func conclusion(_ info: TopicInfo) -> [String] {
+    let summary = info.summary
+    if summary.ending != nil {
+      let ending =
+        summary.ending.failure.map { "has failed: \($0.message)" } ?? "has completed: no record follows"
+      return ["\(summary.topic) \(ending). \(kept(summary))."]
+    }
+    guard !info.publications.isEmpty else {
+      let since = info.withoutProducers > 0 ? " for \(HoldText.time(info.withoutProducers))" : ""
+      return ["\(summary.topic) has had no producer\(since), so nothing new comes. \(kept(summary))."]
+    }
+    let waiting = info.publications.filter { $0.waiting > 0 }
+    guard !waiting.isEmpty else {
+      return [
+        summary.subscriptions == 0
+          ? "No producer of \(summary.topic) waits. It has no subscriber."
+          : "No producer of \(summary.topic) waits: the subscribers don't limit it."
+      ]
+    }
+    let producers = waiting.count == 1 ? "1 producer waits" : "\(waiting.count) producers wait"
+    let holders = info.subscriptions.filter { $0.holding > 0 }.sorted { $0.holding > $1.holding }
+    if let first = holders.first {
+      let others = holders.count > 1 ? " and \(holders.count - 1) more" : ""
+      let limit = first.limit == .none ? "" : " by \(HoldText.words(first.limit))"
+      return [
+        "\(producers) for \(name(first.client, first.connection))\(others), which limits \(summary.topic)\(limit) "
+          + shares(first.holding, first.lastMinute, first.lastFiveMinutes) + "."
+      ]
+    }
+    let causes = info.holds.filter { $0.milliseconds > 0 }
+    guard let cause = causes.max(by: { $0.milliseconds < $1.milliseconds }) else {
+      return ["\(producers), each for a reason of its own."]
+    }
+    if cause.reason == .subscribers, summary.subscriptions == 0 {
+      return [
+        "\(producers) because \(summary.topic) has no subscriber: its settings have producers wait for one."
+      ]
+    }
+    return [
+      "\(producers), since \(reason(cause.reason)), "
+        + shares(cause.milliseconds, cause.lastMinute, cause.lastFiveMinutes) + "."
+    ]
+  }
+
+  private static func kept(_ summary: TopicSummary) -> String {
+    summary.records == 0 ? "It keeps no record" : "It keeps \(records(summary.records))"
+  }
+
+  // MARK: Producers
+
+  private static func sentence(_ producer: TopicInfo.Publication) -> String {
+    let client = name(producer.client, producer.connection)
+    guard producer.waiting > 0 else {
+      let open = producer.granted - min(producer.granted, producer.received)
+      return producer.granted == TopicSettings.unlimited
+        ? "Producer \(client) has published \(records(producer.received)), and may publish without limit."
+        : "Producer \(client) has published \(records(producer.received)), and may publish \(open) more now."
+    }
+    return "Producer \(client) has published \(records(producer.received)), and has waited for "
+      + HoldText.time(producer.waiting) + (producer.reason == .none ? "." : ": \(reason(producer.reason)).")
+  }
+
+  // MARK: Subscribers
+
+  /// Those that hold up producers first, then those that are furthest behind.
+  private static func urgent(_ info: TopicInfo) -> [TopicInfo.Subscription] {
+    info.subscriptions.sorted {
+      ($0.holding, behind($0, info.summary), $1.connection) > (
+        $1.holding, behind($1, info.summary), $0.connection
+      )
+    }
+  }
+
+  private static func behind(_ subscriber: TopicInfo.Subscription, _ summary: TopicSummary) -> UInt64 {
+    summary.nextOffset - min(summary.nextOffset, subscriber.nextOffset)
+  }
+
+  private static func sentence(_ subscriber: TopicInfo.Subscription, of summary: TopicSummary) -> String {
+    let open =
+      subscriber.granted == TopicSettings.unlimited
+      ? UInt64.max : subscriber.granted - min(subscriber.granted, subscriber.sent)
+    let lag = behind(subscriber, summary)
+    let client = "Subscriber \(name(subscriber.client, subscriber.connection))"
+    let isHolding = subscriber.holding > 0
+    switch (lag, open) {
+    case (0, 0):
+      let effect = isHolding ? "the producers wait for its next request" : "it gets none until it asks"
+      return "\(client) has every record, and asks for no more: \(effect)."
+    case (0, .max): return "\(client) has every record, and takes what comes without limit."
+    case (0, _):
+      return "\(client) has every record, and has asked for \(open) more: it waits for the producers."
+    case (_, 0):
+      return "\(client) is \(records(lag)) behind, and has asked for none of them: it limits itself."
+    default:
+      let asked = open == .max ? "asks without limit" : "has asked for \(min(open, lag)) of them"
+      return
+        "\(client) is \(records(lag)) behind, and \(asked): they are on their way, or its network or its reading is slow."
+    }
+  }
+
+  // MARK: Words
+
+  private static func reason(_ reason: TopicInfo.Publication.WaitReason) -> String {
+    switch reason {
+    case .subscribers: "the subscribers have asked for nothing more"
+    case .storageFull: "the broker's store is full"
+    case .storageFailed: "the broker's store reports errors"
+    case .storageBacklog: "records wait to be written to the broker's disk"
+    case .memory: "the broker's memory is at its ceiling"
+    case .notConnected: "the topic isn't connected"
+    case .rate: "its identity has published as much as its rate allows"
+    default: "reason \(reason.rawValue), which this version doesn't know"
+    }
+  }
+
+  private static func described(_ sentences: [String], _ kind: String) -> [String] {
+    guard sentences.count > described else { return sentences }
+    return sentences.prefix(described) + ["\(sentences.count - described) more \(kind) aren't told of here."]
+  }
+
+  private static func name(_ client: String, _ connection: UInt64) -> String {
+    "\(client.isEmpty ? "without a name" : client) (connection \(connection))"
+  }
+
+  private static func records(_ count: UInt64) -> String { "\(count) record\(count == 1 ? "" : "s")" }
+
+  private static func shares(_ milliseconds: UInt64, _ minute: UInt16, _ five: UInt16) -> String {
+    "for \(HoldText.time(milliseconds)) now (\(HoldText.share(minute)) of the last minute, \(HoldText.share(five)) of the last five)"
+  }
+}

@@ -1,0 +1,44 @@
+import SluiceClient
+import SluiceCommand
+import SluiceWire
+
+struct WhyCommand: Command {
+  let topic: String
+  let asJSON: Bool
+
+  static let page = CommandPage(
+    "sluice why", summary: "say which client limits which on a topic", operands: [Operand("TOPIC")],
+    options: [
+      CommandOption(
+        "json", help: "Print an object with the sentences, and what \"topic show --json\" prints.")
+    ],
+    details: """
+      The first sentence says what the producers wait for, if they do: a subscriber whose demand is used up, the disk, the memory, the identity's rate, or a subscriber that \
+      isn't there. The others say what each producer may publish, and what each subscriber has taken, has asked for, and is owed; those that hold up producers \
+      come first, and those that are furthest behind next.
+      """,
+    examples: [
+      "What does the producer wait for?": "sluice why orders.eu",
+      "The same, every two seconds.": "watch -n2 sluice why orders.eu",
+    ])
+
+  init(_ arguments: ParsedArguments) throws(UsageError) {
+    topic = try TopicOperand.read(arguments.operands[0])
+    asJSON = arguments.has("json")
+  }
+
+  func start(_ run: Run) {
+    run.connect { client in
+      client.topic(show: topic) { result in
+        if case .failure(let error) = result { return run.fail(error, unknown: topic, client) }
+        run.report(result, text)
+      }
+    }
+  }
+
+  private func text(_ info: TopicInfo) -> String {
+    let sentences = TopicExplanation(info).sentences
+    guard asJSON else { return sentences.map { $0 + "\n" }.joined() }
+    return TopicJSON.line(info, ["why": .array(sentences.map { .text($0) })])
+  }
+}

@@ -1,0 +1,116 @@
+import SluiceCommand
+import SluiceWire
+import Testing
+
+@Suite("Who limits whom on a topic, in sentences")
+struct TopicExplanationTests {
+  private func sentences(_ change: (inout TopicInfo) -> Void) -> [String] {
+    var info = TopicInfo(
+      summary: TopicSummary(
+        topic: "jobs", epoch: 1, firstOffset: 100, nextOffset: 200, bytes: 5, ending: nil, subscriptions: 0,
+        publications: 0, storage: .memory),
+      settings: TopicSettings(), subscriptions: [], publications: [])
+    change(&info)
+    info.summary.subscriptions = UInt32(info.subscriptions.count)
+    info.summary.publications = UInt32(info.publications.count)
+    return TopicExplanation(info).sentences
+  }
+
+  private func producer(
+    _ client: String = "source", granted: UInt64 = 250, waiting: UInt64 = 0,
+    _ reason: TopicInfo.Publication.WaitReason = .none
+  ) -> TopicInfo.Publication {
+    .init(
+      connection: 1, client: client, stream: 1, granted: granted, received: 200, waiting: waiting,
+      reason: reason)
+  }
+
+  private func subscriber(
+    _ client: String, next: UInt64 = 200, granted: UInt64, holding: UInt64 = 0,
+    _ limit: TopicInfo.HoldLimit = .none
+  ) -> TopicInfo.Subscription {
+    .init(
+      connection: 3, client: client, stream: 1, state: .live, nextOffset: next, granted: granted, sent: 100,
+      holding: holding, limit: limit, lastMinute: 930, lastFiveMinutes: 710)
+  }
+
+  @Test("A slow consumer that holds up a producer is named first, with its limit and for how long")
+  func slowConsumer() {
+    #expect(
+      sentences {
+        $0.publications = [producer(granted: 200, waiting: 12_300, .subscribers)]
+        $0.subscriptions = [
+          subscriber("quick", granted: TopicSettings.unlimited),
+          subscriber("slow", granted: 100, holding: 12_000, .demand),
+        ]
+        $0.holds = [.init(reason: .subscribers, milliseconds: 12_000, lastMinute: 930, lastFiveMinutes: 710)]
+      } == [
+        "1 producer waits for slow (connection 3), which limits jobs by its demand for 12 s now (93 % of the last minute, 71 % of the last five).",
+        "Producer source (connection 1) has published 200 records, and has waited for 12 s: the subscribers have asked for nothing more.",
+        "Subscriber slow (connection 3) has every record, and asks for no more: the producers wait for its next request.",
+        "Subscriber quick (connection 3) has every record, and takes what comes without limit.",
+      ])
+  }
+
+  @Test("A subscriber that is behind limits itself, or is limited by its network")
+  func behind() {
+    let told = sentences {
+      $0.publications = [producer()]
+      $0.subscriptions = [
+        subscriber("idle", next: 160, granted: 100), subscriber("far", next: 150, granted: 120),
+        subscriber("waits", granted: 108),
+      ]
+    }
+    #expect(
+      told == [
+        "No producer of jobs waits: the subscribers don't limit it.",
+        "Producer source (connection 1) has published 200 records, and may publish 50 more now.",
+        "Subscriber far (connection 3) is 50 records behind, and has asked for 20 of them: they are on their way, or its network or its reading is slow.",
+        "Subscriber idle (connection 3) is 40 records behind, and has asked for none of them: it limits itself.",
+        "Subscriber waits (connection 3) has every record, and has asked for 8 more: it waits for the producers.",
+      ])
+  }
+
+  @Test(
+    "What isn't a subscriber's doing names its cause",
+    arguments: [
+      (TopicInfo.Publication.WaitReason.storageFull, "the broker's store is full"),
+      (.storageBacklog, "records wait to be written to the broker's disk"),
+      (.memory, "the broker's memory is at its ceiling"), (.notConnected, "the topic isn't connected"),
+      (.init(rawValue: 99), "reason 99, which this version doesn't know"),
+    ])
+  func causes(_ reason: TopicInfo.Publication.WaitReason, _ words: String) {
+    let told = sentences {
+      $0.publications = [producer(granted: 200, waiting: 1500, reason)]
+      $0.holds = [.init(reason: reason, milliseconds: 1500, lastMinute: 25, lastFiveMinutes: 5)]
+    }
+    #expect(
+      told[0]
+        == "1 producer waits, since \(words), for 1 s now (2 % of the last minute, 0.5 % of the last five).")
+  }
+
+  @Test("A topic without producers, without subscribers, and one that has ended")
+  func empty() {
+    #expect(
+      sentences { $0.withoutProducers = 65_000 }
+        == ["jobs has had no producer for 1 min 5 s, so nothing new comes. It keeps 100 records."])
+    #expect(
+      sentences {
+        $0.publications = [producer(granted: 200, waiting: 5, .subscribers)]
+        $0.holds = [.init(reason: .subscribers, milliseconds: 5, lastMinute: 1, lastFiveMinutes: 1)]
+      }[0] == "1 producer waits because jobs has no subscriber: its settings have producers wait for one.")
+    #expect(
+      sentences { $0.summary.ending = .finished }
+        == ["jobs has completed: no record follows. It keeps 100 records."])
+    #expect(
+      sentences { $0.summary.ending = .failure(code: .producerFailure, message: "no disk") }
+        == ["jobs has failed: no disk. It keeps 100 records."])
+  }
+
+  @Test("Of many, the first have a sentence each and the others are counted")
+  func many() {
+    let told = sentences { $0.publications = (0..<8).map { producer("p\($0)") } }
+    #expect(told.count == 1 + TopicExplanation.described + 1)
+    #expect(told.last == "3 more producers aren't told of here.")
+  }
+}
