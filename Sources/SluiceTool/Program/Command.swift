@@ -37,7 +37,8 @@ enum Commands {
   static var all: [any Command.Type] {
     [
       PubCommand.self, SubCommand.self, RequestCommand.self, ReplyCommand.self, TopicCommand.self,
-      CursorCommand.self, StoreCommand.self, UserCommand.self, TokenCommand.self, WhyCommand.self, TopCommand.self,
+      CursorCommand.self, StoreCommand.self, UserCommand.self, TokenCommand.self, WhyCommand.self,
+      TopCommand.self,
       PingCommand.self, BenchCommand.self, CompletionsCommand.self, ManualCommand.self,
     ]
   }
