@@ -87,6 +87,11 @@ public struct Permissions: Hashable, Sendable {
     isUnrestricted || rights(on: name).union(inboxRights(on: name)).isSuperset(of: wanted)
   }
 
+  /// Whether the identity may administer every topic that a pattern selects, by a rule on `>`, and with that the broker.
+  public var administerEverything: Bool {
+    isUnrestricted || rules.contains { $0.rights.contains(.admin) && $0.pattern.description == ">" }
+  }
+
   /// Whether the identity may know that there is such a topic.
   public func reveal(_ name: String) -> Bool {
     isUnrestricted || !rights(on: name).isEmpty

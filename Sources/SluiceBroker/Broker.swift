@@ -110,6 +110,7 @@ public final class Broker: Sendable {
     contexts = loops.serving.loops.enumerated().map { [core] in
       LoopContext(loop: $1, core: core, bufferBound: bufferBound, isFirst: $0 == 0)
     }
+    core.connectionRequests.withLock { $0 = { [weak self] in self?.serve($0) } }
   }
 
   /// Binds every address of the configuration and accepts connections. Returns at once; the loops do the work.

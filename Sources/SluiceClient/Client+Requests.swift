@@ -87,6 +87,66 @@ extension Client {
     ask(TopicDelete(topic: name), completion)
   }
 
+  /// Changes settings of a topic that exists; those that are nil stay as they are. Its producers and subscribers stay attached.
+  ///
+  /// What can be changed: the limits of what is replayed, which apply at once; flow, buffer and what producers do without subscribers; when the topic connects;
+  /// lag, automatic deletion, and what happens when the producers are lost.
+  ///
+  /// - Parameters:
+  ///   - name: the topic's name.
+  ///   - changes: the new values.
+  /// - Returns: the topic with all its settings. Those of a durable topic are on disk then.
+  /// - Throws: ``ClientError/Code/invalidSetting`` for scope, compact, storage and sync, which can't be changed; ``ClientError/Code/unknownTopic``;
+  ///   ``ClientError/Code/permissionDenied``; ``ClientError/Code/requestTimeout``; why the client is over; ``ClientError/Code/cancelled``.
+  @discardableResult
+  public func setTopic(_ name: String, to changes: TopicSettings) async throws(ClientError) -> TopicInfo {
+    try await Reply.wait { setTopic(name, to: changes, completion: $0) }
+  }
+
+  public func setTopic(
+    _ name: String, to changes: TopicSettings, completion: @escaping Completion<TopicInfo>
+  ) {
+    ask(TopicSet(topic: name, settings: changes), completion)
+  }
+
+  /// Drops a topic's oldest records. Offsets stay as they are.
+  ///
+  /// Subscribers that had yet to get these records skip them or fail, as when the topic's limits drop records. In a lossless topic, records that an attached
+  /// subscriber or a group is owed stay until it has them; later subscribers don't get them.
+  ///
+  /// - Parameters:
+  ///   - name: the topic's name.
+  ///   - offset: the first record that stays.
+  /// - Returns: the topic with what is left. For a durable topic that is on disk then.
+  /// - Throws: ``ClientError/Code/invalidSetting`` when the topic ends before the offset; ``ClientError/Code/unknownTopic``;
+  ///   ``ClientError/Code/permissionDenied``; ``ClientError/Code/requestTimeout``; why the client is over; ``ClientError/Code/cancelled``.
+  @discardableResult
+  public func trimTopic(_ name: String, before offset: UInt64) async throws(ClientError) -> TopicInfo {
+    try await Reply.wait { trimTopic(name, before: offset, completion: $0) }
+  }
+
+  public func trimTopic(_ name: String, before offset: UInt64, completion: @escaping Completion<TopicInfo>) {
+    ask(TopicTrim(topic: name, .from(offset)), completion)
+  }
+
+  /// Drops a topic's oldest records but for so many; 0 drops every record. Otherwise as ``trimTopic(_:before:)``.
+  ///
+  /// - Parameters:
+  ///   - name: the topic's name.
+  ///   - count: how many of the newest records stay.
+  /// - Returns: as ``trimTopic(_:before:)``.
+  /// - Throws: as ``trimTopic(_:before:)``.
+  @discardableResult
+  public func trimTopic(_ name: String, keepingLast count: UInt64) async throws(ClientError) -> TopicInfo {
+    try await Reply.wait { trimTopic(name, keepingLast: count, completion: $0) }
+  }
+
+  public func trimTopic(
+    _ name: String, keepingLast count: UInt64, completion: @escaping Completion<TopicInfo>
+  ) {
+    ask(TopicTrim(topic: name, .newest(count)), completion)
+  }
+
   /// Connects a topic whose setting `connect` is manual, so that the broker grants its producers records.
   ///
   /// It stays connected until ``disconnectTopic(_:)``, independently of its producers and subscribers.

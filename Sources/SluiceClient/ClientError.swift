@@ -59,6 +59,8 @@ public struct ClientError: Error, Hashable, Sendable, CustomStringConvertible {
     public static let idleTimeout = Code("idle-timeout")
     /// The client didn't read the broker's output for longer than the broker allows.
     public static let writeTimeout = Code("write-timeout")
+    /// An operator has closed the connection.
+    public static let closedByOperator = Code("closed-by-operator")
     /// The broker is stopping.
     public static let shuttingDown = Code("shutting-down")
     /// The broker has reached its limit of connections.
@@ -123,6 +125,8 @@ public struct ClientError: Error, Hashable, Sendable, CustomStringConvertible {
     public static let keyRequired = Code("key-required")
     /// No such durable cursor or group.
     public static let unknownCursor = Code("unknown-cursor")
+    /// No connection has that number.
+    public static let unknownConnection = Code("unknown-connection")
     /// The broker's storage is full: nothing can be published to durable topics until it has room.
     public static let storageFull = Code("storage-full")
     /// The broker's storage fails: nothing can be published to durable topics until it works.

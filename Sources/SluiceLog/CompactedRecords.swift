@@ -20,7 +20,8 @@ import Synchronization
 ///
 /// Safe from any thread. Appends come one at a time, and must be ordered by the caller.
 public final class CompactedRecords: Sendable {
-  public let retention: Retention
+  /// What late subscribers can get of the newest records.
+  public var retention: Retention { state.withLock { $0.retention } }
   public let graceBytes: Int
   private let seed: UInt64
   let chunkBytes: Int
@@ -30,6 +31,7 @@ public final class CompactedRecords: Sendable {
 
   /// Protected by the lock.
   struct State: ~Copyable {
+    var retention: Retention
     var table = KeyTable()
     /// The newest record of each key, if it isn't a deletion, and the deletions of keys that have nothing newer.
     var records: RecordRun
@@ -52,7 +54,8 @@ public final class CompactedRecords: Sendable {
     /// Memory that is on the pool's account.
     var accounted = 0
 
-    init(chunkBytes: Int, head: UInt64) {
+    init(retention: Retention, chunkBytes: Int, head: UInt64) {
+      self.retention = retention
       records = RecordRun(chunkBytes: chunkBytes, tag: 0)
       deletions = RecordRun(chunkBytes: chunkBytes, tag: RecordRun.tagBit)
       self.head = head
@@ -74,11 +77,10 @@ public final class CompactedRecords: Sendable {
     seed: UInt64? = nil, pool: SegmentPool? = nil
   ) {
     self.pool = pool
-    self.retention = retention
     self.graceBytes = max(graceBytes, 0)
     self.chunkBytes = chunkBytes
     self.seed = seed ?? .random(in: 0 ... .max)
-    state = Mutex(State(chunkBytes: chunkBytes, head: firstOffset))
+    state = Mutex(State(retention: retention, chunkBytes: chunkBytes, head: firstOffset))
   }
 
   deinit {
@@ -128,7 +130,7 @@ public final class CompactedRecords: Sendable {
         state.head &+= 1
         position += size
       }
-      state.lapse(retention)
+      state.lapse()
       state.drop(beyond: graceBytes, deletionsBeyond: graceBytes, keepingFrom: keep)
       account(&state)
     }

@@ -51,7 +51,7 @@ extension CompactedRecords {
   public func statistics(now: Int64? = nil) -> Statistics {
     state.withLock { state in
       state.latestTime = max(state.latestTime, now ?? .min)
-      state.lapse(retention)
+      state.lapse()
       return Statistics(
         head: state.head, firstOffset: state.firstOffset, records: UInt64(state.kept), bytes: state.keptBytes,
         lapsedBytes: state.lapsedBytes, deletions: state.deletions.count,
@@ -72,7 +72,7 @@ extension CompactedRecords {
   ) -> (offset: UInt64, missed: UInt64) {
     state.withLock { state in
       state.latestTime = max(state.latestTime, now ?? .min)
-      state.lapse(retention)
+      state.lapse()
       switch position {
       case .replay, .earliest: return (min(state.firstOffset, end), 0)
       case .new: return (end, 0)

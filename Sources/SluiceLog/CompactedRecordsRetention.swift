@@ -11,7 +11,7 @@ extension CompactedRecords {
   public func trim(now milliseconds: Int64, graceBytes: Int? = nil, keepingFrom keep: UInt64? = nil) {
     state.withLock { state in
       state.latestTime = max(state.latestTime, milliseconds)
-      state.lapse(retention)
+      state.lapse()
       state.drop(beyond: graceBytes ?? self.graceBytes, deletionsBeyond: self.graceBytes, keepingFrom: keep)
       account(&state)
     }
@@ -22,8 +22,34 @@ extension CompactedRecords {
   /// Takes time for the chunks of these records, and for the entries of the first and the last one.
   public func lapsedBytes(from offset: UInt64) -> Int {
     state.withLock { state in
-      state.lapse(retention)
+      state.lapse()
       return state.records.bytes(from: offset, before: state.firstKept)
+    }
+  }
+
+  /// Has late subscribers get something else from now on.
+  public func retain(_ retention: Retention) {
+    state.withLock { $0.retention = retention }
+  }
+
+  /// Drops the oldest of the newest records of keys, down to what `limit` names, at once.
+  ///
+  /// - Parameters:
+  ///   - limit: what stays.
+  ///   - keep: the offset of a record that must not be dropped, nor any after it; nil for none.
+  /// - Returns: how many records late subscribers don't get any more.
+  public func trim(to limit: TrimLimit, keepingFrom keep: UInt64? = nil) -> Int {
+    state.withLock { state in
+      let before = state.kept
+      state.lapse()
+      while let place = state.records.first(from: state.firstKept) {
+        let entry = state.records.entry(place)
+        guard limit.drops(entry.offset, of: state.kept) else { break }
+        state.lapse(entry)
+      }
+      state.drop(beyond: 0, deletionsBeyond: graceBytes, keepingFrom: keep)
+      account(&state)
+      return before - state.kept
     }
   }
 
@@ -32,7 +58,7 @@ extension CompactedRecords {
     state.withLock { state in
       let (recordTime, latestTime, accounted) = (state.recordTime, state.latestTime, state.accounted)
       let dropped = state.dropped
-      state = State(chunkBytes: chunkBytes, head: state.head)
+      state = State(retention: state.retention, chunkBytes: chunkBytes, head: state.head)
       state.dropped = dropped
       state.recordTime = recordTime
       state.latestTime = latestTime
@@ -51,7 +77,8 @@ extension CompactedRecords.State {
   var keptBytes: Int { records.bytes - lapsedBytes }
 
   /// Counts out the oldest records, as far as they are beyond the limits. What is once out doesn't come back.
-  mutating func lapse(_ retention: Retention) {
+  mutating func lapse() {
+    let retention = retention
     let cutoff = retention.cutoff(at: latestTime)
     while true {
       let isTooMany = retention.records.map { UInt64(kept) > $0 } ?? false
@@ -61,10 +88,15 @@ extension CompactedRecords.State {
       guard isTooMuch || entry.time < cutoff ?? .min else { return }
       let limit: DroppedRecords.Limit = isTooMany ? .records : isTooMuch ? .bytes : .age
       dropped[limit].add(.init(records: 1, bytes: UInt64(entry.length)))
-      lapsed += 1
-      lapsedBytes += Int(entry.length)
-      firstKept = entry.offset + 1
+      lapse(entry)
     }
+  }
+
+  /// Counts out the oldest record that is kept.
+  mutating func lapse(_ entry: RecordEntry) {
+    lapsed += 1
+    lapsedBytes += Int(entry.length)
+    firstKept = entry.offset + 1
   }
 
   /// Drops the oldest of the records that are beyond the limits, and of the deletions, down to so many bytes of either.

@@ -46,6 +46,9 @@ public final class TopicLog: Sendable {
     /// What the retention limits have dropped, whole segments only.
     var dropped = DroppedRecords()
 
+    /// Late subscribers get no record before this offset.
+    var trimmedTo: UInt64 = 0
+
     /// The sizes of the first segment, and of the next unless a batch asks for more.
     let firstCapacity: Int
     var nextCapacity: Int

@@ -1,6 +1,22 @@
 import SluiceWire
 import Synchronization
 
+/// What stays when a topic's oldest records are dropped on request.
+public enum TrimLimit: Hashable, Sendable {
+  /// The record of that offset, and those after it.
+  case from(UInt64)
+  /// So many of the newest records.
+  case newest(UInt64)
+
+  /// Whether the oldest of so many records, which has that offset, is dropped.
+  func drops(_ offset: UInt64, of count: Int) -> Bool {
+    switch self {
+    case .from(let first): offset < first
+    case .newest(let limit): UInt64(count) > limit
+    }
+  }
+}
+
 /// What a log keeps for late subscribers: every limit that is set must be met.
 ///
 /// A late subscriber gets exactly the newest records that all the limits allow. Memory is given back by whole
@@ -59,6 +75,28 @@ extension TopicLog {
   /// Has late subscribers get something else from now on. From any thread.
   public func retain(_ retention: Retention) {
     state.withLock { $0.retention = retention }
+  }
+
+  /// Has late subscribers get no record before that offset, and drops whole segments of such records at once. Readers that had not come so far are told
+  /// that they lagged. From any thread.
+  ///
+  /// - Parameters:
+  ///   - offset: the first record that stays; the head, or beyond, for none.
+  ///   - keep: the offset of a record that must not be dropped, nor any after it; nil for none.
+  /// - Returns: how many records late subscribers don't get any more.
+  @discardableResult
+  public func trim(to offset: UInt64, keepingFrom keep: UInt64? = nil) -> UInt64 {
+    var dropped: [Segment] = []
+    let count = state.withLock { state in
+      let first = state.firstKept(now: nil).offset
+      state.trimmedTo = max(state.trimmedTo, min(offset, state.head))
+      while let first = state.segments.first, first.endOffset <= min(state.trimmedTo, keep ?? .max) {
+        dropped.append(state.dropFirstSegment())
+      }
+      return state.firstKept(now: nil).offset - first
+    }
+    withExtendedLifetime(dropped) {}
+    return count
   }
 
   /// Drops whole segments with records before that offset only, whatever the limits. Readers that had not come so far are told that they

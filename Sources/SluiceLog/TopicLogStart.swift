@@ -67,11 +67,12 @@ extension TopicLog {
 extension TopicLog.State {
   /// The first record that all limits keep, the head when there is none; and the limit that keeps nothing before it, nil when the records in
   /// memory are all kept.
-  fileprivate func firstKept(now: Int64?) -> (offset: UInt64, limit: DroppedRecords.Limit?) {
+  func firstKept(now: Int64?) -> (offset: UInt64, limit: DroppedRecords.Limit?) {
     var first = (offset: oldest, limit: DroppedRecords.Limit?.none)
     func raise(to offset: UInt64, _ limit: DroppedRecords.Limit) {
       if offset > first.offset { first = (offset, limit) }
     }
+    if trimmedTo > first.offset { first.offset = min(trimmedTo, head) }
     if let limit = retention.records {
       raise(to: head - min(limit, head - first.offset), .records)
     }

@@ -37,10 +37,13 @@ public struct StoredTopic: Hashable, Sendable {
   public var endedBy: UInt64
   /// Whether a client has stated the settings; otherwise they were defaults.
   public var isStated: Bool
+  /// Late subscribers get no record before that offset, because an operator has trimmed the topic; 0 for none.
+  public var trimmedTo: UInt64
 
   public init(
     name: String, settings: TopicSettings, epoch: UInt64, lineage: [Ancestor] = [],
-    ending: Complete.Ending? = nil, endedBy: UInt64 = 0, isStated: Bool = true
+    ending: Complete.Ending? = nil, endedBy: UInt64 = 0, isStated: Bool = true,
+    trimmedTo: UInt64 = 0
   ) {
     self.name = name
     self.settings = settings
@@ -49,6 +52,7 @@ public struct StoredTopic: Hashable, Sendable {
     self.ending = ending
     self.endedBy = endedBy
     self.isStated = isStated
+    self.trimmedTo = trimmedTo
   }
 }
 
@@ -117,7 +121,8 @@ public struct StoredExtent: Hashable, Sendable {
 //     u8 version 1 · name · u8 settings × (u8 key · u64 value), of TOPIC_CREATE · u64 epoch · u64 ended by
 //     u16 ancestors × (u64 epoch · u64 end)
 //     u8 ending: 0 none, 1 finished, 2 failed (u32 code · message)
-//     u8 flags, left out if 0: 1, the settings are defaults that no client has stated
+//     u8 flags, left out if 0: 1, the settings are defaults that no client has stated; 2, what follows is there
+//     u64 trimmed to
 //
 // where a text is a u16 length and UTF-8.
 extension StoredTopic {
@@ -148,7 +153,9 @@ extension StoredTopic {
       writer.integer(code.rawValue)
       writer.string(message)
     }
-    if !isStated { writer.integer(UInt8(1)) }
+    let flags = (isStated ? 0 : 1) | (trimmedTo == 0 ? 0 : 2) as UInt8
+    if flags != 0 { writer.integer(flags) }
+    if trimmedTo != 0 { writer.integer(trimmedTo) }
     return writer.bytes
   }
 
@@ -182,7 +189,11 @@ extension StoredTopic {
         ending = .failure(code: code, message: try reader.string("failure's message"))
       case let other: throw WireError(.malformedFrame, "an ending of kind \(other) isn't known")
       }
-      if reader.count > 0 { isStated = try reader.integer("flags", as: UInt8.self) & 1 == 0 }
+      if reader.count > 0 {
+        let flags: UInt8 = try reader.integer("flags")
+        isStated = flags & 1 == 0
+        if flags & 2 != 0 { trimmedTo = try reader.integer("trimmed to") }
+      }
       guard reader.count == 0 else {
         throw WireError(.malformedFrame, "\(reader.count) bytes are left behind it")
       }

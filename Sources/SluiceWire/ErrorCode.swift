@@ -55,6 +55,9 @@ public struct ErrorCode: RawRepresentable, Hashable, Sendable, CustomStringConve
   /// Too many attempts to authenticate are under way, or were made from the client's address.
   public static let tooManyAttempts = ErrorCode(18)
 
+  /// An operator has closed the connection. The client may connect again.
+  public static let closedByOperator = ErrorCode(19)
+
   // Stream and request
   /// The topic's name isn't one.
   public static let invalidTopic = ErrorCode(101)
@@ -108,6 +111,8 @@ public struct ErrorCode: RawRepresentable, Hashable, Sendable, CustomStringConve
   public static let noResponders = ErrorCode(125)
   /// The topic has had no producer for as long as its setting allows, and has failed.
   public static let producerLost = ErrorCode(126)
+  /// No connection has that number.
+  public static let unknownConnection = ErrorCode(127)
   /// A producer ended the topic with a failure and named no code of its own.
   public static let producerFailure = ErrorCode(200)
 
@@ -127,6 +132,7 @@ public struct ErrorCode: RawRepresentable, Hashable, Sendable, CustomStringConve
     9: "too-many-connections", 10: "handshake-timeout", 11: "invalid-stream",
     12: "authentication-required", 13: "authentication-failed", 14: "credentials-expired",
     15: "access-revoked", 16: "idle-timeout", 17: "write-timeout", 18: "too-many-attempts",
+    19: "closed-by-operator",
     101: "invalid-topic", 102: "unknown-topic", 103: "topic-ended",
     104: "topic-deleted", 105: "topic-exists", 106: "record-too-large", 107: "malformed-batch",
     108: "demand-exceeded", 109: "invalid-demand", 110: "lagged", 111: "epoch-changed",
@@ -134,7 +140,7 @@ public struct ErrorCode: RawRepresentable, Hashable, Sendable, CustomStringConve
     115: "producer-fenced", 116: "cursor-taken", 117: "cursor-moved", 118: "cursor-deleted",
     119: "key-required", 120: "unknown-cursor", 121: "group-mismatch",
     122: "storage-full", 123: "storage-failed", 124: "permission-denied", 125: "no-responders",
-    126: "producer-lost",
+    126: "producer-lost", 127: "unknown-connection",
     200: "producer-failure",
   ]
 }

@@ -180,4 +180,53 @@ import Testing
     let snapshot = try #require(await setting.broker.snapshot().storage)
     #expect(snapshot.fileBytes == 400 && snapshot.limit == 1 << 30 && snapshot.availableBytes == 5)
   }
+
+  // MARK: Changes
+
+  @Test func changedSettingsAndTrimsOutliveTheBroker() throws {
+    let setting = try DurableSetting()
+    var client = try setting.client()
+    try client.create("t", Self.durable())
+    try client.publishAll((0..<50).map { "\($0)" }, to: "t")
+    try client.send(TopicSet(topic: "t", settings: TopicSettings(replayAge: 3_600_000)), stream: 1)
+    #expect(try client.answer(TopicInfo.self, stream: 1).settings.replayAge == 3_600_000)
+    // In the middle of a batch.
+    try client.send(TopicTrim(topic: "t", .from(17)), stream: 1)
+    #expect(try client.answer(TopicInfo.self, stream: 1).summary.firstOffset == 17)
+    for cutOff in [false, true] {
+      try setting.restart(cutOff: cutOff)
+      client = try setting.client()
+      let info = try client.show("t")
+      #expect(info.settings.replayAge == 3_600_000 && info.isStated)
+      #expect(info.summary.firstOffset == 17 && info.summary.records == 33)
+      try client.subscribe("t", stream: 3)
+      try client.receiveRecords(33, stream: 3)
+      #expect(client.subscriptions[3]!.texts == (17..<50).map { "\($0)" })
+    }
+  }
+
+  @Test func aTrimmedTopicGivesItsSpaceBack() throws {
+    let setting = try DurableSetting()
+    let client = try setting.client()
+    try client.create("t", Self.durable())
+    for _ in 0..<20 { try publishAtOnce(256, to: "t", setting) }
+    #expect(try client.show("t").summary.bytes > 5 << 20)
+    try client.send(TopicTrim(topic: "t", .newest(0)), stream: 1)
+    #expect(try client.answer(TopicInfo.self, stream: 1).summary.records == 0)
+    try eventually("all batches are gone", every: 0.05) { try client.show("t").summary.bytes == 0 }
+    try client.publishAll(["next"], to: "t")
+    try client.subscribe("t", stream: 3)
+    try client.receiveRecords(1, stream: 3)
+    #expect(client.subscriptions[3]!.texts == ["next"])
+  }
+
+  @Test func aSmallerLimitOfRecordsGivesSpaceBackWithoutAPublication() throws {
+    let setting = try DurableSetting()
+    let client = try setting.client()
+    try client.create("t", Self.durable())
+    for _ in 0..<40 { try publishAtOnce(16, to: "t", setting) }
+    try client.send(TopicSet(topic: "t", settings: TopicSettings(replayRecords: 16)), stream: 1)
+    #expect(try client.answer(TopicInfo.self, stream: 1).summary.records == 16)
+    try eventually("other batches are gone", every: 0.05) { try client.show("t").summary.bytes < 64 << 10 }
+  }
 }

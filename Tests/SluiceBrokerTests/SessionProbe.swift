@@ -31,6 +31,11 @@ struct SessionProbe {
     case listCursors(stream: UInt32, topic: String, after: String, limit: UInt32)
     case moveCursor(stream: UInt32, name: String)
     case deleteCursor(stream: UInt32, topic: String, name: String)
+    case setTopic(stream: UInt32, TopicSet)
+    case trimTopic(stream: UInt32, TopicTrim)
+    case listConnections(stream: UInt32, after: UInt64, limit: UInt32)
+    case closeConnection(stream: UInt32, connection: UInt64)
+    case showBroker(stream: UInt32)
     case pong(token: UInt64)
     /// Ends the stream.
     case fault(stream: UInt32, ErrorCode)
@@ -150,6 +155,13 @@ extension SessionProbe.Outcome {
       case .moveCursor(let stream, let frame): .moveCursor(stream: stream, name: frame.name)
       case .deleteCursor(let stream, let topic, let name):
         .deleteCursor(stream: stream, topic: topic, name: name)
+      case .setTopic(let stream, let frame): .setTopic(stream: stream, frame)
+      case .trimTopic(let stream, let frame): .trimTopic(stream: stream, frame)
+      case .listConnections(let stream, let after, let limit):
+        .listConnections(stream: stream, after: after, limit: limit)
+      case .closeConnection(let stream, let connection):
+        .closeConnection(stream: stream, connection: connection)
+      case .showBroker(let stream): .showBroker(stream: stream)
       case .pong(let token): .pong(token: token)
       }
   }

@@ -25,7 +25,7 @@ private struct CompactedModel {
     var isDeletion: Bool
   }
 
-  let retention: Retention
+  var retention: Retention
   var newest: [[UInt8]: Record] = [:]
   var head: UInt64
   var firstKept: UInt64
@@ -57,6 +57,17 @@ private struct CompactedModel {
       if isKept { break }
       firstKept = first.offset + 1
       left.removeFirst()
+    }
+  }
+
+  mutating func trim(to limit: TrimLimit) {
+    self.limit()
+    while let first = kept.first {
+      switch limit {
+      case .from(let offset): if first.offset >= offset { return }
+      case .newest(let count): if UInt64(kept.count) <= count { return }
+      }
+      firstKept = first.offset + 1
     }
   }
 
@@ -106,6 +117,8 @@ private struct CompactedHistory {
     switch random.below(20) {
     case 0..<12: append()
     case 12: trim()
+    case 13 where random.one(in: 5): cut()
+    case 13 where random.one(in: 5): retain()
     case 13..<16: start()
     default: walk()
     }
@@ -138,6 +151,22 @@ private struct CompactedHistory {
     store.trim(now: clock, graceBytes: random.pick([nil, nil, 0]))
     model.latestTime = max(model.latestTime, clock)
     model.limit()
+  }
+
+  /// Trims as an operator does; some of it may be kept for a reader.
+  mutating func cut() {
+    let before = model.head - min(UInt64(random.below(100)), model.head)
+    let limit: TrimLimit = random.one(in: 2) ? .from(before) : .newest(UInt64(random.below(50)))
+    model.limit()
+    let count = model.kept.count
+    model.trim(to: limit)
+    #expect(store.trim(to: limit) == count - model.kept.count)
+  }
+
+  mutating func retain() {
+    model.retention.records = random.pick([nil, 0, 10, 100] as [UInt64?])
+    store.retain(model.retention)
+    trim()
   }
 
   mutating func start() {

@@ -10,6 +10,9 @@ struct LogModel {
   /// Everything before this was removed.
   var removedThrough: UInt64
 
+  /// Late subscribers get nothing before this.
+  var trimmedTo: UInt64 = 0
+
   init(retention: Retention, firstOffset: UInt64) {
     self.retention = retention
     self.firstOffset = firstOffset
@@ -31,7 +34,7 @@ struct LogModel {
     let now = max(now ?? .min, latestTime)
     var first = head
     var bytes: UInt64 = 0
-    while first > removedThrough {
+    while first > max(removedThrough, min(trimmedTo, head)) {
       let record = self[first - 1]
       bytes += UInt64(record.itemSize)
       if let limit = retention.records, head - first + 1 > limit { break }

@@ -49,6 +49,7 @@ private struct RandomHistory {
     case 7: try open()
     case 8: checkDescription()
     case 9 where random.one(in: 20): removeAll()
+    case 9 where random.one(in: 5): cut()
     default: try read()
     }
     log._checkInvariants()
@@ -85,6 +86,21 @@ private struct RandomHistory {
     log.trim(now: clock, graceBytes: own)
     model.latestTime = max(model.latestTime, clock)
     if let own { grace = min(grace, own) }
+  }
+
+  /// Trims as an operator does; some of it may be kept for a reader.
+  mutating func cut() {
+    let near = model.head - min(UInt64(random.pick([0, 1, 7, 50, random.below(400)])), model.head)
+    let offset = random.one(in: 9) ? UInt64.max : near
+    let before = model.firstKept(now: nil)
+    let keep: UInt64? = random.one(in: 3) ? near - min(near, UInt64(random.below(100))) : nil
+    let oldest = log.oldestOffset
+    let count = log.trim(to: offset, keepingFrom: keep)
+    model.trimmedTo = max(model.trimmedTo, min(offset, model.head))
+    #expect(count == model.firstKept(now: nil) - before)
+    if let keep { #expect(log.oldestOffset <= max(keep, oldest)) }
+    // Readers under way may have lost what they could count on.
+    grace = 0
   }
 
   mutating func removeAll() {
@@ -170,7 +186,7 @@ private struct RandomHistory {
       let next = reader.cursor.nextOffset
       #expect(next == before + missed && missed > 0)
       // Nothing that is kept is missed, nor anything within the grace.
-      #expect(next <= model.firstKept(now: nil))
+      #expect(next <= max(model.firstKept(now: nil), model.trimmedTo))
       #expect(next == model.removedThrough || model.bytes(from: next) >= grace)
       return true
     case .slice(let slice):

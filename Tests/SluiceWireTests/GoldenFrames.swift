@@ -202,6 +202,39 @@ let goldenFrames: [GoldenFrame] = [
     "CURSOR_MOVE", 0x3B, CursorMove(topic: "t", name: "c", to: .offset(5)),
     "0100 74 0100 63 04 000000 0500000000000000"),
   GoldenFrame("CURSOR_DELETE", 0x3C, CursorDelete(topic: "t", name: "c"), "0100 74 0100 63"),
+  GoldenFrame(
+    "TOPIC_SET", 0x3D, TopicSet(topic: "t", settings: TopicSettings(replayRecords: 5)),
+    "0100 74 01000000 0a000000 0100 0500000000000000"),
+  GoldenFrame(
+    "TOPIC_TRIM from an offset", 0x3E, TopicTrim(topic: "t", .from(258)), "0100 74 00 000000 0201000000000000"
+  ),
+  GoldenFrame(
+    "TOPIC_TRIM to the newest", 0x3E, TopicTrim(topic: "t", .newest(3)), "0100 74 01 000000 0300000000000000"),
+  GoldenFrame("CONNECTION_LIST", 0x40, ConnectionList(after: 7, limit: 10), "0700000000000000 0a000000"),
+  GoldenFrame(
+    "CONNECTIONS", 0x41,
+    Connections(
+      connections: [
+        ConnectionInfo(
+          connection: 1, client: "c", identity: "i", peer: "p", security: "s", age: 2, subscriptions: 3,
+          publications: 4, buffered: 5)
+      ], more: true),
+    """
+    01 01000000 2c000000 0100000000000000 0100 63 0100 69 0100 70 0100 73 0200000000000000 03000000 04000000
+    0500000000000000
+    """),
+  GoldenFrame("CONNECTION_CLOSE", 0x42, ConnectionClose(connection: 9), "0900000000000000"),
+  GoldenFrame("BROKER_SHOW", 0x43, BrokerShow(), ""),
+  GoldenFrame(
+    "BROKER_INFO", 0x44,
+    BrokerInfo(
+      time: 1, uptime: 2, storage: StorageStatus(state: .full, since: 3, used: 4, limit: 5), stopped: 6,
+      stoppedTopics: [BrokerInfo.StoppedTopic(topic: "t", reason: .storageFull, milliseconds: 7)],
+      numbers: [BrokerInfo.Number(name: "topics", value: 8)]),
+    """
+    0100000000000000 0200000000000000 19000000 02 0300000000000000 0400000000000000 0500000000000000 06000000
+    01000000 0c000000 0100 74 02 0700000000000000 01000000 10000000 0600 746f70696373 0800000000000000
+    """),
   GoldenFrame("DEMAND", 0x12, Demand(grantedThrough: 0x0102), "0201000000000000 ffffffffffffffff"),
   GoldenFrame(
     "DEMAND of bytes", 0x12, Demand(grantedThrough: 1, bytesThrough: 0x0304),

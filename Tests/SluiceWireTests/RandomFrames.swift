@@ -38,6 +38,25 @@ struct RandomFrames {
       { frames in Cursors(cursors: frames.list { $0.cursor() }, more: .random(using: &frames.random)) },
       { CursorMove(topic: $0.text(300), name: $0.text(300), to: $0.start()) },
       { CursorDelete(topic: $0.text(300), name: $0.text(300)) },
+      { TopicSet(topic: $0.text(300), settings: $0.settings()) },
+      { frames in
+        let value: UInt64 = frames.integer()
+        return TopicTrim(
+          topic: frames.text(300), .random(using: &frames.random) ? .from(value) : .newest(value))
+      },
+      { ConnectionList(after: $0.integer(), limit: $0.integer()) },
+      { frames in
+        Connections(connections: frames.list { $0.connection() }, more: .random(using: &frames.random))
+      },
+      { ConnectionClose(connection: $0.integer()) }, { _ in BrokerShow() },
+      { frames in
+        BrokerInfo(
+          time: frames.integer(), uptime: frames.integer(), storage: StorageStatus(used: frames.integer()),
+          stopped: frames.integer(),
+          stoppedTopics: frames.list {
+            BrokerInfo.StoppedTopic(topic: $0.text(300), reason: .storageFull, milliseconds: $0.integer())
+          }, numbers: frames.list { BrokerInfo.Number(name: $0.text(300), value: $0.integer()) })
+      },
       { Demand(grantedThrough: $0.integer(), bytesThrough: $0.integer()) },
       { Live(nextOffset: $0.integer()) }, { Producers(count: $0.integer()) },
       { Lag(missed: $0.integer(), nextOffset: $0.integer()) },
@@ -70,6 +89,12 @@ struct RandomFrames {
       { $0.info() },
     ]
     return makers.randomElement(using: &random)!(&self)
+  }
+
+  mutating func connection() -> ConnectionInfo {
+    ConnectionInfo(
+      connection: integer(), client: text(255), identity: text(255), peer: text(255), security: text(255),
+      age: integer(), subscriptions: integer(), publications: integer(), buffered: integer())
   }
 
   mutating func integer<I: FixedWidthInteger & UnsignedInteger>() -> I {

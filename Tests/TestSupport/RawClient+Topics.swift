@@ -251,7 +251,7 @@ extension RawClient {
   }
 
   /// The next frame on this stream; those of other streams are accounted for.
-  private func answer<F: Frame>(_ type: F.Type, stream: UInt32) throws -> F {
+  public func answer<F: Frame>(_ type: F.Type, stream: UInt32) throws -> F {
     try receive("\(F.type) on stream \(stream)") { $0.stream == stream }.decode(F.self)
   }
 }

@@ -19,6 +19,8 @@ struct VerbRule: Hashable, Sendable {
     case sight
     /// Any right on each topic that the frame selects; the others are left out of the answer.
     case sightOfEach
+    /// The right to administer every topic, by a permission on the pattern `>`.
+    case broker
   }
 
   /// What applies to an inbox on which the client has no rights but those that follow from its name.
@@ -53,7 +55,7 @@ struct VerbRule: Hashable, Sendable {
   static func rights(for verb: FrameType) -> Rights? {
     switch rule(for: verb).permission {
     case .rights(let rights), .rightsOnEach(let rights): rights
-    case .none, .stream, .sight, .sightOfEach: nil
+    case .none, .stream, .sight, .sightOfEach, .broker: nil
     }
   }
 
@@ -89,5 +91,11 @@ struct VerbRule: Hashable, Sendable {
     .cursorList: VerbRule(permission: .rights(.subscribe), inbox: .owner, absence: .fails),
     .cursorMove: VerbRule(permission: .rights(.admin), absence: .fails),
     .cursorDelete: VerbRule(permission: .rights(.admin), absence: .fails),
+
+    .topicSet: VerbRule(permission: .rights(.admin), absence: .fails),
+    .topicTrim: VerbRule(permission: .rights(.admin), absence: .fails),
+    .connectionList: VerbRule(permission: .broker),
+    .connectionClose: VerbRule(permission: .broker),
+    .brokerShow: VerbRule(permission: .broker),
   ]
 }

@@ -93,10 +93,21 @@ extension ConnectedClient {
     return .only(identity: identity.name)
   }
 
+  /// Checks that the client may administer the whole broker.
+  ///
+  /// - Throws: ``ErrorCode/permissionDenied``.
+  func requireBroker() throws(WireError) {
+    if permissions.administerEverything { return }
+    core.metrics.add(.deniedPermissions)
+    report { .denied($0, action: "administer", topic: ">") }
+    throw WireError(
+      .permissionDenied, "the client may not administer the broker: that needs the right admin on >")
+  }
+
   func denial(of verb: FrameType, on name: String) throws(WireError) -> WireError? {
     if permissions.isUnrestricted { return nil }
     switch VerbRule.rule(for: verb).permission {
-    case .none, .stream, .rightsOnEach, .sightOfEach: return nil
+    case .none, .stream, .rightsOnEach, .sightOfEach, .broker: return nil
     case .rights(let rights):
       try TopicName.validate(name)
       return permissions.allow(rights, on: name) ? nil : denied(rights.verb, name)

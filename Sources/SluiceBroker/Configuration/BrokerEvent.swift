@@ -29,6 +29,10 @@ public enum BrokerEvent: Hashable, Sendable {
     case deleteTopic
     case connectTopic
     case disconnectTopic
+    case setTopic
+    case trimTopic
+    /// A request for the connection of that number, which concerns no topic.
+    case closeConnection(UInt64)
     /// A request for the durable cursor, or the group, of that name.
     case moveCursor(String)
     case deleteCursor(String)

@@ -26,6 +26,8 @@ final class BrokerCore: Sendable {
   private let lastConnection = Atomic<UInt64>(0)
   /// The shortest keepalive that a client has requested, in milliseconds: sweeps are frequent enough for it.
   private let shortestKeepalive: Atomic<UInt32>
+  /// Serves requests about connections, on all loops; nil before the broker has loops.
+  let connectionRequests = Mutex<(@Sendable (ConnectionRequest) -> Void)?>(nil)
   /// Called, on any loop, whenever the last connection has closed.
   let becameEmpty = Mutex<(@Sendable () -> Void)?>(nil)
 

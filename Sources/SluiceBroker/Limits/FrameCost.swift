@@ -75,6 +75,11 @@ struct FrameCost: Hashable, Sendable {
     .cursorList: FrameCost(16, .cursors),
     .cursorMove: FrameCost(4),
     .cursorDelete: FrameCost(4),
+    .topicSet: FrameCost(4, .attachments),
+    .topicTrim: FrameCost(4, .attachments),
+    .connectionList: FrameCost(16, .attachments),
+    .connectionClose: FrameCost(4),
+    .brokerShow: FrameCost(16, .names),
   ]
 
   private static let stepsByType: [UInt8] = (UInt8.min...UInt8.max).map { number in

@@ -4,6 +4,7 @@ import SluiceLog
 import SluiceSession
 import SluiceTopics
 import SluiceWire
+import Synchronization
 
 /// One request of a client, up to its answer. Belongs to its connection's loop.
 ///
@@ -12,6 +13,8 @@ final class RequestStream: ServerStream {
   /// A page fits the smallest frame that a client may take: a summary has 1,333 bytes at the most.
   private static let topicsPerPage = 40
   private static let cursorsPerPage = 200
+  /// A connection has 1,100 bytes at the most.
+  private static let connectionsPerPage = 50
 
   private let stream: UInt32
   private unowned let streams: StreamMultiplexer
@@ -53,6 +56,12 @@ final class RequestStream: ServerStream {
       try listCursors(of: topic, after: after, limit: min(Int(limit), Self.cursorsPerPage))
     case .moveCursor(_, let frame): move(frame)
     case .deleteCursor(_, let topic, let name): deleteCursor(name, of: topic)
+    case .setTopic(_, let frame): set(frame)
+    case .trimTopic(_, let frame): trim(frame)
+    case .listConnections(_, let after, let limit):
+      try listConnections(after: after, limit: min(Int(limit), Self.connectionsPerPage))
+    case .closeConnection(_, let connection): close(connection)
+    case .showBroker: try showBroker()
     case .renew(_, let credentials): renew(credentials)
     default: break
     }
@@ -79,6 +88,94 @@ final class RequestStream: ServerStream {
     let continuation = streams.continuation(of: stream)
     TopicInspection(topic, showing: streams.client.shownPeers(of: topic), at: streams.loop.now).run { info in
       continuation.resume { (request: RequestStream) in request.answer(info) }
+    }
+  }
+
+  private func set(_ frame: TopicSet) {
+    administer(.setTopic, of: frame.topic) { () throws(WireError) in
+      let topic = try streams.client.topic(frame.topic, for: .topicSet)
+      try registry.change(topic, frame.settings, now: streams.loop.now)
+      topic.trim(now: streams.loop.wallClock)
+      topic.failWhenProducersStayLost(on: streams.topics)
+      streams.core.metrics.add(.settingChanges)
+      whenCommitted(topic) { $0.describe(topic) }
+      return true
+    }
+  }
+
+  private func trim(_ frame: TopicTrim) {
+    administer(.trimTopic, of: frame.topic) { () throws(WireError) in
+      let topic = try streams.client.topic(frame.topic, for: .topicTrim)
+      let limit: TrimLimit =
+        switch frame.limit {
+        case .from(let offset): .from(offset)
+        case .newest(let count): .newest(count)
+        }
+      let count = try topic.trim(to: limit)
+      streams.core.metrics.add(.trims)
+      streams.core.metrics.add(.recordsTrimmed, Int(clamping: count))
+      whenCommitted(topic) { $0.describe(topic) }
+      return true
+    }
+  }
+
+  // MARK: The broker
+
+  private func listConnections(after: UInt64, limit: Int) throws(WireError) {
+    try streams.client.requireBroker()
+    streams.client.workBudget.spend(streams.core.metrics[.connections], of: .attachments)
+    let continuation = streams.continuation(of: stream)
+    ask(
+      .list(after: after, limit: limit) { page, more in
+        continuation.resume { (request: RequestStream) in
+          request.answer(Connections(connections: page, more: more))
+        }
+      })
+  }
+
+  /// The audit has the request when it is done.
+  private func close(_ connection: UInt64) {
+    let action = BrokerEvent.Administration.closeConnection(connection)
+    // Missing permission is reported by the client.
+    do { try streams.client.requireBroker() } catch { return streams.refuse(stream, Fault(error)) }
+    let continuation = streams.continuation(of: stream)
+    let error = WireError(
+      .closedByOperator, "an operator has closed the connection; connect again to go on")
+    let (core, client) = (streams.core, streams.client)
+    let isSelf = connection == client.connection
+    let unknown = WireError(.unknownConnection, "there is no connection \(connection)")
+    // A client that closes its own connection isn't there to hear of it.
+    if isSelf { client.report { .administered($0, action, topic: "", refusal: nil) } }
+    ask(
+      .close(connection, error) { isClosed in
+        if isClosed { core.metrics.add(.closedByOperators) }
+        continuation.resume { (request: RequestStream) in
+          request.streams.client.report {
+            .administered($0, action, topic: "", refusal: isClosed ? nil : unknown)
+          }
+          if isClosed {
+            request.answer(Done())
+          } else {
+            request.streams.refuse(request.stream, Fault(unknown))
+          }
+        }
+      })
+  }
+
+  private func ask(_ request: ConnectionRequest) {
+    streams.core.connectionRequests.withLock { $0 }?(request)
+  }
+
+  private func showBroker() throws(WireError) {
+    try streams.client.requireBroker()
+    let gathering = BrokerGathering(streams.core, at: streams.loop.now)
+    let continuation = streams.continuation(of: stream)
+    TopicRound.run(over: registry, on: streams.loop) {
+      gathering.look(at: $0)
+    } completion: {
+      continuation.resume { (request: RequestStream) in
+        request.answer(gathering.info(wallClock: request.streams.loop.wallClock))
+      }
     }
   }
 

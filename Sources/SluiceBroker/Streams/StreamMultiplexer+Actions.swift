@@ -46,7 +46,9 @@ extension StreamMultiplexer {
       refuse(stream, fault)
     case .createTopic(let stream, _), .showTopic(let stream, _), .listTopics(let stream, _, _),
       .deleteTopic(let stream, _), .connectTopic(let stream, _, _), .listCursors(let stream, _, _, _),
-      .moveCursor(let stream, _), .deleteCursor(let stream, _, _), .renew(let stream, _):
+      .moveCursor(let stream, _), .deleteCursor(let stream, _, _), .renew(let stream, _),
+      .setTopic(let stream, _), .trimTopic(let stream, _), .listConnections(let stream, _, _),
+      .closeConnection(let stream, _), .showBroker(let stream):
       let request = RequestStream(stream, on: self)
       attach(request, to: stream)
       attempt(stream) { () throws(WireError) in try request.perform(action) }

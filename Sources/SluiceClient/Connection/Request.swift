@@ -32,6 +32,8 @@ final class Request: @unchecked Sendable {
     switch frame {
     // A moved cursor may have advanced since.
     case is TopicDelete, is CursorMove, is CursorDelete: false
+    // Records that have come since would be trimmed, and another client may have changed the settings.
+    case is TopicSet, is TopicTrim, is ConnectionClose: false
     // The next connection has credentials of its own.
     case is Authenticate: false
     default: true

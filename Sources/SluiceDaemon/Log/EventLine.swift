@@ -97,9 +97,11 @@ struct EventLine {
       let cursor = action.cursor.map { [("cursor", Self.text($0))] } ?? []
       self.init(
         audit: .administered, .info,
-        refusal == nil ? "a client has administered a topic" : "a client couldn't administer a topic",
+        refusal == nil
+          ? "a client has administered \(action.object)" : "a client couldn't administer \(action.object)",
         client, action.name, refusal == nil ? "done" : "refused",
-        [("topic", Self.text(topic))] + cursor + (refusal.map { Self.fields($0) } ?? []))
+        (action.target.map { [("target", .number($0))] } ?? [("topic", Self.text(topic))]) + cursor
+          + (refusal.map { Self.fields($0) } ?? []))
     case .topicCreated(let client, let topic):
       self.init(.topic, .info, "a topic was made", Self.fields(client) + [("topic", Self.text(topic))])
     case .topicEnded(let client, let topic, let failure):
@@ -179,15 +181,26 @@ extension BrokerEvent.Administration {
     case .deleteTopic: "delete-topic"
     case .connectTopic: "connect-topic"
     case .disconnectTopic: "disconnect-topic"
+    case .setTopic: "set-topic"
+    case .trimTopic: "trim-topic"
+    case .closeConnection: "close-connection"
     case .moveCursor: "move-cursor"
     case .deleteCursor: "delete-cursor"
     }
   }
 
+  fileprivate var object: String { target == nil ? "a topic" : "a connection" }
+
   fileprivate var cursor: String? {
     switch self {
     case .moveCursor(let name), .deleteCursor(let name): name
-    case .createTopic, .deleteTopic, .connectTopic, .disconnectTopic: nil
+    case .createTopic, .deleteTopic, .connectTopic, .disconnectTopic, .setTopic, .trimTopic, .closeConnection:
+      nil
     }
+  }
+
+  /// The connection that was administered, rather than a topic.
+  fileprivate var target: UInt64? {
+    if case .closeConnection(let connection) = self { connection } else { nil }
   }
 }

@@ -44,6 +44,11 @@ package enum ServerAction {
   case listCursors(stream: UInt32, topic: String, after: String, limit: UInt32)
   indirect case moveCursor(stream: UInt32, CursorMove)
   case deleteCursor(stream: UInt32, topic: String, name: String)
+  indirect case setTopic(stream: UInt32, TopicSet)
+  indirect case trimTopic(stream: UInt32, TopicTrim)
+  case listConnections(stream: UInt32, after: UInt64, limit: UInt32)
+  case closeConnection(stream: UInt32, connection: UInt64)
+  case showBroker(stream: UInt32)
 
   // The connection
   /// Verify new credentials, then say so: ``ServerSession/renewed()``.

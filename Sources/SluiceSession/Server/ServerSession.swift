@@ -77,7 +77,8 @@ package struct ServerSession {
       _ = try unsafe Pong(body: body)
       return .none
     case .subscribe, .joinGroup, .publishOpen, .topicCreate, .topicShow, .topicList, .topicDelete,
-      .topicConnect, .topicDisconnect, .cursorList, .cursorMove, .cursorDelete:
+      .topicConnect, .topicDisconnect, .cursorList, .cursorMove, .cursorDelete, .topicSet, .topicTrim,
+      .connectionList, .connectionClose, .brokerShow:
       return try unsafe open(header, body, rules)
     case .authenticate: return try unsafe renew(header, body, rules)
     case .error where header.stream == 0:
@@ -256,6 +257,17 @@ extension ServerSession {
     case .cursorDelete:
       let frame = try unsafe admit(CursorDelete.self, body)
       return .deleteCursor(stream: stream, topic: frame.topic, name: frame.name)
+    case .topicSet: return unsafe .setTopic(stream: stream, try admit(TopicSet.self, body))
+    case .topicTrim: return unsafe .trimTopic(stream: stream, try admit(TopicTrim.self, body))
+    case .connectionList:
+      let page = try unsafe admit(ConnectionList.self, body)
+      return .listConnections(stream: stream, after: page.after, limit: page.limit)
+    case .connectionClose:
+      let frame = try unsafe admit(ConnectionClose.self, body)
+      return .closeConnection(stream: stream, connection: frame.connection)
+    case .brokerShow:
+      _ = try unsafe admit(BrokerShow.self, body)
+      return .showBroker(stream: stream)
     case .authenticate: return unsafe .renew(stream: stream, try admit(Authenticate.self, body).credentials)
     default: preconditionFailure("\(type) opens no stream")
     }

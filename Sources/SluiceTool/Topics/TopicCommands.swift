@@ -6,13 +6,14 @@ import SluiceWire
 struct TopicCommand: CommandGroup {
   static var members: [any Command.Type] {
     [
-      TopicListCommand.self, TopicShowCommand.self, TopicCreateCommand.self, TopicCompleteCommand.self,
-      TopicFailCommand.self, TopicDeleteCommand.self, TopicConnectCommand.self, TopicDisconnectCommand.self,
+      TopicListCommand.self, TopicShowCommand.self, TopicCreateCommand.self, TopicSetCommand.self,
+      TopicTrimCommand.self, TopicPurgeCommand.self, TopicCompleteCommand.self, TopicFailCommand.self,
+      TopicDeleteCommand.self, TopicConnectCommand.self, TopicDisconnectCommand.self,
     ]
   }
 
   static let page = CommandPage(
-    "sluice topic", summary: "list, inspect, create, connect, end and delete topics",
+    "sluice topic", summary: "list, inspect, create, change, trim, end and delete topics",
     operands: [Operand("COMMAND")],
     examples: [
       "All topics.": "sluice topic list",
@@ -21,6 +22,12 @@ struct TopicCommand: CommandGroup {
     ], commands: members.map { $0.page })
 
   static let json = CommandOption("json", help: "Print an object a line.")
+  static let verbose = CommandOption(
+    "verbose", help: "Print all of the topic, as sluice topic show, rather than a line.")
+  static let keep = CommandOption(
+    "keep", value: "TIME",
+    help: "As --replay-age; with --storage durable the age alone decides, unless another limit is given.",
+    choices: ["everything"])
 }
 
 struct TopicListCommand: Command {
@@ -103,16 +110,12 @@ struct TopicShowCommand: Command {
 struct TopicCreateCommand: Command {
   let topic: String
   let settings: TopicSettings
-  let asJSON: Bool
+  let answer: TopicAnswer
 
   static let page = CommandPage(
     "sluice topic create", summary: "create a topic with settings of its own", operands: [Operand("TOPIC")],
     options: TopicOption.ofTopics.map(\.option) + [
-      CommandOption(
-        "keep", value: "TIME",
-        help: "As --replay-age; with --storage durable the age alone decides, unless another limit is given.",
-        choices: ["everything"]),
-      TopicCommand.json,
+      TopicCommand.keep, TopicCommand.json, TopicCommand.verbose,
     ],
     details: """
       What isn't given is as the broker's defaults say. A topic that exists with the same settings is left as it is; with others it \
@@ -140,18 +143,12 @@ struct TopicCreateCommand: Command {
   init(_ arguments: ParsedArguments) throws(UsageError) {
     topic = try TopicOperand.read(arguments.operands[0])
     settings = try Self.settings(arguments)
-    asJSON = arguments.has("json")
+    answer = try TopicAnswer(arguments)
   }
 
   private static func settings(_ arguments: ParsedArguments) throws(UsageError) -> TopicSettings {
     var settings = try TopicOption.settings(arguments)
-    try arguments.allowOne(of: "keep", "replay-age")
-    let age = try arguments.value("keep") { text throws(ValueError) in
-      var age = TopicSettings()
-      try TopicOption.all.first { $0.name == "replay-age" }?.read(text, &age)
-      return age.replayAge
-    }
-    guard let age else { return settings }
+    guard let age = try TopicAnswer.keptAge(arguments) else { return settings }
     settings.replayAge = age
     // The broker's default of bytes is for memory. On disk it would cut the time that was asked for without a word.
     if settings.storage == .durable {
@@ -164,7 +161,7 @@ struct TopicCreateCommand: Command {
   func start(_ run: Run) {
     run.connect { client in
       client.createTopic(topic, settings: settings) { result in
-        run.report(result) { asJSON ? TopicJSON.line($0) : TopicTable.show($0) }
+        run.report(result) { answer.text($0) { _ in "\(topic) is there\(answer.named(settings, " with "))" } }
       }
     }
   }
@@ -238,19 +235,6 @@ enum TopicEnding {
       let subject = client.subject(topic)
       subject.complete(ending) { result in withExtendedLifetime(subject) { completion(result) } }
     }
-  }
-}
-
-struct TopicDeleteCommand: TopicRequest {
-  let topic: String
-
-  static let page = CommandPage(
-    "sluice topic delete", summary: "delete a topic and its records", operands: [Operand("TOPIC")],
-    details: "Its subscribers and producers are told, and end.",
-    examples: ["Start over.": "sluice topic delete orders.eu"])
-
-  func request(_ client: Client, _ completion: @escaping @Sendable (Result<Void, ClientError>) -> Void) {
-    client.deleteTopic(topic, completion: completion)
   }
 }
 

@@ -115,6 +115,11 @@ package final class Group: Sendable {
 
   // MARK: Events
 
+  /// The topic's producers follow subscribers from now on, so the group's position counts.
+  func reportPosition(now: MonotonicTime) {
+    core.withLock { core in _ = flow.report(core, now: now) }
+  }
+
   /// The topic has more records, or is over.
   func advanced(on loop: any GroupLoop) {
     guard seenHead.load(ordering: .relaxed) != epoch.log.head || epoch.condition != .open else { return }

@@ -88,6 +88,13 @@ public enum BrokerMetric: Int, CaseIterable, Sendable {
   case refusedPatterns
   case refusedMatches
 
+  /// How often clients have changed settings of topics, and trimmed topics; and records that late subscribers don't get any more by that.
+  case settingChanges
+  case trims
+  case recordsTrimmed
+  /// Connections that operators have closed.
+  case closedByOperators
+
   /// Bytes buffered in connections, in both directions.
   case bufferedBytes
   /// Connections closed because all together buffered too much.

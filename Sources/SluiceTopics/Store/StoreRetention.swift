@@ -30,7 +30,7 @@ package struct StoreRetention {
     }
   }
 
-  private let retention: Retention
+  var retention: Retention
   /// The oldest batches, as far as they were looked at.
   private var batches: [Batch] = []
   private var start = 0

@@ -10,7 +10,6 @@ package final class StoreTopicState: Sendable {
   /// Keeps its topics until it is closed, as they keep it.
   package let service: StoreService
   let sync: TopicSettings.Sync
-  let retention: Retention
   /// What was stored when the broker opened the topic.
   let birthExtent: StoredExtent
 
@@ -24,11 +23,22 @@ package final class StoreTopicState: Sendable {
   /// What the limits have dropped since the broker opened the topic.
   private let lost = Mutex(DroppedRecords())
 
-  init(id: TopicID, service: StoreService, settings: TopicSettings, extent: StoredExtent) {
+  /// What late subscribers can get.
+  private struct Limits {
+    var retention: Retention
+    /// The offset of the first record that an operator has left.
+    var trimmedTo: UInt64
+  }
+
+  private let limits: Mutex<Limits>
+
+  init(
+    id: TopicID, service: StoreService, settings: TopicSettings, extent: StoredExtent, trimmedTo: UInt64 = 0
+  ) {
     self.id = id
     self.service = service
     sync = settings.sync ?? .always
-    retention = settings.retention
+    limits = Mutex(Limits(retention: settings.retention, trimmedTo: trimmedTo))
     birthExtent = extent
     first = Atomic(extent.firstOffset)
     end = Atomic(extent.head)
@@ -55,6 +65,16 @@ package final class StoreTopicState: Sendable {
     }
   }
 
+  var retention: Retention { limits.withLock { $0.retention } }
+  /// Late subscribers get no record before that offset, since an operator has trimmed the topic.
+  package var trimmedTo: UInt64 { limits.withLock { $0.trimmedTo } }
+
+  /// The next commit drops what these limits don't keep.
+  func retain(_ retention: Retention) { limits.withLock { $0.retention = retention } }
+
+  /// The next commit drops what is before that offset.
+  func trim(to offset: UInt64) { limits.withLock { $0.trimmedTo = max($0.trimmedTo, offset) } }
+
   func moved(to extent: StoredExtent, lapsed lapsedBytes: UInt64) {
     bytes.store(extent.bytes, ordering: .relaxed)
     lapsed.store(lapsedBytes, ordering: .relaxed)
@@ -69,8 +89,9 @@ package final class StoreTopicState: Sendable {
   /// The first record that a late subscriber gets. By number it is exact; by bytes and age it is that of the oldest batch with a record
   /// that the limits keep.
   func firstKept(before head: UInt64) -> UInt64 {
-    let first = min(firstOffset, head)
-    guard let limit = retention.records else { return first }
+    let limits = limits.withLock { $0 }
+    let first = min(max(firstOffset, limits.trimmedTo), head)
+    guard let limit = limits.retention.records else { return first }
     return max(first, head - min(limit, head))
   }
 }

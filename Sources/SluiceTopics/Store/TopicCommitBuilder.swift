@@ -31,6 +31,8 @@ final class TopicCommitBuilder {
   private let name: String
   /// Limits of which it was reported that they drop records.
   private var reported: Set<DroppedRecords.Limit> = []
+  /// Where the topic was to be cut, and where it began, when it was found that no whole batch lies between the two.
+  private var settled: (cut: UInt64, first: UInt64)?
 
   init(_ topic: any DurableTopic, _ store: any TopicStore) {
     guard let storage = topic.storage else { preconditionFailure("only durable topics are stored") }
@@ -77,12 +79,23 @@ final class TopicCommitBuilder {
   /// Whether there are whole batches to drop: because they have become too old, or because they were more than one commit drops, or a reader has
   /// needed them.
   func isOutdated(_ topic: any DurableTopic, wallClock: Int64) -> Bool {
-    guard storage.retention.ageMilliseconds != nil || storage.retention.bytes != nil else { return false }
-    let cut = cut(extent, wallClock)
-    guard cut.offset > extent.firstOffset else { return false }
-    let needed = topic.keptFrom
-    let end = retention.end(ofWholeBatchesBefore: min(cut.offset, needed ?? .max), extent)
-    return end > extent.firstOffset
+    let cut = min(cut(extent, wallClock).offset, topic.keptFrom ?? .max)
+    guard cut > extent.firstOffset else { return false }
+    if retention.end(ofWholeBatchesBefore: cut, extent) > extent.firstOffset { return true }
+    // Batches that the limit of records or a trim drops weren't looked at.
+    if let settled, settled == (cut, extent.firstOffset) { return false }
+    if firstBatchEnds(by: cut) { return true }
+    settled = (cut, extent.firstOffset)
+    return false
+  }
+
+  private func firstBatchEnds(by offset: UInt64) -> Bool {
+    var ends = false
+    try? unsafe store.batches(of: storage.id, from: extent.firstOffset) { _, bytes in
+      if let header = unsafe BatchHeader(bytes) { ends = header.endOffset <= min(offset, extent.head) }
+      return false
+    }
+    return ends
   }
 
   /// A change that drops what the limits no longer keep; nil when there is nothing to drop.
@@ -107,6 +120,16 @@ final class TopicCommitBuilder {
   /// - Parameter blocks: what is about to be added: a commit may be larger than what the limits keep.
   private func cut(
     _ extent: StoredExtent, adding blocks: [BatchBlock] = [], _ now: Int64
+  ) -> StoreRetention.Cut {
+    retention.retention = storage.retention
+    var cut = retainedCut(extent, adding: blocks, now)
+    let trimmedTo = min(storage.trimmedTo, extent.head)
+    if trimmedTo > cut.offset { (cut.offset, cut.limit) = (trimmedTo, nil) }
+    return cut
+  }
+
+  private func retainedCut(
+    _ extent: StoredExtent, adding blocks: [BatchBlock], _ now: Int64
   ) -> StoreRetention.Cut {
     var cut = storedCut(extent, now)
     guard let first = blocks.first,

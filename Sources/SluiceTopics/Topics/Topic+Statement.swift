@@ -61,16 +61,8 @@ extension Topic {
     apply(complete, to: &state)
     state.isStated = true
     state.epoch.log.retain(complete.retention)
-    switch complete.connect {
-    case .auto(let count), .autoStay(let count):
-      state.isConnected = state.presentSubscriptions >= Int(count)
-    case .manual: state.isConnected = false
-    case .immediate, nil: state.isConnected = true
-    }
-    // No record is dropped before the loop states have reported the positions of their subscriptions.
-    if complete.flow != .free, state.subscriptions > 0 {
-      for loopState in state.loopStates { loopState.protectEverything() }
-    }
+    connect(by: complete, &state)
+    if complete.flow != .free { protectReaders(state) }
   }
 
   private func alreadyHas(_ difference: String, isStated: Bool) -> WireError {

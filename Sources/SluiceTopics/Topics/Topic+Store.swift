@@ -53,7 +53,7 @@ extension Topic: DurableTopic {
     StoredTopic(
       name: name, settings: settings, epoch: state.epoch.number, lineage: state.epoch.lineage,
       ending: ending?.ending ?? state.epoch.ending, endedBy: ending?.producer ?? state.endedBy,
-      isStated: state.isStated)
+      isStated: state.isStated, trimmedTo: storage?.trimmedTo ?? 0)
   }
 
   private func addStates(

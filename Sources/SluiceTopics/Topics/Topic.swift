@@ -19,12 +19,9 @@ package final class Topic: GroupTopic {
   package typealias State = TopicState
 
   package let name: String
-  /// The settings with which the topic was made.
-  private let initial: EffectiveSettings
-  /// The settings that a client stated later; set at most once, with the lock held. Reading it counts references: appending a batch reads ``isPaced``
-  /// and ``State/strategy`` instead.
-  package let stated = AtomicLazyReference<EffectiveSettings>()
-  /// Set once at most after the start, with the lock held.
+  /// No setting is nil. Replaced with the lock of `state` held. Appending a batch reads ``isPaced`` and ``State/strategy`` instead.
+  private let effective: Mutex<TopicSettings>
+  /// Set with the lock held.
   private let paced: Atomic<Bool>
   /// Nil for a topic that is in memory only.
   package let storage: StoreTopicState?
@@ -49,18 +46,18 @@ package final class Topic: GroupTopic {
   /// Counts the changes besides records of which producers are notified: an ending, a new epoch, connection.
   let stateVersion = Atomic<UInt64>(0)
 
-  private let makeEpoch: @Sendable () -> TopicEpoch
+  private let makeEpoch: @Sendable (TopicSettings) -> TopicEpoch
 
   /// - Parameters:
   ///   - storage: its state on disk; nil for a topic that is in memory only.
-  ///   - makeEpoch: makes an empty epoch with a number of its own; called now and whenever the topic starts over.
+  ///   - makeEpoch: makes an empty epoch with a number of its own, for the present settings; called now and whenever the topic starts over.
   init(
     name: String, settings: TopicSettings, limits: TopicLimits, memory: MemoryWatch? = nil,
     storage: StoreTopicState? = nil,
-    makeEpoch: @escaping @Sendable () -> TopicEpoch
+    makeEpoch: @escaping @Sendable (TopicSettings) -> TopicEpoch
   ) {
     self.name = name
-    initial = EffectiveSettings(settings)
+    effective = Mutex(settings)
     paced = Atomic(settings.flow != .free)
     window = limits.producerWindow
     self.memory = memory
@@ -70,7 +67,7 @@ package final class Topic: GroupTopic {
     self.storage = storage
     state = Mutex(
       State(
-        epoch: makeEpoch(),
+        epoch: makeEpoch(settings),
         producers: ProducerTable(limits: limits.producerTable, isKept: storage != nil, kept: kept),
         cursors: CursorTable(limits: limits.cursorTable, isKept: storage != nil, kept: kept),
         isConnected: settings.connect == .immediate, strategy: settings.strategy,
@@ -80,15 +77,15 @@ package final class Topic: GroupTopic {
   /// The present epoch.
   package var epoch: TopicEpoch { state.withLock { $0.epoch } }
 
-  /// Complete: no setting is nil. They change once at most, before the topic's first record: see ``adopt(_:completed:isExact:)``.
-  package var settings: TopicSettings { (stated.load() ?? initial).settings }
+  /// Complete: no setting is nil. They change by ``adopt(_:completed:isExact:)`` and ``change(_:now:)``.
+  package var settings: TopicSettings { effective.withLock { $0 } }
 
   /// Whether producers follow subscribers. Cheap enough to read for each batch.
   package var isPaced: Bool { paced.load(ordering: .relaxed) }
 
-  /// Replaces the settings. With the lock held, once at most.
+  /// Replaces the settings. With the lock held.
   func apply(_ settings: TopicSettings, to state: inout State) {
-    _ = stated.storeIfNil(EffectiveSettings(settings))
+    effective.withLock { $0 = settings }
     state.strategy = settings.strategy
     paced.store(settings.flow != .free, ordering: .relaxed)
   }
@@ -243,8 +240,7 @@ package final class Topic: GroupTopic {
     let former = state.epoch.condition
     if former == .open { state.epoch.supersede() }
     state.formerlyDropped.add(state.epoch.dropped)
-    state.epoch = makeEpoch()
-    if stated.load() != nil { state.epoch.log.retain(settings.retention) }
+    state.epoch = makeEpoch(settings)
     state.presentSubscriptions = 0
     state.firstSubscribedAt = nil
     switch settings.connect {

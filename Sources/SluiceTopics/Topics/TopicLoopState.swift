@@ -76,7 +76,7 @@ package final class TopicLoopState: @unchecked Sendable {
     guard producersDue.exchange(false, ordering: .acquiringAndReleasing) || isChanged else { return }
     for publication in publications { publication.topicChanged() }
     guard isChanged else { return }
-    if topic.isPaced { beginPacing() }
+    if topic.isPaced { beginPacing() } else { isPacing = false }
     if producerWatchers > 0 { for subscription in subscriptions { subscription.producersChanged() } }
     // The hint would keep the log of an earlier epoch in memory.
     hint.clear()

@@ -32,16 +32,6 @@ package final class TopicPlan: Sendable {
   }
 }
 
-/// A topic's complete settings, as an object that one atomic store replaces.
-package final class EffectiveSettings: Sendable {
-  /// No setting is nil.
-  package let settings: TopicSettings
-
-  init(_ settings: TopicSettings) {
-    self.settings = settings
-  }
-}
-
 extension TopicSettings {
   var retention: Retention {
     func limit(_ value: UInt64?) -> UInt64? { value == Self.unlimited ? nil : value }

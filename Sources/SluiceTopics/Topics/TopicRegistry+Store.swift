@@ -45,7 +45,7 @@ extension TopicRegistry {
   ) -> Topic {
     Topic(
       name: name, settings: settings, limits: limits, memory: memory, storage: stored
-    ) { [pool] in
+    ) { [pool] settings in
       TopicEpoch(
         number: epoch,
         log: TopicLog(
@@ -105,7 +105,8 @@ extension TopicRegistry {
     // Settings that came later than the row have their defaults.
     let settings = stored.row.settings.completed(by: TopicSettings.standard(in: .durable))
     let topicStorage = StoreTopicState(
-      id: stored.id, service: storage, settings: settings, extent: stored.extent)
+      id: stored.id, service: storage, settings: settings, extent: stored.extent,
+      trimmedTo: stored.row.trimmedTo)
     var (epoch, lineage) = (stored.row.epoch, stored.row.lineage)
     // Clients may have had records that were not on disk yet: these offsets mean other records from now on.
     let isNewEpoch = !wasClosed && !topicStorage.isSynchronous && stored.row.ending == nil
@@ -123,7 +124,9 @@ extension TopicRegistry {
       state.endedBy = stored.row.endedBy
       state.isStated = stored.row.isStated
       // Returning subscribers may need everything; a lossless topic drops nothing before the first of them is back.
-      state.lastSubscriberOffset = settings.flow == .lossless ? stored.extent.firstOffset : stored.extent.head
+      state.lastSubscriberOffset =
+        settings.flow == .lossless
+        ? topicStorage.firstKept(before: stored.extent.head) : stored.extent.head
       var lost: [StoreError] = []
       for producer in producers { restore(producer, into: &state, now, &lost) }
       for cursor in cursors { restore(cursor, into: &state, now, &lost) }

@@ -99,6 +99,17 @@ package final class TopicRegistry: Sendable {
     return topic
   }
 
+  /// Changes settings of a topic.
+  ///
+  /// - Parameter changes: those that are named.
+  /// - Throws: ``ErrorCode/unknownTopic``; ``ErrorCode/invalidSetting`` for what can't be changed.
+  package func change(_ topic: Topic, _ changes: TopicSettings, now: MonotonicTime) throws(WireError) {
+    try topic.change(changes, now: now)
+    state.withLock { state in
+      if state.topics[topic.name] === topic { state.settingsChanged(of: topic) }
+    }
+  }
+
   /// Deletes topics with automatic deletion that have been unused for long enough, of a page in byte order of their names.
   ///
   /// - Parameters:
@@ -242,7 +253,7 @@ package final class TopicRegistry: Sendable {
     if settings.storage == .durable, let storage { return newDurable(name, settings, storage) }
     return Topic(
       name: name, settings: settings, limits: limits, memory: memory
-    ) { [epochs, pool] in
+    ) { [epochs, pool] settings in
       guard settings.compact == true else {
         return TopicEpoch(number: epochs.next(), log: TopicLog(retention: settings.retention, pool: pool))
       }

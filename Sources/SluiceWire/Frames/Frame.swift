@@ -60,6 +60,14 @@ public struct FrameType: RawRepresentable, Hashable, Sendable, CustomStringConve
   @inlinable public static var cursors: FrameType { FrameType(rawValue: 0x3A) }
   @inlinable public static var cursorMove: FrameType { FrameType(rawValue: 0x3B) }
   @inlinable public static var cursorDelete: FrameType { FrameType(rawValue: 0x3C) }
+  @inlinable public static var topicSet: FrameType { FrameType(rawValue: 0x3D) }
+  @inlinable public static var topicTrim: FrameType { FrameType(rawValue: 0x3E) }
+
+  @inlinable public static var connectionList: FrameType { FrameType(rawValue: 0x40) }
+  @inlinable public static var connections: FrameType { FrameType(rawValue: 0x41) }
+  @inlinable public static var connectionClose: FrameType { FrameType(rawValue: 0x42) }
+  @inlinable public static var brokerShow: FrameType { FrameType(rawValue: 0x43) }
+  @inlinable public static var brokerInfo: FrameType { FrameType(rawValue: 0x44) }
 
   /// True for a type that a receiver may skip without knowing it.
   public var isIgnorable: Bool { rawValue >= 0x80 }
@@ -81,6 +89,9 @@ public struct FrameType: RawRepresentable, Hashable, Sendable, CustomStringConve
     0x30: "TOPIC_CREATE", 0x31: "TOPIC_SHOW", 0x32: "TOPIC_INFO", 0x33: "TOPIC_LIST", 0x34: "TOPICS",
     0x35: "TOPIC_DELETE", 0x36: "DONE", 0x37: "TOPIC_CONNECT", 0x38: "TOPIC_DISCONNECT",
     0x39: "CURSOR_LIST", 0x3A: "CURSORS", 0x3B: "CURSOR_MOVE", 0x3C: "CURSOR_DELETE",
+    0x3D: "TOPIC_SET", 0x3E: "TOPIC_TRIM",
+    0x40: "CONNECTION_LIST", 0x41: "CONNECTIONS", 0x42: "CONNECTION_CLOSE", 0x43: "BROKER_SHOW",
+    0x44: "BROKER_INFO",
   ]
 }
 

@@ -79,11 +79,12 @@ extension FrameHeader {
       case .demand, .complete: (receiver, stream) = (nil, .nonzero)
       case .subscribe, .cancel, .publishOpen, .publish, .topicCreate, .topicShow, .topicList, .topicDelete,
         .topicConnect, .topicDisconnect, .subscribePattern, .positions, .joinGroup, .settle, .commit,
-        .cursorList, .cursorMove, .cursorDelete, .authenticate:
+        .cursorList, .cursorMove, .cursorDelete, .authenticate, .topicSet, .topicTrim, .connectionList,
+        .connectionClose, .brokerShow:
         (receiver, stream) = (.broker, .nonzero)
       case .subscribed, .deliver, .live, .lag, .cancelled, .publishOpened, .ack, .topicInfo, .topics, .done,
         .connected, .disconnected, .matched, .unmatched, .selectTopic, .producers, .deliveries, .cursors,
-        .authenticated:
+        .authenticated, .connections, .brokerInfo:
         (receiver, stream) = (.client, .nonzero)
       default: return nil
       }

@@ -87,4 +87,25 @@ import Testing
     #expect(try publisher.waitForExit() == .code(0), "\(publisher.messages)")
     #expect(try stage.sluice("sub", "new", "--until-live") == text)
   }
+
+  @Test(arguments: [
+    ["purge", "old", "--yes"], ["trim", "old", "--keep-last", "1"], ["set", "old", "--keep", "1ms"],
+  ])
+  func anOperatorMakesRoomWithoutDeleting(command: [String]) throws {
+    for topic in ["old", "new"] { try create(topic) }
+    try stage.sluice("pub", "old", "--ack", "durable", input: .bytes(Array(Self.lines(7_000, "o").utf8)))
+    let text = Self.lines(10_000, "n")
+    let publisher = try stage.broker.sluice("pub", "new", "--ack", "durable", input: .bytes(Array(text.utf8)))
+    try eventually("the storage is full; \(publisher.messages)") {
+      publisher.standardError.text.contains("is full; waiting")
+    }
+    let process = try ChildProcess.sluice(["topic"] + command, server: stage.broker.address)
+    #expect(try process.waitForExit() == .code(0), "\(process.messages)")
+    #expect(try publisher.waitForExit() == .code(0), "\(publisher.messages)")
+    #expect(try stage.sluice("sub", "new", "--until-live") == text)
+    let first = try stage.broker.show("old").summary.firstOffset
+    #expect(first >= 6_999)
+    try stage.restart()
+    #expect(try stage.broker.show("old").summary.firstOffset >= first)
+  }
 }

@@ -37,6 +37,8 @@ import Testing
     Wish(.subscribe) { CursorList(topic: $0, limit: 9) },
     Wish(.admin) { CursorMove(topic: $0, name: "c", to: .replay) },
     Wish(.admin) { CursorDelete(topic: $0, name: "c") },
+    Wish(.admin) { TopicSet(topic: $0, settings: TopicSettings(replayRecords: 5)) },
+    Wish(.admin) { TopicTrim(topic: $0, .newest(1)) },
   ]
 
   private func outcome(_ wish: Wish, _ topic: String, _ client: ScriptedClient, _ small: SmallWorld) throws

@@ -107,6 +107,8 @@ import Testing
     Verb("CURSOR_LIST", "+U++DD+DD") { CursorList(topic: $0, limit: 9) },
     Verb("CURSOR_MOVE", "+U++DDDDD") { CursorMove(topic: $0, name: "c", to: .replay) },
     Verb("CURSOR_DELETE", "CUCCDDDDD") { CursorDelete(topic: $0, name: "c") },
+    Verb("TOPIC_SET", "+U++DDDDD") { TopicSet(topic: $0, settings: TopicSettings(replayRecords: 5)) },
+    Verb("TOPIC_TRIM", "+U++DDDDD") { TopicTrim(topic: $0, .newest(1)) },
   ]
 
   @Test(arguments: verbs)

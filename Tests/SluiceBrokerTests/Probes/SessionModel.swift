@@ -143,7 +143,9 @@ struct SessionModel {
       try open(stream, .publication(granted: frame.firstSequence, spent: frame.firstSequence))
     case .createTopic(let stream, _), .showTopic(let stream, _), .listTopics(let stream, _, _),
       .deleteTopic(let stream, _), .connectTopic(let stream, _, _), .listCursors(let stream, _, _, _),
-      .moveCursor(let stream, _), .deleteCursor(let stream, _, _):
+      .moveCursor(let stream, _), .deleteCursor(let stream, _, _), .setTopic(let stream, _),
+      .trimTopic(let stream, _), .listConnections(let stream, _, _), .closeConnection(let stream, _),
+      .showBroker(let stream):
       try open(stream, .request)
     case .authenticate: throw unexpected(header, action)
     case .renew(let stream, _):

@@ -67,6 +67,16 @@ struct EventLineTests {
         == "info    a client couldn't administer a topic \(who) action=move-cursor outcome=refused topic=a cursor=c code=unknown-cursor cause=\"there is none\""
     )
     #expect(
+      text(.administered(client, .setTopic, topic: "a", refusal: nil))
+        == "info    a client has administered a topic \(who) action=set-topic outcome=done topic=a")
+    #expect(
+      text(.administered(client, .trimTopic, topic: "a", refusal: nil))
+        == "info    a client has administered a topic \(who) action=trim-topic outcome=done topic=a")
+    #expect(
+      text(.administered(client, .closeConnection(7), topic: "", refusal: nil))
+        == "info    a client has administered a connection \(who) action=close-connection outcome=done target=7"
+    )
+    #expect(
       text(.denied(client, action: "publish", topic: "a"))
         == "warning a client isn't allowed what it wanted \(who) action=publish outcome=denied topic=a")
   }

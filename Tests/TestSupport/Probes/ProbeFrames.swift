@@ -61,9 +61,22 @@ public struct ProbeFrames {
     case 27:
       return request(CursorList(topic: topic(isRead: true), after: cursor(), limit: input.shortNumber()))
     case 28: return request(CursorMove(topic: topic(isRead: true), name: cursor(), to: start()))
-    case 29: return request(CursorDelete(topic: topic(isRead: true), name: cursor()))
+    case 29:
+      return input.bool() ? request(CursorDelete(topic: topic(isRead: true), name: cursor())) : changeTopic()
     case 30: return aboutTheConnection()
     default: return anything()
+    }
+  }
+
+  /// A request that changes a topic or concerns the whole broker. Connections that are closed are such that no client has.
+  private mutating func changeTopic() -> [UInt8] {
+    switch input.byte() % 8 {
+    case 0, 1, 2: request(TopicSet(topic: topic(), settings: settings()))
+    case 3, 4:
+      request(TopicTrim(topic: topic(), input.bool() ? .from(input.number()) : .newest(input.number())))
+    case 5: request(ConnectionList(after: input.number(), limit: input.shortNumber()))
+    case 6: request(ConnectionClose(connection: .max - input.number() % 1000))
+    default: request(BrokerShow())
     }
   }
 

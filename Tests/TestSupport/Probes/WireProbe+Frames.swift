@@ -12,7 +12,8 @@ extension WireProbe {
     JoinGroup.self, Deliveries.self, Settle.self, Commit.self,
     TopicCreate.self, TopicShow.self, TopicInfo.self, TopicList.self, Topics.self, TopicDelete.self,
     Done.self, TopicConnect.self, TopicDisconnect.self, CursorList.self, Cursors.self, CursorMove.self,
-    CursorDelete.self,
+    CursorDelete.self, TopicSet.self, TopicTrim.self, ConnectionList.self, Connections.self,
+    ConnectionClose.self, BrokerShow.self, BrokerInfo.self,
   ]
 
   // MARK: Streams

@@ -19,6 +19,7 @@ extension WireProbe {
     CursorList(topic: "first.name", limit: 1),
     CursorMove(topic: "first.name", name: "second.name", to: .earliest),
     CursorDelete(topic: "first.name", name: "second.name"),
+    TopicSet(topic: "first.name", settings: TopicSettings()), TopicTrim(topic: "first.name", .newest(1)),
   ]
 
   /// The frame once for each of its names, each time with that name replaced by one as long that isn't a name.

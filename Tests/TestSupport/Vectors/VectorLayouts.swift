@@ -158,7 +158,7 @@ public struct AnyVectorLayout: Sendable {
     uniqueKeysWithValues: table.map { ($0.type.rawValue, $0) })
 
   private static let table: [AnyVectorLayout] =
-    connection + subscriptions + publications + topics + [.batch(.deliver), .batch(.publish)]
+    connection + subscriptions + publications + topics + broker + [.batch(.deliver), .batch(.publish)]
 
   private static let connection = [
     AnyVectorLayout(
@@ -304,5 +304,66 @@ public struct AnyVectorLayout: Sendable {
         .start(\.start))),
     AnyVectorLayout(
       VectorLayout(CursorDelete(topic: "", name: ""), .text("topic", \.topic), .text("name", \.name))),
+    AnyVectorLayout(
+      VectorLayout(
+        TopicSet(topic: "", settings: TopicSettings()), .text("topic", \.topic), .settings(\.settings))),
+    AnyVectorLayout(
+      VectorLayout(
+        TopicTrim(topic: "", .newest(0)), .text("topic", \.topic),
+        .custom {
+          switch $0.limit {
+          case .from(let value):
+            $1.set("limit", 0 as UInt8)
+            $1.set("value", value)
+          case .newest(let value):
+            $1.set("limit", 1 as UInt8)
+            $1.set("value", value)
+          }
+        } set: {
+          let value: UInt64 = try $1.integer("value")
+          switch try $1.integer("limit", as: UInt8.self) {
+          case 0: $0.limit = .from(value)
+          case 1: $0.limit = .newest(value)
+          case let other: throw TestFailure("limit \(other) isn't defined")
+          }
+        })),
   ]
+
+  private static let broker = [
+    AnyVectorLayout(
+      VectorLayout(ConnectionList(limit: 0), .integer("after", \.after), .integer("limit", \.limit))),
+    AnyVectorLayout(
+      VectorLayout(
+        Connections(connections: [], more: false), .flag("more", \.more),
+        .list("connections", \.connections, connectionLayout))),
+    AnyVectorLayout(VectorLayout(ConnectionClose(connection: 0), .integer("connection", \.connection))),
+    AnyVectorLayout(VectorLayout(BrokerShow())),
+    AnyVectorLayout(
+      VectorLayout(
+        BrokerInfo(
+          time: 0, uptime: 0, storage: StorageStatus(), stopped: 0, stoppedTopics: [], numbers: []),
+        .integer("time", \.time), .integer("uptime", \.uptime),
+        .custom {
+          $1.values["storage"] = .object(storageLayout.fields(of: $0.storage).values)
+        } set: {
+          $0.storage = try storageLayout.value(from: $1["storage"].fields)
+        }, .integer("stopped", \.stopped), .list("stopped topics", \.stoppedTopics, stoppedLayout),
+        .list("numbers", \.numbers, numberLayout))),
+  ]
+
+  private static let connectionLayout = VectorLayout(
+    ConnectionInfo(
+      connection: 0, client: "", identity: "", peer: "", security: "", age: 0, subscriptions: 0,
+      publications: 0, buffered: 0),
+    .integer("connection", \.connection), .text("client", \.client), .text("identity", \.identity),
+    .text("peer", \.peer), .text("security", \.security), .integer("age", \.age),
+    .integer("subscriptions", \.subscriptions), .integer("publications", \.publications),
+    .integer("buffered", \.buffered))
+
+  private static let stoppedLayout = VectorLayout(
+    BrokerInfo.StoppedTopic(topic: "", reason: .none, milliseconds: 0), .text("topic", \.topic),
+    .named("reason", \.reason), .integer("milliseconds", \.milliseconds))
+
+  private static let numberLayout = VectorLayout(
+    BrokerInfo.Number(name: "", value: 0), .text("name", \.name), .integer("value", \.value))
 }

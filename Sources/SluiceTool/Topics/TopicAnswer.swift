@@ -1,0 +1,38 @@
+import SluiceClient
+import SluiceCommand
+import SluiceWire
+
+/// What a command that changes a topic prints: a line, with `--verbose` all of the topic, with `--json` an object.
+struct TopicAnswer {
+  private let asJSON: Bool
+  private let isVerbose: Bool
+
+  /// - Throws: `UsageError` when both are given.
+  init(_ arguments: ParsedArguments) throws(UsageError) {
+    try arguments.allowOne(of: "json", "verbose")
+    asJSON = arguments.has("json")
+    isVerbose = arguments.has("verbose")
+  }
+
+  func text(_ info: TopicInfo, _ line: (TopicInfo) -> String) -> String {
+    if asJSON { return TopicJSON.line(info) }
+    return isVerbose ? TopicTable.show(info) : JSONText.escaped(line(info), quotes: false) + "\n"
+  }
+
+  /// The settings that are named, behind `prefix`; nothing when none is.
+  func named(_ settings: TopicSettings, _ prefix: String) -> String {
+    let named = TopicOption.written(settings)
+    return named.isEmpty ? "" : prefix + named.map { "\($0.name) \($0.value)" }.joined(separator: ", ")
+  }
+
+  /// The age of `--keep`, in milliseconds; nil without it.
+  static func keptAge(_ arguments: ParsedArguments) throws(UsageError) -> UInt64? {
+    try arguments.allowOne(of: "keep", "replay-age")
+    let age = try arguments.value("keep") { text throws(ValueError) in
+      var age = TopicSettings()
+      try TopicOption.all.first { $0.name == "replay-age" }?.read(text, &age)
+      return age.replayAge
+    }
+    return age.flatMap { $0 }
+  }
+}

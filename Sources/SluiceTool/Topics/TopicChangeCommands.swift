@@ -1,0 +1,240 @@
+import SluiceClient
+import SluiceCommand
+import SluiceWire
+
+struct TopicSetCommand: Command {
+  let topic: String
+  let changes: TopicSettings
+  let answer: TopicAnswer
+
+  static let page = CommandPage(
+    "sluice topic set", summary: "change settings of a topic that is in use", operands: [Operand("TOPIC")],
+    options: TopicOption.all.map(\.option) + [
+      CommandOption("keep", value: "TIME", help: "As --replay-age.", choices: ["everything"]),
+      TopicCommand.json, TopicCommand.verbose,
+    ],
+    details: """
+      What isn't given stays as it is. Producers and subscribers stay attached. Smaller limits drop records at once; larger ones don't bring them back. A durable \
+      topic has its new settings on disk when the command ends.
+
+      --scope, --compact, --storage and --sync can't be changed while the topic exists, since they decide how its records are kept.
+      """,
+    examples: [
+      "Keep two days from now on.": "sluice topic set orders.eu --keep 48h",
+      "Have producers wait for the slowest subscriber.":
+        "sluice topic set orders.eu --flow lossless --buffer-records 1000",
+    ])
+
+  init(_ arguments: ParsedArguments) throws(UsageError) {
+    topic = try TopicOperand.read(arguments.operands[0])
+    var changes = try TopicOption.settings(arguments)
+    if let age = try TopicAnswer.keptAge(arguments) { changes.replayAge = age }
+    guard changes != TopicSettings() else {
+      throw UsageError("what shall be changed? Name settings, like --keep 48h")
+    }
+    self.changes = changes
+    answer = try TopicAnswer(arguments)
+  }
+
+  func start(_ run: Run) {
+    run.connect { client in
+      client.setTopic(topic, to: changes) { result in
+        if case .failure(let error) = result { return run.fail(error, unknown: topic, client) }
+        run.report(result) { answer.text($0) { _ in "\(topic) has\(answer.named(changes, " ")) now" } }
+      }
+    }
+  }
+}
+
+struct TopicTrimCommand: Command {
+  private enum Limit {
+    case before(UInt64)
+    case last(UInt64)
+  }
+
+  let topic: String
+  private let limit: Limit
+  let answer: TopicAnswer
+
+  static let page = CommandPage(
+    "sluice topic trim", summary: "drop a topic's oldest records", operands: [Operand("TOPIC")],
+    options: [
+      CommandOption("before", value: "OFFSET", help: "Drop the records before this offset."),
+      CommandOption("keep-last", value: "N", help: "Drop all but the newest N records."), TopicCommand.json,
+      TopicCommand.verbose,
+    ],
+    details: """
+      The other records keep their offsets. Subscribers, cursors and groups that had yet to get what is dropped skip it, or fail, as their lag policy says. In a \
+      lossless topic, records that an attached subscriber or a group is owed stay until it has them; later subscribers don't get them.
+      """,
+    examples: [
+      "Forget what was published before the incident was over.":
+        "sluice topic trim orders.eu --before 120000",
+      "Only the last thousand.": "sluice topic trim orders.eu --keep-last 1000",
+    ])
+
+  init(_ arguments: ParsedArguments) throws(UsageError) {
+    topic = try TopicOperand.read(arguments.operands[0])
+    try arguments.allowOne(of: "before", "keep-last")
+    let offset = try arguments.value("before", Values.count())
+    let count = try arguments.value("keep-last", Values.count())
+    switch (offset, count) {
+    case (let offset?, _): limit = .before(offset)
+    case (_, let count?): limit = .last(count)
+    default: throw UsageError("how far? Say --before OFFSET or --keep-last N")
+    }
+    answer = try TopicAnswer(arguments)
+  }
+
+  func start(_ run: Run) {
+    run.connect { client in
+      let report: @Sendable (Result<TopicInfo, ClientError>) -> Void = { result in
+        if case .failure(let error) = result { return run.fail(error, unknown: topic, client) }
+        run.report(result) { answer.text($0, TopicText.rest) }
+      }
+      switch limit {
+      case .before(let offset): client.trimTopic(topic, before: offset, completion: report)
+      case .last(let count): client.trimTopic(topic, keepingLast: count, completion: report)
+      }
+    }
+  }
+}
+
+struct TopicPurgeCommand: Command {
+  let topic: String
+  let answer: TopicAnswer
+  let question: Question
+
+  static let page = CommandPage(
+    "sluice topic purge", summary: "drop all of a topic's records", operands: [Operand("TOPIC")],
+    options: [Question.option, TopicCommand.json, TopicCommand.verbose],
+    details: """
+      The topic stays, with its settings, producers and subscribers; the next record gets the offset that it would have got. On a terminal it asks before. \
+      Otherwise as sluice topic trim --keep-last 0.
+      """,
+    examples: ["Begin with nothing kept.": "sluice topic purge orders.eu --yes"])
+
+  init(_ arguments: ParsedArguments) throws(UsageError) {
+    topic = try TopicOperand.read(arguments.operands[0])
+    answer = try TopicAnswer(arguments)
+    question = Question(arguments)
+  }
+
+  func start(_ run: Run) {
+    run.connect { client in
+      client.topic(show: topic) { result in
+        guard case .success(let info) = result else {
+          if case .failure(let error) = result { run.fail(error, unknown: topic, client) }
+          return
+        }
+        let what = "Drop all \(TopicText.records(info.summary.records)) of \(topic)?"
+        question.ask(run, what) {
+          client.trimTopic(topic, keepingLast: 0) { result in
+            run.report(result) { answer.text($0, TopicText.rest) }
+          }
+        }
+      }
+    }
+  }
+}
+
+struct TopicDeleteCommand: Command {
+  let topic: String
+  /// Nil for a name.
+  let pattern: TopicPattern?
+  let question: Question
+  let isQuiet: Bool
+
+  static let page = CommandPage(
+    "sluice topic delete", summary: "delete topics and their records", operands: [Operand("TOPIC")],
+    options: [Question.option, CommandOption("quiet", help: "Print nothing.")],
+    details: """
+      TOPIC may be a pattern, which stands for all topics that match at the moment; quote it from the shell. Their subscribers and producers are told, and end.
+
+      On a terminal it asks before. Without a terminal a single topic is deleted without a question, and a pattern needs --yes.
+      """,
+    examples: [
+      "Start over.": "sluice topic delete orders.eu",
+      "What the tests have left.": "sluice topic delete 'test.>' --yes",
+    ])
+
+  init(_ arguments: ParsedArguments) throws(UsageError) {
+    let (text, isPattern) = try TopicOperand.readPattern(arguments.operands[0])
+    topic = text
+    pattern = isPattern ? try UsageError.wrapping { () throws(WireError) in try TopicPattern(text) } : nil
+    question = Question(arguments)
+    isQuiet = arguments.has("quiet")
+    if isPattern, !question.canBeAnswered {
+      throw UsageError(
+        "\(text) may stand for many topics, and there is no terminal to ask; say --yes to delete them")
+    }
+  }
+
+  func start(_ run: Run) {
+    run.connect { client in
+      guard let pattern else { return ask(run, client, [topic]) }
+      client.topics { result in
+        switch result {
+        case .failure(let error): run.fail(error)
+        case .success(let topics):
+          let names = topics.map(\.topic).filter { pattern.selects($0) }
+          guard !names.isEmpty else { return run.finish(.failure, "no topic matches \(topic)") }
+          ask(run, client, names)
+        }
+      }
+    }
+  }
+
+  private func ask(_ run: Run, _ client: Client, _ names: [String]) {
+    let shown = names.prefix(Self.shown).joined(separator: ", ")
+    let rest = names.count > Self.shown ? " and \(names.count - Self.shown) more" : ""
+    let what =
+      pattern == nil
+      ? "Delete \(topic) and its records?"
+      : "Delete \(names.count) topics and their records: \(shown)\(rest)?"
+    question.ask(run, what) { delete(names[...], 0, client, run) }
+  }
+
+  /// Names in a question.
+  private static let shown = 10
+
+  /// Deletes one after the other.
+  private func delete(_ names: ArraySlice<String>, _ deleted: Int, _ client: Client, _ run: Run) {
+    guard let name = names.first else { return report(deleted, run) }
+    client.deleteTopic(name) { result in
+      switch result {
+      case .success: delete(names.dropFirst(), deleted + 1, client, run)
+      // Another client was faster.
+      case .failure(let error) where error.code == .unknownTopic && pattern != nil:
+        delete(names.dropFirst(), deleted, client, run)
+      case .failure(let error) where pattern == nil: run.fail(error, unknown: topic, client)
+      case .failure(let error):
+        let before = deleted == 0 ? "" : "; \(deleted) topics were deleted before"
+        run.finish(.failure, "\(name): \(error)\(before)")
+      }
+    }
+  }
+
+  private func report(_ deleted: Int, _ run: Run) {
+    if isQuiet { return run.finish(.success) }
+    let what = pattern == nil ? topic : "\(deleted) topic\(deleted == 1 ? "" : "s")"
+    run.note("deleted \(what)")
+    run.finish(.success)
+  }
+}
+
+/// Sentences about a topic's records.
+enum TopicText {
+  static func records(_ count: UInt64) -> String {
+    "\(Magnitude.grouped(count)) record\(count == 1 ? "" : "s")"
+  }
+
+  /// What is left of a topic.
+  static func rest(_ info: TopicInfo) -> String {
+    let summary = info.summary
+    guard summary.records > 0 else {
+      return "\(summary.topic) has no records now; the next gets offset \(summary.nextOffset)"
+    }
+    return "\(summary.topic) has \(records(summary.records)) now, from offset \(summary.firstOffset) on"
+  }
+}

@@ -1,0 +1,144 @@
+import SluiceIO
+import SluiceLog
+import SluiceWire
+import Synchronization
+
+// What an operator changes in a topic that is in use: its settings, and where its records begin.
+extension Topic {
+  /// Changes the settings that `changes` names. Attached clients stay attached, and what producers were granted stays granted. From any loop.
+  ///
+  /// - Throws: ``ErrorCode/invalidSetting`` for a setting that can't be changed while the topic exists; ``ErrorCode/unknownTopic`` when it was deleted.
+  package func change(_ changes: TopicSettings, now: MonotonicTime) throws(WireError) {
+    let (result, loopStates): (Result<[Group], WireError>, [TopicLoopState]) = state.withLock { state in
+      if state.isDeleted { return (.failure(unknown), []) }
+      let present = settings
+      if let refusal = changes.changeRefusal(for: name, having: present) { return (.failure(refusal), []) }
+      let complete = changes.completed(by: present)
+      // Written once, so that a repeated request isn't written to disk.
+      if complete == present, state.isStated { return (.success([]), []) }
+      take(complete, replacing: present, &state)
+      return (.success(present.flow == .free ? Array(state.groups.values) : []), state.loopStates)
+    }
+    // Until the loop states report, they protect all records.
+    if isPaced { for group in try result.get() { group.reportPosition(now: now) } }
+    _ = try result.get()
+    notify(loopStates)
+    for loopState in loopStates { loopState.wakeProducers() }
+    commit(within: .zero)
+  }
+
+  /// With the lock held.
+  private func take(_ complete: TopicSettings, replacing present: TopicSettings, _ state: inout State) {
+    apply(complete, to: &state)
+    state.isStated = true
+    state.tail?.noteRow()
+    if let storage {
+      storage.retain(complete.retention)
+      state.epoch.log.retain(complete.tailRetention)
+    } else if let newest = state.epoch.newest {
+      newest.retain(complete.retention)
+    } else {
+      state.epoch.log.retain(complete.retention)
+    }
+    if complete.connect != present.connect { connect(by: complete, &state) }
+    if present.flow == .free, complete.flow != .free {
+      // The buffer for the first subscriber begins here.
+      if state.presentSubscriptions == 0 { state.lastSubscriberOffset = state.nextOffset }
+      protectReaders(state)
+    }
+  }
+
+  /// Drops the topic's oldest records, as far as no attached subscriber or group of a lossless topic is owed them. From any loop.
+  ///
+  /// - Throws: ``ErrorCode/invalidSetting`` when the topic ends before the offset; ``ErrorCode/unknownTopic`` when it was deleted.
+  /// - Returns: how many records late subscribers don't get any more.
+  @discardableResult
+  package func trim(to limit: TrimLimit) throws(WireError) -> UInt64 {
+    let (result, loopStates): (Result<UInt64, WireError>, [TopicLoopState]) = state.withLock { state in
+      if state.isDeleted { return (.failure(unknown), []) }
+      let head = state.nextOffset
+      let first: UInt64
+      switch limit {
+      case .from(let offset) where offset > head:
+        return (.failure(endsBefore(offset, head)), [])
+      case .from(let offset): first = offset
+      case .newest(let count): first = head - min(count, head)
+      }
+      return (.success(trim(to: limit, first, &state)), state.loopStates)
+    }
+    let count = try result.get()
+    for loopState in loopStates { loopState.wakeProducers() }
+    commit(within: .zero)
+    return count
+  }
+
+  /// - Parameter first: the first record that stays of a topic that isn't compact.
+  private func trim(to limit: TrimLimit, _ first: UInt64, _ state: inout State) -> UInt64 {
+    // What producers have buffered for the first subscriber goes as well.
+    if state.presentSubscriptions == 0, state.epoch.newest == nil {
+      state.lastSubscriberOffset = max(state.lastSubscriberOffset, first)
+    }
+    if let storage {
+      let before = storage.firstKept(before: state.nextOffset)
+      storage.trim(to: first)
+      state.tail?.noteRow()
+      return storage.firstKept(before: state.nextOffset) - before
+    }
+    guard let newest = state.epoch.newest else {
+      return state.epoch.log.trim(to: first, keepingFrom: keepFrom(state))
+    }
+    let count = newest.trim(to: limit, keepingFrom: keepNewestFrom(state))
+    if state.presentSubscriptions == 0 {
+      state.lastSubscriberOffset = max(state.lastSubscriberOffset, newest.statistics().firstOffset)
+    }
+    return UInt64(count)
+  }
+
+  /// Keeps all records until the loop states have reported the positions of their subscriptions. With the lock held.
+  func protectReaders(_ state: State) {
+    guard state.subscriptions > 0 else { return }
+    for loopState in state.loopStates { loopState.protectEverything() }
+  }
+
+  /// Connects the topic, or doesn't, as a new topic with these settings and the present subscriptions. With the lock held.
+  func connect(by settings: TopicSettings, _ state: inout State) {
+    switch settings.connect {
+    case .auto(let count), .autoStay(let count):
+      state.isConnected = state.presentSubscriptions >= Int(count)
+    case .manual: state.isConnected = false
+    case .immediate, nil: state.isConnected = true
+    }
+  }
+
+  private var unknown: WireError { WireError(.unknownTopic, "there is no topic \(name)") }
+
+  private func endsBefore(_ offset: UInt64, _ head: UInt64) -> WireError {
+    WireError(
+      .invalidSetting,
+      "topic \(name) can't be trimmed to offset \(offset): its next record gets offset \(head); name that one to drop every record"
+    )
+  }
+}
+
+extension TopicSettings {
+  /// Why the settings can't be changed so in a topic that exists; nil when they can. The value that the topic has isn't a change.
+  fileprivate func changeRefusal(for topic: String, having present: TopicSettings) -> WireError? {
+    let fixed: [(isChanged: Bool, name: String, why: String)] = [
+      (scope != nil && scope != present.scope, "scope", "it decides when the topic's records go"),
+      (
+        compact != nil && compact != present.compact, "compact",
+        "it decides which records are kept, and whether they have keys"
+      ),
+      (storage != nil && storage != present.storage, "storage", "it decides where the topic's records are"),
+      (
+        sync != nil && sync != present.sync, "sync",
+        "it decides when subscribers get records that wait for the disk"
+      ),
+    ]
+    guard let (_, name, why) = fixed.first(where: \.isChanged) else { return nil }
+    return WireError(
+      .invalidSetting,
+      "topic \(topic) can't be given another \(name) while it exists: \(why); create another topic, or delete this one and create it anew"
+    )
+  }
+}

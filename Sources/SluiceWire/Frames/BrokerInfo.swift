@@ -1,0 +1,97 @@
+/// BROKER_SHOW: asks for the state of the broker. Answered by ``BrokerInfo`` or ``Fault`` on the same stream.
+///
+/// The body is empty.
+public struct BrokerShow: LaidOutFrame {
+  public static let type = FrameType.brokerShow
+
+  public init() {}
+
+  public static let layout = FrameLayout(Self.init)
+}
+
+/// BROKER_INFO: the state of the broker at one moment. Answers ``BrokerShow``.
+///
+/// ```
+/// u64 time · u64 uptime · structure storage · u32 stopped · list of stopped topics · list of numbers
+/// ```
+public struct BrokerInfo: LaidOutFrame {
+  public static let type = FrameType.brokerInfo
+
+  /// A topic whose producers are stopped.
+  ///
+  /// ```
+  /// string topic · u8 reason · u64 milliseconds
+  /// ```
+  public struct StoppedTopic: Hashable, Sendable {
+    public var topic: String
+    public var reason: TopicInfo.Publication.WaitReason
+    /// For how long they are, at least 1, pauses of up to a second included.
+    public var milliseconds: UInt64
+
+    public init(topic: String, reason: TopicInfo.Publication.WaitReason, milliseconds: UInt64) {
+      self.topic = topic
+      self.reason = reason
+      self.milliseconds = milliseconds
+    }
+
+    static let layout = FrameLayout(
+      Self.init, Field.string("stopped topic", \Self.topic), Field.number("stopped reason", \Self.reason),
+      Field.integer("stopped milliseconds", \Self.milliseconds))
+  }
+
+  /// A counter or a gauge, by the name that it has in the broker's metrics.
+  ///
+  /// ```
+  /// string name · u64 value
+  /// ```
+  public struct Number: Hashable, Sendable {
+    public var name: String
+    public var value: UInt64
+
+    public init(name: String, value: UInt64) {
+      self.name = name
+      self.value = value
+    }
+
+    static let layout = FrameLayout(
+      Self.init, Field.string("number's name", \Self.name), Field.integer("number's value", \Self.value))
+  }
+
+  /// Milliseconds since 1970.
+  public var time: UInt64
+  /// Milliseconds since the broker has started.
+  public var uptime: UInt64
+  /// The store of durable topics.
+  public var storage: StorageStatus
+  /// How many topics there are whose producers are stopped.
+  public var stopped: UInt32
+  /// The first of these, those that have been stopped for the longest time.
+  public var stoppedTopics: [StoppedTopic]
+  /// The broker's counters and gauges: `topics`, `connections`, `records_received` and others.
+  public var numbers: [Number]
+
+  public init(
+    time: UInt64, uptime: UInt64, storage: StorageStatus, stopped: UInt32, stoppedTopics: [StoppedTopic],
+    numbers: [Number]
+  ) {
+    self.time = time
+    self.uptime = uptime
+    self.storage = storage
+    self.stopped = stopped
+    self.stoppedTopics = stoppedTopics
+    self.numbers = numbers
+  }
+
+  /// The number of that name; nil when the broker doesn't have it.
+  public subscript(name: String) -> UInt64? {
+    numbers.first { $0.name == name }?.value
+  }
+
+  public static let layout = FrameLayout(
+    Self.init, Field.integer("BROKER_INFO time", \Self.time),
+    Field.integer("BROKER_INFO uptime", \Self.uptime),
+    Field.structure("BROKER_INFO storage", \Self.storage, StorageStatus.layout),
+    Field.integer("BROKER_INFO stopped", \Self.stopped),
+    Field.list("stopped topics", \Self.stoppedTopics, StoppedTopic.layout),
+    Field.list("numbers", \Self.numbers, Number.layout))
+}
