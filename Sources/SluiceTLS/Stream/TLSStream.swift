@@ -1,3 +1,4 @@
+import CLinux
 import COpenSSL
 import Glibc
 import SluiceIO
