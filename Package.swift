@@ -81,6 +81,10 @@ let package = Package(
       name: "SluiceTopics",
       dependencies: ["SluiceWire", "SluiceLog", "SluiceSession", "SluiceStore", "SluiceIO", "CXXHash"],
       swiftSettings: strictSettings),
+    // Several nodes: shards of topics stored on JetStream.
+    .target(
+      name: "SluiceCluster", dependencies: ["SluiceWire", "SluiceStore", "SluiceIO", "SluiceNATS"],
+      swiftSettings: strictSettings),
     // The broker and the client, as libraries.
     .target(
       name: "SluiceBroker",
@@ -197,6 +201,12 @@ let package = Package(
     .testTarget(
       name: "SluiceNATSTests",
       dependencies: ["SluiceNATS", "SluiceTLS", "SluiceIO", "SluiceSimulation", "TestSupport"],
+      swiftSettings: settings),
+    .testTarget(
+      name: "SluiceClusterTests",
+      dependencies: [
+        "SluiceCluster", "SluiceStore", "SluiceNATS", "SluiceWire", "SluiceIO", "TestSupport",
+      ],
       swiftSettings: settings),
     .testTarget(
       name: "SluiceAccessTests", dependencies: ["SluiceAccess", "SluiceTLS", "SluiceWire", "TestSupport"],

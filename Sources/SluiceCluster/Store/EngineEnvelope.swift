@@ -1,0 +1,201 @@
+import SluiceStore
+import SluiceWire
+
+/// The first bytes of every message in a shard's stream, little-endian:
+///
+/// ```
+/// 0 u8 version 1 · 1 u8 kind · 2 u16 part · 4 u16 parts · 6 u16 zero · 8 u64 fence · 16 u64 commit · 24 body
+/// ```
+///
+/// A message counts only if ``fence`` is the sequence of the last valid fence message before it. That is what voids the commits of a former owner, and
+/// those of an owner's own former connection: an expected last sequence alone doesn't. With several commits under way, each expects the sequence
+/// that the one before it will have. When another message takes the first one's place, the first is refused, and the second one, which expects
+/// exactly the sequence of that other message, is stored.
+struct EngineEnvelope: Hashable, Sendable {
+  enum Kind: UInt8, Sendable {
+    /// An owner begins, makes sure of what was stored, or ends: see ``EngineFence``.
+    case fence = 1
+    /// A part of a ``TopicChange``.
+    case change = 2
+    /// A part of all that is known of a topic except its batches: see ``TopicCheckpoint``.
+    case checkpoint = 3
+    /// Says that every topic has a checkpoint that takes account of all before it: see ``EngineFront``.
+    case front = 4
+  }
+
+  static let size = 24
+  private static let version: UInt8 = 1
+  /// The most parts of one body.
+  static let mostParts = 1_000
+
+  var kind: Kind
+  /// From 0.
+  var part = 0
+  var parts = 1
+  /// The sequence of the fence message under which this one was sent; 0 in a fence message.
+  var fence: UInt64
+  /// The number of the commit that the message belongs to, from 1 in each life of an owner; 0 in other messages.
+  var commit: UInt64 = 0
+
+  init(_ kind: Kind, fence: UInt64, commit: UInt64 = 0, part: Int = 0, parts: Int = 1) {
+    self.kind = kind
+    self.fence = fence
+    self.commit = commit
+    self.part = part
+    self.parts = parts
+  }
+
+  /// Begins a message.
+  ///
+  /// - Parameter body: how many bytes follow.
+  func writer(reserving body: Int = 0) -> ByteWriter {
+    var bytes: [UInt8] = []
+    bytes.reserveCapacity(Self.size + body)
+    var writer = ByteWriter(bytes)
+    writer.integer(Self.version)
+    writer.integer(kind.rawValue)
+    writer.integer(UInt16(part))
+    writer.integer(UInt16(parts))
+    writer.integer(UInt16(0))
+    writer.integer(fence)
+    writer.integer(commit)
+    return writer
+  }
+
+  /// Reads the first bytes of a message.
+  ///
+  /// - Throws: ``StoreError/Kind/damaged``; ``StoreError/Kind/newer`` for what this version doesn't know.
+  init(_ reader: inout ByteReader) throws(StoreError) {
+    do throws(WireError) {
+      let version: UInt8 = try reader.integer("version")
+      guard version == Self.version else {
+        throw WireError(.unsupported, "it has version \(version), and this software knows \(Self.version)")
+      }
+      let number: UInt8 = try reader.integer("kind")
+      guard let kind = Kind(rawValue: number) else {
+        throw WireError(.unsupported, "it is of kind \(number), which this software doesn't know")
+      }
+      let part = Int(try reader.integer("part", as: UInt16.self))
+      let parts = Int(try reader.integer("parts", as: UInt16.self))
+      guard part < parts, parts <= Self.mostParts else {
+        throw WireError(.malformedFrame, "it is part \(part) of \(parts)")
+      }
+      _ = try reader.integer("zero", as: UInt16.self)
+      let fence: UInt64 = try reader.integer("fence")
+      self.init(kind, fence: fence, commit: try reader.integer("commit"), part: part, parts: parts)
+    } catch {
+      throw Self.unreadable(error)
+    }
+  }
+
+  /// What a malformed message means for the store.
+  static func unreadable(_ error: WireError) -> StoreError {
+    StoreError(
+      error.code == .unsupported ? .newer : .damaged,
+      "a message of the shard's stream can't be read: \(error.message)")
+  }
+}
+
+/// The body of a fence message: from it on, commits of earlier fences don't count.
+///
+///     u64 term · u64 opener · u8 what
+struct EngineFence: Hashable, Sendable {
+  enum What: UInt8, Sendable {
+    /// An owner opens the shard.
+    case opened = 1
+    /// An owner has lost track of what was stored, and voids what may still be under way.
+    case barrier = 2
+    /// An owner has stored everything, and stops.
+    case closed = 3
+  }
+
+  /// The number of the owner's lease.
+  var term: UInt64
+  /// A random number of the life that wrote it, by which that recognises its own.
+  var opener: UInt64
+  var what: What
+
+  func message() -> [UInt8] {
+    var writer = EngineEnvelope(.fence, fence: 0).writer(reserving: 17)
+    writer.integer(term)
+    writer.integer(opener)
+    writer.integer(what.rawValue)
+    return writer.bytes
+  }
+
+  /// - Parameter reader: stands behind the envelope.
+  init(_ reader: inout ByteReader) throws(StoreError) {
+    do throws(WireError) {
+      term = try reader.integer("term")
+      opener = try reader.integer("opener")
+      let number: UInt8 = try reader.integer("what")
+      guard let what = What(rawValue: number) else {
+        throw WireError(.unsupported, "it is a fence of kind \(number), which this software doesn't know")
+      }
+      self.what = what
+    } catch {
+      throw EngineEnvelope.unreadable(error)
+    }
+  }
+
+  init(term: UInt64, opener: UInt64, _ what: What) {
+    self.term = term
+    self.opener = opener
+    self.what = what
+  }
+}
+
+/// The body of a front message: topics that were changed before it have a checkpoint, so that opening reads changes behind it only.
+///
+///     u64 next topic
+struct EngineFront: Hashable, Sendable {
+  /// Larger than every number of a topic before it.
+  var nextTopic: TopicID
+
+  func message(fence: UInt64) -> [UInt8] {
+    var writer = EngineEnvelope(.front, fence: fence).writer(reserving: 8)
+    writer.integer(nextTopic.rawValue)
+    return writer.bytes
+  }
+
+  init(nextTopic: TopicID) {
+    self.nextTopic = nextTopic
+  }
+
+  /// - Parameter reader: stands behind the envelope.
+  init(_ reader: inout ByteReader) throws(StoreError) {
+    do throws(WireError) {
+      nextTopic = TopicID(rawValue: try reader.integer("next topic"))
+    } catch {
+      throw EngineEnvelope.unreadable(error)
+    }
+  }
+}
+
+/// The valid fences of a stream, by sequence: which messages count.
+struct FenceTable: Sendable {
+  private(set) var fences: [(sequence: UInt64, fence: EngineFence)] = []
+
+  var last: (sequence: UInt64, fence: EngineFence)? { fences.last }
+
+  /// Takes the next fence message of the stream. One of a lower term than an earlier one doesn't count: its writer was overtaken.
+  mutating func take(_ fence: EngineFence, at sequence: UInt64) {
+    if let last, last.sequence >= sequence || last.fence.term > fence.term { return }
+    fences.append((sequence, fence))
+  }
+
+  /// Whether a message at that sequence counts, which was sent under the fence at `fence`.
+  func counts(_ sequence: UInt64, under fence: UInt64) -> Bool {
+    var (low, high) = (0, fences.count)
+    while low < high {
+      let middle = (low + high) / 2
+      if fences[middle].sequence < sequence { low = middle + 1 } else { high = middle }
+    }
+    return low > 0 && fences[low - 1].sequence == fence
+  }
+
+  /// Forgets fences that no message from that sequence on was sent under.
+  mutating func drop(before sequence: UInt64) {
+    while fences.count > 1, fences[1].sequence < sequence { fences.removeFirst() }
+  }
+}
