@@ -1,4 +1,6 @@
-/// A persistent store of topics: batches of records by offset, and the topics' rows and small states.
+/// A persistent store of topics on this machine: batches of records by offset, and the topics' rows and small states.
+///
+/// The broker uses it as the store of a shard, through ``LocalStore``; the offline tools use it as it is.
 ///
 /// An engine stores bytes and knows which records it has. The broker decides what the bytes mean, when to commit and what to drop.
 ///
@@ -168,6 +170,12 @@ public struct StoreError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The change can't be stored, whatever the state of the disk: it breaks a rule of the store, or doesn't continue what is stored. The
     /// same change is refused again; other changes aren't affected.
     case invalid
+    /// Another owner has the shard now, or had it last with a larger term. Nothing more can be stored by this one.
+    case fenced
+    /// The engine can't be reached, or has no leader. Nothing was stored. The same call may succeed later.
+    case unavailable
+    /// The engine can't be reached, and it isn't known whether the change was stored. It mustn't be tried again before that is known.
+    case outcomeUnknown
   }
 
   public var kind: Kind

@@ -138,7 +138,8 @@ private final class SourceHistory {
     world = SimulatedWorld(seed: seed, loops: 0, conditions: .calm)
     loop = world.makeLoop()
     service = StoreService(
-      store, pool: pool, limits: TopicLimits(), writer: world.makeLoop(), readers: [world.makeLoop()],
+      LocalStore(store), pool: pool, limits: TopicLimits(), writer: world.makeLoop(),
+      readers: [world.makeLoop()],
       metrics: BrokerMetrics(), report: { _ in })
     storage = StoreTopicState(
       id: Self.id, service: service, settings: TopicSettings(), extent: StoredExtent())

@@ -55,10 +55,13 @@ final class BrokerCore: Sendable {
     memory = MemoryWatch(
       ceiling: limits.memory, windowBytes: limits.producerWindowBytes, pool: pool, metrics: metrics)
     var service: StoreService?
+    var shard: OpenedShard?
     if let storage, let loops, let writer = loops.loops.first {
       let readers = loops.loops.count > 1 ? Array(loops.loops.dropFirst()) : [writer]
+      let opened = try LocalStore.open(storage.store)
+      shard = opened
       service = StoreService(
-        storage.store, pool: pool, limits: TopicLimits(limits), writer: writer, readers: readers,
+        opened.store, pool: pool, limits: TopicLimits(limits), writer: writer, readers: readers,
         metrics: metrics,
         report: storage.report)
     }
@@ -78,8 +81,8 @@ final class BrokerCore: Sendable {
       maximumRecord: limits.record, maximumStreams: limits.streams, maximumPositions: limits.matches,
       maximumPositionBytes: limits.bufferedPerConnection, asksIdentity: authenticator != nil)
     shortestKeepalive = Atomic(limits.keepalive == 0 ? .max : limits.keepalive)
-    guard let service, let storage else { return }
-    let event = try registry.restore(service, now: now) { [weak registry] in
+    guard let service, let shard, let storage else { return }
+    let event = try registry.restore(shard, service, now: now) { [weak registry] in
       // Producers have to learn of a change of the store's state.
       let topics = (registry?.all ?? []).filter { $0.storage != nil }.sorted { $0.name < $1.name }
       for topic in topics { topic.notify(topic.loopStates) }

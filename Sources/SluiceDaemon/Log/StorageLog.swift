@@ -67,6 +67,10 @@ final class StorageLog: Sendable {
           "bytes": .number(bytes), "ms": .number(milliseconds),
         ])
     case .dropping(let topic, let limit): noteDropping(topic, limit)
+    case .fenced(let message):
+      logger.log(
+        .error, "another node stores these topics now; nothing more is stored of them here",
+        ["cause": .text(message)])
     case .recovered: logger.log(.info, "storage takes records again", ["directory": .text(directory)])
     case .damaged(let topic, let from, let before):
       logger.log(

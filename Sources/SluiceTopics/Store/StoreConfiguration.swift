@@ -24,6 +24,8 @@ public enum StoreEvent: Hashable, Sendable {
   case waiting(publishers: Int, bytes: Int, isFull: Bool, milliseconds: UInt64)
   /// The store can be written again.
   case recovered
+  /// Another node has the store's shard: its topics take nothing more here.
+  case fenced(message: String)
   /// The store refuses a change of a topic for what is in it. The change was set aside; other topics aren't affected.
   case rejected(topic: String, message: String)
   /// A limit of a durable topic drops records; reported once for each limit of a topic.

@@ -24,8 +24,7 @@ final class StoreHealth: Sendable {
 
   /// Returns whether that is another failure than the one before.
   func failed(_ error: StoreError, now: MonotonicTime) -> Bool {
-    let fault = Fault(
-      code: error.kind == .full ? .storageFull : .storageFailed, message: Self.publicMessage(error))
+    let fault = Self.fault(error)
     let isNew = presentFailure.withLock { failure in
       defer { failure = Failure(fault: fault, since: failure?.since ?? now) }
       return failure?.fault.code != fault.code
@@ -41,10 +40,16 @@ final class StoreHealth: Sendable {
     return true
   }
 
-  /// The message for clients, without paths.
-  private static func publicMessage(_ error: StoreError) -> String {
-    error.kind == .full
-      ? "the broker's storage has no room left; what was published to durable topics waits, try again later"
-      : "the broker's storage fails; what was published to durable topics waits, try again later"
+  /// What clients are told, without paths.
+  static func fault(_ error: StoreError) -> Fault {
+    let waits = "what was published to durable topics waits, try again later"
+    let (code, message): (ErrorCode, String) =
+      switch error.kind {
+      case .full: (.storageFull, "the broker's storage has no room left; \(waits)")
+      case .unavailable, .outcomeUnknown: (.storageFailed, "the broker's storage can't be reached; \(waits)")
+      case .fenced: (.storageFailed, "another node stores this topic now; try again to be sent there")
+      default: (.storageFailed, "the broker's storage fails; \(waits)")
+      }
+    return Fault(code: code, message: message)
   }
 }

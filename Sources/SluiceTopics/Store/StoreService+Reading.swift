@@ -30,61 +30,87 @@ package final class LoadedSegment: Sendable {
   }
 }
 
+/// Takes batches of one topic into a segment.
+// @unchecked: belongs to one read, whose calls come one after the other.
+private final class BatchLoading: @unchecked Sendable {
+  private let topic: TopicID
+  private let offset: UInt64
+  private let bytes: Int
+  private let pool: SegmentPool
+  private var loader: SegmentLoader?
+  /// Where the first batch begins that can't be read, if that was found before one that can.
+  private(set) var damaged: UInt64?
+
+  init(_ topic: TopicID, from offset: UInt64, bytes: Int, pool: SegmentPool) {
+    self.topic = topic
+    self.offset = offset
+    self.bytes = bytes
+    self.pool = pool
+  }
+
+  var isEmpty: Bool { loader == nil }
+
+  /// Returns whether there is room for more.
+  func take(_ first: UInt64, _ value: UnsafeRawBufferPointer) -> Bool {
+    guard let batch = unsafe BatchView(value, of: topic, at: first) else {
+      // What is behind it is for the next time, if there is anything to hand over.
+      if damaged == nil, loader == nil { damaged = max(first, offset) }
+      return loader == nil
+    }
+    if loader == nil {
+      loader = unsafe SegmentLoader(
+        baseOffset: first, capacity: max(bytes, batch.items.count), pool: pool)
+    }
+    guard let room = loader?.room, first == loader?.nextOffset, unsafe batch.items.count <= room else {
+      return false
+    }
+    unsafe loader?.append(
+      batch.items, count: Int(batch.header.records), recordBytes: Int(batch.header.recordBytes),
+      firstTime: batch.header.firstTime)
+    return true
+  }
+
+  func finish() -> Segment? { loader?.finish() }
+}
+
 extension StoreService {
   /// Reads about so many bytes of records from that offset on, and passes them to `completion` on `loop`.
   package func load(
     _ storage: StoreTopicState, _ topic: String, from offset: UInt64, bytes: Int, on loop: any EventLoop,
     _ completion: @escaping @Sendable (StoredRecords) -> Void
   ) {
-    read(storage.id) { [self] _ in
-      let records = load(storage, topic, from: offset, bytes: bytes)
-      loop.execute { completion(records) }
+    read(storage.id) { [self] store in
+      let loading = BatchLoading(storage.id, from: offset, bytes: bytes, pool: pool)
+      unsafe store.read(
+        storage.id, from: offset, bytes: bytes, each: { unsafe loading.take($0, $1) }
+      ) { [self] error in
+        let records = loaded(loading, error, storage, topic, from: offset)
+        loop.execute { completion(records) }
+      }
     }
   }
 
-  /// The same, at once. On a reader's thread.
-  private func load(
-    _ storage: StoreTopicState, _ topic: String, from offset: UInt64, bytes: Int
+  private func loaded(
+    _ loading: BatchLoading, _ error: StoreError?, _ storage: StoreTopicState, _ topic: String,
+    from offset: UInt64
   ) -> StoredRecords {
-    var loader: SegmentLoader?
-    var damaged: UInt64?
-    do throws(StoreError) {
-      try unsafe store.batches(of: storage.id, from: offset) { first, value in
-        guard let batch = unsafe BatchView(value, of: storage.id, at: first) else {
-          // What is behind it is for the next time, if there is anything to hand over.
-          if damaged == nil, loader == nil { damaged = max(first, offset) }
-          return loader == nil
-        }
-        if loader == nil {
-          loader = unsafe SegmentLoader(
-            baseOffset: first, capacity: max(bytes, batch.items.count), pool: pool)
-        }
-        guard let room = loader?.room, first == loader?.nextOffset, unsafe batch.items.count <= room else {
-          return false
-        }
-        unsafe loader?.append(
-          batch.items, count: Int(batch.header.records), recordBytes: Int(batch.header.recordBytes),
-          firstTime: batch.header.firstTime)
-        return true
-      }
-    } catch {
-      // What was read before is good.
-      guard loader != nil else {
-        lost(topic, error.message)
-        return StoredRecords(segment: nil, next: offset, isFailure: true)
-      }
+    // What was read before an error is good.
+    if let error, loading.isEmpty {
+      lost(topic, error.message)
+      return StoredRecords(segment: nil, next: offset, isFailure: true)
     }
-    let segment = loader?.finish()
+    let segment = loading.finish()
     let next = segment.map { max($0.baseOffset, offset) } ?? max(storage.committed, offset + 1)
-    if let damaged { report(.damaged(topic: topic, from: damaged, before: next)) }
+    if let damaged = loading.damaged { report(.damaged(topic: topic, from: damaged, before: next)) }
     return StoredRecords(segment: segment.map { LoadedSegment($0, self) }, next: next)
   }
 
   /// Finds the first record with that time or a later one, on another thread. An offset behind all that is stored when there is none.
   package func find(_ time: Int64, in topic: StoreTopicState, _ body: @escaping @Sendable (UInt64) -> Void) {
     read(topic.id) { store in
-      let found = try? store.offset(in: topic.id, atOrAfter: time)
-      body(found ?? topic.committed)
+      store.find(time, in: topic.id) { found in
+        body((try? found.get()) ?? topic.committed)
+      }
     }
   }
 }

@@ -5,7 +5,9 @@ import SluiceStore
 import SluiceWire
 import Synchronization
 
-/// Has durable topics committed to the store and reads them back: one loop writes for all topics and connections, others read.
+/// Has the durable topics of one shard committed to its store and reads them back: one loop writes for all topics and connections, others read.
+///
+/// A broker of one node has one shard and one service; one of several nodes has a service for each shard that it owns.
 ///
 /// ```
 ///   loops ── enqueue(topic) ──► arrivals ── one signal a turn ──► StoreWriter: take, commit, publish the outcome
@@ -18,7 +20,7 @@ package final class StoreService: Sendable {
   /// So many waiting bytes of one topic are committed before their delay is over.
   static let commitBytes = 4 << 20
 
-  package let store: any TopicStore
+  package let store: any ShardStore
   package let pool: SegmentPool
   package let limits: TopicLimits
   /// The most bytes of one topic's records that may wait to be written, and of all together. What waits is written in one go, and has to fit into the
@@ -49,10 +51,10 @@ package final class StoreService: Sendable {
   private let writing = Mutex<(writer: StoreWriter, signal: any LoopSignal)?>(nil)
 
   /// - Parameters:
-  ///   - writer: its thread is blocked while something is written.
-  ///   - readers: theirs while something is read; at least one.
+  ///   - writer: the loop on which the store is used. A store that blocks blocks its thread while something is written.
+  ///   - readers: their threads are blocked while something is read from such a store; at least one.
   package init(
-    _ store: any TopicStore, pool: SegmentPool, limits: TopicLimits, writer: any EventLoop,
+    _ store: any ShardStore, pool: SegmentPool, limits: TopicLimits, writer: any EventLoop,
     readers: [any EventLoop], metrics: BrokerMetrics,
     report: @escaping @Sendable (StoreEvent) -> Void
   ) {
@@ -77,6 +79,11 @@ package final class StoreService: Sendable {
     let writer = StoreWriter(self, on: writingLoop, notify: notify)
     let signal = writingLoop.makeSignal { [weak self] in self?.withWriter { $0.run() } }
     writing.withLock { $0 = (writer, signal) }
+    store.begin { [weak self] event in
+      guard let self else { return }
+      // Jobs of the loop keep their order, and the store's events with them.
+      if writingLoop.isCurrent { withWriter { $0.received(event) } } else { write { $0.received(event) } }
+    }
     write { $0.tick() }
   }
 
@@ -152,8 +159,9 @@ package final class StoreService: Sendable {
     return max(min(topicBacklog - waiting, inAll), 0)
   }
 
-  /// Calls `body` on the thread of a reader.
-  package func read(_ id: TopicID, _ body: @escaping @Sendable (any TopicStore) -> Void) {
+  /// Calls `body` where a topic may be read: on the thread of a reader if the store blocks, at once if it doesn't.
+  package func read(_ id: TopicID, _ body: @escaping @Sendable (any ShardStore) -> Void) {
+    guard store.isBlocking else { return body(store) }
     let reader = readers[Int(id.rawValue % UInt64(readers.count))]
     reader.execute { [store] in body(store) }
   }
@@ -170,23 +178,21 @@ package final class StoreService: Sendable {
     write { $0.adopt(topics) }
   }
 
-  /// Commits what waits, if that is possible, and calls `body` on the writer's loop.
+  /// Commits what waits, if that is possible, and calls `body` on the writer's loop when what was begun is settled.
   package func flush(_ body: @escaping @Sendable () -> Void) {
-    write {
-      $0.flush()
-      body()
-    }
+    write { $0.flush(body) }
   }
 
   /// Commits what waits, and closes the store, which may not be used any more. Calls `body` on the writer's loop.
   package func close(_ body: @escaping @Sendable () -> Void) {
     write { [self] writer in
-      writer.close()
-      arrivals.withLock { arrivals in
-        arrivals.isClosed = true
-        arrivals.topics = []
+      writer.close { [self] in
+        arrivals.withLock { arrivals in
+          arrivals.isClosed = true
+          arrivals.topics = []
+        }
+        body()
       }
-      body()
     }
   }
 

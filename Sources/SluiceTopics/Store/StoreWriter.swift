@@ -3,33 +3,58 @@ import SluiceLog
 import SluiceStore
 import SluiceWire
 
-/// Commits what durable topics have to be stored, tries again what has failed, and keeps the store within its topics' limits.
+/// Commits what durable topics have to be stored, and keeps the store within its topics' limits. What has failed is tried again by the ``StoreRecovery``.
 ///
-/// While a commit is under way the next one gathers, so that one sync serves all topics that changed meanwhile.
-// @unchecked: belongs to `loop`, whose thread is blocked while something is written.
+/// While commits are under way the next one gathers, so that one sync serves all topics that changed meanwhile. A store that blocks has one under
+/// way, which is settled when the call returns; one far away has several, which settle in order.
+// @unchecked: belongs to `loop`, whose thread is blocked while a store that blocks writes something.
 final class StoreWriter: @unchecked Sendable {
   private static let firstRetry = Duration.milliseconds(100)
   private static let longestRetry = Duration.seconds(2)
   private static let trimInterval = Duration.seconds(1)
   /// How often waiting producers are reported.
   private static let reminderInterval = Duration.seconds(60)
+  /// How long commits under way are waited for at the end.
+  private static let longestClose = Duration.seconds(10)
 
-  private let store: any TopicStore
-  private let loop: any EventLoop
+  /// A commit of which it isn't known yet what becomes of it.
+  private struct UnderWay {
+    enum What {
+      case commits([TopicCommit])
+      case step(StoreRecovery.Step)
+    }
+
+    var number: UInt64
+    var start: MonotonicTime
+    var what: What
+  }
+
+  private let store: any ShardStore
+  let loop: any EventLoop
   /// Has the writer, and calls it: see ``StoreService/withWriter(_:)``.
-  private unowned let service: StoreService
+  unowned let service: StoreService
   /// Called when the store begins or ceases to take records.
   private let notify: @Sendable () -> Void
 
-  private var due: [ObjectIdentifier: (topic: any DurableTopic, time: MonotonicTime)] = [:]
-  private var builders: [ObjectIdentifier: (topic: any DurableTopic, builder: TopicCommitBuilder)] = [:]
+  private(set) var due: [ObjectIdentifier: (topic: any DurableTopic, time: MonotonicTime)] = [:]
+  private(set) var builders: [ObjectIdentifier: (topic: any DurableTopic, builder: TopicCommitBuilder)] = [:]
   private var timer: TimerToken?
-  /// Commits that failed and are tried again.
-  private var stuck: [TopicCommit] = []
+  private var lastNumber: UInt64 = 0
+  /// In the order in which they were begun.
+  private var underWay: [UnderWay] = []
+  /// Commits that failed and are tried again, at most one for each topic.
+  var stuck: [TopicCommit] = []
+  /// What is tried at the moment after a failure. Nothing else is committed meanwhile.
+  private var recovery: StoreRecovery?
   private var retry = firstRetry
   private var retryTimer: TimerToken?
   private var hasGarbage = true
   private var isClosed = false
+  /// Why nothing is stored any more: another owner has the shard.
+  private var fence: StoreError?
+  /// Called when all that was begun before is settled.
+  private var flushes: [(number: UInt64, body: @Sendable () -> Void)] = []
+  private var closing: (body: @Sendable () -> Void, timer: TimerToken?)?
   /// When waiting producers are reported next; nil while the store works.
   private var reminder: MonotonicTime?
   /// Whether there was a commit, or an attempt at one, since the size was read.
@@ -42,12 +67,20 @@ final class StoreWriter: @unchecked Sendable {
     self.notify = notify
   }
 
+  /// The most changes of one commit.
+  var mostChanges: Int { store.mostChanges }
+
+  /// Whether the next commit may be begun.
+  private var isReady: Bool {
+    stuck.isEmpty && recovery == nil && fence == nil && underWay.count < store.depth
+  }
+
   func run() {
     guard !isClosed else { return }
     takeArrivals()
     let now = loop.now
     // A commit takes everything along, due or not: the sync is paid for.
-    if stuck.isEmpty, due.values.contains(where: { $0.time <= now }) { commitAll() }
+    if isReady, due.values.contains(where: { $0.time <= now }) { commitAll() }
     setTimer()
   }
 
@@ -62,7 +95,7 @@ final class StoreWriter: @unchecked Sendable {
   private func setTimer() {
     if let timer { loop.cancel(timer) }
     timer = nil
-    guard stuck.isEmpty, let next = due.values.map(\.time).min() else { return }
+    guard isReady, let next = due.values.map(\.time).min() else { return }
     timer = loop.schedule(at: next) { [weak service] in
       service?.withWriter {
         $0.timer = nil
@@ -71,115 +104,94 @@ final class StoreWriter: @unchecked Sendable {
     }
   }
 
+  // MARK: Commits
+
   /// - Parameter isLast: takes changes along whose delay isn't over.
-  func commitAll(isLast: Bool = false) {
+  private func commitAll(isLast: Bool = false) {
     let now = isLast ? loop.now + StoreService.idleDelay : loop.now
-    let topics = due.values.map(\.topic)
-    due.removeAll(keepingCapacity: due.capacity <= 1024)
+    let topics: [any DurableTopic]
+    if due.count <= store.mostChanges {
+      topics = due.values.map(\.topic)
+      due.removeAll(keepingCapacity: due.capacity <= 1024)
+    } else {
+      let first = due.values.sorted { $0.time < $1.time }.prefix(store.mostChanges)
+      topics = first.map(\.topic)
+      for topic in topics { due[ObjectIdentifier(topic)] = nil }
+    }
     let commits = topics.compactMap { builder(of: $0).commit($0, now: now, wallClock: loop.wallClock) }
     guard !commits.isEmpty else { return }
     attempt(commits.sorted { $0.change.topic < $1.change.topic })
   }
 
-  private func builder(of topic: any DurableTopic) -> TopicCommitBuilder {
+  func builder(of topic: any DurableTopic) -> TopicCommitBuilder {
     if let known = builders[ObjectIdentifier(topic)] { return known.builder }
     let builder = TopicCommitBuilder(topic, store)
     builders[ObjectIdentifier(topic)] = (topic, builder)
     return builder
   }
 
-  /// - Returns: whether they are on disk.
-  @discardableResult
-  private func attempt(_ commits: [TopicCommit]) -> Bool {
-    do throws(StoreError) {
-      try commit(commits)
-      stuck = []
-      retry = Self.firstRetry
-      recovered()
-      for commit in commits { done(commit) }
-      return true
-    } catch {
-      if error.kind == .invalid { return attemptEach(commits) }
-      stuck = commits
-      failed(error)
-      return false
-    }
-  }
-
-  /// The store refuses one of the changes for its contents: each topic's change is tried alone, and those that are refused are set aside.
-  private func attemptEach(_ commits: [TopicCommit]) -> Bool {
-    for (index, commit) in commits.enumerated() {
-      do throws(StoreError) {
-        try attemptAlone(commit)
-      } catch {
-        stuck = Array(commits[index...])
-        failed(error)
-        return false
-      }
-    }
-    stuck = []
-    retry = Self.firstRetry
-    recovered()
-    return true
-  }
-
-  /// - Throws: errors of the disk. A change that is refused for its contents is handled here.
-  private func attemptAlone(_ whole: TopicCommit) throws(StoreError) {
-    var commit = whole
-    commit.change.states.removeAll { $0.violation != nil }
-    let rejected = whole.change.states.filter { $0.violation != nil }
-    do throws(StoreError) {
-      try self.commit([commit])
-    } catch {
-      guard error.kind == .invalid else { throw error }
-      return quarantine(whole, error)
-    }
-    for state in rejected { report(rejected: state, of: whole.topic) }
-    done(commit, rejected: rejected)
-  }
-
-  private func report(rejected state: TopicChange.State, of topic: any DurableTopic) {
-    service.metrics.add(.rejectedChanges)
-    service.report(.rejected(topic: topic.name, message: state.violation?.message ?? ""))
-  }
-
-  /// Nothing more of this topic can be stored. Its waiting changes are dropped, and clients get the reason.
-  private func quarantine(_ commit: TopicCommit, _ error: StoreError) {
-    service.metrics.add(.rejectedChanges)
-    service.report(.rejected(topic: commit.topic.name, message: error.message))
-    let fault = Fault(
-      code: .storageFailed,
-      message:
-        "the store refuses what was published to topic \(commit.topic.name), which takes nothing more; delete it, or have the broker started again to go on with what is stored"
-    )
-    let (bytes, completions) = commit.topic.quarantine(commit.taken, fault)
-    service.noteWaiting(-bytes)
-    for completion in completions { completion.body(fault) }
-  }
-
-  /// The failed commits need too much room together: tries them one by one, the smallest first.
-  private func commitSome() {
-    for commit in stuck.sorted(by: { $0.taken.bytes < $1.taken.bytes }) {
-      guard (try? self.commit([commit])) != nil else { return }
-      stuck.removeAll { $0.topic === commit.topic }
-      done(commit)
-    }
-    recovered()
-  }
-
-  /// Writes all of the commits or none, and counts them.
-  private func commit(_ commits: [TopicCommit]) throws(StoreError) {
+  private func attempt(_ commits: [TopicCommit]) {
     let start = loop.readClock()
+    switch begin(commits.map(\.change)) {
+    case .settled(let error): settled(commits, error, since: start)
+    case .underWay:
+      underWay.append(UnderWay(number: lastNumber, start: start, what: .commits(commits)))
+    }
+  }
+
+  private func begin(_ changes: [TopicChange]) -> CommitOutcome {
     hasGrown = true
-    try store.commit(commits.map(\.change))
+    lastNumber += 1
+    return store.commit(changes, as: lastNumber)
+  }
+
+  private func settled(_ commits: [TopicCommit], _ error: StoreError?, since start: MonotonicTime) {
+    switch error?.kind {
+    case nil:
+      count(commits, since: start)
+      retry = Self.firstRetry
+      // A store that doesn't block reports itself when it takes records again.
+      if store.isBlocking { recovered() }
+      for commit in commits { done(commit) }
+    case .invalid:
+      // The store refuses one of the changes for its contents: each topic's change is tried alone, and those that are refused are set aside.
+      recover(StoreRecovery(each: commits, of: self))
+    case .fenced:
+      add(stuck: commits)
+      if let error { fenced(error) }
+    default:
+      add(stuck: commits)
+      guard let error, underWay.isEmpty else { return }
+      // Those that were refused meanwhile come behind these.
+      if let rest = recovery.take()?.untried { add(stuck: rest) }
+      failed(error)
+    }
+  }
+
+  /// Counts a commit that is stored.
+  func count(_ commits: [TopicCommit], since start: MonotonicTime) {
     let end = loop.readClock()
     service.commitTook(end > start ? end.nanoseconds - start.nanoseconds : 0)
     service.metrics.add(.commits)
     service.metrics.add(.bytesStored, commits.reduce(0) { $0 + $1.taken.bytes })
   }
 
+  /// Keeps failed commits, which come behind those that have failed before: what was begun first is stored first.
+  private func add(stuck commits: [TopicCommit]) {
+    guard !stuck.isEmpty else { return stuck = commits }
+    var places: [ObjectIdentifier: Int] = [:]
+    for (index, commit) in stuck.enumerated() { places[ObjectIdentifier(commit.topic)] = index }
+    for commit in commits {
+      if let place = places[ObjectIdentifier(commit.topic)] {
+        stuck[place].merge(commit)
+      } else {
+        stuck.append(commit)
+      }
+    }
+  }
+
   /// - Parameter rejected: states that aren't stored, for what they are.
-  private func done(_ commit: TopicCommit, rejected: [TopicChange.State] = []) {
+  func done(_ commit: TopicCommit, rejected: [TopicChange.State] = []) {
     service.noteWaiting(-commit.taken.bytes)
     if commit.change.isDeletion {
       builders[ObjectIdentifier(commit.topic)] = nil
@@ -201,22 +213,56 @@ final class StoreWriter: @unchecked Sendable {
       message: "the store refuses what was asked for in topic \(topic.name); the broker's log says why")
   }
 
+  // MARK: What the store reports
+
+  func received(_ event: ShardStoreEvent) {
+    switch event {
+    case .settled(let number, let error): settled(number, error)
+    case .delayed(let error): report(failure: error)
+    case .resumed: if stuck.isEmpty { recovered() }
+    case .fenced(let error):
+      fenced(error)
+      if closing != nil { goOnClosing() }
+    }
+  }
+
+  private func settled(_ number: UInt64, _ error: StoreError?) {
+    // After a fence nothing is under way any more.
+    guard let index = underWay.firstIndex(where: { $0.number == number }) else { return }
+    let entry = underWay.remove(at: index)
+    switch entry.what {
+    case .commits(let commits): settled(commits, error, since: entry.start)
+    case .step(let step): conclude(step, error, since: entry.start)
+    }
+    tellFlushed()
+    if closing != nil { return goOnClosing() }
+    if recovery != nil { advance() } else { run() }
+  }
+
   // MARK: Failures
 
-  private func failed(_ error: StoreError) {
+  func failed(_ error: StoreError) {
+    report(failure: error)
     service.metrics.add(.failedCommits)
-    if service.health.failed(error, now: loop.now) {
-      reminder = reminder ?? loop.now
-      service.report(.failed(message: error.message, isFull: error.kind == .full))
-      notify()
-    }
-    // At most one retry timer is armed.
+    armRetry()
+  }
+
+  /// At most one retry timer is armed.
+  private func armRetry() {
     guard retryTimer == nil else { return }
     retryTimer = loop.schedule(after: retry) { [weak service] in service?.withWriter { $0.tryAgain() } }
     retry = min(retry * 2, Self.longestRetry)
   }
 
-  private func recovered() {
+  private func report(failure error: StoreError) {
+    guard service.health.failed(error, now: loop.now) else { return }
+    reminder = reminder ?? loop.now
+    service.report(.failed(message: error.message, isFull: error.kind == .full))
+    notify()
+  }
+
+  func recovered() {
+    retry = Self.firstRetry
     guard service.health.recovered() else { return }
     service.waiters.removeAll()
     reminder = nil
@@ -224,51 +270,76 @@ final class StoreWriter: @unchecked Sendable {
     notify()
   }
 
-  /// Tries failed commits again. First what makes room: deletions, and records that topics no longer keep.
+  /// Tries failed commits again.
   private func tryAgain() {
     retryTimer = nil
-    guard !isClosed, !stuck.isEmpty else { return }
+    guard !isClosed, !stuck.isEmpty, recovery == nil, fence == nil else { return }
     takeArrivals()
-    // Changes without records may fit, where they failed together with larger ones.
-    let light = stuck.filter { $0.change.batches.isEmpty }
-    if !light.isEmpty, (try? store.commit(light.map(\.change))) != nil {
-      stuck.removeAll { $0.change.batches.isEmpty }
-      for commit in light { done(commit) }
-    }
-    for (key, entry) in due where entry.topic.isDeleted {
-      due[key] = nil
-      let builder = builder(of: entry.topic)
-      guard let commit = builder.commit(entry.topic, now: loop.now, wallClock: loop.wallClock) else {
-        continue
-      }
-      if (try? store.commit([commit.change])) == nil {
-        due[key] = (entry.topic, loop.now)
-        entry.topic.undo(commit.taken)
-        break
-      }
-      done(commit)
-      discardStuck(of: entry.topic)
-    }
-    for commit in stuck {
-      guard let offset = commit.change.truncateBefore else { continue }
-      var change = TopicChange(commit.change.topic)
-      change.truncateBefore = min(offset, commit.before.head)
-      try? store.commit([change])
-    }
-    // Records that have become too old meanwhile are dropped as well.
-    for (topic, builder) in builders.values {
-      guard let (change, limit) = builder.trim(topic, wallClock: loop.wallClock) else { continue }
-      guard (try? store.commit([change])) != nil else { break }
-      builder.trimmed(by: limit)
-    }
-    while let more = try? store.reclaim(), more {}
-    let commits = stuck
-    if commits.isEmpty { recovered() } else if !attempt(commits), commits.count > 1 { commitSome() }
-    run()
+    recover(StoreRecovery(stuckOf: self))
   }
 
+  private func recover(_ recovery: StoreRecovery) {
+    self.recovery = recovery
+    advance()
+  }
+
+  /// Takes the next steps of the recovery: one at a time, with nothing else under way.
+  private func advance() {
+    while underWay.isEmpty, let recovery {
+      guard let step = recovery.next() else {
+        self.recovery = nil
+        // The timer may have fired while the steps were under way.
+        if !stuck.isEmpty { armRetry() }
+        if closing == nil { run() } else { goOnClosing() }
+        return
+      }
+      let start = loop.readClock()
+      switch begin(step.changes) {
+      case .settled(let error): conclude(step, error, since: start)
+      case .underWay: underWay.append(UnderWay(number: lastNumber, start: start, what: .step(step)))
+      }
+    }
+  }
+
+  private func conclude(_ step: StoreRecovery.Step, _ error: StoreError?, since start: MonotonicTime) {
+    if let error, error.kind == .fenced { return fenced(error) }
+    recovery?.conclude(step, error, since: start)
+  }
+
+  /// Another owner has the shard: nothing more is stored of these topics, granted, or acknowledged.
+  private func fenced(_ error: StoreError) {
+    guard fence == nil else { return }
+    fence = error
+    report(failure: error)
+    service.report(.fenced(message: error.message))
+    let fault = StoreHealth.fault(error)
+    for commits in underWay {
+      if case .commits(let commits) = commits.what { add(stuck: commits) }
+    }
+    let taken = Dictionary(stuck.map { (ObjectIdentifier($0.topic), $0.taken) }) { first, _ in first }
+    for (key, (topic, _)) in builders { set(aside: topic, taken[key] ?? UncommittedTail.Taken(), fault) }
+    underWay = []
+    stuck = []
+    due = [:]
+    recovery = nil
+    tellFlushed()
+  }
+
+  /// Drops what a topic has to be stored; clients get the reason.
+  func set(aside topic: any DurableTopic, _ taken: UncommittedTail.Taken, _ fault: Fault) {
+    let (bytes, completions) = topic.quarantine(taken, fault)
+    service.noteWaiting(-bytes)
+    for completion in completions { completion.body(fault) }
+  }
+
+  /// Takes a topic out of those that are due.
+  func removeDue(_ topic: any DurableTopic) { due[ObjectIdentifier(topic)] = nil }
+
+  /// The topic is due at once.
+  func makeDue(_ topic: any DurableTopic) { due[ObjectIdentifier(topic)] = (topic, loop.now) }
+
   /// Drops the failed commits of a deleted topic.
-  private func discardStuck(of topic: any DurableTopic) {
+  func discardStuck(of topic: any DurableTopic) {
     for commit in stuck where commit.topic === topic {
       service.noteWaiting(-commit.taken.bytes)
       for completion in commit.taken.completions { completion.body(nil) }
@@ -283,9 +354,9 @@ final class StoreWriter: @unchecked Sendable {
     guard !isClosed else { return }
     collectGarbage()
     inspect()
-    if stuck.isEmpty {
+    if isReady {
       for (topic, builder) in builders.values where builder.isOutdated(topic, wallClock: loop.wallClock) {
-        due[ObjectIdentifier(topic)] = (topic, loop.now)
+        makeDue(topic)
       }
       run()
     }
@@ -311,7 +382,7 @@ final class StoreWriter: @unchecked Sendable {
 
   /// Frees space a piece at a time, so that commits don't wait for it.
   private func collectGarbage() {
-    guard hasGarbage, !isClosed, stuck.isEmpty else { return }
+    guard hasGarbage, !isClosed, stuck.isEmpty, recovery == nil, fence == nil else { return }
     do throws(StoreError) {
       hasGarbage = try store.reclaim()
     } catch {
@@ -321,6 +392,11 @@ final class StoreWriter: @unchecked Sendable {
     loop.execute { [weak service] in service?.withWriter { $0.collectGarbage() } }
   }
 
+  /// Frees all the space that can be freed. Blocks as long as the store does.
+  func reclaimAll() {
+    while let more = try? store.reclaim(), more {}
+  }
+
   /// Keeps track of topics that were restored from the store.
   func adopt(_ topics: [any DurableTopic]) {
     for topic in topics { _ = builder(of: topic) }
@@ -328,30 +404,77 @@ final class StoreWriter: @unchecked Sendable {
 
   // MARK: The end
 
-  /// Commits what waits, if that is possible.
-  func flush() {
+  /// Commits what waits, if that is possible, and calls `body` when all that was begun is settled.
+  func flush(_ body: @escaping @Sendable () -> Void) {
     takeArrivals()
-    if stuck.isEmpty, !isClosed { commitAll() }
+    if isReady, !isClosed { commitAll() }
+    flushes.append((lastNumber, body))
+    tellFlushed()
   }
 
-  /// Commits what waits, and closes the store, which may not be used any more.
-  func close() {
+  private func tellFlushed() {
+    guard !flushes.isEmpty else { return }
+    let first = underWay.first?.number ?? .max
+    let settled = flushes.filter { $0.number < first }
+    flushes.removeAll { $0.number < first }
+    for flush in settled { flush.body() }
+  }
+
+  /// Commits what waits, closes the store, which may not be used any more, and calls `body`.
+  func close(_ body: @escaping @Sendable () -> Void) {
+    guard closing == nil else { return body() }
+    closing = (body, nil)
     takeArrivals()
-    if stuck.isEmpty { commitAll(isLast: true) } else { attempt(stuck) }
-    if stuck.isEmpty, !due.isEmpty { commitAll(isLast: true) }
+    if let timer { loop.cancel(timer) }
+    loop.cancel(&retryTimer)
+    if fence == nil, recovery == nil, !stuck.isEmpty {
+      let commits = stuck
+      stuck = []
+      attempt(commits)
+    }
+    goOnClosing()
+  }
+
+  private func goOnClosing() {
+    while fence == nil, recovery == nil, stuck.isEmpty, !due.isEmpty, underWay.count < store.depth {
+      commitAll(isLast: true)
+    }
+    guard underWay.isEmpty, recovery == nil else { return awaitLast() }
+    finishClosing()
+  }
+
+  /// The store may never say what became of the last commits.
+  private func awaitLast() {
+    guard closing?.timer == nil, !isClosed else { return }
+    closing?.timer = loop.schedule(after: Self.longestClose) { [weak service] in
+      service?.withWriter { $0.finishClosing() }
+    }
+  }
+
+  private func finishClosing() {
+    guard let (body, timer) = closing, !isClosed else { return }
     isClosed = true
     if let timer { loop.cancel(timer) }
-    do throws(StoreError) {
-      if let refusal = service.refusal {
-        throw StoreError(.failed, "\(refusal.message); what waited is lost")
-      }
-      try store.close()
-      service.report(.closed(message: nil))
-    } catch {
-      service.report(.closed(message: error.message))
-    }
+    loop.cancel(&retryTimer)
+    let isUnknown = !underWay.isEmpty
     due = [:]
     builders = [:]
     stuck = []
+    underWay = []
+    flushes = []
+    recovery = nil
+    let (service, report) = (service, service.report)
+    if let refusal = service.refusal {
+      report(.closed(message: "\(refusal.message); what waited is lost"))
+      return body()
+    }
+    if isUnknown {
+      report(.closed(message: "the store doesn't say whether the last commits were stored"))
+      return body()
+    }
+    store.close { error in
+      report(.closed(message: error?.message))
+      body()
+    }
   }
 }

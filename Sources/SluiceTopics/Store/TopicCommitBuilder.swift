@@ -17,6 +17,25 @@ package struct TopicCommit {
   var lapsed: UInt64
   /// The limit by which records are dropped.
   package var limit: DroppedRecords.Limit?
+
+  /// Adds the topic's next commit, so that both are made as one.
+  mutating func merge(_ next: TopicCommit) {
+    taken.merge(next.taken)
+    let replaced = Set(next.change.states.map { TopicChange.State($0.kind, key: $0.key, value: nil) })
+    change.states.removeAll {
+      replaced.contains(TopicChange.State($0.kind, key: $0.key, value: nil))
+    }
+    change.states += next.change.states
+    change.row = next.change.row ?? change.row
+    change.batches += next.change.batches
+    if let offset = next.change.truncateBefore {
+      change.truncateBefore = max(change.truncateBefore ?? 0, offset)
+    }
+    change.isDeletion = next.change.isDeletion
+    extent = next.extent
+    lapsed = next.lapsed
+    limit = next.limit ?? limit
+  }
 }
 
 /// Builds a durable topic's commits: knows what is stored of it, and what its limits drop. Belongs to the writer's loop.
@@ -24,9 +43,12 @@ final class TopicCommitBuilder {
   /// So many old batches are looked at in one go.
   private static let lookedAt = 64
 
-  private let store: any TopicStore
+  private let store: any ShardStore
   private let storage: StoreTopicState
+  /// What is stored.
   private var extent: StoredExtent
+  /// What is stored when the commits under way are.
+  private var projected: StoredExtent
   private var retention: StoreRetention
   private let name: String
   /// Limits of which it was reported that they drop records.
@@ -34,12 +56,13 @@ final class TopicCommitBuilder {
   /// Where the topic was to be cut, and where it began, when it was found that no whole batch lies between the two.
   private var settled: (cut: UInt64, first: UInt64)?
 
-  init(_ topic: any DurableTopic, _ store: any TopicStore) {
+  init(_ topic: any DurableTopic, _ store: any ShardStore) {
     guard let storage = topic.storage else { preconditionFailure("only durable topics are stored") }
     self.store = store
     self.storage = storage
     name = topic.name
     extent = storage.birthExtent
+    projected = extent
     retention = StoreRetention(storage.retention)
   }
 
@@ -49,11 +72,11 @@ final class TopicCommitBuilder {
     var change = changes
     if change.isDeletion {
       return TopicCommit(
-        topic: topic, taken: taken, change: change, before: extent, extent: extent, lapsed: 0)
+        topic: topic, taken: taken, change: change, before: projected, extent: projected, lapsed: 0)
     }
     for block in taken.blocks { block.seal(for: storage.id) }
     change.batches = taken.blocks
-    var after = extent
+    var after = projected
     if let last = taken.blocks.last {
       after.head = last.endOffset
       after.bytesThrough = last.bytesThrough
@@ -71,8 +94,9 @@ final class TopicCommitBuilder {
       storage.moved(to: extent, lapsed: lapsed)
       return nil
     }
+    defer { projected = after }
     return TopicCommit(
-      topic: topic, taken: taken, change: change, before: extent, extent: after, lapsed: lapsed,
+      topic: topic, taken: taken, change: change, before: projected, extent: after, lapsed: lapsed,
       limit: cut.limit)
   }
 
@@ -147,11 +171,8 @@ final class TopicCommitBuilder {
     var cut = retention.cut(extent, now: now)
     while retention.wantsBatches(extent, now: now), cut.offset < extent.head {
       var batches: [StoreRetention.Batch] = []
-      try? unsafe store.batches(of: storage.id, from: cut.offset) { offset, bytes in
-        // The batch's checksum isn't verified: that would read all of it.
-        guard let header = unsafe BatchHeader(bytes), header.firstOffset == offset,
-          let batch = StoreRetention.Batch(header, in: extent)
-        else { return true }
+      try? store.headers(of: storage.id, from: cut.offset) { header in
+        guard let batch = StoreRetention.Batch(header, in: extent) else { return true }
         batches.append(batch)
         return batches.count < Self.lookedAt
       }
@@ -175,6 +196,12 @@ final class TopicCommitBuilder {
   private func moved(to after: StoredExtent, lapsed: UInt64, by limit: DroppedRecords.Limit?) {
     let before = extent
     extent = after
+    if projected.head <= after.head {
+      projected = after
+    } else {
+      projected.firstOffset = after.firstOffset
+      projected.bytesBefore = after.bytesBefore
+    }
     storage.moved(to: after, lapsed: lapsed)
     guard after.firstOffset > before.firstOffset, let limit else { return }
     storage.dropped(

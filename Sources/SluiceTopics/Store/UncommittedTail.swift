@@ -25,6 +25,22 @@ package struct UncommittedTail {
     var isRowDue = false
     package var ending: PendingEnding?
     var completions: [Completion] = []
+    /// How many calls of ``UncommittedTail/take()`` it is from.
+    fileprivate(set) var takes = 0
+
+    /// Adds what was taken next, so that both are in one commit.
+    mutating func merge(_ next: Taken) {
+      blocks += next.blocks
+      bytes += next.bytes
+      producers.merge(next.producers) { $1 }
+      cursors.formUnion(next.cursors)
+      deletedGroups.formUnion(next.deletedGroups)
+      isGroupDue = isGroupDue || next.isGroupDue
+      isRowDue = isRowDue || next.isRowDue
+      ending = next.ending ?? ending
+      completions += next.completions
+      takes += next.takes
+    }
   }
 
   /// What waits for a commit.
@@ -53,8 +69,8 @@ package struct UncommittedTail {
   private var bytesThrough: UInt64
   private var lastTime: Int64
   private var waiting = Taken()
-  /// Whether something was taken of which it isn't known yet what became of it.
-  private var isInCommit = false
+  /// How many times something was taken of which it isn't known yet what became of it.
+  private var inCommit = 0
   package private(set) var ending: PendingEnding?
 
   init(_ extent: StoredExtent) {
@@ -121,7 +137,7 @@ package struct UncommittedTail {
 
   /// Calls the completion when everything noted so far is on disk. Returns false when it is already.
   package mutating func whenCommitted(_ completion: Completion) -> Bool {
-    guard isInCommit || hasWaiting else { return false }
+    guard inCommit > 0 || hasWaiting else { return false }
     waiting.completions.append(completion)
     return true
   }
@@ -143,28 +159,22 @@ package struct UncommittedTail {
 
   // MARK: What goes
 
-  /// Takes what waits, for a commit. There is one at a time.
+  /// Takes what waits, for a commit. Others may be under way.
   package mutating func take() -> Taken {
     defer { waiting = Taken() }
-    isInCommit = true
+    inCommit += 1
+    waiting.takes = 1
     delay = nil
     return waiting
   }
 
-  /// What was taken isn't on disk, and waits again, ahead of what has come since.
+  /// What was taken last isn't on disk, and waits again, ahead of what has come since.
   package mutating func undo(_ taken: Taken) {
-    isInCommit = false
+    inCommit -= taken.takes
     let since = waiting
     waiting = taken
-    waiting.blocks += since.blocks
-    waiting.bytes += since.bytes
-    waiting.producers.merge(since.producers) { $1 }
-    waiting.cursors.formUnion(since.cursors)
-    waiting.deletedGroups.formUnion(since.deletedGroups)
-    waiting.isRowDue = waiting.isRowDue || since.isRowDue
-    waiting.isGroupDue = waiting.isGroupDue || since.isGroupDue
-    waiting.ending = since.ending ?? waiting.ending
-    waiting.completions += since.completions
+    waiting.takes = 0
+    waiting.merge(since)
   }
 
   /// Takes the completions that came since the topic was removed from the disk: nothing is committed of it any more.
@@ -177,7 +187,7 @@ package struct UncommittedTail {
   ///
   /// - Returns: how many bytes of records no longer wait, and what waited for them.
   mutating func discard(_ taken: Taken) -> (bytes: Int, completions: [Completion]) {
-    isInCommit = false
+    inCommit = 0
     let dropped = (waitingBytes, taken.completions + waiting.completions)
     waiting = Taken()
     waitingBytes = 0
@@ -185,9 +195,9 @@ package struct UncommittedTail {
     return dropped
   }
 
-  /// What was taken is on disk.
+  /// What was taken first is on disk.
   package mutating func committed(_ taken: Taken) {
-    isInCommit = false
+    inCommit -= taken.takes
     waitingBytes -= taken.bytes
     committed = taken.blocks.last?.endOffset ?? committed
     if taken.ending != nil { ending = nil }

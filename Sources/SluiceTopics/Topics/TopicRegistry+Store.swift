@@ -54,23 +54,25 @@ extension TopicRegistry {
     }
   }
 
-  /// Restores the topics of the store. Before the broker accepts connections; blocks on the disk.
+  /// Restores the topics of a shard. Before clients can use them; blocks as reading the states does.
   ///
+  /// - Parameters:
+  ///   - shard: what was opened for the service.
+  ///   - storage: the service of the shard's store.
+  ///   - now: the present time.
+  ///   - announce: called when the store begins or ceases to take records.
   /// - Throws: when the store can't be read.
   package func restore(
-    _ storage: StoreService, now: MonotonicTime,
+    _ shard: OpenedShard, _ storage: StoreService, now: MonotonicTime,
     announce: @escaping @Sendable () -> Void
   ) throws(StoreError) -> StoreEvent {
-    let contents = try storage.store.contents()
-    // Marks the store as open. If that can't be written, later writes may fail as well, and the next start couldn't tell.
-    let isWritable = (try? storage.store.commit([])) != nil
+    let contents = shard.contents
     var bytes: UInt64 = 0
     var topics: [Topic] = []
     var renewed: [Topic] = []
     for stored in contents.topics {
       bytes += stored.extent.bytes
-      let topic = try restore(
-        stored, storage, wasClosed: contents.wasClosed && isWritable, now: now)
+      let topic = try restore(stored, shard, storage, now: now)
       // A topic that was deleted and made anew may be there twice, if the crash came in between.
       let former = state.withLock { state in
         let former = state.topics[topic.name]
@@ -81,26 +83,32 @@ extension TopicRegistry {
       topics.append(topic)
       if topic.epoch.number != stored.row.epoch { renewed.append(topic) }
     }
-    renew(renewed, storage.store)
+    let isRenewed = renew(renewed, storage.store)
     storage.start(nextTopic: contents.nextTopic, notify: announce)
     storage.adopt(topics)
+    if !isRenewed {
+      // As soon as the store can be written, then.
+      for topic in renewed {
+        topic.state.withLock { $0.tail?.noteRow() }
+        topic.commit(within: .zero)
+      }
+    }
     storage.kick()
     return .opened(topics: contents.topics.count, bytes: bytes, wasClosed: contents.wasClosed)
   }
 
-  /// Persists new epochs before any client can observe them, so that they are known after another crash.
-  private func renew(_ topics: [Topic], _ store: any TopicStore) {
+  /// Persists new epochs before any client can observe them, so that they are known after another crash. Returns whether they are stored.
+  ///
+  /// A store that doesn't block has them committed ahead of everything else: its owner serves the topics after ``StoreService/flush(_:)``.
+  private func renew(_ topics: [Topic], _ store: any ShardStore) -> Bool {
     let changes = topics.compactMap { $0.rowChange }
-    if changes.isEmpty || (try? store.commit(changes)) != nil { return }
-    // As soon as the store can be written, then.
-    for topic in topics {
-      topic.state.withLock { $0.tail?.noteRow() }
-      topic.commit(within: .zero)
-    }
+    guard !changes.isEmpty else { return true }
+    guard store.isBlocking, case .settled(nil) = store.commit(changes, as: 0) else { return false }
+    return true
   }
 
   private func restore(
-    _ stored: StoreContents.Topic, _ storage: StoreService, wasClosed: Bool, now: MonotonicTime
+    _ stored: StoreContents.Topic, _ shard: OpenedShard, _ storage: StoreService, now: MonotonicTime
   ) throws(StoreError) -> Topic {
     // Settings that came later than the row have their defaults.
     let settings = stored.row.settings.completed(by: TopicSettings.standard(in: .durable))
@@ -109,7 +117,7 @@ extension TopicRegistry {
       trimmedTo: stored.row.trimmedTo)
     var (epoch, lineage) = (stored.row.epoch, stored.row.lineage)
     // Clients may have had records that were not on disk yet: these offsets mean other records from now on.
-    let isNewEpoch = !wasClosed && !topicStorage.isSynchronous && stored.row.ending == nil
+    let isNewEpoch = !shard.contents.wasClosed && !topicStorage.isSynchronous && stored.row.ending == nil
     if isNewEpoch {
       lineage.append(StoredTopic.Ancestor(epoch: epoch, end: stored.extent.head))
       if lineage.count > Self.longestLineage { lineage.removeFirst(lineage.count - Self.longestLineage) }
@@ -117,9 +125,9 @@ extension TopicRegistry {
     }
     let topic = durable(stored.row.name, settings, topicStorage, epoch: epoch, lineage: lineage)
     if let ending = stored.row.ending { topic.epoch.end(ending) }
-    let producers = try storage.store.states(of: stored.id, .producer)
-    let cursors = try storage.store.states(of: stored.id, .cursor)
-    let groups = try storage.store.states(of: stored.id, .group)
+    let producers = try shard.states(stored.id, .producer)
+    let cursors = try shard.states(stored.id, .cursor)
+    let groups = try shard.states(stored.id, .group)
     let lost = topic.state.withLock { state in
       state.endedBy = stored.row.endedBy
       state.isStated = stored.row.isStated

@@ -1,0 +1,230 @@
+import SluiceIO
+import SluiceStore
+import SluiceWire
+
+/// What is tried after commits have failed: first what makes room, then the commits themselves.
+///
+/// ```
+///   light changes ─► deletions ─► truncations ─► trims ─► all together ─► one by one, the smallest first
+/// ```
+///
+/// A commit that was refused for its contents is tried topic by topic. Steps are taken one at a time by the writer, which belongs to one loop.
+final class StoreRecovery {
+  /// One commit, and what it is for.
+  struct Step {
+    enum What {
+      /// Changes without records, which may fit where they failed together with larger ones.
+      case light([TopicCommit])
+      case deletion(TopicCommit)
+      /// Drops what the failed commit of a topic drops, without what it adds.
+      case truncation
+      /// Drops records that have become too old meanwhile.
+      case trim(TopicCommitBuilder, DroppedRecords.Limit?)
+      case all([TopicCommit])
+      case one(TopicCommit)
+      /// A topic's change alone, without the states that the store refuses.
+      case alone(TopicCommit, rejected: [TopicChange.State])
+    }
+
+    var what: What
+    var changes: [TopicChange]
+  }
+
+  private enum Plan {
+    case light
+    case deletion(any DurableTopic)
+    case truncation(TopicCommit)
+    case trim(any DurableTopic, TopicCommitBuilder)
+    case reclaim
+    case all
+    case one(TopicCommit)
+    case alone(TopicCommit)
+    /// Everything was stored.
+    case recovered
+  }
+
+  /// Has the recovery.
+  private unowned let writer: StoreWriter
+  /// The last one comes first.
+  private var plans: [Plan]
+
+  /// Tries a commit that was refused for its contents topic by topic.
+  init(each commits: [TopicCommit], of writer: StoreWriter) {
+    self.writer = writer
+    plans = [.recovered] + commits.reversed().map { .alone($0) }
+  }
+
+  /// Tries failed commits again.
+  init(stuckOf writer: StoreWriter) {
+    self.writer = writer
+    plans = [.light]
+    plans += writer.due.values.filter { $0.topic.isDeleted }.map { .deletion($0.topic) }
+    plans += writer.stuck.filter { $0.change.truncateBefore != nil }.map { .truncation($0) }
+    plans += writer.builders.values.map { .trim($0.topic, $0.builder) }
+    plans += [.reclaim, .all]
+    plans.reverse()
+  }
+
+  /// Commits that weren't tried alone yet, in order.
+  var untried: [TopicCommit] {
+    plans.reversed().compactMap { if case .alone(let commit) = $0 { commit } else { nil } }
+  }
+
+  // MARK: Steps
+
+  /// The next commit to be tried; nil at the end.
+  func next() -> Step? {
+    while let plan = plans.popLast() {
+      if let step = step(plan) { return step }
+    }
+    return nil
+  }
+
+  private func step(_ plan: Plan) -> Step? {
+    let (now, wallClock) = (writer.loop.now, writer.loop.wallClock)
+    switch plan {
+    case .light:
+      let light = Array(
+        writer.stuck.lazy.filter { $0.change.batches.isEmpty }.prefix(writer.mostChanges))
+      return light.isEmpty ? nil : Step(what: .light(light), changes: light.map(\.change))
+    case .deletion(let topic):
+      writer.removeDue(topic)
+      guard let commit = writer.builder(of: topic).commit(topic, now: now, wallClock: wallClock) else {
+        return nil
+      }
+      return Step(what: .deletion(commit), changes: [commit.change])
+    case .truncation(let commit):
+      guard let offset = commit.change.truncateBefore,
+        writer.stuck.contains(where: { $0.topic === commit.topic })
+      else { return nil }
+      var change = TopicChange(commit.change.topic)
+      change.truncateBefore = min(offset, commit.before.head)
+      return Step(what: .truncation, changes: [change])
+    case .trim(let topic, let builder):
+      guard writer.builders[ObjectIdentifier(topic)]?.builder === builder,
+        let (change, limit) = builder.trim(topic, wallClock: wallClock)
+      else { return nil }
+      return Step(what: .trim(builder, limit), changes: [change])
+    case .reclaim:
+      writer.reclaimAll()
+      return nil
+    case .all:
+      let commits = Array(writer.stuck.prefix(writer.mostChanges))
+      guard !commits.isEmpty else {
+        writer.recovered()
+        return nil
+      }
+      return Step(what: .all(commits), changes: commits.map(\.change))
+    case .one(let commit): return Step(what: .one(commit), changes: [commit.change])
+    case .alone(let commit):
+      var change = commit.change
+      change.states.removeAll { $0.violation != nil }
+      let rejected = commit.change.states.filter { $0.violation != nil }
+      return Step(what: .alone(commit, rejected: rejected), changes: [change])
+    case .recovered:
+      writer.stuck = []
+      writer.recovered()
+      return nil
+    }
+  }
+
+  /// A step is settled.
+  ///
+  /// - Parameters:
+  ///   - step: the one that ``next()`` returned last.
+  ///   - error: why nothing of it is stored; nil when it is.
+  ///   - start: when it was begun.
+  func conclude(_ step: Step, _ error: StoreError?, since start: MonotonicTime) {
+    switch step.what {
+    case .light(let commits):
+      guard error == nil else { return }
+      remove(commits)
+      for commit in commits { writer.done(commit) }
+      plans.append(.light)
+    case .deletion(let commit):
+      guard error == nil else {
+        writer.makeDue(commit.topic)
+        commit.topic.undo(commit.taken)
+        return drop { if case .deletion = $0 { true } else { false } }
+      }
+      writer.done(commit)
+      writer.discardStuck(of: commit.topic)
+    case .truncation: break
+    case .trim(let builder, let limit):
+      guard error == nil else { return drop { if case .trim = $0 { true } else { false } } }
+      builder.trimmed(by: limit)
+    case .all(let commits): concludeAll(commits, error, since: start)
+    case .one(let commit):
+      guard error == nil else { return plans = [] }
+      writer.count([commit], since: start)
+      writer.stuck.removeAll { $0.topic === commit.topic }
+      writer.done(commit)
+      if plans.isEmpty { writer.recovered() }
+    case .alone(let commit, let rejected): concludeAlone(commit, rejected, error, since: start)
+    }
+  }
+
+  private func remove(_ commits: [TopicCommit]) {
+    let topics = Set(commits.map { ObjectIdentifier($0.topic) })
+    writer.stuck.removeAll { topics.contains(ObjectIdentifier($0.topic)) }
+  }
+
+  private func drop(_ isMatch: (Plan) -> Bool) { plans.removeAll(where: isMatch) }
+
+  private func concludeAll(_ commits: [TopicCommit], _ error: StoreError?, since start: MonotonicTime) {
+    guard let error else {
+      writer.count(commits, since: start)
+      remove(commits)
+      if writer.stuck.isEmpty { writer.recovered() } else { plans.append(.all) }
+      for commit in commits { writer.done(commit) }
+      return
+    }
+    guard error.kind != .invalid else {
+      plans = [.recovered] + writer.stuck.reversed().map { .alone($0) }
+      return
+    }
+    writer.failed(error)
+    plans = oneByOne(writer.stuck)
+  }
+
+  /// They need too much room together: the smallest comes first.
+  private func oneByOne(_ commits: [TopicCommit]) -> [Plan] {
+    guard commits.count > 1 else { return [] }
+    return commits.sorted { $0.taken.bytes > $1.taken.bytes }.map { .one($0) }
+  }
+
+  private func concludeAlone(
+    _ commit: TopicCommit, _ rejected: [TopicChange.State], _ error: StoreError?, since start: MonotonicTime
+  ) {
+    switch error?.kind {
+    case nil:
+      writer.count([commit], since: start)
+      writer.stuck.removeAll { $0.topic === commit.topic }
+      for state in rejected { report(commit.topic, state.violation?.message ?? "") }
+      writer.done(commit, rejected: rejected)
+    case .invalid:
+      writer.stuck.removeAll { $0.topic === commit.topic }
+      quarantine(commit, error?.message ?? "")
+    default:
+      writer.stuck = [commit] + untried
+      if let error { writer.failed(error) }
+      plans = oneByOne(writer.stuck)
+    }
+  }
+
+  private func report(_ topic: any DurableTopic, _ message: String) {
+    writer.service.metrics.add(.rejectedChanges)
+    writer.service.report(.rejected(topic: topic.name, message: message))
+  }
+
+  /// Nothing more of this topic can be stored. Its waiting changes are dropped, and clients get the reason.
+  private func quarantine(_ commit: TopicCommit, _ message: String) {
+    report(commit.topic, message)
+    let fault = Fault(
+      code: .storageFailed,
+      message:
+        "the store refuses what was published to topic \(commit.topic.name), which takes nothing more; delete it, or have the broker started again to go on with what is stored"
+    )
+    writer.set(aside: commit.topic, commit.taken, fault)
+  }
+}
