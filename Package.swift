@@ -198,9 +198,15 @@ let package = Package(
     .testTarget(
       name: "SluiceTLSTests", dependencies: ["SluiceTLS", "SluiceIO", "SluiceSimulation", "TestSupport"],
       swiftSettings: settings),
+    // The engine of several nodes in a simulated world: what nats-server does, as far as SluiceNATS uses it.
+    .target(
+      name: "SluiceEngineModel", dependencies: ["SluiceNATS", "SluiceIO", "SluiceSimulation"],
+      path: "Tests/SluiceEngineModel", swiftSettings: settings),
     .testTarget(
       name: "SluiceNATSTests",
-      dependencies: ["SluiceNATS", "SluiceTLS", "SluiceIO", "SluiceSimulation", "TestSupport"],
+      dependencies: [
+        "SluiceNATS", "SluiceTLS", "SluiceIO", "SluiceSimulation", "SluiceEngineModel", "TestSupport",
+      ],
       swiftSettings: settings),
     .testTarget(
       name: "SluiceClusterTests",

@@ -1,0 +1,214 @@
+import SluiceIO
+import SluiceNATS
+import SluiceSimulation
+
+/// What goes wrong in the model by itself. Nothing, unless set.
+public struct EngineFaults: Sendable {
+  /// One in so many requests loses its connection, half of them after they were carried out; 0: none. So are the others.
+  public var resetOneIn = 0
+  /// Of requests to a stream or to the API, one in so many gets no answer and isn't carried out.
+  public var silentOneIn = 0
+  /// Of writes, one in so many is refused with 503, as while there is no leader.
+  public var refusedOneIn = 0
+  /// How long a stream that has lost its leader is without one.
+  public var election: ClosedRange<Duration> = .seconds(1) ... .seconds(6)
+  /// How long a write takes until most replicas have it.
+  public var commit: ClosedRange<Duration> = .microseconds(100) ... .milliseconds(3)
+
+  public init() {}
+}
+
+/// A model of the engine, `nats-server` with JetStream, in a simulated world: several servers that clients reach over the simulated network by the
+/// protocol of NATS, and streams that they replicate.
+///
+/// It has as much of the engine as ``SluiceNATS`` uses. Streams are replicated by all servers: each has a leader, which checks expectations against
+/// what it has and what is under way; what is under way is committed a while later if most servers run, and some of it may be lost with the
+/// leader. The other servers have what is committed, with a lag. Streams and what was committed outlive crashes, as with `sync_interval: always`.
+///
+/// Unchecked: a world and all that belongs to it is used by one thread.
+public final class EngineModel: @unchecked Sendable {
+  public let world: SimulatedWorld
+  public private(set) var servers: [EngineServerModel] = []
+  public var faults = EngineFaults()
+  public var version = "2.15.1"
+  public var maximumPayload = 1 << 20
+  /// What the servers say of `sync_interval`.
+  public var syncsAlways = true
+  /// Whether a client may ask the servers for their settings.
+  public var tellsSettings = true
+  /// No server has room for more.
+  public var isFull = false
+  /// By how much the servers' wall clocks are off.
+  public var clockOffset = Duration.zero
+  /// Sees each message when it is committed, with its stream's name.
+  public var committed: (String, StreamContents.Message) -> Void = { _, _ in }
+
+  var streams: [String: EngineStream] = [:]
+  /// Runs elections. It never stalls.
+  let control: SimulatedLoop
+
+  /// - Parameters:
+  ///   - world: where it runs; each server has a loop of its own.
+  ///   - count: the number of servers.
+  ///   - host: the address of the servers' hosts without the last number.
+  public init(in world: SimulatedWorld, servers count: Int = 3, host: String = "10.1.0") {
+    self.world = world
+    control = world.makeLoop(name: "engine")
+    for number in 1...count {
+      servers.append(EngineServerModel("n\(number)", at: NATSAddress("\(host).\(number)"), of: self))
+    }
+  }
+
+  public var addresses: [NATSAddress] { servers.map(\.address) }
+
+  /// What most replicas of a stream have; nil without the stream.
+  public func contents(of stream: String) -> StreamContents? { streams[stream]?.committed }
+
+  /// The position of the server that leads a stream; nil while there is none.
+  public func leader(of stream: String) -> Int? {
+    streams[stream]?.leader.flatMap { leader in servers.firstIndex { $0 === leader } }
+  }
+
+  public var streamNames: [String] { streams.keys.sorted() }
+
+  var wallClock: Int64 { world.wallClock * 1_000_000 + clockOffset.clampedNanoseconds }
+
+  /// Most servers run and answer.
+  var hasQuorum: Bool { servers.count(where: \.isAvailable) * 2 > servers.count }
+
+  func note(_ text: @autoclosure () -> String) { world.trace?("engine: \(text())") }
+
+  // MARK: Faults
+
+  /// Kills a server: its connections end, and what its streams had under way may be lost.
+  public func crash(_ index: Int) {
+    guard servers[index].isRunning else { return }
+    servers[index].crash()
+    availabilityChanged()
+  }
+
+  /// Starts a server again.
+  public func restart(_ index: Int) {
+    guard !servers[index].isRunning else { return }
+    servers[index].restart()
+    availabilityChanged()
+  }
+
+  /// A server doesn't get the processor until ``resume(_:)``.
+  public func pause(_ index: Int) {
+    guard servers[index].isAvailable else { return }
+    servers[index].pause()
+    availabilityChanged()
+  }
+
+  public func resume(_ index: Int) {
+    guard servers[index].isPaused else { return }
+    servers[index].resume()
+    availabilityChanged()
+  }
+
+  /// A stream's leader gives its office up, and another server is elected.
+  public func stepDown(_ stream: String) { streams[stream]?.loseLeader() }
+
+  /// Everything that was broken works again, and nothing breaks by itself.
+  public func heal() {
+    faults = EngineFaults()
+    isFull = false
+    for index in servers.indices {
+      servers[index].lag = .zero
+      if servers[index].isRunning { resume(index) } else { restart(index) }
+    }
+  }
+
+  private func availabilityChanged() {
+    for name in streams.keys.sorted() { streams[name]?.availabilityChanged() }
+  }
+
+  // MARK: Routing
+
+  func isRequest(_ subject: String) -> Bool {
+    subject.hasPrefix("$JS.API.") || stream(for: subject) != nil
+  }
+
+  func stream(for subject: String) -> EngineStream? {
+    for name in streams.keys.sorted() {
+      guard let stream = streams[name] else { continue }
+      if stream.subjects.contains(where: { NATSSubject.matches(subject, $0) }) { return stream }
+    }
+    return nil
+  }
+
+  /// Brings a message to its subscribers and to the streams and services that it is for. On the loop of `server`.
+  func route(_ message: ModelMessage, from server: EngineServerModel) {
+    var isTaken = deliver(message, to: message.subject, from: server)
+    if message.subject.hasPrefix("$JS.API.") {
+      isTaken = serve(message, from: server) || isTaken
+    } else if message.subject.hasPrefix("$JS.FC.") {
+      flowControlAnswered(message.subject)
+      isTaken = true
+    } else if message.subject == JetStream.serversSubject, tellsSettings {
+      tellSettings(message)
+      isTaken = true
+    } else if let stream = stream(for: message.subject) {
+      isTaken = stream.take(message) || isTaken
+    }
+    if !isTaken { answer(message, ModelMessage("", status: "503"), from: server) }
+  }
+
+  /// Hands a message to the clients of all servers that have subscribed to `subject`.
+  ///
+  /// - Returns: whether there is any.
+  @discardableResult
+  func deliver(_ message: ModelMessage, to subject: String, from server: EngineServerModel) -> Bool {
+    var isTaken = false
+    for other in servers where other.hasInterest(in: subject) {
+      isTaken = true
+      let job = Job { [weak other] in other?.deliver(message, to: subject) }
+      // What the loop runs now may be another server's turn.
+      if other === server, server.loop.isCurrent { job.run() } else { other.loop.execute { job.run() } }
+    }
+    return isTaken
+  }
+
+  /// Unchecked: a world is used by one thread.
+  private struct Job: @unchecked Sendable {
+    let run: () -> Void
+  }
+
+  /// Sends the answer to a request, if one is expected.
+  func answer(_ request: ModelMessage, _ answer: ModelMessage, from server: EngineServerModel) {
+    guard !request.reply.isEmpty else { return }
+    var answer = answer
+    answer.subject = request.reply
+    deliver(answer, to: request.reply, from: server)
+  }
+
+  func answer(_ request: ModelMessage, _ json: String, from server: EngineServerModel) {
+    answer(request, ModelMessage("", payload: Array(json.utf8)), from: server)
+  }
+
+  private func tellSettings(_ request: ModelMessage) {
+    for server in servers where server.isRunning {
+      let json =
+        #"{"server":{"name":"\#(server.name)","ver":"\#(version)","jetstream":true},"#
+        + #""data":{"config":{"sync_interval":120000000000,"sync_always":\#(syncsAlways)}}}"#
+      run(on: server) { [self] in answer(request, json, from: server) }
+    }
+  }
+
+  /// Runs `body` on the loop of a server, when it gets the processor.
+  func run(on server: EngineServerModel, _ body: @escaping () -> Void) {
+    let job = Job(run: body)
+    server.loop.execute { job.run() }
+  }
+
+  /// Runs `body` on the loop of a server after a while.
+  func run(on server: EngineServerModel, after delay: Duration, _ body: @escaping () -> Void) {
+    run(on: server) { _ = server.loop.schedule(after: delay, body) }
+  }
+
+  func runOnControl(after delay: Duration, _ body: @escaping () -> Void) {
+    let job = Job(run: body)
+    control.execute { [control] in _ = control.schedule(after: delay) { job.run() } }
+  }
+}
