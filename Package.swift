@@ -211,7 +211,8 @@ let package = Package(
     .testTarget(
       name: "SluiceClusterTests",
       dependencies: [
-        "SluiceCluster", "SluiceStore", "SluiceNATS", "SluiceWire", "SluiceIO", "TestSupport",
+        "SluiceCluster", "SluiceStore", "SluiceNATS", "SluiceWire", "SluiceIO", "SluiceSimulation",
+        "SluiceEngineModel", "TestSupport",
       ],
       swiftSettings: settings),
     .testTarget(

@@ -61,6 +61,17 @@ public final class EngineModel: @unchecked Sendable {
 
   public var addresses: [NATSAddress] { servers.map(\.address) }
 
+  /// Other addresses of all servers, so that a test can cut one client from one server.
+  ///
+  /// - Parameter host: the addresses without the last number, which is the server's.
+  public func makeAliases(_ host: String) -> [NATSAddress] {
+    servers.enumerated().map { index, server in
+      let own = "\(host).\(index + 1)"
+      server.addAlias(own)
+      return NATSAddress(own, port: server.address.port)
+    }
+  }
+
   /// What most replicas of a stream have; nil without the stream.
   public func contents(of stream: String) -> StreamContents? { streams[stream]?.committed }
 

@@ -16,7 +16,9 @@ public final class EngineServerModel: @unchecked Sendable {
   public private(set) var isPaused = false
   /// How far its replicas are behind what is committed.
   public var lag: Duration = .zero
-  private var listener: (any Listener)?
+  private var listeners: [any Listener] = []
+  /// Other hosts at which it can be reached, so that a test can cut the way from one client.
+  private var aliases: [String] = []
   private var connections: [EngineConnection] = []
 
   init(_ name: String, at address: NATSAddress, of engine: EngineModel) {
@@ -38,9 +40,18 @@ public final class EngineServerModel: @unchecked Sendable {
   }
 
   private func listen() {
-    listener = try? engine.world.network.listen(
-      at: .host(address.host, port: address.port), group: LoopGroup([loop])
-    ) { [weak self] stream, _ in self?.accept(stream) }
+    listeners = ([address.host] + aliases).compactMap { listener(at: $0) }
+  }
+
+  private func listener(at host: String) -> (any Listener)? {
+    try? engine.world.network.listen(at: .host(host, port: address.port), group: LoopGroup([loop])) {
+      [weak self] stream, _ in self?.accept(stream)
+    }
+  }
+
+  func addAlias(_ host: String) {
+    aliases.append(host)
+    if isRunning, let listener = listener(at: host) { listeners.append(listener) }
   }
 
   private func accept(_ stream: any ByteStream) {
@@ -56,7 +67,7 @@ public final class EngineServerModel: @unchecked Sendable {
   func crash() {
     isRunning = false
     isPaused = false
-    listener = nil
+    listeners = []
     connections = []
     engine.world.network.crash(loop)
   }

@@ -1,0 +1,21 @@
+import SluiceIO
+
+/// What is known of a node.
+struct NodeEntry: Hashable, Sendable {
+  /// The sequence of the last message on its subject.
+  var sequence: UInt64
+  var record: NodeRecord
+  /// When that message came first, by this node's clock.
+  var heard: MonotonicTime
+  /// When the node itself was last heard.
+  var lastSign: MonotonicTime
+
+  var isLive: Bool { record.state != .ended }
+}
+
+/// What is known of a shard.
+struct ShardEntry: Hashable, Sendable {
+  var sequence: UInt64
+  var record: ShardRecord?
+  var heard: MonotonicTime
+}

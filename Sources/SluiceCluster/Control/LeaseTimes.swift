@@ -1,0 +1,24 @@
+import SluiceIO
+
+/// The times of a node's lease.
+///
+/// A node believes in its lease for ``lease`` less ``margin`` after it has sent the last renewal that was stored; the others let it go on for
+/// ``lease`` after they have received that renewal. Both are measured by each node's own monotonic clock, so that wall clocks don't matter. The
+/// margin covers the difference in speed of two clocks over one lease.
+public struct LeaseTimes: Hashable, Sendable {
+  /// How long a node may be silent before another one ends its session. Default: 2 s.
+  public var lease = Duration.seconds(2)
+  /// How long before that the node itself stops. Default: 300 ms.
+  public var margin = Duration.milliseconds(300)
+  /// How often the lease is renewed. Default: 500 ms.
+  public var renewal = Duration.milliseconds(500)
+  /// How long the engine may take to store a renewal or any other message, before its outcome is looked up. Default: 1 s.
+  public var answer = Duration.seconds(1)
+  /// How long to wait before something that has failed is tried again. Default: 100 ms.
+  public var retry = Duration.milliseconds(100)
+
+  public init() {}
+
+  /// How long a node believes in its lease.
+  var belief: Duration { lease - margin }
+}

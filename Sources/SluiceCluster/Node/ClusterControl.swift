@@ -1,0 +1,411 @@
+import SluiceIO
+
+/// What a node of a cluster decides, as a value: messages, outcomes and times come in, requests and events come out.
+///
+/// It joins leases, the directory and placement: which of its messages are due is derived from what the directory has, again after each event.
+struct ClusterControl {
+  enum Action {
+    case write(ControlWrite)
+    /// Ask the stream's leader for the last message of the record's subject.
+    case read(UInt64, ControlRecord)
+    case event(ClusterEvent)
+  }
+
+  private enum Request {
+    case write(ControlWrite)
+    case read(ControlRecord)
+  }
+
+  let name: String
+  private let options: ClusterOptions
+  private let times: LeaseTimes
+  private let writer: UInt64
+  private(set) var directory = Directory()
+  private(set) var session: NodeSession
+  private(set) var leases: [Int: ShardLease] = [:]
+  private(set) var commitLatency: Duration?
+  private var queues: [String: SubjectQueue] = [:]
+  /// The subjects that have to be read before anything is written there.
+  private var unread: [String: ControlRecord] = [:]
+  private var requests: [UInt64: (request: Request, sent: MonotonicTime)] = [:]
+  private var lastNumber: UInt64 = 0
+  /// Since when the watch has been current; nil while it isn't.
+  private var watchedSince: MonotonicTime?
+  private var watchedUpTo: UInt64 = 0
+  /// Since when this node's own lease has been valid.
+  private var validSince: MonotonicTime?
+  /// Where shards came from that the broker is opening.
+  private var origins: [Int: (cause: TakeOver.Cause, since: MonotonicTime)] = [:]
+  /// Shards that the broker couldn't open, and when they may be taken again.
+  private var refused: [Int: MonotonicTime] = [:]
+  private var actions: [Action] = []
+  private var changed: Set<Int> = []
+  /// What a test has broken, so that its oracle must notice.
+  var flaw = ClusterFlaw.none
+
+  init(_ options: ClusterOptions, writer: UInt64) {
+    self.options = options
+    name = options.name
+    times = options.times
+    self.writer = writer
+    session = NodeSession(writer: writer, times: options.times)
+  }
+
+  /// The actions that were decided on since the last call.
+  mutating func takeActions(at now: MonotonicTime) -> [Action] {
+    decide(at: now)
+    if !changed.isEmpty {
+      actions.append(.event(.directoryChanged(shards: changed.sorted())))
+      changed = []
+    }
+    defer { actions = [] }
+    return actions
+  }
+
+  // MARK: What happens
+
+  /// The last message of each subject follows. Until then, what is known of different subjects isn't of the same time.
+  mutating func watchBegan() {
+    watchedSince = nil
+    watchedUpTo = 0
+  }
+
+  mutating func watchCurrent(at now: MonotonicTime) {
+    watchedSince = now
+    directory.completeUpTo = max(directory.completeUpTo, watchedUpTo)
+  }
+
+  /// A message of the watch; nil for a subject that isn't known.
+  mutating func watched(_ record: ControlRecord?, _ sequence: UInt64, at now: MonotonicTime) {
+    if let record { observed(record, sequence, at: now) }
+    watchedUpTo = max(watchedUpTo, sequence)
+    if watchedSince != nil { directory.completeUpTo = max(directory.completeUpTo, sequence) }
+  }
+
+  private mutating func observed(_ record: ControlRecord, _ sequence: UInt64, at now: MonotonicTime) {
+    let former = Former(record, directory)
+    guard directory.apply(record, sequence, at: now) else { return }
+    learned(record, former, at: now)
+  }
+
+  mutating func finished(_ number: UInt64, _ outcome: WriteOutcome, at now: MonotonicTime) {
+    guard case .write(let write)? = requests[number]?.request, let sent = requests[number]?.sent else {
+      return
+    }
+    requests[number] = nil
+    queues[write.record.subject]?.finished(outcome, at: now, retry: times.retry)
+    if outcome == .refused || outcome == .unknown { unread[write.record.subject] = write.record }
+    guard case .stored(let sequence) = outcome else { return }
+    commitLatency = now - sent
+    // The record as it is read back, with its own sequence where that counts.
+    let record =
+      ControlRecord(subject: write.record.subject, payload: write.record.payload, sequence: sequence)
+      ?? write.record
+    observed(record, sequence, at: now)
+  }
+
+  mutating func read(_ number: UInt64, _ outcome: ReadOutcome, at now: MonotonicTime) {
+    guard case .read(let record)? = requests.removeValue(forKey: number)?.request else { return }
+    queues[record.subject]?.read(outcome, at: now, retry: times.retry)
+    switch outcome {
+    case .failed: unread[record.subject] = record
+    case .found(let record, let sequence): observed(record, sequence, at: now)
+    case .none:
+      let former = Former(record, directory)
+      directory.clear(record.absent, at: now)
+      learned(record.absent, former, at: now)
+    }
+  }
+
+  /// The broker has opened a shard.
+  mutating func opened(_ shard: Int, term: UInt64, at now: MonotonicTime) {
+    guard leases[shard]?.opened(term) == true else { return }
+    changed.insert(shard)
+    guard let origin = origins.removeValue(forKey: shard) else { return }
+    tell(
+      .takenOver(TakeOver(shard: shard, term: term, cause: origin.cause, duration: now - origin.since)))
+  }
+
+  /// The broker has closed a shard, or couldn't open it.
+  mutating func closed(_ shard: Int, term: UInt64, at now: MonotonicTime) {
+    guard leases[shard]?.term == term else { return }
+    if leases[shard]?.isHeld == true { refused[shard] = now + .seconds(1) }
+    leases[shard]?.closed(term)
+  }
+
+  mutating func leave() { session.isLeaving = true }
+
+  private mutating func tell(_ event: ClusterEvent) { actions.append(.event(event)) }
+
+  // MARK: What follows from a message
+
+  /// What the directory had on a message's subject.
+  private struct Former {
+    var node: NodeEntry?
+    var shard: ShardEntry?
+
+    init() {}
+
+    init(_ record: ControlRecord, _ directory: Directory) {
+      switch record {
+      case .node(let name, _): node = directory.nodes[name]
+      case .shard(let number, _): shard = directory.shards[number]
+      default: break
+      }
+    }
+  }
+
+  private mutating func learned(_ record: ControlRecord, _ former: Former, at now: MonotonicTime) {
+    switch record {
+    case .node(name, let record): apply(session.observed(record, at: now), at: now)
+    case .shard(let shard, let record):
+      apply(
+        leases[shard, default: ShardLease()].observed(record, writer: writer, session: session.session),
+        to: shard, former, at: now)
+    default: break
+    }
+    noteChanges(record, former)
+  }
+
+  private mutating func noteChanges(_ record: ControlRecord, _ former: Former) {
+    switch record {
+    case .shard(let shard, _): changed.insert(shard)
+    case .node(let node, _):
+      let entry = directory.nodes[node]
+      guard
+        former.node?.record.session != entry?.record.session || former.node?.isLive != entry?.isLive
+      else { return }
+      for (shard, entry) in directory.shards where entry.record?.owner == node { changed.insert(shard) }
+    default: break
+    }
+  }
+
+  private mutating func apply(_ changes: [NodeSession.Change], at now: MonotonicTime) {
+    for change in changes {
+      switch change {
+      case .joined(let session):
+        validSince = now
+        tell(.joined(session: session))
+      case .suspended:
+        validSince = nil
+        tell(.suspended)
+      case .resumed:
+        validSince = now
+        tell(.resumed)
+      case .lost(let node):
+        validSince = nil
+        loseAll(at: now)
+        tell(.expelled(by: node))
+      case .left:
+        loseAll(at: now)
+        tell(.left)
+      }
+    }
+  }
+
+  private mutating func loseAll(at now: MonotonicTime) {
+    for shard in leases.keys.sorted() { apply(leases[shard]!.lose(), to: shard, Former(), at: now) }
+  }
+
+  private mutating func apply(
+    _ changes: [ShardLease.Change], to shard: Int, _ former: Former, at now: MonotonicTime
+  ) {
+    for change in changes {
+      switch change {
+      case .gained(let term):
+        origins[shard] = origin(former.shard, at: now)
+        tell(.gained(shard: shard, term: term))
+      case .closing(let term, let successor): tell(.closing(shard: shard, term: term, successor: successor))
+      case .lost(let term):
+        origins[shard] = nil
+        tell(.lost(shard: shard, term: term))
+      case .released: origins[shard] = nil
+      }
+    }
+  }
+
+  private func origin(_ former: ShardEntry?, at now: MonotonicTime) -> (
+    cause: TakeOver.Cause, since: MonotonicTime
+  ) {
+    guard let former, let record = former.record else { return (.first, now) }
+    if record.state == .free { return (.handedOver(from: record.owner), former.heard) }
+    return (.died(record.owner), directory.nodes[record.owner]?.lastSign ?? former.heard)
+  }
+
+  // MARK: What is due
+
+  private mutating func decide(at now: MonotonicTime) {
+    if flaw != .noClock { apply(session.expire(at: now), at: now) }
+    readOutcomes(at: now)
+    guard watchedSince != nil else { return renew(at: now) }
+    decideCluster(at: now)
+    guard directory.shardCount != nil else { return }
+    renew(at: now)
+    directory.knowsAllLive = knowsAllLive(at: now)
+    endSilentSessions(at: now)
+    decideShards(at: now)
+  }
+
+  private mutating func decideCluster(at now: MonotonicTime) {
+    guard directory.shardCount == nil else { return }
+    write(.cluster(ClusterRecord(shards: options.shards)), at: now)
+  }
+
+  private mutating func renew(at now: MonotonicTime) {
+    // Before the first look at the stream, it isn't known whether the name is in use.
+    if session.session == nil, watchedSince == nil { return }
+    let hasShards = leases.values.contains { $0.term != nil }
+    guard let state = session.wantedState(directory.nodes[name], hasShards: hasShards, at: now) else {
+      return
+    }
+    let record = NodeRecord(
+      writer: writer, count: lastNumber + 1, session: session.session ?? 0, state: state,
+      address: options.advertisedAddress, version: options.version)
+    if let number = write(.node(name, record), at: now) { session.sending(number, at: now) }
+  }
+
+  /// Since when the engine has served this node without a gap; nil while it doesn't.
+  private func servedSince(at now: MonotonicTime) -> MonotonicTime? {
+    guard session.isValid(at: now), let validSince, let watchedSince else { return nil }
+    return max(validSince, watchedSince)
+  }
+
+  /// Whether each node that lives must have been heard by now.
+  private func knowsAllLive(at now: MonotonicTime) -> Bool {
+    servedSince(at: now).map { $0 + times.lease <= now } ?? false
+  }
+
+  /// When this node may call another one silent.
+  private func silence(of entry: NodeEntry, _ node: String, at now: MonotonicTime) -> MonotonicTime? {
+    guard let servedSince = servedSince(at: now) else { return nil }
+    // The nodes take turns, so that one of many does it.
+    let rank = ShardHash.hash("\(name) \(node)") % 8
+    return max(entry.heard, servedSince) + times.lease + .milliseconds(Int64(rank) * 20)
+  }
+
+  private mutating func endSilentSessions(at now: MonotonicTime) {
+    for (node, entry) in directory.nodes.sorted(by: { $0.key < $1.key })
+    where node != name && entry.isLive {
+      guard let end = silence(of: entry, node, at: now), end <= now else { continue }
+      var record = entry.record
+      record.writer = writer
+      record.count = lastNumber + 1
+      record.state = .ended
+      record.endedBy = name
+      write(.node(node, record), at: now)
+    }
+  }
+
+  private mutating func decideShards(at now: MonotonicTime) {
+    guard let own = session.session, let count = directory.shardCount,
+      session.isValid(at: now) || flaw == .noClock
+    else { return }
+    let placement = Placement(directory)
+    // Those whose first message is under way count, too.
+    var moves = leases.count { shard, lease in
+      lease.term != nil && (!lease.isHeld || queues[subject(of: shard)]?.isBusy == true)
+    }
+    for shard in 0..<count {
+      let lease = leases[shard] ?? ShardLease()
+      switch lease.phase {
+      case .none:
+        guard !session.isLeaving, placement.target(of: shard) == name, directory.owner(of: shard) == nil,
+          refused[shard].map({ $0 <= now }) ?? true
+        else { continue }
+        refused[shard] = nil
+        write(.shard(shard, record(.held, own, term: 0)), at: now)
+      case .held(let term):
+        let target = placement.target(of: shard)
+        guard target != name, target != nil || session.isLeaving, moves < options.maximumMoves else {
+          continue
+        }
+        var record = record(.moving, own, term: term)
+        record.successor = target
+        moves += 1
+        write(.shard(shard, record), at: now)
+      case .closing: break
+      case .releasing(let term): write(.shard(shard, record(.free, own, term: term)), at: now)
+      }
+    }
+  }
+
+  private func subject(of shard: Int) -> String { ControlRecord.shard(shard, nil).subject }
+
+  private func record(_ state: ShardRecord.State, _ session: UInt64, term: UInt64) -> ShardRecord {
+    ShardRecord(
+      writer: writer, count: lastNumber + 1, state: state, owner: name, session: session, term: term)
+  }
+
+  // MARK: Requests
+
+  /// - Returns: the request's number; nil when another request about the subject is under way or waits.
+  @discardableResult
+  private mutating func write(_ record: ControlRecord, at now: MonotonicTime) -> UInt64? {
+    let subject = record.subject
+    var queue = queues[subject] ?? SubjectQueue()
+    defer { queues[subject] = queue }
+    guard queue.isReady(at: now) else { return nil }
+    lastNumber += 1
+    queue.sent(lastNumber)
+    let write = ControlWrite(
+      number: lastNumber, record: record, expected: directory.sequence(of: subject))
+    requests[lastNumber] = (.write(write), now)
+    actions.append(.write(write))
+    return lastNumber
+  }
+
+  /// Looks up what became of writes whose outcome isn't known, and what is there where one was refused.
+  private mutating func readOutcomes(at now: MonotonicTime) {
+    for subject in unread.keys.sorted() where queues[subject]?.wantsRead(at: now) == true {
+      guard let record = unread.removeValue(forKey: subject) else { continue }
+      lastNumber += 1
+      queues[subject]?.sent(lastNumber)
+      requests[lastNumber] = (.read(record), now)
+      actions.append(.read(lastNumber, record))
+    }
+  }
+
+  /// When something may be due without another event; nil for never.
+  func deadline(at now: MonotonicTime) -> MonotonicTime? {
+    var deadlines = queues.values.compactMap(\.deadline) + refused.values
+    deadlines += session.deadlines(directory.nodes[name])
+    if let servedSince = servedSince(at: now) { deadlines.append(servedSince + times.lease) }
+    for (node, entry) in directory.nodes where node != name && entry.isLive {
+      if let end = silence(of: entry, node, at: now) { deadlines.append(end) }
+    }
+    return deadlines.filter { $0 > now }.min()
+  }
+
+  // MARK: Looking up
+
+  /// Whether this node may act as the owner of a shard, by its own clock. For tests.
+  func believes(in shard: Int, at now: MonotonicTime) -> UInt64? {
+    guard session.isValid(at: now) || flaw == .noClock, leases[shard]?.isReleasing == false else {
+      return nil
+    }
+    return leases[shard]?.term
+  }
+
+  func shard(of topic: String) -> Int? { directory.shardCount.map { ShardHash.shard(of: topic, of: $0) } }
+
+  func route(of shard: Int) -> ClusterRoute {
+    if let lease = leases[shard], let term = lease.term {
+      return lease.isHeld && lease.isOpen ? .local(term: term) : .moving
+    }
+    guard let record = directory.owner(of: shard), record.state == .held, record.owner != name,
+      let node = directory.nodes[record.owner]
+    else { return .moving }
+    return .remote(node: record.owner, address: node.record.address, term: record.term)
+  }
+}
+
+/// A fault that tests plant, so that their oracle must notice it.
+enum ClusterFlaw: Hashable, Sendable {
+  case none
+  /// The node believes in its lease without looking at its clock.
+  case noClock
+  /// Renewals expect nothing.
+  case blindRenewal
+  /// Shards and names are taken without an expectation.
+  case blindTake
+}

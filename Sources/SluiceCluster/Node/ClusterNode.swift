@@ -1,0 +1,293 @@
+import SluiceIO
+import SluiceNATS
+
+/// A node's part in a cluster: it keeps the node's lease at the engine, takes the shards that belong to it, gives others away, and knows which node
+/// owns which shard.
+///
+/// All of it is used on its loop, and it calls back there, never from within a call. The owner must call ``close()``, or ``leave()`` and wait for
+/// ``ClusterEvent/left``.
+// @unchecked: all of it is used on the loop only.
+public final class ClusterNode: @unchecked Sendable {
+  public let options: ClusterOptions
+  public let loop: any EventLoop
+  /// The client of the engine, for the shards' streams, too.
+  public let client: NATSClient
+  var control: ClusterControl
+  private var api: JetStream
+  private var events: ((ClusterEvent) -> Void)?
+  private var check: EngineCheck?
+  private var watch: JetStreamWatch?
+  private var timer: TimerToken?
+  private var signal: (any LoopSignal)!
+  private var problems: [String] = []
+  private var isClosed = false
+
+  /// - Parameters:
+  ///   - options: the node's name, address, and engine.
+  ///   - network: where connections to the engine are made, without TLS.
+  ///   - loop: the loop on which the node lives and calls back.
+  ///   - writer: tells this process from others of the same name; a random number.
+  /// - Throws: ``ClusterError`` for settings that can't be; `NATSError` for addresses and TLS files that can't be used.
+  public init(
+    _ options: ClusterOptions, network: any Network, on loop: any EventLoop,
+    writer: UInt64 = UInt64.random(in: 1 ... .max)
+  ) throws {
+    try options.check()
+    self.options = options
+    self.loop = loop
+    client = try NATSClient(options.engine, options: options.nats, network: network, on: loop)
+    api = JetStream(client)
+    api.timeout = options.times.answer
+    control = ClusterControl(options, writer: writer)
+    signal = loop.makeSignal { [weak self] in self?.advance() }
+  }
+
+  /// Connects to the engine, joins the cluster, and takes part until ``close()``. Once.
+  ///
+  /// - Parameter events: called with what happens, in order.
+  public func start(_ events: @escaping (ClusterEvent) -> Void) {
+    self.events = events
+    client.start { [weak self] event in self?.happened(event) }
+  }
+
+  /// Ends at once: the lease runs out by itself, and the other nodes take the shards over when it has. Calling it again does nothing.
+  public func close() {
+    guard !isClosed else { return }
+    isClosed = true
+    check?.stop()
+    watch?.stop()
+    if let timer { loop.cancel(timer) }
+    timer = nil
+    let last = events
+    events = nil
+    _ = consume last
+    client.close()
+  }
+
+  /// Gives all shards to the other nodes, then ends the session: ``ClusterEvent/left`` follows, and ``close()`` is to be called then.
+  public func leave() {
+    control.leave()
+    signal.fire()
+  }
+
+  /// The broker has opened a shard that it has gained; a term that is over is ignored.
+  public func opened(_ shard: Int, term: UInt64) {
+    control.opened(shard, term: term, at: loop.now)
+    signal.fire()
+  }
+
+  /// The broker has flushed and closed a shard, or couldn't open it: it goes to another node. A term that is over is ignored.
+  public func closed(_ shard: Int, term: UInt64) {
+    control.closed(shard, term: term, at: loop.now)
+    signal.fire()
+  }
+
+  // MARK: Looking up
+
+  /// The shard of a topic; nil before the number of shards is known.
+  public func shard(of topic: String) -> Int? { control.shard(of: topic) }
+
+  /// How a topic is reached.
+  public func route(of topic: String) -> ClusterRoute {
+    control.shard(of: topic).map { control.route(of: $0) } ?? .moving
+  }
+
+  /// Whether the node believes in its lease by its own clock. If not, only what the engine has confirmed may be acknowledged and delivered.
+  public var isLeaseValid: Bool { control.session.isValid(at: loop.readClock()) }
+
+  /// What the node knows of the cluster.
+  public var status: ClusterStatus {
+    ClusterStatus(
+      control, problems: problems, isConnected: client.isConnected, server: client.server,
+      isUnsafe: options.engineUnsafe, at: loop.now)
+  }
+
+  // MARK: An operator's wishes
+
+  /// Has a node give its shards away, or takes that back. Holds until it is taken back, over restarts, too.
+  ///
+  /// - Parameters:
+  ///   - node: the node's name, which needn't live at present.
+  ///   - isWanted: false takes it back.
+  ///   - completion: gets the failure, or nil when the wish is stored.
+  public func drain(
+    _ node: String, _ isWanted: Bool = true, _ completion: @escaping (NATSError?) -> Void
+  ) throws(NATSError) {
+    try publish(.drain(node, isWanted), completion)
+  }
+
+  /// Has a shard live on a node as long as that lives, or takes that back.
+  ///
+  /// - Parameters:
+  ///   - shard: the shard's number.
+  ///   - node: the node's name; nil takes the wish back.
+  ///   - completion: gets the failure, or nil when the wish is stored.
+  public func pin(
+    _ shard: Int, to node: String?, _ completion: @escaping (NATSError?) -> Void
+  ) throws(NATSError) {
+    try publish(.pin(shard, node), completion)
+  }
+
+  private func publish(
+    _ record: ControlRecord, _ completion: @escaping (NATSError?) -> Void
+  ) throws(NATSError) {
+    let message = NATSMessage(subject: record.subject, payload: Array(record.payload.utf8))
+    try api.publish(message, to: ControlRecord.stream) { result in
+      if case .failure(let error) = result { completion(error) } else { completion(nil) }
+    }
+  }
+
+  // MARK: The engine
+
+  private func happened(_ event: NATSClient.Event) {
+    switch event {
+    case .connected:
+      problems = []
+      events?(.engineConnected(server: client.server))
+      // The watch begins anew by itself.
+      if watch == nil, !isClosed { prepare() }
+    case .interrupted(let error), .closed(let error):
+      problems = [error.description]
+      events?(.engineInterrupted(error))
+    case .lameDuck: break
+    }
+    signal.fire()
+  }
+
+  /// Asks the engine whether it keeps what it stores, and begins to watch.
+  private func prepare() {
+    guard check == nil else { return }
+    check = EngineCheck(api, options, on: loop) { [weak self] result in
+      guard let self, !isClosed else { return }
+      switch result {
+      case .ready:
+        check = nil
+        problems = []
+        begin()
+      case .waiting(let error): problems = [error.description]
+      case .refused(let objections):
+        problems = objections
+        events?(.refused(objections))
+      }
+    }
+    check?.start()
+  }
+
+  private func begin() {
+    do throws(NATSError) {
+      watch = try api.watch(
+        ControlRecord.stream, matching: [ControlRecord.pattern], heartbeat: options.times.renewal
+      ) { [weak self] event in self?.watched(event) }
+    } catch {
+      problems = [error.description]
+      prepare()
+    }
+  }
+
+  private func watched(_ event: JetStreamWatch.Event) {
+    switch event {
+    case .began, .interrupted: control.watchBegan()
+    case .current: control.watchCurrent(at: loop.now)
+    case .message(let message):
+      let payload = message.removal == nil ? message.payload.text : ""
+      let record = ControlRecord(
+        subject: message.subject.text, payload: payload, sequence: message.sequence)
+      control.watched(record, message.sequence, at: loop.now)
+    }
+    signal.fire()
+  }
+
+  // MARK: Actions
+
+  private func advance() {
+    guard !isClosed else { return }
+    for action in control.takeActions(at: loop.now) {
+      switch action {
+      case .write(let write): send(write)
+      case .read(let number, let record): read(number, record)
+      case .event(let event): events?(event)
+      }
+      if isClosed { return }
+    }
+    setTimer()
+  }
+
+  private func setTimer() {
+    if let timer { loop.cancel(timer) }
+    timer = control.deadline(at: loop.now).map { deadline in
+      loop.schedule(at: deadline) { [weak self] in
+        self?.timer = nil
+        self?.advance()
+      }
+    }
+  }
+
+  private func send(_ write: ControlWrite) {
+    var headers = NATSHeaders()
+    do throws(NATSError) {
+      if !control.flaw.leavesOut(write.record) {
+        try headers.expectLastSequenceOfSubject(write.expected)
+      }
+      if case .node = write.record { headers.setTimeToLive(options.nodeRetention) }
+      let message = NATSMessage(
+        subject: write.record.subject, headers: headers, payload: Array(write.record.payload.utf8))
+      try api.publish(message, to: ControlRecord.stream) { [weak self] result in
+        self?.finished(write.number, Self.outcome(of: result))
+      }
+    } catch {
+      finished(write.number, .notStored)
+    }
+  }
+
+  private static func outcome(of result: Result<PublishAcknowledgement, NATSError>) -> WriteOutcome {
+    switch result {
+    case .success(let acknowledgement): .stored(acknowledgement.sequence)
+    case .failure(let error) where error.code == .wrongLastSequence: .refused
+    case .failure(let error) where error.provesNothingWasStored: .notStored
+    case .failure: .unknown
+    }
+  }
+
+  private func finished(_ number: UInt64, _ outcome: WriteOutcome) {
+    guard !isClosed else { return }
+    control.finished(number, outcome, at: loop.now)
+    signal.fire()
+  }
+
+  private func read(_ number: UInt64, _ record: ControlRecord) {
+    do throws(NATSError) {
+      try api.leaderMessage(.last(subject: record.subject), of: ControlRecord.stream) { [weak self] result in
+        self?.wasRead(number, Self.outcome(of: result))
+      }
+    } catch {
+      wasRead(number, .failed)
+    }
+  }
+
+  private static func outcome(of result: Result<StoredMessage, NATSError>) -> ReadOutcome {
+    switch result {
+    case .success(let message):
+      let isRemoval = message.headers["Nats-Marker-Reason"] != nil
+      let payload = isRemoval ? "" : String(decoding: message.payload, as: UTF8.self)
+      return ControlRecord(subject: message.subject, payload: payload, sequence: message.sequence)
+        .map { .found($0, message.sequence) } ?? .failed
+    case .failure(let error): return error.code == .messageNotFound ? .none : .failed
+    }
+  }
+
+  private func wasRead(_ number: UInt64, _ outcome: ReadOutcome) {
+    guard !isClosed else { return }
+    control.read(number, outcome, at: loop.now)
+    signal.fire()
+  }
+}
+
+extension ClusterFlaw {
+  func leavesOut(_ record: ControlRecord) -> Bool {
+    switch (self, record) {
+    case (.blindRenewal, .node): true
+    case (.blindTake, .shard): true
+    default: false
+    }
+  }
+}

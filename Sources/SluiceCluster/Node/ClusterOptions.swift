@@ -1,0 +1,79 @@
+import SluiceIO
+import SluiceNATS
+
+/// How a node takes part in a cluster.
+public struct ClusterOptions: Sendable {
+  /// The node's name: from 1 to 64 letters, digits, `-` and `_`. No two nodes may have the same.
+  public var name: String
+  /// Where clients and other nodes reach it, as `HOST:PORT`.
+  public var advertisedAddress: String
+  /// The broker's version, for operators. Without blanks.
+  public var version = ""
+  /// The servers of the engine.
+  public var engine: [NATSAddress]
+  /// How the engine is reached. Keepalive is 1 s by default.
+  public var nats = ClusterOptions.defaultNATS
+  /// How many shards a new cluster has, from 1 to 65,536. A cluster that exists keeps its number. Default: 64.
+  public var shards = 64
+  /// Copies of the stream with leases and the directory. Default: 3.
+  public var replicas = 3
+  /// How many shards a node gives away at a time. Default: 4.
+  public var maximumMoves = 4
+  public var times = LeaseTimes()
+  /// Joins even if the engine may lose data, or can't be asked about it.
+  public var engineUnsafe = false
+  /// How long the engine keeps the name of a node that has gone; in whole seconds. Default: 1 hour.
+  public var nodeRetention = Duration.seconds(3_600)
+
+  public init(name: String, advertisedAddress: String, engine: [NATSAddress]) {
+    self.name = name
+    self.advertisedAddress = advertisedAddress
+    self.engine = engine
+  }
+
+  public static var defaultNATS: NATSOptions {
+    var options = NATSOptions()
+    options.pingInterval = .seconds(1)
+    options.pingTimeout = .seconds(1)
+    options.connectTimeout = .seconds(2)
+    return options
+  }
+
+  /// - Throws: ``ClusterError`` for a name, address or number that can't be.
+  func check() throws(ClusterError) {
+    func isWord(_ text: String) -> Bool {
+      (1...64).contains(text.utf8.count)
+        && text.utf8.allSatisfy {
+          (0x30...0x39).contains($0) || (0x41...0x5A).contains($0) || (0x61...0x7A).contains($0) || $0 == 0x2D
+            || $0 == 0x5F
+        }
+    }
+    guard isWord(name) else {
+      throw ClusterError(
+        "'\(name)' can't be the name of a node: use from 1 to 64 letters, digits, '-' and '_'")
+    }
+    guard !advertisedAddress.isEmpty, advertisedAddress.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
+      throw ClusterError(
+        "'\(advertisedAddress)' can't be a node's address: write HOST:PORT, as clients and other nodes reach it"
+      )
+    }
+    guard version.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
+      throw ClusterError("'\(version)' can't be a version: it has a blank")
+    }
+    guard (1...65_536).contains(shards) else {
+      throw ClusterError("a cluster has from 1 to 65536 shards, not \(shards)")
+    }
+    guard times.margin < times.lease, times.renewal < times.lease - times.margin else {
+      throw ClusterError("the time between renewals has to be shorter than the lease less its margin")
+    }
+  }
+}
+
+/// Settings of a node that can't be.
+public struct ClusterError: Error, Hashable, Sendable, CustomStringConvertible {
+  public let description: String
+
+  init(_ description: String) {
+    self.description = description
+  }
+}

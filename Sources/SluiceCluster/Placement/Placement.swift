@@ -1,0 +1,32 @@
+/// Where shards belong: rendezvous hashing over the nodes that live. One more node takes its share of all others', one less leaves its own to
+/// all others.
+struct Placement: Hashable, Sendable {
+  /// The nodes that may have shards, sorted.
+  let nodes: [String]
+  private let pins: [Int: String]
+  private let hashes: [UInt64]
+
+  init(_ directory: Directory) {
+    let live = directory.nodes.filter(\.value.isLive)
+    let staying = live.filter { $0.value.record.state == .live }.map(\.key)
+    let undrained = staying.filter { !directory.drained.contains($0) }
+    self.init(nodes: undrained.isEmpty ? staying : undrained, pins: directory.pins)
+  }
+
+  init(nodes: [String], pins: [Int: String] = [:]) {
+    self.nodes = nodes.sorted()
+    self.pins = pins
+    hashes = self.nodes.map { ShardHash.hash($0) }
+  }
+
+  /// The node that a shard belongs to; nil without nodes.
+  func target(of shard: Int) -> String? {
+    if let pin = pins[shard], nodes.contains(pin) { return pin }
+    var best: (score: UInt64, node: String)?
+    for (node, hash) in zip(nodes, hashes) {
+      let score = ShardHash.mix(hash ^ ShardHash.mix(UInt64(shard) &+ 1))
+      if best.map({ score > $0.score }) ?? true { best = (score, node) }
+    }
+    return best?.node
+  }
+}
