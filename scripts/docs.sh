@@ -1,20 +1,30 @@
 #!/usr/bin/env bash
-# Makes the documentation of every module that has a catalog, and fails on a warning of DocC: a broken link, a page without a place.
+# Makes the documentation: the guides and the reference of every module that has a catalog, as one site with one sidebar. Fails on a warning of DocC, such as a broken link or a page
+# without a place, and on a link of the README or of an article to a file or a heading that isn't there.
 #
-#   scripts/docs.sh [DIRECTORY]      writes MODULE.doccarchive there; without one it only checks
+#   scripts/docs.sh                     checks
+#   scripts/docs.sh --output DIRECTORY  and writes the site there, for any web server
+#   scripts/docs.sh --serve [PORT]      and serves it on this machine until Ctrl-C; port 8000 unless stated
 #
 # Uses the modules that scripts/check.sh has built, and builds them if they aren't there.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-if [ $# -gt 1 ] || [[ ${1:-} == -* ]]; then
-  sed -n '2,6s/^# \{0,1\}//p' "$0" >&2
+usage() {
+  sed -n '2,9s/^# \{0,1\}//p' "$0" >&2
   exit 2
-fi
+}
+output='' port=''
+case ${1:-} in
+'') ;;
+--output) [ $# -eq 2 ] && [ -n "$2" ] || usage; output=$2 ;;
+--serve) [ $# -le 2 ] || usage; port=${2:-8000} ;;
+*) usage ;;
+esac
+case $port in *[!0-9]*) usage ;; esac
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-output=${1:-$work/archives}
-mkdir -p "$output"
+[ -z "$output" ] || [ ! -e "$output" ] || { echo "docs: $output is there already; name a folder that isn't" >&2; exit 2; }
 
 swift build --scratch-path .build/strict -Xswiftc -warnings-as-errors </dev/null
 modules=$(swift build --scratch-path .build/strict -Xswiftc -warnings-as-errors --show-bin-path)/Modules
@@ -23,17 +33,48 @@ maps=()
 for map in Sources/*/module.modulemap; do maps+=(-Xcc "-fmodule-map-file=$map"); done
 
 code=0
-for catalog in Sources/*/*.docc; do
-  module=$(basename "$catalog" .docc)
-  graphs=$work/$module
-  mkdir -p "$graphs"
-  swift-symbolgraph-extract -module-name "$module" -I "$modules" "${maps[@]}" -target "$target" \
-    -minimum-access-level public -skip-inherited-docs -output-dir "$graphs"
-  # Extensions of other modules' types belong to its own pages.
-  echo "docs: $module"
-  docc convert "$catalog" --additional-symbol-graph-dir "$graphs" --fallback-display-name "$module" \
-    --fallback-bundle-identifier "sluice.$module" --output-path "$output/$module.doccarchive" \
-    --warnings-as-errors >"$work/log" 2>&1 || code=1
+convert() {
+  local catalog=$1 name=$2
+  shift 2
+  echo "docs: $name"
+  docc convert "$catalog" --fallback-display-name "$name" --fallback-bundle-identifier "sluice.$name" \
+    --output-path "$work/$name.doccarchive" --warnings-as-errors "$@" >"$work/log" 2>&1 || code=1
   grep -E 'warning:|error:' -A6 "$work/log" || true
+}
+# The guides come first in the sidebar.
+convert Sources/Documentation/Sluice.docc Sluice
+archives=("$work/Sluice.doccarchive")
+for catalog in Sources/*/*.docc; do
+  name=$(basename "$catalog" .docc)
+  [ "$name" != Sluice ] || continue
+  # Extensions of other modules' types belong to its own pages.
+  mkdir -p "$work/graphs/$name"
+  swift-symbolgraph-extract -module-name "$name" -I "$modules" "${maps[@]}" -target "$target" \
+    -minimum-access-level public -skip-inherited-docs -output-dir "$work/graphs/$name"
+  convert "$catalog" "$name" --additional-symbol-graph-dir "$work/graphs/$name"
+  archives+=("$work/$name.doccarchive")
 done
-exit $code
+
+# Links to files and headings of the repository, which DocC doesn't look at.
+while IFS=$'\t' read -r page link; do
+  file=${link%%#*} heading=${link#*#}
+  [ "$heading" != "$link" ] || heading=''
+  if [ -z "$file" ]; then file=$page; else file=$(dirname "$page")/$file; fi
+  if [ ! -e "$file" ]; then
+    echo "docs: $page links to $link, which isn't there" >&2
+    code=1
+  elif [ -n "$heading" ] && ! sed -nE 's/^#+ +//p' "$file" | tr '[:upper:]' '[:lower:]' | sed 's/[^a-z0-9 _-]//g; s/ /-/g' | grep -qxF "$heading"; then
+    echo "docs: $page links to the heading $heading of $file, which isn't there" >&2
+    code=1
+  fi
+done < <(for page in README.md CONTRIBUTING.md CHANGELOG.md Sources/*/*.docc/*.md; do
+  { grep -oE '\]\([^):]+\)' "$page" || true; } | sed "s|^](|$page\t|; s|)$||"
+done)
+[ "$code" = 0 ] || exit "$code"
+
+site=${output:-$work/site}
+docc merge "${archives[@]}" --output-path "$site" --synthesized-landing-page-name Sluice --synthesized-landing-page-kind Documentation
+if [ -n "$output" ]; then echo "docs: $site/index.html, begin with documentation/sluice"; fi
+[ -n "$port" ] || exit 0
+echo "docs: http://127.0.0.1:$port/documentation/sluice until Ctrl-C"
+python3 -m http.server "$port" --bind 127.0.0.1 --directory "$site" >/dev/null 2>&1

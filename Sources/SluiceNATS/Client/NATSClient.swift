@@ -5,6 +5,7 @@ import SluiceTLS
 /// A client of NATS servers: finds one, keeps a connection to it, and goes to another when it is lost.
 ///
 /// ```swift
+/// let loop = try EpollLoop(name: "nats")
 /// let client = try NATSClient(NATSAddress.list(parsing: "nats://a,b,c"), network: SocketNetwork(), on: loop)
 /// client.start { event in print(event) }
 /// let replies = try client.request("time.now") { result in print(result) }

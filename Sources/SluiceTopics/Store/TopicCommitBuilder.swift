@@ -115,8 +115,8 @@ final class TopicCommitBuilder {
 
   private func firstBatchEnds(by offset: UInt64) -> Bool {
     var ends = false
-    try? unsafe store.batches(of: storage.id, from: extent.firstOffset) { _, bytes in
-      if let header = unsafe BatchHeader(bytes) { ends = header.endOffset <= min(offset, extent.head) }
+    try? store.headers(of: storage.id, from: extent.firstOffset) { header in
+      ends = header.endOffset <= min(offset, extent.head)
       return false
     }
     return ends

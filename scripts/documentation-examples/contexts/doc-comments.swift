@@ -4,6 +4,7 @@ import SluiceBroker
 import SluiceClient
 import SluiceClientFoundation
 import SluiceIO
+import SluiceNATS
 import SluiceSimulation
 import SluiceTLS
 import Testing
