@@ -108,6 +108,26 @@ struct SessionTests {
     #expect(probe.session.openStreams == [])
   }
 
+  @Test func administrationIsHandedOnWithWhatItAsksFor() {
+    var probe = SessionProbe.open()
+    let set = TopicSet(topic: "t", settings: TopicSettings(replayRecords: 1))
+    #expect(probe.receive(set, stream: 1) == .setTopic(stream: 1, set))
+    let trim = TopicTrim(topic: "t", .from(9))
+    #expect(probe.receive(trim, stream: 2) == .trimTopic(stream: 2, trim))
+    #expect(
+      probe.receive(ConnectionList(after: 3, limit: 4), stream: 3)
+        == .listConnections(stream: 3, after: 3, limit: 4))
+    #expect(
+      probe.receive(ConnectionClose(connection: 5), stream: 4) == .closeConnection(stream: 4, connection: 5))
+    #expect(probe.receive(BrokerShow(), stream: 5) == .showBroker(stream: 5))
+    var unknown = trim.encoded(stream: 6)
+    unknown[FrameHeader.size + 3] = 2
+    #expect(probe.receive(raw: unknown) == .fault(stream: 6, .unsupported))
+    #expect(
+      probe.receive(TopicSet(topic: "a b", settings: TopicSettings()), stream: 7)
+        == .fault(stream: 7, .invalidTopic))
+  }
+
   @Test func aSettingThatIsntKnownIsTheRequestsError() {
     var probe = SessionProbe.open()
     var frame = TopicCreate(topic: "t", settings: TopicSettings(replayRecords: 1)).encoded(stream: 1)

@@ -283,6 +283,21 @@ import Testing
     #expect(shown.subscriptions.map(\.granted) == [3])
     #expect(shown.subscriptions.map(\.client) == ["billing"])
     #expect(shown.publications.map(\.received) == [1])
+    let changed = try stage.wait { client.setTopic("t", to: TopicSettings(replayRecords: 9), completion: $0) }
+    #expect(changed.settings.replayRecords == 9 && changed.summary.records == 1)
+    var fixed = TopicSettings()
+    fixed.compact = true
+    #expect(try stage.failure { client.setTopic("t", to: fixed, completion: $0) }?.code == .invalidSetting)
+    #expect(try stage.wait { client.trimTopic("t", before: 1, completion: $0) }.summary.records == 0)
+    #expect(try stage.wait { client.trimTopic("t", keepingLast: 0, completion: $0) }.summary.nextOffset == 1)
+    #expect(try stage.failure { client.trimTopic("t", before: 2, completion: $0) }?.code == .invalidSetting)
+    let connections = try stage.wait { client.connections(completion: $0) }
+    let own = try #require(connections.first { $0.client == "billing" })
+    #expect(try stage.wait { client.connection(own.connection, completion: $0) }.connection == own.connection)
+    #expect(try stage.failure { client.connection(9_999, completion: $0) }?.code == .unknownConnection)
+    #expect(try stage.failure { client.connection(0, completion: $0) }?.code == .unknownConnection)
+    #expect(try stage.failure { client.closeConnection(9_999, completion: $0) }?.code == .unknownConnection)
+    #expect(try stage.wait { client.brokerInfo(completion: $0) }["topics"] == 1)
     try stage.wait { client.deleteTopic("t", completion: $0) }
     #expect(stage.world.run { recorder.completion != nil })
     #expect(recorder.completion == .failure(.topicDeleted))

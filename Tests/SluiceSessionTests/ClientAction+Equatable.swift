@@ -27,6 +27,9 @@ extension ClientAction: Equatable {
     case (.refused(let a, let b), .refused(let x, let y)): a == x && b == y
     case (.topicInfo(let a, let b), .topicInfo(let x, let y)): a == x && b == y
     case (.topics(let a, let b), .topics(let x, let y)): a == x && b == y
+    case (.cursors(let a, let b), .cursors(let x, let y)): a == x && b == y
+    case (.connections(let a, let b), .connections(let x, let y)): a == x && b == y
+    case (.brokerInfo(let a, let b), .brokerInfo(let x, let y)): a == x && b == y
     case (.done(let a), .done(let x)): a == x
     case (.opened(let a), .opened(let x)): a == x
     case (.answerPing(let a), .answerPing(let x)): a == x

@@ -97,6 +97,25 @@ import Testing
     #expect(script.session.phase == .open)
   }
 
+  @Test func answersAboutTheBrokerFreeTheirStreams() throws {
+    let script = try Script.open()
+    let connection = ConnectionInfo(
+      connection: 1, client: "c", identity: "", peer: "p", security: "", age: 2, subscriptions: 3,
+      publications: 4,
+      buffered: 5)
+    let page = Connections(connections: [connection], more: false)
+    let info = BrokerInfo(
+      time: 1, uptime: 2, storage: StorageStatus(), stopped: 0, stoppedTopics: [],
+      numbers: [BrokerInfo.Number(name: "topics", value: 3)])
+    #expect(script.openRequest() == 1)
+    #expect(try script.receive(page, 1) == .connections(stream: 1, page))
+    #expect(script.violation(page, 1) == .invalidStream)
+    #expect(script.openRequest() == 1)
+    #expect(try script.receive(info, 1) == .brokerInfo(stream: 1, info))
+    #expect(info["topics"] == 3 && info["none"] == nil)
+    #expect(script.openRequest() == 1)
+  }
+
   @Test func aRefusalDuringTheHandshakeIsHandedOn() throws {
     let script = Script()
     let fault = Fault(code: .tooManyConnections, message: "full")

@@ -96,6 +96,8 @@ final class StreamMultiplexer {
     case .topicInfo(let stream, let frame): answer(stream, frame)
     case .topics(let stream, let frame): answer(stream, frame)
     case .cursors(let stream, let frame): answer(stream, frame)
+    case .connections(let stream, let frame): answer(stream, frame)
+    case .brokerInfo(let stream, let frame): answer(stream, frame)
     case .done(let stream): answer(stream, Done())
     case .authenticated(let stream, let frame): answer(stream, frame)
     case .answerPing(let token): output.send(Pong(token: token), stream: 0)

@@ -47,6 +47,8 @@ package enum ClientAction {
   case topicInfo(stream: UInt32, TopicInfo)
   case topics(stream: UInt32, Topics)
   case cursors(stream: UInt32, Cursors)
+  case connections(stream: UInt32, Connections)
+  case brokerInfo(stream: UInt32, BrokerInfo)
   case done(stream: UInt32)
   indirect case authenticated(stream: UInt32, Authenticated)
 

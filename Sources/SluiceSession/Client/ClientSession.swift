@@ -106,6 +106,9 @@ package struct ClientSession {
     case .topicInfo: return try unsafe answer(header, .topicInfo(stream: stream, TopicInfo(body: body)))
     case .topics: return try unsafe answer(header, .topics(stream: stream, Topics(body: body)))
     case .cursors: return try unsafe answer(header, .cursors(stream: stream, Cursors(body: body)))
+    case .connections:
+      return try unsafe answer(header, .connections(stream: stream, Connections(body: body)))
+    case .brokerInfo: return try unsafe answer(header, .brokerInfo(stream: stream, BrokerInfo(body: body)))
     case .done: return try answer(header, .done(stream: stream))
     case .authenticated:
       return try unsafe answer(header, .authenticated(stream: stream, Authenticated(body: body)))

@@ -105,11 +105,12 @@ extension StoreService {
     return StoredRecords(segment: segment.map { LoadedSegment($0, self) }, next: next)
   }
 
-  /// Finds the first record with that time or a later one, on another thread. An offset behind all that is stored when there is none.
+  /// Finds the first record with that time or a later one that a late subscriber gets, on another thread. An offset behind all that is stored when there is none.
   package func find(_ time: Int64, in topic: StoreTopicState, _ body: @escaping @Sendable (UInt64) -> Void) {
     read(topic.id) { store in
       store.find(time, in: topic.id) { found in
-        body((try? found.get()) ?? topic.committed)
+        // Of what the limits no longer keep some may be stored, which a subscriber that asks for a time doesn't miss.
+        body(max((try? found.get()) ?? topic.committed, topic.firstKept(before: topic.committed)))
       }
     }
   }
