@@ -24,18 +24,19 @@ final class LMDBEnvironment: @unchecked Sendable {
 
   /// - Parameters:
   ///   - limit: bytes of address space, the most that the file may take. Halved down to 1 GiB when there isn't so much.
-  ///   - isWritten: Otherwise nothing else may have it open, and LMDB keeps no account of readers.
+  ///   - isWritten: Otherwise nothing else may write to it, unless it is shared.
+  ///   - isShared: LMDB keeps account of readers, so that another process may write meanwhile.
   ///   - prepare: runs in the transaction that opens the tables, a writing one if `isWritten`; returns them.
   init(
-    path: String, limit: Int, isWritten: Bool,
+    path: String, limit: Int, isWritten: Bool, isShared: Bool = false,
     tables prepare: (LMDBTransaction) throws(StoreError) -> LMDBTables
   ) throws(StoreError) {
     self.path = path
-    unsafe pointer = try unsafe Self.open(path, limit: limit, isWritten: isWritten)
+    unsafe pointer = try unsafe Self.open(path, limit: limit, isWritten: isWritten, isShared: isShared)
     let facts = unsafe LMDBFacts(pointer)
     self.limit = facts.limit
     do throws(StoreError) {
-      try Self.fill(facts, path, isWritten: isWritten)
+      try Self.fill(facts, path, isWritten: isWritten, isShared: isShared)
       if isWritten {
         try LMDBMetaPage.check(path, lastCommit: facts.lastCommit, pageSize: facts.pageSize)
       }
@@ -55,12 +56,16 @@ final class LMDBEnvironment: @unchecked Sendable {
     unsafe mdb_env_close(pointer)
   }
 
-  private static func open(_ path: String, limit: Int, isWritten: Bool) throws(StoreError) -> OpaquePointer {
+  private static func open(
+    _ path: String, limit: Int, isWritten: Bool, isShared: Bool
+  ) throws(StoreError) -> OpaquePointer {
     var flags = MDB_NOSUBDIR | MDB_NOTLS | MDB_NOMEMINIT
     if isWritten {
       try LMDBLockFile.allocate(beside: path)
     } else {
-      flags |= MDB_RDONLY | MDB_NOLOCK
+      flags |= isShared ? MDB_RDONLY : MDB_RDONLY | MDB_NOLOCK
+      // On a medium that can't be written to LMDB does without.
+      if isShared { try? LMDBLockFile.allocate(beside: path) }
     }
     let leastLimit = 1 << 30
     var limit = limit
@@ -95,12 +100,16 @@ final class LMDBEnvironment: @unchecked Sendable {
 
   /// Makes a file longer that ends before its last page, since reading behind the end would end the process. Such pages are either in no use,
   /// and were never written, or they were lost; then what is read there is damaged.
-  private static func fill(_ facts: LMDBFacts, _ path: String, isWritten: Bool) throws(StoreError) {
+  private static func fill(
+    _ facts: LMDBFacts, _ path: String, isWritten: Bool, isShared: Bool
+  ) throws(StoreError) {
     var status = stat()
     guard unsafe fstat(facts.descriptor, &status) == 0 else {
       throw StoreError(errno: errno, "open", path)
     }
     guard Int(status.st_size) < facts.bytes else { return }
+    // A broker that has it open has lengthened it, and nothing refers to pages that it hasn't written since.
+    if isShared, StoreLock.isHeld(beside: path) { return }
     guard isWritten else {
       throw StoreError(
         .damaged,
@@ -171,6 +180,12 @@ final class LMDBEnvironment: @unchecked Sendable {
     guard code == MDB_PANIC else { throw StoreError(lmdb: code, "read from", path) }
     isBroken.store(true, ordering: .releasing)
     return nil
+  }
+
+  /// Frees the places of readers whose processes have ended without leaving them.
+  func forgetDeadReaders() {
+    var count: Int32 = 0
+    _ = unsafe mdb_reader_check(pointer, &count)
   }
 
   /// Finds out whether the last error was a fatal one.

@@ -4,7 +4,8 @@ import SluiceStore
 extension LMDBStore {
   /// Has something read from what was committed last, which takes a short time.
   func read<Result>(_ body: (LMDBReader) throws(StoreError) -> Result) throws(StoreError) -> Result {
-    try use { environment throws(StoreError) in
+    if let snapshot { return try body(snapshot) }
+    return try use { environment throws(StoreError) in
       guard let reader = try environment.reader() else { return nil }
       defer { environment.giveBack(reader) }
       return try body(reader)

@@ -86,7 +86,13 @@ extension LMDBStore: RepairableStore {
     }
   }
 
-  public func size() throws(StoreError) -> StoreSize? { try storeSize() }
+  public func size() throws(StoreError) -> StoreSize? {
+    // A process that was killed while it exported would keep pages from being used again.
+    if options.access.isWriting {
+      try use { environment throws(StoreError) in environment.forgetDeadReaders() }
+    }
+    return try storeSize()
+  }
 
   /// How large the file is, and how much of it is free.
   private func storeSize() throws(StoreError) -> StoreSize {

@@ -66,7 +66,7 @@ extension LMDBStore {
   func write<Result>(
     _ effect: Effect, bytes: Int = 0, _ body: (LMDBTransaction, LMDBTables) throws(StoreError) -> Result
   ) throws(StoreError) -> Result {
-    guard options.access != .readOnly else {
+    guard options.access.isWriting else {
       throw StoreError(.failed, "couldn't write to \(directory.data): it was opened for reading only")
     }
     let result = try writeOrMakeRoom(effect, bytes, body)

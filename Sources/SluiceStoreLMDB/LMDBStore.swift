@@ -19,6 +19,12 @@ public final class LMDBStore: TopicStore, @unchecked Sendable {
     case existing
     /// There must be one. Nothing is written, and other processes may read it at the same time.
     case readOnly
+    /// There must be one, which a broker in another process may have open, now or later. All that is seen is one commit; what the broker frees isn't used
+    /// again until the store is closed. The process must not have the store open besides.
+    case snapshot
+
+    /// Whether something is written.
+    var isWriting: Bool { self == .create || self == .existing }
   }
 
   public struct Options: Sendable {
@@ -34,7 +40,10 @@ public final class LMDBStore: TopicStore, @unchecked Sendable {
   let directory: StoreDirectory
   let options: Options
   private let schema: LMDBSchema
-  private let lock: StoreLock
+  /// Nil for a snapshot, which LMDB's table of readers protects.
+  private let lock: StoreLock?
+  /// Of a snapshot: the transaction in which all is read.
+  private(set) var snapshot: LMDBReader?
 
   private let gate = ReadWriteLock()
   /// Nil after a fatal error until it is opened again; and once the store is closed.
@@ -68,21 +77,22 @@ public final class LMDBStore: TopicStore, @unchecked Sendable {
     self.options = options
     self.schema = schema
     directory = try StoreDirectory(path, options.access)
-    lock = try StoreLock(path, isShared: options.access == .readOnly)
+    lock = options.access == .snapshot ? nil : try StoreLock(path, isShared: options.access == .readOnly)
     // Of one that wasn't finished, a new one or a compacted copy, nothing is of use.
-    if options.access != .readOnly { directory.removeNew() }
+    if options.access.isWriting { directory.removeNew() }
     if options.access == .create, !directory.hasData { try Self.create(directory, options, schema) }
     let environment = try Self.environment(directory, options, schema)
-    hasReserve = options.access == .readOnly || directory.reserve.take()
+    hasReserve = !options.access.isWriting || directory.reserve.take()
     lastCommit = environment.lastCommit
     guard let reader = try environment.reader() else {
       throw StoreError(lmdb: MDB_PANIC, "read from", directory.data)
     }
-    defer { environment.giveBack(reader) }
+    defer { if options.access != .snapshot { environment.giveBack(reader) } }
     let closed: UInt8? = try reader.transaction.number(reader.tables.meta, .closed)
     wasClosed = closed == 1
     isMarkedOpen = closed != 1
     self.environment = environment
+    if options.access == .snapshot { snapshot = reader }
   }
 
   /// Creates it under another name, so that no incomplete store is ever found.
@@ -103,9 +113,11 @@ public final class LMDBStore: TopicStore, @unchecked Sendable {
   private static func environment(
     _ directory: StoreDirectory, _ options: Options, _ schema: LMDBSchema
   ) throws(StoreError) -> LMDBEnvironment {
-    let isWritten = options.access != .readOnly
-    return try LMDBEnvironment(path: directory.data, limit: options.limit, isWritten: isWritten) {
-      transaction throws(StoreError) in try schema.open(in: transaction, isWritten: isWritten)
+    let isWritten = options.access.isWriting
+    return try LMDBEnvironment(
+      path: directory.data, limit: options.limit, isWritten: isWritten, isShared: options.access == .snapshot
+    ) { transaction throws(StoreError) in
+      try schema.open(in: transaction, isWritten: isWritten)
     }
   }
 
@@ -150,11 +162,14 @@ public final class LMDBStore: TopicStore, @unchecked Sendable {
   }
 
   public func close() throws(StoreError) {
-    if options.access != .readOnly { try markClosed() }
+    if options.access.isWriting { try markClosed() }
     gate.lockForChange()
     defer { gate.unlock() }
+    snapshot?.end()
+    // Its cursor goes before the environment does.
+    snapshot = nil
     environment = nil
     isClosed = true
-    lock.release()
+    lock?.release()
   }
 }

@@ -163,6 +163,17 @@ final class StoreLock: @unchecked Sendable {
     _ = unsafe text.withUnsafeBytes { unsafe pwrite(descriptor, $0.baseAddress, $0.count, 0) }
   }
 
+  /// Whether another process has the store open for writing.
+  ///
+  /// - Parameter data: the store's file.
+  static func isHeld(beside data: String) -> Bool {
+    let directory = data.dropLast(StoreDirectory.dataName.utf8.count)
+    let descriptor = unsafe open("\(directory)\(StoreDirectory.lockName)", O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 else { return false }
+    defer { close(descriptor) }
+    return flock(descriptor, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK
+  }
+
   deinit {
     release()
   }
