@@ -7,6 +7,13 @@ public enum Environment {
     unsafe getenv(name).map { unsafe String(cString: $0) }
   }
 
+  /// The directory that the process was started in; nil when it is gone.
+  public static var workingDirectory: String? {
+    var buffer = [CChar](repeating: 0, count: Int(PATH_MAX))
+    guard let path = unsafe getcwd(&buffer, buffer.count) else { return nil }
+    return unsafe String(cString: path)
+  }
+
   /// Every variable, as `NAME=VALUE`.
   public static var all: [String] {
     var result: [String] = []

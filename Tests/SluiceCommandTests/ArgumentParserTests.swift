@@ -6,9 +6,10 @@ struct ArgumentParserTests {
   private let page = CommandPage(
     "prog cmd", summary: "for tests", operands: [Operand("TOPIC"), Operand("MESSAGE", .repeated)],
     options: [
-      CommandOption("count", value: "N", help: ""),
+      CommandOption("count", letter: "n", value: "N", help: ""),
       CommandOption("header", value: "NAME=VALUE", help: "", isRepeatable: true, environment: "PROG_HEADER"),
-      CommandOption("quiet", help: ""),
+      CommandOption("quiet", letter: "q", help: ""),
+      CommandOption("verbose", letter: "v", help: ""),
       CommandOption("compact", value: "BOOL", bare: "true", help: ""),
       CommandOption("later", value: "X", help: "", unavailable: "--later: not in this version"),
     ])
@@ -29,6 +30,18 @@ struct ArgumentParserTests {
     #expect(parsed.text("count") == "3")
     #expect(parsed.texts("header") == ["a=b", "c=d"])
     #expect(parsed.has("quiet"))
+  }
+
+  @Test("Letters stand for options, together and with values")
+  func letters() throws {
+    let parsed = try parse("-qv", "t", "-n", "3")
+    #expect(parsed.has("quiet") && parsed.has("verbose") && parsed.text("count") == "3")
+    #expect(try parse("-n5", "t").text("count") == "5")
+    #expect(try parse("-qn5", "t").text("count") == "5")
+    #expect(try parse("t", "-", "--", "-n").operands == ["t", "-", "-n"])
+    for wrong in ["-x", "-qx", "-q=1", "-n"] {
+      #expect(throws: UsageError.self, "\(wrong)") { try parse("t", wrong) }
+    }
   }
 
   @Test("Of an option that isn't repeatable the last value counts")

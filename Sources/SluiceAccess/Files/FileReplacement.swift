@@ -2,9 +2,9 @@ import Glibc
 import SluiceTLS
 
 /// Puts a new file in the place of another: at each moment there is the one or the other, whole.
-enum FileReplacement {
+package enum FileReplacement {
   /// - Parameter owner: whose it is to be, if not this user's.
-  static func replace(
+  package static func replace(
     _ path: String, with bytes: [UInt8], mode: mode_t, owner: (user: uid_t, group: gid_t)?
   ) throws(AccessFileError) {
     func failure(_ what: String) -> AccessFileError { AccessFileError(path, failing: what) }

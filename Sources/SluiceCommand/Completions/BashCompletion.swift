@@ -132,7 +132,9 @@ enum BashCompletion {
     }
     set("members", command.members.map(\.word))
     set("options", command.options.map { "--\($0.name)" })
-    set("valued", valued.map { "--\($0.name)" })
+    set(
+      "valued", valued.map { "--\($0.name)" } + valued.compactMap { option in option.letter.map { "-\($0)" } }
+    )
     set("operands", operands)
     return (lines + ["      ;;"]).joined(separator: "\n")
   }

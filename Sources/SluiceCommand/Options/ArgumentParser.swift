@@ -64,6 +64,10 @@ public struct ArgumentParser {
   private func read(
     _ argument: String, _ left: inout ArraySlice<String>, into parsed: inout ParsedArguments
   ) throws(UsageError) {
+    if let long = long(argument) {
+      for argument in long.dropLast() { try read(argument, &left, into: &parsed) }
+      return try read(long[long.count - 1], &left, into: &parsed)
+    }
     let parts = argument.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
     let name = String(parts[0].dropFirst(2))
     guard argument.hasPrefix("--"), let option = options[name] else {
@@ -85,6 +89,20 @@ public struct ArgumentParser {
     } else {
       parsed.values[name] = [value]
     }
+  }
+
+  /// The options that letters behind a single dash stand for: `-n5` is `--count=5`, `-qv` is `--quiet --verbose`. Nil for what is no such word.
+  private func long(_ argument: String) -> [String]? {
+    guard !argument.hasPrefix("--") else { return nil }
+    var found: [String] = []
+    var rest = argument.dropFirst()
+    while let letter = rest.popFirst() {
+      guard let option = options.values.first(where: { $0.letter == letter }) else { return nil }
+      let name = "--\(option.name)"
+      if option.value != nil, !rest.isEmpty { return found + ["\(name)=\(rest)"] }
+      found.append(name)
+    }
+    return found
   }
 
   private func addEnvironment(

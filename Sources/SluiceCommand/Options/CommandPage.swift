@@ -41,6 +41,8 @@ public struct CommandPage: Sendable {
 public struct CommandOption: Sendable {
   /// Without dashes: `listen` for `--listen`.
   public var name: String
+  /// The letter that stands for it behind a single dash; nil for none.
+  public var letter: Character?
   /// The value's placeholder in the help, `ADDR`; nil for an option without a value.
   public var value: String?
   /// The value that it has when it is given without one: `true` for `--compact`. Another is given behind an equals sign.
@@ -61,11 +63,13 @@ public struct CommandOption: Sendable {
   public var hasSpaces: Bool
 
   public init(
-    _ name: String, value: String? = nil, bare: String? = nil, help: String, isRepeatable: Bool = false,
-    environment: String? = nil, standard: String? = nil, unavailable: String? = nil, choices: [String] = [],
+    _ name: String, letter: Character? = nil, value: String? = nil, bare: String? = nil, help: String,
+    isRepeatable: Bool = false, environment: String? = nil, standard: String? = nil,
+    unavailable: String? = nil, choices: [String] = [],
     hasSpaces: Bool = false
   ) {
     self.name = name
+    self.letter = letter
     self.value = value
     self.bare = bare
     self.help = help

@@ -5,8 +5,12 @@ public enum HelpText {
 
   /// The whole help, with a line break at the end.
   ///
-  /// - Parameter shared: options that every command of the program takes.
-  public static func render(_ page: CommandPage, shared: [CommandOption] = []) -> String {
+  /// - Parameters:
+  ///   - shared: options that every command of the program takes.
+  ///   - elsewhere: where the shared options are explained; nil to list them here.
+  public static func render(
+    _ page: CommandPage, shared: [CommandOption] = [], elsewhere: String? = nil
+  ) -> String {
     var text = "\(page.name): \(page.summary)\n\n"
     text += "Usage: \(usage(of: page))\n"
     for paragraph in page.details { text += "\n" + wrapped(paragraph, indent: 0) }
@@ -17,7 +21,11 @@ public enum HelpText {
       }
     }
     text += list(page.options, under: page.commands.isEmpty ? "Options" : "Options of \(page.name)")
-    text += list(shared, under: page.options.isEmpty ? "Options" : "Options of every command")
+    if let elsewhere {
+      text += "\n" + wrapped(elsewhere, indent: 0)
+    } else {
+      text += list(shared, under: page.options.isEmpty ? "Options" : "Options of every command")
+    }
     if !page.examples.isEmpty {
       text += "\nExamples:\n"
       for (index, example) in page.examples.enumerated() {
@@ -95,8 +103,9 @@ extension Operand {
 extension CommandOption {
   /// "--listen ADDR", "--compact[=BOOL]".
   var notation: String {
-    guard let value else { return "--\(name)" }
-    return bare == nil ? "--\(name) \(value)" : "--\(name)[=\(value)]"
+    let letter = letter.map { "-\($0), " } ?? ""
+    guard let value else { return "\(letter)--\(name)" }
+    return bare == nil ? "\(letter)--\(name) \(value)" : "\(letter)--\(name)[=\(value)]"
   }
 
   /// The help, with how else it can be set and what holds otherwise.

@@ -72,6 +72,11 @@ public enum Values {
     }
   }
 
+  /// The same, where a host without a port means that one.
+  public static func address(_ text: String, port: UInt16) throws(ValueError) -> SocketAddress {
+    try address(addressed(text, port))
+  }
+
   /// `HOST:PORT`, `[V6]:PORT`, either behind `tls://`, or `unix:PATH`.
   public static func address(_ text: String) throws(ValueError) -> SocketAddress {
     do {
@@ -79,6 +84,13 @@ public enum Values {
     } catch {
       throw ValueError(error.description)
     }
+  }
+
+  /// The text with a port, where it names a host alone.
+  private static func addressed(_ text: String, _ port: UInt16) -> String {
+    let host = text.hasPrefix("tls://") ? text.dropFirst(6) : text[...]
+    let isAlone = host.hasPrefix("[") ? host.hasSuffix("]") : !host.contains(":") && !host.isEmpty
+    return isAlone ? "\(text):\(port)" : text
   }
 
   /// A topic's name, or a pattern of such.

@@ -26,11 +26,12 @@ public enum WallTime {
       + "T\(clock[0]):\(clock[1]):\(clock[2]).\(clock[3])Z"
   }
 
-  /// Reads `2026-02-03T04:05:06.789+01:00`. The fraction may be left out, `T` may be a space or lower case, as may `Z`.
+  /// Reads `2026-02-03T04:05:06.789+01:00`. The fraction may be left out, `T` may be a space or lower case, as may `Z`. A date
+  /// alone is the beginning of its day in UTC.
   public static func parse(_ text: String) throws(ValueError) -> Int64 {
     var reader = DigitReader(text)
     guard let milliseconds = reader.readTime() else {
-      throw ValueError("'\(text)' isn't a time; write it like 2026-02-03T04:05:06Z")
+      throw ValueError("'\(text)' isn't a time; write it like 2026-02-03T04:05:06Z, or 2026-02-03")
     }
     return milliseconds
   }
@@ -71,8 +72,11 @@ private struct DigitReader {
   }
 
   mutating func readTime() -> Int64? {
-    guard let year = number(4), take("-"), let month = number(2), take("-"), let day = number(2),
-      take("T") || take("t") || take(" "),
+    guard let year = number(4), take("-"), let month = number(2), take("-"), let day = number(2) else {
+      return nil
+    }
+    if rest.isEmpty { rest = "T00:00:00Z"[...].utf8 }
+    guard take("T") || take("t") || take(" "),
       let hour = number(2), take(":"), let minute = number(2), take(":"), let second = number(2),
       (1...12).contains(month), day >= 1, hour < 24, minute < 60, second < 60,
       let fraction = fraction(), let offset = offset(), rest.isEmpty
