@@ -243,8 +243,8 @@ let package = Package(
     .testTarget(
       name: "SluiceCommandTests",
       dependencies: [
-        "SluiceCommand", "SluiceDaemon", "SluiceTool", "SluiceBroker", "SluiceAccess", "SluiceTLS",
-        "SluiceIO", "SluiceWire", "TestSupport",
+        "SluiceCommand", "SluiceDaemon", "SluiceTool", "SluiceBroker", "SluiceClient", "SluiceAccess",
+        "SluiceTLS", "SluiceIO", "SluiceWire", "TestSupport",
       ],
       swiftSettings: settings),
     .testTarget(

@@ -116,8 +116,11 @@ case $PREFIX in
   /usr/local) units=/usr/local/lib/systemd/system ;;
   *) units=/etc/systemd/system ;;
 esac
-sed "s|@BINDIR@|$PREFIX/bin|" packaging/systemd/sluiced.service >"$work/sluiced.service"
-put "$units/sluiced.service" 644 "$work/sluiced.service"
+# The timer of the daily copy isn't enabled: systemctl enable --now sluice-backup.timer.
+for unit in sluiced.service sluice-backup.service sluice-backup.timer; do
+  sed "s|@BINDIR@|$PREFIX/bin|" "packaging/systemd/$unit" >"$work/$unit"
+  put "$units/$unit" 644 "$work/$unit"
+done
 
 if [ -n "$MAKE_USER" ] && [ -z "$DESTDIR" ] && ! getent passwd sluice >/dev/null; then
   run useradd --system --user-group --home-dir /var/lib/sluice --no-create-home --shell /usr/sbin/nologin sluice

@@ -47,7 +47,7 @@ esac
 service=
 if [ -e "$DESTDIR$units/sluiced.service" ]; then service=yes; fi
 if [ -n "$service" ] && [ -z "$DESTDIR" ] && [ -d /run/systemd/system ]; then
-  run systemctl disable --now sluiced.service
+  run systemctl disable --now sluiced.service sluice-backup.timer
 fi
 
 # In the order of install.sh.
@@ -58,6 +58,7 @@ done
 files+=(
   "$PREFIX"/share/bash-completion/completions/sluice{,d} "$PREFIX"/share/zsh/site-functions/_sluice{,d}
   "$PREFIX"/share/fish/vendor_completions.d/sluice{,d}.fish "$units/sluiced.service"
+  "$units"/sluice-backup.{service,timer}
 )
 for file in "${files[@]}"; do
   if [ -e "$DESTDIR$file" ]; then run rm -f "$DESTDIR$file"; fi

@@ -101,7 +101,7 @@ import Testing
     let file = other.file("export")
     _ = try run("export", store.path, file)
     try open { _ in
-      for arguments in [["stat"], ["verify"], ["repair"], ["repair", "--dry-run"], ["compact"], ["export"]] {
+      for arguments in [["stat"], ["verify"], ["repair"], ["repair", "--dry-run"], ["compact"]] {
         let process = try ChildProcess(
           BuiltProduct.path("sluice"), ["store", arguments[0], store.path] + arguments.dropFirst())
         #expect(try process.waitForExit() == .code(1))

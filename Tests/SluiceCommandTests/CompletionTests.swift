@@ -35,7 +35,7 @@ struct CompletionTests {
   @Test("bash completes commands, and those below them")
   func commands() throws {
     #expect(try offers("sluice", "") == Commands.all.map { $0.page.word })
-    #expect(try offers("sluice", "to") == ["topic", "token", "top"])
+    #expect(try offers("sluice", "to") == ["topic", "top", "token"])
     #expect(try offers("sluice", "topic", "c") == ["create", "complete", "connect"])
     #expect(try offers("sluice", "--server", "127.0.0.1", ":", "7420", "topic", "sh") == ["show"])
     #expect(try offers("sluice", "--server", "=", "127.0.0.1", ":", "7420", "topic", "sh") == ["show"])

@@ -69,6 +69,10 @@ struct HelpExampleTests {
       _ = try CommandLineChoice.read(arguments, naming: &name)
     } catch  where error.description.hasPrefix("an export isn't for a terminal") {
       // Whoever runs the tests has one.
+    } catch  where error.description.contains("can't be read: No such file") && line.contains("context add") {
+      // The files with secrets of the example aren't there.
+    } catch  where error.description.hasPrefix("there is no context ") {
+      // Nor are its contexts.
     } catch {
       Issue.record("\(line): \(error)")
     }

@@ -67,6 +67,12 @@ struct BenchCommand: Command {
   func start(_ run: Run) {
     let benchmark = Benchmark(self, run.access)
     run.interrupted = { benchmark.interrupt() }
+    ProgressLine.start(run) { [records] in
+      // Behind the last record comes the latency, which takes a time of its own.
+      let done = benchmark.progress
+      guard done > 0, done < records else { return nil }
+      return ProgressLine.Figures(done: done, total: records, unit: .records)
+    }
     Threads.start {
       let result = Result(catching: benchmark.run)
       run.loop.execute {

@@ -17,6 +17,7 @@ struct Benchmark {
   private let access: ClientAccess
   private let topic: String
   private let isStopped = Shared(Atomic(false))
+  private let sent = Shared(Atomic<UInt64>(0))
 
   /// Publishers go no further ahead of the slowest subscriber than so many bytes: less than a topic keeps, so that nothing is lost.
   private static let windowBytes = 16 << 20
@@ -31,6 +32,9 @@ struct Benchmark {
   func interrupt() {
     isStopped.value.store(true, ordering: .relaxed)
   }
+
+  /// How many records were published. From any thread.
+  var progress: UInt64 { sent.value.load(ordering: .relaxed) }
 
   private var isInterrupted: Bool { isStopped.value.load(ordering: .relaxed) }
 
@@ -78,7 +82,6 @@ struct Benchmark {
     }
     let begin = EpollLoop.time
     let done = Semaphore()
-    let sent = Shared(Atomic<UInt64>(0))
     for (publisher, share) in zip(publishers, shares) {
       Threads.start {
         publisher.publish(share) {

@@ -15,36 +15,82 @@ struct CursorCommand: CommandGroup {
       which its members share.
       """,
     examples: [
-      "The cursors of a topic, and how far behind they are.": "sluice cursor list orders.eu",
+      "The cursors of all topics, and how far behind they are.": "sluice cursor list",
       "Read the last hour once more.": "sluice cursor move orders.eu billing --to time:-1h",
     ], commands: members.map { $0.page })
 }
 
 struct CursorListCommand: Command {
-  let topic: String
-  let asJSON: Bool
+  let list: CursorList
 
   static let page = CommandPage(
-    "sluice cursor list", summary: "list a topic's durable cursors and groups", operands: [Operand("TOPIC")],
-    options: [TopicCommand.json],
+    "sluice cursor list", summary: "list durable cursors and groups, of a topic or of all",
+    operands: [Operand("TOPIC", .optional)], options: [TopicCommand.json],
     examples: [
-      "Which are there, and how far behind.": "sluice cursor list orders.eu",
+      "All of them, and how far behind they are.": "sluice cursor list",
+      "Those of a topic.": "sluice cursor list orders.eu",
       "Those without members.": "sluice cursor list orders.eu --json | jq 'select(.members == 0).cursor'",
     ])
 
   init(_ arguments: ParsedArguments) throws(UsageError) {
-    topic = try TopicOperand.read(arguments.operands[0])
+    list = try CursorList(arguments)
+  }
+
+  func start(_ run: Run) { list.start(run) }
+}
+
+/// Prints the cursors, or the groups, of a topic or of all topics.
+struct CursorList {
+  /// Nil for all.
+  private let topic: String?
+  private let asJSON: Bool
+  /// Nil for both.
+  private let kind: CursorInfo.Kind?
+
+  typealias Entry = (topic: String, cursor: CursorInfo)
+
+  init(_ arguments: ParsedArguments, _ kind: CursorInfo.Kind? = nil) throws(UsageError) {
+    topic = try arguments.operands.first.map { text throws(UsageError) in try TopicOperand.read(text) }
     asJSON = arguments.has("json")
+    self.kind = kind
   }
 
   func start(_ run: Run) {
     run.connect { client in
-      client.cursors(of: topic) { result in
-        run.report(result) { cursors in
-          asJSON ? cursors.map(CursorTable.line).joined() : CursorTable.list(cursors)
+      if let topic {
+        client.cursors(of: topic) { result in
+          if case .failure(let error) = result { return run.fail(error, unknown: topic, client) }
+          run.report(result) { text($0.map { (topic, $0) }) }
+        }
+        return
+      }
+      client.topics { result in
+        switch result {
+        case .failure(let error): run.fail(error)
+        case .success(let topics): ask(topics.map(\.topic)[...], [], client, run)
         }
       }
     }
+  }
+
+  /// Asks topic by topic. Topics that are gone, or that the client may not read, are left out.
+  private func ask(_ topics: ArraySlice<String>, _ found: [Entry], _ client: Client, _ run: Run) {
+    guard let next = topics.first else { return run.print(text(found)) }
+    client.cursors(of: next) { result in
+      switch result {
+      case .success(let cursors):
+        ask(topics.dropFirst(), found + cursors.map { (next, $0) }, client, run)
+      case .failure(let error) where error.code == .unknownTopic || error.code == .permissionDenied:
+        ask(topics.dropFirst(), found, client, run)
+      case .failure(let error): run.fail(error)
+      }
+    }
+  }
+
+  private func text(_ entries: [Entry]) -> String {
+    let shown = entries.filter { kind == nil || $0.cursor.kind == kind }
+    if asJSON { return shown.map { CursorTable.line($0.cursor, of: topic == nil ? $0.topic : nil) }.joined() }
+    return topic == nil ? CursorTable.list(shown) : CursorTable.list(shown.map(\.cursor))
   }
 }
 
@@ -108,17 +154,40 @@ enum CursorTable {
     guard !cursors.isEmpty else { return "" }
     return TextTable.render(
       [["CURSOR", "KIND", "NEXT", "BEHIND", "MEMBERS", "OUTSTANDING", "IDLE"]]
-        + cursors.map { cursor in
-          [
-            cursor.name, kind(cursor), "\(cursor.nextOffset)", "\(behind(cursor))", "\(cursor.members)",
-            cursor.kind == .group ? "\(cursor.outstanding)" : "",
-            cursor.idle == 0 ? "" : TimeSpan.exact(.milliseconds(Int64(clamping: cursor.idle))),
-          ]
-        }, leftColumns: 2)
+        + cursors.map(row), leftColumns: 2)
   }
 
-  static func line(_ cursor: CursorInfo) -> String {
+  /// The same of several topics.
+  static func list(_ entries: [CursorList.Entry]) -> String {
+    guard !entries.isEmpty else { return "" }
+    return TextTable.render(
+      [["TOPIC", "CURSOR", "KIND", "NEXT", "BEHIND", "MEMBERS", "OUTSTANDING", "IDLE"]]
+        + entries.map { [$0.topic] + row($0.cursor) }, leftColumns: 3)
+  }
+
+  /// One of them, in lines.
+  static func show(_ cursor: CursorInfo, of topic: String) -> String {
+    let idle = cursor.idle == 0 ? "in use" : TimeSpan.exact(.milliseconds(Int64(clamping: cursor.idle)))
+    return TextTable.render(
+      [
+        [kind(cursor), cursor.name], ["topic", topic], ["next offset", "\(cursor.nextOffset)"],
+        ["behind", TopicText.records(behind(cursor))], ["members", "\(cursor.members)"],
+        ["outstanding", TopicText.records(cursor.outstanding)], ["idle", idle],
+      ], leftColumns: 2)
+  }
+
+  private static func row(_ cursor: CursorInfo) -> [String] {
+    [
+      cursor.name, kind(cursor), "\(cursor.nextOffset)", "\(behind(cursor))", "\(cursor.members)",
+      cursor.kind == .group ? "\(cursor.outstanding)" : "",
+      cursor.idle == 0 ? "" : TimeSpan.exact(.milliseconds(Int64(clamping: cursor.idle))),
+    ]
+  }
+
+  /// - Parameter topic: nil to leave it out.
+  static func line(_ cursor: CursorInfo, of topic: String? = nil) -> String {
     let json: JSON = [
+      "topic": topic.map { .text($0) },
       "cursor": .text(cursor.name), "kind": .text(kind(cursor)),
       // A text, as a topic's.
       "epoch": .text(TopicTable.hexadecimal(cursor.epoch)), "next_offset": .number(cursor.nextOffset),

@@ -72,14 +72,20 @@ final class StandardOutput: RecordSink, @unchecked Sendable {
 
   private let format: OutputFormat
   private let descriptor: Int32
+  /// As messages name it.
+  private let name: String
   private let loop: EpollLoop
   private let neverBlocks: Bool
   private let isPipe: Bool
   private var pending = Chunk(bytes: [], records: 0)
   private var queue: WorkQueue<Chunk>!
 
-  init(_ format: OutputFormat, descriptor: Int32 = STDOUT_FILENO, loop: EpollLoop) {
+  init(
+    _ format: OutputFormat, descriptor: Int32 = STDOUT_FILENO, name: String = "standard output",
+    loop: EpollLoop
+  ) {
     self.format = format
+    self.name = name
     self.descriptor = descriptor
     self.loop = loop
     var status = stat()
@@ -107,7 +113,7 @@ final class StandardOutput: RecordSink, @unchecked Sendable {
     pending.bytes.removeAll(keepingCapacity: true)
     pending.records = 0
     guard code == 0 else {
-      failure = Self.failure(code)
+      failure = failure(code)
       return .nothing
     }
     return printed
@@ -137,11 +143,10 @@ final class StandardOutput: RecordSink, @unchecked Sendable {
   private func write(_ chunk: Chunk) {
     let code = unsafe chunk.bytes.withUnsafeBytes { unsafe Descriptor.writeAll($0, to: descriptor) }
     let printed = Printed(records: chunk.records, bytes: chunk.bytes.count)
-    loop.execute { [self] in progress(code == 0 ? .success(printed) : .failure(Self.failure(code))) }
+    loop.execute { [self] in progress(code == 0 ? .success(printed) : .failure(failure(code))) }
   }
 
-  private static func failure(_ code: Int32) -> SinkFailure {
-    code == EPIPE
-      ? .closedPipe : .failed("cannot write to standard output: \(Descriptor.reason(code))")
+  private func failure(_ code: Int32) -> SinkFailure {
+    code == EPIPE ? .closedPipe : .failed("cannot write to \(name): \(Descriptor.reason(code))")
   }
 }

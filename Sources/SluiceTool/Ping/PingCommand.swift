@@ -14,7 +14,7 @@ struct PingCommand: Command {
   static let page = CommandPage(
     "sluice ping", summary: "measure round trips to the broker",
     options: [
-      CommandOption("count", value: "N", help: "Round trips.", standard: "1"),
+      CommandOption("count", letter: "n", value: "N", help: "Round trips.", standard: "1"),
       CommandOption("interval", value: "TIME", help: "The time between two.", standard: "1s"),
       CommandOption("timeout", value: "TIME", help: "How long an answer may take.", standard: "5s"),
       CommandOption(
@@ -22,7 +22,7 @@ struct PingCommand: Command {
         help:
           "Only find out whether a broker answers: without credentials, over TLS where it needs that, with any certificate."
       ),
-      CommandOption("quiet", help: "Print nothing; the exit code tells."),
+      CommandOption("quiet", letter: "q", help: "Print nothing; the exit code tells."),
     ],
     details: """
       Ends with 0 when every ping was answered, with 1 otherwise: a health check. With --alive it ends with 0 as soon as one of the \

@@ -28,10 +28,11 @@ struct ClientAccess {
       help: "Send the password or token also over TCP without TLS to another host, where others may read it."),
   ]
 
-  /// - Parameter sources: arguments, of which the first that have something count: those behind the command, those in front of it, the
-  ///   environment.
+  /// - Parameters:
+  ///   - sources: arguments, of which the first that have something count: those behind the command, those in front of it, the environment, a context.
+  ///   - quiet: how many of the last sources may have options for TLS, though the server has none.
   /// - Throws: `UsageError` for what isn't an address, for a file that can't be read, and for what contradicts itself.
-  init(_ sources: [ParsedArguments]) throws(UsageError) {
+  init(_ sources: [ParsedArguments], quiet: Int = 1) throws(UsageError) {
     for arguments in sources {
       let servers = try arguments.values("server", Self.servers)
       if servers.isEmpty { continue }
@@ -40,8 +41,11 @@ struct ClientAccess {
     }
     allowsPlaintextCredentials = sources.contains { $0.has("allow-plaintext-credentials") }
     credentials = try Self.credentials(sources)
-    tls = try Self.tls(sources, for: servers)
+    tls = try Self.tls(sources, quiet: quiet, for: servers)
   }
+
+  /// The port of a server that is named without one.
+  static let standardPort: UInt16 = 7420
 
   func apply(to options: inout ClientOptions) {
     options.credentials = credentials
@@ -52,7 +56,7 @@ struct ClientAccess {
   private static func servers(_ text: String) throws(ValueError) -> [SocketAddress] {
     var servers: [SocketAddress] = []
     for part in text.split(separator: ",", omittingEmptySubsequences: false) {
-      servers.append(try Values.address(String(part)))
+      servers.append(try Values.address(String(part), port: standardPort))
     }
     return servers
   }
@@ -60,7 +64,7 @@ struct ClientAccess {
   // MARK: Credentials
 
   private static func credentials(_ sources: [ParsedArguments]) throws(UsageError) -> ClientCredentials {
-    let names = ["user", "password-file", "token-file"]
+    let names = ["user", "password-file", "token-file"] + ContextFile.secrets
     // What was given on the command line isn't mixed with what is in the environment for something else.
     guard let source = sources.first(where: { source in names.contains(where: source.has) }) else {
       return .none
@@ -68,6 +72,11 @@ struct ClientAccess {
     try source.allowOne(of: "token-file", "user")
     try source.allowOne(of: "token-file", "password-file")
     if let path = source.text("token-file") { return try .file(path) { .token($0) } }
+    // A context may have the secret itself.
+    if let token = source.text("token") { return .token(token) }
+    if let secret = source.text("password"), let user = source.text("user") {
+      return .password(secret, user: user)
+    }
     guard let path = sources.text("password-file") else {
       throw UsageError(
         "--user needs --password-file: a password isn't given on the command line, where others can read it")
@@ -95,7 +104,7 @@ extension ClientCredentials {
 }
 
 /// A file with a password or a token in it.
-private enum SecretFile {
+enum SecretFile {
   /// HELLO has room for no more.
   private static let longest = 8_192
 
@@ -140,16 +149,18 @@ extension ClientAccess {
     ),
   ]
 
-  /// - Parameter sources: see ``init(_:)``.
+  /// - Parameters:
+  ///   - sources: see ``init(_:quiet:)``.
+  ///   - quiet: see there.
   /// - Throws: `UsageError` for files that can't be used, and for options where no server has TLS.
   static func tls(
-    _ sources: [ParsedArguments], for servers: [SocketAddress]
+    _ sources: [ParsedArguments], quiet: Int = 1, for servers: [SocketAddress]
   ) throws(UsageError) -> TLSClientOptions {
     var options = TLSClientOptions()
     guard servers.contains(where: { if case .tls = $0 { true } else { false } }) else {
       // The environment may be for other servers.
       let names = tlsOptions.map(\.name)
-      if let given = names.first(where: { name in sources.dropLast().contains { $0.has(name) } }) {
+      if let given = names.first(where: { name in sources.dropLast(quiet).contains { $0.has(name) } }) {
         throw UsageError("--\(given): \(servers[0]) has no TLS; connect to tls://HOST:PORT")
       }
       return options

@@ -37,20 +37,50 @@ enum Commands {
   static var all: [any Command.Type] {
     [
       PubCommand.self, SubCommand.self, RequestCommand.self, ReplyCommand.self, TopicCommand.self,
-      CursorCommand.self, StoreCommand.self, UserCommand.self, TokenCommand.self, WhyCommand.self,
-      TopCommand.self,
-      PingCommand.self, BenchCommand.self, CompletionsCommand.self, ManualCommand.self,
+      CursorCommand.self, GroupCommand.self, ConnectionCommand.self, StatusCommand.self, WhyCommand.self,
+      TopCommand.self, ContextCommand.self, StoreCommand.self, UserCommand.self, TokenCommand.self, PingCommand.self,
+      BenchCommand.self, CompletionsCommand.self, ManualCommand.self,
     ]
   }
 
-  static let shared =
+  /// Where the broker is, and the client's credentials.
+  static let connecting =
     [
       CommandOption(
-        "server", value: "ADDR",
+        "server", letter: "s", value: "ADDR",
         help:
-          "The broker: HOST:PORT, [V6]:PORT, either behind tls://, or unix:PATH. Several, with commas between them, are tried in their order.",
+          "The broker: HOST or HOST:PORT, [V6]:PORT, either behind tls://, or unix:PATH. Several, with commas between them, are tried in their order.",
         isRepeatable: true, environment: "SLUICE_SERVER", standard: "127.0.0.1:7420")
-    ] + ClientAccess.tlsOptions + ClientAccess.options + [CommandOption("help", help: "Explain the command.")]
+    ] + ClientAccess.tlsOptions + ClientAccess.options
+
+  private static let help = CommandOption("help", letter: "h", help: "Explain the command.")
+
+  static let context = CommandOption(
+    "context", value: "NAME", help: "Take servers and credentials from this context; see sluice context.",
+    environment: "SLUICE_CONTEXT")
+
+  static let shared = [context] + connecting + [help]
+
+  /// Where a command's help refers to.
+  static let elsewhere =
+    "Every command takes options for the broker's address, TLS and credentials: see sluice help connecting."
+
+  /// What `sluice help connecting` explains.
+  static var connectingPage: CommandPage {
+    CommandPage(
+      "sluice help connecting", summary: "how commands find the broker, and prove who uses them",
+      options: [context] + connecting,
+      details: """
+        These options stand in front of a command or behind it. What is on the command line counts more than the environment, and that more than the context that is \
+        in use; a context's credentials are sent to no other server than its own. A server without a port means 7420.
+        """,
+      examples: [
+        "Another broker, for once.": "sluice --server broker.example topic list",
+        "Over TLS, with a password.":
+          "sluice topic list --server tls://broker.example --user alice --password-file password.txt",
+        "By a name.": "sluice context add prod --server tls://broker.example --token-file token.txt --use",
+      ])
+  }
 
   /// The shared options that a command takes.
   static func shared(by kind: any Command.Type) -> [CommandOption] {

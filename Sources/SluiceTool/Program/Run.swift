@@ -13,6 +13,9 @@ final class Run: @unchecked Sendable {
   /// The server of the last connection.
   private(set) var server: SocketAddress
 
+  /// The line that says how far it is; nil for none.
+  var progress: ProgressLine?
+
   /// What Ctrl-C does; has to call `finish` in the end. Nil to end at once.
   var interrupted: (() -> Void)?
 
@@ -122,6 +125,7 @@ final class Run: @unchecked Sendable {
     guard result == nil else { return }
     // The command doesn't know which signal it was.
     result = code == .success || code == .interrupted ? wasInterrupted ?? code : code
+    progress?.end()
     if let complaint { Complaint.write(complaint, by: "sluice") }
     for client in clients { client.close() }
     // One turn later, so that closing can send its last frames.
@@ -141,6 +145,7 @@ final class Run: @unchecked Sendable {
 
   /// Writes a message to standard error, and goes on.
   func note(_ message: String) {
+    progress?.clear()
     Complaint.write(message, by: "sluice")
   }
 

@@ -43,14 +43,15 @@ enum CommandLineChoice {
   static func read(_ arguments: [String], naming name: inout String) throws(UsageError) -> CommandLineChoice {
     let program = Commands.page()
     let (head, rest) = try ArgumentParser(program).parseHead(arguments)
-    if head.wantsHelp { return .print(HelpText.render(program)) }
+    if head.wantsHelp { return .print(overview) }
     if head.has("version") { return .print(Version.line(of: "sluice")) }
     var left = rest[...]
     guard var word = left.popFirst() else {
       throw UsageError("what shall it do? It can \(program.commands.map(\.word).joined(separator: ", "))")
     }
     if word == "help" {
-      guard let next = left.popFirst() else { return .print(HelpText.render(program)) }
+      guard let next = left.popFirst() else { return .print(overview) }
+      if next == "connecting" { return .print(HelpText.render(Commands.connectingPage)) }
       word = next
       left.append("--help")
     }
@@ -67,7 +68,7 @@ enum CommandLineChoice {
   ) throws(UsageError) -> CommandLineChoice {
     let shared = Commands.shared(by: group)
     let (groupHead, rest) = try ArgumentParser(group.page, shared: shared).parseHead(arguments)
-    if groupHead.wantsHelp { return .print(HelpText.render(group.page, shared: shared)) }
+    if groupHead.wantsHelp { return .print(help(group.page, shared, group.needsBroker)) }
     guard let word = rest.first else {
       throw UsageError(
         "\(name) what? It can be \(group.members.map { $0.page.word }.joined(separator: ", "))")
@@ -82,10 +83,42 @@ enum CommandLineChoice {
   ) throws(UsageError) -> CommandLineChoice {
     let shared = needsBroker ? Commands.shared : Commands.shared.suffix(1)
     let parsed = try ArgumentParser(kind.page, shared: shared).parse(arguments)
-    if parsed.wantsHelp { return .print(HelpText.render(kind.page, shared: shared)) }
+    if parsed.wantsHelp { return .print(help(kind.page, shared, needsBroker)) }
     let command = try kind.init(parsed)
     guard needsBroker else { return .run(command, try ClientAccess([])) }
-    // Options stand before the environment, and those behind the command before those in front of it.
-    return .run(command, try ClientAccess([parsed] + heads + [Commands.environment()]))
+    return .run(command, try access([parsed] + heads))
+  }
+
+  /// The program's help, without the options that are explained elsewhere.
+  private static var overview: String {
+    var page = Commands.page()
+    let names = Set(Commands.connecting.dropFirst().map(\.name))
+    page.options.removeAll { names.contains($0.name) }
+    return HelpText.render(page)
+  }
+
+  private static func help(_ page: CommandPage, _ shared: [CommandOption], _ needsBroker: Bool) -> String {
+    HelpText.render(page, shared: shared, elsewhere: needsBroker ? Commands.elsewhere : nil)
+  }
+
+  /// Options behind the command count more than those in front of it, these more than the environment, and that more than the context in use. A context that is named
+  /// replaces the environment; one that isn't counts only where no server is named, so that its credentials are sent to no other server.
+  private static func access(_ given: [ParsedArguments]) throws(UsageError) -> ClientAccess {
+    let environment = try Commands.environment()
+    let hasServer = given.contains { $0.has("server") }
+    if let name = (given + [environment]).lazy.compactMap({ $0.text("context") }).first {
+      let isGiven = given.contains { $0.has("context") }
+      guard !hasServer || !isGiven else {
+        throw UsageError("--context and --server exclude each other; give one of them")
+      }
+      if !hasServer {
+        return try ClientAccess(given + [ParsedArguments(try ContextFile.load().find(name), named: name)])
+      }
+    }
+    guard !hasServer, !environment.has("server") else { return try ClientAccess(given + [environment]) }
+    let file = try ContextFile.load()
+    guard let name = file.current else { return try ClientAccess(given + [environment]) }
+    return try ClientAccess(
+      given + [environment, ParsedArguments(try file.find(name), named: name)], quiet: 2)
   }
 }

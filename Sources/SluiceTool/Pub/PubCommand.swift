@@ -19,6 +19,7 @@ struct PubCommand: Command {
   let topic: String
   let source: Source
   let framing: Framing
+  let notation: RecordNotation
   let key: String?
   let headers: [Message.Header]
   /// Records a second; nil for as fast as the broker grants.
@@ -40,13 +41,23 @@ struct PubCommand: Command {
     "sluice pub", summary: "publish records to a topic",
     operands: [Operand("TOPIC"), Operand("MESSAGE", .repeated)],
     options: [
-      CommandOption("file", value: "FILE", help: "Read records from FILE instead of standard input."),
+      CommandOption(
+        "file", value: "FILE",
+        help: "Read records from FILE instead of standard input, which a dash stands for."),
       CommandOption(
         "delimiter", value: "WHAT",
         help: "What ends a record of the input: newline, nul, or none, so that the whole input is one.",
         standard: "newline", choices: ["newline", "nul", "none"]),
       CommandOption(
         "frames", help: "The input has the length of each record in front of it: 4 bytes, little-endian."),
+      CommandOption(
+        "json",
+        help:
+          "Each line of the input is an object with payload, key and headers, as sluice sub --json prints it; its offset, topic and time aren't used."
+      ),
+      CommandOption(
+        "key-separator", value: "TEXT",
+        help: "Each record of the input is a key, this text, and the payload."),
       CommandOption("key", value: "KEY", help: "Publish every record with this key."),
       CommandOption(
         "header", value: "NAME=VALUE", help: "Publish every record with this header.", isRepeatable: true),
@@ -61,7 +72,8 @@ struct PubCommand: Command {
       CommandOption("complete", help: "Finish the topic behind the last record."),
       CommandOption("fail", value: "MESSAGE", help: "End the topic with a failure behind the last record."),
       CommandOption("progress", help: "Say every second how far it is."),
-      CommandOption("quiet", help: "Leave the summary out, and what there is to say about the connection."),
+      CommandOption(
+        "quiet", letter: "q", help: "Leave the summary out, and what there is to say about the connection."),
     ] + Persistence.options,
     details: """
       Publishes each MESSAGE as a record; without any, each line of standard input, without its line break. \
@@ -82,17 +94,23 @@ struct PubCommand: Command {
       "A whole file as one record.": "sluice pub images.cat --delimiter none --key cat < cat.jpg",
       "Copy a topic, whatever its records contain.":
         "sluice sub a --until-live --frames | sluice pub b --frames",
+      "Copy a topic with its keys and headers.": "sluice sub a --until-live --json | sluice pub b --json",
+      "Lines like 'eu.42 shipped', with the first word as key.":
+        "sluice pub orders --key-separator ' ' --file orders.txt",
     ])
 
   init(_ arguments: ParsedArguments) throws(UsageError) {
     topic = try TopicOperand.read(arguments.operands[0])
     try arguments.allowOne(of: "frames", "delimiter")
+    try arguments.allowOne(of: "json", "frames", "key-separator", "key")
+    try arguments.allowOne(of: "json", "delimiter")
+    try arguments.allowOne(of: "key-separator", "key")
     try arguments.allowOne(of: "complete", "fail")
     try arguments.allowOne(of: "progress", "quiet")
     let messages = Array(arguments.operands.dropFirst())
     if let file = arguments.text("file") {
       guard messages.isEmpty else { throw UsageError("give either --file or messages, not both") }
-      source = .file(file)
+      source = file == "-" ? .standardInput : .file(file)
     } else {
       source = messages.isEmpty ? .standardInput : .messages(messages)
     }
@@ -106,6 +124,13 @@ struct PubCommand: Command {
       throw UsageError(
         "--\(arguments.has("frames") ? "frames" : "delimiter") is about input, and messages are given")
     }
+    let separator = arguments.text("key-separator")
+    if separator == "" { throw UsageError("--key-separator: what stands between key and payload?") }
+    if case .messages = source, arguments.has("json") || separator != nil {
+      throw UsageError(
+        "--\(arguments.has("json") ? "json" : "key-separator") is about input, and messages are given")
+    }
+    notation = arguments.has("json") ? .json : separator.map { .keyed(Array($0.utf8)) } ?? .plain
     key = arguments.text("key")
     headers = try arguments.values("header", HeaderText.parse)
     rate = try arguments.value("rate", Values.count(in: 1...1_000_000_000)).map { Double($0) }

@@ -49,6 +49,7 @@ final class Publishing: @unchecked Sendable {
     watchConnection()
     if !command.persistence.isQuiet { watchStorage() }
     if case .progress = command.report { reportProgress() }
+    if case .summary = command.report { showProgress() }
     Threads.start { [self] in
       let result = Result(catching: pump)
       run.loop.execute { [self] in inputEnded(result) }
@@ -152,6 +153,29 @@ final class Publishing: @unchecked Sendable {
       + "\(ByteSize.rounded(bytes.load(ordering: .relaxed))), in \(TimeSpan.rounded(.nanoseconds(Int64(clamping: time)))) (\(Magnitude.rounded(rate))/s)"
   }
 
+  /// On a terminal, where the input isn't typed there.
+  private func showProgress() {
+    guard case .descriptor(let descriptor) = input, isatty(descriptor) == 0 else { return }
+    var status = stat()
+    let isFile = unsafe fstat(descriptor, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
+    // Of a file that is read on from somewhere, what is left.
+    let size = isFile ? UInt64(max(status.st_size - lseek(descriptor, 0, SEEK_CUR), 0)) : 0
+    let frame: UInt64 =
+      switch command.framing {
+      case .delimited: 1
+      case .whole: 0
+      case .lengthPrefixed: 4
+      }
+    ProgressLine.start(run) { [weak self] in
+      guard let self, subject.acceptedCount > 0 else { return nil }
+      let accepted = subject.acceptedCount
+      let waiting = accepted - min(accepted, subject.acknowledgedCount)
+      return ProgressLine.Figures(
+        done: bytes.load(ordering: .relaxed) + accepted * frame, total: isFile ? size : nil, unit: .bytes,
+        note: command.acknowledgement == .none ? "" : "\(Magnitude.grouped(waiting)) not acknowledged yet")
+    }
+  }
+
   private func reportProgress() {
     _ = run.loop.schedule(after: Self.progressInterval) { [weak self] in
       guard let self, !isFlushing else { return }
@@ -169,14 +193,24 @@ final class Publishing: @unchecked Sendable {
   private func pump() throws {
     var pace = command.rate.map(Pace.init(rate:))
     var failure: ClientError?
+    var wrong: InputError?
+    var number = 0
     let offer: (UnsafeRawBufferPointer) -> Bool = { [self] payload in
       if started.load(ordering: .relaxed) == 0 {
         started.store(EpollLoop.time.nanoseconds, ordering: .relaxed)
       }
       pace?.wait()
       if isStopped.load(ordering: .relaxed) { return false }
+      number += 1
+      let message: Message?
+      do throws(InputError) {
+        message = try unsafe command.notation.message(in: payload, number: number)
+      } catch {
+        wrong = error
+        return false
+      }
       do throws(ClientError) {
-        try unsafe publish(payload)
+        try unsafe publish(payload, message)
         bytes.add(UInt64(payload.count), ordering: .relaxed)
         return true
       } catch {
@@ -186,6 +220,7 @@ final class Publishing: @unchecked Sendable {
     }
     let result = Result { () throws(InputError) in try unsafe forEachRecord(offer) }
     if let failure { throw failure }
+    if let wrong { throw wrong }
     try result.get()
   }
 
@@ -203,7 +238,13 @@ final class Publishing: @unchecked Sendable {
   }
 
   /// Waits until the subject has room for the record.
-  private func publish(_ payload: UnsafeRawBufferPointer) throws(ClientError) {
+  ///
+  /// - Parameter message: what stands in the input; nil when all of it is the payload.
+  private func publish(_ payload: UnsafeRawBufferPointer, _ message: Message?) throws(ClientError) {
+    if var message {
+      message.headers += command.headers
+      return try Waiting.answer { subject.enqueue(message, completion: $0) }
+    }
     if command.key == nil, command.headers.isEmpty {
       if try unsafe subject.enqueue(copying: payload) { return }
     }

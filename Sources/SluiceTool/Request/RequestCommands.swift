@@ -54,8 +54,11 @@ struct RequestCommand: Command {
       client.request(topic, message, timeout: timeout) { result in
         switch result {
         case .success(let reply):
-          let code = unsafe reply.withUnsafeBytes { unsafe Descriptor.writeAll($0, to: STDOUT_FILENO) }
-          run.finishPrinting(code)
+          var bytes = unsafe reply.withUnsafeBytes { unsafe Array($0) }
+          // So that the shell's prompt has a line of its own; a file or pipe gets the bytes as they are.
+          if isatty(STDOUT_FILENO) == 1, bytes.last != UInt8(ascii: "\n") { bytes.append(UInt8(ascii: "\n")) }
+          run.finishPrinting(
+            unsafe bytes.withUnsafeBytes { unsafe Descriptor.writeAll($0, to: STDOUT_FILENO) })
         case .failure(let error): run.fail(error)
         }
       }
@@ -76,7 +79,8 @@ struct ReplyCommand: Command {
       CommandOption(
         "exec", value: "COMMAND", help: "Run for each request, with its payload on standard input."),
       CommandOption("concurrent", value: "N", help: "Requests that are worked on at a time.", standard: "1"),
-      CommandOption("quiet", help: "Leave out what there is to say about requests and the connection."),
+      CommandOption(
+        "quiet", letter: "q", help: "Leave out what there is to say about requests and the connection."),
     ] + Persistence.options,
     details: """
       Replies to requests that are published to TOPIC from now on with what COMMAND writes to its standard output. The command finds \

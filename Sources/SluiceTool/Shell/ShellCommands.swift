@@ -82,12 +82,18 @@ struct ManualCommand: Command {
     Commands.all.map { $0 == Self.self ? "manual" : $0.page.word }
   }
 
+  private static let elsewhere =
+    "The options for the broker's address, TLS and credentials, which every command takes, are explained in sluice(1)."
+
   /// The pages by the names of their files.
   static var pages: [(file: String, text: String)] {
     let program = Commands.page()
     let commands = program.commands.map { page in
-      let text = ManualPage.render(
-        page, shared: Commands.shared(by: page), seeAlso: ["sluice(1)", "sluiced(8)"])
+      var page = page
+      let shared = Commands.shared(by: page)
+      // The page of the program explains them.
+      if shared.count > 1 { page.details.append(elsewhere) }
+      let text = ManualPage.render(page, shared: shared.suffix(1), seeAlso: ["sluice(1)", "sluiced(8)"])
       return ("\(ManualPage.name(of: page)).1", text)
     }
     let others = program.commands.map { "\(ManualPage.name(of: $0))(1)" }

@@ -17,19 +17,19 @@ struct StoreCommand: CommandGroup {
     operands: [Operand("COMMAND")],
     details: """
       DIR is the directory that sluiced keeps durable topics in. The commands work on it directly, without a broker: stop the one that \
-      has it open first.
+      has it open first. Only export works beside a running broker.
       """,
     examples: [
       "The topics, and the space that they take.": "sluice store stat /var/lib/sluice",
       "Whether all of it can be read.": "sluice store verify /var/lib/sluice",
-      "A backup.": "sluice store export /var/lib/sluice topics.sluice",
+      "A backup, while the broker runs.": "sluice store export /var/lib/sluice topics.sluice",
     ], commands: members.map { $0.page })
 
   static let json = CommandOption("json", help: "Print an object a line.")
   static let progress = CommandOption(
     "progress",
-    help: "Say every second how far it is. On a terminal it is said now and then without this.")
-  static let quiet = CommandOption("quiet", help: "Say nothing of what went well.")
+    help: "Say every second how far it is. On a terminal there is a line about it without this.")
+  static let quiet = CommandOption("quiet", letter: "q", help: "Say nothing of what went well.")
 
   /// The FILE behind DIR; nil for standard input or output.
   static func file(_ arguments: ParsedArguments) -> String? {
@@ -211,6 +211,8 @@ struct StoreCompactCommand: Command {
     StoreJob.start(run) { job throws(StoreError) in
       if let refusal = try job.refusesPages(of: directory) { return refusal }
       let store = try StoreJob.open(directory, .existing)
+      job.expect(try store.inspection().size.used)
+      job.watch("\(directory)/new.mdb")
       let sizes = try store.compact()
       if !isQuiet {
         run.note("\(ByteSize.rounded(sizes.before)) before, \(ByteSize.rounded(sizes.after)) now")

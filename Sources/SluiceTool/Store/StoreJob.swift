@@ -14,13 +14,13 @@ final class StoreJob: Sendable {
     case failure(String)
   }
 
-  /// How often progress is printed: with `--progress`, and without it, on a terminal.
+  /// How often progress is printed with `--progress`. Without it, there is a line on a terminal.
   private static let interval = Duration.seconds(1)
-  private static let rareInterval = Duration.seconds(5)
 
   private let done = Atomic<UInt64>(0)
   private let total: Atomic<UInt64> = Atomic(0)
   private let stopped = Atomic(false)
+  private let watched = Mutex<String?>(nil)
   /// The first piece of the result that couldn't be printed where that doesn't end the job at once.
   private let fault = Mutex<StoreError?>(nil)
 
@@ -40,7 +40,7 @@ final class StoreJob: Sendable {
       _ = run.loop.schedule(after: stopTimeout) { run.finish(.interrupted) }
     }
     FaultyPages.explain()
-    job.scheduleProgress(run, saysProgress ? interval : isatty(STDERR_FILENO) == 1 ? rareInterval : nil)
+    if saysProgress { job.scheduleProgress(run, interval) } else { job.showProgress(run) }
     Threads.start {
       let result = Result { () throws(StoreError) in
         let outcome = try body(job)
@@ -58,8 +58,18 @@ final class StoreJob: Sendable {
     }
   }
 
-  private func scheduleProgress(_ run: Run, _ interval: Duration?) {
-    guard let interval else { return }
+  private func showProgress(_ run: Run) {
+    ProgressLine.start(run) { [self] in
+      var status = stat()
+      if let path = watched.withLock({ $0 }), unsafe stat(path, &status) == 0 {
+        done.store(UInt64(max(status.st_size, 0)), ordering: .relaxed)
+      }
+      let (done, total) = (done.load(ordering: .relaxed), total.load(ordering: .relaxed))
+      return done == 0 ? nil : ProgressLine.Figures(done: done, total: total == 0 ? nil : total, unit: .bytes)
+    }
+  }
+
+  private func scheduleProgress(_ run: Run, _ interval: Duration) {
     _ = run.loop.schedule(after: interval) { [self] in
       let (done, total) = (done.load(ordering: .relaxed), total.load(ordering: .relaxed))
       if done > 0 {
@@ -79,6 +89,11 @@ final class StoreJob: Sendable {
   func progressed(to bytes: UInt64) -> Bool {
     done.store(bytes, ordering: .relaxed)
     return !isStopped
+  }
+
+  /// Has the length of a file stand for the progress of what writes it.
+  func watch(_ path: String) {
+    watched.withLock { $0 = path }
   }
 
   /// States about how many bytes the job will read.

@@ -8,6 +8,9 @@ struct StoreExportCommand: Command {
   let topics: [String]
   /// Nil for standard output.
   let file: String?
+  /// How many files of that kind stay; nil for all.
+  let copies: BackupName?
+  let isNamedWhenWhole: Bool
   let isQuiet: Bool
   let saysProgress: Bool
 
@@ -17,24 +20,47 @@ struct StoreExportCommand: Command {
     options: [
       CommandOption(
         "topic", value: "TOPIC", help: "Only this topic; all of them otherwise.", isRepeatable: true),
+      CommandOption(
+        "to", value: "FILE",
+        help:
+          "Write to FILE, in which {time} stands for the time in UTC, like 20260203T040506Z. The file has its name only when it is whole."
+      ),
+      CommandOption(
+        "keep-copies", value: "N",
+        help: "With --to: remove all but the newest N files of such names, this one included."),
       StoreCommand.progress, StoreCommand.quiet,
     ],
     details: """
       Writes to FILE, which must not be there yet, or to standard output. Settings, records with their offsets and times, where producers, \
       cursors and groups stand, and how topics ended: sluice store import makes the same topics of it, here or elsewhere.
 
+      A broker may run on DIR meanwhile: everything in the export is of one moment, when it began. Run it as the broker's user, on the same machine and in the same \
+      container. Space that the broker frees while it is exported is used again when that is over.
+
       What is damaged is left out and said, and the exit code is 1 then; the rest is whole.
       """,
     examples: [
       "A backup.": "sluice store export /var/lib/sluice topics.sluice",
+      "One with the time in its name, and the last seven are kept.":
+        "sluice store export /var/lib/sluice --to /backup/sluice-{time}.export --keep-copies 7",
       "One topic to another machine.":
         "sluice store export /var/lib/sluice --topic orders.eu | ssh other sluice store import /var/lib/sluice",
     ])
 
   init(_ arguments: ParsedArguments) throws(UsageError) {
     directory = arguments.operands[0]
-    file = StoreCommand.file(arguments)
     topics = arguments.texts("topic")
+    let template = arguments.text("to")
+    if template != nil, arguments.operands.count > 1 {
+      throw UsageError("--to names the file; leave FILE out")
+    }
+    let count = try arguments.value("keep-copies", Values.count(in: 1...1_000_000))
+    guard count == nil || template?.contains(BackupName.placeholder) == true else {
+      throw UsageError("--keep-copies needs --to with {time} in it, by which files are told apart")
+    }
+    copies = count.flatMap { count in template.map { BackupName($0, keeping: Int(count)) } }
+    file = template.map { BackupName($0, keeping: 1).path(at: WallTime.now) } ?? StoreCommand.file(arguments)
+    isNamedWhenWhole = template != nil
     isQuiet = arguments.has("quiet")
     saysProgress = arguments.has("progress")
     if file == nil, isatty(STDOUT_FILENO) == 1 {
@@ -44,9 +70,10 @@ struct StoreExportCommand: Command {
 
   func start(_ run: Run) {
     StoreJob.start(run, saysProgress: saysProgress) { job throws(StoreError) in
-      let store = try StoreJob.open(directory, .readOnly)
+      let store = try StoreJob.open(directory, .snapshot)
+      defer { try? store.close() }
       job.expect(try store.inspection().size.used)
-      let output = try ExportFile(file)
+      let output = try ExportFile(file, isNamedWhenWhole: isNamedWhenWhole)
       let summary: StoreExport
       do throws(StoreError) {
         summary = try unsafe StoreExport.run(
@@ -58,6 +85,7 @@ struct StoreExportCommand: Command {
         if output.isUnwanted { return .success }
         throw error
       }
+      try copies?.removeOld()
       if !isQuiet { run.note("exported \(StoreTable.text(summary.topics, summary.records, summary.states))") }
       guard summary.damaged > 0 else { return .success }
       return .failure("the export is without what is damaged; see sluice store repair")
@@ -124,12 +152,23 @@ struct StoreImportCommand: Command {
 /// Where an export goes. Used by one thread.
 final class ExportFile {
   private let path: String?
+  /// The name that the file gets when it is whole; nil when it has it.
+  private let lastPath: String?
   private let descriptor: Int32
   /// Whether the reader of the pipe is gone.
   private(set) var isUnwanted = false
 
-  /// - Parameter path: of a file that isn't there yet; nil for standard output.
-  init(_ path: String?) throws(StoreError) {
+  /// - Parameters:
+  ///   - path: of a file that isn't there yet; nil for standard output.
+  ///   - isNamedWhenWhole: the file has another name until then.
+  init(_ path: String?, isNamedWhenWhole: Bool = false) throws(StoreError) {
+    lastPath = isNamedWhenWhole ? path : nil
+    if let path, isNamedWhenWhole, unsafe access(path, F_OK) == 0 {
+      throw StoreError(.failed, "\(path) is there already; remove it, or name another file")
+    }
+    let path = isNamedWhenWhole ? path.map { "\($0).partial" } : path
+    // Of an export that was killed.
+    if let path, isNamedWhenWhole { unsafe unlink(path) }
     self.path = path
     guard let path else {
       descriptor = STDOUT_FILENO
@@ -156,6 +195,7 @@ final class ExportFile {
   func finish() throws(StoreError) {
     guard path != nil else { return }
     guard fsync(descriptor) == 0, close(descriptor) == 0 else { throw fault(errno) }
+    if let path, let lastPath, unsafe rename(path, lastPath) != 0 { throw fault(errno) }
   }
 
   /// Removes the incomplete file.

@@ -1,3 +1,4 @@
+import Glibc
 import SluiceClient
 import SluiceCommand
 
@@ -7,6 +8,8 @@ struct SubCommand: Command {
     case command(String)
   }
 
+  /// The file that records go to; nil for standard output.
+  let output: String?
   let topic: String
   /// Whether the topic is a pattern.
   let isPattern: Bool
@@ -34,10 +37,10 @@ struct SubCommand: Command {
     "sluice sub", summary: "print the records of a topic, or of several", operands: [Operand("TOPIC")],
     options: [
       CommandOption(
-        "from", value: "START",
+        "from", letter: "f", value: "START",
         help:
           "Where to begin: replay, at what the topic keeps; new, at the next record; earliest; last:N, so many records "
-          + "before the end; offset:K; time:2026-02-03T04:05:06Z; time:-10m, so long ago.",
+          + "before the end; offset:K; time:2026-02-03T04:05:06Z; time:-10m, so long ago, or time:2026-02-03, when that day began in UTC.",
         standard: "replay",
         choices: starts),
       CommandOption(
@@ -47,7 +50,8 @@ struct SubCommand: Command {
           + "requested as keep the output busy.", choices: ["unlimited"]),
     ] + FilterOptions.options + CursorOptions.options + [
       CommandOption(
-        "count", value: "N", help: "End after N records; with 0 at once, if there is such a topic."),
+        "count", letter: "n", value: "N",
+        help: "End after N records; with 0 at once, if there is such a topic."),
       CommandOption("for", value: "TIME", help: "End after this time: 30s, 5m."),
       CommandOption("until-live", help: "End where replay ends and new records would follow."),
       CommandOption("raw", help: "Print payloads with nothing between them."),
@@ -59,6 +63,9 @@ struct SubCommand: Command {
         help:
           "Print a line made from TEXT, in which {offset} {payload} {key} {topic} {time} {size} {headers} "
           + "{header:NAME} {deliveries} stand for parts of the record, and \\t for a tab."),
+      CommandOption(
+        "output", letter: "o", value: "FILE",
+        help: "Write records to FILE, which is emptied first, rather than to standard output."),
       CommandOption(
         "exec", value: "COMMAND",
         help:
@@ -75,7 +82,7 @@ struct SubCommand: Command {
         standard: "0"),
       TopicStatement.option,
     ] + GroupChoice.options + [
-      CommandOption("quiet", help: "Say nothing about the connection.")
+      CommandOption("quiet", letter: "q", help: "Say nothing about the connection.")
     ] + Persistence.options,
     details: """
       Prints each payload on a line of standard output until the topic ends. A topic that doesn't exist isn't created: the command waits for it, and says so; \
@@ -103,6 +110,7 @@ struct SubCommand: Command {
       "New records as JSON, for another program.": "sluice sub orders.eu --from new --json | jq .payload",
       "Several topics, and those that are yet to come.": "sluice sub 'orders.*' --format '{topic} {payload}'",
       "The new orders from Europe.": "sluice sub orders --key-prefix eu. --header kind=new",
+      "A topic in a file.": "sluice sub orders --json --until-live -o orders.json",
       "What has come since the last time.": "sluice sub orders.eu --cursor billing --until-live",
       "The last two records of a source that runs while it has subscribers.":
         "sluice sub ticks --as shared:2",
@@ -134,6 +142,8 @@ struct SubCommand: Command {
       throw UsageError(
         "--cursor is a place in one topic, for one subscriber; leave it out for patterns and groups")
     }
+    try arguments.allowOne(of: "exec", "output")
+    output = arguments.text("output")
     if let command = arguments.text("exec") {
       printing = .command(command)
     } else if let template = try arguments.value(
@@ -192,6 +202,14 @@ struct SubCommand: Command {
   }
 
   func start(_ run: Run) {
-    run.connect(persistence) { client in Subscribing(self, run, client).begin() }
+    var descriptor: Int32?
+    if let output {
+      let opened = unsafe open(output, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666)
+      guard opened >= 0 else { return run.finish(.failure, "cannot open \(output): \(Descriptor.reason())") }
+      descriptor = opened
+    }
+    run.connect(persistence) { [descriptor] client in
+      Subscribing(self, run, client, writingTo: descriptor).begin()
+    }
   }
 }

@@ -1,3 +1,4 @@
+import Glibc
 import ReactiveCore
 import SluiceClient
 import SluiceCommand
@@ -30,14 +31,22 @@ final class Subscribing: Subscriber, TurnParticipant, @unchecked Sendable {
 
   private static let pipeWatch = Duration.milliseconds(500)
 
-  init(_ command: SubCommand, _ run: Run, _ client: Client) {
+  /// The first record that came, and the end of the topic when the command began; for the progress of what goes to a file.
+  private var firstOffset: UInt64?
+  private var endOffset: UInt64?
+
+  /// - Parameter descriptor: of the file that records go to; nil for standard output.
+  init(_ command: SubCommand, _ run: Run, _ client: Client, writingTo descriptor: Int32? = nil) {
     self.command = command
     self.run = run
     self.client = client
     plan = command.plan
     ledger = DemandLedger(command.demand, limit: command.count)
     switch command.printing {
-    case .standardOutput(let format): sink = StandardOutput(format, loop: run.loop)
+    case .standardOutput(let format):
+      sink = StandardOutput(
+        format, descriptor: descriptor ?? STDOUT_FILENO, name: command.output ?? "standard output",
+        loop: run.loop)
     case .command(let text): sink = CommandRunner(text, loop: run.loop)
     }
   }
@@ -50,8 +59,25 @@ final class Subscribing: Subscriber, TurnParticipant, @unchecked Sendable {
       _ = run.loop.schedule(after: time) { [self] in end { [run] in run.finish(.success) } }
     }
     watchPipe()
+    if command.output != nil { showProgress() }
     if command.count == 0 { return endIfThereIsATopic() }
     subscribe()
+  }
+
+  private func showProgress() {
+    if !command.isPattern {
+      client.topic(show: plan.topic) { [weak self] result in
+        self?.endOffset = (try? result.get())?.summary.nextOffset
+      }
+    }
+    ProgressLine.start(run) { [weak self] in
+      guard let self, ledger.printed > 0 else { return nil }
+      let done = UInt64(ledger.printed)
+      var total = firstOffset.flatMap { first in endOffset.map { $0 > first ? $0 - first : 0 } }
+      if let count = command.count { total = min(total ?? count, count) }
+      // Behind the replay there is no end to tell of.
+      return ProgressLine.Figures(done: done, total: total.flatMap { $0 >= done ? $0 : nil }, unit: .records)
+    }
   }
 
   private func subscribe() {
@@ -183,6 +209,7 @@ final class Subscribing: Subscriber, TurnParticipant, @unchecked Sendable {
     isSubscribed = true
     ledger.receive()
     if commitsPrinted { commits.received(record) }
+    if firstOffset == nil { firstOffset = record.offset }
     sink.take(record, deliveries: deliveries)
     guard ledger.isSatisfied else { return .none }
     return satisfied()

@@ -23,7 +23,7 @@ struct TopicCommand: CommandGroup {
 
   static let json = CommandOption("json", help: "Print an object a line.")
   static let verbose = CommandOption(
-    "verbose", help: "Print all of the topic, as sluice topic show, rather than a line.")
+    "verbose", letter: "v", help: "Print all of the topic, as sluice topic show, rather than a line.")
   static let keep = CommandOption(
     "keep", value: "TIME",
     help: "As --replay-age; with --storage durable the age alone decides, unless another limit is given.",

@@ -109,7 +109,7 @@ import Testing
       let all = options(try run("sluice", command + ["--help"]).standardOutput.text)
       // Of groups the members have options.
       guard let longest = all.max(by: { $0.count < $1.count }) else { continue }
-      let process = try run("sluice", command + [longest.dropLast() + "x"])
+      let process = try run("sluice", command + [longest.dropLast() + "q"])
       #expect(process.currentExit == .code(2), "\(command) \(longest)")
       #expect(
         process.standardError.text.contains("did you mean \(longest)?"), "\(command): \(process.messages)")
@@ -129,7 +129,7 @@ import Testing
     for (program, arguments) in [
       ("sluice", []), ("sluice", ["topic"]), ("sluice", ["nonsense"]), ("sluice", ["ping", "more"]),
       ("sluice", ["ping", "--count"]), ("sluice", ["ping", "--quiet=yes"]),
-      ("sluice", ["--server", "nowhere", "ping"]),
+      ("sluice", ["--server", "nowhere:", "ping"]),
       ("sluice", ["pub", "t", "m", "--complete", "--fail", "x"]),
       ("sluice", ["sub", "t", "--json", "--raw"]),
       ("sluice", ["completions"]), ("sluice", ["completions", "tcsh"]),

@@ -24,8 +24,9 @@ import Testing
     #expect(try list(at: broker.address, [:], ["--server", nobody]).currentExit == .code(1))
     #expect(try list(at: nobody, [:], ["--server", broker.address]).currentExit == .code(0))
     #expect(try list(at: "\(nobody) \(broker.address)").currentExit == .code(0))
-    let wrong = try list(at: "nowhere")
-    #expect(wrong.currentExit == .code(2) && wrong.standardError.text.contains("'nowhere' is not an address"))
+    let wrong = try list(at: "nowhere:")
+    #expect(
+      wrong.currentExit == .code(2) && wrong.standardError.text.contains("'nowhere:' is not an address"))
   }
 
   @Test func certificates() throws {

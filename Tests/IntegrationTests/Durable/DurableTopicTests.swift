@@ -8,7 +8,7 @@ import Testing
   @Test func aDurableTopicIsMadeByOptions() throws {
     let stage = try DurableStage()
     let shown = try stage.sluice(
-      "topic", "create", "orders", "--storage", "durable", "--sync", "always", "--keep", "24h")
+      "topic", "create", "orders", "--storage", "durable", "--sync", "always", "--keep", "24h", "--verbose")
     for (name, value) in [
       ("storage", "durable"), ("sync", "always"), ("replay-age", "1d"), ("replay-bytes", "everything"),
       ("replay-records", "everything"),

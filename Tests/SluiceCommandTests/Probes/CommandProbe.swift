@@ -192,7 +192,9 @@ enum CommandProbe: Probe {
         (try? Topics(body: body)).map { [TopicTable.list($0.topics)] + $0.topics.map { TopicJSON.line($0) } }
           ?? []
       case .cursors:
-        (try? Cursors(body: body)).map { [CursorTable.list($0.cursors)] + $0.cursors.map(CursorTable.line) }
+        (try? Cursors(body: body)).map {
+          [CursorTable.list($0.cursors)] + $0.cursors.map({ CursorTable.line($0) })
+        }
           ?? []
       default: []
       }

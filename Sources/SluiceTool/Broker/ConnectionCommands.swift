@@ -1,0 +1,160 @@
+import SluiceClient
+import SluiceCommand
+
+struct ConnectionCommand: CommandGroup {
+  static var members: [any Command.Type] {
+    [ConnectionListCommand.self, ConnectionShowCommand.self, ConnectionCloseCommand.self]
+  }
+
+  static let page = CommandPage(
+    "sluice connection", summary: "list, inspect and close the broker's connections",
+    operands: [Operand("COMMAND")],
+    details: "They need the right to administer every topic: admin on >.",
+    examples: [
+      "Which clients are there?": "sluice connection list",
+      "One of them is to go.": "sluice connection close 17",
+    ], commands: members.map { $0.page })
+
+  static func number(_ text: String) throws(UsageError) -> UInt64 {
+    guard let number = UInt64(text), number > 0 else {
+      throw UsageError("'\(text)' isn't a connection's number; sluice connection list shows them")
+    }
+    return number
+  }
+}
+
+struct ConnectionListCommand: Command {
+  let asJSON: Bool
+  let prefix: String
+
+  static let page = CommandPage(
+    "sluice connection list", summary: "list the broker's connections",
+    options: [
+      CommandOption("client", value: "TEXT", help: "Only clients whose names begin so."), TopicCommand.json,
+    ],
+    examples: [
+      "All of them.": "sluice connection list",
+      "Those that the broker has most bytes for.":
+        "sluice connection list --json | jq -s 'sort_by(-.buffered_bytes)[:10]'",
+    ])
+
+  init(_ arguments: ParsedArguments) throws(UsageError) {
+    asJSON = arguments.has("json")
+    prefix = arguments.text("client") ?? ""
+  }
+
+  func start(_ run: Run) {
+    run.connect { client in
+      client.connections { result in
+        run.report(result) { connections in
+          let shown = connections.filter { $0.client.utf8.starts(with: prefix.utf8) }
+          return asJSON
+            ? shown.map { ConnectionTable.object($0).line }.joined() : ConnectionTable.list(shown)
+        }
+      }
+    }
+  }
+}
+
+struct ConnectionShowCommand: Command {
+  let number: UInt64
+  let asJSON: Bool
+
+  static let page = CommandPage(
+    "sluice connection show", summary: "show a connection", operands: [Operand("NUMBER")],
+    options: [TopicCommand.json], examples: ["Whose is it?": "sluice connection show 17"])
+
+  init(_ arguments: ParsedArguments) throws(UsageError) {
+    number = try ConnectionCommand.number(arguments.operands[0])
+    asJSON = arguments.has("json")
+  }
+
+  func start(_ run: Run) {
+    run.connect { client in
+      client.connection(number) { result in
+        run.report(result) { asJSON ? ConnectionTable.object($0).line : ConnectionTable.show($0) }
+      }
+    }
+  }
+}
+
+struct ConnectionCloseCommand: Command {
+  let numbers: [UInt64]
+  let isQuiet: Bool
+
+  static let page = CommandPage(
+    "sluice connection close", summary: "close connections of clients",
+    operands: [Operand("NUMBER"), Operand("NUMBER", .repeated)],
+    options: [CommandOption("quiet", letter: "q", help: "Print nothing.")],
+    details: """
+      Each client is told that an operator has closed its connection. The client library connects again: to keep a client out, take away its permissions first.
+      """, examples: ["This one.": "sluice connection close 17"])
+
+  init(_ arguments: ParsedArguments) throws(UsageError) {
+    var numbers: [UInt64] = []
+    for text in arguments.operands { numbers.append(try ConnectionCommand.number(text)) }
+    self.numbers = numbers
+    isQuiet = arguments.has("quiet")
+  }
+
+  func start(_ run: Run) {
+    run.connect { client in close(numbers[...], client, run) }
+  }
+
+  private func close(_ left: ArraySlice<UInt64>, _ client: Client, _ run: Run) {
+    guard let number = left.first else {
+      if !isQuiet {
+        run.note(
+          numbers.count == 1 ? "closed connection \(numbers[0])" : "closed \(numbers.count) connections")
+      }
+      return run.finish(.success)
+    }
+    client.closeConnection(number) { result in
+      switch result {
+      case .success: close(left.dropFirst(), client, run)
+      case .failure(let error): run.fail(error)
+      }
+    }
+  }
+}
+
+/// Connections, for people and as objects of JSON.
+enum ConnectionTable {
+  static func list(_ connections: [ConnectionInfo]) -> String {
+    guard !connections.isEmpty else { return "" }
+    return TextTable.render(
+      [["CLIENT", "IDENTITY", "PEER", "CONNECTION", "AGE", "SUBSCRIPTIONS", "PUBLICATIONS", "BUFFERED"]]
+        + connections.map { connection in
+          [
+            connection.client, connection.identity, connection.peer, "\(connection.connection)",
+            age(connection), "\(connection.subscriptions)", "\(connection.publications)",
+            connection.buffered == 0 ? "" : ByteSize.rounded(connection.buffered),
+          ]
+        }, leftColumns: 3)
+  }
+
+  static func show(_ connection: ConnectionInfo) -> String {
+    TextTable.render(
+      [
+        ["connection", "\(connection.connection)"], ["client", connection.client],
+        ["identity", connection.identity.isEmpty ? "none" : connection.identity], ["peer", connection.peer],
+        ["security", connection.security.isEmpty ? "no TLS" : connection.security],
+        ["age", age(connection)], ["subscriptions", "\(connection.subscriptions)"],
+        ["publications", "\(connection.publications)"], ["buffered", ByteSize.rounded(connection.buffered)],
+      ], leftColumns: 2)
+  }
+
+  static func object(_ connection: ConnectionInfo) -> JSON {
+    [
+      "connection": .number(connection.connection), "client": .text(connection.client),
+      "identity": .text(connection.identity), "peer": .text(connection.peer),
+      "security": .text(connection.security), "age_ms": .number(connection.age),
+      "subscriptions": .number(connection.subscriptions), "publications": .number(connection.publications),
+      "buffered_bytes": .number(connection.buffered),
+    ]
+  }
+
+  private static func age(_ connection: ConnectionInfo) -> String {
+    TimeSpan.rounded(.milliseconds(Int64(clamping: connection.age)))
+  }
+}

@@ -1,0 +1,138 @@
+import Glibc
+import SluiceClient
+import SluiceCommand
+import SluiceIO
+import SluiceWire
+
+struct StatusCommand: Command {
+  let asJSON: Bool
+
+  static let page = CommandPage(
+    "sluice status", summary: "show the broker in one screen", options: [TopicCommand.json],
+    details: """
+      Needs the right to administer every topic: admin on >. Ends with 1 when something is wrong: the storage is full or fails, or memory is at its ceiling. A topic \
+      whose producers wait for its subscribers is listed, and isn't wrong.
+      """,
+    examples: [
+      "Is everything in order?": "sluice status",
+      "For a script.": "sluice status --json | jq .problems",
+    ])
+
+  init(_ arguments: ParsedArguments) throws(UsageError) {
+    asJSON = arguments.has("json")
+  }
+
+  func start(_ run: Run) {
+    run.connect { client in
+      client.brokerInfo { result in
+        switch result {
+        case .failure(let error): run.fail(error)
+        case .success(let info):
+          let status = BrokerStatus(info, of: client.broker, at: run.server)
+          let code = Descriptor.write(asJSON ? status.object.line : status.text, to: STDOUT_FILENO)
+          if code == 0, !status.problems.isEmpty { return run.finish(.failure) }
+          run.finishPrinting(code)
+        }
+      }
+    }
+  }
+}
+
+/// What `sluice status` prints.
+struct BrokerStatus {
+  /// Stopped topics in the text.
+  private static let shown = 8
+
+  private let info: BrokerInfo
+  private let software: String
+  private let server: SocketAddress
+
+  init(_ info: BrokerInfo, of broker: BrokerDescription, at server: SocketAddress) {
+    self.info = info
+    software = broker.software
+    self.server = server
+  }
+
+  private func number(_ name: String) -> UInt64 { info[name] ?? 0 }
+
+  /// What is wrong, in sentences.
+  var problems: [String] {
+    var problems: [String] = []
+    let since = TimeSpan.rounded(.milliseconds(Int64(clamping: info.storage.since)))
+    switch info.storage.state {
+    case .full: problems.append("the storage has been full for \(since): durable topics take no records")
+    case .failing: problems.append("the storage has failed for \(since): durable topics take no records")
+    default: break
+    }
+    let (used, ceiling) = (number("memory_used"), number("memory_ceiling"))
+    if ceiling > 0, used >= ceiling {
+      problems.append(
+        "memory is at its ceiling of \(ByteSize.rounded(ceiling)): producers of topics in memory wait")
+    }
+    return problems
+  }
+
+  var text: String {
+    let grouped = { (name: String) in Magnitude.grouped(number(name)) }
+    let bytes = { (name: String) in ByteSize.rounded(number(name)) }
+    var rows = [
+      [
+        "broker",
+        "\(software) at \(server), up \(TimeSpan.rounded(.milliseconds(Int64(clamping: info.uptime))))",
+      ],
+      ["connections", "\(grouped("connections")), \(grouped("connections_accepted")) since the start"],
+      ["topics", grouped("topics")],
+      ["streams", "\(grouped("subscriptions")) subscriptions, \(grouped("publications")) publications"],
+      [
+        "published",
+        "\(grouped("records_received")) records since the start, \(bytes("bytes_received")) received in all",
+      ],
+      [
+        "delivered", "\(grouped("records_sent")) records since the start, \(bytes("bytes_sent")) sent in all",
+      ],
+      ["memory", memory],
+    ]
+    if let storage = TopicTable.storage(info.storage) { rows.append(["storage", storage]) }
+    let refused = number("failed_authentications") + number("denied_permissions")
+    if refused > 0 {
+      rows.append([
+        "refused",
+        "\(grouped("failed_authentications")) logins, \(grouped("denied_permissions")) requests without permission",
+      ])
+    }
+    rows += stopped.map { ["stopped", $0] }
+    rows += problems.map { ["problem", $0] }
+    if problems.isEmpty { rows.append(["problems", "none"]) }
+    return TextTable.render(rows, leftColumns: 2)
+  }
+
+  private var memory: String {
+    let ceiling = number("memory_ceiling")
+    let used = ByteSize.rounded(number("memory_used"))
+    return ceiling == 0 ? "\(used), without a ceiling" : "\(used) of \(ByteSize.rounded(ceiling))"
+  }
+
+  private var stopped: [String] {
+    var lines = info.stoppedTopics.prefix(Self.shown).map { topic in
+      "\(topic.topic): its producers wait for \(StorageText.reason(topic.reason)), for \(TimeSpan.rounded(.milliseconds(Int64(clamping: topic.milliseconds))))"
+    }
+    let rest = Int(info.stopped) - lines.count
+    if rest > 0 { lines.append("and \(rest) more topic\(rest == 1 ? "" : "s")") }
+    return lines
+  }
+
+  var object: JSON {
+    [
+      "server": .text("\(server)"), "software": .text(software), "uptime_ms": .number(info.uptime),
+      "problems": .array(problems.map { .text($0) }), "stopped": .number(info.stopped),
+      "stopped_topics": .array(
+        info.stoppedTopics.map {
+          [
+            "topic": .text($0.topic), "reason": .text(StorageText.reason($0.reason)),
+            "for_ms": .number($0.milliseconds),
+          ]
+        }), "storage": .textOrNull(info.storage.state == .none ? nil : StorageText.state(info.storage.state)),
+      "numbers": .object(info.numbers.map { ($0.name, .number($0.value)) }),
+    ]
+  }
+}

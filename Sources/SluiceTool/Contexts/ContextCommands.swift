@@ -1,0 +1,249 @@
+import SluiceCommand
+
+struct ContextCommand: CommandGroup {
+  static let needsBroker = false
+
+  static var members: [any Command.Type] {
+    [
+      ContextAddCommand.self, ContextUseCommand.self, ContextListCommand.self, ContextShowCommand.self,
+      ContextRemoveCommand.self,
+    ]
+  }
+
+  static let page = CommandPage(
+    "sluice context", summary: "keep servers and credentials by name", operands: [Operand("COMMAND")],
+    details: """
+      A context is a name for the options by which sluice finds a broker. The one in use holds for every command that names no server, neither by --server nor by \
+      SLUICE_SERVER; --context takes another. Contexts are in sluice/contexts.json in XDG_CONFIG_HOME, or in ~/.config, which only the user may read.
+      """,
+    examples: [
+      "A name for a broker, which is used from now on.":
+        "sluice context add prod --server tls://broker.example --user alice --password-file ~/.sluice-password --use",
+      "Another one for once.": "sluice --context test topic list",
+    ], commands: members.map { $0.page })
+}
+
+/// A command that works on the file of contexts.
+protocol ContextFileCommand: Command {
+  /// Changes or reads the file. Returns what is printed, and whether the file was changed.
+  func perform(on file: inout ContextFile) throws(UsageError) -> (text: String, isChanged: Bool)
+}
+
+extension ContextFileCommand {
+  static var needsBroker: Bool { false }
+
+  func start(_ run: Run) {
+    do throws(UsageError) {
+      var file = try ContextFile.load()
+      let (text, isChanged) = try perform(on: &file)
+      if isChanged { try file.save() }
+      run.print(text)
+    } catch {
+      run.finish(.failure, error.description)
+    }
+  }
+}
+
+struct ContextAddCommand: ContextFileCommand {
+  let name: String
+  let context: ContextFile.Context
+  let isReplacing: Bool
+  let isUsed: Bool
+
+  static let page = CommandPage(
+    "sluice context add", summary: "give servers and credentials a name", operands: [Operand("NAME")],
+    options: Commands.connecting.map { option in
+      // The environment is for commands that connect.
+      var option = option
+      option.environment = nil
+      option.standard = nil
+      return option
+    } + [
+      CommandOption(
+        "store-secret",
+        help:
+          "Keep the password or token itself, as it is in its file now; otherwise the file is read each time."
+      ),
+      CommandOption("use", help: "Use the context from now on."),
+      CommandOption("replace", help: "Replace a context of that name. Otherwise it is an error."),
+    ],
+    details: "The first context that is made is used from then on.",
+    examples: [
+      "The broker of this machine, on another port.": "sluice context add here --server 127.0.0.1:7500",
+      "One that needs a token, which is kept with it.":
+        "sluice context add prod --server tls://broker.example --token-file token.txt --store-secret",
+    ])
+
+  init(_ arguments: ParsedArguments) throws(UsageError) {
+    name = try ContextName.read(arguments.operands[0])
+    isReplacing = arguments.has("replace")
+    isUsed = arguments.has("use")
+    guard arguments.has("server") else { throw UsageError("which broker? Say --server HOST") }
+    // What can't be used later is said now.
+    _ = try ClientAccess([arguments])
+    var context = ContextFile.Context()
+    for option in Commands.connecting where arguments.has(option.name) {
+      context[option.name] = arguments.texts(option.name).map { Self.whole($0, option) }
+    }
+    if arguments.has("store-secret") {
+      for (option, secret) in [("password-file", "password"), ("token-file", "token")] {
+        guard let path = arguments.text(option) else { continue }
+        context[secret] = [try SecretFile.firstLine(of: path)]
+        context[option] = nil
+      }
+      guard ContextFile.secrets.contains(where: { context[$0] != nil }) else {
+        throw UsageError("--store-secret needs --password-file or --token-file")
+      }
+    }
+    self.context = context
+  }
+
+  /// A file by its whole path: the context is used elsewhere, too.
+  private static func whole(_ text: String, _ option: CommandOption) -> String {
+    guard option.kind == .file, !text.hasPrefix("/"), let here = Environment.workingDirectory else {
+      return text
+    }
+    return "\(here)/\(text)"
+  }
+
+  func perform(on file: inout ContextFile) throws(UsageError) -> (text: String, isChanged: Bool) {
+    guard isReplacing || file.contexts[name] == nil else {
+      throw UsageError("there is a context \(name) already; say --replace to replace it")
+    }
+    file.contexts[name] = context
+    if isUsed || file.contexts.count == 1 { file.current = name }
+    return ("context \(name) is there\(file.current == name ? ", and in use" : "")\n", true)
+  }
+}
+
+struct ContextUseCommand: ContextFileCommand {
+  /// Nil for none.
+  let name: String?
+
+  static let page = CommandPage(
+    "sluice context use", summary: "use a context from now on", operands: [Operand("NAME")],
+    details: "NAME may be a dash: then none is used.",
+    examples: ["From now on.": "sluice context use prod", "None any more.": "sluice context use -"])
+
+  init(_ arguments: ParsedArguments) throws(UsageError) {
+    let text = arguments.operands[0]
+    name = text == "-" ? nil : try ContextName.read(text)
+  }
+
+  func perform(on file: inout ContextFile) throws(UsageError) -> (text: String, isChanged: Bool) {
+    if let name { _ = try file.find(name) }
+    file.current = name
+    return (name.map { "context \($0) is in use\n" } ?? "no context is in use\n", true)
+  }
+}
+
+struct ContextListCommand: ContextFileCommand {
+  let asJSON: Bool
+
+  static let page = CommandPage(
+    "sluice context list", summary: "list contexts", options: [TopicCommand.json],
+    examples: ["Which are there, and which is in use.": "sluice context list"])
+
+  init(_ arguments: ParsedArguments) throws(UsageError) {
+    asJSON = arguments.has("json")
+  }
+
+  func perform(on file: inout ContextFile) throws(UsageError) -> (text: String, isChanged: Bool) {
+    let contexts = file.contexts.sorted { $0.key < $1.key }
+    if asJSON {
+      let lines = contexts.map { name, context in
+        ContextText.object(name, context, isCurrent: name == file.current).line
+      }
+      return (lines.joined(), false)
+    }
+    if contexts.isEmpty { return ("", false) }
+    let rows = contexts.map { name, context in
+      [
+        name == file.current ? "*" : "", name, context["server", default: []].joined(separator: ","),
+        ContextText.identity(context),
+      ]
+    }
+    return (TextTable.render([["", "CONTEXT", "SERVER", "AS"]] + rows, leftColumns: 4), false)
+  }
+}
+
+struct ContextShowCommand: ContextFileCommand {
+  /// Nil for the one in use.
+  let name: String?
+  let asJSON: Bool
+
+  static let page = CommandPage(
+    "sluice context show", summary: "show what a context has", operands: [Operand("NAME", .optional)],
+    options: [TopicCommand.json], details: "Without NAME, the one in use. Secrets aren't shown.",
+    examples: ["Which broker do commands talk to?": "sluice context show"])
+
+  init(_ arguments: ParsedArguments) throws(UsageError) {
+    name = try arguments.operands.first.map { text throws(UsageError) in try ContextName.read(text) }
+    asJSON = arguments.has("json")
+  }
+
+  func perform(on file: inout ContextFile) throws(UsageError) -> (text: String, isChanged: Bool) {
+    guard let name = name ?? file.current else { throw UsageError("no context is in use; name one") }
+    let context = try file.find(name)
+    if asJSON {
+      return (ContextText.object(name, context, isCurrent: name == file.current).line, false)
+    }
+    let rows = ContextText.shown(context).map { [$0.option, $0.text] }
+    return (TextTable.render([["context", name]] + rows, leftColumns: 2), false)
+  }
+}
+
+struct ContextRemoveCommand: ContextFileCommand {
+  let name: String
+
+  static let page = CommandPage(
+    "sluice context remove", summary: "forget a context", operands: [Operand("NAME")],
+    examples: ["It isn't needed any more.": "sluice context remove test"])
+
+  init(_ arguments: ParsedArguments) throws(UsageError) {
+    name = try ContextName.read(arguments.operands[0])
+  }
+
+  func perform(on file: inout ContextFile) throws(UsageError) -> (text: String, isChanged: Bool) {
+    _ = try file.find(name)
+    file.contexts[name] = nil
+    let wasUsed = file.current == name
+    if wasUsed { file.current = nil }
+    return ("context \(name) is gone\(wasUsed ? "; no context is in use" : "")\n", true)
+  }
+}
+
+enum ContextName {
+  /// - Throws: `UsageError` when no context can have that name.
+  static func read(_ text: String) throws(UsageError) -> String {
+    let isPlain = text.utf8.allSatisfy { byte in
+      Character(Unicode.Scalar(byte)).isLetter || Character(Unicode.Scalar(byte)).isNumber
+        || [UInt8(ascii: "."), UInt8(ascii: "-"), UInt8(ascii: "_")].contains(byte)
+    }
+    guard isPlain, !text.isEmpty, !text.hasPrefix("-"), text.utf8.count <= 64 else {
+      throw UsageError(
+        "'\(text)' can't be a context's name: it has letters, digits, dots, dashes and underscores, 64 at the most"
+      )
+    }
+    return text
+  }
+}
+
+/// Contexts as they are shown: without secrets.
+private enum ContextText {
+  static func shown(_ context: ContextFile.Context) -> [(option: String, text: String)] {
+    context.sorted { $0.key < $1.key }.map { option, values in
+      (option, ContextFile.secrets.contains(option) ? "(kept, not shown)" : values.joined(separator: ","))
+    }
+  }
+
+  static func identity(_ context: ContextFile.Context) -> String {
+    if let user = context["user"]?.last { return user }
+    return context["token-file"] != nil || context["token"] != nil ? "(a token)" : ""
+  }
+
+  static func object(_ name: String, _ context: ContextFile.Context, isCurrent: Bool) -> JSON {
+    let options = shown(context).map { ($0.option, JSON.text($0.text) as JSON?) }
+    return ["context": .text(name), "current": .flag(isCurrent)] + .object(options)
+  }
+}

@@ -1,0 +1,135 @@
+import Glibc
+import SluiceAccess
+import SluiceCommand
+
+/// Servers and credentials by name, and which of them is in use. In a file of the user's:
+///
+///     {"current":"prod","contexts":{"prod":{"server":["tls://broker.example"],"user":["alice"],"password":["secret"]}}}
+///
+/// The members of a context are options of the program, and `password` or `token`, the secret itself.
+struct ContextFile {
+  /// The options of a context by their names; for an option without value, an empty text.
+  typealias Context = [String: [String]]
+
+  static let secrets = ["password", "token"]
+  /// More than any file has that a person makes.
+  private static let longest = 1 << 20
+
+  var contexts: [String: Context] = [:]
+  /// The name of the context that is in use; nil for none.
+  var current: String?
+
+  /// `$XDG_CONFIG_HOME/sluice/contexts.json`, or the same in `~/.config`; nil without a home.
+  static var path: String? {
+    if let directory = Environment.value("XDG_CONFIG_HOME"), directory.hasPrefix("/") {
+      return "\(directory)/sluice/contexts.json"
+    }
+    guard let home = Environment.value("HOME"), !home.isEmpty else { return nil }
+    return "\(home)/.config/sluice/contexts.json"
+  }
+
+  init() {}
+
+  /// The file as it is; empty when there is none.
+  ///
+  /// - Throws: `UsageError` when it can't be read, isn't such a file, or has a secret that other users may read.
+  static func load() throws(UsageError) -> ContextFile {
+    guard let path else { return ContextFile() }
+    let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 else {
+      if errno == ENOENT || errno == ENOTDIR { return ContextFile() }
+      throw UsageError("cannot open \(path): \(Descriptor.reason())")
+    }
+    defer { close(descriptor) }
+    var status = stat()
+    guard unsafe fstat(descriptor, &status) == 0 else {
+      throw UsageError("cannot read \(path): \(Descriptor.reason())")
+    }
+    let file: ContextFile
+    do {
+      file = try ContextFile(try FileBytes.read(descriptor, limit: longest))
+    } catch let error as FileBytes.Failure {
+      throw UsageError(error.message(of: path))
+    } catch {
+      throw UsageError("\(path): \(error)")
+    }
+    let isPrivate = status.st_mode & 0o077 == 0
+    guard isPrivate || !file.hasSecret else {
+      throw UsageError(
+        "\(path) has a secret in it, and other users may read it (mode \(String(status.st_mode & 0o777, radix: 8))); say chmod 600 \(path), and consider the secret known"
+      )
+    }
+    return file
+  }
+
+  private var hasSecret: Bool {
+    contexts.values.contains { context in Self.secrets.contains { context[$0] != nil } }
+  }
+
+  /// - Throws: `ValueError` for what isn't such a file.
+  init(_ bytes: [UInt8]) throws(ValueError) {
+    guard let members = try JSONReader.read(bytes).object else { throw ValueError("it isn't an object") }
+    current = members["current"]?.text
+    for (name, content) in members["contexts"]?.object ?? [:] {
+      guard let options = content.object else { throw ValueError("context \(name) isn't an object") }
+      var context = Context()
+      for (option, values) in options {
+        guard let values = values.array else { throw ValueError("\(option) of context \(name) isn't a list") }
+        context[option] = values.compactMap(\.text)
+      }
+      contexts[name] = context
+    }
+  }
+
+  var json: JSON {
+    let contexts = contexts.sorted { $0.key < $1.key }.map { name, context in
+      (
+        name,
+        JSON.object(
+          context.sorted { $0.key < $1.key }.map { ($0.key, JSON.array($0.value.map { .text($0) })) })
+          as JSON?
+      )
+    }
+    return .object([("current", current.map { .text($0) }), ("contexts", .object(contexts))])
+  }
+
+  /// Puts the file in the place of the former one, for this user's eyes only.
+  ///
+  /// - Throws: `UsageError` when that isn't possible.
+  func save() throws(UsageError) {
+    guard let path = Self.path else {
+      throw UsageError("there is no place for contexts: neither XDG_CONFIG_HOME nor HOME is set")
+    }
+    let directory = String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)])
+    var made = ""
+    for part in directory.split(separator: "/") {
+      made += "/" + part
+      guard unsafe mkdir(made, 0o700) == 0 || errno == EEXIST else {
+        throw UsageError("cannot make \(made): \(Descriptor.reason())")
+      }
+    }
+    do {
+      try FileReplacement.replace(path, with: Array(json.line.utf8), mode: 0o600, owner: nil)
+    } catch {
+      throw UsageError("\(error)")
+    }
+  }
+
+  /// The context of that name.
+  ///
+  /// - Throws: `UsageError` when there is none.
+  func find(_ name: String) throws(UsageError) -> Context {
+    if let context = contexts[name] { return context }
+    let names = contexts.keys.sorted()
+    let advice = names.isEmpty ? "; sluice context add makes one" : Spelling.advice(for: name, in: names)
+    throw UsageError("there is no context \(name)\(advice)")
+  }
+}
+
+extension ParsedArguments {
+  /// The options of a context, as if they had been given.
+  init(_ context: ContextFile.Context, named name: String) {
+    self.init()
+    for (option, values) in context { add(option, values, from: "context \(name)") }
+  }
+}

@@ -1,0 +1,65 @@
+import SluiceClient
+import SluiceCommand
+
+struct GroupCommand: CommandGroup {
+  static var members: [any Command.Type] { [GroupListCommand.self, GroupShowCommand.self] }
+
+  static let page = CommandPage(
+    "sluice group", summary: "list and inspect groups", operands: [Operand("COMMAND")],
+    details:
+      "A group shares the records of a topic among its members; sluice sub --group joins one. sluice cursor moves and deletes groups.",
+    examples: [
+      "All groups, and how far behind they are.": "sluice group list",
+      "One of them.": "sluice group show jobs workers",
+    ], commands: members.map { $0.page })
+}
+
+struct GroupListCommand: Command {
+  let list: CursorList
+
+  static let page = CommandPage(
+    "sluice group list", summary: "list groups, of a topic or of all",
+    operands: [Operand("TOPIC", .optional)],
+    options: [TopicCommand.json],
+    examples: [
+      "Those of a topic.": "sluice group list jobs",
+      "The one that is furthest behind.": "sluice group list --json | jq -s 'max_by(.behind)'",
+    ])
+
+  init(_ arguments: ParsedArguments) throws(UsageError) {
+    list = try CursorList(arguments, .group)
+  }
+
+  func start(_ run: Run) { list.start(run) }
+}
+
+struct GroupShowCommand: Command {
+  let topic: String
+  let name: String
+  let asJSON: Bool
+
+  static let page = CommandPage(
+    "sluice group show", summary: "show a group", operands: [Operand("TOPIC"), Operand("GROUP")],
+    options: [TopicCommand.json], examples: ["How far is it?": "sluice group show jobs workers"])
+
+  init(_ arguments: ParsedArguments) throws(UsageError) {
+    topic = try TopicOperand.read(arguments.operands[0])
+    name = try CursorOptions.operand(arguments.operands[1])
+    asJSON = arguments.has("json")
+  }
+
+  func start(_ run: Run) {
+    run.connect { client in
+      client.cursors(of: topic) { result in
+        if case .failure(let error) = result { return run.fail(error, unknown: topic, client) }
+        let groups = (try? result.get())?.filter { $0.kind == .group } ?? []
+        guard let group = groups.first(where: { $0.name == name }) else {
+          let advice =
+            Spelling.nearest(to: name, in: groups.map(\.name)).map { "; did you mean \($0)?" } ?? ""
+          return run.finish(.failure, "topic \(topic) has no group \(name)\(advice)")
+        }
+        run.print(asJSON ? CursorTable.line(group, of: topic) : CursorTable.show(group, of: topic))
+      }
+    }
+  }
+}

@@ -1,0 +1,134 @@
+import Glibc
+import SluiceCommand
+import SluiceIO
+
+/// How far something long is: one line of standard error that is written anew several times a second, on a terminal only.
+///
+/// Belongs to the run's loop.
+final class ProgressLine {
+  /// How far it is.
+  struct Figures {
+    enum Unit {
+      case bytes
+      case records
+    }
+
+    var done: UInt64
+    /// Nil when the end isn't known.
+    var total: UInt64?
+    var unit: Unit
+    /// What else there is to say: "3 not acknowledged yet".
+    var note = ""
+  }
+
+  private static let interval = Duration.milliseconds(200)
+  /// No line for what is done so soon.
+  private static let patience = Duration.milliseconds(500)
+
+  private let run: Run
+  private let figures: () -> Figures?
+  private let begin: MonotonicTime
+  private var isShown = false
+  private var isOver = false
+
+  /// Begins to show progress; does nothing where standard error isn't a terminal.
+  ///
+  /// - Parameter figures: how far it is now; nil for nothing yet. Called on the loop.
+  static func start(_ run: Run, _ figures: @escaping () -> Figures?) {
+    guard isatty(STDERR_FILENO) == 1 else { return }
+    let line = ProgressLine(run, figures)
+    run.progress = line
+    line.schedule(after: patience)
+  }
+
+  private init(_ run: Run, _ figures: @escaping () -> Figures?) {
+    self.run = run
+    self.figures = figures
+    begin = EpollLoop.time
+  }
+
+  private func schedule(after time: Duration) {
+    _ = run.loop.schedule(after: time) { [weak self] in
+      guard let self, !isOver else { return }
+      show()
+      schedule(after: Self.interval)
+    }
+  }
+
+  private func show() {
+    guard let figures = figures() else { return }
+    let text = Self.text(figures, after: EpollLoop.time - begin, width: Self.width)
+    Descriptor.write("\r\u{1B}[K\(TerminalStyle.standardError.dim(text))", to: STDERR_FILENO)
+    isShown = true
+  }
+
+  /// Removes the line, so that something else can be written. It comes back unless it is over.
+  func clear() {
+    guard isShown else { return }
+    Descriptor.write("\r\u{1B}[K", to: STDERR_FILENO)
+    isShown = false
+  }
+
+  /// Removes the line for good.
+  func end() {
+    clear()
+    isOver = true
+  }
+
+  private static var width: Int {
+    var size = winsize()
+    guard unsafe ioctl(STDERR_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return 80 }
+    return Int(size.ws_col)
+  }
+
+  // MARK: Text
+
+  /// "120MiB of 1.0GiB (12 %), 60MiB/s, 15s left", cut to a terminal of that width.
+  static func text(_ figures: Figures, after time: Duration, width: Int) -> String {
+    let seconds = max(Double(time.clampedNanoseconds) / 1e9, 0.001)
+    let rate = Double(figures.done) / seconds
+    var parts: [String] = []
+    if let total = figures.total, total > 0 {
+      // What was to come may have been an estimate.
+      let done = min(figures.done, total)
+      let share = Int(Double(done) / Double(total) * 100)
+      parts.append("\(amount(figures.done, figures.unit)) of \(amount(total, figures.unit)) (\(share) %)")
+    } else {
+      parts.append(amount(figures.done, figures.unit))
+    }
+    parts.append("\(figures.unit == .bytes ? ByteSize.rounded(UInt64(rate)) : Magnitude.rounded(rate))/s")
+    if let total = figures.total, rate > 0, total > figures.done {
+      let left = (Double(total - figures.done) / rate).rounded(.up)
+      parts.append("\(TimeSpan.rounded(.seconds(Int64(min(left, 1e9))))) left")
+    }
+    if !figures.note.isEmpty { parts.append(figures.note) }
+    return String(parts.joined(separator: ", ").prefix(max(width - 1, 1)))
+  }
+
+  private static func amount(_ value: UInt64, _ unit: Figures.Unit) -> String {
+    switch unit {
+    case .bytes: ByteSize.rounded(value)
+    case .records: "\(Magnitude.grouped(value)) record\(value == 1 ? "" : "s")"
+    }
+  }
+}
+
+/// Styles of text on a terminal, by the rules of no-color.org: none where `NO_COLOR` is set and not empty, nor where the terminal is a dumb one or the output
+/// isn't a terminal.
+struct TerminalStyle {
+  static let standardError = TerminalStyle(STDERR_FILENO)
+
+  private let isOn: Bool
+
+  init(_ descriptor: Int32) {
+    self.init(
+      isTerminal: isatty(descriptor) == 1, noColor: Environment.value("NO_COLOR"),
+      terminal: Environment.value("TERM"))
+  }
+
+  init(isTerminal: Bool, noColor: String?, terminal: String?) {
+    isOn = isTerminal && noColor?.isEmpty ?? true && terminal != "dumb"
+  }
+
+  func dim(_ text: String) -> String { isOn ? "\u{1B}[2m\(text)\u{1B}[0m" : text }
+}

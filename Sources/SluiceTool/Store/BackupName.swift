@@ -1,0 +1,75 @@
+import Glibc
+import SluiceCommand
+import SluiceStore
+
+/// The name of exports that are made again and again, with a placeholder for the time.
+struct BackupName {
+  static let placeholder = "{time}"
+
+  private let template: String
+  private let count: Int
+
+  /// - Parameter count: how many of them stay.
+  init(_ template: String, keeping count: Int) {
+    self.template = template
+    self.count = count
+  }
+
+  /// The path at a time, in milliseconds since 1970.
+  func path(at time: Int64) -> String { template.replacing(Self.placeholder, with: Self.text(time)) }
+
+  /// "20260203T040506Z": texts of later times are greater.
+  static func text(_ time: Int64) -> String {
+    WallTime.format(time).prefix { $0 != "." }.filter { $0 != "-" && $0 != ":" } + "Z"
+  }
+
+  /// Whether a text is one of ``text(_:)``.
+  static func isTime(_ text: Substring) -> Bool {
+    let digits = text.utf8.enumerated().allSatisfy { index, byte in
+      switch index {
+      case 8: byte == UInt8(ascii: "T")
+      case 15: byte == UInt8(ascii: "Z")
+      default: (0x30...0x39).contains(byte)
+      }
+    }
+    return text.utf8.count == 16 && digits
+  }
+
+  /// The names among these that are too many, the oldest ones. A name that isn't made by the template isn't among them.
+  ///
+  /// - Parameters:
+  ///   - names: of the files in the template's directory.
+  ///   - pattern: the last part of the template.
+  static func old(_ names: [String], _ pattern: String, keeping count: Int) -> [String] {
+    let parts = pattern.split(separator: placeholder, maxSplits: 1, omittingEmptySubsequences: false)
+    guard parts.count == 2 else { return [] }
+    let made = names.filter { name in
+      guard name.hasPrefix(parts[0]), name.hasSuffix(parts[1]),
+        name.utf8.count == parts[0].utf8.count + parts[1].utf8.count + 16
+      else { return false }
+      return isTime(name.dropFirst(parts[0].count).dropLast(parts[1].count))
+    }
+    return made.sorted().dropLast(count)
+  }
+
+  /// Removes the oldest files beyond the count.
+  func removeOld() throws(StoreError) {
+    let slash = template.lastIndex(of: "/")
+    let directory = slash.map { $0 == template.startIndex ? "/" : String(template[..<$0]) } ?? "."
+    let pattern = slash.map { String(template[template.index(after: $0)...]) } ?? template
+    guard let opened = unsafe opendir(directory) else { return }
+    defer { unsafe closedir(opened) }
+    var names: [String] = []
+    while let entry = unsafe readdir(opened) {
+      unsafe withUnsafeBytes(of: entry.pointee.d_name) { bytes in
+        unsafe names.append(String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self))
+      }
+    }
+    for name in Self.old(names, pattern, keeping: count) {
+      guard unsafe unlink("\(directory)/\(name)") == 0 else {
+        throw StoreError(
+          .failed, "the export is whole, and cannot remove \(directory)/\(name): \(Descriptor.reason())")
+      }
+    }
+  }
+}
