@@ -168,6 +168,7 @@ final class RequestStream: ServerStream {
 
   private func showBroker() throws(WireError) {
     try streams.client.requireBroker()
+    streams.client.workBudget.spend(registry.count, of: .names)
     let gathering = BrokerGathering(streams.core, at: streams.loop.now)
     let continuation = streams.continuation(of: stream)
     TopicRound.run(over: registry, on: streams.loop) {
